@@ -1,0 +1,82 @@
+import type { Decider, DomainEvent, Rejection } from '../domain/decider.ts';
+import type { ExpectedRevision, Position } from './event-store.ts';
+import type { Actor, Encrypted } from './metadata.ts';
+
+/** What the command runner needs to know of an aggregate. */
+export type Aggregate<State, Command extends { readonly type: string }, Event extends DomainEvent> = {
+  /** Stream category, `[a-z][a-zA-Z0-9]*`; the stream is `<category>-<encoded id>`. */
+  readonly category: string;
+  readonly decider: Decider<State, Command, Event>;
+  /** Bump when `evolve` or the state's shape changes: snapshots of another version are ignored. */
+  readonly stateVersion: number;
+};
+
+/** Everything about a command but the command itself. */
+export type CommandContext = {
+  readonly tenant: string;
+  readonly project: string;
+  readonly actor: Actor;
+  /** UUIDv5(scope, Idempotency-Key) or a fresh UUIDv7; workflows derive it from run and key. */
+  readonly commandId: string;
+  /** HMAC over the canonical request; same command id with another hash is refused. */
+  readonly requestHash: string;
+  readonly correlationId: string;
+  readonly causationId: string;
+  readonly ticket?: string;
+  readonly traceparent?: string;
+  readonly source?: Encrypted;
+  readonly hub?: string;
+  /** Refuses with `conflict` when the document's version or the stream's revision differs (If-Match, lock=true). */
+  readonly ifRevision?: number;
+  readonly ifVersion?: number;
+  readonly signal?: AbortSignal;
+};
+
+/** A folded stream. */
+export type Loaded<State> = {
+  readonly state: State;
+  readonly revision: ExpectedRevision;
+  /** OSAC's `metadata.version`: appends that changed the document, minus one; -1 for an empty stream. */
+  readonly version: number;
+  readonly position?: Position;
+};
+
+export type CommandOutcome<State> =
+  | {
+      readonly outcome: 'accepted';
+      readonly loaded: Loaded<State>;
+      /** The new events; empty when the command changed nothing. */
+      readonly events: readonly DomainEvent[];
+      /** True when this command id had been carried out before: `loaded` is the state as of then. */
+      readonly replayed: boolean;
+    }
+  | { readonly outcome: 'rejected'; readonly rejection: Rejection; readonly loaded: Loaded<State> };
+
+export type CommandRunner = {
+  /**
+   * Load, decide, append; on a conflict reload and decide again (at most 5 times).
+   * Throws OutcomeUnknown, StoreUnavailable, EventTooLarge, and IdempotencyMismatch when the command id
+   * was used before with another request hash.
+   */
+  execute<S, C extends { readonly type: string }, E extends DomainEvent>(
+    aggregate: Aggregate<S, C, E>,
+    id: string,
+    command: C,
+    context: CommandContext,
+  ): Promise<CommandOutcome<S>>;
+  /** Folds a stream: cached state, snapshot and tail. `asOfRevision` folds only up to there, uncached. */
+  load<S, C extends { readonly type: string }, E extends DomainEvent>(
+    aggregate: Aggregate<S, C, E>,
+    id: string,
+    options?: { asOfRevision?: number; signal?: AbortSignal },
+  ): Promise<Loaded<S>>;
+};
+
+export class IdempotencyMismatch extends Error {
+  override readonly name = 'IdempotencyMismatch';
+  readonly commandId: string;
+  constructor(commandId: string) {
+    super(`the idempotency key was used before with another request (command ${commandId})`);
+    this.commandId = commandId;
+  }
+}

@@ -1,0 +1,163 @@
+import type { JsonObject } from '../domain/json.ts';
+
+/**
+ * Port of the event log. Three adapters pass one contract suite (test/integration/event-store.contract.ts):
+ * `eventstoredb` (production), `sqlite` (embedded default), `memory` (simulation).
+ *
+ * Positions are fixed-width decimals that sort as text; they are valid for one store only.
+ */
+export type Position = string;
+
+export type RecordedEvent = {
+  readonly position: Position;
+  readonly stream: string;
+  /** 0 for the first event of a stream. */
+  readonly revision: number;
+  readonly id: string;
+  readonly type: string;
+  readonly data: JsonObject;
+  readonly metadata: JsonObject;
+  /** ISO time at which the store recorded it. */
+  readonly recordedAt: string;
+};
+
+/** `data` and `metadata` are JSON texts: serialised (and so checked) by the caller before any adapter sees them. */
+export type EventToAppend = {
+  /** UUIDv5 of command id, stream and index (design §4): the same for every retry of one append. */
+  readonly id: string;
+  readonly type: string;
+  readonly data: string;
+  readonly metadata: string;
+};
+
+/** There is no `any`: only `no_stream` and a number give durable idempotency (eventstore-client.md §3.2). */
+export type ExpectedRevision = 'no_stream' | number;
+
+export type AppendOptions = {
+  readonly signal?: AbortSignal;
+  /** Milliseconds until the outcome counts as unknown. Default of the adapter: 10,000. */
+  readonly deadlineMs?: number;
+};
+
+export type Appended = {
+  /** Revision of the last event of this append. */
+  readonly revision: number;
+  /** Position of the last event of this append. */
+  readonly position: Position;
+  /** True when exactly these ids were already there at this revision: an earlier attempt had succeeded. */
+  readonly duplicate: boolean;
+};
+
+export type ReadStreamOptions = {
+  /** First revision to return; default 0 forward, the last one backward. */
+  readonly from?: number;
+  readonly direction?: 'forward' | 'backward';
+  /** Default: no limit. */
+  readonly limit?: number;
+  readonly signal?: AbortSignal;
+};
+
+/** One filter per subscription; neither: everything but the store's own (`$…`) events. */
+export type EventFilter =
+  | { readonly streamPrefixes: readonly string[] }
+  | { readonly typePrefixes: readonly string[] };
+
+export type SubscribeOptions = {
+  /** Exclusive. Absent: from the beginning of the log. */
+  readonly after?: Position;
+  readonly filter?: EventFilter;
+  readonly signal: AbortSignal;
+};
+
+/** What a subscription yields, in log order. A checkpoint says that everything up to `position` was yielded. */
+export type SubscriptionItem =
+  | { readonly kind: 'event'; readonly event: RecordedEvent }
+  | { readonly kind: 'checkpoint'; readonly position: Position }
+  /** All that was in the log when the subscription reached its end has been yielded. May come again after a drop. */
+  | { readonly kind: 'caught-up'; readonly position: Position | undefined };
+
+export type EventStore = {
+  /** Identifies this store across HTTP: a position of another store is refused with 400. */
+  readonly storeId: string;
+  /** Name of the adapter, for logs and health. */
+  readonly kind: 'sqlite' | 'eventstoredb' | 'memory';
+  /** True when this process is the only writer, so that cached state needs no re-check before a rejection. */
+  readonly singleWriter: boolean;
+  /**
+   * Appends all events or none. Throws WrongExpectedRevision, EventTooLarge, OutcomeUnknown, StoreUnavailable.
+   * An empty list is a programming error.
+   */
+  append(
+    stream: string,
+    expected: ExpectedRevision,
+    events: readonly EventToAppend[],
+    options?: AppendOptions,
+  ): Promise<Appended>;
+  /** A missing stream yields nothing. Throws StoreUnavailable. */
+  readStream(stream: string, options?: ReadStreamOptions): AsyncIterable<RecordedEvent>;
+  /** Forward over the whole log after `after` (exclusive), at most `limit` events. */
+  readAll(options: { after?: Position; limit: number; signal?: AbortSignal }): AsyncIterable<RecordedEvent>;
+  /** Ends only on its signal; resumes by itself after a drop, from the last yielded position. */
+  subscribe(options: SubscribeOptions): AsyncIterable<SubscriptionItem>;
+  /** Revision of the last event of a stream, `no_stream` when there is none. */
+  currentRevision(stream: string, signal?: AbortSignal): Promise<ExpectedRevision>;
+  /** Position of the last event of the log; undefined when it is empty. */
+  lastPosition(signal?: AbortSignal): Promise<Position | undefined>;
+  /** Keeps at most `maxCount` newest events of a `sys-*` stream (`$maxCount`). */
+  setMaxCount(stream: string, maxCount: number): Promise<void>;
+  /** Resolves when the store answers; throws StoreUnavailable otherwise. For /readyz. */
+  ping(signal?: AbortSignal): Promise<void>;
+  close(): Promise<void>;
+};
+
+/** Largest `data` + `metadata` of one event in bytes (MaxAppendSize of servers through 25.0). */
+export const MAX_EVENT_BYTES = 1024 * 1024;
+
+export class WrongExpectedRevision extends Error {
+  override readonly name = 'WrongExpectedRevision';
+  readonly stream: string;
+  readonly expected: ExpectedRevision;
+  readonly actual: ExpectedRevision;
+  constructor(stream: string, expected: ExpectedRevision, actual: ExpectedRevision) {
+    super(`stream ${stream} is at revision ${actual}, not at ${expected}`);
+    this.stream = stream;
+    this.expected = expected;
+    this.actual = actual;
+  }
+}
+
+export class EventTooLarge extends Error {
+  override readonly name = 'EventTooLarge';
+  readonly bytes: number;
+  constructor(type: string, bytes: number) {
+    super(`event ${type} has ${bytes} bytes; at most ${MAX_EVENT_BYTES} are allowed`);
+    this.bytes = bytes;
+  }
+}
+
+/** The append may or may not have been stored. Repeat with the same ids and the same expected revision. */
+export class OutcomeUnknown extends Error {
+  override readonly name = 'OutcomeUnknown';
+  readonly stream: string;
+  constructor(stream: string, options?: ErrorOptions) {
+    super(`it is not known whether the append to ${stream} was stored`, options);
+    this.stream = stream;
+  }
+}
+
+/** Nothing was stored. `retryAfterMs` says when trying again makes sense. */
+export class StoreUnavailable extends Error {
+  override readonly name = 'StoreUnavailable';
+  readonly retryAfterMs: number;
+  /** `full`: no space left; `down`: not reachable; `closed`: this process is stopping. */
+  readonly reason: 'down' | 'full' | 'closed';
+  constructor(
+    message: string,
+    reason: 'down' | 'full' | 'closed' = 'down',
+    options?: ErrorOptions & { retryAfterMs?: number },
+  ) {
+    super(message, options);
+    this.reason = reason;
+    this.retryAfterMs = options?.retryAfterMs ?? 1000;
+  }
+}

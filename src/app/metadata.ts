@@ -1,0 +1,45 @@
+/**
+ * Metadata v1, complete from the first event (design §4). Absent optional fields are left out, never `undefined`.
+ */
+export type Encrypted = {
+  readonly alg: 'A256GCM';
+  readonly keyId: string;
+  readonly nonce: string;
+  readonly ct: string;
+  readonly tag: string;
+};
+
+export type Actor = {
+  /** UUIDv5(tenant, issuer, sub); the User's id and `metadata.creator`. For our own work: `system`. */
+  readonly subjectId: string;
+  readonly roles: readonly string[];
+  readonly authMethod: 'jwt' | 'service-account' | 'internal';
+  readonly tokenIdHash?: string;
+  readonly onBehalfOf?: string;
+  /** Where the command came in: `http`, `workflow:<name>`, `cli`, `repair`. */
+  readonly via?: string;
+  /** User name and e-mail, encrypted under the subject's key. */
+  readonly personal?: Encrypted;
+};
+
+export type EventMetadata = {
+  /** On whose behalf. */
+  readonly tenant: string;
+  readonly project: string;
+  readonly actor: Actor;
+  /** Name of the command, for example `OrderCluster`. */
+  readonly command: string;
+  readonly commandId: string;
+  /** HMAC-SHA-256 over the canonical request, hex; equal for equal requests. */
+  readonly requestHash: string;
+  readonly correlationId: string;
+  readonly causationId: string;
+  readonly ticket?: string;
+  readonly occurredAt: string;
+  readonly schemaVersion: number;
+  readonly traceparent?: string;
+  /** Name of the process incarnation that wrote it. */
+  readonly instance: string;
+  readonly hub?: string;
+  readonly source?: Encrypted;
+};

@@ -1,0 +1,67 @@
+import type { SecretRef } from '../domain/secret-ref.ts';
+import type { Encrypted } from './metadata.ts';
+
+/** Small ports that make time, identity and threads replaceable (simulation, tests). */
+
+export type Clock = {
+  /** Wall clock, ISO 8601 UTC with milliseconds. */
+  now(): string;
+  /** Monotonic milliseconds; only differences mean something. */
+  monotonicMs(): number;
+};
+
+export type Timers = {
+  /** Calls `run` once after `ms` milliseconds of monotonic time; the returned function cancels it. */
+  after(ms: number, run: () => void): () => void;
+};
+
+export type Ids = {
+  /** UUIDv7: sorts by creation time. */
+  uuidv7(): string;
+};
+
+export type Logger = {
+  debug(fields: object, message: string): void;
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+  child(fields: object): Logger;
+};
+
+/** Refused and failed calls are recorded from the start; the audit context stores them (design §4). */
+export type RejectionRecord = {
+  readonly tenant: string;
+  readonly subjectId: string;
+  readonly command: string;
+  readonly commandId?: string;
+  readonly outcome: 'rejected' | 'denied' | 'unauthenticated';
+  readonly code: string;
+  readonly message: string;
+  readonly at: string;
+};
+export type RecordRejection = (record: RejectionRecord) => void;
+
+export type SecretStore = {
+  /** Stores the value under (id, version); the version is derived from the command id, so a retry overwrites. */
+  put(secret: {
+    id: string;
+    version: string;
+    kind: SecretRef['kind'];
+    tenant: string;
+    value: Uint8Array;
+  }): Promise<SecretRef>;
+  /** Undefined when there is no such value. Throws when it was tampered with. */
+  reveal(ref: SecretRef, tenant: string): Promise<Uint8Array | undefined>;
+  remove(ref: Pick<SecretRef, 'id' | 'version'>): Promise<void>;
+  /** Every stored (id, version) with the time it was stored, for sweeping orphans. */
+  list(): AsyncIterable<{ id: string; version: string; storedAt: string }>;
+};
+
+/** One AES-256-GCM key per data subject; destroying it erases that person's data everywhere (design §4). */
+export type KeyStore = {
+  /** Creates the subject's key when it does not exist yet. */
+  encrypt(subjectId: string, plaintext: string): Promise<Encrypted>;
+  /** Undefined when the key was destroyed. */
+  decrypt(value: Encrypted): Promise<string | undefined>;
+  destroy(subjectId: string): Promise<void>;
+};

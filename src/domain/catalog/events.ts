@@ -1,0 +1,52 @@
+import type { DomainEvent } from '../decider.ts';
+import type { JsonObject } from '../json.ts';
+
+/**
+ * Catalog-like kinds (host types, templates, versions, hubs, tenants) share one decider factory that still emits
+ * named events. `document` is the resource in OSAC's private JSON form without `id`, server-set metadata and secrets.
+ */
+export type DocumentCreated<Type extends string> = DomainEvent<
+  Type,
+  {
+    readonly id: string;
+    readonly at: string;
+    readonly tenant: string;
+    readonly project: string;
+    readonly name: string;
+    readonly creator: string;
+    readonly document: JsonObject;
+  }
+>;
+/** The whole document after the change (small, and what changed is the difference to the event before). */
+export type DocumentRevised<Type extends string> = DomainEvent<
+  Type,
+  { readonly at: string; readonly document: JsonObject }
+>;
+export type DocumentDeletionRequested<Type extends string> = DomainEvent<Type, { readonly at: string }>;
+export type DocumentRetired<Type extends string> = DomainEvent<Type, { readonly at: string }>;
+
+export type HostTypeEvent =
+  | DocumentCreated<'HostTypeDefined'>
+  | DocumentRevised<'HostTypeRevised'>
+  | DocumentDeletionRequested<'HostTypeRetirementRequested'>
+  | DocumentRetired<'HostTypeRetired'>;
+export type ClusterTemplateEvent =
+  | DocumentCreated<'ClusterTemplatePublished'>
+  | DocumentRevised<'ClusterTemplateRevised'>
+  | DocumentDeletionRequested<'ClusterTemplateRetirementRequested'>
+  | DocumentRetired<'ClusterTemplateRetired'>;
+export type ClusterVersionEvent =
+  | DocumentCreated<'ClusterVersionAdded'>
+  | DocumentRevised<'ClusterVersionRevised'>
+  | DocumentDeletionRequested<'ClusterVersionRetirementRequested'>
+  | DocumentRetired<'ClusterVersionRetired'>;
+export type HubEvent =
+  | DocumentCreated<'HubRegistered'>
+  | DocumentRevised<'HubRevised'>
+  | DocumentDeletionRequested<'HubDeregistrationRequested'>
+  | DocumentRetired<'HubDeregistered'>;
+export type TenantEvent =
+  | DocumentCreated<'TenantOnboarded'>
+  | DocumentRevised<'TenantRevised'>
+  | DocumentDeletionRequested<'TenantOffboardingRequested'>
+  | DocumentRetired<'TenantOffboarded'>;

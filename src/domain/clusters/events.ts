@@ -1,0 +1,191 @@
+import type { DomainEvent } from '../decider.ts';
+import type { JsonObject } from '../json.ts';
+import type { SecretRef } from '../secret-ref.ts';
+
+/**
+ * Events of a cluster order's document stream `cluster-<id>`. These names and fields are the storage format:
+ * version them with care. Times (`at`) are ISO strings that arrive in the command.
+ */
+
+/** A node set as resolved at order time: the template's host type by id and name (osac-api.md §11 Clusters). */
+export type NodeSet = {
+  readonly hostType: { readonly id: string; readonly name: string };
+  readonly size: number;
+  /** First HostType interface with role `fabric`, if there is one. */
+  readonly fabricInterface?: string;
+};
+
+/** What of the spec may change after the order; everything else is immutable. */
+export type MutableSpec = {
+  readonly sshPublicKey?: string;
+  readonly pullSecret?: SecretRef;
+  readonly network?: { readonly podCidr?: string; readonly serviceCidr?: string };
+  readonly version?: ResolvedVersion;
+};
+
+export type ResolvedVersion = {
+  readonly id: string;
+  readonly name: string;
+  readonly version: string;
+  readonly releaseImage: string;
+};
+
+/** How the scheduler came to its choice; an auditor can recompute it (fleet-and-networks.md §2.9). */
+export type PlacementDecision = {
+  readonly weightsVersion: number;
+  readonly candidates: readonly {
+    readonly hub: string;
+    readonly fits: boolean;
+    /** Why it was filtered out; empty when it fits. */
+    readonly reasons: readonly string[];
+    readonly scores: { readonly [name: string]: number };
+    readonly total: number;
+  }[];
+};
+
+export type ConditionName = 'ClusterAvailable' | 'NodesReady' | 'InfrastructureReady' | 'TemplateApplied';
+export type ConditionState = {
+  readonly status: 'True' | 'False' | 'Unknown' | 'NotObservable';
+  readonly reason: string;
+  readonly message: string;
+  readonly since: string;
+};
+
+export type ClusterEvent =
+  | DomainEvent<
+      'ClusterOrdered',
+      {
+        readonly id: string;
+        readonly at: string;
+        readonly tenant: string;
+        readonly project: string;
+        readonly name: string;
+        readonly creator: string;
+        readonly labels: { readonly [key: string]: string };
+        readonly annotations: { readonly [key: string]: string };
+        readonly displayName?: string;
+        readonly description?: string;
+        /** Resolved facts: a later change of the catalog never changes a running order (design §4). */
+        readonly template: { readonly id: string; readonly name: string; readonly revision: number };
+        /** After defaults; each value a protobuf Any in JSON form. */
+        readonly templateParameters: { readonly [name: string]: JsonObject };
+        readonly nodeSets: { readonly [name: string]: NodeSet };
+        readonly version: ResolvedVersion;
+        readonly sshPublicKey?: string;
+        readonly pullSecret?: SecretRef;
+        readonly network?: { readonly podCidr?: string; readonly serviceCidr?: string };
+        /** Requested zone, from annotation `fulfillment-ledger/zone`. */
+        readonly zone?: string;
+      }
+    >
+  | DomainEvent<
+      'ClusterLabelled',
+      { readonly at: string; readonly labels: { readonly [key: string]: string } }
+    >
+  | DomainEvent<
+      'ClusterAnnotated',
+      { readonly at: string; readonly annotations: { readonly [key: string]: string } }
+    >
+  | DomainEvent<
+      'ClusterDescribed',
+      { readonly at: string; readonly displayName: string; readonly description: string }
+    >
+  | DomainEvent<'NodeSetAdded', { readonly at: string; readonly name: string; readonly nodeSet: NodeSet }>
+  | DomainEvent<
+      'NodeSetResized',
+      { readonly at: string; readonly name: string; readonly from: number; readonly to: number }
+    >
+  | DomainEvent<'NodeSetRemoved', { readonly at: string; readonly name: string }>
+  | DomainEvent<'ClusterSpecRevised', { readonly at: string; readonly spec: MutableSpec }>
+  | DomainEvent<'ClusterFinalizersChanged', { readonly at: string; readonly finalizers: readonly string[] }>
+  /** A private caller wrote `status` (design §6): shown until the next observation of the hub. */
+  | DomainEvent<'ClusterStatusReported', { readonly at: string; readonly status: JsonObject }>
+  // --- placement and dispatch, issued by the cluster-order workflow
+  | DomainEvent<
+      'HubSelected',
+      {
+        readonly at: string;
+        readonly hub: string;
+        readonly namespace: string;
+        readonly mode: 'operator' | 'eda' | 'aap';
+        readonly simulated: boolean;
+        /** Name of the ClusterOrder on the hub. */
+        readonly orderName: string;
+        readonly decision: PlacementDecision;
+      }
+    >
+  /** No hub fits: the order waits, with the reason of each hub. Recorded when the reasons change, not on every try. */
+  | DomainEvent<
+      'PlacementDeferred',
+      { readonly at: string; readonly message: string; readonly decision: PlacementDecision }
+    >
+  /** Adds our finalizer: from here on absence on the hub must be observed before the cluster is gone. */
+  | DomainEvent<
+      'ClusterDispatchStarted',
+      { readonly at: string; readonly hub: string; readonly orderName: string }
+    >
+  | DomainEvent<
+      'ClusterOrderPlaced',
+      { readonly at: string; readonly hub: string; readonly orderName: string; readonly uid: string }
+    >
+  /** A changed spec (sizes, version …) was accepted by the hub. */
+  | DomainEvent<
+      'ClusterSpecSynced',
+      { readonly at: string; readonly hub: string; readonly orderName: string }
+    >
+  // --- what was observed on the hub
+  | DomainEvent<
+      'ClusterConditionsObserved',
+      { readonly at: string; readonly conditions: { readonly [Name in ConditionName]?: ConditionState } }
+    >
+  | DomainEvent<
+      'ControlPlaneBecameAvailable',
+      {
+        readonly at: string;
+        readonly apiUrl: string;
+        readonly consoleUrl: string;
+        readonly apiEndpoint: string;
+        readonly ingressEndpoint: string;
+      }
+    >
+  | DomainEvent<
+      'NodesObserved',
+      { readonly at: string; readonly ready: { readonly [nodeSet: string]: number } }
+    >
+  | DomainEvent<'ClusterBecameReady', { readonly at: string }>
+  /** READY no longer holds because the desired size or spec changed and is being worked on. */
+  | DomainEvent<'ClusterReconfiguring', { readonly at: string }>
+  | DomainEvent<'ClusterDegraded', { readonly at: string; readonly reason: string; readonly message: string }>
+  | DomainEvent<'ClusterRecovered', { readonly at: string }>
+  | DomainEvent<
+      'ClusterFailed',
+      {
+        readonly at: string;
+        readonly reason: string;
+        readonly message: string;
+        /** True: nothing will happen until somebody retries or deletes. False: the hub still retries. */
+        readonly permanent: boolean;
+      }
+    >
+  | DomainEvent<'ClusterFailureCleared', { readonly at: string }>
+  /** The hub holds the order but shows no phase past its deadline: an alarm of its own, not FAILED. */
+  | DomainEvent<'HubNotAccepting', { readonly at: string; readonly hub: string; readonly since: string }>
+  /** The ClusterOrder or the HostedCluster vanished behind our back. */
+  | DomainEvent<
+      'ClusterLostOnHub',
+      { readonly at: string; readonly what: 'cluster-order' | 'hosted-cluster' }
+    >
+  // --- operator and end
+  | DomainEvent<'ClusterRetryRequested', { readonly at: string }>
+  | DomainEvent<'ClusterDeletionRequested', { readonly at: string }>
+  | DomainEvent<'ClusterDeletionBlocked', { readonly at: string; readonly waitingFor: readonly string[] }>
+  /** Never dispatched, or absence was observed on the hub. The name is free again after this. */
+  | DomainEvent<
+      'ClusterDeleted',
+      { readonly at: string; readonly how: 'not-dispatched' | 'absence-confirmed' }
+    >
+  /** A creation reserved its name and never came back: this id stays unused until its own command is repeated. */
+  | DomainEvent<'CreationAbandoned', { readonly at: string; readonly commandId: string }>;
+
+/** Our own finalizer, as OSAC's controller names it. */
+export const FULFILLMENT_FINALIZER = 'fulfillment-controller';

@@ -1,0 +1,33 @@
+import type { DomainEvent } from '../decider.ts';
+
+/**
+ * Events of `hubCapacity-<hub id>`: the one stream that owns what a hub can still take, so that a burst of orders
+ * cannot all land on the emptiest hub (fleet-and-networks.md §2.9). Absent limits mean unlimited.
+ */
+export type CapacityLimits = {
+  /** Hosted control planes the hub can carry. */
+  readonly controlPlanes?: number;
+  /** Nodes by host type id. */
+  readonly nodes?: { readonly [hostType: string]: number };
+};
+
+export type CapacityClaim = {
+  readonly controlPlanes: number;
+  readonly nodes: { readonly [hostType: string]: number };
+};
+
+export type HubCapacityEvent =
+  | DomainEvent<
+      'HubCapacityDeclared',
+      { readonly at: string; readonly hub: string; readonly limits: CapacityLimits }
+    >
+  | DomainEvent<
+      'HubCapacityReserved',
+      { readonly at: string; readonly clusterId: string; readonly claim: CapacityClaim }
+    >
+  /** A scale-out or scale-in: the claim of a cluster is replaced as a whole. */
+  | DomainEvent<
+      'HubCapacityResized',
+      { readonly at: string; readonly clusterId: string; readonly claim: CapacityClaim }
+    >
+  | DomainEvent<'HubCapacityReleased', { readonly at: string; readonly clusterId: string }>;

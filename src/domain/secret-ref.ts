@@ -1,0 +1,8 @@
+/** Reference to a secret value; the only form in which a secret appears in events (fleet-and-networks.md §1.9). */
+export type SecretRef = {
+  readonly id: string;
+  readonly version: string;
+  readonly kind: 'kubeconfig' | 'pull-secret' | 'break-glass-password' | 'admin-password';
+  /** HMAC-SHA-256 of the value under the deployment key, first 16 hex digits. */
+  readonly fingerprint: string;
+};
