@@ -24,6 +24,11 @@ export type Workflow<State, RunEvent extends DomainEvent = DomainEvent> = {
   readonly decide: (state: State, input: WorkflowInput) => readonly RunEvent[];
   /** Pure. Everything outstanding in this state, in the order in which it should be started. */
   readonly pending: (state: State) => Pending;
+  /**
+   * Events that may unblock any open run (a hub was registered, capacity came free): the named timer of every open
+   * run that keeps it counts as due.
+   */
+  readonly wakes?: { readonly types: readonly string[]; readonly timerId: string };
   /** True when the run will never have anything to do again; its state may be forgotten. */
   readonly isClosed: (state: State) => boolean;
 };

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { isRejection, type Decider, type DomainEvent, type Rejection } from '../../src/domain/decider.ts';
 
-/** given these events, when this command, then these events (or this rejection): the form of every rule's spec. */
+/** given these events, when this command, then these events (or this rejection) — the form of every rule's spec. */
 export const specify = <State, Command, Event extends DomainEvent>(
   decider: Decider<State, Command, Event>,
 ) => ({
@@ -10,7 +10,7 @@ export const specify = <State, Command, Event extends DomainEvent>(
       const state = history.reduce(decider.evolve, decider.initialState());
       const decision = decider.decide(state, command);
       return {
-        then: (...events: Event[]) => expect(decision).to.deep.equal(events),
+        thenEvents: (...events: Event[]) => expect(decision).to.deep.equal(events),
         thenNothing: () => expect(decision).to.deep.equal([]),
         thenRejected: (code: string, more: Partial<Rejection> = {}) => {
           if (!isRejection(decision)) throw new Error(`expected ${code}, got ${JSON.stringify(decision)}`);

@@ -1,0 +1,107 @@
+import type { Decider, DomainEvent } from './decider.ts';
+import type { JsonObject } from './json.ts';
+
+/**
+ * Declaration of an OSAC kind, as plain data (design §7). Routes, validation, both views, name rules, references
+ * and the read model come from it; adding a kind means writing one of these beside its events.
+ */
+export type ResourceKind<
+  State = unknown,
+  Command extends { readonly type: string } = never,
+  Event extends DomainEvent = never,
+> = {
+  /** `cluster`, `clusterTemplate`, `clusterVersion`, `hostType`, `hub`, `tenant`: also the stream category. */
+  readonly kind: string;
+  /** REST collection, for example `cluster_templates`. */
+  readonly collection: string;
+  /** As error texts name it: `cluster template`. */
+  readonly words: string;
+  /** Message and reference type name: `ClusterTemplate`. */
+  readonly message: string;
+  /** Service name in method names of errors: `ClusterTemplates`. */
+  readonly service: string;
+  /** Methods served per surface (osac-api.md §2). */
+  readonly methods: { readonly public: readonly Method[]; readonly private: readonly Method[] };
+  /** Methods that a tenant's ordinary user may call on the public surface (osac-api.md §7, role client). */
+  readonly clientMethods: readonly Method[];
+  /** Who chooses the id: the client may; always generated; always equal to the name. */
+  readonly ids: 'client-may-choose' | 'generated' | 'equals-name';
+  /** How wide a name is unique (osac-api.md §5 Names). */
+  readonly nameScope: 'project' | 'tenant' | 'global';
+  /** Derives the name when the caller sent none; undefined: the name is mandatory. */
+  readonly deriveName?: (document: JsonObject) => string | undefined;
+  /** Further values unique in the whole service, for example a version number or tenant domains. */
+  readonly uniqueValues?: (
+    document: JsonObject,
+  ) => readonly { readonly scope: string; readonly value: string; readonly field: string }[];
+  /** Tenant of a new object when an admin names none. */
+  readonly defaultTenant: 'shared' | 'own-name';
+  /** Paths that exist only in the private message; the public view leaves them out. A test compares with proto/. */
+  readonly privateOnly: readonly string[];
+  /** Write-only paths: how reads show a stored value (`***`, or not at all). Values live in the secret store. */
+  readonly secrets: readonly {
+    readonly path: string;
+    readonly kind: 'kubeconfig' | 'pull-secret';
+    readonly reads: '***' | 'absent';
+    readonly encoding: 'text' | 'base64';
+  }[];
+  /** Paths that never change after creation, besides metadata.name, tenant, project and id. */
+  readonly immutable: readonly string[];
+  /** Single references to resolve on create and update, by path of the reference message. */
+  readonly references: readonly {
+    readonly path: string;
+    readonly kind: string;
+    readonly scope: 'full' | 'local';
+  }[];
+  /** What a stored document points at; a referenced object of a `protects` kind cannot be deleted. */
+  readonly pointsAt: (document: JsonObject) => readonly { readonly kind: string; readonly id: string }[];
+  /** True: an object that something points at cannot be deleted. */
+  readonly protectedWhileReferenced: boolean;
+  /** Looked-up marks, for example `default` of the default ClusterVersion. */
+  readonly marks?: (document: JsonObject) => readonly string[];
+  /** The aggregate behind it. */
+  readonly decider: Decider<State, Command, Event>;
+  readonly stateVersion: number;
+  /** Pure: folded state → what the surfaces show. */
+  readonly view: (state: State) => ResourceView;
+};
+
+export type Method = 'List' | 'Get' | 'Create' | 'Update' | 'Delete';
+
+/** What every surface, projection and check needs to know of a folded document. */
+export type ResourceView =
+  | { readonly exists: false }
+  | {
+      readonly exists: true;
+      /** Gone: no API reads it any more, its name is free. */
+      readonly archived: boolean;
+      readonly id: string;
+      readonly tenant: string;
+      readonly project: string;
+      readonly name: string;
+      readonly creationTimestamp: string;
+      readonly deletionTimestamp?: string;
+      /**
+       * The document in OSAC's private JSON form (snake_case, defaults omitted), with `metadata` but without
+       * `metadata.version`, which the fold counts. Secrets appear as their reads show them.
+       */
+      readonly document: JsonObject;
+      /** Summary for lists and filters: `CLUSTER_STATE_READY`, if the kind has a state. */
+      readonly state?: string;
+    };
+
+/** Removes what only the private surface shows. `*` matches any key or index. */
+export const publicDocument = (document: JsonObject, privateOnly: readonly string[]): JsonObject => {
+  const copy = structuredClone(document);
+  for (const path of privateOnly) removePath(copy, path.split('.'));
+  return copy;
+};
+
+const removePath = (node: unknown, [head, ...rest]: readonly string[]): void => {
+  if (typeof node !== 'object' || node === null || head === undefined) return;
+  const record = node as Record<string, unknown>;
+  for (const key of head === '*' ? Object.keys(record) : [head]) {
+    if (rest.length === 0) delete record[key];
+    else removePath(record[key], rest);
+  }
+};

@@ -1,0 +1,116 @@
+import type { Position } from '../app/event-store.ts';
+
+/** What the HTTP thread reads. Every statement behind these is indexed and bounded (design §5, Threads). */
+export type Visibility = { readonly all: true } | { readonly tenants: readonly string[] };
+
+export type ResourceRow = {
+  readonly kind: string;
+  readonly id: string;
+  readonly tenant: string;
+  readonly project: string;
+  readonly name: string;
+  /** Revision of the resource's stream that the row shows; the ETag. */
+  readonly revision: number;
+  /** OSAC's `metadata.version`. */
+  readonly version: number;
+  readonly position: Position;
+  readonly deleting: boolean;
+  /** Rendered JSON texts, `metadata.version` included. */
+  readonly publicJson: string;
+  readonly privateJson: string;
+};
+
+export type ResourceReader = {
+  /** Foreign and absent ids run the same statement and both give undefined. */
+  get(kind: string, id: string, visibility: Visibility): ResourceRow | undefined;
+  /** Live (not archived) objects of this name that the caller may see, all projects, lowest id first. */
+  findByName(kind: string, name: string, visibility: Visibility): readonly ResourceRow[];
+  /** Ordered by id (ids are UUIDv7: creation order). `limit` 0 gives only the total. */
+  list(
+    kind: string,
+    visibility: Visibility,
+    page: { readonly offset: number; readonly limit: number },
+  ): { readonly rows: readonly ResourceRow[]; readonly total: number };
+  /** Objects that carry a mark of their declaration, for example the default ClusterVersion. */
+  marked(kind: string, mark: string, visibility: Visibility): readonly ResourceRow[];
+  /** True when a live object points at it. */
+  isReferenced(kind: string, id: string): boolean;
+  /** Where a command id was carried out, for keys older than what is folded beside the state. */
+  findCommand(commandId: string): { stream: string; revision: number; requestHash: string } | undefined;
+};
+
+export type TimelineEntry = {
+  readonly position: Position;
+  readonly at: string;
+  readonly type: string;
+  /** `cluster` events and those of its workflow run, redacted for the audience. */
+  readonly audience: 'tenant' | 'provider' | 'internal';
+  /** One sentence for people. */
+  readonly summary: string;
+  readonly data: string;
+  readonly actor: string;
+  readonly correlationId: string;
+};
+
+export type TimelineReader = {
+  /** Entries of one order after a position, oldest first. */
+  of(
+    clusterId: string,
+    options: { after?: Position; limit: number; audience: 'tenant' | 'provider' },
+  ): readonly TimelineEntry[];
+};
+
+export type ProjectionStatus = {
+  readonly name: string;
+  readonly version: number;
+  readonly position: Position | undefined;
+  readonly caughtUp: boolean;
+  /** Seconds since the recorded time of the last applied event, when not caught up; 0 when it is. */
+  readonly lagSeconds: number;
+  readonly parkedStreams: readonly {
+    readonly stream: string;
+    readonly position: Position;
+    readonly error: string;
+  }[];
+  readonly state: 'live' | 'rebuilding' | 'stopped' | 'failed';
+  readonly rebuild?: {
+    readonly position: Position | undefined;
+    readonly target: Position | undefined;
+    readonly events: number;
+  };
+  readonly error?: string;
+};
+
+export type ReadModels = {
+  readonly resources: ResourceReader;
+  readonly timeline: TimelineReader;
+  /** Resolves true when the view has applied this position, false past the bound. */
+  waitFor(
+    view: string,
+    position: Position,
+    options: { timeoutMs: number; signal?: AbortSignal },
+  ): Promise<boolean>;
+  status(): readonly ProjectionStatus[];
+  /** Builds a fresh copy beside the live one, checks it, catches up and switches. */
+  rebuild(
+    view: string,
+    options?: { signal?: AbortSignal; onProgress?: (events: number) => void },
+  ): Promise<RebuildReport>;
+  /** SHA-256 over every table's rows by primary key in canonical JSON, at the stated position. */
+  digest(
+    view: string,
+  ): Promise<{ readonly position: Position | undefined; readonly digest: string; readonly rows: number }>;
+  /** Tries the parked events of a stream again. */
+  retryParked(view: string, stream: string): Promise<boolean>;
+  close(): Promise<void>;
+};
+
+export type RebuildReport = {
+  readonly view: string;
+  readonly events: number;
+  readonly seconds: number;
+  readonly position: Position | undefined;
+  readonly outcome: 'switched' | 'cancelled' | 'differs';
+  /** First differing rows, when the digests of the same version differ. */
+  readonly differences: readonly string[];
+};
