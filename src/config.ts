@@ -1,0 +1,197 @@
+import { resolve } from 'node:path';
+import { z } from 'zod';
+
+/**
+ * The one schema of the environment (design §8). Every setting has a default, a unit where it has one, and a
+ * sentence; the README's configuration table is generated from here and a test keeps it in step.
+ */
+export type Setting = {
+  readonly variable: string;
+  readonly default: string;
+  readonly meaning: string;
+  /** A value that would be accepted, shown when a bad one is refused. */
+  readonly example: string;
+};
+
+export const ROLES = ['api', 'processes', 'publisher', 'auditor'] as const;
+export type Role = (typeof ROLES)[number];
+
+export type Address = { readonly host: string; readonly port: number };
+
+const address = z
+  .string()
+  .regex(/^(\[[0-9a-fA-F:]+\]|[^:\s]+):\d{1,5}$/, 'must be host:port')
+  .transform((text): Address => {
+    const at = text.lastIndexOf(':');
+    return { host: text.slice(0, at).replace(/^\[|\]$/g, ''), port: Number(text.slice(at + 1)) };
+  })
+  .refine(({ port }) => port <= 65_535, 'the port must be at most 65535');
+
+const commaList = z.string().transform((text) =>
+  text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== ''),
+);
+
+const httpsUrl = (text: string): boolean => URL.canParse(text) && new URL(text).protocol === 'https:';
+
+const milliseconds = (least: number, most: number) =>
+  z
+    .string()
+    .regex(/^\d+$/, 'must be a whole number of milliseconds')
+    .transform(Number)
+    .refine((ms) => ms >= least && ms <= most, `must be between ${least} and ${most}`);
+
+type Field = Setting & { readonly schema: z.ZodType };
+
+const field = <Schema extends z.ZodType>(
+  variable: string,
+  fallback: string,
+  example: string,
+  schema: Schema,
+  meaning: string,
+) => ({ variable, default: fallback, example, schema, meaning });
+
+/** Order of this table is the order of the README's. */
+const fields = {
+  httpAddress: field(
+    'LEDGER_HTTP_ADDRESS',
+    '127.0.0.1:8001',
+    '127.0.0.1:8001',
+    address,
+    'REST address of all surfaces, `host:port`; port 0 takes any free port.',
+  ),
+  metricsAddress: field(
+    'LEDGER_METRICS_ADDRESS',
+    '127.0.0.1:8003',
+    '127.0.0.1:8003',
+    address,
+    'Address of the Prometheus metrics listener, `host:port`; port 0 takes any free port.',
+  ),
+  dataDir: field(
+    'LEDGER_DATA_DIR',
+    './data',
+    './data',
+    z
+      .string()
+      .min(1, 'must name a directory')
+      .transform((path) => resolve(path)),
+    'Directory of the embedded store, the read models and the simulated hubs. One process at a time may use it.',
+  ),
+  secretsDir: field(
+    'LEDGER_SECRETS_DIR',
+    '',
+    './data/secrets',
+    z.string().transform((path) => (path === '' ? undefined : resolve(path))),
+    'Directory of secrets, subject keys and the development issuer key; shared by all instances on one EventStoreDB. Empty: `secrets` in the data directory.',
+  ),
+  eventStore: field(
+    'LEDGER_EVENT_STORE',
+    'sqlite',
+    'esdb://localhost:2113?tls=false',
+    z
+      .string()
+      .refine(
+        (text) => text === 'sqlite' || /^esdb(\+discover)?:\/\/.+/.test(text),
+        'must be `sqlite` or an esdb:// or esdb+discover:// connection string',
+      ),
+    'Event log: `sqlite` (embedded) or an `esdb://` / `esdb+discover://` connection string of an EventStoreDB.',
+  ),
+  roles: field(
+    'LEDGER_ROLES',
+    ROLES.join(','),
+    'api,processes',
+    commaList.pipe(z.array(z.enum(ROLES)).min(1, 'must name at least one role')),
+    'Which parts this instance runs: comma list of `api`, `processes`, `publisher`, `auditor`.',
+  ),
+  trustedIssuers: field(
+    'LEDGER_TRUSTED_ISSUERS',
+    '',
+    'https://sso.example.com/realms/osac',
+    commaList.pipe(z.array(z.string().refine(httpsUrl, 'must be https URLs'))),
+    'Comma list of https URLs of trusted token issuers. Empty: the development issuer, on loopback and outside production only.',
+  ),
+  catalog: field(
+    'LEDGER_CATALOG',
+    '',
+    './fixtures/catalog',
+    z.string().transform((path) => (path === '' ? undefined : resolve(path))),
+    'Folder of catalogue files (tenants, host types, versions, templates, hubs) loaded at start; what exists already is left as it is.',
+  ),
+  kafkaBrokers: field(
+    'LEDGER_KAFKA_BROKERS',
+    '',
+    'kafka-1:9092,kafka-2:9092',
+    commaList.pipe(z.array(z.string().regex(/^[^:\s]+:\d+$/, 'must be host:port'))),
+    'Comma list of Kafka brokers. Empty: the publisher role idles and says so.',
+  ),
+  logLevel: field(
+    'LEDGER_LOG_LEVEL',
+    'info',
+    'info',
+    z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
+    'Least severe level that is logged: `trace`, `debug`, `info`, `warn`, `error`, `fatal` or `silent`.',
+  ),
+  storeDeadlineMs: field(
+    'LEDGER_STORE_DEADLINE_MS',
+    '10000',
+    '10000',
+    milliseconds(50, 120_000),
+    'Milliseconds after which an unanswered append counts as unknown (answered 504 with the command id to repeat).',
+  ),
+  shutdownMs: field(
+    'LEDGER_SHUTDOWN_MS',
+    '10000',
+    '10000',
+    milliseconds(0, 300_000),
+    'Milliseconds that running requests and effects get to finish on SIGTERM before connections are cut.',
+  ),
+} as const satisfies Record<string, Field>;
+
+export type Config = { readonly [Name in keyof typeof fields]: z.output<(typeof fields)[Name]['schema']> } & {
+  readonly secretsDir: string;
+};
+
+export const settings: readonly Setting[] = Object.values(fields).map((entry) => ({
+  variable: entry.variable,
+  default: entry.default,
+  meaning: entry.meaning,
+  example: entry.example,
+}));
+
+/** A setting that cannot be used: the message says which variable, what is wrong, and shows an example. */
+export class BadSetting extends Error {
+  override readonly name = 'BadSetting';
+}
+
+/** Reads the settings from an environment. Throws BadSetting listing every bad variable at once. */
+export const readConfig = (environment: Readonly<Record<string, string | undefined>>): Config => {
+  const values: Record<string, unknown> = {};
+  const problems: string[] = [];
+  for (const [name, { variable, default: fallback, example, schema }] of Object.entries(fields)) {
+    const given = environment[variable];
+    const parsed = schema.safeParse(given === undefined ? fallback : given.trim());
+    if (parsed.success) values[name] = parsed.data;
+    else
+      problems.push(
+        `${variable}: ${parsed.error.issues.map((issue) => issue.message).join('; ')} (got ${shown(given)}). Example: ${variable}=${example}`,
+      );
+  }
+  problems.push(...unknownSettings(environment));
+  if (problems.length > 0) throw new BadSetting(problems.join('\n'));
+  const config = values as unknown as Config;
+  return { ...config, secretsDir: config.secretsDir ?? resolve(config.dataDir, 'secrets') };
+};
+
+/** Connection strings and issuer URLs may hold credentials: those are not repeated in an error. */
+const shown = (given: string | undefined): string =>
+  given?.includes('@') ? 'a value with credentials' : JSON.stringify(given);
+
+/** A misspelt variable would silently leave a default in force, so it is refused like a bad value. */
+const unknownSettings = (environment: Readonly<Record<string, string | undefined>>): string[] => {
+  const known = new Set(settings.map(({ variable }) => variable));
+  return Object.keys(environment)
+    .filter((name) => name.startsWith('LEDGER_') && !name.startsWith('LEDGER_TEST_') && !known.has(name))
+    .map((name) => `${name}: there is no such setting. Known: ${[...known].join(', ')}`);
+};

@@ -1,0 +1,61 @@
+import { expect } from 'chai';
+import { readFileSync } from 'node:fs';
+import { BadSetting, readConfig, settings } from '../../../src/config.ts';
+import { configurationTable } from '../../support/configuration-table.ts';
+
+const refusal = (environment: Record<string, string>): string => {
+  try {
+    readConfig(environment);
+  } catch (error) {
+    if (error instanceof BadSetting) return error.message;
+    throw error;
+  }
+  throw new Error('the settings were accepted');
+};
+
+describe('settings', () => {
+  it('need nothing: every one has a default', () => {
+    const config = readConfig({});
+    expect(config.httpAddress).to.deep.equal({ host: '127.0.0.1', port: 8001 });
+    expect(config.eventStore).to.equal('sqlite');
+    expect(config.roles).to.deep.equal(['api', 'processes', 'publisher', 'auditor']);
+    expect(config.secretsDir).to.match(/\/data\/secrets$/);
+  });
+
+  for (const [variable, value, what] of [
+    ['LEDGER_HTTP_ADDRESS', 'localhost', 'host:port'],
+    ['LEDGER_HTTP_ADDRESS', '127.0.0.1:99999', '65535'],
+    ['LEDGER_EVENT_STORE', 'postgres://x', 'esdb'],
+    ['LEDGER_ROLES', 'api,cook', 'publisher'],
+    ['LEDGER_ROLES', ',', 'at least one'],
+    ['LEDGER_TRUSTED_ISSUERS', 'http://plain.example', 'https'],
+    ['LEDGER_KAFKA_BROKERS', 'kafka', 'host:port'],
+    ['LEDGER_LOG_LEVEL', 'loud', 'info'],
+    ['LEDGER_STORE_DEADLINE_MS', '10s', 'milliseconds'],
+    ['LEDGER_DATA_DIR', '', 'directory'],
+  ] as const) {
+    it(`refuses ${variable}=${value}, naming variable, fault and an example`, () => {
+      expect(refusal({ [variable]: value }))
+        .to.include(variable)
+        .and.include(what)
+        .and.include(`Example: ${variable}=`);
+    });
+  }
+
+  it('refuses a misspelt variable', () => {
+    expect(refusal({ LEDGER_HTTP_ADRESS: 'x' })).to.include('LEDGER_HTTP_ADRESS: there is no such setting');
+  });
+
+  it('names every bad variable at once', () => {
+    const message = refusal({ LEDGER_ROLES: 'cook', LEDGER_LOG_LEVEL: 'loud' });
+    expect(message).to.include('LEDGER_ROLES').and.include('LEDGER_LOG_LEVEL');
+  });
+
+  it('does not repeat credentials of a connection string', () => {
+    expect(refusal({ LEDGER_EVENT_STORE: 'http://admin:hunter2@host' })).not.to.include('hunter2');
+  });
+
+  it('stand in the README exactly as the schema says', () => {
+    expect(readFileSync('README.md', 'utf8')).to.include(configurationTable(settings));
+  });
+});
