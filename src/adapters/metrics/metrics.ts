@@ -1,0 +1,122 @@
+import { createServer, type Server } from 'node:http';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
+
+/**
+ * Everything this service measures, one registry per instance (several may live in one process). Names are part of
+ * the interface: alert rules and dashboards use them. Labels are bounded: no ids, no tenants.
+ */
+export const createMetrics = () => {
+  const registry = new Registry();
+  const registers = [registry];
+  collectDefaultMetrics({ register: registry });
+  const seconds = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+  const counter = <Label extends string>(name: string, help: string, labelNames: readonly Label[] = []) =>
+    new Counter<Label>({ name, help, labelNames, registers });
+  const gauge = <Label extends string>(name: string, help: string, labelNames: readonly Label[] = []) =>
+    new Gauge<Label>({ name, help, labelNames, registers });
+  const histogram = <Label extends string>(name: string, help: string, labelNames: readonly Label[] = []) =>
+    new Histogram<Label>({ name, help, labelNames, buckets: seconds, registers });
+
+  const loop = monitorEventLoopDelay({ resolution: 10 });
+  loop.enable();
+  const loopDelay = new Gauge({
+    name: 'ledger_event_loop_delay_seconds',
+    help: 'Delay of the HTTP thread since the last scrape, by quantile.',
+    labelNames: ['quantile'] as const,
+    registers,
+    collect() {
+      for (const quantile of [50, 99, 100])
+        this.set({ quantile: String(quantile / 100) }, Math.max(0, loop.percentile(quantile) / 1e9 - 0.01));
+      loop.reset();
+    },
+  });
+
+  return {
+    registry,
+    commands: counter('ledger_commands_total', 'Commands by type and outcome.', ['type', 'outcome']),
+    rejections: counter('ledger_rejections_total', 'Refused calls by outcome and code.', ['outcome', 'code']),
+    appendSeconds: histogram('ledger_append_seconds', 'Time of an append until it was durable.'),
+    appendConflicts: counter(
+      'ledger_append_conflicts_total',
+      'Appends that met another revision and were decided again.',
+    ),
+    storeUp: gauge('ledger_store_up', '1 while the event store answers.'),
+    projectionLag: gauge(
+      'ledger_projection_lag_seconds',
+      'Seconds since the recorded time of the last applied event; 0 when caught up.',
+      ['view'],
+    ),
+    projectionCaughtUp: gauge('ledger_projection_caught_up', '1 while the view has applied everything.', [
+      'view',
+    ]),
+    projectionParked: gauge(
+      'ledger_projection_parked_streams',
+      'Streams whose events a view could not apply.',
+      ['view'],
+    ),
+    projectionEvents: counter('ledger_projection_events_total', 'Events applied by a view.', ['view']),
+    laneOpen: gauge('ledger_process_lane_open', '1 while the circuit breaker of a lane is open.', ['lane']),
+    laneParked: gauge(
+      'ledger_process_lane_parked',
+      'Effects that wait behind an open circuit breaker or a full lane.',
+      ['lane'],
+    ),
+    laneInFlight: gauge('ledger_process_lane_in_flight', 'Effects that run now.', ['lane']),
+    effects: counter('ledger_effects_total', 'Effects by port, operation and outcome.', [
+      'port',
+      'operation',
+      'outcome',
+    ]),
+    timersDue: gauge('ledger_timers_due', 'Timers that are due and not handled yet.'),
+    timerLateness: gauge('ledger_timer_lateness_seconds', 'How late the oldest due timer is.'),
+    ordersWaiting: gauge('ledger_orders_waiting', 'Orders that wait because no hub fits.'),
+    ordersNeedingOperator: gauge(
+      'ledger_orders_needing_operator',
+      'Orders that failed and wait for a person.',
+    ),
+    hubNotAccepting: gauge(
+      'ledger_hub_not_accepting',
+      'Orders that a hub holds without ever showing a phase.',
+    ),
+    clockDivergence: gauge(
+      'ledger_clock_divergence_seconds',
+      'Last measured difference between wall clock and monotonic clock.',
+    ),
+    namesPending: gauge(
+      'ledger_name_reservations_pending',
+      'Reserved names whose resource does not exist yet.',
+    ),
+    httpSeconds: histogram('ledger_http_request_seconds', 'Requests by method, route template and status.', [
+      'method',
+      'route',
+      'status',
+    ]),
+    loopDelay,
+    close: () => loop.disable(),
+  };
+};
+
+export type Metrics = ReturnType<typeof createMetrics>;
+
+/** Serves the registry on a listener of its own; every path answers (osac-api.md §1). */
+export const serveMetrics = async (
+  metrics: Metrics,
+  address: { readonly host: string; readonly port: number },
+): Promise<Server> => {
+  const server = createServer((_request, response) => {
+    metrics.registry.metrics().then(
+      (text) => response.writeHead(200, { 'content-type': metrics.registry.contentType }).end(text),
+      (error: unknown) => response.writeHead(500, { 'content-type': 'text/plain' }).end(String(error)),
+    );
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(address.port, address.host, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+  return server;
+};
