@@ -1,6 +1,4 @@
 import {
-  EventTooLarge,
-  MAX_EVENT_BYTES,
   StoreUnavailable,
   WrongExpectedRevision,
   type Appended,
@@ -8,14 +6,15 @@ import {
   type EventStore,
   type EventToAppend,
   type ExpectedRevision,
-  type Position,
   type RecordedEvent,
-  type SubscriptionItem,
 } from '../../../app/event-store.ts';
-import type { JsonObject } from '../../../domain/json.ts';
+import type { JsonObject, JsonValue } from '../../../domain/json.ts';
+import { checkAppend, checkMaxCount, matcher } from '../shared/checks.ts';
+import { createGrowth, pagedSubscription, type Page } from '../shared/paged-subscription.ts';
+import { formatPosition, parsePosition } from '../shared/position.ts';
 
-/** Width of a position: enough for 2^53, so that positions sort as text. */
-const POSITION_DIGITS = 16;
+/** Events a subscription looks at before it yields a checkpoint and leaves the thread to others. */
+const PAGE = 500;
 
 export type MemoryEventStoreOptions = {
   readonly storeId?: string;
@@ -24,151 +23,144 @@ export type MemoryEventStoreOptions = {
   readonly singleWriter?: boolean;
 };
 
-/** An event log in memory for specs and the simulation. Survives only as long as the object does. */
+/**
+ * An event log in memory for specs and the simulation. Survives only as long as the object does.
+ * An append takes effect in the call itself, so that the order of calls is the order of the log.
+ */
 export const createMemoryEventStore = (options: MemoryEventStoreOptions = {}): EventStore => {
   const now = options.now ?? (() => new Date().toISOString());
+  /** Event number n stands at index n - 1. */
   const log: RecordedEvent[] = [];
+  /** All events of a stream, also those that `$maxCount` hides: index = revision. */
   const streams = new Map<string, RecordedEvent[]>();
   const maxCounts = new Map<string, number>();
-  const wakers = new Set<() => void>();
+  const growth = createGrowth();
   let closed = false;
 
-  const refuseWhenClosed = (): void => {
+  const refuse = (signal?: AbortSignal): void => {
     if (closed) throw new StoreUnavailable('the event store is closed', 'closed');
+    signal?.throwIfAborted();
   };
-  const visible = (stream: string): readonly RecordedEvent[] => {
-    const events = streams.get(stream) ?? [];
-    const maxCount = maxCounts.get(stream);
-    return maxCount === undefined ? events : events.slice(-maxCount);
+  const revisionOf = (stream: string): ExpectedRevision => {
+    const length = streams.get(stream)?.length ?? 0;
+    return length === 0 ? 'no_stream' : length - 1;
   };
-  const revisionOf = (stream: string): ExpectedRevision =>
-    streams.get(stream)?.at(-1)?.revision ?? 'no_stream';
-  const last = (): Position | undefined => log.at(-1)?.position;
 
   const append = (stream: string, expected: ExpectedRevision, events: readonly EventToAppend[]): Appended => {
-    refuseWhenClosed();
-    if (events.length === 0) throw new TypeError('an append needs at least one event');
-    for (const event of events) {
-      const bytes = Buffer.byteLength(event.data) + Buffer.byteLength(event.metadata);
-      if (bytes > MAX_EVENT_BYTES) throw new EventTooLarge(event.type, bytes);
-    }
     const stored = streams.get(stream) ?? [];
-    const actual = revisionOf(stream);
     const first = expected === 'no_stream' ? 0 : expected + 1;
-    if (actual !== expected) {
-      const already = stored.slice(first, first + events.length);
-      const same =
-        already.length === events.length && already.every((event, i) => event.id === events[i]?.id);
-      const end = already.at(-1);
-      if (!same || end === undefined) throw new WrongExpectedRevision(stream, expected, actual);
-      return { revision: end.revision, position: end.position, duplicate: true };
-    }
+    if (first !== stored.length)
+      return repeated(stream, expected, stored.slice(first, first + events.length), events);
+    const recordedAt = now();
     const recorded = events.map(
-      (event, i): RecordedEvent => ({
-        position: String(log.length + i + 1).padStart(POSITION_DIGITS, '0'),
-        stream,
-        revision: first + i,
-        id: event.id,
-        type: event.type,
-        data: JSON.parse(event.data) as JsonObject,
-        metadata: JSON.parse(event.metadata) as JsonObject,
-        recordedAt: now(),
-      }),
+      (event, i): RecordedEvent =>
+        deepFreeze({
+          position: formatPosition(log.length + i + 1),
+          stream,
+          revision: first + i,
+          id: event.id,
+          type: event.type,
+          data: JSON.parse(event.data) as JsonObject,
+          metadata: JSON.parse(event.metadata) as JsonObject,
+          recordedAt,
+        }),
     );
     log.push(...recorded);
-    streams.set(stream, [...stored, ...recorded]);
-    for (const wake of wakers) wake();
-    const end = recorded[recorded.length - 1] as RecordedEvent;
-    return { revision: end.revision, position: end.position, duplicate: false };
+    stored.push(...recorded);
+    streams.set(stream, stored);
+    growth.grew(log.length);
+    return { revision: stored.length - 1, position: formatPosition(log.length), duplicate: false };
   };
 
-  async function* subscribe(
-    after: Position | undefined,
-    filter: EventFilter | undefined,
-    signal: AbortSignal,
-  ): AsyncGenerator<SubscriptionItem> {
-    const wanted = matcher(filter);
-    let index = after === undefined ? 0 : Number(after);
-    let caughtUp = false;
-    while (!signal.aborted) {
-      const event = log[index];
-      if (event === undefined) {
-        if (!caughtUp) {
-          caughtUp = true;
-          yield { kind: 'caught-up', position: last() };
-          continue;
-        }
-        await nextAppend(signal);
-        continue;
-      }
-      index += 1;
-      if (wanted(event)) yield { kind: 'event', event };
-      else yield { kind: 'checkpoint', position: event.position };
-    }
-  }
+  const repeated = (
+    stream: string,
+    expected: ExpectedRevision,
+    already: readonly RecordedEvent[],
+    events: readonly EventToAppend[],
+  ): Appended => {
+    const end = already.at(-1);
+    const same = already.length === events.length && already.every((event, i) => event.id === events[i]?.id);
+    if (!same || end === undefined) throw new WrongExpectedRevision(stream, expected, revisionOf(stream));
+    return { revision: end.revision, position: end.position, duplicate: true };
+  };
 
-  const nextAppend = (signal: AbortSignal): Promise<void> =>
-    new Promise((resolve) => {
-      const done = (): void => {
-        wakers.delete(done);
-        signal.removeEventListener('abort', done);
-        resolve();
-      };
-      wakers.add(done);
-      signal.addEventListener('abort', done, { once: true });
-    });
+  const pageOf =
+    (filter: EventFilter | undefined) =>
+    (after: number): Page => {
+      const looked = log.slice(after, after + PAGE);
+      const considered = after + looked.length;
+      return { events: looked.filter(matcher(filter)), considered, atEnd: considered === log.length };
+    };
 
   return {
     storeId: options.storeId ?? 'memory',
     kind: 'memory',
     singleWriter: options.singleWriter ?? true,
     append: async (stream, expected, events, appendOptions) => {
-      appendOptions?.signal?.throwIfAborted();
+      refuse(appendOptions?.signal);
+      checkAppend(events);
       return append(stream, expected, events);
     },
     async *readStream(stream, { from, direction = 'forward', limit = Infinity, signal } = {}) {
-      refuseWhenClosed();
-      const events = visible(stream);
-      const wanted =
-        direction === 'forward'
-          ? events.filter((event) => event.revision >= (from ?? 0))
-          : events.filter((event) => event.revision <= (from ?? Infinity)).toReversed();
-      for (const event of wanted.slice(0, limit)) {
-        signal?.throwIfAborted();
-        yield event;
+      refuse(signal);
+      const events = streams.get(stream) ?? [];
+      const oldest = Math.max(0, events.length - (maxCounts.get(stream) ?? Infinity));
+      const step = direction === 'forward' ? 1 : -1;
+      let at = step === 1 ? Math.max(from ?? 0, oldest) : Math.min(from ?? Infinity, events.length - 1);
+      for (let read = 0; read < limit && at >= oldest && at < events.length; read += 1, at += step) {
+        yield events[at] as RecordedEvent;
+        refuse(signal);
       }
     },
     async *readAll({ after, limit, signal }) {
-      refuseWhenClosed();
-      const start = after === undefined ? 0 : Number(after);
-      for (const event of log.slice(start, start + limit)) {
-        signal?.throwIfAborted();
-        yield event;
+      refuse(signal);
+      const start = parsePosition(after);
+      for (let at = start; at < Math.min(start + limit, log.length); at += 1) {
+        yield log[at] as RecordedEvent;
+        refuse(signal);
       }
     },
-    subscribe: ({ after, filter, signal }) => subscribe(after, filter, signal),
-    currentRevision: async (stream) => {
-      refuseWhenClosed();
+    subscribe: ({ after, filter, signal }) =>
+      pagedSubscription(
+        {
+          readPage: pageOf(filter),
+          changed: growth.changed,
+          isClosed: () => closed,
+          breathe: () => Promise.resolve(),
+        },
+        parsePosition(after),
+        signal,
+      ),
+    currentRevision: async (stream, signal) => {
+      refuse(signal);
       return revisionOf(stream);
     },
-    lastPosition: async () => {
-      refuseWhenClosed();
-      return last();
+    lastPosition: async (signal) => {
+      refuse(signal);
+      return log.length === 0 ? undefined : formatPosition(log.length);
     },
     setMaxCount: async (stream, maxCount) => {
+      refuse();
+      checkMaxCount(stream, maxCount);
       maxCounts.set(stream, maxCount);
     },
-    ping: async () => refuseWhenClosed(),
+    ping: async (signal) => refuse(signal),
     close: async () => {
       closed = true;
-      for (const wake of wakers) wake();
+      growth.wakeAll();
     },
   };
 };
 
-const matcher = (filter: EventFilter | undefined): ((event: RecordedEvent) => boolean) => {
-  if (filter === undefined) return () => true;
-  if ('streamPrefixes' in filter)
-    return (event) => filter.streamPrefixes.some((p) => event.stream.startsWith(p));
-  return (event) => filter.typePrefixes.some((p) => event.type.startsWith(p));
+/** Every reader gets the same object, so nobody may change it. */
+const deepFreeze = <T extends RecordedEvent>(event: T): T => {
+  freezeJson(event.data);
+  freezeJson(event.metadata);
+  return Object.freeze(event);
+};
+
+const freezeJson = (value: JsonValue): void => {
+  if (typeof value !== 'object' || value === null) return;
+  for (const part of Object.values(value)) freezeJson(part);
+  Object.freeze(value);
 };

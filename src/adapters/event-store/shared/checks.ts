@@ -1,0 +1,38 @@
+import {
+  EventTooLarge,
+  MAX_EVENT_BYTES,
+  type EventFilter,
+  type EventToAppend,
+  type RecordedEvent,
+} from '../../../app/event-store.ts';
+
+/** Throws TypeError for an empty append and EventTooLarge for an event above the limit, before anything is sent. */
+export const checkAppend = (events: readonly EventToAppend[]): void => {
+  if (events.length === 0) throw new TypeError('an append needs at least one event');
+  for (const event of events) {
+    // A UTF-16 unit is at most 3 bytes of UTF-8: short texts need no exact count.
+    if ((event.data.length + event.metadata.length) * 3 <= MAX_EVENT_BYTES) continue;
+    const bytes = Buffer.byteLength(event.data) + Buffer.byteLength(event.metadata);
+    if (bytes > MAX_EVENT_BYTES) throw new EventTooLarge(event.type, bytes);
+  }
+};
+
+/** Throws TypeError: only `sys-*` streams are bounded (design §4), and to at least one event. */
+export const checkMaxCount = (stream: string, maxCount: number): void => {
+  if (!stream.startsWith('sys-')) throw new TypeError(`only sys- streams are bounded, not ${stream}`);
+  if (!Number.isSafeInteger(maxCount) || maxCount < 1)
+    throw new TypeError(`a bound of ${maxCount} events makes no sense`);
+};
+
+export type Matcher = (event: Pick<RecordedEvent, 'stream' | 'type'>) => boolean;
+
+/** Whether an event passes a filter; prefixes are literal. Without one everything passes. */
+export const matcher = (filter: EventFilter | undefined): Matcher => {
+  if (filter === undefined) return () => true;
+  if ('streamPrefixes' in filter) {
+    const { streamPrefixes } = filter;
+    return (event) => streamPrefixes.some((prefix) => event.stream.startsWith(prefix));
+  }
+  const { typePrefixes } = filter;
+  return (event) => typePrefixes.some((prefix) => event.type.startsWith(prefix));
+};

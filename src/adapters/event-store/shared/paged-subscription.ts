@@ -1,0 +1,97 @@
+import { StoreUnavailable, type RecordedEvent, type SubscriptionItem } from '../../../app/event-store.ts';
+import { formatPosition } from './position.ts';
+
+/** One bounded look into the log. */
+export type Page = {
+  /** Events that pass the filter, in log order. */
+  readonly events: readonly RecordedEvent[];
+  /** Number of the last event that was looked at, matching or not; the given one when there was none. */
+  readonly considered: number;
+  /** True when nothing lay behind `considered` at the time of the look. */
+  readonly atEnd: boolean;
+};
+
+export type PageSource = {
+  /** The next events after number `after`. */
+  readonly readPage: (after: number) => Page;
+  /** Resolves when events after number `after` may be there, on the signal, and at close. */
+  readonly changed: (after: number, signal: AbortSignal) => Promise<void>;
+  readonly isClosed: () => boolean;
+  /** Called between pages, so that a long catch-up leaves the thread to others. */
+  readonly breathe: () => Promise<void>;
+};
+
+/**
+ * A subscription on a log that this process can look into: events, a checkpoint behind each look that ended on
+ * events that did not match, and caught-up once. Ends on the signal; throws StoreUnavailable('closed') at close.
+ */
+export async function* pagedSubscription(
+  source: PageSource,
+  after: number,
+  signal: AbortSignal,
+): AsyncGenerator<SubscriptionItem> {
+  let reached = after;
+  let caughtUp = false;
+  while (!signal.aborted) {
+    if (source.isClosed()) throw new StoreUnavailable('the event store is closed', 'closed');
+    const page = source.readPage(reached);
+    for (const event of page.events) {
+      yield { kind: 'event', event };
+      if (signal.aborted) return;
+    }
+    const considered = formatPosition(page.considered);
+    if (page.considered > reached && page.events.at(-1)?.position !== considered) {
+      yield { kind: 'checkpoint', position: considered };
+      if (signal.aborted) return;
+    }
+    reached = page.considered;
+    if (!page.atEnd) {
+      await source.breathe();
+      continue;
+    }
+    if (!caughtUp) {
+      caughtUp = true;
+      yield { kind: 'caught-up', position: reached === 0 ? undefined : formatPosition(reached) };
+      // The consumer may have taken its time: look again before waiting.
+      continue;
+    }
+    await source.changed(reached, signal);
+  }
+}
+
+/** Wakes everyone who waits for the log to grow. Waiting costs nothing until then. */
+export type Growth = {
+  /** The log now reaches to number `last`. */
+  readonly grew: (last: number) => void;
+  /** Wakes everyone without growth, at close. */
+  readonly wakeAll: () => void;
+  readonly changed: (after: number, signal: AbortSignal) => Promise<void>;
+};
+
+export const createGrowth = (): Growth => {
+  const waiting = new Set<() => void>();
+  let reached = 0;
+  const wakeAll = (): void => {
+    for (const wake of waiting) wake();
+  };
+  return {
+    wakeAll,
+    grew: (last) => {
+      if (last <= reached) return;
+      reached = last;
+      wakeAll();
+    },
+    changed: (after, signal) => {
+      if (reached > after || signal.aborted) return Promise.resolve();
+      return new Promise((resolve) => {
+        const done = (): void => {
+          waiting.delete(done);
+          signal.removeEventListener('abort', done);
+          resolve();
+        };
+        waiting.add(done);
+        signal.addEventListener('abort', done, { once: true });
+      });
+    },
+  };
+};
