@@ -5,4 +5,6 @@ export type SecretRef = {
   readonly kind: 'kubeconfig' | 'pull-secret' | 'break-glass-password' | 'admin-password';
   /** HMAC-SHA-256 of the value under the deployment key, first 16 hex digits. */
   readonly fingerprint: string;
+  /** Tenant that the value is stored under, when it is not the tenant of the document (a template's default). */
+  readonly tenant?: string;
 };

@@ -112,6 +112,12 @@ export type PendingEffect = {
   readonly lane: string;
   /** ISO time before which it must not start (backoff), if any. */
   readonly notBefore?: string;
+  /**
+   * A timed read (`mode` is `observe`): performed as soon as it is pending and again this many milliseconds after
+   * each answer, as long as it stays pending. It changes nothing on the far side, so the runner appends no
+   * `EffectStarted` for it; each answer goes to `decide` as an `observation` (which records only what changed).
+   */
+  readonly everyMs?: number;
 };
 
 export type PendingTimer = { readonly timerId: string; readonly dueAt: string };

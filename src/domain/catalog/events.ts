@@ -1,5 +1,6 @@
 import type { DomainEvent } from '../decider.ts';
 import type { JsonObject } from '../json.ts';
+import type { SecretRef } from '../secret-ref.ts';
 
 /**
  * Catalog-like kinds (host types, templates, versions, hubs, tenants) share one decider factory that still emits
@@ -15,38 +16,56 @@ export type DocumentCreated<Type extends string> = DomainEvent<
     readonly name: string;
     readonly creator: string;
     readonly document: JsonObject;
+    /** References of the write-only values, by the path where the document would hold them. */
+    readonly secrets?: { readonly [path: string]: SecretRef };
   }
 >;
 /** The whole document after the change (small, and what changed is the difference to the event before). */
 export type DocumentRevised<Type extends string> = DomainEvent<
   Type,
-  { readonly at: string; readonly document: JsonObject }
+  {
+    readonly at: string;
+    readonly document: JsonObject;
+    /** As after the change; absent when there are none. */
+    readonly secrets?: { readonly [path: string]: SecretRef };
+  }
 >;
 export type DocumentDeletionRequested<Type extends string> = DomainEvent<Type, { readonly at: string }>;
 export type DocumentRetired<Type extends string> = DomainEvent<Type, { readonly at: string }>;
+
+/** A creation reserved its name and never came back: a late one must reserve again (design §4). */
+export type CreationAbandoned = DomainEvent<
+  'CreationAbandoned',
+  { readonly at: string; readonly commandId: string }
+>;
 
 export type HostTypeEvent =
   | DocumentCreated<'HostTypeDefined'>
   | DocumentRevised<'HostTypeRevised'>
   | DocumentDeletionRequested<'HostTypeRetirementRequested'>
-  | DocumentRetired<'HostTypeRetired'>;
+  | DocumentRetired<'HostTypeRetired'>
+  | CreationAbandoned;
 export type ClusterTemplateEvent =
   | DocumentCreated<'ClusterTemplatePublished'>
   | DocumentRevised<'ClusterTemplateRevised'>
   | DocumentDeletionRequested<'ClusterTemplateRetirementRequested'>
-  | DocumentRetired<'ClusterTemplateRetired'>;
+  | DocumentRetired<'ClusterTemplateRetired'>
+  | CreationAbandoned;
 export type ClusterVersionEvent =
   | DocumentCreated<'ClusterVersionAdded'>
   | DocumentRevised<'ClusterVersionRevised'>
   | DocumentDeletionRequested<'ClusterVersionRetirementRequested'>
-  | DocumentRetired<'ClusterVersionRetired'>;
+  | DocumentRetired<'ClusterVersionRetired'>
+  | CreationAbandoned;
 export type HubEvent =
   | DocumentCreated<'HubRegistered'>
   | DocumentRevised<'HubRevised'>
   | DocumentDeletionRequested<'HubDeregistrationRequested'>
-  | DocumentRetired<'HubDeregistered'>;
+  | DocumentRetired<'HubDeregistered'>
+  | CreationAbandoned;
 export type TenantEvent =
   | DocumentCreated<'TenantOnboarded'>
   | DocumentRevised<'TenantRevised'>
   | DocumentDeletionRequested<'TenantOffboardingRequested'>
-  | DocumentRetired<'TenantOffboarded'>;
+  | DocumentRetired<'TenantOffboarded'>
+  | CreationAbandoned;
