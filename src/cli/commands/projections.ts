@@ -1,0 +1,68 @@
+import type { Command } from 'commander';
+import type { ProjectionStatus, RebuildReport } from '../../projections/read-models.ts';
+import type { Connection } from '../ledgerctl.ts';
+import { duration, table } from '../output.ts';
+
+type RebuildLine =
+  | { readonly events: number }
+  | { readonly report: RebuildReport }
+  | { readonly error: string };
+
+/** `ledgerctl projections`: state of the read models, and rebuilding one while reads go on. */
+export const addProjectionCommands = (program: Command, { client, io }: Connection): void => {
+  const projections = program.command('projections').description('read models of the instance that answers');
+  projections
+    .command('list')
+    .description('all read models with their position and lag')
+    .action(async () => {
+      const { items } = await (await client()).get<{ items: ProjectionStatus[] }>(
+        '/api/ledger/v1/projections',
+      );
+      const rows = items.map((view) => [
+        view.name,
+        view.version,
+        view.state,
+        view.position,
+        lag(view),
+        view.parkedStreams.length,
+      ]);
+      io.out(`${table(['name', 'version', 'state', 'position', 'lag', 'parked'], rows)}\n`);
+    });
+  projections
+    .command('status <name>')
+    .description('everything about one read model, as JSON')
+    .action(async (name: string) => {
+      const status = await (await client()).get<ProjectionStatus>(
+        `/api/ledger/v1/projections/${encodeURIComponent(name)}`,
+      );
+      io.out(`${JSON.stringify(status, null, 2)}\n`);
+    });
+  projections
+    .command('rebuild <name>')
+    .description('build a fresh copy beside the live one, check it and switch; reads never stop')
+    .action(async (name: string) => {
+      const path = `/api/ledger/v1/projections/${encodeURIComponent(name)}/rebuild`;
+      for await (const line of (await client()).lines<RebuildLine>('POST', path)) {
+        if ('error' in line) throw new Error(line.error);
+        if ('events' in line) io.err(`${line.events} events applied\n`);
+        else finish(line.report, io.out);
+      }
+    });
+  projections
+    .command('digest <name>')
+    .description('SHA-256 over all rows at a stated position; equal on every instance at that position')
+    .action(async (name: string) => {
+      const digest = await (await client()).get<{ position?: string; digest: string; rows: number }>(
+        `/api/ledger/v1/projections/${encodeURIComponent(name)}/digest`,
+      );
+      io.out(`${digest.digest}  ${digest.rows} rows at ${digest.position ?? 'the beginning'}\n`);
+    });
+};
+
+const lag = (view: ProjectionStatus): string => (view.caughtUp ? 'caught up' : duration(view.lagSeconds));
+
+const finish = (report: RebuildReport, out: (text: string) => void): void => {
+  out(`${report.view}: ${report.outcome} after ${report.events} events in ${duration(report.seconds)}\n`);
+  for (const difference of report.differences) out(`  ${difference}\n`);
+  if (report.outcome !== 'switched') process.exitCode = 1;
+};
