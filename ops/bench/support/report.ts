@@ -1,0 +1,32 @@
+import { cpus, totalmem } from 'node:os';
+
+/** What a figure means nothing without. */
+export const printMachine = (settings: Readonly<Record<string, string | number>>): void => {
+  const [cpu] = cpus();
+  const parts = Object.entries(settings).map(([name, value]) => `${name}=${value}`);
+  console.log(
+    `machine: ${cpu?.model ?? 'unknown'}, ${cpus().length} cores, ${Math.round(totalmem() / 2 ** 30)} GiB`,
+  );
+  console.log(`node ${process.version}${parts.length === 0 ? '' : `; ${parts.join(', ')}`}`);
+};
+
+/** `1,234–1,456` of several repetitions; one value when they agree. */
+export const range = (values: readonly number[], digits = 0): string => {
+  const format = (value: number): string =>
+    value.toLocaleString('en-US', { maximumFractionDigits: digits, minimumFractionDigits: digits });
+  const low = format(Math.min(...values));
+  const high = format(Math.max(...values));
+  return low === high ? low : `${low}–${high}`;
+};
+
+export const percentile = (values: readonly number[], share: number): number => {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+};
+
+/** Resident memory of a process in MB, from /proc. */
+export const residentMb = async (pid: number): Promise<number> => {
+  const { readFile } = await import('node:fs/promises');
+  const status = await readFile(`/proc/${pid}/status`, 'utf8');
+  return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1] ?? 0) / 1024;
+};

@@ -1,0 +1,115 @@
+import { execFileSync } from 'node:child_process';
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import autocannon from 'autocannon';
+import { startService, type ServiceProcess } from '../../../src/cli/demo/service-process.ts';
+
+const MAIN = join(import.meta.dirname, '../../../src/main.ts');
+const CATALOG = join(import.meta.dirname, '../../../fixtures/catalog');
+
+export type BenchService = {
+  readonly service: ServiceProcess;
+  readonly dataDir: string;
+  readonly userToken: string;
+  readonly adminToken: string;
+  close(): Promise<void>;
+};
+
+/** The real service on an empty data directory with the demo catalogue, hubs without limits. */
+export const startBenchService = async (
+  roles: string,
+  nodeOptions: readonly string[] = [],
+): Promise<BenchService> => {
+  const dir = mkdtempSync(join(tmpdir(), 'ledger-bench-'));
+  const dataDir = join(dir, 'data');
+  const environment = {
+    LEDGER_DATA_DIR: dataDir,
+    LEDGER_HTTP_ADDRESS: '127.0.0.1:0',
+    LEDGER_METRICS_ADDRESS: '127.0.0.1:0',
+    LEDGER_CATALOG: unlimitedCatalog(dir),
+    LEDGER_ROLES: roles,
+    LEDGER_LOG_LEVEL: 'warn',
+  };
+  const service = await startService({ command: [MAIN, 'serve'], environment, nodeOptions });
+  const token = (...args: string[]): string =>
+    execFileSync(process.execPath, [MAIN, 'token', '--ttl', '2h', ...args], {
+      encoding: 'utf8',
+      env: { ...process.env, LEDGER_DATA_DIR: dataDir },
+    }).trim();
+  return {
+    service,
+    dataDir,
+    userToken: token('--tenant', 'acme', '--user', 'bench'),
+    adminToken: token('--admin', '--user', 'bench-admin'),
+    close: async () => {
+      await service.stop();
+      rmSync(dir, { recursive: true, force: true });
+    },
+  };
+};
+
+const unlimitedCatalog = (dir: string): string => {
+  const catalog = join(dir, 'catalog');
+  cpSync(CATALOG, catalog, { recursive: true });
+  const file = join(catalog, 'hubs.json');
+  const hubs = JSON.parse(readFileSync(file, 'utf8')) as { spec: { capacity?: unknown } }[];
+  for (const hub of hubs) delete hub.spec.capacity;
+  writeFileSync(file, JSON.stringify(hubs));
+  return catalog;
+};
+
+export type LoadResult = {
+  readonly perSecond: number;
+  readonly p50: number;
+  readonly p99: number;
+  readonly errors: number;
+};
+
+/** Drives one request shape with so many connections for so many seconds, from this process. */
+export const load = async (
+  url: string,
+  token: string,
+  connections: number,
+  seconds: number,
+  request: Partial<autocannon.Request>,
+): Promise<LoadResult> => {
+  const result = await autocannon({
+    url,
+    connections,
+    duration: seconds,
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    requests: [request as autocannon.Request],
+  });
+  return {
+    perSecond: result['2xx'] / result.duration,
+    p50: result.latency.p50,
+    p99: result.latency.p99,
+    errors: result.errors + result.timeouts + result.non2xx,
+  };
+};
+
+/** A POST of a cluster under a fresh name each time. */
+export const orderRequest = (prefix: string): Partial<autocannon.Request> => {
+  let n = 0;
+  return {
+    method: 'POST',
+    path: '/api/fulfillment/v1/clusters',
+    setupRequest: (request) => {
+      n += 1;
+      const name = `${prefix}-${n}`;
+      const body = {
+        metadata: { name, labels: { env: 'bench' } },
+        spec: { template: { id: 'osac.templates.ocp_small' } },
+      };
+      return { ...request, body: JSON.stringify(body) };
+    },
+  };
+};
+
+/** Value of one sample of the metrics listener, for example `ledger_event_loop_delay_seconds{quantile="0.99"}`. */
+export const metric = async (metricsUrl: string, sample: string): Promise<number> => {
+  const text = await (await fetch(metricsUrl)).text();
+  const line = text.split('\n').find((candidate) => candidate.startsWith(`${sample} `));
+  return line === undefined ? Number.NaN : Number(line.slice(sample.length + 1));
+};
