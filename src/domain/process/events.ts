@@ -33,7 +33,7 @@ export type RunEvent =
   /** Appended by the process runner before it performs an effect; the loser of the race does nothing. */
   | DomainEvent<
       'EffectStarted',
-      { readonly at: string; readonly effectId: string; readonly attempt: number; readonly epoch: string }
+      { readonly at: string; readonly effectId: string; readonly attempt: number; readonly epoch: number }
     >
   | DomainEvent<
       'EffectSucceeded',

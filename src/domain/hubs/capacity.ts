@@ -1,0 +1,184 @@
+import { reject, type Decider, type Decision, type Rejection } from '../decider.ts';
+import { fnv1a32 } from '../hash.ts';
+import type { JsonObject } from '../json.ts';
+import { isObject, objectAt, sameJson } from '../json-tools.ts';
+import type { CapacityClaim, CapacityLimits, HubCapacityEvent } from './capacity-events.ts';
+
+/**
+ * What a hub can still take (fleet-and-networks.md §2.9). Reservations never exceed the limits at the time they are
+ * made; lowering a limit blocks new ones and evicts nobody (§2.10 says the same of quotas).
+ *
+ * Absent limits mean unlimited. A hub that names host types has only those: any other class counts as 0.
+ */
+export const HUB_CAPACITY_CATEGORY = 'hubCapacity';
+
+export type HubCapacityCommand =
+  | {
+      readonly type: 'DeclareCapacity';
+      readonly at: string;
+      readonly hub: string;
+      readonly limits: CapacityLimits;
+    }
+  | {
+      readonly type: 'ReserveCapacity' | 'ResizeReservation';
+      readonly at: string;
+      readonly clusterId: string;
+      readonly claim: CapacityClaim;
+    }
+  | { readonly type: 'ReleaseCapacity'; readonly at: string; readonly clusterId: string };
+
+export type HubCapacityState = {
+  readonly limits: CapacityLimits;
+  /** True once limits were declared: until then nothing is known and nothing is limited. */
+  readonly declared: boolean;
+  /** By bucket and cluster id: a hub carries many clusters, and a change copies only one bucket. */
+  readonly claims: { readonly [bucket: string]: { readonly [clusterId: string]: CapacityClaim } };
+  /** Sum of all claims. */
+  readonly used: CapacityClaim;
+};
+
+const NOTHING: CapacityClaim = { controlPlanes: 0, nodes: {} };
+
+export const hubCapacityDecider: Decider<HubCapacityState, HubCapacityCommand, HubCapacityEvent> = {
+  initialState: () => ({ limits: {}, declared: false, claims: {}, used: NOTHING }),
+  evolve: (state, event) => {
+    switch (event.type) {
+      case 'HubCapacityDeclared':
+        return { ...state, limits: event.data.limits, declared: true };
+      case 'HubCapacityReserved':
+      case 'HubCapacityResized':
+        return withClaim(state, event.data.clusterId, event.data.claim);
+      case 'HubCapacityReleased':
+        return withClaim(state, event.data.clusterId, undefined);
+      default:
+        return state;
+    }
+  },
+  decide: (state, command) => {
+    switch (command.type) {
+      case 'DeclareCapacity':
+        return declare(state, command);
+      case 'ReserveCapacity':
+      case 'ResizeReservation':
+        return claim(state, command);
+      case 'ReleaseCapacity': {
+        if (claimOf(state, command.clusterId) === undefined) return [];
+        return [{ type: 'HubCapacityReleased', data: { at: command.at, clusterId: command.clusterId } }];
+      }
+    }
+  },
+};
+
+/** What a cluster holds on this hub, if anything. */
+export const claimOf = (state: HubCapacityState, clusterId: string): CapacityClaim | undefined =>
+  state.claims[bucketOf(clusterId)]?.[clusterId];
+
+/** Which parts of a claim exceed what is left; empty when it fits. A claim that shrinks always fits. */
+export const shortages = (
+  state: Pick<HubCapacityState, 'limits' | 'used'>,
+  claim: CapacityClaim,
+  held: CapacityClaim = NOTHING,
+): readonly { readonly what: string; readonly wanted: number; readonly left: number }[] => {
+  const found: { what: string; wanted: number; left: number }[] = [];
+  const check = (what: string, limit: number | undefined, used: number, now: number, want: number): void => {
+    const left = limit === undefined ? Number.POSITIVE_INFINITY : Math.max(0, limit - (used - now));
+    if (want > now && want > left) found.push({ what, wanted: want, left });
+  };
+  const { limits, used } = state;
+  check('control planes', limits.controlPlanes, used.controlPlanes, held.controlPlanes, claim.controlPlanes);
+  for (const [hostType, wanted] of Object.entries(claim.nodes)) {
+    const limit = nodeLimit(limits, hostType);
+    check(`${hostType} nodes`, limit, used.nodes[hostType] ?? 0, held.nodes[hostType] ?? 0, wanted);
+  }
+  return found;
+};
+
+/** Undefined: unlimited. */
+export const nodeLimit = (limits: CapacityLimits, hostType: string): number | undefined =>
+  limits.nodes === undefined ? undefined : (limits.nodes[hostType] ?? 0);
+
+/** Limits as a hub's document declares them (`spec.capacity`); an empty map of nodes declares nothing. */
+export const capacityLimitsOf = (hubDocument: JsonObject): CapacityLimits => {
+  const capacity = objectAt(objectAt(hubDocument, 'spec'), 'capacity');
+  const controlPlanes = capacity['control_planes'];
+  const nodes = capacity['nodes'];
+  return {
+    ...(typeof controlPlanes === 'number' ? { controlPlanes } : {}),
+    ...(isObject(nodes) && Object.keys(nodes).length > 0
+      ? { nodes: nodes as { [type: string]: number } }
+      : {}),
+  };
+};
+
+const declare = (
+  state: HubCapacityState,
+  command: Extract<HubCapacityCommand, { type: 'DeclareCapacity' }>,
+): Decision<HubCapacityEvent> => {
+  const { at, hub, limits } = command;
+  const numbers = [limits.controlPlanes ?? 0, ...Object.values(limits.nodes ?? {})];
+  if (numbers.some((number) => !Number.isSafeInteger(number) || number < 0)) {
+    return reject('invalid', 'INVALID_CAPACITY', 'capacity limits must be whole numbers from 0 on');
+  }
+  if (state.declared && sameJson(limits, state.limits)) return [];
+  return [{ type: 'HubCapacityDeclared', data: { at, hub, limits } }];
+};
+
+const claim = (
+  state: HubCapacityState,
+  command: Extract<HubCapacityCommand, { claim: CapacityClaim }>,
+): Decision<HubCapacityEvent> => {
+  const { at, clusterId } = command;
+  const wanted = withoutZeros(command.claim);
+  const numbers = [wanted.controlPlanes, ...Object.values(wanted.nodes)];
+  if (numbers.some((number) => !Number.isSafeInteger(number) || number < 0)) {
+    return reject('invalid', 'INVALID_CLAIM', 'claims must be whole numbers from 0 on');
+  }
+  const held = claimOf(state, clusterId);
+  if (held === undefined && command.type === 'ResizeReservation') {
+    return reject('failed-precondition', 'NO_RESERVATION', `cluster '${clusterId}' holds no capacity here`);
+  }
+  if (held !== undefined && sameJson(held, wanted)) return [];
+  const short = shortages(state, wanted, held);
+  if (short.length > 0) return exceeded(short);
+  const type = held === undefined ? 'HubCapacityReserved' : 'HubCapacityResized';
+  return [{ type, data: { at, clusterId, claim: wanted } }];
+};
+
+const exceeded = (short: ReturnType<typeof shortages>): Rejection =>
+  reject(
+    'failed-precondition',
+    'CAPACITY_EXCEEDED',
+    short.map(({ what, wanted, left }) => `${wanted} ${what} wanted, ${left} left`).join('; '),
+  );
+
+const withoutZeros = (claim: CapacityClaim): CapacityClaim => ({
+  controlPlanes: claim.controlPlanes,
+  nodes: Object.fromEntries(Object.entries(claim.nodes).filter(([, count]) => count !== 0)),
+});
+
+const withClaim = (
+  state: HubCapacityState,
+  clusterId: string,
+  claim: CapacityClaim | undefined,
+): HubCapacityState => {
+  const bucket = bucketOf(clusterId);
+  const { [clusterId]: previous = NOTHING, ...others } = state.claims[bucket] ?? {};
+  const claims = {
+    ...state.claims,
+    [bucket]: claim === undefined ? others : { ...others, [clusterId]: claim },
+  };
+  return { ...state, claims, used: add(add(state.used, previous, -1), claim ?? NOTHING, 1) };
+};
+
+const BUCKETS = 256;
+const bucketOf = (clusterId: string): string => `b${fnv1a32(clusterId) % BUCKETS}`;
+
+const add = (left: CapacityClaim, right: CapacityClaim, sign: 1 | -1): CapacityClaim => {
+  const nodes: { [hostType: string]: number } = { ...left.nodes };
+  for (const [hostType, count] of Object.entries(right.nodes)) {
+    const sum = (nodes[hostType] ?? 0) + sign * count;
+    if (sum === 0) delete nodes[hostType];
+    else nodes[hostType] = sum;
+  }
+  return { controlPlanes: left.controlPlanes + sign * right.controlPlanes, nodes };
+};

@@ -1,0 +1,118 @@
+import { reject, type Rejection } from './decider.ts';
+import type { JsonObject, JsonValue } from './json.ts';
+import { isObject } from './json-tools.ts';
+
+/** Rules of `metadata` that hold for every kind (osac-api.md §5 Names, Labels and annotations; §11 Metadata). */
+export const NAME_PATTERN = '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$';
+const NAME = new RegExp(NAME_PATTERN);
+const PREFIX = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/;
+const LABEL_CHARACTER = /[a-z0-9._-]/;
+const ALPHANUMERIC = /[a-z0-9]/;
+
+const MAX_NAME = 63;
+const MAX_PREFIX = 253;
+const MAX_DISPLAY_NAME = 63;
+const MAX_DESCRIPTION = 256;
+
+type Violation = { readonly field: string; readonly problem: string };
+
+/** One rejection for one or more schema violations, in the form that OSAC's clients recognise by its prefix. */
+export const validationFailed = (violations: readonly Violation[]): Rejection => {
+  const texts = violations.map(({ field, problem }) => `${field}: ${problem}`);
+  const message =
+    texts.length === 1
+      ? `validation failed: validation error: ${texts[0]}`
+      : `validation failed: validation errors:${texts.map((text) => `\n - ${text}`).join('')}`;
+  return reject('invalid', 'VALIDATION_FAILED', message, { field: violations[0]?.field ?? 'object' });
+};
+
+/** Undefined when the name is a DNS label of 1 to 63 characters. */
+export const nameRejection = (name: string, field = 'object.metadata.name'): Rejection | undefined => {
+  const violations: Violation[] = [];
+  if (name.length === 0) violations.push({ field, problem: 'must be at least 1 characters' });
+  if (name.length > MAX_NAME) violations.push({ field, problem: `must be at most ${MAX_NAME} characters` });
+  if (!NAME.test(name))
+    violations.push({ field, problem: `does not match regex pattern \`${NAME_PATTERN}\`` });
+  return violations.length === 0 ? undefined : validationFailed(violations);
+};
+
+/** Labels, annotations, display name, description and finalizers; the name has its own rule. */
+export const metadataRejection = (metadata: JsonObject): Rejection | undefined =>
+  textRejection(metadata['display_name'], 'object.metadata.display_name', MAX_DISPLAY_NAME) ??
+  textRejection(metadata['description'], 'object.metadata.description', MAX_DESCRIPTION) ??
+  labelsRejection(metadata['labels']) ??
+  annotationsRejection(metadata['annotations']);
+
+export const labelsRejection = (labels: JsonValue | undefined): Rejection | undefined => {
+  if (!isObject(labels)) return undefined;
+  for (const [key, value] of Object.entries(labels)) {
+    const found = keyRejection('metadata.labels', key) ?? labelValueRejection(key, value);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+};
+
+export const annotationsRejection = (annotations: JsonValue | undefined): Rejection | undefined => {
+  if (!isObject(annotations)) return undefined;
+  for (const key of Object.keys(annotations)) {
+    const found = keyRejection('metadata.annotations', key);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+};
+
+/** A field that keeps the value it was created with; several are named in one sentence. */
+export const immutableRejection = (paths: readonly string[]): Rejection => {
+  const quoted = paths.map((path) => `'${path}'`);
+  const message =
+    quoted.length === 1
+      ? `field ${quoted[0]} is immutable`
+      : `fields ${quoted.slice(0, -1).join(', ')} and ${quoted.at(-1)} are immutable`;
+  return reject('invalid', 'IMMUTABLE_FIELD', message, { field: paths[0] ?? '' });
+};
+
+const textRejection = (text: JsonValue | undefined, field: string, max: number): Rejection | undefined =>
+  typeof text === 'string' && [...text].length > max
+    ? validationFailed([{ field, problem: `must be at most ${max} characters` }])
+    : undefined;
+
+const keyRejection = (field: string, key: string): Rejection | undefined => {
+  const slash = key.indexOf('/');
+  const prefix = slash < 0 ? undefined : key.slice(0, slash);
+  const name = slash < 0 ? key : key.slice(slash + 1);
+  const say = (problem: string): Rejection =>
+    reject('invalid', 'INVALID_KEY', `field '${field}' key '${key}' ${problem}`, { field });
+  if (prefix !== undefined) {
+    if (prefix.length === 0) return say('prefix must not be empty');
+    if (prefix.length > MAX_PREFIX) return say(`prefix must be at most ${MAX_PREFIX} characters long`);
+    if (!PREFIX.test(prefix)) return say('prefix must be a DNS name in lower case');
+  }
+  const problem = labelTextProblem(name);
+  return problem === undefined ? undefined : say(`name ${problem}`);
+};
+
+const labelValueRejection = (key: string, value: JsonValue | undefined): Rejection | undefined => {
+  if (value === '' || typeof value !== 'string') return undefined;
+  const problem = labelTextProblem(value);
+  return problem === undefined
+    ? undefined
+    : reject('invalid', 'INVALID_LABEL_VALUE', `field 'metadata.labels' key '${key}' value ${problem}`, {
+        field: 'metadata.labels',
+      });
+};
+
+/** What is wrong with the name part of a key or with a label value. */
+const labelTextProblem = (text: string): string | undefined => {
+  if (text.length === 0) return 'must not be empty';
+  if (text.length > MAX_NAME) return `must be at most ${MAX_NAME} characters long`;
+  const bad = [...text].findIndex((character) => !LABEL_CHARACTER.test(character));
+  if (bad >= 0) {
+    return (
+      'must only contain lowercase letters (a-z), digits (0-9), hyphens (-), underscores (_) or dots (.), ' +
+      `but contains '${[...text][bad]}' at position ${bad}`
+    );
+  }
+  if (!ALPHANUMERIC.test(text[0] ?? '')) return 'must start with a letter or a digit';
+  if (!ALPHANUMERIC.test(text.at(-1) ?? '')) return 'must end with a letter or a digit';
+  return undefined;
+};

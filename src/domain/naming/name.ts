@@ -1,0 +1,111 @@
+import { reject, type Decider } from '../decider.ts';
+import type { NameEvent } from './events.ts';
+
+/**
+ * The stream that owns one name (design §4). A creation reserves first and creates then; a retry of the same command
+ * finds its own reservation; whoever comes second is told that the name is taken.
+ */
+export const NAME_CATEGORY = 'name';
+
+export type NameCommand =
+  | {
+      readonly type: 'ReserveName';
+      readonly at: string;
+      readonly kind: string;
+      readonly holder: string;
+      readonly commandId: string;
+      readonly stream: string;
+    }
+  /** Frees the name if `holder` has it (and, when given, by this command); otherwise nothing happens. */
+  | {
+      readonly type: 'ReleaseName';
+      readonly at: string;
+      readonly holder: string;
+      readonly why: 'deleted' | 'abandoned';
+      /** Releases only the reservation that this command made: a failed second creation must not free a live name. */
+      readonly commandId?: string;
+    }
+  /** Moves a slot that always has at most one holder (the default version) to another holder. */
+  | {
+      readonly type: 'TransferName';
+      readonly at: string;
+      readonly kind: string;
+      readonly holder: string;
+      readonly commandId: string;
+      readonly stream: string;
+      /** The holder the caller believes in; another one means that somebody was faster. Absent: any. */
+      readonly from?: string;
+    };
+
+export type NameState =
+  | { readonly status: 'free' }
+  | {
+      readonly status: 'held';
+      readonly kind: string;
+      readonly holder: string;
+      readonly commandId: string;
+      readonly stream: string;
+      readonly at: string;
+    };
+
+export const nameDecider: Decider<NameState, NameCommand, NameEvent> = {
+  initialState: () => ({ status: 'free' }),
+  evolve: (state, event) => {
+    switch (event.type) {
+      case 'NameReserved':
+        return { status: 'held', ...event.data };
+      case 'NameReleased':
+        return state.status === 'held' && state.holder === event.data.holder ? { status: 'free' } : state;
+      default:
+        return state;
+    }
+  },
+  decide: (state, command) => {
+    switch (command.type) {
+      case 'ReserveName':
+        if (state.status === 'free') return [reserved(command)];
+        if (state.holder === command.holder && state.commandId === command.commandId) return [];
+        return reject('already-exists', 'NAME_TAKEN', 'this name is taken', {
+          facts: { kind: state.kind, holder: state.holder },
+        });
+      case 'ReleaseName':
+        if (state.status === 'free' || state.holder !== command.holder) return [];
+        if (command.commandId !== undefined && command.commandId !== state.commandId) return [];
+        return [
+          {
+            type: 'NameReleased',
+            data: { at: command.at, holder: command.holder, why: command.why },
+          },
+        ];
+      case 'TransferName':
+        return transfer(state, command);
+    }
+  },
+};
+
+const transfer = (
+  state: NameState,
+  command: Extract<NameCommand, { type: 'TransferName' }>,
+): ReturnType<typeof nameDecider.decide> => {
+  if (state.status === 'free') return [reserved(command)];
+  if (state.holder === command.holder) return [];
+  if (command.from !== undefined && command.from !== state.holder) {
+    return reject(
+      'failed-precondition',
+      'CHANGED_MEANWHILE',
+      'somebody else changed the holder at the same time',
+      { facts: { holder: state.holder } },
+    );
+  }
+  return [
+    { type: 'NameReleased', data: { at: command.at, holder: state.holder, why: 'transferred' } },
+    reserved(command),
+  ];
+};
+
+const reserved = (
+  command: Extract<NameCommand, { type: 'ReserveName' | 'TransferName' }>,
+): Extract<NameEvent, { type: 'NameReserved' }> => {
+  const { at, kind, holder, commandId, stream } = command;
+  return { type: 'NameReserved', data: { at, kind, holder, commandId, stream } };
+};

@@ -1,0 +1,41 @@
+import { reject, type Rejection } from './decider.ts';
+import type { JsonObject, JsonValue } from './json.ts';
+import { isObject, stringAt } from './json-tools.ts';
+
+/** References to other objects (osac-api.md §5 Object references): `{id}`, `{name}` or both. */
+export type Reference = { readonly id?: string; readonly name?: string };
+
+export const referenceOf = (value: JsonValue | undefined): Reference | undefined => {
+  if (!isObject(value)) return undefined;
+  const id = stringAt(value, 'id');
+  const name = stringAt(value, 'name');
+  return { ...(id === '' ? {} : { id }), ...(name === '' ? {} : { name }) };
+};
+
+/** How a reference is named in texts: by its id, else by its name. */
+export const referenceText = (reference: Reference): string => reference.id ?? reference.name ?? '';
+
+/** True when the object is the one that the reference speaks of. */
+export const refersTo = (reference: Reference, object: { id: string; name: string }): boolean =>
+  (reference.id !== undefined || reference.name !== undefined) &&
+  (reference.id === undefined || reference.id === object.id) &&
+  (reference.name === undefined || reference.name === object.name);
+
+/** `field` as the caller sees it in the violation, for example `object.spec.template`. */
+export const emptyReference = (message: string, field: string): Rejection =>
+  referenceRejection(field, `${message} reference must specify id or name`, 'REFERENCE_EMPTY');
+
+export const unknownReference = (message: string, field: string, reference: Reference): Rejection =>
+  referenceRejection(field, `${message} "${referenceText(reference)}" not found`, 'REFERENCE_NOT_FOUND');
+
+/** `facts.description` is the text of the field violation that accompanies the message. */
+const referenceRejection = (field: string, description: string, code: string): Rejection =>
+  reject('invalid', code, `reference validation failed: ${field}: ${description}`, {
+    field,
+    facts: { description },
+  });
+
+export const idAndName = (object: { id: string; name: string }): JsonObject => ({
+  id: object.id,
+  name: object.name,
+});

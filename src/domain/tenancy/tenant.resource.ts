@@ -1,0 +1,94 @@
+import {
+  documentDecider,
+  documentView,
+  type DocumentCommand,
+  type DocumentState,
+} from '../catalog/document.ts';
+import type { TenantEvent } from '../catalog/events.ts';
+import { reject, type Rejection } from '../decider.ts';
+import { listAt, objectAt } from '../json-tools.ts';
+import { validationFailed } from '../metadata-rules.ts';
+import type { ResourceKind } from '../resource.ts';
+
+/** Tenants (osac-api.md §11 Tenants): id, name and `metadata.tenant` are one and the same. */
+const MAX_DOMAIN = 253;
+const DNS_LABEL = /^[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?$/;
+const IPV4 = /^\d{1,3}(\.\d{1,3}){3}$/;
+/** Tenants that exist from the first start; `system` is never visible to tenants. */
+export const BUILT_IN_TENANTS = ['system', 'shared'] as const;
+
+export const tenantDecider = documentDecider({
+  words: 'tenant',
+  events: {
+    created: 'TenantOnboarded',
+    revised: 'TenantRevised',
+    deletionRequested: 'TenantOffboardingRequested',
+    retired: 'TenantOffboarded',
+  },
+  immutable: [],
+  check: (document, { id, name, tenant }) =>
+    identityRejection(id, name, tenant) ?? domainsRejection(listAt(objectAt(document, 'spec'), 'domains')),
+});
+
+export const tenant: ResourceKind<DocumentState, DocumentCommand, TenantEvent> = {
+  kind: 'tenant',
+  collection: 'tenants',
+  words: 'tenant',
+  message: 'Tenant',
+  service: 'Tenants',
+  methods: {
+    public: ['List', 'Get'],
+    private: ['List', 'Get', 'Create', 'Update', 'Delete'],
+  },
+  clientMethods: [],
+  ids: 'equals-name',
+  nameScope: 'global',
+  uniqueValues: (document) =>
+    listAt(objectAt(document, 'spec'), 'domains').map((domain) => ({
+      scope: 'tenant.domain',
+      value: String(domain).toLowerCase(),
+      field: 'spec.domains',
+    })),
+  defaultTenant: 'own-name',
+  privateOnly: ['metadata.finalizers', 'status'],
+  secrets: [],
+  immutable: [],
+  references: [],
+  pointsAt: () => [],
+  protectedWhileReferenced: true,
+  decider: tenantDecider,
+  stateVersion: 1,
+  view: (state) => documentView(state),
+};
+
+const identityRejection = (id: string, name: string, owner: string): Rejection | undefined =>
+  id === name && owner === name
+    ? undefined
+    : reject(
+        'invalid',
+        'TENANT_IDENTITY',
+        `id and 'metadata.tenant' of a tenant must equal its name '${name}' or be left out`,
+        { field: id === name ? 'metadata.tenant' : 'id' },
+      );
+
+const domainsRejection = (domains: readonly unknown[]): Rejection | undefined => {
+  const seen = new Set<string>();
+  for (const [index, entry] of domains.entries()) {
+    const domain = String(entry);
+    const problem = seen.has(domain.toLowerCase())
+      ? 'repeats another domain of the list'
+      : domainProblem(domain);
+    if (problem !== undefined) return validationFailed([{ field: `object.spec.domains[${index}]`, problem }]);
+    seen.add(domain.toLowerCase());
+  }
+  return undefined;
+};
+
+const domainProblem = (domain: string): string | undefined => {
+  if (domain.length === 0) return 'must be at least 1 characters';
+  if (domain.length > MAX_DOMAIN) return `must be at most ${MAX_DOMAIN} characters`;
+  if (IPV4.test(domain) || domain.includes(':')) return 'must be a domain name, not an IP address';
+  const labels = domain.split('.');
+  if (labels.length < 2) return 'must have at least two labels, for example example.com';
+  return labels.every((label) => DNS_LABEL.test(label)) ? undefined : 'must consist of valid DNS labels';
+};
