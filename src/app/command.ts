@@ -52,6 +52,20 @@ export type CommandOutcome<State> =
     }
   | { readonly outcome: 'rejected'; readonly rejection: Rejection; readonly loaded: Loaded<State> };
 
+export type ExecuteOptions<State, Event extends DomainEvent> = {
+  /**
+   * Runs after every decision that appends something, with the state that it was taken from, and before the append,
+   * which succeeds only at that state's revision. Whatever it makes sure of (a reserved name) therefore holds for
+   * this append. A returned rejection refuses the command. Must not run a command on the same stream: it would wait
+   * for itself.
+   */
+  readonly beforeAppend?: (loaded: Loaded<State>, events: readonly Event[]) => Promise<Rejection | undefined>;
+  /** True: the stream most likely does not exist, so that reading it first would be wasted. Only a hint. */
+  readonly likelyNew?: boolean;
+  /** True: a step of a larger command; its rejection is not recorded on its own. */
+  readonly step?: boolean;
+};
+
 export type CommandRunner = {
   /**
    * Load, decide, append; on a conflict reload and decide again (at most 5 times).
@@ -63,6 +77,7 @@ export type CommandRunner = {
     id: string,
     command: C,
     context: CommandContext,
+    options?: ExecuteOptions<S, E>,
   ): Promise<CommandOutcome<S>>;
   /** Folds a stream: cached state, snapshot and tail. `asOfRevision` folds only up to there, uncached. */
   load<S, C extends { readonly type: string }, E extends DomainEvent>(

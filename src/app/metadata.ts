@@ -1,3 +1,5 @@
+import type { CommandContext } from './command.ts';
+
 /**
  * Metadata v1, complete from the first event (design §4). Absent optional fields are left out, never `undefined`.
  */
@@ -42,4 +44,35 @@ export type EventMetadata = {
   readonly instance: string;
   readonly hub?: string;
   readonly source?: Encrypted;
+  /**
+   * Run events only: up to which revision of each input stream the run had taken in its inputs, so that a
+   * redelivered input is recognised whatever became of the runner's index.
+   */
+  readonly inputs?: { readonly [stream: string]: number };
 };
+
+/** Metadata of one command: everything but the schema version, which belongs to each event's type. */
+export type CommandMetadata = Omit<EventMetadata, 'schemaVersion'>;
+
+/** `occurredAt` is the wall clock at the decision (ISO), `instance` names this process incarnation. */
+export const commandMetadata = (
+  context: CommandContext,
+  command: string,
+  occurredAt: string,
+  instance: string,
+): CommandMetadata => ({
+  tenant: context.tenant,
+  project: context.project,
+  actor: context.actor,
+  command,
+  commandId: context.commandId,
+  requestHash: context.requestHash,
+  correlationId: context.correlationId,
+  causationId: context.causationId,
+  ...(context.ticket !== undefined && { ticket: context.ticket }),
+  occurredAt,
+  ...(context.traceparent !== undefined && { traceparent: context.traceparent }),
+  instance,
+  ...(context.hub !== undefined && { hub: context.hub }),
+  ...(context.source !== undefined && { source: context.source }),
+});

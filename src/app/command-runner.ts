@@ -1,0 +1,371 @@
+import { LRUCache } from 'lru-cache';
+import { isRejection, reject, type Decision, type DomainEvent, type Rejection } from '../domain/decider.ts';
+import { streamName } from '../domain/stream-name.ts';
+import {
+  IdempotencyMismatch,
+  type Aggregate,
+  type CommandContext,
+  type CommandOutcome,
+  type CommandRunner,
+  type ExecuteOptions,
+} from './command.ts';
+import { findPastAppend, type CommandIndex } from './command-index.ts';
+import type { EventCodec } from './event-codec.ts';
+import {
+  OutcomeUnknown,
+  StoreUnavailable,
+  WrongExpectedRevision,
+  type Appended,
+  type EventStore,
+  type EventToAppend,
+  type ExpectedRevision,
+  type RecordedEvent,
+} from './event-store.ts';
+import { emptyStream, foldEvent, loadedOf, type FoldedStream, type PastAppend } from './folded-stream.ts';
+import { commandMetadata } from './metadata.ts';
+import type { Clock, RecordRejection } from './ports.ts';
+import type { SnapshotStore } from './snapshot-store.ts';
+import { createStreamLoader } from './stream-loader.ts';
+import { createStreamQueue } from './stream-queue.ts';
+
+/** How a command ended, for metrics. */
+export type CommandResultName =
+  | 'accepted'
+  | 'replayed'
+  | 'unchanged'
+  | 'rejected'
+  | 'mismatch'
+  | 'unknown'
+  | 'unavailable'
+  | 'failed';
+
+export type CommandHooks = {
+  onCommand?(type: string, result: CommandResultName, ms: number): void;
+  onAppend?(ms: number, events: number): void;
+  onConflict?(stream: string): void;
+};
+
+export type CommandRunnerOptions = {
+  readonly store: EventStore;
+  readonly codec: EventCodec;
+  readonly clock: Clock;
+  /** Name of this process incarnation, written into the metadata of every event. */
+  readonly instance: string;
+  readonly recordRejection: RecordRejection;
+  /** Folded streams kept in memory; default 10,000 (some KB each). The least recently used leaves first. */
+  readonly cacheSize?: number;
+  readonly snapshots?: SnapshotStore;
+  /** Events between two snapshots of one stream; default 500. */
+  readonly snapshotEvery?: number;
+  /** Where commands older than a stream's remembered appends are found; without it the stream itself is read. */
+  readonly commandIndex?: CommandIndex;
+  readonly hooks?: CommandHooks;
+};
+
+/** Decisions taken for one command before it gives up because others keep changing the stream. */
+const MAX_CONFLICTS = 5;
+
+/** One call of `execute`, as the steps of the loop see it. */
+type Attempt<S, C extends { readonly type: string }, E extends DomainEvent> = {
+  readonly aggregate: Aggregate<S, C, E>;
+  readonly stream: string;
+  readonly command: C;
+  readonly context: CommandContext;
+  readonly options: ExecuteOptions<S, E>;
+};
+
+type Cached = { readonly folded: FoldedStream<unknown>; readonly stateVersion: number };
+
+/** Load, decide, append (design §4, Command runner). `idle` resolves when nothing is being carried out. */
+export const createCommandRunner = (
+  options: CommandRunnerOptions,
+): CommandRunner & { idle(): Promise<void> } => {
+  const { store, codec, clock, hooks = {}, recordRejection } = options;
+  const cache = new LRUCache<string, Cached>({ max: options.cacheSize ?? 10_000 });
+  const queue = createStreamQueue();
+  const loader = createStreamLoader({
+    store,
+    codec,
+    snapshots: options.snapshots,
+    snapshotEvery: options.snapshotEvery ?? 500,
+  });
+
+  const cached = <S>(stream: string, stateVersion: number): FoldedStream<S> | undefined => {
+    const entry = cache.get(stream);
+    // One stream belongs to one aggregate, so that its cached state has that aggregate's type.
+    return entry?.stateVersion === stateVersion ? (entry.folded as FoldedStream<S>) : undefined;
+  };
+  const keep = <S, C extends { readonly type: string }, E extends DomainEvent>(
+    { aggregate, stream }: Pick<Attempt<S, C, E>, 'aggregate' | 'stream'>,
+    folded: FoldedStream<S>,
+  ): void => {
+    cache.set(stream, { folded, stateVersion: aggregate.stateVersion });
+    loader.snapshot(aggregate, stream, folded);
+  };
+
+  /** Reads on after a conflict; a stream that did not move contradicts the cache, so it is folded anew. */
+  const reload = async <S, C extends { readonly type: string }, E extends DomainEvent>(
+    attempt: Attempt<S, C, E>,
+    folded: FoldedStream<S>,
+  ): Promise<FoldedStream<S>> => {
+    const { aggregate, stream, context } = attempt;
+    const moved = await loader.catchUp(aggregate, stream, folded, context.signal);
+    const current = moved > 0 ? folded : await loader.load(aggregate, stream, context.signal);
+    keep(attempt, current);
+    return current;
+  };
+
+  /**
+   * The answer to a command that the stream already holds: the state as of then and the events of then. `decided` are
+   * the events of this call, if it got as far: when it was they that were stored, this is no replay.
+   */
+  const replay = async <S, C extends { readonly type: string }, E extends DomainEvent>(
+    { aggregate, stream, context }: Attempt<S, C, E>,
+    folded: FoldedStream<S>,
+    past: PastAppend,
+    decided: readonly EventToAppend[],
+  ): Promise<CommandOutcome<S>> => {
+    if (past.requestHash !== context.requestHash) throw new IdempotencyMismatch(context.commandId);
+    const { signal } = context;
+    const recorded: RecordedEvent[] = [];
+    let then = folded;
+    if (past.last === folded.revision) {
+      const range = { from: past.first, limit: past.last - past.first + 1, ...(signal && { signal }) };
+      for await (const event of store.readStream(stream, range)) recorded.push(event);
+    } else {
+      const seen = (event: RecordedEvent): void => {
+        if (event.revision >= past.first) recorded.push(event);
+      };
+      then = await loader.loadAt(aggregate, stream, past.last, { signal, seen });
+    }
+    const ours =
+      recorded.length === decided.length &&
+      recorded.every((event, i) => JSON.stringify(event.data) === decided[i]?.data);
+    const events = recorded.map((event) => codec.decode(event));
+    return { outcome: 'accepted', loaded: loadedOf(then), events, replayed: !ours };
+  };
+
+  /**
+   * Appends, and repeats the same append once when its outcome is not known. Undefined when the stream is not where
+   * the decision was taken. `settled.unknown` is true while an append of this call may or may not be stored.
+   */
+  const append = async (
+    stream: string,
+    expected: ExpectedRevision,
+    events: readonly EventToAppend[],
+    settled: Unsettled,
+  ): Promise<Appended | undefined> => {
+    const started = clock.monotonicMs();
+    try {
+      const appended = await store.append(stream, expected, events).catch((error: unknown) => {
+        if (!(error instanceof OutcomeUnknown)) throw error;
+        settled.unknown = true;
+        return store.append(stream, expected, events);
+      });
+      settled.unknown = false;
+      return appended;
+    } catch (error) {
+      if (!(error instanceof WrongExpectedRevision)) throw error;
+      hooks.onConflict?.(stream);
+      return undefined;
+    } finally {
+      hooks.onAppend?.(clock.monotonicMs() - started, events.length);
+    }
+  };
+
+  /** Write-through: the cached state moves on by the events that are now stored. */
+  const advance = <S, C extends { readonly type: string }, E extends DomainEvent>(
+    attempt: Attempt<S, C, E>,
+    folded: FoldedStream<S>,
+    events: readonly E[],
+    encoded: readonly EventToAppend[],
+    appended: Appended,
+  ): void => {
+    const { aggregate, context } = attempt;
+    const first = appended.revision - events.length + 1;
+    events.forEach((event, index) => {
+      foldEvent(folded, aggregate.decider.evolve, event, {
+        revision: first + index,
+        position: appended.position,
+        id: encoded[index]?.id ?? '',
+        commandId: context.commandId,
+        requestHash: context.requestHash,
+        changesDocument: codec.typeOf(event.type)?.changesDocument !== false,
+      });
+    });
+    keep(attempt, folded);
+  };
+
+  const rejected = <S, C extends { readonly type: string }, E extends DomainEvent>(
+    { context, command, options: { step } }: Attempt<S, C, E>,
+    folded: FoldedStream<S>,
+    rejection: Rejection,
+  ): CommandOutcome<S> => {
+    if (step !== true)
+      recordRejection({
+        tenant: context.tenant,
+        subjectId: context.actor.subjectId,
+        command: command.type,
+        commandId: context.commandId,
+        outcome: rejection.kind === 'denied' ? 'denied' : 'rejected',
+        code: rejection.code,
+        message: rejection.message,
+        at: clock.now(),
+      });
+    return { outcome: 'rejected', rejection, loaded: loadedOf(folded) };
+  };
+
+  /** Where a command starts from. `current`: nobody else can have written since this was read. */
+  const start = async <S, C extends { readonly type: string }, E extends DomainEvent>(
+    attempt: Attempt<S, C, E>,
+  ): Promise<{ folded: FoldedStream<S>; current: boolean }> => {
+    const { aggregate, stream, context } = attempt;
+    const known = cached<S>(stream, aggregate.stateVersion);
+    if (known !== undefined) return { folded: known, current: store.singleWriter };
+    if (attempt.options.likelyNew === true)
+      return { folded: emptyStream(aggregate.decider.initialState()), current: false };
+    const folded = await loader.load(aggregate, stream, context.signal);
+    keep(attempt, folded);
+    return { folded, current: true };
+  };
+
+  const carryOut = async <S, C extends { readonly type: string }, E extends DomainEvent>(
+    attempt: Attempt<S, C, E>,
+    settled: Unsettled,
+  ): Promise<CommandOutcome<S>> => {
+    const { aggregate, stream, command, context } = attempt;
+    context.signal?.throwIfAborted();
+    let { folded, current } = await start(attempt);
+    let encoded: readonly EventToAppend[] = [];
+    for (let conflicts = 0; ; ) {
+      const past = await findPastAppend(store, stream, folded, context.commandId, options.commandIndex);
+      settled.unknown = false;
+      if (past !== undefined) return replay(attempt, folded, past, encoded);
+      if (conflicts > MAX_CONFLICTS) return rejected(attempt, folded, TOO_MANY_CONFLICTS);
+
+      const decision = aggregate.decider.decide(folded.state, command);
+      const refusal = refusalOf(decision, folded, context);
+      if (refusal !== undefined || isRejection(decision) || decision.length === 0) {
+        if (!current && (await store.currentRevision(stream, context.signal)) !== folded.revision) {
+          folded = await reload(attempt, folded);
+          current = true;
+          continue;
+        }
+        if (refusal !== undefined) return rejected(attempt, folded, refusal);
+        return { outcome: 'accepted', loaded: loadedOf(folded), events: [], replayed: false };
+      }
+      const refused = await attempt.options.beforeAppend?.(loadedOf(folded), decision);
+      if (refused !== undefined) return rejected(attempt, folded, refused);
+
+      const metadata = commandMetadata(context, command.type, clock.now(), options.instance);
+      encoded = codec.encodeAll(decision, stream, metadata);
+      const appended = await append(stream, folded.revision, encoded, settled);
+      if (appended !== undefined && !appended.duplicate) {
+        advance(attempt, folded, decision, encoded, appended);
+        return { outcome: 'accepted', loaded: loadedOf(folded), events: decision, replayed: false };
+      }
+      // Overtaken, or an earlier attempt stored these ids already: then what is stored counts.
+      if (appended === undefined) {
+        conflicts += 1;
+        encoded = [];
+      }
+      folded = await reload(attempt, folded);
+      current = true;
+    }
+  };
+
+  /** The outcome of `carryOut` with everything that must hold when it fails. */
+  const settle = async <S, C extends { readonly type: string }, E extends DomainEvent>(
+    attempt: Attempt<S, C, E>,
+  ): Promise<CommandOutcome<S>> => {
+    const started = clock.monotonicMs();
+    const settled: Unsettled = { unknown: false };
+    let result: CommandResultName = 'failed';
+    try {
+      const outcome = await carryOut(attempt, settled);
+      result = resultName(outcome);
+      return outcome;
+    } catch (error) {
+      if (!(error instanceof IdempotencyMismatch)) cache.delete(attempt.stream);
+      // Not even the look for our own events succeeded: the first append may still have been stored.
+      const lost =
+        settled.unknown && !(error instanceof OutcomeUnknown)
+          ? new OutcomeUnknown(attempt.stream, { cause: error })
+          : error;
+      result = errorName(lost);
+      throw lost;
+    } finally {
+      hooks.onCommand?.(attempt.command.type, result, clock.monotonicMs() - started);
+    }
+  };
+
+  return {
+    execute: (aggregate, id, command, context, how = {}) => {
+      const stream = streamName(aggregate.category, id);
+      return queue.run(stream, () => settle({ aggregate, stream, command, context, options: how }));
+    },
+    load: async (aggregate, id, { asOfRevision, signal } = {}) => {
+      const stream = streamName(aggregate.category, id);
+      if (asOfRevision !== undefined)
+        return loadedOf(await loader.loadAt(aggregate, stream, asOfRevision, { signal }));
+      return queue.run(stream, async () => {
+        const known = cached<ReturnType<typeof aggregate.decider.initialState>>(
+          stream,
+          aggregate.stateVersion,
+        );
+        const folded = known ?? (await loader.load(aggregate, stream, signal));
+        if (known !== undefined && !store.singleWriter)
+          await loader.catchUp(aggregate, stream, folded, signal);
+        keep({ aggregate, stream }, folded);
+        return loadedOf(folded);
+      });
+    },
+    idle: () => queue.idle(),
+  };
+};
+
+type Unsettled = { unknown: boolean };
+
+const TOO_MANY_CONFLICTS = reject(
+  'conflict',
+  'CONCURRENT_MODIFICATION',
+  'concurrent modification detected, please retry',
+);
+
+/**
+ * Why the command is refused. Absence and missing rights come before a stale version: a caller learns nothing about
+ * the version of what it may not see.
+ */
+const refusalOf = (
+  decision: Decision<unknown>,
+  folded: FoldedStream<unknown>,
+  { ifRevision, ifVersion }: CommandContext,
+): Rejection | undefined => {
+  const refusal = isRejection(decision) ? decision : undefined;
+  if (refusal?.kind === 'not-found' || refusal?.kind === 'denied') return refusal;
+  const { version } = folded.version;
+  if (ifRevision !== undefined && ifRevision !== folded.revision)
+    return versionMismatch(ifRevision, folded.revision);
+  if (ifVersion !== undefined && ifVersion !== version) return versionMismatch(ifVersion, version);
+  return refusal;
+};
+
+const versionMismatch = (requested: number, current: ExpectedRevision): Rejection =>
+  reject(
+    'conflict',
+    'VERSION_MISMATCH',
+    `the object has been modified: requested version is ${requested} but current version is ${current}`,
+    { facts: { requested, current } },
+  );
+
+const resultName = (outcome: CommandOutcome<unknown>): CommandResultName => {
+  if (outcome.outcome === 'rejected') return 'rejected';
+  if (outcome.replayed) return 'replayed';
+  return outcome.events.length === 0 ? 'unchanged' : 'accepted';
+};
+
+const errorName = (error: unknown): CommandResultName => {
+  if (error instanceof OutcomeUnknown) return 'unknown';
+  if (error instanceof StoreUnavailable) return 'unavailable';
+  return error instanceof IdempotencyMismatch ? 'mismatch' : 'failed';
+};

@@ -1,0 +1,118 @@
+import { compile, prettifyError, type ZodType } from 'zod';
+import type { DomainEvent } from '../domain/decider.ts';
+import type { EventType } from '../domain/event-type.ts';
+import type { JsonObject } from '../domain/json.ts';
+import type { EventToAppend, RecordedEvent } from './event-store.ts';
+import { eventId } from './identifiers.ts';
+import type { CommandMetadata } from './metadata.ts';
+
+/** Turns domain events into what the store keeps and back, by the registry of event types (design §4). */
+export type EventCodec = {
+  /** Throws InvalidEvent: an event that its own schema refuses is a bug and must never be stored. */
+  encode(event: DomainEvent, id: string, metadata: CommandMetadata): EventToAppend;
+  /** All events of one append, with ids derived from command id, stream and index. */
+  encodeAll(events: readonly DomainEvent[], stream: string, metadata: CommandMetadata): EventToAppend[];
+  /** Lifted to the current version of its type; an unknown type (of a newer release) passes as it is. */
+  decode(event: Pick<RecordedEvent, 'type' | 'data' | 'metadata'>): DomainEvent<string, JsonObject>;
+  typeOf(type: string): EventType | undefined;
+};
+
+export class InvalidEvent extends Error {
+  override readonly name = 'InvalidEvent';
+  readonly type: string;
+  constructor(type: string, problem: string) {
+    super(`event ${type} cannot be stored: ${problem}`);
+    this.type = type;
+  }
+}
+
+type Registered = EventType & { readonly compiled: ZodType };
+
+/** Throws a TypeError when a type is registered twice or lacks an upcaster for one of its older versions. */
+export const createEventCodec = (eventTypes: readonly EventType[]): EventCodec => {
+  const registry = new Map<string, Registered>();
+  for (const entry of eventTypes) {
+    if (registry.has(entry.type)) throw new TypeError(`event type ${entry.type} is registered twice`);
+    for (let version = 1; version < entry.version; version += 1) {
+      if (entry.upcast?.[version] === undefined)
+        throw new TypeError(`event type ${entry.type} has no upcaster from version ${version}`);
+    }
+    registry.set(entry.type, { ...entry, compiled: compile(entry.schema) });
+  }
+
+  const encodeWith = (event: DomainEvent, id: string, metadataText: MetadataText): EventToAppend => {
+    const entry = registry.get(event.type);
+    if (entry === undefined) throw new InvalidEvent(event.type, 'its type is not registered');
+    const checked = entry.compiled.safeParse(event.data);
+    if (!checked.success) throw new InvalidEvent(event.type, prettifyError(checked.error));
+    assertJson(event.type, event.data, 'data');
+    return {
+      id,
+      type: event.type,
+      data: JSON.stringify(event.data),
+      metadata: metadataText(entry.version),
+    };
+  };
+
+  return {
+    encode: (event, id, metadata) => encodeWith(event, id, metadataTextOf(metadata)),
+    encodeAll: (events, stream, metadata) => {
+      const text = metadataTextOf(metadata);
+      return events.map((event, index) =>
+        encodeWith(event, eventId(metadata.commandId, stream, index), text),
+      );
+    },
+    decode: ({ type, data, metadata }) => {
+      const entry = registry.get(type);
+      if (entry === undefined) return { type, data };
+      const stored = metadata['schemaVersion'];
+      return { type, data: upcast(entry, data, typeof stored === 'number' ? stored : 1) };
+    },
+    typeOf: (type) => registry.get(type),
+  };
+};
+
+const upcast = (entry: EventType, stored: JsonObject, storedVersion: number): JsonObject => {
+  let data = stored;
+  for (let version = storedVersion; version < entry.version; version += 1) {
+    data = entry.upcast?.[version]?.(data) ?? data;
+  }
+  return data;
+};
+
+/** The metadata of one command is serialised once; each event only adds its schema version. */
+type MetadataText = (schemaVersion: number) => string;
+const metadataTextOf = (metadata: CommandMetadata): MetadataText => {
+  const open = JSON.stringify(metadata).slice(0, -1);
+  return (schemaVersion) => `${open},"schemaVersion":${schemaVersion}}`;
+};
+
+/**
+ * JSON as RFC 8785 knows it: what comes back from the log must be what was decided. JSON.stringify would drop
+ * `undefined`, turn NaN into null and call toJSON without a word.
+ */
+const assertJson = (type: string, value: unknown, path: string): void => {
+  switch (typeof value) {
+    case 'boolean':
+      return;
+    case 'string':
+      if (!value.isWellFormed()) throw new InvalidEvent(type, `${path} is not well-formed Unicode`);
+      return;
+    case 'number':
+      if (!Number.isFinite(value)) throw new InvalidEvent(type, `${path} is not a finite number`);
+      return;
+    case 'object':
+      break;
+    default:
+      throw new InvalidEvent(type, `${path} is ${typeof value}, which JSON does not have`);
+  }
+  if (value === null) return;
+  if (Array.isArray(value)) {
+    for (let i = 0; i < value.length; i += 1) assertJson(type, value[i], `${path}[${i}]`);
+    return;
+  }
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype !== Object.prototype && prototype !== null)
+    throw new InvalidEvent(type, `${path} is not a plain object`);
+  for (const key in value) assertJson(type, (value as Record<string, unknown>)[key], `${path}.${key}`);
+};

@@ -1,0 +1,61 @@
+import { v5 } from 'uuid';
+
+/**
+ * Every derived id of the service, each kind in its own namespace. The namespaces are part of the storage format:
+ * a changed one would break the idempotency of everything already stored.
+ */
+const NAMESPACES = {
+  event: '3f0d4c26-6f0e-4a58-9a3c-5b3d0a1f7c11',
+  command: '8a7be5d0-1c0b-4d52-9b1a-2e64f10c9d23',
+  creation: 'c2b6a1f4-90d7-4c39-8e57-7d1f3a6b5e35',
+  derivedCommand: '5d9e8c17-2a4f-4b66-8c0d-9f3b7e21a447',
+  subject: 'e71f0b3a-4d68-4f95-a2c1-60d8c5b49e59',
+  secretVersion: '17c3f9d2-b58e-4e0a-9d74-38a6e0f2bc6b',
+} as const;
+
+/** Parts are joined as a JSON array, so that no part can imitate a separator. */
+const derive = (namespace: keyof typeof NAMESPACES, parts: readonly (string | number)[]): string =>
+  v5(JSON.stringify(parts), NAMESPACES[namespace]);
+
+/** Id of the `index`-th event that a command appends to a stream: the same for every retry (design §4). */
+export const eventId = (commandId: string, stream: string, index: number): string =>
+  derive('event', [commandId, stream, index]);
+
+/** What a keyed request is scoped by: the same key of another caller or route is another command (design §4). */
+export type IdempotencyScope = {
+  readonly tenant: string;
+  readonly subjectId: string;
+  readonly method: string;
+  /** The matched path with its ids filled in, so that one key on two objects is two commands. */
+  readonly route: string;
+};
+
+const scoped = (scope: IdempotencyScope, key: string): readonly string[] => [
+  scope.tenant,
+  scope.subjectId,
+  scope.method,
+  scope.route,
+  key,
+];
+
+export const keyedCommandId = (scope: IdempotencyScope, key: string): string =>
+  derive('command', scoped(scope, key));
+
+/** Id of the object that a keyed POST creates. */
+export const keyedCreationId = (scope: IdempotencyScope, key: string): string =>
+  derive('creation', scoped(scope, key));
+
+/** Id of a step that belongs to a command but is an append of its own (a name reservation, its release). */
+export const derivedCommandId = (commandId: string, ...step: readonly (string | number)[]): string =>
+  derive('derivedCommand', [commandId, ...step]);
+
+/** A person's or service's id in events, documents and key names: holds no personal text (design §4). */
+export const subjectIdOf = (tenant: string, issuer: string, sub: string): string =>
+  derive('subject', [tenant, issuer, sub]);
+
+/**
+ * Version of a secret value. A retry of the same request overwrites it; a request that reuses the command id with
+ * another body (and will be refused) cannot, because its hash differs.
+ */
+export const secretVersionOf = (commandId: string, requestHash: string, path: string): string =>
+  derive('secretVersion', [commandId, requestHash, path]);
