@@ -82,3 +82,7 @@ export const mergePaths = (current: JsonObject, incoming: JsonObject, paths: rea
     const value = valueAt(incoming, path);
     return value === undefined ? withoutValueAt(merged, path) : withValueAt(merged, path, value);
   }, current);
+
+/** Order of entries by their keys, the same in every locale. */
+export const byKey = ([left]: readonly [string, unknown], [right]: readonly [string, unknown]): number =>
+  left < right ? -1 : left > right ? 1 : 0;

@@ -15,6 +15,8 @@ import type { JsonObject } from './json.ts';
 export type Workflow<State, RunEvent extends DomainEvent = DomainEvent> = {
   /** Name of the workflow, also the category of its run streams: `<name>-<run id>`. */
   readonly name: string;
+  /** Bump when `evolve` or the state's shape changes: folded states kept by the runner are then dropped. Default 1. */
+  readonly stateVersion?: number;
   /** Types of domain events that are inputs, and the run that each belongs to (undefined: not ours). */
   readonly inputTypes: readonly string[];
   readonly runIdOf: (event: InputEvent) => string | undefined;

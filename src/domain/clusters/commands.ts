@@ -1,0 +1,85 @@
+import type { JsonObject } from '../json.ts';
+import type { SecretRef } from '../secret-ref.ts';
+import type { ClusterEvent, NodeSet, PlacementDecision, ResolvedVersion } from './events.ts';
+import type { Assessment } from './observation.ts';
+
+type Ordered = Extract<ClusterEvent, { type: 'ClusterOrdered' }>['data'];
+type Selected = Extract<ClusterEvent, { type: 'HubSelected' }>['data'];
+
+/** What a caller (HTTP, operator) asks of a cluster. */
+export type ClusterRequest =
+  | ({
+      readonly type: 'OrderCluster';
+      /** How often the creation had been abandoned when its name was reserved; see `AbandonCreation`. */
+      readonly abandonedBefore?: number;
+    } & Ordered)
+  | { readonly type: 'ReviseCluster'; readonly at: string; readonly changes: ClusterChanges }
+  | { readonly type: 'DeleteCluster'; readonly at: string }
+  /** Ends an order before its dispatch; afterwards only deletion does. */
+  | { readonly type: 'CancelOrder'; readonly at: string }
+  /** An operator's "try again" on a failed order. */
+  | { readonly type: 'RetryCluster'; readonly at: string }
+  | { readonly type: 'AbandonCreation'; readonly at: string; readonly commandId: string };
+
+/** Only what is to change; absent fields stay as they are. Texts and maps replace what was there. */
+export type ClusterChanges = {
+  readonly labels?: { readonly [key: string]: string };
+  readonly annotations?: { readonly [key: string]: string };
+  readonly displayName?: string;
+  readonly description?: string;
+  /** The whole map after the change. */
+  readonly nodeSets?: { readonly [name: string]: RequestedNodeSet };
+  /** Names of sets whose size was addressed by itself (a mask path ending in `.size`): 0 is allowed for them. */
+  readonly resized?: readonly string[];
+  /** Empty text: removed. */
+  readonly sshPublicKey?: string;
+  /** null: removed. */
+  readonly pullSecret?: SecretRef | null;
+  readonly version?: ResolvedVersion;
+  /** Replaces both ranges; `{}` removes them. */
+  readonly network?: { readonly podCidr?: string; readonly serviceCidr?: string };
+  /** Private callers only. Our own finalizer is not theirs to remove. */
+  readonly finalizers?: readonly string[];
+  /** Private callers only: shown until the next observation of the hub (design §6). */
+  readonly status?: JsonObject;
+};
+
+/** `hostType` as the caller wrote it for an existing set; resolved to both id and name for a new one. */
+export type RequestedNodeSet = {
+  readonly hostType: { readonly id?: string; readonly name?: string };
+  readonly size: number;
+  readonly fabricInterface?: string;
+};
+
+/** What the cluster-order workflow reports and decides. */
+export type ClusterReport =
+  | ({ readonly type: 'SelectHub' } & Selected)
+  | {
+      readonly type: 'DeferPlacement';
+      readonly at: string;
+      readonly message: string;
+      readonly decision: PlacementDecision;
+    }
+  | { readonly type: 'StartDispatch'; readonly at: string }
+  | { readonly type: 'RecordPlaced'; readonly at: string; readonly uid: string }
+  | { readonly type: 'RecordSpecSynced'; readonly at: string }
+  | { readonly type: 'RecordObservation'; readonly at: string; readonly assessment: Assessment }
+  | {
+      readonly type: 'RecordFailure';
+      readonly at: string;
+      readonly reason: string;
+      readonly message: string;
+      readonly permanent: boolean;
+    }
+  | { readonly type: 'ReportNotAccepting'; readonly at: string; readonly since: string }
+  | {
+      readonly type: 'ReportLost';
+      readonly at: string;
+      readonly what: 'cluster-order' | 'hosted-cluster';
+    }
+  | { readonly type: 'BlockDeletion'; readonly at: string; readonly waitingFor: readonly string[] }
+  | { readonly type: 'ConfirmAbsence'; readonly at: string };
+
+export type ClusterCommand = ClusterRequest | ClusterReport;
+
+export type { NodeSet };

@@ -1,0 +1,95 @@
+/**
+ * What a hub shows of one cluster, and what that means (design §6 "Status is what was observed",
+ * operator-run.md §4). The shapes below are those of the management-cluster port, as JSON.
+ */
+export type ClusterOrderSpecShape = {
+  readonly templateID: string;
+  readonly templateParameters: string;
+  readonly nodeRequests: readonly { readonly resourceClass: string; readonly numberOfNodes: number }[];
+  readonly pullSecret?: string;
+  readonly sshPublicKey?: string;
+  readonly releaseImage?: string;
+  readonly network?: { readonly podCIDR?: string; readonly serviceCIDR?: string };
+};
+
+export type ObservedCondition = {
+  readonly type: string;
+  readonly status: string;
+  readonly reason?: string;
+  readonly message?: string;
+};
+
+export type ObservedJob = {
+  readonly jobId: string;
+  readonly type: string;
+  readonly state: string;
+  readonly timestamp: string;
+  readonly message?: string;
+  readonly configVersion?: string;
+};
+
+export type ObservedOrder = {
+  readonly uid: string;
+  readonly deletionTimestamp?: string;
+  readonly finalizers: readonly string[];
+  readonly spec: ClusterOrderSpecShape;
+  readonly phase?: string;
+  readonly conditions: readonly ObservedCondition[];
+  readonly desiredConfigVersion?: string;
+  readonly jobs: readonly ObservedJob[];
+  readonly apiEndpoint?: string;
+  readonly ingressEndpoint?: string;
+};
+
+export type ObservedHosted = {
+  readonly name: string;
+  readonly conditions: readonly ObservedCondition[];
+  readonly controlPlaneEndpoint?: { readonly host: string; readonly port: number };
+  readonly baseDomain?: string;
+  readonly nodePools?: readonly {
+    readonly resourceClass: string;
+    readonly desired: number;
+    readonly ready: number;
+  }[];
+};
+
+/** The payload of an `observation` input, and the result of the effect `observeCluster`. */
+export type ClusterObservation = {
+  /** null: there is none on the hub, looked up by name and by label. */
+  readonly order: ObservedOrder | null;
+  /** null: there is none; absent: the hub does not let us read it. */
+  readonly hostedCluster?: ObservedHosted | null;
+  /** `configVersion` of the stored spec, when the adapter removed the pull secret from `order.spec`. */
+  readonly specVersion?: string;
+};
+
+/** What the cluster should be, and what is known of it from before. */
+export type DesiredCluster = {
+  /** Without the pull secret: secret values are not known here. */
+  readonly spec: ClusterOrderSpecShape;
+  readonly nodeSets: {
+    readonly [name: string]: { readonly hostType: { readonly id: string }; readonly size: number };
+  };
+  /** `operator`: an operator on the hub reconciles, so its `desiredConfigVersion` must be the hash of the spec. */
+  readonly controller: 'operator' | 'ledger';
+  /** Its control plane was seen before, so that a missing HostedCluster means that it was lost. */
+  readonly wasAvailable: boolean;
+  /** It was READY with the present spec, so that a fault now is a degradation. */
+  readonly wasReady: boolean;
+};
+
+/** The observation with everything worked out once. */
+export type ObservedFacts = {
+  readonly order: ObservedOrder;
+  readonly hosted: ObservedHosted | null | undefined;
+  readonly specMatches: boolean;
+  /** The operator has seen the stored spec. */
+  readonly specSeen: boolean;
+  readonly job: ObservedJob | undefined;
+  readonly jobFailed: boolean;
+  /** The latest job succeeded for the stored spec; true also where no jobs are run. */
+  readonly jobDone: boolean;
+  readonly ready: { readonly [nodeSet: string]: number };
+  /** Undefined: the hub does not show node counts. */
+  readonly nodesReached: boolean | undefined;
+};
