@@ -1,0 +1,185 @@
+import { Worker } from 'node:worker_threads';
+import { createHubEngine, type HubEngine, type HubEngineOptions } from './engine.ts';
+import type { CallMeta, CallRequest, EngineAnswer, Tampering, WatchPoll } from './protocol.ts';
+
+/** What can be asked of an engine. One union, so that worker and inline mode run the same code. */
+export type Ask =
+  | { readonly do: 'open'; readonly options: HubEngineOptions }
+  | { readonly do: 'call'; readonly request: CallRequest; readonly meta: CallMeta }
+  | { readonly do: 'tamper'; readonly deed: Tampering; readonly meta: CallMeta }
+  | { readonly do: 'watch'; readonly namespace: string }
+  | { readonly do: 'poll'; readonly watch: number; readonly now: number }
+  | { readonly do: 'unwatch'; readonly watch: number }
+  | { readonly do: 'synchronous' }
+  | { readonly do: 'close' };
+
+/** Answer to each kind of question. */
+export type Told<A extends Ask> = A extends { do: 'call' }
+  ? EngineAnswer
+  : A extends { do: 'tamper' }
+    ? { readonly now: number }
+    : A extends { do: 'watch' | 'synchronous' }
+      ? number
+      : A extends { do: 'poll' }
+        ? WatchPoll
+        : undefined;
+
+/**
+ * Where engines run. `hub` names one opened adapter (two adapters on one file are two hubs here). Rejects with
+ * EngineFailed (its `errcode` is SQLite's), EngineNotOpen (nothing was done) or EngineLost (the thread died: the
+ * outcome of a write is not known).
+ */
+export type EngineChannel = {
+  /** Number of a new adapter. */
+  nextHub(): number;
+  ask<A extends Ask>(hub: number, question: A): Promise<Told<A>>;
+  close(): Promise<void>;
+};
+
+export class EngineLost extends Error {
+  override readonly name = 'EngineLost';
+}
+export class EngineNotOpen extends Error {
+  override readonly name = 'EngineNotOpen';
+}
+export class EngineFailed extends Error {
+  override readonly name = 'EngineFailed';
+  readonly errcode: number | undefined;
+  constructor(message: string, errcode: number | undefined) {
+    super(message);
+    this.errcode = errcode;
+  }
+}
+
+/** Errors lose their class and fields between threads; this is what is kept of them. */
+type Failure = { readonly notOpen: boolean; readonly message: string; readonly errcode: number | undefined };
+type Answer =
+  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: false; readonly failure: Failure };
+export type FromWorker = { readonly number: number; readonly answer: Answer };
+
+const failureOf = (error: unknown): Failure => ({
+  notOpen: error instanceof EngineNotOpen,
+  message: error instanceof Error ? error.message : String(error),
+  errcode: error instanceof Error && 'errcode' in error ? Number(error.errcode) : undefined,
+});
+const errorOf = (failure: Failure): Error =>
+  failure.notOpen ? new EngineNotOpen(failure.message) : new EngineFailed(failure.message, failure.errcode);
+
+/** Engines by hub, as the worker and the inline mode hold them. */
+export const createEngineRoom = (monotonicMs: () => number) => {
+  const engines = new Map<number, HubEngine>();
+  const engineOf = (hub: number): HubEngine => {
+    const engine = engines.get(hub);
+    if (engine === undefined) throw new EngineNotOpen(`simulated hub ${hub} is not open`);
+    return engine;
+  };
+  const tell = (hub: number, question: Ask): unknown => {
+    switch (question.do) {
+      case 'open':
+        engines.set(hub, createHubEngine(question.options, monotonicMs));
+        return undefined;
+      case 'call':
+        return engineOf(hub).call(question.request, question.meta);
+      case 'tamper':
+        return engineOf(hub).tamper(question.deed, question.meta);
+      case 'watch':
+        return engineOf(hub).watches.open(question.namespace);
+      case 'poll':
+        return engineOf(hub).watches.poll(question.watch, question.now);
+      case 'unwatch':
+        return engines.get(hub)?.watches.close(question.watch);
+      case 'synchronous':
+        return engineOf(hub).synchronous();
+      case 'close':
+        engines.get(hub)?.close();
+        engines.delete(hub);
+        return undefined;
+    }
+  };
+  return {
+    answer: (hub: number, question: Ask): Answer => {
+      try {
+        return { ok: true, value: tell(hub, question) };
+      } catch (error) {
+        return { ok: false, failure: failureOf(error) };
+      }
+    },
+  };
+};
+
+/** In the caller's thread: for simulations with virtual time. Answers come in a later microtask, never earlier. */
+export const createInlineChannel = (monotonicMs: () => number): EngineChannel => {
+  const room = createEngineRoom(monotonicMs);
+  let hubs = 0;
+  return {
+    nextHub: () => (hubs += 1),
+    ask: async <A extends Ask>(hub: number, question: A) => {
+      await Promise.resolve();
+      const answer = room.answer(hub, question);
+      if (!answer.ok) throw errorOf(answer.failure);
+      return answer.value as Told<A>;
+    },
+    close: () => Promise.resolve(),
+  };
+};
+
+type Waiting = { readonly resolve: (value: unknown) => void; readonly reject: (error: unknown) => void };
+
+/** One worker thread for all simulated hubs of a process; started when first needed, again after it died. */
+export const createWorkerChannel = (): EngineChannel => {
+  const waiting = new Map<number, Waiting>();
+  let worker: Worker | undefined;
+  let asked = 0;
+  let hubs = 0;
+  let closed = false;
+
+  const lose = (error: EngineLost): void => {
+    worker = undefined;
+    for (const { reject } of waiting.values()) reject(error);
+    waiting.clear();
+  };
+
+  const start = (): Worker => {
+    // The file is `.ts` when run from source and `.js` in a build.
+    const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
+    const started = new Worker(new URL(`./hub-worker.${extension}`, import.meta.url), {
+      name: 'simulated-hubs',
+    });
+    started.on('message', ({ number, answer }: FromWorker) => {
+      const one = waiting.get(number);
+      waiting.delete(number);
+      // An idle hub does not keep a process alive.
+      if (waiting.size === 0) started.unref();
+      if (answer.ok) one?.resolve(answer.value);
+      else one?.reject(errorOf(answer.failure));
+    });
+    started.on('error', (cause) => {
+      if (worker === started) lose(new EngineLost('the thread of the simulated hubs failed', { cause }));
+    });
+    started.on('exit', () => {
+      if (worker === started) lose(new EngineLost('the thread of the simulated hubs ended'));
+    });
+    started.unref();
+    worker = started;
+    return started;
+  };
+
+  return {
+    nextHub: () => (hubs += 1),
+    ask: <A extends Ask>(hub: number, question: A) =>
+      new Promise<Told<A>>((resolve, reject) => {
+        if (closed) return reject(new EngineNotOpen('the thread of the simulated hubs is closed'));
+        const running = worker ?? start();
+        asked += 1;
+        waiting.set(asked, { resolve: (value) => resolve(value as Told<A>), reject });
+        running.ref();
+        running.postMessage({ number: asked, hub, question });
+      }),
+    close: async () => {
+      closed = true;
+      const running = worker;
+      if (running !== undefined) await running.terminate();
+    },
+  };
+};

@@ -1,0 +1,239 @@
+import { mkdirSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import type { OrderRecord } from './record.ts';
+
+/**
+ * The file of one simulated hub. README.md describes its tables: tests and demos read `calls` and `orders` with
+ * readers of their own, so the columns are a contract.
+ */
+const SCHEMA = `
+CREATE TABLE hub (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
+CREATE TABLE orders (
+  sequence    INTEGER PRIMARY KEY,
+  uid         TEXT NOT NULL UNIQUE,
+  namespace   TEXT NOT NULL,
+  name        TEXT NOT NULL,
+  cluster_id  TEXT,
+  effect_id   TEXT NOT NULL,
+  created_at  INTEGER NOT NULL,
+  deletion_at INTEGER,
+  gone_at     INTEGER,
+  changed     INTEGER NOT NULL,
+  record      TEXT NOT NULL
+) STRICT;
+CREATE INDEX orders_by_name ON orders (name, namespace, sequence);
+CREATE INDEX orders_by_cluster ON orders (cluster_id, sequence);
+CREATE UNIQUE INDEX orders_by_change ON orders (changed);
+CREATE TABLE calls (
+  number      INTEGER PRIMARY KEY,
+  at          TEXT NOT NULL,
+  effect_id   TEXT NOT NULL,
+  operation   TEXT NOT NULL,
+  namespace   TEXT NOT NULL,
+  object      TEXT NOT NULL,
+  result      TEXT NOT NULL,
+  answer      TEXT NOT NULL CHECK (answer IN ('given', 'slow', 'lost', 'none')),
+  duration_ms REAL NOT NULL,
+  instance    TEXT NOT NULL
+) STRICT;
+CREATE TABLE call_counts (
+  object     TEXT PRIMARY KEY,
+  first_at   INTEGER NOT NULL,
+  calls      INTEGER NOT NULL,
+  writes     INTEGER NOT NULL
+) STRICT;
+`;
+const SCHEMA_VERSION = 1;
+const BUSY_TIMEOUT_MS = 5000;
+
+export type StoredOrder = { readonly record: OrderRecord; readonly changed: number };
+export type CallRow = {
+  readonly at: number;
+  readonly effectId: string;
+  readonly operation: string;
+  readonly namespace: string;
+  readonly object: string;
+  readonly result: string;
+  readonly answer: 'given' | 'slow' | 'lost' | 'none';
+  readonly durationMs: number;
+  readonly instance: string;
+};
+export type Counts = { readonly firstAt: number; readonly calls: number; readonly writes: number };
+
+export type HubFile = ReturnType<typeof openHubFile>;
+
+/** Opens or creates the file. Throws when it cannot, or when a newer version wrote it. */
+export const openHubFile = (file: string) => {
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  const db = new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS });
+  try {
+    prepareSchema(db, file);
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+  const statements = new Map<string, StatementSync>();
+  const sql = (text: string): StatementSync => {
+    const known = statements.get(text);
+    if (known !== undefined) return known;
+    const prepared = db.prepare(text);
+    statements.set(text, prepared);
+    return prepared;
+  };
+
+  const getValue = (key: string): string | undefined => {
+    const row = sql('SELECT value FROM hub WHERE key = ?').get(key);
+    return row === undefined ? undefined : String(row['value']);
+  };
+  const setValue = (key: string, value: string): void => {
+    sql('INSERT INTO hub VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value').run(
+      key,
+      value,
+    );
+  };
+  const nextChange = (): number =>
+    Number(sql('SELECT coalesce(max(changed), 0) + 1 AS next FROM orders').get()?.['next']);
+
+  return {
+    /** Everything inside is one durable transaction; other instances wait. */
+    transaction: <T>(run: () => T): T => {
+      db.exec('BEGIN IMMEDIATE');
+      try {
+        const result = run();
+        db.exec('COMMIT');
+        return result;
+      } catch (error) {
+        if (db.isTransaction) db.exec('ROLLBACK');
+        throw error;
+      }
+    },
+    getValue,
+    setValue,
+    nextSequence: (): number =>
+      Number(sql('SELECT coalesce(max(sequence), 0) + 1 AS next FROM orders').get()?.['next']),
+    insertOrder: (record: OrderRecord, effectId: string): void => {
+      sql(
+        `INSERT INTO orders (sequence, uid, namespace, name, cluster_id, effect_id, created_at, changed, record)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      ).run(
+        record.sequence,
+        record.uid,
+        record.namespace,
+        record.name,
+        record.clusterId ?? null,
+        effectId,
+        record.createdAt,
+        nextChange(),
+        JSON.stringify(record),
+      );
+    },
+    updateOrder: (record: OrderRecord): void => {
+      const deletion = record.writes.find((write) => write.kind === 'delete');
+      sql('UPDATE orders SET record = ?, changed = ?, deletion_at = ? WHERE sequence = ?').run(
+        JSON.stringify(record),
+        nextChange(),
+        deletion?.at ?? null,
+        record.sequence,
+      );
+    },
+    /** Notes what a replay showed; later reads need not replay this order any more. */
+    markGone: (sequence: number, goneAt: number): void => {
+      sql('UPDATE orders SET gone_at = ? WHERE sequence = ?').run(goneAt, sequence);
+    },
+    /** The newest order of that name that is not known to be gone. */
+    orderByName: (namespace: string, name: string): OrderRecord | undefined =>
+      recordOf(
+        sql(
+          `SELECT record FROM orders WHERE name = ? AND namespace = ? AND gone_at IS NULL
+           ORDER BY sequence DESC LIMIT 1`,
+        ).get(name, namespace),
+      ),
+    ordersByName: (name: string): OrderRecord[] =>
+      sql('SELECT record FROM orders WHERE name = ? AND gone_at IS NULL ORDER BY sequence')
+        .all(name)
+        .map(recordIn),
+    ordersByCluster: (clusterId: string): OrderRecord[] =>
+      sql('SELECT record FROM orders WHERE cluster_id = ? AND gone_at IS NULL ORDER BY sequence')
+        .all(clusterId)
+        .map(recordIn),
+    /** Orders written after change `after`, oldest change first; those known to be gone only when asked for. */
+    ordersChangedAfter: (after: number, withGone: boolean, limit: number): StoredOrder[] =>
+      sql(
+        `SELECT record, changed FROM orders WHERE changed > ? AND (gone_at IS NULL OR ?) ORDER BY changed LIMIT ?`,
+      )
+        .all(after, withGone ? 1 : 0, limit)
+        .map((row) => ({ record: recordIn(row), changed: Number(row['changed']) })),
+    orderBySequence: (sequence: number): OrderRecord | undefined =>
+      recordOf(sql('SELECT record FROM orders WHERE sequence = ?').get(sequence)),
+    addCall: (row: CallRow): void => {
+      sql(
+        `INSERT INTO calls (at, effect_id, operation, namespace, object, result, answer, duration_ms, instance)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      ).run(
+        new Date(row.at).toISOString(),
+        row.effectId,
+        row.operation,
+        row.namespace,
+        row.object,
+        row.result,
+        row.answer,
+        row.durationMs,
+        row.instance,
+      );
+    },
+    /** Counts one call about an object (or '*', the whole hub) and returns the counts with it. */
+    count: (object: string, at: number, isWrite: boolean): Counts => {
+      const row = sql(
+        `INSERT INTO call_counts VALUES (?, ?, 1, ?)
+         ON CONFLICT (object) DO UPDATE SET calls = calls + 1, writes = writes + excluded.writes
+         RETURNING first_at, calls, writes`,
+      ).get(object, at, isWrite ? 1 : 0);
+      return countsIn(row ?? {});
+    },
+    /** Undefined before the first call. */
+    counts: (object: string): Counts | undefined => {
+      const row = sql('SELECT first_at, calls, writes FROM call_counts WHERE object = ?').get(object);
+      return row === undefined ? undefined : countsIn(row);
+    },
+    /** Starts counting anew from `at`. */
+    resetCounts: (object: string, at: number): void => {
+      sql(
+        `INSERT INTO call_counts VALUES (?, ?, 0, 0)
+         ON CONFLICT (object) DO UPDATE SET calls = 0, writes = 0, first_at = excluded.first_at`,
+      ).run(object, at);
+    },
+    /** 2 = FULL: what was answered survives a power loss. */
+    synchronous: (): number => Number(sql('PRAGMA synchronous').get()?.['synchronous']),
+    close: (): void => db.close(),
+  };
+};
+
+const countsIn = (row: Record<string, unknown>): Counts => ({
+  firstAt: Number(row['first_at']),
+  calls: Number(row['calls']),
+  writes: Number(row['writes']),
+});
+const recordIn = (row: Record<string, unknown>): OrderRecord =>
+  JSON.parse(String(row['record'])) as OrderRecord;
+const recordOf = (row: Record<string, unknown> | undefined): OrderRecord | undefined =>
+  row === undefined ? undefined : recordIn(row);
+
+const prepareSchema = (db: DatabaseSync, file: string): void => {
+  db.exec('PRAGMA journal_mode = WAL');
+  db.exec('PRAGMA synchronous = FULL');
+  db.exec('BEGIN IMMEDIATE');
+  try {
+    const version = Number(db.prepare('PRAGMA user_version').get()?.['user_version']);
+    if (version > SCHEMA_VERSION) {
+      throw new Error(
+        `${file} was written by a newer version (schema ${version}, known is ${SCHEMA_VERSION})`,
+      );
+    }
+    if (version === 0) db.exec(`${SCHEMA} PRAGMA user_version = ${SCHEMA_VERSION};`);
+    db.exec('COMMIT');
+  } catch (error) {
+    if (db.isTransaction) db.exec('ROLLBACK');
+    throw error;
+  }
+};

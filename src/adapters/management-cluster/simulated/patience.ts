@@ -1,0 +1,64 @@
+import { HubError } from '../../../app/management-cluster.ts';
+import type { Timers } from '../../../app/ports.ts';
+
+/**
+ * Waits for `work` until the deadline or the abort signal. What then happened to a write nobody knows
+ * (`unknown-outcome`); a read simply failed (`unavailable`).
+ */
+export const withPatience = <T>(
+  work: Promise<T>,
+  options: {
+    readonly timers: Timers;
+    readonly deadlineMs: number;
+    readonly signals: readonly AbortSignal[];
+    readonly isWrite: boolean;
+    readonly what: string;
+  },
+): Promise<T> =>
+  new Promise((resolve, reject) => {
+    const kind = options.isWrite ? 'unknown-outcome' : 'unavailable';
+    const giveUp = (reason: string): void => {
+      finish();
+      reject(new HubError(kind, `${options.what}: ${reason}`));
+    };
+    const cancel = options.timers.after(options.deadlineMs, () =>
+      giveUp(`no answer within ${options.deadlineMs} ms`),
+    );
+    const onAbort = (): void => giveUp('given up by the caller');
+    const finish = (): void => {
+      cancel();
+      for (const signal of options.signals) signal.removeEventListener('abort', onAbort);
+    };
+    for (const signal of options.signals) signal.addEventListener('abort', onAbort);
+    if (options.signals.some((signal) => signal.aborted)) return onAbort();
+    work.then(
+      (value) => {
+        finish();
+        resolve(value);
+      },
+      (error: unknown) => {
+        finish();
+        reject(error instanceof Error ? error : new Error(String(error)));
+      },
+    );
+  });
+
+/** Resolves after `ms`, on abort, or when `wake` is called by somebody; never rejects. */
+export const pause = (
+  timers: Timers,
+  ms: number,
+  signal: AbortSignal,
+  wakers: Set<() => void>,
+): Promise<void> =>
+  new Promise((resolve) => {
+    const done = (): void => {
+      cancel();
+      wakers.delete(done);
+      signal.removeEventListener('abort', done);
+      resolve();
+    };
+    const cancel = timers.after(ms, done);
+    wakers.add(done);
+    signal.addEventListener('abort', done);
+    if (signal.aborted) done();
+  });

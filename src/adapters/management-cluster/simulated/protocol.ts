@@ -1,0 +1,85 @@
+import {
+  HubError,
+  type ClusterOrderManifest,
+  type ClusterOrderSpec,
+  type ClusterOrderWatchEvent,
+  type HubErrorKind,
+  type ObservedClusterOrder,
+} from '../../../app/management-cluster.ts';
+import type { JsonObject } from '../../../domain/json.ts';
+import type { GivenSettings } from './settings.ts';
+
+/**
+ * What travels between the adapter and the engine of a hub: plain data, since the engine usually lives in a worker
+ * thread. The engine knows no clock; hub time comes with every message.
+ */
+export type Ref = { readonly namespace: string; readonly name: string };
+
+export type CallRequest =
+  | { readonly op: 'create'; readonly manifest: ClusterOrderManifest }
+  | { readonly op: 'patch'; readonly ref: Ref; readonly spec: Partial<ClusterOrderSpec> }
+  | { readonly op: 'delete'; readonly ref: Ref }
+  | { readonly op: 'get'; readonly ref: Ref }
+  | { readonly op: 'find'; readonly namespace: string; readonly clusterId: string }
+  | { readonly op: 'get-hosted-cluster'; readonly ref: Ref }
+  | { readonly op: 'read-secret'; readonly ref: Ref; readonly key: string };
+
+/** Deeds of people and other programs on the hub, behind the back of whoever uses it. Never faulty. */
+export type Tampering =
+  | { readonly op: 'configure'; readonly settings: GivenSettings }
+  | { readonly op: 'vanish'; readonly ref: Ref; readonly what: 'order' | 'hosted-cluster' }
+  | { readonly op: 'remove-finalizer'; readonly ref: Ref; readonly finalizer: string };
+
+export type CallMeta = {
+  /** Hub time in milliseconds since 1970. */
+  readonly now: number;
+  readonly effectId: string;
+  /** True: this call was held up on its way (fault `late`) and now arrives. */
+  readonly arrived: boolean;
+};
+
+export type HubErrorData = {
+  readonly kind: HubErrorKind;
+  readonly message: string;
+  readonly retryAfterMs?: number;
+  readonly order?: ObservedClusterOrder;
+  readonly facts?: JsonObject;
+};
+
+export type Outcome =
+  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: false; readonly error: HubErrorData };
+
+/** `now` is the hub's time after the call; it never goes back, also not for another instance. */
+export type EngineAnswer = { readonly now: number } & (
+  | { readonly kind: 'answer'; readonly delayMs: number; readonly outcome: Outcome }
+  | { readonly kind: 'silent' }
+  | { readonly kind: 'late'; readonly afterMs: number }
+);
+
+export type WatchPoll = {
+  readonly now: number;
+  readonly events: readonly ClusterOrderWatchEvent[];
+  /** Hub time of the next change that comes by itself. */
+  readonly nextAt?: number;
+  /** The hub does not answer at the moment; the watch goes on when it does. */
+  readonly down: boolean;
+};
+
+export const isWrite = (op: CallRequest['op']): boolean =>
+  op === 'create' || op === 'patch' || op === 'delete';
+
+export const errorData = (error: HubError): HubErrorData => ({
+  kind: error.kind,
+  message: error.message,
+  ...(error.retryAfterMs === undefined ? {} : { retryAfterMs: error.retryAfterMs }),
+  ...(error.order === undefined ? {} : { order: error.order }),
+  facts: error.facts,
+});
+
+export const hubError = (data: HubErrorData): HubError =>
+  new HubError(data.kind, data.message, {
+    ...(data.retryAfterMs === undefined ? {} : { retryAfterMs: data.retryAfterMs }),
+    ...(data.order === undefined ? {} : { order: data.order }),
+    ...(data.facts === undefined ? {} : { facts: data.facts }),
+  });

@@ -1,0 +1,113 @@
+import { DatabaseSync } from 'node:sqlite';
+
+/**
+ * Reads a simulated hub's file without any code of the adapter: what tests claim about the far side must not come
+ * from the side that is tested. The columns are described in the adapter's README.
+ */
+export type HubCall = {
+  readonly number: number;
+  readonly at: string;
+  readonly effectId: string;
+  readonly operation: string;
+  readonly namespace: string;
+  readonly object: string;
+  readonly result: string;
+  /** given, slow, lost (done, but nobody heard) or none (not answered at all). */
+  readonly answer: string;
+  readonly durationMs: number;
+  readonly instance: string;
+};
+
+export type HubOrder = {
+  readonly uid: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly clusterId: string | undefined;
+  /** Effect of the call that created it. */
+  readonly effectId: string;
+  readonly createdAt: number;
+  readonly deletionAt: number | undefined;
+  /** When it was gone, once the hub has noticed; undefined: still there, or not looked at since. */
+  readonly goneAt: number | undefined;
+};
+
+const withFile = <T>(file: string, read: (db: DatabaseSync) => T): T => {
+  const db = new DatabaseSync(file, { readOnly: true, timeout: 5000 });
+  try {
+    return read(db);
+  } finally {
+    db.close();
+  }
+};
+
+/** Every call that reached the hub, in order. */
+export const readHubCalls = (file: string): HubCall[] =>
+  withFile(file, (db) =>
+    db
+      .prepare('SELECT * FROM calls ORDER BY number')
+      .all()
+      .map((row) => ({
+        number: Number(row['number']),
+        at: String(row['at']),
+        effectId: String(row['effect_id']),
+        operation: String(row['operation']),
+        namespace: String(row['namespace']),
+        object: String(row['object']),
+        result: String(row['result']),
+        answer: String(row['answer']),
+        durationMs: Number(row['duration_ms']),
+        instance: String(row['instance']),
+      })),
+  );
+
+/** Every ClusterOrder that ever was on the hub, in the order of creation. */
+export const readHubOrders = (file: string): HubOrder[] =>
+  withFile(file, (db) =>
+    db
+      .prepare('SELECT * FROM orders ORDER BY sequence')
+      .all()
+      .map((row) => ({
+        uid: String(row['uid']),
+        namespace: String(row['namespace']),
+        name: String(row['name']),
+        clusterId: row['cluster_id'] === null ? undefined : String(row['cluster_id']),
+        effectId: String(row['effect_id']),
+        createdAt: Number(row['created_at']),
+        deletionAt: row['deletion_at'] === null ? undefined : Number(row['deletion_at']),
+        goneAt: row['gone_at'] === null ? undefined : Number(row['gone_at']),
+      })),
+  );
+
+/** `ok`, or what SQLite finds wrong with the file. */
+export const checkHubFile = (file: string): string =>
+  withFile(file, (db) => String(db.prepare('PRAGMA quick_check').get()?.['quick_check']));
+
+/**
+ * Throws unless: one effect made at most one object; a cluster never had two ClusterOrders at a time; every object
+ * was answered for by exactly one `created` in the journal.
+ */
+export const assertNoSecondObject = (file: string): void => {
+  const orders = readHubOrders(file);
+  const creations = readHubCalls(file).filter(
+    (call) => call.operation === 'create' && call.result === 'created',
+  );
+
+  for (const [effectId, made] of Map.groupBy(orders, (order) => order.effectId)) {
+    if (made.length > 1) fail(`effect ${effectId} made ${made.length} objects`, made);
+  }
+  const owned = orders.filter((order) => order.clusterId !== undefined);
+  for (const [clusterId, held] of Map.groupBy(owned, (order) => order.clusterId)) {
+    for (const [index, former] of held.slice(0, -1).entries()) {
+      const next = held[index + 1];
+      if (next === undefined || (former.goneAt !== undefined && former.goneAt <= next.createdAt)) continue;
+      fail(`cluster ${clusterId} has a second object`, [former, next]);
+    }
+  }
+  if (creations.length !== orders.length) {
+    fail(`the journal knows ${creations.length} creations, the hub ${orders.length} objects`, orders);
+  }
+};
+
+const fail = (what: string, orders: readonly HubOrder[]): never => {
+  throw new Error(`${what}:\n${orders.map((order) => `  ${JSON.stringify(order)}`).join('\n')}`);
+};
