@@ -1,0 +1,124 @@
+import { randomUUID } from 'node:crypto';
+import { link, mkdir, open, readFile, unlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import {
+  SignJWT,
+  calculateJwkThumbprint,
+  createLocalJWKSet,
+  exportJWK,
+  generateKeyPair,
+  importJWK,
+} from 'jose';
+import type { JWK, JWTVerifyGetKey } from 'jose';
+
+/** Never resolves (RFC 2606), so that nobody mistakes it for a reachable issuer. */
+export const DEVELOPMENT_ISSUER = 'https://development-issuer.invalid';
+const KEY_FILE = 'development-issuer.jwk.json';
+
+export type DevelopmentIssuer = {
+  readonly issuer: string;
+  readonly keys: JWTVerifyGetKey;
+  mintToken(claims: TokenClaims): Promise<string>;
+};
+
+export type TokenClaims = {
+  readonly user: string;
+  readonly tenant?: string;
+  readonly admin?: boolean;
+  readonly roles?: readonly string[];
+  readonly groups?: readonly string[];
+  readonly email?: string;
+  readonly ttlSeconds: number;
+  /** Milliseconds since 1970. */
+  readonly now: number;
+};
+
+/**
+ * The development issuer must not exist where it could be reached or relied on: in production, or when the listener
+ * accepts connections of other machines (design §7). Returns the reason, or undefined when it may run. Pure.
+ */
+export const whyNoDevelopmentIssuer = (where: {
+  readonly nodeEnv: string | undefined;
+  readonly listenHost: string;
+}): string | undefined => {
+  if (where.nodeEnv === 'production')
+    return 'the development token issuer is refused when NODE_ENV=production; set LEDGER_TRUSTED_ISSUERS, for example https://sso.example.com/realms/osac';
+  if (!isLoopback(where.listenHost))
+    return `the development token issuer is refused on ${where.listenHost}, which other machines can reach; set LEDGER_TRUSTED_ISSUERS or listen on 127.0.0.1`;
+  return undefined;
+};
+
+const isLoopback = (host: string): boolean =>
+  host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
+
+/** Opens the issuer whose RSA key lives in the secrets directory; the first start creates the key (mode 0600). */
+export const openDevelopmentIssuer = async (secretsDir: string): Promise<DevelopmentIssuer> => {
+  const key = await readOrCreateKey(secretsDir);
+  const kid = key.kid ?? (await calculateJwkThumbprint(key));
+  const privateKey = await importJWK(key, 'RS256');
+  const publicKey: JWK = { kty: 'RSA', kid, alg: 'RS256', use: 'sig', n: key.n ?? '', e: key.e ?? '' };
+  return {
+    issuer: DEVELOPMENT_ISSUER,
+    keys: createLocalJWKSet({ keys: [publicKey] }),
+    mintToken: (claims) => {
+      const issuedAt = Math.floor(claims.now / 1000);
+      return new SignJWT({
+        typ: 'Bearer',
+        preferred_username: claims.user,
+        ...(claims.email === undefined ? {} : { email: claims.email }),
+        ...(claims.tenant === undefined ? {} : { organization: [claims.tenant] }),
+        groups: [...(claims.admin === true ? ['admins'] : []), ...(claims.groups ?? [])],
+        realm_access: { roles: [...(claims.roles ?? [])] },
+        jti: randomUUID(),
+      })
+        .setProtectedHeader({ alg: 'RS256', kid, typ: 'JWT' })
+        .setIssuer(DEVELOPMENT_ISSUER)
+        .setSubject(claims.user)
+        .setIssuedAt(issuedAt)
+        .setExpirationTime(issuedAt + claims.ttlSeconds)
+        .sign(privateKey);
+    },
+  };
+};
+
+/** Mints one token with the key in the secrets directory (`ledgerctl token`). */
+export const mintToken = async (secretsDir: string, claims: TokenClaims): Promise<string> =>
+  (await openDevelopmentIssuer(secretsDir)).mintToken(claims);
+
+/** Two processes that start together agree on one key: the file is linked into place and the loser reads it. */
+const readOrCreateKey = async (secretsDir: string): Promise<JWK> => {
+  const path = join(secretsDir, KEY_FILE);
+  const existing = await readKey(path);
+  if (existing !== undefined) return existing;
+  await mkdir(secretsDir, { recursive: true, mode: 0o700 });
+  const { privateKey } = await generateKeyPair('RS256', { modulusLength: 2048, extractable: true });
+  const jwk = await exportJWK(privateKey);
+  const key = { ...jwk, kid: await calculateJwkThumbprint(jwk), alg: 'RS256' };
+  const draft = `${path}.${randomUUID()}`;
+  const file = await open(draft, 'wx', 0o600);
+  try {
+    await file.writeFile(JSON.stringify(key));
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  try {
+    await link(draft, path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  } finally {
+    await unlink(draft);
+  }
+  const stored = await readKey(path);
+  if (stored === undefined) throw new Error(`${path} vanished while it was being created`);
+  return stored;
+};
+
+const readKey = async (path: string): Promise<JWK | undefined> => {
+  try {
+    return JSON.parse(await readFile(path, 'utf8')) as JWK;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw new Error(`${path} is not a key file`, { cause: error });
+  }
+};

@@ -1,0 +1,114 @@
+import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
+import { IssuerUnreachable } from '../../app/identity.ts';
+
+/**
+ * Keys of one remote issuer: discovery document, then its JWKS, both over https (osac-api.md §7). Kept for an hour;
+ * an unknown key id fetches again, at most once a minute, so that a rotation is picked up and a flood of forged key
+ * ids is not passed on to the issuer. Keys that were fetched once stay usable while the issuer is down.
+ */
+export type IssuerKeysOptions = {
+  readonly issuer: string;
+  /** Monotonic milliseconds. */
+  readonly now: () => number;
+  readonly fetch?: typeof globalThis.fetch;
+  /** Milliseconds until one HTTP request counts as failed. Default 5,000. */
+  readonly timeoutMs?: number;
+  readonly onFailure?: (issuer: string, error: unknown) => void;
+};
+
+const MAX_AGE_MS = 3_600_000;
+const REFETCH_EVERY_MS = 60_000;
+const RETRY_AFTER_FAILURE_MS = 5_000;
+const MAX_DOCUMENT_BYTES = 1024 * 1024;
+const MIN_RSA_MODULUS_CHARACTERS = 342; // base64url of 2,048 bits
+
+export const createIssuerKeys = (options: IssuerKeysOptions): JWTVerifyGetKey => {
+  const fetcher = options.fetch ?? globalThis.fetch;
+  let keys: ReturnType<typeof createLocalJWKSet> | undefined;
+  let fetchedAt = 0;
+  let failedAt: number | undefined;
+  let running: Promise<void> | undefined;
+
+  const readJson = async (url: string): Promise<unknown> => {
+    if (!url.startsWith('https://')) throw new Error(`${url} is not an https URL`);
+    const response = await fetcher(url, {
+      redirect: 'error',
+      headers: { accept: 'application/json' },
+      signal: AbortSignal.timeout(options.timeoutMs ?? 5_000),
+    });
+    if (!response.ok) throw new Error(`${url} answered ${response.status}`);
+    return JSON.parse(await readBounded(response, url)) as unknown;
+  };
+
+  const load = async (): Promise<void> => {
+    try {
+      const base = options.issuer.replace(/\/+$/, '');
+      const discovery = (await readJson(`${base}/.well-known/openid-configuration`)) as {
+        issuer?: unknown;
+        jwks_uri?: unknown;
+      } | null;
+      if (discovery?.issuer !== options.issuer)
+        throw new Error('the discovery document names another issuer');
+      if (typeof discovery.jwks_uri !== 'string') throw new Error('the discovery document names no jwks_uri');
+      keys = createLocalJWKSet({ keys: usableKeys(await readJson(discovery.jwks_uri)) });
+      fetchedAt = options.now();
+      failedAt = undefined;
+    } catch (error) {
+      failedAt = options.now();
+      options.onFailure?.(options.issuer, error);
+      if (keys === undefined)
+        throw new IssuerUnreachable(options.issuer, RETRY_AFTER_FAILURE_MS, { cause: error });
+    }
+  };
+  /** One fetch at a time; not again within five seconds after a failure. */
+  const refresh = (): Promise<void> => {
+    const waited = failedAt === undefined ? undefined : options.now() - failedAt;
+    if (waited !== undefined && waited < RETRY_AFTER_FAILURE_MS) {
+      return keys === undefined
+        ? Promise.reject(new IssuerUnreachable(options.issuer, RETRY_AFTER_FAILURE_MS - waited))
+        : Promise.resolve();
+    }
+    running ??= load().finally(() => {
+      running = undefined;
+    });
+    return running;
+  };
+
+  return async (header, token) => {
+    if (keys === undefined || options.now() - fetchedAt > MAX_AGE_MS) await refresh();
+    try {
+      return await (keys as NonNullable<typeof keys>)(header, token);
+    } catch (error) {
+      const mayBeNew =
+        error instanceof errors.JWKSNoMatchingKey && options.now() - fetchedAt > REFETCH_EVERY_MS;
+      if (!mayBeNew) throw error;
+      await refresh();
+      return (keys as NonNullable<typeof keys>)(header, token);
+    }
+  };
+};
+
+/** RSA signature keys with a key id and at least 2,048 bits; anything else in the set is left out. */
+const usableKeys = (document: unknown): JSONWebKeySet['keys'] => {
+  const listed = (document as { keys?: unknown } | null)?.keys;
+  if (!Array.isArray(listed)) throw new Error('the key set holds no list of keys');
+  return (listed as JSONWebKeySet['keys']).filter(
+    (key) =>
+      key?.kty === 'RSA' &&
+      typeof key.kid === 'string' &&
+      (key.use === undefined || key.use === 'sig') &&
+      typeof key.n === 'string' &&
+      key.n.length >= MIN_RSA_MODULUS_CHARACTERS,
+  );
+};
+
+const readBounded = async (response: Response, url: string): Promise<string> => {
+  const parts: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const part of response.body ?? []) {
+    bytes += part.byteLength;
+    if (bytes > MAX_DOCUMENT_BYTES) throw new Error(`${url} answered more than ${MAX_DOCUMENT_BYTES} bytes`);
+    parts.push(part);
+  }
+  return Buffer.concat(parts).toString('utf8');
+};

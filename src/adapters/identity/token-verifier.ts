@@ -1,0 +1,159 @@
+import { hash } from 'node:crypto';
+import {
+  decodeJwt,
+  decodeProtectedHeader,
+  errors,
+  jwtVerify,
+  type JWTPayload,
+  type JWTVerifyGetKey,
+} from 'jose';
+import { LRUCache } from 'lru-cache';
+import {
+  IssuerUnreachable,
+  TokenRejected,
+  type TokenVerifier,
+  type VerifiedToken,
+} from '../../app/identity.ts';
+
+export type TokenVerifierOptions = {
+  /** Trusted issuers and where their keys come from. */
+  readonly issuers: ReadonlyMap<string, JWTVerifyGetKey>;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  /** How many verified tokens are remembered. Default 10,000 (about 1 kB each). */
+  readonly cacheSize?: number;
+};
+
+const ALGORITHMS = ['RS256', 'RS384', 'RS512'];
+/** Seconds by which clocks may differ (osac-api.md §7). */
+const LEEWAY_S = 5;
+const MAX_TOKEN_CHARACTERS = 16_384;
+
+/**
+ * Verifies bearer tokens by the rules of osac-api.md §7: RS256/384/512, a key id, a trusted issuer, `exp`, `iat` and
+ * `nbf` with five seconds of leeway, `typ` claim Bearer, a subject. A verified token is remembered by its hash until
+ * it expires; refused ones are not remembered, since a caller could make any number of them.
+ */
+export const createTokenVerifier = (options: TokenVerifierOptions): TokenVerifier => {
+  const verified = new LRUCache<string, VerifiedToken>({ max: options.cacheSize ?? 10_000 });
+  const nowSeconds = (): number => options.now() / 1000;
+
+  const known = (token: string, tokenIdHash: string): VerifiedToken | undefined => {
+    const found = verified.get(tokenIdHash);
+    if (found === undefined) return undefined;
+    if (found.expiresAt + LEEWAY_S > nowSeconds()) return found;
+    verified.delete(tokenIdHash);
+    return undefined;
+  };
+
+  const verify = async (token: string): Promise<VerifiedToken> => {
+    if (token.length > MAX_TOKEN_CHARACTERS) throw new TokenRejected('it is longer than 16,384 characters');
+    const tokenIdHash = hashOf(token);
+    const before = known(token, tokenIdHash);
+    if (before !== undefined) return before;
+    const keys = keysFor(token, options.issuers);
+    try {
+      const { payload } = await jwtVerify(token, keys, {
+        algorithms: ALGORITHMS,
+        requiredClaims: ['exp', 'sub', 'iss'],
+        clockTolerance: LEEWAY_S,
+        currentDate: new Date(options.now()),
+      });
+      const result = readClaims(payload, tokenIdHash, nowSeconds());
+      verified.set(tokenIdHash, result);
+      return result;
+    } catch (error) {
+      throw asRejection(error);
+    }
+  };
+
+  return {
+    issuers: [...options.issuers.keys()],
+    verify,
+    recall: (token) => known(token, hashOf(token)),
+  };
+};
+
+const hashOf = (token: string): string => hash('sha256', token, 'base64url');
+
+/** Looks at header and issuer before any signature is checked, so that the answer can say which of them is wrong. */
+const keysFor = (token: string, issuers: TokenVerifierOptions['issuers']): JWTVerifyGetKey => {
+  let algorithm: string | undefined;
+  let kid: unknown;
+  let issuer: unknown;
+  try {
+    ({ alg: algorithm, kid } = decodeProtectedHeader(token));
+    issuer = decodeJwt(token).iss;
+  } catch (error) {
+    throw new TokenRejected('it is not a JSON Web Token', { cause: error });
+  }
+  if (algorithm === undefined || !ALGORITHMS.includes(algorithm))
+    throw new TokenRejected(`it must be signed with ${ALGORITHMS.join(', ')}`);
+  if (typeof kid !== 'string' || kid === '') throw new TokenRejected('its header has no key id (kid)');
+  const keys = typeof issuer === 'string' ? issuers.get(issuer) : undefined;
+  if (keys === undefined) throw new TokenRejected('its issuer is not trusted here');
+  return keys;
+};
+
+const asRejection = (error: unknown): Error => {
+  if (error instanceof TokenRejected || error instanceof IssuerUnreachable) return error;
+  if (error instanceof errors.JWTExpired)
+    return new TokenRejected('it has expired', { cause: error, expired: true });
+  if (error instanceof errors.JWTClaimValidationFailed) {
+    const problem = error.reason === 'missing' ? 'is missing' : 'is not acceptable';
+    return new TokenRejected(`claim '${error.claim}' ${problem}`, { cause: error });
+  }
+  if (error instanceof errors.JWSSignatureVerificationFailed)
+    return new TokenRejected("its signature does not match the issuer's key", { cause: error });
+  if (error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys)
+    return new TokenRejected('its key id is not one of its issuer', { cause: error });
+  if (error instanceof errors.JOSEError)
+    return new TokenRejected('it is not a signed JSON Web Token', { cause: error });
+  return error instanceof Error ? error : new Error('token verification failed', { cause: error });
+};
+
+const readClaims = (payload: JWTPayload, tokenIdHash: string, now: number): VerifiedToken => {
+  const { iss, sub, exp, iat } = payload;
+  if (iss === undefined || exp === undefined) throw new TokenRejected("claims 'iss' and 'exp' are mandatory");
+  if (typeof sub !== 'string' || sub === '') throw new TokenRejected("claim 'sub' is missing");
+  if (iat !== undefined && iat > now + LEEWAY_S) throw new TokenRejected("claim 'iat' lies in the future");
+  const typ = payload['typ'];
+  if (typeof typ === 'string' && typ !== 'Bearer') throw new TokenRejected("claim 'typ' is not Bearer");
+  const serviceAccount = payload['kubernetes.io'] !== undefined;
+  const name = serviceAccount
+    ? sub
+    : (text(payload['preferred_username']) ?? text(payload['username']) ?? sub);
+  const email = text(payload['email']);
+  const organization = payload['organization'];
+  return {
+    issuer: iss,
+    subject: sub,
+    userName: name,
+    ...(email === undefined ? {} : { email }),
+    serviceAccount,
+    organizations: serviceAccount ? [] : organizationsOf(organization),
+    groups: [...texts(payload['groups']), ...organizationGroups(organization)],
+    realmRoles: texts((payload['realm_access'] as { roles?: unknown } | null | undefined)?.roles),
+    expiresAt: exp,
+    tokenIdHash,
+  };
+};
+
+const text = (value: unknown): string | undefined =>
+  typeof value === 'string' && value !== '' ? value : undefined;
+const texts = (value: unknown): string[] =>
+  Array.isArray(value) ? value.filter((item): item is string => typeof item === 'string' && item !== '') : [];
+
+/** `organization` is a list of names, or an object from name to `{groups: […]}`. */
+const organizationsOf = (claim: unknown): string[] =>
+  typeof claim === 'object' && claim !== null && !Array.isArray(claim)
+    ? Object.keys(claim).filter((name) => name !== '')
+    : texts(claim);
+
+/** Groups inside an organisation carry its name, so that a tenant's own group `admins` never makes a provider admin. */
+const organizationGroups = (claim: unknown): string[] =>
+  typeof claim === 'object' && claim !== null && !Array.isArray(claim)
+    ? Object.entries(claim).flatMap(([name, value]) =>
+        texts((value as { groups?: unknown } | null)?.groups).map((group) => `${name}:${group}`),
+      )
+    : [];

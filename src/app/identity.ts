@@ -1,0 +1,55 @@
+/**
+ * Port of token verification (osac-api.md §7 Token). Adapters check signatures and claim rules; what the claims mean
+ * for tenants and roles is decided in `src/http/osac/principal.ts`.
+ */
+export type VerifiedToken = {
+  readonly issuer: string;
+  readonly subject: string;
+  /** `preferred_username`, else `username`, else `sub`; of a Kubernetes service account always `sub`. */
+  readonly userName: string;
+  readonly email?: string;
+  /** True when the token carries `kubernetes.io`: groups are Kubernetes groups, the tenant is the namespace. */
+  readonly serviceAccount: boolean;
+  /** Tenants of the `organization` claim, both forms; empty for service accounts. */
+  readonly organizations: readonly string[];
+  readonly groups: readonly string[];
+  readonly realmRoles: readonly string[];
+  /** Seconds since 1970 after which it is no longer accepted (leeway not added). */
+  readonly expiresAt: number;
+  /** SHA-256 of the token, base64url: names it in metadata without holding it. */
+  readonly tokenIdHash: string;
+};
+
+export type TokenVerifier = {
+  /** Issuers that clients may use, as capabilities shows them. */
+  readonly issuers: readonly string[];
+  /** Throws TokenRejected (the caller's fault) or IssuerUnreachable (ours, temporary). */
+  verify(token: string): Promise<VerifiedToken>;
+  /** The result of an earlier `verify` of this very token while it is still valid; no waiting, no signature check. */
+  recall(token: string): VerifiedToken | undefined;
+};
+
+/** The token is not acceptable. `reason` is one clause for the caller and never holds a part of the token. */
+export class TokenRejected extends Error {
+  override readonly name = 'TokenRejected';
+  readonly reason: string;
+  /** True when only its time is over: the caller should fetch a new one. */
+  readonly expired: boolean;
+  constructor(reason: string, options: ErrorOptions & { expired?: boolean } = {}) {
+    super(`token is not valid: ${reason}`, options);
+    this.reason = reason;
+    this.expired = options.expired ?? false;
+  }
+}
+
+/** The keys of the token's issuer cannot be fetched, so nothing can be said about the token. */
+export class IssuerUnreachable extends Error {
+  override readonly name = 'IssuerUnreachable';
+  readonly issuer: string;
+  readonly retryAfterMs: number;
+  constructor(issuer: string, retryAfterMs: number, options?: ErrorOptions) {
+    super(`the keys of issuer ${issuer} cannot be fetched`, options);
+    this.issuer = issuer;
+    this.retryAfterMs = retryAfterMs;
+  }
+}

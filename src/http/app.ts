@@ -1,0 +1,150 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import express, { type Express } from 'express';
+import type { Ids } from '../app/ports.ts';
+import { urlNotFound } from './errors.ts';
+import {
+  finish,
+  send,
+  sendError,
+  type ErrorStyle,
+  type Exchange,
+  type ExchangeServices,
+} from './exchange.ts';
+import { serveLedger, type LedgerRoute } from './ledger/serve.ts';
+import { readRequestId, readTraceparent } from './osac/call.ts';
+import { serveRest, type RestOptions, type SurfaceTable, type Target } from './osac/rest.ts';
+
+/** Whether this instance should get traffic, and what says so (`/readyz`). */
+export type Readiness = {
+  readonly ready: boolean;
+  readonly checks: readonly { readonly name: string; readonly ok: boolean; readonly message?: string }[];
+};
+
+export type HttpAppOptions = ExchangeServices &
+  RestOptions & {
+    readonly ids: Ids;
+    readonly surfaces: readonly SurfaceTable[];
+    readonly ledgerRoutes: readonly LedgerRoute[];
+    readonly readiness: () => Promise<Readiness> | Readiness;
+  };
+
+export type HttpLimits = {
+  /** Milliseconds until a request's headers must have arrived. Default 10,000. */
+  readonly headersTimeoutMs?: number;
+  /** Milliseconds until a whole request must have arrived; a slow sender gets 408. Default 30,000. */
+  readonly requestTimeoutMs?: number;
+  /** Milliseconds an idle connection is kept; above the idle time of the proxy in front. Default 65,000. */
+  readonly keepAliveTimeoutMs?: number;
+};
+
+/** Bytes of a request's headers; more is answered 431 by Node. */
+const MAX_HEADER_BYTES = 32 * 1024;
+
+const LEDGER_PREFIX = '/api/ledger/v1';
+
+/**
+ * The Express application of every surface. Express matches paths; everything else is a codec around handlers that
+ * know nothing of HTTP. No middleware stands before the routes: request log and metrics are one listener.
+ */
+export const createHttpApp = (options: HttpAppOptions): Express => {
+  const app = express();
+  app.disable('x-powered-by');
+  app.disable('etag');
+  app.set('query parser', false);
+
+  const run = (
+    request: IncomingMessage,
+    response: ServerResponse,
+    style: ErrorStyle,
+    serve: (exchange: Exchange) => Promise<void>,
+  ): void => {
+    const exchange = openExchange(request, response, options);
+    response.once('close', () => finish(exchange, options));
+    serve(exchange).catch((error: unknown) => sendError(exchange, error, style, options));
+  };
+
+  for (const table of options.surfaces) {
+    app.all(`${table.prefix}/:collection{/:id}{/:sub}`, (request, response) => {
+      run(request, response, 'osac', (exchange) =>
+        serveRest(exchange, table, request.params as unknown as Target, options),
+      );
+    });
+  }
+  const ledger = serveLedger(LEDGER_PREFIX, options.ledgerRoutes, options);
+  app.all(`${LEDGER_PREFIX}/*path`, (request, response) => run(request, response, 'problem', ledger));
+  app.all('/healthz', (request, response) =>
+    run(request, response, 'osac', async (exchange) => {
+      exchange.route = '/healthz';
+      send(exchange, 200, '');
+    }),
+  );
+  app.all('/readyz', (request, response) =>
+    run(request, response, 'problem', async (exchange) => {
+      exchange.route = '/readyz';
+      const readiness = await options.readiness();
+      send(exchange, readiness.ready ? 200 : 503, JSON.stringify(readiness), {
+        'content-type': 'application/json',
+        'cache-control': 'no-store',
+      });
+    }),
+  );
+  app.use((request, response) => {
+    run(request, response, styleOf(request.url), () => Promise.reject(urlNotFound()));
+  });
+  // Express calls this for what it cannot match itself, for example `%zz` in a path.
+  app.use(
+    (error: unknown, request: express.Request, response: express.Response, _next: express.NextFunction) => {
+      run(request, response, styleOf(request.url), () =>
+        Promise.reject(error instanceof Error ? error : new Error('request failed', { cause: error })),
+      );
+    },
+  );
+  return app;
+};
+
+const styleOf = (url: string): ErrorStyle => (url.startsWith('/api/ledger/') ? 'problem' : 'osac');
+
+/** A listener for the application with limits against slow and oversized senders. */
+export const createHttpServer = (app: Express, limits: HttpLimits = {}): Server => {
+  const server = createServer(
+    {
+      maxHeaderSize: MAX_HEADER_BYTES,
+      headersTimeout: limits.headersTimeoutMs ?? 10_000,
+      requestTimeout: limits.requestTimeoutMs ?? 30_000,
+      keepAliveTimeout: limits.keepAliveTimeoutMs ?? 65_000,
+      connectionsCheckingInterval: 2_000,
+    },
+    app,
+  );
+  server.maxHeadersCount = 200;
+  return server;
+};
+
+const openExchange = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  { clock, ids }: HttpAppOptions,
+): Exchange => {
+  let controller: AbortController | undefined;
+  return {
+    request,
+    response,
+    startedAt: clock.monotonicMs(),
+    requestId: readRequestId(request.headers, () => ids.uuidv7()),
+    traceparent: readTraceparent(request.headers),
+    route: 'unknown',
+    method: '',
+    principal: undefined,
+    writes: false,
+    signal: () => {
+      if (controller === undefined) {
+        const created = new AbortController();
+        controller = created;
+        response.once('close', () => {
+          if (!response.writableFinished) created.abort();
+        });
+      }
+      return controller.signal;
+    },
+  };
+};

@@ -1,0 +1,107 @@
+import { isUtf8 } from 'node:buffer';
+import type { IncomingMessage } from 'node:http';
+import type { JsonValue } from '../domain/json.ts';
+import { ApiError, invalid } from './errors.ts';
+
+/** Largest request body, bytes. */
+export const MAX_BODY_BYTES = 1024 * 1024;
+/** What is read and dropped of a larger one, so that the sender gets to see the answer. */
+const MAX_DROPPED_BYTES = 32 * 1024 * 1024;
+/** Levels of nested objects and lists; counted before anything is parsed. */
+export const MAX_JSON_DEPTH = 64;
+
+/** Reads the whole body. Throws ApiError: 413 past the limit, 415 when it is compressed. */
+export const readBody = async (request: IncomingMessage, limit = MAX_BODY_BYTES): Promise<Buffer> => {
+  const encoding = request.headers['content-encoding'];
+  if (encoding !== undefined && encoding !== 'identity') {
+    throw new ApiError(
+      'UNSUPPORTED_MEDIA_TYPE',
+      `content encoding '${encoding}' is not supported; send plain JSON`,
+    );
+  }
+  const announced = Number(request.headers['content-length'] ?? 0);
+  if (announced > MAX_DROPPED_BYTES) throw tooLarge(limit, true);
+  return new Promise((resolve, reject) => {
+    const parts: Buffer[] = [];
+    let bytes = 0;
+    request.on('data', (part: Buffer) => {
+      bytes += part.length;
+      if (bytes <= limit) parts.push(part);
+      else {
+        parts.length = 0;
+        if (bytes > MAX_DROPPED_BYTES) reject(tooLarge(limit, true));
+      }
+    });
+    request.on('end', () => {
+      if (bytes > limit) reject(tooLarge(limit, false));
+      else resolve(parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts));
+    });
+    request.on('error', reject);
+    request.on('aborted', () => reject(new ApiError('CANCELLED', 'the caller went away')));
+  });
+};
+
+const tooLarge = (limit: number, hangUp: boolean): ApiError =>
+  new ApiError(
+    'BODY_TOO_LARGE',
+    `the request body is larger than ${limit} bytes`,
+    hangUp ? { headers: { connection: 'close' } } : {},
+  );
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+
+/** The body as text: UTF-8, not nested deeper than the limit. Throws ApiError 400. */
+export const bodyText = (body: Buffer): string => {
+  if (!isUtf8(body)) throw invalid('the request body is not valid UTF-8');
+  let depth = 0;
+  let inText = false;
+  for (let i = 0; i < body.length; i += 1) {
+    const byte = body[i];
+    if (inText) {
+      if (byte === BACKSLASH) i += 1;
+      else if (byte === QUOTE) inText = false;
+    } else if (byte === QUOTE) inText = true;
+    else if (byte === 0x7b || byte === 0x5b) {
+      depth += 1;
+      if (depth > MAX_JSON_DEPTH)
+        throw invalid(`the request body is nested deeper than ${MAX_JSON_DEPTH} levels`);
+    } else if (byte === 0x7d || byte === 0x5d) depth -= 1;
+  }
+  return body.toString('utf8');
+};
+
+/** Parses JSON; the answer names line and column but repeats nothing of the body, which may hold secrets. */
+export const parseJson = (text: string): JsonValue => {
+  if (text.trim() === '') throw invalid('the request body is empty; a JSON object is expected');
+  try {
+    return JSON.parse(text) as JsonValue;
+  } catch (error) {
+    throw new ApiError('INVALID_ARGUMENT', `the request body is not valid JSON${whereIn(text, error)}`, {
+      reason: 'MALFORMED_JSON',
+      cause: error,
+    });
+  }
+};
+
+const TOKEN = /\s+|"(?:[^"\\\p{Cc}]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null|[{}[\],:]/uy;
+
+/** V8 tells the position of some faults only; the others are the first place that is no JSON token, or the end. */
+const whereIn = (text: string, error: unknown): string => {
+  const told = /at position (\d+)/.exec(error instanceof Error ? error.message : '')?.[1];
+  const at = told === undefined ? endOfTokens(text) : Number(told);
+  const before = text.slice(0, at);
+  const place = `line ${before.split('\n').length}, column ${at - before.lastIndexOf('\n')}`;
+  return at >= text.length ? `: unexpected end at ${place}` : ` at ${place}`;
+};
+
+const endOfTokens = (text: string): number => {
+  const token = new RegExp(TOKEN);
+  let end = 0;
+  while (end < text.length) {
+    token.lastIndex = end;
+    if (!token.test(text)) return end;
+    end = token.lastIndex;
+  }
+  return end;
+};

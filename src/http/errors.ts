@@ -1,0 +1,156 @@
+import type { Rejection, RejectionKind } from '../domain/decider.ts';
+import type { JsonObject, JsonValue } from '../domain/json.ts';
+
+/**
+ * The one catalogue of public errors: what a caller can act on, its gRPC code and its HTTP status (osac-api.md §6).
+ * OSAC surfaces answer `{"code","message","details"}`, our own answer RFC 9457 problem documents; both are rendered
+ * from the same ApiError. The names are part of the public contract.
+ */
+export const ERRORS = {
+  CANCELLED: { code: 1, http: 499, title: 'The caller went away' },
+  INVALID_ARGUMENT: { code: 3, http: 400, title: 'The request is wrong' },
+  BODY_TOO_LARGE: { code: 3, http: 413, title: 'The request body is too large' },
+  UNSUPPORTED_MEDIA_TYPE: { code: 3, http: 415, title: 'The content type is not understood' },
+  IDEMPOTENCY_MISMATCH: { code: 3, http: 422, title: 'The idempotency key belongs to another request' },
+  OUTCOME_UNKNOWN: { code: 4, http: 504, title: 'It is not known whether the request was carried out' },
+  NOT_FOUND: { code: 5, http: 404, title: 'There is no such thing' },
+  ALREADY_EXISTS: { code: 6, http: 409, title: 'The id or name is taken' },
+  METHOD_NOT_ALLOWED: { code: 12, http: 405, title: 'The verb is not allowed here' },
+  PERMISSION_DENIED: { code: 7, http: 403, title: 'The caller may not do this' },
+  FAILED_PRECONDITION: { code: 9, http: 400, title: 'The object is not in the right state' },
+  STALE_ETAG: { code: 9, http: 412, title: 'The object has changed since it was read' },
+  ABORTED: { code: 10, http: 409, title: 'Another write came first' },
+  UNIMPLEMENTED: { code: 12, http: 501, title: 'This is not implemented' },
+  INTERNAL: { code: 13, http: 500, title: 'A fault of this service' },
+  UNAVAILABLE: { code: 14, http: 503, title: 'The service cannot do this now' },
+  UNAUTHENTICATED: { code: 16, http: 401, title: 'The caller is not known' },
+} as const;
+
+export type ErrorName = keyof typeof ERRORS;
+
+export type ApiErrorOptions = ErrorOptions & {
+  /** Stable code in CONSTANT_CASE, finer than the name; default: the name. */
+  readonly reason?: string;
+  /** What is wrong where, for `google.rpc.BadRequest`. */
+  readonly violations?: readonly { readonly field: string; readonly description: string }[];
+  /** Facts for programs, for `google.rpc.ErrorInfo`. Shown only when a reason is given. */
+  readonly facts?: Readonly<Record<string, string>>;
+  /** Seconds after which trying again makes sense. */
+  readonly retryAfterSeconds?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** True when the command runner has recorded the refusal already. */
+  readonly recorded?: boolean;
+};
+
+/** A refusal as a caller sees it. Its message never holds a secret or a value of the request body. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError';
+  readonly error: ErrorName;
+  readonly reason: string;
+  readonly options: ApiErrorOptions;
+  constructor(error: ErrorName, message: string, options: ApiErrorOptions = {}) {
+    super(message, options);
+    this.error = error;
+    this.reason = options.reason ?? error;
+    this.options = options;
+  }
+  get status(): number {
+    return ERRORS[this.error].http;
+  }
+}
+
+export const invalid = (message: string, field?: string): ApiError =>
+  new ApiError(
+    'INVALID_ARGUMENT',
+    message,
+    field === undefined ? {} : { violations: [{ field, description: message }] },
+  );
+
+/** The answer for absent objects and for objects of other tenants alike (osac-api.md §7). */
+export const objectNotFound = (id: string): ApiError =>
+  new ApiError('NOT_FOUND', `object with identifier '${id}' not found`);
+
+/** Unknown URL (osac-api.md §6). */
+export const urlNotFound = (): ApiError => new ApiError('NOT_FOUND', 'Not Found');
+
+/** Known URL, wrong verb: 501 on OSAC's surfaces (osac-api.md §6). */
+export const methodNotAllowed = (): ApiError => new ApiError('UNIMPLEMENTED', 'Method Not Allowed');
+
+export const unauthenticated = (message: string, tokenPresented: boolean): ApiError =>
+  new ApiError('UNAUTHENTICATED', message, {
+    headers: {
+      'www-authenticate': `Bearer ${tokenPresented ? 'error="invalid_token", ' : ''}error_description="${message.replaceAll(/["\\]/g, '')}"`,
+    },
+  });
+
+const BY_KIND: Readonly<Record<RejectionKind, ErrorName>> = {
+  invalid: 'INVALID_ARGUMENT',
+  'not-found': 'NOT_FOUND',
+  'already-exists': 'ALREADY_EXISTS',
+  'failed-precondition': 'FAILED_PRECONDITION',
+  conflict: 'ABORTED',
+  denied: 'PERMISSION_DENIED',
+};
+
+/** A "no" of the domain. */
+export const rejected = (rejection: Rejection): ApiError =>
+  new ApiError(BY_KIND[rejection.kind], rejection.message, {
+    reason: rejection.code,
+    recorded: true,
+    ...(rejection.field === undefined
+      ? {}
+      : { violations: [{ field: rejection.field, description: rejection.message }] }),
+    ...(rejection.facts === undefined
+      ? {}
+      : {
+          facts: Object.fromEntries(
+            Object.entries(rejection.facts).map(([name, fact]) => [name, String(fact)]),
+          ),
+        }),
+  });
+
+/** Error body of OSAC's surfaces; `details` is left out when empty. */
+export const osacErrorBody = (error: ApiError): JsonObject => {
+  const details: JsonValue[] = [];
+  const { violations, facts } = error.options;
+  if (violations !== undefined) {
+    details.push({
+      '@type': 'type.googleapis.com/google.rpc.BadRequest',
+      field_violations: violations.map(({ field, description }) => ({ field, description })),
+    });
+  }
+  if (error.reason !== error.error || facts !== undefined) {
+    details.push({
+      '@type': 'type.googleapis.com/google.rpc.ErrorInfo',
+      reason: error.reason,
+      domain: 'fulfillment-ledger',
+      ...(facts === undefined ? {} : { metadata: { ...facts } }),
+    });
+  }
+  return {
+    code: ERRORS[error.error].code,
+    message: error.message,
+    ...(details.length === 0 ? {} : { details }),
+  };
+};
+
+/** RFC 9457 problem document of our own surfaces. */
+export const problemBody = (error: ApiError, instance: string): JsonObject => ({
+  type: `urn:fulfillment-ledger:problem:${error.reason.toLowerCase().replaceAll('_', '-')}`,
+  title: ERRORS[error.error].title,
+  status: error.status,
+  detail: error.message,
+  instance,
+  code: error.reason,
+  ...(error.options.violations === undefined
+    ? {}
+    : { errors: error.options.violations.map(({ field, description }) => ({ field, description })) }),
+  ...(error.options.facts === undefined ? {} : { facts: { ...error.options.facts } }),
+});
+
+export const errorHeaders = (error: ApiError): Record<string, string> => ({
+  ...error.options.headers,
+  ...(error.options.retryAfterSeconds === undefined
+    ? {}
+    : { 'retry-after': String(Math.max(1, Math.ceil(error.options.retryAfterSeconds))) }),
+});

@@ -1,0 +1,194 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { EventTooLarge, OutcomeUnknown, StoreUnavailable } from '../app/event-store.ts';
+import { IdempotencyMismatch } from '../app/command.ts';
+import type { Clock, Logger, RecordRejection } from '../app/ports.ts';
+import { ApiError, errorHeaders, osacErrorBody, problemBody } from './errors.ts';
+import type { Principal } from './osac/principal.ts';
+
+/** One request and its answer, as the log line, the metrics and the rejection record see it. */
+export type Exchange = {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly startedAt: number;
+  readonly requestId: string;
+  readonly traceparent: string | undefined;
+  /** Template of the matched route, `/api/fulfillment/v1/clusters/{id}`; `unknown` until one matched. */
+  route: string;
+  /** Called method, `/osac.public.v1.Clusters/Get`. */
+  method: string;
+  principal: Principal | undefined;
+  /** True for methods that change something: their refusals are recorded. */
+  writes: boolean;
+  /** A fault that ended an answer whose status had been sent already. */
+  failure?: unknown;
+  /** Aborted when the caller goes away; made on first use. */
+  readonly signal: () => AbortSignal;
+};
+
+/** Where requests are counted: route templates only, never ids (labels are bounded). */
+export type RequestHook = (request: {
+  readonly method: string;
+  readonly route: string;
+  readonly status: number;
+  readonly seconds: number;
+}) => void;
+
+export type ExchangeServices = {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly recordRejection: RecordRejection;
+  readonly onRequest?: RequestHook;
+};
+
+const NO_CONTENT_HEADERS: Readonly<Record<string, string>> = {};
+
+/** Sends a complete answer. HEAD gets the same headers without the body (Node drops it). */
+export const send = (
+  exchange: Exchange,
+  status: number,
+  body: string | Uint8Array,
+  headers: Readonly<Record<string, string>> = NO_CONTENT_HEADERS,
+): void => {
+  const { response } = exchange;
+  if (response.headersSent || response.destroyed) return;
+  response.writeHead(status, {
+    ...headers,
+    'content-length': String(typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength),
+    'x-request-id': exchange.requestId,
+  });
+  response.end(body);
+};
+
+export type ErrorStyle = 'osac' | 'problem';
+
+/** Every failure leaves through here: catalogue errors as they are, ports' errors translated, bugs as 500. */
+export const sendError = (
+  exchange: Exchange,
+  failure: unknown,
+  style: ErrorStyle,
+  services: ExchangeServices,
+): void => {
+  const error = asApiError(failure);
+  if (error.error === 'INTERNAL') {
+    services.logger.error(
+      { correlationId: exchange.requestId, method: exchange.method, error: describe(failure) },
+      'request failed',
+    );
+  }
+  record(exchange, error, services);
+  const body =
+    style === 'osac'
+      ? osacErrorBody(error)
+      : problemBody(error, `urn:fulfillment-ledger:request:${exchange.requestId}`);
+  send(exchange, error.status, JSON.stringify(body), {
+    'content-type': style === 'osac' ? 'application/json' : 'application/problem+json',
+    ...errorHeaders(error),
+  });
+};
+
+const describe = (failure: unknown): object =>
+  failure instanceof Error
+    ? { name: failure.name, message: failure.message, stack: failure.stack }
+    : { message: String(failure) };
+
+/** Translates what ports throw (design §4 Unknown outcome) into catalogue errors. */
+export const asApiError = (failure: unknown): ApiError => {
+  if (failure instanceof ApiError) return failure;
+  if (failure instanceof StoreUnavailable) {
+    const text =
+      failure.reason === 'full' ? 'the event store has no space left' : 'the event store does not answer';
+    return new ApiError('UNAVAILABLE', `${text}; nothing was stored, try again`, {
+      reason: failure.reason === 'full' ? 'STORE_FULL' : 'STORE_UNAVAILABLE',
+      retryAfterSeconds: failure.retryAfterMs / 1000,
+      cause: failure,
+    });
+  }
+  if (failure instanceof OutcomeUnknown) return outcomeUnknown(undefined, failure);
+  if (failure instanceof IdempotencyMismatch) {
+    return new ApiError(
+      'IDEMPOTENCY_MISMATCH',
+      'this idempotency key was used before with another request; use a new key for a new request',
+      { cause: failure },
+    );
+  }
+  if (failure instanceof EventTooLarge) {
+    return new ApiError('INVALID_ARGUMENT', `the object is too large to be stored (${failure.bytes} bytes)`, {
+      reason: 'OBJECT_TOO_LARGE',
+      cause: failure,
+    });
+  }
+  if (failure instanceof URIError)
+    return new ApiError('INVALID_ARGUMENT', 'the URL holds an invalid escape sequence', { cause: failure });
+  return new ApiError('INTERNAL', 'an internal fault; the request id names it in the log', {
+    cause: failure,
+  });
+};
+
+/** 504 with the command to repeat: the same key, or, for a call without one, the id under its header. */
+export const outcomeUnknown = (
+  command: { readonly id: string; readonly keyed: boolean } | undefined,
+  cause: unknown,
+): ApiError =>
+  new ApiError(
+    'OUTCOME_UNKNOWN',
+    'it is not known whether the request was carried out; repeat it unchanged ' +
+      (command?.keyed === false ? 'with this X-Ledger-Command-Id header' : 'with the same Idempotency-Key'),
+    {
+      reason: 'OUTCOME_UNKNOWN',
+      retryAfterSeconds: 1,
+      ...(command === undefined
+        ? {}
+        : {
+            facts: { command_id: command.id },
+            ...(command.keyed ? {} : { headers: { 'x-ledger-command-id': command.id } }),
+          }),
+      cause,
+    },
+  );
+
+/** Refused writes, and every call by somebody unknown or without the right (design §4). */
+const record = (exchange: Exchange, error: ApiError, services: ExchangeServices): void => {
+  const outcome =
+    error.error === 'UNAUTHENTICATED'
+      ? 'unauthenticated'
+      : error.error === 'PERMISSION_DENIED'
+        ? 'denied'
+        : 'rejected';
+  if (outcome === 'rejected' && (!exchange.writes || error.status >= 500 || error.options.recorded === true))
+    return;
+  services.recordRejection({
+    tenant: exchange.principal?.homeTenant ?? '',
+    subjectId: exchange.principal?.subjectId ?? '',
+    command: exchange.method,
+    outcome,
+    code: error.reason,
+    message: error.message,
+    at: services.clock.now(),
+  });
+};
+
+/** One line per finished request, and one observation. */
+export const finish = (exchange: Exchange, { clock, logger, onRequest }: ExchangeServices): void => {
+  const { request, response, principal, traceparent } = exchange;
+  const milliseconds = clock.monotonicMs() - exchange.startedAt;
+  const method = request.method ?? '';
+  onRequest?.({ method, route: exchange.route, status: response.statusCode, seconds: milliseconds / 1000 });
+  if (exchange.failure !== undefined) {
+    logger.error(
+      { correlationId: exchange.requestId, method: exchange.method, error: describe(exchange.failure) },
+      'answer broke off',
+    );
+  }
+  logger.info(
+    {
+      method,
+      route: exchange.route,
+      status: response.statusCode,
+      ms: Math.round(milliseconds * 10) / 10,
+      correlationId: exchange.requestId,
+      tenant: principal?.homeTenant,
+      traceId: traceparent?.slice(3, 35),
+    },
+    'request',
+  );
+};

@@ -1,0 +1,185 @@
+import type { Authenticate } from '../authenticate.ts';
+import { bodyText, parseJson, readBody } from '../body.ts';
+import { ApiError, invalid, urlNotFound } from '../errors.ts';
+import { send, type Exchange } from '../exchange.ts';
+import type { JsonObject, JsonValue } from '../../domain/json.ts';
+import type { Principal } from '../osac/principal.ts';
+
+/**
+ * Our own admin surface `/api/ledger/v1` (provider staff only): JSON in, JSON or newline-delimited JSON out, errors as
+ * RFC 9457 problem documents. A route is a row: verb, path template, handler.
+ */
+export type LedgerRoute = {
+  readonly verb: 'GET' | 'POST';
+  /** Relative to the prefix: `orders/{id}/retry`. */
+  readonly path: string;
+  readonly handler: (call: LedgerCall) => Promise<LedgerAnswer> | LedgerAnswer;
+};
+
+export type LedgerCall = {
+  readonly principal: Principal;
+  /** Values of the template's names. */
+  readonly path: Readonly<Record<string, string>>;
+  readonly query: URLSearchParams;
+  /** `{}` when the request has no body. */
+  readonly body: JsonObject;
+  readonly requestId: string;
+  readonly traceparent: string | undefined;
+  readonly idempotencyKey: string | undefined;
+  readonly verb: string;
+  readonly route: string;
+  readonly signal: AbortSignal;
+};
+
+/** A value is answered as JSON; lines as newline-delimited JSON, sent as they come until they end. */
+export type LedgerAnswer =
+  | { readonly json: JsonValue; readonly headers?: Readonly<Record<string, string>> }
+  | { readonly lines: AsyncIterable<JsonValue> };
+
+type Matched = { readonly routes: readonly LedgerRoute[]; readonly path: Record<string, string> };
+
+export const serveLedger = (
+  prefix: string,
+  routes: readonly LedgerRoute[],
+  { authenticate }: { readonly authenticate: Authenticate },
+): ((exchange: Exchange) => Promise<void>) => {
+  const templates = routes.map((route) => ({ route, segments: route.path.split('/') }));
+
+  const match = (pathname: string): Matched => {
+    const wanted = pathname
+      .slice(prefix.length + 1)
+      .split('/')
+      .map((segment) => decodeURIComponent(segment));
+    let path: Record<string, string> = {};
+    const found: LedgerRoute[] = [];
+    for (const { route, segments } of templates) {
+      const values = fit(segments, wanted);
+      if (values === undefined) continue;
+      path = values;
+      found.push(route);
+    }
+    return { routes: found, path };
+  };
+
+  return async (exchange) => {
+    const url = exchange.request.url ?? '';
+    const at = url.indexOf('?');
+    const { routes: candidates, path } = match(at < 0 ? url : url.slice(0, at));
+    const verb = exchange.request.method === 'HEAD' ? 'GET' : exchange.request.method;
+    const first = candidates[0];
+    if (first === undefined) throw urlNotFound();
+    exchange.route = `${prefix}/${first.path}`;
+    exchange.method = `/ledger.v1/${first.path}`;
+    const route = candidates.find((candidate) => candidate.verb === verb);
+    if (route === undefined) throw verbNotAllowed(candidates.map((candidate) => candidate.verb));
+    exchange.writes = route.verb === 'POST';
+    const principal = await authenticate(exchange.request.headers.authorization, exchange.method);
+    exchange.principal = principal;
+    if (!principal.admin)
+      throw new ApiError('PERMISSION_DENIED', 'only provider admins may use this surface');
+    const answer = await route.handler({
+      principal,
+      path,
+      query: new URLSearchParams(at < 0 ? '' : url.slice(at + 1)),
+      body: route.verb === 'POST' ? await readObject(exchange) : {},
+      requestId: exchange.requestId,
+      traceparent: exchange.traceparent,
+      idempotencyKey: headerOf(exchange, 'idempotency-key'),
+      verb: route.verb,
+      route: at < 0 ? url : url.slice(0, at),
+      signal: exchange.signal(),
+    });
+    if ('json' in answer) sendJson(exchange, answer.json, answer.headers);
+    else await sendLines(exchange, answer.lines);
+  };
+};
+
+const headerOf = (exchange: Exchange, name: string): string | undefined => {
+  const value = exchange.request.headers[name];
+  return Array.isArray(value) ? value.join(', ') : value;
+};
+
+/** Values of `{name}` segments, or undefined when the path does not fit the template. */
+const fit = (segments: readonly string[], wanted: readonly string[]): Record<string, string> | undefined => {
+  if (segments.length !== wanted.length) return undefined;
+  const values: Record<string, string> = {};
+  for (const [i, segment] of segments.entries()) {
+    const value = wanted[i] ?? '';
+    if (segment.startsWith('{')) {
+      if (value === '') return undefined;
+      values[segment.slice(1, -1)] = value;
+    } else if (segment !== value) return undefined;
+  }
+  return values;
+};
+
+const verbNotAllowed = (allowed: readonly string[]): ApiError =>
+  new ApiError('METHOD_NOT_ALLOWED', `only ${allowed.join(' and ')} may be used here`, {
+    headers: { allow: allowed.join(', ') },
+  });
+
+/** Unlike OSAC's surfaces, ours insist on JSON: another content type is 415. */
+const readObject = async (exchange: Exchange): Promise<JsonObject> => {
+  const body = await readBody(exchange.request);
+  if (body.length === 0) return {};
+  const type = (exchange.request.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
+  if (type !== 'application/json' && !/^application\/[a-z0-9.-]+\+json$/.test(type))
+    throw new ApiError('UNSUPPORTED_MEDIA_TYPE', 'the content type must be application/json');
+  const value = parseJson(bodyText(body));
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw invalid('the request body must be a JSON object');
+  return value;
+};
+
+const sendJson = (
+  exchange: Exchange,
+  json: JsonValue,
+  headers: Readonly<Record<string, string>> = {},
+): void => {
+  send(exchange, 200, JSON.stringify(json), {
+    'content-type': 'application/json',
+    'cache-control': 'no-store',
+    ...headers,
+  });
+};
+
+/** Writes lines as they come; waits for a slow reader instead of buffering; a failure ends with an error line. */
+const sendLines = async (exchange: Exchange, lines: AsyncIterable<JsonValue>): Promise<void> => {
+  const { response, requestId } = exchange;
+  response.writeHead(200, {
+    'content-type': 'application/x-ndjson',
+    'cache-control': 'no-store',
+    'x-accel-buffering': 'no',
+    'x-request-id': requestId,
+  });
+  response.flushHeaders();
+  if (exchange.request.method === 'HEAD') {
+    response.end();
+    return;
+  }
+  try {
+    for await (const line of lines) {
+      if (response.destroyed) return;
+      if (!response.write(`${JSON.stringify(line)}\n`)) await drained(exchange);
+    }
+  } catch (error) {
+    if (!exchange.signal().aborted) {
+      const text = error instanceof ApiError ? error.message : 'an internal fault ended this answer';
+      response.write(`${JSON.stringify({ error: text })}\n`);
+      if (!(error instanceof ApiError)) exchange.failure = error;
+    }
+  }
+  response.end();
+};
+
+const drained = ({ response, signal }: Exchange): Promise<void> =>
+  new Promise((resolve) => {
+    const done = (): void => {
+      response.off('drain', done);
+      signal().removeEventListener('abort', done);
+      resolve();
+    };
+    response.once('drain', done);
+    signal().addEventListener('abort', done, { once: true });
+    if (signal().aborted) done();
+  });

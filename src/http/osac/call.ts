@@ -1,0 +1,125 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { parseItem } from 'structured-headers';
+import type { JsonObject } from '../../domain/json.ts';
+import { ApiError, invalid } from '../errors.ts';
+import type { Surface } from './messages.ts';
+import type { Principal } from './principal.ts';
+
+/**
+ * What a handler gets (design §7): who calls, the request message, what came beside it, and a signal. Nothing here is
+ * HTTP: the REST codec fills it from headers and query, a gRPC codec would fill it from its metadata.
+ */
+export type Call<Message> = {
+  readonly surface: Surface;
+  /** For error texts and logs: `/osac.public.v1.Clusters/List`. */
+  readonly method: string;
+  readonly principal: Principal;
+  readonly message: Message;
+  readonly metadata: CallMetadata;
+  readonly signal: AbortSignal;
+};
+
+export type CallMetadata = {
+  /** Correlation id of everything that follows from this call: `X-Request-Id`, else generated. */
+  readonly requestId: string;
+  readonly traceparent?: string;
+  readonly idempotencyKey?: string;
+  /** Repeats exactly this command after an unknown outcome of a call without a key. */
+  readonly commandId?: string;
+  /** Revision that the caller's copy had (`If-Match`). */
+  readonly ifRevision?: number;
+  readonly ticket?: string;
+  /** Verb and path of the call with its ids, the scope of an idempotency key. */
+  readonly verb: string;
+  readonly route: string;
+  readonly remoteAddress?: string;
+  readonly userAgent?: string;
+};
+
+export type ListMessage = { readonly offset: number; readonly limit: number };
+export type IdMessage = { readonly id: string };
+export type CreateMessage = { readonly object: JsonObject };
+export type UpdateMessage = {
+  readonly id: string;
+  readonly object: JsonObject;
+  /** The body as sent: says which fields were present, and with `null` or `{}` which are to be cleared. */
+  readonly present: JsonObject;
+  readonly updateMask?: readonly string[];
+  readonly lock: boolean;
+};
+
+/** What a handler returns; a streaming method would return an async iterable of these. */
+export type Answer = {
+  /** The reply message as JSON text, or another representation with its media type. */
+  readonly body: string | Uint8Array;
+  readonly contentType?: string;
+  readonly etag?: string;
+  /** Position of the last event that this call wrote. */
+  readonly position?: string;
+};
+
+export type Handler<Message> = (call: Call<Message>) => Promise<Answer> | Answer;
+
+/** `"<kind>-<revision>"`: the strong tag of one state of one object (design §5). */
+export const etagOf = (kind: string, revision: number): string => `"${kind}-${revision}"`;
+
+const MAX_KEY_CHARACTERS = 255;
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i;
+const TRACEPARENT = /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
+const REQUEST_ID = /^[A-Za-z0-9._:/+=@-]{1,128}$/;
+
+/** `Idempotency-Key`: a structured-field string; a bare token is accepted too. Throws ApiError 400. */
+export const readIdempotencyKey = (header: string | undefined): string | undefined => {
+  if (header === undefined) return undefined;
+  const wrong = invalid(
+    `header 'Idempotency-Key' must be a string of 1 to ${MAX_KEY_CHARACTERS} characters, for example "8e03978e-40d5-43dd-bc93-6894a57f9324"`,
+    'Idempotency-Key',
+  );
+  const key = header.startsWith('"') ? structuredString(header) : bareToken(header);
+  if (key === undefined || key === '' || key.length > MAX_KEY_CHARACTERS) throw wrong;
+  return key;
+};
+
+const structuredString = (header: string): string | undefined => {
+  try {
+    const [value] = parseItem(header);
+    return typeof value === 'string' ? value : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+/** Keys such as UUIDs begin with a digit, which a structured-field token may not; clients send them bare all the same. */
+const bareToken = (header: string): string | undefined =>
+  /^[A-Za-z0-9!#$%&'*+.^_`|~:/=-]+$/.test(header) ? header : undefined;
+
+/** `If-Match` with the tag of this kind; `*` and a missing header ask for nothing. Throws ApiError 400 or 412. */
+export const readIfMatch = (header: string | undefined, kind: string): number | undefined => {
+  if (header === undefined || header.trim() === '*') return undefined;
+  const match = /^"([A-Za-z]+)-(\d{1,15})"$/.exec(header.trim());
+  if (match === null)
+    throw invalid(`header 'If-Match' must hold one ETag as it was answered, or *`, 'If-Match');
+  if (match[1] !== kind) throw staleEtag(`the ETag belongs to a ${match[1]}, not to a ${kind}`);
+  return Number(match[2]);
+};
+
+export const staleEtag = (message: string): ApiError => new ApiError('STALE_ETAG', message);
+
+export const readCommandId = (header: string | undefined, key: string | undefined): string | undefined => {
+  if (header === undefined) return undefined;
+  if (!UUID.test(header)) throw invalid(`header 'X-Ledger-Command-Id' must be a UUID`, 'X-Ledger-Command-Id');
+  if (key !== undefined)
+    throw invalid(`send 'Idempotency-Key' or 'X-Ledger-Command-Id', not both`, 'X-Ledger-Command-Id');
+  return header.toLowerCase();
+};
+
+/** Values that only describe the call are dropped when they are malformed, never refused. */
+export const readTraceparent = (headers: IncomingHttpHeaders): string | undefined => {
+  const value = headers['traceparent'];
+  return typeof value === 'string' && TRACEPARENT.test(value) ? value : undefined;
+};
+
+export const readRequestId = (headers: IncomingHttpHeaders, fresh: () => string): string => {
+  const value = headers['x-request-id'];
+  return typeof value === 'string' && REQUEST_ID.test(value) ? value : fresh();
+};

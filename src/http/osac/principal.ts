@@ -1,0 +1,85 @@
+import { subjectIdOf } from '../../app/identifiers.ts';
+import type { VerifiedToken } from '../../app/identity.ts';
+import type { Visibility } from '../../projections/read-models.ts';
+
+/** Built-in tenants: they exist without having been created; `system` is never visible to tenants (osac-api.md §7). */
+export const SHARED_TENANT = 'shared';
+export const SYSTEM_TENANT = 'system';
+export const BUILT_IN_TENANTS: readonly string[] = [SHARED_TENANT, SYSTEM_TENANT];
+
+/** Who calls, after the rules of osac-api.md §7. Tokens become principals here; everything behind sees only these. */
+export type Principal = {
+  /** UUIDv5 of tenant, issuer and subject: the User's id and `metadata.creator`. */
+  readonly subjectId: string;
+  readonly userName: string;
+  readonly email?: string;
+  /** Provider staff: every tenant, the private surface, our own admin routes. */
+  readonly admin: boolean;
+  readonly roles: readonly string[];
+  /** Own tenants, in the token's order. */
+  readonly tenants: readonly string[];
+  /** On whose behalf this caller acts where no object says otherwise: the first own tenant; of an admin `shared`. */
+  readonly homeTenant: string | undefined;
+  readonly visibility: Visibility;
+  readonly authMethod: 'jwt' | 'service-account';
+  readonly tokenIdHash: string;
+};
+
+export type PrincipalOptions = {
+  /**
+   * Kubernetes namespace of this service's own deployment: only its service accounts `admin`, `osac-operator`,
+   * `osac-operator-controller-manager` and `template-publisher` are admins. Absent: no service account is.
+   */
+  readonly deploymentNamespace?: string;
+};
+
+const ADMIN_USERS = ['service-account-osac-admin', 'service-account-osac-controller'];
+const ADMIN_GROUPS = ['admins', '/admins'];
+const ADMIN_SERVICE_ACCOUNTS = [
+  'admin',
+  'osac-operator',
+  'osac-operator-controller-manager',
+  'template-publisher',
+];
+
+export const principalOf = (token: VerifiedToken, options: PrincipalOptions = {}): Principal => {
+  const account = token.serviceAccount ? serviceAccountOf(token.subject) : undefined;
+  const admin = isAdmin(token, account, options);
+  const tenants =
+    account === undefined ? [...new Set(token.organizations)].filter(notBuiltIn) : [account.namespace];
+  const homeTenant = tenants[0] ?? (admin ? SHARED_TENANT : undefined);
+  return {
+    subjectId: subjectIdOf(homeTenant ?? '', token.issuer, token.subject),
+    userName: account?.name ?? token.userName,
+    ...(token.email === undefined ? {} : { email: token.email }),
+    admin,
+    roles: [admin ? 'admin' : 'client', ...token.realmRoles],
+    tenants,
+    homeTenant,
+    visibility: admin ? { all: true } : { tenants: [...tenants, SHARED_TENANT] },
+    authMethod: account === undefined ? 'jwt' : 'service-account',
+    tokenIdHash: token.tokenIdHash,
+  };
+};
+
+const notBuiltIn = (tenant: string): boolean => !BUILT_IN_TENANTS.includes(tenant);
+
+const serviceAccountOf = (subject: string): { namespace: string; name: string } | undefined => {
+  const match = /^system:serviceaccount:([^:]+):([^:]+)$/.exec(subject);
+  return match === null ? undefined : { namespace: match[1] ?? '', name: match[2] ?? '' };
+};
+
+const isAdmin = (
+  token: VerifiedToken,
+  account: { namespace: string; name: string } | undefined,
+  { deploymentNamespace }: PrincipalOptions,
+): boolean => {
+  if (token.serviceAccount) {
+    return (
+      account !== undefined &&
+      account.namespace === deploymentNamespace &&
+      ADMIN_SERVICE_ACCOUNTS.includes(account.name)
+    );
+  }
+  return ADMIN_USERS.includes(token.userName) || token.groups.some((group) => ADMIN_GROUPS.includes(group));
+};

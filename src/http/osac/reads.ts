@@ -1,0 +1,50 @@
+import type { ResourceReader, ResourceRow, TimelineReader } from '../../projections/read-models.ts';
+import { objectNotFound } from '../errors.ts';
+import { etagOf, type Answer, type Handler, type IdMessage, type ListMessage } from './call.ts';
+import type { Surface } from './messages.ts';
+
+/** Get and List of any kind: stored JSON texts, put together without being parsed (design §7). */
+export const getHandler =
+  (kind: string, resources: ResourceReader): Handler<IdMessage> =>
+  ({ surface, principal, message }) => {
+    const row = resources.get(kind, message.id, principal.visibility);
+    if (row === undefined) throw objectNotFound(message.id);
+    return rowAnswer(row, surface);
+  };
+
+export const rowAnswer = (row: ResourceRow, surface: Surface): Answer => ({
+  body: surface === 'public' ? row.publicJson : row.privateJson,
+  etag: etagOf(row.kind, row.revision),
+});
+
+export const listHandler =
+  (kind: string, resources: ResourceReader): Handler<ListMessage> =>
+  ({ surface, principal, message }) => {
+    const { rows, total } = resources.list(kind, principal.visibility, message);
+    return { body: listText(rows, total, surface) };
+  };
+
+/** `size`, `total` and `items` as the list message renders: zero and empty are left out (osac-api.md §3). */
+const listText = (rows: readonly ResourceRow[], total: number, surface: Surface): string => {
+  if (rows.length === 0) return total === 0 ? '{}' : `{"total":${total}}`;
+  const items = surface === 'public' ? rows.map((row) => row.publicJson) : rows.map((row) => row.privateJson);
+  return `{"size":${rows.length},"total":${total},"items":[${items.join(',')}]}`;
+};
+
+const MAX_TIMELINE = 1000;
+
+/** `GET …/clusters/{id}/timeline`, our addition: what happened to one order, oldest first. */
+export const timelineHandler =
+  (kind: string, resources: ResourceReader, timeline: TimelineReader): Handler<IdMessage> =>
+  ({ surface, principal, message }) => {
+    if (resources.get(kind, message.id, principal.visibility) === undefined) throw objectNotFound(message.id);
+    const audience = surface === 'private' && principal.admin ? 'provider' : 'tenant';
+    const entries = timeline.of(message.id, { limit: MAX_TIMELINE, audience });
+    const items = entries.map(
+      (entry) =>
+        `{"position":${JSON.stringify(entry.position)},"at":${JSON.stringify(entry.at)},"type":${JSON.stringify(entry.type)},` +
+        `"summary":${JSON.stringify(entry.summary)},"actor":${JSON.stringify(entry.actor)},` +
+        `"correlation_id":${JSON.stringify(entry.correlationId)},"data":${entry.data}}`,
+    );
+    return { body: items.length === 0 ? '{}' : `{"size":${items.length},"items":[${items.join(',')}]}` };
+  };

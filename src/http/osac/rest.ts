@@ -1,0 +1,353 @@
+import type { DescMessage } from '@bufbuild/protobuf';
+import type { Method } from '../../domain/resource.ts';
+import type { Authenticate } from '../authenticate.ts';
+import { bodyText, readBody } from '../body.ts';
+import { ApiError, invalid, methodNotAllowed, urlNotFound } from '../errors.ts';
+import { send, type Exchange } from '../exchange.ts';
+import type { Positions } from '../positions.ts';
+import { mayCall, type AnyMethod, type ExtraMethod, type Governed } from './authorization.ts';
+import {
+  readCommandId,
+  readIdempotencyKey,
+  readIfMatch,
+  type Answer,
+  type Call,
+  type CallMetadata,
+  type CreateMessage,
+  type Handler,
+  type IdMessage,
+  type ListMessage,
+  type UpdateMessage,
+} from './call.ts';
+import { decodeMessage, type Decoded, type Surface } from './messages.ts';
+import type { Principal } from './principal.ts';
+
+/**
+ * The REST codec of OSAC's surfaces (osac-api.md §2): paths and verbs to methods, query and body to request messages,
+ * answers to responses. Knows nothing of any kind but what its service table says.
+ */
+export type KindService = {
+  readonly kind: string;
+  readonly collection: string;
+  readonly governed: Governed;
+  readonly methods: readonly Method[];
+  readonly schema: DescMessage;
+  readonly list: Handler<ListMessage>;
+  readonly get: Handler<IdMessage>;
+  readonly create: Handler<CreateMessage>;
+  readonly update: Handler<UpdateMessage>;
+  readonly remove: Handler<IdMessage>;
+  /** Schema rules that hold before anybody asks who calls (osac-api.md §6). Throws ApiError. */
+  readonly checkCreate: (object: CreateMessage['object']) => void;
+  /** `GET …/{id}/{name}`. */
+  readonly extras: ReadonlyMap<
+    string,
+    { readonly method: ExtraMethod; readonly handler: Handler<IdMessage> }
+  >;
+};
+
+/** A method without a kind: `GET P/capabilities`. */
+export type SingleService = {
+  readonly method: string;
+  readonly anonymous: boolean;
+  readonly handler: (call: { readonly surface: Surface }) => Answer;
+};
+
+export type SurfaceTable = {
+  readonly surface: Surface;
+  /** `/api/fulfillment/v1`. */
+  readonly prefix: string;
+  readonly kinds: ReadonlyMap<string, KindService>;
+  readonly singles: ReadonlyMap<string, SingleService>;
+};
+
+export type RestOptions = {
+  readonly authenticate: Authenticate;
+  readonly positions: Positions;
+};
+
+export type Target = { readonly collection: string; readonly id?: string; readonly sub?: string };
+
+const GRPC_CONTENT = 'application/grpc';
+
+/** Serves one request of a surface; throws what the caller renders as an error. */
+export const serveRest = async (
+  exchange: Exchange,
+  table: SurfaceTable,
+  target: Target,
+  options: RestOptions,
+): Promise<void> => {
+  const single = table.singles.get(target.collection);
+  if (single !== undefined && target.id === undefined) return serveSingle(exchange, table, single, options);
+  const service = table.kinds.get(target.collection);
+  if (service === undefined) throw urlNotFound();
+  const verb = exchange.request.method === 'HEAD' ? 'GET' : (exchange.request.method ?? 'GET');
+  if (target.sub !== undefined) return serveExtra(exchange, table, service, target, verb, options);
+  if (target.id === undefined) {
+    exchange.route = `${table.prefix}/${service.collection}`;
+    if (verb === 'GET') return serveList(exchange, table, service, options);
+    if (verb === 'POST') return serveCreate(exchange, table, service, options);
+    throw methodNotAllowed();
+  }
+  exchange.route = `${table.prefix}/${service.collection}/{id}`;
+  const message = { id: target.id };
+  if (verb === 'GET') {
+    begin(exchange, table, service, 'Get');
+    const principal = await admit(exchange, table, service, 'Get', options);
+    await options.positions.waitForMinimum(exchange.request.headers['x-ledger-min-position'], 'resources');
+    return answerRead(exchange, await service.get(callOf(exchange, table, principal, message, {})));
+  }
+  if (verb === 'PATCH') return serveUpdate(exchange, table, service, target.id, options);
+  if (verb === 'DELETE') {
+    begin(exchange, table, service, 'Delete');
+    exchange.writes = true;
+    const metadata = writeMetadata(exchange, service.kind);
+    const principal = await admit(exchange, table, service, 'Delete', options);
+    return answerWrite(
+      exchange,
+      await service.remove(callOf(exchange, table, principal, message, metadata)),
+      options,
+    );
+  }
+  throw methodNotAllowed();
+};
+
+const serveList = async (
+  exchange: Exchange,
+  table: SurfaceTable,
+  service: KindService,
+  options: RestOptions,
+): Promise<void> => {
+  begin(exchange, table, service, 'List');
+  const message = readListQuery(exchange.request.url ?? '');
+  const principal = await admit(exchange, table, service, 'List', options);
+  await options.positions.waitForMinimum(exchange.request.headers['x-ledger-min-position'], 'resources');
+  return answerRead(exchange, await service.list(callOf(exchange, table, principal, message, {})));
+};
+
+const serveCreate = async (
+  exchange: Exchange,
+  table: SurfaceTable,
+  service: KindService,
+  options: RestOptions,
+): Promise<void> => {
+  begin(exchange, table, service, 'Create');
+  exchange.writes = true;
+  const metadata = writeMetadata(exchange, service.kind);
+  const { document } = await decodeBody(exchange, service);
+  service.checkCreate(document);
+  const principal = await admit(exchange, table, service, 'Create', options);
+  const call = callOf(exchange, table, principal, { object: document }, metadata);
+  return answerWrite(exchange, await service.create(call), options);
+};
+
+const serveUpdate = async (
+  exchange: Exchange,
+  table: SurfaceTable,
+  service: KindService,
+  id: string,
+  options: RestOptions,
+): Promise<void> => {
+  begin(exchange, table, service, 'Update');
+  exchange.writes = true;
+  const metadata = writeMetadata(exchange, service.kind);
+  const query = queryOf(exchange.request.url ?? '');
+  const { document, present } = await decodeBody(exchange, service);
+  const updateMask = query.get('update_mask') ?? query.get('updateMask');
+  const message: UpdateMessage = {
+    id,
+    object: document,
+    present,
+    ...(updateMask === null || updateMask === '' ? {} : { updateMask: updateMask.split(',') }),
+    lock: readBoolean(query, 'lock'),
+  };
+  const principal = await admit(exchange, table, service, 'Update', options);
+  return answerWrite(
+    exchange,
+    await service.update(callOf(exchange, table, principal, message, metadata)),
+    options,
+  );
+};
+
+const serveExtra = async (
+  exchange: Exchange,
+  table: SurfaceTable,
+  service: KindService,
+  target: Target,
+  verb: string,
+  options: RestOptions,
+): Promise<void> => {
+  const extra = service.extras.get(target.sub ?? '');
+  if (extra === undefined) throw urlNotFound();
+  exchange.route = `${table.prefix}/${service.collection}/{id}/${target.sub}`;
+  if (verb !== 'GET') throw methodNotAllowed();
+  begin(exchange, table, service, extra.method);
+  const principal = await admit(exchange, table, service, extra.method, options);
+  const view = extra.method === 'GetTimeline' ? 'timeline' : 'resources';
+  await options.positions.waitForMinimum(exchange.request.headers['x-ledger-min-position'], view);
+  const call = callOf(exchange, table, principal, { id: target.id ?? '' }, {});
+  return answerRead(exchange, await extra.handler(call));
+};
+
+const serveSingle = async (
+  exchange: Exchange,
+  table: SurfaceTable,
+  single: SingleService,
+  options: RestOptions,
+): Promise<void> => {
+  exchange.route = `${table.prefix}/${single.method.split('.')[0]?.toLowerCase() ?? ''}`;
+  exchange.method = `/osac.${table.surface}.v1.${single.method.replace('.', '/')}`;
+  const verb = exchange.request.method;
+  if (verb !== 'GET' && verb !== 'HEAD') throw methodNotAllowed();
+  if (!single.anonymous) {
+    const principal = await options.authenticate(exchange.request.headers.authorization, exchange.method);
+    exchange.principal = principal;
+    if (!principal.admin) throw permissionDenied();
+  }
+  answerRead(exchange, single.handler({ surface: table.surface }));
+};
+
+const begin = (exchange: Exchange, table: SurfaceTable, service: KindService, method: AnyMethod): void => {
+  exchange.method = `/osac.${table.surface}.v1.${service.governed.service}/${method}`;
+  if (isStandard(method) && !service.methods.includes(method)) {
+    throw new ApiError('UNIMPLEMENTED', `method '${exchange.method}' is not implemented`);
+  }
+};
+
+const isStandard = (method: AnyMethod): method is Method =>
+  method === 'List' || method === 'Get' || method === 'Create' || method === 'Update' || method === 'Delete';
+
+/** Authentication, then authorization (osac-api.md §6, order of checks). */
+const admit = async (
+  exchange: Exchange,
+  table: SurfaceTable,
+  service: KindService,
+  method: AnyMethod,
+  { authenticate }: RestOptions,
+): Promise<Principal> => {
+  const principal = await authenticate(exchange.request.headers.authorization, exchange.method);
+  exchange.principal = principal;
+  if (!mayCall(principal, table.surface, service.governed, method)) throw permissionDenied();
+  return principal;
+};
+
+const permissionDenied = (): ApiError => new ApiError('PERMISSION_DENIED', 'permission denied');
+
+const decodeBody = async (exchange: Exchange, service: KindService): Promise<Decoded> =>
+  decodeMessage(service.schema, bodyText(await readBody(exchange.request)));
+
+type WriteMetadata = Pick<CallMetadata, 'idempotencyKey' | 'commandId' | 'ifRevision' | 'ticket'>;
+
+/** Headers of writes, checked before anything else is done. Throws ApiError 400 or 412. */
+const writeMetadata = ({ request }: Exchange, kind: string): WriteMetadata => {
+  const { headers } = request;
+  const idempotencyKey = readIdempotencyKey(one(headers['idempotency-key']));
+  const commandId = readCommandId(one(headers['x-ledger-command-id']), idempotencyKey);
+  const ifRevision = readIfMatch(headers['if-match'], kind);
+  const ticket = one(headers['x-ledger-ticket']);
+  return {
+    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+    ...(commandId === undefined ? {} : { commandId }),
+    ...(ifRevision === undefined ? {} : { ifRevision }),
+    ...(ticket === undefined || ticket === '' ? {} : { ticket: ticket.slice(0, 128) }),
+  };
+};
+
+const one = (header: string | string[] | undefined): string | undefined =>
+  Array.isArray(header) ? header.join(', ') : header;
+
+const callOf = <Message>(
+  exchange: Exchange,
+  table: SurfaceTable,
+  principal: Principal,
+  message: Message,
+  write: WriteMetadata,
+): Call<Message> => {
+  const { request } = exchange;
+  const url = request.url ?? '';
+  const query = url.indexOf('?');
+  const remoteAddress = request.socket.remoteAddress;
+  const userAgent = request.headers['user-agent'];
+  return {
+    surface: table.surface,
+    method: exchange.method,
+    principal,
+    message,
+    metadata: {
+      requestId: exchange.requestId,
+      ...(exchange.traceparent === undefined ? {} : { traceparent: exchange.traceparent }),
+      verb: request.method ?? '',
+      route: query < 0 ? url : url.slice(0, query),
+      ...(remoteAddress === undefined ? {} : { remoteAddress }),
+      ...(userAgent === undefined ? {} : { userAgent }),
+      ...write,
+    },
+    signal: exchange.signal(),
+  };
+};
+
+const queryOf = (url: string): URLSearchParams => {
+  const at = url.indexOf('?');
+  return new URLSearchParams(at < 0 ? '' : url.slice(at + 1));
+};
+
+const DEFAULT_LIMIT = 100;
+const MAX_LIMIT = 1000;
+const INT32 = 2 ** 31;
+
+/** `offset` and `limit` by the rules of osac-api.md §4. Unknown parameters are ignored; throws ApiError. */
+const readListQuery = (url: string): ListMessage => {
+  if (!url.includes('?')) return { offset: 0, limit: DEFAULT_LIMIT };
+  const query = queryOf(url);
+  for (const name of ['filter', 'order']) {
+    const value = query.get(name);
+    if (value !== null && value !== '')
+      throw new ApiError('UNIMPLEMENTED', `query parameter '${name}' is not supported by this version`, {
+        reason: 'NOT_SUPPORTED_YET',
+      });
+  }
+  const offset = readInteger(query, 'offset') ?? 0;
+  const limit = readInteger(query, 'limit') ?? DEFAULT_LIMIT;
+  if (limit < 0) throw invalid(`limit must be a non-negative integer, but it is ${limit}`, 'limit');
+  return { offset: Math.max(0, offset), limit: Math.min(limit, MAX_LIMIT) };
+};
+
+const readInteger = (query: URLSearchParams, name: string): number | undefined => {
+  const text = query.get(name);
+  if (text === null || text === '') return undefined;
+  const value = /^[+-]?\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
+  if (!(value >= -INT32 && value < INT32))
+    throw invalid(`parsing field "${name}": "${text.slice(0, 64)}" is not a whole number of 32 bits`, name);
+  return value;
+};
+
+const readBoolean = (query: URLSearchParams, name: string): boolean => {
+  const text = query.get(name);
+  if (text === null || text === '' || text === 'false' || text === '0') return false;
+  if (text === 'true' || text === '1') return true;
+  throw invalid(`parsing field "${name}": "${text.slice(0, 64)}" is not true or false`, name);
+};
+
+const answerRead = (exchange: Exchange, answer: Answer): void => {
+  if (answer.etag !== undefined && exchange.request.headers['if-none-match'] === answer.etag) {
+    send(exchange, 304, '', { etag: answer.etag });
+    return;
+  }
+  send(exchange, 200, answer.body, headersOf(answer));
+};
+
+const answerWrite = async (exchange: Exchange, answer: Answer, { positions }: RestOptions): Promise<void> => {
+  const headers = headersOf(answer);
+  if (answer.position !== undefined) {
+    await positions.applied(answer.position);
+    headers['x-ledger-position'] = positions.format(answer.position);
+  }
+  send(exchange, 200, answer.body, headers);
+};
+
+const headersOf = (answer: Answer): Record<string, string> => ({
+  'content-type': answer.contentType ?? 'application/json',
+  'grpc-metadata-content-type': GRPC_CONTENT,
+  'cache-control': 'no-store',
+  ...(answer.etag === undefined ? {} : { etag: answer.etag }),
+});

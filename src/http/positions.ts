@@ -1,0 +1,60 @@
+import type { Position } from '../app/event-store.ts';
+import type { ReadModels } from '../projections/read-models.ts';
+import { ApiError, invalid } from './errors.ts';
+
+/**
+ * Positions as HTTP carries them: `<store id>.<position>`, because a position means something in one store only
+ * (design §4). `X-Ledger-Position` comes with every write; `X-Ledger-Min-Position` makes a read wait for it.
+ */
+export type Positions = {
+  format(position: Position): string;
+  /** Waits until this instance shows the position. Throws ApiError 400 (malformed, foreign store) or 503 (too late). */
+  waitForMinimum(header: string | string[] | undefined, view: string): Promise<void> | undefined;
+  /** Waits, bounded, until the resources view has applied a write: true when it has. Never fails a write. */
+  applied(position: Position): Promise<boolean>;
+  /** The position of a text that `format` made. Throws ApiError 400. */
+  parse(text: string, name: string): Position;
+};
+
+export type PositionsOptions = {
+  readonly storeId: string;
+  readonly waitFor: ReadModels['waitFor'];
+  /** Milliseconds a read waits for its minimum position. Default 5,000. */
+  readonly readWaitMs?: number;
+  /** Milliseconds a write waits for its own effect on the read model before it is answered anyway. Default 2,000. */
+  readonly writeWaitMs?: number;
+};
+
+export const RESOURCES_VIEW = 'resources';
+
+export const createPositions = (options: PositionsOptions): Positions => {
+  const prefix = `${options.storeId}.`;
+  const parse = (text: string, name: string): Position => {
+    const at = text.lastIndexOf('.');
+    const position = text.slice(at + 1);
+    if (at < 1 || !/^\d{1,40}$/.test(position))
+      throw invalid(`'${name}' must be a position as X-Ledger-Position shows it`, name);
+    if (!text.startsWith(prefix) || text.length !== prefix.length + position.length)
+      throw new ApiError('INVALID_ARGUMENT', `'${name}' is a position of another event store`, {
+        reason: 'FOREIGN_POSITION',
+      });
+    return position;
+  };
+  return {
+    parse,
+    format: (position) => prefix + position,
+    waitForMinimum: (header, view) => {
+      if (header === undefined) return undefined;
+      const position = parse(Array.isArray(header) ? header.join(',') : header, 'X-Ledger-Min-Position');
+      return options.waitFor(view, position, { timeoutMs: options.readWaitMs ?? 5_000 }).then((reached) => {
+        if (!reached)
+          throw new ApiError('UNAVAILABLE', 'this instance has not applied that position yet; try again', {
+            reason: 'POSITION_NOT_REACHED',
+            retryAfterSeconds: 1,
+          });
+      });
+    },
+    applied: (position) =>
+      options.waitFor(RESOURCES_VIEW, position, { timeoutMs: options.writeWaitMs ?? 2_000 }),
+  };
+};

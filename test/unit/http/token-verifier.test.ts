@@ -1,0 +1,178 @@
+import { expect } from 'chai';
+import { SignJWT, UnsecuredJWT, createLocalJWKSet, exportJWK, generateKeyPair, type JWK } from 'jose';
+import { createTokenVerifier } from '../../../src/adapters/identity/token-verifier.ts';
+import { TokenRejected, type TokenVerifier } from '../../../src/app/identity.ts';
+
+const ISSUER = 'https://sso.example/realms/osac';
+const NOW = Date.parse('2026-11-21T12:00:00Z');
+const seconds = NOW / 1000;
+
+describe('token verifier', () => {
+  let keys: Awaited<ReturnType<typeof generateKeyPair>>;
+  let foreign: Awaited<ReturnType<typeof generateKeyPair>>;
+  let elliptic: Awaited<ReturnType<typeof generateKeyPair>>;
+  let jwk: JWK;
+  let now: number;
+  let verifier: TokenVerifier;
+  let keyLookups: number;
+
+  before(async () => {
+    [keys, foreign, elliptic] = await Promise.all([
+      generateKeyPair('RS256'),
+      generateKeyPair('RS256'),
+      generateKeyPair('ES256'),
+    ]);
+    jwk = { ...(await exportJWK(keys.publicKey)), kid: 'k1', use: 'sig' };
+  });
+
+  beforeEach(() => {
+    now = NOW;
+    keyLookups = 0;
+    const set = createLocalJWKSet({ keys: [jwk] });
+    verifier = createTokenVerifier({
+      issuers: new Map([
+        [
+          ISSUER,
+          (header, token) => {
+            keyLookups += 1;
+            return set(header, token);
+          },
+        ],
+      ]),
+      now: () => now,
+    });
+  });
+
+  const claims = {
+    sub: 'u-1',
+    iss: ISSUER,
+    iat: seconds,
+    exp: seconds + 60,
+    typ: 'Bearer',
+    preferred_username: 'alice',
+    organization: ['t1'],
+  };
+  const token = (
+    more: Record<string, unknown> = {},
+    header: { alg?: string; kid?: string } = {},
+    key = keys.privateKey,
+  ): Promise<string> =>
+    new SignJWT({ ...claims, ...more })
+      .setProtectedHeader({
+        alg: header.alg ?? 'RS256',
+        ...('kid' in header ? {} : { kid: 'k1' }),
+        ...header,
+      })
+      .sign(key);
+
+  const reasonOf = async (text: string): Promise<string> => {
+    try {
+      await verifier.verify(text);
+    } catch (error) {
+      if (error instanceof TokenRejected) return error.reason;
+      throw error;
+    }
+    return 'accepted';
+  };
+
+  it('reads the claims of a good token', async () => {
+    const verified = await verifier.verify(
+      await token({ groups: ['/p/system:viewers'], realm_access: { roles: ['tenant-admin'] }, email: 'a@x' }),
+    );
+    expect(verified).to.deep.include({
+      issuer: ISSUER,
+      subject: 'u-1',
+      userName: 'alice',
+      email: 'a@x',
+      organizations: ['t1'],
+      groups: ['/p/system:viewers'],
+      realmRoles: ['tenant-admin'],
+      serviceAccount: false,
+    });
+  });
+
+  it('reads both forms of the organization claim; groups inside one cannot make a provider admin', async () => {
+    const verified = await verifier.verify(
+      await token({ organization: { t1: { groups: ['admins'] }, t2: {} } }),
+    );
+    expect(verified.organizations).to.deep.equal(['t1', 't2']);
+    expect(verified.groups).to.deep.equal(['t1:admins']);
+  });
+
+  it('takes a Kubernetes service account by its subject', async () => {
+    const sub = 'system:serviceaccount:osac:admin';
+    const verified = await verifier.verify(await token({ sub, 'kubernetes.io': {}, organization: ['t1'] }));
+    expect(verified).to.deep.include({ serviceAccount: true, userName: sub, organizations: [] });
+  });
+
+  it('accepts RS384 and RS512 too, and nothing else', async () => {
+    expect(await reasonOf(await token({}, { alg: 'RS512' }, await withAlgorithm('RS512')))).to.equal(
+      'accepted',
+    );
+    expect(await reasonOf(await token({}, { alg: 'ES256' }, elliptic.privateKey))).to.match(
+      /RS256, RS384, RS512/,
+    );
+  });
+
+  const withAlgorithm = async (alg: string): Promise<typeof keys.privateKey> => {
+    const pair = await generateKeyPair(alg, { extractable: true });
+    const set = createLocalJWKSet({ keys: [{ ...(await exportJWK(pair.publicKey)), kid: 'k1' }] });
+    verifier = createTokenVerifier({ issuers: new Map([[ISSUER, set]]), now: () => now });
+    return pair.privateKey;
+  };
+
+  it('refuses what is not signed by the issuer', async () => {
+    expect(await reasonOf('garbage')).to.match(/not a JSON Web Token/);
+    expect(await reasonOf('a.b.c')).to.match(/not a JSON Web Token/);
+    expect(await reasonOf(new UnsecuredJWT(claims).encode())).to.match(/must be signed/);
+    expect(await reasonOf(await token({}, {}, foreign.privateKey))).to.match(/signature/);
+    expect(await reasonOf(await token({ iss: 'https://evil.example' }))).to.match(/issuer is not trusted/);
+    expect(await reasonOf(await token({}, { kid: 'other' }))).to.match(/key id/);
+    expect(await reasonOf('x'.repeat(20_000))).to.match(/longer/);
+    const good = await token();
+    expect(await reasonOf(good.slice(0, -6) + 'AAAAAA')).to.match(/signature/);
+  });
+
+  it('refuses a token without a key id', async () => {
+    const bare = await new SignJWT(claims).setProtectedHeader({ alg: 'RS256' }).sign(keys.privateKey);
+    expect(await reasonOf(bare)).to.match(/key id \(kid\)/);
+  });
+
+  for (const [what, more, reason] of [
+    ['no expiry', { exp: undefined }, /exp/],
+    ['expired', { exp: seconds - 6 }, /expired/],
+    ['issued in the future', { iat: seconds + 60 }, /iat/],
+    ['not valid yet', { nbf: seconds + 60 }, /nbf/],
+    ['typ ID', { typ: 'ID' }, /typ/],
+    ['no subject', { sub: undefined }, /sub/],
+    ['empty subject', { sub: '' }, /sub/],
+  ] as const) {
+    it(`refuses ${what}`, async () => {
+      expect(await reasonOf(await token(more))).to.match(reason);
+    });
+  }
+
+  it('allows five seconds of difference between clocks', async () => {
+    expect(await reasonOf(await token({ exp: seconds - 4 }))).to.equal('accepted');
+    expect(await reasonOf(await token({ iat: seconds + 4, nbf: seconds + 4 }))).to.equal('accepted');
+  });
+
+  it('checks a signature once and remembers the token until it expires', async () => {
+    const text = await token();
+    expect(verifier.recall(text)).to.equal(undefined);
+    const first = await verifier.verify(text);
+    expect(await verifier.verify(text)).to.equal(first);
+    expect(verifier.recall(text)).to.equal(first);
+    expect(keyLookups).to.equal(1);
+    now = NOW + 66_000;
+    expect(verifier.recall(text)).to.equal(undefined);
+    expect(await reasonOf(text)).to.match(/expired/);
+  });
+
+  it('says that a token has expired, so that a client knows to fetch a new one', async () => {
+    const error = await verifier
+      .verify(await token({ exp: seconds - 60 }))
+      .catch((caught: unknown) => caught);
+    expect(error).to.be.instanceOf(TokenRejected).and.to.have.property('expired', true);
+  });
+});
