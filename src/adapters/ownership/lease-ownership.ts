@@ -1,0 +1,214 @@
+import {
+  OutcomeUnknown,
+  StoreUnavailable,
+  WrongExpectedRevision,
+  type EventStore,
+  type ExpectedRevision,
+} from '../../app/event-store.ts';
+import { derivedCommandId } from '../../app/identifiers.ts';
+import type { Lease, Ownership } from '../../app/ownership.ts';
+import type { Clock, Logger, Timers } from '../../app/ports.ts';
+
+/**
+ * A lease in a `sys-` stream: its newest event says who holds it. Taking and renewing are appends at the expected
+ * revision, so that of two candidates one wins. A holder that has not renewed for as long as its lease lasts, by the
+ * watcher's own monotonic clock, is taken to be gone; clocks of two machines are never compared.
+ */
+export type LeaseOptions = {
+  readonly store: EventStore;
+  /** Name of the thing owned; the stream is `sys-lease-<name>`. */
+  readonly name: string;
+  /** Name of this process incarnation. */
+  readonly instance: string;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly logger: Logger;
+  /**
+   * True when the lock of the data directory already excludes everybody else (embedded store): the lease is taken at
+   * once and never renewed; it only counts the epochs. Default: the store's `singleWriter`.
+   */
+  readonly exclusive?: boolean;
+  /** Milliseconds after which a lease that was not renewed may be taken over. Default 15,000. */
+  readonly ttlMs?: number;
+};
+
+type LeaseEvent = {
+  readonly type: 'LeaseTaken' | 'LeaseRenewed' | 'LeaseReleased';
+  readonly holder: string;
+  readonly epoch: number;
+  readonly ttlMs: number;
+};
+type Last = { readonly revision: ExpectedRevision; readonly event: LeaseEvent | undefined };
+
+const MAX_COUNT = 20;
+/** Share of the lease's time after which it is renewed, and between two looks of a watcher. */
+const RENEWALS_PER_TTL = 3;
+/** A watcher waits this much longer than the holder counts, for the way to the store. */
+const TAKEOVER_MARGIN = 1.2;
+
+export const createLeaseOwnership = (options: LeaseOptions): Ownership => {
+  const { store, instance, clock, timers, logger } = options;
+  const stream = `sys-lease-${options.name}`;
+  const ttlMs = options.ttlMs ?? 15_000;
+  const exclusive = options.exclusive ?? store.singleWriter;
+
+  const wait = (ms: number, signal: AbortSignal): Promise<void> =>
+    new Promise((resolve) => {
+      if (signal.aborted) return resolve();
+      const done = (): void => {
+        cancel();
+        signal.removeEventListener('abort', done);
+        resolve();
+      };
+      const cancel = timers.after(ms, done);
+      signal.addEventListener('abort', done, { once: true });
+    });
+
+  const readLast = async (): Promise<Last> => {
+    for await (const { revision, type, data } of store.readStream(stream, {
+      direction: 'backward',
+      limit: 1,
+    })) {
+      const { holder, epoch, ttlMs: lasts } = data as unknown as LeaseEvent;
+      return { revision, event: { type: type as LeaseEvent['type'], holder, epoch, ttlMs: lasts } };
+    }
+    return { revision: 'no_stream', event: undefined };
+  };
+
+  /** Revision after the append; undefined: somebody else was faster. Throws what the store throws. */
+  const append = async (expected: ExpectedRevision, event: LeaseEvent): Promise<number | undefined> => {
+    const { type, ...data } = event;
+    try {
+      const appended = await store.append(stream, expected, [
+        {
+          id: derivedCommandId(instance, stream, expected, type),
+          type,
+          data: JSON.stringify({ ...data, at: clock.now() }),
+          metadata: JSON.stringify({ occurredAt: clock.now(), instance, schemaVersion: 1 }),
+        },
+      ]);
+      return appended.revision;
+    } catch (error) {
+      if (error instanceof WrongExpectedRevision) return undefined;
+      throw error;
+    }
+  };
+
+  const isTransient = (error: unknown): boolean =>
+    error instanceof OutcomeUnknown || (error instanceof StoreUnavailable && error.reason !== 'closed');
+
+  /** Waits until the lease is free and takes it; undefined: the signal was aborted. */
+  const acquire = async (
+    signal: AbortSignal,
+  ): Promise<{ epoch: number; revision: number; validUntil: number } | undefined> => {
+    let watched: { revision: ExpectedRevision; since: number } | undefined;
+    while (!signal.aborted) {
+      try {
+        const last = await readLast();
+        const now = clock.monotonicMs();
+        if (watched === undefined || watched.revision !== last.revision) {
+          watched = { revision: last.revision, since: now };
+        }
+        const { event } = last;
+        const expired = event !== undefined && now - watched.since > event.ttlMs * TAKEOVER_MARGIN;
+        if (exclusive || event === undefined || event.type === 'LeaseReleased' || expired) {
+          if (last.revision === 'no_stream') await store.setMaxCount(stream, MAX_COUNT);
+          const epoch = (event?.epoch ?? 0) + 1;
+          const revision = await append(last.revision, {
+            type: 'LeaseTaken',
+            holder: instance,
+            epoch,
+            ttlMs,
+          });
+          if (revision !== undefined) return { epoch, revision, validUntil: now + ttlMs };
+          continue;
+        }
+      } catch (error) {
+        if (!isTransient(error)) throw error;
+        logger.warn({ err: error, stream }, 'the lease could not be read');
+      }
+      await wait(ttlMs / RENEWALS_PER_TTL, signal);
+    }
+    return undefined;
+  };
+
+  /** Keeps the lease until `signal`; returns the last revision, or undefined when the lease was lost. */
+  const renew = async (
+    held: { epoch: number; revision: number; validUntil: number },
+    signal: AbortSignal,
+  ): Promise<number | undefined> => {
+    let { revision, validUntil } = held;
+    while (!signal.aborted) {
+      await wait(ttlMs / RENEWALS_PER_TTL, signal);
+      if (signal.aborted) break;
+      const sent = clock.monotonicMs();
+      const left = validUntil - sent;
+      if (left <= 0) return undefined;
+      const expired = new AbortController();
+      const answered = append(revision, {
+        type: 'LeaseRenewed',
+        holder: instance,
+        epoch: held.epoch,
+        ttlMs,
+      }).then(
+        (renewed) => renewed ?? ('lost' as const),
+        (error: unknown) => {
+          logger.warn({ err: error, stream }, 'the lease could not be renewed');
+          return isTransient(error) ? ('again' as const) : ('lost' as const);
+        },
+      );
+      const outcome = await Promise.race([answered, wait(left, expired.signal).then(() => 'lost' as const)]);
+      expired.abort();
+      if (outcome === 'lost') return undefined;
+      if (outcome === 'again') continue;
+      revision = outcome;
+      validUntil = sent + ttlMs;
+    }
+    return revision;
+  };
+
+  const release = async (epoch: number, revision: number): Promise<void> => {
+    try {
+      await append(revision, { type: 'LeaseReleased', holder: instance, epoch, ttlMs });
+    } catch (error) {
+      // It expires by itself.
+      logger.info({ err: error, stream }, 'the lease could not be given back');
+    }
+  };
+
+  const own = async (
+    held: { epoch: number; revision: number; validUntil: number },
+    signal: AbortSignal,
+    whileOwner: (lease: Lease) => Promise<void>,
+  ): Promise<void> => {
+    const lost = new AbortController();
+    const done = new AbortController();
+    const renewing = exclusive
+      ? Promise.resolve(held.revision)
+      : renew(held, done.signal).then((revision) => {
+          if (revision === undefined) {
+            logger.warn({ stream, epoch: held.epoch }, 'the lease was lost');
+            lost.abort();
+          }
+          return revision;
+        });
+    try {
+      await whileOwner({ epoch: held.epoch, signal: AbortSignal.any([signal, lost.signal]) });
+    } finally {
+      done.abort();
+      const revision = await renewing;
+      if (revision !== undefined) await release(held.epoch, revision);
+    }
+  };
+
+  return {
+    hold: async (signal, whileOwner) => {
+      while (!signal.aborted) {
+        const held = await acquire(signal);
+        if (held === undefined) return;
+        logger.info({ stream, epoch: held.epoch }, 'lease taken');
+        await own(held, signal, whileOwner);
+      }
+    },
+  };
+};

@@ -1,0 +1,19 @@
+/**
+ * Who may run the processes (design §6, Ownership). A lease only saves work: two owners at once waste calls but break
+ * nothing, since every decision is an append at an expected revision and every effect has a deterministic identity.
+ */
+export type Lease = {
+  /** Grows with every change of owner and every start. */
+  readonly epoch: number;
+  /** Aborted when the lease is lost or released. */
+  readonly signal: AbortSignal;
+};
+
+export type Ownership = {
+  /**
+   * Waits until this instance owns the processes and calls `whileOwner`; when the lease is lost, waits for
+   * `whileOwner` to return and starts over. Resolves only after `signal` was aborted and `whileOwner` has returned;
+   * then the lease has been given back. Rejects only when `whileOwner` does.
+   */
+  hold(signal: AbortSignal, whileOwner: (lease: Lease) => Promise<void>): Promise<void>;
+};

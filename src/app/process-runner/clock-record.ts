@@ -1,0 +1,41 @@
+import { OutcomeUnknown, StoreUnavailable, WrongExpectedRevision, type EventStore } from '../event-store.ts';
+import { derivedCommandId } from '../identifiers.ts';
+import type { Clock, Logger } from '../ports.ts';
+
+/** Outside watch, audit tree and topics (design §4): the newest divergences of all instances. */
+export const CLOCK_STREAM = 'sys-clock';
+const MAX_COUNT = 1_000;
+const ATTEMPTS = 5;
+
+/** Records that wall clock and monotonic clock parted. Never throws: the divergence is in the log file as well. */
+export const recordDivergence = async (options: {
+  readonly store: EventStore;
+  readonly clock: Clock;
+  readonly instance: string;
+  readonly logger: Logger;
+  readonly deltaMs: number;
+}): Promise<void> => {
+  const { store, clock, instance, logger, deltaMs } = options;
+  const at = clock.now();
+  const event = {
+    id: derivedCommandId(instance, 'clock', at, deltaMs),
+    type: 'ClockDiverged',
+    data: JSON.stringify({ at, instance, deltaMs }),
+    metadata: JSON.stringify({ occurredAt: at, instance, schemaVersion: 1 }),
+  };
+  try {
+    for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+      const expected = await store.currentRevision(CLOCK_STREAM);
+      if (expected === 'no_stream') await store.setMaxCount(CLOCK_STREAM, MAX_COUNT);
+      try {
+        await store.append(CLOCK_STREAM, expected, [event]);
+        return;
+      } catch (error) {
+        if (!(error instanceof WrongExpectedRevision)) throw error;
+      }
+    }
+  } catch (error) {
+    if (!(error instanceof StoreUnavailable) && !(error instanceof OutcomeUnknown)) throw error;
+    logger.warn({ err: error }, 'a clock divergence could not be recorded');
+  }
+};

@@ -1,0 +1,177 @@
+import { parseStreamName, streamName } from '../../domain/stream-name.ts';
+import type { EventFilter, EventStore, RecordedEvent, SubscriptionItem } from '../event-store.ts';
+import { createProgress, type Progress } from './progress.ts';
+import { foldRecorded, isTaken } from './run.ts';
+import type { InputRef, RunIndex } from './run-index.ts';
+import type { RunMemory } from './run-memory.ts';
+import type { Runs } from './runs.ts';
+import type { AnyWorkflow, RunCodec } from './types.ts';
+
+/**
+ * The runner's one subscription. Until the end of the log was reached once, run events are only folded and inputs only
+ * noted: deciding on an input that a later run event shows as taken in would be work for nothing. From then on every
+ * input goes to its run at once.
+ */
+export type Intake = {
+  /** Returns when the subscription has ended. `room` is waited for before an input is taken while live. */
+  run(signal: AbortSignal, room: () => Promise<void>): Promise<void>;
+  readonly progress: Progress;
+  isLive(): boolean;
+  /** Recorded time of the last event seen. */
+  lastSeen(): string | undefined;
+};
+
+/** Inputs of a run that were seen while catching up and that no run event shows as taken in. */
+type Noted = { readonly ref: InputRef; readonly settled: () => void };
+
+export const createIntake = (options: {
+  readonly store: EventStore;
+  readonly codec: RunCodec;
+  readonly index: RunIndex;
+  readonly memory: RunMemory;
+  readonly runs: Runs;
+  readonly workflows: readonly AnyWorkflow[];
+  readonly runEventTypes: readonly string[];
+  /** A wake event came: the named timer of every run that keeps it counts as due. */
+  readonly wake: (timerId: string) => void;
+  readonly live: () => void;
+}): Intake => {
+  const { store, codec, index, memory, runs, workflows } = options;
+  const progress = createProgress(index.checkpoint());
+  const inputTypes = groupByType(workflows, (workflow) => workflow.inputTypes);
+  const wakeTypes = groupByType(workflows, (workflow) => workflow.wakes?.types ?? []);
+  const categories = new Set(workflows.map((workflow) => workflow.name));
+  const noted = new Map<string, Noted[]>();
+  const behind = new Set<string>();
+  const poisoned = new Set<string>();
+  const woken = new Set<string>();
+  let live = false;
+  let lastSeen: string | undefined;
+
+  const filter: EventFilter = {
+    typePrefixes: [...new Set([...inputTypes.keys(), ...wakeTypes.keys(), ...options.runEventTypes])],
+  };
+
+  const see = (event: RecordedEvent): void => {
+    lastSeen = event.recordedAt;
+    if (categories.has(parseStreamName(event.stream).category)) seeRunEvent(event);
+    else progress.passed(event.position);
+    for (const workflow of wakeTypes.get(event.type) ?? []) {
+      const timerId = workflow.wakes?.timerId ?? '';
+      if (live) options.wake(timerId);
+      else woken.add(timerId);
+    }
+    for (const workflow of inputTypes.get(event.type) ?? []) seeInput(workflow, event);
+  };
+
+  const seeInput = (workflow: AnyWorkflow, event: RecordedEvent): void => {
+    const { tenant } = event.metadata as { tenant: string };
+    const { data } = codec.decode(event);
+    const { type, stream, revision, position } = event;
+    const runId = workflow.runIdOf({
+      type,
+      data: data as RecordedEvent['data'],
+      stream,
+      revision,
+      position,
+      tenant,
+    });
+    if (runId === undefined) return;
+    const key = streamName(workflow.name, runId);
+    const ref: InputRef = { position, stream, revision };
+    const settled = progress.begun(position);
+    if (live) {
+      runs.post(key, { kind: 'event', ref, body: event, settled });
+      return;
+    }
+    const others = noted.get(key);
+    if (others === undefined) noted.set(key, [{ ref, settled }]);
+    else others.push({ ref, settled });
+  };
+
+  const seeRunEvent = (event: RecordedEvent): void => {
+    progress.passed(event.position);
+    const key = event.stream;
+    const known = memory.revisionOf(key);
+    if (event.revision <= known) return;
+    if (live) {
+      // Our own append is folded before it comes back here, so this one is somebody else's.
+      if (!runs.isActive(key)) runs.post(key, { kind: 'refresh' });
+      return;
+    }
+    if (event.revision > known + 1) {
+      behind.add(key);
+      return;
+    }
+    const run = memory.get(key);
+    if (run === 'closed' || poisoned.has(key)) return;
+    try {
+      foldRecorded(run, event, codec);
+    } catch (error) {
+      poisoned.add(key);
+      runs.poison(key, error);
+      return;
+    }
+    memory.touch(run);
+    forgetTaken(key, run);
+  };
+
+  const forgetTaken = (key: string, run: Exclude<ReturnType<RunMemory['get']>, 'closed'>): void => {
+    const waiting = noted.get(key);
+    if (waiting === undefined) return;
+    const closed = run.workflow.isClosed(run.state);
+    const left = waiting.filter(({ ref, settled }) => {
+      const done = closed || isTaken(run, ref);
+      if (done) settled();
+      return !done;
+    });
+    if (left.length === 0) noted.delete(key);
+    else noted.set(key, left);
+  };
+
+  const goLive = (): void => {
+    live = true;
+    memory.flush();
+    for (const key of behind) runs.post(key, { kind: 'refresh' });
+    for (const [key, inputs] of noted) {
+      for (const { ref, settled } of inputs) runs.post(key, { kind: 'event', ref, settled });
+    }
+    behind.clear();
+    noted.clear();
+    for (const timerId of woken) options.wake(timerId);
+    woken.clear();
+    options.live();
+  };
+
+  const take = (item: SubscriptionItem): void => {
+    if (item.kind === 'event') see(item.event);
+    else if (item.kind === 'checkpoint') progress.passed(item.position);
+    else if (!live) goLive();
+  };
+
+  return {
+    progress,
+    isLive: () => live,
+    lastSeen: () => lastSeen,
+    run: async (signal, room) => {
+      const after = index.checkpoint();
+      const items = store.subscribe({ ...(after === undefined ? {} : { after }), filter, signal });
+      for await (const item of items) {
+        if (signal.aborted) return;
+        take(item);
+        if (live) await room();
+      }
+    },
+  };
+};
+
+const groupByType = (
+  workflows: readonly AnyWorkflow[],
+  typesOf: (workflow: AnyWorkflow) => readonly string[],
+): Map<string, AnyWorkflow[]> => {
+  const groups = new Map<string, AnyWorkflow[]>();
+  for (const workflow of workflows) {
+    for (const type of typesOf(workflow)) groups.set(type, [...(groups.get(type) ?? []), workflow]);
+  }
+  return groups;
+};

@@ -1,0 +1,264 @@
+import { rmSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+import type { Position } from '../event-store.ts';
+
+/** One run as the index keeps it. `key` is the name of the run's stream. */
+export type RunRow = {
+  readonly key: string;
+  readonly workflow: string;
+  readonly runId: string;
+  /** Revision of the run's stream that `memory` was folded to; -1: no run event yet. */
+  readonly revision: number;
+  readonly closed: boolean;
+  /** True when commands or effects are outstanding, so that a restart looks at it at once. */
+  readonly work: boolean;
+  /** JSON of everything else (see run.ts); empty for closed runs. */
+  readonly memory: string;
+};
+
+/** A moment at which a run wants to be looked at. */
+export type Alarm = {
+  readonly key: string;
+  /** Wall-clock milliseconds as recorded in the log. */
+  readonly due: number;
+  /** Monotonic milliseconds of this process. */
+  readonly dueMono: number;
+};
+
+export type StoredAlarm = Alarm & { readonly fired: number };
+
+/** Reference to an input event that its run has not taken in yet; the body is read again when its turn comes. */
+export type InputRef = { readonly position: Position; readonly stream: string; readonly revision: number };
+
+export type RunIndex = {
+  load(key: string): RunRow | undefined;
+  /** The revision alone, without parsing; undefined: unknown run. */
+  revisionOf(key: string): number | undefined;
+  save(row: RunRow): void;
+  alarmsOf(run: string): readonly StoredAlarm[];
+  /** Replaces the alarms of a run; one that stays the same (key and due) keeps its monotonic time. */
+  setAlarms(run: string, alarms: readonly Alarm[]): void;
+  /** Alarms due by `mono`, at most `limit`; each is marked as fired. */
+  takeDue(mono: number, limit: number): readonly { readonly run: string; readonly key: string }[];
+  /**
+   * Monotonic times of an earlier process mean nothing: after a restart the wall clock counts (design §6).
+   * `offsetMs`: wall clock minus monotonic clock, now.
+   */
+  reanchor(offsetMs: number): void;
+  /** Monotonic time of the next alarm. */
+  nextAlarm(): number | undefined;
+  countDue(mono: number): number;
+  /** Makes this alarm due for every run that keeps it. Returns how many. */
+  wake(alarm: string, mono: number): number;
+  /** Open runs with outstanding commands or effects after `key`, in order of keys. */
+  withWork(after: string, limit: number): readonly string[];
+  /** Adds these inputs to what is kept for a parked run. */
+  park(run: string, error: string, refs: readonly InputRef[]): void;
+  parked(): readonly { readonly run: string; readonly error: string }[];
+  parkedRefs(run: string): readonly InputRef[];
+  unpark(run: string): void;
+  checkpoint(): Position | undefined;
+  setCheckpoint(position: Position): void;
+  counts(): { readonly open: number; readonly closed: number };
+  /** Makes everything so far survive a restart. A lost index is rebuilt from the log, so nothing here is synchronous. */
+  commit(): void;
+  close(): void;
+};
+
+const FORMAT = 1;
+const SCHEMA = `
+  CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
+  CREATE TABLE runs (
+    key TEXT PRIMARY KEY, workflow TEXT NOT NULL, run_id TEXT NOT NULL, revision INTEGER NOT NULL,
+    closed INTEGER NOT NULL, work INTEGER NOT NULL, memory TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX runs_with_work ON runs (key) WHERE work = 1;
+  CREATE TABLE alarms (
+    run TEXT NOT NULL, key TEXT NOT NULL, due REAL NOT NULL, due_mono REAL NOT NULL,
+    mono REAL, fired INTEGER NOT NULL, PRIMARY KEY (run, key)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX alarms_by_time ON alarms (mono) WHERE mono IS NOT NULL;
+  CREATE INDEX alarms_by_key ON alarms (key);
+  CREATE TABLE parked (run TEXT PRIMARY KEY, error TEXT NOT NULL, refs TEXT NOT NULL) STRICT;
+`;
+/** Milliseconds until a fired timer that its run still keeps fires again: a guard against a busy loop. */
+const REFIRE_FIRST_MS = 1_000;
+const REFIRE_MAX_MS = 60_000;
+
+/**
+ * The runner's disposable memory: which runs are open, what they were folded to, when they want to be looked at, and
+ * up to where the log was taken in. It may be deleted at any time; the log holds everything.
+ *
+ * `identity` names what the content depends on (store, workflows and their state versions): another identity, an
+ * older format or a damaged file start an empty index.
+ */
+export const openRunIndex = (file: string, identity: string): RunIndex => {
+  const db = openFresh(file, identity);
+  let inTransaction = false;
+  const write = (): void => {
+    if (inTransaction) return;
+    db.exec('BEGIN');
+    inTransaction = true;
+  };
+  const sql = {
+    load: db.prepare('SELECT * FROM runs WHERE key = ?'),
+    closed: db.prepare('SELECT closed FROM runs WHERE key = ?'),
+    revision: db.prepare('SELECT revision FROM runs WHERE key = ?'),
+    save: db.prepare(
+      `INSERT INTO runs (key, workflow, run_id, revision, closed, work, memory) VALUES (?, ?, ?, ?, ?, ?, ?)
+       ON CONFLICT (key) DO UPDATE SET revision = excluded.revision, closed = excluded.closed,
+         work = excluded.work, memory = excluded.memory`,
+    ),
+    alarms: db.prepare('SELECT key, due, due_mono AS dueMono, fired FROM alarms WHERE run = ?'),
+    setAlarm: db.prepare(
+      `INSERT INTO alarms (run, key, due, due_mono, mono, fired) VALUES (?1, ?2, ?3, ?4, ?4, 0)
+       ON CONFLICT (run, key) DO UPDATE SET due = excluded.due, due_mono = excluded.due_mono,
+         mono = excluded.mono, fired = 0 WHERE due <> excluded.due`,
+    ),
+    dropAlarm: db.prepare('DELETE FROM alarms WHERE run = ? AND key = ?'),
+    due: db.prepare(
+      `SELECT run, key, due_mono AS dueMono, fired FROM alarms
+       WHERE mono IS NOT NULL AND mono <= ? ORDER BY mono LIMIT ?`,
+    ),
+    fire: db.prepare('UPDATE alarms SET mono = ?, fired = ? WHERE run = ? AND key = ?'),
+    reanchor: db.prepare('UPDATE alarms SET due_mono = due - ?1, mono = due - ?1, fired = 0'),
+    next: db.prepare('SELECT mono FROM alarms WHERE mono IS NOT NULL ORDER BY mono LIMIT 1'),
+    countDue: db.prepare('SELECT count(*) AS n FROM alarms WHERE mono IS NOT NULL AND mono <= ?'),
+    wake: db.prepare('UPDATE alarms SET mono = ?1 WHERE key = ?2 AND (mono IS NULL OR mono > ?1)'),
+    work: db.prepare('SELECT key FROM runs WHERE work = 1 AND key > ? ORDER BY key LIMIT ?'),
+    park: db.prepare('INSERT OR REPLACE INTO parked (run, error, refs) VALUES (?, ?, ?)'),
+    parked: db.prepare('SELECT run, error FROM parked ORDER BY run'),
+    parkedRefs: db.prepare('SELECT refs FROM parked WHERE run = ?'),
+    unpark: db.prepare('DELETE FROM parked WHERE run = ?'),
+    checkpoint: db.prepare("SELECT value FROM meta WHERE key = 'checkpoint'"),
+    setCheckpoint: db.prepare("INSERT OR REPLACE INTO meta (key, value) VALUES ('checkpoint', ?)"),
+  };
+  const parkedRefs = (run: string): InputRef[] => {
+    const row = sql.parkedRefs.get(run) as { refs: string } | undefined;
+    return row === undefined ? [] : (JSON.parse(row.refs) as InputRef[]);
+  };
+  const counts = { open: countRuns(db, 0), closed: countRuns(db, 1) };
+
+  return {
+    load: (key) => {
+      const row = sql.load.get(key) as
+        | {
+            key: string;
+            workflow: string;
+            run_id: string;
+            revision: number;
+            closed: number;
+            work: number;
+            memory: string;
+          }
+        | undefined;
+      if (row === undefined) return undefined;
+      const { run_id: runId, closed, work, ...rest } = row;
+      return { ...rest, runId, closed: closed === 1, work: work === 1 };
+    },
+    revisionOf: (key) => (sql.revision.get(key) as { revision: number } | undefined)?.revision,
+    save: (row) => {
+      write();
+      const before = sql.closed.get(row.key) as { closed: number } | undefined;
+      if (before !== undefined) counts[before.closed === 1 ? 'closed' : 'open'] -= 1;
+      counts[row.closed ? 'closed' : 'open'] += 1;
+      sql.save.run(
+        row.key,
+        row.workflow,
+        row.runId,
+        row.revision,
+        Number(row.closed),
+        Number(row.work),
+        row.memory,
+      );
+    },
+    alarmsOf: (run) => sql.alarms.all(run) as StoredAlarm[],
+    setAlarms: (run, alarms) => {
+      write();
+      const keep = new Set(alarms.map((alarm) => alarm.key));
+      for (const { key } of sql.alarms.all(run) as StoredAlarm[]) {
+        if (!keep.has(key)) sql.dropAlarm.run(run, key);
+      }
+      for (const { key, due, dueMono } of alarms) sql.setAlarm.run(run, key, due, dueMono);
+    },
+    takeDue: (mono, limit) => {
+      const due = sql.due.all(mono, limit) as { run: string; key: string; dueMono: number; fired: number }[];
+      if (due.length > 0) write();
+      for (const { run, key, dueMono, fired } of due) {
+        // Woken early: its own time still stands. Otherwise its run must replace it; until then it fires less and less.
+        const early = dueMono > mono;
+        const again = early ? dueMono : mono + Math.min(REFIRE_MAX_MS, REFIRE_FIRST_MS * 2 ** fired);
+        sql.fire.run(again, early ? fired : fired + 1, run, key);
+      }
+      return due.map(({ run, key }) => ({ run, key }));
+    },
+    reanchor: (offsetMs) => {
+      write();
+      sql.reanchor.run(offsetMs);
+    },
+    nextAlarm: () => (sql.next.get() as { mono: number } | undefined)?.mono,
+    countDue: (mono) => (sql.countDue.get(mono) as { n: number }).n,
+    wake: (alarm, mono) => {
+      write();
+      return Number(sql.wake.run(mono, alarm).changes);
+    },
+    withWork: (after, limit) => (sql.work.all(after, limit) as { key: string }[]).map(({ key }) => key),
+    park: (run, error, refs) => {
+      write();
+      const all = new Map([...parkedRefs(run), ...refs].map((ref) => [`${ref.stream}@${ref.revision}`, ref]));
+      sql.park.run(run, error, JSON.stringify([...all.values()]));
+    },
+    parked: () => sql.parked.all() as { run: string; error: string }[],
+    parkedRefs,
+    unpark: (run) => {
+      write();
+      sql.unpark.run(run);
+    },
+    checkpoint: () => (sql.checkpoint.get() as { value: string } | undefined)?.value,
+    setCheckpoint: (position) => {
+      write();
+      sql.setCheckpoint.run(position);
+    },
+    counts: () => ({ ...counts }),
+    commit: () => {
+      if (!inTransaction) return;
+      db.exec('COMMIT');
+      inTransaction = false;
+    },
+    close: () => {
+      if (inTransaction) db.exec('COMMIT');
+      db.close();
+    },
+  };
+};
+
+const countRuns = (db: DatabaseSync, closed: 0 | 1): number =>
+  (db.prepare('SELECT count(*) AS n FROM runs WHERE closed = ?').get(closed) as { n: number }).n;
+
+const openFresh = (file: string, identity: string): DatabaseSync => {
+  try {
+    const db = new DatabaseSync(file);
+    if (usable(db, identity)) return db;
+    db.close();
+  } catch {
+    // Damaged: what follows replaces it.
+  }
+  if (file !== ':memory:') {
+    for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true });
+  }
+  const db = new DatabaseSync(file);
+  // Disposable: after a power loss it is rebuilt, so it never waits for the disk.
+  db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; PRAGMA user_version = ${FORMAT}; ${SCHEMA}`);
+  db.prepare("INSERT INTO meta (key, value) VALUES ('identity', ?)").run(identity);
+  return db;
+};
+
+const usable = (db: DatabaseSync, identity: string): boolean => {
+  db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF;');
+  const { user_version: format } = db.prepare('PRAGMA user_version').get() as { user_version: number };
+  if (format !== FORMAT) return false;
+  const row = db.prepare("SELECT value FROM meta WHERE key = 'identity'").get() as
+    | { value: string }
+    | undefined;
+  return row?.value === identity;
+};

@@ -1,0 +1,141 @@
+import type { DomainEvent } from '../../domain/decider.ts';
+import {
+  OutcomeUnknown,
+  StoreUnavailable,
+  WrongExpectedRevision,
+  type EventStore,
+  type RecordedEvent,
+} from '../event-store.ts';
+import { derivedCommandId } from '../identifiers.ts';
+import type { CommandMetadata, EventMetadata } from '../metadata.ts';
+import type { Clock, Logger, Timers } from '../ports.ts';
+import { pause } from './pause.ts';
+import { fold, foldRecorded, type Run } from './run.ts';
+import type { InputRef } from './run-index.ts';
+import type { Failpoint, RunCodec } from './types.ts';
+
+/** Thrown out of every wait when the runner stops. */
+export class Stopped extends Error {
+  override readonly name = 'Stopped';
+}
+
+export type AppendCause = {
+  /** What makes this append the same one when it is repeated: kind of input and its identity. */
+  readonly identity: readonly (string | number)[];
+  /** Name of the cause, for metadata: `effect-result`, `timer-due` … */
+  readonly name: string;
+  readonly causationId: string;
+  /** The input event taken in with this append, if it was one. */
+  readonly ref?: InputRef;
+};
+
+export type RunLog = {
+  /**
+   * Appends at the run's revision and folds the events. `conflict`: somebody else wrote; the run was refreshed and
+   * the caller decides again. Waits out an unavailable store; an unknown outcome is settled by repeating.
+   * Throws Stopped, EventTooLarge, and what the codec throws for events that their schema refuses.
+   */
+  append(run: Run, events: readonly DomainEvent[], cause: AppendCause): Promise<'appended' | 'conflict'>;
+  /** Folds what was added to the stream since. */
+  refresh(run: Run): Promise<void>;
+  /** Reads an input event again. */
+  readInput(ref: InputRef): Promise<RecordedEvent | undefined>;
+  /** Repeats while the store is unavailable or its answer is lost. */
+  insist<T>(attempt: () => Promise<T>): Promise<T>;
+};
+
+const RETRY_FIRST_MS = 100;
+const RETRY_MAX_MS = 5_000;
+
+export const createRunLog = (options: {
+  readonly store: EventStore;
+  readonly codec: RunCodec;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly instance: string;
+  readonly logger: Logger;
+  readonly failpoint: Failpoint;
+  /** Ends every wait. */
+  readonly signal: AbortSignal;
+}): RunLog => {
+  const { store, codec, clock, timers, instance, logger, failpoint, signal } = options;
+
+  const insist = async <T>(attempt: () => Promise<T>): Promise<T> => {
+    for (let tries = 0; ; tries += 1) {
+      if (signal.aborted) throw new Stopped();
+      try {
+        return await attempt();
+      } catch (error) {
+        const transient = error instanceof StoreUnavailable || error instanceof OutcomeUnknown;
+        if (!transient || (error instanceof StoreUnavailable && error.reason === 'closed')) throw error;
+        if (tries === 0) logger.warn({ err: error }, 'event store does not answer; trying again');
+        const advised = error instanceof StoreUnavailable ? error.retryAfterMs : RETRY_FIRST_MS;
+        await pause(timers, Math.min(RETRY_MAX_MS, Math.max(advised, RETRY_FIRST_MS * 2 ** tries)), signal);
+      }
+    }
+  };
+
+  const refresh = async (run: Run): Promise<void> =>
+    insist(async () => {
+      for await (const recorded of store.readStream(run.key, { from: run.revision + 1 })) {
+        foldRecorded(run, recorded, codec);
+      }
+    });
+
+  const metadataOf = (run: Run, cause: AppendCause): CommandMetadata => {
+    const commandId = derivedCommandId(run.key, run.revision, ...cause.identity);
+    const inputs = { ...run.taken };
+    if (cause.ref !== undefined) inputs[cause.ref.stream] = cause.ref.revision;
+    return {
+      tenant: run.tenant,
+      project: run.project,
+      actor: systemActor(run.workflow.name),
+      command: cause.name,
+      commandId,
+      // The same append is recognised by its ids; there is no caller who could send another body under them.
+      requestHash: commandId,
+      correlationId: run.correlationId,
+      causationId: cause.causationId,
+      occurredAt: clock.now(),
+      instance,
+      inputs,
+    };
+  };
+
+  return {
+    insist,
+    refresh,
+    append: async (run, events, cause) => {
+      const metadata = metadataOf(run, cause);
+      const encoded = codec.encodeAll(events, run.key, metadata);
+      const expected = run.revision < 0 ? 'no_stream' : run.revision;
+      await failpoint('before-run-append');
+      try {
+        const appended = await insist(() => store.append(run.key, expected, encoded));
+        await failpoint('after-run-append');
+        if (appended.duplicate) await refresh(run);
+        else {
+          const first = run.revision + 1;
+          events.forEach((event, i) => fold(run, event, first + i, encoded[i]?.id ?? '', metadata));
+        }
+        return 'appended';
+      } catch (error) {
+        if (!(error instanceof WrongExpectedRevision)) throw error;
+        await refresh(run);
+        return 'conflict';
+      }
+    },
+    readInput: async ({ stream, revision }) =>
+      insist(async () => {
+        for await (const event of store.readStream(stream, { from: revision, limit: 1 })) return event;
+        return undefined;
+      }),
+  };
+};
+
+export const systemActor = (workflow: string): EventMetadata['actor'] => ({
+  subjectId: 'system',
+  roles: [],
+  authMethod: 'internal',
+  via: `workflow:${workflow}`,
+});

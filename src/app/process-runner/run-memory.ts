@@ -1,0 +1,108 @@
+import type { Pending } from '../../domain/workflow.ts';
+import { parseStreamName } from '../../domain/stream-name.ts';
+import { fromRow, newRun, pendingOf, toRow, type Run } from './run.ts';
+import type { Alarm, RunIndex } from './run-index.ts';
+import type { SteadyClock } from './steady-clock.ts';
+import type { AnyWorkflow } from './types.ts';
+
+/**
+ * Folded runs: the newest in memory, all in the index. Closed runs keep one small row, so that neither a restart nor
+ * a late redelivery has to read their streams again.
+ */
+export type RunMemory = {
+  /** A run that was never heard of is a new one. `closed`: nothing will ever be done for it again. */
+  get(key: string): Run | 'closed';
+  /** Revision known of this run; -1: none. Cheap. */
+  revisionOf(key: string): number;
+  /** Writes the run and its alarms to the index. */
+  keep(run: Run, pending: Pending, alarms: readonly Alarm[]): void;
+  /** Remembers the run without writing it yet (while the log is folded at the start). */
+  touch(run: Run): void;
+  /** Writes what was only touched. */
+  flush(): void;
+  workflowOf(key: string): AnyWorkflow | undefined;
+};
+
+export const createRunMemory = (options: {
+  readonly index: RunIndex;
+  readonly workflows: readonly AnyWorkflow[];
+  readonly cachedRuns: number;
+  readonly steady: SteadyClock;
+}): RunMemory => {
+  const { index, cachedRuns, steady } = options;
+  const byName = new Map(options.workflows.map((workflow) => [workflow.name, workflow]));
+  /** In order of use, the least recently used first. */
+  const cache = new Map<string, Run>();
+  const dirty = new Set<string>();
+
+  const workflowOf = (key: string): AnyWorkflow | undefined => byName.get(parseStreamName(key).category);
+
+  const write = (run: Run, pending: Pending, alarms: readonly Alarm[]): void => {
+    const row = toRow(run, pending);
+    index.save(row);
+    index.setAlarms(run.key, row.closed ? [] : alarms);
+    dirty.delete(run.key);
+  };
+
+  const remember = (run: Run): void => {
+    cache.delete(run.key);
+    cache.set(run.key, run);
+    if (cache.size <= cachedRuns) return;
+    for (const [key, oldest] of cache) {
+      if (dirty.has(key)) writeTouched(oldest);
+      cache.delete(key);
+      break;
+    }
+  };
+
+  const writeTouched = (run: Run): void => {
+    const pending = pendingOf(run);
+    write(run, pending, timerAlarms(pending, steady.offset()));
+  };
+
+  return {
+    workflowOf,
+    get: (key) => {
+      const cached = cache.get(key);
+      if (cached !== undefined) return cached;
+      const workflow = workflowOf(key);
+      if (workflow === undefined) throw new TypeError(`no workflow has runs called ${key}`);
+      const row = index.load(key);
+      if (row === undefined) return newRun(key, workflow, parseStreamName(key).id);
+      return fromRow(row, workflow) ?? 'closed';
+    },
+    revisionOf: (key) => cache.get(key)?.revision ?? index.revisionOf(key) ?? -1,
+    keep: (run, pending, alarms) => {
+      write(run, pending, alarms);
+      if (run.workflow.isClosed(run.state)) cache.delete(run.key);
+      else remember(run);
+    },
+    touch: (run) => {
+      dirty.add(run.key);
+      remember(run);
+    },
+    flush: () => {
+      for (const key of dirty) {
+        const run = cache.get(key);
+        if (run !== undefined) writeTouched(run);
+        if (run?.workflow.isClosed(run.state) === true) cache.delete(key);
+      }
+    },
+  };
+};
+
+/** Alarm key of a workflow's timer. */
+export const timerAlarm = (timerId: string): string => `t:${timerId}`;
+/** Alarm key of the moment before which an attempt must not start. */
+export const gateAlarm = (effectId: string, attempt: number): string => `e:${effectId}#${attempt}`;
+export const timerOfAlarm = (alarm: string): string | undefined =>
+  alarm.startsWith('t:') ? alarm.slice(2) : undefined;
+
+/** `offset`: wall clock minus monotonic clock at the moment when these times were recorded. */
+export const alarmAt = (key: string, due: string, offset: number): Alarm => {
+  const ms = Date.parse(due);
+  return { key, due: ms, dueMono: ms - offset };
+};
+
+export const timerAlarms = (pending: Pending, offset: number): Alarm[] =>
+  pending.timers.map(({ timerId, dueAt }) => alarmAt(timerAlarm(timerId), dueAt, offset));

@@ -1,0 +1,131 @@
+import type { DomainEvent } from '../../domain/decider.ts';
+import type { Pending } from '../../domain/workflow.ts';
+import type { RecordedEvent } from '../event-store.ts';
+import type { EventMetadata } from '../metadata.ts';
+import type { RunRow } from './run-index.ts';
+import type { AnyWorkflow, RunCodec } from './types.ts';
+
+/** A run folded from its stream, and what the runner itself needs to know of it. */
+export type Run = {
+  /** Name of the run's stream. */
+  readonly key: string;
+  readonly workflow: AnyWorkflow;
+  readonly runId: string;
+  state: unknown;
+  /** -1: no run event yet. */
+  revision: number;
+  /** Of the originating order; empty until the first input. */
+  tenant: string;
+  project: string;
+  correlationId: string;
+  /** Id of the newest run event; causation of what follows from it. */
+  lastEventId: string;
+  /** Highest revision taken in per input stream: what a redelivery is recognised by. */
+  taken: { [stream: string]: number };
+  /** Newest `EffectStarted` per effect that is still outstanding. */
+  started: { [effectId: string]: EffectStart };
+};
+
+export type EffectStart = {
+  readonly attempt: number;
+  readonly epoch: number;
+  readonly instance: string;
+  readonly at: string;
+};
+
+/** The one run event that the runner writes by itself (design §6): before an effect, at the expected revision. */
+export const EFFECT_STARTED = 'EffectStarted';
+
+export const newRun = (key: string, workflow: AnyWorkflow, runId: string): Run => ({
+  key,
+  workflow,
+  runId,
+  state: workflow.initialState(),
+  revision: -1,
+  tenant: '',
+  project: '',
+  correlationId: '',
+  lastEventId: '',
+  taken: {},
+  started: {},
+});
+
+/** Folds one stored run event; older ones than known are ignored. */
+export const foldRecorded = (run: Run, recorded: RecordedEvent, codec: RunCodec): void => {
+  if (recorded.revision <= run.revision) return;
+  fold(
+    run,
+    codec.decode(recorded),
+    recorded.revision,
+    recorded.id,
+    recorded.metadata as unknown as EventMetadata,
+  );
+};
+
+export const fold = (
+  run: Run,
+  event: DomainEvent,
+  revision: number,
+  id: string,
+  metadata: Pick<EventMetadata, 'tenant' | 'project' | 'correlationId' | 'instance' | 'inputs'>,
+): void => {
+  run.state = run.workflow.evolve(run.state, event);
+  run.revision = revision;
+  run.lastEventId = id;
+  run.tenant = metadata.tenant;
+  run.project = metadata.project;
+  run.correlationId = metadata.correlationId;
+  for (const [stream, taken] of Object.entries(metadata.inputs ?? {})) {
+    run.taken[stream] = Math.max(run.taken[stream] ?? -1, taken);
+  }
+  if (event.type === EFFECT_STARTED) {
+    const data = event.data as { effectId: string; attempt: number; epoch: number; at: string };
+    const { effectId, attempt, epoch, at } = data;
+    run.started[effectId] = { attempt, epoch, at, instance: metadata.instance };
+  }
+};
+
+export const isTaken = (run: Run, input: { stream: string; revision: number }): boolean =>
+  input.revision <= (run.taken[input.stream] ?? -1);
+
+export const NOTHING: Pending = { commands: [], effects: [], timers: [] };
+
+export const pendingOf = (run: Run): Pending =>
+  run.revision < 0 || run.workflow.isClosed(run.state) ? NOTHING : run.workflow.pending(run.state);
+
+/** Forgets the starts of effects that are no longer outstanding. */
+export const pruneStarts = (run: Run, pending: Pending): void => {
+  const wanted = new Set(pending.effects.map((effect) => effect.effectId));
+  for (const effectId of Object.keys(run.started)) {
+    if (!wanted.has(effectId)) delete run.started[effectId];
+  }
+};
+
+type Memory = Omit<Run, 'key' | 'workflow' | 'runId' | 'revision'>;
+
+export const toRow = (run: Run, pending: Pending): RunRow => {
+  const closed = run.revision >= 0 && run.workflow.isClosed(run.state);
+  const { key, workflow, runId, revision, ...memory } = run;
+  return {
+    key,
+    workflow: workflow.name,
+    runId,
+    revision,
+    closed,
+    work: pending.commands.length + pending.effects.length > 0,
+    // A closed run will never decide again; `taken` alone recognises late redeliveries, and so does its being closed.
+    memory: closed ? '' : JSON.stringify(memory satisfies Memory),
+  };
+};
+
+/** Undefined for a closed run: its state is forgotten. */
+export const fromRow = (row: RunRow, workflow: AnyWorkflow): Run | undefined => {
+  if (row.closed) return undefined;
+  return {
+    key: row.key,
+    workflow,
+    runId: row.runId,
+    revision: row.revision,
+    ...(JSON.parse(row.memory) as Memory),
+  };
+};

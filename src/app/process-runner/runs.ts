@@ -1,0 +1,394 @@
+import { createHash } from 'node:crypto';
+import type { JsonObject } from '../../domain/json.ts';
+import type { CommandResult, EffectOutcome, PendingEffect, WorkflowInput } from '../../domain/workflow.ts';
+import type { RecordedEvent } from '../event-store.ts';
+import type { EventMetadata } from '../metadata.ts';
+import type { Clock, Logger, Timers } from '../ports.ts';
+import type { Lanes, Slot } from './lanes.ts';
+import { createPlanner, type Actor } from './planner.ts';
+import { EFFECT_STARTED, isTaken, pendingOf, type Run } from './run.ts';
+import type { InputRef, RunIndex } from './run-index.ts';
+import { Stopped, type AppendCause, type RunLog } from './run-log.ts';
+import type { RunMemory } from './run-memory.ts';
+import type { SteadyClock } from './steady-clock.ts';
+import type { Failpoint, ProcessHooks, ProcessRunnerSettings, RunCodec } from './types.ts';
+import { contextOf, type Work } from './work.ts';
+
+/** What waits in the mailbox of a run. A run takes its items one after the other; many runs work at once. */
+export type Item =
+  | {
+      readonly kind: 'event';
+      readonly ref: InputRef;
+      /** Absent: read again when its turn comes. */
+      readonly body?: RecordedEvent;
+      /** Called once the run took it in (or has no use for it): the checkpoint may pass it. */
+      readonly settled: () => void;
+    }
+  /** The newest observation waits beside the mailbox: an older one that was not looked at yet is of no use. */
+  | { readonly kind: 'observation' }
+  | { readonly kind: 'timer'; readonly timerId: string }
+  | {
+      readonly kind: 'effect-result';
+      readonly effectId: string;
+      readonly attempt: number;
+      readonly outcome: EffectOutcome;
+    }
+  | { readonly kind: 'command-result'; readonly key: string; readonly result: CommandResult }
+  | { readonly kind: 'start-effect'; readonly effectId: string; readonly slot: Slot }
+  /** Somebody else wrote to the run's stream. */
+  | { readonly kind: 'refresh' }
+  /** See what is outstanding. */
+  | { readonly kind: 'look'; readonly settled?: () => void };
+
+export type Runs = {
+  post(key: string, item: Item): void;
+  observe(key: string, observation: JsonObject): void;
+  /** Looks at a parked run again; false when there is no such run. */
+  unpark(key: string): boolean;
+  /** True while a run holds anything in memory. */
+  isActive(key: string): boolean;
+  /** Items that wait for their run's turn. */
+  queued(): number;
+  /** Runs that hold anything in memory. */
+  active(): number;
+  /** Stops a run whose history cannot be folded. */
+  poison(key: string, error: unknown): void;
+  /** Nothing is started any more; what is under way is still recorded. */
+  drain(): void;
+  /** True when nothing is under way. */
+  idle(): boolean;
+  /** The index is about to be closed: whatever still ends is not recorded. */
+  close(): void;
+};
+
+export type RunsOptions = {
+  readonly index: RunIndex;
+  readonly memory: RunMemory;
+  readonly log: RunLog;
+  readonly lanes: Lanes;
+  readonly work: Work;
+  readonly codec: RunCodec;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly steady: SteadyClock;
+  readonly logger: Logger;
+  readonly hooks: ProcessHooks;
+  readonly failpoint: Failpoint;
+  readonly instance: string;
+  readonly epoch: number;
+  readonly settings: ProcessRunnerSettings;
+};
+
+/** A conflict means that another runner works on this run; after so many in a row something is wrong. */
+const MAX_CONFLICTS = 50;
+
+export const createRuns = (options: RunsOptions): Runs => {
+  const { index, memory, log, work, codec, clock, steady, logger, hooks, failpoint, settings } = options;
+  const actors = new Map<string, Actor>();
+  const ready = new Set<Actor>();
+  let driving = 0;
+  let queued = 0;
+  let draining = false;
+  let closed = false;
+  const parked = new Map(index.parked().map(({ run, error }) => [run, error]));
+  const planner = createPlanner({
+    ...options,
+    post: (key, item) => post(key, item),
+    isDraining: () => draining,
+    commandFailed: (key, error) => park(actorOf(key), undefined, error),
+  });
+
+  const actorOf = (key: string): Actor => {
+    const known = actors.get(key);
+    if (known !== undefined) return known;
+    const actor: Actor = {
+      key,
+      mailbox: [],
+      driving: false,
+      busy: new Map(),
+      command: undefined,
+      answered: undefined,
+      repeats: 0,
+      delayed: false,
+      offset: undefined,
+      observation: undefined,
+    };
+    actors.set(key, actor);
+    return actor;
+  };
+
+  const post = (key: string, item: Item): void => {
+    if (closed) return;
+    const actor = actorOf(key);
+    actor.mailbox.push(item);
+    queued += 1;
+    if (!actor.driving) ready.add(actor);
+    pump();
+  };
+
+  const pump = (): void => {
+    for (const actor of ready) {
+      if (driving >= settings.concurrency) return;
+      ready.delete(actor);
+      actor.driving = true;
+      driving += 1;
+      void drive(actor).then(() => {
+        driving -= 1;
+        actor.driving = false;
+        if (actor.mailbox.length > 0) ready.add(actor);
+        else if (isSpent(actor)) actors.delete(actor.key);
+        pump();
+      });
+    }
+  };
+
+  /** Never rejects. */
+  const drive = async (actor: Actor): Promise<void> => {
+    let item: Item | undefined;
+    try {
+      if (parked.has(actor.key)) return keepParked(actor, undefined);
+      const run = memory.get(actor.key);
+      for (item = take(actor); item !== undefined; item = take(actor)) {
+        if (run === 'closed') ignore(actor, item);
+        else await handle(actor, run, item);
+      }
+      if (run !== 'closed') planner.plan(actor, run);
+    } catch (error) {
+      if (closed || error instanceof Stopped)
+        logger.debug({ run: actor.key }, 'stopped before this was recorded');
+      else park(actor, item, error);
+    }
+  };
+
+  const take = (actor: Actor): Item | undefined => {
+    const item = actor.mailbox.shift();
+    if (item !== undefined) queued -= 1;
+    return item;
+  };
+
+  const handle = async (actor: Actor, run: Run, item: Item): Promise<void> => {
+    switch (item.kind) {
+      case 'event':
+        return takeEvent(actor, run, item);
+      case 'observation': {
+        const { observation } = actor;
+        actor.observation = undefined;
+        if (observation === undefined || run.revision < 0) return;
+        const digest = createHash('sha256').update(JSON.stringify(observation)).digest('hex');
+        return decide(actor, run, cause(run, 'observation', digest), (now) => ({
+          kind: 'observation',
+          observation,
+          now,
+        }));
+      }
+      case 'timer': {
+        const { timerId } = item;
+        await failpoint('before-timer');
+        return decide(actor, run, cause(run, 'timer-due', timerId), (now) => ({
+          kind: 'timer-due',
+          timerId,
+          now,
+        }));
+      }
+      case 'effect-result': {
+        const { effectId, attempt, outcome } = item;
+        await decide(actor, run, cause(run, 'effect-result', effectId, attempt), (now) => ({
+          kind: 'effect-result',
+          effectId,
+          outcome,
+          now,
+        }));
+        actor.busy.delete(effectId);
+        return;
+      }
+      case 'command-result': {
+        const { key, result } = item;
+        await decide(actor, run, cause(run, 'command-result', key), (now) => ({
+          kind: 'command-result',
+          commandKey: key,
+          result,
+          now,
+        }));
+        actor.command = undefined;
+        actor.answered = key;
+        return;
+      }
+      case 'start-effect':
+        return startEffect(actor, run, item.effectId, item.slot);
+      case 'refresh':
+        return log.refresh(run);
+      case 'look':
+        return item.settled?.();
+    }
+  };
+
+  const cause = (run: Run, name: string, ...identity: readonly (string | number)[]): AppendCause => ({
+    name,
+    identity: [name, ...identity],
+    causationId: run.lastEventId,
+  });
+
+  const takeEvent = async (actor: Actor, run: Run, item: Extract<Item, { kind: 'event' }>): Promise<void> => {
+    const { ref } = item;
+    if (!isTaken(run, ref)) {
+      const recorded = item.body ?? (await log.readInput(ref));
+      if (recorded !== undefined) await decideEvent(actor, run, ref, recorded);
+      run.taken[ref.stream] = Math.max(run.taken[ref.stream] ?? -1, ref.revision);
+    }
+    item.settled();
+  };
+
+  const decideEvent = async (
+    actor: Actor,
+    run: Run,
+    ref: InputRef,
+    recorded: RecordedEvent,
+  ): Promise<void> => {
+    const metadata = recorded.metadata as unknown as EventMetadata;
+    if (run.revision < 0) {
+      run.tenant = metadata.tenant;
+      run.project = metadata.project;
+      run.correlationId = metadata.correlationId;
+    }
+    const { type, data } = codec.decode(recorded);
+    const { stream, revision, position } = recorded;
+    const { tenant } = metadata;
+    const event = { type, data: data as JsonObject, stream, revision, position, tenant };
+    const why: AppendCause = {
+      name: type,
+      identity: ['event', recorded.id],
+      causationId: recorded.id,
+      ref,
+    };
+    await decide(actor, run, why, (now) => ({ kind: 'event', event, now }));
+  };
+
+  /** Decide, append; on a conflict decide again on what is there now. */
+  const decide = async (
+    actor: Actor,
+    run: Run,
+    why: AppendCause,
+    input: (now: string) => WorkflowInput,
+  ): Promise<void> => {
+    for (let conflicts = 0; conflicts < MAX_CONFLICTS; conflicts += 1) {
+      if (why.ref !== undefined && isTaken(run, why.ref)) return;
+      const offset = steady.offset();
+      const events = run.workflow.decide(run.state, input(clock.now()));
+      if (events.length === 0) return;
+      if ((await log.append(run, events, why)) === 'appended') {
+        actor.offset = offset;
+        return;
+      }
+    }
+    throw new Error(`${MAX_CONFLICTS} conflicts in a row on ${run.key}`);
+  };
+
+  /** The lane has room: record the attempt first, then perform it. The loser of a race does nothing. */
+  const startEffect = async (actor: Actor, run: Run, effectId: string, slot: Slot): Promise<void> => {
+    const effect = pendingOf(run).effects.find((each) => each.effectId === effectId);
+    const unwanted = effect === undefined || effect.lane !== slot.lane || draining;
+    if (unwanted || !(await recordStart(actor, run, effect))) {
+      slot.release('unused');
+      actor.busy.delete(effectId);
+      return;
+    }
+    actor.busy.set(effectId, 'running');
+    const context = contextOf(run);
+    void work.effect(context, effect).then(
+      (outcome) => {
+        slot.release(outcome);
+        post(run.key, { kind: 'effect-result', effectId, attempt: effect.attempt, outcome });
+      },
+      (error: unknown) => {
+        slot.release('unused');
+        actor.busy.delete(effectId);
+        logger.error({ err: error, run: run.key, effect: effectId }, 'the result of an effect was lost');
+      },
+    );
+  };
+
+  const recordStart = async (actor: Actor, run: Run, effect: PendingEffect): Promise<boolean> => {
+    const { effectId, attempt } = effect;
+    const before = run.started[effectId];
+    if (before !== undefined && before.attempt >= attempt) {
+      throw new Error(
+        `attempt ${attempt} of ${effectId} was started before; its workflow must count attempts`,
+      );
+    }
+    const { epoch, instance } = options;
+    const started = { type: EFFECT_STARTED, data: { at: clock.now(), effectId, attempt, epoch } };
+    const offset = steady.offset();
+    await failpoint('before-effect-started');
+    // The instance is part of the identity: two runners that start the same attempt must not both succeed.
+    const outcome = await log.append(run, [started], cause(run, 'start-effect', effectId, attempt, instance));
+    if (outcome === 'conflict') return false;
+    actor.offset = offset;
+    await failpoint('after-effect-started');
+    return true;
+  };
+
+  /** An item for a run that has nothing to do any more. */
+  const ignore = (actor: Actor, item: Item): void => {
+    if (item.kind === 'event') item.settled();
+    if (item.kind === 'start-effect') {
+      item.slot.release('unused');
+      actor.busy.delete(item.effectId);
+    }
+    if (item.kind === 'effect-result') actor.busy.delete(item.effectId);
+    if (item.kind === 'command-result') actor.command = undefined;
+  };
+
+  /** A bug or poison stops this run alone: it is shown, and looked at again at the next start or on request. */
+  const park = (actor: Actor, item: Item | undefined, error: unknown): void => {
+    const message = error instanceof Error ? error.message : String(error);
+    logger.error({ err: error, run: actor.key }, 'run parked');
+    parked.set(actor.key, message);
+    keepParked(actor, item);
+    hooks.runParked?.(actor.key, message);
+  };
+
+  /** Inputs of a parked run are kept as references, so that the checkpoint may pass them. */
+  const keepParked = (actor: Actor, item: Item | undefined): void => {
+    const items = item === undefined ? [] : [item];
+    for (let next = take(actor); next !== undefined; next = take(actor)) items.push(next);
+    const refs = items.flatMap((each) => (each.kind === 'event' ? [each.ref] : []));
+    index.park(actor.key, parked.get(actor.key) ?? '', refs);
+    for (const each of items) ignore(actor, each);
+  };
+
+  const unpark = (key: string): boolean => {
+    if (!parked.delete(key)) return false;
+    for (const ref of index.parkedRefs(key)) post(key, { kind: 'event', ref, settled: () => undefined });
+    post(key, { kind: 'look', settled: () => index.unpark(key) });
+    return true;
+  };
+
+  return {
+    post,
+    observe: (key, observation) => {
+      if (draining || memory.revisionOf(key) < 0) return;
+      const actor = actorOf(key);
+      const waiting = actor.observation !== undefined;
+      actor.observation = observation;
+      if (!waiting) post(key, { kind: 'observation' });
+    },
+    unpark,
+    isActive: (key) => actors.has(key),
+    queued: () => queued,
+    active: () => actors.size,
+    poison: (key, error) => park(actorOf(key), undefined, error),
+    drain: () => {
+      draining = true;
+    },
+    close: () => {
+      closed = true;
+    },
+    idle: () => driving === 0 && ready.size === 0 && [...actors.values()].every((actor) => !underWay(actor)),
+  };
+};
+
+const underWay = (actor: Actor): boolean =>
+  actor.command !== undefined || actor.busy.values().some((stage) => stage === 'running');
+
+const isSpent = (actor: Actor): boolean =>
+  actor.busy.size === 0 && actor.command === undefined && !actor.delayed && actor.observation === undefined;

@@ -1,0 +1,209 @@
+import type { JsonObject } from '../../domain/json.ts';
+import type { Lease } from '../ownership.ts';
+import { recordDivergence } from './clock-record.ts';
+import { createIntake } from './intake.ts';
+import { createLanes, type Lanes } from './lanes.ts';
+import { pause } from './pause.ts';
+import { openRunIndex } from './run-index.ts';
+import { createRunLog } from './run-log.ts';
+import { createRunMemory, timerAlarm, timerOfAlarm } from './run-memory.ts';
+import { createRuns } from './runs.ts';
+import { createSteadyClock } from './steady-clock.ts';
+import type { ProcessRunnerOptions, ProcessRunnerSettings, ProcessRunnerStatus } from './types.ts';
+import { createWork } from './work.ts';
+
+/** The time for which this instance owns the processes, from taking the lease to having given everything up. */
+export type Session = {
+  /** Returns when the lease ended and the work in flight has ended or was given up. */
+  run(): Promise<void>;
+  status(): Omit<ProcessRunnerStatus, 'clockDivergences'>;
+  observe(run: string, observation: JsonObject): void;
+  readonly lanes: Lanes;
+  retry(run: string): boolean;
+};
+
+export type SessionOptions = ProcessRunnerOptions & {
+  readonly settings: ProcessRunnerSettings;
+  readonly lease: Lease;
+  readonly clockDiverged: () => void;
+};
+
+/** Due timers taken at once, so that a backlog of them does not fill the memory. */
+const TIMER_BATCH = 256;
+/** Runs looked at in one go after a start. */
+const LOOK_BATCH = 500;
+/** Milliseconds after which what was written to the index is committed. */
+const COMMIT_MS = 250;
+/** Shortest wait between two looks at the timers. */
+const TICK_MS = 5;
+
+export const createSession = (options: SessionOptions): Session => {
+  const { settings, lease, clock, timers, logger, hooks = {}, workflows, store, codec } = options;
+  const failpoint = options.failpoint ?? (() => undefined);
+  const index = openRunIndex(options.dataFile, identityOf(options));
+  const steady = createSteadyClock(clock, settings.clockToleranceMs);
+  index.reanchor(steady.offset());
+  /** Aborted when work in flight is given up. */
+  const hardStop = new AbortController();
+  const log = createRunLog({ ...options, failpoint, signal: hardStop.signal });
+  const memory = createRunMemory({ index, workflows, cachedRuns: settings.cachedRuns, steady });
+  const lanes = createLanes({
+    settings,
+    clock,
+    timers,
+    ...(hooks.laneChanged === undefined ? {} : { changed: hooks.laneChanged }),
+  });
+  const work = createWork({ ...options, log, hooks, failpoint, settings, signal: hardStop.signal });
+  const epoch = lease.epoch;
+  const runs = createRuns({ ...options, index, memory, log, lanes, work, steady, hooks, failpoint, epoch });
+
+  const reachedLive = Promise.withResolvers<void>();
+  let wakeTicker: () => void = () => undefined;
+  const intake = createIntake({
+    store,
+    codec,
+    index,
+    memory,
+    runs,
+    workflows,
+    runEventTypes: options.runEventTypes,
+    wake: (timerId) => {
+      if (index.wake(timerAlarm(timerId), steady.monotonicMs()) > 0) wakeTicker();
+    },
+    live: () => {
+      reachedLive.resolve();
+      logger.info({ epoch, ...index.counts() }, 'process runner is live');
+      for (const { run } of index.parked()) runs.unpark(run);
+    },
+  });
+
+  const fireTimers = (): void => {
+    const due = index.takeDue(steady.monotonicMs(), TIMER_BATCH);
+    let fired = 0;
+    for (const { run, key } of due) {
+      const timerId = timerOfAlarm(key);
+      if (timerId === undefined) runs.post(run, { kind: 'look' });
+      else {
+        fired += 1;
+        runs.post(run, { kind: 'timer', timerId });
+      }
+    }
+    if (fired > 0) hooks.timersFired?.(fired);
+  };
+
+  const checkClock = async (): Promise<void> => {
+    const delta = steady.divergence();
+    if (delta === undefined) return;
+    options.clockDiverged();
+    hooks.clockDiverged?.(delta);
+    logger.warn({ deltaMs: delta }, 'wall clock and monotonic clock parted');
+    await recordDivergence({ ...options, deltaMs: delta });
+  };
+
+  /** Timers, clock comparison and commits of the index, in one loop while the lease lasts. */
+  const tick = async (signal: AbortSignal): Promise<void> => {
+    let checkedAt = steady.monotonicMs();
+    let committedAt = checkedAt;
+    while (!signal.aborted) {
+      if (intake.isLive() && runs.queued() < settings.maxQueuedInputs) fireTimers();
+      const now = steady.monotonicMs();
+      if (now - checkedAt >= settings.clockCheckMs) {
+        checkedAt = now;
+        await checkClock();
+      }
+      if (now - committedAt >= COMMIT_MS) {
+        committedAt = now;
+        commit();
+      }
+      const next = intake.isLive() ? (index.nextAlarm() ?? Infinity) - now : Infinity;
+      const wait = Math.max(TICK_MS, Math.min(next, COMMIT_MS));
+      const woken = Promise.withResolvers<void>();
+      wakeTicker = woken.resolve;
+      await Promise.race([pause(timers, wait, signal), woken.promise]);
+    }
+  };
+
+  const commit = (): void => {
+    const checkpoint = intake.isLive() ? intake.progress.checkpoint() : undefined;
+    if (checkpoint !== undefined) index.setCheckpoint(checkpoint);
+    index.commit();
+  };
+
+  /** After a start every run with outstanding work is looked at, a bounded number at a time. */
+  const lookAtAll = async (signal: AbortSignal): Promise<void> => {
+    signal.addEventListener('abort', () => reachedLive.resolve(), { once: true });
+    await reachedLive.promise;
+    let after = '';
+    while (!signal.aborted) {
+      const keys = index.withWork(after, LOOK_BATCH);
+      for (const key of keys) runs.post(key, { kind: 'look' });
+      after = keys.at(-1) ?? after;
+      if (keys.length < LOOK_BATCH) return;
+      await until(() => runs.queued() < LOOK_BATCH, signal);
+    }
+  };
+
+  const until = async (condition: () => boolean, signal: AbortSignal): Promise<void> => {
+    while (!condition() && !signal.aborted) await pause(timers, TICK_MS, signal);
+  };
+
+  /** Lets what is under way end, within the bound; what is given up is observed by the next owner. */
+  const windDown = async (): Promise<void> => {
+    runs.drain();
+    lanes.close();
+    const cancelBound = timers.after(settings.stopGraceMs, () => hardStop.abort());
+    await until(() => runs.idle(), hardStop.signal);
+    cancelBound();
+    hardStop.abort();
+    runs.close();
+    commit();
+    index.close();
+  };
+
+  const room = (): Promise<void> => until(() => runs.queued() < settings.maxQueuedInputs, lease.signal);
+
+  return {
+    lanes,
+    observe: (run, observation) => runs.observe(run, observation),
+    retry: (run) => runs.unpark(run),
+    run: async () => {
+      const failed = new AbortController();
+      const signal = AbortSignal.any([lease.signal, failed.signal]);
+      const loops = [intake.run(signal, room), tick(signal), lookAtAll(signal)];
+      try {
+        await Promise.all(loops);
+      } finally {
+        failed.abort();
+        await Promise.allSettled(loops);
+        await windDown();
+      }
+    },
+    status: () => {
+      const live = intake.isLive();
+      const behind = !live || intake.progress.open() > 0;
+      const seen = intake.lastSeen();
+      const { open, closed } = index.counts();
+      return {
+        state: live ? 'live' : 'catching-up',
+        epoch,
+        position: intake.progress.checkpoint(),
+        lagSeconds:
+          behind && seen !== undefined ? Math.max(0, (Date.parse(clock.now()) - Date.parse(seen)) / 1000) : 0,
+        openRuns: open,
+        closedRuns: closed,
+        queuedInputs: runs.queued(),
+        effectsInFlight: lanes.status().reduce((sum, lane) => sum + lane.inFlight, 0),
+        timersDue: index.countDue(steady.monotonicMs()),
+        lanes: lanes.status(),
+        parkedRuns: index.parked(),
+      };
+    },
+  };
+};
+
+/** What the index depends on: another store, workflow or shape of a state starts it anew. */
+const identityOf = ({ store, workflows }: SessionOptions): string =>
+  JSON.stringify([
+    store.storeId,
+    ...workflows.map((workflow) => `${workflow.name}@${workflow.stateVersion ?? 1}`).toSorted(),
+  ]);

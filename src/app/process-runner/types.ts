@@ -1,0 +1,189 @@
+import type { DomainEvent } from '../../domain/decider.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import type { EffectOutcome, Workflow } from '../../domain/workflow.ts';
+import type { Aggregate, CommandRunner } from '../command.ts';
+import type { EventCodec } from '../event-codec.ts';
+import type { EventStore, Position } from '../event-store.ts';
+import type { Ownership } from '../ownership.ts';
+import type { Clock, Logger, Timers } from '../ports.ts';
+
+/** What an effect port learns about the call besides operation and arguments. */
+export type EffectCall = {
+  /** Unique within the service: `<run stream>/<effect id of the workflow>`; label and journal entry on the far side. */
+  readonly effectId: string;
+  /** 1 for the first attempt. */
+  readonly attempt: number;
+  /** `observe`: an earlier attempt may have happened, so look before (or instead of) repeating. */
+  readonly mode: 'perform' | 'observe';
+  /** Milliseconds this attempt may take; past it the outcome counts as unknown. */
+  readonly deadlineMs: number;
+  /** Aborted at the deadline and when the process stops. */
+  readonly signal: AbortSignal;
+  readonly workflow: string;
+  readonly runId: string;
+  readonly tenant: string;
+  readonly project: string;
+  readonly correlationId: string;
+  /** Id of the run event that started this attempt. */
+  readonly causationId: string;
+};
+
+/** Performs one kind of effect. Expected failures are values; a throw counts as an unknown outcome and is logged. */
+export type EffectPort = (operation: string, args: JsonObject, call: EffectCall) => Promise<EffectOutcome>;
+
+/** What the runner needs of the schema registry. */
+export type RunCodec = Pick<EventCodec, 'encodeAll' | 'decode'>;
+
+/** A workflow whose type parameters are of no interest to the runner: state and run events pass through it unseen. */
+export type AnyWorkflow = Workflow<unknown, DomainEvent>;
+
+/** Any aggregate by the name that workflows use in `PendingCommand.aggregate`. */
+export type Aggregates = { readonly [name: string]: Aggregate<unknown, { type: string }, DomainEvent> };
+
+export type ProcessRunnerSettings = {
+  /** Effects of one lane that may be in flight at once. Default 16. */
+  readonly laneConcurrency: number;
+  /** Consecutive failures that open a lane's circuit breaker (fleet-and-networks.md §2.9). Default 5. */
+  readonly breakerFailures: number;
+  /** Milliseconds until an open breaker lets one effect through to try. Default 60,000. */
+  readonly breakerHalfOpenMs: number;
+  /** Milliseconds an attempt of an effect may take before its outcome counts as unknown. Default 30,000. */
+  readonly effectDeadlineMs: number;
+  /** Runs that may decide and append at once. Default 64. */
+  readonly concurrency: number;
+  /** Inputs that may wait in memory before the subscription is held back. Default 5,000. */
+  readonly maxQueuedInputs: number;
+  /** Milliseconds that a stop waits for effects in flight; their outcome is observed by the next start. Default 10,000. */
+  readonly stopGraceMs: number;
+  /** Milliseconds between two comparisons of wall clock and monotonic clock. Default 5,000. */
+  readonly clockCheckMs: number;
+  /** Milliseconds by which the clocks may differ before it is recorded (design §6). Default 5,000. */
+  readonly clockToleranceMs: number;
+  /** Runs whose folded state is kept in memory; the others are read from the index. Default 2,000. */
+  readonly cachedRuns: number;
+};
+
+export const DEFAULT_SETTINGS: ProcessRunnerSettings = {
+  laneConcurrency: 16,
+  breakerFailures: 5,
+  breakerHalfOpenMs: 60_000,
+  effectDeadlineMs: 30_000,
+  concurrency: 64,
+  maxQueuedInputs: 5_000,
+  stopGraceMs: 10_000,
+  clockCheckMs: 5_000,
+  clockToleranceMs: 5_000,
+  cachedRuns: 2_000,
+};
+
+/** Called as things happen; for metrics. None may throw. */
+export type ProcessHooks = {
+  readonly effectFinished?: (effect: {
+    readonly workflow: string;
+    readonly port: string;
+    readonly operation: string;
+    readonly lane: string;
+    readonly outcome: EffectOutcome['outcome'];
+    readonly reason?: string;
+    readonly seconds: number;
+  }) => void;
+  readonly commandFinished?: (command: {
+    readonly workflow: string;
+    readonly aggregate: string;
+    readonly command: string;
+    readonly outcome: 'accepted' | 'rejected' | 'failed';
+  }) => void;
+  readonly laneChanged?: (lane: LaneStatus) => void;
+  readonly timersFired?: (count: number) => void;
+  readonly runParked?: (run: string, error: string) => void;
+  readonly clockDiverged?: (deltaMs: number) => void;
+};
+
+/**
+ * Named points at which a test or the simulation may stop the process: `before-run-append`, `after-run-append`,
+ * `before-command`, `after-command-before-record`, `before-effect-started`, `after-effect-started`,
+ * `after-effect-before-record`, `before-timer`.
+ */
+export type Failpoint = (name: FailpointName) => void | Promise<void>;
+export const FAILPOINTS = [
+  'before-run-append',
+  'after-run-append',
+  'before-command',
+  'after-command-before-record',
+  'before-effect-started',
+  'after-effect-started',
+  'after-effect-before-record',
+  'before-timer',
+] as const;
+export type FailpointName = (typeof FAILPOINTS)[number];
+
+export type ProcessRunnerOptions = {
+  readonly store: EventStore;
+  readonly codec: RunCodec;
+  readonly commandRunner: CommandRunner;
+  readonly aggregates: Aggregates;
+  readonly workflows: readonly AnyWorkflow[];
+  /** Types of the events in run streams; with the workflows' inputs they are the subscription's filter. */
+  readonly runEventTypes: readonly string[];
+  readonly effectPorts: { readonly [port: string]: EffectPort };
+  readonly clock: Clock;
+  readonly timers: Timers;
+  /** Name of this process incarnation, unique among all runners of the store. */
+  readonly instance: string;
+  readonly logger: Logger;
+  readonly ownership: Ownership;
+  /** The disposable index; `:memory:` rebuilds it from the log at every start. */
+  readonly dataFile: string;
+  readonly hooks?: ProcessHooks;
+  readonly failpoint?: Failpoint;
+  readonly settings?: Partial<ProcessRunnerSettings>;
+};
+
+export type LaneStatus = {
+  readonly lane: string;
+  readonly breaker: 'closed' | 'open' | 'half-open';
+  /** True when an operator paused it. */
+  readonly paused: boolean;
+  readonly inFlight: number;
+  /** Effects that wait for a slot; with an open breaker or a pause they are parked. */
+  readonly waiting: number;
+  readonly consecutiveFailures: number;
+  /** Reason of the last failure, if it has not recovered since. */
+  readonly lastReason?: string;
+};
+
+export type ProcessRunnerStatus = {
+  /** `standby`: another instance owns the processes. `failed`: it broke down and starts again after a while. */
+  readonly state: 'stopped' | 'standby' | 'catching-up' | 'live' | 'failed';
+  readonly error?: string;
+  readonly epoch: number | undefined;
+  /** Everything up to here was taken in by its run. */
+  readonly position: Position | undefined;
+  /** Seconds since the recorded time of the last event taken in, when behind; 0 when caught up. */
+  readonly lagSeconds: number;
+  readonly openRuns: number;
+  readonly closedRuns: number;
+  readonly queuedInputs: number;
+  readonly effectsInFlight: number;
+  readonly timersDue: number;
+  readonly lanes: readonly LaneStatus[];
+  /** Runs that a bug or poison input stopped; the rest goes on. */
+  readonly parkedRuns: readonly { readonly run: string; readonly error: string }[];
+  /** Times that wall clock and monotonic clock were seen to part by more than the tolerance. */
+  readonly clockDivergences: number;
+};
+
+export type ProcessRunner = {
+  /** Resolves when the runner has stopped for good: its signal was aborted and the work in flight has ended. */
+  start(signal: AbortSignal): Promise<void>;
+  status(): ProcessRunnerStatus;
+  /** Feeds what the far side shows; ignored when there is no such open run or this instance is not the owner. */
+  observe(workflow: string, runId: string, observation: JsonObject): void;
+  /** Operator: parks a lane, or lets it go on at once (also closes its breaker). */
+  pauseLane(lane: string): void;
+  resumeLane(lane: string): void;
+  /** True when a lane's breaker is open or it is paused: nothing should be placed there. */
+  laneBlocked(lane: string): boolean;
+  /** Operator: looks at a parked run again. False when there is no such run. */
+  retryRun(workflow: string, runId: string): Promise<boolean>;
+};

@@ -1,0 +1,158 @@
+import type { JsonObject } from '../../domain/json.ts';
+import type { CommandResult, EffectOutcome, PendingCommand, PendingEffect } from '../../domain/workflow.ts';
+import type { CommandRunner } from '../command.ts';
+import { derivedCommandId } from '../identifiers.ts';
+import type { Clock, Logger, Timers } from '../ports.ts';
+import type { RunLog } from './run-log.ts';
+import { systemActor } from './run-log.ts';
+import type { Run } from './run.ts';
+import type { Aggregates, EffectPort, Failpoint, ProcessHooks, ProcessRunnerSettings } from './types.ts';
+
+/** What a command or effect needs to know of its run, taken when it starts: the run's state moves on meanwhile. */
+export type WorkContext = Pick<Run, 'key' | 'runId' | 'tenant' | 'project' | 'correlationId'> & {
+  readonly workflow: string;
+  readonly causationId: string;
+};
+
+export const contextOf = (run: Run): WorkContext => ({
+  key: run.key,
+  runId: run.runId,
+  workflow: run.workflow.name,
+  tenant: run.tenant,
+  project: run.project,
+  correlationId: run.correlationId,
+  causationId: run.lastEventId,
+});
+
+export type Work = {
+  /** Carries out a command; waits out an unavailable store. Throws Stopped. */
+  command(context: WorkContext, pending: PendingCommand): Promise<CommandResult>;
+  /** Performs one attempt; never rejects but with Stopped at a hard stop. */
+  effect(context: WorkContext, pending: PendingEffect): Promise<EffectOutcome>;
+};
+
+/** Past its deadline an effect may still end by itself: this long is waited before it is given up. */
+const DEADLINE_GRACE_MS = 1_000;
+
+export const createWork = (options: {
+  readonly commandRunner: CommandRunner;
+  readonly aggregates: Aggregates;
+  readonly effectPorts: { readonly [port: string]: EffectPort };
+  readonly log: RunLog;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly logger: Logger;
+  readonly failpoint: Failpoint;
+  readonly hooks: ProcessHooks;
+  readonly settings: Pick<ProcessRunnerSettings, 'effectDeadlineMs'>;
+  /** Aborted at a hard stop. */
+  readonly signal: AbortSignal;
+}): Work => {
+  const { commandRunner, aggregates, effectPorts, log, clock, timers, logger, hooks, settings, signal } =
+    options;
+
+  const command: Work['command'] = async (context, pending) => {
+    const aggregate = aggregates[pending.aggregate];
+    if (aggregate === undefined) throw new TypeError(`no aggregate is called ${pending.aggregate}`);
+    const commandId = derivedCommandId(context.key, 'command', pending.key);
+    const finished = (outcome: 'accepted' | 'rejected' | 'failed'): void =>
+      hooks.commandFinished?.({
+        workflow: context.workflow,
+        aggregate: pending.aggregate,
+        command: pending.command.type,
+        outcome,
+      });
+    await options.failpoint('before-command');
+    try {
+      const done = await log.insist(() =>
+        commandRunner.execute(aggregate, pending.id, pending.command, {
+          tenant: context.tenant,
+          project: context.project,
+          actor: systemActor(context.workflow),
+          commandId,
+          // One key is one command, also after a release that words it differently: its first wording stands.
+          requestHash: commandId,
+          correlationId: context.correlationId,
+          causationId: context.causationId,
+          signal,
+        }),
+      );
+      await options.failpoint('after-command-before-record');
+      finished(done.outcome);
+      if (done.outcome === 'accepted') {
+        return {
+          accepted: true,
+          events: done.events.map(({ type, data }) => ({ type, data: data as JsonObject })),
+        };
+      }
+      return { accepted: false, code: done.rejection.code, message: done.rejection.message };
+    } catch (error) {
+      finished('failed');
+      throw error;
+    }
+  };
+
+  const perform = async (context: WorkContext, pending: PendingEffect): Promise<EffectOutcome> => {
+    const port = effectPorts[pending.port];
+    if (port === undefined) {
+      return { outcome: 'refused', reason: 'NoAdapter', message: `no adapter is called ${pending.port}` };
+    }
+    const controller = new AbortController();
+    const stop = (): void => controller.abort(signal.reason);
+    signal.addEventListener('abort', stop, { once: true });
+    const deadline = Promise.withResolvers<EffectOutcome>();
+    const cancel = timers.after(settings.effectDeadlineMs + DEADLINE_GRACE_MS, () => {
+      controller.abort(new Error('deadline exceeded'));
+      deadline.resolve(unknown('DeadlineExceeded', `no answer within ${settings.effectDeadlineMs} ms`));
+    });
+    const call = port(pending.operation, pending.args, {
+      effectId: `${context.key}/${pending.effectId}`,
+      attempt: pending.attempt,
+      mode: pending.mode,
+      deadlineMs: settings.effectDeadlineMs,
+      signal: controller.signal,
+      workflow: context.workflow,
+      runId: context.runId,
+      tenant: context.tenant,
+      project: context.project,
+      correlationId: context.correlationId,
+      causationId: context.causationId,
+    }).catch((error: unknown) => {
+      // Ports return what they expect as values; anything thrown may have happened after the far side was reached.
+      if (!controller.signal.aborted) {
+        logger.error(
+          { err: error, run: context.key, effect: pending.effectId },
+          'effect port failed unexpectedly',
+        );
+      }
+      return unknown('UnexpectedError', 'the adapter failed in an unexpected way; see the log');
+    });
+    try {
+      return await Promise.race([call, deadline.promise]);
+    } finally {
+      cancel();
+      signal.removeEventListener('abort', stop);
+    }
+  };
+
+  return {
+    command,
+    effect: async (context, pending) => {
+      const started = clock.monotonicMs();
+      const outcome = await perform(context, pending);
+      hooks.effectFinished?.({
+        workflow: context.workflow,
+        port: pending.port,
+        operation: pending.operation,
+        lane: pending.lane,
+        outcome: outcome.outcome,
+        ...(outcome.outcome === 'done' ? {} : { reason: outcome.reason }),
+        seconds: (clock.monotonicMs() - started) / 1000,
+      });
+      await options.failpoint('after-effect-before-record');
+      return outcome;
+    },
+  };
+};
+
+const unknown = (reason: string, message: string): EffectOutcome => ({ outcome: 'unknown', reason, message });

@@ -1,0 +1,100 @@
+import { expect } from 'chai';
+import {
+  appendToy,
+  createWorkshop,
+  eventually,
+  isDone,
+  orderToy,
+  readAll,
+  startToyRunner,
+  toyStore,
+  type ToyRunner,
+} from '../../support/toy-workflow.ts';
+
+describe('process runner', () => {
+  const running: ToyRunner[] = [];
+  const start = (...args: Parameters<typeof startToyRunner>): ToyRunner => {
+    const runner = startToyRunner(...args);
+    running.push(runner);
+    return runner;
+  };
+  afterEach(async () => {
+    await Promise.all(running.splice(0).map((runner) => runner.stop()));
+  });
+
+  it('drives an order to its end: effect, command, next part, closed', async () => {
+    const store = toyStore();
+    const workshop = createWorkshop();
+    start({ store, workshop, instance: 'a' });
+    await orderToy(store, { id: 't1', parts: ['body', 'wheel'] });
+    await eventually('t1 is done', () => isDone(store, 't1'));
+    const types = (await readAll(store, 'toyRun-t1')).map((event) => event.type);
+    expect(types).to.deep.equal([
+      'RunStarted',
+      'EffectStarted',
+      'EffectSucceeded',
+      'CommandAccepted',
+      'EffectStarted',
+      'EffectSucceeded',
+      'CommandAccepted',
+      'RunClosed',
+    ]);
+    expect((await readAll(store, 'toy-t1')).map((event) => event.type)).to.deep.equal([
+      'ToyOrdered',
+      'ToyPartArrived',
+      'ToyPartArrived',
+    ]);
+    expect([...workshop.objects.keys()]).to.deep.equal(['t1-body', 't1-wheel']);
+  });
+
+  it('writes metadata that leads back to the order', async () => {
+    const store = toyStore();
+    start({ store, workshop: createWorkshop(), instance: 'a' });
+    await orderToy(store, { id: 't1' });
+    await eventually('t1 is done', () => isDone(store, 't1'));
+    const [order, arrived] = await readAll(store, 'toy-t1');
+    const run = await readAll(store, 'toyRun-t1');
+    for (const event of run) {
+      expect(event.metadata).to.include({
+        tenant: 'tenant-of-t1',
+        correlationId: 'correlation-of-t1',
+        instance: 'a',
+      });
+      expect(event.metadata['actor']).to.deep.include({ subjectId: 'system', authMethod: 'internal' });
+      expect(event.metadata['inputs']).to.deep.equal({ 'toy-t1': 0 });
+    }
+    expect(run[0]?.metadata['causationId']).to.equal(order?.id);
+    expect(arrived?.metadata).to.include({ correlationId: 'correlation-of-t1', tenant: 'tenant-of-t1' });
+    const succeeded = run.find((event) => event.type === 'EffectSucceeded');
+    expect(arrived?.metadata['causationId']).to.equal(succeeded?.id);
+  });
+
+  it('takes in what was ordered while nothing ran', async () => {
+    const store = toyStore();
+    const workshop = createWorkshop();
+    for (let i = 0; i < 30; i += 1) await orderToy(store, { id: `t${i}` });
+    start({ store, workshop, instance: 'a' });
+    for (let i = 0; i < 30; i += 1) await eventually(`t${i} is done`, () => isDone(store, `t${i}`));
+    expect(workshop.objects.size).to.equal(30);
+    expect(workshop.calls.every((call) => call.did === 'created')).to.equal(true);
+  });
+
+  it('parks the run that a bug stops, keeps the others going, and tries it again on request', async () => {
+    const store = toyStore();
+    const workshop = createWorkshop();
+    workshop.mood('one', 'dead');
+    const runner = start({ store, workshop, instance: 'a' });
+    await orderToy(store, { id: 'bad' });
+    await appendToy(store, 'bad', 'ToyPainted', { colour: 'poison' });
+    await eventually('parked', () => runner.status().parkedRuns.length === 1);
+    expect(runner.status().parkedRuns[0]).to.deep.equal({
+      run: 'toyRun-bad',
+      error: 'this colour is poison',
+    });
+    await orderToy(store, { id: 'good', shop: 'two' });
+    await eventually('good is done', () => isDone(store, 'good'));
+    expect(await runner.retryRun('toyRun', 'bad')).to.equal(true);
+    await eventually('parked again', () => runner.status().parkedRuns.length === 1);
+    expect(await runner.retryRun('toyRun', 'never-heard-of')).to.equal(false);
+  });
+});

@@ -1,0 +1,434 @@
+import { z } from 'zod';
+import { createMemoryEventStore } from '../../src/adapters/event-store/memory/memory-event-store.ts';
+import { createLeaseOwnership } from '../../src/adapters/ownership/lease-ownership.ts';
+import { systemClock, systemTimers } from '../../src/adapters/system/system-ports.ts';
+import type { Aggregate } from '../../src/app/command.ts';
+import { createCommandRunner } from '../../src/app/command-runner.ts';
+import { createEventCodec } from '../../src/app/event-codec.ts';
+import type { EventStore, RecordedEvent } from '../../src/app/event-store.ts';
+import { eventId } from '../../src/app/identifiers.ts';
+import type { Clock, Logger } from '../../src/app/ports.ts';
+import { createProcessRunner } from '../../src/app/process-runner/process-runner.ts';
+import type {
+  Aggregates,
+  AnyWorkflow,
+  EffectCall,
+  EffectPort,
+  ProcessRunner,
+  ProcessRunnerOptions,
+} from '../../src/app/process-runner/types.ts';
+import { reject, type Decider, type DomainEvent } from '../../src/domain/decider.ts';
+import type { EventType } from '../../src/domain/event-type.ts';
+import type { JsonObject } from '../../src/domain/json.ts';
+import type { RunEvent } from '../../src/domain/process/events.ts';
+import type { EffectOutcome, PendingEffect, Workflow } from '../../src/domain/workflow.ts';
+
+/**
+ * A workflow with everything the process runner has to deal with and nothing else: an order of toys makes one object
+ * per part on a far side (one after the other), tells the order's own stream when each is there, and gives up at a
+ * deadline. The far side keeps at most one object per effect id and remembers every call.
+ */
+export type ToyEvent =
+  | DomainEvent<
+      'ToyOrdered',
+      {
+        readonly id: string;
+        readonly shop: string;
+        readonly parts: readonly string[];
+        readonly patienceMs?: number;
+      }
+    >
+  | DomainEvent<'ToyPartArrived', { readonly part: string }>
+  | DomainEvent<'ToyShopOpened', { readonly shop: string }>
+  | DomainEvent<'ToyPainted', { readonly colour: string }>;
+
+export type ToyCommand =
+  | { readonly type: 'NotePart'; readonly part: string }
+  | { readonly type: 'NeverAccepted'; readonly part: string };
+
+type Toy = { readonly parts: readonly string[]; readonly ordered: boolean };
+
+export const toyDecider: Decider<Toy, ToyCommand, ToyEvent> = {
+  initialState: () => ({ parts: [], ordered: false }),
+  evolve: (state, event) => {
+    if (event.type === 'ToyOrdered') return { ...state, ordered: true };
+    if (event.type === 'ToyPartArrived') return { ...state, parts: [...state.parts, event.data.part] };
+    return state;
+  },
+  decide: (state, command) => {
+    if (command.type === 'NeverAccepted' || !state.ordered) return reject('failed-precondition', 'NO', 'no');
+    if (state.parts.includes(command.part)) return [];
+    return [{ type: 'ToyPartArrived', data: { part: command.part } }];
+  },
+};
+
+export const toyAggregate: Aggregate<Toy, ToyCommand, ToyEvent> = {
+  category: 'toy',
+  decider: toyDecider,
+  stateVersion: 1,
+};
+
+type Part = {
+  readonly name: string;
+  readonly attempts: number;
+  readonly startedAt: string;
+  readonly made: boolean;
+  readonly noted: boolean;
+};
+export type ToyRun = {
+  readonly status: 'none' | 'working' | 'closed';
+  readonly shop: string;
+  readonly parts: readonly Part[];
+  readonly deadline?: string;
+  readonly colours: readonly string[];
+  readonly seen: readonly string[];
+};
+
+/** Milliseconds between two attempts at one part. */
+export const TOY_BACKOFF_MS = 20;
+
+const evolve = (state: ToyRun, event: RunEvent): ToyRun => {
+  const part = (name: string, change: Partial<Part>): ToyRun => ({
+    ...state,
+    parts: state.parts.map((each) => (each.name === name ? { ...each, ...change } : each)),
+  });
+  switch (event.type) {
+    case 'RunStarted': {
+      const { shop, parts } = event.data.facts as { shop: string; parts: string[] };
+      const fresh = { attempts: 0, startedAt: '', made: false, noted: false };
+      return { ...state, status: 'working', shop, parts: parts.map((name) => ({ name, ...fresh })) };
+    }
+    case 'RunInputTaken':
+      return { ...state, colours: [...state.colours, String(event.data.facts['colour'])] };
+    case 'EffectStarted':
+      return part(event.data.effectId, { attempts: event.data.attempt, startedAt: event.data.at });
+    case 'EffectSucceeded':
+      return part(event.data.effectId, { made: true });
+    case 'CommandAccepted':
+      return part(event.data.key, { noted: true });
+    case 'TimerScheduled':
+      return { ...state, deadline: event.data.dueAt };
+    case 'ObservationTaken':
+      return { ...state, seen: [...state.seen, String(event.data.assessment['colour'])] };
+    case 'RunClosed':
+      return { ...state, status: 'closed' };
+    default:
+      return state;
+  }
+};
+
+export const toyWorkflow: Workflow<ToyRun, RunEvent> = {
+  name: 'toyRun',
+  inputTypes: ['ToyOrdered', 'ToyPainted'],
+  runIdOf: (event) => event.stream.slice('toy-'.length),
+  initialState: () => ({ status: 'none', shop: '', parts: [], colours: [], seen: [] }),
+  evolve,
+  decide: (state, input) => {
+    const at = input.now;
+    switch (input.kind) {
+      case 'event': {
+        const { type, data, revision, tenant } = input.event;
+        if (type === 'ToyPainted') {
+          if (data['colour'] === 'poison') throw new Error('this colour is poison');
+          if (state.status !== 'working') return [];
+          return [
+            { type: 'RunInputTaken', data: { at, type, revision, facts: { colour: data['colour'] ?? '' } } },
+          ];
+        }
+        if (state.status !== 'none') return [];
+        const facts = { shop: data['shop'] ?? '', parts: data['parts'] ?? [] };
+        const runId = String(data['id']);
+        const started: RunEvent = {
+          type: 'RunStarted',
+          data: { at, workflow: 'toyRun', runId, tenant, revision, facts },
+        };
+        if (data['patienceMs'] === undefined) return [started];
+        const dueAt = new Date(Date.parse(at) + Number(data['patienceMs'])).toISOString();
+        return [started, { type: 'TimerScheduled', data: { at, timerId: 'patience', dueAt } }];
+      }
+      case 'effect-result': {
+        if (state.status !== 'working' || input.outcome.outcome !== 'done') return [];
+        const attempt = state.parts.find((part) => part.name === input.effectId)?.attempts ?? 0;
+        return [
+          {
+            type: 'EffectSucceeded',
+            data: { at, effectId: input.effectId, attempt, result: input.outcome.result },
+          },
+        ];
+      }
+      case 'command-result': {
+        if (!input.result.accepted) return [];
+        const noted: RunEvent = { type: 'CommandAccepted', data: { at, key: input.commandKey } };
+        const last = state.parts.every((part) => part.noted || part.name === input.commandKey);
+        return last ? [noted, { type: 'RunClosed', data: { at, outcome: 'completed' } }] : [noted];
+      }
+      case 'timer-due':
+        if (state.status !== 'working') return [];
+        return [
+          { type: 'TimerFired', data: { at, timerId: input.timerId } },
+          { type: 'RunClosed', data: { at, outcome: 'cancelled' } },
+        ];
+      case 'observation': {
+        const colour = String(input.observation['colour']);
+        if (state.status !== 'working' || state.seen.at(-1) === colour) return [];
+        return [
+          { type: 'ObservationTaken', data: { at, number: state.seen.length + 1, assessment: { colour } } },
+        ];
+      }
+    }
+  },
+  pending: (state) => {
+    if (state.status !== 'working') return { commands: [], effects: [], timers: [] };
+    const arrived = state.parts.find((part) => part.made && !part.noted);
+    const wanted = state.parts.find((part) => !part.made);
+    const command = { type: 'NotePart', part: arrived?.name ?? '' };
+    return {
+      commands:
+        arrived === undefined
+          ? []
+          : [{ key: arrived.name, aggregate: 'toy', id: state.shop === '' ? 'x' : orderOf(state), command }],
+      effects: wanted === undefined || arrived !== undefined ? [] : [effectOf(state, wanted)],
+      timers: state.deadline === undefined ? [] : [{ timerId: 'patience', dueAt: state.deadline }],
+    };
+  },
+  wakes: { types: ['ToyShopOpened'], timerId: 'patience' },
+  isClosed: (state) => state.status === 'closed',
+};
+
+/** The toy's id is the shop's text after the slash: `<shop>/<id>`. */
+const orderOf = (state: ToyRun): string => state.shop.slice(state.shop.indexOf('/') + 1);
+
+const effectOf = (state: ToyRun, part: Part): PendingEffect => ({
+  effectId: part.name,
+  port: 'workshop',
+  operation: 'make',
+  args: { shop: state.shop.split('/')[0] ?? '', name: `${orderOf(state)}-${part.name}` },
+  attempt: part.attempts + 1,
+  mode: part.attempts === 0 ? 'perform' : 'observe',
+  lane: `shop:${state.shop.split('/')[0]}`,
+  ...(part.attempts > 0 && {
+    notBefore: new Date(Date.parse(part.startedAt) + TOY_BACKOFF_MS).toISOString(),
+  }),
+});
+
+const any = (type: string, context: string): EventType => ({
+  type,
+  version: 1,
+  context,
+  audience: 'internal',
+  schema: z.record(z.string(), z.unknown()),
+});
+export const RUN_EVENT_TYPES = [
+  'RunStarted',
+  'RunInputTaken',
+  'EffectStarted',
+  'EffectSucceeded',
+  'TimerScheduled',
+  'TimerFired',
+  'CommandAccepted',
+  'ObservationTaken',
+  'RunClosed',
+];
+const TOY_TYPES = ['ToyOrdered', 'ToyPartArrived', 'ToyShopOpened', 'ToyPainted'];
+export const toyCodec = () =>
+  createEventCodec([
+    ...TOY_TYPES.map((type) => any(type, 'toys')),
+    ...RUN_EVENT_TYPES.map((type) => any(type, 'process')),
+  ]);
+
+/** What one shop does with its next calls. */
+export type ShopMood = 'well' | 'dead' | 'silent' | 'loses-answers' | 'refuses';
+
+export type Workshop = {
+  readonly port: EffectPort;
+  /** Objects by name; one name is one object, as on a hub. */
+  readonly objects: Map<string, { readonly effectId: string }>;
+  readonly calls: {
+    readonly effectId: string;
+    readonly attempt: number;
+    readonly mode: string;
+    readonly did: string;
+  }[];
+  mood(shop: string, mood: ShopMood): void;
+  /** Most calls that one shop had at once. */
+  busiest(shop: string): number;
+};
+
+/** The far side: survives its callers, refuses a second object of the same name. */
+export const createWorkshop = (options: { readonly workMs?: number } = {}): Workshop => {
+  const objects = new Map<string, { effectId: string }>();
+  const calls: Workshop['calls'] = [];
+  const moods = new Map<string, ShopMood>();
+  const now = new Map<string, number>();
+  const most = new Map<string, number>();
+  const make = async (args: JsonObject, call: EffectCall): Promise<EffectOutcome> => {
+    const shop = String(args['shop']);
+    const name = String(args['name']);
+    const mood = moods.get(shop) ?? 'well';
+    const did = (what: string): void => {
+      calls.push({ effectId: call.effectId, attempt: call.attempt, mode: call.mode, did: what });
+    };
+    if (mood === 'silent') {
+      did('nothing');
+      await new Promise<void>((resolve) =>
+        call.signal.addEventListener('abort', () => resolve(), { once: true }),
+      );
+      return { outcome: 'unknown', reason: 'Silent', message: 'no answer' };
+    }
+    if (mood === 'dead') {
+      did('nothing');
+      return { outcome: 'failed', reason: 'Unavailable', message: 'the shop is closed' };
+    }
+    if (mood === 'refuses') return { outcome: 'refused', reason: 'Invalid', message: 'no such toy' };
+    await new Promise<void>((resolve) => setTimeout(resolve, options.workMs ?? 0));
+    if (call.mode === 'observe' && objects.has(name)) {
+      did('observed');
+      return { outcome: 'done', result: { name } };
+    }
+    if (objects.has(name)) did('created-again');
+    else {
+      objects.set(name, { effectId: call.effectId });
+      did('created');
+    }
+    if (mood === 'loses-answers') return { outcome: 'unknown', reason: 'LostAnswer', message: 'no answer' };
+    return { outcome: 'done', result: { name } };
+  };
+  return {
+    objects,
+    calls,
+    mood: (shop, mood) => void moods.set(shop, mood),
+    busiest: (shop) => most.get(shop) ?? 0,
+    port: async (operation, args, call) => {
+      if (operation !== 'make') throw new TypeError(`no operation ${operation}`);
+      const shop = String(args['shop']);
+      now.set(shop, (now.get(shop) ?? 0) + 1);
+      most.set(shop, Math.max(most.get(shop) ?? 0, now.get(shop) ?? 0));
+      try {
+        return await make(args, call);
+      } finally {
+        now.set(shop, (now.get(shop) ?? 0) - 1);
+      }
+    },
+  };
+};
+
+export const silentLogger = (): Logger => {
+  const nothing = (): void => undefined;
+  return { debug: nothing, info: nothing, warn: nothing, error: nothing, child: silentLogger };
+};
+
+/** A wall clock that can be set; the monotonic one goes on. */
+export const settableClock = (): Clock & { jump(ms: number): void } => {
+  const system = systemClock();
+  let shift = 0;
+  return {
+    now: () => new Date(Date.parse(system.now()) + shift).toISOString(),
+    monotonicMs: () => system.monotonicMs(),
+    jump: (ms) => {
+      shift += ms;
+    },
+  };
+};
+
+/** Waits for a condition, at most `ms` milliseconds; fails with what was waited for. */
+export const eventually = async (what: string, condition: () => boolean | Promise<boolean>, ms = 5_000) => {
+  const end = performance.now() + ms;
+  while (!(await condition())) {
+    if (performance.now() > end) throw new Error(`not within ${ms} ms: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+};
+
+export type ToyRunner = ProcessRunner & {
+  readonly instance: string;
+  /** Graceful. */
+  stop(): Promise<void>;
+};
+
+/** Starts a runner of the toy workflow on a store and a far side that may outlive it. */
+export const startToyRunner = (options: {
+  readonly store: EventStore;
+  readonly workshop: Workshop;
+  readonly instance: string;
+  readonly more?: Partial<ProcessRunnerOptions>;
+}): ToyRunner => {
+  const { store, workshop, instance } = options;
+  const clock = options.more?.clock ?? systemClock();
+  const timers = options.more?.timers ?? systemTimers();
+  const logger = options.more?.logger ?? silentLogger();
+  const codec = toyCodec();
+  const stop = new AbortController();
+  const runner = createProcessRunner({
+    store,
+    codec,
+    commandRunner: createCommandRunner({ store, codec, clock, instance, recordRejection: () => undefined }),
+    aggregates: { toy: toyAggregate } as unknown as Aggregates,
+    workflows: [toyWorkflow as unknown as AnyWorkflow],
+    runEventTypes: RUN_EVENT_TYPES,
+    effectPorts: { workshop: workshop.port },
+    clock,
+    timers,
+    instance,
+    logger,
+    ownership: createLeaseOwnership({ store, name: 'processes', instance, clock, timers, logger }),
+    dataFile: ':memory:',
+    ...options.more,
+    settings: { stopGraceMs: 1_000, effectDeadlineMs: 500, ...options.more?.settings },
+  });
+  const ended = runner.start(stop.signal);
+  return {
+    ...runner,
+    instance,
+    stop: async () => {
+      stop.abort();
+      await ended;
+    },
+  };
+};
+
+export const toyStore = (singleWriter = true): EventStore => createMemoryEventStore({ singleWriter });
+
+export const orderToy = async (
+  store: EventStore,
+  order: { id: string; shop?: string; parts?: readonly string[]; patienceMs?: number },
+): Promise<void> => {
+  const { id, shop = 'one', parts = ['body'], patienceMs } = order;
+  const data = { id, shop: `${shop}/${id}`, parts, ...(patienceMs !== undefined && { patienceMs }) };
+  await appendToy(store, id, 'ToyOrdered', data);
+};
+
+/** Appends an event to the toy's stream as the command runner would. */
+export const appendToy = async (store: EventStore, id: string, type: string, data: object): Promise<void> => {
+  const stream = `toy-${id}`;
+  const expected = await store.currentRevision(stream);
+  const metadata = {
+    tenant: `tenant-of-${id}`,
+    project: 'default',
+    actor: { subjectId: 'someone', roles: [], authMethod: 'jwt' },
+    command: type,
+    commandId: `${id}-${type}-${expected}`,
+    requestHash: '',
+    correlationId: `correlation-of-${id}`,
+    causationId: '',
+    occurredAt: '2026-01-01T00:00:00.000Z',
+    instance: 'test',
+    schemaVersion: 1,
+  };
+  await store.append(stream, expected, [
+    {
+      id: eventId(metadata.commandId, stream, 0),
+      type,
+      data: JSON.stringify(data),
+      metadata: JSON.stringify(metadata),
+    },
+  ]);
+};
+
+export const readAll = async (store: EventStore, stream: string): Promise<RecordedEvent[]> => {
+  const events: RecordedEvent[] = [];
+  for await (const event of store.readStream(stream)) events.push(event);
+  return events;
+};
+
+export const isDone = async (store: EventStore, id: string): Promise<boolean> =>
+  (await readAll(store, `toyRun-${id}`)).at(-1)?.type === 'RunClosed';
