@@ -89,7 +89,12 @@ export const createMemoryEventStore = (options: MemoryEventStoreOptions = {}): E
     (after: number): Page => {
       const looked = log.slice(after, after + PAGE);
       const considered = after + looked.length;
-      return { events: looked.filter(matcher(filter)), considered, atEnd: considered === log.length };
+      return {
+        events: looked.filter(matcher(filter)),
+        considered,
+        atEnd: considered === log.length,
+        last: log.length,
+      };
     };
 
   return {
@@ -98,7 +103,7 @@ export const createMemoryEventStore = (options: MemoryEventStoreOptions = {}): E
     singleWriter: options.singleWriter ?? true,
     append: async (stream, expected, events, appendOptions) => {
       refuse(appendOptions?.signal);
-      checkAppend(events);
+      checkAppend(expected, events);
       return append(stream, expected, events);
     },
     async *readStream(stream, { from, direction = 'forward', limit = Infinity, signal } = {}) {

@@ -3,11 +3,17 @@ import {
   MAX_EVENT_BYTES,
   type EventFilter,
   type EventToAppend,
+  type ExpectedRevision,
   type RecordedEvent,
 } from '../../../app/event-store.ts';
 
-/** Throws TypeError for an empty append and EventTooLarge for an event above the limit, before anything is sent. */
-export const checkAppend = (events: readonly EventToAppend[]): void => {
+/**
+ * Before anything is sent: throws TypeError for an empty append or an expected revision that no stream can have,
+ * and EventTooLarge for an event above the limit.
+ */
+export const checkAppend = (expected: ExpectedRevision, events: readonly EventToAppend[]): void => {
+  if (expected !== 'no_stream' && !(Number.isSafeInteger(expected) && expected >= 0))
+    throw new TypeError(`${expected} is not a revision`);
   if (events.length === 0) throw new TypeError('an append needs at least one event');
   for (const event of events) {
     // A UTF-16 unit is at most 3 bytes of UTF-8: short texts need no exact count.

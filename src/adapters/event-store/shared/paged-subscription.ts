@@ -9,6 +9,8 @@ export type Page = {
   readonly considered: number;
   /** True when nothing lay behind `considered` at the time of the look. */
   readonly atEnd: boolean;
+  /** Number of the last event of the log, 0 when it is empty. */
+  readonly last: number;
 };
 
 export type PageSource = {
@@ -21,9 +23,21 @@ export type PageSource = {
   readonly breathe: () => Promise<void>;
 };
 
+/** The reader has seen events that the log does not hold: it was restored from an older backup, or is another one. */
+export class PositionBeyondEnd extends RangeError {
+  override readonly name = 'PositionBeyondEnd';
+  constructor(after: number, last: number) {
+    super(
+      `position ${formatPosition(after)} lies behind the end of this log, ${formatPosition(last)}: ` +
+        'what was read from it before is no longer in it. Rebuild whatever was folded from it.',
+    );
+  }
+}
+
 /**
  * A subscription on a log that this process can look into: events, a checkpoint behind each look that ended on
- * events that did not match, and caught-up once. Ends on the signal; throws StoreUnavailable('closed') at close.
+ * events that did not match, and caught-up once. Ends on the signal; throws StoreUnavailable('closed') at close and
+ * PositionBeyondEnd for a start that this log never reached.
  */
 export async function* pagedSubscription(
   source: PageSource,
@@ -35,6 +49,7 @@ export async function* pagedSubscription(
   while (!signal.aborted) {
     if (source.isClosed()) throw new StoreUnavailable('the event store is closed', 'closed');
     const page = source.readPage(reached);
+    if (page.last < reached) throw new PositionBeyondEnd(reached, page.last);
     for (const event of page.events) {
       yield { kind: 'event', event };
       if (signal.aborted) return;
@@ -68,7 +83,8 @@ export type Growth = {
   readonly changed: (after: number, signal: AbortSignal) => Promise<void>;
 };
 
-export const createGrowth = (): Growth => {
+/** `pollMs`: waiting ends after so many milliseconds also without word of growth. Default: never. */
+export const createGrowth = ({ pollMs }: { pollMs?: number } = {}): Growth => {
   const waiting = new Set<() => void>();
   let reached = 0;
   const wakeAll = (): void => {
@@ -84,7 +100,9 @@ export const createGrowth = (): Growth => {
     changed: (after, signal) => {
       if (reached > after || signal.aborted) return Promise.resolve();
       return new Promise((resolve) => {
+        const timer = pollMs === undefined ? undefined : setTimeout(() => done(), pollMs).unref();
         const done = (): void => {
+          clearTimeout(timer);
           waiting.delete(done);
           signal.removeEventListener('abort', done);
           resolve();

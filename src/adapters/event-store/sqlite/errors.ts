@@ -1,0 +1,115 @@
+import { StoreUnavailable } from '../../../app/event-store.ts';
+
+/** A second process (or a second store in this one) on the same data directory. */
+export class DataDirectoryInUse extends Error {
+  override readonly name = 'DataDirectoryInUse';
+  readonly dataDir: string;
+  constructor(dataDir: string, holder: string | undefined) {
+    super(
+      `the data directory ${dataDir} is in use${holder === undefined ? '' : ` by process ${holder}`}: ` +
+        'one process writes to it at a time. Stop that process, or give this one another LEDGER_DATA_DIR.',
+    );
+    this.dataDir = dataDir;
+  }
+}
+
+/** The file does not hold what was written to it. Nothing is read from or written to it any more. */
+export class StoreDamaged extends Error {
+  override readonly name = 'StoreDamaged';
+  readonly file: string;
+  readonly finding: string;
+  constructor(file: string, finding: string, options?: ErrorOptions) {
+    super(
+      `the event log ${file} is damaged: ${finding}. ` +
+        'Run `ledgerctl store check` for every finding, then restore the newest good backup.',
+      options,
+    );
+    this.file = file;
+    this.finding = finding;
+  }
+}
+
+/** The file was written by a newer version of this software. */
+export class StoreTooNew extends Error {
+  override readonly name = 'StoreTooNew';
+  readonly file: string;
+  readonly found: number;
+  readonly known: number;
+  constructor(file: string, found: number, known: number) {
+    super(
+      `the event log ${file} has schema version ${found}, this software knows ${known}: ` +
+        'start the newer version, or restore a backup made before the upgrade.',
+    );
+    this.file = file;
+    this.found = found;
+    this.known = known;
+  }
+}
+
+/** An error on its way from the writer thread: structured cloning keeps no classes. */
+export type PackedError =
+  | { readonly kind: 'damaged'; readonly file: string; readonly finding: string }
+  | { readonly kind: 'too-new'; readonly file: string; readonly found: number; readonly known: number }
+  | { readonly kind: 'other'; readonly message: string };
+
+export const packError = (error: unknown): PackedError => {
+  if (error instanceof StoreDamaged) return { kind: 'damaged', file: error.file, finding: error.finding };
+  if (error instanceof StoreTooNew)
+    return { kind: 'too-new', file: error.file, found: error.found, known: error.known };
+  return { kind: 'other', message: messageOf(error) };
+};
+
+export const unpackError = (packed: PackedError): Error => {
+  switch (packed.kind) {
+    case 'damaged':
+      return new StoreDamaged(packed.file, packed.finding);
+    case 'too-new':
+      return new StoreTooNew(packed.file, packed.found, packed.known);
+    case 'other':
+      return new Error(packed.message);
+  }
+};
+
+/** Extended result codes of SQLite that decide what an error means (libraries.md §2: never the text). */
+const FULL = 13;
+const CORRUPT = 11;
+const NOT_A_DATABASE = 26;
+const BUSY = 5;
+const IOERR = 10;
+const IOERR_WRITE = 10 | (3 << 8);
+
+/** Extended result code of an error of node:sqlite, undefined for any other error. */
+export const sqliteCode = (error: unknown): number | undefined =>
+  error instanceof Error && 'errcode' in error && typeof error.errcode === 'number'
+    ? error.errcode
+    : undefined;
+
+export const isBusy = (error: unknown): boolean => primary(error) === BUSY;
+
+export const isDamage = (error: unknown): boolean =>
+  primary(error) === CORRUPT || primary(error) === NOT_A_DATABASE;
+
+/**
+ * No space: the disk or a quota (FULL), a file-size limit (a refused write), or a bound set on the file.
+ * In each case the write itself was refused, so a transaction whose COMMIT fails this way was not stored: its
+ * commit frame is the last thing written to the WAL.
+ */
+export const isNoSpace = (error: unknown): boolean =>
+  primary(error) === FULL || sqliteCode(error) === IOERR_WRITE;
+
+const primary = (error: unknown): number | undefined => {
+  const code = sqliteCode(error);
+  return code === undefined ? undefined : code & 0xff;
+};
+
+/** What a failed read means to a caller of the port. */
+export const readError = (file: string, error: unknown): unknown => {
+  if (isDamage(error)) return new StoreDamaged(file, messageOf(error), { cause: error });
+  if (isBusy(error) || primary(error) === IOERR)
+    return new StoreUnavailable(`the event log ${file} cannot be read: ${messageOf(error)}`, 'down', {
+      cause: error,
+    });
+  return error;
+};
+
+export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -1,0 +1,32 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+import { DataDirectoryInUse, isBusy } from './errors.ts';
+import { holderFile, lockFile } from './files.ts';
+
+/**
+ * Takes the data directory for this process: an exclusive transaction on a database of its own, held until the
+ * returned function is called. The operating system frees it when the process dies, however it dies.
+ * The lock file must never be opened by other means in this process: closing any descriptor of a file drops the
+ * POSIX locks on it. Throws DataDirectoryInUse.
+ */
+export const lockDataDirectory = (dataDir: string): (() => void) => {
+  const db = new DatabaseSync(lockFile(dataDir), { timeout: 0 });
+  try {
+    db.exec('BEGIN EXCLUSIVE');
+  } catch (error) {
+    db.close();
+    if (isBusy(error)) throw new DataDirectoryInUse(dataDir, holderOf(dataDir));
+    throw error;
+  }
+  writeFileSync(holderFile(dataDir), `${process.pid}\n`);
+  return () => db.close();
+};
+
+const holderOf = (dataDir: string): string | undefined => {
+  try {
+    return readFileSync(holderFile(dataDir), 'utf8').trim() || undefined;
+  } catch {
+    // The holder has not written it yet; the refusal does not depend on it.
+    return undefined;
+  }
+};

@@ -1,0 +1,32 @@
+/**
+ * Version 1. Streams have small integer ids, so that the only index on events, (stream, revision), stays small
+ * and new streams append at its right edge. No index on event ids: an index on random UUIDs is the bottleneck of
+ * every batch (measured-limits.md), and ids are checked by (stream, expected revision).
+ * `checksum` is CRC-32 over everything else in the row: SQLite pages have none, so a flipped bit inside a text
+ * would otherwise be read as data.
+ */
+export const createLog = `
+CREATE TABLE meta (
+  key   TEXT PRIMARY KEY,
+  value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE streams (
+  id        INTEGER PRIMARY KEY,
+  name      TEXT NOT NULL UNIQUE,
+  max_count INTEGER
+) STRICT;
+
+CREATE TABLE events (
+  position    INTEGER PRIMARY KEY,
+  stream      INTEGER NOT NULL REFERENCES streams (id),
+  revision    INTEGER NOT NULL,
+  recorded_at INTEGER NOT NULL,
+  checksum    INTEGER NOT NULL,
+  id          TEXT NOT NULL,
+  type        TEXT NOT NULL,
+  data        TEXT NOT NULL,
+  metadata    TEXT NOT NULL,
+  UNIQUE (stream, revision)
+) STRICT;
+`;

@@ -1,0 +1,38 @@
+import { existsSync } from 'node:fs';
+import { BroadcastChannel } from 'node:worker_threads';
+import { createGrowth } from '../shared/paged-subscription.ts';
+import { logFile } from './files.ts';
+import { createLogReader, type EventLogReader } from './log-reader.ts';
+import { openLogForReading } from './schema.ts';
+import { growthChannel } from './writer-protocol.ts';
+
+/** Milliseconds between looks when no word of the writer comes: a net, not the way events arrive. */
+const POLL_MS = 1000;
+
+export type SqliteLogReaderOptions = {
+  readonly dataDir: string;
+  /** Milliseconds to wait for a lock on the file. Default 5,000. */
+  readonly busyMs?: number;
+};
+
+/**
+ * The reading half of an embedded log, in any thread of the process that writes it (and in other processes, where
+ * new events arrive within a second). The log must exist. Throws StoreDamaged and StoreTooNew.
+ */
+export const openSqliteLogReader = (options: SqliteLogReaderOptions): EventLogReader => {
+  const file = logFile(options.dataDir);
+  if (!existsSync(file)) throw new Error(`there is no event log in ${options.dataDir}`);
+  const db = openLogForReading(file, options.busyMs);
+  const growth = createGrowth({ pollMs: POLL_MS });
+  const reader = createLogReader(db, file, growth);
+  const channel = new BroadcastChannel(growthChannel(reader.storeId));
+  channel.onmessage = (message): void => growth.grew(Number((message as MessageEvent).data));
+  channel.unref();
+  return {
+    ...reader,
+    close: async () => {
+      channel.close();
+      await reader.close();
+    },
+  };
+};

@@ -1,0 +1,61 @@
+import { crc32 } from 'node:zlib';
+import type { RecordedEvent } from '../../../app/event-store.ts';
+import type { JsonObject } from '../../../domain/json.ts';
+import { formatPosition } from '../shared/position.ts';
+import { StoreDamaged } from './errors.ts';
+
+/** Columns of a read event in the order of `EventRow`; `streams` is joined as `s`, `events` as `e`. */
+export const EVENT_COLUMNS =
+  'e.position, s.name, e.revision, e.recorded_at, e.checksum, e.id, e.type, e.data, e.metadata';
+
+export type EventRow = [
+  position: number,
+  stream: string,
+  revision: number,
+  recordedAt: number,
+  checksum: number,
+  id: string,
+  type: string,
+  data: string,
+  metadata: string,
+];
+
+/** CRC-32 over everything in the row: detects what SQLite does not, a flipped bit inside a value. */
+export const checksum = (
+  position: number,
+  stream: string,
+  revision: number,
+  recordedAt: number,
+  id: string,
+  type: string,
+  data: string,
+  metadata: string,
+): number =>
+  crc32(metadata, crc32(data, crc32(`${position}\n${stream}\n${revision}\n${recordedAt}\n${id}\n${type}\n`)));
+
+/** What is wrong with a row, undefined when nothing is. */
+export const rowFinding = (row: EventRow): string | undefined => {
+  const [position, stream, revision, recordedAt, stored, id, type, data, metadata] = row;
+  return stored === checksum(position, stream, revision, recordedAt, id, type, data, metadata)
+    ? undefined
+    : `event ${stream}@${revision} at position ${position} does not match its checksum`;
+};
+
+/** Throws StoreDamaged instead of handing out an event that is not what was stored. */
+export const toEvent = (file: string, row: EventRow): RecordedEvent => {
+  const finding = rowFinding(row);
+  if (finding !== undefined) throw new StoreDamaged(file, finding);
+  return {
+    position: formatPosition(row[0]),
+    stream: row[1],
+    revision: row[2],
+    id: row[5],
+    type: row[6],
+    data: JSON.parse(row[7]) as JsonObject,
+    metadata: JSON.parse(row[8]) as JsonObject,
+    recordedAt: new Date(row[3]).toISOString(),
+  };
+};
+
+/** Bytes of text in a row, near enough to bound a page. */
+export const rowSize = (row: EventRow): number => row[7].length + row[8].length;

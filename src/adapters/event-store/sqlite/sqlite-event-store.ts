@@ -1,0 +1,123 @@
+import { mkdir } from 'node:fs/promises';
+import { StoreUnavailable, type EventStore } from '../../../app/event-store.ts';
+import type { Logger } from '../../../app/ports.ts';
+import { checkAppend, checkMaxCount } from '../shared/checks.ts';
+import { createGrowth } from '../shared/paged-subscription.ts';
+import { backupLog, type BackupResult } from './backup.ts';
+import { checkSqliteStore, type StoreCheck } from './check-store.ts';
+import type { WriterFaults } from './faults.ts';
+import { logFile } from './files.ts';
+import { lockDataDirectory } from './lock.ts';
+import { createLogReader } from './log-reader.ts';
+import { openLogForReading } from './schema.ts';
+import { startWriterClient } from './writer-client.ts';
+import type { WriterPragmas } from './writer-protocol.ts';
+
+export type SqliteEventStoreOptions = {
+  /** Folder of the log; created when it is missing. */
+  readonly dataDir: string;
+  /** Milliseconds until an append that the writer has not answered counts as unknown. Default 10,000. */
+  readonly deadlineMs?: number;
+  /** Milliseconds a connection waits for a lock on the file. Default 5,000. */
+  readonly busyMs?: number;
+  /** Milliseconds that the check at start may take on a large file. Default 2,000. */
+  readonly checkBudgetMs?: number;
+  /** Milliseconds after which a writer that does not answer a batch is replaced. Default 30,000. */
+  readonly stuckMs?: number;
+  readonly logger?: Logger;
+  /** Tests only: faults of the writer thread. */
+  readonly faults?: WriterFaults;
+};
+
+export type SqliteEventStore = EventStore & {
+  /** Copies the log to one new file while it is written to. Throws when `target` exists. */
+  readonly backup: (target: string) => Promise<BackupResult>;
+  /** The offline check, on this log. Reads everything, on this thread: not for a serving process. */
+  readonly fullCheck: () => Promise<StoreCheck>;
+  /** Settings in force on the live writing connection. */
+  readonly pragmas: () => Promise<WriterPragmas>;
+};
+
+/** A net for subscriptions, should the writer die between its COMMIT and its answer. */
+const POLL_MS = 1000;
+
+/**
+ * Opens the embedded event log of a data directory as its only writer. Throws DataDirectoryInUse, StoreDamaged
+ * and StoreTooNew. Power loss is covered by `synchronous=FULL`: an append is answered after its COMMIT was synced.
+ */
+export const openSqliteEventStore = async (options: SqliteEventStoreOptions): Promise<SqliteEventStore> => {
+  const { dataDir } = options;
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  const unlock = lockDataDirectory(dataDir);
+  try {
+    return await openLocked(options, unlock);
+  } catch (error) {
+    unlock();
+    throw error;
+  }
+};
+
+const openLocked = async (
+  options: SqliteEventStoreOptions,
+  unlock: () => void,
+): Promise<SqliteEventStore> => {
+  const file = logFile(options.dataDir);
+  const busyMs = options.busyMs ?? 5000;
+  const growth = createGrowth({ pollMs: POLL_MS });
+  const writer = await startWriterClient({
+    writer: { file, busyMs, checkBudgetMs: options.checkBudgetMs ?? 2000, faults: options.faults?.memory },
+    deadlineMs: options.deadlineMs ?? 10_000,
+    stuckMs: options.stuckMs ?? 30_000,
+    logger: options.logger,
+    onGrowth: growth.grew,
+  });
+  const reader = createLogReader(openLogForReading(file, busyMs), file, growth);
+  let closing: Promise<void> | undefined;
+
+  const refuseWhenClosed = (): void => {
+    if (closing !== undefined) throw new StoreUnavailable('the event log is closed', 'closed');
+  };
+  const close = async (): Promise<void> => {
+    try {
+      await reader.close();
+      await writer.close();
+    } finally {
+      unlock();
+    }
+  };
+
+  return {
+    ...reader,
+    kind: 'sqlite',
+    singleWriter: true,
+    append: async (stream, expected, events, appendOptions) => {
+      refuseWhenClosed();
+      appendOptions?.signal?.throwIfAborted();
+      checkAppend(expected, events);
+      return await writer.append(stream, expected, events, appendOptions);
+    },
+    setMaxCount: async (stream, maxCount) => {
+      refuseWhenClosed();
+      checkMaxCount(stream, maxCount);
+      await writer.request({ kind: 'set-max-count', stream, maxCount });
+    },
+    ping: async (signal) => {
+      refuseWhenClosed();
+      signal?.throwIfAborted();
+      await writer.request({ kind: 'ping' }, signal);
+    },
+    pragmas: async () => {
+      refuseWhenClosed();
+      return (await writer.request({ kind: 'pragmas' })) as WriterPragmas;
+    },
+    backup: async (target) => {
+      refuseWhenClosed();
+      return await backupLog(file, target);
+    },
+    fullCheck: () => checkSqliteStore(options.dataDir),
+    close: async () => {
+      closing ??= close();
+      await closing;
+    },
+  };
+};
