@@ -1,4 +1,5 @@
 import type { Position } from '../app/event-store.ts';
+import type { PastAppend } from '../app/folded-stream.ts';
 
 /** What the HTTP thread reads. Every statement behind these is indexed and bounded (design §5, Threads). */
 export type Visibility = { readonly all: true } | { readonly tenants: readonly string[] };
@@ -37,6 +38,8 @@ export type ResourceReader = {
   isReferenced(kind: string, id: string): boolean;
   /** Where a command id was carried out, for keys older than what is folded beside the state. */
   findCommand(commandId: string): { stream: string; revision: number; requestHash: string } | undefined;
+  /** The append that a command made to one stream: what the command runner's index of old appends asks for. */
+  findAppend(stream: string, commandId: string): PastAppend | undefined;
 };
 
 export type TimelineEntry = {
@@ -94,7 +97,12 @@ export type ReadModels = {
   /** Builds a fresh copy beside the live one, checks it, catches up and switches. */
   rebuild(
     view: string,
-    options?: { signal?: AbortSignal; onProgress?: (events: number) => void },
+    options?: {
+      signal?: AbortSignal;
+      onProgress?: (events: number) => void;
+      /** Switch although the copies differ (the log is right, so the new one is). Default: report and keep. */
+      force?: boolean;
+    },
   ): Promise<RebuildReport>;
   /** SHA-256 over every table's rows by primary key in canonical JSON, at the stated position. */
   digest(

@@ -1,6 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { RecordedEvent } from '../app/event-store.ts';
-import type { EventFilter } from '../app/event-store.ts';
+import type { EventFilter, RecordedEvent } from '../app/event-store.ts';
 
 /**
  * A read model: SQLite tables folded from the log by one pure function (design §5). Disposable, never migrated:
@@ -12,6 +11,11 @@ export type View = {
   readonly name: string;
   /** Bump when tables or `apply` change. */
   readonly version: number;
+  /**
+   * Settings that shape the rows (a retention, say), as one text. A file that was built with others counts as a file
+   * of another version: it is rebuilt at the next start. Default: none.
+   */
+  readonly settings?: string;
   /** DDL of STRICT tables; every table has a primary key (the digest orders by it). */
   readonly schema: string;
   readonly tables: readonly string[];
@@ -22,5 +26,24 @@ export type View = {
    */
   readonly rowsBelongToOneStream: boolean;
   /** Prepares statements once per connection and returns the function that applies one event. */
-  readonly open: (db: DatabaseSync) => (event: RecordedEvent) => void;
+  readonly open: (db: DatabaseSync) => ApplyEvent;
+  /**
+   * Checks a freshly built file of a new version, which no older one can be compared with: counts must agree with each
+   * other and sampled streams, folded again from the log, must give the stored rows. Returns what is wrong.
+   */
+  readonly verify?: (db: DatabaseSync, readStream: ReadStream) => Promise<readonly string[]>;
+};
+
+export type ReadStream = (stream: string) => AsyncIterable<RecordedEvent>;
+
+/**
+ * Applies one event. A view may keep rows in memory until `flush`, so that a stream that is touched often in one
+ * transaction is written once; the rows after a flush depend on the events only, never on where it fell.
+ */
+export type ApplyEvent = {
+  (event: RecordedEvent): void;
+  /** Writes everything that is still only in memory. Called before every COMMIT. */
+  flush?: () => void;
+  /** Forgets everything in memory, for the transaction was rolled back. */
+  reset?: () => void;
 };

@@ -1,0 +1,131 @@
+import type { Logger, Timers } from '../app/ports.ts';
+import type { JsonObject } from '../domain/json.ts';
+import type { LogReader } from './log-reader.ts';
+import type { ReadModels } from './read-models.ts';
+import { resourceReader } from './resources/resource-reader.ts';
+import { inlineHost, type CopyHost } from './runner/host.ts';
+import { fileStorage, memoryStorage, type Storage } from './runner/storage.ts';
+import { superviseView, type Supervisor, type ViewHooks } from './runner/supervisor.ts';
+import { workerHost } from './runner/worker-host.ts';
+import { timelineReader } from './timeline/timeline-reader.ts';
+import type { View } from './view.ts';
+
+export type ReadModelsOptions = {
+  /** Folder of the files, created when absent. Undefined: in memory, which only inline views can be. */
+  readonly dir: string | undefined;
+  readonly views: readonly View[];
+  readonly source: InlineSource | WorkerSource;
+  readonly hooks?: ViewHooks;
+  readonly logger?: Logger;
+  /** Default: the process's own timers. */
+  readonly timers?: Timers;
+  /** Wall clock in milliseconds, for the lag. Default Date.now. */
+  readonly nowMs?: () => number;
+  /** Most callers of `waitFor` per view at one time. Default 10,000; those beyond are answered false at once. */
+  readonly maxWaiters?: number;
+};
+
+/** Applied on this thread from any log: for specs and the simulation. */
+export type InlineSource = {
+  readonly kind: 'inline';
+  readonly reader: LogReader;
+  /** `microtask` (default) depends on no real time; `event-loop` batches as the workers do. */
+  readonly pace?: 'microtask' | 'event-loop';
+};
+
+/** Applied on a worker thread per view, each with its own log reader and its own instance of the view. */
+export type WorkerSource = {
+  readonly kind: 'worker';
+  readonly storeId: string;
+  /** URL of a module that exports `openLogReader(config)`: projections know no adapters. */
+  readonly readerModule: string;
+  readonly readerConfig: JsonObject;
+  /** URL of a module that exports `createViews(config)`; it must give the same views as `views`. */
+  readonly viewsModule: string;
+  readonly viewsConfig: JsonObject;
+};
+
+const silent: Logger = {
+  debug: () => {},
+  info: () => {},
+  warn: () => {},
+  error: () => {},
+  child: () => silent,
+};
+
+const processTimers: Timers = {
+  after: (ms, run) => {
+    const handle = setTimeout(run, ms);
+    return () => clearTimeout(handle);
+  },
+};
+
+/**
+ * Opens the read models of this instance and starts following the log. Returns at once: `status` and `waitFor` say
+ * how far they are. A view without a usable file (none, another version, another log) is built from the log.
+ */
+export const openReadModels = async (options: ReadModelsOptions): Promise<ReadModels> => {
+  const { dir, views, source } = options;
+  if (dir === undefined && source.kind === 'worker')
+    throw new TypeError('read models in worker threads need a folder for their files');
+  const storeId = source.kind === 'inline' ? source.reader.storeId : source.storeId;
+  const supervisors = new Map<string, Supervisor>();
+  const find = (name: string): Supervisor => {
+    const supervisor = supervisors.get(name);
+    if (supervisor === undefined) throw new Error(`there is no view called ${name}`);
+    return supervisor;
+  };
+  const closeAll = async (): Promise<void> => {
+    await Promise.all([...supervisors.values()].map((supervisor) => supervisor.close()));
+  };
+
+  try {
+    for (const view of views) {
+      const storage = dir === undefined ? memoryStorage(view, storeId) : fileStorage(dir, view, storeId);
+      supervisors.set(
+        view.name,
+        superviseView({
+          view,
+          storage,
+          host: hostOf(view, storage, options),
+          timers: options.timers ?? processTimers,
+          nowMs: options.nowMs ?? Date.now,
+          hooks: options.hooks ?? {},
+          logger: options.logger ?? silent,
+          maxWaiters: options.maxWaiters ?? 10_000,
+        }),
+      );
+    }
+  } catch (error) {
+    await closeAll();
+    throw error;
+  }
+
+  const resources = once(() => resourceReader(find('resources').connection));
+  const timeline = once(() => timelineReader(find('timeline').connection));
+  return {
+    get resources() {
+      return resources();
+    },
+    get timeline() {
+      return timeline();
+    },
+    waitFor: (view, position, { timeoutMs, signal }) => find(view).waitFor(position, timeoutMs, signal),
+    status: () => [...supervisors.values()].map((supervisor) => supervisor.status()),
+    rebuild: (view, rebuildOptions = {}) => find(view).rebuild(rebuildOptions),
+    digest: (view) => find(view).digest(),
+    retryParked: (view, stream) => find(view).retryParked(stream),
+    close: closeAll,
+  };
+};
+
+const hostOf = (view: View, storage: Storage, { dir, source }: ReadModelsOptions): CopyHost =>
+  source.kind === 'inline'
+    ? inlineHost(view, storage, source.reader, source.pace ?? 'microtask')
+    : workerHost({ ...source, dir: dir ?? '', view: view.name });
+
+/** Specs open single views: the reader of another one is missed only when it is asked for. */
+const once = <Value>(make: () => Value): (() => Value) => {
+  let value: Value | undefined;
+  return () => (value ??= make());
+};

@@ -1,0 +1,102 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { Position } from '../../app/event-store.ts';
+
+/** `created`, `updated`, `deleted`: what a watch tells about a document. */
+export type ChangeType = 'created' | 'updated' | 'deleted';
+
+export type NewChange = {
+  readonly position: Position;
+  readonly kind: string;
+  readonly id: string;
+  readonly tenant: string;
+  readonly type: ChangeType;
+  /** Recorded time of the event, ISO. */
+  readonly at: string;
+  readonly document: string;
+};
+
+/** The table `changes` and its retention, written in batches. */
+export type ChangeLog = {
+  readonly add: (change: NewChange) => void;
+  /** Takes back the row of a position: a later event of the same append replaces it. */
+  readonly takeBack: (position: Position) => void;
+  /** Notes the recorded time of an event; retention counts from the newest one seen. */
+  readonly saw: (recordedAt: string) => void;
+  readonly flush: () => void;
+  readonly reset: () => void;
+};
+
+/**
+ * Rows removed per row added, at most. Retention proceeds in steps that depend on the events alone, so that every
+ * instance and every rebuild holds the same rows at the same position; more than one, so that it catches up.
+ */
+const PRUNED_PER_CHANGE = 4;
+const DAY_MS = 86_400_000;
+
+type Oldest = { readonly position: Position; readonly n: number; readonly at: string };
+
+export const openChangeLog = (db: DatabaseSync, retentionDays: number): ChangeLog => {
+  const insert = db.prepare('INSERT INTO changes VALUES (?, 0, ?, ?, ?, ?, ?, ?)');
+  const remove = db.prepare('DELETE FROM changes WHERE position = ? AND n = ?');
+  const first = db.prepare('SELECT position, n, at FROM changes ORDER BY position, n LIMIT 1');
+  const readNewest = db.prepare('SELECT at FROM newest');
+  const writeNewest = db.prepare('INSERT OR REPLACE INTO newest VALUES (1, ?)');
+
+  const pending = new Map<Position, NewChange>();
+  let oldest: Oldest | undefined;
+  let newest = '';
+  let storedNewest = '';
+  let cutoff = '';
+
+  const setNewest = (at: string): void => {
+    newest = at;
+    const time = Date.parse(at);
+    cutoff = Number.isNaN(time) ? '' : new Date(time - retentionDays * DAY_MS).toISOString();
+  };
+  const reset = (): void => {
+    pending.clear();
+    oldest = undefined;
+    storedNewest = (readNewest.get()?.['at'] as string | undefined) ?? '';
+    setNewest(storedNewest);
+  };
+  reset();
+
+  const findOldest = (): Oldest | undefined => {
+    const stored = first.get() as unknown as Oldest | undefined;
+    if (stored !== undefined) return stored;
+    const [waiting] = pending.values();
+    return waiting === undefined ? undefined : { position: waiting.position, n: 0, at: waiting.at };
+  };
+  const drop = ({ position, n }: Pick<Oldest, 'position' | 'n'>): void => {
+    if (oldest?.position === position) oldest = undefined;
+    if (!pending.delete(position)) remove.run(position, n);
+  };
+  const prune = (): void => {
+    for (let step = 0; step < PRUNED_PER_CHANGE; step += 1) {
+      oldest ??= findOldest();
+      if (oldest === undefined || oldest.at >= cutoff) return;
+      drop(oldest);
+    }
+  };
+
+  return {
+    add: (change) => {
+      pending.set(change.position, change);
+      prune();
+    },
+    takeBack: (position) => drop({ position, n: 0 }),
+    saw: (recordedAt) => {
+      if (recordedAt > newest) setNewest(recordedAt);
+    },
+    flush: () => {
+      for (const { position, kind, id, tenant, type, at, document } of pending.values())
+        insert.run(position, kind, id, tenant, type, at, document);
+      pending.clear();
+      if (newest !== storedNewest) {
+        writeNewest.run(newest);
+        storedNewest = newest;
+      }
+    },
+    reset,
+  };
+};

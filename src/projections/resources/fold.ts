@@ -1,0 +1,77 @@
+import type { RecordedEvent } from '../../app/event-store.ts';
+import type { DomainEvent } from '../../domain/decider.ts';
+import { countVersion, NO_VERSION, type DocumentVersion } from '../../domain/document-version.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import { publicDocument, type ResourceView } from '../../domain/resource.ts';
+
+/** What the read model needs of a kind's declaration; every `ResourceKind` has it. */
+export type DocumentKind = {
+  readonly kind: string;
+  readonly privateOnly: readonly string[];
+  readonly pointsAt: (document: JsonObject) => readonly { readonly kind: string; readonly id: string }[];
+  readonly marks?: (document: JsonObject) => readonly string[];
+  readonly decider: {
+    readonly initialState: () => unknown;
+    readonly evolve: (state: never, event: never) => unknown;
+  };
+  readonly stateVersion: number;
+  readonly view: (state: never) => ResourceView;
+};
+
+/** What the read models need of the registry of event types; the event codec is one. */
+export type Decode = {
+  readonly decode: (
+    event: Pick<RecordedEvent, 'type' | 'data' | 'metadata'>,
+  ) => DomainEvent<string, JsonObject>;
+  readonly typeOf: (type: string) => { readonly changesDocument?: boolean } | undefined;
+};
+
+/** A document's stream, folded up to `revision`. */
+export type Folded = {
+  readonly revision: number;
+  readonly counted: DocumentVersion;
+  readonly state: unknown;
+};
+
+export const emptyFold = (kind: DocumentKind): Folded => ({
+  revision: -1,
+  counted: NO_VERSION,
+  state: kind.decider.initialState(),
+});
+
+export const changesDocument = (codec: Decode, type: string): boolean =>
+  codec.typeOf(type)?.changesDocument ?? true;
+
+/** Folds one event; pure. Throws whatever the kind's `evolve` or an upcaster throws: the event is then poison. */
+export const foldEvent = (
+  before: Folded,
+  kind: DocumentKind,
+  codec: Decode,
+  event: RecordedEvent,
+): Folded => ({
+  revision: event.revision,
+  counted: countVersion(before.counted, commandIdOf(event), changesDocument(codec, event.type)),
+  state: kind.decider.evolve(before.state as never, codec.decode(event) as never),
+});
+
+export const commandIdOf = (event: RecordedEvent): string => textIn(event.metadata, 'commandId');
+export const textIn = (object: JsonObject, key: string): string => {
+  const value = object[key];
+  return typeof value === 'string' ? value : '';
+};
+
+export type LiveView = Extract<ResourceView, { exists: true }>;
+
+/** The document that reads show, if they show one: it exists and is not archived. */
+export const viewOf = (kind: DocumentKind, state: unknown): ResourceView => kind.view(state as never);
+export const isLive = (view: ResourceView): view is LiveView => view.exists && !view.archived;
+
+/** `metadata.version` is left out while it is 0, as OSAC's JSON leaves out every default (design §7). */
+export const privateDocument = (document: JsonObject, version: number): JsonObject => {
+  if (version === 0) return document;
+  const metadata = document['metadata'] as JsonObject | undefined;
+  return { ...document, metadata: { ...metadata, version } };
+};
+
+export const publicText = (document: JsonObject, kind: Pick<DocumentKind, 'privateOnly'>): string =>
+  JSON.stringify(publicDocument(document, kind.privateOnly));

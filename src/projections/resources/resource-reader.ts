@@ -1,0 +1,117 @@
+import type { PastAppend } from '../../app/folded-stream.ts';
+import type { ResourceReader, ResourceRow, Visibility } from '../read-models.ts';
+import type { ReadConnection } from '../runner/read-connection.ts';
+import { commandBytes } from './command-id.ts';
+
+const COLUMNS = (table: string): string =>
+  ['kind', 'id', 'tenant', 'project', 'name', 'revision', 'version', 'position', 'deleting']
+    .map((column) => `${table}.${column}`)
+    .concat(`${table}.public_json AS publicJson`, `${table}.private_json AS privateJson`)
+    .join(', ');
+
+/**
+ * Statements of the HTTP thread on the view `resources`; their query plans are tested. Lists walk a covering index
+ * to their offset and only then fetch rows; those over several tenants merge one ordered walk per tenant.
+ */
+export const RESOURCE_STATEMENTS = {
+  // A foreign id and an absent one run the same statement (design §7).
+  get: `SELECT ${COLUMNS('r')} FROM resources AS r
+    WHERE kind = ?1 AND id = ?2 AND (?3 IS NULL OR tenant IN (SELECT value FROM json_each(?3)))`,
+  byNameOfAll: `SELECT ${COLUMNS('r')} FROM resources AS r WHERE kind = ?1 AND name = ?2 ORDER BY id`,
+  byNameOfTenant: `SELECT ${COLUMNS('r')} FROM resources AS r
+    WHERE kind = ?1 AND tenant = ?3 AND name = ?2 ORDER BY id`,
+  pageOfAll: `SELECT ${COLUMNS('r')}
+    FROM (SELECT id FROM resources INDEXED BY sqlite_autoindex_resources_1 WHERE kind = ?1 ORDER BY id LIMIT ?2 OFFSET ?3) AS page
+    CROSS JOIN resources AS r ON r.kind = ?1 AND r.id = page.id`,
+  totalOfAll: 'SELECT total FROM totals WHERE kind = ?1',
+  totalOfTenant: 'SELECT total FROM counts WHERE kind = ?1 AND tenant = ?2',
+  markedOfAll: `SELECT ${COLUMNS('r')} FROM marks AS m
+    CROSS JOIN resources AS r ON r.kind = m.kind AND r.id = m.id WHERE m.kind = ?1 AND m.mark = ?2`,
+  markedOfTenant: `SELECT ${COLUMNS('r')} FROM marks AS m
+    CROSS JOIN resources AS r ON r.kind = m.kind AND r.id = m.id
+    WHERE m.kind = ?1 AND m.mark = ?2 AND m.tenant = ?3`,
+  isReferenced: 'SELECT 1 FROM refs WHERE to_kind = ?1 AND to_id = ?2 LIMIT 1',
+  findCommand: `SELECT stream, revision, request_hash AS requestHash FROM commands
+    WHERE command_id = ?1 ORDER BY stream LIMIT 1`,
+  findAppend: `SELECT first, revision AS last, position, request_hash AS requestHash FROM commands
+    WHERE command_id = ?1 AND stream = ?2`,
+} as const;
+
+/** The list statement for a caller who sees `tenants` tenants: parameters kind, limit, offset, then the tenants. */
+export const pageOfTenants = (tenants: number): string => {
+  const walks = Array.from(
+    { length: tenants },
+    (_, i) =>
+      `SELECT id FROM resources INDEXED BY resources_by_tenant WHERE kind = ?1 AND tenant = ?${i + 4}`,
+  );
+  return `SELECT ${COLUMNS('r')}
+    FROM (${walks.join(' UNION ALL ')} ORDER BY id LIMIT ?2 OFFSET ?3) AS page
+    CROSS JOIN resources AS r ON r.kind = ?1 AND r.id = page.id`;
+};
+
+/** Reads on the HTTP thread: point lookups and pages, each one indexed and bounded. */
+export const resourceReader = (connection: ReadConnection): ResourceReader => {
+  const all = (sql: string, ...values: (string | number)[]): ResourceRow[] =>
+    (connection.statement(sql).all(...values) as unknown as StoredRow[]).map(asRow);
+  const tenantsOf = (visibility: Visibility): readonly string[] | undefined =>
+    'all' in visibility ? undefined : [...new Set(visibility.tenants)];
+  const total = (sql: string, ...values: string[]): number =>
+    (connection.statement(sql).get(...values)?.['total'] as number | undefined) ?? 0;
+  const totalOf = (kind: string, tenants: readonly string[] | undefined): number =>
+    tenants === undefined
+      ? total(RESOURCE_STATEMENTS.totalOfAll, kind)
+      : tenants.reduce((sum, tenant) => sum + total(RESOURCE_STATEMENTS.totalOfTenant, kind, tenant), 0);
+
+  return {
+    get: (kind, id, visibility) => {
+      const tenants = tenantsOf(visibility);
+      const row = connection
+        .statement(RESOURCE_STATEMENTS.get)
+        .get(kind, id, tenants === undefined ? null : JSON.stringify(tenants));
+      return row === undefined ? undefined : asRow(row as unknown as StoredRow);
+    },
+    findByName: (kind, name, visibility) => {
+      const tenants = tenantsOf(visibility);
+      if (tenants === undefined) return all(RESOURCE_STATEMENTS.byNameOfAll, kind, name);
+      return tenants
+        .flatMap((tenant) => all(RESOURCE_STATEMENTS.byNameOfTenant, kind, name, tenant))
+        .toSorted(byId);
+    },
+    list: (kind, visibility, { offset, limit }) => {
+      const tenants = tenantsOf(visibility);
+      const total = totalOf(kind, tenants);
+      if (limit === 0 || offset >= total) return { rows: [], total };
+      const rows =
+        tenants === undefined
+          ? all(RESOURCE_STATEMENTS.pageOfAll, kind, limit, offset)
+          : all(pageOfTenants(tenants.length), kind, limit, offset, ...tenants);
+      return { rows, total };
+    },
+    marked: (kind, mark, visibility) => {
+      const tenants = tenantsOf(visibility);
+      const rows =
+        tenants === undefined
+          ? all(RESOURCE_STATEMENTS.markedOfAll, kind, mark)
+          : tenants.flatMap((tenant) => all(RESOURCE_STATEMENTS.markedOfTenant, kind, mark, tenant));
+      return rows.toSorted(byId);
+    },
+    isReferenced: (kind, id) =>
+      connection.statement(RESOURCE_STATEMENTS.isReferenced).get(kind, id) !== undefined,
+    findCommand: (commandId) => {
+      const row = connection.statement(RESOURCE_STATEMENTS.findCommand).get(commandBytes(commandId));
+      return row === undefined
+        ? undefined
+        : ({ ...row } as unknown as { stream: string; revision: number; requestHash: string });
+    },
+    findAppend: (stream, commandId) => {
+      const row = connection.statement(RESOURCE_STATEMENTS.findAppend).get(commandBytes(commandId), stream);
+      return row === undefined ? undefined : ({ ...row, commandId } as unknown as PastAppend);
+    },
+  };
+};
+
+type StoredRow = Omit<ResourceRow, 'deleting'> & { readonly deleting: number };
+const asRow = (row: StoredRow): ResourceRow => ({ ...row, deleting: row.deleting === 1 });
+/** Ids as SQLite orders them: by their UTF-8 bytes, which for plain ASCII is the order of the text. */
+const byId = (a: ResourceRow, b: ResourceRow): number =>
+  a.id === b.id ? 0 : Buffer.compare(Buffer.from(a.id), Buffer.from(b.id));

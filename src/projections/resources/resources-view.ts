@@ -1,0 +1,204 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { RecordedEvent } from '../../app/event-store.ts';
+import { parseStreamName } from '../../domain/stream-name.ts';
+import type { View } from '../view.ts';
+import { openChangeLog, type ChangeType } from './changes.ts';
+import { openCommandLog } from './command-id.ts';
+import {
+  changesDocument,
+  commandIdOf,
+  emptyFold,
+  foldEvent,
+  isLive,
+  privateDocument,
+  viewOf,
+  type Decode,
+  type DocumentKind,
+  type Folded,
+} from './fold.ts';
+import { RESOURCES_SCHEMA, RESOURCES_TABLES } from './schema.ts';
+import { openStateTables, type Stored } from './state-tables.ts';
+import { verifyResources } from './verify.ts';
+
+export type ResourcesViewOptions = {
+  readonly kinds: readonly DocumentKind[];
+  readonly codec: Decode;
+  /**
+   * Stream categories that hold no document but whose commands `findCommand` and `findAppend` must know: those of
+   * aggregates that go through the command runner and can grow long. Default: none.
+   */
+  readonly commandsOf?: readonly string[];
+  /** Days that `changes` reaches back from the newest event. Default 90; less saves disk, a watch resumes less far. */
+  readonly retentionDays?: number;
+};
+
+export const DEFAULT_RETENTION_DAYS = 90;
+
+/** Documents as the surfaces show them, who may see them, and how they changed. */
+export const resourcesView = ({
+  kinds,
+  codec,
+  commandsOf = [],
+  retentionDays,
+}: ResourcesViewOptions): View => {
+  const days = retentionDays ?? DEFAULT_RETENTION_DAYS;
+  return {
+    name: 'resources',
+    version: 1,
+    settings: JSON.stringify({
+      retentionDays: days,
+      commandsOf,
+      stateVersions: Object.fromEntries(kinds.map(({ kind, stateVersion }) => [kind, stateVersion])),
+    }),
+    schema: RESOURCES_SCHEMA,
+    tables: RESOURCES_TABLES,
+    filter: {
+      streamPrefixes: [...kinds.map(({ kind }) => kind), ...commandsOf].map((category) => `${category}-`),
+    },
+    rowsBelongToOneStream: true,
+    open: (db) => openResources(db, kinds, codec, days),
+    verify: (db, readStream) => verifyResources(db, kinds, codec, readStream),
+  };
+};
+
+/** A document's stream in memory: what is folded, and what of it the tables hold. */
+export type Entry = {
+  readonly stream: string;
+  readonly kind: DocumentKind;
+  readonly id: string;
+  folded: Folded;
+  position: string;
+  /** Tenant of the live document; undefined: there is none. */
+  tenant: string | undefined;
+  /** Row in `changes` of the append of `folded.counted.commandId`. */
+  change: { readonly position: string; readonly type: ChangeType } | undefined;
+  /** The rendered live document since the last flush; undefined: unchanged. */
+  rendered: Rendered | undefined;
+  /** What the tables hold. */
+  stored: Stored;
+};
+export type Rendered = {
+  readonly view: Extract<ReturnType<typeof viewOf>, { exists: true }>;
+  readonly privateText: string;
+};
+
+/** Streams kept folded between batches: what is touched again soon need not be parsed again. */
+const KEPT_STREAMS = 2_000;
+
+const openResources = (
+  db: DatabaseSync,
+  kinds: readonly DocumentKind[],
+  codec: Decode,
+  retentionDays: number,
+): ReturnType<View['open']> => {
+  const byCategory = new Map(kinds.map((kind) => [kind.kind, kind]));
+  const tables = openStateTables(db);
+  const changeLog = openChangeLog(db, retentionDays);
+  const commandLog = openCommandLog(db);
+  const entries = new Map<string, Entry>();
+  const dirty = new Set<Entry>();
+
+  const entryOf = (stream: string): Entry | undefined => {
+    const known = entries.get(stream);
+    if (known !== undefined) return known;
+    const { category, id } = parseStreamName(stream);
+    const kind = byCategory.get(category);
+    if (kind === undefined) return undefined;
+    const entry = tables.load(stream, kind, id) ?? newEntry(stream, kind, id);
+    entries.set(stream, entry);
+    return entry;
+  };
+
+  const recordChange = (entry: Entry, event: RecordedEvent, isSameAppend: boolean): void => {
+    const view = viewOf(entry.kind, entry.folded.state);
+    const before = isSameAppend ? entry.change : undefined;
+    const wasLive = before === undefined ? entry.tenant !== undefined : before.type !== 'created';
+    const live = isLive(view);
+    if (before !== undefined) changeLog.takeBack(before.position);
+    entry.change = undefined;
+    const type = typeOfChange(wasLive, live);
+    const tenant = view.exists ? view.tenant : (entry.tenant ?? '');
+    const document = view.exists
+      ? JSON.stringify(privateDocument(view.document, entry.folded.counted.version))
+      : JSON.stringify({ id: entry.id });
+    if (type !== undefined) {
+      changeLog.add({
+        position: event.position,
+        kind: entry.kind.kind,
+        id: entry.id,
+        tenant,
+        type,
+        at: event.recordedAt,
+        document,
+      });
+      entry.change = { position: event.position, type };
+    }
+    entry.tenant = live ? tenant : undefined;
+    entry.rendered = live ? { view, privateText: document } : undefined;
+  };
+
+  const apply = (event: RecordedEvent): void => {
+    changeLog.saw(event.recordedAt);
+    const entry = entryOf(event.stream);
+    if (entry === undefined) {
+      commandLog.add(event);
+      return;
+    }
+    if (event.revision <= entry.folded.revision) return; // a redelivery
+    commandLog.add(event);
+    const commandId = commandIdOf(event);
+    const isSameAppend = entry.folded.counted.commandId === commandId;
+    entry.folded = foldEvent(entry.folded, entry.kind, codec, event);
+    entry.position = event.position;
+    dirty.add(entry);
+    if (!isSameAppend && !changesDocument(codec, event.type)) entry.change = undefined;
+    if (changesDocument(codec, event.type)) recordChange(entry, event, isSameAppend);
+  };
+
+  const flush = (): void => {
+    for (const entry of dirty) {
+      tables.store(entry);
+      entries.delete(entry.stream); // and in again: what was touched last is forgotten last
+      entries.set(entry.stream, entry);
+    }
+    dirty.clear();
+    tables.flushCounts();
+    commandLog.flush();
+    changeLog.flush();
+    forgetOldest(entries);
+  };
+
+  const reset = (): void => {
+    entries.clear();
+    dirty.clear();
+    commandLog.reset();
+    tables.reset();
+    changeLog.reset();
+  };
+
+  return Object.assign(apply, { flush, reset });
+};
+
+const newEntry = (stream: string, kind: DocumentKind, id: string): Entry => ({
+  stream,
+  kind,
+  id,
+  folded: emptyFold(kind),
+  position: '',
+  tenant: undefined,
+  change: undefined,
+  rendered: undefined,
+  stored: { tenant: undefined, refs: '[]', marks: '[]' },
+});
+
+const typeOfChange = (wasLive: boolean, live: boolean): ChangeType | undefined => {
+  if (live) return wasLive ? 'updated' : 'created';
+  return wasLive ? 'deleted' : undefined;
+};
+
+const forgetOldest = (entries: Map<string, Entry>): void => {
+  for (const stream of entries.keys()) {
+    if (entries.size <= KEPT_STREAMS) return;
+    entries.delete(stream);
+  }
+};

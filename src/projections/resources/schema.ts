@@ -1,0 +1,102 @@
+/**
+ * Tables of the view `resources`. `changes` lives in the same file as `resources` because both need the same fold of
+ * a document's stream: two views would fold everything twice, and a reader could see one ahead of the other.
+ *
+ * Large texts come last in their row, so that reading the columns before them touches no overflow page.
+ */
+export const RESOURCES_SCHEMA = `
+  -- What of a document's stream has been folded. Also of archived documents, which no read shows any more.
+  CREATE TABLE states (
+    stream TEXT PRIMARY KEY,
+    revision INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    command_id TEXT NOT NULL,
+    counted INTEGER NOT NULL,
+    -- Tenant under which the live document is counted; NULL: there is none.
+    tenant TEXT,
+    -- Position and type of the row that the append of command_id has in changes; NULL: it has none.
+    change_position TEXT,
+    change_type TEXT,
+    refs TEXT NOT NULL,
+    marks TEXT NOT NULL,
+    state TEXT NOT NULL
+  ) STRICT;
+
+  -- Live documents.
+  CREATE TABLE resources (
+    kind TEXT NOT NULL,
+    id TEXT NOT NULL,
+    tenant TEXT NOT NULL,
+    project TEXT NOT NULL,
+    name TEXT NOT NULL,
+    revision INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    position TEXT NOT NULL,
+    deleting INTEGER NOT NULL,
+    public_json TEXT NOT NULL,
+    private_json TEXT NOT NULL,
+    PRIMARY KEY (kind, id)
+  ) STRICT;
+  CREATE INDEX resources_by_tenant ON resources (kind, tenant, id);
+  CREATE INDEX resources_by_name ON resources (kind, name, id);
+  CREATE INDEX resources_by_tenant_and_name ON resources (kind, tenant, name, id);
+
+  -- How many live documents there are, of a tenant and of all, so that no list has to count them.
+  CREATE TABLE counts (
+    kind TEXT NOT NULL, tenant TEXT NOT NULL, total INTEGER NOT NULL,
+    PRIMARY KEY (kind, tenant)
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE totals (kind TEXT PRIMARY KEY, total INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE marks (
+    kind TEXT NOT NULL, mark TEXT NOT NULL, tenant TEXT NOT NULL, id TEXT NOT NULL,
+    PRIMARY KEY (kind, mark, tenant, id)
+  ) STRICT, WITHOUT ROWID;
+
+  -- Live document (from_kind, from_id) points at (to_kind, to_id).
+  CREATE TABLE refs (
+    to_kind TEXT NOT NULL, to_id TEXT NOT NULL, from_kind TEXT NOT NULL, from_id TEXT NOT NULL,
+    PRIMARY KEY (to_kind, to_id, from_kind, from_id)
+  ) STRICT, WITHOUT ROWID;
+
+  -- Which append a command became: revisions of its first and last event, position of the last.
+  -- Ids are stored as the 16 bytes of their UUID: this is the largest index.
+  CREATE TABLE commands (
+    command_id BLOB NOT NULL,
+    stream TEXT NOT NULL,
+    first INTEGER NOT NULL,
+    revision INTEGER NOT NULL,
+    position TEXT NOT NULL,
+    request_hash TEXT NOT NULL,
+    PRIMARY KEY (command_id, stream)
+  ) STRICT, WITHOUT ROWID;
+
+  -- One row per append that changed a document, with the private document after it (the last one, when deleted).
+  -- The public document is a function of it. n counts the rows of one position; a watch id is <position>.<n>.
+  CREATE TABLE changes (
+    position TEXT NOT NULL,
+    n INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    id TEXT NOT NULL,
+    tenant TEXT NOT NULL,
+    type TEXT NOT NULL CHECK (type IN ('created', 'updated', 'deleted')),
+    at TEXT NOT NULL,
+    document TEXT NOT NULL,
+    PRIMARY KEY (position, n)
+  ) STRICT;
+
+  -- Recorded time of the newest event: retention is measured from it and so needs no clock.
+  CREATE TABLE newest (one INTEGER PRIMARY KEY CHECK (one = 1), at TEXT NOT NULL) STRICT;
+`;
+
+export const RESOURCES_TABLES = [
+  'states',
+  'resources',
+  'counts',
+  'totals',
+  'marks',
+  'refs',
+  'commands',
+  'changes',
+  'newest',
+] as const;

@@ -1,0 +1,194 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { JsonObject } from '../../domain/json.ts';
+import type { ChangeType } from './changes.ts';
+import { privateDocument, publicText, type DocumentKind } from './fold.ts';
+import type { Entry, Rendered } from './resources-view.ts';
+
+/** What the tables hold of a stream, so that only what changed is written. */
+export type Stored = {
+  readonly tenant: string | undefined;
+  /** JSON texts of what the live document points at and of its marks. */
+  readonly refs: string;
+  readonly marks: string;
+};
+
+/** Reads and writes one folded stream: its state, its live document, and the rows that follow from it. */
+export type StateTables = {
+  readonly load: (stream: string, kind: DocumentKind, id: string) => Entry | undefined;
+  readonly store: (entry: Entry) => void;
+  /** Writes the sums that `store` gathered. */
+  readonly flushCounts: () => void;
+  readonly reset: () => void;
+};
+
+type StateRow = {
+  readonly revision: number;
+  readonly version: number;
+  readonly command_id: string;
+  readonly counted: number;
+  readonly tenant: string | null;
+  readonly change_position: string | null;
+  readonly change_type: ChangeType | null;
+  readonly refs: string;
+  readonly marks: string;
+  readonly state: string;
+};
+type Pointer = { readonly kind: string; readonly id: string };
+
+const NOTHING = '[]';
+
+export const openStateTables = (db: DatabaseSync): StateTables => {
+  const selectState = db.prepare('SELECT * FROM states WHERE stream = ?');
+  const upsertState = db.prepare(
+    `INSERT INTO states VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (stream) DO UPDATE SET revision = excluded.revision, version = excluded.version,
+       command_id = excluded.command_id, counted = excluded.counted, tenant = excluded.tenant,
+       change_position = excluded.change_position, change_type = excluded.change_type,
+       refs = excluded.refs, marks = excluded.marks, state = excluded.state`,
+  );
+  const upsertResource = db.prepare(
+    `INSERT INTO resources VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (kind, id) DO UPDATE SET tenant = excluded.tenant, project = excluded.project,
+       name = excluded.name, revision = excluded.revision, version = excluded.version,
+       position = excluded.position, deleting = excluded.deleting,
+       public_json = excluded.public_json, private_json = excluded.private_json`,
+  );
+  const touchResource = db.prepare(
+    'UPDATE resources SET revision = ?, position = ? WHERE kind = ? AND id = ?',
+  );
+  const deleteResource = db.prepare('DELETE FROM resources WHERE kind = ? AND id = ?');
+  const addToCount = db.prepare(
+    `INSERT INTO counts VALUES (?, ?, ?)
+     ON CONFLICT (kind, tenant) DO UPDATE SET total = total + excluded.total`,
+  );
+  const dropEmptyCount = db.prepare('DELETE FROM counts WHERE kind = ? AND tenant = ? AND total = 0');
+  const addToTotal = db.prepare(
+    'INSERT INTO totals VALUES (?, ?) ON CONFLICT (kind) DO UPDATE SET total = total + excluded.total',
+  );
+  const dropEmptyTotal = db.prepare('DELETE FROM totals WHERE kind = ? AND total = 0');
+  const addMark = db.prepare('INSERT OR IGNORE INTO marks VALUES (?, ?, ?, ?)');
+  const dropMark = db.prepare('DELETE FROM marks WHERE kind = ? AND mark = ? AND tenant = ? AND id = ?');
+  const addRef = db.prepare('INSERT OR IGNORE INTO refs VALUES (?, ?, ?, ?)');
+  const dropRef = db.prepare(
+    'DELETE FROM refs WHERE to_kind = ? AND to_id = ? AND from_kind = ? AND from_id = ?',
+  );
+  const sums = new Map<string, Map<string, number>>();
+
+  const count = (kind: string, tenant: string, by: number): void => {
+    const ofKind = sums.get(kind) ?? new Map<string, number>();
+    sums.set(kind, ofKind);
+    ofKind.set(tenant, (ofKind.get(tenant) ?? 0) + by);
+  };
+
+  const storeRefs = (entry: Entry, refs: string): void => {
+    if (refs === entry.stored.refs) return;
+    const { kind } = entry.kind;
+    for (const to of JSON.parse(entry.stored.refs) as Pointer[]) dropRef.run(to.kind, to.id, kind, entry.id);
+    for (const to of JSON.parse(refs) as Pointer[]) addRef.run(to.kind, to.id, kind, entry.id);
+  };
+  const storeMarks = (entry: Entry, marks: string, tenant: string | undefined): void => {
+    if (marks === entry.stored.marks && tenant === entry.stored.tenant) return;
+    const { kind } = entry.kind;
+    for (const mark of JSON.parse(entry.stored.marks) as string[])
+      dropMark.run(kind, mark, entry.stored.tenant ?? '', entry.id);
+    for (const mark of JSON.parse(marks) as string[]) addMark.run(kind, mark, tenant ?? '', entry.id);
+  };
+  const storeLive = (entry: Entry, { view, privateText }: Rendered): void => {
+    const version = entry.folded.counted.version;
+    upsertResource.run(
+      entry.kind.kind,
+      entry.id,
+      view.tenant,
+      view.project,
+      view.name,
+      entry.folded.revision,
+      version,
+      entry.position,
+      view.deletionTimestamp === undefined ? 0 : 1,
+      publicText(privateDocument(view.document, version), entry.kind),
+      privateText,
+    );
+  };
+
+  const storeDocument = (entry: Entry): Stored => {
+    const { kind, tenant, rendered, stored } = entry;
+    if (tenant !== undefined && rendered === undefined) {
+      touchResource.run(entry.folded.revision, entry.position, kind.kind, entry.id);
+      return stored;
+    }
+    if (rendered !== undefined) storeLive(entry, rendered);
+    else if (stored.tenant !== undefined) deleteResource.run(kind.kind, entry.id);
+    if (tenant !== stored.tenant) {
+      if (stored.tenant !== undefined) count(kind.kind, stored.tenant, -1);
+      if (tenant !== undefined) count(kind.kind, tenant, 1);
+    }
+    const document: JsonObject | undefined = rendered?.view.document;
+    const refs = document === undefined ? NOTHING : textOfRefs(kind.pointsAt(document));
+    const marks = document === undefined ? NOTHING : JSON.stringify(kind.marks?.(document) ?? []);
+    storeRefs(entry, refs);
+    storeMarks(entry, marks, tenant);
+    return { tenant, refs, marks };
+  };
+
+  return {
+    load: (stream, kind, id) => {
+      const row = selectState.get(stream) as unknown as StateRow | undefined;
+      if (row === undefined) return undefined;
+      const tenant = row.tenant ?? undefined;
+      return {
+        stream,
+        kind,
+        id,
+        folded: {
+          revision: row.revision,
+          counted: { version: row.version, commandId: row.command_id, counted: row.counted === 1 },
+          state: JSON.parse(row.state),
+        },
+        position: '',
+        tenant,
+        change:
+          row.change_position === null || row.change_type === null
+            ? undefined
+            : { position: row.change_position, type: row.change_type },
+        rendered: undefined,
+        stored: { tenant, refs: row.refs, marks: row.marks },
+      };
+    },
+    store: (entry) => {
+      entry.stored = storeDocument(entry);
+      const { folded, stored, change } = entry;
+      upsertState.run(
+        entry.stream,
+        folded.revision,
+        folded.counted.version,
+        folded.counted.commandId,
+        folded.counted.counted ? 1 : 0,
+        stored.tenant ?? null,
+        change?.position ?? null,
+        change?.type ?? null,
+        stored.refs,
+        stored.marks,
+        JSON.stringify(folded.state),
+      );
+      entry.rendered = undefined;
+    },
+    flushCounts: () => {
+      for (const [kind, ofKind] of sums) {
+        let ofAll = 0;
+        for (const [tenant, by] of ofKind) {
+          addToCount.run(kind, tenant, by);
+          dropEmptyCount.run(kind, tenant);
+          ofAll += by;
+        }
+        addToTotal.run(kind, ofAll);
+        dropEmptyTotal.run(kind);
+      }
+      sums.clear();
+    },
+    reset: () => sums.clear(),
+  };
+};
+
+/** Only kind and id, in the order in which the document holds them. */
+const textOfRefs = (pointers: readonly Pointer[]): string =>
+  pointers.length === 0 ? NOTHING : JSON.stringify(pointers.map(({ kind, id }) => ({ kind, id })));

@@ -1,0 +1,151 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { Position, RecordedEvent } from '../../app/event-store.ts';
+import type { LogReader } from '../log-reader.ts';
+import type { View } from '../view.ts';
+import { createApplier } from './applier.ts';
+import { differencesBetween, digestOf } from './digest.ts';
+import { follow, type FollowOptions, type Progress } from './follow.ts';
+import type { Storage } from './storage.ts';
+import { readCheckpoint, readParked, type ParkedStream } from './view-file.ts';
+
+/** One copy of a view that is kept up to date, in this thread or in another. */
+export type RunningCopy = {
+  /** Resolves after `stop`; rejects with what ended it: PoisonEvent, a failed store, a full disk. */
+  readonly done: Promise<void>;
+  /** Applies what a parked stream missed. False: still poisonous; true: applied, or it was not parked. */
+  readonly retryParked: (stream: string) => Promise<boolean>;
+  /** Nothing is applied any more when it resolves. */
+  readonly stop: () => Promise<void>;
+};
+
+export type CopyProgress = Progress & { readonly parked: readonly ParkedStream[] };
+
+export type CopyContext = {
+  readonly view: View;
+  readonly storage: Storage;
+  readonly reader: LogReader;
+  readonly pace: FollowOptions['pace'];
+  readonly onProgress: (progress: CopyProgress) => void;
+};
+
+/** Follows the log into a copy until it is stopped. */
+export const followInto = (copy: string, context: CopyContext): RunningCopy => {
+  const { view, storage, reader, pace, onProgress } = context;
+  const db = storage.open(copy);
+  const applier = createApplier(db, view);
+  const controller = new AbortController();
+  const report = (progress: Progress): void => onProgress({ ...progress, parked: applier.parked() });
+  const follower = follow({ view, reader, applier, pace, signal: controller.signal, onProgress: report });
+  const done = follower.done.finally(() => storage.close(copy, db));
+
+  return {
+    done,
+    retryParked: (stream) =>
+      follower.exclusive(async () => {
+        const parked = applier.parked().find((entry) => entry.stream === stream);
+        if (parked === undefined) return true;
+        const started = performance.now();
+        const events: RecordedEvent[] = [];
+        for await (const event of reader.readStream(stream, { from: parked.revision })) events.push(event);
+        const applied = applier.retry(stream, events);
+        report({
+          ...applier.checkpoint(),
+          caughtUp: follower.caughtUp(),
+          batchEvents: events.length,
+          batchMs: performance.now() - started,
+        });
+        return applied;
+      }),
+    stop: async () => {
+      controller.abort();
+      await done.catch(() => undefined); // whoever holds `done` was told
+    },
+  };
+};
+
+export type CheckReport = {
+  /** Where the fresh copy was compared with the live one. */
+  readonly position: Position | undefined;
+  /** `differs`: at the same position the rows are not the same, or a fresh copy does not agree with the log. */
+  readonly outcome: 'equal' | 'verified' | 'differs';
+  readonly differences: readonly string[];
+};
+
+const MOST_DIFFERENCES = 20;
+
+/**
+ * Builds a copy up to where the live one is and compares the two there. The live copy is neither paused nor waited
+ * for: a snapshot of it says at which position to stop. Rounds before it keep the snapshot short-lived, since it
+ * holds the write-ahead log of the live copy.
+ */
+export const buildAndCompare = async (
+  copy: string,
+  live: string,
+  context: CopyContext,
+  signal: AbortSignal,
+): Promise<CheckReport> => {
+  const { view, storage, reader } = context;
+  const db = storage.open(copy);
+  try {
+    for (let round = 0; round < 2; round += 1) {
+      const target = withSnapshot(storage, live, (snapshot) => readCheckpoint(snapshot).position);
+      await buildUntil(target, db, context, signal);
+    }
+    const snapshot = storage.snapshot(live);
+    try {
+      const { position } = readCheckpoint(snapshot);
+      await buildUntil(position, db, context, signal);
+      signal.throwIfAborted();
+      // What the live copy could not apply is what this rebuild is to bring in: it cannot be equal.
+      if (readParked(snapshot).length > 0 && readParked(db).length === 0)
+        return await verify(db, view, reader);
+      const equal = digestOf(snapshot, view).digest === digestOf(db, view).digest;
+      return {
+        position,
+        outcome: equal ? 'equal' : 'differs',
+        differences: equal ? [] : differencesBetween(snapshot, db, view, MOST_DIFFERENCES),
+      };
+    } finally {
+      snapshot.close();
+    }
+  } finally {
+    storage.close(copy, db);
+  }
+};
+
+/** Checks a copy that nothing can be compared with: counts against rows, samples against the log. */
+export const verify = async (db: DatabaseSync, view: View, reader: LogReader): Promise<CheckReport> => {
+  const differences = (await view.verify?.(db, (stream) => reader.readStream(stream))) ?? [];
+  return {
+    position: readCheckpoint(db).position,
+    outcome: differences.length === 0 ? 'verified' : 'differs',
+    differences: differences.slice(0, MOST_DIFFERENCES),
+  };
+};
+
+const buildUntil = async (
+  until: Position | undefined,
+  db: DatabaseSync,
+  { view, reader, pace, onProgress }: CopyContext,
+  signal: AbortSignal,
+): Promise<void> => {
+  signal.throwIfAborted();
+  if (until === undefined) return;
+  const applier = createApplier(db, view);
+  const report = (progress: Progress): void => onProgress({ ...progress, parked: applier.parked() });
+  await follow({ view, reader, applier, pace, signal, until, onProgress: report }).done;
+  signal.throwIfAborted();
+};
+
+const withSnapshot = <Result>(
+  storage: Storage,
+  copy: string,
+  read: (snapshot: DatabaseSync) => Result,
+): Result => {
+  const snapshot = storage.snapshot(copy);
+  try {
+    return read(snapshot);
+  } finally {
+    snapshot.close();
+  }
+};

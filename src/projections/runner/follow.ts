@@ -1,0 +1,179 @@
+import type { Position, RecordedEvent } from '../../app/event-store.ts';
+import type { LogReader } from '../log-reader.ts';
+import type { View } from '../view.ts';
+import type { Applier } from './applier.ts';
+
+/** What a view has applied, reported after each COMMIT. */
+export type Progress = {
+  readonly position: Position | undefined;
+  readonly recordedAt: string | undefined;
+  /** Applied since the file was created. */
+  readonly events: number;
+  /** All that the log held when its end was reached has been applied. */
+  readonly caughtUp: boolean;
+  /** Size and duration of the last batch. */
+  readonly batchEvents: number;
+  readonly batchMs: number;
+};
+
+export type FollowOptions = {
+  readonly view: View;
+  readonly reader: LogReader;
+  readonly applier: Applier;
+  readonly signal: AbortSignal;
+  /** Stop when everything up to here, and nothing behind it, has been applied. Default: never. */
+  readonly until?: Position;
+  readonly onProgress: (progress: Progress) => void;
+  /**
+   * When a batch is committed: `live` collects what arrives in one turn of the event loop, since somebody may be
+   * waiting for it; `catch-up` waits longer for a bigger batch. `microtask` is for the simulation, where nothing
+   * may depend on real time.
+   */
+  readonly pace: 'event-loop' | 'microtask';
+};
+
+/** The copy has applied more than the log holds: the log was replaced, and the copy is not of it. */
+export class AheadOfLog extends Error {
+  static readonly NAME = 'AheadOfLog';
+  override readonly name = AheadOfLog.NAME;
+  constructor(view: string, position: Position, last: Position | undefined) {
+    super(`view ${view} has applied position ${position}, but the log ends at ${last ?? 'its beginning'}`);
+  }
+}
+
+/** Most events of one transaction. More makes catch-up hardly faster and each commit longer. */
+const BATCH = 4096;
+/** While catching up, a batch that is not full is committed after this many milliseconds. */
+const CATCH_UP_MS = 25;
+
+export type Follower = {
+  readonly caughtUp: () => boolean;
+  /** Resolves when `until` was reached or the signal came; rejects with what stopped it. */
+  readonly done: Promise<void>;
+  /** Runs `work` while nothing is applied. */
+  readonly exclusive: <Result>(work: () => Promise<Result>) => Promise<Result>;
+};
+
+/** One loop: subscription, batch, transaction, report. The position moves only with its transaction. */
+export const follow = (options: FollowOptions): Follower => {
+  const { view, reader, applier, signal, until, onProgress, pace } = options;
+  const stop = new AbortController();
+  const anySignal = AbortSignal.any([signal, stop.signal]);
+  let buffer: RecordedEvent[] = [];
+  let position = applier.checkpoint().position;
+  let caughtUp = false;
+  let reported = false;
+  let held = 0;
+  let resume = (): void => {};
+  let cancelSchedule: (() => void) | undefined;
+  let failure: { readonly error: unknown } | undefined;
+
+  const flush = (): void => {
+    cancelSchedule?.();
+    cancelSchedule = undefined;
+    if (held > 0 || failure !== undefined || signal.aborted) return;
+    const started = performance.now();
+    const batch = buffer;
+    if (position !== undefined && position !== applier.checkpoint().position) {
+      buffer = [];
+      applier.apply(batch, position);
+    } else if (reported) return;
+    reported = true;
+    onProgress({
+      ...applier.checkpoint(),
+      caughtUp,
+      batchEvents: batch.length,
+      batchMs: performance.now() - started,
+    });
+  };
+  const flushLater = (): void => {
+    if (cancelSchedule !== undefined || held > 0) return;
+    cancelSchedule = schedule(pace, caughtUp, () => {
+      try {
+        flush();
+      } catch (error) {
+        failure = { error };
+        stop.abort();
+      }
+    });
+  };
+
+  const run = async (): Promise<void> => {
+    const after = applier.checkpoint().position;
+    if (after !== undefined) {
+      const last = await reader.lastPosition(anySignal);
+      if (last === undefined || after > last) throw new AheadOfLog(view.name, after, last);
+    }
+    const subscription = reader.subscribe({
+      ...(after !== undefined && { after }),
+      ...(view.filter !== undefined && { filter: view.filter }),
+      signal: anySignal,
+    });
+    try {
+      if (until !== undefined && after !== undefined && after >= until) return;
+      let items = 0;
+      for await (const item of subscription) {
+        const at = item.kind === 'event' ? item.event.position : item.position;
+        const past = until !== undefined && (item.kind === 'caught-up' || (at !== undefined && at >= until));
+        if (item.kind === 'event' && (until === undefined || item.event.position <= until))
+          buffer.push(item.event);
+        if (past) {
+          position = until;
+          break;
+        }
+        if (at !== undefined && (position === undefined || at > position)) position = at;
+        items += 1;
+        if (item.kind === 'caught-up') {
+          caughtUp = true;
+          reported = false;
+          flush();
+        } else if (items % BATCH === 0) {
+          while (held > 0) await new Promise<void>((resolve) => (resume = resolve));
+          flush();
+        } else flushLater();
+        if (failure !== undefined) break;
+      }
+      if (failure !== undefined) throw failure.error;
+      while (held > 0) await new Promise<void>((resolve) => (resume = resolve));
+      if (until !== undefined) flush();
+    } finally {
+      cancelSchedule?.();
+      stop.abort();
+    }
+  };
+
+  return {
+    caughtUp: () => caughtUp,
+    done: run(),
+    exclusive: async (work) => {
+      held += 1;
+      try {
+        return await work();
+      } finally {
+        held -= 1;
+        if (held === 0) {
+          resume();
+          flushLater();
+        }
+      }
+    },
+  };
+};
+
+const schedule = (pace: FollowOptions['pace'], caughtUp: boolean, run: () => void): (() => void) => {
+  if (pace === 'microtask') {
+    let cancelled = false;
+    queueMicrotask(() => {
+      if (!cancelled) run();
+    });
+    return () => {
+      cancelled = true;
+    };
+  }
+  if (caughtUp) {
+    const handle = setImmediate(run);
+    return () => clearImmediate(handle);
+  }
+  const handle = setTimeout(run, CATCH_UP_MS);
+  return () => clearTimeout(handle);
+};

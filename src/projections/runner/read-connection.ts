@@ -1,0 +1,44 @@
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
+
+/**
+ * The statements of the HTTP thread on one view, prepared once per file. All of them are registered in a list beside
+ * the view, and a test reads their query plans: none may scan without a bound (design §5, Threads).
+ */
+export type ReadConnection = {
+  /** The prepared statement for a registered text. */
+  readonly statement: (sql: string) => StatementSync;
+  /** Goes on with another file; statements of the old one are gone. Reads are synchronous, so none is under way. */
+  readonly switchTo: (source: string | DatabaseSync) => void;
+  readonly close: () => void;
+};
+
+/** `source` is the path of a file, or (in memory) the connection that the view itself writes on. */
+export const openReadConnection = (source: string | DatabaseSync): ReadConnection => {
+  let db: DatabaseSync;
+  let owned = false;
+  let statements = new Map<string, StatementSync>();
+  const open = (from: string | DatabaseSync): void => {
+    owned = typeof from === 'string';
+    db = typeof from === 'string' ? new DatabaseSync(from, { readOnly: true, timeout: 5000 }) : from;
+    statements = new Map();
+  };
+  open(source);
+  return {
+    statement: (sql) => {
+      let statement = statements.get(sql);
+      if (statement === undefined) {
+        statement = db.prepare(sql);
+        statements.set(sql, statement);
+      }
+      return statement;
+    },
+    switchTo: (next) => {
+      const [before, ours] = [db, owned];
+      open(next);
+      if (ours) before.close();
+    },
+    close: () => {
+      if (owned && db.isOpen) db.close();
+    },
+  };
+};

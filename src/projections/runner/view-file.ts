@@ -1,0 +1,112 @@
+import { DatabaseSync } from 'node:sqlite';
+import type { Position } from '../../app/event-store.ts';
+import type { View } from '../view.ts';
+
+/** The runner's own tables in every file: what the file is, how far it is, and what is parked. Not in the digest. */
+const RUNNER_SCHEMA = `
+  CREATE TABLE _view (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    name TEXT NOT NULL, version INTEGER NOT NULL, settings TEXT NOT NULL, store TEXT NOT NULL
+  ) STRICT;
+  CREATE TABLE _checkpoint (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    position TEXT, recorded_at TEXT, events INTEGER NOT NULL
+  ) STRICT;
+  CREATE TABLE _parked (
+    stream TEXT PRIMARY KEY, position TEXT NOT NULL, revision INTEGER NOT NULL, error TEXT NOT NULL
+  ) STRICT;
+`;
+
+export type Checkpoint = {
+  /** Everything up to here is in the tables; undefined: nothing yet. */
+  readonly position: Position | undefined;
+  /** Recorded time of the last applied event. */
+  readonly recordedAt: string | undefined;
+  /** How many events were applied since the file was created. */
+  readonly events: number;
+};
+
+export type ParkedStream = {
+  readonly stream: string;
+  readonly position: Position;
+  /** The poison event; it and all later ones of its stream are missing in the tables. */
+  readonly revision: number;
+  readonly error: string;
+};
+
+export const MEMORY = ':memory:';
+
+/**
+ * Opens (or creates) the file of a view for writing. `storeId` is the log it is folded from.
+ * Throws when the file is not one of this view, version, settings and store: `fitsView` says so beforehand.
+ */
+export const openViewFile = (path: string, view: View, storeId: string): DatabaseSync => {
+  const db = new DatabaseSync(path, { timeout: 5000 });
+  try {
+    // A read model can be rebuilt: it survives a crash of the process, and after a loss of power it is an older
+    // but whole one that catches up (libraries.md §2).
+    db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -16000');
+    if (db.prepare(`SELECT 1 FROM sqlite_schema WHERE name = '_view'`).get() === undefined)
+      create(db, view, storeId);
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+};
+
+const create = (db: DatabaseSync, view: View, storeId: string): void => {
+  db.exec('BEGIN IMMEDIATE');
+  db.exec(RUNNER_SCHEMA);
+  db.exec(view.schema);
+  db.prepare('INSERT INTO _view VALUES (1, ?, ?, ?, ?)').run(
+    view.name,
+    view.version,
+    view.settings ?? '',
+    storeId,
+  );
+  db.exec('INSERT INTO _checkpoint VALUES (1, NULL, NULL, 0)');
+  db.exec('COMMIT');
+};
+
+/** True when the file exists, can be read and was built by this version of the view from this log. */
+export const fitsView = (path: string, view: View, storeId: string): boolean => {
+  let db: DatabaseSync | undefined;
+  try {
+    db = new DatabaseSync(path, { readOnly: true, timeout: 5000 });
+    const row = db.prepare('SELECT name, version, settings, store FROM _view').get();
+    return (
+      row?.['name'] === view.name &&
+      row['version'] === view.version &&
+      row['settings'] === (view.settings ?? '') &&
+      row['store'] === storeId
+    );
+  } catch {
+    return false; // absent, not a database, torn: it is disposable, so it is built again
+  } finally {
+    db?.close();
+  }
+};
+
+export const readCheckpoint = (db: DatabaseSync): Checkpoint => {
+  const row = db.prepare('SELECT position, recorded_at, events FROM _checkpoint').get();
+  return {
+    position: (row?.['position'] as string | null | undefined) ?? undefined,
+    recordedAt: (row?.['recorded_at'] as string | null | undefined) ?? undefined,
+    events: (row?.['events'] as number | undefined) ?? 0,
+  };
+};
+
+export const readParked = (db: DatabaseSync): readonly ParkedStream[] =>
+  db
+    .prepare('SELECT stream, position, revision, error FROM _parked ORDER BY position')
+    .all()
+    .map((row) => ({ ...row }) as unknown as ParkedStream);
+
+/** A connection that shows the file as it is now, whatever is written meanwhile. Close it soon: it holds the WAL. */
+export const openSnapshot = (path: string): DatabaseSync => {
+  const db = new DatabaseSync(path, { readOnly: true, timeout: 5000 });
+  db.exec('BEGIN');
+  readCheckpoint(db); // the first read fixes what the transaction sees
+  return db;
+};

@@ -1,0 +1,126 @@
+import type { JsonObject, JsonValue } from '../../domain/json.ts';
+
+/**
+ * One sentence per event type, for people. Each is written from the event as its reader may see it: what was redacted
+ * for that audience is absent in `data`, and the sentence must still be one. A type without a row shows its name.
+ */
+type Summary = string | ((data: JsonObject) => string);
+
+const SUMMARIES: { readonly [type: string]: Summary } = {
+  ClusterOrdered: (data) =>
+    `Cluster${quoted(data['name'])} was ordered${from(nameOf(data['template']), ' from template ')}` +
+    `${from(textOf(objectOf(data['version'])['version']), ', version ')}${nodeSets(data['nodeSets'])}.`,
+  ClusterLabelled: 'The labels were changed.',
+  ClusterAnnotated: 'The annotations were changed.',
+  ClusterDescribed: 'The display name or description was changed.',
+  NodeSetAdded: (data) =>
+    `Node set${quoted(data['name'])} was added${from(sizeOf(data['nodeSet']), ' with ')}.`,
+  NodeSetResized: (data) =>
+    `Node set${quoted(data['name'])} is to be resized from ${textOf(data['from'])} to ${textOf(data['to'])} nodes.`,
+  NodeSetRemoved: (data) => `Node set${quoted(data['name'])} is to be removed.`,
+  ClusterSpecRevised: (data) =>
+    `The specification was changed${from(Object.keys(objectOf(data['spec'])).join(', '), ': ')}.`,
+  ClusterFinalizersChanged: (data) =>
+    `Finalizers are now: ${listOf(data['finalizers']).map(textOf).join(', ') || 'none'}.`,
+  ClusterStatusReported: 'A status was reported by a private caller.',
+  HubSelected: (data) =>
+    data['hub'] === undefined
+      ? 'A management cluster was selected.'
+      : `Hub${quoted(data['hub'])} was selected among ${listOf(objectOf(data['decision'])['candidates']).length} candidates` +
+        `${data['simulated'] === true ? ' (simulated)' : ''}.`,
+  PlacementDeferred: (data) => `The order waits for a place${from(textOf(data['message']), ': ')}`,
+  ClusterDispatchStarted: (data) => `The order is being sent to its hub${from(textOf(data['hub']), ', ')}.`,
+  ClusterOrderPlaced: (data) => `The hub${quoted(data['hub'])} accepted the order.`,
+  ClusterSpecSynced: (data) => `The hub${quoted(data['hub'])} accepted the changed specification.`,
+  ClusterConditionsObserved: (data) =>
+    `Conditions: ${Object.entries(objectOf(data['conditions']))
+      .map(([name, condition]) => `${name} ${textOf(objectOf(condition)['status'])}`)
+      .join(', ')}.`,
+  ControlPlaneBecameAvailable: (data) =>
+    `The control plane is available${from(textOf(data['apiUrl']), ' at ')}.`,
+  NodesObserved: (data) =>
+    `Ready nodes: ${Object.entries(objectOf(data['ready']))
+      .map(([set, ready]) => `${set} ${textOf(ready)}`)
+      .join(', ')}.`,
+  ClusterBecameReady: 'The cluster is ready.',
+  ClusterReconfiguring: 'A change of the cluster is being carried out.',
+  ClusterDegraded: (data) => `The cluster is degraded${because(data)}.`,
+  ClusterRecovered: 'The cluster has recovered.',
+  ClusterFailed: (data) =>
+    `The order failed${because(data)}. ${
+      data['permanent'] === true ? 'It waits for a retry or a deletion.' : 'It is still being tried.'
+    }`,
+  ClusterFailureCleared: 'The failure is over.',
+  HubNotAccepting: (data) => `The hub${quoted(data['hub'])} holds the order but does not work on it.`,
+  ClusterLostOnHub: (data) =>
+    data['what'] === 'hosted-cluster'
+      ? 'The hosted cluster vanished from its hub.'
+      : 'The order vanished from its hub.',
+  ClusterRetryRequested: 'An operator asked for another try.',
+  ClusterDeletionRequested: 'Deletion was requested.',
+  ClusterDeletionBlocked: (data) =>
+    `Deletion waits for ${listOf(data['waitingFor']).map(textOf).join(', ') || 'its finalizers'}.`,
+  ClusterDeleted: (data) =>
+    data['how'] === 'not-dispatched'
+      ? 'The cluster was deleted before anything was sent to a hub.'
+      : 'The cluster was deleted; its hub confirmed that nothing is left.',
+  CreationAbandoned: 'The creation was abandoned before the order existed.',
+
+  RunStarted: 'Work on the order began.',
+  RunInputTaken: (data) => `The workflow took note of ${textOf(data['type']) || 'a change'}.`,
+  EffectStarted: (data) => `${stepOf(data)} was started, attempt ${textOf(data['attempt'])}.`,
+  EffectSucceeded: (data) => `${stepOf(data)} is done.`,
+  EffectFailed: (data) => `${stepOf(data)} failed${because(data)}; it is tried again.`,
+  EffectRefused: (data) => `${stepOf(data)} was refused${because(data)}.`,
+  EffectOutcomeUnknown: (data) =>
+    `It is not known whether ${stepOf(data)} happened${because(data)}; the hub is asked.`,
+  EffectStalled: (data) =>
+    `${stepOf(data)} does not succeed after ${textOf(data['attempts'])} attempts${because(data)}; tries go on at the longest interval.`,
+  TimerScheduled: (data) => `Timer ${textOf(data['timerId'])} is set for ${textOf(data['dueAt'])}.`,
+  TimerCancelled: (data) => `Timer ${textOf(data['timerId'])} was cancelled.`,
+  TimerFired: (data) => `Timer ${textOf(data['timerId'])} fired.`,
+  CommandAccepted: (data) => `${textOf(data['key']) || 'A command'} was recorded.`,
+  CommandRefused: (data) =>
+    `${textOf(data['key']) || 'A command'} was refused: ${textOf(data['message']) || textOf(data['code'])}`,
+  StepsAssigned: (data) =>
+    `Who does which step${from(textOf(data['hub']), ' on ')}: ${Object.entries(objectOf(data['rules']))
+      .map(([step, rule]) => `${step} ${textOf(rule)}`)
+      .join(', ')}.`,
+  StepSkipped: (data) =>
+    `Step ${textOf(data['step'])} was skipped${from(textOf(data['reason']) || textOf(data['rule']), ': ')}.`,
+  ObservationTaken: 'The hub shows something new.',
+  RunClosed: (data) => `Work on the order ended: ${textOf(data['outcome'])}.`,
+};
+
+/** `data` as the reader may see it. */
+export const summaryOf = (type: string, data: JsonObject): string => {
+  const summary = SUMMARIES[type];
+  if (summary === undefined) return type;
+  return typeof summary === 'string' ? summary : summary(data);
+};
+
+const textOf = (value: JsonValue | undefined): string =>
+  typeof value === 'string' || typeof value === 'number' ? String(value) : '';
+const objectOf = (value: JsonValue | undefined): JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {};
+const listOf = (value: JsonValue | undefined): readonly JsonValue[] => (Array.isArray(value) ? value : []);
+const nameOf = (value: JsonValue | undefined): string => {
+  const { name, id } = objectOf(value);
+  return textOf(name) || textOf(id);
+};
+const from = (text: string, before: string): string => (text === '' ? '' : `${before}${text}`);
+const quoted = (value: JsonValue | undefined): string => {
+  const text = textOf(value);
+  return text === '' ? '' : ` "${text}"`;
+};
+const because = (data: JsonObject): string => from(textOf(data['message']) || textOf(data['reason']), ': ');
+const stepOf = (data: JsonObject): string => `Step ${textOf(data['effectId'])}`.trimEnd();
+const sizeOf = (value: JsonValue | undefined): string => {
+  const set = objectOf(value);
+  const size = textOf(set['size']);
+  return size === '' ? '' : `${size} nodes${from(nameOf(set['hostType']), ' of type ')}`;
+};
+const nodeSets = (value: JsonValue | undefined): string => {
+  const sets = Object.entries(objectOf(value)).map(([name, set]) => `${name} ${sizeOf(set)}`.trimEnd());
+  return sets.length === 0 ? '' : ` (${sets.join('; ')})`;
+};

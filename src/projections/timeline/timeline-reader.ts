@@ -1,0 +1,22 @@
+import type { TimelineEntry, TimelineReader } from '../read-models.ts';
+import type { ReadConnection } from '../runner/read-connection.ts';
+
+/** Statements of the HTTP thread on the timeline; their query plans are tested. */
+export const TIMELINE_STATEMENTS = {
+  ofTenant: `
+    SELECT position, at, type, audience, coalesce(tenant_summary, summary) AS summary,
+      coalesce(tenant_data, data) AS data, actor, correlation_id AS correlationId
+    FROM entries WHERE cluster_id = ? AND position > ? AND audience = 'tenant' ORDER BY position LIMIT ?`,
+  ofProvider: `
+    SELECT position, at, type, audience, summary, data, actor, correlation_id AS correlationId
+    FROM entries WHERE cluster_id = ? AND position > ? ORDER BY position LIMIT ?`,
+} as const;
+
+/** Tenants see entries for tenants; the provider sees all, of internal ones only the sentence. */
+export const timelineReader = (connection: ReadConnection): TimelineReader => ({
+  of: (clusterId, { after, limit, audience }) =>
+    connection
+      .statement(TIMELINE_STATEMENTS[audience === 'tenant' ? 'ofTenant' : 'ofProvider'])
+      .all(clusterId, after ?? '', limit)
+      .map((row) => ({ ...row }) as unknown as TimelineEntry),
+});
