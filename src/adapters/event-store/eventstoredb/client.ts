@@ -1,0 +1,140 @@
+import { EventStoreDBClient } from '@eventstore/db-client';
+import type * as Grpc from '@grpc/grpc-js';
+
+/**
+ * One client is one channel is one TCP connection: the library would let clients with equal options share a
+ * connection, and with it HTTP/2's 100 concurrent streams and every drop (eventstore-client.md §3.2, §3.3 B4).
+ * `serial` makes the options differ: it is added to the keep-alive timeout in milliseconds.
+ */
+export const connect = (connectionString: string, serial: number): LedgerClient => {
+  const client = EventStoreDBClient.connectionString(withOwnKeepAlive(connectionString, serial));
+  const internals = client as unknown as Internals;
+
+  // The library calls these without awaiting them; a rejection would end the process.
+  const handleError = internals.handleError;
+  internals.handleError = async (...args) => {
+    await handleError(...args).catch(() => {});
+  };
+  // `dispose` ends streams but leaves the channel open: remember every channel, to close it.
+  const channels = new Set<Grpc.Channel>();
+  let disposed = false;
+  const getChannel = internals.getChannel;
+  internals.getChannel = async () => {
+    const channel = await getChannel();
+    if (disposed) channel.close();
+    else channels.add(channel);
+    return channel;
+  };
+
+  return {
+    api: client,
+    supports: (method) => internals.supports(method),
+    openStream: (service, name, open) =>
+      internals.GRPCStreamCreator(service, name, (grpc) =>
+        open(grpc, ...internals.callArguments({}, { deadline: Infinity })),
+      )(),
+    dispose: async () => {
+      disposed = true;
+      await client.dispose();
+      for (const channel of channels) channel.close();
+      channels.clear();
+    },
+  };
+};
+
+export type LedgerClient = {
+  readonly api: EventStoreDBClient;
+  /** Whether the server lists this method. The first call asks it; fails with whatever gRPC says. */
+  supports(method: Method): Promise<boolean>;
+  /** Opens a call on the client's channel, with its headers and credentials and without a deadline. */
+  openStream<Service, Call>(
+    service: Service,
+    name: string,
+    open: (grpc: InstanceOf<Service>, metadata: Grpc.Metadata, options: Grpc.CallOptions) => Call,
+  ): Promise<Call>;
+  /** Cancels what runs and closes the connection. */
+  dispose(): Promise<void>;
+};
+
+type Method = { readonly path: string };
+type InstanceOf<Service> = Service extends new (...args: never[]) => infer Instance ? Instance : never;
+
+/** What the library keeps protected (checked in test/unit/eventstoredb against the installed version). */
+type Internals = {
+  handleError: (client: Grpc.Client, error: Error) => Promise<void>;
+  getChannel: () => Promise<Grpc.Channel>;
+  readonly supports: (method: Method) => Promise<boolean>;
+  readonly callArguments: (base: object, options: Grpc.CallOptions) => [Grpc.Metadata, Grpc.CallOptions];
+  readonly GRPCStreamCreator: <Service, Call>(
+    service: Service,
+    name: string,
+    open: (grpc: InstanceOf<Service>) => Call,
+  ) => () => Promise<Call>;
+};
+
+const DEFAULT_KEEP_ALIVE_TIMEOUT_MS = 10_000;
+
+const withOwnKeepAlive = (connectionString: string, serial: number): string => {
+  const set = /[?&]keep[-_]?alive[-_]?timeout=(-?\d+)/i.exec(connectionString)?.[1];
+  const timeout = set === undefined ? DEFAULT_KEEP_ALIVE_TIMEOUT_MS : Number(set);
+  if (timeout < 0) return connectionString;
+  const base = connectionString.trim().replace(/\/+$/, '');
+  return `${base}${base.includes('?') ? '&' : '?'}keepAliveTimeout=${timeout + serial}`;
+};
+
+const OPTIONS = [
+  'tls',
+  'tlsCAFile',
+  'userCertFile',
+  'userKeyFile',
+  'connectionName',
+  'maxDiscoverAttempts',
+  'discoveryInterval',
+  'gossipTimeout',
+  'nodePreference',
+  'keepAliveInterval',
+  'keepAliveTimeout',
+  'defaultDeadline',
+  'throwOnAppendFailure',
+];
+const flat = (name: string): string => name.trim().toLowerCase().replaceAll(/[_-]/g, '');
+
+/**
+ * Refuses what the library would warn about on the console with the whole string, password included, and what it
+ * refuses itself. The errors never quote the string. Returns what is safe to log.
+ */
+export const checkConnectionString = (connectionString: string): { endpoints: string; warning?: string } => {
+  const [, scheme, credentials, hosts, , query = ''] =
+    /^(esdb(?:\+discover)?):\/\/(?:([^@/]+)@)?([^/?@]+)(\/?)(?:\?(.*))?$/.exec(connectionString.trim()) ?? [];
+  if (scheme === undefined || hosts === undefined)
+    throw new TypeError(
+      'the event store connection string must look like esdb://user:password@host:2113 or esdb+discover://… ' +
+        '(special characters in user and password percent-encoded)',
+    );
+  const values = new Map<string, string>();
+  for (const pair of query === '' ? [] : query.split('&')) {
+    const [name = '', value = ''] = pair.split('=');
+    if (flat(name) === 'tlsverifycert') {
+      if (value !== 'true')
+        throw new TypeError('tlsVerifyCert=false is not supported: name the CA with tlsCAFile instead');
+      continue;
+    }
+    if (!OPTIONS.some((option) => flat(option) === flat(name)) || value === '')
+      throw new TypeError(
+        `the event store connection string has an option it cannot have; known are ${OPTIONS.join(', ')}`,
+      );
+    values.set(flat(name), value);
+  }
+  try {
+    void EventStoreDBClient.connectionString(connectionString);
+  } catch {
+    throw new TypeError(
+      'the event store connection string cannot be read: check hosts, ports, options and files',
+    );
+  }
+  const unsent = credentials !== undefined && values.get('tls') === 'false';
+  return {
+    endpoints: hosts,
+    ...(unsent && { warning: 'user and password are not sent without TLS (tls=false)' }),
+  };
+};

@@ -1,0 +1,137 @@
+import { randomInt, randomUUID } from 'node:crypto';
+import type { EventStore, RecordedEvent } from '../../../app/event-store.ts';
+import type { Logger } from '../../../app/ports.ts';
+import { createAppender } from './append.ts';
+import { createBatchWriter } from './batch-writer.ts';
+import { checkConnectionString, connect } from './client.ts';
+import { closedStore } from './errors.ts';
+import { createReader } from './reads.ts';
+import { identify } from './store-id.ts';
+import { createSubscriber } from './subscription.ts';
+import { createWatermark } from './watermark.ts';
+
+export type EventStoreDbOptions = {
+  /** `esdb://…` or `esdb+discover://…`; user and password percent-encoded. Never logged. */
+  readonly connectionString: string;
+  /** Name of this process incarnation, for logs. */
+  readonly instance: string;
+  /** Milliseconds until an append's outcome counts as unknown, a read or an unconfirmed subscription as failed. Default 10,000. */
+  readonly deadlineMs?: number;
+  /** Further attempts within that time. Default 3. */
+  readonly retries?: number;
+  /** Milliseconds for a ping. Default: the deadline, at most 2,000. */
+  readonly pingMs?: number;
+  /** First and longest wait before a dropped subscription is opened again, in milliseconds. Default 100 and 5,000. */
+  readonly resubscribeMs?: { readonly first: number; readonly longest: number };
+  readonly logger?: Logger;
+  /** Default: read from the store, or written to it when it has none. */
+  readonly storeId?: string;
+};
+
+/** Counts since the start. */
+export type EventStoreDbStats = {
+  readonly retriedAppends: number;
+  readonly unknownOutcomes: number;
+  readonly resubscribed: number;
+  readonly openSubscriptions: number;
+  /** Connections opened, by all clients. */
+  readonly connections: number;
+  /** Whether the connection for appends is open now; false until the first append. */
+  readonly appendConnected: boolean;
+};
+
+export type EventStoreDbStore = EventStore & { stats(): EventStoreDbStats };
+
+const DEFAULT_DEADLINE_MS = 10_000;
+const DEFAULT_RETRIES = 3;
+const PING_MS = 2000;
+const CONNECT_MS = 5000;
+
+/**
+ * The event log in an EventStoreDB or KurrentDB server (22.6 or later for positions of reads, 23.10 for caught-up).
+ * Throws TypeError for a connection string it cannot use, StoreUnavailable when the server cannot be reached.
+ */
+export const createEventStoreDbStore = async (options: EventStoreDbOptions): Promise<EventStoreDbStore> => {
+  const { connectionString, deadlineMs = DEFAULT_DEADLINE_MS, retries = DEFAULT_RETRIES } = options;
+  const logger = options.logger?.child({ component: 'eventstoredb', instance: options.instance });
+  const { endpoints, warning } = checkConnectionString(connectionString);
+  if (warning !== undefined) logger?.warn({ endpoints }, warning);
+
+  const counters = {
+    retriedAppends: 0,
+    unknownOutcomes: 0,
+    resubscribed: 0,
+    openSubscriptions: 0,
+    connections: 0,
+  };
+  // Keeps the connections of several stores in one process apart (client.ts).
+  const firstSerial = randomInt(64) * 64;
+  const connectOwn = () => {
+    counters.connections += 1;
+    return connect(connectionString, firstSerial + (counters.connections % 64));
+  };
+  const closing = new AbortController();
+  const watermark = createWatermark();
+  const shared = { connect: connectOwn, closing: closing.signal, watermark, counters, logger };
+
+  const reader = createReader({ ...shared, deadlineMs, retries });
+  const writer = createBatchWriter({ ...shared, connectTimeoutMs: Math.min(deadlineMs, CONNECT_MS) });
+  const readTail = async (stream: string, from: number, limit: number, patienceMs: number) => {
+    const events: RecordedEvent[] = [];
+    for await (const event of reader.readStream(stream, { from, limit }, patienceMs)) events.push(event);
+    return events;
+  };
+  const { append, appendMetadata } = createAppender({ ...shared, writer, deadlineMs, retries, readTail });
+  const { subscribe } = createSubscriber({
+    ...shared,
+    confirmMs: deadlineMs,
+    backoffMs: options.resubscribeMs ?? { first: 100, longest: 5000 },
+    lastPosition: reader.lastPosition,
+  });
+
+  const refuseWhenClosed = (): void => closing.signal.throwIfAborted();
+  const setMaxCount = async (stream: string, maxCount: number): Promise<void> => {
+    refuseWhenClosed();
+    if (!stream.startsWith('sys-')) throw new TypeError(`${stream} is not a sys- stream: its events stay`);
+    if (!Number.isSafeInteger(maxCount) || maxCount < 1)
+      throw new TypeError(`a stream cannot keep ${maxCount} events`);
+    const data = new TextEncoder().encode(JSON.stringify({ $maxCount: maxCount }));
+    const event = { id: randomUUID(), type: '$metadata', data, metadata: new Uint8Array() };
+    await appendMetadata({ stream: `$$${stream}`, expected: 'any', events: [event] });
+  };
+
+  const close = async (): Promise<void> => {
+    if (closing.signal.aborted) return;
+    closing.abort(closedStore());
+    await Promise.allSettled([writer.close(), reader.close()]);
+  };
+
+  const store = {
+    kind: 'eventstoredb',
+    singleWriter: false,
+    append: async (...args) => {
+      refuseWhenClosed();
+      return append(...args);
+    },
+    readStream: (stream, readOptions) => reader.readStream(stream, readOptions),
+    readAll: (readOptions) => reader.readAll(readOptions),
+    subscribe,
+    currentRevision: reader.currentRevision,
+    lastPosition: reader.lastPosition,
+    setMaxCount,
+    ping: (signal) => reader.ping(options.pingMs ?? Math.min(deadlineMs, PING_MS), signal),
+    close,
+    stats: () => ({ ...counters, appendConnected: writer.isConnected() }),
+  } satisfies Omit<EventStoreDbStore, 'storeId'>;
+
+  try {
+    const storeId = options.storeId ?? (await identify(store));
+    // From here on, what was stored before this start is known to be old (watermark.ts).
+    await reader.lastPosition();
+    logger?.info({ endpoints, storeId }, 'connected to the event store');
+    return { ...store, storeId };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+};

@@ -1,0 +1,237 @@
+import {
+  BACKWARDS,
+  END,
+  FORWARDS,
+  START,
+  type AllStreamResolvedEvent,
+  type ResolvedEvent,
+  type StreamingRead,
+} from '@eventstore/db-client';
+import type {
+  ExpectedRevision,
+  Position,
+  ReadStreamOptions,
+  RecordedEvent,
+} from '../../../app/event-store.ts';
+import type { LedgerClient } from './client.ts';
+import { isSystem, parsePosition, positionOf, toRecorded, CorruptEvent } from './convert.ts';
+import { asUnavailable, isDeletedStream, isMissingStream, isTransient } from './errors.ts';
+import { pull } from './pull.ts';
+import { isOwnStream } from './store-id.ts';
+import { backoff, pause, Silence } from './waiting.ts';
+import type { Watermark } from './watermark.ts';
+
+export type ReaderOptions = {
+  readonly connect: () => LedgerClient;
+  /** Milliseconds of silence after which a read counts as failed. */
+  readonly deadlineMs: number;
+  readonly retries: number;
+  readonly closing: AbortSignal;
+  readonly watermark: Watermark;
+};
+
+type Resolved = ResolvedEvent | AllStreamResolvedEvent;
+
+const FIRST_WAIT_MS = 20;
+const LONGEST_WAIT_MS = 500;
+/** Events per page when walking backward over system events, and how many pages at most. */
+const TAIL_PAGE = 200;
+const TAIL_PAGES = 500;
+
+export const createReader = (options: ReaderOptions) => {
+  const { deadlineMs, retries, closing, watermark } = options;
+  let client: LedgerClient | undefined;
+
+  /** After silence the connection is in doubt: the next read gets a new one. */
+  const replace = (failed: LedgerClient): void => {
+    if (client === failed) client = undefined;
+    // Reads that still run on it are silent too, or end within their patience.
+    setTimeout(() => void failed.dispose().catch(() => {}), deadlineMs).unref();
+  };
+
+  /**
+   * Runs a read, and runs it again from where it stopped when the connection breaks or nothing comes. `open` is asked
+   * for the rest each time; what was yielded is never repeated.
+   */
+  async function* resilient(
+    what: string,
+    open: (api: LedgerClient['api']) => StreamingRead<Resolved> | undefined,
+    signal: AbortSignal | undefined,
+    patienceMs = deadlineMs,
+  ): AsyncGenerator<Resolved, void, undefined> {
+    let failures = 0;
+    for (;;) {
+      signal?.throwIfAborted();
+      closing.throwIfAborted();
+      client ??= options.connect();
+      const used = client;
+      const stream = open(used.api);
+      if (stream === undefined) return;
+      try {
+        for await (const item of pull<Resolved>(stream as never, {
+          what,
+          patienceMs: () => patienceMs,
+          signals: [signal, closing],
+          cancel: () => stream.cancel(),
+        })) {
+          failures = 0;
+          yield item;
+        }
+        return;
+      } catch (error) {
+        if (signal?.aborted || closing.aborted || isMissingStream(error)) throw error;
+        if (error instanceof Silence) replace(used);
+        failures += 1;
+        if (!isTransient(error) || failures > retries) throw error;
+        await pause(backoff(failures, FIRST_WAIT_MS, LONGEST_WAIT_MS), signal, closing);
+      }
+    }
+  }
+
+  /** Throws the signal's reason and the adapter's own errors as they are, everything else as StoreUnavailable. */
+  const translated = (what: string, error: unknown, signal: AbortSignal | undefined): unknown => {
+    if (signal?.aborted) return signal.reason;
+    if (closing.aborted) return closing.reason;
+    if (error instanceof CorruptEvent || error instanceof RangeError) return error;
+    return asUnavailable(what, error);
+  };
+
+  async function* readStream(
+    stream: string,
+    { from, direction = 'forward', limit = Infinity, signal }: ReadStreamOptions = {},
+    patienceMs?: number,
+  ): AsyncGenerator<RecordedEvent, void, undefined> {
+    const what = `reading ${stream}`;
+    const forward = direction === 'forward';
+    let next = from;
+    let left = limit;
+    const open = (api: LedgerClient['api']): StreamingRead<Resolved> | undefined =>
+      left <= 0 || (next !== undefined && next < 0)
+        ? undefined
+        : api.readStream(stream, {
+            fromRevision: next === undefined ? (forward ? START : END) : BigInt(next),
+            direction: forward ? FORWARDS : BACKWARDS,
+            ...(Number.isFinite(left) && { maxCount: left }),
+          });
+    try {
+      for await (const { event } of resilient(what, open, signal, patienceMs)) {
+        if (event === undefined) continue;
+        const recorded = toRecorded(event);
+        watermark.saw(recorded.position);
+        left -= 1;
+        next = recorded.revision + (forward ? 1 : -1);
+        yield recorded;
+      }
+    } catch (error) {
+      // A stream that was never written, was soft-deleted or deleted for good has nothing to show.
+      if (isMissingStream(error) || isDeletedStream(error)) return;
+      throw translated(what, error, signal);
+    }
+  }
+
+  async function* readAll({
+    after,
+    limit,
+    signal,
+  }: {
+    after?: Position;
+    limit: number;
+    signal?: AbortSignal;
+  }): AsyncGenerator<RecordedEvent, void, undefined> {
+    const what = 'reading the log';
+    if (after !== undefined) parsePosition(after);
+    let reached = after;
+    let left = limit;
+    const open = (api: LedgerClient['api']): StreamingRead<Resolved> | undefined =>
+      left <= 0
+        ? undefined
+        : api.readAll({
+            fromPosition: reached === undefined ? START : parsePosition(reached),
+            direction: FORWARDS,
+          });
+    try {
+      for await (const { event } of resilient(what, open, signal)) {
+        if (event?.position === undefined) continue;
+        const position = positionOf(event.position.commit, event.position.prepare);
+        // Reads begin at their position, subscriptions behind it (§3.2 "Reads").
+        if (reached !== undefined && position <= reached) continue;
+        reached = position;
+        if (isSystem(event) || isOwnStream(event.streamId)) continue;
+        left -= 1;
+        watermark.saw(position);
+        yield toRecorded(event);
+        if (left <= 0) return;
+      }
+    } catch (error) {
+      throw translated(what, error, signal);
+    }
+  }
+
+  const currentRevision = async (stream: string, signal?: AbortSignal): Promise<ExpectedRevision> => {
+    const last = { direction: 'backward', limit: 1, ...(signal && { signal }) } as const;
+    for await (const event of readStream(stream, last)) return event.revision;
+    return 'no_stream';
+  };
+
+  /**
+   * Walks backward over the store's own events to the last of ours. It never walks past what this process has already
+   * seen, so only the first call after a start can be long. Behind 100,000 system events in a row it answers with the
+   * oldest of those: nothing of ours lies behind that position either.
+   */
+  const lastPosition = async (signal?: AbortSignal): Promise<Position | undefined> => {
+    const what = 'reading the end of the log';
+    const known = watermark.highest();
+    let oldest: Position | undefined;
+    let visited = 0;
+    const open = (api: LedgerClient['api']): StreamingRead<Resolved> =>
+      api.readAll({
+        direction: BACKWARDS,
+        fromPosition: oldest === undefined ? END : parsePosition(oldest),
+        maxCount: visited === 0 ? 8 : TAIL_PAGE,
+      });
+    try {
+      for (let page = 0; page < TAIL_PAGES; page += 1) {
+        const before = visited;
+        for await (const { event } of resilient(what, open, signal)) {
+          if (event?.position === undefined) continue;
+          const position = positionOf(event.position.commit, event.position.prepare);
+          if (oldest !== undefined && position >= oldest) continue;
+          oldest = position;
+          visited += 1;
+          if (position <= known) return known;
+          if (isSystem(event) || isOwnStream(event.streamId)) continue;
+          watermark.saw(position);
+          return position;
+        }
+        if (visited === before) return known === '' ? undefined : known;
+      }
+      return oldest;
+    } catch (error) {
+      throw translated(what, error, signal);
+    }
+  };
+
+  /** Proves that the store answers a read, within its own patience. */
+  const ping = async (patienceMs: number, signal?: AbortSignal): Promise<void> => {
+    const open = (api: LedgerClient['api']): StreamingRead<Resolved> =>
+      api.readAll({ direction: BACKWARDS, fromPosition: END, maxCount: 1 });
+    try {
+      for await (const _ of resilient('ping', open, signal, patienceMs)) return;
+    } catch (error) {
+      throw translated('ping', error, signal);
+    }
+  };
+
+  return {
+    readStream,
+    readAll,
+    currentRevision,
+    lastPosition,
+    ping,
+    close: async (): Promise<void> => {
+      await client?.dispose();
+    },
+  };
+};
+
+export type Reader = ReturnType<typeof createReader>;

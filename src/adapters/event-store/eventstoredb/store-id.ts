@@ -1,0 +1,37 @@
+import { randomUUID } from 'node:crypto';
+import { OutcomeUnknown, WrongExpectedRevision, type EventStore } from '../../../app/event-store.ts';
+
+/** Written once per store and shown to nobody: neither reads nor subscriptions of the whole log yield it. */
+const STREAM = 'sys-store';
+
+export const isOwnStream = (stream: string): boolean => stream === STREAM;
+
+/** The id of this store, from its own log. Whoever comes first writes it; the loser of that race reads it. */
+export const identify = async (store: Pick<EventStore, 'append' | 'readStream'>): Promise<string> => {
+  const known = await readId(store);
+  if (known !== undefined) return known;
+  const storeId = randomUUID();
+  const event = {
+    id: randomUUID(),
+    type: 'StoreIdentified',
+    data: JSON.stringify({ storeId }),
+    metadata: '{}',
+  };
+  try {
+    await store.append(STREAM, 'no_stream', [event]);
+    return storeId;
+  } catch (error) {
+    if (!(error instanceof WrongExpectedRevision) && !(error instanceof OutcomeUnknown)) throw error;
+    const winner = await readId(store);
+    if (winner === undefined) throw error;
+    return winner;
+  }
+};
+
+const readId = async (store: Pick<EventStore, 'readStream'>): Promise<string | undefined> => {
+  for await (const { data } of store.readStream(STREAM, { limit: 1 })) {
+    if (typeof data['storeId'] === 'string' && data['storeId'] !== '') return data['storeId'];
+    throw new Error(`the first event of ${STREAM} holds no storeId`);
+  }
+  return undefined;
+};

@@ -1,0 +1,152 @@
+import { createRequire } from 'node:module';
+import type * as TimestampPb from 'google-protobuf/google/protobuf/timestamp_pb.js';
+import type * as EmptyPb from 'google-protobuf/google/protobuf/empty_pb.js';
+import type * as SharedPb from '@eventstore/db-client/generated/shared_pb.js';
+import type * as StatusPb from '@eventstore/db-client/generated/status_pb.js';
+import type * as StreamsService from '@eventstore/db-client/generated/streams_grpc_pb.js';
+import type * as StreamsPb from '@eventstore/db-client/generated/streams_pb.js';
+import type { ExpectedRevision, Position } from '../../../app/event-store.ts';
+import { positionOf } from './convert.ts';
+
+/**
+ * BatchAppend messages, built from the library's generated modules. Those fill their exports at run time, which
+ * `import` cannot see; google-protobuf must be the very copy that the library resolves (eventstore-client.md §3.5).
+ */
+const require = createRequire(import.meta.url);
+const requireOfClient = createRequire(require.resolve('@eventstore/db-client'));
+const { BatchAppendReq } = require('@eventstore/db-client/generated/streams_pb') as typeof StreamsPb;
+const shared = require('@eventstore/db-client/generated/shared_pb') as typeof SharedPb;
+const { Timestamp } = requireOfClient('google-protobuf/google/protobuf/timestamp_pb') as typeof TimestampPb;
+const { Empty } = requireOfClient('google-protobuf/google/protobuf/empty_pb') as typeof EmptyPb;
+const streamsGrpc = require('@eventstore/db-client/generated/streams_grpc_pb') as typeof StreamsService;
+
+export const { StreamsClient } = streamsGrpc;
+export const batchAppendMethod = streamsGrpc.StreamsService.batchAppend;
+export type BatchRequest = StreamsPb.BatchAppendReq;
+export type BatchAnswer = StreamsPb.BatchAppendResp;
+
+/** An event whose texts were checked and turned into bytes: nothing can fail on the way out any more (§3.3 B3). */
+export type PreparedEvent = {
+  readonly id: string;
+  readonly type: string;
+  readonly data: Uint8Array;
+  readonly metadata: Uint8Array;
+};
+
+export type AppendRequest = {
+  readonly stream: string;
+  /** `any` only for stream metadata. */
+  readonly expected: ExpectedRevision | 'any';
+  readonly events: readonly PreparedEvent[];
+};
+
+/** What the server said, or that it said nothing that settles it. */
+export type Answer =
+  | { readonly kind: 'stored'; readonly revision: number; readonly position: Position | undefined }
+  | { readonly kind: 'wrong-revision'; readonly actual: ExpectedRevision }
+  | { readonly kind: 'too-large' }
+  /** Certainly not stored, and repeating does not help. */
+  | { readonly kind: 'refused'; readonly reason: string }
+  | { readonly kind: 'unknown'; readonly error: Error };
+
+/** Bytes of events per message; several messages with one correlation id are one append. */
+const MESSAGE_BYTES = 3 * 1024 * 1024;
+
+/**
+ * The server subtracts its own clock from this deadline and caps it with its WriteTimeoutMs anyway. A short one
+ * would fail every append of a client whose clock is behind by as much (§3.2 "Deadlines"), so it is generous.
+ */
+const SERVER_DEADLINE_MS = 30 * 60 * 1000;
+
+export const batchMessages = (
+  request: AppendRequest,
+  correlationId: string,
+  now: number,
+): readonly BatchRequest[] => {
+  const message = (): BatchRequest =>
+    new BatchAppendReq().setCorrelationId(new shared.UUID().setString(correlationId)).setIsFinal(false);
+  const first = message().setOptions(optionsOf(request, now));
+  const messages = [first];
+  let current = first;
+  let bytes = 0;
+  for (const event of request.events) {
+    const size = event.data.length + event.metadata.length;
+    if (bytes > 0 && bytes + size > MESSAGE_BYTES) {
+      current = message();
+      messages.push(current);
+      bytes = 0;
+    }
+    bytes += size;
+    current.addProposedMessages(proposedOf(event));
+  }
+  current.setIsFinal(true);
+  return messages;
+};
+
+const optionsOf = ({ stream, expected }: AppendRequest, now: number): StreamsPb.BatchAppendReq.Options => {
+  const options = new BatchAppendReq.Options()
+    .setStreamIdentifier(new shared.StreamIdentifier().setStreamName(new TextEncoder().encode(stream)))
+    .setDeadline(Timestamp.fromDate(new Date(now + SERVER_DEADLINE_MS)));
+  if (expected === 'any') return options.setAny(new Empty());
+  return expected === 'no_stream'
+    ? options.setNoStream(new Empty())
+    : options.setStreamPosition(String(expected));
+};
+
+const proposedOf = (event: PreparedEvent): StreamsPb.BatchAppendReq.ProposedMessage => {
+  const message = new BatchAppendReq.ProposedMessage()
+    .setId(new shared.UUID().setString(event.id))
+    .setData(event.data)
+    .setCustomMetadata(event.metadata);
+  // Only application/json is visible to projections on the server (§3.2 "Events").
+  message.getMetadataMap().set('type', event.type).set('content-type', 'application/json');
+  return message;
+};
+
+export const correlationIdOf = (answer: BatchAnswer): string => {
+  const uuid = answer.getCorrelationId();
+  const halves = uuid?.getStructured();
+  if (halves === undefined) return uuid?.getString() ?? '';
+  const hex = [halves.getMostSignificantBits(), halves.getLeastSignificantBits()]
+    .map((half) => BigInt.asUintN(64, BigInt(half)).toString(16).padStart(16, '0'))
+    .join('');
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+};
+
+export const readAnswer = (answer: BatchAnswer): Answer => {
+  const success = answer.getSuccess();
+  if (success !== undefined) {
+    const position = success.getPosition();
+    return {
+      kind: 'stored',
+      revision: Number(success.getCurrentRevision()),
+      position:
+        position && positionOf(BigInt(position.getCommitPosition()), BigInt(position.getPreparePosition())),
+    };
+  }
+  return readError(answer.getError());
+};
+
+/** In-band errors are told apart by the name of their details; everything unknown may or may not be stored. */
+const readError = (status: StatusPb.Status | undefined): Answer => {
+  const details = status?.getDetails();
+  const name = details?.getTypeName() ?? '';
+  switch (name) {
+    case 'event_store.client.WrongExpectedVersion': {
+      const wrong = details?.unpack((bytes) => shared.WrongExpectedVersion.deserializeBinary(bytes), name);
+      if (!wrong) break;
+      const revision = wrong.hasCurrentStreamRevision() && Number(wrong.getCurrentStreamRevision());
+      return { kind: 'wrong-revision', actual: revision === false ? 'no_stream' : revision };
+    }
+    case 'event_store.client.MaximumAppendSizeExceeded':
+      return { kind: 'too-large' };
+    case 'event_store.client.StreamDeleted':
+      return { kind: 'refused', reason: 'the stream was deleted for good' };
+    case 'event_store.client.AccessDenied':
+      return { kind: 'refused', reason: 'access denied' };
+    case 'event_store.client.BadRequest':
+      return { kind: 'refused', reason: 'bad request' };
+  }
+  const said = name === 'event_store.client.Timeout' ? 'timeout' : status?.getMessage() || 'an empty answer';
+  return { kind: 'unknown', error: new Error(`the event store answered: ${said}`) };
+};

@@ -1,0 +1,73 @@
+/** How the peer misbehaves. Plain data, so that the control port can take it as JSON. */
+
+export type Target = 'append' | 'read' | 'subscribe' | 'gossip' | 'features' | 'delete';
+
+export type Refusal = 'busy' | 'unknown' | 'timeout' | 'access-denied' | 'unavailable' | 'not-leader';
+
+export type Behaviour =
+  /** Nothing is stored and nothing is said. */
+  | { readonly kind: 'never-answer' }
+  /** Does its work at once and answers after `ms`. */
+  | { readonly kind: 'late'; readonly ms: number }
+  /** Does its work and answers after `ms`: a request that waited in a queue. */
+  | { readonly kind: 'late-work'; readonly ms: number }
+  /** Appends: stored, never answered. With `cut` the connection goes down instead of staying silent. */
+  | { readonly kind: 'lose-answer'; readonly cut?: boolean }
+  /** Refused before anything is stored. `unavailable` and `not-leader` end the call with an error. */
+  | { readonly kind: 'refuse'; readonly as: Refusal; readonly leader?: { host: string; port: number } }
+  /** Ends with an error after `events` messages (reads, subscriptions) or at once (appends: nothing stored). */
+  | { readonly kind: 'drop'; readonly events?: number; readonly code?: number }
+  /** Ends with OK after `events` messages or at once. */
+  | { readonly kind: 'end-ok'; readonly events?: number }
+  /** Sends nothing more after `events` messages, and keeps the call open. */
+  | { readonly kind: 'stall'; readonly events?: number }
+  /** Cuts the TCP connection of the call after `events` messages or at once. */
+  | { readonly kind: 'cut'; readonly events?: number }
+  /** Appends: answers, and sends a second answer with a correlation id that nobody asked with. */
+  | { readonly kind: 'stray-answer' };
+
+export type FaultRule = {
+  readonly on: Target;
+  readonly do: Behaviour;
+  /** How many calls it hits. Default: all until lifted. */
+  readonly times?: number;
+  /** Only calls about streams whose name begins so (appends, stream reads). */
+  readonly stream?: string;
+};
+
+export const createFaults = () => {
+  let rules: { rule: FaultRule; left: number }[] = [];
+  let choose: ((on: Target, stream: string) => Behaviour | undefined) | undefined;
+  let hits = 0;
+  return {
+    /** Adds a rule; the returned function lifts it. Earlier rules go first. */
+    add: (rule: FaultRule): (() => void) => {
+      const entry = { rule, left: rule.times ?? Infinity };
+      rules.push(entry);
+      return () => {
+        rules = rules.filter((other) => other !== entry);
+      };
+    },
+    clear: (): void => {
+      rules = [];
+      choose = undefined;
+    },
+    /** Asked for every call that no rule hits: for seeded random faults. */
+    chooseWith: (chooser: typeof choose): void => {
+      choose = chooser;
+    },
+    /** How many calls were hit so far. */
+    hits: (): number => hits,
+    next: (on: Target, stream = ''): Behaviour | undefined => {
+      const hit = rules.find(
+        ({ rule, left }) => left > 0 && rule.on === on && stream.startsWith(rule.stream ?? ''),
+      );
+      const behaviour = hit?.rule.do ?? choose?.(on, stream);
+      if (hit) hit.left -= 1;
+      if (behaviour) hits += 1;
+      return behaviour;
+    },
+  };
+};
+
+export type Faults = ReturnType<typeof createFaults>;
