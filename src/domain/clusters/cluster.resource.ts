@@ -1,0 +1,158 @@
+import type { JsonObject, JsonValue } from '../json.ts';
+import { objectAt, stringAt, withoutEmpty } from '../json-tools.ts';
+import type { ResourceKind, ResourceView } from '../resource.ts';
+import { isStoredCluster, type ClusterState, type StoredCluster } from './cluster.ts';
+import type { ClusterCommand } from './commands.ts';
+import { clusterDecider } from './decide.ts';
+import type { ClusterEvent, NodeSet } from './events.ts';
+import { effectiveState, shownConditions, shownState } from './shown-status.ts';
+
+/** Declaration of clusters and how they show (osac-api.md §11 Clusters). */
+export const cluster: ResourceKind<ClusterState, ClusterCommand, ClusterEvent> = {
+  kind: 'cluster',
+  collection: 'clusters',
+  words: 'cluster',
+  message: 'Cluster',
+  service: 'Clusters',
+  methods: {
+    public: ['List', 'Get', 'Create', 'Update', 'Delete'],
+    private: ['List', 'Get', 'Create', 'Update', 'Delete'],
+  },
+  clientMethods: ['List', 'Get', 'Create', 'Update', 'Delete'],
+  ids: 'client-may-choose',
+  nameScope: 'project',
+  defaultTenant: 'shared',
+  privateOnly: [
+    'metadata.finalizers',
+    'spec.node_sets.*.fabric_interface',
+    'status.hub',
+    'status.node_sets.*.fabric_interface',
+  ],
+  secrets: [{ path: 'spec.pull_secret', kind: 'pull-secret', reads: '***', encoding: 'text' }],
+  immutable: [
+    'spec.template',
+    'spec.template_parameters',
+    'spec.catalog_item',
+    'spec.network_attachment.subnet',
+    'spec.auto_external_ip_attachment',
+  ],
+  references: [
+    { path: 'spec.template', kind: 'clusterTemplate', scope: 'full' },
+    { path: 'spec.version', kind: 'clusterVersion', scope: 'full' },
+  ],
+  pointsAt: (document) => {
+    const spec = objectAt(document, 'spec');
+    const sets = Object.values(objectAt(spec, 'node_sets'));
+    return [
+      { kind: 'clusterTemplate', id: stringAt(objectAt(spec, 'template'), 'id') },
+      { kind: 'clusterVersion', id: stringAt(objectAt(spec, 'version'), 'id') },
+      { kind: 'hub', id: stringAt(objectAt(document, 'status'), 'hub') },
+      ...sets.map((set) => ({ kind: 'hostType', id: stringAt(objectAt(set, 'host_type'), 'id') })),
+    ].filter(({ id }) => id !== '');
+  },
+  protectedWhileReferenced: false,
+  decider: clusterDecider,
+  stateVersion: 1,
+  view: (state) => clusterView(state),
+};
+
+const clusterView = (state: ClusterState): ResourceView => {
+  if (!isStoredCluster(state)) return { exists: false };
+  const { id, tenant, project, name, orderedAt, deletionRequestedAt } = state;
+  return {
+    exists: true,
+    archived: state.status === 'deleted',
+    id,
+    tenant,
+    project,
+    name,
+    creationTimestamp: orderedAt,
+    ...(deletionRequestedAt === undefined ? {} : { deletionTimestamp: deletionRequestedAt }),
+    document: {
+      id,
+      metadata: metadataOf(state),
+      spec: specOf(state),
+      // A cluster's status is always there, at first empty (osac-api.md §12 Create).
+      status: statusOf(state),
+    },
+    state: effectiveState(state),
+  };
+};
+
+const metadataOf = (state: StoredCluster): JsonObject =>
+  withoutEmpty({
+    creation_timestamp: state.orderedAt,
+    deletion_timestamp: state.deletionRequestedAt,
+    finalizers: [...state.finalizers],
+    creator: state.creator,
+    tenant: state.tenant,
+    project: state.project,
+    name: state.name,
+    labels: { ...state.labels },
+    annotations: { ...state.annotations },
+    display_name: state.displayName,
+    description: state.description,
+  });
+
+const specOf = (state: StoredCluster): JsonObject =>
+  withoutEmpty({
+    template: { id: state.template.id, name: state.template.name },
+    template_parameters: { ...state.templateParameters },
+    node_sets: eachSet(state.nodeSets, ({ size }) => size),
+    pull_secret: state.pullSecret === undefined ? undefined : '***',
+    ssh_public_key: state.sshPublicKey,
+    version: { id: state.version.id, name: state.version.name },
+    network:
+      state.network === undefined
+        ? undefined
+        : withoutEmpty({ pod_cidr: state.network.podCidr, service_cidr: state.network.serviceCidr }),
+  });
+
+const statusOf = (state: StoredCluster): JsonObject => {
+  if (state.reported !== undefined) return state.reported;
+  const hub = 'hub' in state ? state.hub.id : undefined;
+  const progress = state.status === 'dispatched' ? state : undefined;
+  const endpoints = progress?.endpoints;
+  const ready = progress?.readyNodes;
+  return withoutEmpty({
+    state: shownState(state),
+    conditions: conditionsOf(state),
+    api_url: endpoints?.apiUrl,
+    console_url: endpoints?.consoleUrl,
+    node_sets: ready === undefined ? undefined : eachSet(state.nodeSets, (_set, name) => ready[name] ?? 0),
+    hub,
+    api_endpoint: endpoints?.apiEndpoint,
+    ingress_endpoint: endpoints?.ingressEndpoint,
+    state_transition_time: shownState(state) === '' ? undefined : state.stateSince,
+  });
+};
+
+const conditionsOf = (state: StoredCluster): JsonValue[] =>
+  shownConditions(state).map(({ type, status, reason, message }) =>
+    withoutEmpty({
+      type,
+      status: status ? 'CONDITION_STATUS_TRUE' : 'CONDITION_STATUS_FALSE',
+      last_transition_time: state.conditionsSince[type] ?? state.stateSince,
+      reason,
+      message,
+    }),
+  );
+
+/** Node sets in their wire form; a size of 0 is left out like every default. */
+const eachSet = (
+  sets: { readonly [name: string]: NodeSet },
+  sizeOf: (set: NodeSet, name: string) => number,
+): JsonObject =>
+  Object.fromEntries(
+    Object.entries(sets).map(([name, set]) => {
+      const size = sizeOf(set, name);
+      return [
+        name,
+        {
+          host_type: { id: set.hostType.id, name: set.hostType.name },
+          ...(size === 0 ? {} : { size }),
+          ...(set.fabricInterface === undefined ? {} : { fabric_interface: set.fabricInterface }),
+        },
+      ];
+    }),
+  );

@@ -1,0 +1,98 @@
+import { abandonedRejection, alreadyCreated, alreadyExists } from '../catalog/document.ts';
+import { reject, type Decider, type Decision, type Rejection } from '../decider.ts';
+import {
+  annotationsRejection,
+  labelsRejection,
+  metadataRejection,
+  nameRejection,
+} from '../metadata-rules.ts';
+import {
+  evolveCluster,
+  initialCluster,
+  isLiveCluster,
+  isStoredCluster,
+  type ClusterState,
+  type LiveCluster,
+} from './cluster.ts';
+import type { ClusterCommand, ClusterRequest } from './commands.ts';
+import type { ClusterEvent } from './events.ts';
+import { reportOnCluster } from './report.ts';
+import { reviseCluster, sizeRejection, sshKeyRejection } from './revise.ts';
+
+/** The cluster aggregate: what callers may ask of a cluster here, what the workflow reports in `report.ts`. */
+export const clusterDecider: Decider<ClusterState, ClusterCommand, ClusterEvent> = {
+  initialState: initialCluster,
+  evolve: evolveCluster,
+  decide: (state, command) => {
+    switch (command.type) {
+      case 'OrderCluster':
+        return order(state, command);
+      case 'AbandonCreation':
+        if (isStoredCluster(state)) return alreadyCreated('cluster');
+        return [{ type: 'CreationAbandoned', data: { at: command.at, commandId: command.commandId } }];
+      case 'ReviseCluster':
+        return isLiveCluster(state) ? reviseCluster(state, command.at, command.changes) : notFound(state);
+      case 'DeleteCluster':
+        return isLiveCluster(state) ? requestDeletion(state, command.at) : notFound(state);
+      case 'CancelOrder':
+        return isLiveCluster(state) ? cancel(state, command.at) : notFound(state);
+      case 'RetryCluster':
+        return isLiveCluster(state) ? retry(state, command.at) : notFound(state);
+      default:
+        return reportOnCluster(state, command);
+    }
+  },
+};
+
+const order = (
+  state: ClusterState,
+  command: Extract<ClusterRequest, { type: 'OrderCluster' }>,
+): Decision<ClusterEvent> => {
+  const { type: _type, abandonedBefore, ...data } = command;
+  if (isStoredCluster(state)) return alreadyExists('cluster', data.id, data.name);
+  const wrong =
+    abandonedRejection(state, abandonedBefore) ??
+    nameRejection(data.name) ??
+    metadataRejection({ display_name: data.displayName ?? '', description: data.description ?? '' }) ??
+    labelsRejection(data.labels) ??
+    annotationsRejection(data.annotations) ??
+    sshKeyRejection(data) ??
+    Object.entries(data.nodeSets)
+      .map(([name, { size }]) => sizeRejection(name, size, false))
+      .find((rejection) => rejection !== undefined);
+  return wrong ?? [{ type: 'ClusterOrdered', data }];
+};
+
+/** Before dispatch nothing exists anywhere: unless somebody else holds it, the cluster is gone at once (design §6). */
+const requestDeletion = (state: LiveCluster, at: string): ClusterEvent[] => {
+  if (state.deletionRequestedAt !== undefined) return [];
+  const requested: ClusterEvent = { type: 'ClusterDeletionRequested', data: { at } };
+  return state.status === 'dispatched' || state.finalizers.length > 0
+    ? [requested]
+    : [requested, { type: 'ClusterDeleted', data: { at, how: 'not-dispatched' } }];
+};
+
+const cancel = (state: LiveCluster, at: string): Decision<ClusterEvent> =>
+  state.status === 'dispatched'
+    ? reject(
+        'failed-precondition',
+        'ALREADY_DISPATCHED',
+        'the order was sent to its hub and can no longer be cancelled; delete the cluster instead',
+      )
+    : requestDeletion(state, at);
+
+const retry = (state: LiveCluster, at: string): Decision<ClusterEvent> => {
+  if (state.deletionRequestedAt !== undefined) {
+    return reject('failed-precondition', 'DELETION_REQUESTED', 'the cluster is being deleted');
+  }
+  return state.failure === undefined
+    ? reject('failed-precondition', 'NOT_FAILED', 'only a failed order can be retried')
+    : [{ type: 'ClusterRetryRequested', data: { at } }];
+};
+
+const notFound = (state: ClusterState): Rejection =>
+  reject(
+    'not-found',
+    'NOT_FOUND',
+    isStoredCluster(state) ? `object with identifier '${state.id}' not found` : 'object not found',
+  );

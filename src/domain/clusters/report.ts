@@ -1,0 +1,211 @@
+import { reject, type Decision, type Rejection } from '../decider.ts';
+import { sameJson } from '../json-tools.ts';
+import type { ClusterState, LiveCluster } from './cluster.ts';
+import { isLiveCluster } from './cluster.ts';
+import type { ClusterReport } from './commands.ts';
+import {
+  FULFILLMENT_FINALIZER,
+  type ClusterEvent,
+  type ConditionName,
+  type ConditionState,
+  type PlacementDecision,
+} from './events.ts';
+import type { Assessment } from './observation.ts';
+
+/** What the cluster-order workflow may record on a cluster. Everything here is safe to repeat. */
+type Dispatched = Extract<LiveCluster, { status: 'dispatched' }>;
+type Report<Type extends ClusterReport['type']> = Extract<ClusterReport, { type: Type }>;
+
+export const reportOnCluster = (state: ClusterState, report: ClusterReport): Decision<ClusterEvent> => {
+  if (!isLiveCluster(state)) {
+    return reject('not-found', 'NOT_FOUND', 'there is no such cluster any more');
+  }
+  switch (report.type) {
+    case 'SelectHub':
+      return selectHub(state, report);
+    case 'DeferPlacement':
+      return defer(state, report);
+    case 'StartDispatch':
+      return startDispatch(state, report.at);
+    case 'RecordFailure':
+      return recordFailure(state, report);
+    default:
+      return state.status === 'dispatched'
+        ? reportOnDispatched(state, report)
+        : reject('failed-precondition', 'NOT_DISPATCHED', 'the order was not sent to a hub yet');
+  }
+};
+
+const reportOnDispatched = (
+  state: Dispatched,
+  report: Exclude<
+    ClusterReport,
+    { type: 'SelectHub' | 'DeferPlacement' | 'StartDispatch' | 'RecordFailure' }
+  >,
+): Decision<ClusterEvent> => {
+  const { at } = report;
+  const { id: hub, orderName } = state.hub;
+  switch (report.type) {
+    case 'RecordPlaced':
+      return state.uid === report.uid && state.lost === undefined
+        ? []
+        : [{ type: 'ClusterOrderPlaced', data: { at, hub, orderName, uid: report.uid } }];
+    case 'RecordSpecSynced':
+      return state.specPending || state.waiting !== undefined
+        ? [{ type: 'ClusterSpecSynced', data: { at, hub, orderName } }]
+        : [];
+    case 'RecordObservation':
+      return report.assessment.found ? recordObservation(state, at, report.assessment) : [];
+    case 'ReportNotAccepting':
+      return state.notAccepting !== undefined || state.deletionRequestedAt !== undefined
+        ? []
+        : [{ type: 'HubNotAccepting', data: { at, hub, since: report.since } }];
+    case 'ReportLost':
+      return state.lost === report.what || state.deletionRequestedAt !== undefined
+        ? []
+        : [{ type: 'ClusterLostOnHub', data: { at, what: report.what } }];
+    case 'BlockDeletion':
+      return blockDeletion(state, report);
+    case 'ConfirmAbsence':
+      return confirmAbsence(state, at);
+  }
+};
+
+const selectHub = (state: LiveCluster, command: Report<'SelectHub'>): Decision<ClusterEvent> => {
+  if (state.deletionRequestedAt !== undefined) return deletionRequested();
+  if (state.status === 'dispatched') {
+    return state.hub.id === command.hub ? [] : alreadyDispatched();
+  }
+  const { type: _type, ...data } = command;
+  if (state.status === 'placed' && state.hub.id === data.hub && state.hub.orderName === data.orderName) {
+    return [];
+  }
+  return [{ type: 'HubSelected', data }];
+};
+
+const defer = (state: LiveCluster, command: Report<'DeferPlacement'>): Decision<ClusterEvent> => {
+  const { at, message, decision } = command;
+  if (state.deletionRequestedAt !== undefined) return [];
+  const { waiting } = state;
+  const same =
+    waiting !== undefined &&
+    waiting.message === message &&
+    sameJson(reasonsOf(waiting.decision), reasonsOf(decision));
+  return same ? [] : [{ type: 'PlacementDeferred', data: { at, message, decision } }];
+};
+
+/** What a reader of the timeline would see change; scores move all the time. */
+export const reasonsOf = (decision: PlacementDecision): object =>
+  Object.fromEntries(decision.candidates.map(({ hub, reasons }) => [hub, [...reasons]]));
+
+const startDispatch = (state: LiveCluster, at: string): Decision<ClusterEvent> => {
+  if (state.status === 'dispatched') return [];
+  if (state.deletionRequestedAt !== undefined) return deletionRequested();
+  if (state.status === 'accepted') {
+    return reject('failed-precondition', 'NOT_PLACED', 'no hub was selected for this order yet');
+  }
+  const { id: hub, orderName } = state.hub;
+  return [{ type: 'ClusterDispatchStarted', data: { at, hub, orderName } }];
+};
+
+const recordFailure = (state: LiveCluster, report: Report<'RecordFailure'>): Decision<ClusterEvent> => {
+  const { at, reason, message, permanent } = report;
+  if (state.deletionRequestedAt !== undefined) return [];
+  if (sameJson(state.failure, { reason, message, permanent })) return [];
+  return [{ type: 'ClusterFailed', data: { at, reason, message, permanent } }];
+};
+
+const blockDeletion = (state: Dispatched, report: Report<'BlockDeletion'>): Decision<ClusterEvent> => {
+  const { at, waitingFor } = report;
+  if (state.deletionRequestedAt === undefined || sameJson(state.waitingFor, waitingFor)) return [];
+  return [{ type: 'ClusterDeletionBlocked', data: { at, waitingFor } }];
+};
+
+const confirmAbsence = (state: Dispatched, at: string): Decision<ClusterEvent> => {
+  if (state.deletionRequestedAt === undefined) {
+    return reject('failed-precondition', 'NOT_DELETING', 'nobody asked to delete this cluster');
+  }
+  if (!state.ours) return [];
+  const finalizers = state.finalizers.filter((finalizer) => finalizer !== FULFILLMENT_FINALIZER);
+  return finalizers.length === 0
+    ? [{ type: 'ClusterDeleted', data: { at, how: 'absence-confirmed' } }]
+    : [{ type: 'ClusterFinalizersChanged', data: { at, finalizers } }];
+};
+
+type Found = Extract<Assessment, { found: true }>;
+
+const recordObservation = (state: Dispatched, at: string, assessment: Found): ClusterEvent[] => {
+  // A deletion has its own report; what is being torn down is neither ready nor degraded.
+  if (state.deletionRequestedAt !== undefined) return [];
+  return [
+    ...conditionEvents(state, at, assessment),
+    ...measuredEvents(state, at, assessment),
+    ...verdictEvents(state, at, assessment),
+  ];
+};
+
+const conditionEvents = (state: Dispatched, at: string, assessment: Found): ClusterEvent[] => {
+  // Written status and the alarm end with the next observation, even when no condition changed.
+  const all = state.reported !== undefined || (state.notAccepting !== undefined && assessment.accepted);
+  const changed: { [Name in ConditionName]?: ConditionState } = {};
+  for (const [name, shown] of Object.entries(assessment.conditions)) {
+    const known = state.conditions[name as ConditionName];
+    const since = known !== undefined && known.status === shown.status ? known.since : at;
+    const condition = { ...shown, since };
+    if (all || !sameJson(known, condition)) changed[name as ConditionName] = condition;
+  }
+  return Object.keys(changed).length === 0
+    ? []
+    : [{ type: 'ClusterConditionsObserved', data: { at, conditions: changed } }];
+};
+
+const measuredEvents = (state: Dispatched, at: string, assessment: Found): ClusterEvent[] => {
+  const events: ClusterEvent[] = [];
+  const { controlPlane, ready } = assessment;
+  if (controlPlane !== undefined && !sameJson(controlPlane, state.endpoints)) {
+    events.push({ type: 'ControlPlaneBecameAvailable', data: { at, ...controlPlane } });
+  }
+  if (Object.keys(ready).length > 0 && !sameJson(ready, state.readyNodes)) {
+    events.push({ type: 'NodesObserved', data: { at, ready } });
+  }
+  return events;
+};
+
+const verdictEvents = (state: Dispatched, at: string, { verdict }: Found): ClusterEvent[] => {
+  const cleared: ClusterEvent[] =
+    state.failure === undefined ? [] : [{ type: 'ClusterFailureCleared', data: { at } }];
+  const recovered: ClusterEvent[] =
+    state.degraded === undefined ? [] : [{ type: 'ClusterRecovered', data: { at } }];
+  switch (verdict.kind) {
+    case 'ready': {
+      const ready: ClusterEvent[] = state.ready ? [] : [{ type: 'ClusterBecameReady', data: { at } }];
+      return [...cleared, ...recovered, ...ready];
+    }
+    case 'progressing': {
+      const busy: ClusterEvent[] = state.ready ? [{ type: 'ClusterReconfiguring', data: { at } }] : [];
+      // What needs somebody's decision is not undone by the hub merely working on.
+      return [...(state.failure?.permanent === true ? [] : cleared), ...recovered, ...busy];
+    }
+    case 'degraded': {
+      const { reason, message } = verdict;
+      const degraded: ClusterEvent[] = sameJson(state.degraded, { reason, message })
+        ? []
+        : [{ type: 'ClusterDegraded', data: { at, reason, message } }];
+      return [...cleared, ...degraded];
+    }
+    case 'failed': {
+      const { reason, message } = verdict;
+      const failure = { reason, message, permanent: false };
+      if (state.failure?.permanent === true || sameJson(state.failure, failure)) return [];
+      return [{ type: 'ClusterFailed', data: { at, ...failure } }];
+    }
+    default:
+      return [];
+  }
+};
+
+const deletionRequested = (): Rejection =>
+  reject('failed-precondition', 'DELETION_REQUESTED', 'the cluster is being deleted');
+
+const alreadyDispatched = (): Rejection =>
+  reject('failed-precondition', 'ALREADY_DISPATCHED', 'the order was sent to another hub already');
