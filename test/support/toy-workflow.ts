@@ -99,7 +99,7 @@ const evolve = (state: ToyRun, event: RunEvent): ToyRun => {
       return { ...state, status: 'working', shop, parts: parts.map((name) => ({ name, ...fresh })) };
     }
     case 'RunInputTaken':
-      return { ...state, colours: [...state.colours, String(event.data.facts['colour'])] };
+      return { ...state, colours: [...state.colours, event.data.facts['colour'] as string] };
     case 'EffectStarted':
       return part(event.data.effectId, { attempts: event.data.attempt, startedAt: event.data.at });
     case 'EffectSucceeded':
@@ -109,7 +109,7 @@ const evolve = (state: ToyRun, event: RunEvent): ToyRun => {
     case 'TimerScheduled':
       return { ...state, deadline: event.data.dueAt };
     case 'ObservationTaken':
-      return { ...state, seen: [...state.seen, String(event.data.assessment['colour'])] };
+      return { ...state, seen: [...state.seen, event.data.assessment['colour'] as string] };
     case 'RunClosed':
       return { ...state, status: 'closed' };
     default:
@@ -137,7 +137,7 @@ export const toyWorkflow: Workflow<ToyRun, RunEvent> = {
         }
         if (state.status !== 'none') return [];
         const facts = { shop: data['shop'] ?? '', parts: data['parts'] ?? [] };
-        const runId = String(data['id']);
+        const runId = data['id'] as string;
         const started: RunEvent = {
           type: 'RunStarted',
           data: { at, workflow: 'toyRun', runId, tenant, revision, facts },
@@ -169,7 +169,7 @@ export const toyWorkflow: Workflow<ToyRun, RunEvent> = {
           { type: 'RunClosed', data: { at, outcome: 'cancelled' } },
         ];
       case 'observation': {
-        const colour = String(input.observation['colour']);
+        const colour = input.observation['colour'] as string;
         if (state.status !== 'working' || state.seen.at(-1) === colour) return [];
         return [
           { type: 'ObservationTaken', data: { at, number: state.seen.length + 1, assessment: { colour } } },
@@ -262,8 +262,8 @@ export const createWorkshop = (options: { readonly workMs?: number } = {}): Work
   const now = new Map<string, number>();
   const most = new Map<string, number>();
   const make = async (args: JsonObject, call: EffectCall): Promise<EffectOutcome> => {
-    const shop = String(args['shop']);
-    const name = String(args['name']);
+    const shop = args['shop'] as string;
+    const name = args['name'] as string;
     const mood = moods.get(shop) ?? 'well';
     const did = (what: string): void => {
       calls.push({ effectId: call.effectId, attempt: call.attempt, mode: call.mode, did: what });
@@ -300,7 +300,7 @@ export const createWorkshop = (options: { readonly workMs?: number } = {}): Work
     busiest: (shop) => most.get(shop) ?? 0,
     port: async (operation, args, call) => {
       if (operation !== 'make') throw new TypeError(`no operation ${operation}`);
-      const shop = String(args['shop']);
+      const shop = args['shop'] as string;
       now.set(shop, (now.get(shop) ?? 0) + 1);
       most.set(shop, Math.max(most.get(shop) ?? 0, now.get(shop) ?? 0));
       try {

@@ -1,30 +1,14 @@
-import type { JsonObject } from '../../domain/json.ts';
 import type { PendingCommand, PendingEffect } from '../../domain/workflow.ts';
-import type { Alarm } from './run-index.ts';
+import type { Alarm, StoredAlarm } from './run-index.ts';
 import { Stopped } from './run-log.ts';
-import { alarmAt, gateAlarm, timerAlarms } from './run-memory.ts';
+import { alarmAt, alarmIn, gateAlarm, readAlarmKey, timerAlarms } from './run-memory.ts';
 import { pendingOf, pruneStarts, type Run } from './run.ts';
-import type { Item, RunsOptions } from './runs.ts';
+import type { Actor, Item } from './actor.ts';
+import type { RunsOptions } from './runs.ts';
 import { contextOf } from './work.ts';
 
-/** What is going on with one run in this process. It is forgotten as soon as nothing is. */
-export type Actor = {
-  readonly key: string;
-  readonly mailbox: Item[];
-  driving: boolean;
-  /** Effects that wait for their lane or are being performed. */
-  readonly busy: Map<string, 'waiting' | 'running'>;
-  /** Key of the command being carried out. */
-  command: string | undefined;
-  /** Key of the last command whose result was taken in. */
-  answered: string | undefined;
-  /** How often in a row the same command was still wanted after its result. */
-  repeats: number;
-  delayed: boolean;
-  /** Wall clock minus monotonic clock when this process last recorded something: what its times were made with. */
-  offset: number | undefined;
-  observation: JsonObject | undefined;
-};
+/** `keep`: the alarm to keep in the index. */
+type Due = { readonly due: boolean; readonly keep?: Alarm };
 
 export type Planner = {
   /** Starts what is outstanding and not under way; keeps run and alarms in the index. */
@@ -49,15 +33,15 @@ export const createPlanner = (
     const pending = pendingOf(run);
     pruneStarts(run, pending);
     const offset = actor.offset ?? steady.offset();
-    const gates: Alarm[] = [];
+    const alarms = timerAlarms(pending, offset);
     const due: PendingEffect[] = [];
     for (const effect of pending.effects) {
-      if (actor.busy.has(effect.effectId)) continue;
-      const gate = gateOf(run, effect, offset);
-      if (gate === undefined) due.push(effect);
-      else gates.push(gate);
+      const alarm =
+        effect.everyMs === undefined ? gateOf(actor, run, effect, offset) : readAlarm(actor, run, effect);
+      if (alarm.due) due.push(effect);
+      if (alarm.keep !== undefined) alarms.push(alarm.keep);
     }
-    memory.keep(run, pending, [...timerAlarms(pending, offset), ...gates]);
+    memory.keep(run, pending, alarms);
     if (options.isDraining()) return;
     const [command] = pending.commands;
     if (command !== undefined) startCommand(actor, run, command);
@@ -69,22 +53,41 @@ export const createPlanner = (
     }
   };
 
-  /** The moment before which this attempt must not start; undefined: it may start now. */
-  const gateOf = (run: Run, effect: PendingEffect, offset: number): Alarm | undefined => {
+  /** May this attempt start now, and if not, when. */
+  const gateOf = (actor: Actor, run: Run, effect: PendingEffect, offset: number): Due => {
     const { effectId, attempt, notBefore } = effect;
-    const held = heldUntil(run, effectId);
-    const until = [notBefore, held]
+    if (actor.busy.has(effectId)) return { due: false };
+    const until = [notBefore, heldUntil(run, effectId)]
       .filter((time) => time !== undefined)
       .toSorted()
       .at(-1);
-    if (until === undefined) return undefined;
-    const key = gateAlarm(effectId, attempt);
-    const wanted = alarmAt(key, until, offset);
-    const stored = index.alarmsOf(run.key).find((alarm) => alarm.key === key && alarm.due === wanted.due);
-    if (stored !== undefined && stored.fired > 0) return undefined;
-    const gate = stored ?? wanted;
-    return gate.dueMono <= steady.monotonicMs() ? undefined : gate;
+    if (until === undefined) return { due: true };
+    const wanted = alarmAt(gateAlarm(effectId, attempt), until, offset);
+    const stored = storedAlarm(run, wanted.key);
+    const gate = stored?.due === wanted.due ? stored : { ...wanted, fired: 0 };
+    return isOver(gate) ? { due: true } : { due: false, keep: gate };
   };
+
+  /**
+   * A timed read starts when it becomes pending and again some time after each answer. Its alarm always stands, also
+   * while it is under way, so that after a restart nothing but the alarm has to be looked at.
+   */
+  const readAlarm = (actor: Actor, run: Run, effect: PendingEffect): Due => {
+    const { effectId, everyMs = 0 } = effect;
+    const key = readAlarmKey(effectId);
+    const next = (): Alarm => alarmIn(key, everyMs, steady);
+    if (actor.read.delete(effectId)) return { due: false, keep: next() };
+    const stored = storedAlarm(run, key);
+    if (actor.busy.has(effectId))
+      return { due: false, keep: stored === undefined || isOver(stored) ? next() : stored };
+    if (stored !== undefined && !isOver(stored)) return { due: false, keep: stored };
+    return { due: true, keep: next() };
+  };
+
+  const storedAlarm = (run: Run, key: string): StoredAlarm | undefined =>
+    index.alarmsOf(run.key).find((alarm) => alarm.key === key);
+
+  const isOver = (alarm: StoredAlarm): boolean => alarm.fired > 0 || alarm.dueMono <= steady.monotonicMs();
 
   /**
    * An attempt that another live runner started is left alone for as long as it may take: looking at once would only

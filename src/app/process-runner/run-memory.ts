@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Pending } from '../../domain/workflow.ts';
 import { parseStreamName } from '../../domain/stream-name.ts';
 import { fromRow, newRun, pendingOf, toRow, type Run } from './run.ts';
@@ -28,6 +29,8 @@ export const createRunMemory = (options: {
   readonly workflows: readonly AnyWorkflow[];
   readonly cachedRuns: number;
   readonly steady: SteadyClock;
+  /** Called with the monotonic time of an alarm that was set. */
+  readonly alarmSet: (dueMono: number) => void;
 }): RunMemory => {
   const { index, cachedRuns, steady } = options;
   const byName = new Map(options.workflows.map((workflow) => [workflow.name, workflow]));
@@ -41,6 +44,7 @@ export const createRunMemory = (options: {
     const row = toRow(run, pending);
     index.save(row);
     index.setAlarms(run.key, row.closed ? [] : alarms);
+    for (const { dueMono } of row.closed ? [] : alarms) options.alarmSet(dueMono);
     dirty.delete(run.key);
   };
 
@@ -57,7 +61,14 @@ export const createRunMemory = (options: {
 
   const writeTouched = (run: Run): void => {
     const pending = pendingOf(run);
-    write(run, pending, timerAlarms(pending, steady.offset()));
+    const reads = pending.effects.flatMap(({ effectId, everyMs }) => {
+      const key = readAlarmKey(effectId);
+      if (everyMs === undefined || index.alarmsOf(run.key).some((alarm) => alarm.key === key)) return [];
+      // Spread over the interval, so that a rebuilt index does not read everything at once.
+      return [alarmIn(key, everyMs * fractionOf(run.key), steady)];
+    });
+    const stored = index.alarmsOf(run.key).filter((alarm) => isReadAlarm(alarm.key));
+    write(run, pending, [...timerAlarms(pending, steady.offset()), ...stored, ...reads]);
   };
 
   return {
@@ -95,6 +106,9 @@ export const createRunMemory = (options: {
 export const timerAlarm = (timerId: string): string => `t:${timerId}`;
 /** Alarm key of the moment before which an attempt must not start. */
 export const gateAlarm = (effectId: string, attempt: number): string => `e:${effectId}#${attempt}`;
+/** Alarm key of a timed read. */
+export const readAlarmKey = (effectId: string): string => `r:${effectId}`;
+const isReadAlarm = (key: string): boolean => key.startsWith('r:');
 export const timerOfAlarm = (alarm: string): string | undefined =>
   alarm.startsWith('t:') ? alarm.slice(2) : undefined;
 
@@ -103,6 +117,16 @@ export const alarmAt = (key: string, due: string, offset: number): Alarm => {
   const ms = Date.parse(due);
   return { key, due: ms, dueMono: ms - offset };
 };
+
+/** An alarm `ms` milliseconds from now. */
+export const alarmIn = (key: string, ms: number, steady: SteadyClock): Alarm => {
+  const dueMono = steady.monotonicMs() + ms;
+  return { key, due: dueMono + steady.offset(), dueMono };
+};
+
+/** A number from 0 to 1 that only depends on the text. */
+const fractionOf = (text: string): number =>
+  createHash('sha256').update(text).digest().readUInt32BE(0) / 2 ** 32;
 
 export const timerAlarms = (pending: Pending, offset: number): Alarm[] =>
   pending.timers.map(({ timerId, dueAt }) => alarmAt(timerAlarm(timerId), dueAt, offset));

@@ -112,7 +112,8 @@ export const toRow = (run: Run, pending: Pending): RunRow => {
     runId,
     revision,
     closed,
-    work: pending.commands.length + pending.effects.length > 0,
+    // Timed reads have an alarm that wakes them.
+    work: pending.commands.length > 0 || pending.effects.some(({ everyMs }) => everyMs === undefined),
     // A closed run will never decide again; `taken` alone recognises late redeliveries, and so does its being closed.
     memory: closed ? '' : JSON.stringify(memory satisfies Memory),
   };

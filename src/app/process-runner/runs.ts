@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { JsonObject } from '../../domain/json.ts';
-import type { CommandResult, EffectOutcome, PendingEffect, WorkflowInput } from '../../domain/workflow.ts';
+import type { EffectOutcome, PendingEffect, WorkflowInput } from '../../domain/workflow.ts';
 import type { RecordedEvent } from '../event-store.ts';
 import type { EventMetadata } from '../metadata.ts';
 import type { Clock, Logger, Timers } from '../ports.ts';
 import type { Lanes, Slot } from './lanes.ts';
-import { createPlanner, type Actor } from './planner.ts';
+import { isSpent, newActor, underWay, type Actor, type Item } from './actor.ts';
+import { createPlanner } from './planner.ts';
 import { EFFECT_STARTED, isTaken, pendingOf, type Run } from './run.ts';
 import type { InputRef, RunIndex } from './run-index.ts';
 import { Stopped, type AppendCause, type RunLog } from './run-log.ts';
@@ -13,32 +14,6 @@ import type { RunMemory } from './run-memory.ts';
 import type { SteadyClock } from './steady-clock.ts';
 import type { Failpoint, ProcessHooks, ProcessRunnerSettings, RunCodec } from './types.ts';
 import { contextOf, type Work } from './work.ts';
-
-/** What waits in the mailbox of a run. A run takes its items one after the other; many runs work at once. */
-export type Item =
-  | {
-      readonly kind: 'event';
-      readonly ref: InputRef;
-      /** Absent: read again when its turn comes. */
-      readonly body?: RecordedEvent;
-      /** Called once the run took it in (or has no use for it): the checkpoint may pass it. */
-      readonly settled: () => void;
-    }
-  /** The newest observation waits beside the mailbox: an older one that was not looked at yet is of no use. */
-  | { readonly kind: 'observation' }
-  | { readonly kind: 'timer'; readonly timerId: string }
-  | {
-      readonly kind: 'effect-result';
-      readonly effectId: string;
-      readonly attempt: number;
-      readonly outcome: EffectOutcome;
-    }
-  | { readonly kind: 'command-result'; readonly key: string; readonly result: CommandResult }
-  | { readonly kind: 'start-effect'; readonly effectId: string; readonly slot: Slot }
-  /** Somebody else wrote to the run's stream. */
-  | { readonly kind: 'refresh' }
-  /** See what is outstanding. */
-  | { readonly kind: 'look'; readonly settled?: () => void };
 
 export type Runs = {
   post(key: string, item: Item): void;
@@ -101,18 +76,7 @@ export const createRuns = (options: RunsOptions): Runs => {
   const actorOf = (key: string): Actor => {
     const known = actors.get(key);
     if (known !== undefined) return known;
-    const actor: Actor = {
-      key,
-      mailbox: [],
-      driving: false,
-      busy: new Map(),
-      command: undefined,
-      answered: undefined,
-      repeats: 0,
-      delayed: false,
-      offset: undefined,
-      observation: undefined,
-    };
+    const actor = newActor(key);
     actors.set(key, actor);
     return actor;
   };
@@ -173,13 +137,8 @@ export const createRuns = (options: RunsOptions): Runs => {
       case 'observation': {
         const { observation } = actor;
         actor.observation = undefined;
-        if (observation === undefined || run.revision < 0) return;
-        const digest = createHash('sha256').update(JSON.stringify(observation)).digest('hex');
-        return decide(actor, run, cause(run, 'observation', digest), (now) => ({
-          kind: 'observation',
-          observation,
-          now,
-        }));
+        if (observation !== undefined && run.revision >= 0) await takeObservation(actor, run, observation);
+        return;
       }
       case 'timer': {
         const { timerId } = item;
@@ -192,6 +151,7 @@ export const createRuns = (options: RunsOptions): Runs => {
       }
       case 'effect-result': {
         const { effectId, attempt, outcome } = item;
+        if (item.read) return takeRead(actor, run, effectId, outcome);
         await decide(actor, run, cause(run, 'effect-result', effectId, attempt), (now) => ({
           kind: 'effect-result',
           effectId,
@@ -220,6 +180,27 @@ export const createRuns = (options: RunsOptions): Runs => {
       case 'look':
         return item.settled?.();
     }
+  };
+
+  const takeObservation = (actor: Actor, run: Run, observation: JsonObject): Promise<void> => {
+    const digest = createHash('sha256').update(JSON.stringify(observation)).digest('hex');
+    return decide(actor, run, cause(run, 'observation', digest), (now) => ({
+      kind: 'observation',
+      observation,
+      now,
+    }));
+  };
+
+  /** What a read shows is an observation; one that failed is only made again, in its time. */
+  const takeRead = async (
+    actor: Actor,
+    run: Run,
+    effectId: string,
+    outcome: EffectOutcome,
+  ): Promise<void> => {
+    if (outcome.outcome === 'done') await takeObservation(actor, run, outcome.result);
+    actor.read.add(effectId);
+    actor.busy.delete(effectId);
   };
 
   const cause = (run: Run, name: string, ...identity: readonly (string | number)[]): AppendCause => ({
@@ -287,7 +268,8 @@ export const createRuns = (options: RunsOptions): Runs => {
   const startEffect = async (actor: Actor, run: Run, effectId: string, slot: Slot): Promise<void> => {
     const effect = pendingOf(run).effects.find((each) => each.effectId === effectId);
     const unwanted = effect === undefined || effect.lane !== slot.lane || draining;
-    if (unwanted || !(await recordStart(actor, run, effect))) {
+    const read = effect?.everyMs !== undefined;
+    if (unwanted || !(read || (await recordStart(actor, run, effect)))) {
       slot.release('unused');
       actor.busy.delete(effectId);
       return;
@@ -297,7 +279,7 @@ export const createRuns = (options: RunsOptions): Runs => {
     void work.effect(context, effect).then(
       (outcome) => {
         slot.release(outcome);
-        post(run.key, { kind: 'effect-result', effectId, attempt: effect.attempt, outcome });
+        post(run.key, { kind: 'effect-result', effectId, attempt: effect.attempt, outcome, read });
       },
       (error: unknown) => {
         slot.release('unused');
@@ -386,9 +368,3 @@ export const createRuns = (options: RunsOptions): Runs => {
     idle: () => driving === 0 && ready.size === 0 && [...actors.values()].every((actor) => !underWay(actor)),
   };
 };
-
-const underWay = (actor: Actor): boolean =>
-  actor.command !== undefined || actor.busy.values().some((stage) => stage === 'running');
-
-const isSpent = (actor: Actor): boolean =>
-  actor.busy.size === 0 && actor.command === undefined && !actor.delayed && actor.observation === undefined;

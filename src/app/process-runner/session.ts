@@ -46,7 +46,17 @@ export const createSession = (options: SessionOptions): Session => {
   /** Aborted when work in flight is given up. */
   const hardStop = new AbortController();
   const log = createRunLog({ ...options, failpoint, signal: hardStop.signal });
-  const memory = createRunMemory({ index, workflows, cachedRuns: settings.cachedRuns, steady });
+  let sleepsUntil = -Infinity;
+  let wakeTicker: () => void = () => undefined;
+  const memory = createRunMemory({
+    index,
+    workflows,
+    cachedRuns: settings.cachedRuns,
+    steady,
+    alarmSet: (dueMono) => {
+      if (dueMono < sleepsUntil) wakeTicker();
+    },
+  });
   const lanes = createLanes({
     settings,
     clock,
@@ -58,7 +68,6 @@ export const createSession = (options: SessionOptions): Session => {
   const runs = createRuns({ ...options, index, memory, log, lanes, work, steady, hooks, failpoint, epoch });
 
   const reachedLive = Promise.withResolvers<void>();
-  let wakeTicker: () => void = () => undefined;
   const intake = createIntake({
     store,
     codec,
@@ -118,8 +127,13 @@ export const createSession = (options: SessionOptions): Session => {
       const next = intake.isLive() ? (index.nextAlarm() ?? Infinity) - now : Infinity;
       const wait = Math.max(TICK_MS, Math.min(next, COMMIT_MS));
       const woken = Promise.withResolvers<void>();
-      wakeTicker = woken.resolve;
+      sleepsUntil = now + wait;
+      wakeTicker = () => {
+        sleepsUntil = -Infinity;
+        woken.resolve();
+      };
       await Promise.race([pause(timers, wait, signal), woken.promise]);
+      sleepsUntil = -Infinity;
     }
   };
 

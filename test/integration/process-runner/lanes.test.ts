@@ -1,0 +1,89 @@
+import { expect } from 'chai';
+import type { LaneStatus } from '../../../src/app/process-runner/types.ts';
+import {
+  createWorkshop,
+  eventually,
+  isDone,
+  orderToy,
+  readAll,
+  startToyRunner,
+  toyStore,
+  type ToyRunner,
+} from '../../support/toy-workflow.ts';
+
+describe('process runner lanes', () => {
+  const running: ToyRunner[] = [];
+  afterEach(async () => {
+    await Promise.all(running.splice(0).map((runner) => runner.stop()));
+  });
+
+  it('finishes 100 orders over three shops but those of the dead one, within the lanes’ bounds', async () => {
+    const store = toyStore();
+    const workshop = createWorkshop({ workMs: 1 });
+    workshop.mood('dead', 'silent');
+    const runner = startToyRunner({
+      store,
+      workshop,
+      instance: 'a',
+      more: {
+        settings: { laneConcurrency: 4, effectDeadlineMs: 200, breakerHalfOpenMs: 60_000, stopGraceMs: 0 },
+      },
+    });
+    running.push(runner);
+    const shops = ['dead', 'left', 'right'];
+    for (let i = 0; i < 100; i += 1) await orderToy(store, { id: `t${i}`, shop: shops[i % 3] ?? '' });
+    for (let i = 0; i < 100; i += 1) {
+      if (i % 3 !== 0) await eventually(`t${i} is done`, () => isDone(store, `t${i}`));
+    }
+    expect(workshop.objects.size).to.equal(66);
+    for (const shop of shops) expect(workshop.busiest(shop), shop).to.be.at.most(4);
+    await eventually('the dead lane is open', () => runner.laneBlocked('shop:dead'), 10_000);
+    expect(runner.laneBlocked('shop:left')).to.equal(false);
+  });
+
+  it('parks a lane without an event per order, and lets it go on after a probe', async () => {
+    const store = toyStore();
+    const workshop = createWorkshop();
+    workshop.mood('one', 'dead');
+    const seen: LaneStatus['breaker'][] = [];
+    const runner = startToyRunner({
+      store,
+      workshop,
+      instance: 'a',
+      more: {
+        settings: { breakerFailures: 3, breakerHalfOpenMs: 150, laneConcurrency: 2 },
+        hooks: { laneChanged: (lane) => void seen.push(lane.breaker) },
+      },
+    });
+    running.push(runner);
+    for (let i = 0; i < 20; i += 1) await orderToy(store, { id: `t${i}` });
+    await eventually('open', () => seen.includes('open'));
+    let starts = 0;
+    for (let i = 0; i < 20; i += 1) {
+      starts += (await readAll(store, `toyRun-t${i}`)).filter(({ type }) => type === 'EffectStarted').length;
+    }
+    expect(starts).to.be.at.most(3 + 2);
+    expect(runner.status().lanes[0]).to.include({
+      lane: 'shop:one',
+      breaker: 'open',
+      lastReason: 'Unavailable',
+    });
+    workshop.mood('one', 'well');
+    for (let i = 0; i < 20; i += 1) await eventually(`t${i} is done`, () => isDone(store, `t${i}`));
+    expect(seen.slice(-2)).to.deep.equal(['half-open', 'closed']);
+  });
+
+  it('is paused and resumed by an operator', async () => {
+    const store = toyStore();
+    const workshop = createWorkshop();
+    const runner = startToyRunner({ store, workshop, instance: 'a' });
+    running.push(runner);
+    await eventually('live', () => runner.status().state === 'live');
+    runner.pauseLane('shop:one');
+    await orderToy(store, { id: 't1' });
+    await eventually('parked', () => runner.status().lanes[0]?.waiting === 1);
+    expect(runner.laneBlocked('shop:one')).to.equal(true);
+    runner.resumeLane('shop:one');
+    await eventually('t1 is done', () => isDone(store, 't1'));
+  });
+});
