@@ -1,0 +1,402 @@
+import { expect } from 'chai';
+import {
+  CLUSTER_ORDER_UUID_LABEL,
+  HubError,
+  TENANT_ANNOTATION,
+  type CallOptions,
+  type ClusterOrderManifest,
+  type ClusterOrderWatchEvent,
+  type ManagementCluster,
+  type ObservedClusterOrder,
+} from '../../../src/app/management-cluster.ts';
+
+/** A hub to test an adapter on. The hub must bring orders to Ready by itself within `patienceMs`. */
+export type ManagementClusterUnderTest = {
+  readonly cluster: ManagementCluster;
+  /** Another instance of the adapter on the same hub, as a second process would have it. */
+  readonly another: () => Promise<ManagementCluster>;
+  /** A namespace that exists on the hub, and one that does not. */
+  readonly namespace: string;
+  readonly missingNamespace: string;
+  readonly patienceMs: number;
+  /** Makes the hub misbehave from now on; `healthy` ends it. */
+  readonly misbehave: {
+    readonly loseNextAnswer: () => Promise<void>;
+    readonly neverAnswer: () => Promise<void>;
+    readonly refuseConnections: () => Promise<void>;
+    readonly healthy: () => Promise<void>;
+  };
+  readonly close: () => Promise<void>;
+};
+
+const POLL_MS = 20;
+
+/** What every adapter of the port does, whatever cluster is behind it (management-cluster.md §10). */
+export const describeManagementClusterContract = (
+  name: string,
+  factory: () => Promise<ManagementClusterUnderTest>,
+): void => {
+  describe(`management cluster: ${name}`, function () {
+    this.timeout(30_000);
+    let hub: ManagementClusterUnderTest;
+    let names = 0;
+    const aborts: AbortController[] = [];
+
+    beforeEach(async () => {
+      hub = await factory();
+    });
+    afterEach(async () => {
+      for (const abort of aborts.splice(0)) abort.abort();
+      await hub.close();
+    });
+
+    const by = (more: Partial<CallOptions> = {}): CallOptions => ({
+      effectId: `contract-${process.pid}-${(names += 1)}`,
+      deadlineMs: 5000,
+      signal: new AbortController().signal,
+      ...more,
+    });
+    const manifestOf = (order: string, clusterId = `id-of-${order}`): ClusterOrderManifest => ({
+      name: order,
+      namespace: hub.namespace,
+      labels: { [CLUSTER_ORDER_UUID_LABEL]: clusterId },
+      annotations: { [TENANT_ANNOTATION]: 'acme' },
+      spec: {
+        templateID: 'osac.templates.ocp_small',
+        templateParameters: '{}',
+        nodeRequests: [{ resourceClass: 'fc430', numberOfNodes: 2 }],
+        pullSecret: '{"auths":{}}',
+        releaseImage: 'registry.example/ocp/release:4.22.0',
+      },
+    });
+    const refOf = (order: string) => ({ namespace: hub.namespace, name: order });
+    const get = (order: string) => hub.cluster.getClusterOrder(refOf(order), by());
+    const create = (order: string, clusterId?: string) =>
+      hub.cluster.createClusterOrder(manifestOf(order, clusterId), by());
+
+    /** Polls until the condition holds; fails with the last value seen. */
+    const until = async <T>(read: () => Promise<T>, holds: (value: T) => boolean): Promise<T> => {
+      const end = performance.now() + hub.patienceMs;
+      for (;;) {
+        const value = await read();
+        if (holds(value)) return value;
+        if (performance.now() > end) throw new Error(`still not so: ${JSON.stringify(value)}`);
+        await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+      }
+    };
+    const untilReady = (order: string) =>
+      until(
+        () => get(order),
+        (seen) => seen?.phase === 'Ready',
+      );
+    const untilGone = (order: string) =>
+      until(
+        () => get(order),
+        (seen) => seen === undefined,
+      );
+
+    const failure = async (work: Promise<unknown>): Promise<HubError> => {
+      try {
+        await work;
+      } catch (error) {
+        if (error instanceof HubError) return error;
+        throw error;
+      }
+      throw new Error('the call succeeded');
+    };
+
+    /** Follows a watch in the background; `seen` grows as events come. */
+    const watch = (cluster = hub.cluster) => {
+      const abort = new AbortController();
+      aborts.push(abort);
+      const seen: ClusterOrderWatchEvent[] = [];
+      const ended = (async () => {
+        for await (const event of cluster.watchClusterOrders(hub.namespace, abort.signal)) seen.push(event);
+      })();
+      const untilSeen = (holds: (event: ClusterOrderWatchEvent) => boolean) =>
+        until(
+          () => Promise.resolve(seen.find(holds)),
+          (event) => event !== undefined,
+        );
+      return { seen, abort, ended, untilSeen };
+    };
+    const isApplied =
+      (order: string, holds: (seen: ObservedClusterOrder) => boolean = () => true) =>
+      (event: ClusterOrderWatchEvent): boolean =>
+        event.type === 'applied' && event.order.name === order && holds(event.order);
+
+    describe('creation', () => {
+      it('answers with the object as it is stored', async () => {
+        const made = await create('order-a');
+        const manifest = manifestOf('order-a');
+        expect(made).to.include({ name: 'order-a', clusterId: 'id-of-order-a', generation: 1 });
+        expect(made.spec).to.deep.equal(manifest.spec);
+        expect(made.annotations).to.include(manifest.annotations);
+        expect(made.uid).to.match(/^[0-9a-f-]{36}$/);
+        expect(Number.isFinite(Date.parse(made.creationTimestamp))).to.equal(true);
+        expect(made.deletionTimestamp).to.equal(undefined);
+        expect((await get('order-a'))?.uid).to.equal(made.uid);
+      });
+
+      it('of a name that is taken fails as already-exists and shows whose it is', async () => {
+        const first = await create('order-a');
+        const mine = await failure(create('order-a'));
+        expect([mine.kind, mine.order?.uid, mine.order?.clusterId]).to.deep.equal([
+          'already-exists',
+          first.uid,
+          'id-of-order-a',
+        ]);
+        const foreign = await failure(create('order-a', 'another'));
+        expect([foreign.kind, foreign.order?.clusterId]).to.deep.equal(['already-exists', 'id-of-order-a']);
+      });
+
+      it('of one name by two instances at once makes one object', async () => {
+        const other = await hub.another();
+        const results = await Promise.allSettled(
+          [hub.cluster, other, hub.cluster, other].map((cluster) =>
+            cluster.createClusterOrder(manifestOf('order-a'), by()),
+          ),
+        );
+        expect(results.filter(({ status }) => status === 'fulfilled')).to.have.length(1);
+        expect(await hub.cluster.findClusterOrders(hub.namespace, 'id-of-order-a', by())).to.have.length(1);
+      });
+
+      it('of an invalid object fails as invalid with the field', async () => {
+        const manifest = manifestOf('order-a');
+        const bad = { ...manifest, spec: { ...manifest.spec, templateID: 'ocp-small' } };
+        const error = await failure(hub.cluster.createClusterOrder(bad, by()));
+        expect(error.kind).to.equal('invalid');
+        expect(error.message).to.include('spec.templateID');
+        expect(await get('order-a')).to.equal(undefined);
+      });
+
+      it('in a namespace that does not exist fails as not-found', async () => {
+        const manifest = { ...manifestOf('order-a'), namespace: hub.missingNamespace };
+        expect((await failure(hub.cluster.createClusterOrder(manifest, by()))).kind).to.equal('not-found');
+      });
+    });
+
+    describe('reading', () => {
+      it('gives undefined or nothing for what is not there', async () => {
+        expect(await get('nobody')).to.equal(undefined);
+        expect(await hub.cluster.findClusterOrders(hub.namespace, 'nobody', by())).to.deep.equal([]);
+        const ref = { namespace: `${hub.namespace}-nobody`, name: 'nobody' };
+        expect(await hub.cluster.getHostedCluster(ref, by())).to.equal(undefined);
+        expect(await hub.cluster.readSecret({ ...ref, key: 'kubeconfig' }, by())).to.equal(undefined);
+      });
+
+      it('finds every order of a cluster by its label, whatever its name', async () => {
+        await create('order-a', 'one');
+        await create('order-b', 'one');
+        await create('order-c', 'two');
+        const found = await hub.cluster.findClusterOrders(hub.namespace, 'one', by());
+        expect(found.map(({ name: order }) => order)).to.have.members(['order-a', 'order-b']);
+      });
+    });
+
+    describe('progress', () => {
+      it('ends with a ready order, a healthy HostedCluster with its nodes, and credentials', async () => {
+        await create('order-a');
+        const order = await untilReady('order-a');
+        expect(order?.conditions.find(({ type }) => type === 'ClusterAvailable')?.status).to.equal('True');
+        expect(order?.jobs.at(-1)).to.include({ type: 'provision', state: 'Succeeded' });
+        expect(order?.desiredConfigVersion)
+          .to.match(/^[0-9a-f]{16}$/)
+          .and.equal(order?.jobs.at(-1)?.configVersion);
+        const reference = order?.clusterReference ?? { namespace: '', hostedClusterName: '' };
+        const { namespace } = reference;
+        const hosted = await hub.cluster.getHostedCluster(
+          { namespace, name: reference.hostedClusterName },
+          by(),
+        );
+        const conditions = Object.fromEntries(
+          (hosted?.conditions ?? []).map(({ type, status }) => [type, status]),
+        );
+        expect(conditions).to.include({
+          Available: 'True',
+          Degraded: 'False',
+          ClusterVersionSucceeding: 'True',
+        });
+        expect(hosted?.controlPlaneEndpoint?.host).to.be.a('string').and.not.equal('');
+        if (hosted?.nodePools !== undefined) {
+          expect(hosted.nodePools).to.deep.equal([{ resourceClass: 'fc430', desired: 2, ready: 2 }]);
+        }
+        const secret = (secretName: string | undefined, key: string) =>
+          hub.cluster.readSecret({ namespace, name: secretName ?? '', key }, by());
+        const kubeconfig = Buffer.from(
+          (await secret(hosted?.kubeconfigSecret, 'kubeconfig')) ?? [],
+        ).toString();
+        expect(kubeconfig).to.include('kind: Config');
+        expect((await secret(hosted?.passwordSecret, 'password'))?.length).to.be.greaterThan(0);
+        expect(await secret(hosted?.kubeconfigSecret, 'no-such-key')).to.equal(undefined);
+      });
+    });
+
+    describe('patch', () => {
+      it('changes the given fields only, and the generation', async () => {
+        const made = await create('order-a');
+        await until(
+          () => get('order-a'),
+          (seen) => (seen?.finalizers.length ?? 0) > 0,
+        );
+        const nodeRequests = [{ resourceClass: 'fc430', numberOfNodes: 3 }];
+        const patched = await hub.cluster.patchClusterOrder(refOf('order-a'), { nodeRequests }, by());
+        expect(patched.spec).to.deep.equal({ ...made.spec, nodeRequests });
+        expect(patched.generation).to.be.greaterThan(made.generation);
+        expect(patched.uid).to.equal(made.uid);
+        expect(patched.finalizers.length).to.be.greaterThan(0);
+        const again = await hub.cluster.patchClusterOrder(refOf('order-a'), { nodeRequests }, by());
+        expect(again.generation).to.equal(patched.generation);
+      });
+
+      it('of a running order is carried out', async () => {
+        await create('order-a');
+        const before = await untilReady('order-a');
+        const nodeRequests = [{ resourceClass: 'fc430', numberOfNodes: 3 }];
+        await hub.cluster.patchClusterOrder(refOf('order-a'), { nodeRequests }, by());
+        await until(
+          () => get('order-a'),
+          (seen) =>
+            seen?.desiredConfigVersion !== before?.desiredConfigVersion &&
+            seen?.jobs.at(-1)?.configVersion === seen?.desiredConfigVersion &&
+            seen?.jobs.at(-1)?.state === 'Succeeded',
+        );
+      });
+
+      it('of the template fails as invalid, of what is not there as not-found', async () => {
+        await create('order-a');
+        const change = { templateID: 'osac.templates.other' };
+        const fixed = await failure(hub.cluster.patchClusterOrder(refOf('order-a'), change, by()));
+        expect(fixed.kind).to.equal('invalid');
+        const absent = await failure(hub.cluster.patchClusterOrder(refOf('nobody'), change, by()));
+        expect(absent.kind).to.equal('not-found');
+      });
+    });
+
+    describe('deletion', () => {
+      it('is requested first and confirmed by absence later; meanwhile the name is taken', async () => {
+        const made = await create('order-a');
+        await untilReady('order-a');
+        expect(await hub.cluster.deleteClusterOrder(refOf('order-a'), by())).to.equal(true);
+        const deleting = await get('order-a');
+        expect(deleting?.deletionTimestamp).to.be.a('string');
+        const taken = await failure(create('order-a'));
+        expect(taken.kind).to.equal('already-exists');
+        expect(taken.order?.deletionTimestamp).to.equal(deleting?.deletionTimestamp);
+        await untilGone('order-a');
+        expect((await create('order-a')).uid).not.to.equal(made.uid);
+      });
+
+      it('of what is not there is false', async () => {
+        expect(await hub.cluster.deleteClusterOrder(refOf('nobody'), by())).to.equal(false);
+      });
+    });
+
+    describe('watch', () => {
+      it('lists once, then shows every change to the end', async () => {
+        const made = await create('order-a');
+        const watching = watch();
+        const synced = await watching.untilSeen(({ type }) => type === 'synced');
+        expect(watching.seen[0]).to.deep.include({ type: 'applied' });
+        expect(synced).to.deep.include({ type: 'synced', names: ['order-a'] });
+        await create('order-b');
+        await watching.untilSeen(isApplied('order-b'));
+        await watching.untilSeen(isApplied('order-a', ({ phase }) => phase === 'Ready'));
+        await hub.cluster.deleteClusterOrder(refOf('order-a'), by());
+        await watching.untilSeen(
+          isApplied('order-a', ({ deletionTimestamp }) => deletionTimestamp !== undefined),
+        );
+        const deleted = await watching.untilSeen(({ type }) => type === 'deleted');
+        expect(deleted?.type === 'deleted' ? deleted.order.uid : '').to.equal(made.uid);
+        const versions = watching.seen
+          .filter((event) => event.type !== 'synced' && event.order.name === 'order-a')
+          .map((event) => (event.type === 'synced' ? '' : event.order.resourceVersion));
+        expect(new Set(versions).size).to.equal(versions.length);
+      });
+
+      it('shows what other instances write', async () => {
+        const watching = watch(await hub.another());
+        await watching.untilSeen(({ type }) => type === 'synced');
+        await create('order-a');
+        await watching.untilSeen(isApplied('order-a'));
+      });
+
+      it('ends on its signal, and when the adapter is closed', async () => {
+        const aborted = watch();
+        await aborted.untilSeen(({ type }) => type === 'synced');
+        aborted.abort.abort();
+        await aborted.ended;
+        const other = await hub.another();
+        const closed = watch(other);
+        await closed.untilSeen(({ type }) => type === 'synced');
+        await other.close();
+        await closed.ended;
+      });
+
+      it('goes on by itself after the hub was away, and misses nothing', async () => {
+        await create('order-a');
+        const watching = watch();
+        await watching.untilSeen(({ type }) => type === 'synced');
+        await hub.misbehave.refuseConnections();
+        expect((await failure(get('order-a'))).kind).to.equal('unavailable');
+        await hub.misbehave.healthy();
+        await create('order-b');
+        await watching.untilSeen(isApplied('order-b'));
+        await watching.untilSeen(isApplied('order-a', ({ phase }) => phase === 'Ready'));
+      });
+    });
+
+    describe('doubt', () => {
+      it('a write whose answer is lost is of unknown outcome, and was done', async () => {
+        await hub.misbehave.loseNextAnswer();
+        expect((await failure(create('order-a'))).kind).to.equal('unknown-outcome');
+        await hub.misbehave.healthy();
+        expect((await get('order-a'))?.clusterId).to.equal('id-of-order-a');
+        expect((await failure(create('order-a'))).order?.clusterId).to.equal('id-of-order-a');
+      });
+
+      it('past its deadline a write is of unknown outcome, a read is unavailable', async () => {
+        await hub.misbehave.neverAnswer();
+        const hurried = by({ deadlineMs: 100 });
+        const write = failure(hub.cluster.createClusterOrder(manifestOf('order-a'), hurried));
+        const read = failure(hub.cluster.getClusterOrder(refOf('order-a'), hurried));
+        expect([(await write).kind, (await read).kind]).to.deep.equal(['unknown-outcome', 'unavailable']);
+      });
+
+      it('a refused connection is unavailable: nothing was done', async () => {
+        await hub.misbehave.refuseConnections();
+        expect((await failure(create('order-a'))).kind).to.equal('unavailable');
+        await hub.misbehave.healthy();
+        expect(await get('order-a')).to.equal(undefined);
+      });
+
+      it('an abort ends a call at once; before it was sent nothing is done', async () => {
+        const abort = new AbortController();
+        await hub.misbehave.neverAnswer();
+        const pending = failure(
+          hub.cluster.createClusterOrder(
+            manifestOf('order-a'),
+            by({ signal: abort.signal, deadlineMs: 60_000 }),
+          ),
+        );
+        // The call is on its way once a later read was given up at its own deadline.
+        await failure(hub.cluster.getClusterOrder(refOf('order-a'), by({ deadlineMs: 100 })));
+        abort.abort();
+        expect((await pending).kind).to.equal('unknown-outcome');
+        await hub.misbehave.healthy();
+        const unsent = failure(
+          hub.cluster.createClusterOrder(manifestOf('order-b'), by({ signal: abort.signal })),
+        );
+        expect((await unsent).kind).to.equal('unavailable');
+        expect(await get('order-b')).to.equal(undefined);
+      });
+
+      it('a closed adapter is unavailable, and may be closed again', async () => {
+        const other = await hub.another();
+        await other.close();
+        await other.close();
+        expect((await failure(other.getClusterOrder(refOf('order-a'), by()))).kind).to.equal('unavailable');
+      });
+    });
+  });
+};
