@@ -48,3 +48,6 @@ export const reject = (
 
 export const isRejection = (decision: Decision<unknown>): decision is Rejection =>
   !Array.isArray(decision) && (decision as Rejection).rejected === true;
+
+/** The same question of any value that a check may refuse with. A map with a key `rejected` is no rejection. */
+export const isRefused = (value: object): value is Rejection => (value as Rejection).rejected === true;

@@ -35,6 +35,14 @@ export const listAt = (value: JsonValue | undefined, key: string): readonly Json
   return Array.isArray(found) ? found : [];
 };
 
+/** A JSON value as one text: a text as it is, anything else as JSON. */
+export const textOf = (value: JsonValue | undefined): string =>
+  typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value);
+
+/** The map of texts at a key, or an empty one. */
+export const textsAt = (value: JsonValue | undefined, key: string): { [key: string]: string } =>
+  Object.fromEntries(Object.entries(objectAt(value, key)).map(([name, text]) => [name, textOf(text)]));
+
 export const isObject = (value: JsonValue | undefined): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
@@ -86,3 +94,6 @@ export const mergePaths = (current: JsonObject, incoming: JsonObject, paths: rea
 /** Order of entries by their keys, the same in every locale. */
 export const byKey = ([left]: readonly [string, unknown], [right]: readonly [string, unknown]): number =>
   left < right ? -1 : left > right ? 1 : 0;
+
+/** A text as Unicode code points, as protobuf validation counts them. */
+export const codePoints = (text: string): readonly string[] => Array.from(text);

@@ -1,6 +1,6 @@
 import { reject, type Rejection } from './decider.ts';
 import type { JsonObject, JsonValue } from './json.ts';
-import { isObject } from './json-tools.ts';
+import { codePoints, isObject } from './json-tools.ts';
 
 /** Rules of `metadata` that hold for every kind (osac-api.md §5 Names, Labels and annotations; §11 Metadata). */
 export const NAME_PATTERN = '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$';
@@ -72,7 +72,7 @@ export const immutableRejection = (paths: readonly string[]): Rejection => {
 };
 
 const textRejection = (text: JsonValue | undefined, field: string, max: number): Rejection | undefined =>
-  typeof text === 'string' && [...text].length > max
+  typeof text === 'string' && codePoints(text).length > max
     ? validationFailed([{ field, problem: `must be at most ${max} characters` }])
     : undefined;
 
@@ -105,11 +105,11 @@ const labelValueRejection = (key: string, value: JsonValue | undefined): Rejecti
 const labelTextProblem = (text: string): string | undefined => {
   if (text.length === 0) return 'must not be empty';
   if (text.length > MAX_NAME) return `must be at most ${MAX_NAME} characters long`;
-  const bad = [...text].findIndex((character) => !LABEL_CHARACTER.test(character));
+  const bad = codePoints(text).findIndex((character) => !LABEL_CHARACTER.test(character));
   if (bad >= 0) {
     return (
       'must only contain lowercase letters (a-z), digits (0-9), hyphens (-), underscores (_) or dots (.), ' +
-      `but contains '${[...text][bad]}' at position ${bad}`
+      `but contains '${codePoints(text)[bad]}' at position ${bad}`
     );
   }
   if (!ALPHANUMERIC.test(text[0] ?? '')) return 'must start with a letter or a digit';

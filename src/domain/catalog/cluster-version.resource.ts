@@ -1,6 +1,6 @@
 import { reject, type Rejection } from '../decider.ts';
 import type { JsonObject } from '../json.ts';
-import { objectAt, stringAt } from '../json-tools.ts';
+import { codePoints, objectAt, stringAt } from '../json-tools.ts';
 import type { ResourceKind } from '../resource.ts';
 import { nameFromVersion } from './derived-names.ts';
 import {
@@ -121,7 +121,7 @@ const versionRejection = (spec: JsonObject, _context: CheckContext): Rejection |
     );
   }
   if (image === '') return say('FIELD_REQUIRED', 'spec.image', "field 'spec.image' is required");
-  if ([...image].length > MAX_IMAGE) {
+  if (codePoints(image).length > MAX_IMAGE) {
     return say('INVALID_IMAGE', 'spec.image', `field 'spec.image' must be at most ${MAX_IMAGE} characters`);
   }
   const unusable = unusableReason(spec);

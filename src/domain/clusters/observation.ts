@@ -109,12 +109,18 @@ const verdictOf = (
 const isFailedJob = ({ state, message }: ObservedJob): boolean =>
   state === 'Failed' || state === 'Canceled' || (message ?? '').startsWith('Failed to get job status');
 
-const failedJob = (job: ObservedJob): Verdict => ({
-  kind: 'failed',
-  reason:
-    job.state === 'Canceled' ? 'JobCanceled' : job.state === 'Failed' ? 'JobFailed' : 'JobStatusUnknown',
-  message: job.message ?? `job ${job.jobId} ended as ${job.state}`,
-});
+const failedJob = (job: ObservedJob): Verdict => {
+  if (job.state === 'Failed' || job.state === 'Canceled') {
+    const message = job.message || `job ${job.jobId} ended as ${job.state}`;
+    return { kind: 'failed', reason: `Job${job.state}`, message };
+  }
+  // The operator's own text holds the address of its automation service; a tenant reads this one.
+  return {
+    kind: 'failed',
+    reason: 'JobStatusUnknown',
+    message: `the hub cannot read the state of its job ${job.jobId}`,
+  };
+};
 
 const failedPhase = (order: ObservedOrder): Verdict => {
   const progressing = order.conditions.find(({ type }) => type === 'Progressing');

@@ -1,5 +1,5 @@
 import { MAX_INT32 } from '../catalog/limits.ts';
-import { reject, type Decision, type Rejection } from '../decider.ts';
+import { isRefused, reject, type Decision, type Rejection } from '../decider.ts';
 import { byKey, sameJson } from '../json-tools.ts';
 import { annotationsRejection, labelsRejection, metadataRejection } from '../metadata-rules.ts';
 import { refersTo, referenceText } from '../references.ts';
@@ -28,7 +28,7 @@ export const reviseCluster = (
     statusRejection(changes);
   if (wrong !== undefined) return wrong;
   const nodeSets = nodeSetEvents(state, at, changes);
-  if ('rejected' in nodeSets) return nodeSets;
+  if (isRefused(nodeSets)) return nodeSets;
   const spec = [...nodeSets, ...mutableSpecEvents(state, at, changes)];
   if (spec.length > 0) {
     const refused = specLocked(state) ?? sshKeyRejection(changes);

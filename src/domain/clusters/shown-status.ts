@@ -71,8 +71,9 @@ const progressing = (state: StoredCluster): Omit<ShownCondition, 'type'> => {
     message,
   });
   if (state.status === 'dispatched' && state.deletionRequestedAt !== undefined) {
-    const left = state.waitingFor.join(', ');
-    return say(true, 'Deleting', left === '' ? '' : `waiting for ${left}`);
+    // What exactly is left is the provider's to know: it stands in the timeline.
+    const blocked = state.waitingFor.length > 0;
+    return say(true, 'Deleting', blocked ? 'waiting for the hub to clean up' : '');
   }
   if (state.failure !== undefined) return say(false, state.failure.reason, state.failure.message);
   if (state.waiting !== undefined) return say(false, 'WaitingForCapacity', state.waiting.message);

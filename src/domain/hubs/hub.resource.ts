@@ -9,7 +9,7 @@ import {
 import type { HubEvent } from '../catalog/events.ts';
 import { MAX_INT32 } from '../catalog/limits.ts';
 import type { JsonObject } from '../json.ts';
-import { listAt, objectAt, stringAt } from '../json-tools.ts';
+import { listAt, objectAt, stringAt, textOf, textsAt } from '../json-tools.ts';
 import { nameFromId } from '../catalog/derived-names.ts';
 import type { ResourceKind } from '../resource.ts';
 
@@ -107,8 +107,8 @@ export const hubFacts = (facts: Pick<DocumentFacts, 'id' | 'document'>): HubFact
     controller: (stringAt(spec, 'controller') || 'operator') as HubController,
     simulated,
     zone: stringAt(spec, 'zone'),
-    templates: listAt(spec, 'templates').map(String),
-    tenantNamespaces: objectAt(spec, 'tenant_namespaces') as { [tenant: string]: string },
+    templates: listAt(spec, 'templates').map(textOf),
+    tenantNamespaces: textsAt(spec, 'tenant_namespaces'),
     steps: Object.fromEntries(
       DELEGATED_STEPS.map((step) => [step, (stringAt(steps, step) || fallback) as StepRule]),
     ) as HubFacts['steps'],
@@ -139,7 +139,7 @@ const specRejection = (spec: JsonObject): Rejection | undefined => {
     ['spec.namespace', stringAt(spec, 'namespace')],
     ...Object.entries(objectAt(spec, 'tenant_namespaces')).map(([tenant, namespace]): [string, string] => [
       `spec.tenant_namespaces.${tenant}`,
-      String(namespace),
+      textOf(namespace),
     ]),
   ];
   for (const [field, namespace] of namespaces) {
@@ -169,7 +169,7 @@ const stepsRejection = (
     if (!DELEGATED_STEPS.some((known) => known === step)) {
       return say(field, `field 'spec.steps' has no step '${step}'; steps are ${DELEGATED_STEPS.join(', ')}`);
     }
-    const wrong = oneOf(field, String(rule), RULES);
+    const wrong = oneOf(field, textOf(rule), RULES);
     if (wrong !== undefined) return wrong;
   }
   return undefined;

@@ -6,7 +6,8 @@ import {
 } from '../catalog/document.ts';
 import type { TenantEvent } from '../catalog/events.ts';
 import { reject, type Rejection } from '../decider.ts';
-import { listAt, objectAt } from '../json-tools.ts';
+import type { JsonValue } from '../json.ts';
+import { listAt, objectAt, textOf } from '../json-tools.ts';
 import { validationFailed } from '../metadata-rules.ts';
 import type { ResourceKind } from '../resource.ts';
 
@@ -46,7 +47,7 @@ export const tenant: ResourceKind<DocumentState, DocumentCommand, TenantEvent> =
   uniqueValues: (document) =>
     listAt(objectAt(document, 'spec'), 'domains').map((domain) => ({
       scope: 'tenant.domain',
-      value: String(domain).toLowerCase(),
+      value: textOf(domain).toLowerCase(),
       field: 'spec.domains',
     })),
   defaultTenant: 'own-name',
@@ -71,10 +72,10 @@ const identityRejection = (id: string, name: string, owner: string): Rejection |
         { field: id === name ? 'metadata.tenant' : 'id' },
       );
 
-const domainsRejection = (domains: readonly unknown[]): Rejection | undefined => {
+const domainsRejection = (domains: readonly JsonValue[]): Rejection | undefined => {
   const seen = new Set<string>();
   for (const [index, entry] of domains.entries()) {
-    const domain = String(entry);
+    const domain = textOf(entry);
     const problem = seen.has(domain.toLowerCase())
       ? 'repeats another domain of the list'
       : domainProblem(domain);

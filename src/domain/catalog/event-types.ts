@@ -1,0 +1,92 @@
+import type { EventType } from '../event-type.ts';
+import { jsonObject, secrets, text, typesOf } from '../schemas.ts';
+
+/** Registry entries of the catalogue-like kinds: the same four events each, in the kind's own words. */
+type Names = {
+  readonly created: string;
+  readonly revised: string;
+  readonly deletionRequested: string;
+  readonly retired: string;
+};
+
+const documentTypes = (
+  shared: Pick<EventType, 'context' | 'audience' | 'resource'>,
+  names: Names,
+  hidden: readonly string[] = [],
+): readonly EventType[] => {
+  const providerOnly = ['secrets', ...hidden.map((path) => `document.${path}`)];
+  return typesOf(shared, [
+    [
+      names.created,
+      {
+        id: text,
+        tenant: text,
+        project: text,
+        name: text,
+        creator: text,
+        document: jsonObject,
+        secrets: secrets.exactOptional(),
+      },
+      { providerOnly },
+    ],
+    [names.revised, { document: jsonObject, secrets: secrets.exactOptional() }, { providerOnly }],
+    [names.deletionRequested, {}],
+    [names.retired, {}],
+  ]);
+};
+
+export const catalogEventTypes: readonly EventType[] = [
+  ...documentTypes(
+    { context: 'catalog', audience: 'tenant', resource: 'hostType' },
+    {
+      created: 'HostTypeDefined',
+      revised: 'HostTypeRevised',
+      deletionRequested: 'HostTypeRetirementRequested',
+      retired: 'HostTypeRetired',
+    },
+    ['metadata.finalizers'],
+  ),
+  ...documentTypes(
+    { context: 'catalog', audience: 'tenant', resource: 'clusterTemplate' },
+    {
+      created: 'ClusterTemplatePublished',
+      revised: 'ClusterTemplateRevised',
+      deletionRequested: 'ClusterTemplateRetirementRequested',
+      retired: 'ClusterTemplateRetired',
+    },
+    ['metadata.finalizers', 'spec_defaults.pull_secret'],
+  ),
+  ...documentTypes(
+    { context: 'catalog', audience: 'tenant', resource: 'clusterVersion' },
+    {
+      created: 'ClusterVersionAdded',
+      revised: 'ClusterVersionRevised',
+      deletionRequested: 'ClusterVersionRetirementRequested',
+      retired: 'ClusterVersionRetired',
+    },
+    ['metadata.finalizers', 'spec.image'],
+  ),
+  ...documentTypes(
+    { context: 'hubs', audience: 'provider', resource: 'hub' },
+    {
+      created: 'HubRegistered',
+      revised: 'HubRevised',
+      deletionRequested: 'HubDeregistrationRequested',
+      retired: 'HubDeregistered',
+    },
+  ),
+  ...documentTypes(
+    { context: 'tenancy', audience: 'tenant', resource: 'tenant' },
+    {
+      created: 'TenantOnboarded',
+      revised: 'TenantRevised',
+      deletionRequested: 'TenantOffboardingRequested',
+      retired: 'TenantOffboarded',
+    },
+    ['metadata.finalizers', 'status'],
+  ),
+  // One type for every kind: it says that an id stays unused, whatever it was meant for.
+  ...typesOf({ context: 'naming', audience: 'internal', changesDocument: false }, [
+    ['CreationAbandoned', { commandId: text }],
+  ]),
+];

@@ -1,0 +1,45 @@
+import { reject, type Rejection } from '../decider.ts';
+import type { JsonObject } from '../json.ts';
+import { isObject, listAt, stringAt } from '../json-tools.ts';
+
+/** Template parameters of an order, after defaults (osac-api.md §10). */
+export const parametersOf = (
+  template: { readonly id: string; readonly document: JsonObject },
+  given: JsonObject,
+): { [name: string]: JsonObject } | Rejection => {
+  const definitions = listAt(template.document, 'parameters').filter(isObject);
+  const names = definitions.map((definition) => stringAt(definition, 'name'));
+  const unknown = Object.keys(given).find((name) => !names.includes(name));
+  if (unknown !== undefined) {
+    const valid = names.length === 0 ? 'it has none' : `valid names are: ${[...names].sort().join(', ')}`;
+    return refuse(
+      'UNKNOWN_PARAMETER',
+      unknown,
+      `template '${template.id}' has no parameter '${unknown}'; ${valid}`,
+    );
+  }
+  const parameters: { [name: string]: JsonObject } = {};
+  for (const definition of definitions) {
+    const name = stringAt(definition, 'name');
+    const value = given[name] ?? (definition['required'] === true ? undefined : definition['default']);
+    const type = stringAt(definition, 'type');
+    if (isObject(value)) {
+      const actual = stringAt(value, '@type');
+      if (actual !== type) {
+        const message = `type of parameter '${name}' of template '${template.id}' should be '${type}', but it is '${actual}'`;
+        return refuse('PARAMETER_TYPE', name, message);
+      }
+      parameters[name] = value;
+    } else if (definition['required'] === true) {
+      return refuse(
+        'PARAMETER_REQUIRED',
+        name,
+        `parameter '${name}' of template '${template.id}' is mandatory`,
+      );
+    }
+  }
+  return parameters;
+};
+
+const refuse = (code: string, name: string, message: string): Rejection =>
+  reject('invalid', code, message, { field: `spec.template_parameters.${name}` });

@@ -1,0 +1,230 @@
+import { fnv1a64, mix } from '../hash.ts';
+import type { CapacityClaim, CapacityLimits } from '../hubs/capacity-events.ts';
+import { nodeLimit, shortages } from '../hubs/capacity.ts';
+import type { HubFacts } from '../hubs/hub.resource.ts';
+import { byKey } from '../json-tools.ts';
+import type { NodeSet, PlacementDecision } from './events.ts';
+import { namespaceFits, orderName } from './cluster-order-manifest.ts';
+
+/**
+ * Which hub an order goes to: filter, score, and (by the caller) reserve (fleet-and-networks.md §2.9). Pure, so that
+ * an auditor who has the recorded candidates comes to the same choice.
+ */
+export type PlacementRequest = {
+  readonly clusterId: string;
+  readonly tenant: string;
+  readonly template: string;
+  /** Absent: any zone. */
+  readonly zone?: string;
+  readonly claim: CapacityClaim;
+};
+
+/** One registered hub with what is known of it now. */
+export type Candidate = {
+  readonly hub: HubFacts;
+  /** It is being deregistered: nothing new goes there. */
+  readonly deleting: boolean;
+  /** An adapter of this release reaches it. */
+  readonly adapter: boolean;
+  /** Its lane is parked: circuit breaker open or paused. */
+  readonly blocked: boolean;
+  readonly limits: CapacityLimits;
+  readonly used: CapacityClaim;
+  /** Clusters of the same tenant there. */
+  readonly tenantClusters: number;
+};
+
+export type ScoreName = 'leastAllocated' | 'mostAllocated' | 'balanced' | 'spread';
+export type Weights = {
+  readonly version: number;
+  readonly weights: { readonly [Name in ScoreName]?: number };
+};
+
+/** Bump `version` when a weight changes: decisions name it. */
+export const DEFAULT_WEIGHTS: Weights = {
+  version: 1,
+  weights: { leastAllocated: 1, balanced: 1, spread: 1 },
+};
+
+export type Placement =
+  | { readonly placed: true; readonly hub: HubFacts; readonly decision: PlacementDecision }
+  | {
+      readonly placed: false;
+      /** For the tenant: why it waits, without naming hubs. */
+      readonly message: string;
+      readonly decision: PlacementDecision;
+    };
+
+/** Result of the effect `scheduler.place`, after the capacity was reserved. */
+export type PlaceResult =
+  | {
+      readonly placed: true;
+      readonly hub: string;
+      readonly namespace: string;
+      readonly mode: HubFacts['mode'];
+      readonly controller: HubFacts['controller'];
+      readonly simulated: boolean;
+      readonly steps: HubFacts['steps'];
+      readonly decision: PlacementDecision;
+    }
+  | { readonly placed: false; readonly message: string; readonly decision: PlacementDecision };
+
+/** The claim of a cluster: one hosted control plane and its nodes by host type. */
+export const claimOfCluster = (nodeSets: { readonly [name: string]: NodeSet }): CapacityClaim => {
+  const nodes: { [hostType: string]: number } = {};
+  for (const { hostType, size } of Object.values(nodeSets)) {
+    if (size > 0) nodes[hostType.id] = (nodes[hostType.id] ?? 0) + size;
+  }
+  return { controlPlanes: 1, nodes };
+};
+
+export const place = (
+  request: PlacementRequest,
+  candidates: readonly Candidate[],
+  weights: Weights = DEFAULT_WEIGHTS,
+): Placement => {
+  const realHub = candidates.some(({ hub, adapter, deleting }) => !hub.simulated && adapter && !deleting);
+  const filtered = candidates.map((candidate) => ({
+    candidate,
+    refusals: refusalsOf(request, candidate, realHub),
+  }));
+  const fitting = filtered.filter(({ refusals }) => refusals.length === 0).map(({ candidate }) => candidate);
+  const scored = filtered
+    .map(({ candidate, refusals }) => ({
+      hub: candidate.hub.id,
+      fits: refusals.length === 0,
+      reasons: refusals.map(({ text }) => text),
+      ...(refusals.length === 0 ? scoresOf(request, candidate, fitting, weights) : { scores: {}, total: 0 }),
+    }))
+    .sort((left, right) => byKey([left.hub, 0], [right.hub, 0]));
+  const decision: PlacementDecision = { weightsVersion: weights.version, candidates: scored };
+  const best = fitting.reduce<Candidate | undefined>(
+    (winner, candidate) =>
+      winner === undefined || beats(request.clusterId, scored, candidate, winner) ? candidate : winner,
+    undefined,
+  );
+  if (best !== undefined) return { placed: true, hub: best.hub, decision };
+  return { placed: false, message: waitingMessage(filtered.map(({ refusals }) => refusals)), decision };
+};
+
+/** As the tenant reads it; the recorded reasons name the numbers. */
+type Refusal = { readonly kind: RefusalKind; readonly text: string };
+type RefusalKind = 'leaving' | 'unreachable' | 'zone' | 'template' | 'capacity' | 'other';
+
+const refusalsOf = (
+  request: PlacementRequest,
+  candidate: Candidate,
+  realHub: boolean,
+): readonly Refusal[] => {
+  const { hub } = candidate;
+  const refusals: Refusal[] = [];
+  const refuse = (kind: RefusalKind, text: string): number => refusals.push({ kind, text });
+  if (candidate.deleting) refuse('leaving', 'hub is being deregistered');
+  if (!candidate.adapter) refuse('unreachable', 'NoAdapter: nothing in this release reaches this hub');
+  if (candidate.blocked) refuse('unreachable', 'circuit breaker open');
+  if (hub.simulated && realHub) refuse('other', 'simulated hub while a real one is registered');
+  if (request.zone !== undefined && request.zone !== hub.zone) {
+    refuse('zone', `zone is ${hub.zone === '' ? 'not set' : hub.zone}, wanted ${request.zone}`);
+  }
+  if (hub.templates.length > 0 && !hub.templates.includes(request.template)) {
+    refuse('template', `template ${request.template} is not offered`);
+  }
+  if (!namespaceFits(hub.namespace, orderName(request.clusterId))) {
+    refuse('other', `namespace "${hub.namespace}" leaves no room for the order's name`);
+  }
+  for (const { what, wanted, left } of shortages(candidate, request.claim)) {
+    refuse('capacity', `${what}: ${wanted} wanted, ${left} left`);
+  }
+  return refusals;
+};
+
+const WAITING: { readonly [Kind in RefusalKind]: string } = {
+  leaving: 'being deregistered',
+  unreachable: 'not reachable',
+  zone: 'in another zone',
+  template: 'without this template',
+  capacity: 'without enough capacity',
+  other: 'not eligible',
+};
+
+const waitingMessage = (refusals: readonly (readonly Refusal[])[]): string => {
+  if (refusals.length === 0) return 'no management cluster is registered';
+  const counts = new Map<string, number>();
+  for (const [first] of refusals) {
+    const text = first === undefined ? WAITING.other : WAITING[first.kind];
+    counts.set(text, (counts.get(text) ?? 0) + 1);
+  }
+  const parts = [...counts].sort(byKey).map(([text, count]) => `${count} ${text}`);
+  return `no management cluster fits: ${parts.join(', ')}`;
+};
+
+const scoresOf = (
+  request: PlacementRequest,
+  candidate: Candidate,
+  fitting: readonly Candidate[],
+  weights: Weights,
+): { readonly scores: { readonly [name: string]: number }; readonly total: number } => {
+  const after = fractionsAfter(request, candidate);
+  const all: { readonly [Name in ScoreName]: number } = {
+    leastAllocated: 100 * (1 - mean(after)),
+    mostAllocated: 100 * mean(after),
+    balanced: 100 * (1 - deviation(after)),
+    spread: spread(candidate, fitting),
+  };
+  const scores: { [name: string]: number } = {};
+  let sum = 0;
+  let weight = 0;
+  for (const [name, factor] of Object.entries(weights.weights)) {
+    const score = all[name as ScoreName];
+    scores[name] = rounded(score);
+    sum += factor * score;
+    weight += factor;
+  }
+  return { scores, total: weight === 0 ? 0 : rounded(sum / weight) };
+};
+
+/** Share of each limited resource in use once this order is there; unlimited ones count as empty. */
+const fractionsAfter = (request: PlacementRequest, { limits, used }: Candidate): readonly number[] => {
+  const fraction = (limit: number | undefined, taken: number): number =>
+    limit === undefined ? 0 : limit === 0 ? 1 : taken / limit;
+  return [
+    fraction(limits.controlPlanes, used.controlPlanes + request.claim.controlPlanes),
+    ...Object.entries(request.claim.nodes).map(([hostType, wanted]) =>
+      fraction(nodeLimit(limits, hostType), (used.nodes[hostType] ?? 0) + wanted),
+    ),
+  ];
+};
+
+/** 100 where the tenant has the fewest clusters, 0 where it has the most. */
+const spread = ({ tenantClusters }: Candidate, fitting: readonly Candidate[]): number => {
+  const counts = fitting.map((candidate) => candidate.tenantClusters);
+  const max = Math.max(...counts);
+  const min = Math.min(...counts);
+  return max === min ? 100 : (100 * (max - tenantClusters)) / (max - min);
+};
+
+const mean = (values: readonly number[]): number =>
+  values.length === 0 ? 0 : values.reduce((sum, value) => sum + value, 0) / values.length;
+
+const deviation = (values: readonly number[]): number => {
+  const middle = mean(values);
+  return Math.sqrt(mean(values.map((value) => (value - middle) ** 2)));
+};
+
+/** Two digits: events hold what people can compare, and equal scores are equal on every machine. */
+const rounded = (value: number): number => Math.round(value * 100) / 100;
+
+const beats = (
+  clusterId: string,
+  scored: PlacementDecision['candidates'],
+  challenger: Candidate,
+  winner: Candidate,
+): boolean => {
+  const total = ({ hub }: Candidate): number => scored.find((entry) => entry.hub === hub.id)?.total ?? 0;
+  if (total(challenger) !== total(winner)) return total(challenger) > total(winner);
+  const [left, right] = [rendezvous(clusterId, challenger.hub.id), rendezvous(clusterId, winner.hub.id)];
+  return left === right ? challenger.hub.id < winner.hub.id : left > right;
+};
+
+/** Rendezvous hashing: two schedulers agree on a tie, and ties spread over the hubs. */
+export const rendezvous = (orderId: string, hubId: string): bigint => mix(fnv1a64(`${orderId}\n${hubId}`));

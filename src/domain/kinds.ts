@@ -1,0 +1,77 @@
+import { clusterTemplate } from './catalog/cluster-template.resource.ts';
+import { clusterVersion } from './catalog/cluster-version.resource.ts';
+import type { DocumentCommand, DocumentState } from './catalog/document.ts';
+import { hostType } from './catalog/host-type.resource.ts';
+import { cluster } from './clusters/cluster.resource.ts';
+import type { Decider, DomainEvent } from './decider.ts';
+import { HUB_CAPACITY_CATEGORY, hubCapacityDecider } from './hubs/capacity.ts';
+import { hub } from './hubs/hub.resource.ts';
+import { NAME_CATEGORY, nameDecider } from './naming/name.ts';
+import type { ResourceKind } from './resource.ts';
+import { tenant } from './tenancy/tenant.resource.ts';
+
+/** A kind whose type parameters are of no interest to whoever walks over all of them. */
+export type AnyKind = ResourceKind<unknown, { readonly type: string }, DomainEvent>;
+/** An aggregate as the command runner takes it (src/app/command.ts), without importing it. */
+export type AnyAggregate = {
+  readonly category: string;
+  readonly decider: Decider<unknown, { readonly type: string }, DomainEvent>;
+  readonly stateVersion: number;
+};
+
+// Deciders are contravariant in commands and events, so the lists forget their types in one place.
+const forget = (kind: unknown): AnyKind => kind as AnyKind;
+const forgetAggregate = (aggregate: unknown): AnyAggregate => aggregate as AnyAggregate;
+
+export { cluster, clusterTemplate, clusterVersion, hostType, hub, tenant };
+
+/** Kinds that share the document decider. */
+export const documentKinds: readonly ResourceKind<DocumentState, DocumentCommand, never>[] = [
+  clusterTemplate,
+  clusterVersion,
+  hostType,
+  hub,
+  tenant,
+].map((kind) => kind as unknown as ResourceKind<DocumentState, DocumentCommand, never>);
+
+/** Every OSAC kind of this service. */
+export const kinds: readonly AnyKind[] = [
+  cluster,
+  clusterTemplate,
+  clusterVersion,
+  hostType,
+  hub,
+  tenant,
+].map(forget);
+
+/** By stream category, which is also the kind's name. */
+export const kindOf = (category: string): AnyKind | undefined => kinds.find(({ kind }) => kind === category);
+
+/** The aggregate behind a kind, as the command runner takes it. */
+export const aggregateOf = <State, Command extends { readonly type: string }, Event extends DomainEvent>(
+  kind: ResourceKind<State, Command, Event>,
+): {
+  readonly category: string;
+  readonly decider: Decider<State, Command, Event>;
+  readonly stateVersion: number;
+} => ({ category: kind.kind, decider: kind.decider, stateVersion: kind.stateVersion });
+
+export const clusterAggregate = aggregateOf(cluster);
+export const clusterTemplateAggregate = aggregateOf(clusterTemplate);
+export const clusterVersionAggregate = aggregateOf(clusterVersion);
+export const hostTypeAggregate = aggregateOf(hostType);
+export const hubAggregate = aggregateOf(hub);
+export const tenantAggregate = aggregateOf(tenant);
+export const nameAggregate = { category: NAME_CATEGORY, decider: nameDecider, stateVersion: 1 } as const;
+export const hubCapacityAggregate = {
+  category: HUB_CAPACITY_CATEGORY,
+  decider: hubCapacityDecider,
+  stateVersion: 1,
+} as const;
+
+/** Every aggregate, by its stream category: what workflows name in their commands. */
+export const aggregates: readonly AnyAggregate[] = [
+  ...kinds.map((kind) => forgetAggregate(aggregateOf(kind))),
+  forgetAggregate(nameAggregate),
+  forgetAggregate(hubCapacityAggregate),
+];

@@ -1,0 +1,9 @@
+import { z } from 'zod';
+import type { EventType } from '../event-type.ts';
+import { text, typesOf } from '../schemas.ts';
+
+/** Registry entries of name streams. */
+export const namingEventTypes: readonly EventType[] = typesOf({ context: 'naming', audience: 'internal' }, [
+  ['NameReserved', { kind: text, holder: text, commandId: text, stream: text }],
+  ['NameReleased', { holder: text, why: z.enum(['deleted', 'abandoned', 'transferred']) }],
+]);

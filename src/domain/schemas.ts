@@ -1,0 +1,38 @@
+import { z } from 'zod';
+import type { EventType } from './event-type.ts';
+import type { JsonObject, JsonValue } from './json.ts';
+
+/** Building blocks of event schemas. Strict: what is not described is not stored. */
+export const json: z.ZodType<JsonValue> = z.lazy(() =>
+  z.union([z.string(), z.number(), z.boolean(), z.null(), z.array(json), z.record(z.string(), json)]),
+);
+export const jsonObject: z.ZodType<JsonObject> = z.record(z.string(), json);
+export const text = z.string();
+export const time = z.iso.datetime({ precision: null });
+export const count = z.int().min(0);
+export const texts = z.record(z.string(), z.string());
+export const counts = z.record(z.string(), count);
+export const at = { at: time };
+
+export const secretRef = z.strictObject({
+  id: text,
+  version: text,
+  kind: z.enum(['kubeconfig', 'pull-secret', 'break-glass-password', 'admin-password']),
+  fingerprint: text,
+  tenant: text.exactOptional(),
+});
+
+export const secrets = z.record(z.string(), secretRef);
+
+/** Registry entries of one context, written as `[type, schema, what differs from the context]`. */
+export const typesOf = (
+  shared: Pick<EventType, 'context' | 'audience'> & Partial<EventType>,
+  entries: readonly (readonly [type: string, shape: z.ZodRawShape, more?: Partial<EventType>])[],
+): readonly EventType[] =>
+  entries.map(([type, shape, more]) => ({
+    type,
+    version: 1,
+    ...shared,
+    schema: z.strictObject({ ...at, ...shape }),
+    ...more,
+  }));
