@@ -10,6 +10,9 @@ export const MIGRATIONS: readonly string[] = [createLog];
 /** Marks the file as an event log of this software ("FLed"). */
 export const APPLICATION_ID = 0x464c_6564;
 
+/** WAL pages after which a COMMIT also checkpoints: 16 MB, a quarter of the stalls of the default. */
+const CHECKPOINT_PAGES = 4000;
+
 export type OpenLogOptions = {
   readonly file: string;
   /** Milliseconds to wait for a lock on the file. Default 5,000. */
@@ -39,6 +42,7 @@ export const openLogForWriting = (options: OpenLogOptions): DatabaseSync => {
     const mode = db.prepare('PRAGMA journal_mode = WAL').get()?.['journal_mode'];
     if (mode !== 'wal') throw new Error(`${file} cannot be written ahead (journal mode ${String(mode)})`);
     db.exec('PRAGMA synchronous = FULL');
+    db.exec(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
     migrate(db, file, version, migrations);
     return db;
   } catch (error) {

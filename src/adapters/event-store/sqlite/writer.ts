@@ -9,14 +9,17 @@ import { CONFLICT, DUPLICATE, NO_STREAM, STORED, type Batch, type BatchAnswer } 
 /** Streams whose last revision is remembered; others are looked up. */
 const CACHED_STREAMS = 50_000;
 
+/** Larger than a few pages. */
+const PROBE = 'x'.repeat(16 * 1024);
+
 /** `last` is the revision of the last event, -1 when there is none. */
 type StreamState = { readonly id: number; last: number; readonly maxCount: number | undefined };
 
 export type Writer = {
-  /** Stores a batch in one transaction; each append succeeds or is refused on its own. Never throws. */
+  /** Stores a batch in one transaction; each append succeeds or is refused on its own. Throws only when not even ROLLBACK works. */
   readonly write: (batch: Batch) => BatchAnswer;
   readonly setMaxCount: (stream: string, maxCount: number) => void;
-  /** Commits something: throws when the file takes no more. */
+  /** Takes space, commits and leaves the space free for the next append: throws when there is none. */
   readonly probe: () => void;
   readonly last: () => number;
 };
@@ -50,10 +53,8 @@ export const createWriter = (db: DatabaseSync, options: WriterOptions = {}): Wri
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
     trim: db.prepare('DELETE FROM events WHERE stream = ? AND revision <= ?'),
-    touch: db.prepare(
-      `INSERT INTO meta (key, value) VALUES ('probes', '1')
-       ON CONFLICT (key) DO UPDATE SET value = CAST(CAST(value AS INTEGER) + 1 AS TEXT)`,
-    ),
+    addProbe: db.prepare("INSERT INTO meta (key, value) VALUES ('probe', ?)"),
+    removeProbe: db.prepare("DELETE FROM meta WHERE key = 'probe'"),
   };
   let last = lastNumber(db);
 
@@ -182,7 +183,15 @@ export const createWriter = (db: DatabaseSync, options: WriterOptions = {}): Wri
   };
 
   const probe = (): void => {
-    sql.touch.run();
+    try {
+      sql.begin.run();
+      sql.addProbe.run(PROBE);
+      sql.removeProbe.run();
+      sql.commit.run();
+    } catch (error) {
+      forget();
+      throw error;
+    }
   };
 
   return {
