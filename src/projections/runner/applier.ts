@@ -158,7 +158,7 @@ const textOf = (error: unknown): string => (error instanceof Error ? error.messa
 const ENVIRONMENTAL_CODES = new Set([5, 6, 7, 8, 9, 10, 11, 13, 14, 26]);
 
 export const isEnvironmental = (error: unknown): boolean => {
-  const { code, errcode } = error as { code?: unknown; errcode?: unknown };
+  const { code, errcode } = (error ?? {}) as { code?: unknown; errcode?: unknown };
   return (
     code === 'ERR_SQLITE_ERROR' && typeof errcode === 'number' && ENVIRONMENTAL_CODES.has(errcode & 0xff)
   );

@@ -28,7 +28,7 @@ const SUMMARIES: { readonly [type: string]: Summary } = {
       ? 'A management cluster was selected.'
       : `Hub${quoted(data['hub'])} was selected among ${listOf(objectOf(data['decision'])['candidates']).length} candidates` +
         `${data['simulated'] === true ? ' (simulated)' : ''}.`,
-  PlacementDeferred: (data) => `The order waits for a place${from(textOf(data['message']), ': ')}`,
+  PlacementDeferred: (data) => `The order waits for a place${because(data)}.`,
   ClusterDispatchStarted: (data) => `The order is being sent to its hub${from(textOf(data['hub']), ', ')}.`,
   ClusterOrderPlaced: (data) => `The hub${quoted(data['hub'])} accepted the order.`,
   ClusterSpecSynced: (data) => `The hub${quoted(data['hub'])} accepted the changed specification.`,
@@ -81,7 +81,7 @@ const SUMMARIES: { readonly [type: string]: Summary } = {
   TimerFired: (data) => `Timer ${textOf(data['timerId'])} fired.`,
   CommandAccepted: (data) => `${textOf(data['key']) || 'A command'} was recorded.`,
   CommandRefused: (data) =>
-    `${textOf(data['key']) || 'A command'} was refused: ${textOf(data['message']) || textOf(data['code'])}`,
+    `${textOf(data['key']) || 'A command'} was refused${because({ ...data, reason: data['code'] ?? '' })}.`,
   StepsAssigned: (data) =>
     `Who does which step${from(textOf(data['hub']), ' on ')}: ${Object.entries(objectOf(data['rules']))
       .map(([step, rule]) => `${step} ${textOf(rule)}`)
@@ -113,7 +113,9 @@ const quoted = (value: JsonValue | undefined): string => {
   const text = textOf(value);
   return text === '' ? '' : ` "${text}"`;
 };
-const because = (data: JsonObject): string => from(textOf(data['message']) || textOf(data['reason']), ': ');
+/** The message of the event, or its reason, without the full stop that the sentence ends with anyway. */
+const because = (data: JsonObject): string =>
+  from((textOf(data['message']) || textOf(data['reason'])).replace(/\.$/, ''), ': ');
 const stepOf = (data: JsonObject): string => `Step ${textOf(data['effectId'])}`.trimEnd();
 const sizeOf = (value: JsonValue | undefined): string => {
   const set = objectOf(value);

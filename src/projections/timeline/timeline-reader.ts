@@ -12,7 +12,7 @@ export const TIMELINE_STATEMENTS = {
     FROM entries WHERE cluster_id = ? AND position > ? ORDER BY position LIMIT ?`,
 } as const;
 
-/** Tenants see entries for tenants; the provider sees all, of internal ones only the sentence. */
+/** Tenants see what concerns them, without what only the provider may see; the provider sees all entries. */
 export const timelineReader = (connection: ReadConnection): TimelineReader => ({
   of: (clusterId, { after, limit, audience }) =>
     connection

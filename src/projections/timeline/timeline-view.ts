@@ -1,22 +1,17 @@
 import type { RecordedEvent } from '../../app/event-store.ts';
-import type { Audience } from '../../domain/event-type.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { parseStreamName } from '../../domain/stream-name.ts';
 import type { View } from '../view.ts';
 import { summaryOf } from './summaries.ts';
 
-/** What the timeline needs to know of event types. */
+/** What the timeline needs of the registry of event types. */
 export type EventWords = {
   /** Lifts an event to the current version of its type. */
-  readonly decode: (event: Pick<RecordedEvent, 'type' | 'data' | 'metadata'>) => {
-    readonly type: string;
-    readonly data: JsonObject;
-  };
-  /** Unknown types are internal. */
-  readonly audienceOf: (type: string) => Audience;
-  /** `data` without what this audience must not see. */
-  readonly redact: (type: string, data: JsonObject, audience: 'tenant' | 'provider') => JsonObject;
+  readonly decode: (event: Pick<RecordedEvent, 'type' | 'data' | 'metadata'>) => TimelineEvent;
+  /** The event as this audience may see it; undefined: not at all. */
+  readonly redact: (event: TimelineEvent, audience: 'tenant' | 'provider') => TimelineEvent | undefined;
 };
+type TimelineEvent = { readonly type: string; readonly data: JsonObject };
 
 export type TimelineViewOptions = {
   readonly words: EventWords;
@@ -25,19 +20,20 @@ export type TimelineViewOptions = {
 };
 
 /**
- * What happened to an order, oldest first: events of its document and of its workflow run (design §5). Text for
- * tenants is kept apart only where it differs. Of internal events only the sentence is kept, never the data.
+ * What happened to an order, oldest first: events of its document and of its workflow run (design §5). Internal
+ * events are left out; what tenants see is kept apart only where it differs from what the provider sees.
  */
 export const timelineView = ({ words, categories }: TimelineViewOptions): View => ({
   name: 'timeline',
   version: 1,
+  settings: JSON.stringify({ categories }),
   schema: `
     CREATE TABLE entries (
       cluster_id TEXT NOT NULL,
       position TEXT NOT NULL,
       at TEXT NOT NULL,
       type TEXT NOT NULL,
-      audience TEXT NOT NULL CHECK (audience IN ('tenant', 'provider', 'internal')),
+      audience TEXT NOT NULL CHECK (audience IN ('tenant', 'provider')),
       actor TEXT NOT NULL,
       correlation_id TEXT NOT NULL,
       summary TEXT NOT NULL,
@@ -54,34 +50,31 @@ export const timelineView = ({ words, categories }: TimelineViewOptions): View =
     // A redelivered event writes the same row again.
     const insert = db.prepare('INSERT OR REPLACE INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)');
     return (event) => {
-      const { type, data } = words.decode(event);
-      const audience = words.audienceOf(type);
-      const provider = audience === 'internal' ? {} : words.redact(type, data, 'provider');
-      const providerText = JSON.stringify(provider);
-      const providerSummary = summaryOf(type, words.redact(type, data, 'provider'));
-      const tenant = audience === 'tenant' ? words.redact(type, data, 'tenant') : provider;
-      const tenantText = JSON.stringify(tenant);
-      const tenantSummary = audience === 'tenant' ? summaryOf(type, tenant) : providerSummary;
+      const decoded = words.decode(event);
+      const provider = words.redact(decoded, 'provider');
+      if (provider === undefined) return;
+      const tenant = words.redact(decoded, 'tenant');
+      const shown = textsOf(provider);
+      const forTenants = tenant === undefined || tenant === provider ? shown : textsOf(tenant);
       insert.run(
         parseStreamName(event.stream).id,
         event.position,
-        occurredAt(event),
-        type,
-        audience,
-        actorOf(event.metadata),
+        text(event.metadata['occurredAt']) || event.recordedAt,
+        decoded.type,
+        tenant === undefined ? 'provider' : 'tenant',
+        text((event.metadata['actor'] as JsonObject | undefined)?.['subjectId']),
         text(event.metadata['correlationId']),
-        providerSummary,
-        providerText,
-        tenantSummary === providerSummary ? null : tenantSummary,
-        tenantText === providerText ? null : tenantText,
+        shown.summary,
+        shown.data,
+        forTenants.summary === shown.summary ? null : forTenants.summary,
+        forTenants.data === shown.data ? null : forTenants.data,
       );
     };
   },
 });
 
+const textsOf = ({ type, data }: TimelineEvent): { summary: string; data: string } => ({
+  summary: summaryOf(type, data),
+  data: JSON.stringify(data),
+});
 const text = (value: unknown): string => (typeof value === 'string' ? value : '');
-const occurredAt = (event: RecordedEvent): string => text(event.metadata['occurredAt']) || event.recordedAt;
-const actorOf = (metadata: JsonObject): string => {
-  const actor = metadata['actor'] as JsonObject | undefined;
-  return text(actor?.['subjectId']);
-};

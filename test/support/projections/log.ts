@@ -1,5 +1,5 @@
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
-import type { EventStore, Position } from '../../../src/app/event-store.ts';
+import type { EventStore, Position, RecordedEvent } from '../../../src/app/event-store.ts';
 import type { NoteEvent } from './notes.ts';
 
 /** A log for specs of the read models: appends keep track of revisions and commands by themselves. */
@@ -10,6 +10,7 @@ export type TestLog = {
   /** Days by which the recorded time moves on before the next append. */
   readonly passDays: (days: number) => void;
   readonly lastPosition: () => Promise<Position | undefined>;
+  readonly all: () => Promise<RecordedEvent[]>;
   readonly commandIds: string[];
 };
 
@@ -53,6 +54,11 @@ export const createTestLog = (store?: EventStore): TestLog => {
       time += days * 86_400_000;
     },
     lastPosition: () => log.lastPosition(),
+    all: async () => {
+      const events: RecordedEvent[] = [];
+      for await (const event of log.readAll({ limit: 1_000_000 })) events.push(event);
+      return events;
+    },
   };
 };
 

@@ -1,0 +1,39 @@
+import { kinds } from '../domain/kinds.ts';
+import { registry } from '../domain/registry.ts';
+import type { Decode } from './resources/fold.ts';
+import { resourcesView } from './resources/resources-view.ts';
+import { timelineView, type EventWords } from './timeline/timeline-view.ts';
+import type { View } from './view.ts';
+
+/** Settings of the views as plain JSON: worker threads build their own instances from it. */
+export type ViewsConfig = {
+  /** Days that `changes` reaches back from the newest event. Default 90. */
+  readonly changesRetentionDays?: number;
+};
+
+/** Streams that belong to one cluster order each: its document, and the run of its workflow. */
+const ORDER_CATEGORIES = ['cluster', 'clusterOrder'] as const;
+/** Aggregates without a document whose old commands must still be recognised (command runner). */
+const COMMAND_CATEGORIES = ['hubCapacity', 'name'] as const;
+
+const codec: Decode & Pick<EventWords, 'decode'> = {
+  decode: ({ type, data, metadata }) => {
+    const version = metadata['schemaVersion'];
+    return { type, data: registry.upcast(type, typeof version === 'number' ? version : 1, data) };
+  },
+  typeOf: registry.get,
+};
+
+/** Every view of the service. Entry of the projection workers' views module. */
+export const createViews = ({ changesRetentionDays }: ViewsConfig = {}): readonly View[] => [
+  resourcesView({
+    kinds,
+    codec,
+    commandsOf: COMMAND_CATEGORIES,
+    ...(changesRetentionDays !== undefined && { retentionDays: changesRetentionDays }),
+  }),
+  timelineView({
+    categories: ORDER_CATEGORIES,
+    words: { decode: codec.decode, redact: registry.redact },
+  }),
+];

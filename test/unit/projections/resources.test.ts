@@ -1,0 +1,212 @@
+import { expect } from 'chai';
+import type { ReadModels, ResourceRow } from '../../../src/projections/read-models.ts';
+import {
+  changed,
+  createTestLog,
+  deletionRequested,
+  linked,
+  marked,
+  removed,
+  touched,
+  written,
+  type TestLog,
+} from '../../support/projections/log.ts';
+import { openNotes, settle } from '../../support/projections/open-notes.ts';
+
+const EVERYONE = { all: true } as const;
+
+describe('view resources', () => {
+  let log: TestLog;
+  let models: ReadModels;
+  const get = (id: string): ResourceRow | undefined => models.resources.get('note', id, EVERYONE);
+  const documentOf = (id: string, side: 'publicJson' | 'privateJson' = 'privateJson') =>
+    JSON.parse(get(id)?.[side] ?? 'null') as Record<string, Record<string, unknown>> | null;
+
+  beforeEach(async () => {
+    log = createTestLog();
+    models = await openNotes(log);
+  });
+  afterEach(() => models.close());
+
+  it('shows nothing of a stream without a document', async () => {
+    await log.append('note-a', changed('too early'));
+    await settle(models, log);
+    expect(get('a')).to.equal(undefined);
+    expect(models.resources.list('note', EVERYONE, { offset: 0, limit: 10 }).total).to.equal(0);
+  });
+
+  it('renders both documents, the public one without what is private', async () => {
+    await log.append('note-a', written('a', { text: 'hello' }));
+    await settle(models, log);
+    expect(documentOf('a', 'publicJson')).to.deep.equal({
+      id: 'a',
+      metadata: { name: 'name-a', tenant: 't1' },
+      spec: { text: 'hello', marks: [], links: [] },
+      status: {},
+    });
+    expect(documentOf('a')?.['status']).to.deep.equal({ hub: 'secret-hub' });
+    expect(documentOf('a')?.['metadata']).to.deep.include({ finalizers: ['f'] });
+  });
+
+  it('counts the version by appends that changed the document, and leaves out a zero', async () => {
+    await log.append('note-a', written('a'));
+    await settle(models, log);
+    expect(get('a')?.version).to.equal(0);
+    expect(documentOf('a')?.['metadata']).not.to.have.property('version');
+
+    await log.append('note-a', changed('2'), marked('m'), changed('3')); // one append
+    await log.append('note-a', touched); // not a change of the document
+    await settle(models, log);
+    expect(get('a')).to.include({ version: 1, revision: 4 });
+    expect(documentOf('a')?.['metadata']).to.include({ version: 1 });
+
+    const position = await log.append('note-a', touched, changed('4'));
+    await settle(models, log);
+    expect(get('a')).to.include({ version: 2, revision: 6, position });
+    expect(documentOf('a')?.['spec']).to.include({ text: '4' });
+  });
+
+  it('shows a document while its deletion is pending and forgets it when it is archived', async () => {
+    await log.append('note-a', written('a'));
+    await log.append('note-a', deletionRequested);
+    await settle(models, log);
+    expect(get('a')).to.include({ deleting: true });
+    expect(models.resources.findByName('note', 'name-a', EVERYONE)).to.have.length(1);
+
+    await log.append('note-a', removed);
+    await settle(models, log);
+    expect(get('a')).to.equal(undefined);
+    expect(models.resources.findByName('note', 'name-a', EVERYONE)).to.deep.equal([]);
+    expect(models.resources.list('note', EVERYONE, { offset: 0, limit: 10 })).to.deep.equal({
+      rows: [],
+      total: 0,
+    });
+
+    await log.append('note-a', changed('after the end'));
+    await settle(models, log);
+    expect(get('a')).to.equal(undefined);
+  });
+
+  it('hides a foreign document like an absent one', async () => {
+    await log.append('note-a', written('a', { tenant: 't1' }));
+    await settle(models, log);
+    expect(models.resources.get('note', 'a', { tenants: ['t1', 'shared'] })?.id).to.equal('a');
+    expect(models.resources.get('note', 'a', { tenants: ['t2'] })).to.equal(undefined);
+    expect(models.resources.get('note', 'a', { tenants: [] })).to.equal(undefined);
+    expect(models.resources.get('memo', 'a', EVERYONE)).to.equal(undefined);
+    expect(models.resources.get('note', 'b', EVERYONE)).to.equal(undefined);
+  });
+
+  it('keeps kinds with the same id apart', async () => {
+    await log.append('note-a', written('a', { text: 'note' }));
+    await log.append('memo-a', written('a', { text: 'memo' }));
+    await settle(models, log);
+    expect(documentOf('a')?.['spec']).to.include({ text: 'note' });
+    expect(models.resources.get('memo', 'a', EVERYONE)?.privateJson).to.contain('"memo"');
+  });
+
+  it('finds by name over the tenants that the caller sees, lowest id first', async () => {
+    await log.append('note-b', written('b', { name: 'same', tenant: 't1' }));
+    await log.append('note-a', written('a', { name: 'same', tenant: 'shared' }));
+    await log.append('note-c', written('c', { name: 'same', tenant: 't2' }));
+    await settle(models, log);
+    const ids = (visibility: Parameters<typeof models.resources.findByName>[2]) =>
+      models.resources.findByName('note', 'same', visibility).map(({ id }) => id);
+    expect(ids(EVERYONE)).to.deep.equal(['a', 'b', 'c']);
+    expect(ids({ tenants: ['t1', 'shared'] })).to.deep.equal(['a', 'b']);
+    expect(ids({ tenants: ['t3'] })).to.deep.equal([]);
+  });
+
+  it('looks up marks, also after they moved', async () => {
+    await log.append('note-a', written('a'));
+    await log.append('note-a', marked('default', 'new'));
+    await log.append('note-b', written('b', { tenant: 'shared' }));
+    await log.append('note-b', marked('default'));
+    await settle(models, log);
+    const marks = (mark: string, tenants: string[]) =>
+      models.resources.marked('note', mark, { tenants }).map(({ id }) => id);
+    expect(marks('default', ['t1', 'shared'])).to.deep.equal(['a', 'b']);
+    expect(marks('default', ['shared'])).to.deep.equal(['b']);
+    expect(models.resources.marked('note', 'default', EVERYONE)).to.have.length(2);
+
+    await log.append('note-a', marked('new'));
+    await log.append('note-b', removed);
+    await settle(models, log);
+    expect(marks('default', ['t1', 'shared'])).to.deep.equal([]);
+    expect(marks('new', ['t1'])).to.deep.equal(['a']);
+  });
+
+  it('knows what is pointed at by a live document', async () => {
+    await log.append('note-a', written('a'));
+    await log.append('note-a', linked('x', 'y'));
+    await log.append('memo-m', written('m'));
+    await log.append('memo-m', linked('y'));
+    await settle(models, log);
+    expect(models.resources.isReferenced('note', 'x')).to.equal(true);
+    expect(models.resources.isReferenced('note', 'z')).to.equal(false);
+    expect(models.resources.isReferenced('memo', 'x')).to.equal(false);
+
+    await log.append('note-a', linked('z'));
+    await settle(models, log);
+    expect(models.resources.isReferenced('note', 'x')).to.equal(false);
+    expect(models.resources.isReferenced('note', 'y')).to.equal(true);
+
+    await log.append('memo-m', removed);
+    await settle(models, log);
+    expect(models.resources.isReferenced('note', 'y')).to.equal(false);
+    expect(models.resources.isReferenced('note', 'z')).to.equal(true);
+  });
+
+  it('finds appends by command id, of documents and of the other streams it was told to index', async () => {
+    await log.append('note-a', written('a'));
+    await log.append('note-a', changed('2'), changed('3'));
+    const position = await log.append('counter-c', { type: 'Counted', data: {} });
+    await settle(models, log);
+    const [, second = '', third = ''] = log.commandIds;
+    expect(models.resources.findCommand(second)).to.deep.equal({
+      stream: 'note-a',
+      revision: 2,
+      requestHash: 'hash-2',
+    });
+    expect(models.resources.findAppend('note-a', second)).to.deep.include({
+      commandId: second,
+      first: 1,
+      last: 2,
+    });
+    expect(models.resources.findAppend('counter-c', third)).to.deep.equal({
+      commandId: third,
+      requestHash: 'hash-3',
+      first: 0,
+      last: 0,
+      position,
+    });
+    expect(models.resources.findAppend('note-a', third)).to.equal(undefined);
+    expect(models.resources.findCommand('not a uuid')).to.equal(undefined);
+  });
+
+  it('passes over a redelivered event', async () => {
+    await log.append('note-a', written('a'));
+    await log.append('note-a', changed('2'));
+    await settle(models, log);
+    const before = await models.digest('resources');
+
+    const again = await openNotes(log, { reader: { ...log.store, subscribe: twice(log.store.subscribe) } });
+    await settle(again, log);
+    expect(await again.digest('resources')).to.deep.equal(before);
+    await again.close();
+  });
+
+  it('answers what is written right after the wait for its position', async () => {
+    const position = await log.append('note-a', written('a'));
+    expect(await models.waitFor('resources', position, { timeoutMs: 1000 })).to.equal(true);
+    expect(get('a')?.position).to.equal(position);
+  });
+});
+
+const twice = (subscribe: TestLog['store']['subscribe']): TestLog['store']['subscribe'] =>
+  async function* (options) {
+    for await (const item of subscribe(options)) {
+      yield item;
+      yield item;
+    }
+  };

@@ -1,0 +1,131 @@
+import { expect } from 'chai';
+import { clusterEventTypes } from '../../../src/domain/clusters/event-types.ts';
+import { processEventTypes } from '../../../src/domain/process/event-types.ts';
+import { openReadModels } from '../../../src/projections/open-read-models.ts';
+import type { ReadModels } from '../../../src/projections/read-models.ts';
+import { summaryOf } from '../../../src/projections/timeline/summaries.ts';
+import { createViews } from '../../../src/projections/views.ts';
+import { createTestLog, type TestLog } from '../../support/projections/log.ts';
+import { settle } from '../../support/projections/open-notes.ts';
+
+const AT = '2026-01-01T00:00:00.000Z';
+
+describe('view timeline', () => {
+  let log: TestLog;
+  let models: ReadModels;
+  const of = (audience: 'tenant' | 'provider', after?: string, limit = 100) =>
+    models.timeline.of('c1', { audience, limit, ...(after !== undefined && { after }) });
+
+  beforeEach(async () => {
+    log = createTestLog();
+    models = await openReadModels({
+      dir: undefined,
+      views: createViews(),
+      source: { kind: 'inline', reader: log.store },
+    });
+  });
+  afterEach(() => models.close());
+
+  it('joins the events of an order and of its workflow run, oldest first', async () => {
+    await log.append('cluster-c1', { type: 'ClusterLabelled', data: { at: AT, labels: { a: 'b' } } });
+    await log.append('clusterOrder-c1', {
+      type: 'EffectStarted',
+      data: { at: AT, effectId: 'place', attempt: 1, epoch: 1 },
+    });
+    await log.append('cluster-c2', { type: 'ClusterBecameReady', data: { at: AT } });
+    const position = await log.append('cluster-c1', { type: 'ClusterBecameReady', data: { at: AT } });
+    await settle(models, log, 'timeline');
+    expect(of('provider').map(({ type }) => type)).to.deep.equal([
+      'ClusterLabelled',
+      'EffectStarted',
+      'ClusterBecameReady',
+    ]);
+    expect(of('tenant').map(({ type }) => type)).to.deep.equal(['ClusterLabelled', 'ClusterBecameReady']);
+    expect(of('provider').at(-1)).to.deep.equal({
+      position,
+      at: '2026-01-01T00:00:04.000Z',
+      type: 'ClusterBecameReady',
+      audience: 'tenant',
+      summary: 'The cluster is ready.',
+      data: JSON.stringify({ at: AT }),
+      actor: 'somebody',
+      correlationId: 'correlation-4',
+    });
+  });
+
+  it('goes on behind a position, in bounded pages', async () => {
+    const positions: string[] = [];
+    for (let i = 0; i < 5; i += 1)
+      positions.push(await log.append('cluster-c1', { type: 'ClusterBecameReady', data: { at: AT } }));
+    await settle(models, log, 'timeline');
+    expect(of('tenant', undefined, 2).map(({ position }) => position)).to.deep.equal(positions.slice(0, 2));
+    expect(of('tenant', positions[1], 2).map(({ position }) => position)).to.deep.equal(
+      positions.slice(2, 4),
+    );
+    expect(of('tenant', positions[4])).to.deep.equal([]);
+  });
+
+  it('shows tenants neither fields nor words that only the provider may see', async () => {
+    await log.append('cluster-c1', {
+      type: 'HubSelected',
+      data: {
+        at: AT,
+        hub: 'hub-x',
+        namespace: 'ns-x',
+        mode: 'operator',
+        simulated: false,
+        orderName: 'order-x',
+        decision: { weightsVersion: 1, candidates: [] },
+      },
+    });
+    await settle(models, log, 'timeline');
+    const [provider] = of('provider');
+    const [tenant] = of('tenant');
+    expect(provider?.summary).to.contain('hub-x');
+    expect(provider?.data).to.contain('ns-x');
+    expect(tenant?.summary).to.equal('A management cluster was selected.');
+    expect(JSON.stringify(tenant)).not.to.match(/hub-x|ns-x|order-x|candidates/);
+  });
+
+  it('leaves out internal events and types it does not know', async () => {
+    await log.append('clusterOrder-c1', { type: 'CommandAccepted', data: { at: AT, key: 'k' } });
+    await log.append('cluster-c1', { type: 'OfANewerRelease', data: { anything: 'x' } });
+    await settle(models, log, 'timeline');
+    expect(of('provider')).to.deep.equal([]);
+  });
+});
+
+describe('summaries', () => {
+  for (const { type } of [...clusterEventTypes, ...processEventTypes]) {
+    it(`${type} has a sentence, also when everything in it was redacted`, () => {
+      const summary = summaryOf(type, {});
+      expect(summary).to.match(/^[A-Z].*\.$/);
+      expect(summary).not.to.match(/undefined|null|NaN|\[object/);
+    });
+  }
+
+  it('a type of a newer release shows its name', () => {
+    expect(summaryOf('SomethingNew', {})).to.equal('SomethingNew');
+  });
+
+  it('read like sentences', () => {
+    const ordered = {
+      name: 'web',
+      template: { id: 'ocp', name: 'OpenShift', revision: 1 },
+      version: { id: 'v', name: '4.20', version: '4.20.1', releaseImage: 'secret.example/image' },
+      nodeSets: { workers: { hostType: { id: 'h', name: 'large' }, size: 3 } },
+    };
+    expect(summaryOf('ClusterOrdered', ordered)).to.equal(
+      'Cluster "web" was ordered from template OpenShift, version 4.20.1 (workers 3 nodes of type large).',
+    );
+    expect(summaryOf('NodeSetResized', { name: 'workers', from: 3, to: 0 })).to.equal(
+      'Node set "workers" is to be resized from 3 to 0 nodes.',
+    );
+    expect(summaryOf('ClusterFailed', { reason: 'Quota', message: '', permanent: true })).to.equal(
+      'The order failed: Quota. It waits for a retry or a deletion.',
+    );
+    expect(
+      summaryOf('ClusterConditionsObserved', { conditions: { NodesReady: { status: 'True' } } }),
+    ).to.equal('Conditions: NodesReady True.');
+  });
+});
