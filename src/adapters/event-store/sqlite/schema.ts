@@ -109,6 +109,8 @@ const migrate = (db: DatabaseSync, file: string, from: number, migrations: reado
       throw error;
     }
   }
+  // From here on the schema and the store's id survive the loss of the WAL.
+  db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get();
 };
 
 /** A copy of the state before a migration. One that a crashed attempt left behind is older or equal: replaced. */
