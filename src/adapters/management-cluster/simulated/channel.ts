@@ -13,6 +13,8 @@ export type Ask =
   | { readonly do: 'synchronous' }
   | { readonly do: 'close' };
 
+type CallAsk = Extract<Ask, { readonly do: 'call' }>;
+
 /** Answer to each kind of question. */
 export type Told<A extends Ask> = A extends { do: 'call' }
   ? EngineAnswer
@@ -74,13 +76,11 @@ export const createEngineRoom = (monotonicMs: () => number) => {
     if (engine === undefined) throw new EngineNotOpen(`simulated hub ${hub} is not open`);
     return engine;
   };
-  const tell = (hub: number, question: Ask): unknown => {
+  const tell = (hub: number, question: Exclude<Ask, CallAsk>): unknown => {
     switch (question.do) {
       case 'open':
         engines.set(hub, createHubEngine(question.options, monotonicMs));
         return undefined;
-      case 'call':
-        return engineOf(hub).call(question.request, question.meta);
       case 'tamper':
         return engineOf(hub).tamper(question.deed, question.meta);
       case 'watch':
@@ -97,16 +97,50 @@ export const createEngineRoom = (monotonicMs: () => number) => {
         return undefined;
     }
   };
+  const guarded = (run: () => unknown): Answer => {
+    try {
+      return { ok: true, value: run() };
+    } catch (error) {
+      return { ok: false, failure: failureOf(error) };
+    }
+  };
+
+  const callAll = (hub: number, calls: readonly CallAsk[]): Answer[] => {
+    try {
+      return engineOf(hub)
+        .calls(calls)
+        .map((done) => (done.ok ? done : { ok: false, failure: failureOf(done.error) }));
+    } catch (error) {
+      return calls.map(() => ({ ok: false, failure: failureOf(error) }));
+    }
+  };
+
   return {
-    answer: (hub: number, question: Ask): Answer => {
-      try {
-        return { ok: true, value: tell(hub, question) };
-      } catch (error) {
-        return { ok: false, failure: failureOf(error) };
+    /** Answers in the order of the questions. Calls in a row on one hub share a transaction. */
+    answerAll: (questions: readonly { readonly hub: number; readonly question: Ask }[]): Answer[] => {
+      const answers: Answer[] = [];
+      for (let at = 0; at < questions.length; at = answers.length) {
+        const first = questions[at];
+        if (first === undefined) break;
+        if (first.question.do !== 'call') {
+          const { hub, question } = first;
+          answers.push(guarded(() => tell(hub, question)));
+          continue;
+        }
+        const calls: CallAsk[] = [];
+        for (const { hub, question } of questions.slice(at, at + LONGEST_BATCH)) {
+          if (hub !== first.hub || question.do !== 'call') break;
+          calls.push(question);
+        }
+        answers.push(...callAll(first.hub, calls));
       }
+      return answers;
     },
   };
 };
+
+/** Calls that share a transaction at most; bounds how long the first of them waits. */
+const LONGEST_BATCH = 100;
 
 /** In the caller's thread: for simulations with virtual time. Answers come in a later microtask, never earlier. */
 export const createInlineChannel = (monotonicMs: () => number): EngineChannel => {
@@ -116,8 +150,8 @@ export const createInlineChannel = (monotonicMs: () => number): EngineChannel =>
     nextHub: () => (hubs += 1),
     ask: async <A extends Ask>(hub: number, question: A) => {
       await Promise.resolve();
-      const answer = room.answer(hub, question);
-      if (!answer.ok) throw errorOf(answer.failure);
+      const [answer] = room.answerAll([{ hub, question }]);
+      if (answer?.ok !== true) throw errorOf(answer?.failure ?? failureOf('no answer'));
       return answer.value as Told<A>;
     },
     close: () => Promise.resolve(),
@@ -179,7 +213,9 @@ export const createWorkerChannel = (): EngineChannel => {
     close: async () => {
       closed = true;
       const running = worker;
-      if (running !== undefined) await running.terminate();
+      // Referenced again, or the process may end before the thread has.
+      running?.ref();
+      await running?.terminate();
     },
   };
 };

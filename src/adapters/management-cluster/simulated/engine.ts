@@ -324,8 +324,15 @@ export const createHubEngine = (options: HubEngineOptions, monotonicMs: () => nu
   const watches = createWatches(file, timeOf, hubIsDown);
 
   return {
-    call: (request: CallRequest, meta: CallMeta): EngineAnswer =>
-      file.transaction(() => callInside(request, meta)),
+    /** Calls that wait at the same time, in their order. Throws when none of them was carried out. */
+    calls: (waiting: readonly { readonly request: CallRequest; readonly meta: CallMeta }[]) =>
+      file.transactions(
+        waiting.map(
+          ({ request, meta }) =>
+            () =>
+              callInside(request, meta),
+        ),
+      ),
     tamper: (deed: Tampering, meta: CallMeta) => file.transaction(() => tamperInside(deed, meta)),
     watches,
     synchronous: file.synchronous,

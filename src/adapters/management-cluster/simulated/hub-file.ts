@@ -61,6 +61,10 @@ export type CallRow = {
 };
 export type Counts = { readonly firstAt: number; readonly calls: number; readonly writes: number };
 
+export type Attempt<T> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly error: unknown };
+
 export type HubFile = ReturnType<typeof openHubFile>;
 
 /** Opens or creates the file. Throws when it cannot, or when a newer version wrote it. */
@@ -95,19 +99,39 @@ export const openHubFile = (file: string) => {
   const nextChange = (): number =>
     Number(sql('SELECT coalesce(max(changed), 0) + 1 AS next FROM orders').get()?.['next']);
 
+  /** Everything inside is one durable transaction; other instances wait. */
+  const transaction = <T>(run: () => T): T => {
+    db.exec('BEGIN IMMEDIATE');
+    try {
+      const result = run();
+      db.exec('COMMIT');
+      return result;
+    } catch (error) {
+      if (db.isTransaction) db.exec('ROLLBACK');
+      throw error;
+    }
+  };
+
+  /** One of several in a transaction: what fails leaves nothing behind and does not disturb its neighbours. */
+  const attempt = <T>(run: () => T): Attempt<T> => {
+    db.exec('SAVEPOINT one');
+    try {
+      const value = run();
+      db.exec('RELEASE one');
+      return { ok: true, value };
+    } catch (error) {
+      // SQLite ends the whole transaction by itself when the disk is full.
+      if (!db.isTransaction) throw error;
+      db.exec('ROLLBACK TO one');
+      db.exec('RELEASE one');
+      return { ok: false, error };
+    }
+  };
+
   return {
-    /** Everything inside is one durable transaction; other instances wait. */
-    transaction: <T>(run: () => T): T => {
-      db.exec('BEGIN IMMEDIATE');
-      try {
-        const result = run();
-        db.exec('COMMIT');
-        return result;
-      } catch (error) {
-        if (db.isTransaction) db.exec('ROLLBACK');
-        throw error;
-      }
-    },
+    transaction,
+    /** Several in one durable transaction: one flush to the disk for all that waited. Throws when nothing was done. */
+    transactions: <T>(runs: readonly (() => T)[]): Attempt<T>[] => transaction(() => runs.map(attempt)),
     getValue,
     setValue,
     nextSequence: (): number =>

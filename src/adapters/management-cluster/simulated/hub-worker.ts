@@ -5,9 +5,25 @@ import { createEngineRoom, type Ask, type FromWorker } from './channel.ts';
 const port = parentPort;
 if (port === null) throw new Error('hub-worker runs as a worker thread only');
 
-const room = createEngineRoom(() => performance.now());
+type Question = { readonly number: number; readonly hub: number; readonly question: Ask };
 
-port.on('message', ({ number, hub, question }: { number: number; hub: number; question: Ask }) => {
-  const told: FromWorker = { number, answer: room.answer(hub, question) };
-  port.postMessage(told);
+const room = createEngineRoom(() => performance.now());
+let waiting: Question[] = [];
+
+/** Everything that came while the last batch was written is the next batch. */
+const answerWaiting = (): void => {
+  const batch = waiting;
+  waiting = [];
+  const answers = room.answerAll(batch);
+  for (const [index, answer] of answers.entries()) {
+    const number = batch[index]?.number;
+    if (number === undefined) continue;
+    const told: FromWorker = { number, answer };
+    port.postMessage(told);
+  }
+};
+
+port.on('message', (question: Question) => {
+  if (waiting.length === 0) setImmediate(answerWaiting);
+  waiting.push(question);
 });

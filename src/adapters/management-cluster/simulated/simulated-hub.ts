@@ -60,6 +60,8 @@ export type HubControl = {
 export type SimulatedHub = ManagementCluster & { readonly control: HubControl };
 
 const WATCH_POLL_MS = 200;
+/** Shortest time between two looks of a watch, however much is written. */
+const WATCH_GATHER_MS = 5;
 /** A watch that failed on our own side (disk, thread) is tried again after so long. */
 const WATCH_RETRY_MS = 500;
 
@@ -186,6 +188,8 @@ export const createSimulatedHub = (options: SimulatedHubOptions): SimulatedHub =
           if (signal.aborted) return;
           yield event;
         }
+        // What many writes bring at once is told at once.
+        await pause(timers, WATCH_GATHER_MS, signal, new Set());
         if (told.events.length > 0) continue;
         const untilNext = told.nextAt === undefined ? Number.POSITIVE_INFINITY : told.nextAt - time.now();
         const waitMs = Math.min(Math.max(1, untilNext), options.watchPollMs ?? WATCH_POLL_MS);
