@@ -11,7 +11,7 @@ const LISTED = 100;
 const LOOK = 2000;
 
 export type StoreFinding = {
-  readonly check: 'file' | 'structure' | 'checksum' | 'json' | 'revisions' | 'reference';
+  readonly check: 'file' | 'structure' | 'checksum' | 'json' | 'revisions' | 'positions' | 'reference';
   readonly finding: string;
 };
 
@@ -27,7 +27,8 @@ export type StoreCheck = {
 
 /**
  * Checks a whole log, offline or beside a running service: the structure of the file, the checksum and JSON of
- * every event, gap-free revisions of every stream (bounded streams may begin late). Never writes; never throws
+ * every event, gap-free revisions of every stream (bounded streams may begin late), and that no more positions are
+ * unused than bounded streams let go. Never writes; never throws
  * for a finding.
  */
 export const checkSqliteStore = async (dataDir: string): Promise<StoreCheck> => {
@@ -121,16 +122,28 @@ const checkRevisions = (db: DatabaseSync, report: Report): number => {
      FROM streams s LEFT JOIN events e ON e.stream = s.id GROUP BY s.id`,
   );
   let seen = 0;
-  for (const { name, max_count: bound, events, first, last } of streams.iterate()) {
+  let stored = 0;
+  let letGo = 0;
+  for (const row of streams.iterate()) {
     seen += 1;
-    if (Number(events) === 0) continue;
-    if (Number(last) - Number(first) + 1 !== Number(events))
-      report(
-        'revisions',
-        `${String(name)} has ${String(events)} events from ${String(first)} to ${String(last)}`,
-      );
-    else if (Number(first) > 0 && bound === null)
-      report('revisions', `${String(name)} begins at revision ${String(first)}, not at 0`);
+    const [name, events, first, last] = [
+      String(row['name']),
+      Number(row['events']),
+      Number(row['first']),
+      Number(row['last']),
+    ];
+    stored += events;
+    if (events === 0) continue;
+    if (row['max_count'] !== null) letGo += first;
+    else if (first > 0) report('revisions', `${name} begins at revision ${first}, not at 0`);
+    if (last - first + 1 !== events)
+      report('revisions', `${name} has ${events} events from ${first} to ${last}`);
   }
+  const missing = lastNumber(db) - stored - letGo;
+  if (missing !== 0)
+    report(
+      'positions',
+      `the log has ${missing} more position${missing === 1 ? '' : 's'} than events account for`,
+    );
   return seen;
 };
