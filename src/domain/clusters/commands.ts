@@ -19,6 +19,8 @@ export type ClusterRequest =
   | { readonly type: 'CancelOrder'; readonly at: string }
   /** An operator's "try again" on a failed order. */
   | { readonly type: 'RetryCluster'; readonly at: string }
+  /** Records that credentials are about to be shown to the caller. */
+  | { readonly type: 'RevealCredentials'; readonly at: string; readonly what: 'kubeconfig' | 'password' }
   | { readonly type: 'AbandonCreation'; readonly at: string; readonly commandId: string };
 
 /** Only what is to change; absent fields stay as they are. Texts and maps replace what was there. */

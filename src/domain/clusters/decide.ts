@@ -38,6 +38,10 @@ export const clusterDecider: Decider<ClusterState, ClusterCommand, ClusterEvent>
         return isLiveCluster(state) ? cancel(state, command.at) : notFound(state);
       case 'RetryCluster':
         return isLiveCluster(state) ? retry(state, command.at) : notFound(state);
+      case 'RevealCredentials':
+        return isLiveCluster(state)
+          ? [{ type: 'ClusterCredentialsRevealed', data: { at: command.at, what: command.what } }]
+          : notFound(state);
       default:
         return reportOnCluster(state, command);
     }

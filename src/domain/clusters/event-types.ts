@@ -120,6 +120,7 @@ export const clusterEventTypes: readonly EventType[] = typesOf(
     ['HubNotAccepting', { hub: text, since: time }, { providerOnly: ['hub'] }],
     ['ClusterLostOnHub', { what: z.enum(['cluster-order', 'hosted-cluster']) }],
     ['ClusterRetryRequested', {}],
+    ['ClusterCredentialsRevealed', { what: z.enum(['kubeconfig', 'password']) }, INTERNAL],
     ['ClusterDeletionRequested', {}],
     ['ClusterDeletionBlocked', { waitingFor: z.array(text) }, { providerOnly: ['waitingFor'] }],
     ['ClusterDeleted', { how: z.enum(['not-dispatched', 'absence-confirmed']) }],

@@ -177,6 +177,11 @@ export type ClusterEvent =
     >
   // --- operator and end
   | DomainEvent<'ClusterRetryRequested', { readonly at: string }>
+  /** Somebody was shown credentials of the cluster; recorded before they were answered (design §4, Secrets). */
+  | DomainEvent<
+      'ClusterCredentialsRevealed',
+      { readonly at: string; readonly what: 'kubeconfig' | 'password' }
+    >
   | DomainEvent<'ClusterDeletionRequested', { readonly at: string }>
   | DomainEvent<'ClusterDeletionBlocked', { readonly at: string; readonly waitingFor: readonly string[] }>
   /** Never dispatched, or absence was observed on the hub. The name is free again after this. */
