@@ -76,3 +76,35 @@ export const commandMetadata = (
   ...(context.hub !== undefined && { hub: context.hub }),
   ...(context.source !== undefined && { source: context.source }),
 });
+
+/** The actor of everything that the service does on its own. `via`: `repair`, `workflow:<name>` … */
+export const systemActor = (via: string): Actor => ({
+  subjectId: 'system',
+  roles: [],
+  authMethod: 'internal',
+  via,
+});
+
+/** Context of a command that the service gives itself. `causationId`: the event or command that led to it. */
+export const systemContext = (
+  commandId: string,
+  via: string,
+  cause: { readonly tenant?: string; readonly project?: string; readonly causationId?: string } = {},
+): CommandContext => ({
+  tenant: cause.tenant ?? '',
+  project: cause.project ?? '',
+  actor: systemActor(via),
+  commandId,
+  // There is no request: a repeated command id is the same command.
+  requestHash: '',
+  correlationId: cause.causationId ?? commandId,
+  causationId: cause.causationId ?? commandId,
+});
+
+/** Metadata of the service's own bookkeeping in `sys-` streams. */
+export const systemMetadata = (
+  commandId: string,
+  command: string,
+  occurredAt: string,
+  instance: string,
+): CommandMetadata => commandMetadata(systemContext(commandId, 'bookkeeping'), command, occurredAt, instance);

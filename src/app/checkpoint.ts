@@ -1,0 +1,65 @@
+import type { EventStore, ExpectedRevision, Position } from './event-store.ts';
+import { WrongExpectedRevision } from './event-store.ts';
+import { eventId } from './identifiers.ts';
+import { systemMetadata } from './metadata.ts';
+import type { Clock, Ids } from './ports.ts';
+
+/** Where a loop over the log resumes, kept in a `sys-` stream of which only the newest event stays. */
+export type Checkpoint = {
+  /** Undefined: from the beginning. */
+  load(signal?: AbortSignal): Promise<Position | undefined>;
+  /** Returns false when another instance has saved since `load`: then it is the owner of the loop. */
+  save(position: Position): Promise<boolean>;
+};
+
+const TYPE = 'CheckpointReached';
+
+export const createCheckpoint = ({
+  store,
+  name,
+  clock,
+  ids,
+  instance,
+}: {
+  store: EventStore;
+  /** Becomes the stream `sys-<name>`. */
+  name: string;
+  clock: Clock;
+  ids: Ids;
+  instance: string;
+}): Checkpoint => {
+  const stream = `sys-${name}`;
+  let revision: ExpectedRevision = 'no_stream';
+  return {
+    load: async (signal) => {
+      for await (const event of store.readStream(stream, {
+        direction: 'backward',
+        limit: 1,
+        ...(signal && { signal }),
+      })) {
+        revision = event.revision;
+        const position = event.data['position'];
+        return typeof position === 'string' ? position : undefined;
+      }
+      await store.setMaxCount(stream, 1);
+      return undefined;
+    },
+    save: async (position) => {
+      const commandId = ids.uuidv7();
+      const metadata = systemMetadata(commandId, 'SaveCheckpoint', clock.now(), instance);
+      const event = {
+        id: eventId(commandId, stream, 0),
+        type: TYPE,
+        data: JSON.stringify({ position }),
+        metadata: JSON.stringify({ ...metadata, schemaVersion: 1 }),
+      };
+      try {
+        revision = (await store.append(stream, revision, [event])).revision;
+        return true;
+      } catch (error) {
+        if (error instanceof WrongExpectedRevision) return false;
+        throw error;
+      }
+    },
+  };
+};

@@ -1,0 +1,263 @@
+import type { DomainEvent } from '../domain/decider.ts';
+import type { JsonValue } from '../domain/json.ts';
+import type { ResourceKind } from '../domain/resource.ts';
+import { parseStreamName } from '../domain/stream-name.ts';
+import type { Checkpoint } from './checkpoint.ts';
+import type { Aggregate, CommandRunner } from './command.ts';
+import type { EventStore, Position, RecordedEvent, SubscriptionItem } from './event-store.ts';
+import { systemContext } from './metadata.ts';
+import { aggregateOf, claimsOf, everyClaimOf, resourceOf, type Names } from './names.ts';
+import type { Clock, Ids, Logger, Timers } from './ports.ts';
+
+/**
+ * Finishes what a crash left half done with names (design §4): a reservation whose resource was never written is
+ * released after a grace period, and what a gone resource still holds is released. Run by the owner of the processes;
+ * two at once do no harm. See `names.ts` for why no name is ever lost or held twice.
+ */
+export type NameRepair = {
+  /** Follows the log until the signal; resolves when it has stopped. */
+  run(signal: AbortSignal): Promise<void>;
+  /** Settles one reservation now, whatever its age. Returns what was done. */
+  settle(nameId: string): Promise<'kept' | 'released' | 'free' | 'busy'>;
+  /** Reservations whose resource has not been seen yet. */
+  pending(): number;
+};
+
+/** Any kind: repair reads states and views only and never gives a kind's own commands. */
+export type RepairableKind = ResourceKind<unknown, never, DomainEvent>;
+
+export type NameRepairOptions = {
+  readonly store: EventStore;
+  readonly runner: CommandRunner;
+  readonly names: Names;
+  readonly kinds: readonly RepairableKind[];
+  /** Types of first events of resources (they complete a reservation) and of last ones (they end it). */
+  readonly lifecycle: { readonly starts: readonly string[]; readonly ends: readonly string[] };
+  readonly checkpoint: Checkpoint;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly ids: Ids;
+  readonly logger: Logger;
+  /**
+   * Milliseconds from a reservation until it counts as left behind; default 30,000. Too short costs a slow creation
+   * another attempt, never its name.
+   */
+  readonly graceMs?: number;
+};
+
+/** A reservation whose resource has not been seen. */
+type Waiting = {
+  readonly nameId: string;
+  readonly stream: string;
+  readonly dueMs: number;
+  /** The command that made the reservation. */
+  readonly commandId: string;
+  /** Where to resume so that this reservation is seen again. */
+  readonly before: Position | undefined;
+};
+
+/** Items between two saved checkpoints. */
+const SAVE_EVERY = 1000;
+const RETRY_MS = 1000;
+
+export const createNameRepair = (options: NameRepairOptions): NameRepair => {
+  const { store, runner, names, checkpoint, clock, timers, ids, logger } = options;
+  const graceMs = options.graceMs ?? 30_000;
+  const kinds = new Map(options.kinds.map((kind) => [kind.kind, kind]));
+  const starts = new Set(options.lifecycle.starts);
+  const ends = new Set(options.lifecycle.ends);
+  /** By name id, oldest first: the grace period is the same for all. */
+  const waiting = new Map<string, Waiting>();
+  /** Name ids in `waiting` by the resource's stream. */
+  const waitingFor = new Map<string, readonly string[]>();
+
+  const load = (kind: RepairableKind, id: string) => runner.load(fenceOf(kind), id);
+
+  /** Moves the resource's stream on, unless it owns the name after all: an append under way then fails. */
+  const fence = async (kind: RepairableKind, id: string, nameId: string, commandId: string) => {
+    const command: Fence = { type: 'FenceReservation', at: clock.now(), nameId, commandId };
+    return runner.execute(
+      fenceOf(kind),
+      id,
+      command,
+      systemContext(ids.uuidv7(), 'repair', { causationId: commandId }),
+      { step: true },
+    );
+  };
+
+  const settle: NameRepair['settle'] = async (nameId) => {
+    const found = await names.look(nameId);
+    if (found === undefined || found.state.status === 'free') return 'free';
+    const { holder, stream, commandId } = found.state;
+    const { kind: kindName, id } = resourceOf(stream);
+    const kind = kinds.get(kindName);
+    if (kind === undefined) return 'kept';
+    const fenced = await fence(kind, id, nameId, commandId);
+    const view = kind.view(fenced.loaded.state);
+    if (claimsOf(kind, view).some((claim) => claim.id === nameId)) return 'kept';
+    const why = view.exists ? 'deleted' : 'abandoned';
+    const cause = { causationId: commandId };
+    const context = systemContext(ids.uuidv7(), 'repair', cause);
+    const released = await names.release(nameId, found.revision, holder, why, context);
+    return released ? 'released' : 'busy';
+  };
+
+  /** What a gone resource still holds. Its end is final, so nobody can be about to write it again. */
+  const releaseAllOf = async (event: RecordedEvent): Promise<void> => {
+    const { kind: kindName, id } = resourceOf(event.stream);
+    const kind = kinds.get(kindName);
+    if (kind === undefined) return;
+    const view = kind.view((await load(kind, id)).state);
+    if (!view.exists || !view.archived) return;
+    for (const claim of everyClaimOf(kind, view)) {
+      const found = await names.look(claim.id);
+      if (found?.state.status !== 'held' || found.state.stream !== event.stream) continue;
+      const context = systemContext(ids.uuidv7(), 'repair', { causationId: event.id, tenant: view.tenant });
+      await names.release(claim.id, found.revision, found.state.holder, 'deleted', context);
+    }
+  };
+
+  const wait = (entry: Waiting): void => {
+    forget(entry.nameId);
+    waiting.set(entry.nameId, entry);
+    waitingFor.set(entry.stream, [...(waitingFor.get(entry.stream) ?? []), entry.nameId]);
+  };
+  const forget = (nameId: string): void => {
+    const entry = waiting.get(nameId);
+    if (entry === undefined) return;
+    waiting.delete(nameId);
+    const others = waitingFor.get(entry.stream)?.filter((id) => id !== nameId) ?? [];
+    if (others.length === 0) waitingFor.delete(entry.stream);
+    else waitingFor.set(entry.stream, others);
+  };
+
+  const handle = async (event: RecordedEvent, before: Position | undefined): Promise<void> => {
+    if (event.type === 'NameReserved') {
+      const nameId = parseStreamName(event.stream).id;
+      const stream = textOf(event.data['stream']);
+      const commandId = textOf(event.data['commandId']);
+      wait({ nameId, stream, commandId, before, dueMs: clock.monotonicMs() + graceMs });
+    } else if (event.type === 'NameReleased') {
+      forget(parseStreamName(event.stream).id);
+    } else if (starts.has(event.type)) {
+      // What the resource's own command reserved is in use; what another one reserved for it is not.
+      for (const nameId of waitingFor.get(event.stream) ?? []) {
+        if (waiting.get(nameId)?.commandId === event.metadata['commandId']) forget(nameId);
+      }
+    } else if (ends.has(event.type)) {
+      await releaseAllOf(event);
+    }
+  };
+
+  const pause = (ms: number, signal: AbortSignal): Promise<void> =>
+    new Promise((resolve) => {
+      const done = (): void => {
+        cancel();
+        signal.removeEventListener('abort', done);
+        resolve();
+      };
+      const cancel = timers.after(Math.max(0, ms), done);
+      signal.addEventListener('abort', done, { once: true });
+      if (signal.aborted) done();
+    });
+
+  /** Until it succeeds or the signal comes: the log may be away for a while. */
+  const insist = async <T>(
+    what: string,
+    signal: AbortSignal,
+    task: () => Promise<T>,
+  ): Promise<T | undefined> => {
+    while (!signal.aborted) {
+      try {
+        return await task();
+      } catch (error) {
+        if (signal.aborted) return undefined;
+        logger.warn({ err: error, what }, 'name repair failed and is tried again');
+        await pause(RETRY_MS, signal);
+      }
+    }
+    return undefined;
+  };
+
+  const save = async (position: Position, signal: AbortSignal): Promise<void> => {
+    const oldest: Waiting | undefined = waiting.values().next().value;
+    const from = oldest === undefined ? position : oldest.before;
+    if (from !== undefined) await insist('saving the checkpoint', signal, () => checkpoint.save(from));
+  };
+
+  const follow = async (signal: AbortSignal): Promise<void> => {
+    const after = await insist('loading the checkpoint', signal, () => checkpoint.load(signal));
+    const typePrefixes = ['NameReserved', 'NameReleased', ...starts, ...ends];
+    let position = after;
+    let unsaved = 0;
+    const items = store.subscribe({ ...(after && { after }), filter: { typePrefixes }, signal });
+    for await (const item of items) {
+      if (signal.aborted) return;
+      const before = position;
+      if (item.kind === 'event') {
+        await insist(item.event.type, signal, () => handle(item.event, before));
+        unsaved += 1;
+      }
+      position = positionOf(item) ?? position;
+      if (position === undefined || unsaved === 0) continue;
+      if (unsaved < SAVE_EVERY && item.kind !== 'caught-up') continue;
+      unsaved = 0;
+      await save(position, signal);
+    }
+  };
+
+  const settleDue = async (signal: AbortSignal): Promise<void> => {
+    while (!signal.aborted) {
+      const oldest: Waiting | undefined = waiting.values().next().value;
+      const dueIn = oldest === undefined ? graceMs : oldest.dueMs - clock.monotonicMs();
+      if (oldest === undefined || dueIn > 0) {
+        await pause(dueIn, signal);
+        continue;
+      }
+      const done = await insist('settling a reservation', signal, () => settle(oldest.nameId));
+      if (done === 'released')
+        logger.info({ name: oldest.nameId, stream: oldest.stream }, 'a reservation left behind was released');
+      // A reservation made meanwhile has an entry and a grace period of its own.
+      if (waiting.get(oldest.nameId) === oldest) forget(oldest.nameId);
+    }
+  };
+
+  return {
+    run: async (signal) => {
+      waiting.clear();
+      waitingFor.clear();
+      await Promise.all([follow(signal), settleDue(signal)]);
+    },
+    settle,
+    pending: () => waiting.size,
+  };
+};
+
+const textOf = (value: JsonValue | undefined): string => (typeof value === 'string' ? value : '');
+
+const positionOf = (item: SubscriptionItem): Position | undefined =>
+  item.kind === 'event' ? item.event.position : item.position;
+
+type Fence = {
+  readonly type: 'FenceReservation';
+  readonly at: string;
+  readonly nameId: string;
+  /** The command whose reservation is about to be released. */
+  readonly commandId: string;
+};
+
+/**
+ * The kind's own fold with one decision: a resource that does not own the name (and is not gone for good) gets
+ * `CreationAbandoned`. On a resource that exists the event changes nothing but the revision, which is its purpose.
+ */
+const fenceOf = (kind: RepairableKind): Aggregate<unknown, Fence, DomainEvent> => ({
+  ...aggregateOf(kind),
+  decider: {
+    ...kind.decider,
+    decide: (state, { at, nameId, commandId }) => {
+      const view = kind.view(state);
+      if (view.exists && (view.archived || claimsOf(kind, view).some(({ id }) => id === nameId))) return [];
+      return [{ type: 'CreationAbandoned', data: { at, commandId } }];
+    },
+  },
+});

@@ -1,0 +1,173 @@
+import { createHash } from 'node:crypto';
+import canonicalize from 'canonicalize';
+import type { Decider, DomainEvent } from '../domain/decider.ts';
+import type { NameEvent } from '../domain/naming/events.ts';
+import { NAME_CATEGORY, nameDecider, type NameCommand, type NameState } from '../domain/naming/name.ts';
+import type { ResourceKind, ResourceView } from '../domain/resource.ts';
+import { parseStreamName, streamName } from '../domain/stream-name.ts';
+import type { Aggregate, CommandContext, CommandRunner } from './command.ts';
+import type { Clock, Ids } from './ports.ts';
+
+/**
+ * Names and other values that only one resource may have (design §4). Each is owned by a stream of its own.
+ *
+ * How a reservation stays safe without multi-stream transactions:
+ * 1. Every attempt to write a resource first reads the resource's stream, then appends a reservation of its own (also
+ *    when an earlier attempt of the same command holds the name), then appends to the resource at exactly the
+ *    revision that it read. So it relies on no reservation but its own.
+ * 2. Whoever takes a reservation away from a resource that may still be written first moves that resource's stream
+ *    on (`CreationAbandoned`), so that the append of step 1 fails, and releases exactly the reservation it had read.
+ */
+export type NameClaim = {
+  /** Id of the stream `name-<id>` that owns it. */
+  readonly id: string;
+  /** `name`, or the path of the field that holds the unique value. */
+  readonly field: string;
+  readonly value: string;
+};
+
+/** SHA-256 of the canonical parts: no stream name holds personal text. */
+export const nameStreamId = (scope: string, tenant: string, project: string, value: string): string =>
+  createHash('sha256')
+    .update(canonicalize([scope, tenant, project, value]) ?? '')
+    .digest('hex');
+
+/** What a resource in this shape must own; nothing once it is archived (or was never there). */
+export const claimsOf = (kind: AnyKind, view: ResourceView): readonly NameClaim[] =>
+  view.exists && !view.archived ? everyClaimOf(kind, view) : [];
+
+/** The same for a resource that is gone: what it owned until then. */
+export const everyClaimOf = (
+  kind: AnyKind,
+  view: Extract<ResourceView, { exists: true }>,
+): readonly NameClaim[] => {
+  const tenant = kind.nameScope === 'global' ? '' : view.tenant;
+  const project = kind.nameScope === 'project' ? view.project : '';
+  const name: NameClaim = {
+    id: nameStreamId(kind.kind, tenant, project, view.name),
+    field: 'metadata.name',
+    value: view.name,
+  };
+  const values = kind.uniqueValues?.(view.document) ?? [];
+  return [
+    name,
+    ...values.map(({ scope, value, field }) => ({ id: nameStreamId(scope, '', '', value), field, value })),
+  ];
+};
+
+/** A kind whose state and commands are of no interest here. */
+export type AnyKind = Pick<ResourceKind, 'kind' | 'nameScope' | 'uniqueValues' | 'words'>;
+
+/** An own reservation is made again, so that every attempt relies on one of its own (rule 1 above). */
+type RenewName = Omit<Extract<NameCommand, { type: 'ReserveName' }>, 'type'> & {
+  readonly type: 'RenewName';
+  /** True: whichever command made it; for a resource that exists and changes its values. */
+  readonly anyCommand: boolean;
+};
+
+const renewable: Decider<NameState, NameCommand | RenewName, NameEvent> = {
+  ...nameDecider,
+  decide: (state, command) => {
+    if (command.type !== 'RenewName') return nameDecider.decide(state, command);
+    const { anyCommand, type: _, ...data } = command;
+    const own =
+      state.status === 'held' &&
+      state.stream === data.stream &&
+      (anyCommand || state.commandId === data.commandId);
+    return own
+      ? [{ type: 'NameReserved', data }]
+      : nameDecider.decide(state, { ...data, type: 'ReserveName' });
+  },
+};
+
+export const nameAggregate: Aggregate<NameState, NameCommand | RenewName, NameEvent> = {
+  category: NAME_CATEGORY,
+  decider: renewable,
+  stateVersion: 1,
+};
+
+/** A reservation that this attempt made. `fresh`: the name was free before. */
+export type Reservation = { readonly claim: NameClaim; readonly revision: number; readonly fresh: boolean };
+
+export type Names = {
+  /** Undefined: somebody else holds it. */
+  reserve(
+    claim: NameClaim,
+    holder: { readonly kind: string; readonly id: string; readonly stream: string; readonly exists: boolean },
+    context: CommandContext,
+  ): Promise<Reservation | undefined>;
+  /** Who holds it now, and the revision to release it at. */
+  look(id: string): Promise<{ readonly state: NameState; readonly revision: number } | undefined>;
+  /** Frees it if the stream still stands at `revision`; false when somebody moved it on. */
+  release(
+    id: string,
+    revision: number,
+    holder: string,
+    why: 'deleted' | 'abandoned',
+    context: CommandContext,
+  ): Promise<boolean>;
+};
+
+export const createNames = ({
+  runner,
+  clock,
+  ids,
+}: {
+  runner: CommandRunner;
+  clock: Clock;
+  ids: Ids;
+}): Names => {
+  /** Reservations are appends of their own: a command may have to repeat one, so each has an id of its own. */
+  const stepOf = ({ ifVersion: _v, ifRevision: _r, ...context }: CommandContext): CommandContext => ({
+    ...context,
+    commandId: ids.uuidv7(),
+    causationId: context.commandId,
+  });
+
+  return {
+    reserve: async (claim, { kind, id: holder, stream, exists }, context) => {
+      const { commandId } = context;
+      const at = clock.now();
+      let fresh = false;
+      const outcome = await runner.execute(
+        nameAggregate,
+        claim.id,
+        { type: 'RenewName', at, kind, holder, commandId, stream, anyCommand: exists },
+        stepOf(context),
+        {
+          step: true,
+          likelyNew: true,
+          beforeAppend: async ({ state }) => {
+            fresh = state.status === 'free';
+            return undefined;
+          },
+        },
+      );
+      const { revision } = outcome.loaded;
+      if (outcome.outcome === 'rejected' || revision === 'no_stream') return undefined;
+      return { claim, revision, fresh };
+    },
+    look: async (id) => {
+      const { state, revision } = await runner.load(nameAggregate, id);
+      return revision === 'no_stream' ? undefined : { state, revision };
+    },
+    release: async (id, revision, holder, why, context) => {
+      const command = { type: 'ReleaseName', at: clock.now(), holder, why } as const;
+      const step = { ...stepOf(context), ifRevision: revision };
+      const outcome = await runner.execute(nameAggregate, id, command, step, { step: true });
+      return outcome.outcome === 'accepted';
+    },
+  };
+};
+
+/** The kind and id of the resource that a stream belongs to. */
+export const resourceOf = (stream: string): { kind: string; id: string } => {
+  const { category, id } = parseStreamName(stream);
+  return { kind: category, id };
+};
+
+export const aggregateOf = <S, C extends { readonly type: string }, E extends DomainEvent>(
+  kind: ResourceKind<S, C, E>,
+): Aggregate<S, C, E> => ({ category: kind.kind, decider: kind.decider, stateVersion: kind.stateVersion });
+
+export const streamOf = (kind: { readonly kind: string }, id: string): string => streamName(kind.kind, id);

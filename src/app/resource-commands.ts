@@ -1,0 +1,173 @@
+import { reject, type DomainEvent, type Rejection } from '../domain/decider.ts';
+import type { ResourceKind } from '../domain/resource.ts';
+import type { CommandContext, CommandOutcome, CommandRunner, ExecuteOptions, Loaded } from './command.ts';
+import { OutcomeUnknown, StoreUnavailable } from './event-store.ts';
+import { aggregateOf, claimsOf, streamOf, type NameClaim, type Names, type Reservation } from './names.ts';
+import type { Clock, RecordRejection } from './ports.ts';
+
+/** Runs commands on resources together with the names and unique values that they take and give back. */
+export type ResourceCommands = {
+  /**
+   * Like `CommandRunner.execute`, and throws the same. A creation reserves its names first; a change of unique values
+   * reserves the new ones before and gives the old ones back after it; an object that is gone gives back all.
+   *
+   * `command` may be a function of how often this creation had been abandoned before (see `AbandonCreation` of the
+   * deciders): only a command that knows of it is accepted then. `likelyNew`: the id was made just now, so reading the
+   * stream first would be wasted.
+   */
+  execute<S, C extends { readonly type: string }, E extends DomainEvent>(
+    kind: ResourceKind<S, C, E>,
+    id: string,
+    command: C | ((abandonedBefore: number) => C),
+    context: CommandContext,
+    options?: { readonly likelyNew?: boolean },
+  ): Promise<CommandOutcome<S>>;
+};
+
+export type ResourceCommandsOptions = {
+  readonly runner: CommandRunner;
+  readonly names: Names;
+  readonly clock: Clock;
+  readonly recordRejection: RecordRejection;
+  /** Called when names could not be given back at once; the repair loop does it later. */
+  readonly onLeftBehind?: (error: unknown) => void;
+};
+
+/** How often a creation is repeated because it was abandoned while it ran. */
+const MAX_REVIVALS = 5;
+
+export const createResourceCommands = ({
+  runner,
+  names,
+  clock,
+  recordRejection,
+  onLeftBehind = () => undefined,
+}: ResourceCommandsOptions): ResourceCommands => {
+  const executeOnce = async <S, C extends { readonly type: string }, E extends DomainEvent>(
+    kind: ResourceKind<S, C, E>,
+    id: string,
+    command: C,
+    context: CommandContext,
+    options: { readonly likelyNew?: boolean },
+  ): Promise<CommandOutcome<S>> => {
+    const held = holdingsOf(names, kind, id, context);
+    const how: ExecuteOptions<S, E> = { ...options, step: true, beforeAppend: held.take };
+    let outcome: CommandOutcome<S>;
+    try {
+      outcome = await runner.execute(aggregateOf(kind), id, command, context, how);
+    } catch (error) {
+      // A reservation is stored: "nothing happened" would be wrong, and the retry finishes what was begun.
+      if (error instanceof StoreUnavailable && held.holdsAny())
+        throw new OutcomeUnknown(streamOf(kind, id), { cause: error });
+      throw error;
+    }
+    // A replayed outcome shows the past; who holds what now was settled then, or is by the repair loop.
+    if (outcome.outcome === 'accepted' && outcome.replayed) return outcome;
+    const release = outcome.outcome === 'rejected' ? held.giveUp() : held.giveBack(outcome.loaded);
+    // The command has its outcome; what is left behind here is released by the repair loop.
+    await release.catch(onLeftBehind);
+    return outcome;
+  };
+
+  return {
+    execute: async (kind, id, command, context, options = {}) => {
+      let abandonedBefore = 0;
+      for (let revivals = 0; ; revivals += 1) {
+        const concrete = typeof command === 'function' ? command(abandonedBefore) : command;
+        const outcome = await executeOnce(kind, id, concrete, context, options);
+        if (outcome.outcome === 'accepted') return outcome;
+        const times = outcome.rejection.facts?.['times'];
+        const abandoned = outcome.rejection.code === 'CREATION_ABANDONED' && typeof times === 'number';
+        if (abandoned && typeof command === 'function' && revivals < MAX_REVIVALS) {
+          abandonedBefore = times;
+          continue;
+        }
+        recordRejection({
+          tenant: context.tenant,
+          subjectId: context.actor.subjectId,
+          command: concrete.type,
+          commandId: context.commandId,
+          outcome: outcome.rejection.kind === 'denied' ? 'denied' : 'rejected',
+          code: outcome.rejection.code,
+          message: outcome.rejection.message,
+          at: clock.now(),
+        });
+        return outcome;
+      }
+    },
+  };
+};
+
+/** What one attempt at one resource holds and owes. */
+const holdingsOf = <S, C extends { readonly type: string }, E extends DomainEvent>(
+  names: Names,
+  kind: ResourceKind<S, C, E>,
+  id: string,
+  context: CommandContext,
+) => {
+  const reserved = new Map<string, Reservation>();
+  let removed: readonly { readonly id: string; readonly revision: number }[] = [];
+
+  const taken = (claim: NameClaim, name: string): Rejection => {
+    const message =
+      claim.field !== 'metadata.name'
+        ? `${kind.words} with ${claim.field} '${claim.value}' already exists`
+        : kind.ids === 'equals-name'
+          ? `${kind.words} '${name}' already exists`
+          : `${kind.words} with identifier '${id}' and name '${name}' already exists`;
+    return reject('already-exists', 'ALREADY_EXISTS', message, { field: claim.field });
+  };
+
+  /** Where the streams of names stand that the resource is about to lose: released later only from there. */
+  const lookAt = async (claims: readonly NameClaim[]): Promise<typeof removed> => {
+    const found = await Promise.all(claims.map(({ id: name }) => names.look(name)));
+    return claims.flatMap((claim, i) => {
+      const revision = found[i]?.revision;
+      return revision === undefined ? [] : [{ id: claim.id, revision }];
+    });
+  };
+
+  return {
+    holdsAny: (): boolean => reserved.size > 0,
+
+    /** Reserves what the resource takes with these events, and notes what it will give back. */
+    take: async (loaded: Loaded<S>, events: readonly E[]): Promise<Rejection | undefined> => {
+      const before = kind.view(loaded.state);
+      const after = kind.view(events.reduce(kind.decider.evolve, loaded.state));
+      const had = claimsOf(kind, before);
+      const has = claimsOf(kind, after);
+      removed = await lookAt(without(had, has));
+      const holder = { kind: kind.kind, id, stream: streamOf(kind, id), exists: before.exists };
+      for (const claim of without(has, had)) {
+        const reservation = await names.reserve(claim, holder, context);
+        if (reservation === undefined) return taken(claim, after.exists ? after.name : '');
+        const earlier = reserved.get(claim.id);
+        const still = earlier?.fresh === true && earlier.revision + 1 === reservation.revision;
+        reserved.set(claim.id, { ...reservation, fresh: reservation.fresh || still });
+      }
+      return undefined;
+    },
+
+    /** After the append: what the resource no longer has, or did not take after all, is free. */
+    giveBack: async ({ state }: Loaded<S>): Promise<void> => {
+      const has = claimsOf(kind, kind.view(state));
+      for (const name of removed) await names.release(name.id, name.revision, id, 'deleted', context);
+      for (const { claim, revision, fresh } of reserved.values()) {
+        if (fresh && without([claim], has).length > 0)
+          await names.release(claim.id, revision, id, 'abandoned', context);
+      }
+    },
+
+    /**
+     * After a refusal: frees what this attempt alone had taken. What an earlier attempt held before stays, for that
+     * attempt may still be under way; the repair loop settles it.
+     */
+    giveUp: async (): Promise<void> => {
+      for (const { claim, revision, fresh } of reserved.values())
+        if (fresh) await names.release(claim.id, revision, id, 'abandoned', context);
+    },
+  };
+};
+
+const without = (claims: readonly NameClaim[], others: readonly NameClaim[]): readonly NameClaim[] =>
+  claims.filter((claim) => !others.some(({ id }) => id === claim.id));

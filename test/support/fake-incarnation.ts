@@ -1,0 +1,104 @@
+import { createCommandRunner } from '../../src/app/command-runner.ts';
+import type { Checkpoint } from '../../src/app/checkpoint.ts';
+import { StoreUnavailable, type EventStore } from '../../src/app/event-store.ts';
+import { createNameRepair, type RepairableKind } from '../../src/app/name-repair.ts';
+import { createNames } from '../../src/app/names.ts';
+import type { Ids, Logger, RejectionRecord, Timers } from '../../src/app/ports.ts';
+import { createResourceCommands } from '../../src/app/resource-commands.ts';
+import { createFakeClock } from './fake-context.ts';
+import { GADGET_LIFECYCLE, gadget, gadgetCodec } from './fake-gadget.ts';
+
+export const silentLogger: Logger = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+  child: () => silentLogger,
+};
+
+/** Ids that count up, different for each prefix. */
+export const createFakeIds = (prefix: string): Ids => {
+  let next = 0;
+  return {
+    uuidv7: () => {
+      next += 1;
+      return `${prefix}-${next}`;
+    },
+  };
+};
+
+/** Timers that fire only when told to. */
+export const createFakeTimers = (): Timers & { fire(): void } => {
+  let waiting = new Set<() => void>();
+  return {
+    after: (_ms, run) => {
+      waiting.add(run);
+      return () => waiting.delete(run);
+    },
+    fire: () => {
+      const due = waiting;
+      waiting = new Set();
+      for (const run of due) run();
+    },
+  };
+};
+
+const noCheckpoint: Checkpoint = { load: async () => undefined, save: async () => true };
+
+/** One incarnation of the application core on a store that others may share. */
+export const createIncarnation = (store: EventStore, name: string, graceMs = 1000) => {
+  const clock = createFakeClock();
+  const timers = createFakeTimers();
+  const ids = createFakeIds(name);
+  const rejections: RejectionRecord[] = [];
+  const recordRejection = (record: RejectionRecord): void => void rejections.push(record);
+  const runner = createCommandRunner({ store, codec: gadgetCodec, clock, instance: name, recordRejection });
+  const names = createNames({ runner, clock, ids });
+  const resources = createResourceCommands({ runner, names, clock, recordRejection });
+  const repair = createNameRepair({
+    store,
+    runner,
+    names,
+    // Repair only folds and looks: the kind's own commands never reach it.
+    kinds: [gadget as unknown as RepairableKind],
+    lifecycle: GADGET_LIFECYCLE,
+    checkpoint: noCheckpoint,
+    clock,
+    timers,
+    ids,
+    logger: silentLogger,
+    graceMs,
+  });
+  return { runner, names, resources, repair, clock, timers, rejections };
+};
+
+/** The process dies at its `at`-th append (counted from 1), before or after that is stored; then nothing answers. */
+export const crashing = (
+  store: EventStore,
+  plan: { readonly at: number; readonly when: 'before' | 'after' },
+): EventStore => {
+  let appends = 0;
+  let dead = false;
+  const refuse = (): void => {
+    if (dead) throw new StoreUnavailable('this incarnation is dead', 'closed');
+  };
+  return {
+    ...store,
+    append: async (...args) => {
+      refuse();
+      appends += 1;
+      if (appends < plan.at) return store.append(...args);
+      if (plan.when === 'after') await store.append(...args);
+      dead = true;
+      throw new StoreUnavailable('this incarnation died', 'closed');
+    },
+    readStream: (...args) => {
+      refuse();
+      return store.readStream(...args);
+    },
+    currentRevision: async (...args) => {
+      refuse();
+      return store.currentRevision(...args);
+    },
+  };
+};
