@@ -15,6 +15,7 @@ export type NotesOptions = {
   readonly retentionDays?: number;
   readonly view?: View;
   readonly reader?: LogReader;
+  readonly pace?: 'microtask' | 'event-loop';
 } & Partial<Pick<ReadModelsOptions, 'timers' | 'nowMs' | 'hooks' | 'logger' | 'maxWaiters'>>;
 
 export const notesView = (options: Pick<NotesOptions, 'poison' | 'retentionDays'> = {}): View =>
@@ -27,7 +28,7 @@ export const notesView = (options: Pick<NotesOptions, 'poison' | 'retentionDays'
 
 /** Read models of notes and memos, inline on a test log; in memory unless `dir` is given. */
 export const openNotes = (log: TestLog, options: NotesOptions = {}): Promise<ReadModels> => {
-  const { dir, poison, retentionDays, view, reader, ...rest } = options;
+  const { dir, poison, retentionDays, view, reader, pace = 'microtask', ...rest } = options;
   return openReadModels({
     dir,
     views: [
@@ -37,7 +38,7 @@ export const openNotes = (log: TestLog, options: NotesOptions = {}): Promise<Rea
           ...(retentionDays !== undefined && { retentionDays }),
         }),
     ],
-    source: { kind: 'inline', reader: reader ?? log.store },
+    source: { kind: 'inline', reader: reader ?? log.store, pace },
     ...rest,
   });
 };

@@ -190,7 +190,7 @@ describe('view resources', () => {
     await settle(models, log);
     const before = await models.digest('resources');
 
-    const again = await openNotes(log, { reader: { ...log.store, subscribe: twice(log.store.subscribe) } });
+    const again = await openNotes(log, { reader: { ...log.store, subscribe: twice(log.store) } });
     await settle(again, log);
     expect(await again.digest('resources')).to.deep.equal(before);
     await again.close();
@@ -203,9 +203,9 @@ describe('view resources', () => {
   });
 });
 
-const twice = (subscribe: TestLog['store']['subscribe']): TestLog['store']['subscribe'] =>
+const twice = (store: TestLog['store']): TestLog['store']['subscribe'] =>
   async function* (options) {
-    for await (const item of subscribe(options)) {
+    for await (const item of store.subscribe(options)) {
       yield item;
       yield item;
     }
