@@ -33,7 +33,7 @@ type Lane = {
 };
 
 /** The hub answered, so the lane works: a stale version, throttling, or a business reason. */
-const NOT_THE_LANES_FAULT = new Set(['Conflict', 'Throttled', 'NotReady', 'BeingDeleted']);
+const NOT_THE_LANES_FAULT = new Set(['Conflict', 'Crowded', 'Throttled', 'NotFound', 'BeingDeleted']);
 /** Every further call would fail in the same way: the credentials are refused (management-cluster.md §10.4). */
 const TRIPS_AT_ONCE = new Set(['Unauthorized']);
 

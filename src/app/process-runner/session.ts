@@ -143,9 +143,13 @@ export const createSession = (options: SessionOptions): Session => {
     index.commit();
   };
 
+  const runWhileLive = async (signal: AbortSignal): Promise<void> => {
+    await reachedLive.promise;
+    if (!signal.aborted) await options.whileLive?.(signal);
+  };
+
   /** After a start every run with outstanding work is looked at, a bounded number at a time. */
   const lookAtAll = async (signal: AbortSignal): Promise<void> => {
-    signal.addEventListener('abort', () => reachedLive.resolve(), { once: true });
     await reachedLive.promise;
     let after = '';
     while (!signal.aborted) {
@@ -183,7 +187,8 @@ export const createSession = (options: SessionOptions): Session => {
     run: async () => {
       const failed = new AbortController();
       const signal = AbortSignal.any([lease.signal, failed.signal]);
-      const loops = [intake.run(signal, room), tick(signal), lookAtAll(signal)];
+      signal.addEventListener('abort', () => reachedLive.resolve(), { once: true });
+      const loops = [intake.run(signal, room), tick(signal), lookAtAll(signal), runWhileLive(signal)];
       try {
         await Promise.all(loops);
       } finally {

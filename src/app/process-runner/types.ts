@@ -134,6 +134,8 @@ export type ProcessRunnerOptions = {
   readonly ownership: Ownership;
   /** The disposable index; `:memory:` rebuilds it from the log at every start. */
   readonly dataFile: string;
+  /** Runs beside the workflows while this instance owns them and has caught up, for example the hub observer. */
+  readonly whileLive?: (signal: AbortSignal) => Promise<void>;
   readonly hooks?: ProcessHooks;
   readonly failpoint?: Failpoint;
   readonly settings?: Partial<ProcessRunnerSettings>;

@@ -1,10 +1,10 @@
 import type { JsonObject } from '../../domain/json.ts';
 import type { CommandResult, EffectOutcome, PendingCommand, PendingEffect } from '../../domain/workflow.ts';
-import type { CommandRunner } from '../command.ts';
+import type { CommandOutcome, CommandRunner } from '../command.ts';
 import { derivedCommandId } from '../identifiers.ts';
 import type { Clock, Logger, Timers } from '../ports.ts';
-import type { RunLog } from './run-log.ts';
-import { systemActor } from './run-log.ts';
+import { pause } from './pause.ts';
+import { Stopped, systemActor, type RunLog } from './run-log.ts';
 import type { Run } from './run.ts';
 import type { Aggregates, EffectPort, Failpoint, ProcessHooks, ProcessRunnerSettings } from './types.ts';
 
@@ -33,6 +33,8 @@ export type Work = {
 
 /** Past its deadline an effect may still end by itself: this long is waited before it is given up. */
 const DEADLINE_GRACE_MS = 1_000;
+const CROWDED_FIRST_MS = 20;
+const CROWDED_MAX_MS = 5_000;
 
 export const createWork = (options: {
   readonly commandRunner: CommandRunner;
@@ -51,19 +53,13 @@ export const createWork = (options: {
   const { commandRunner, aggregates, effectPorts, log, clock, timers, logger, hooks, settings, signal } =
     options;
 
-  const command: Work['command'] = async (context, pending) => {
-    const aggregate = aggregates[pending.aggregate];
-    if (aggregate === undefined) throw new TypeError(`no aggregate is called ${pending.aggregate}`);
-    const commandId = derivedCommandId(context.key, 'command', pending.key);
-    const finished = (outcome: 'accepted' | 'rejected' | 'failed'): void =>
-      hooks.commandFinished?.({
-        workflow: context.workflow,
-        aggregate: pending.aggregate,
-        command: pending.command.type,
-        outcome,
-      });
-    await options.failpoint('before-command');
-    try {
+  const execute = async (
+    context: WorkContext,
+    pending: PendingCommand,
+    aggregate: NonNullable<Aggregates[string]>,
+    commandId: string,
+  ): Promise<CommandOutcome<unknown>> => {
+    for (let tries = 0; ; tries += 1) {
       const done = await log.insist(() =>
         commandRunner.execute(aggregate, pending.id, pending.command, {
           tenant: context.tenant,
@@ -77,6 +73,28 @@ export const createWork = (options: {
           signal,
         }),
       );
+      // A workflow never names a revision, so this only says that others kept changing the stream.
+      const crowded = done.outcome === 'rejected' && done.rejection.kind === 'conflict';
+      if (!crowded) return done;
+      if (signal.aborted) throw new Stopped();
+      await pause(timers, Math.min(CROWDED_MAX_MS, CROWDED_FIRST_MS * 2 ** tries), signal);
+    }
+  };
+
+  const command: Work['command'] = async (context, pending) => {
+    const aggregate = aggregates[pending.aggregate];
+    if (aggregate === undefined) throw new TypeError(`no aggregate is called ${pending.aggregate}`);
+    const commandId = derivedCommandId(context.key, 'command', pending.key);
+    const finished = (outcome: 'accepted' | 'rejected' | 'failed'): void =>
+      hooks.commandFinished?.({
+        workflow: context.workflow,
+        aggregate: pending.aggregate,
+        command: pending.command.type,
+        outcome,
+      });
+    await options.failpoint('before-command');
+    try {
+      const done = await execute(context, pending, aggregate, commandId);
       await options.failpoint('after-command-before-record');
       finished(done.outcome);
       if (done.outcome === 'accepted') {

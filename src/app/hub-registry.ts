@@ -1,0 +1,145 @@
+import type { DocumentState } from '../domain/catalog/document.ts';
+import type { HubEvent } from '../domain/catalog/events.ts';
+import type { CapacityLimits } from '../domain/hubs/capacity-events.ts';
+import { capacityLimitsOf } from '../domain/hubs/capacity.ts';
+import { hubDecider, hubFacts, type HubFacts } from '../domain/hubs/hub.resource.ts';
+import type { SecretRef } from '../domain/secret-ref.ts';
+import { parseStreamName } from '../domain/stream-name.ts';
+import type { EventCodec } from './event-codec.ts';
+import type { EventStore, RecordedEvent } from './event-store.ts';
+import type { ManagementCluster, ManagementClusters } from './management-cluster.ts';
+import type { EventMetadata } from './metadata.ts';
+
+/** A registered hub as the parts that work with hubs need it. */
+export type RegisteredHub = {
+  readonly facts: HubFacts;
+  /** It is being deregistered: nothing new goes there, what is there is still looked after. */
+  readonly deleting: boolean;
+  /** What its document declares; absent limits mean unlimited. */
+  readonly limits: CapacityLimits;
+  /** Undefined: nothing in this release reaches it (shown as `NoAdapter`). */
+  readonly adapter: ManagementCluster | undefined;
+  /** Reference of its credentials; only adapters reveal it. */
+  readonly kubeconfig: SecretRef | undefined;
+  /** Revision of the hub's stream: which wording of the hub this is. */
+  readonly revision: number;
+  readonly tenant: string;
+  readonly project: string;
+};
+
+export type HubRegistry = {
+  /** Follows the log; returns when `signal` was aborted. */
+  run(signal: AbortSignal): Promise<void>;
+  /** Resolves when everything that was in the log at the start is known. */
+  ready(signal?: AbortSignal): Promise<void>;
+  hubs(): readonly RegisteredHub[];
+  get(id: string): RegisteredHub | undefined;
+  /** Clusters of a tenant that hold capacity on a hub. */
+  tenantClusters(hub: string, tenant: string): number;
+  /** Called with the hub after each change (undefined: it is gone), first for each hub once ready. Returns how to stop. */
+  onChange(listener: (id: string, hub: RegisteredHub | undefined) => void): () => void;
+};
+
+const HUB_TYPES = ['HubRegistered', 'HubRevised', 'HubDeregistrationRequested', 'HubDeregistered'];
+const RESERVED = 'HubCapacityReserved';
+const RELEASED = 'HubCapacityReleased';
+const KUBECONFIG_PATH = 'spec.kubeconfig';
+
+/**
+ * The registered hubs in memory, folded from the log by each instance: a few hundred at most. How many clusters each
+ * tenant has where is counted from the reservations, whose metadata name the tenant.
+ */
+export const createHubRegistry = (options: {
+  readonly store: EventStore;
+  readonly codec: Pick<EventCodec, 'decode'>;
+  readonly clusters: ManagementClusters;
+}): HubRegistry => {
+  const { store, codec, clusters } = options;
+  const states = new Map<string, { state: DocumentState; revision: number }>();
+  const hubs = new Map<string, RegisteredHub>();
+  const counts = new Map<string, Map<string, number>>();
+  const listeners = new Set<(id: string, hub: RegisteredHub | undefined) => void>();
+  const caughtUp = Promise.withResolvers<void>();
+  let ready = false;
+
+  const see = (event: RecordedEvent): void => {
+    const { id } = parseStreamName(event.stream);
+    if (event.type === RESERVED) count(id, event, 1);
+    else if (event.type === RELEASED) count(id, event, -1);
+    else if (HUB_TYPES.includes(event.type)) seeHub(id, event);
+  };
+
+  const count = (hub: string, event: RecordedEvent, change: 1 | -1): void => {
+    const { tenant } = event.metadata as unknown as EventMetadata;
+    const ofHub = counts.get(hub) ?? new Map<string, number>();
+    const now = (ofHub.get(tenant) ?? 0) + change;
+    if (now <= 0) ofHub.delete(tenant);
+    else ofHub.set(tenant, now);
+    counts.set(hub, ofHub);
+  };
+
+  const seeHub = (id: string, event: RecordedEvent): void => {
+    const known = states.get(id);
+    const before = known?.state ?? hubDecider.initialState();
+    const state = hubDecider.evolve(before, codec.decode(event) as HubEvent);
+    states.set(id, { state, revision: event.revision });
+    const hub = registered(state, event.revision);
+    if (hub === undefined) {
+      hubs.delete(id);
+      states.delete(id);
+    } else hubs.set(id, hub);
+    if (ready) for (const listener of listeners) listener(id, hub);
+  };
+
+  const registered = (state: DocumentState, revision: number): RegisteredHub | undefined => {
+    if (state.status !== 'present' && state.status !== 'deleting') return undefined;
+    const facts = hubFacts(state);
+    return {
+      facts,
+      deleting: state.status === 'deleting',
+      limits: capacityLimitsOf(state.document),
+      adapter: clusters.of({ id: facts.id, namespace: facts.namespace }),
+      kubeconfig: state.secrets[KUBECONFIG_PATH],
+      revision,
+      tenant: state.tenant,
+      project: state.project,
+    };
+  };
+
+  const becomeReady = (): void => {
+    if (ready) return;
+    ready = true;
+    caughtUp.resolve();
+    for (const [id, hub] of hubs) for (const listener of listeners) listener(id, hub);
+  };
+
+  return {
+    run: async (signal) => {
+      const filter = { typePrefixes: [...HUB_TYPES, RESERVED, RELEASED] };
+      for await (const item of store.subscribe({ filter, signal })) {
+        if (item.kind === 'event') see(item.event);
+        else if (item.kind === 'caught-up') becomeReady();
+      }
+    },
+    ready: async (signal) => {
+      if (signal === undefined) return caughtUp.promise;
+      signal.throwIfAborted();
+      const aborted = Promise.withResolvers<never>();
+      const abort = (): void => aborted.reject(signal.reason);
+      signal.addEventListener('abort', abort, { once: true });
+      try {
+        await Promise.race([caughtUp.promise, aborted.promise]);
+      } finally {
+        signal.removeEventListener('abort', abort);
+      }
+    },
+    hubs: () => [...hubs.values()],
+    get: (id) => hubs.get(id),
+    tenantClusters: (hub, tenant) => counts.get(hub)?.get(tenant) ?? 0,
+    onChange: (listener) => {
+      listeners.add(listener);
+      if (ready) for (const [id, hub] of hubs) listener(id, hub);
+      return () => listeners.delete(listener);
+    },
+  };
+};

@@ -1,0 +1,290 @@
+import type { Candidate, Placement, PlacementRequest, PlaceResult } from '../domain/clusters/placement.ts';
+import { place } from '../domain/clusters/placement.ts';
+import type { CapacityClaim, HubCapacityEvent } from '../domain/hubs/capacity-events.ts';
+import {
+  claimOf,
+  HUB_CAPACITY_CATEGORY,
+  hubCapacityDecider,
+  type HubCapacityCommand,
+  type HubCapacityState,
+} from '../domain/hubs/capacity.ts';
+import type { JsonObject } from '../domain/json.ts';
+import { sameJson } from '../domain/json-tools.ts';
+import type { EffectOutcome } from '../domain/workflow.ts';
+import type { Aggregate, CommandOutcome, CommandRunner } from './command.ts';
+import { OutcomeUnknown, StoreUnavailable } from './event-store.ts';
+import type { HubRegistry, RegisteredHub } from './hub-registry.ts';
+import { derivedCommandId } from './identifiers.ts';
+import type { EventMetadata } from './metadata.ts';
+import type { Clock, Logger } from './ports.ts';
+import type { EffectCall, EffectPort } from './process-runner/types.ts';
+
+/** The one stream that owns what a hub can still take. */
+export const hubCapacity: Aggregate<HubCapacityState, HubCapacityCommand, HubCapacityEvent> = {
+  category: HUB_CAPACITY_CATEGORY,
+  decider: hubCapacityDecider,
+  stateVersion: 1,
+};
+
+/** Choices that may be refused by the capacity stream before the order is tried again later (fleet-and-networks.md §2.9). */
+const MAX_ROUNDS = 5;
+
+type Seen = { readonly hub: RegisteredHub; readonly capacity: HubCapacityState };
+
+/**
+ * Effect port `scheduler` (design §6, fleet-and-networks.md §2.9): filter and score the registered hubs, then reserve
+ * in the capacity stream of the chosen one, so that a burst of orders cannot all land on the emptiest hub.
+ *
+ * - `place` {clusterId, tenant, template, zone?, claim} → PlaceResult; a hub on which this cluster holds capacity
+ *   already is returned again.
+ * - `resize` {hub, clusterId, claim} → {resized, message?}: false when the hub has no room for it.
+ * - `release` {clusterId} → {}: gives back what the cluster holds, wherever it is.
+ */
+export const createScheduler = (options: {
+  readonly registry: HubRegistry;
+  readonly commandRunner: CommandRunner;
+  readonly clock: Clock;
+  /** True while nothing may be placed on this hub: its lane is paused or its circuit breaker open. */
+  readonly isBlocked: (hub: string) => boolean;
+}): EffectPort => {
+  const { registry, commandRunner, clock } = options;
+
+  const look = async (hub: RegisteredHub, call: EffectCall): Promise<Seen> => {
+    const { id } = hub.facts;
+    const { state } = await commandRunner.load(hubCapacity, id, { signal: call.signal });
+    return { hub, capacity: state };
+  };
+
+  const execute = (
+    hub: string,
+    command: HubCapacityCommand,
+    call: EffectCall,
+    ...step: readonly (string | number)[]
+  ): Promise<CommandOutcome<HubCapacityState>> => {
+    const commandId = derivedCommandId(call.effectId, call.attempt, command.type, hub, ...step);
+    return commandRunner.execute(
+      hubCapacity,
+      hub,
+      command,
+      {
+        tenant: call.tenant,
+        project: call.project,
+        actor: schedulerActor(call.workflow),
+        commandId,
+        requestHash: commandId,
+        correlationId: call.correlationId,
+        causationId: call.causationId,
+        hub,
+        signal: call.signal,
+      },
+      { step: true },
+    );
+  };
+
+  /** The capacity stream must know the limits of the hub's present document before anything is reserved in it. */
+  const declared = async (seen: Seen, call: EffectCall): Promise<Seen> => {
+    const { hub, capacity } = seen;
+    if (capacity.declared && sameJson(capacity.limits, hub.limits)) return seen;
+    const { id } = hub.facts;
+    const command: HubCapacityCommand = {
+      type: 'DeclareCapacity',
+      at: clock.now(),
+      hub: id,
+      limits: hub.limits,
+    };
+    const done = await execute(id, command, call, hub.revision);
+    return { hub, capacity: done.loaded.state };
+  };
+
+  const candidateOf = ({ hub, capacity }: Seen, request: PlacementRequest): Candidate => {
+    const held = claimOf(capacity, request.clusterId);
+    const count = registry.tenantClusters(hub.facts.id, request.tenant);
+    return {
+      hub: hub.facts,
+      deleting: hub.deleting,
+      adapter: hub.adapter !== undefined,
+      blocked: options.isBlocked(hub.facts.id),
+      limits: hub.limits,
+      // What this very order holds from an earlier attempt is not in its own way.
+      used: held === undefined ? capacity.used : without(capacity.used, held),
+      tenantClusters: held === undefined ? count : count - 1,
+    };
+  };
+
+  const placeOrder = async (request: PlacementRequest, call: EffectCall): Promise<EffectOutcome> => {
+    await registry.ready(call.signal);
+    for (let round = 0; round < MAX_ROUNDS; round += 1) {
+      const seen = await Promise.all(registry.hubs().map((hub) => look(hub, call)));
+      const choice = place(
+        request,
+        seen.map((each) => candidateOf(each, request)),
+      );
+      const holder = seen.find(({ capacity }) => claimOf(capacity, request.clusterId) !== undefined)?.hub;
+      const chosen = holder !== undefined && fits(choice, holder) ? holder : chosenHub(choice);
+      if (holder !== undefined && holder !== chosen)
+        await give(holder.facts.id, request.clusterId, call, round);
+      if (chosen === undefined) {
+        // The hub went away between the look and the choice.
+        if (choice.placed) continue;
+        return done(choice);
+      }
+      const reserved = await reserve(chosen, request, call, round, seen);
+      if (reserved) return done(resultOf(chosen, choice));
+    }
+    return { outcome: 'failed', reason: 'Crowded', message: 'other orders were faster each time' };
+  };
+
+  const chosenHub = (choice: Placement): RegisteredHub | undefined =>
+    choice.placed ? registry.get(choice.hub.id) : undefined;
+
+  const reserve = async (
+    hub: RegisteredHub,
+    { clusterId, claim }: PlacementRequest,
+    call: EffectCall,
+    round: number,
+    seen: readonly Seen[],
+  ): Promise<boolean> => {
+    const before = seen.find((each) => each.hub.facts.id === hub.facts.id);
+    if (before !== undefined) await declared(before, call);
+    const command: HubCapacityCommand = { type: 'ReserveCapacity', at: clock.now(), clusterId, claim };
+    const outcome = await execute(hub.facts.id, command, call, round);
+    return outcome.outcome === 'accepted';
+  };
+
+  const give = (hub: string, clusterId: string, call: EffectCall, round: number) =>
+    execute(hub, { type: 'ReleaseCapacity', at: clock.now(), clusterId }, call, round);
+
+  const resize = async (
+    args: { readonly hub: string; readonly clusterId: string; readonly claim: CapacityClaim },
+    call: EffectCall,
+  ): Promise<EffectOutcome> => {
+    const { hub: id, clusterId, claim } = args;
+    await registry.ready(call.signal);
+    const hub = registry.get(id);
+    // A hub that was deregistered meanwhile limits nothing any more.
+    if (hub !== undefined) await declared(await look(hub, call), call);
+    const command: HubCapacityCommand = { type: 'ResizeReservation', at: clock.now(), clusterId, claim };
+    const outcome = await execute(id, command, call);
+    if (outcome.outcome === 'accepted') return { outcome: 'done', result: { resized: true } };
+    const { code, message } = outcome.rejection;
+    return { outcome: 'done', result: { resized: false, code, message } };
+  };
+
+  const release = async (args: { readonly clusterId: string; readonly hub?: string }, call: EffectCall) => {
+    await registry.ready(call.signal);
+    const ids = new Set(registry.hubs().map((hub) => hub.facts.id));
+    if (args.hub !== undefined) ids.add(args.hub);
+    for (const id of ids) {
+      const { state } = await commandRunner.load(hubCapacity, id, { signal: call.signal });
+      if (claimOf(state, args.clusterId) !== undefined) await give(id, args.clusterId, call, 0);
+    }
+    return { outcome: 'done', result: {} } satisfies EffectOutcome;
+  };
+
+  return async (operation, args, call) => {
+    try {
+      // Arguments are this service's own, made by its workflow and typed there.
+      if (operation === 'place') return await placeOrder(args as unknown as PlacementRequest, call);
+      if (operation === 'resize') return await resize(args as never, call);
+      if (operation === 'release') return await release(args as never, call);
+      return {
+        outcome: 'refused',
+        reason: 'NoSuchOperation',
+        message: `no operation is called ${operation}`,
+      };
+    } catch (error) {
+      return storeOutcome(error);
+    }
+  };
+};
+
+const fits = ({ decision }: Placement, hub: RegisteredHub): boolean =>
+  decision.candidates.some((candidate) => candidate.hub === hub.facts.id && candidate.fits);
+
+/** Reserving twice is harmless (it is found again), so a lost answer needs nothing but another attempt. */
+const storeOutcome = (error: unknown): EffectOutcome => {
+  if (error instanceof StoreUnavailable) {
+    return {
+      outcome: 'failed',
+      reason: 'StoreUnavailable',
+      message: error.message,
+      retryAfterMs: error.retryAfterMs,
+    };
+  }
+  if (error instanceof OutcomeUnknown) {
+    return { outcome: 'unknown', reason: 'OutcomeUnknown', message: error.message };
+  }
+  throw error;
+};
+
+/**
+ * Tells a hub's capacity stream what its document declares as soon as that changes, so that orders which wait for room
+ * hear of it. Returns how to stop.
+ */
+export const declareCapacities = (options: {
+  readonly registry: HubRegistry;
+  readonly commandRunner: CommandRunner;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Only the owner of the processes declares; the others would only repeat it. */
+  readonly isOwner: () => boolean;
+}): (() => void) => {
+  const { registry, commandRunner, clock, logger } = options;
+  const declare = async (hub: RegisteredHub): Promise<void> => {
+    const { id } = hub.facts;
+    const { state, revision } = await commandRunner.load(hubCapacity, id);
+    if (state.declared && sameJson(state.limits, hub.limits)) return;
+    const commandId = derivedCommandId('declare-capacity', id, hub.revision, revision);
+    const command: HubCapacityCommand = {
+      type: 'DeclareCapacity',
+      at: clock.now(),
+      hub: id,
+      limits: hub.limits,
+    };
+    await commandRunner.execute(hubCapacity, id, command, {
+      tenant: hub.tenant,
+      project: hub.project,
+      actor: schedulerActor('hub-registry'),
+      commandId,
+      requestHash: commandId,
+      correlationId: commandId,
+      causationId: commandId,
+      hub: id,
+    });
+  };
+  return registry.onChange((id, hub) => {
+    if (hub === undefined || !options.isOwner()) return;
+    // Should it fail, the next placement on this hub declares it before it reserves.
+    declare(hub).catch((error: unknown) => logger.warn({ err: error, hub: id }, 'capacity was not declared'));
+  });
+};
+
+const done = (result: PlaceResult): EffectOutcome => ({
+  outcome: 'done',
+  result: result as unknown as JsonObject,
+});
+
+const resultOf = ({ facts }: RegisteredHub, { decision }: Placement): PlaceResult => ({
+  placed: true,
+  hub: facts.id,
+  namespace: facts.namespace,
+  mode: facts.mode,
+  controller: facts.controller,
+  simulated: facts.simulated,
+  steps: facts.steps,
+  decision,
+});
+
+const without = (used: CapacityClaim, held: CapacityClaim): CapacityClaim => ({
+  controlPlanes: used.controlPlanes - held.controlPlanes,
+  nodes: Object.fromEntries(
+    Object.entries(used.nodes).map(([hostType, count]) => [hostType, count - (held.nodes[hostType] ?? 0)]),
+  ),
+});
+
+const schedulerActor = (workflow: string): EventMetadata['actor'] => ({
+  subjectId: 'system',
+  roles: [],
+  authMethod: 'internal',
+  via: `workflow:${workflow}`,
+});
