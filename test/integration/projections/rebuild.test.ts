@@ -44,6 +44,19 @@ const tamper = (dir: string, sql: string): void => {
   db.close();
 };
 
+/** Leaves the thread to others now and then, as the readers of real logs do. */
+const breathing = (store: TestLog['store']): TestLog['store'] => ({
+  ...store,
+  subscribe: async function* (options) {
+    let count = 0;
+    for await (const item of store.subscribe(options)) {
+      count += 1;
+      if (count % 5 === 0) await new Promise((resolve) => setImmediate(resolve));
+      yield item;
+    }
+  },
+});
+
 describe('rebuild of a view', () => {
   const folders = temporaryFolders();
   let log: TestLog;
@@ -100,7 +113,7 @@ describe('rebuild of a view', () => {
 
   it('lets reads and writes go on meanwhile, and no read ever goes back', async () => {
     await models.close();
-    models = await openNotes(log, { dir, pace: 'event-loop' });
+    models = await openNotes(log, { dir, pace: 'event-loop', reader: breathing(log.store) });
     let stop = false;
     let appended = 0;
     let lastSeen = '';
