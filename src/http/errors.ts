@@ -92,24 +92,19 @@ const BY_KIND: Readonly<Record<RejectionKind, ErrorName>> = {
   denied: 'PERMISSION_DENIED',
 };
 
-/** A "no" of the domain. */
-export const rejected = (rejection: Rejection): ApiError =>
-  new ApiError(BY_KIND[rejection.kind], rejection.message, {
-    reason: rejection.code,
+/** A "no" of the domain. Fact `description` is the text of the field's violation where it differs from the message. */
+export const rejected = ({ kind, code, message, field, facts = {} }: Rejection): ApiError => {
+  const { description = message, ...rest } = facts;
+  const shown = Object.entries(rest).map(([name, fact]) => [name, String(fact)] as const);
+  return new ApiError(BY_KIND[kind], message, {
+    reason: code,
     recorded: true,
-    ...(rejection.field === undefined
-      ? {}
-      : { violations: [{ field: rejection.field, description: rejection.message }] }),
-    ...(rejection.facts === undefined
-      ? {}
-      : {
-          facts: Object.fromEntries(
-            Object.entries(rejection.facts).map(([name, fact]) => [name, String(fact)]),
-          ),
-        }),
+    ...(field === undefined ? {} : { violations: [{ field, description: String(description) }] }),
+    ...(shown.length === 0 ? {} : { facts: Object.fromEntries(shown) }),
   });
+};
 
-/** Error body of OSAC's surfaces; `details` is left out when empty. */
+/** Error body of OSAC's surfaces; `details` is left out when empty. The reason travels in a header of its own. */
 export const osacErrorBody = (error: ApiError): JsonObject => {
   const details: JsonValue[] = [];
   const { violations, facts } = error.options;
@@ -119,12 +114,12 @@ export const osacErrorBody = (error: ApiError): JsonObject => {
       field_violations: violations.map(({ field, description }) => ({ field, description })),
     });
   }
-  if (error.reason !== error.error || facts !== undefined) {
+  if (facts !== undefined) {
     details.push({
       '@type': 'type.googleapis.com/google.rpc.ErrorInfo',
       reason: error.reason,
       domain: 'fulfillment-ledger',
-      ...(facts === undefined ? {} : { metadata: { ...facts } }),
+      metadata: { ...facts },
     });
   }
   return {
@@ -149,6 +144,7 @@ export const problemBody = (error: ApiError, instance: string): JsonObject => ({
 });
 
 export const errorHeaders = (error: ApiError): Record<string, string> => ({
+  'x-ledger-reason': error.reason,
   ...error.options.headers,
   ...(error.options.retryAfterSeconds === undefined
     ? {}

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { parseItem } from 'structured-headers';
+import { parseIdempotencyKey } from '../../app/idempotency.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { ApiError, invalid } from '../errors.ts';
 import type { Surface } from './messages.ts';
@@ -63,35 +63,16 @@ export type Handler<Message> = (call: Call<Message>) => Promise<Answer> | Answer
 /** `"<kind>-<revision>"`: the strong tag of one state of one object (design §5). */
 export const etagOf = (kind: string, revision: number): string => `"${kind}-${revision}"`;
 
-const MAX_KEY_CHARACTERS = 255;
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i;
 const TRACEPARENT = /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
 const REQUEST_ID = /^[A-Za-z0-9._:/+=@-]{1,128}$/;
 
-/** `Idempotency-Key`: a structured-field string; a bare token is accepted too. Throws ApiError 400. */
+/** `Idempotency-Key`, see `parseIdempotencyKey`. Throws ApiError 400. */
 export const readIdempotencyKey = (header: string | undefined): string | undefined => {
-  if (header === undefined) return undefined;
-  const wrong = invalid(
-    `header 'Idempotency-Key' must be a string of 1 to ${MAX_KEY_CHARACTERS} characters, for example "8e03978e-40d5-43dd-bc93-6894a57f9324"`,
-    'Idempotency-Key',
-  );
-  const key = header.startsWith('"') ? structuredString(header) : bareToken(header);
-  if (key === undefined || key === '' || key.length > MAX_KEY_CHARACTERS) throw wrong;
-  return key;
+  const parsed = parseIdempotencyKey(header);
+  if (!parsed.ok) throw invalid(parsed.message, 'Idempotency-Key');
+  return parsed.key;
 };
-
-const structuredString = (header: string): string | undefined => {
-  try {
-    const [value] = parseItem(header);
-    return typeof value === 'string' ? value : undefined;
-  } catch {
-    return undefined;
-  }
-};
-
-/** Keys such as UUIDs begin with a digit, which a structured-field token may not; clients send them bare all the same. */
-const bareToken = (header: string): string | undefined =>
-  /^[A-Za-z0-9!#$%&'*+.^_`|~:/=-]+$/.test(header) ? header : undefined;
 
 /** `If-Match` with the tag of this kind; `*` and a missing header ask for nothing. Throws ApiError 400 or 412. */
 export const readIfMatch = (header: string | undefined, kind: string): number | undefined => {

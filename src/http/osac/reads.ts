@@ -35,16 +35,21 @@ const MAX_TIMELINE = 1000;
 
 /** `GET …/clusters/{id}/timeline`, our addition: what happened to one order, oldest first. */
 export const timelineHandler =
-  (kind: string, resources: ResourceReader, timeline: TimelineReader): Handler<IdMessage> =>
+  (
+    kind: string,
+    resources: ResourceReader,
+    timeline: TimelineReader,
+    formatPosition: (position: string) => string,
+  ): Handler<IdMessage> =>
   ({ surface, principal, message }) => {
     if (resources.get(kind, message.id, principal.visibility) === undefined) throw objectNotFound(message.id);
     const audience = surface === 'private' && principal.admin ? 'provider' : 'tenant';
     const entries = timeline.of(message.id, { limit: MAX_TIMELINE, audience });
     const items = entries.map(
       (entry) =>
-        `{"position":${JSON.stringify(entry.position)},"at":${JSON.stringify(entry.at)},"type":${JSON.stringify(entry.type)},` +
+        `{"position":${JSON.stringify(formatPosition(entry.position))},"at":${JSON.stringify(entry.at)},"type":${JSON.stringify(entry.type)},` +
         `"summary":${JSON.stringify(entry.summary)},"actor":${JSON.stringify(entry.actor)},` +
-        `"correlation_id":${JSON.stringify(entry.correlationId)},"data":${entry.data}}`,
+        `"correlation_id":${JSON.stringify(entry.correlationId)},"data":${entry.data || '{}'}}`,
     );
     return { body: items.length === 0 ? '{}' : `{"size":${items.length},"items":[${items.join(',')}]}` };
   };

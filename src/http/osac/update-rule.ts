@@ -45,7 +45,7 @@ const nextValue = (
   stored: JsonValue | undefined,
 ): JsonValue | undefined => {
   if (value === undefined || written === null || isEmptyObject(written)) return undefined;
-  const entered = field.message !== undefined && isPlainMessage(field.message) ? field.message : undefined;
+  const entered = field.message !== undefined && isEntered(field.message) ? field.message : undefined;
   if (entered !== undefined && field.fieldKind === 'message')
     return applyBody(entered, asObject(stored), asObject(value), asObject(written));
   if (entered !== undefined && field.fieldKind === 'map') {
@@ -59,6 +59,10 @@ const nextValue = (
   }
   return value;
 };
+
+/** References are replaced as a whole: an id with the name of another object would be neither. */
+const isEntered = (schema: DescMessage): boolean =>
+  isPlainMessage(schema) && !schema.name.endsWith('Reference');
 
 const isEmptyObject = (value: JsonValue | undefined): boolean =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length === 0;

@@ -1,0 +1,69 @@
+import { LRUCache } from 'lru-cache';
+import type { CommandRunner } from '../../app/command.ts';
+import { clusterTemplateAggregate } from '../../domain/kinds.ts';
+import type { Catalogue, CatalogueObject } from '../../domain/clusters/resolve.ts';
+import { isStored } from '../../domain/catalog/document.ts';
+import { DEFAULT_MARK } from '../../domain/catalog/cluster-version.resource.ts';
+import { valueAt } from '../../domain/json-tools.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import type { Reference } from '../../domain/references.ts';
+import type { ResourceReader, ResourceRow, Visibility } from '../../projections/read-models.ts';
+import { lookUp } from './references.ts';
+import { HIDDEN } from './secrets.ts';
+
+/** What orders refer to, as the read model shows it now. Parsed documents are kept by revision: they rarely change. */
+export type CatalogueReader = {
+  of(tenant: string, visibility: Visibility): Catalogue;
+  /** Fills in the references of a template's own secrets, which read models do not hold. */
+  withSecrets(object: CatalogueObject): Promise<CatalogueObject>;
+  object(row: ResourceRow): CatalogueObject;
+};
+
+const REMEMBERED = 1_000;
+
+export const createCatalogueReader = (resources: ResourceReader, runner: CommandRunner): CatalogueReader => {
+  const parsed = new LRUCache<string, CatalogueObject>({ max: REMEMBERED });
+
+  const object = (row: ResourceRow): CatalogueObject => {
+    const key = `${row.kind} ${row.id}`;
+    const known = parsed.get(key);
+    if (known?.revision === row.revision) return known;
+    const read = {
+      id: row.id,
+      name: row.name,
+      tenant: row.tenant,
+      document: JSON.parse(row.privateJson) as JsonObject,
+      secrets: {},
+      revision: row.revision,
+      deleting: row.deleting,
+    };
+    parsed.set(key, read);
+    return read;
+  };
+
+  return {
+    object,
+    of: (tenant, visibility) => {
+      const find =
+        (kind: string) =>
+        (reference: Reference): CatalogueObject | undefined => {
+          const row = lookUp(kind, reference, tenant, resources, visibility);
+          return row === undefined ? undefined : object(row);
+        };
+      return {
+        template: find('clusterTemplate'),
+        version: find('clusterVersion'),
+        hostType: find('hostType'),
+        defaultVersion: () => {
+          const row = resources.marked('clusterVersion', DEFAULT_MARK, visibility)[0];
+          return row === undefined ? undefined : object(row);
+        },
+      };
+    },
+    withSecrets: async (template) => {
+      if (valueAt(template.document, 'spec_defaults.pull_secret') !== HIDDEN) return template;
+      const { state } = await runner.load(clusterTemplateAggregate, template.id);
+      return isStored(state) ? { ...template, secrets: state.secrets } : template;
+    },
+  };
+};

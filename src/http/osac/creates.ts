@@ -1,0 +1,240 @@
+import type { CommandContext } from '../../app/command.ts';
+import type { DomainEvent } from '../../domain/decider.ts';
+import { objectAt, stringAt } from '../../domain/json-tools.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import { nameRejection } from '../../domain/metadata-rules.ts';
+import type { ResourceKind } from '../../domain/resource.ts';
+import type { SecretRef } from '../../domain/secret-ref.ts';
+import type { ResourceRow } from '../../projections/read-models.ts';
+import { ApiError, invalid, rejected } from '../errors.ts';
+import { tenantOfNew } from './authorization.ts';
+import type { Answer, Call, CreateMessage, Handler } from './call.ts';
+import type { Principal } from './principal.ts';
+import { BUILT_IN_TENANTS } from './principal.ts';
+import { resolveReferences } from './references.ts';
+import { storeSecrets, takeSecrets, type SecretValue } from './secrets.ts';
+import {
+  beginWrite,
+  commandContext,
+  settledBefore,
+  settling,
+  writeAnswer,
+  type Write,
+  type WriteServices,
+} from './write-context.ts';
+
+/** Everything that is known of a new object once the rules common to all kinds have passed. */
+export type NewObject = {
+  readonly id: string;
+  readonly at: string;
+  readonly tenant: string;
+  readonly project: string;
+  readonly name: string;
+  readonly creator: string;
+  /** Canonical document with resolved references, without secrets. */
+  readonly document: JsonObject;
+  /** Referenced objects by path. */
+  readonly found: ReadonlyMap<string, ResourceRow>;
+  readonly principal: Principal;
+  readonly surface: 'public' | 'private';
+  /** As sent, in canonical form. */
+  readonly sent: JsonObject;
+};
+
+/** How one kind is created: the part that differs. */
+export type Creation<C> = {
+  /** Resolves what else must be known, without writing. Throws ApiError. */
+  readonly resolve: (object: NewObject) => Planned<C> | Promise<Planned<C>>;
+  /** True when `resolve` checks name, metadata and references itself, in an order of its own. */
+  readonly ownChecks?: boolean;
+  /** Runs before the append of a command that passed every check; for example clears another object's default. */
+  readonly before?: (object: NewObject, context: CommandContext) => Promise<void>;
+};
+
+export type Planned<C> = {
+  /** Secrets beside those of the document, for example generated ones. */
+  readonly secrets?: (write: Write) => readonly SecretValue[];
+  readonly command: (secrets: { readonly [path: string]: SecretRef }, abandonedBefore: number) => C;
+  /** Shown once, in the answer that created the object, and never on a replay. */
+  readonly revealOnce?: (document: JsonObject, write: Write) => JsonObject;
+};
+
+export type CreateServices = WriteServices & { readonly messageOf: (kind: string) => string };
+
+/** Schema rules that come before authentication (osac-api.md §6): a name, where one was written, must be one. */
+export const checkNewName = (kind: Pick<ResourceKind, 'deriveName'>, object: JsonObject): void => {
+  if (object['metadata'] === undefined) return;
+  const name = stringAt(objectAt(object, 'metadata'), 'name');
+  if (name === '' && kind.deriveName !== undefined) return;
+  const wrong = nameRejection(name);
+  if (wrong !== undefined) throw refused(wrong);
+};
+
+/** A rejection found here rather than by the command runner has not been recorded yet. */
+export const refused = (rejection: Parameters<typeof rejected>[0]): ApiError => {
+  const error = rejected(rejection);
+  return new ApiError(error.error, error.message, { ...error.options, recorded: false });
+};
+
+export const createHandler =
+  <S, C extends { readonly type: string }, E extends DomainEvent>(
+    kind: ResourceKind<S, C, E>,
+    creation: Creation<C>,
+    services: CreateServices,
+  ): Handler<CreateMessage> =>
+  (call) => {
+    const write = beginWrite(call, call.message.object, services);
+    return settling(write, () => create(kind, creation, services, call, write));
+  };
+
+const create = async <S, C extends { readonly type: string }, E extends DomainEvent>(
+  kind: ResourceKind<S, C, E>,
+  creation: Creation<C>,
+  services: CreateServices,
+  call: Call<CreateMessage>,
+  write: Write,
+): Promise<Answer> => {
+  const { principal, surface } = call;
+  const { object } = call.message;
+  const name = stringAt(objectAt(object, 'metadata'), 'name') || kind.deriveName?.(object) || '';
+  if (creation.ownChecks !== true) checkNamed(kind, object, name);
+  const id = idOf(kind, object, name, write);
+  const before = await settledBefore(kind, id, write, services);
+  if (before !== undefined) return writeAnswer(kind, before, surface, before.position);
+
+  const owner = ownerOf(kind, object, name, principal, services);
+  const resolved = resolveReferences(
+    { references: creation.ownChecks === true ? [] : kind.references, messageOf: services.messageOf },
+    object,
+    owner.tenant,
+    services.resources,
+    principal.visibility,
+  );
+  const taken = takeSecrets(kind, withoutServerSet(resolved.document, surface));
+  const created: NewObject = {
+    id,
+    at: services.clock.now(),
+    ...owner,
+    name,
+    creator: surface === 'private' ? 'system' : principal.subjectId,
+    document: taken.document,
+    found: resolved.found,
+    principal,
+    surface,
+    sent: object,
+  };
+  const planned = await creation.resolve(created);
+  const context = await commandContext(call, write, owner, services);
+  await creation.before?.(created, context);
+  const values = [...taken.values, ...(planned.secrets?.(write) ?? [])];
+  const secrets = await storeSecrets(
+    services.secrets,
+    { kind: kind.kind, id, tenant: owner.tenant },
+    write,
+    values,
+  );
+  const outcome = await services.commands.execute(
+    kind,
+    id,
+    (abandonedBefore) => planned.command(secrets, abandonedBefore),
+    context,
+    { likelyNew: id === write.creationId && !write.repeatable },
+  );
+  if (outcome.outcome === 'rejected') throw rejected(outcome.rejection);
+  const { state, revision, version, position } = outcome.loaded;
+  const view = kind.view(state);
+  const shown = { view, revision: Number(revision), version };
+  const answer = writeAnswer(kind, shown, surface, position);
+  if (planned.revealOnce === undefined || outcome.replayed || !view.exists) return answer;
+  const document = JSON.parse(String(answer.body)) as JsonObject;
+  return { ...answer, body: JSON.stringify(planned.revealOnce(document, write)) };
+};
+
+/** A name was sent or could be derived, and is one (osac-api.md §5 Create). Throws ApiError 400. */
+const checkNamed = (kind: Pick<ResourceKind, 'deriveName'>, object: JsonObject, name: string): void => {
+  if (object['metadata'] === undefined && kind.deriveName === undefined)
+    throw invalid('metadata is required', 'metadata');
+  const wrong = nameRejection(name);
+  if (wrong !== undefined) throw refused(wrong);
+};
+
+const MAX_ID_CHARACTERS = 200;
+
+/** Who chooses the id: see `ResourceKind.ids`. Throws ApiError 400. */
+const idOf = (
+  kind: Pick<ResourceKind, 'ids' | 'words'>,
+  object: JsonObject,
+  name: string,
+  write: Write,
+): string => {
+  const wanted = stringAt(object, 'id');
+  if (kind.ids === 'generated') return write.creationId;
+  if (kind.ids === 'equals-name') {
+    if (wanted !== '' && wanted !== name)
+      throw invalid(`the id of a ${kind.words} must equal its name '${name}' or be left out`, 'id');
+    return name;
+  }
+  if (wanted === '') return write.creationId;
+  if (wanted.length > MAX_ID_CHARACTERS)
+    throw invalid(`field 'id' must be at most ${MAX_ID_CHARACTERS} characters`, 'id');
+  // Such an id could not be addressed in a URL path, or would mean another path there.
+  if (/[/\\\p{Cc}]/u.test(wanted) || wanted === '.' || wanted === '..' || wanted !== wanted.trim())
+    throw invalid(
+      "field 'id' must not hold slashes or control characters, begin or end with a space, or be '.' or '..'",
+      'id',
+    );
+  return wanted;
+};
+
+/** Tenant and project of the new object. Throws ApiError 400 or 403. */
+const ownerOf = (
+  kind: Pick<ResourceKind, 'defaultTenant' | 'words'>,
+  object: JsonObject,
+  name: string,
+  principal: Principal,
+  { resources }: Pick<WriteServices, 'resources'>,
+): { tenant: string; project: string } => {
+  const metadata = objectAt(object, 'metadata');
+  const asked = stringAt(metadata, 'tenant');
+  const project = stringAt(metadata, 'project');
+  if (project !== '') throw invalid(`project '${project.slice(0, 255)}' doesn't exist`, 'metadata.project');
+  if (kind.defaultTenant === 'own-name') {
+    if (BUILT_IN_TENANTS.includes(name))
+      throw new ApiError('ALREADY_EXISTS', `${kind.words} '${name}' already exists`);
+    if (asked !== '' && asked !== name)
+      throw invalid(`'metadata.tenant' of a ${kind.words} must equal its name '${name}' or be left out`);
+    return { tenant: name, project };
+  }
+  const decision = tenantOfNew(
+    principal,
+    asked,
+    kind.defaultTenant,
+    (tenant) => resources.get('tenant', tenant, { all: true }) !== undefined,
+  );
+  if ('tenant' in decision) return { tenant: decision.tenant, project };
+  throw decision.refused === 'denied'
+    ? new ApiError('PERMISSION_DENIED', decision.message)
+    : invalid(decision.message, 'metadata.tenant');
+};
+
+const SERVER_SET = [
+  'creation_timestamp',
+  'deletion_timestamp',
+  'creator',
+  'version',
+  'tenant',
+  'project',
+  'name',
+];
+
+/** Drops what the service sets itself; what tenants send as status is never stored (osac-api-run.md head). */
+export const withoutServerSet = (document: JsonObject, surface: 'public' | 'private'): JsonObject => {
+  const { id: _id, metadata: sent, status, ...rest } = document;
+  const metadata = { ...(sent as JsonObject | undefined) };
+  for (const field of SERVER_SET) delete metadata[field];
+  return {
+    ...rest,
+    ...(Object.keys(metadata).length === 0 ? {} : { metadata }),
+    ...(surface === 'public' || status === undefined ? {} : { status }),
+  };
+};

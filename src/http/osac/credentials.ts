@@ -1,0 +1,99 @@
+import type { CallOptions, ManagementCluster, ManagementClusters } from '../../app/management-cluster.ts';
+import { HubError } from '../../app/management-cluster.ts';
+import { isLiveCluster, type ClusterState } from '../../domain/clusters/cluster.ts';
+import { clusterAggregate } from '../../domain/kinds.ts';
+import { ApiError, objectNotFound, rejected } from '../errors.ts';
+import type { Handler, IdMessage } from './call.ts';
+import { beginWrite, commandContext, type WriteServices } from './write-context.ts';
+
+/**
+ * Kubeconfig and password of a cluster (osac-api.md §9), read from the hub when asked for and stored nowhere. Each
+ * reveal is an event, appended before the answer (design §4).
+ */
+export type CredentialServices = WriteServices & { readonly hubs: ManagementClusters };
+
+type What = 'kubeconfig' | 'password';
+
+/** Milliseconds that one call to a hub may take here. */
+const HUB_DEADLINE_MS = 10_000;
+
+const TEXTS = {
+  kubeconfig: {
+    contentType: 'application/yaml',
+    missing: (id: string) => `kubeconfig for cluster with identifier '${id}' isn't yet available`,
+  },
+  password: {
+    contentType: 'text/plain; charset=utf-8',
+    missing: (id: string) => `password for cluster with identifier '${id}' isn't available yet`,
+  },
+} as const;
+
+export const credentialHandler =
+  (what: What, services: CredentialServices): Handler<IdMessage> =>
+  async (call) => {
+    const { principal, message, signal } = call;
+    const { id } = message;
+    const row = services.resources.get('cluster', id, principal.visibility);
+    if (row === undefined) throw objectNotFound(id);
+    const { state } = await services.runner.load(clusterAggregate, id);
+    if (!isLiveCluster(state)) throw objectNotFound(id);
+    const write = beginWrite(call, { reveal: what }, services);
+    const options = { effectId: `reveal:${write.commandId}`, deadlineMs: HUB_DEADLINE_MS, signal };
+    const value = await readFromHub(what, state, services.hubs, options);
+    if (value === undefined)
+      throw new ApiError('NOT_FOUND', TEXTS[what].missing(id), { reason: 'NOT_AVAILABLE_YET' });
+    const context = await commandContext(call, write, { tenant: row.tenant, project: row.project }, services);
+    const outcome = await services.runner.execute(
+      clusterAggregate,
+      id,
+      { type: 'RevealCredentials', at: services.clock.now(), what },
+      context,
+    );
+    if (outcome.outcome === 'rejected') throw rejected(outcome.rejection);
+    return { body: value, contentType: TEXTS[what].contentType };
+  };
+
+const readFromHub = async (
+  what: What,
+  state: ClusterState,
+  hubs: ManagementClusters,
+  options: CallOptions,
+): Promise<Uint8Array | undefined> => {
+  if (state.status !== 'dispatched') return undefined;
+  const { hub } = state;
+  const cluster = hubs.of({ id: hub.id, namespace: hub.namespace });
+  if (cluster === undefined) return undefined;
+  try {
+    return await readSecret(what, cluster, { namespace: hub.namespace, name: hub.orderName }, options);
+  } catch (error) {
+    if (!(error instanceof HubError)) throw error;
+    if (error.kind === 'not-found' || error.kind === 'not-ready') return undefined;
+    throw new ApiError(
+      'UNAVAILABLE',
+      `the management cluster of this cluster does not answer (${error.kind})`,
+      {
+        reason: 'HUB_UNAVAILABLE',
+        retryAfterSeconds: (error.retryAfterMs ?? 5_000) / 1000,
+        cause: error,
+      },
+    );
+  }
+};
+
+const readSecret = async (
+  what: What,
+  cluster: ManagementCluster,
+  order: { readonly namespace: string; readonly name: string },
+  options: CallOptions,
+): Promise<Uint8Array | undefined> => {
+  const observed = await cluster.getClusterOrder(order, options);
+  const reference = observed?.clusterReference;
+  if (reference === undefined) return undefined;
+  const hosted = await cluster.getHostedCluster(
+    { namespace: reference.namespace, name: reference.hostedClusterName },
+    options,
+  );
+  const name = what === 'kubeconfig' ? hosted?.kubeconfigSecret : hosted?.passwordSecret;
+  if (hosted === undefined || name === undefined) return undefined;
+  return cluster.readSecret({ namespace: hosted.namespace, name, key: what }, options);
+};

@@ -1,0 +1,132 @@
+import type { DescMessage } from '@bufbuild/protobuf';
+import type { ManagementClusters } from '../../app/management-cluster.ts';
+import type { DomainEvent } from '../../domain/decider.ts';
+import { cluster, documentKinds, kinds } from '../../domain/kinds.ts';
+import type { ResourceKind } from '../../domain/resource.ts';
+import type { TimelineReader } from '../../projections/read-models.ts';
+import type { ExtraMethod } from './authorization.ts';
+import type { Handler, IdMessage } from './call.ts';
+import { createCatalogueReader } from './catalogue.ts';
+import { clusterCreation, clusterRevision } from './clusters.ts';
+import { checkNewName, createHandler, type Creation } from './creates.ts';
+import { credentialHandler } from './credentials.ts';
+import { documentCreation, documentRevision } from './documents.ts';
+import { MESSAGES, type Surface } from './messages.ts';
+import { getHandler, listHandler, timelineHandler } from './reads.ts';
+import type { KindService, SingleService, SurfaceTable } from './rest.ts';
+import { deleteHandler, updateHandler, type Revision } from './updates.ts';
+import type { WriteServices } from './write-context.ts';
+
+/** What the OSAC surfaces need of the rest of the service. */
+export type OsacServices = WriteServices & {
+  readonly timeline: TimelineReader;
+  readonly hubs: ManagementClusters;
+  /** Issuers that clients may sign in with, as capabilities shows them. */
+  readonly issuers: readonly string[];
+  readonly formatPosition: (position: string) => string;
+};
+
+export const PUBLIC_PREFIX = '/api/fulfillment/v1';
+export const PRIVATE_PREFIX = '/api/private/v1';
+
+/** Both OSAC surfaces, from the declarations of all kinds (design §7). */
+export const osacSurfaces = (services: OsacServices): readonly SurfaceTable[] => [
+  surfaceTable('public', PUBLIC_PREFIX, services),
+  surfaceTable('private', PRIVATE_PREFIX, services),
+];
+
+const surfaceTable = (surface: Surface, prefix: string, services: OsacServices): SurfaceTable => {
+  const table = new Map<string, KindService>();
+  const withNames = { ...services, messageOf };
+  const catalogue = createCatalogueReader(services.resources, services.runner);
+  const add = (service: KindService | undefined): void => {
+    if (service !== undefined) table.set(service.collection, service);
+  };
+  for (const kind of documentKinds) {
+    const creation = documentCreation(kind, withNames);
+    const revision = documentRevision(kind, withNames);
+    const remove = (at: string) => ({ type: 'DeleteDocument', at }) as const;
+    add(kindService(surface, kind, { creation, revision, remove, extras: new Map() }, services));
+  }
+  add(
+    kindService(
+      surface,
+      cluster,
+      {
+        creation: clusterCreation(catalogue),
+        revision: clusterRevision(catalogue),
+        remove: (at) => ({ type: 'DeleteCluster', at }) as const,
+        extras: clusterExtras(surface, services),
+      },
+      services,
+    ),
+  );
+  return {
+    surface,
+    prefix,
+    kinds: table,
+    singles: new Map([['capabilities', capabilities(surface, services)]]),
+  };
+};
+
+type Parts<C> = {
+  readonly creation: Creation<C>;
+  readonly revision: Revision<C>;
+  readonly remove: (at: string) => C;
+  readonly extras: KindService['extras'];
+};
+
+/** Undefined when the kind is not on this surface at all. */
+const kindService = <S, C extends { readonly type: string }, E extends DomainEvent>(
+  surface: Surface,
+  kind: ResourceKind<S, C, E>,
+  { creation, revision, remove, extras }: Parts<C>,
+  services: OsacServices,
+): KindService | undefined => {
+  const schema = MESSAGES[kind.message]?.[surface];
+  const stored: DescMessage | undefined = MESSAGES[kind.message]?.private;
+  const methods = kind.methods[surface];
+  if (schema === undefined || stored === undefined || methods.length === 0) return undefined;
+  const withNames = { ...services, messageOf };
+  const extraMethods = [...extras.values()].map(({ method }) => method);
+  return {
+    kind: kind.kind,
+    collection: kind.collection,
+    governed: {
+      service: kind.service,
+      clientMethods: surface === 'public' ? [...kind.clientMethods, ...extraMethods] : [],
+    },
+    methods,
+    schema,
+    list: listHandler(kind.kind, services.resources),
+    get: getHandler(kind.kind, services.resources),
+    create: createHandler(kind, creation, withNames),
+    update: updateHandler(kind, revision, { schemas: { stored, sent: schema } }, withNames),
+    remove: deleteHandler(kind, remove, withNames),
+    checkCreate: (object) => checkNewName(kind, object),
+    extras,
+  };
+};
+
+/** Kubeconfig and password on the public surface only (osac-api.md §2); the timeline is our addition on both. */
+const clusterExtras = (surface: Surface, services: OsacServices): KindService['extras'] => {
+  const extras = new Map<string, { method: ExtraMethod; handler: Handler<IdMessage> }>();
+  const { resources, timeline, formatPosition } = services;
+  extras.set('timeline', {
+    method: 'GetTimeline',
+    handler: timelineHandler(cluster.kind, resources, timeline, formatPosition),
+  });
+  if (surface === 'private') return extras;
+  extras.set('kubeconfig', { method: 'GetKubeconfig', handler: credentialHandler('kubeconfig', services) });
+  extras.set('password', { method: 'GetPassword', handler: credentialHandler('password', services) });
+  return extras;
+};
+
+/** `GET P/capabilities`: anonymous on the public surface, for admins on the private one (osac-api.md §9). */
+const capabilities = (surface: Surface, { issuers }: OsacServices): SingleService => {
+  const body =
+    issuers.length === 0 ? '{"authn":{}}' : JSON.stringify({ authn: { trusted_token_issuers: issuers } });
+  return { method: 'Capabilities.Get', anonymous: surface === 'public', handler: () => ({ body }) };
+};
+
+const messageOf = (kind: string): string => kinds.find((other) => other.kind === kind)?.message ?? kind;

@@ -1,0 +1,293 @@
+import type { DescMessage } from '@bufbuild/protobuf';
+import type { CommandContext } from '../../app/command.ts';
+import type { DomainEvent } from '../../domain/decider.ts';
+import { numberAt, objectAt, sameJson, valueAt } from '../../domain/json-tools.ts';
+import type { JsonObject, JsonValue } from '../../domain/json.ts';
+import { immutableRejection } from '../../domain/metadata-rules.ts';
+import type { ResourceKind, ResourceView } from '../../domain/resource.ts';
+import type { SecretRef } from '../../domain/secret-ref.ts';
+import type { ResourceRow } from '../../projections/read-models.ts';
+import { ApiError, objectNotFound, rejected } from '../errors.ts';
+import type { Answer, Call, Handler, IdMessage, UpdateMessage } from './call.ts';
+import { refused, withoutServerSet, type CreateServices } from './creates.ts';
+import { canonicalDocument } from './messages.ts';
+import type { Principal } from './principal.ts';
+import { resolveReferences } from './references.ts';
+import { changedSecrets, storeSecrets } from './secrets.ts';
+import { applyBody, applyMask } from './update-rule.ts';
+import {
+  assertUnchanged,
+  assertWritable,
+  beginWrite,
+  commandContext,
+  settledBefore,
+  settling,
+  writeAnswer,
+  type Write,
+} from './write-context.ts';
+
+/** An update after the rules common to all kinds: what the object was and what it shall be. */
+export type Change = {
+  readonly id: string;
+  readonly at: string;
+  readonly tenant: string;
+  /** Canonical private documents; `after` without secrets and with resolved references. */
+  readonly before: JsonObject;
+  readonly after: JsonObject;
+  readonly found: ReadonlyMap<string, ResourceRow>;
+  /** Changed secrets by path; null: removed. */
+  readonly secrets: { readonly [path: string]: SecretRef | null };
+  readonly message: UpdateMessage;
+  readonly principal: Principal;
+  readonly surface: 'public' | 'private';
+};
+
+/** How one kind is changed: the part that differs. */
+export type Revision<C> = {
+  readonly command: (change: Change) => C | Promise<C>;
+  readonly before?: (change: Change, context: CommandContext) => Promise<void>;
+};
+
+export type UpdateOptions = {
+  readonly schemas: { readonly stored: DescMessage; readonly sent: DescMessage };
+};
+
+/** How often an update is merged again because somebody else was faster. */
+const MAX_REPEATS = 5;
+
+export const updateHandler =
+  <S, C extends { readonly type: string }, E extends DomainEvent>(
+    kind: ResourceKind<S, C, E>,
+    revision: Revision<C>,
+    options: UpdateOptions,
+    services: CreateServices,
+  ): Handler<UpdateMessage> =>
+  (call) => {
+    const { present, updateMask = null, lock } = call.message;
+    const request = { present, mask: updateMask === null ? null : [...updateMask], lock };
+    const write = beginWrite(call, request, services);
+    return settling(write, () => update(kind, revision, options, services, call, write));
+  };
+
+const update = async <S, C extends { readonly type: string }, E extends DomainEvent>(
+  kind: ResourceKind<S, C, E>,
+  revision: Revision<C>,
+  options: UpdateOptions,
+  services: CreateServices,
+  call: Call<UpdateMessage>,
+  write: Write,
+): Promise<Answer> => {
+  const { message, principal, surface, metadata } = call;
+  const { id } = message;
+  const settled = await settledBefore(kind, id, write, services);
+  if (settled !== undefined) return writeAnswer(kind, settled, surface, settled.position);
+  const aggregate = { category: kind.kind, decider: kind.decider, stateVersion: kind.stateVersion };
+  for (let repeats = 0; ; repeats += 1) {
+    const loaded = await services.runner.load(aggregate, id);
+    const live = assertWritable(principal, kind.view(loaded.state), id);
+    const stored = { revision: Number(loaded.revision), version: loaded.version };
+    assertUnchanged(id, stored, {
+      ifRevision: metadata.ifRevision,
+      version: message.lock ? numberAt(objectAt(message.object, 'metadata'), 'version') : undefined,
+    });
+    const merged = merge(kind, options, live, call, services);
+    if (merged === undefined) return writeAnswer(kind, { view: live, ...stored }, surface, loaded.position);
+    const owner = { tenant: live.tenant, project: live.project };
+    const context = await commandContext(call, write, owner, services);
+    const change = await changeOf(kind, call, write, services, merged);
+    await revision.before?.(change, context);
+    const command = await revision.command(change);
+    const outcome = await services.commands.execute(kind, id, command, {
+      ...context,
+      ifRevision: stored.revision,
+    });
+    if (outcome.outcome === 'accepted') {
+      const { state, version, position } = outcome.loaded;
+      const shown = { view: kind.view(state), revision: Number(outcome.loaded.revision), version };
+      return writeAnswer(kind, shown, surface, position);
+    }
+    const overtaken = outcome.rejection.code === 'VERSION_MISMATCH' && repeats < MAX_REPEATS;
+    if (!overtaken) throw rejected(outcome.rejection);
+  }
+};
+
+type Merged = {
+  readonly tenant: string;
+  readonly before: JsonObject;
+  readonly after: JsonObject;
+  readonly found: ReadonlyMap<string, ResourceRow>;
+};
+
+/**
+ * Merges the caller's changes into the stored document and resolves the references that differ; undefined when
+ * nothing changes. References are checked before immutability, as the original does. Throws ApiError 400.
+ */
+const merge = (
+  kind: Pick<ResourceKind, 'immutable' | 'references'>,
+  { schemas }: UpdateOptions,
+  { tenant, document: shown }: Extract<ResourceView, { exists: true }>,
+  { message, principal, surface }: Call<UpdateMessage>,
+  { resources, messageOf }: CreateServices,
+): Merged | undefined => {
+  const before = canonicalDocument(schemas.stored, shown);
+  const body = callersPart(message.object, surface);
+  const present = callersPart(message.present, surface);
+  const changed =
+    message.updateMask === undefined
+      ? applyBody(schemas.sent, before, body, present)
+      : applyMask(schemas.sent, before, body, present, message.updateMask);
+  const merged = canonicalDocument(schemas.stored, keepServerSet(before, changed, present, surface));
+  const differs = (path: string, after: JsonObject): boolean =>
+    !sameJson(valueAt(before, path), valueAt(after, path));
+  const references = kind.references.filter(({ path }) => differs(path, merged));
+  const { document: after, found } = resolveReferences(
+    { references, messageOf },
+    merged,
+    tenant,
+    resources,
+    principal.visibility,
+  );
+  if (sameJson(withoutEmptyParts(before), withoutEmptyParts(after))) return undefined;
+  const immutable = [...IMMUTABLE, ...kind.immutable].filter((path) => differs(path, after));
+  if (immutable.length > 0) throw refused(immutableRejection(immutable));
+  return { tenant, before, after, found };
+};
+
+const IMMUTABLE = ['metadata.name', 'metadata.tenant', 'metadata.project'];
+
+/** What a caller may write at all: the id comes from the path, and tenants never write status. */
+const callersPart = (object: JsonObject, surface: 'public' | 'private'): JsonObject => {
+  const { id: _id, status, ...rest } = object;
+  return surface === 'public' || status === undefined ? rest : { ...rest, status };
+};
+
+const SET_BY_SERVICE = ['creation_timestamp', 'deletion_timestamp', 'creator', 'version'];
+const SET_AT_CREATION = ['name', 'tenant', 'project'];
+
+/** Undoes what a body says about values that the service sets, and what a mask over all of `metadata` would clear. */
+const keepServerSet = (
+  before: JsonObject,
+  changed: JsonObject,
+  present: JsonObject,
+  surface: 'public' | 'private',
+): JsonObject => {
+  const stored = objectAt(before, 'metadata');
+  const metadata = { ...objectAt(changed, 'metadata') };
+  const written = objectAt(present, 'metadata');
+  const restore = (field: string): void => {
+    const value = stored[field];
+    if (value === undefined) delete metadata[field];
+    else metadata[field] = value;
+  };
+  for (const field of SET_BY_SERVICE) restore(field);
+  for (const field of SET_AT_CREATION)
+    if (metadata[field] === undefined && written[field] === undefined) restore(field);
+  const { status: _status, ...rest } = changed;
+  const status = surface === 'public' ? before['status'] : changed['status'];
+  return {
+    ...rest,
+    metadata,
+    ...(before['id'] === undefined ? {} : { id: before['id'] }),
+    ...(status === undefined ? {} : { status }),
+  };
+};
+
+/** An empty message and an absent one mean the same to every reader. */
+const withoutEmptyParts = (value: JsonValue): JsonValue => {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  const kept: JsonObject = {};
+  for (const [key, inner] of Object.entries(value)) {
+    const pruned = withoutEmptyParts(inner);
+    if (
+      typeof pruned === 'object' &&
+      pruned !== null &&
+      !Array.isArray(pruned) &&
+      Object.keys(pruned).length === 0
+    )
+      continue;
+    kept[key] = pruned;
+  }
+  return kept;
+};
+
+/** Takes the secrets out of a merged document and stores the new ones. */
+const changeOf = async (
+  kind: Pick<ResourceKind, 'kind' | 'secrets'>,
+  { message, principal, surface }: Call<UpdateMessage>,
+  write: Write,
+  services: CreateServices,
+  { before, after, found, tenant }: Merged,
+): Promise<Change> => {
+  const { document, values, removed } = changedSecrets(kind, before, after, message.present);
+  const owner = { kind: kind.kind, id: message.id, tenant };
+  const stored = await storeSecrets(services.secrets, owner, write, values);
+  return {
+    id: message.id,
+    at: services.clock.now(),
+    tenant,
+    before,
+    after: document,
+    found,
+    secrets: { ...stored, ...Object.fromEntries(removed.map((path) => [path, null])) },
+    message,
+    principal,
+    surface,
+  };
+};
+
+/** The document as catalogue events hold it: without id, server-set metadata, and status where it is derived. */
+export const documentOf = (change: Change): JsonObject => withoutServerSet(change.after, 'private');
+
+/** Delete (osac-api.md §5): `{}`; refused while something points at it. */
+export const deleteHandler =
+  <S, C extends { readonly type: string }, E extends DomainEvent>(
+    kind: ResourceKind<S, C, E>,
+    command: (at: string) => C,
+    services: CreateServices,
+  ): Handler<IdMessage> =>
+  (call) => {
+    const write = beginWrite(call, {}, services);
+    return settling(write, () => remove(kind, command, services, call, write));
+  };
+
+const remove = async <S, C extends { readonly type: string }, E extends DomainEvent>(
+  kind: ResourceKind<S, C, E>,
+  command: (at: string) => C,
+  services: CreateServices,
+  call: Call<IdMessage>,
+  write: Write,
+): Promise<Answer> => {
+  const { message, principal, metadata } = call;
+  const { id } = message;
+  const settled = await settledBefore(kind, id, write, services);
+  if (settled !== undefined) return deleted(settled.position);
+  const aggregate = { category: kind.kind, decider: kind.decider, stateVersion: kind.stateVersion };
+  const loaded = await services.runner.load(aggregate, id);
+  const live = assertWritable(principal, kind.view(loaded.state), id);
+  assertUnchanged(
+    id,
+    { revision: Number(loaded.revision), version: loaded.version },
+    {
+      ifRevision: metadata.ifRevision,
+    },
+  );
+  if (kind.protectedWhileReferenced && services.resources.isReferenced(kind.kind, id))
+    throw new ApiError(
+      'FAILED_PRECONDITION',
+      `cannot delete ${kind.words} '${live.name}': it is in use by at least one other object`,
+      { reason: 'STILL_REFERENCED' },
+    );
+  const context = await commandContext(call, write, { tenant: live.tenant, project: live.project }, services);
+  const outcome = await services.commands.execute(kind, id, command(services.clock.now()), {
+    ...context,
+    ...(metadata.ifRevision === undefined ? {} : { ifRevision: metadata.ifRevision }),
+  });
+  if (outcome.outcome === 'accepted') return deleted(outcome.loaded.position);
+  if (outcome.rejection.kind === 'not-found') throw objectNotFound(id);
+  throw rejected(outcome.rejection);
+};
+
+const deleted = (position: string | undefined): Answer => ({
+  body: '{}',
+  ...(position === undefined ? {} : { position }),
+});

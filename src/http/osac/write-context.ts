@@ -1,0 +1,221 @@
+import type { CommandContext, CommandRunner } from '../../app/command.ts';
+import { keyedCommandId, keyedCreationId } from '../../app/identifiers.ts';
+import type { Actor } from '../../app/metadata.ts';
+import type { Clock, Ids, SecretStore } from '../../app/ports.ts';
+import type { RequestHash } from '../../app/request-hash.ts';
+import type { ResourceCommands } from '../../app/resource-commands.ts';
+import type { PersonalMetadata } from '../../app/subjects.ts';
+import type { DomainEvent } from '../../domain/decider.ts';
+import type { JsonObject, JsonValue } from '../../domain/json.ts';
+import { publicDocument, type ResourceKind, type ResourceView } from '../../domain/resource.ts';
+import { streamName } from '../../domain/stream-name.ts';
+import type { ResourceReader } from '../../projections/read-models.ts';
+import { privateDocument } from '../../projections/resources/fold.ts';
+import { ApiError, objectNotFound } from '../errors.ts';
+import { outcomeUnknown } from '../exchange.ts';
+import { OutcomeUnknown } from '../../app/event-store.ts';
+import { IdempotencyMismatch } from '../../app/command.ts';
+import { etagOf, staleEtag, type Answer, type Call } from './call.ts';
+import type { Surface } from './messages.ts';
+import type { Principal } from './principal.ts';
+
+/** What the writing handlers need of the rest of the service. */
+export type WriteServices = {
+  readonly runner: CommandRunner;
+  readonly commands: ResourceCommands;
+  readonly resources: ResourceReader;
+  readonly secrets: SecretStore;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly requestHash: RequestHash;
+  /** Encrypts what event metadata holds of a person. */
+  readonly personal: Pick<PersonalMetadata, 'personal' | 'source'>;
+};
+
+/** A kind whose commands and states the caller of these functions knows. */
+export type WritableKind<S, C extends { readonly type: string }, E extends DomainEvent> = ResourceKind<
+  S,
+  C,
+  E
+>;
+
+/** One write on its way: what identifies the command, before anything is decided. */
+export type Write = {
+  readonly commandId: string;
+  readonly requestHash: string;
+  /** True when the caller can repeat it by its own key. */
+  readonly keyed: boolean;
+  /** True when the command may have been carried out before: by key, or by a repeated command id. */
+  readonly repeatable: boolean;
+  /** Id that a creation gets when nobody chose one. */
+  readonly creationId: string;
+};
+
+/**
+ * Command id and creation id of a call (design §4 Idempotency): of a key by derivation, of a call without one from a
+ * fresh UUIDv7 that is its creation id too, so that `X-Ledger-Command-Id` repeats it exactly.
+ */
+export const beginWrite = <M extends object>(
+  call: Call<M>,
+  request: JsonValue,
+  { ids, requestHash }: Pick<WriteServices, 'ids' | 'requestHash'>,
+): Write => {
+  const { principal, metadata } = call;
+  const { verb, route, idempotencyKey, commandId } = metadata;
+  const tenant = principal.homeTenant ?? '';
+  const subject = principal.subjectId;
+  const hash = requestHash({ method: verb, route, body: { tenant, subject, request } });
+  if (idempotencyKey === undefined) {
+    const id = commandId ?? ids.uuidv7();
+    return {
+      commandId: id,
+      requestHash: hash,
+      keyed: false,
+      repeatable: commandId !== undefined,
+      creationId: id,
+    };
+  }
+  const scope = { tenant, subjectId: subject, method: verb, route };
+  return {
+    commandId: keyedCommandId(scope, idempotencyKey),
+    requestHash: hash,
+    keyed: true,
+    repeatable: true,
+    creationId: keyedCreationId(scope, idempotencyKey),
+  };
+};
+
+/** Everything about the command but the command itself. */
+export const commandContext = async <M extends object>(
+  call: Call<M>,
+  write: Write,
+  where: { readonly tenant: string; readonly project: string },
+  { personal }: Pick<WriteServices, 'personal'>,
+): Promise<CommandContext> => {
+  const { principal, metadata } = call;
+  const { requestId, traceparent, ticket, remoteAddress, userAgent } = metadata;
+  const source = await personal.source(principal.subjectId, {
+    ...(remoteAddress === undefined ? {} : { ip: remoteAddress }),
+    ...(userAgent === undefined ? {} : { userAgent }),
+  });
+  return {
+    ...where,
+    actor: await actorOf(principal, personal),
+    commandId: write.commandId,
+    requestHash: write.requestHash,
+    correlationId: requestId,
+    causationId: write.commandId,
+    ...(ticket === undefined ? {} : { ticket }),
+    ...(traceparent === undefined ? {} : { traceparent }),
+    ...(source === undefined ? {} : { source }),
+  };
+};
+
+const actorOf = async (
+  { subjectId, roles, authMethod, tokenIdHash, userName, email }: Principal,
+  personal: WriteServices['personal'],
+): Promise<Actor> => {
+  const encrypted = await personal.personal(subjectId, {
+    userName,
+    ...(email === undefined ? {} : { email }),
+  });
+  return {
+    subjectId,
+    roles,
+    authMethod,
+    tokenIdHash,
+    via: 'http',
+    ...(encrypted === undefined ? {} : { personal: encrypted }),
+  };
+};
+
+type Shown = { readonly view: ResourceView; readonly revision: number; readonly version: number };
+
+/** The reply of a write: the object as it is after it, rendered as reads render it. */
+export const writeAnswer = (
+  kind: Pick<ResourceKind, 'kind' | 'privateOnly'>,
+  { view, revision, version }: Shown,
+  surface: Surface,
+  position: string | undefined,
+): Answer => {
+  if (!view.exists) throw new ApiError('INTERNAL', 'the object vanished while it was written');
+  return {
+    body: JSON.stringify(shownDocument(kind, view.document, version, surface)),
+    etag: etagOf(kind.kind, revision),
+    ...(position === undefined ? {} : { position }),
+  };
+};
+
+export const shownDocument = (
+  kind: Pick<ResourceKind, 'privateOnly'>,
+  document: JsonObject,
+  version: number,
+  surface: Surface,
+): JsonObject => {
+  const shown = privateDocument(document, version);
+  return surface === 'public' ? publicDocument(shown, kind.privateOnly) : shown;
+};
+
+/**
+ * The state in which an earlier call of this very command left the object, if it was carried out and this instance
+ * has seen it. Later than the index knows, the command runner finds it in the stream itself.
+ */
+export const settledBefore = async <S, C extends { readonly type: string }, E extends DomainEvent>(
+  kind: WritableKind<S, C, E>,
+  id: string,
+  write: Write,
+  { resources, runner }: Pick<WriteServices, 'resources' | 'runner'>,
+): Promise<(Shown & { readonly position: string | undefined }) | undefined> => {
+  if (!write.repeatable) return undefined;
+  const past = resources.findCommand(write.commandId);
+  if (past === undefined || past.stream !== streamName(kind.kind, id)) return undefined;
+  if (past.requestHash !== write.requestHash) throw new IdempotencyMismatch(write.commandId);
+  const aggregate = { category: kind.kind, decider: kind.decider, stateVersion: kind.stateVersion };
+  const loaded = await runner.load(aggregate, id, { asOfRevision: past.revision });
+  return {
+    view: kind.view(loaded.state),
+    revision: past.revision,
+    version: loaded.version,
+    position: loaded.position,
+  };
+};
+
+/** Adds what the caller needs to repeat a command whose outcome is not known. */
+export const settling = async <T>(write: Write, run: () => Promise<T>): Promise<T> => {
+  try {
+    return await run();
+  } catch (error) {
+    if (error instanceof OutcomeUnknown)
+      throw outcomeUnknown({ id: write.commandId, keyed: write.keyed }, error);
+    throw error;
+  }
+};
+
+/** What a caller may touch of an existing object: visible (else 404) and writable (else 403). */
+export const assertWritable = (
+  principal: Principal,
+  view: ResourceView,
+  id: string,
+): Extract<ResourceView, { exists: true }> => {
+  if (!view.exists || view.archived) throw objectNotFound(id);
+  const { visibility } = principal;
+  if (!('all' in visibility) && !visibility.tenants.includes(view.tenant)) throw objectNotFound(id);
+  if (!principal.admin && !principal.tenants.includes(view.tenant))
+    throw new ApiError('PERMISSION_DENIED', `tenant '${view.tenant}' can't be assigned`);
+  return view;
+};
+
+/** `If-Match` and `lock=true` against what is stored (osac-api.md §5 Optimistic lock). */
+export const assertUnchanged = (
+  id: string,
+  stored: { readonly revision: number; readonly version: number },
+  wanted: { readonly ifRevision?: number | undefined; readonly version?: number | undefined },
+): void => {
+  if (wanted.ifRevision !== undefined && wanted.ifRevision !== stored.revision)
+    throw staleEtag(`object with identifier '${id}' has changed since it was read`);
+  if (wanted.version !== undefined && wanted.version !== stored.version)
+    throw new ApiError(
+      'ABORTED',
+      `object with identifier '${id}' has been modified: requested version is ${wanted.version} but current version is ${stored.version}`,
+    );
+};
