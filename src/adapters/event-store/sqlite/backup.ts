@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { backup, DatabaseSync } from 'node:sqlite';
 import type { Position } from '../../../app/event-store.ts';
 import { formatPosition } from '../shared/position.ts';
-import { lastNumber, openLogForReading, readMeta } from './schema.ts';
+import { lastNumber, openLogForReading, readStoreId } from './schema.ts';
 
 /** Pages per step: a step runs on a thread of the pool and takes a few milliseconds. */
 const STEP_PAGES = 2000;
@@ -37,7 +37,7 @@ export const backupLog = async (file: string, target: string): Promise<BackupRes
     sync(dirname(target));
     return {
       target,
-      storeId: readMeta(source, 'store_id'),
+      storeId: readStoreId(source, file),
       position: last === 0 ? undefined : formatPosition(last),
       bytes: statSync(target).size,
     };

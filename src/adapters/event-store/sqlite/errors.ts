@@ -72,6 +72,8 @@ export const unpackError = (packed: PackedError): Error => {
 
 /** Extended result codes of SQLite that decide what an error means (libraries.md §2: never the text). */
 const FULL = 13;
+const SQL_ERROR = 1;
+const FORMAT = 24;
 const CORRUPT = 11;
 const NOT_A_DATABASE = 26;
 const BUSY = 5;
@@ -88,6 +90,13 @@ export const isBusy = (error: unknown): boolean => primary(error) === BUSY;
 
 export const isDamage = (error: unknown): boolean =>
   primary(error) === CORRUPT || primary(error) === NOT_A_DATABASE;
+
+/**
+ * The same for the first looks into a file, whose statements are right for every file of ours: there an SQL error
+ * (1) or a format error (24) is the file's fault too.
+ */
+export const isStrangeFile = (error: unknown): boolean =>
+  isDamage(error) || primary(error) === SQL_ERROR || primary(error) === FORMAT;
 
 /**
  * No space: the disk or a quota (FULL), a file-size limit (a refused write), or a bound set on the file.

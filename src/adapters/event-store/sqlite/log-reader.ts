@@ -10,7 +10,7 @@ import { pagedSubscription, type Growth, type Page } from '../shared/paged-subsc
 import { formatPosition, parsePosition } from '../shared/position.ts';
 import { readError } from './errors.ts';
 import { EVENT_COLUMNS, rowSize, toEvent, type EventRow } from './rows.ts';
-import { lastNumber, readMeta } from './schema.ts';
+import { lastNumber, readStoreId } from './schema.ts';
 
 /** The reading half of the port: all that a projection needs, in any thread. */
 export type EventLogReader = Pick<
@@ -31,7 +31,7 @@ const breathe = (): Promise<void> => new Promise((resolve) => setImmediate(resol
 
 /** Reads on a connection of its own; `growth` wakes subscriptions. Closes the connection, not the growth. */
 export const createLogReader = (db: DatabaseSync, file: string, growth: Growth): EventLogReader => {
-  const storeId = readMeta(db, 'store_id');
+  const storeId = readStoreId(db, file);
   let closed = false;
 
   const refuse = (signal?: AbortSignal): void => {

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
-import { isDamage, messageOf, StoreDamaged, StoreTooNew } from './errors.ts';
+import { crc32 } from 'node:zlib';
+import { isStrangeFile, messageOf, StoreDamaged, StoreTooNew } from './errors.ts';
 import { createLog } from './migrations/0001-create-log.sql.ts';
 
 /** Numbered SQL, oldest first; the file's `user_version` says how many were applied. Never change an entry. */
@@ -30,15 +31,7 @@ export const openLogForWriting = (options: OpenLogOptions): DatabaseSync => {
   const { file, migrations = MIGRATIONS, check } = options;
   const db = new DatabaseSync(file, { timeout: options.busyMs ?? 5000 });
   try {
-    // Reading the version touches the header: a file that is no database fails here.
-    const version = pragma(db, 'user_version');
-    if (version > migrations.length) throw new StoreTooNew(file, version, migrations.length);
-    if (version > 0) {
-      expectOurFile(db, file);
-      check?.(db);
-    } else if (pragma(db, 'page_count') > 0 && tableCount(db) > 0) {
-      throw new StoreDamaged(file, 'it has tables but no schema version');
-    }
+    const version = verify(db, file, migrations, check);
     const mode = db.prepare('PRAGMA journal_mode = WAL').get()?.['journal_mode'];
     if (mode !== 'wal') throw new Error(`${file} cannot be written ahead (journal mode ${String(mode)})`);
     db.exec('PRAGMA synchronous = FULL');
@@ -47,7 +40,6 @@ export const openLogForWriting = (options: OpenLogOptions): DatabaseSync => {
     return db;
   } catch (error) {
     db.close();
-    if (isDamage(error)) throw new StoreDamaged(file, messageOf(error), { cause: error });
     throw error;
   }
 };
@@ -56,22 +48,51 @@ export const openLogForWriting = (options: OpenLogOptions): DatabaseSync => {
 export const openLogForReading = (file: string, busyMs = 5000): DatabaseSync => {
   const db = new DatabaseSync(file, { readOnly: true, timeout: busyMs });
   try {
-    const version = pragma(db, 'user_version');
-    if (version > MIGRATIONS.length) throw new StoreTooNew(file, version, MIGRATIONS.length);
-    expectOurFile(db, file);
+    const version = verify(db, file, MIGRATIONS);
+    if (version < MIGRATIONS.length)
+      throw new Error(`the event log ${file} has not been created or migrated yet`);
     return db;
   } catch (error) {
     db.close();
-    if (isDamage(error)) throw new StoreDamaged(file, messageOf(error), { cause: error });
     throw error;
   }
 };
 
-export const readMeta = (db: DatabaseSync, key: string): string => {
-  const value = db.prepare('SELECT value FROM meta WHERE key = ?').get(key)?.['value'];
-  if (typeof value !== 'string') throw new Error(`the event log has no ${key}`);
-  return value;
+/** The schema version of a file that may be used, 0 for a new one. Throws StoreDamaged and StoreTooNew. */
+const verify = (
+  db: DatabaseSync,
+  file: string,
+  migrations: readonly string[],
+  check?: (db: DatabaseSync) => void,
+): number => {
+  try {
+    const version = pragma(db, 'user_version');
+    if (version > migrations.length) throw new StoreTooNew(file, version, migrations.length);
+    if (version > 0) {
+      expectOurFile(db, file, migrations);
+      check?.(db);
+    } else if (tableCount(db) > 0) {
+      throw new StoreDamaged(file, 'it has tables but no schema version');
+    }
+    return version;
+  } catch (error) {
+    if (isStrangeFile(error)) throw new StoreDamaged(file, messageOf(error), { cause: error });
+    throw error;
+  }
 };
+
+/** The id that the log got when it was created. Throws StoreDamaged. */
+export const readStoreId = (db: DatabaseSync, file: string): string => {
+  const row = db.prepare('SELECT value, checksum FROM meta WHERE key = ?').get(STORE_ID);
+  const id = row?.['value'];
+  if (typeof id !== 'string' || row?.['checksum'] !== metaChecksum(STORE_ID, id))
+    throw new StoreDamaged(file, 'its store id is not what it was created with');
+  return id;
+};
+
+const STORE_ID = 'store_id';
+
+const metaChecksum = (key: string, value: string): number => crc32(`${key}=${value}`);
 
 /** Number of the last event, 0 for an empty log. */
 export const lastNumber = (db: DatabaseSync): number =>
@@ -82,10 +103,24 @@ export const pragma = (db: DatabaseSync, name: string): number => {
   return Number(Object.values(row ?? {})[0]);
 };
 
-const expectOurFile = (db: DatabaseSync, file: string): void => {
+/** The file is one of ours, its schema what the migrations made, its id intact. Throws StoreDamaged. */
+const expectOurFile = (db: DatabaseSync, file: string, migrations: readonly string[]): void => {
   if (pragma(db, 'application_id') !== APPLICATION_ID)
     throw new StoreDamaged(file, 'it is not an event log of this software');
+  const version = pragma(db, 'user_version');
+  const model = new DatabaseSync(':memory:');
+  try {
+    for (const sql of migrations.slice(0, version)) model.exec(sql);
+    if (schemaOf(db) !== schemaOf(model))
+      throw new StoreDamaged(file, `its schema is not that of version ${version}`);
+  } finally {
+    model.close();
+  }
+  readStoreId(db, file);
 };
+
+const schemaOf = (db: DatabaseSync): string =>
+  JSON.stringify(db.prepare('SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name').all());
 
 const tableCount = (db: DatabaseSync): number =>
   Number(db.prepare('SELECT count(*) AS n FROM sqlite_schema').get()?.['n']);
@@ -100,7 +135,9 @@ const migrate = (db: DatabaseSync, file: string, from: number, migrations: reado
       db.exec(sql);
       if (i === 0) {
         db.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
-        db.prepare("INSERT INTO meta (key, value) VALUES ('store_id', ?)").run(randomUUID());
+        const id = randomUUID();
+        const add = db.prepare('INSERT INTO meta (key, value, checksum) VALUES (?, ?, ?)');
+        add.run(STORE_ID, id, metaChecksum(STORE_ID, id));
       }
       db.exec(`PRAGMA user_version = ${i + 1}`);
       db.exec('COMMIT');

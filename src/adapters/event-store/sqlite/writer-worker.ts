@@ -3,7 +3,7 @@ import { BroadcastChannel, parentPort, workerData, type MessagePort } from 'node
 import { checkAtStart } from './check-at-start.ts';
 import { isNoSpace, messageOf, packError } from './errors.ts';
 import { readFaults } from './faults.ts';
-import { openLogForWriting, pragma, readMeta } from './schema.ts';
+import { openLogForWriting, pragma, readStoreId } from './schema.ts';
 import { createWriter } from './writer.ts';
 import {
   growthChannel,
@@ -26,7 +26,7 @@ const start = (port: MessagePort, data: WriterData): void => {
   if (db === undefined) return port.close();
   faults?.atStart();
   const writer = createWriter(db, faults && { takeCommitFault: faults.takeCommitFault });
-  const storeId = readMeta(db, 'store_id');
+  const storeId = readStoreId(db, data.file);
   const growth = new BroadcastChannel(growthChannel(storeId));
   let announced = writer.last();
   let refusedLast = false;

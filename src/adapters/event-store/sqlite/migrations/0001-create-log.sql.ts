@@ -8,13 +8,15 @@
 export const createLog = `
 CREATE TABLE meta (
   key   TEXT PRIMARY KEY,
-  value TEXT NOT NULL
+  value TEXT NOT NULL,
+  -- CRC-32 of key and value where it matters that neither was changed.
+  checksum INTEGER
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE streams (
   id        INTEGER PRIMARY KEY,
   name      TEXT NOT NULL UNIQUE,
-  max_count INTEGER
+  max_count INTEGER CHECK (max_count IS NULL OR (max_count > 0 AND name GLOB 'sys-*'))
 ) STRICT;
 
 CREATE TABLE events (
