@@ -80,6 +80,8 @@ export type ToyRun = {
   readonly shop: string;
   readonly parts: readonly Part[];
   readonly deadline?: string;
+  /** Milliseconds between two looks at the shop; 0: none. */
+  readonly lookEveryMs: number;
   readonly colours: readonly string[];
   readonly seen: readonly string[];
 };
@@ -94,9 +96,19 @@ const evolve = (state: ToyRun, event: RunEvent): ToyRun => {
   });
   switch (event.type) {
     case 'RunStarted': {
-      const { shop, parts } = event.data.facts as { shop: string; parts: string[] };
+      const { shop, parts, lookEveryMs } = event.data.facts as {
+        shop: string;
+        parts: string[];
+        lookEveryMs: number;
+      };
       const fresh = { attempts: 0, startedAt: '', made: false, noted: false };
-      return { ...state, status: 'working', shop, parts: parts.map((name) => ({ name, ...fresh })) };
+      return {
+        ...state,
+        status: 'working',
+        shop,
+        lookEveryMs,
+        parts: parts.map((name) => ({ name, ...fresh })),
+      };
     }
     case 'RunInputTaken':
       return { ...state, colours: [...state.colours, event.data.facts['colour'] as string] };
@@ -121,7 +133,7 @@ export const toyWorkflow: Workflow<ToyRun, RunEvent> = {
   name: 'toyRun',
   inputTypes: ['ToyOrdered', 'ToyPainted'],
   runIdOf: (event) => event.stream.slice('toy-'.length),
-  initialState: () => ({ status: 'none', shop: '', parts: [], colours: [], seen: [] }),
+  initialState: () => ({ status: 'none', shop: '', parts: [], lookEveryMs: 0, colours: [], seen: [] }),
   evolve,
   decide: (state, input) => {
     const at = input.now;
@@ -136,7 +148,8 @@ export const toyWorkflow: Workflow<ToyRun, RunEvent> = {
           ];
         }
         if (state.status !== 'none') return [];
-        const facts = { shop: data['shop'] ?? '', parts: data['parts'] ?? [] };
+        const lookEveryMs = data['lookEveryMs'] ?? 0;
+        const facts = { shop: data['shop'] ?? '', parts: data['parts'] ?? [], lookEveryMs };
         const runId = data['id'] as string;
         const started: RunEvent = {
           type: 'RunStarted',
@@ -160,7 +173,7 @@ export const toyWorkflow: Workflow<ToyRun, RunEvent> = {
         if (!input.result.accepted) return [];
         const noted: RunEvent = { type: 'CommandAccepted', data: { at, key: input.commandKey } };
         const last = state.parts.every((part) => part.noted || part.name === input.commandKey);
-        return last ? [noted, { type: 'RunClosed', data: { at, outcome: 'completed' } }] : [noted];
+        return last ? [noted, { type: 'RunClosed', data: { at, outcome: 'deleted' } }] : [noted];
       }
       case 'timer-due':
         if (state.status !== 'working') return [];
@@ -187,7 +200,10 @@ export const toyWorkflow: Workflow<ToyRun, RunEvent> = {
         arrived === undefined
           ? []
           : [{ key: arrived.name, aggregate: 'toy', id: state.shop === '' ? 'x' : orderOf(state), command }],
-      effects: wanted === undefined || arrived !== undefined ? [] : [effectOf(state, wanted)],
+      effects: [
+        ...(wanted === undefined || arrived !== undefined ? [] : [effectOf(state, wanted)]),
+        ...(state.lookEveryMs === 0 ? [] : [lookOf(state)]),
+      ],
       timers: state.deadline === undefined ? [] : [{ timerId: 'patience', dueAt: state.deadline }],
     };
   },
@@ -209,6 +225,17 @@ const effectOf = (state: ToyRun, part: Part): PendingEffect => ({
   ...(part.attempts > 0 && {
     notBefore: new Date(Date.parse(part.startedAt) + TOY_BACKOFF_MS).toISOString(),
   }),
+});
+
+const lookOf = (state: ToyRun): PendingEffect => ({
+  effectId: 'look',
+  port: 'workshop',
+  operation: 'look',
+  args: { shop: state.shop.split('/')[0] ?? '' },
+  attempt: 1,
+  mode: 'observe',
+  lane: `look:${state.shop.split('/')[0]}`,
+  everyMs: state.lookEveryMs,
 });
 
 const any = (type: string, context: string): EventType => ({
@@ -250,6 +277,9 @@ export type Workshop = {
     readonly did: string;
   }[];
   mood(shop: string, mood: ShopMood): void;
+  /** What a look at the shop shows. */
+  colour(shop: string, colour: string): void;
+  looks(shop: string): number;
   /** Most calls that one shop had at once. */
   busiest(shop: string): number;
 };
@@ -261,6 +291,12 @@ export const createWorkshop = (options: { readonly workMs?: number } = {}): Work
   const moods = new Map<string, ShopMood>();
   const now = new Map<string, number>();
   const most = new Map<string, number>();
+  const colours = new Map<string, string>();
+  const looks = new Map<string, number>();
+  const look = (shop: string): EffectOutcome => {
+    looks.set(shop, (looks.get(shop) ?? 0) + 1);
+    return { outcome: 'done', result: { colour: colours.get(shop) ?? 'plain' } };
+  };
   const make = async (args: JsonObject, call: EffectCall): Promise<EffectOutcome> => {
     const shop = args['shop'] as string;
     const name = args['name'] as string;
@@ -297,10 +333,13 @@ export const createWorkshop = (options: { readonly workMs?: number } = {}): Work
     objects,
     calls,
     mood: (shop, mood) => void moods.set(shop, mood),
+    colour: (shop, colour) => void colours.set(shop, colour),
+    looks: (shop) => looks.get(shop) ?? 0,
     busiest: (shop) => most.get(shop) ?? 0,
     port: async (operation, args, call) => {
-      if (operation !== 'make') throw new TypeError(`no operation ${operation}`);
       const shop = args['shop'] as string;
+      if (operation === 'look') return look(shop);
+      if (operation !== 'make') throw new TypeError(`no operation ${operation}`);
       now.set(shop, (now.get(shop) ?? 0) + 1);
       most.set(shop, Math.max(most.get(shop) ?? 0, now.get(shop) ?? 0));
       try {
@@ -390,10 +429,16 @@ export const toyStore = (singleWriter = true): EventStore => createMemoryEventSt
 
 export const orderToy = async (
   store: EventStore,
-  order: { id: string; shop?: string; parts?: readonly string[]; patienceMs?: number },
+  order: {
+    id: string;
+    shop?: string;
+    parts?: readonly string[];
+    patienceMs?: number;
+    lookEveryMs?: number;
+  },
 ): Promise<void> => {
-  const { id, shop = 'one', parts = ['body'], patienceMs } = order;
-  const data = { id, shop: `${shop}/${id}`, parts, ...(patienceMs !== undefined && { patienceMs }) };
+  const { id, shop = 'one', parts = ['body'], ...rest } = order;
+  const data = { id, shop: `${shop}/${id}`, parts, ...rest };
   await appendToy(store, id, 'ToyOrdered', data);
 };
 

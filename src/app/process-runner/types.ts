@@ -1,7 +1,7 @@
 import type { DomainEvent } from '../../domain/decider.ts';
 import type { JsonObject } from '../../domain/json.ts';
-import type { EffectOutcome, Workflow } from '../../domain/workflow.ts';
-import type { Aggregate, CommandRunner } from '../command.ts';
+import type { EffectOutcome, PendingCommand, Workflow } from '../../domain/workflow.ts';
+import type { Aggregate, CommandContext, CommandOutcome, CommandRunner } from '../command.ts';
 import type { EventCodec } from '../event-codec.ts';
 import type { EventStore, Position } from '../event-store.ts';
 import type { Ownership } from '../ownership.ts';
@@ -39,6 +39,13 @@ export type AnyWorkflow = Workflow<unknown, DomainEvent>;
 
 /** Any aggregate by the name that workflows use in `PendingCommand.aggregate`. */
 export type Aggregates = { readonly [name: string]: Aggregate<unknown, { type: string }, DomainEvent> };
+
+/** Carries out a command on something that is more than its aggregate, for example a resource that owns names. */
+export type CommandTarget = (
+  id: string,
+  command: PendingCommand['command'],
+  context: CommandContext,
+) => Promise<CommandOutcome<unknown>>;
 
 export type ProcessRunnerSettings = {
   /** Effects of one lane that may be in flight at once. Default 16. */
@@ -122,6 +129,8 @@ export type ProcessRunnerOptions = {
   readonly codec: RunCodec;
   readonly commandRunner: CommandRunner;
   readonly aggregates: Aggregates;
+  /** Where a command on this aggregate goes instead of to the command runner. */
+  readonly commandTargets?: { readonly [aggregate: string]: CommandTarget };
   readonly workflows: readonly AnyWorkflow[];
   /** Types of the events in run streams; with the workflows' inputs they are the subscription's filter. */
   readonly runEventTypes: readonly string[];

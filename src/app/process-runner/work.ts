@@ -6,7 +6,14 @@ import type { Clock, Logger, Timers } from '../ports.ts';
 import { pause } from './pause.ts';
 import { Stopped, systemActor, type RunLog } from './run-log.ts';
 import type { Run } from './run.ts';
-import type { Aggregates, EffectPort, Failpoint, ProcessHooks, ProcessRunnerSettings } from './types.ts';
+import type {
+  Aggregates,
+  CommandTarget,
+  EffectPort,
+  Failpoint,
+  ProcessHooks,
+  ProcessRunnerSettings,
+} from './types.ts';
 
 /** What a command or effect needs to know of its run, taken when it starts: the run's state moves on meanwhile. */
 export type WorkContext = Pick<Run, 'key' | 'runId' | 'tenant' | 'project' | 'correlationId'> & {
@@ -39,6 +46,7 @@ const CROWDED_MAX_MS = 5_000;
 export const createWork = (options: {
   readonly commandRunner: CommandRunner;
   readonly aggregates: Aggregates;
+  readonly commandTargets?: { readonly [aggregate: string]: CommandTarget };
   readonly effectPorts: { readonly [port: string]: EffectPort };
   readonly log: RunLog;
   readonly clock: Clock;
@@ -53,15 +61,20 @@ export const createWork = (options: {
   const { commandRunner, aggregates, effectPorts, log, clock, timers, logger, hooks, settings, signal } =
     options;
 
-  const execute = async (
-    context: WorkContext,
-    pending: PendingCommand,
-    aggregate: NonNullable<Aggregates[string]>,
-    commandId: string,
-  ): Promise<CommandOutcome<unknown>> => {
+  const targetOf = (name: string): CommandTarget => {
+    const target = options.commandTargets?.[name];
+    if (target !== undefined) return target;
+    const aggregate = aggregates[name];
+    if (aggregate === undefined) throw new TypeError(`no aggregate is called ${name}`);
+    return (id, command, context) => commandRunner.execute(aggregate, id, command, context);
+  };
+
+  const execute = async (context: WorkContext, pending: PendingCommand): Promise<CommandOutcome<unknown>> => {
+    const target = targetOf(pending.aggregate);
+    const commandId = derivedCommandId(context.key, 'command', pending.key);
     for (let tries = 0; ; tries += 1) {
       const done = await log.insist(() =>
-        commandRunner.execute(aggregate, pending.id, pending.command, {
+        target(pending.id, pending.command, {
           tenant: context.tenant,
           project: context.project,
           actor: systemActor(context.workflow),
@@ -82,9 +95,6 @@ export const createWork = (options: {
   };
 
   const command: Work['command'] = async (context, pending) => {
-    const aggregate = aggregates[pending.aggregate];
-    if (aggregate === undefined) throw new TypeError(`no aggregate is called ${pending.aggregate}`);
-    const commandId = derivedCommandId(context.key, 'command', pending.key);
     const finished = (outcome: 'accepted' | 'rejected' | 'failed'): void =>
       hooks.commandFinished?.({
         workflow: context.workflow,
@@ -94,7 +104,7 @@ export const createWork = (options: {
       });
     await options.failpoint('before-command');
     try {
-      const done = await execute(context, pending, aggregate, commandId);
+      const done = await execute(context, pending);
       await options.failpoint('after-command-before-record');
       finished(done.outcome);
       if (done.outcome === 'accepted') {

@@ -1,0 +1,179 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import type { EventStore } from '../../../src/app/event-store.ts';
+import {
+  appendToy,
+  createWorkshop,
+  eventually,
+  isDone,
+  orderToy,
+  readAll,
+  startToyRunner,
+  toyStore,
+  type ToyRunner,
+} from '../../support/toy-workflow.ts';
+
+/** A store that remembers what was read of it. */
+const watched = (
+  store: EventStore,
+): EventStore & { readonly streamsRead: string[]; subscribedAfter: string | undefined } => {
+  const seen = {
+    streamsRead: [] as string[],
+    subscribedAfter: undefined as string | undefined,
+  };
+  return Object.assign(seen, {
+    ...store,
+    readStream: (...args: Parameters<EventStore['readStream']>) => {
+      seen.streamsRead.push(args[0]);
+      return store.readStream(...args);
+    },
+    subscribe: (options: Parameters<EventStore['subscribe']>[0]) => {
+      seen.subscribedAfter = options.after;
+      return store.subscribe(options);
+    },
+  });
+};
+
+describe('process runner and its index', () => {
+  const running: ToyRunner[] = [];
+  let folder = '';
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'process-index-'));
+  });
+  afterEach(async () => {
+    await Promise.all(running.splice(0).map((runner) => runner.stop()));
+    rmSync(folder, { recursive: true });
+  });
+  const dataFile = (): string => join(folder, 'processes.sqlite');
+  const live = (runner: ToyRunner) => eventually('live', () => runner.status().state === 'live');
+
+  it('resumes from its checkpoint without reading closed runs again', async () => {
+    const store = toyStore();
+    const workshop = createWorkshop();
+    const first = startToyRunner({ store, workshop, instance: 'a', more: { dataFile: dataFile() } });
+    for (let i = 0; i < 50; i += 1) await orderToy(store, { id: `t${i}` });
+    for (let i = 0; i < 50; i += 1) await eventually(`t${i} is done`, () => isDone(store, `t${i}`));
+    const end = await store.lastPosition();
+    await eventually('all taken in', () => first.status().position === end);
+    await first.stop();
+    const seen = watched(store);
+    const second = startToyRunner({ store: seen, workshop, instance: 'b', more: { dataFile: dataFile() } });
+    running.push(second);
+    await live(second);
+    expect(seen.subscribedAfter).to.equal(end);
+    expect(seen.streamsRead.filter((stream) => stream.startsWith('toyRun-'))).to.deep.equal([]);
+    expect(second.status()).to.include({ openRuns: 0, closedRuns: 50 });
+    await orderToy(store, { id: 'later' });
+    await eventually('later is done', () => isDone(store, 'later'));
+  });
+
+  for (const fate of ['kept', 'deleted', 'damaged'] as const) {
+    it(`finds the same pending work with its file ${fate}, and takes nothing in twice`, async () => {
+      const store = toyStore();
+      const workshop = createWorkshop();
+      workshop.mood('one', 'dead');
+      const settings = { stopGraceMs: 200 };
+      const first = startToyRunner({
+        store,
+        workshop,
+        instance: 'a',
+        more: { dataFile: dataFile(), settings },
+      });
+      await orderToy(store, { id: 'done', shop: 'two' });
+      await orderToy(store, { id: 'open', parts: ['body', 'wheel'], patienceMs: 3_600_000 });
+      await appendToy(store, 'open', 'ToyPainted', { colour: 'red' });
+      await eventually('done', () => isDone(store, 'done'));
+      await eventually('painted', async () =>
+        (await readAll(store, 'toyRun-open')).some((event) => event.type === 'RunInputTaken'),
+      );
+      await first.stop();
+      await appendToy(store, 'open', 'ToyPainted', { colour: 'blue' });
+      await orderToy(store, { id: 'new', shop: 'two' });
+      if (fate === 'deleted') rmSync(dataFile());
+      if (fate === 'damaged') writeFileSync(dataFile(), 'this is no database');
+      const second = startToyRunner({
+        store,
+        workshop,
+        instance: 'b',
+        more: { dataFile: dataFile(), settings },
+      });
+      running.push(second);
+      await live(second);
+      await eventually('new is done', () => isDone(store, 'new'));
+      await eventually('blue', async () => {
+        const run = await readAll(store, 'toyRun-open');
+        return run.filter((event) => event.type === 'RunInputTaken').length === 2;
+      });
+      expect(second.status()).to.include({ openRuns: 1, closedRuns: 2, timersDue: 0 });
+      workshop.mood('one', 'well');
+      second.resumeLane('shop:one');
+      await eventually('open is done', () => isDone(store, 'open'));
+      const colours = (await readAll(store, 'toyRun-open'))
+        .filter((event) => event.type === 'RunInputTaken')
+        .map((event) => (event.data['facts'] as { colour: string }).colour);
+      expect(colours).to.deep.equal(['red', 'blue']);
+      expect(workshop.calls.filter((call) => call.did === 'created-again')).to.deep.equal([]);
+    });
+  }
+
+  it('does not take an ignored input in again after the run moved on and the file was lost', async () => {
+    const store = toyStore();
+    const workshop = createWorkshop();
+    const first = startToyRunner({ store, workshop, instance: 'a', more: { dataFile: dataFile() } });
+    await live(first);
+    // No run yet: this colour is of no use to anybody, also not to the run that begins later.
+    await appendToy(store, 'open', 'ToyPainted', { colour: 'too-early' });
+    workshop.mood('one', 'dead');
+    await orderToy(store, { id: 'open' });
+    await eventually('started', async () => (await readAll(store, 'toyRun-open')).length > 0);
+    await first.stop();
+    rmSync(dataFile());
+    const second = startToyRunner({ store, workshop, instance: 'b', more: { dataFile: dataFile() } });
+    running.push(second);
+    await live(second);
+    await eventually('all taken in', async () => second.status().queuedInputs === 0);
+    expect((await readAll(store, 'toyRun-open')).some((event) => event.type === 'RunInputTaken')).to.equal(
+      false,
+    );
+  });
+
+  it('reads what changed on a timer without an event per read', async () => {
+    const store = toyStore();
+    const workshop = createWorkshop();
+    workshop.mood('one', 'dead');
+    const first = startToyRunner({ store, workshop, instance: 'a', more: { dataFile: dataFile() } });
+    await orderToy(store, { id: 't1', lookEveryMs: 20 });
+    await eventually('three looks', () => workshop.looks('one') >= 3);
+    const seen = async (): Promise<unknown[]> =>
+      (await readAll(store, 'toyRun-t1'))
+        .filter((event) => event.type === 'ObservationTaken')
+        .map((event) => (event.data['assessment'] as { colour: string }).colour);
+    expect(await seen()).to.deep.equal(['plain']);
+    workshop.colour('one', 'red');
+    await eventually('red', async () => (await seen()).length === 2);
+    const starts = (await readAll(store, 'toyRun-t1')).filter((event) => event.type === 'EffectStarted');
+    expect(starts.every((event) => event.data['effectId'] === 'body')).to.equal(true);
+    await first.stop();
+    const before = workshop.looks('one');
+    running.push(startToyRunner({ store, workshop, instance: 'b', more: { dataFile: dataFile() } }));
+    await eventually('looks go on', () => workshop.looks('one') > before + 1);
+  });
+
+  it('takes in what a watch shows', async () => {
+    const store = toyStore();
+    const workshop = createWorkshop();
+    workshop.mood('one', 'dead');
+    const runner = startToyRunner({ store, workshop, instance: 'a' });
+    running.push(runner);
+    await orderToy(store, { id: 't1' });
+    await eventually('started', () => runner.status().openRuns === 1);
+    runner.observe('toyRun', 't1', { colour: 'red' });
+    runner.observe('toyRun', 'nobody', { colour: 'red' });
+    await eventually('taken', async () =>
+      (await readAll(store, 'toyRun-t1')).some((event) => event.type === 'ObservationTaken'),
+    );
+    expect(await readAll(store, 'toyRun-nobody')).to.deep.equal([]);
+  });
+});
