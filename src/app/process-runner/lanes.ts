@@ -1,5 +1,5 @@
 import type { EffectOutcome } from '../../domain/workflow.ts';
-import type { Clock, Timers } from '../ports.ts';
+import type { Timers } from '../ports.ts';
 import type { LaneStatus, ProcessRunnerSettings } from './types.ts';
 
 /** How a slot ended: with the effect's outcome, or `unused` when there was nothing to do after all. */
@@ -51,7 +51,6 @@ const verdict = (end: SlotEnd): Verdict => {
  */
 export const createLanes = (options: {
   readonly settings: Pick<ProcessRunnerSettings, 'laneConcurrency' | 'breakerFailures' | 'breakerHalfOpenMs'>;
-  readonly clock: Clock;
   readonly timers: Timers;
   readonly changed?: (lane: LaneStatus) => void;
 }): Lanes => {

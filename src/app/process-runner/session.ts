@@ -59,7 +59,6 @@ export const createSession = (options: SessionOptions): Session => {
   });
   const lanes = createLanes({
     settings,
-    clock,
     timers,
     ...(hooks.laneChanged === undefined ? {} : { changed: hooks.laneChanged }),
   });

@@ -1,0 +1,134 @@
+import { expect } from 'chai';
+import { createLanes, type Lanes, type Slot } from '../../../src/app/process-runner/lanes.ts';
+import type { EffectOutcome } from '../../../src/domain/workflow.ts';
+import { manualTime } from '../../support/manual-time.ts';
+
+const done: EffectOutcome = { outcome: 'done', result: {} };
+const failed = (reason: string): EffectOutcome => ({ outcome: 'failed', reason, message: '' });
+const refused: EffectOutcome = { outcome: 'refused', reason: 'Invalid', message: '' };
+const unknown: EffectOutcome = { outcome: 'unknown', reason: 'LostAnswer', message: '' };
+
+describe('lanes', () => {
+  const settings = { laneConcurrency: 2, breakerFailures: 3, breakerHalfOpenMs: 60_000 };
+  const setUp = () => {
+    const time = manualTime();
+    const lanes = createLanes({ settings, timers: time.timers });
+    const granted: Slot[] = [];
+    const ask = (count: number, lane = 'a'): void => {
+      for (let i = 0; i < count; i += 1) lanes.enqueue(lane, (slot) => granted.push(slot));
+    };
+    /** Runs one effect after the other with this end. */
+    const end = (outcome: EffectOutcome | 'unused', count = 1): void => {
+      for (let i = 0; i < count; i += 1) {
+        if (granted.length === 0) ask(1);
+        granted.shift()?.release(outcome);
+      }
+    };
+    return { time, lanes, granted, ask, end };
+  };
+  const breaker = (lanes: Lanes): string | undefined => lanes.status()[0]?.breaker;
+
+  it('grants as many slots as may be in flight, in order of arrival', () => {
+    const { lanes, granted, ask } = setUp();
+    ask(5);
+    expect(granted).to.have.length(2);
+    expect(lanes.status()[0]).to.include({ inFlight: 2, waiting: 3 });
+    granted.shift()?.release(done);
+    expect(granted).to.have.length(2);
+  });
+
+  it('keeps lanes apart', () => {
+    const { granted, ask } = setUp();
+    ask(5, 'a');
+    ask(1, 'b');
+    expect(granted.map((slot) => slot.lane)).to.deep.equal(['a', 'a', 'b']);
+  });
+
+  it('counts a slot once, however often it is released', () => {
+    const { granted, ask, lanes } = setUp();
+    ask(4);
+    const [slot] = granted;
+    slot?.release(done);
+    slot?.release(done);
+    expect(granted).to.have.length(3);
+    expect(lanes.status()[0]?.inFlight).to.equal(2);
+  });
+
+  it('forgets a lane that is idle and healthy', () => {
+    const { lanes, end } = setUp();
+    end(done, 3);
+    expect(lanes.status()).to.deep.equal([]);
+  });
+
+  for (const bad of [failed('Unavailable'), unknown]) {
+    it(`opens after consecutive failures (${bad.outcome}), not before`, () => {
+      const { lanes, end } = setUp();
+      end(bad, 2);
+      end(done);
+      end(bad, 2);
+      expect(lanes.blocked('a')).to.equal(false);
+      end(bad);
+      expect(lanes.blocked('a')).to.equal(true);
+    });
+  }
+
+  for (const good of [refused, failed('Conflict'), failed('Throttled'), failed('NotFound')]) {
+    it(`stays closed when the far side answers (${good.outcome === 'failed' ? good.reason : 'refused'})`, () => {
+      const { lanes, end } = setUp();
+      end(good, 10);
+      expect(lanes.blocked('a')).to.equal(false);
+    });
+  }
+
+  it('opens at once when the credentials are refused', () => {
+    const { lanes, end } = setUp();
+    end(failed('Unauthorized'));
+    expect(lanes.blocked('a')).to.equal(true);
+  });
+
+  it('counts a slot that was not used neither way', () => {
+    const { lanes, end } = setUp();
+    end(failed('Unavailable'), 2);
+    end('unused');
+    end(failed('Unavailable'));
+    expect(breaker(lanes)).to.equal('open');
+  });
+
+  it('lets one through after a while: a success closes it, a failure opens it for as long again', async () => {
+    const { time, lanes, granted, ask, end } = setUp();
+    end(failed('Unavailable'), 3);
+    ask(4);
+    expect(granted).to.have.length(0);
+    await time.pass(59_999);
+    expect(granted).to.have.length(0);
+    await time.pass(1);
+    expect(granted).to.have.length(1);
+    expect(breaker(lanes)).to.equal('half-open');
+    end(failed('Unavailable'));
+    expect(breaker(lanes)).to.equal('open');
+    await time.pass(60_000);
+    expect(granted).to.have.length(1);
+    end(done);
+    expect(breaker(lanes)).to.equal('closed');
+    expect(granted).to.have.length(2);
+  });
+
+  it('parks a paused lane until it is resumed, which also closes its breaker', () => {
+    const { lanes, granted, ask, end } = setUp();
+    end(failed('Unavailable'), 3);
+    lanes.pause('a');
+    ask(1);
+    expect(granted).to.have.length(0);
+    lanes.resume('a');
+    expect(granted).to.have.length(1);
+    expect(lanes.blocked('a')).to.equal(false);
+  });
+
+  it('grants nothing once closed', () => {
+    const { lanes, granted, ask } = setUp();
+    ask(3);
+    lanes.close();
+    granted.shift()?.release(done);
+    expect(granted).to.have.length(1);
+  });
+});

@@ -1,0 +1,53 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { createProgress } from '../../../src/app/process-runner/progress.ts';
+
+const position = (n: number): string => String(n).padStart(6, '0');
+
+describe('progress of the process runner', () => {
+  it('starts where it resumed', () => {
+    expect(createProgress(undefined).checkpoint()).to.equal(undefined);
+    expect(createProgress(position(7)).checkpoint()).to.equal(position(7));
+  });
+
+  it('waits before the oldest input that is not settled', () => {
+    const progress = createProgress(position(1));
+    progress.passed(position(2));
+    const settleThird = progress.begun(position(3));
+    const settleFourth = progress.begun(position(4));
+    progress.passed(position(5));
+    settleFourth();
+    expect(progress.checkpoint()).to.equal(position(2));
+    settleThird();
+    expect(progress.checkpoint()).to.equal(position(5));
+    expect(progress.open()).to.equal(0);
+  });
+
+  it('is the newest position before which everything is settled, whatever the order', () => {
+    const seed = Date.now();
+    fc.assert(
+      fc.property(
+        fc.array(fc.boolean(), { minLength: 1, maxLength: 40 }),
+        fc.infiniteStream(fc.nat()),
+        (isInput, picks) => {
+          const progress = createProgress(undefined);
+          const open = new Map<number, () => void>();
+          isInput.forEach((input, i) => {
+            if (input) open.set(i, progress.begun(position(i)));
+            else progress.passed(position(i));
+          });
+          while (open.size > 0) {
+            const oldest = Math.min(...open.keys());
+            expect(progress.checkpoint()).to.equal(oldest === 0 ? undefined : position(oldest - 1));
+            const keys = [...open.keys()];
+            const key = keys[(picks.next().value ?? 0) % keys.length] ?? oldest;
+            open.get(key)?.();
+            open.delete(key);
+          }
+          expect(progress.checkpoint()).to.equal(position(isInput.length - 1));
+        },
+      ),
+      { seed },
+    );
+  });
+});

@@ -1,0 +1,143 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { openRunIndex, type RunIndex, type RunRow } from '../../../src/app/process-runner/run-index.ts';
+
+const row = (key: string, more: Partial<RunRow> = {}): RunRow => ({
+  key,
+  workflow: 'toyRun',
+  runId: key,
+  revision: 0,
+  closed: false,
+  work: false,
+  memory: '{}',
+  ...more,
+});
+
+describe('index of runs', () => {
+  const open: RunIndex[] = [];
+  const memory = (): RunIndex => {
+    const index = openRunIndex(':memory:', 'x');
+    open.push(index);
+    return index;
+  };
+  afterEach(() => {
+    for (const index of open.splice(0)) index.close();
+  });
+
+  it('keeps runs and counts the open and the closed ones', () => {
+    const index = memory();
+    index.save(row('a', { work: true }));
+    index.save(row('b'));
+    index.save(row('a', { revision: 4, closed: true, memory: '' }));
+    expect(index.load('a')).to.deep.equal(row('a', { revision: 4, closed: true, memory: '' }));
+    expect(index.revisionOf('a')).to.equal(4);
+    expect(index.load('c')).to.equal(undefined);
+    expect(index.counts()).to.deep.equal({ open: 1, closed: 1 });
+  });
+
+  it('finds runs with outstanding work page by page', () => {
+    const index = memory();
+    for (const key of ['a', 'b', 'c', 'd']) index.save(row(key, { work: key !== 'b' }));
+    expect(index.withWork('', 2)).to.deep.equal(['a', 'c']);
+    expect(index.withWork('c', 2)).to.deep.equal(['d']);
+  });
+
+  it('keeps the monotonic time of an alarm that stays, and replaces one whose time changed', () => {
+    const index = memory();
+    index.setAlarms('a', [{ key: 't:x', due: 1000, dueMono: 10 }]);
+    index.setAlarms('a', [{ key: 't:x', due: 1000, dueMono: 99 }]);
+    expect(index.nextAlarm()).to.equal(10);
+    index.setAlarms('a', [{ key: 't:x', due: 2000, dueMono: 50 }]);
+    expect(index.nextAlarm()).to.equal(50);
+    index.setAlarms('a', []);
+    expect(index.nextAlarm()).to.equal(undefined);
+  });
+
+  it('fires due alarms in order of their time, a bounded number at once', () => {
+    const index = memory();
+    index.setAlarms('a', [{ key: 't:x', due: 0, dueMono: 30 }]);
+    index.setAlarms('b', [{ key: 't:x', due: 0, dueMono: 10 }]);
+    index.setAlarms('c', [{ key: 't:x', due: 0, dueMono: 20 }]);
+    index.setAlarms('d', [{ key: 't:x', due: 0, dueMono: 31 }]);
+    expect(index.countDue(30)).to.equal(3);
+    expect(index.takeDue(30, 2).map(({ run }) => run)).to.deep.equal(['b', 'c']);
+    expect(index.takeDue(30, 2).map(({ run }) => run)).to.deep.equal(['a']);
+    expect(index.takeDue(30, 2)).to.deep.equal([]);
+  });
+
+  it('fires a timer that its run keeps again, but less and less often', () => {
+    const index = memory();
+    index.setAlarms('a', [{ key: 't:x', due: 0, dueMono: 0 }]);
+    const fired: number[] = [];
+    for (let now = 0; now <= 200_000; now += 500) {
+      if (index.takeDue(now, 10).length > 0) fired.push(now);
+    }
+    const gaps = fired.slice(1).map((at, i) => at - (fired[i] ?? 0));
+    expect(gaps).to.deep.equal([1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000]);
+  });
+
+  it('wakes a timer of every run that keeps it; its own time still stands', () => {
+    const index = memory();
+    index.setAlarms('a', [{ key: 't:x', due: 0, dueMono: 5000 }]);
+    index.setAlarms('b', [{ key: 't:y', due: 0, dueMono: 5000 }]);
+    expect(index.wake('t:x', 100)).to.equal(1);
+    expect(index.takeDue(100, 10)).to.deep.equal([{ run: 'a', key: 't:x' }]);
+    expect(index.takeDue(4999, 10)).to.deep.equal([]);
+    expect(index.takeDue(5000, 10)).to.have.length(2);
+  });
+
+  it('lets the wall clock count after a restart', () => {
+    const index = memory();
+    index.setAlarms('a', [{ key: 't:x', due: 1_000_000, dueMono: 1 }]);
+    index.reanchor(999_000);
+    expect(index.nextAlarm()).to.equal(1000);
+  });
+
+  it('keeps the inputs of a parked run once each', () => {
+    const index = memory();
+    const ref = { position: '1', stream: 's', revision: 0 };
+    index.park('a', 'first', [ref]);
+    index.park('a', 'second', [ref, { ...ref, revision: 1 }]);
+    expect(index.parked()).to.deep.equal([{ run: 'a', error: 'second' }]);
+    expect(index.parkedRefs('a')).to.deep.equal([ref, { ...ref, revision: 1 }]);
+    index.unpark('a');
+    expect(index.parked()).to.deep.equal([]);
+  });
+
+  describe('in a file', () => {
+    let folder = '';
+    beforeEach(() => {
+      folder = mkdtempSync(join(tmpdir(), 'run-index-'));
+    });
+    afterEach(() => rmSync(folder, { recursive: true }));
+
+    it('survives when it was committed, and starts anew for another store or workflow', () => {
+      const file = join(folder, 'x.sqlite');
+      const first = openRunIndex(file, 'one');
+      first.save(row('a'));
+      first.setCheckpoint('0007');
+      first.commit();
+      first.close();
+      const second = openRunIndex(file, 'one');
+      expect(second.checkpoint()).to.equal('0007');
+      expect(second.counts()).to.deep.equal({ open: 1, closed: 0 });
+      second.close();
+      const third = openRunIndex(file, 'two');
+      expect(third.checkpoint()).to.equal(undefined);
+      expect(third.counts()).to.deep.equal({ open: 0, closed: 0 });
+      third.close();
+    });
+
+    it('holds nothing that was not committed', () => {
+      const file = join(folder, 'x.sqlite');
+      const first = openRunIndex(file, 'one');
+      first.setCheckpoint('0007');
+      const other = openRunIndex(file, 'one');
+      expect(other.checkpoint()).to.equal(undefined);
+      other.close();
+      first.close();
+    });
+  });
+});
