@@ -162,7 +162,11 @@ export const createAppendService = (peer: PeerContext) => {
         return;
       }
       case 'late-work':
-        setTimeout(answer, fault.ms);
+        stats.queued += 1;
+        setTimeout(() => {
+          stats.queued -= 1;
+          answer();
+        }, fault.ms);
         return;
       case 'lose-answer':
         work(request);
@@ -182,6 +186,10 @@ export const createAppendService = (peer: PeerContext) => {
       case 'cut':
         peer.cut(call.getPeer());
         return;
+      case 'no-position': {
+        const result = work(request);
+        return send(answerTo(request, result.kind === 'success' ? { ...result, offset: undefined } : result));
+      }
       case 'stray-answer': {
         const stray = answerTo(request, { kind: 'success', revision: 0, offset: 1 });
         stray.setCorrelationId(uuidOf(crypto.randomUUID(), peer.uuids));

@@ -7,10 +7,16 @@ export type Stats = {
   readonly calls: { append: number; read: number; subscribe: number; gossip: number; features: number };
   /** Appends that stored something. */
   commits: number;
+  /** Appends that wait to be worked on (`late-work`). */
+  queued: number;
   /** Subscriptions open now. */
   openSubscriptions: number;
   /** Read and subscription calls that the client cancelled (or whose connection went). */
   cancelled: number;
+  /** Event messages written to clients. */
+  eventsSent: number;
+  /** Commit position each subscription began behind, `start` or `end`. */
+  readonly subscribedFrom: string[];
   connections: number;
   /** Connections accepted since the start. */
   connected: number;
@@ -21,8 +27,11 @@ export type Stats = {
 export const createStats = (): Stats => ({
   calls: { append: 0, read: 0, subscribe: 0, gossip: 0, features: 0 },
   commits: 0,
+  queued: 0,
   openSubscriptions: 0,
   cancelled: 0,
+  eventsSent: 0,
+  subscribedFrom: [],
   connections: 0,
   connected: 0,
   lastAppendHeaders: {},

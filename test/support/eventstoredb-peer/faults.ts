@@ -24,7 +24,9 @@ export type Behaviour =
   /** Cuts the TCP connection of the call after `events` messages or at once. */
   | { readonly kind: 'cut'; readonly events?: number }
   /** Appends: answers, and sends a second answer with a correlation id that nobody asked with. */
-  | { readonly kind: 'stray-answer' };
+  | { readonly kind: 'stray-answer' }
+  /** Appends: stored and answered, but without a position. */
+  | { readonly kind: 'no-position' };
 
 export type FaultRule = {
   readonly on: Target;
@@ -39,6 +41,7 @@ export const createFaults = () => {
   let rules: { rule: FaultRule; left: number }[] = [];
   let choose: ((on: Target, stream: string) => Behaviour | undefined) | undefined;
   let hits = 0;
+  let frozen = false;
   return {
     /** Adds a rule; the returned function lifts it. Earlier rules go first. */
     add: (rule: FaultRule): (() => void) => {
@@ -58,7 +61,13 @@ export const createFaults = () => {
     },
     /** How many calls were hit so far. */
     hits: (): number => hits,
+    /** While frozen no call of any kind is answered, and running subscriptions send nothing. */
+    freeze: (freeze: boolean): void => {
+      frozen = freeze;
+    },
+    isFrozen: (): boolean => frozen,
     next: (on: Target, stream = ''): Behaviour | undefined => {
+      if (frozen) return { kind: 'never-answer' };
       const hit = rules.find(
         ({ rule, left }) => left > 0 && rule.on === on && stream.startsWith(rule.stream ?? ''),
       );

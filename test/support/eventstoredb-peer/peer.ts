@@ -45,7 +45,7 @@ export type Peer = {
   goDown(): Promise<void>;
   /** Listens again on the same port with the same log; after `goDown`, or at once for a quick restart. */
   restart(): Promise<void>;
-  /** Connections are accepted, but nothing on them is ever answered; existing ones freeze. Returns the way back. */
+  /** Connections are accepted, but nothing on them is ever answered, nor on existing ones. Returns the way back. */
   blackHole(): () => void;
   stop(): Promise<void>;
 };
@@ -137,9 +137,10 @@ export const startPeer = async (options: PeerOptions = {}): Promise<Peer> => {
     },
     blackHole: () => {
       frozen = true;
-      for (const socket of sockets.values()) socket.pause();
+      faults.freeze(true);
       return () => {
         frozen = false;
+        faults.freeze(false);
         cutConnections();
       };
     },

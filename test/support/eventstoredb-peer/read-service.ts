@@ -13,13 +13,14 @@ const TICKS_PER_MS = 10_000n;
 
 const eventMessage = (event: StoredEvent): StreamsPb.ReadResp => {
   const recorded = new streams.ReadResp.ReadEvent.RecordedEvent()
-    .setId(uuidOf(event.id))
     .setStreamIdentifier(streamIdentifier(event.stream))
     .setStreamRevision(String(event.revision))
     .setCommitPosition(String(event.offset))
     .setPreparePosition(String(event.offset))
     .setData(event.data)
     .setCustomMetadata(event.metadata);
+  // An event without id is what no server sends, and what a client must survive.
+  if (event.id !== '') recorded.setId(uuidOf(event.id));
   recorded
     .getMetadataMap()
     .set('type', event.type)
@@ -80,10 +81,17 @@ export const createReadService = (peer: PeerContext) => {
     };
     return async (message: StreamsPb.ReadResp): Promise<boolean> => {
       if (isOver(call)) return false;
+      if (faults.isFrozen()) {
+        await overOr(call);
+        return false;
+      }
       if (strikes() && !(await strike())) return false;
       const isEvent = message.hasEvent();
       if (!call.write(message)) await overOr(call, (done) => onceDrained(call, done));
-      if (isEvent) sent += 1;
+      if (isEvent) {
+        sent += 1;
+        stats.eventsSent += 1;
+      }
       return !isOver(call);
     };
   };
@@ -121,6 +129,9 @@ export const createReadService = (peer: PeerContext) => {
   const subscription = async (call: ReadCall, options: Options): Promise<void> => {
     const stream = options.getStream();
     const name = nameOf(stream?.getStreamIdentifier());
+    stats.subscribedFrom.push(
+      options.getAll()?.getPosition()?.getCommitPosition() ?? (options.getAll()?.hasEnd() ? 'end' : 'start'),
+    );
     const fault = faults.next('subscribe', name);
     if (fault?.kind === 'never-answer') return overOr(call);
     const write = createWriter(call, fault);

@@ -13,9 +13,10 @@ import {
 import type { BatchWriter } from './batch-writer.ts';
 import { prepare } from './convert.ts';
 import { asUnavailable } from './errors.ts';
+import { isOwnStream } from './store-id.ts';
 import { backoff, pause } from './waiting.ts';
-import type { Watermark } from './watermark.ts';
-import type { AppendRequest } from './wire.ts';
+import { createRecentSet, type Watermark } from './watermark.ts';
+import { bytesOf, type AppendRequest } from './wire.ts';
 
 export type AppenderOptions = {
   readonly writer: BatchWriter;
@@ -34,6 +35,26 @@ export type AppenderOptions = {
   readonly counters: { retriedAppends: number; unknownOutcomes: number };
 };
 
+/** One append over all its attempts. */
+type Call = {
+  readonly stream: string;
+  readonly expected: ExpectedRevision;
+  readonly request: AppendRequest;
+  readonly ids: readonly string[];
+  readonly types: readonly string[];
+  readonly signal: AbortSignal | undefined;
+  /** The highest position known before the first attempt. */
+  readonly seenBefore: Position;
+  /** Whether any attempt, of this call or of an earlier one with these ids, may have reached the server. */
+  sent: boolean;
+  cause: unknown;
+};
+
+const keyOf = ({ stream, ids }: Call): string => `${stream} ${ids[0]}`;
+
+/** How many appends of unknown outcome are remembered. */
+const REMEMBERED = 8192;
+
 /** First and longest wait between two attempts of one append, in milliseconds. */
 const FIRST_WAIT_MS = 25;
 const LONGEST_WAIT_MS = 500;
@@ -47,13 +68,12 @@ const LONGEST_WAIT_MS = 500;
 export const createAppender = (options: AppenderOptions) => {
   const { writer, retries, watermark, readTail, closing, counters } = options;
 
+  /** Appends that ended as unknown: repeated, they begin with a look, and are not unavailable but still unknown. */
+  const unsettled = createRecentSet<string>(REMEMBERED);
+
   /** What was stored under these ids by an earlier attempt; undefined when it was not. */
-  const findOurs = async (
-    stream: string,
-    expected: ExpectedRevision,
-    ids: readonly string[],
-    patienceMs: number,
-  ): Promise<Appended | undefined> => {
+  const findOurs = async (call: Call, patienceMs: number): Promise<Appended | undefined> => {
+    const { stream, expected, ids } = call;
     const first = expected === 'no_stream' ? 0 : expected + 1;
     const stored = await readTail(stream, first, ids.length, patienceMs);
     const last = stored.at(-1);
@@ -63,6 +83,60 @@ export const createAppender = (options: AppenderOptions) => {
     return { revision: last.revision, position: last.position, duplicate: true };
   };
 
+  const stopped = ({ signal }: Call): AbortSignal | undefined =>
+    [signal, closing].find((one) => one?.aborted === true);
+
+  const giveUp = (call: Call): Error => {
+    const reason: unknown = stopped(call)?.reason;
+    if (!call.sent) return (reason as Error | undefined) ?? asUnavailable('the event store', call.cause);
+    counters.unknownOutcomes += 1;
+    unsettled.add(keyOf(call));
+    return new OutcomeUnknown(call.stream, { cause: reason ?? call.cause });
+  };
+
+  /** One attempt: the settled success, or undefined when another attempt may settle it. Throws what is settled. */
+  const attempt = async (call: Call, patienceMs: number): Promise<Appended | undefined> => {
+    const { stream, expected } = call;
+    const outcome = await writer.send(call.request, patienceMs, call.signal);
+    switch (outcome.kind) {
+      case 'stored': {
+        const { revision, position } = outcome;
+        if (position !== undefined) return { revision, position, duplicate: isRepeated(call, position) };
+        // A server that names no position is asked for it; until it tells, the caller cannot be answered.
+        call.sent = true;
+        const found = await findOurs(call, patienceMs).catch(() => undefined);
+        return found && { ...found, duplicate: isRepeated(call, found.position) };
+      }
+      case 'wrong-revision': {
+        // Covers a lost answer on a server that no longer compares ids.
+        const found = await findOurs(call, patienceMs).catch((error: unknown) => {
+          Object.assign(call, { sent: true, cause: error });
+          throw giveUp(call);
+        });
+        if (found !== undefined) return found;
+        throw new WrongExpectedRevision(stream, expected, outcome.actual);
+      }
+      case 'too-large':
+        throw new EventTooLarge(call.types.join(', '), bytesOf(call.request));
+      case 'refused':
+        call.cause = new Error(outcome.reason);
+        throw giveUp(call);
+      case 'unknown':
+        call.sent = true;
+        call.cause = outcome.error;
+        return undefined;
+      case 'not-sent':
+        call.cause = outcome.error;
+        return undefined;
+    }
+  };
+
+  const isRepeated = ({ stream, seenBefore }: Call, position: Position): boolean => {
+    const repeated = watermark.isOld(position, seenBefore);
+    if (!isOwnStream(stream)) watermark.acknowledged(position);
+    return repeated;
+  };
+
   const append = async (
     stream: string,
     expected: ExpectedRevision,
@@ -70,84 +144,37 @@ export const createAppender = (options: AppenderOptions) => {
     { signal, deadlineMs = options.deadlineMs }: AppendOptions = {},
   ): Promise<Appended> => {
     if (events.length === 0) throw new TypeError('an append needs at least one event');
-    const request: AppendRequest = { stream, expected, events: events.map(prepare) };
-    const ids = events.map((event) => event.id);
-    signal?.throwIfAborted();
-
-    const seenBefore = watermark.highest();
-    const end = performance.now() + deadlineMs;
-    let sent = false;
-    let cause: unknown;
-    const stopped = (): AbortSignal | undefined => [signal, closing].find((one) => one?.aborted);
-    const giveUp = (): Error => {
-      if (!sent) return (stopped()?.reason as Error | undefined) ?? asUnavailable('the event store', cause);
-      counters.unknownOutcomes += 1;
-      return new OutcomeUnknown(stream, { cause: stopped()?.reason ?? cause });
+    const call: Call = {
+      stream,
+      expected,
+      request: { stream, expected, events: events.map(prepare) },
+      ids: events.map((event) => event.id),
+      types: events.map((event) => event.type),
+      signal,
+      seenBefore: watermark.highest(),
+      sent: false,
+      cause: undefined,
     };
-
-    for (let attempt = 0; attempt <= retries; attempt += 1) {
-      if (attempt > 0) {
+    signal?.throwIfAborted();
+    call.sent = unsettled.has(keyOf(call));
+    const end = performance.now() + deadlineMs;
+    const left = (): number => end - performance.now();
+    for (let n = 0; n <= retries; n += 1) {
+      if (n > 0) {
         counters.retriedAppends += 1;
-        await pause(
-          Math.min(backoff(attempt, FIRST_WAIT_MS, LONGEST_WAIT_MS), end - performance.now()),
-          signal,
-          closing,
-        );
+        await pause(Math.min(backoff(n, FIRST_WAIT_MS, LONGEST_WAIT_MS), left()), signal, closing);
       }
-      const share = (end - performance.now()) / (retries + 1 - attempt);
-      if (share <= 0 || stopped()) break;
-      if (sent) {
-        const found = await findOurs(stream, expected, ids, share / 2).catch(() => undefined);
-        if (found !== undefined) return found;
+      const patienceMs = left() / (retries + 1 - n);
+      if (patienceMs <= 0 || stopped(call)) break;
+      const found = call.sent ? await findOurs(call, patienceMs / 2).catch(() => undefined) : undefined;
+      const appended = found ?? (await attempt(call, patienceMs));
+      if (appended !== undefined) {
+        unsettled.delete(keyOf(call));
+        return appended;
       }
-      const outcome = await writer.send(request, share, signal);
-      switch (outcome.kind) {
-        case 'stored': {
-          const { revision } = outcome;
-          // A server that names no position (before 22.6) is asked for it.
-          if (outcome.position === undefined) {
-            const found = await findOurs(stream, expected, ids, share).catch(() => undefined);
-            if (found === undefined) throw giveUp();
-            return { ...found, duplicate: watermark.isOld(found.position, seenBefore) };
-          }
-          return {
-            revision,
-            position: outcome.position,
-            duplicate: acknowledge(outcome.position, seenBefore),
-          };
-        }
-        case 'wrong-revision': {
-          // Covers a lost answer on a server that no longer compares ids.
-          sent = true;
-          const found = await findOurs(stream, expected, ids, share).catch((error: unknown) => {
-            cause = error;
-            throw giveUp();
-          });
-          if (found !== undefined) return found;
-          throw new WrongExpectedRevision(stream, expected, outcome.actual);
-        }
-        case 'too-large':
-          throw new EventTooLarge(events.map((event) => event.type).join(', '), sizeOf(request));
-        case 'refused':
-          cause = new Error(outcome.reason);
-          throw giveUp();
-        case 'unknown':
-          sent = true;
-          cause = outcome.error;
-          break;
-        case 'not-sent':
-          cause = outcome.error;
-          break;
-      }
-      if (stopped()) break;
+      if (stopped(call)) break;
     }
-    throw giveUp();
-  };
-
-  const acknowledge = (position: Position, seenBefore: Position): boolean => {
-    const duplicate = watermark.isOld(position, seenBefore);
-    watermark.acknowledged(position);
-    return duplicate;
+    throw giveUp(call);
   };
 
   /** Sends one append of the store's own (stream metadata) at any revision, repeated until it is answered. */
@@ -168,6 +195,3 @@ export const createAppender = (options: AppenderOptions) => {
 
   return { append, appendMetadata };
 };
-
-const sizeOf = (request: AppendRequest): number =>
-  request.events.reduce((sum, event) => sum + event.data.length + event.metadata.length, 0);

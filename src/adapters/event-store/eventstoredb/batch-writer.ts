@@ -7,6 +7,7 @@ import { Silence, timed } from './waiting.ts';
 import {
   batchAppendMethod,
   batchMessages,
+  bytesOf,
   correlationIdOf,
   readAnswer,
   StreamsClient,
@@ -43,8 +44,9 @@ export type BatchWriterOptions = {
   readonly logger?: Logger | undefined;
 };
 
-/** More appends than this waiting for answers at once: further ones are turned away unsent. */
+/** More appends or bytes than this waiting for answers at once: further ones are turned away unsent. */
 const MAX_PENDING = 4096;
+const MAX_PENDING_BYTES = 64 * 1024 * 1024;
 
 type Call = {
   write(message: BatchRequest): boolean;
@@ -67,6 +69,9 @@ export const createBatchWriter = ({ connect, connectTimeoutMs, logger }: BatchWr
   let current: Promise<Connection> | undefined;
   let connected = false;
   let waiting = 0;
+  let waitingBytes = 0;
+  /** A client that was sent on to the leader and goes on being used. */
+  let leader: LedgerClient | undefined;
   let closed = false;
 
   const abandon = (connection: Connection, error: Error): void => {
@@ -83,9 +88,6 @@ export const createBatchWriter = ({ connect, connectTimeoutMs, logger }: BatchWr
     if (!isNotLeader(error) || closed) dispose(connection.client);
     else leader = connection.client;
   };
-  /** A client that was sent on to the leader and goes on being used. */
-  let leader: LedgerClient | undefined;
-
   const open = async (): Promise<Connection> => {
     const client = leader ?? connect();
     leader = undefined;
@@ -158,8 +160,11 @@ export const createBatchWriter = ({ connect, connectTimeoutMs, logger }: BatchWr
     signal?: AbortSignal,
   ): Promise<SendOutcome> => {
     if (closed) return { kind: 'not-sent', error: new Error('closed') };
-    if (waiting >= MAX_PENDING) return { kind: 'not-sent', error: new Error(`${MAX_PENDING} appends wait`) };
+    if (waiting >= MAX_PENDING || waitingBytes >= MAX_PENDING_BYTES)
+      return { kind: 'not-sent', error: new Error(`${waiting} appends wait for their answers already`) };
+    const bytes = bytesOf(request);
     waiting += 1;
+    waitingBytes += bytes;
     try {
       const started = performance.now();
       let connection: Connection;
@@ -172,6 +177,7 @@ export const createBatchWriter = ({ connect, connectTimeoutMs, logger }: BatchWr
       return await exchange(connection, request, timeoutMs - (performance.now() - started), signal);
     } finally {
       waiting -= 1;
+      waitingBytes -= bytes;
     }
   };
 

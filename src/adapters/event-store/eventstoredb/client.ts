@@ -1,13 +1,15 @@
+import type { Transform } from 'node:stream';
 import { EventStoreDBClient } from '@eventstore/db-client';
 import type * as Grpc from '@grpc/grpc-js';
 
 /**
  * One client is one channel is one TCP connection: the library would let clients with equal options share a
  * connection, and with it HTTP/2's 100 concurrent streams and every drop (eventstore-client.md §3.2, §3.3 B4).
- * `serial` makes the options differ: it is added to the keep-alive timeout in milliseconds.
+ * `serial` makes the options differ: it is added to the keep-alive timeout in milliseconds. `name` is what the server
+ * logs, unless the connection string has a name.
  */
-export const connect = (connectionString: string, serial: number): LedgerClient => {
-  const client = EventStoreDBClient.connectionString(withOwnKeepAlive(connectionString, serial));
+export const connect = (connectionString: string, name: string, serial: number): LedgerClient => {
+  const client = EventStoreDBClient.connectionString(ownConnection(connectionString, name, serial));
   const internals = client as unknown as Internals;
 
   // The library calls these without awaiting them; a rejection would end the process.
@@ -74,13 +76,39 @@ type Internals = {
 
 const DEFAULT_KEEP_ALIVE_TIMEOUT_MS = 10_000;
 
-const withOwnKeepAlive = (connectionString: string, serial: number): string => {
+const ownConnection = (connectionString: string, name: string, serial: number): string => {
   const set = /[?&]keep[-_]?alive[-_]?timeout=(-?\d+)/i.exec(connectionString)?.[1];
   const timeout = set === undefined ? DEFAULT_KEEP_ALIVE_TIMEOUT_MS : Number(set);
-  if (timeout < 0) return connectionString;
+  const added = [
+    ...(/[?&]connection[-_]?name=/i.test(connectionString)
+      ? []
+      : [`connectionName=${encodeURIComponent(name)}`]),
+    ...(timeout < 0 ? [] : [`keepAliveTimeout=${timeout + serial}`]),
+  ];
   const base = connectionString.trim().replace(/\/+$/, '');
-  return `${base}${base.includes('?') ? '&' : '?'}keepAliveTimeout=${timeout + serial}`;
+  return added.length === 0 ? base : `${base}${base.includes('?') ? '&' : '?'}${added.join('&')}`;
 };
+
+/**
+ * A message that the library cannot convert (no id, no stream) throws inside its stream: as an unhandled rejection in
+ * subscriptions, as an uncaught exception in reads. Here it becomes the stream's error.
+ */
+export const guarded = <Stream>(stream: Stream): Stream => {
+  const transform = stream as unknown as Transform;
+  const convert = transform._transform.bind(transform) as (
+    ...args: TransformArguments
+  ) => void | Promise<void>;
+  transform._transform = (...args: TransformArguments) => {
+    const fail = (error: unknown): void => args[2](error instanceof Error ? error : new Error(String(error)));
+    try {
+      void convert(...args)?.catch(fail);
+    } catch (error) {
+      fail(error);
+    }
+  };
+  return stream;
+};
+type TransformArguments = Parameters<Transform['_transform']>;
 
 const OPTIONS = [
   'tls',

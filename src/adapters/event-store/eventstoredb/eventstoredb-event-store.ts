@@ -68,7 +68,7 @@ export const createEventStoreDbStore = async (options: EventStoreDbOptions): Pro
   const firstSerial = randomInt(64) * 64;
   const connectOwn = () => {
     counters.connections += 1;
-    return connect(connectionString, firstSerial + (counters.connections % 64));
+    return connect(connectionString, `ledger-${options.instance}`, firstSerial + (counters.connections % 64));
   };
   const closing = new AbortController();
   const watermark = createWatermark();

@@ -38,7 +38,7 @@ export async function* pull<T>(stream: Readable, options: PullOptions): AsyncGen
   const something = (ms: number): Promise<void> =>
     new Promise((resolve, reject) => {
       const timer = Number.isFinite(ms)
-        ? setTimeout(() => reject(new Silence(options.what, ms)), ms)
+        ? setTimeout(() => reject(new Silence(options.what, ms)), Math.max(0, ms))
         : undefined;
       wake = () => {
         clearTimeout(timer);

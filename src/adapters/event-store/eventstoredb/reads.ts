@@ -13,7 +13,7 @@ import type {
   ReadStreamOptions,
   RecordedEvent,
 } from '../../../app/event-store.ts';
-import type { LedgerClient } from './client.ts';
+import { guarded, type LedgerClient } from './client.ts';
 import { isSystem, parsePosition, positionOf, toRecorded, CorruptEvent } from './convert.ts';
 import { asUnavailable, isDeletedStream, isMissingStream, isTransient } from './errors.ts';
 import { pull } from './pull.ts';
@@ -41,17 +41,24 @@ const TAIL_PAGES = 500;
 export const createReader = (options: ReaderOptions) => {
   const { deadlineMs, retries, closing, watermark } = options;
   let client: LedgerClient | undefined;
+  const retired = new Set<LedgerClient>();
 
   /** After silence the connection is in doubt: the next read gets a new one. */
   const replace = (failed: LedgerClient): void => {
-    if (client === failed) client = undefined;
+    if (client !== failed) return;
+    client = undefined;
+    retired.add(failed);
     // Reads that still run on it are silent too, or end within their patience.
-    setTimeout(() => void failed.dispose().catch(() => {}), deadlineMs).unref();
+    setTimeout(() => {
+      retired.delete(failed);
+      void failed.dispose().catch(() => {});
+    }, deadlineMs).unref();
   };
 
   /**
    * Runs a read, and runs it again from where it stopped when the connection breaks or nothing comes. `open` is asked
-   * for the rest each time; what was yielded is never repeated.
+   * for the rest each time; what was yielded is never repeated. It gives up after `patienceMs` without progress, half of
+   * which are for the first connection.
    */
   async function* resilient(
     what: string,
@@ -60,6 +67,8 @@ export const createReader = (options: ReaderOptions) => {
     patienceMs = deadlineMs,
   ): AsyncGenerator<Resolved, void, undefined> {
     let failures = 0;
+    let progressAt = performance.now();
+    const patienceLeft = (): number => progressAt + patienceMs - performance.now();
     for (;;) {
       signal?.throwIfAborted();
       closing.throwIfAborted();
@@ -67,23 +76,29 @@ export const createReader = (options: ReaderOptions) => {
       const used = client;
       const stream = open(used.api);
       if (stream === undefined) return;
+      guarded(stream);
       try {
         for await (const item of pull<Resolved>(stream as never, {
           what,
-          patienceMs: () => patienceMs,
+          patienceMs: () => Math.min(patienceMs / 2, patienceLeft()),
           signals: [signal, closing],
           cancel: () => stream.cancel(),
         })) {
-          failures = 0;
           yield item;
+          failures = 0;
+          progressAt = performance.now();
         }
         return;
       } catch (error) {
         if (signal?.aborted || closing.aborted || isMissingStream(error)) throw error;
         if (error instanceof Silence) replace(used);
         failures += 1;
-        if (!isTransient(error) || failures > retries) throw error;
-        await pause(backoff(failures, FIRST_WAIT_MS, LONGEST_WAIT_MS), signal, closing);
+        if (!isTransient(error) || failures > retries || patienceLeft() <= 0) throw error;
+        await pause(
+          Math.min(backoff(failures, FIRST_WAIT_MS, LONGEST_WAIT_MS), patienceLeft()),
+          signal,
+          closing,
+        );
       }
     }
   }
@@ -117,7 +132,7 @@ export const createReader = (options: ReaderOptions) => {
       for await (const { event } of resilient(what, open, signal, patienceMs)) {
         if (event === undefined) continue;
         const recorded = toRecorded(event);
-        watermark.saw(recorded.position);
+        if (!isOwnStream(stream)) watermark.saw(recorded.position);
         left -= 1;
         next = recorded.revision + (forward ? 1 : -1);
         yield recorded;
@@ -229,7 +244,7 @@ export const createReader = (options: ReaderOptions) => {
     lastPosition,
     ping,
     close: async (): Promise<void> => {
-      await client?.dispose();
+      await Promise.allSettled([...(client ? [client] : []), ...retired].map((one) => one.dispose()));
     },
   };
 };

@@ -9,9 +9,9 @@ import {
 } from '@eventstore/db-client';
 import type { EventFilter, Position, SubscribeOptions, SubscriptionItem } from '../../../app/event-store.ts';
 import type { Logger } from '../../../app/ports.ts';
-import type { LedgerClient } from './client.ts';
+import { guarded, type LedgerClient } from './client.ts';
 import { CorruptEvent, isSystem, parsePosition, positionOf, toRecorded } from './convert.ts';
-import { messageOf } from './errors.ts';
+import { isNotLeader, messageOf } from './errors.ts';
 import { pull } from './pull.ts';
 import { isOwnStream } from './store-id.ts';
 import { backoff, pause, timed } from './waiting.ts';
@@ -54,21 +54,31 @@ export const createSubscriber = (options: SubscriberOptions) => {
     if (after !== undefined) parsePosition(after);
     let reached = after;
     let failures = 0;
+    let client: LedgerClient | undefined;
+    const leave = async (): Promise<void> => {
+      const left = client;
+      client = undefined;
+      if (left) await timed('leaving', left.dispose(), LEAVE_MS).catch(() => {});
+    };
     counters.openSubscriptions += 1;
     try {
       while (!signal.aborted) {
         try {
-          for await (const item of once(reached, filter, signal)) {
+          client ??= options.connect();
+          for await (const item of once(client, reached, filter, signal)) {
             failures = 0;
             reached = item.kind === 'event' ? item.event.position : (item.position ?? reached);
             yield item;
           }
           logger?.info({ after: reached }, 'the event store ended a subscription; subscribing again');
+          await leave();
         } catch (error) {
           if (signal.aborted) return;
           closing.throwIfAborted();
           if (error instanceof CorruptEvent) throw error;
           logger?.warn({ after: reached, reason: messageOf(error), failures }, 'a subscription dropped');
+          // The library has noted the leader that it was sent to.
+          if (!isNotLeader(error)) await leave();
         }
         if (signal.aborted) return;
         counters.resubscribed += 1;
@@ -78,11 +88,13 @@ export const createSubscriber = (options: SubscriberOptions) => {
       }
     } finally {
       counters.openSubscriptions -= 1;
+      await leave();
     }
   }
 
   /** One subscription, from `after` until it drops. */
   async function* once(
+    client: LedgerClient,
     after: Position | undefined,
     filter: EventFilter | undefined,
     signal: AbortSignal,
@@ -90,27 +102,22 @@ export const createSubscriber = (options: SubscriberOptions) => {
     // All that is in the log now has been passed when the server says caught-up, whether it matched or not.
     const end = await options.lastPosition(signal);
     let reached = after;
-    const client = options.connect();
-    const subscription = open(client, after, filter);
+    const subscription = guarded(open(client, after, filter));
     let confirmed = false;
     subscription.on('confirmation', () => {
       confirmed = true;
     });
-    try {
-      for await (const item of pull<Travelling>(subscription as never, {
-        what: 'subscribing',
-        patienceMs: () => (confirmed ? Infinity : options.confirmMs),
-        signals: [signal, closing],
-        cancel: () => subscription.unsubscribe(),
-      })) {
-        const translated = translate(item, reached, end);
-        if (translated === undefined) continue;
-        if (translated.kind === 'event') reached = translated.event.position;
-        else reached = translated.position ?? reached;
-        yield translated;
-      }
-    } finally {
-      await timed('leaving', client.dispose(), LEAVE_MS).catch(() => {});
+    for await (const item of pull<Travelling>(subscription as never, {
+      what: 'subscribing',
+      patienceMs: () => (confirmed ? Infinity : options.confirmMs),
+      signals: [signal, closing],
+      cancel: () => subscription.unsubscribe(),
+    })) {
+      const translated = translate(item, reached, end);
+      if (translated === undefined) continue;
+      if (translated.kind === 'event') reached = translated.event.position;
+      else reached = translated.position ?? reached;
+      yield translated;
     }
   }
 

@@ -18,7 +18,7 @@ export const timed = async <T>(
   let timer: NodeJS.Timeout | undefined;
   let abort = (): void => {};
   const limit = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Silence(what, ms)), ms);
+    timer = setTimeout(() => reject(new Silence(what, ms)), Math.max(0, ms));
     abort = () => reject(signal?.reason as Error);
     signal?.addEventListener('abort', abort, { once: true });
     if (signal?.aborted) abort();
@@ -39,7 +39,7 @@ export const pause = (ms: number, ...signals: readonly (AbortSignal | undefined)
       for (const signal of signals) signal?.removeEventListener('abort', done);
       resolve();
     };
-    const timer = setTimeout(done, ms);
+    const timer = setTimeout(done, Math.max(0, ms));
     for (const signal of signals) signal?.addEventListener('abort', done, { once: true });
     if (signals.some((signal) => signal?.aborted)) done();
   });

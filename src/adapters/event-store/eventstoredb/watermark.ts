@@ -17,9 +17,23 @@ export type Watermark = {
 /** More than appends can be under way at once (batch-writer MAX_PENDING). */
 const REMEMBERED = 8192;
 
+/** A set that forgets its oldest member when it would hold more than `limit`. */
+export const createRecentSet = <T>(limit: number) => {
+  const members = new Set<T>();
+  return {
+    has: (member: T): boolean => members.has(member),
+    delete: (member: T): void => void members.delete(member),
+    add: (member: T): void => {
+      members.add(member);
+      const [oldest] = members.size > limit ? members : [];
+      if (oldest !== undefined) members.delete(oldest);
+    },
+  };
+};
+
 export const createWatermark = (): Watermark => {
   let highest: Position = '';
-  const answered = new Set<Position>();
+  const answered = createRecentSet<Position>(REMEMBERED);
   const saw = (position: Position): void => {
     if (position > highest) highest = position;
   };
@@ -28,7 +42,6 @@ export const createWatermark = (): Watermark => {
     acknowledged: (position) => {
       saw(position);
       answered.add(position);
-      if (answered.size > REMEMBERED) for (const oldest of answered) return void answered.delete(oldest);
     },
     highest: () => highest,
     isOld: (position, seenBefore) => position <= seenBefore || answered.has(position),

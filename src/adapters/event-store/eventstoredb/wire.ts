@@ -58,6 +58,10 @@ const MESSAGE_BYTES = 3 * 1024 * 1024;
  */
 const SERVER_DEADLINE_MS = 30 * 60 * 1000;
 
+/** Bytes of data and metadata of a whole append. */
+export const bytesOf = (request: AppendRequest): number =>
+  request.events.reduce((sum, event) => sum + event.data.length + event.metadata.length, 0);
+
 export const batchMessages = (
   request: AppendRequest,
   correlationId: string,

@@ -1,0 +1,441 @@
+import { createServer, type AddressInfo, type Socket } from 'node:net';
+import { expect } from 'chai';
+import {
+  EventTooLarge,
+  OutcomeUnknown,
+  StoreUnavailable,
+  WrongExpectedRevision,
+} from '../../../src/app/event-store.ts';
+import type { Behaviour } from '../../support/eventstoredb-peer/faults.ts';
+import { collect, createBench, event, rejection } from '../../support/eventstoredb-peer/fixture.ts';
+import { createLog } from '../../support/eventstoredb-peer/log.ts';
+import type { Peer } from '../../support/eventstoredb-peer/peer.ts';
+import { until } from '../../support/eventstoredb-peer/until.ts';
+
+/** Each rule of eventstore-client.md §3.3–3.4 about appends, against a peer that breaks it. */
+describe('EventStoreDB adapter: appends', () => {
+  const bench = createBench();
+  afterEach(() => bench.clean());
+
+  const idsIn = (peer: Peer, stream: string): string[] =>
+    peer.log.all.filter((e) => e.stream === stream).map((e) => e.id);
+  const timed = async (call: Promise<unknown>): Promise<{ error: unknown; ms: number }> => {
+    const started = performance.now();
+    const error = await rejection(call);
+    return { error, ms: performance.now() - started };
+  };
+
+  describe('B1: what a conflict says', () => {
+    it('names the actual revision, also when the connection string turns exceptions off', async () => {
+      const peer = await bench.peer();
+      const store = await bench.store(`${peer.connectionString}&throwOnAppendFailure=false`);
+      await store.append(
+        'order-1',
+        'no_stream',
+        Array.from({ length: 6 }, () => event('Placed')),
+      );
+      const error = await rejection(store.append('order-1', 2, [event('Late')]));
+      expect(error).to.be.instanceOf(WrongExpectedRevision).and.to.include({ expected: 2, actual: 5 });
+    });
+  });
+
+  describe('B2: silence', () => {
+    it('of the server ends at the deadline as an unknown outcome, after the same ids were tried again', async () => {
+      const peer = await bench.peer();
+      const store = await bench.store(peer);
+      peer.faults.add({ on: 'append', do: { kind: 'never-answer' }, stream: 'order-' });
+      const before = peer.stats.calls.append;
+      const { error, ms } = await timed(store.append('order-1', 'no_stream', [event('Placed')]));
+      expect(error).to.be.instanceOf(OutcomeUnknown);
+      expect(ms).to.be.within(390, 900);
+      expect(peer.stats.calls.append - before, 'attempts: one and two retries').to.equal(3);
+      expect(store.stats().unknownOutcomes).to.equal(1);
+    });
+
+    it('is cured by a retry within the same call, on a new connection', async () => {
+      const peer = await bench.peer();
+      const store = await bench.store(peer);
+      peer.faults.add({ on: 'append', do: { kind: 'never-answer' }, stream: 'order-', times: 1 });
+      const given = event('Placed');
+      const connections = peer.stats.connected;
+      expect(await store.append('order-1', 'no_stream', [given])).to.include({
+        revision: 0,
+        duplicate: false,
+      });
+      expect(idsIn(peer, 'order-1')).to.deep.equal([given.id]);
+      expect(peer.stats.connected, 'the silent connection was given up').to.be.greaterThan(connections);
+    });
+
+    it('of one append among others that are answered does not cost them their connection', async () => {
+      const peer = await bench.peer();
+      const store = await bench.store(peer, { retries: 0, deadlineMs: 200 });
+      peer.faults.add({ on: 'append', do: { kind: 'never-answer' }, stream: 'order-mute' });
+      await store.append('order-0', 'no_stream', [event('Placed')]);
+      const connections = peer.stats.connected;
+      const mute = rejection(store.append('order-mute', 'no_stream', [event('Placed')]));
+      for (let n = 1; n < 20; n += 1) await store.append(`order-${n}`, 'no_stream', [event('Placed')]);
+      expect(await mute).to.be.instanceOf(OutcomeUnknown);
+      await store.append('order-20', 'no_stream', [event('Placed')]);
+      expect(store.stats().connections).to.equal(connections);
+    });
+
+    it('of a port that accepts and says nothing ends as unavailable: nothing was sent', async () => {
+      const peer = await bench.peer();
+      const store = await bench.store(peer);
+      await store.append('order-1', 'no_stream', [event('Placed')]);
+      peer.blackHole();
+      peer.cutConnections();
+      await until('the cut is noticed', () => !store.stats().appendConnected);
+      const { error, ms } = await timed(store.append('order-1', 0, [event('Late')]));
+      expect(error).to.be.instanceOf(StoreUnavailable);
+      expect(ms).to.be.below(900);
+    });
+
+    it('of a connection that froze ends as an unknown outcome', async () => {
+      const peer = await bench.peer();
+      const store = await bench.store(peer);
+      await store.append('order-1', 'no_stream', [event('Placed')]);
+      const thaw = peer.blackHole();
+      const late = event('Late');
+      const { error, ms } = await timed(store.append('order-1', 0, [late]));
+      expect(error).to.be.instanceOf(OutcomeUnknown);
+      expect(ms).to.be.within(390, 900);
+      thaw();
+      expect(await store.append('order-1', 0, [late])).to.include({ revision: 1 });
+      expect(idsIn(peer, 'order-1')).to.have.lengthOf(2);
+    });
+  });
+
+  describe('B3: what is sent was checked first', () => {
+    for (const [what, data, metadata] of [
+      ['data that is no JSON', '{"a":', '{}'],
+      ['data that is no object', '[1]', '{}'],
+      ['metadata that is no JSON', '{}', 'undefined'],
+      ['metadata with a reserved name', '{}', '{"$correlationId":"x"}'],
+    ] as const)
+      it(`${what} is refused before anything leaves`, async () => {
+        const peer = await bench.peer();
+        const store = await bench.store(peer);
+        const before = peer.stats.calls.append;
+        const bad = { ...event('Placed'), data, metadata };
+        expect(
+          await rejection(store.append('order-1', 'no_stream', [event('Placed'), bad])),
+        ).to.be.instanceOf(TypeError);
+        expect(peer.stats.calls.append).to.equal(before);
+      });
+
+    it('data arrives byte for byte, as JSON; metadata gains the reserved names and loses them on the way back', async () => {
+      const peer = await bench.peer();
+      const store = await bench.store(peer);
+      const data = '{ "z":1.0,\n"a":"\\u00e9é","big":123456789012345678901 }';
+      const metadata = '{"correlationId":"c-1","causationId":"k-1","tenant":"acme"}';
+      await store.append('order-1', 'no_stream', [{ ...event('Placed'), data, metadata }]);
+      await store.append('order-1', 0, [{ ...event('Placed'), metadata: '{}' }]);
+      const [stored] = peer.log.all.filter((e) => e.stream === 'order-1');
+      expect(Buffer.from(stored?.data ?? []).toString()).to.equal(data);
+      expect(stored?.contentType).to.equal('application/json');
+      expect(JSON.parse(Buffer.from(stored?.metadata ?? []).toString())).to.deep.equal({
+        $correlationId: 'c-1',
+        $causationId: 'k-1',
+        ...(JSON.parse(metadata) as object),
+      });
+      const read = await collect(store.readStream('order-1'));
+      expect(read.map((e) => e.metadata)).to.deep.equal([JSON.parse(metadata), {}]);
+    });
+  });
+
+  describe('B4: one connection for appends, and nothing shared with other stores of the process', () => {
+    it('the death of one server leaves an append that waits for another alone', async () => {
+      const [one, two] = [await bench.peer(), await bench.peer()];
+      const first = await bench.store(one, { retries: 0 });
+      const second = await bench.store(two, { retries: 0 });
+      one.faults.add({ on: 'append', do: { kind: 'never-answer' } });
+      two.faults.add({ on: 'append', do: { kind: 'late-work', ms: 150 } });
+      const dying = rejection(first.append('order-1', 'no_stream', [event('Placed')]));
+      const waiting = second.append('order-1', 'no_stream', [event('Placed')]);
+      await until('both wait', () => one.stats.calls.append === 2 && two.stats.calls.append === 2);
+      one.cutConnections();
+      expect(await dying).to.be.instanceOf(OutcomeUnknown);
+      expect(await waiting).to.include({ revision: 0 });
+    });
+
+    it('appends, reads and each subscription have a TCP connection of their own', async () => {
+      const peer = await bench.peer();
+      const store = await bench.store(peer);
+      await store.append('order-1', 'no_stream', [event('Placed')]);
+      const controller = new AbortController();
+      const subscriptions = [store, store].map(async (s) => {
+        for await (const item of s.subscribe({ signal: controller.signal }))
+          if (item.kind === 'caught-up') return;
+      });
+      await Promise.all(subscriptions);
+      expect(peer.stats.connected).to.equal(4);
+    });
+  });
+
+  it('a connection cut under load settles every append, stores each once and rejects nothing unseen', async () => {
+    const peer = await bench.peer();
+    const store = await bench.store(peer, { deadlineMs: 5000 });
+    const unhandled: unknown[] = [];
+    const note = (reason: unknown): void => void unhandled.push(reason);
+    process.on('unhandledRejection', note);
+    const text = 'x'.repeat(20_000);
+    const appends = Array.from({ length: 200 }, (_, n) =>
+      store.append(`load-${n}`, 'no_stream', [event('Loaded', { text })]),
+    );
+    await until('some are stored', () => peer.stats.commits > 20);
+    peer.cutConnections();
+    const outcomes = await Promise.allSettled(appends);
+    await new Promise(setImmediate);
+    process.off('unhandledRejection', note);
+    expect(unhandled).to.deep.equal([]);
+    expect(outcomes.filter((o) => o.status === 'rejected')).to.deep.equal([]);
+    for (let n = 0; n < 200; n += 1) expect(idsIn(peer, `load-${n}`)).to.have.lengthOf(1);
+    expect(store.stats().retriedAppends).to.be.greaterThan(0);
+  });
+
+  describe('the same ids are tried again', () => {
+    const cures: Record<string, Behaviour> = {
+      'after a call that broke before the commit': { kind: 'drop' },
+      'after a call that the server ended with OK': { kind: 'end-ok' },
+      'after a connection that was cut before the commit': { kind: 'cut' },
+      'after a server that was not ready': { kind: 'refuse', as: 'unavailable' },
+      'after a server that was busy (an error the client does not know)': { kind: 'refuse', as: 'busy' },
+      'after an unknown error': { kind: 'refuse', as: 'unknown' },
+      'after a timeout of the server': { kind: 'refuse', as: 'timeout' },
+    };
+    for (const [when, behaviour] of Object.entries(cures))
+      it(when, async () => {
+        const peer = await bench.peer();
+        const store = await bench.store(peer, { deadlineMs: 5000 });
+        peer.faults.add({ on: 'append', do: behaviour, stream: 'order-', times: 1 });
+        const given = [event('Placed'), event('Paid')];
+        const started = performance.now();
+        expect(await store.append('order-1', 'no_stream', given)).to.include({
+          revision: 1,
+          duplicate: false,
+        });
+        expect(performance.now() - started, 'without waiting for the deadline').to.be.below(1000);
+        expect(idsIn(peer, 'order-1')).to.deep.equal(given.map((e) => e.id));
+      });
+
+    it('after an answer that was lost: found in the stream, not stored again', async () => {
+      const peer = await bench.peer();
+      const store = await bench.store(peer);
+      for (const cut of [true, false]) {
+        const stream = `order-${cut}`;
+        peer.faults.add({ on: 'append', do: { kind: 'lose-answer', cut }, stream, times: 1 });
+        const given = [event('Placed')];
+        expect(await store.append(stream, 'no_stream', given)).to.include({ revision: 0, duplicate: true });
+        expect(idsIn(peer, stream)).to.deep.equal([given[0]?.id]);
+      }
+    });
+
+    it('at most `retries` times, and an outcome that stays open is unknown', async () => {
+      const peer = await bench.peer();
+      const store = await bench.store(peer, { retries: 1, deadlineMs: 5000 });
+      peer.faults.add({ on: 'append', do: { kind: 'refuse', as: 'busy' }, stream: 'order-' });
+      const before = peer.stats.calls.append;
+      expect(await rejection(store.append('order-1', 'no_stream', [event('Placed')]))).to.be.instanceOf(
+        OutcomeUnknown,
+      );
+      expect(peer.stats.calls.append - before).to.equal(2);
+    });
+  });
+
+  describe('a conflict may be our own earlier success', () => {
+    const lost = async (peer: Peer) => {
+      const store = await bench.store(peer, { retries: 0, deadlineMs: 150 });
+      peer.faults.add({ on: 'append', do: { kind: 'lose-answer' }, stream: 'order-', times: 1 });
+      const given = [event('Placed'), event('Paid')];
+      expect(await rejection(store.append('order-1', 'no_stream', given))).to.be.instanceOf(OutcomeUnknown);
+      return { store, given };
+    };
+
+    it('found by reading the tail, on a server that no longer compares ids', async () => {
+      const peer = await bench.peer();
+      const { store, given } = await lost(peer);
+      peer.log.forgetIds(true);
+      const settled = await store.append('order-1', 'no_stream', given);
+      const [, last] = await collect(store.readStream('order-1'));
+      expect(settled).to.deep.equal({ revision: 1, position: last?.position, duplicate: true });
+    });
+
+    it('stays unknown while the tail cannot be read', async () => {
+      const peer = await bench.peer();
+      const { store, given } = await lost(peer);
+      peer.log.forgetIds(true);
+      const lift = peer.faults.add({ on: 'read', do: { kind: 'never-answer' } });
+      expect(await rejection(store.append('order-1', 'no_stream', given))).to.be.instanceOf(OutcomeUnknown);
+      lift();
+      expect(await store.append('order-1', 'no_stream', given)).to.include({ revision: 1, duplicate: true });
+    });
+
+    it('is a conflict when other events stand there', async () => {
+      const peer = await bench.peer();
+      const { store } = await lost(peer);
+      peer.log.forgetIds(true);
+      const others = [event('Placed'), event('Paid')];
+      const error = await rejection(store.append('order-1', 'no_stream', others));
+      expect(error).to.be.instanceOf(WrongExpectedRevision).and.to.include({ actual: 1 });
+    });
+  });
+
+  describe('unavailable means that nothing was stored', () => {
+    it('a refused connection answers at once', async () => {
+      const peer = await bench.peer();
+      const store = await bench.store(peer, { deadlineMs: 5000 });
+      await peer.goDown();
+      await until('the cut is noticed', () => !store.stats().appendConnected);
+      const { error, ms } = await timed(store.append('order-1', 'no_stream', [event('Placed')]));
+      expect(error).to.be.instanceOf(StoreUnavailable).and.to.include({ reason: 'down' });
+      expect(ms).to.be.below(2000);
+      await peer.restart();
+      expect(await store.append('order-1', 'no_stream', [event('Placed')])).to.include({ duplicate: false });
+    });
+
+    it('an attempt that was sent keeps the outcome unknown, even if later ones cannot be sent', async () => {
+      const peer = await bench.peer();
+      const store = await bench.store(peer);
+      peer.faults.add({ on: 'append', do: { kind: 'late-work', ms: 20 }, stream: 'order-' });
+      const before = peer.stats.calls.append;
+      const call = rejection(store.append('order-1', 'no_stream', [event('Placed')]));
+      await until('it was sent', () => peer.stats.calls.append > before);
+      await peer.goDown();
+      expect(await call).to.be.instanceOf(OutcomeUnknown);
+    });
+
+    it('an append that ended as unknown stays unknown when it is repeated in vain, and knows itself when it is not', async () => {
+      const peer = await bench.peer();
+      const store = await bench.store(peer, { retries: 0 });
+      peer.faults.add({ on: 'append', do: { kind: 'lose-answer', cut: true }, stream: 'order-', times: 1 });
+      const given = [event('Placed')];
+      const call = store.append('order-1', 'no_stream', given);
+      expect(await rejection(call)).to.be.instanceOf(OutcomeUnknown);
+      await peer.goDown();
+      await until('the cut is noticed', () => !store.stats().appendConnected);
+      expect(await rejection(store.append('order-1', 'no_stream', given))).to.be.instanceOf(OutcomeUnknown);
+      await peer.restart();
+      expect(await store.append('order-1', 'no_stream', given)).to.include({ revision: 0, duplicate: true });
+    });
+
+    it('a refusal of the server is one too, and is not repeated', async () => {
+      const peer = await bench.peer();
+      const store = await bench.store(peer);
+      peer.faults.add({ on: 'append', do: { kind: 'refuse', as: 'access-denied' }, stream: 'order-' });
+      const before = peer.stats.calls.append;
+      const error = await rejection(store.append('order-1', 'no_stream', [event('Placed')]));
+      expect(error).to.be.instanceOf(StoreUnavailable);
+      expect((error as Error).message).to.include('access denied');
+      expect(peer.stats.calls.append - before).to.equal(1);
+    });
+
+    it('a queue that is full turns appends away unsent', async () => {
+      const peer = await bench.peer();
+      const store = await bench.store(peer, { retries: 0 });
+      await store.append('order-1', 'no_stream', [event('Placed')]);
+      const lift = peer.faults.add({ on: 'append', do: { kind: 'never-answer' }, stream: 'full-' });
+      const placed = event('Placed');
+      const full = Array.from({ length: 4096 }, (_, n) =>
+        rejection(store.append(`full-${n}`, 'no_stream', [placed])),
+      );
+      const turnedAway = await rejection(store.append('order-1', 0, [event('Paid')]));
+      expect(turnedAway).to.be.instanceOf(StoreUnavailable);
+      const unknown = await Promise.all(full);
+      expect(unknown.filter((e) => e instanceof OutcomeUnknown)).to.have.lengthOf(4096);
+      lift();
+      expect(await store.append('order-1', 0, [event('Paid')])).to.include({ revision: 1 });
+    });
+  });
+
+  it('an answer to nobody, and one that comes too late, are ignored', async () => {
+    const peer = await bench.peer();
+    const store = await bench.store(peer, { retries: 0, deadlineMs: 100 });
+    peer.faults.add({ on: 'append', do: { kind: 'stray-answer' }, stream: 'order-stray', times: 1 });
+    expect(await store.append('order-stray', 'no_stream', [event('Placed')])).to.include({ revision: 0 });
+    peer.faults.add({ on: 'append', do: { kind: 'late', ms: 150 }, stream: 'order-late', times: 1 });
+    peer.faults.add({ on: 'append', do: { kind: 'late', ms: 60 }, stream: 'order-other' });
+    const late = rejection(store.append('order-late', 'no_stream', [event('Placed')]));
+    // Answered meanwhile, so that the connection is not given up and the late answer really arrives.
+    await store.append('order-other', 'no_stream', [event('Placed')]);
+    expect(await late).to.be.instanceOf(OutcomeUnknown);
+    for (let n = 0; n < 2; n += 1) await store.append('order-other', n, [event('Placed')]);
+    expect(store.stats().connections).to.equal(2);
+  });
+
+  it('an answer without a position is completed by a read', async () => {
+    const peer = await bench.peer();
+    const store = await bench.store(peer);
+    peer.faults.add({ on: 'append', do: { kind: 'no-position' }, stream: 'order-' });
+    const given = [event('Placed')];
+    const appended = await store.append('order-1', 'no_stream', given);
+    const [stored] = await collect(store.readStream('order-1'));
+    expect(appended).to.deep.equal({ revision: 0, position: stored?.position, duplicate: false });
+    const lift = peer.faults.add({ on: 'read', do: { kind: 'never-answer' } });
+    expect(await rejection(store.append('order-2', 'no_stream', given))).to.be.instanceOf(OutcomeUnknown);
+    lift();
+    expect(await store.append('order-2', 'no_stream', given)).to.include({ revision: 0, duplicate: true });
+  });
+
+  it('a client whose clock is minutes behind the server still appends', async () => {
+    const peer = await bench.peer({ clockAheadMs: 5 * 60_000 });
+    const store = await bench.store(peer, { retries: 0 });
+    expect(await store.append('order-1', 'no_stream', [event('Placed')])).to.include({ revision: 0 });
+  });
+
+  it('goes to the leader when it is told to', async () => {
+    const log = createLog();
+    const [follower, leader] = [await bench.peer({ log }), await bench.peer({ log })];
+    const store = await bench.store(follower);
+    const host = '127.0.0.1';
+    follower.faults.add({
+      on: 'append',
+      do: { kind: 'refuse', as: 'not-leader', leader: { host, port: leader.port } },
+    });
+    expect(await store.append('order-1', 'no_stream', [event('Placed')])).to.include({ revision: 0 });
+    expect(leader.stats.commits).to.equal(1);
+    expect(await store.append('order-1', 0, [event('Paid')])).to.include({ revision: 1 });
+    expect(leader.stats.commits, 'and stays there').to.equal(2);
+  });
+
+  describe('sizes', () => {
+    it('more than the server takes in one append is too large, without a retry', async () => {
+      const peer = await bench.peer({ maxAppendSize: 1000 });
+      const store = await bench.store(peer);
+      const text = 'x'.repeat(600);
+      const given = [event('Placed', { text }), event('Paid', { text })];
+      expect(await rejection(store.append('order-1', 'no_stream', given))).to.be.instanceOf(EventTooLarge);
+      expect(idsIn(peer, 'order-1')).to.deep.equal([]);
+    });
+
+    it('an append of several megabytes is one append, in several messages', async () => {
+      const peer = await bench.peer({ maxAppendSize: 64 * 1024 * 1024 });
+      const store = await bench.store(peer, { deadlineMs: 5000 });
+      const text = 'x'.repeat(900 * 1024);
+      const given = Array.from({ length: 8 }, () => event('Large', { text }));
+      expect(await store.append('order-1', 'no_stream', given)).to.include({ revision: 7 });
+      expect(peer.stats.commits, 'the store id and this').to.equal(2);
+    });
+  });
+
+  it('says which process appends', async () => {
+    const peer = await bench.peer();
+    await bench.store(peer, { instance: 'node 7' });
+    expect(peer.stats.lastAppendHeaders).to.include({ 'connection-name': 'ledger-node 7' });
+  });
+
+  it('a port that speaks something else is unavailable', async () => {
+    const sockets = new Set<Socket>();
+    const other = createServer((socket) => {
+      sockets.add(socket);
+      socket.on('error', () => {}).end('HTTP/1.1 400 Bad Request\r\n\r\n');
+    });
+    await new Promise<void>((resolve) => void other.listen(0, '127.0.0.1', resolve));
+    const { port } = other.address() as AddressInfo;
+    expect(await rejection(bench.store(`esdb://127.0.0.1:${port}?tls=false`))).to.be.instanceOf(
+      StoreUnavailable,
+    );
+    for (const socket of sockets) socket.destroy();
+    await new Promise((resolve) => other.close(resolve));
+  });
+});

@@ -1,0 +1,63 @@
+import { randomUUID } from 'node:crypto';
+import {
+  createEventStoreDbStore,
+  type EventStoreDbOptions,
+  type EventStoreDbStore,
+} from '../../../src/adapters/event-store/eventstoredb/eventstoredb-event-store.ts';
+import type { EventToAppend } from '../../../src/app/event-store.ts';
+import type { JsonObject } from '../../../src/domain/json.ts';
+import { startPeer, type Peer, type PeerOptions } from './peer.ts';
+
+/** Peers and stores of one test, all ended by `clean()`. */
+export const createBench = () => {
+  const endings: (() => Promise<void>)[] = [];
+  return {
+    peer: async (options: PeerOptions = {}): Promise<Peer> => {
+      const peer = await startPeer(options);
+      endings.push(() => peer.stop());
+      return peer;
+    },
+    /** A store with short waits: 400 ms deadline, 2 retries, resubscribing after 5–50 ms. */
+    store: async (
+      peer: Peer | string,
+      options: Partial<EventStoreDbOptions> = {},
+    ): Promise<EventStoreDbStore> => {
+      const store = await createEventStoreDbStore({
+        connectionString: typeof peer === 'string' ? peer : peer.connectionString,
+        instance: 'test',
+        deadlineMs: 400,
+        retries: 2,
+        resubscribeMs: { first: 5, longest: 50 },
+        ...options,
+      });
+      endings.push(() => store.close());
+      return store;
+    },
+    clean: async (): Promise<void> => {
+      for (const end of endings.splice(0).toReversed()) await end();
+    },
+  };
+};
+
+export const event = (type: string, data: JsonObject = {}, metadata: JsonObject = {}): EventToAppend => ({
+  id: randomUUID(),
+  type,
+  data: JSON.stringify(data),
+  metadata: JSON.stringify(metadata),
+});
+
+/** The error that a promise rejects with. */
+export const rejection = async (promise: Promise<unknown>): Promise<unknown> => {
+  try {
+    await promise;
+  } catch (error) {
+    return error;
+  }
+  throw new Error('expected a rejection, but the call succeeded');
+};
+
+export const collect = async <T>(items: AsyncIterable<T>): Promise<T[]> => {
+  const list: T[] = [];
+  for await (const item of items) list.push(item);
+  return list;
+};
