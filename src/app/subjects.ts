@@ -1,0 +1,73 @@
+import { createHash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import { subjectIdOf } from './identifiers.ts';
+import type { Encrypted } from './metadata.ts';
+import type { KeyStore } from './ports.ts';
+
+export { subjectIdOf };
+
+/** What a token says about a person; absent parts are left out. */
+export type PersonalData = { readonly userName?: string; readonly email?: string };
+/** Where a request came from. */
+export type RequestSource = { readonly ip?: string; readonly userAgent?: string };
+
+/**
+ * Encrypts what metadata holds of a person (design §4, Personal data). The same person and text give the same
+ * ciphertext again for as long as it is remembered, so that a request costs a look into a map, not AES. Forgotten or
+ * erased, the next command encrypts anew.
+ */
+export type PersonalMetadata = {
+  /** Undefined when there is nothing to keep. */
+  personal(subjectId: string, data: PersonalData): Promise<Encrypted | undefined>;
+  source(subjectId: string, source: RequestSource): Promise<Encrypted | undefined>;
+  /** Destroys the subject's key and forgets its ciphertexts: what was stored can never be read again. */
+  erase(subjectId: string): Promise<void>;
+  /** The fields again; the marker when the key was destroyed (fleet-and-networks.md §1.9 rule 4). */
+  read(value: Encrypted): Promise<PersonalData | RequestSource | { readonly erased: true }>;
+};
+
+export const createPersonalMetadata = ({
+  keys,
+  cacheSize = 10_000,
+  ttlMs = 15 * 60_000,
+}: {
+  keys: KeyStore;
+  /** Ciphertexts remembered; default 10,000 (about 0.5 kB each). */
+  cacheSize?: number;
+  /** Milliseconds that a ciphertext is used again; default 15 minutes, so that an erasure elsewhere is noticed. */
+  ttlMs?: number;
+}): PersonalMetadata => {
+  const cache = new LRUCache<string, { subjectId: string; encrypted: Promise<Encrypted> }>({
+    max: cacheSize,
+    ttl: ttlMs,
+  });
+
+  const encrypt = async (
+    subjectId: string,
+    data: PersonalData | RequestSource,
+  ): Promise<Encrypted | undefined> => {
+    const text = JSON.stringify(data);
+    if (text === '{}') return undefined;
+    // The plaintext itself is not kept.
+    const id = createHash('sha256').update(subjectId).update('\n').update(text).digest('base64');
+    const known = cache.get(id);
+    if (known !== undefined) return known.encrypted;
+    const encrypted = keys.encrypt(subjectId, text);
+    cache.set(id, { subjectId, encrypted });
+    encrypted.catch(() => cache.delete(id));
+    return encrypted;
+  };
+
+  return {
+    personal: encrypt,
+    source: encrypt,
+    erase: async (subjectId) => {
+      await keys.destroy(subjectId);
+      for (const [id, entry] of cache.entries()) if (entry.subjectId === subjectId) cache.delete(id);
+    },
+    read: async (value) => {
+      const text = await keys.decrypt(value);
+      return text === undefined ? { erased: true } : (JSON.parse(text) as PersonalData | RequestSource);
+    },
+  };
+};
