@@ -147,7 +147,8 @@ export const createCommandRunner = (
 
   /**
    * Appends, and repeats the same append once when its outcome is not known. Undefined when the stream is not where
-   * the decision was taken. `settled.unknown` is true while an append of this call may or may not be stored.
+   * the decision was taken. `settled.unknown` is true while events of this command may be stored that the
+   * caller has not been told of.
    */
   const append = async (
     stream: string,
@@ -162,7 +163,7 @@ export const createCommandRunner = (
         settled.unknown = true;
         return store.append(stream, expected, events);
       });
-      settled.unknown = false;
+      settled.unknown = appended.duplicate;
       return appended;
     } catch (error) {
       if (!(error instanceof WrongExpectedRevision)) throw error;
@@ -239,7 +240,8 @@ export const createCommandRunner = (
     let encoded: readonly EventToAppend[] = [];
     for (let conflicts = 0; ; ) {
       const past = await findPastAppend(store, stream, folded, context.commandId, options.commandIndex);
-      settled.unknown = false;
+      // When it is there but cannot be read back now, "nothing was stored" would be wrong.
+      settled.unknown = past !== undefined;
       if (past !== undefined) return replay(attempt, folded, past, encoded);
       if (conflicts > MAX_CONFLICTS) return rejected(attempt, folded, TOO_MANY_CONFLICTS);
 
@@ -289,7 +291,7 @@ export const createCommandRunner = (
       if (!(error instanceof IdempotencyMismatch)) cache.delete(attempt.stream);
       // Not even the look for our own events succeeded: the first append may still have been stored.
       const lost =
-        settled.unknown && !(error instanceof OutcomeUnknown)
+        settled.unknown && error instanceof StoreUnavailable
           ? new OutcomeUnknown(attempt.stream, { cause: error })
           : error;
       result = errorName(lost);
