@@ -18,8 +18,16 @@ export const lockDataDirectory = (dataDir: string): (() => void) => {
     if (isBusy(error)) throw new DataDirectoryInUse(dataDir, holderOf(dataDir));
     throw error;
   }
-  writeFileSync(holderFile(dataDir), `${process.pid}\n`);
+  noteHolder(dataDir);
   return () => db.close();
+};
+
+const noteHolder = (dataDir: string): void => {
+  try {
+    writeFileSync(holderFile(dataDir), `${process.pid}\n`);
+  } catch {
+    // Only a courtesy to whoever is refused: a full disk must not keep the log from being read.
+  }
 };
 
 const holderOf = (dataDir: string): string | undefined => {

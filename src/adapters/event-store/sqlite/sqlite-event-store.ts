@@ -4,12 +4,13 @@ import type { Logger } from '../../../app/ports.ts';
 import { checkAppend, checkMaxCount } from '../shared/checks.ts';
 import { createGrowth } from '../shared/paged-subscription.ts';
 import { backupLog, type BackupResult } from './backup.ts';
-import { checkSqliteStore, type StoreCheck } from './check-store.ts';
+import type { StoreCheck } from './check-store.ts';
 import type { WriterFaults } from './faults.ts';
 import { logFile } from './files.ts';
 import { lockDataDirectory } from './lock.ts';
 import { createLogReader } from './log-reader.ts';
 import { openLogForReading } from './schema.ts';
+import { checkOnThread } from './threads.ts';
 import { startWriterClient } from './writer-client.ts';
 import type { WriterPragmas } from './writer-protocol.ts';
 
@@ -32,7 +33,7 @@ export type SqliteEventStoreOptions = {
 export type SqliteEventStore = EventStore & {
   /** Copies the log to one new file while it is written to. Throws when `target` exists. */
   readonly backup: (target: string) => Promise<BackupResult>;
-  /** The offline check, on this log. Reads everything, on this thread: not for a serving process. */
+  /** The whole check of this log, on a thread of its own. */
   readonly fullCheck: () => Promise<StoreCheck>;
   /** Settings in force on the live writing connection. */
   readonly pragmas: () => Promise<WriterPragmas>;
@@ -114,7 +115,7 @@ const openLocked = async (
       refuseWhenClosed();
       return await backupLog(file, target);
     },
-    fullCheck: () => checkSqliteStore(options.dataDir),
+    fullCheck: () => checkOnThread(options.dataDir),
     close: async () => {
       closing ??= close();
       await closing;

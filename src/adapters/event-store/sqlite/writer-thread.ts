@@ -1,13 +1,8 @@
-import { Worker } from 'node:worker_threads';
 import type { Logger } from '../../../app/ports.ts';
 import { messageOf, unpackError } from './errors.ts';
+import { startThread } from './threads.ts';
 import type { FromWriter, ToWriter, WriterData } from './writer-protocol.ts';
 
-/** Compiled code stands beside this module as .js, source as .ts. */
-const WORKER = new URL(
-  import.meta.url.endsWith('.ts') ? './writer-worker.ts' : './writer-worker.js',
-  import.meta.url,
-);
 const FIRST_RESTART_MS = 100;
 const LONGEST_RESTART_MS = 10_000;
 
@@ -31,7 +26,7 @@ type ThreadEvents = {
 /** Starts a writer thread. Rejects with StoreDamaged, StoreTooNew or what else kept it from opening the log. */
 const startWriterThread = (data: WriterData, { onMessage, onEnd }: ThreadEvents): Promise<WriterThread> =>
   new Promise((resolve, reject) => {
-    const worker = new Worker(WORKER, { workerData: data, name: 'event-log-writer' });
+    const worker = startThread('writer-worker', data);
     let ready = false;
     let failure: Error | undefined;
     worker.on('message', (message: FromWriter) => {
