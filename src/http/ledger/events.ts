@@ -1,0 +1,149 @@
+import type { EventCodec } from '../../app/event-codec.ts';
+import type { EventFilter, EventStore, RecordedEvent } from '../../app/event-store.ts';
+import type { JsonObject, JsonValue } from '../../domain/json.ts';
+import type { Registry } from '../../domain/registry.ts';
+import type { Positions } from '../positions.ts';
+import { breathe, flag, wholeNumber } from './query.ts';
+import type { LedgerCall, LedgerRoute } from './serve.ts';
+
+/** `GET events`: the log for operators, redacted as for the provider; newline-delimited, with `follow=true` live. */
+export type EventServices = {
+  readonly store: EventStore;
+  readonly codec: Pick<EventCodec, 'decode' | 'typeOf'>;
+  readonly registry: Pick<Registry, 'redact'>;
+  readonly positions: Positions;
+};
+
+const DEFAULT_LIMIT = 100;
+const MAX_LIMIT = 100_000;
+const PAGE = 500;
+const BREATHE_EVERY = 100;
+
+export const eventRoutes = (services: EventServices): readonly LedgerRoute[] => [
+  {
+    verb: 'GET',
+    path: 'events',
+    handler: (call) => {
+      const wanted = readWanted(call, services.positions);
+      return {
+        lines: wanted.follow ? follow(wanted, services, call.signal) : list(wanted, services, call.signal),
+      };
+    },
+  },
+];
+
+type Wanted = {
+  readonly after: string | undefined;
+  readonly stream: string | undefined;
+  readonly type: string | undefined;
+  readonly tenant: string | undefined;
+  readonly limit: number;
+  readonly follow: boolean;
+};
+
+const readWanted = ({ query }: LedgerCall, positions: Positions): Wanted => {
+  const from = query.get('from');
+  return {
+    after: from === null || from === '' ? undefined : positions.parse(from, 'from'),
+    stream: query.get('stream') ?? undefined,
+    type: query.get('type') ?? undefined,
+    tenant: query.get('tenant') ?? undefined,
+    limit: wholeNumber(query, 'limit', DEFAULT_LIMIT, MAX_LIMIT),
+    follow: flag(query, 'follow'),
+  };
+};
+
+async function* list(
+  wanted: Wanted,
+  services: EventServices,
+  signal: AbortSignal,
+): AsyncGenerator<JsonValue> {
+  let left = wanted.limit;
+  if (left === 0) return;
+  let seen = 0;
+  for await (const event of source(wanted, services.store, signal)) {
+    if ((seen += 1) % BREATHE_EVERY === 0) await breathe();
+    if (!fits(event, wanted)) continue;
+    yield shown(event, services);
+    if ((left -= 1) === 0) return;
+  }
+}
+
+/** One stream by itself; else the whole log in pages. */
+async function* source(
+  wanted: Wanted,
+  store: EventStore,
+  signal: AbortSignal,
+): AsyncGenerator<RecordedEvent> {
+  const { stream } = wanted;
+  if (stream !== undefined) {
+    for await (const event of store.readStream(stream, { signal })) {
+      if (wanted.after === undefined || event.position > wanted.after) yield event;
+    }
+    return;
+  }
+  let after = wanted.after;
+  for (;;) {
+    let last: string | undefined;
+    const page = { limit: PAGE, signal, ...(after === undefined ? {} : { after }) };
+    for await (const event of store.readAll(page)) {
+      last = event.position;
+      yield event;
+    }
+    if (last === undefined) return;
+    after = last;
+  }
+}
+
+/** What is stored already counts towards the limit only when somebody gave one. */
+async function* follow(
+  wanted: Wanted,
+  services: EventServices,
+  signal: AbortSignal,
+): AsyncGenerator<JsonValue> {
+  const filter: EventFilter | undefined =
+    wanted.stream !== undefined
+      ? { streamPrefixes: [wanted.stream] }
+      : wanted.type !== undefined
+        ? { typePrefixes: [wanted.type] }
+        : undefined;
+  const subscription = services.store.subscribe({
+    signal,
+    ...(wanted.after === undefined ? {} : { after: wanted.after }),
+    ...(filter === undefined ? {} : { filter }),
+  });
+  for await (const item of subscription) {
+    if (item.kind === 'event' && fits(item.event, wanted)) yield shown(item.event, services);
+  }
+}
+
+/** Streams `sys-*` are the service's own bookkeeping: shown only to who asks for one. */
+const fits = (event: RecordedEvent, { stream, type, tenant }: Wanted): boolean =>
+  (stream === undefined ? !event.stream.startsWith('sys-') : event.stream === stream) &&
+  (type === undefined || event.type === type) &&
+  (tenant === undefined || event.metadata['tenant'] === tenant);
+
+/** Of what is internal only that it happened is shown; secrets are references and personal data is left out. */
+const shown = (event: RecordedEvent, { codec, registry, positions }: EventServices): JsonObject => {
+  const { metadata } = event;
+  const visible = registry.redact(codec.decode(event), 'provider');
+  const actor = metadata['actor'];
+  return {
+    position: positions.format(event.position),
+    stream: event.stream,
+    revision: event.revision,
+    id: event.id,
+    type: event.type,
+    tenant: textOf(metadata['tenant']),
+    recordedAt: event.recordedAt,
+    command: textOf(metadata['command']),
+    commandId: textOf(metadata['commandId']),
+    correlationId: textOf(metadata['correlationId']),
+    actor:
+      typeof actor === 'object' && actor !== null && !Array.isArray(actor) ? textOf(actor['subjectId']) : '',
+    data: visible?.data ?? {},
+    ...(visible === undefined ? { internal: true } : {}),
+  };
+};
+
+const textOf = (value: JsonValue | undefined): string => (typeof value === 'string' ? value : '');

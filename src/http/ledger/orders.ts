@@ -1,0 +1,237 @@
+import { isStoredCluster, type ClusterState } from '../../domain/clusters/cluster.ts';
+import type { ConditionName } from '../../domain/clusters/events.ts';
+import { cluster, clusterAggregate } from '../../domain/kinds.ts';
+import { listAt, objectAt, stringAt } from '../../domain/json-tools.ts';
+import type { JsonObject, JsonValue } from '../../domain/json.ts';
+import type { ReadModels, ResourceRow } from '../../projections/read-models.ts';
+import { objectNotFound, rejected } from '../errors.ts';
+import type { Call } from '../osac/call.ts';
+import { readIdempotencyKey } from '../osac/call.ts';
+import { beginWrite, commandContext, settling, type WriteServices } from '../osac/write-context.ts';
+import type { Positions } from '../positions.ts';
+import { breathe, wholeNumber } from './query.ts';
+import type { LedgerAnswer, LedgerCall, LedgerRoute } from './serve.ts';
+
+/** Cluster orders as an operator sees them, and the two things that can be done about one. */
+export type OrderServices = WriteServices & {
+  readonly readModels: Pick<ReadModels, 'timeline'>;
+  readonly positions: Positions;
+  /** State of the workflow run of an order, if it is known here. */
+  readonly runOf?: (clusterId: string) => Promise<JsonObject | undefined>;
+};
+
+export const orderRoutes = (services: OrderServices): readonly LedgerRoute[] => [
+  { verb: 'GET', path: 'orders', handler: (call) => listOrders(call, services) },
+  { verb: 'GET', path: 'orders/{id}', handler: (call) => showOrder(call, services) },
+  { verb: 'POST', path: 'orders/{id}/retry', handler: (call) => act(call, 'RetryCluster', services) },
+  { verb: 'POST', path: 'orders/{id}/cancel', handler: (call) => act(call, 'CancelOrder', services) },
+  { verb: 'GET', path: 'clusters/{id}', handler: (call) => showConditions(call, services) },
+];
+
+const ALL = { all: true } as const;
+const DEFAULT_LIMIT = 100;
+const MAX_LIMIT = 1_000;
+const PAGE = 100;
+/** Rows that one call looks through for a state, which has no index; the answer says where to go on. */
+const MAX_SCANNED = 10_000;
+
+const listOrders = async ({ query }: LedgerCall, { resources }: OrderServices): Promise<LedgerAnswer> => {
+  const limit = wholeNumber(query, 'limit', DEFAULT_LIMIT, MAX_LIMIT);
+  const start = wholeNumber(query, 'offset', 0, 2 ** 31 - 1);
+  const state = query.get('state') ?? '';
+  const items: JsonObject[] = [];
+  let offset = start;
+  let total = 0;
+  while (items.length < limit && offset - start < MAX_SCANNED) {
+    const page = resources.list(cluster.kind, ALL, { offset, limit: PAGE });
+    total = page.total;
+    for (const row of page.rows) {
+      if (items.length === limit) break;
+      offset += 1;
+      const order = summary(row);
+      if (state === '' || order['state'] === state) items.push(order);
+    }
+    if (page.rows.length < PAGE) break;
+    await breathe();
+  }
+  return { json: { items, total, ...(offset < total ? { next_offset: offset } : {}) } };
+};
+
+const summary = (row: ResourceRow): JsonObject => {
+  const document = JSON.parse(row.privateJson) as JsonObject;
+  return { ...identity(row), ...progress(document, row.deleting) };
+};
+
+const identity = (of: { id: string; name: string; tenant: string; project: string }): JsonObject => ({
+  id: of.id,
+  name: of.name,
+  tenant: of.tenant,
+  ...(of.project === '' ? {} : { project: of.project }),
+});
+
+/** State in one word, the hub, and the sentence of the condition that explains the state. */
+const progress = (document: JsonObject, deleting: boolean): JsonObject => {
+  const status = objectAt(document, 'status');
+  const word = stringAt(status, 'state').replace('CLUSTER_STATE_', '').toLowerCase();
+  const state = deleting && word !== 'delete_failed' ? 'deleting' : word === '' ? 'accepted' : word;
+  const hub = stringAt(status, 'hub');
+  const telling = ['FAILED', 'DEGRADED', 'PROGRESSING']
+    .map((type) =>
+      listAt(status, 'conditions').find(
+        (condition) =>
+          stringAt(condition, 'type') === `CLUSTER_CONDITION_TYPE_${type}` &&
+          stringAt(condition, 'status') === 'CONDITION_STATUS_TRUE',
+      ),
+    )
+    .find((condition) => condition !== undefined);
+  const message = stringAt(telling, 'message');
+  return { state, ...(hub === '' ? {} : { hub }), ...(message === '' ? {} : { message }) };
+};
+
+const load = async (id: string, { runner }: OrderServices) => {
+  const loaded = await runner.load(clusterAggregate, id);
+  if (!isStoredCluster(loaded.state)) throw objectNotFound(id);
+  return { ...loaded, state: loaded.state };
+};
+
+const MAX_TIMELINE = 1_000;
+
+const showOrder = async ({ path }: LedgerCall, services: OrderServices): Promise<LedgerAnswer> => {
+  const id = path['id'] ?? '';
+  const { state, revision } = await load(id, services);
+  const view = cluster.view(state);
+  if (!view.exists) throw objectNotFound(id);
+  const run = await services.runOf?.(id);
+  const timeline = services.readModels.timeline.of(id, { limit: MAX_TIMELINE, audience: 'provider' });
+  return {
+    json: {
+      ...identity(view),
+      ...progress(view.document, view.deletionTimestamp !== undefined),
+      ...(view.archived ? { state: 'deleted' } : {}),
+      revision: Number(revision),
+      ordered_at: view.creationTimestamp,
+      conditions: conditionsOf(state),
+      ...waiting(state),
+      ...(run === undefined ? {} : { run }),
+      timeline: timeline.map(({ position, at, type, summary: sentence, actor, correlationId, data }) => ({
+        position: services.positions.format(position),
+        at,
+        type,
+        summary: sentence,
+        actor,
+        correlation_id: correlationId,
+        data: data === '' ? {} : (JSON.parse(data) as JsonValue),
+      })),
+    },
+  };
+};
+
+const CONDITIONS: readonly ConditionName[] = [
+  'ClusterAvailable',
+  'NodesReady',
+  'InfrastructureReady',
+  'TemplateApplied',
+];
+
+/** The four conditions that OSAC's wire enum has no room for (design §6). */
+const conditionsOf = (state: ClusterState): JsonObject => {
+  const known = state.status === 'dispatched' ? state.conditions : {};
+  return Object.fromEntries(
+    CONDITIONS.map((name): [string, JsonValue] => {
+      const condition = known[name];
+      return [
+        name,
+        condition === undefined
+          ? { status: 'Unknown', reason: 'NotObservedYet', message: '' }
+          : { ...condition },
+      ];
+    }),
+  );
+};
+
+/** What stands in the way: no hub fits, or the hub has not let go yet. */
+const waiting = (state: ClusterState): JsonObject => {
+  if (state.status === 'dispatched' && state.waitingFor.length > 0)
+    return { waiting_for: [...state.waitingFor] };
+  if (!('waiting' in state) || state.waiting === undefined) return {};
+  return {
+    waiting: {
+      message: state.waiting.message,
+      decision: JSON.parse(JSON.stringify(state.waiting.decision)) as JsonValue,
+    },
+  };
+};
+
+const showConditions = async ({ path }: LedgerCall, services: OrderServices): Promise<LedgerAnswer> => {
+  const id = path['id'] ?? '';
+  const { state, revision } = await load(id, services);
+  return {
+    json: {
+      ...identity(state),
+      revision: Number(revision),
+      ...('hub' in state
+        ? { hub: state.hub.id, order_name: state.hub.orderName, namespace: state.hub.namespace }
+        : {}),
+      conditions: conditionsOf(state),
+      ...waiting(state),
+    },
+  };
+};
+
+const act = (
+  call: LedgerCall,
+  type: 'RetryCluster' | 'CancelOrder',
+  services: OrderServices,
+): Promise<LedgerAnswer> => {
+  const id = call.path['id'] ?? '';
+  const asCall = osacCall(call);
+  const write = beginWrite(asCall, { type }, services);
+  return settling(write, async () => {
+    const { state } = await load(id, services);
+    const context = await commandContext(
+      asCall,
+      write,
+      { tenant: state.tenant, project: state.project },
+      services,
+    );
+    const command = { type, at: services.clock.now() };
+    const outcome = await services.commands.execute(cluster, id, command, context);
+    if (outcome.outcome === 'rejected') throw rejected(outcome.rejection);
+    const { position, revision } = outcome.loaded;
+    if (position !== undefined) await services.positions.applied(position);
+    return {
+      json: { id, revision: Number(revision) },
+      ...(position === undefined
+        ? {}
+        : { headers: { 'x-ledger-position': services.positions.format(position) } }),
+    };
+  });
+};
+
+/** Operators act through the same command contexts as everybody else. */
+const osacCall = ({
+  principal,
+  path,
+  requestId,
+  traceparent,
+  idempotencyKey,
+  verb,
+  route,
+  signal,
+}: LedgerCall): Call<Readonly<Record<string, string>>> => {
+  const key = readIdempotencyKey(idempotencyKey);
+  return {
+    surface: 'private',
+    method: route,
+    principal,
+    message: path,
+    metadata: {
+      requestId,
+      verb,
+      route,
+      ...(traceparent === undefined ? {} : { traceparent }),
+      ...(key === undefined ? {} : { idempotencyKey: key }),
+    },
+    signal,
+  };
+};

@@ -1,0 +1,130 @@
+import type { JsonObject, JsonValue } from '../../domain/json.ts';
+import type { ProjectionStatus, ReadModels } from '../../projections/read-models.ts';
+import { ApiError } from '../errors.ts';
+import type { Positions } from '../positions.ts';
+import type { LedgerCall, LedgerRoute } from './serve.ts';
+
+/** Read models of the instance that answers: state, digest, rebuild, parked streams (design §5). */
+export type ProjectionServices = {
+  readonly readModels: Pick<ReadModels, 'status' | 'rebuild' | 'digest' | 'retryParked'>;
+  readonly positions: Positions;
+};
+
+export const projectionRoutes = (services: ProjectionServices): readonly LedgerRoute[] => [
+  {
+    verb: 'GET',
+    path: 'projections',
+    handler: () => ({
+      json: { items: services.readModels.status().map((status) => shown(status, services)) },
+    }),
+  },
+  {
+    verb: 'GET',
+    path: 'projections/{name}',
+    handler: (call) => ({ json: shown(find(call, services), services) }),
+  },
+  {
+    verb: 'GET',
+    path: 'projections/{name}/digest',
+    handler: async (call) => {
+      const { name } = find(call, services);
+      const { position, digest, rows } = await services.readModels.digest(name);
+      return { json: { ...positionOf(position, services), digest, rows } };
+    },
+  },
+  {
+    verb: 'POST',
+    path: 'projections/{name}/rebuild',
+    handler: (call) => {
+      const { name } = find(call, services);
+      const force = call.body['force'] === true;
+      return { lines: rebuild(name, force, services, call.signal) };
+    },
+  },
+  {
+    verb: 'POST',
+    path: 'projections/{name}/parked/{stream}/retry',
+    handler: async (call) => {
+      const { name, parkedStreams } = find(call, services);
+      const stream = call.path['stream'] ?? '';
+      if (!parkedStreams.some((parked) => parked.stream === stream))
+        throw new ApiError('NOT_FOUND', `projection '${name}' has not parked a stream '${stream}'`);
+      return { json: { stream, applied: await services.readModels.retryParked(name, stream) } };
+    },
+  },
+];
+
+const find = ({ path }: LedgerCall, { readModels }: ProjectionServices): ProjectionStatus => {
+  const name = path['name'] ?? '';
+  const status = readModels.status().find((candidate) => candidate.name === name);
+  if (status === undefined) throw new ApiError('NOT_FOUND', `there is no projection '${name}'`);
+  return status;
+};
+
+const positionOf = (position: string | undefined, { positions }: ProjectionServices): JsonObject =>
+  position === undefined ? {} : { position: positions.format(position) };
+
+/** As `ProjectionStatus`, with positions as HTTP carries them. */
+const shown = (status: ProjectionStatus, services: ProjectionServices): JsonObject => {
+  const { position, parkedStreams, rebuild: running, ...rest } = status;
+  const plain = JSON.parse(JSON.stringify(rest)) as JsonObject;
+  return {
+    ...plain,
+    ...positionOf(position, services),
+    parkedStreams: parkedStreams.map((parked) => ({
+      stream: parked.stream,
+      error: parked.error,
+      ...positionOf(parked.position, services),
+    })),
+    ...(running === undefined
+      ? {}
+      : {
+          rebuild: {
+            events: running.events,
+            ...positionOf(running.position, services),
+            ...(running.target === undefined ? {} : { target: services.positions.format(running.target) }),
+          },
+        }),
+  };
+};
+
+/** Progress lines `{"events":n}`, then `{"report":…}`; ends with `{"error":…}` when it failed. */
+async function* rebuild(
+  name: string,
+  force: boolean,
+  services: ProjectionServices,
+  signal: AbortSignal,
+): AsyncGenerator<JsonValue> {
+  let latest = 0;
+  let told = 0;
+  let wake = (): void => undefined;
+  let done = false;
+  const running = services.readModels
+    .rebuild(name, {
+      signal,
+      force,
+      onProgress: (events) => {
+        latest = events;
+        wake();
+      },
+    })
+    .finally(() => {
+      done = true;
+      wake();
+    });
+  // Its failure is read from `running` below; here it only must not count as unhandled meanwhile.
+  running.catch(() => undefined);
+  while (!done) {
+    if (latest > told) {
+      told = latest;
+      yield { events: told };
+      continue;
+    }
+    await new Promise<void>((resolve) => {
+      wake = resolve;
+      if (done || latest > told) resolve();
+    });
+  }
+  const { position, ...report } = await running;
+  yield { report: { ...report, differences: [...report.differences], ...positionOf(position, services) } };
+}

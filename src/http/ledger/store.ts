@@ -1,0 +1,63 @@
+import type { EventStore } from '../../app/event-store.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import { ApiError, invalid } from '../errors.ts';
+import type { Positions } from '../positions.ts';
+import type { LedgerRoute } from './serve.ts';
+
+/** The event store: what it is, an online backup, a check. */
+export type StoreServices = {
+  readonly store: EventStore;
+  readonly positions: Positions;
+  /** More about the adapter: size, settings. */
+  readonly storeInfo?: () => Promise<JsonObject>;
+  /** Copies the running store to a file on this machine; absent where the adapter cannot. */
+  readonly backupStore?: (file: string) => Promise<{ readonly file: string; readonly bytes: number }>;
+  /** Checks the running store as far as that goes without stopping it. */
+  readonly checkStore?: () => Promise<{ readonly events: number; readonly findings: readonly string[] }>;
+};
+
+export const storeRoutes = (services: StoreServices): readonly LedgerRoute[] => [
+  {
+    verb: 'GET',
+    path: 'store',
+    handler: async ({ signal }) => {
+      const { store, positions } = services;
+      const last = await store.lastPosition(signal);
+      return {
+        json: {
+          ...(await services.storeInfo?.()),
+          kind: store.kind,
+          store_id: store.storeId,
+          single_writer: store.singleWriter,
+          ...(last === undefined ? {} : { last_position: positions.format(last) }),
+        },
+      };
+    },
+  },
+  {
+    verb: 'POST',
+    path: 'store/backup',
+    handler: async ({ body }) => {
+      if (services.backupStore === undefined) throw unsupported(services.store.kind, 'backed up');
+      const file = body['file'];
+      if (typeof file !== 'string' || !file.startsWith('/') || /\p{Cc}/u.test(file))
+        throw invalid("field 'file' must be an absolute path on the machine of the service", 'file');
+      return { json: await services.backupStore(file) };
+    },
+  },
+  {
+    verb: 'POST',
+    path: 'store/check',
+    handler: async () => {
+      if (services.checkStore === undefined) throw unsupported(services.store.kind, 'checked');
+      const { events, findings } = await services.checkStore();
+      return { json: { events, findings: [...findings] } };
+    },
+  },
+];
+
+const unsupported = (kind: string, what: string): ApiError =>
+  new ApiError(
+    'UNIMPLEMENTED',
+    `an event store of kind '${kind}' cannot be ${what} from here; use its own tools`,
+  );

@@ -1,0 +1,310 @@
+import { createHmac, randomUUID } from 'node:crypto';
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import {
+  SignJWT,
+  createLocalJWKSet,
+  exportJWK,
+  generateKeyPair,
+  type CryptoKey,
+  type JWTVerifyGetKey,
+} from 'jose';
+import { createMemoryEventStore } from '../../src/adapters/event-store/memory/memory-event-store.ts';
+import { createTokenVerifier } from '../../src/adapters/identity/token-verifier.ts';
+import { systemClock, systemIds } from '../../src/adapters/system/system-ports.ts';
+import { createCommandRunner } from '../../src/app/command-runner.ts';
+import { createEventCodec } from '../../src/app/event-codec.ts';
+import type { EventStore } from '../../src/app/event-store.ts';
+import type { ManagementCluster } from '../../src/app/management-cluster.ts';
+import type { Encrypted } from '../../src/app/metadata.ts';
+import { createNames } from '../../src/app/names.ts';
+import type { Logger, RejectionRecord, SecretStore } from '../../src/app/ports.ts';
+import { createRequestHash } from '../../src/app/request-hash.ts';
+import { createResourceCommands } from '../../src/app/resource-commands.ts';
+import { kinds } from '../../src/domain/kinds.ts';
+import { eventTypes, registry } from '../../src/domain/registry.ts';
+import { createHttpApp, createHttpServer, type Readiness } from '../../src/http/app.ts';
+import { createAuthenticator } from '../../src/http/authenticate.ts';
+import type { RequestHook } from '../../src/http/exchange.ts';
+import { ledgerRoutes, type LedgerServices } from '../../src/http/ledger/routes.ts';
+import { osacSurfaces } from '../../src/http/osac/surfaces.ts';
+import { createPositions, type PositionsOptions } from '../../src/http/positions.ts';
+import { openReadModels } from '../../src/projections/open-read-models.ts';
+import { resourcesView } from '../../src/projections/resources/resources-view.ts';
+import { timelineView } from '../../src/projections/timeline/timeline-view.ts';
+
+/**
+ * The HTTP side over the real command runner and read models on an event log in memory: everything but threads,
+ * files and hubs.
+ */
+export type TestService = Awaited<ReturnType<typeof startTestService>>;
+
+export type TestServiceOptions = {
+  readonly store?: EventStore;
+  readonly hub?: ManagementCluster;
+  readonly positions?: Pick<PositionsOptions, 'readWaitMs' | 'writeWaitMs'>;
+  readonly readiness?: () => Readiness;
+  readonly onRequest?: RequestHook;
+  readonly ledger?: Partial<LedgerServices>;
+};
+
+const ISSUER = 'https://sso.example/realms/osac';
+
+const silent: Logger = { debug() {}, info() {}, warn() {}, error() {}, child: () => silent };
+
+/** Keeps what is logged, for specs about the log. */
+export const recordingLogger = (): Logger & { readonly lines: { level: string; fields: object }[] } => {
+  const lines: { level: string; fields: object }[] = [];
+  const at = (level: string) => (fields: object) => void lines.push({ level, fields });
+  const logger = {
+    lines,
+    debug: at('debug'),
+    info: at('info'),
+    warn: at('warn'),
+    error: at('error'),
+    child: () => logger,
+  };
+  return logger;
+};
+
+export const memorySecrets = (): SecretStore & { readonly values: Map<string, Uint8Array> } => {
+  const values = new Map<string, Uint8Array>();
+  return {
+    values,
+    put: async ({ id, version, kind, value }) => {
+      values.set(`${id} ${version}`, value);
+      return {
+        id,
+        version,
+        kind,
+        fingerprint: createHmac('sha256', 'k').update(value).digest('hex').slice(0, 16),
+      };
+    },
+    reveal: async ({ id, version }) => values.get(`${id} ${version}`),
+    remove: async ({ id, version }) => void values.delete(`${id} ${version}`),
+    async *list() {},
+  };
+};
+
+const hidden: Encrypted = { alg: 'A256GCM', keyId: 'k', nonce: 'n', ct: 'c', tag: 't' };
+
+let signer: Promise<{ key: CryptoKey; keys: JWTVerifyGetKey }> | undefined;
+const sharedSigner = (): Promise<{ key: CryptoKey; keys: JWTVerifyGetKey }> =>
+  (signer ??= (async () => {
+    const { privateKey, publicKey } = await generateKeyPair('RS256');
+    const jwk = { ...(await exportJWK(publicKey)), kid: 'test' };
+    return { key: privateKey, keys: createLocalJWKSet({ keys: [jwk] }) };
+  })());
+
+export type TokenOptions = {
+  readonly user?: string;
+  readonly tenants?: readonly string[];
+  readonly admin?: boolean;
+  readonly expiresIn?: number;
+};
+
+export const startTestService = async (options: TestServiceOptions = {}) => {
+  const store = options.store ?? createMemoryEventStore();
+  const clock = systemClock();
+  const ids = systemIds();
+  const codec = createEventCodec(eventTypes);
+  const rejections: RejectionRecord[] = [];
+  const recordRejection = (record: RejectionRecord): void => void rejections.push(record);
+  const runner = createCommandRunner({ store, codec, clock, instance: 'test', recordRejection });
+  const commands = createResourceCommands({
+    runner,
+    names: createNames({ runner, clock, ids }),
+    clock,
+    recordRejection,
+  });
+  const models = await openReadModels({
+    dir: undefined,
+    views: [
+      resourcesView({ kinds, codec }),
+      timelineView({
+        words: { decode: codec.decode, redact: (event, audience) => registry.redact(event, audience) },
+        categories: ['cluster'],
+      }),
+    ],
+    source: { kind: 'inline', reader: store },
+  });
+  const secrets = memorySecrets();
+  const { key, keys } = await sharedSigner();
+  const verifier = createTokenVerifier({ issuers: new Map([[ISSUER, keys]]), now: () => Date.now() });
+  const positions = createPositions({
+    storeId: store.storeId,
+    waitFor: (view, position, wait) => models.waitFor(view, position, wait),
+    ...options.positions,
+  });
+  const logger = recordingLogger();
+  const requestHash = createRequestHash(Buffer.from('test deployment'));
+  const personal = { personal: async () => hidden, source: async () => hidden };
+  const services = {
+    runner,
+    commands,
+    resources: models.resources,
+    secrets,
+    clock,
+    ids,
+    requestHash,
+    personal,
+  };
+  const app = createHttpApp({
+    clock,
+    ids,
+    logger,
+    recordRejection,
+    ...(options.onRequest === undefined ? {} : { onRequest: options.onRequest }),
+    authenticate: createAuthenticator({
+      verifier,
+      tenantExists: (tenant) => models.resources.get('tenant', tenant, { all: true }) !== undefined,
+      monotonicMs: () => clock.monotonicMs(),
+    }),
+    positions,
+    surfaces: osacSurfaces({
+      ...services,
+      timeline: models.timeline,
+      hubs: { of: () => options.hub },
+      issuers: verifier.issuers,
+      formatPosition: (position) => positions.format(position),
+    }),
+    ledgerRoutes: ledgerRoutes({
+      ...services,
+      store,
+      readModels: models,
+      registry,
+      codec,
+      positions,
+      storeInfo: async () => ({ kind: store.kind }),
+      ...options.ledger,
+    }),
+    readiness: options.readiness ?? (() => ({ ready: true, checks: [] })),
+  });
+  const server: Server = createHttpServer(app);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+
+  const token = ({
+    user = 'alice',
+    tenants = [],
+    admin = false,
+    expiresIn = 300,
+  }: TokenOptions): Promise<string> =>
+    new SignJWT({
+      preferred_username: user,
+      organization: [...tenants],
+      groups: admin ? ['admins'] : [],
+      typ: 'Bearer',
+      jti: randomUUID(),
+    })
+      .setProtectedHeader({ alg: 'RS256', kid: 'test' })
+      .setIssuer(ISSUER)
+      .setSubject(user)
+      .setIssuedAt()
+      .setExpirationTime(Math.floor(Date.now() / 1000) + expiresIn)
+      .sign(key);
+
+  return {
+    url,
+    app,
+    server,
+    store,
+    runner,
+    models,
+    secrets,
+    rejections,
+    logger,
+    token,
+    close: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+      await models.close();
+      await store.close();
+    },
+  };
+};
+
+export type Reply = {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  /** Parsed body; undefined when it is not JSON. */
+  // biome-ignore lint: tests look into whatever came back
+  readonly json: Json;
+};
+export type Json = { readonly [key: string]: Json } & readonly Json[] & string & number & boolean;
+
+export const callerOf =
+  (service: Pick<TestService, 'url'>, token?: string) =>
+  async (
+    verb: string,
+    path: string,
+    body?: unknown,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<Reply> => {
+    const response = await fetch(service.url + path, {
+      method: verb,
+      headers: {
+        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    let json: unknown;
+    try {
+      json = JSON.parse(text);
+    } catch {
+      json = undefined;
+    }
+    return { status: response.status, headers: response.headers, text, json: json as Json };
+  };
+export type Caller = ReturnType<typeof callerOf>;
+
+export const PUBLIC = '/api/fulfillment/v1';
+export const PRIVATE = '/api/private/v1';
+
+/** Two tenants and what a cluster order needs. */
+export const seedCatalogue = async (admin: Caller): Promise<void> => {
+  const post = async (path: string, body: object): Promise<void> => {
+    const reply = await admin('POST', `${PRIVATE}/${path}`, body);
+    if (reply.status !== 200) throw new Error(`${path}: ${reply.status} ${reply.text}`);
+  };
+  await post('tenants', { metadata: { name: 't1' }, spec: { domains: ['t1.example'] } });
+  await post('tenants', { metadata: { name: 't2' } });
+  await post('host_types', {
+    id: 'fc430',
+    title: 'FC430',
+    interfaces: [
+      { name: 'nic1', role: 'fabric' },
+      { name: 'bmc', role: 'management' },
+    ],
+  });
+  await post('host_types', { id: 'gpu', title: 'GPU' });
+  await post('cluster_versions', {
+    spec: { version: '4.17.0', image: 'quay.example/r:4.17', is_default: true },
+  });
+  await post('cluster_versions', { spec: { version: '4.18.1', image: 'quay.example/r:4.18' } });
+  await post('cluster_templates', {
+    id: 'osac.templates.small',
+    title: 'Small',
+    node_sets: { workers: { host_type: { id: 'fc430' }, size: 3 } },
+    parameters: [
+      {
+        name: 'flavour',
+        type: 'type.googleapis.com/google.protobuf.StringValue',
+        default: { '@type': 'type.googleapis.com/google.protobuf.StringValue', value: 'plain' },
+      },
+    ],
+  });
+  await post('cluster_templates', {
+    id: 'osac.templates.big',
+    title: 'Big',
+    node_sets: {
+      control: { host_type: { id: 'fc430' }, size: 1 },
+      gpu: { host_type: { id: 'gpu' }, size: 2 },
+    },
+  });
+  await post('hubs', { id: 'sim-1', spec: { namespace: 'osac', kubeconfig: 'S1VCRUNPTkZJRw==' } });
+};
