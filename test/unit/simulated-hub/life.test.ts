@@ -333,6 +333,13 @@ describe('life of a ClusterOrder on the simulated hub', () => {
       fc.tuple(fc.integer({ min: 0, max: 5 }), fc.nat(8000)).map(([nodes, ms]) => resizeTo(nodes, ms)),
       fc.nat(8000).map((ms): WriteAt => ({ kind: 'delete', at: ms })),
       fc.nat(8000).map((ms): WriteAt => ({ kind: 'vanish', what: 'hosted-cluster', at: ms })),
+      fc.tuple(fc.constantFrom('finalizer', 'infrastructure'), fc.nat(8000)).map(
+        ([name, ms]): WriteAt => ({
+          kind: 'remove-finalizer',
+          finalizer: `osac.openshift.io/${name}`,
+          at: ms,
+        }),
+      ),
     );
     const writes = fc.array(write, { maxLength: 5 }).map((list) => list.toSorted((a, b) => a.at - b.at));
 
@@ -348,7 +355,7 @@ describe('life of a ClusterOrder on the simulated hub', () => {
       );
     });
 
-    it('resource versions grow, and what comes next is announced', () => {
+    it('resource versions grow, what comes next is announced, and nothing follows the end', () => {
       fc.assert(
         fc.property(settings, writes, fc.nat(12_000), (simulation, all, ms) => {
           const record = recordOf(simulation, all);
@@ -356,6 +363,8 @@ describe('life of a ClusterOrder on the simulated hub', () => {
           expect(versions).to.deep.equal([...new Set(versions)].toSorted((a, b) => a - b));
           const next = historyOf(record, 20_000).find((state) => state.ms > ms);
           const { nextAt } = at(record, ms);
+          const gone = historyOf(record, 20_000).map((state) => state.gone);
+          expect(gone.indexOf(true)).to.be.oneOf([-1, gone.length - 1]);
           if (next !== undefined) expect(nextAt).to.be.within(T0 + ms + 1, T0 + next.ms);
         }),
         { numRuns: 150 },
