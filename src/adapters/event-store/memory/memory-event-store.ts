@@ -131,6 +131,7 @@ export const createMemoryEventStore = (options: MemoryEventStoreOptions = {}): E
           readPage: pageOf(filter),
           changed: growth.changed,
           isClosed: () => closed,
+          recover: () => Promise.resolve(),
           breathe: () => Promise.resolve(),
         },
         parsePosition(after),

@@ -14,11 +14,13 @@ export type Page = {
 };
 
 export type PageSource = {
-  /** The next events after number `after`. */
+  /** The next events after number `after`. Throws StoreUnavailable when the log cannot be read at the moment. */
   readonly readPage: (after: number) => Page;
   /** Resolves when events after number `after` may be there, on the signal, and at close. */
   readonly changed: (after: number, signal: AbortSignal) => Promise<void>;
   readonly isClosed: () => boolean;
+  /** Called before another look after one that failed. */
+  readonly recover: (signal: AbortSignal) => Promise<void>;
   /** Called between pages, so that a long catch-up leaves the thread to others. */
   readonly breathe: () => Promise<void>;
 };
@@ -48,7 +50,12 @@ export async function* pagedSubscription(
   let caughtUp = false;
   while (!signal.aborted) {
     if (source.isClosed()) throw new StoreUnavailable('the event store is closed', 'closed');
-    const page = source.readPage(reached);
+    const page = lookOrUndefined(source, reached);
+    if (page === undefined) {
+      caughtUp = false;
+      await source.recover(signal);
+      continue;
+    }
     if (page.last < reached) throw new PositionBeyondEnd(reached, page.last);
     for (const event of page.events) {
       yield { kind: 'event', event };
@@ -73,6 +80,16 @@ export async function* pagedSubscription(
     await source.changed(reached, signal);
   }
 }
+
+/** Undefined when the log cannot be read at the moment: a subscription outlives that (app/event-store.ts). */
+const lookOrUndefined = (source: PageSource, after: number): Page | undefined => {
+  try {
+    return source.readPage(after);
+  } catch (error) {
+    if (error instanceof StoreUnavailable && error.reason !== 'closed') return undefined;
+    throw error;
+  }
+};
 
 /** Wakes everyone who waits for the log to grow. Waiting costs nothing until then. */
 export type Growth = {

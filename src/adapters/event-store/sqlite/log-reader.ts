@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { setTimeout } from 'node:timers/promises';
 import {
   StoreUnavailable,
   type EventFilter,
@@ -26,6 +27,14 @@ const PAGE_EVENTS = 500;
 const PAGE_BYTES = 256 * 1024;
 /** Positions a filtered look passes over at most. */
 const PAGE_POSITIONS = 2000;
+
+/** Milliseconds before another look into a file that could not be read. */
+const RECOVER_MS = 200;
+
+const pause = async (ms: number, signal: AbortSignal): Promise<void> => {
+  // Ends early on the signal; the loop looks at it next.
+  await setTimeout(ms, undefined, { signal }).catch(() => undefined);
+};
 
 const breathe = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
@@ -125,7 +134,13 @@ export const createLogReader = (db: DatabaseSync, file: string, growth: Growth):
     },
     subscribe: ({ after, filter, signal }) =>
       pagedSubscription(
-        { readPage: pageReader(db, file, filter), changed: growth.changed, isClosed: () => closed, breathe },
+        {
+          readPage: pageReader(db, file, filter),
+          changed: growth.changed,
+          isClosed: () => closed,
+          recover: (until) => pause(RECOVER_MS, until),
+          breathe,
+        },
         parsePosition(after),
         signal,
       ),

@@ -2,13 +2,13 @@ import { mkdir } from 'node:fs/promises';
 import { StoreUnavailable, type EventStore } from '../../../app/event-store.ts';
 import type { Logger } from '../../../app/ports.ts';
 import { checkAppend, checkMaxCount } from '../shared/checks.ts';
-import { createGrowth } from '../shared/paged-subscription.ts';
+import { createGrowth, type Growth } from '../shared/paged-subscription.ts';
 import { backupLog, type BackupResult } from './backup.ts';
 import type { StoreCheck } from './check-store.ts';
 import type { WriterFaults } from './faults.ts';
 import { logFile } from './files.ts';
 import { lockDataDirectory } from './lock.ts';
-import { createLogReader } from './log-reader.ts';
+import { createLogReader, type EventLogReader } from './log-reader.ts';
 import { openLogForReading } from './schema.ts';
 import { checkOnThread } from './threads.ts';
 import { startWriterClient } from './writer-client.ts';
@@ -58,6 +58,9 @@ export const openSqliteEventStore = async (options: SqliteEventStoreOptions): Pr
   }
 };
 
+const openReader = async (file: string, busyMs: number, growth: Growth): Promise<EventLogReader> =>
+  createLogReader(openLogForReading(file, busyMs), file, growth);
+
 const openLocked = async (
   options: SqliteEventStoreOptions,
   unlock: () => void,
@@ -72,7 +75,10 @@ const openLocked = async (
     logger: options.logger,
     onGrowth: growth.grew,
   });
-  const reader = createLogReader(openLogForReading(file, busyMs), file, growth);
+  const reader = await openReader(file, busyMs, growth).catch(async (error: unknown) => {
+    await writer.close();
+    throw error;
+  });
   let closing: Promise<void> | undefined;
 
   const refuseWhenClosed = (): void => {
