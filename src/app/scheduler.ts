@@ -173,7 +173,7 @@ export const createScheduler = (options: {
   const release = async (args: { readonly clusterId: string; readonly hub?: string }, call: EffectCall) => {
     await registry.ready(call.signal);
     const ids = new Set(registry.hubs().map((hub) => hub.facts.id));
-    if (args.hub !== undefined) ids.add(args.hub);
+    if (args.hub !== undefined && args.hub !== '') ids.add(args.hub);
     for (const id of ids) {
       const { state } = await commandRunner.load(hubCapacity, id, { signal: call.signal });
       if (claimOf(state, args.clusterId) !== undefined) await give(id, args.clusterId, call, 0);

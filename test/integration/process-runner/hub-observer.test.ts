@@ -1,0 +1,235 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import type { SimulatedHub } from '../../../src/adapters/management-cluster/simulated/simulated-hub.ts';
+import { createSimulatedHubs } from '../../../src/adapters/management-cluster/simulated/simulated-hubs.ts';
+import { systemClock, systemTimers } from '../../../src/adapters/system/system-ports.ts';
+import { createHubObserver } from '../../../src/app/hub-observer.ts';
+import {
+  HubError,
+  type ClusterOrderManifest,
+  type ClusterOrderWatchEvent,
+  type ManagementCluster,
+  type ManagementClusters,
+  type ObservedClusterOrder,
+} from '../../../src/app/management-cluster.ts';
+import type { ClusterObservation } from '../../../src/domain/clusters/observed.ts';
+import { fakeCluster, hubFixture } from '../../support/hub-fixture.ts';
+import { eventually, silentLogger } from '../../support/toy-workflow.ts';
+
+const manifest = (clusterId: string, annotations: { [key: string]: string } = {}): ClusterOrderManifest => ({
+  name: `order-${clusterId}`,
+  namespace: 'orders',
+  labels: { 'osac.openshift.io/clusterorder-uuid': clusterId },
+  annotations,
+  spec: {
+    templateID: 'small',
+    templateParameters: '{}',
+    nodeRequests: [{ resourceClass: 'fc430', numberOfNodes: 1 }],
+    releaseImage: 'quay.io/release:4.17',
+  },
+});
+const order = (clusterId: string, more: Partial<ObservedClusterOrder> = {}): ObservedClusterOrder => ({
+  name: `order-${clusterId}`,
+  uid: `uid-${clusterId}`,
+  clusterId,
+  resourceVersion: '1',
+  generation: 1,
+  creationTimestamp: '2026-01-01T00:00:00Z',
+  finalizers: [],
+  annotations: {},
+  spec: manifest(clusterId).spec,
+  conditions: [],
+  jobs: [],
+  ...more,
+});
+const call = () => ({ effectId: 'test', deadlineMs: 1_000, signal: new AbortController().signal });
+
+/** A watch whose events the test writes; each list of events is one connection, after which it breaks. */
+const scripted = (...connections: ClusterOrderWatchEvent[][]) => {
+  let opened = 0;
+  const watch = async function* (
+    _namespace: string,
+    signal: AbortSignal,
+  ): AsyncGenerator<ClusterOrderWatchEvent> {
+    const events = connections[opened] ?? [];
+    opened += 1;
+    if (opened > connections.length) {
+      await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+      return;
+    }
+    yield* events;
+    throw new HubError('unavailable', 'the watch broke');
+  };
+  return { watch, opened: () => opened };
+};
+
+describe('hub observer', function () {
+  this.timeout(20_000);
+  const closing: (() => Promise<void>)[] = [];
+  afterEach(async () => {
+    for (const close of closing.splice(0).toReversed()) await close();
+  });
+
+  const observing = (clusters: ManagementClusters) => {
+    const fixture = hubFixture(clusters);
+    const fed: { clusterId: string; observation: ClusterObservation }[] = [];
+    const observer = createHubObserver({
+      registry: fixture.registry,
+      observe: (clusterId, observation) =>
+        void fed.push({ clusterId, observation: observation as unknown as ClusterObservation }),
+      clock: systemClock(),
+      timers: systemTimers(),
+      logger: silentLogger(),
+      backoffMs: 5,
+      backoffMaxMs: 20,
+    });
+    const stop = new AbortController();
+    const ended = observer.run(stop.signal);
+    closing.push(() => fixture.stop());
+    closing.push(async () => {
+      stop.abort();
+      await ended;
+    });
+    return { ...fixture, observer, fed };
+  };
+  const onFake = (fake: Partial<ManagementCluster>) => observing({ of: ({ id }) => fakeCluster(id, fake) });
+
+  it('tells the run of each cluster what its hub shows, from creation to absence', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'observer-'));
+    closing.push(async () => rmSync(folder, { recursive: true }));
+    const hubs = createSimulatedHubs({
+      dir: folder,
+      clock: systemClock(),
+      timers: systemTimers(),
+      inline: true,
+      settings: 'factor=0.02',
+    });
+    closing.push(() => hubs.close());
+    const { fed, register, observer } = observing(hubs);
+    await register('sim-a');
+    const hub = hubs.of({ id: 'sim-a', namespace: 'orders' }) as SimulatedHub;
+    await hub.createClusterOrder(manifest('c1'), call());
+    const last = () => fed.at(-1)?.observation;
+    await eventually('nodes ready', () => last()?.hostedCluster?.nodePools?.[0]?.ready === 1);
+    expect(fed.every(({ clusterId }) => clusterId === 'c1')).to.equal(true);
+    expect(observer.status()[0]).to.include({ hub: 'sim-a', synced: true, orders: 1 });
+    await hub.deleteClusterOrder({ namespace: 'orders', name: 'order-c1' }, call());
+    await eventually('absence', () => last()?.order === null);
+    expect(observer.status()[0]?.orders).to.equal(0);
+  });
+
+  it('feeds nothing twice when the watch lists everything again', async () => {
+    const listed: ClusterOrderWatchEvent[] = [
+      { type: 'applied', order: order('c1') },
+      { type: 'applied', order: order('c2') },
+      { type: 'synced', names: ['order-c1', 'order-c2'], resourceVersion: '1' },
+    ];
+    const script = scripted(listed, listed, [
+      { type: 'applied', order: order('c2', { phase: 'Progressing' }) },
+      ...listed.slice(0, 1),
+      { type: 'synced', names: ['order-c1', 'order-c2'], resourceVersion: '2' },
+    ]);
+    const { fed, register } = onFake({ watchClusterOrders: script.watch });
+    await register('sim-a');
+    await eventually('last connection', () => script.opened() === 4);
+    await eventually('change seen', () => fed.length >= 3);
+    expect(fed.map(({ clusterId, observation }) => [clusterId, observation.order?.phase])).to.deep.equal([
+      ['c1', undefined],
+      ['c2', undefined],
+      ['c2', 'Progressing'],
+    ]);
+  });
+
+  it('reports what vanished while the watch was down, and only that', async () => {
+    const script = scripted(
+      [
+        { type: 'applied', order: order('c1') },
+        { type: 'applied', order: order('c2') },
+        { type: 'synced', names: ['order-c1', 'order-c2'], resourceVersion: '1' },
+      ],
+      [
+        { type: 'applied', order: order('c2') },
+        { type: 'synced', names: ['order-c2'], resourceVersion: '5' },
+      ],
+    );
+    const { fed, register, observer } = onFake({ watchClusterOrders: script.watch });
+    await register('sim-a');
+    await eventually('absence', () => fed.some(({ observation }) => observation.order === null));
+    expect(
+      fed.filter(({ observation }) => observation.order === null).map(({ clusterId }) => clusterId),
+    ).to.deep.equal(['c1']);
+    expect(observer.status()[0]).to.include({ orders: 1, lastError: 'the watch broke' });
+  });
+
+  it('leaves objects without our label alone', async () => {
+    const { clusterId: _label, ...foreign } = order('c1');
+    const script = scripted([
+      { type: 'applied', order: foreign },
+      { type: 'applied', order: order('c2') },
+      { type: 'deleted', order: foreign },
+    ]);
+    const { fed, register } = onFake({ watchClusterOrders: script.watch });
+    await register('sim-a');
+    await eventually('c2', () => fed.length === 1);
+    expect(fed[0]?.clusterId).to.equal('c2');
+  });
+
+  it('reads the newest of many changes and keeps at most a few reads at once', async () => {
+    let reading = 0;
+    let most = 0;
+    const gate = Promise.withResolvers<void>();
+    const reference = { clusterReference: { namespace: 'n', hostedClusterName: 'h' } };
+    const many = Array.from({ length: 30 }, (_, i) => order(`c${i}`, reference));
+    const script = scripted([
+      ...many.map((each): ClusterOrderWatchEvent => ({ type: 'applied', order: each })),
+      ...many.map(
+        (each): ClusterOrderWatchEvent => ({ type: 'applied', order: { ...each, phase: 'Ready' } }),
+      ),
+    ]);
+    const { fed, register } = onFake({
+      watchClusterOrders: script.watch,
+      getHostedCluster: async () => {
+        reading += 1;
+        most = Math.max(most, reading);
+        await gate.promise;
+        reading -= 1;
+        return undefined;
+      },
+    });
+    await register('sim-a');
+    await eventually('all seen', () => script.opened() === 2);
+    gate.resolve();
+    const ready = () => fed.filter(({ observation }) => observation.order?.phase === 'Ready').length;
+    await eventually('all ready', () => ready() === 30);
+    expect(most).to.equal(4);
+    expect(fed.length).to.be.at.most(34);
+  });
+
+  it('stops watching a hub that was deregistered and starts with one that was registered', async () => {
+    const watched = new Set<string>();
+    const fake = (id: string) =>
+      fakeCluster(id, {
+        watchClusterOrders: async function* (_namespace, signal) {
+          watched.add(id);
+          yield { type: 'synced', names: [], resourceVersion: '1' };
+          await new Promise<void>((resolve) =>
+            signal.addEventListener('abort', () => resolve(), { once: true }),
+          );
+          watched.delete(id);
+        },
+      });
+    const { register, deregister, observer } = observing({
+      of: ({ id }) => (id === 'no' ? undefined : fake(id)),
+    });
+    await register('a');
+    await register('no');
+    await eventually('a is watched', () => watched.has('a'));
+    await register('b');
+    await eventually('b is watched', () => watched.has('b'));
+    await deregister('a');
+    await eventually('a is left', () => !watched.has('a'));
+    expect(observer.status().map(({ hub }) => hub)).to.deep.equal(['b']);
+  });
+});

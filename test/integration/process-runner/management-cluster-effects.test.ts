@@ -1,0 +1,386 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import {
+  createSimulatedHubs,
+  simulatedHubFile,
+} from '../../../src/adapters/management-cluster/simulated/simulated-hubs.ts';
+import type { SimulatedHub } from '../../../src/adapters/management-cluster/simulated/simulated-hub.ts';
+import { systemClock, systemTimers } from '../../../src/adapters/system/system-ports.ts';
+import {
+  HubError,
+  type HubErrorKind,
+  type ManagementCluster,
+  type ObservedClusterOrder,
+} from '../../../src/app/management-cluster.ts';
+import {
+  createManagementClusterEffects,
+  outcomeOfError,
+  type ApplyArgs,
+  type OrderRef,
+} from '../../../src/app/management-cluster-effects.ts';
+import type { EffectCall, EffectPort } from '../../../src/app/process-runner/types.ts';
+import { clusterOrderDraft, orderName } from '../../../src/domain/clusters/cluster-order-manifest.ts';
+import { configVersion } from '../../../src/domain/clusters/observation.ts';
+import type { JsonObject } from '../../../src/domain/json.ts';
+import type { SecretRef } from '../../../src/domain/secret-ref.ts';
+import { readHubCalls, readHubOrders } from '../../support/hub-journal.ts';
+import { effectCall, fakeCluster, hubFixture, type HubFixture } from '../../support/hub-fixture.ts';
+import { eventually } from '../../support/toy-workflow.ts';
+
+const HUB = 'sim-a';
+const CLUSTER = '018f0000-0000-7000-8000-000000000001';
+const SECRET = '{"auths":{"registry":"very-secret"}}';
+const secretRef: SecretRef = { id: 's1', version: 'v1', kind: 'pull-secret', fingerprint: 'f' };
+
+const applyArgs = (size = 2, more: Partial<ApplyArgs> = {}): JsonObject => {
+  const manifest = clusterOrderDraft(
+    {
+      id: CLUSTER,
+      tenant: 'acme',
+      template: { id: 'small' },
+      templateParameters: {},
+      nodeSets: { workers: { hostType: { id: 'fc430', name: 'fc430' }, size } },
+      version: { releaseImage: 'quay.io/release:4.17' },
+    },
+    { namespace: 'orders', mode: 'operator' },
+  );
+  return { hub: HUB, clusterId: CLUSTER, manifest, ...more } as unknown as JsonObject;
+};
+const ref: OrderRef = { hub: HUB, namespace: 'orders', name: orderName(CLUSTER), clusterId: CLUSTER };
+const orderRef = ref as unknown as JsonObject;
+
+describe('effects on a management cluster', function () {
+  this.timeout(20_000);
+  let folder = '';
+  const closing: (() => Promise<void>)[] = [];
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'effects-'));
+  });
+  afterEach(async () => {
+    for (const close of closing.splice(0).toReversed()) await close();
+    rmSync(folder, { recursive: true });
+  });
+
+  const secrets = {
+    reveal: async ({ id }: SecretRef, tenant: string) =>
+      id === 's1' && tenant === 'acme' ? new TextEncoder().encode(SECRET) : undefined,
+  };
+  const ready = (fixture: HubFixture) =>
+    eventually('hub known', () => fixture.registry.get(HUB) !== undefined);
+  const onSimulatedHub = async (settings?: string) => {
+    const hubs = createSimulatedHubs({
+      dir: folder,
+      clock: systemClock(),
+      timers: systemTimers(),
+      inline: true,
+    });
+    closing.push(() => hubs.close());
+    const fixture = hubFixture(hubs);
+    closing.push(() => fixture.stop());
+    await fixture.register(HUB);
+    await ready(fixture);
+    const hub = hubs.of({ id: HUB, namespace: 'orders' }) as SimulatedHub | undefined;
+    if (settings !== undefined) await hub?.control.configure(settings);
+    const port = createManagementClusterEffects({ registry: fixture.registry, secrets, callDeadlineMs: 300 });
+    const file = simulatedHubFile(folder, HUB);
+    return { port, hub, file };
+  };
+  const onFake = async (fake: Partial<ManagementCluster>) => {
+    const fixture = hubFixture({ of: ({ id }) => fakeCluster(id, fake) });
+    closing.push(() => fixture.stop());
+    await fixture.register(HUB);
+    await ready(fixture);
+    return createManagementClusterEffects({ registry: fixture.registry, secrets });
+  };
+  /** Deletion of an order that no controller has taken up yet is over at once. */
+  const takenUp = (port: EffectPort) =>
+    eventually('finalizers', async () => {
+      const seen = await port('observeCluster', orderRef, effectCall());
+      const order = seen.outcome === 'done' ? (seen.result['order'] as JsonObject | null) : null;
+      return ((order?.['finalizers'] ?? []) as string[]).length > 0;
+    });
+  const observing = (): EffectCall => effectCall({ attempt: 2, mode: 'observe' });
+
+  describe('applyClusterOrder', () => {
+    it('creates the order under its short name, labelled and annotated', async () => {
+      const { port, hub, file } = await onSimulatedHub();
+      const outcome = await port(
+        'applyClusterOrder',
+        applyArgs(),
+        effectCall({ effectId: 'clusterOrder-1/apply' }),
+      );
+      expect(outcome.outcome === 'done' && outcome.result).to.include({ name: ref.name, did: 'created' });
+      const order = await hub?.getClusterOrder(ref, {
+        effectId: 'test',
+        deadlineMs: 1000,
+        signal: new AbortController().signal,
+      });
+      expect(order?.clusterId).to.equal(CLUSTER);
+      expect(order?.annotations['osac.openshift.io/tenant']).to.equal('acme');
+      expect(readHubOrders(file)[0]).to.include({ effectId: 'clusterOrder-1/apply', name: ref.name });
+    });
+
+    it('finds its own object again instead of making a second one', async () => {
+      const { port, file } = await onSimulatedHub();
+      await port('applyClusterOrder', applyArgs(), effectCall());
+      for (const call of [effectCall(), observing()]) {
+        const again = await port('applyClusterOrder', applyArgs(), call);
+        expect(again.outcome === 'done' && again.result).to.include({ did: 'unchanged' });
+      }
+      expect(readHubOrders(file)).to.have.length(1);
+    });
+
+    it('patches only what differs', async () => {
+      const { port, file } = await onSimulatedHub();
+      await port('applyClusterOrder', applyArgs(2), effectCall());
+      const outcome = await port('applyClusterOrder', applyArgs(5), effectCall());
+      expect(outcome.outcome === 'done' && outcome.result).to.include({ did: 'patched', generation: 2 });
+      expect(readHubCalls(file).filter((call) => call.operation === 'patch')).to.have.length(1);
+    });
+
+    it('says unknown when the answer was lost, and finds the object by looking', async () => {
+      const { port, file } = await onSimulatedHub('lostAnswer=1');
+      const lost = await port('applyClusterOrder', applyArgs(), effectCall());
+      expect(lost.outcome).to.equal('unknown');
+      const found = await port('applyClusterOrder', applyArgs(), observing());
+      expect(found.outcome === 'done' && found.result).to.include({ did: 'unchanged' });
+      expect(readHubCalls(file).filter((call) => call.operation === 'create')).to.have.length(1);
+    });
+
+    it('waits for the end of an object of its name that is being deleted', async () => {
+      const { port } = await onSimulatedHub('stuckDeletion=forever,accept=0');
+      await port('applyClusterOrder', applyArgs(), effectCall());
+      await takenUp(port);
+      await port('deleteClusterOrder', orderRef, effectCall());
+      const outcome = await port('applyClusterOrder', applyArgs(), effectCall());
+      expect(outcome).to.include({ outcome: 'failed', reason: 'BeingDeleted' });
+    });
+
+    it('refuses the name when somebody else has it, and says who', async () => {
+      const { port, hub } = await onSimulatedHub();
+      const { manifest } = applyArgs() as unknown as ApplyArgs;
+      await hub?.createClusterOrder(
+        { ...manifest, labels: { 'osac.openshift.io/clusterorder-uuid': 'another' } },
+        { effectId: 'other', deadlineMs: 1000, signal: new AbortController().signal },
+      );
+      const outcome = await port('applyClusterOrder', applyArgs(), effectCall());
+      expect(outcome).to.include({ outcome: 'refused', reason: 'NameTaken' });
+      expect(outcome.outcome === 'refused' && outcome.message).to.include('belongs to cluster another');
+    });
+
+    it('adopts an object of ours that has another name', async () => {
+      const { port, hub, file } = await onSimulatedHub();
+      const { manifest } = applyArgs() as unknown as ApplyArgs;
+      await hub?.createClusterOrder(
+        { ...manifest, name: 'generated-x7k2p' },
+        { effectId: 'old service', deadlineMs: 1000, signal: new AbortController().signal },
+      );
+      const outcome = await port('applyClusterOrder', applyArgs(4), observing());
+      expect(outcome.outcome === 'done' && outcome.result).to.include({
+        did: 'patched',
+        name: 'generated-x7k2p',
+      });
+      expect(readHubOrders(file)).to.have.length(1);
+    });
+
+    it('refuses for good what the hub refuses as invalid', async () => {
+      const { port } = await onSimulatedHub('422=1');
+      expect(await port('applyClusterOrder', applyArgs(), effectCall())).to.include({
+        outcome: 'refused',
+        reason: 'ValidationFailed',
+      });
+    });
+
+    it('reveals the pull secret only to the hub', async () => {
+      const { port, hub } = await onSimulatedHub();
+      const args = applyArgs(2, { pullSecret: secretRef });
+      const outcome = await port('applyClusterOrder', args, effectCall());
+      expect(JSON.stringify(outcome)).not.to.include('very-secret');
+      const order = await hub?.getClusterOrder(ref, {
+        effectId: 't',
+        deadlineMs: 1000,
+        signal: new AbortController().signal,
+      });
+      expect(order?.spec.pullSecret).to.equal(SECRET);
+      const seen = await port('observeCluster', orderRef, effectCall());
+      expect(JSON.stringify(seen)).not.to.include('very-secret');
+      if (seen.outcome !== 'done' || order === undefined) throw new Error('not observed');
+      expect(seen.result['specVersion']).to.equal(configVersion(order.spec));
+    });
+
+    it('refuses an order whose pull secret is gone, before it touches the hub', async () => {
+      const { port, file } = await onSimulatedHub();
+      const args = applyArgs(2, { pullSecret: { ...secretRef, id: 's2' } });
+      expect(await port('applyClusterOrder', args, effectCall())).to.include({
+        outcome: 'refused',
+        reason: 'PullSecretMissing',
+      });
+      const other = await port(
+        'applyClusterOrder',
+        applyArgs(2, { pullSecret: secretRef }),
+        effectCall({ tenant: 'other' }),
+      );
+      expect(other).to.include({ outcome: 'refused', reason: 'PullSecretMissing' });
+      expect(() => readHubCalls(file)).to.throw();
+    });
+
+    it('keeps a refused secret out of the reason', async () => {
+      const port = await onFake({
+        createClusterOrder: async () => {
+          throw new HubError('invalid', `spec.pullSecret: Invalid value: ${JSON.stringify(SECRET)}: too odd`);
+        },
+      });
+      const outcome = await port('applyClusterOrder', applyArgs(2, { pullSecret: secretRef }), effectCall());
+      expect(outcome).to.deep.equal({
+        outcome: 'refused',
+        reason: 'ValidationFailed',
+        message: 'spec.pullSecret: Invalid value: "***": too odd',
+      });
+    });
+
+    it('empties a text that is no longer wanted, and cannot take back a network range', async () => {
+      const patches: unknown[] = [];
+      const stored = (spec: Partial<ObservedClusterOrder['spec']>): Partial<ManagementCluster> => {
+        const { manifest } = applyArgs() as unknown as ApplyArgs;
+        const order = {
+          name: ref.name,
+          uid: 'u',
+          clusterId: CLUSTER,
+          resourceVersion: '1',
+          generation: 1,
+          creationTimestamp: '',
+          finalizers: [],
+          annotations: {},
+          conditions: [],
+          jobs: [],
+          spec: { ...manifest.spec, ...spec },
+        };
+        return {
+          getClusterOrder: async () => order,
+          patchClusterOrder: async (_ref, patch) => {
+            patches.push(patch);
+            return order;
+          },
+        };
+      };
+      const port = await onFake(stored({ sshPublicKey: 'ssh-ed25519 AAAA' }));
+      await port('applyClusterOrder', applyArgs(), observing());
+      expect(patches).to.deep.equal([{ sshPublicKey: '' }]);
+      const ranges = await onFake(stored({ network: { podCIDR: '10.0.0.0/14' } }));
+      expect(await ranges('applyClusterOrder', applyArgs(), observing())).to.include({
+        outcome: 'refused',
+        reason: 'NetworkRangeNotRemovable',
+      });
+    });
+  });
+
+  describe('deleteClusterOrder', () => {
+    it('asks for deletion once, whatever is left of the object', async () => {
+      const { port, file } = await onSimulatedHub('stuckDeletion=forever,accept=0');
+      expect(await port('deleteClusterOrder', orderRef, effectCall())).to.deep.equal({
+        outcome: 'done',
+        result: { existed: false },
+      });
+      await port('applyClusterOrder', applyArgs(), effectCall());
+      await takenUp(port);
+      for (let i = 0; i < 2; i += 1) {
+        expect(await port('deleteClusterOrder', orderRef, effectCall())).to.deep.equal({
+          outcome: 'done',
+          result: { existed: true },
+        });
+      }
+      expect(readHubCalls(file).filter((call) => call.operation === 'delete')).to.have.length(1);
+    });
+
+    it('leaves an object of somebody else under our name alone', async () => {
+      const { port, hub, file } = await onSimulatedHub();
+      const { manifest } = applyArgs() as unknown as ApplyArgs;
+      await hub?.createClusterOrder(
+        { ...manifest, labels: { 'osac.openshift.io/clusterorder-uuid': 'another' } },
+        { effectId: 'other', deadlineMs: 1000, signal: new AbortController().signal },
+      );
+      expect(await port('deleteClusterOrder', orderRef, effectCall())).to.deep.equal({
+        outcome: 'done',
+        result: { existed: false },
+      });
+      expect(readHubCalls(file).filter((call) => call.operation === 'delete')).to.have.length(0);
+    });
+  });
+
+  describe('observeCluster', () => {
+    it('shows absence, the order, and the HostedCluster once there is one', async () => {
+      const { port } = await onSimulatedHub('factor=0.01');
+      expect(await port('observeCluster', orderRef, effectCall())).to.deep.equal({
+        outcome: 'done',
+        result: { order: null },
+      });
+      await port('applyClusterOrder', applyArgs(), effectCall());
+      await eventually('hosted cluster', async () => {
+        const seen = await port('observeCluster', orderRef, effectCall());
+        return seen.outcome === 'done' && seen.result['hostedCluster'] !== null;
+      });
+    });
+
+    it('shows nothing of a HostedCluster that the hub does not let us read', async () => {
+      const { manifest } = applyArgs() as unknown as ApplyArgs;
+      const port = await onFake({
+        getClusterOrder: async () => ({
+          name: ref.name,
+          uid: 'u',
+          clusterId: CLUSTER,
+          resourceVersion: '1',
+          generation: 1,
+          creationTimestamp: '',
+          finalizers: [],
+          annotations: {},
+          conditions: [],
+          jobs: [],
+          spec: manifest.spec,
+          clusterReference: { namespace: 'n', hostedClusterName: 'h' },
+        }),
+        getHostedCluster: async () => {
+          throw new HubError('unauthorized', 'no');
+        },
+      });
+      const seen = await port('observeCluster', orderRef, effectCall());
+      expect(seen.outcome === 'done' && 'hostedCluster' in seen.result).to.equal(false);
+    });
+  });
+
+  it('waits while a hub is not registered or has no adapter', async () => {
+    const fixture = hubFixture();
+    closing.push(() => fixture.stop());
+    const port = createManagementClusterEffects({ registry: fixture.registry, secrets });
+    expect(await port('observeCluster', orderRef, effectCall())).to.include({
+      outcome: 'failed',
+      reason: 'HubNotRegistered',
+    });
+    await fixture.register(HUB);
+    await ready(fixture);
+    expect(await port('observeCluster', orderRef, effectCall())).to.include({
+      outcome: 'failed',
+      reason: 'NoAdapter',
+    });
+  });
+
+  const kinds: readonly [HubErrorKind, string, string][] = [
+    ['invalid', 'refused', 'ValidationFailed'],
+    ['conflict', 'failed', 'Conflict'],
+    ['already-exists', 'refused', 'NameTaken'],
+    ['not-found', 'failed', 'NotFound'],
+    ['not-ready', 'failed', 'NotReady'],
+    ['unauthorized', 'failed', 'Unauthorized'],
+    ['throttled', 'failed', 'Throttled'],
+    ['unavailable', 'failed', 'Unavailable'],
+    ['unknown-outcome', 'unknown', 'OutcomeUnknown'],
+  ];
+  for (const [kind, outcome, reason] of kinds) {
+    it(`turns ${kind} into ${outcome} ${reason}`, () => {
+      const error = new HubError(kind, 'text', { retryAfterMs: 7 });
+      expect(outcomeOfError(error)).to.include({ outcome, reason, message: 'text' });
+      if (outcome === 'failed') expect(outcomeOfError(error)).to.include({ retryAfterMs: 7 });
+    });
+  }
+});

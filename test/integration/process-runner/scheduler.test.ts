@@ -1,0 +1,219 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { systemClock } from '../../../src/adapters/system/system-ports.ts';
+import type { EffectPort } from '../../../src/app/process-runner/types.ts';
+import { createScheduler, declareCapacities, hubCapacity } from '../../../src/app/scheduler.ts';
+import type { PlaceResult } from '../../../src/domain/clusters/placement.ts';
+import { claimOf } from '../../../src/domain/hubs/capacity.ts';
+import type { JsonObject } from '../../../src/domain/json.ts';
+import { effectCall, fakeCluster, hubFixture, type HubFixture } from '../../support/hub-fixture.ts';
+import { eventually, readAll, silentLogger } from '../../support/toy-workflow.ts';
+
+const reachable = { of: ({ id }: { id: string }) => (id === 'unreachable' ? undefined : fakeCluster(id)) };
+
+describe('scheduler', function () {
+  this.timeout(30_000);
+  const fixtures: HubFixture[] = [];
+  afterEach(async () => {
+    await Promise.all(fixtures.splice(0).map((fixture) => fixture.stop()));
+  });
+  const setUp = (blocked: ReadonlySet<string> = new Set()) => {
+    const fixture = hubFixture(reachable);
+    fixtures.push(fixture);
+    const { registry, commandRunner } = fixture;
+    const scheduler = createScheduler({
+      registry,
+      commandRunner,
+      clock: systemClock(),
+      isBlocked: (hub) => blocked.has(hub),
+    });
+    return { ...fixture, scheduler };
+  };
+  const known = (fixture: HubFixture, count: number) =>
+    eventually(`${count} hubs`, () => fixture.registry.hubs().length === count);
+  const request = (clusterId: string, more: JsonObject = {}): JsonObject => ({
+    clusterId,
+    tenant: 'acme',
+    template: 'small',
+    claim: { controlPlanes: 1, nodes: { fc430: 2 } },
+    ...more,
+  });
+  const place = async (
+    scheduler: EffectPort,
+    args: JsonObject,
+    call = effectCall(),
+  ): Promise<PlaceResult> => {
+    const outcome = await scheduler('place', args, call);
+    if (outcome.outcome !== 'done') throw new Error(`${outcome.reason}: ${outcome.message}`);
+    return outcome.result as unknown as PlaceResult;
+  };
+  const capacityOf = async (fixture: HubFixture, hub: string) =>
+    (await fixture.commandRunner.load(hubCapacity, hub)).state;
+
+  it('chooses a hub, reserves there, and says how it came to that', async () => {
+    const fixture = setUp();
+    await fixture.register('sim-a', { zone: 'north', capacity: { control_planes: 2 } });
+    await fixture.register('sim-b', { zone: 'south' });
+    await known(fixture, 2);
+    const result = await place(fixture.scheduler, request('c1', { zone: 'north' }));
+    expect(result).to.deep.include({ placed: true, hub: 'sim-a', namespace: 'orders', mode: 'operator' });
+    expect(result.decision.candidates.map(({ hub, fits }) => ({ hub, fits }))).to.deep.equal([
+      { hub: 'sim-a', fits: true },
+      { hub: 'sim-b', fits: false },
+    ]);
+    const events = await readAll(fixture.store, 'hubCapacity-sim-a');
+    expect(events.map((event) => event.type)).to.deep.equal(['HubCapacityDeclared', 'HubCapacityReserved']);
+    expect(events[1]?.metadata).to.deep.include({ tenant: 'acme', causationId: 'causation', hub: 'sim-a' });
+  });
+
+  it('waits with a reason when nothing fits, and reserves nothing', async () => {
+    const fixture = setUp(new Set(['sim-blocked']));
+    await fixture.register('unreachable');
+    await fixture.register('sim-blocked');
+    await known(fixture, 2);
+    const result = await place(fixture.scheduler, request('c1'));
+    expect(result.placed).to.equal(false);
+    expect(result).to.have.property('message').that.includes('no management cluster fits');
+    expect(await readAll(fixture.store, 'hubCapacity-sim-blocked')).to.deep.equal([]);
+  });
+
+  it('returns the hub on which the cluster holds capacity already', async () => {
+    const fixture = setUp();
+    await fixture.register('sim-a');
+    await known(fixture, 1);
+    await place(fixture.scheduler, request('c1'));
+    await fixture.register('sim-b');
+    await known(fixture, 2);
+    const again = await place(fixture.scheduler, request('c1'), effectCall({ attempt: 2, mode: 'observe' }));
+    expect(again).to.deep.include({ placed: true, hub: 'sim-a' });
+    const reservations = (await readAll(fixture.store, 'hubCapacity-sim-a')).filter(
+      (event) => event.type === 'HubCapacityReserved',
+    );
+    expect(reservations).to.have.length(1);
+  });
+
+  it('moves a reservation whose hub no longer fits', async () => {
+    const fixture = setUp();
+    await fixture.register('sim-a');
+    await known(fixture, 1);
+    await place(fixture.scheduler, request('c1'));
+    await fixture.revise('sim-a', { templates: ['large'] });
+    await fixture.register('sim-b');
+    await known(fixture, 2);
+    await eventually('revised', () => fixture.registry.get('sim-a')?.facts.templates.length === 1);
+    const again = await place(fixture.scheduler, request('c1'));
+    expect(again).to.deep.include({ placed: true, hub: 'sim-b' });
+    expect(claimOf(await capacityOf(fixture, 'sim-a'), 'c1')).to.equal(undefined);
+  });
+
+  it('never reserves more than a hub declares, whatever comes at once', async () => {
+    const seed = Date.now();
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.integer({ min: 0, max: 4 }), { minLength: 1, maxLength: 3 }),
+        fc.integer({ min: 1, max: 12 }),
+        async (limits, orders) => {
+          const fixture = setUp();
+          for (const [i, limit] of limits.entries()) {
+            await fixture.register(`sim-${i}`, { capacity: { control_planes: limit } });
+          }
+          await known(fixture, limits.length);
+          const results = await Promise.all(
+            Array.from({ length: orders }, (_, i) =>
+              fixture.scheduler('place', request(`c${i}`), effectCall()),
+            ),
+          );
+          const placed = results.filter(
+            (each) => each.outcome === 'done' && (each.result as unknown as PlaceResult).placed,
+          ).length;
+          const crowded = results.filter((each) => each.outcome === 'failed').length;
+          const room = limits.reduce((sum, limit) => sum + (limit === 0 ? 0 : limit), 0);
+          let used = 0;
+          for (const [i, limit] of limits.entries()) {
+            const state = await capacityOf(fixture, `sim-${i}`);
+            expect(state.used.controlPlanes).to.be.at.most(limit);
+            used += state.used.controlPlanes;
+          }
+          expect(used).to.equal(placed);
+          if (crowded === 0) expect(placed).to.equal(Math.min(orders, room));
+        },
+      ),
+      { seed, numRuns: 20 },
+    );
+  });
+
+  it('grows, refuses to grow, shrinks and gives back', async () => {
+    const fixture = setUp();
+    await fixture.register('sim-a', { capacity: { control_planes: 1, nodes: { fc430: 4 } } });
+    await known(fixture, 1);
+    await place(fixture.scheduler, request('c1'));
+    const resize = (nodes: number) =>
+      fixture.scheduler(
+        'resize',
+        { hub: 'sim-a', clusterId: 'c1', claim: { controlPlanes: 1, nodes: { fc430: nodes } } },
+        effectCall(),
+      );
+    expect(await resize(4)).to.deep.equal({ outcome: 'done', result: { resized: true } });
+    const refused = await resize(5);
+    expect(refused.outcome === 'done' && refused.result).to.deep.include({ resized: false });
+    expect(refused.outcome === 'done' && refused.result['message']).to.include(
+      '5 fc430 nodes wanted, 4 left',
+    );
+    expect(await resize(1)).to.deep.equal({ outcome: 'done', result: { resized: true } });
+    const release = () => fixture.scheduler('release', { clusterId: 'c1', hub: 'sim-a' }, effectCall());
+    expect(await release()).to.deep.equal({ outcome: 'done', result: {} });
+    expect(await release()).to.deep.equal({ outcome: 'done', result: {} });
+    expect((await capacityOf(fixture, 'sim-a')).used).to.deep.equal({ controlPlanes: 0, nodes: {} });
+  });
+
+  it('gives back what a cluster holds on a hub that was deregistered', async () => {
+    const fixture = setUp();
+    await fixture.register('sim-a');
+    await known(fixture, 1);
+    await place(fixture.scheduler, request('c1'));
+    await fixture.deregister('sim-a');
+    await known(fixture, 0);
+    await fixture.scheduler('release', { clusterId: 'c1', hub: 'sim-a' }, effectCall());
+    expect(claimOf(await capacityOf(fixture, 'sim-a'), 'c1')).to.equal(undefined);
+  });
+
+  it('counts the clusters of a tenant per hub', async () => {
+    const fixture = setUp();
+    await fixture.register('sim-a');
+    await known(fixture, 1);
+    await place(fixture.scheduler, request('c1'));
+    await place(fixture.scheduler, request('c2'));
+    await eventually('counted', () => fixture.registry.tenantClusters('sim-a', 'acme') === 2);
+    await fixture.scheduler('release', { clusterId: 'c1' }, effectCall());
+    await eventually('counted', () => fixture.registry.tenantClusters('sim-a', 'acme') === 1);
+    expect(fixture.registry.tenantClusters('sim-a', 'other')).to.equal(0);
+  });
+
+  it('tells the capacity stream when a hub declares something else', async () => {
+    const fixture = setUp();
+    const { registry, commandRunner } = fixture;
+    let owner = true;
+    const stop = declareCapacities({
+      registry,
+      commandRunner,
+      clock: systemClock(),
+      logger: silentLogger(),
+      isOwner: () => owner,
+    });
+    await fixture.register('sim-a', { capacity: { control_planes: 1 } });
+    const limit = async () => (await capacityOf(fixture, 'sim-a')).limits.controlPlanes;
+    await eventually('declared', async () => (await limit()) === 1);
+    await fixture.revise('sim-a', { capacity: { control_planes: 3 } });
+    await eventually('declared', async () => (await limit()) === 3);
+    owner = false;
+    await fixture.revise('sim-a', { capacity: { control_planes: 5 } });
+    await eventually('seen', () => registry.get('sim-a')?.limits.controlPlanes === 5);
+    expect(await limit()).to.equal(3);
+    stop();
+  });
+
+  it('refuses an operation that it does not know', async () => {
+    const { scheduler } = setUp();
+    expect(await scheduler('juggle', {}, effectCall())).to.deep.include({ outcome: 'refused' });
+  });
+});
