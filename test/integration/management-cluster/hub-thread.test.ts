@@ -7,6 +7,7 @@ import { HubError, type CallOptions } from '../../../src/app/management-cluster.
 import { createWorkerChannel } from '../../../src/adapters/management-cluster/simulated/channel.ts';
 import { createSimulatedHub } from '../../../src/adapters/management-cluster/simulated/simulated-hub.ts';
 import { systemClock, systemTimers } from '../../../src/adapters/system/system-ports.ts';
+import { readHubCalls } from '../../support/hub-journal.ts';
 import { manifestOf, REF } from '../../unit/simulated-hub/hub-support.ts';
 
 const by = (effectId: string): CallOptions => ({
@@ -69,6 +70,44 @@ describe('thread of the simulated hubs', function () {
     expect(made.map((order) => order.name)).to.deep.equal(names);
     expect(await second.getClusterOrder(REF('order-0'), by('other hub'))).to.equal(undefined);
     await channel.close();
+  });
+
+  it('calls that share a flush do not disturb each other', async () => {
+    const { channel, hub } = open('sim-a');
+    const bad = manifestOf('order-bad', { spec: { templateID: 'a-b' } });
+    const told = await Promise.allSettled([
+      hub.createClusterOrder(manifestOf('order-a'), by('one')),
+      hub.createClusterOrder(bad, by('two')),
+      hub.createClusterOrder(manifestOf('order-a', { clusterId: 'another' }), by('three')),
+      hub.createClusterOrder(manifestOf('order-b', { simulation: 'lostAnswer=1' }), by('four')),
+      hub.patchClusterOrder(REF('nobody'), { sshPublicKey: 'x' }, by('five')),
+      hub.getClusterOrder(REF('order-b'), by('six')),
+    ]);
+    const kinds = told.map((one) =>
+      one.status === 'fulfilled'
+        ? 'done'
+        : one.reason instanceof HubError
+          ? one.reason.kind
+          : 'another error',
+    );
+    expect(kinds).to.deep.equal([
+      'done',
+      'invalid',
+      'already-exists',
+      'unknown-outcome',
+      'not-found',
+      'done',
+    ]);
+    await channel.close();
+    const results = readHubCalls(join(dir, 'sim-a.sqlite')).map(({ result }) => result);
+    expect(results).to.deep.equal([
+      'created',
+      'refused: invalid',
+      'refused: already-exists',
+      'created',
+      'refused: not-found',
+      'found',
+    ]);
   });
 
   it('a lost thread makes writes in flight unknown; the next call starts another', async () => {

@@ -1,10 +1,12 @@
 import { expect } from 'chai';
+import fc from 'fast-check';
 import { HubError, type ClusterOrderSpec } from '../../../src/app/management-cluster.ts';
 import {
   checkManifest,
   configVersion,
   patchSpec,
 } from '../../../src/adapters/management-cluster/simulated/spec.ts';
+import { configVersion as expectedVersion } from '../../../src/domain/clusters/observation.ts';
 import { manifestOf } from './hub-support.ts';
 
 const NORMAL: ClusterOrderSpec = {
@@ -42,6 +44,27 @@ describe('spec of a ClusterOrder on the simulated hub', () => {
     const { pullSecret, ...without } = NORMAL;
     expect(pullSecret).to.equal('{}');
     expect(configVersion({ ...NORMAL, pullSecret: '' })).to.equal(configVersion(without));
+  });
+
+  it('agrees with the service, which has its own code for it', () => {
+    const text = fc.string({ unit: 'binary', maxLength: 20 });
+    const filled = fc.string({ unit: 'binary', minLength: 1, maxLength: 20 });
+    const spec = fc.record(
+      {
+        templateID: filled,
+        templateParameters: text,
+        nodeRequests: fc.array(fc.record({ resourceClass: text, numberOfNodes: fc.integer() }), {
+          maxLength: 3,
+        }),
+        pullSecret: text,
+        sshPublicKey: text,
+        releaseImage: text,
+        // Written only with something in it (management-cluster.md §2.1).
+        network: fc.record({ podCIDR: filled, serviceCIDR: text }, { requiredKeys: ['podCIDR'] }),
+      },
+      { requiredKeys: ['templateID', 'templateParameters', 'nodeRequests'] },
+    );
+    fc.assert(fc.property(spec, (one) => configVersion(one) === expectedVersion(one)));
   });
 
   const refused: [name: string, spec: object, field: string, reason: string][] = [

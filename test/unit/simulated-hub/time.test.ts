@@ -81,6 +81,15 @@ describe('time on the simulated hub', () => {
     expect(seen).to.deep.equal(['synced']);
   });
 
+  it('a hub in memory lives as any other and leaves nothing behind', async () => {
+    const hub = bench.open({ file: ':memory:' });
+    await hub.createClusterOrder(manifestOf('order-a'), bench.by());
+    await bench.time.advance(4000);
+    expect(await phase(hub)).to.equal('Ready');
+    await hub.close();
+    expect(await phase(bench.open({ file: ':memory:' }))).to.equal(undefined);
+  });
+
   it('hubs are simulated by their id, and keep apart', async () => {
     const hubs = createSimulatedHubs({
       dir: `${bench.file}.d`,

@@ -25,7 +25,10 @@ import { givenSettings, parseSettings } from './settings.ts';
 
 export type SimulatedHubOptions = {
   readonly hubId: string;
-  /** SQLite file of this hub; made when absent. Several instances, also of other processes, may use it at once. */
+  /**
+   * SQLite file of this hub; made when absent. Several instances, also of other processes, may use it at once.
+   * `:memory:` is a hub of this instance alone that ends with it, for simulations that build hundreds.
+   */
   readonly file: string;
   readonly clock: Clock;
   readonly timers: Timers;
