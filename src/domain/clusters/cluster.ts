@@ -153,8 +153,9 @@ const evolveOrder = (state: LiveCluster, event: ClusterEvent): StoredCluster => 
       return { ...state, reported: event.data.status };
     case 'HubSelected': {
       const { hub: id, namespace, mode, simulated, orderName } = event.data;
-      const { waiting: _waiting, ...kept } = state;
-      if (kept.status === 'dispatched') return state;
+      if (state.status === 'dispatched') return state;
+      const { waiting: _waiting, ...kept } =
+        state.failure?.permanent === false ? withoutFailure(state) : state;
       return { ...kept, status: 'placed', hub: { id, namespace, mode, simulated, orderName } };
     }
     case 'PlacementDeferred': {
@@ -234,12 +235,11 @@ const evolveProgress = (state: LiveCluster, event: ClusterEvent): LiveCluster =>
   }
 };
 
-export const lostFailure = (
-  what: 'cluster-order' | 'hosted-cluster',
-): { reason: string; message: string; permanent: boolean } => ({
+/** Cleared when it is seen again; until then nothing but a retry or a deletion helps. */
+const lostFailure = (what: 'cluster-order' | 'hosted-cluster'): NonNullable<Order['failure']> => ({
   reason: what === 'cluster-order' ? 'ClusterOrderLost' : 'HostedClusterLost',
   message: `the ${what === 'cluster-order' ? 'cluster order' : 'hosted cluster'} vanished from its hub; retry to build it again, or delete it`,
-  permanent: what === 'cluster-order',
+  permanent: false,
 });
 
 const dispatched = (state: LiveCluster): LiveCluster =>

@@ -26,7 +26,6 @@ export const processEventTypes: readonly EventType[] = typesOf({ context: 'proce
   ['CommandAccepted', { key: text }, { audience: 'internal' }],
   ['CommandRefused', { key: text, code: text, message: text }],
   ['StepsAssigned', { hub: text, rules: z.record(z.string(), z.enum(['ledger', 'hub', 'none'])) }],
-  ['StepSkipped', { step: text, rule: text, reason: text }],
   ['ObservationTaken', { number: count, assessment: jsonObject }],
-  ['RunClosed', { outcome: z.enum(['completed', 'cancelled', 'deleted', 'refused']) }],
+  ['RunClosed', { outcome: z.enum(['cancelled', 'deleted']) }],
 ]);

@@ -106,17 +106,9 @@ export type RunEvent =
         readonly rules: { readonly [step: string]: 'ledger' | 'hub' | 'none' };
       }
     >
-  /** A step is not ours to do in this run: somebody else does it, or nobody has to. */
-  | DomainEvent<
-      'StepSkipped',
-      { readonly at: string; readonly step: string; readonly rule: string; readonly reason: string }
-    >
   /** What the far side showed, reduced to what matters; recorded only when it differs from the last one. */
   | DomainEvent<
       'ObservationTaken',
       { readonly at: string; readonly number: number; readonly assessment: JsonObject }
     >
-  | DomainEvent<
-      'RunClosed',
-      { readonly at: string; readonly outcome: 'completed' | 'cancelled' | 'deleted' | 'refused' }
-    >;
+  | DomainEvent<'RunClosed', { readonly at: string; readonly outcome: 'cancelled' | 'deleted' }>;

@@ -1,0 +1,335 @@
+import type { JsonObject } from '../../json.ts';
+import { evolveEffect, kindOfEffect } from '../../process/effects.ts';
+import type { RunEvent } from '../../process/events.ts';
+import type { OrderedSpec } from '../cluster-order-manifest.ts';
+import type { ClusterEvent } from '../events.ts';
+import type { Assessment } from '../observation.ts';
+import type { PlaceResult } from '../placement.ts';
+import {
+  claimBeforeApply,
+  NOTHING_REACHED,
+  suspected,
+  wantedClaim,
+  type OpenRun,
+  type OrderRun,
+  type Problem,
+  type Started,
+} from './run.ts';
+import { activeSteps, CHECK_OF_DELETION } from './steps.ts';
+
+/** Folds the events of a run. Accepts everything ever stored. */
+export const evolveRun = (state: OrderRun, event: RunEvent): OrderRun => {
+  if (event.type === 'RunStarted')
+    return state.status === 'none' ? stamped(started(event.data), event) : state;
+  if (state.status !== 'open') return state;
+  if (event.type === 'RunClosed') return { status: 'closed' };
+  return stamped(evolveOpen(state, event), event);
+};
+
+/** Since when a step is active: deadlines count from then, and its command carries that time. */
+const stamped = (run: OpenRun, event: RunEvent): OpenRun => {
+  const activeSince: { [step: string]: string } = {};
+  for (const step of activeSteps(run)) activeSince[step] = run.activeSince[step] ?? event.data.at;
+  return { ...run, activeSince };
+};
+
+const started = ({ runId, tenant, facts, revision }: Started): OpenRun => {
+  const { zone, ...spec } = facts as unknown as OrderedSpec & { zone?: string };
+  return {
+    status: 'open',
+    clusterId: runId,
+    tenant,
+    ...(zone === undefined ? {} : { zone }),
+    spec,
+    specRevision: 0,
+    lastInput: revision,
+    cycle: 0,
+    capacityTries: 0,
+    selected: false,
+    dispatched: false,
+    stepsAssigned: false,
+    drift: 0,
+    effects: {},
+    sent: {},
+    answered: {},
+    timers: {},
+    overdue: {},
+    reached: NOTHING_REACHED,
+    wasAvailable: false,
+    recordNext: false,
+    observations: 0,
+    absenceRecorded: false,
+    problems: 0,
+    activeSince: {},
+  };
+};
+
+const evolveOpen = (run: OpenRun, event: RunEvent): OpenRun => {
+  switch (event.type) {
+    case 'RunInputTaken':
+      return inputTaken({ ...run, lastInput: event.data.revision }, event.data);
+    case 'EffectStarted': {
+      const kind = kindOfEffect(event.data.effectId);
+      const claim = kind === 'place' ? wantedClaim(run) : claimToSend(run);
+      const sent = { ...run.sent, [kind]: { revision: run.specRevision, claim } };
+      return withEffect({ ...run, sent }, event);
+    }
+    case 'EffectSucceeded':
+      return succeeded(withEffect(run, event), event.data);
+    case 'EffectRefused': {
+      const { at, reason, message } = event.data;
+      const problem = { at, reason, message, permanent: true };
+      return { ...withProblem(withEffect(run, event), problem), halted: problem };
+    }
+    case 'EffectStalled': {
+      const { at, reason, message } = event.data;
+      return withProblem(withEffect(run, event), { at, reason, message, permanent: false });
+    }
+    case 'EffectFailed':
+    case 'EffectOutcomeUnknown':
+      return withEffect(run, event);
+    case 'TimerScheduled':
+      return { ...run, timers: { ...run.timers, [event.data.timerId]: event.data.dueAt } };
+    case 'TimerCancelled':
+      return withoutTimer(run, event.data.timerId);
+    case 'TimerFired':
+      return timerFired(withoutTimer(run, event.data.timerId), event.data.timerId);
+    case 'CommandAccepted':
+      return answered(run, event.data.key, undefined);
+    case 'CommandRefused':
+      return answered(run, event.data.key, event.data.code);
+    case 'StepsAssigned':
+      return { ...run, stepsAssigned: true };
+    case 'ObservationTaken':
+      return observed(run, event.data);
+    default:
+      return run;
+  }
+};
+
+/** Growing comes before the spec is sent, shrinking after the hub took it. */
+export const claimToSend = (run: OpenRun): ReturnType<typeof wantedClaim> =>
+  'resize-down' in run.activeSince ? wantedClaim(run) : claimBeforeApply(run);
+
+const withEffect = (run: OpenRun, event: RunEvent): OpenRun => {
+  const kind = kindOfEffect((event.data as { effectId: string }).effectId);
+  const effect = evolveEffect(run.effects[kind], event);
+  return effect === undefined ? run : { ...run, effects: { ...run.effects, [kind]: effect } };
+};
+
+const inputTaken = (
+  run: OpenRun,
+  { type, revision, facts, at }: Extract<RunEvent, { type: 'RunInputTaken' }>['data'],
+): OpenRun => {
+  switch (type) {
+    case 'ClusterDispatchStarted':
+      return { ...run, dispatched: true };
+    case 'ClusterStatusReported':
+      return { ...run, recordNext: true };
+    case 'ClusterDeletionRequested': {
+      const { halted: _halted, problem: _problem, gone: _gone, ...kept } = withoutWaiting(run);
+      return { ...kept, overdue: {}, deletion: { at } };
+    }
+    case 'ClusterRetryRequested':
+      return retried(run);
+    default:
+      return {
+        ...withoutWaiting(run),
+        spec: changedSpec(run.spec, type, facts),
+        specRevision: revision,
+        drift: 0,
+        overdue: withoutKeys(run.overdue, ['nodes', 'ready']),
+        reached: { ...run.reached, nodes: false, ready: false },
+      };
+  }
+};
+
+const changedSpec = (spec: OrderedSpec, type: string, facts: JsonObject): OrderedSpec => {
+  const { nodeSets } = spec;
+  // The facts are the data of the cluster's own event of this type.
+  const event = { type, data: facts } as unknown as ClusterEvent;
+  switch (event.type) {
+    case 'NodeSetAdded':
+      return { ...spec, nodeSets: { ...nodeSets, [event.data.name]: event.data.nodeSet } };
+    case 'NodeSetResized': {
+      const { name, to } = event.data;
+      const set = nodeSets[name];
+      return set === undefined ? spec : { ...spec, nodeSets: { ...nodeSets, [name]: { ...set, size: to } } };
+    }
+    case 'NodeSetRemoved': {
+      const { [event.data.name]: _removed, ...kept } = nodeSets;
+      return { ...spec, nodeSets: kept };
+    }
+    case 'ClusterSpecRevised': {
+      const { sshPublicKey: _key, pullSecret: _secret, network: _network, ...kept } = spec;
+      return { ...kept, ...event.data.spec, version: event.data.spec.version ?? spec.version };
+    }
+    default:
+      return spec;
+  }
+};
+
+/** A new cycle: effects get new ids, deadlines start again, what vanished is built again. */
+const retried = (run: OpenRun): OpenRun => {
+  const { halted: _halted, problem: _problem, gone, applied, observation, ...kept } = withoutWaiting(run);
+  const cycle = run.cycle + 1;
+  const reset = { cycle, overdue: {}, drift: 0, reached: NOTHING_REACHED };
+  if (gone === 'cluster-order') return { ...kept, ...reset, wasAvailable: false };
+  return {
+    ...kept,
+    ...reset,
+    ...(applied === undefined ? {} : { applied }),
+    ...(observation === undefined ? {} : { observation }),
+    wasAvailable: gone === undefined && run.wasAvailable,
+  };
+};
+
+const succeeded = (
+  run: OpenRun,
+  { effectId, result, at }: Extract<RunEvent, { type: 'EffectSucceeded' }>['data'],
+): OpenRun => {
+  const kind = kindOfEffect(effectId);
+  switch (kind) {
+    case 'place':
+      return placed({ ...run, capacityTries: run.capacityTries + 1 }, result, at);
+    case 'resize':
+      return resized({ ...run, capacityTries: run.capacityTries + 1 }, result, at);
+    case 'apply': {
+      const revision = run.sent['apply']?.revision ?? run.specRevision;
+      const uid = typeof result['uid'] === 'string' ? result['uid'] : '';
+      const instance = effectId.slice('apply:'.length);
+      // Whatever was reported before, the next look says how things are now.
+      return { ...withoutWaiting(run), applied: { instance, revision, uid }, recordNext: true };
+    }
+    case 'check':
+      return checked(run, effectId, result);
+    case 'delete': {
+      // What was seen before the deletion was sent says nothing about absence.
+      const { observation: _observation, gone: _gone, ...kept } = run;
+      return kept;
+    }
+    case 'release': {
+      const { held: _held, ...kept } = run;
+      return kept;
+    }
+    default:
+      return run;
+  }
+};
+
+const placed = (run: OpenRun, result: JsonObject, at: string): OpenRun => {
+  // The scheduler's own result type; it came through JSON.
+  const answer = result as unknown as PlaceResult;
+  if (!answer.placed) return { ...run, waiting: { message: answer.message, decision: answer.decision, at } };
+  const claim = run.sent['place']?.claim ?? wantedClaim(run);
+  return { ...withoutWaiting(run), hub: answer, held: claim };
+};
+
+const resized = (run: OpenRun, result: JsonObject, at: string): OpenRun => {
+  if (run.deletion !== undefined) return run;
+  const claim = run.sent['resize']?.claim ?? wantedClaim(run);
+  if (result['resized'] === true) return { ...withoutWaiting(run), held: claim };
+  const reason = typeof result['message'] === 'string' ? result['message'] : 'no room left';
+  const hub = run.hub?.hub ?? '';
+  const candidate = { hub, fits: false, reasons: [reason], scores: {}, total: 0 };
+  const message = 'the management cluster of this cluster has no room for more nodes of this kind';
+  const decision = { weightsVersion: run.hub?.decision.weightsVersion ?? 0, candidates: [candidate] };
+  return { ...run, waiting: { message, decision, at } };
+};
+
+/** A look that was asked for: deadlines that passed before it are settled by it, and so is a suspicion. */
+const checked = (run: OpenRun, effectId: string, result: JsonObject): OpenRun => {
+  // A look from before the deletion was sent cannot confirm absence.
+  if (run.deletion !== undefined && !effectId.endsWith(CHECK_OF_DELETION)) return run;
+  const overdue = Object.fromEntries(Object.keys(run.overdue).map((step) => [step, 'checked' as const]));
+  const { gone: _before, ...kept } = run;
+  const missing = result['missing'];
+  return missing === 'cluster-order' || missing === 'hosted-cluster'
+    ? { ...kept, overdue, gone: missing }
+    : { ...kept, overdue };
+};
+
+const observed = (
+  run: OpenRun,
+  { number, assessment: json, at }: Extract<RunEvent, { type: 'ObservationTaken' }>['data'],
+): OpenRun => {
+  const assessment = json as unknown as Assessment;
+  const observation = { number, at, assessment };
+  const next: OpenRun = { ...run, observation, observations: number, recordNext: false };
+  const { gone, ...rest } = next;
+  const kept = gone !== undefined && gone === suspected(next) ? next : rest;
+  if (!assessment.found) return kept;
+  const nodes = assessment.conditions.NodesReady.status !== 'False' && assessment.specMatches;
+  const available = assessment.controlPlane !== undefined;
+  const ready = assessment.verdict.kind === 'ready';
+  return {
+    ...kept,
+    drift: run.drift + (driftsNow(run, assessment) ? 1 : 0),
+    wasAvailable: run.wasAvailable || available,
+    reached: {
+      accepted: run.reached.accepted || assessment.accepted,
+      'control-plane': run.reached['control-plane'] || available || ready,
+      nodes: run.reached.nodes || ((available || ready) && nodes),
+      ready: run.reached.ready || ready,
+    },
+  };
+};
+
+/** Corrections per wording of the spec: a hub that rewrites what it is given must not be written to for ever. */
+const MAX_DRIFT = 3;
+const driftsNow = (run: OpenRun, assessment: Extract<Assessment, { found: true }>): boolean =>
+  !assessment.specMatches &&
+  run.deletion === undefined &&
+  run.drift < MAX_DRIFT &&
+  run.applied?.revision === run.specRevision &&
+  run.effects['apply']?.status === 'done';
+
+const timerFired = (run: OpenRun, timerId: string): OpenRun =>
+  timerId === 'placement-retry'
+    ? withoutWaiting(run)
+    : { ...run, overdue: { ...run.overdue, [timerId.slice('deadline:'.length)]: 'fired' } };
+
+const answered = (run: OpenRun, key: string, code: string | undefined): OpenRun => {
+  const at = key.indexOf(':');
+  const [step, instance] = [key.slice(0, at), key.slice(at + 1)];
+  const answer = { instance, ...(code === undefined ? {} : { code }) };
+  const next: OpenRun = { ...run, answered: { ...run.answered, [step]: answer } };
+  switch (step) {
+    case 'select-hub':
+      return code === undefined ? { ...next, selected: true } : next;
+    case 'start-dispatch':
+      return code === undefined ? { ...next, dispatched: true } : next;
+    case 'defer':
+      return run.waiting === undefined ? next : { ...next, shownWaiting: run.waiting };
+    case 'confirm-absence':
+      return { ...next, absenceRecorded: true };
+    case 'report-problem': {
+      const { problem, ...kept } = next;
+      return problem === undefined || String(problem.number) !== instance ? next : kept;
+    }
+    default:
+      return next;
+  }
+};
+
+const withProblem = (run: OpenRun, problem: Problem): OpenRun => ({
+  ...run,
+  problems: run.problems + 1,
+  problem: { ...problem, number: run.problems + 1 },
+});
+
+const withoutWaiting = (run: OpenRun): OpenRun => {
+  const { waiting: _waiting, ...kept } = run;
+  return kept;
+};
+
+const withoutTimer = (run: OpenRun, timerId: string): OpenRun => {
+  const { [timerId]: _timer, ...timers } = run.timers;
+  return { ...run, timers };
+};
+
+const withoutKeys = <Value>(
+  map: { readonly [key: string]: Value },
+  keys: readonly string[],
+): { readonly [key: string]: Value } =>
+  Object.fromEntries(Object.entries(map).filter(([key]) => !keys.includes(key)));

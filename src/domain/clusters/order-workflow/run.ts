@@ -1,0 +1,142 @@
+import type { CapacityClaim } from '../../hubs/capacity-events.ts';
+import type { EffectState } from '../../process/effects.ts';
+import type { RunEvent } from '../../process/events.ts';
+import type { OrderedSpec } from '../cluster-order-manifest.ts';
+import type { PlacementDecision } from '../events.ts';
+import type { Assessment } from '../observation.ts';
+import type { DesiredCluster } from '../observed.ts';
+import { claimOfCluster, type PlaceResult } from '../placement.ts';
+import { clusterOrderSpec } from '../cluster-order-manifest.ts';
+import { sameJson } from '../../json-tools.ts';
+
+/** State of one cluster order's run: what it knows, folded from its own stream (see evolve.ts). */
+export type OrderRun = { readonly status: 'none' } | OpenRun | { readonly status: 'closed' };
+
+export type PlacedHub = Extract<PlaceResult, { placed: true }>;
+
+export type OpenRun = {
+  readonly status: 'open';
+  readonly clusterId: string;
+  readonly tenant: string;
+  readonly zone?: string;
+  readonly spec: OrderedSpec;
+  /** Revision of the cluster's event that last changed the spec; the order itself is 0. */
+  readonly specRevision: number;
+  /** Revision of the cluster's last event that was taken in. */
+  readonly lastInput: number;
+  /** Operator retries so far: effects of a new cycle have ids of their own. */
+  readonly cycle: number;
+  readonly hub?: PlacedHub;
+  /** What is reserved on the hub. */
+  readonly held?: CapacityClaim;
+  /** Attempts to get capacity that ended with an answer: placing and growing count alike. */
+  readonly capacityTries: number;
+  /** Why it waits: nothing fits, or its hub has no room to grow. */
+  readonly waiting?: Waiting;
+  /** The last reason that was shown on the cluster. */
+  readonly shownWaiting?: Waiting;
+  readonly selected: boolean;
+  readonly dispatched: boolean;
+  readonly stepsAssigned: boolean;
+  /** The spec that the hub accepted last. */
+  readonly applied?: { readonly instance: string; readonly revision: number; readonly uid: string };
+  /** How often the hub showed another spec than the one that was applied. */
+  readonly drift: number;
+  /** By kind: `place`, `apply`, `resize`, `check`, `delete`, `release`, `read`. */
+  readonly effects: { readonly [kind: string]: EffectState };
+  /** Spec and claim that the attempt in `effects` was started with. */
+  readonly sent: { readonly [kind: string]: { readonly revision: number; readonly claim: CapacityClaim } };
+  /** Instance of the last command of each step that was answered, and the code when it was refused. */
+  readonly answered: { readonly [step: string]: { readonly instance: string; readonly code?: string } };
+  readonly timers: { readonly [timerId: string]: string };
+  /** Deadlines that passed; checked once the hub was looked at after that. */
+  readonly overdue: { readonly [step: string]: 'fired' | 'checked' };
+  /** What was reached in this cycle; nodes and readiness count for the present spec only. */
+  readonly reached: { readonly [Step in ObservedStep]: boolean };
+  readonly wasAvailable: boolean;
+  /** Observations recorded so far; the last one counts until the deletion was sent. */
+  readonly observations: number;
+  readonly observation?: {
+    readonly number: number;
+    readonly at: string;
+    readonly assessment: Assessment;
+  };
+  /** The next observation is recorded although nothing changed: somebody wrote a status. */
+  readonly recordNext: boolean;
+  /** What the last check confirmed to be gone. */
+  readonly gone?: Missing;
+  readonly deletion?: { readonly at: string };
+  /** Nothing of the order is left on the hub, and the cluster knows. */
+  readonly absenceRecorded: boolean;
+  /** A refused effect: nothing happens until an operator retries or somebody deletes. */
+  readonly halted?: Problem;
+  /** Problems that the cluster was not told of yet. */
+  readonly problem?: Problem & { readonly number: number };
+  readonly problems: number;
+  /** Since when each active step is active. */
+  readonly activeSince: { readonly [step: string]: string };
+};
+
+export type ObservedStep = 'accepted' | 'control-plane' | 'nodes' | 'ready';
+export type Missing = 'cluster-order' | 'hosted-cluster';
+export type Waiting = {
+  readonly message: string;
+  readonly decision: PlacementDecision;
+  readonly at: string;
+};
+export type Problem = {
+  readonly at: string;
+  readonly reason: string;
+  readonly message: string;
+  readonly permanent: boolean;
+};
+
+export const NOTHING_REACHED: OpenRun['reached'] = {
+  accepted: false,
+  'control-plane': false,
+  nodes: false,
+  ready: false,
+};
+
+export type Started = Extract<RunEvent, { type: 'RunStarted' }>['data'];
+
+/** What the spec needs of the hub's capacity. */
+export const wantedClaim = (run: OpenRun): CapacityClaim => claimOfCluster(run.spec.nodeSets);
+
+/** What must be reserved before the spec is sent: what is in use until the hub has let it go, and what is new. */
+export const claimBeforeApply = (run: OpenRun): CapacityClaim => {
+  const wanted = wantedClaim(run);
+  const held = run.held ?? wanted;
+  const nodes: { [hostType: string]: number } = { ...held.nodes };
+  for (const [hostType, count] of Object.entries(wanted.nodes)) {
+    nodes[hostType] = Math.max(nodes[hostType] ?? 0, count);
+  }
+  return { controlPlanes: Math.max(held.controlPlanes, wanted.controlPlanes), nodes };
+};
+
+export const sameClaim = (left: CapacityClaim | undefined, right: CapacityClaim): boolean =>
+  left !== undefined && sameJson(left, right);
+
+/** True when the hub accepted the present spec in this cycle and still holds it, as far as is known. */
+export const isApplied = (run: OpenRun): boolean => run.applied?.instance === applyInstance(run);
+
+/** Names one wording of the order: its spec, the operator's retry, and the correction of a drift. */
+export const applyInstance = (run: OpenRun): string => `${run.specRevision}.${run.cycle}.${run.drift}`;
+
+/** What the last observation shows to be missing; it counts only after a check of its own. */
+export const suspected = (run: OpenRun): Missing | undefined => {
+  const assessment = run.observation?.assessment;
+  if (assessment === undefined) return undefined;
+  if (!assessment.found) {
+    return run.applied === undefined && run.deletion === undefined ? undefined : 'cluster-order';
+  }
+  return assessment.verdict.kind === 'hosted-cluster-lost' ? 'hosted-cluster' : undefined;
+};
+
+export const desiredOf = (run: OpenRun): DesiredCluster => ({
+  spec: clusterOrderSpec(run.spec),
+  nodeSets: run.spec.nodeSets,
+  controller: run.hub?.controller ?? 'operator',
+  wasAvailable: run.wasAvailable,
+  wasReady: run.reached.ready,
+});

@@ -1,0 +1,142 @@
+import { unitInterval } from '../hash.ts';
+import type { EffectOutcome } from '../workflow.ts';
+import type { RunEvent } from './events.ts';
+
+/**
+ * Book-keeping of one effect of a run, the same for every workflow (design §6): which attempt, what became of it, when
+ * to try again and whether to look before. Pure; folded from the run's events.
+ */
+export type EffectState = {
+  /** `<kind>:<instance>`; the same for every attempt. */
+  readonly id: string;
+  readonly attempt: number;
+  /** `started` also stands for a failure that was not recorded because its reason is known. */
+  readonly status: 'started' | 'failed' | 'unknown' | 'refused' | 'done';
+  readonly startedAt: string;
+  /** The attempt was to look first. */
+  readonly looked: boolean;
+  /** Only after a recorded failure. */
+  readonly notBefore?: string;
+  /** Reasons of failures that were recorded. */
+  readonly reasons: readonly string[];
+  readonly stalled: boolean;
+};
+
+export type Backoff = { readonly firstMs: number; readonly maxMs: number };
+/** 1 s, doubled up to 60 s (management-cluster.md §10.4). */
+export const BACKOFF: Backoff = { firstMs: 1_000, maxMs: 60_000 };
+
+export const kindOfEffect = (effectId: string): string => effectId.slice(0, effectId.indexOf(':'));
+
+/** Milliseconds to wait after attempt n: between half and all of the doubled interval, the same on every machine. */
+export const delayAfter = (effectId: string, attempt: number, { firstMs, maxMs }: Backoff): number => {
+  const full = Math.min(maxMs, firstMs * 2 ** Math.min(attempt - 1, 30));
+  return Math.round(full * (0.5 + unitInterval(`${effectId}#${attempt}`) / 2));
+};
+
+export const later = (time: string, ms: number): string => new Date(Date.parse(time) + ms).toISOString();
+
+/** Not known to have ended: something may still happen on the far side. */
+export const isUnresolved = (effect: EffectState | undefined): effect is EffectState =>
+  effect?.status === 'started' || effect?.status === 'unknown';
+
+export const evolveEffect = (known: EffectState | undefined, event: RunEvent): EffectState | undefined => {
+  switch (event.type) {
+    case 'EffectStarted': {
+      const { effectId: id, attempt, at } = event.data;
+      const same = known?.id === id ? known : undefined;
+      return {
+        id,
+        attempt,
+        status: 'started',
+        startedAt: at,
+        looked: isUnresolved(same),
+        reasons: same?.reasons ?? [],
+        stalled: same?.stalled ?? false,
+      };
+    }
+    case 'EffectSucceeded':
+      return ended(known, event.data.effectId, { status: 'done' });
+    case 'EffectRefused':
+      return ended(known, event.data.effectId, { status: 'refused' });
+    case 'EffectFailed': {
+      const { effectId, reason, notBefore } = event.data;
+      const reasons = [...new Set([...(known?.reasons ?? []), reason])];
+      return ended(known, effectId, { status: 'failed', notBefore, reasons });
+    }
+    case 'EffectOutcomeUnknown':
+      return ended(known, event.data.effectId, { status: 'unknown' });
+    case 'EffectStalled':
+      return ended(known, event.data.effectId, { stalled: true });
+    default:
+      return known;
+  }
+};
+
+const ended = (
+  known: EffectState | undefined,
+  id: string,
+  change: Partial<EffectState>,
+): EffectState | undefined => (known?.id === id ? { ...known, ...change } : known);
+
+export type EffectRules = {
+  readonly backoff: Backoff;
+  /** Attempts after which people are told; it is tried on. */
+  readonly attempts: number;
+  /** False: a refusal is a failure like any other, because giving up is no option (undoing). */
+  readonly mayBeRefused: boolean;
+};
+
+/** What to record of an outcome. Nothing when it is late, a duplicate, or a failure of a known reason. */
+export const recordOutcome = (
+  effect: EffectState | undefined,
+  effectId: string,
+  outcome: EffectOutcome,
+  now: string,
+  rules: EffectRules,
+): readonly RunEvent[] => {
+  if (effect?.id !== effectId || effect.status === 'done' || effect.status === 'refused') return [];
+  const { attempt } = effect;
+  if (outcome.outcome === 'done') {
+    return [{ type: 'EffectSucceeded', data: { at: now, effectId, attempt, result: outcome.result } }];
+  }
+  const { reason, message } = outcome;
+  if (outcome.outcome === 'refused' && rules.mayBeRefused) {
+    return [{ type: 'EffectRefused', data: { at: now, effectId, attempt, reason, message } }];
+  }
+  const stalled: RunEvent[] =
+    attempt >= rules.attempts && !effect.stalled
+      ? [{ type: 'EffectStalled', data: { at: now, effectId, attempts: attempt, reason, message } }]
+      : [];
+  if (outcome.outcome === 'unknown') {
+    const known = effect.status === 'unknown' || effect.looked;
+    return known
+      ? stalled
+      : [{ type: 'EffectOutcomeUnknown', data: { at: now, effectId, attempt, reason, message } }, ...stalled];
+  }
+  // After a look the failure must be recorded, or the next attempt would only look again.
+  if (effect.reasons.includes(reason) && !effect.looked) return stalled;
+  const asked = outcome.outcome === 'failed' ? (outcome.retryAfterMs ?? 0) : rules.backoff.maxMs;
+  const notBefore = later(now, Math.max(asked, delayAfter(effectId, attempt, rules.backoff)));
+  return [
+    { type: 'EffectFailed', data: { at: now, effectId, attempt, reason, message, notBefore } },
+    ...stalled,
+  ];
+};
+
+/** The next attempt of an effect that is still wanted. */
+export const nextAttempt = (
+  effect: EffectState | undefined,
+  effectId: string,
+  backoff: Backoff,
+): { readonly attempt: number; readonly mode: 'perform' | 'observe'; readonly notBefore?: string } => {
+  if (effect?.id !== effectId) return { attempt: 1, mode: 'perform' };
+  const { attempt } = effect;
+  if (effect.status === 'failed') {
+    const { notBefore } = effect;
+    return { attempt: attempt + 1, mode: 'perform', ...(notBefore === undefined ? {} : { notBefore }) };
+  }
+  // Where it is not known whether the last attempt happened, a first look may come at once (a crash is over).
+  const wait = attempt === 1 && effect.status === 'started' ? 0 : delayAfter(effectId, attempt, backoff);
+  return { attempt: attempt + 1, mode: 'observe', notBefore: later(effect.startedAt, wait) };
+};
