@@ -1,8 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import type { OpenLogReader } from './log-reader.ts';
-import { followInto, verify, type CopyContext, type RunningCopy } from './runner/copy.ts';
-import { digestOf } from './runner/digest.ts';
-import { rebuildInto } from './runner/host.ts';
+import { followInto, type CopyContext, type RunningCopy } from './runner/copy.ts';
+import { digestOfCopy, rebuildInto } from './runner/host.ts';
 import { fileStorage } from './runner/storage.ts';
 import type { FromWorker, ToWorker, WorkerConfig, WorkerTask } from './runner/worker-protocol.ts';
 import type { View } from './view.ts';
@@ -32,19 +31,6 @@ const openContext = async (): Promise<CopyContext> => {
   };
 };
 
-const onSnapshot = async (
-  { storage }: CopyContext,
-  copy: string,
-  work: (db: ReturnType<typeof storage.snapshot>) => Promise<FromWorker> | FromWorker,
-): Promise<void> => {
-  const snapshot = storage.snapshot(copy);
-  try {
-    tell(await work(snapshot));
-  } finally {
-    snapshot.close();
-  }
-};
-
 const obey = (running: RunningCopy): void => {
   port.on('message', (message: ToWorker) => {
     if (message.kind === 'stop') {
@@ -61,15 +47,8 @@ const obey = (running: RunningCopy): void => {
 const perform = async (context: CopyContext): Promise<void> => {
   switch (task.kind) {
     case 'digest':
-      return onSnapshot(context, task.copy, (db) => ({
-        kind: 'digest',
-        digest: digestOf(db, context.view),
-      }));
-    case 'verify':
-      return onSnapshot(context, task.copy, async (db) => ({
-        kind: 'checked',
-        report: await verify(db, context.view, context.reader),
-      }));
+      tell({ kind: 'digest', digest: digestOfCopy(task.copy, context.storage, context.view) });
+      return;
     case 'follow': {
       const running = followInto(task.copy, context);
       obey(running);

@@ -74,47 +74,61 @@ export type CheckReport = {
 const MOST_DIFFERENCES = 20;
 
 /**
- * Builds a copy up to where the live one is and compares the two there. The live copy is neither paused nor waited
- * for: a snapshot of it says at which position to stop. Rounds before it keep the snapshot short-lived, since it
- * holds the write-ahead log of the live copy.
+ * Builds a copy and checks it: against the live one of the same version, if there is one, otherwise against the log.
  */
-export const buildAndCompare = async (
+export const buildAndCheck = async (
   copy: string,
+  live: string | undefined,
+  context: CopyContext,
+  signal: AbortSignal,
+): Promise<CheckReport> => {
+  const { view, storage, reader } = context;
+  const db = storage.build(copy);
+  try {
+    if (live !== undefined) return await buildAndCompare(db, live, context, signal);
+    await buildUntil(await reader.lastPosition(signal), db, context, signal);
+    return await verify(db, view, reader);
+  } finally {
+    storage.seal(copy, db);
+  }
+};
+
+/**
+ * Builds up to where the live copy is and compares the two there. The live copy is neither paused nor waited for:
+ * a snapshot of it says at which position to stop. Rounds before it keep the snapshot short-lived, since it holds
+ * the write-ahead log of the live copy.
+ */
+const buildAndCompare = async (
+  db: DatabaseSync,
   live: string,
   context: CopyContext,
   signal: AbortSignal,
 ): Promise<CheckReport> => {
   const { view, storage, reader } = context;
-  const db = storage.open(copy);
+  for (let round = 0; round < 2; round += 1) {
+    const target = withSnapshot(storage, live, (snapshot) => readCheckpoint(snapshot).position);
+    await buildUntil(target, db, context, signal);
+  }
+  const snapshot = storage.snapshot(live);
   try {
-    for (let round = 0; round < 2; round += 1) {
-      const target = withSnapshot(storage, live, (snapshot) => readCheckpoint(snapshot).position);
-      await buildUntil(target, db, context, signal);
-    }
-    const snapshot = storage.snapshot(live);
-    try {
-      const { position } = readCheckpoint(snapshot);
-      await buildUntil(position, db, context, signal);
-      signal.throwIfAborted();
-      // What the live copy could not apply is what this rebuild is to bring in: it cannot be equal.
-      if (readParked(snapshot).length > 0 && readParked(db).length === 0)
-        return await verify(db, view, reader);
-      const equal = digestOf(snapshot, view).digest === digestOf(db, view).digest;
-      return {
-        position,
-        outcome: equal ? 'equal' : 'differs',
-        differences: equal ? [] : differencesBetween(snapshot, db, view, MOST_DIFFERENCES),
-      };
-    } finally {
-      snapshot.close();
-    }
+    const { position } = readCheckpoint(snapshot);
+    await buildUntil(position, db, context, signal);
+    signal.throwIfAborted();
+    // What the live copy could not apply is what this rebuild is to bring in: it cannot be equal.
+    if (readParked(snapshot).length > 0 && readParked(db).length === 0) return await verify(db, view, reader);
+    const equal = digestOf(snapshot, view).digest === digestOf(db, view).digest;
+    return {
+      position,
+      outcome: equal ? 'equal' : 'differs',
+      differences: equal ? [] : differencesBetween(snapshot, db, view, MOST_DIFFERENCES),
+    };
   } finally {
-    storage.close(copy, db);
+    snapshot.close();
   }
 };
 
 /** Checks a copy that nothing can be compared with: counts against rows, samples against the log. */
-export const verify = async (db: DatabaseSync, view: View, reader: LogReader): Promise<CheckReport> => {
+const verify = async (db: DatabaseSync, view: View, reader: LogReader): Promise<CheckReport> => {
   const differences = (await view.verify?.(db, (stream) => reader.readStream(stream))) ?? [];
   return {
     position: readCheckpoint(db).position,

@@ -11,6 +11,8 @@ export type Progress = {
   readonly events: number;
   /** All that the log held when its end was reached has been applied. */
   readonly caughtUp: boolean;
+  /** Where this run is to stop, if it is. */
+  readonly target?: Position;
   /** Size and duration of the last batch. */
   readonly batchEvents: number;
   readonly batchMs: number;
@@ -82,6 +84,7 @@ export const follow = (options: FollowOptions): Follower => {
     onProgress({
       ...applier.checkpoint(),
       caughtUp,
+      ...(until !== undefined && { target: until }),
       batchEvents: batch.length,
       batchMs: performance.now() - started,
     });

@@ -1,9 +1,8 @@
 import type { LogReader } from '../log-reader.ts';
 import type { View } from '../view.ts';
 import {
-  buildAndCompare,
+  buildAndCheck,
   followInto,
-  verify,
   type CheckReport,
   type CopyContext,
   type CopyProgress,
@@ -14,15 +13,14 @@ import type { Storage } from './storage.ts';
 
 export type OnProgress = (progress: CopyProgress) => void;
 
-/** A copy that is built, checked against the live one, and then followed like any other. */
+/** A copy that is built, checked, and then followed like any other. */
 export type RebuildingCopy = RunningCopy & { readonly checked: Promise<CheckReport> };
 
 /** Does the work on one view's copies: in worker threads in production, inline for specs and the simulation. */
 export type CopyHost = {
   readonly follow: (copy: string, onProgress: OnProgress) => RunningCopy;
-  readonly rebuild: (copy: string, live: string, onProgress: OnProgress) => RebuildingCopy;
-  /** Checks a fresh copy that has caught up and that nothing can be compared with. */
-  readonly verify: (copy: string) => Promise<CheckReport>;
+  /** `live` is the copy of the same version to compare with; undefined: there is none, the log is compared with. */
+  readonly rebuild: (copy: string, live: string | undefined, onProgress: OnProgress) => RebuildingCopy;
   readonly digest: (copy: string) => Promise<Digest>;
 };
 
@@ -31,30 +29,26 @@ export const inlineHost = (
   storage: Storage,
   reader: LogReader,
   pace: CopyContext['pace'],
-): CopyHost => {
-  const onSnapshot = async <Result>(
-    copy: string,
-    work: (db: ReturnType<Storage['snapshot']>) => Result | Promise<Result>,
-  ): Promise<Result> => {
-    const snapshot = storage.snapshot(copy);
-    try {
-      return await work(snapshot);
-    } finally {
-      snapshot.close();
-    }
-  };
-  return {
-    follow: (copy, onProgress) => followInto(copy, { view, storage, reader, pace, onProgress }),
-    rebuild: (copy, live, onProgress) => rebuildInto(copy, live, { view, storage, reader, pace, onProgress }),
-    verify: (copy) => onSnapshot(copy, (db) => verify(db, view, reader)),
-    digest: (copy) => onSnapshot(copy, (db) => digestOf(db, view)),
-  };
+): CopyHost => ({
+  follow: (copy, onProgress) => followInto(copy, { view, storage, reader, pace, onProgress }),
+  rebuild: (copy, live, onProgress) => rebuildInto(copy, live, { view, storage, reader, pace, onProgress }),
+  digest: async (copy) => digestOfCopy(copy, storage, view),
+});
+
+/** Of the copy as it is now, whatever is applied meanwhile. */
+export const digestOfCopy = (copy: string, storage: Storage, view: View): Digest => {
+  const snapshot = storage.snapshot(copy);
+  try {
+    return digestOf(snapshot, view);
+  } finally {
+    snapshot.close();
+  }
 };
 
 /** Builds, checks, and goes on following, so that whoever asked for it can switch to it at any moment. */
-export const rebuildInto = (copy: string, live: string, context: CopyContext): RebuildingCopy => {
+export const rebuildInto = (copy: string, live: string | undefined, context: CopyContext): RebuildingCopy => {
   const controller = new AbortController();
-  const checked = buildAndCompare(copy, live, context, controller.signal);
+  const checked = buildAndCheck(copy, live, context, controller.signal);
   let following: RunningCopy | undefined;
   const done = checked.then(() => {
     if (controller.signal.aborted) return undefined;

@@ -61,7 +61,7 @@ export const viewFiles = (dir: string, view: View, storeId: string): ViewFiles =
     point: (path) => {
       writeDurably(`${pointer}.new`, `${path.slice(path.lastIndexOf('/') + 1)}\n`);
       renameSync(`${pointer}.new`, pointer);
-      syncDirectory(dir);
+      syncFile(dir);
     },
     remove,
   };
@@ -86,8 +86,9 @@ const writeDurably = (path: string, text: string): void => {
   }
 };
 
-const syncDirectory = (dir: string): void => {
-  const handle = openSync(dir, 'r');
+/** Also of a directory: the rename in it is then on the disk. */
+export const syncFile = (path: string): void => {
+  const handle = openSync(path, 'r');
   try {
     fsyncSync(handle);
   } finally {

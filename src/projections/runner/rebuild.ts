@@ -18,7 +18,8 @@ export type RebuildContext = Pick<RebuildOptions, 'signal' | 'force'> & {
   readonly view: View;
   readonly storage: Storage;
   readonly host: CopyHost;
-  readonly live: string;
+  /** Undefined: there is no copy of this version yet. */
+  readonly live: string | undefined;
   readonly livePosition: () => Position | undefined;
   readonly stopLive: () => Promise<void>;
   readonly resumeLive: () => void;

@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite';
 import type { View } from '../view.ts';
-import { viewFiles } from './pointer.ts';
+import { syncFile, viewFiles } from './pointer.ts';
 import { MEMORY, openSnapshot, openViewFile } from './view-file.ts';
 
 /** Where the copies of one view are kept: files of a directory, or memory for specs and the simulation. */
@@ -12,8 +12,14 @@ export type Storage = {
   /** From now on this is the copy that is read, also after a restart. */
   readonly point: (copy: string) => void;
   readonly remove: (copy: string) => void;
-  /** Opens or creates a copy for writing. */
+  /** Opens a copy for writing while others may read it. */
   readonly open: (copy: string) => DatabaseSync;
+  /** Creates or opens a copy that nobody reads yet, for building it fast; `seal` it before it is pointed at. */
+  readonly build: (copy: string) => DatabaseSync;
+  /** Closes what `build` gave and syncs it to the disk, which may take a while: never on the HTTP thread. */
+  readonly seal: (copy: string, db: DatabaseSync) => void;
+  /** What readers see as long as there is no copy: the view's tables without a row. */
+  readonly blank: () => DatabaseSync;
   /** Closes what `open` gave. */
   readonly close: (copy: string, db: DatabaseSync) => void;
   /** The copy as it is now, to be closed by the caller. */
@@ -27,6 +33,12 @@ export const fileStorage = (dir: string, view: View, storeId: string): Storage =
   return {
     ...files,
     open: (path) => openViewFile(path, view, storeId),
+    build: (path) => openViewFile(path, view, storeId, 'building'),
+    seal: (path, db) => {
+      db.close();
+      syncFile(path);
+    },
+    blank: () => openViewFile(MEMORY, view, storeId),
     close: (_path, db) => db.close(),
     snapshot: openSnapshot,
     readable: (path) => path,
@@ -53,6 +65,9 @@ export const memoryStorage = (view: View, storeId: string): Storage => {
       copies.delete(copy);
     },
     open: find,
+    build: find,
+    seal: () => {},
+    blank: () => openViewFile(MEMORY, view, storeId),
     close: () => {}, // the one connection stays open for reads until the copy is removed
     snapshot: (copy) => {
       const clone = new DatabaseSync(MEMORY);

@@ -53,60 +53,39 @@ export const superviseView = (options: SupervisorOptions): Supervisor => {
   const { view, storage, host, timers, nowMs, hooks, maxWaiters } = options;
   const logger = options.logger.child({ view: view.name });
   const waiters = createWaiters(timers, maxWaiters);
+  const blank = storage.blank();
 
-  const kept = storage.current();
-  let copy = kept ?? storage.next();
-  /** A fresh copy is pointed at only when it has caught up and was checked: until then a restart begins anew. */
-  let isFresh = kept === undefined;
-  let progress = initialProgress(storage, copy);
-  let state: ProjectionStatus['state'] = isFresh ? 'rebuilding' : 'live';
+  /** The copy that is read; undefined until the first one was built and checked. */
+  let copy = storage.current();
+  let progress = copy === undefined ? NOTHING_APPLIED : progressOf(storage, copy);
+  let state: ProjectionStatus['state'] = copy === undefined ? 'rebuilding' : 'live';
   let error: string | undefined;
   let running: RunningCopy | undefined;
-  let rebuilding: { position: Position | undefined; events: number } | undefined;
+  let rebuilding: { readonly latest: CopyProgress; readonly ended: Promise<unknown> } | undefined;
   let backoffMs = FIRST_BACKOFF_MS;
-  let cancelRestart: (() => void) | undefined;
-  let closing = false;
-  const connection = openReadConnection(storage.readable(copy));
+  let cancelRestart = (): void => {};
+  const closing = new AbortController();
+  const connection = openReadConnection(copy === undefined ? blank : storage.readable(copy));
 
-  const lagSeconds = (): number =>
-    progress.caughtUp || progress.recordedAt === undefined
-      ? 0
-      : Math.max(0, (nowMs() - Date.parse(progress.recordedAt)) / 1000);
+  const lagSeconds = (): number => {
+    const { recordedAt } = copy === undefined ? (rebuilding?.latest ?? progress) : progress;
+    if (progress.caughtUp || recordedAt === undefined) return 0;
+    return Math.max(0, (nowMs() - Date.parse(recordedAt)) / 1000);
+  };
 
-  const onProgress =
-    (of: string) =>
-    (next: CopyProgress): void => {
-      if (of !== copy) return;
-      progress = next;
-      backoffMs = FIRST_BACKOFF_MS;
-      if (state !== 'rebuilding') state = 'live';
-      error = undefined;
-      waiters.applied(next.position);
-      hooks.applied?.({
-        view: view.name,
-        events: next.batchEvents,
-        batchMs: next.batchMs,
-        lagSeconds: lagSeconds(),
-      });
-      if (isFresh && next.caughtUp) {
-        isFresh = false;
-        void adopt(of);
-      }
-    };
-
-  /** A fresh copy has caught up: check it and make it the one that a restart goes on with. */
-  const adopt = async (fresh: string): Promise<void> => {
-    try {
-      const { differences } = await host.verify(fresh);
-      if (closing || fresh !== copy) return;
-      if (differences.length > 0) throw new Error(`the rebuilt copy is wrong: ${differences.join('; ')}`);
-      storage.point(fresh);
-      if (state === 'rebuilding') state = 'live';
-    } catch (problem) {
-      if (closing) return;
-      await running?.stop();
-      fail(problem, 'stopped');
-    }
+  const onProgress = (of: string, next: CopyProgress): void => {
+    if (of !== copy) return;
+    progress = next;
+    backoffMs = FIRST_BACKOFF_MS;
+    state = 'live';
+    error = undefined;
+    waiters.applied(next.position);
+    hooks.applied?.({
+      view: view.name,
+      events: next.batchEvents,
+      batchMs: next.batchMs,
+      lagSeconds: lagSeconds(),
+    });
   };
 
   const fail = (problem: unknown, as: 'failed' | 'stopped'): void => {
@@ -116,11 +95,11 @@ export const superviseView = (options: SupervisorOptions): Supervisor => {
     logger.error({ err: problem, position: progress.position }, `view ${view.name} ${as}`);
   };
 
-  const start = (): void => {
-    const current = host.follow(copy, onProgress(copy));
-    running = current;
-    current.done.catch((problem: unknown) => {
-      if (closing || running !== current) return;
+  /** Takes on a copy that is being followed; its end is ours to deal with. */
+  const adopt = (adopted: RunningCopy): void => {
+    running = adopted;
+    adopted.done.catch((problem: unknown) => {
+      if (closing.signal.aborted || running !== adopted) return;
       running = undefined;
       onFailure(problem);
     });
@@ -128,81 +107,97 @@ export const superviseView = (options: SupervisorOptions): Supervisor => {
 
   const onFailure = (problem: unknown): void => {
     const name = (problem as Error | undefined)?.name;
-    // Nothing would change by itself: a person corrects the code or rebuilds.
-    if (name === 'PoisonEvent') return fail(problem, 'stopped');
+    // Nothing would change by itself: a person corrects the code, then starts again or rebuilds.
+    if (name === 'PoisonEvent' || name === WrongCopy.NAME) return fail(problem, 'stopped');
     fail(problem, 'failed');
-    cancelRestart = timers.after(backoffMs, () => {
-      if (name === AheadOfLog.NAME) beginAnew();
-      start();
-    });
+    if (name === AheadOfLog.NAME) forgetCopy();
+    cancelRestart = timers.after(backoffMs, start);
     backoffMs = Math.min(2 * backoffMs, LONGEST_BACKOFF_MS);
   };
 
   /** The log is not the one that this copy was built from any more (an older backup came back). */
-  const beginAnew = (): void => {
+  const forgetCopy = (): void => {
     const old = copy;
-    copy = storage.next();
-    isFresh = true;
+    copy = undefined;
+    progress = NOTHING_APPLIED;
+    connection.switchTo(blank);
+    if (old !== undefined) storage.remove(old);
+  };
+
+  const start = (): void => {
+    const current = copy;
+    if (current !== undefined) {
+      adopt(host.follow(current, (next) => onProgress(current, next)));
+      return;
+    }
     state = 'rebuilding';
-    progress = initialProgress(storage, copy);
-    connection.switchTo(storage.readable(copy));
-    storage.remove(old);
+    build({}).then(
+      ({ outcome, differences }) => {
+        if (outcome === 'differs') onFailure(new WrongCopy(view.name, differences));
+      },
+      (problem: unknown) => {
+        if (!closing.signal.aborted) onFailure(problem);
+      },
+    );
+  };
+
+  const build = (rebuildOptions: RebuildOptions): Promise<RebuildReport> => {
+    if (rebuilding !== undefined)
+      return Promise.reject(new Error(`a rebuild of ${view.name} is already running`));
+    const { signal, force, onProgress: tell } = rebuildOptions;
+    const report = rebuildCopy({
+      signal: signal === undefined ? closing.signal : AbortSignal.any([signal, closing.signal]),
+      ...(force !== undefined && { force }),
+      view,
+      storage,
+      host,
+      live: copy,
+      livePosition: () => progress.position,
+      onCopyProgress: (of, next) => {
+        if (rebuilding !== undefined) rebuilding = { ...rebuilding, latest: next };
+        tell?.(next.events);
+        onProgress(of, next);
+      },
+      stopLive: async () => {
+        cancelRestart();
+        const old = running;
+        running = undefined;
+        await old?.stop();
+      },
+      resumeLive: start,
+      switchTo: (rebuilt, fresh, its) => {
+        const old = copy;
+        storage.point(fresh);
+        connection.switchTo(storage.readable(fresh));
+        copy = fresh;
+        adopt(rebuilt);
+        onProgress(fresh, its);
+        if (old !== undefined) storage.remove(old);
+      },
+    }).finally(() => {
+      rebuilding = undefined;
+    });
+    rebuilding = { latest: NOTHING_APPLIED, ended: report.catch(() => undefined) };
+    return report;
   };
 
   const rebuild = async (rebuildOptions: RebuildOptions): Promise<RebuildReport> => {
-    if (rebuilding !== undefined) throw new Error(`a rebuild of ${view.name} is already running`);
-    rebuilding = { position: undefined, events: 0 };
+    if (copy !== undefined || rebuilding !== undefined) return build(rebuildOptions);
+    cancelRestart(); // the first copy could not be built so far: this is another try, and not the last one
     try {
-      return await rebuildCopy({
-        ...(rebuildOptions.signal !== undefined && { signal: rebuildOptions.signal }),
-        ...(rebuildOptions.force !== undefined && { force: rebuildOptions.force }),
-        view,
-        storage,
-        host,
-        live: copy,
-        livePosition: () => progress.position,
-        onCopyProgress: (of, next) => {
-          if (rebuilding !== undefined) rebuilding = { position: next.position, events: next.events };
-          rebuildOptions.onProgress?.(next.events);
-          onProgress(of)(next);
-        },
-        stopLive: async () => {
-          cancelRestart?.();
-          const old = running;
-          running = undefined;
-          await old?.stop();
-        },
-        resumeLive: () => {
-          if (!closing) start();
-        },
-        switchTo: (rebuilt, fresh, its) => {
-          const old = copy;
-          storage.point(fresh);
-          connection.switchTo(storage.readable(fresh));
-          copy = fresh;
-          isFresh = false;
-          running = rebuilt;
-          state = 'live';
-          rebuilt.done.catch((problem: unknown) => {
-            if (closing || running !== rebuilt) return;
-            running = undefined;
-            onFailure(problem);
-          });
-          onProgress(fresh)(its);
-          storage.remove(old);
-        },
-      });
+      return await build(rebuildOptions);
     } finally {
-      rebuilding = undefined;
+      if (copy === undefined && !closing.signal.aborted) cancelRestart = timers.after(backoffMs, start);
     }
   };
 
   const digest = async (): Promise<Digest> => {
     const of = copy;
+    if (of === undefined) throw new Error(`view ${view.name} is not built yet`);
     try {
       return await host.digest(of);
     } catch (problem) {
-      if (of === copy) throw problem;
+      if (of === copy || copy === undefined) throw problem;
       return host.digest(copy); // it was switched away and removed meanwhile
     }
   };
@@ -223,26 +218,53 @@ export const superviseView = (options: SupervisorOptions): Supervisor => {
         error: text,
       })),
       state: rebuilding !== undefined && state === 'live' ? 'rebuilding' : state,
-      ...(rebuilding !== undefined && { rebuild: { ...rebuilding, target: progress.position } }),
+      ...(rebuilding !== undefined && {
+        rebuild: {
+          position: rebuilding.latest.position,
+          target: rebuilding.latest.target ?? progress.position,
+          events: rebuilding.latest.events,
+        },
+      }),
       ...(error !== undefined && { error }),
     }),
     rebuild,
     digest,
     retryParked: async (stream) => (await running?.retryParked(stream)) ?? false,
     close: async () => {
-      closing = true;
-      cancelRestart?.();
+      closing.abort();
+      cancelRestart();
       waiters.end();
+      await rebuilding?.ended;
       connection.close(); // before the writer, whose close as the last one then tidies the write-ahead log
       await running?.stop();
+      blank.close();
     },
   };
 };
 
-const initialProgress = (storage: Storage, copy: string): CopyProgress => {
+/** A first copy that does not agree with the log: a bug in the view, so trying again would not help. */
+class WrongCopy extends Error {
+  static readonly NAME = 'WrongCopy';
+  override readonly name = WrongCopy.NAME;
+  constructor(view: string, differences: readonly string[]) {
+    super(`the copy of ${view} that was built does not agree with the log: ${differences.join('; ')}`);
+  }
+}
+
+const NOTHING_APPLIED: CopyProgress = {
+  position: undefined,
+  recordedAt: undefined,
+  events: 0,
+  caughtUp: false,
+  batchEvents: 0,
+  batchMs: 0,
+  parked: [],
+};
+
+const progressOf = (storage: Storage, copy: string): CopyProgress => {
   const db = storage.open(copy);
   try {
-    return { ...readCheckpoint(db), parked: readParked(db), caughtUp: false, batchEvents: 0, batchMs: 0 };
+    return { ...NOTHING_APPLIED, ...readCheckpoint(db), parked: readParked(db) };
   } finally {
     storage.close(copy, db);
   }

@@ -36,16 +36,33 @@ export type ParkedStream = {
 
 export const MEMORY = ':memory:';
 
+/** Documents are one or two KB: pages of this size hold a few rows each, and a live commit stays small. */
+const PAGE_SIZE = 8192;
+
+const PRAGMAS = {
+  // A read model can be rebuilt: it survives a crash of the process, and after a loss of power it is an older
+  // but whole one that catches up (libraries.md §2).
+  shared: 'PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -16000',
+  // Nobody reads a copy that is being built, and one that is not finished is thrown away: no log, no syncing.
+  // MEMORY, since a poison event must still be rolled back.
+  building: 'PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; PRAGMA cache_size = -64000',
+} as const;
+
 /**
- * Opens (or creates) the file of a view for writing. `storeId` is the log it is folded from.
- * Throws when the file is not one of this view, version, settings and store: `fitsView` says so beforehand.
+ * Opens (or creates) the file of a view for writing; `fitsView` says beforehand whether it is one of this view,
+ * version, settings and store. `storeId` is the log it is folded from. `building`: fast, for a file that nobody
+ * else opens and that is synced as a whole before anybody relies on it.
  */
-export const openViewFile = (path: string, view: View, storeId: string): DatabaseSync => {
+export const openViewFile = (
+  path: string,
+  view: View,
+  storeId: string,
+  use: keyof typeof PRAGMAS = 'shared',
+): DatabaseSync => {
   const db = new DatabaseSync(path, { timeout: 5000 });
   try {
-    // A read model can be rebuilt: it survives a crash of the process, and after a loss of power it is an older
-    // but whole one that catches up (libraries.md §2).
-    db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -16000');
+    db.exec(`PRAGMA page_size = ${PAGE_SIZE}`);
+    db.exec(PRAGMAS[use]);
     if (db.prepare(`SELECT 1 FROM sqlite_schema WHERE name = '_view'`).get() === undefined)
       create(db, view, storeId);
     return db;

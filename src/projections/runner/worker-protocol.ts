@@ -15,8 +15,7 @@ export type WorkerConfig = {
 
 export type WorkerTask =
   | { readonly kind: 'follow'; readonly copy: string }
-  | { readonly kind: 'rebuild'; readonly copy: string; readonly live: string }
-  | { readonly kind: 'verify'; readonly copy: string }
+  | { readonly kind: 'rebuild'; readonly copy: string; readonly live: string | undefined }
   | { readonly kind: 'digest'; readonly copy: string };
 
 export type ToWorker =

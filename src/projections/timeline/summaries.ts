@@ -57,6 +57,8 @@ const SUMMARIES: { readonly [type: string]: Summary } = {
       ? 'The hosted cluster vanished from its hub.'
       : 'The order vanished from its hub.',
   ClusterRetryRequested: 'An operator asked for another try.',
+  ClusterCredentialsRevealed: (data) =>
+    `The ${data['what'] === 'password' ? 'administrator password' : 'kubeconfig'} was shown to somebody.`,
   ClusterDeletionRequested: 'Deletion was requested.',
   ClusterDeletionBlocked: (data) =>
     `Deletion waits for ${listOf(data['waitingFor']).map(textOf).join(', ') || 'its finalizers'}.`,

@@ -14,12 +14,14 @@ import {
   touched,
   written,
 } from '../../support/projections/log.ts';
-import { eventually, openNotes, settle } from '../../support/projections/open-notes.ts';
+import { eventually, openNotes, settle, temporaryFolders } from '../../support/projections/open-notes.ts';
 
 const EVERYONE = { all: true } as const;
 
 describe('projection runner', function () {
   this.timeout(60_000);
+  const folders = temporaryFolders();
+  afterEach(() => folders.clean());
 
   it('gives the same digest however the history was applied', async () => {
     const step = fc.record({
@@ -141,18 +143,72 @@ describe('projection runner', function () {
 
   it('says how far behind it is', async () => {
     const log = createTestLog();
+    const dir = folders.make();
     await log.append('note-a', written('a'));
-    const now = Date.parse('2026-01-01T00:01:01.000Z');
+    const before = await openNotes(log, { dir });
+    await settle(before, log);
+    await before.close();
+
+    await log.append('note-a', changed('recorded at 00:00:02'));
+    const arrival = Promise.withResolvers<void>();
+    const slow: LogReader = {
+      ...log.store,
+      subscribe: async function* (options) {
+        for await (const item of log.store.subscribe(options)) {
+          if (item.kind === 'caught-up') await arrival.promise;
+          yield item;
+        }
+      },
+    };
     const lags: number[] = [];
     const models = await openNotes(log, {
-      nowMs: () => now,
+      dir,
+      reader: slow,
+      nowMs: () => Date.parse('2026-01-01T00:01:02.000Z'),
       hooks: { applied: ({ lagSeconds }) => lags.push(lagSeconds) },
     });
+    expect(models.status()[0]).to.include({ lagSeconds: 61, caughtUp: false });
     await settle(models, log);
-    await eventually('live', () => models.status()[0]?.caughtUp === true);
-    expect(models.status()[0]).to.include({ lagSeconds: 0, caughtUp: true });
-    expect(lags[0]).to.equal(60); // the first event was recorded at 00:00:01
-    expect(lags.at(-1)).to.equal(0);
+    expect(models.status()[0]).to.include({ lagSeconds: 60, caughtUp: false });
+    arrival.resolve();
+    await eventually('caught up', () => models.status()[0]?.caughtUp === true);
+    expect(models.status()[0]).to.include({ lagSeconds: 0 });
+    expect(lags).to.deep.equal([60, 0]);
+    await models.close();
+  });
+
+  it('tries again to build a first copy, by itself and when it is told to', async () => {
+    const log = createTestLog();
+    await log.append('note-a', written('a'));
+    let down = true;
+    const reader: LogReader = {
+      ...log.store,
+      lastPosition: async () => {
+        if (down) throw new StoreUnavailable('the log is away');
+        return log.store.lastPosition();
+      },
+    };
+    const scheduled = new Set<() => void>();
+    const timers: Timers = {
+      after: (_ms, run) => {
+        scheduled.add(run);
+        return () => scheduled.delete(run);
+      },
+    };
+    const models = await openNotes(log, { dir: folders.make(), reader, timers });
+    await eventually('failed', () => models.status()[0]?.state === 'failed');
+    expect(models.resources.list('note', EVERYONE, { offset: 0, limit: 10 }).total).to.equal(0);
+    const digest = await models.digest('resources').catch((error: Error) => error.message);
+    expect(digest).to.equal('view resources is not built yet');
+
+    const told = await models.rebuild('resources').catch((error: Error) => error.message);
+    expect(told).to.equal('the log is away');
+    expect(scheduled.size, 'one more try').to.equal(1);
+    down = false;
+    expect((await models.rebuild('resources')).outcome).to.equal('switched');
+    expect(scheduled.size, 'no other try beside it').to.equal(0);
+    expect(models.status()[0]?.state).to.equal('live');
+    expect(models.resources.get('note', 'a', EVERYONE)?.id).to.equal('a');
     await models.close();
   });
 });

@@ -43,11 +43,14 @@ export const openNotes = (log: TestLog, options: NotesOptions = {}): Promise<Rea
   });
 };
 
-/** Waits until the view has applied everything that the log holds now. */
+/** Waits until the view is built and has applied everything that the log holds now. */
 export const settle = async (models: ReadModels, log: TestLog, view = 'resources'): Promise<void> => {
   const last = await log.lastPosition();
   if (last !== undefined && !(await models.waitFor(view, last, { timeoutMs: 10_000 })))
     throw new Error(`${view} did not reach ${last}: ${JSON.stringify(models.status())}`);
+  await eventually(`${view} is live`, () =>
+    models.status().some(({ name, state }) => name === view && state !== 'rebuilding'),
+  );
 };
 
 /** Polls a condition; for states that no position tells about. */
