@@ -31,8 +31,8 @@ export type HubObserver = {
 
 export type HubObserverOptions = {
   readonly registry: HubRegistry;
-  /** Feeds the run of a cluster. */
-  readonly observe: (clusterId: string, observation: JsonObject) => void;
+  /** Feeds the run of a cluster. False: it was not taken in, and is fed again when the order shows up again. */
+  readonly observe: (clusterId: string, observation: JsonObject) => boolean;
   readonly clock: Clock;
   readonly timers: Timers;
   readonly logger: Logger;
@@ -147,11 +147,10 @@ const createReader = (watch: HubWatch) => {
   const feed = (name: string, entry: Known, observation: JsonObject): void => {
     const digest = createHash('sha256').update(JSON.stringify(observation)).digest('base64');
     if (digest === entry.digest) return;
-    entry.digest = digest;
+    if (observe(entry.clusterId, observation)) entry.digest = digest;
     if (observation['order'] === null) known.delete(name);
     status.orders = known.size;
     status.observations += 1;
-    observe(entry.clusterId, observation);
   };
 
   const read = async (order: ObservedClusterOrder, entry: Known): Promise<void> => {

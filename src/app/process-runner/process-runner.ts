@@ -68,7 +68,8 @@ export const createProcessRunner = (options: ProcessRunnerOptions): ProcessRunne
   return {
     start,
     status,
-    observe: (workflow, runId, observation) => session?.observe(streamName(workflow, runId), observation),
+    observe: (workflow, runId, observation) =>
+      session?.observe(streamName(workflow, runId), observation) ?? false,
     pauseLane: (lane) => session?.lanes.pause(lane),
     resumeLane: (lane) => session?.lanes.resume(lane),
     laneBlocked: (lane) => session?.lanes.blocked(lane) ?? false,
@@ -88,6 +89,7 @@ const NOT_RUNNING: Omit<ProcessRunnerStatus, 'state' | 'clockDivergences'> = {
   queuedInputs: 0,
   effectsInFlight: 0,
   timersDue: 0,
+  timerLatenessSeconds: 0,
   lanes: [],
   parkedRuns: [],
 };

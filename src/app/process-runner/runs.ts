@@ -17,7 +17,8 @@ import { contextOf, type Work } from './work.ts';
 
 export type Runs = {
   post(key: string, item: Item): void;
-  observe(key: string, observation: JsonObject): void;
+  /** False: no such run is known, or nothing is taken in any more. */
+  observe(key: string, observation: JsonObject): boolean;
   /** Looks at a parked run again; false when there is no such run. */
   unpark(key: string): boolean;
   /** True while a run holds anything in memory. */
@@ -348,11 +349,12 @@ export const createRuns = (options: RunsOptions): Runs => {
   return {
     post,
     observe: (key, observation) => {
-      if (draining || memory.revisionOf(key) < 0) return;
+      if (draining || closed || memory.revisionOf(key) < 0) return false;
       const actor = actorOf(key);
       const waiting = actor.observation !== undefined;
       actor.observation = observation;
       if (!waiting) post(key, { kind: 'observation' });
+      return true;
     },
     unpark,
     isActive: (key) => actors.has(key),

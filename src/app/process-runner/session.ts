@@ -17,7 +17,7 @@ export type Session = {
   /** Returns when the lease ended and the work in flight has ended or was given up. */
   run(): Promise<void>;
   status(): Omit<ProcessRunnerStatus, 'clockDivergences'>;
-  observe(run: string, observation: JsonObject): void;
+  observe(run: string, observation: JsonObject): boolean;
   readonly lanes: Lanes;
   retry(run: string): boolean;
 };
@@ -181,7 +181,7 @@ export const createSession = (options: SessionOptions): Session => {
 
   return {
     lanes,
-    observe: (run, observation) => runs.observe(run, observation),
+    observe: (run, observation) => intake.isLive() && runs.observe(run, observation),
     retry: (run) => runs.unpark(run),
     run: async () => {
       const failed = new AbortController();
@@ -212,6 +212,7 @@ export const createSession = (options: SessionOptions): Session => {
         queuedInputs: runs.queued(),
         effectsInFlight: lanes.status().reduce((sum, lane) => sum + lane.inFlight, 0),
         timersDue: index.countDue(steady.monotonicMs()),
+        timerLatenessSeconds: Math.max(0, (steady.monotonicMs() - (index.nextAlarm() ?? Infinity)) / 1000),
         lanes: lanes.status(),
         parkedRuns: index.parked(),
       };

@@ -177,6 +177,8 @@ export type ProcessRunnerStatus = {
   readonly queuedInputs: number;
   readonly effectsInFlight: number;
   readonly timersDue: number;
+  /** How late the oldest due timer is, in seconds; 0 when none is due. */
+  readonly timerLatenessSeconds: number;
   readonly lanes: readonly LaneStatus[];
   /** Runs that a bug or poison input stopped; the rest goes on. */
   readonly parkedRuns: readonly { readonly run: string; readonly error: string }[];
@@ -188,8 +190,8 @@ export type ProcessRunner = {
   /** Resolves when the runner has stopped for good: its signal was aborted and the work in flight has ended. */
   start(signal: AbortSignal): Promise<void>;
   status(): ProcessRunnerStatus;
-  /** Feeds what the far side shows; ignored when there is no such open run or this instance is not the owner. */
-  observe(workflow: string, runId: string, observation: JsonObject): void;
+  /** Feeds what the far side shows. False: ignored, since no such run is known or this instance is not the owner. */
+  observe(workflow: string, runId: string, observation: JsonObject): boolean;
   /** Operator: parks a lane, or lets it go on at once (also closes its breaker). */
   pauseLane(lane: string): void;
   resumeLane(lane: string): void;

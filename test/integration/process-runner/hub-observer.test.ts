@@ -77,8 +77,10 @@ describe('hub observer', function () {
     const fed: { clusterId: string; observation: ClusterObservation }[] = [];
     const observer = createHubObserver({
       registry: fixture.registry,
-      observe: (clusterId, observation) =>
-        void fed.push({ clusterId, observation: observation as unknown as ClusterObservation }),
+      observe: (clusterId, observation) => {
+        fed.push({ clusterId, observation: observation as unknown as ClusterObservation });
+        return true;
+      },
       clock: systemClock(),
       timers: systemTimers(),
       logger: silentLogger(),
