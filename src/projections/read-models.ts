@@ -34,6 +34,8 @@ export type ResourceReader = {
   ): { readonly rows: readonly ResourceRow[]; readonly total: number };
   /** Objects that carry a mark of their declaration, for example the default ClusterVersion. */
   marked(kind: string, mark: string, visibility: Visibility): readonly ResourceRow[];
+  /** How many objects carry a mark; 10,000 means that many or more. */
+  countMarked(kind: string, mark: string): number;
   /** True when a live object points at it. */
   isReferenced(kind: string, id: string): boolean;
   /** Where a command id was carried out, for keys older than what is folded beside the state. */

@@ -33,8 +33,17 @@ export const createMetrics = () => {
     },
   });
 
+  const scrapers: (() => Promise<void>)[] = [];
   return {
     registry,
+    /** Called before each scrape, for what is looked up rather than counted. */
+    onScrape: (read: () => Promise<void>): void => {
+      scrapers.push(read);
+    },
+    text: async (): Promise<string> => {
+      await Promise.all(scrapers.map((read) => read()));
+      return registry.metrics();
+    },
     commands: counter('ledger_commands_total', 'Commands by type and outcome.', ['type', 'outcome']),
     rejections: counter('ledger_rejections_total', 'Refused calls by outcome and code.', ['outcome', 'code']),
     appendSeconds: histogram('ledger_append_seconds', 'Time of an append until it was durable.'),
@@ -106,7 +115,7 @@ export const serveMetrics = async (
   address: { readonly host: string; readonly port: number },
 ): Promise<Server> => {
   const server = createServer((_request, response) => {
-    metrics.registry.metrics().then(
+    metrics.text().then(
       (text) => response.writeHead(200, { 'content-type': metrics.registry.contentType }).end(text),
       (error: unknown) => response.writeHead(500, { 'content-type': 'text/plain' }).end(String(error)),
     );

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from '../json.ts';
-import { objectAt, stringAt, withoutEmpty } from '../json-tools.ts';
+import { listAt, objectAt, stringAt, withoutEmpty } from '../json-tools.ts';
 import type { ResourceKind, ResourceView } from '../resource.ts';
 import { isStoredCluster, type ClusterState, type StoredCluster } from './cluster.ts';
 import type { ClusterCommand } from './commands.ts';
@@ -51,9 +51,25 @@ export const cluster: ResourceKind<ClusterState, ClusterCommand, ClusterEvent> =
     ].filter(({ id }) => id !== '');
   },
   protectedWhileReferenced: false,
+  marks: (document) => marksOf(objectAt(document, 'status')),
   decider: clusterDecider,
   stateVersion: 1,
   view: (state) => clusterView(state),
+};
+
+/** What an operator counts: orders that wait for room, that need a person, that a hub does not take up. */
+const MARK_OF_REASON: { readonly [reason: string]: string } = {
+  WaitingForCapacity: 'waiting',
+  HubNotAccepting: 'hub-not-accepting',
+};
+
+const marksOf = (status: JsonObject): readonly string[] => {
+  const progressing = listAt(status, 'conditions').find(
+    (condition) => stringAt(condition, 'type') === 'CLUSTER_CONDITION_TYPE_PROGRESSING',
+  );
+  const mark = MARK_OF_REASON[stringAt(progressing, 'reason')];
+  const failed = stringAt(status, 'state') === 'CLUSTER_STATE_FAILED';
+  return [...(mark === undefined ? [] : [mark]), ...(failed ? ['needs-operator'] : [])];
 };
 
 const clusterView = (state: ClusterState): ResourceView => {

@@ -30,6 +30,8 @@ export const RESOURCE_STATEMENTS = {
   markedOfTenant: `SELECT ${COLUMNS('r')} FROM marks AS m
     CROSS JOIN resources AS r ON r.kind = m.kind AND r.id = m.id
     WHERE m.kind = ?1 AND m.mark = ?2 AND m.tenant = ?3`,
+  countMarked: `SELECT count(*) AS total FROM
+    (SELECT 1 FROM marks WHERE kind = ?1 AND mark = ?2 LIMIT 10000)`,
   isReferenced: 'SELECT 1 FROM refs WHERE to_kind = ?1 AND to_id = ?2 LIMIT 1',
   findCommand: `SELECT stream, revision, request_hash AS requestHash FROM commands
     WHERE command_id = ?1 ORDER BY stream LIMIT 1`,
@@ -95,6 +97,7 @@ export const resourceReader = (connection: ReadConnection): ResourceReader => {
           : tenants.flatMap((tenant) => all(RESOURCE_STATEMENTS.markedOfTenant, kind, mark, tenant));
       return rows.toSorted(byId);
     },
+    countMarked: (kind, mark) => total(RESOURCE_STATEMENTS.countMarked, kind, mark),
     isReferenced: (kind, id) =>
       connection.statement(RESOURCE_STATEMENTS.isReferenced).get(kind, id) !== undefined,
     findCommand: (commandId) => {

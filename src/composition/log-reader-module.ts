@@ -1,0 +1,12 @@
+import { createEventStoreDbStore } from '../adapters/event-store/eventstoredb/eventstoredb-event-store.ts';
+import { openSqliteLogReader } from '../adapters/event-store/sqlite/open-log-reader.ts';
+import type { LogReader } from '../projections/log-reader.ts';
+
+/** How a worker thread reads the log; plain JSON, for it crosses a thread. */
+export type LogReaderConfig =
+  | { readonly kind: 'sqlite'; readonly dataDir: string }
+  | { readonly kind: 'eventstoredb'; readonly connectionString: string; readonly instance: string };
+
+/** Entry of the projection workers' reader module: projections know no adapters. */
+export const openLogReader = (config: LogReaderConfig): LogReader | Promise<LogReader> =>
+  config.kind === 'sqlite' ? openSqliteLogReader(config) : createEventStoreDbStore(config);

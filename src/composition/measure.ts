@@ -1,0 +1,60 @@
+import type { Metrics } from '../adapters/metrics/metrics.ts';
+import type { CommandHooks } from '../app/command-runner.ts';
+import type { Logger, RecordRejection } from '../app/ports.ts';
+import type { ProcessHooks } from '../app/process-runner/types.ts';
+import type { RequestHook } from '../http/exchange.ts';
+import type { ViewHooks } from '../projections/runner/supervisor.ts';
+import type { ReadinessProbe } from './readiness.ts';
+import type { System } from './system.ts';
+
+/** Hooks of every part, each writing its own metrics. */
+export const measure = (metrics: Metrics) => {
+  const request: RequestHook = ({ method, route, status, seconds }) =>
+    metrics.httpSeconds.observe({ method, route, status: String(status) }, seconds);
+
+  const commandsAndProcesses: CommandHooks & ProcessHooks = {
+    onCommand: (type, outcome) => metrics.commands.inc({ type, outcome }),
+    onAppend: (ms) => metrics.appendSeconds.observe(ms / 1000),
+    onConflict: () => metrics.appendConflicts.inc(),
+    effectFinished: ({ port, operation, outcome }) => metrics.effects.inc({ port, operation, outcome }),
+    clockDiverged: (deltaMs) => metrics.clockDivergence.set(deltaMs / 1000),
+  };
+
+  const views: ViewHooks = {
+    applied: ({ view, events }) => metrics.projectionEvents.inc({ view }, events),
+  };
+
+  const recordRejection =
+    (logger: Logger): RecordRejection =>
+    (record) => {
+      metrics.rejections.inc({ outcome: record.outcome, code: record.code });
+      logger.info({ rejection: record }, 'refused');
+    };
+
+  /** What is read when Prometheus asks, instead of being counted as it happens. */
+  const follow = (system: System, readiness: ReadinessProbe): void => {
+    metrics.onScrape(async () => {
+      metrics.storeUp.set((await readiness.storeAnswers()) ? 1 : 0);
+      for (const view of system.readModels.status()) {
+        metrics.projectionLag.set({ view: view.name }, view.lagSeconds);
+        metrics.projectionCaughtUp.set({ view: view.name }, view.caughtUp ? 1 : 0);
+        metrics.projectionParked.set({ view: view.name }, view.parkedStreams.length);
+      }
+      const processes = system.processes.status();
+      metrics.timersDue.set(processes.timersDue);
+      metrics.timerLateness.set(processes.timerLatenessSeconds);
+      for (const lane of processes.lanes) {
+        metrics.laneOpen.set({ lane: lane.lane }, lane.breaker === 'closed' ? 0 : 1);
+        metrics.laneParked.set({ lane: lane.lane }, lane.waiting);
+        metrics.laneInFlight.set({ lane: lane.lane }, lane.inFlight);
+      }
+      const marked = (mark: string): number => system.readModels.resources.countMarked('cluster', mark);
+      metrics.ordersWaiting.set(marked('waiting'));
+      metrics.ordersNeedingOperator.set(marked('needs-operator'));
+      metrics.hubNotAccepting.set(marked('hub-not-accepting'));
+      metrics.namesPending.set(system.names.pending());
+    });
+  };
+
+  return { request, commandsAndProcesses, views, recordRejection, follow };
+};

@@ -1,0 +1,88 @@
+import type { EventStore } from '../app/event-store.ts';
+import type { Clock } from '../app/ports.ts';
+import type { Role } from '../config.ts';
+import type { Readiness } from '../http/app.ts';
+import type { System } from './system.ts';
+
+/** Seconds that a read model may be behind before this instance should get no traffic. */
+const MAX_LAG_SECONDS = 30;
+/** Milliseconds that an answer of the store counts: `/readyz` and every scrape ask. */
+const PING_REMEMBERED_MS = 1000;
+const PING_DEADLINE_MS = 2000;
+
+export type ReadinessProbe = {
+  check(): Promise<Readiness>;
+  storeAnswers(): Promise<boolean>;
+  /** The start is complete: the catalogue is loaded. */
+  started(): void;
+  /** From now on not ready: load balancers should send no more. */
+  drain(): void;
+};
+
+/** `/readyz`: the store answers, the read models keep up, the processes run, nothing is draining. */
+export const createReadiness = (options: {
+  readonly system: System;
+  readonly store: EventStore;
+  readonly roles: readonly Role[];
+  readonly clock: Clock;
+}): ReadinessProbe => {
+  const { system, store, roles, clock } = options;
+  let phase: 'starting' | 'serving' | 'draining' = 'starting';
+  let last: { at: number; answer: Promise<string | undefined> } | undefined;
+
+  const ping = async (): Promise<string | undefined> => {
+    try {
+      await store.ping(AbortSignal.timeout(PING_DEADLINE_MS));
+      return undefined;
+    } catch (error) {
+      return error instanceof Error ? error.message : String(error);
+    }
+  };
+  const storeFault = (): Promise<string | undefined> => {
+    const now = clock.monotonicMs();
+    if (last === undefined || now - last.at > PING_REMEMBERED_MS) last = { at: now, answer: ping() };
+    return last.answer;
+  };
+
+  const viewChecks = (): Readiness['checks'] =>
+    system.readModels.status().map((view) => {
+      const name = `read model ${view.name}`;
+      if (view.state === 'failed' || view.state === 'stopped')
+        return {
+          name,
+          ok: false,
+          message: `${view.state}${view.error === undefined ? '' : `: ${view.error}`}`,
+        };
+      if (!view.caughtUp && view.lagSeconds > MAX_LAG_SECONDS)
+        return { name, ok: false, message: `${Math.round(view.lagSeconds)} s behind` };
+      if (view.position === undefined && !view.caughtUp) return { name, ok: false, message: 'being built' };
+      return { name, ok: true };
+    });
+
+  const processCheck = (): Readiness['checks'] => {
+    if (!roles.includes('processes')) return [];
+    const { state, error } = system.processes.status();
+    const ok = state === 'live' || state === 'standby' || state === 'catching-up';
+    return [{ name: 'processes', ok, message: error ?? state }];
+  };
+
+  return {
+    check: async () => {
+      const fault = await storeFault();
+      const checks = [
+        { name: 'phase', ok: phase === 'serving', message: phase },
+        { name: 'event store', ok: fault === undefined, ...(fault === undefined ? {} : { message: fault }) },
+        ...viewChecks(),
+        ...processCheck(),
+      ];
+      return { ready: checks.every(({ ok }) => ok), checks };
+    },
+    storeAnswers: async () => (await storeFault()) === undefined,
+    started: () => {
+      if (phase === 'starting') phase = 'serving';
+    },
+    drain: () => {
+      phase = 'draining';
+    },
+  };
+};

@@ -1,0 +1,328 @@
+import { hostname } from 'node:os';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { JWTVerifyGetKey } from 'jose';
+import { createEventStoreDbStore } from '../adapters/event-store/eventstoredb/eventstoredb-event-store.ts';
+import {
+  openSqliteEventStore,
+  type SqliteEventStore,
+} from '../adapters/event-store/sqlite/sqlite-event-store.ts';
+import { openDevelopmentIssuer, whyNoDevelopmentIssuer } from '../adapters/identity/development-issuer.ts';
+import { createIssuerKeys } from '../adapters/identity/issuer-keys.ts';
+import { createTokenVerifier } from '../adapters/identity/token-verifier.ts';
+import { openDeploymentKeys } from '../adapters/keys/deployment-keys.ts';
+import { openFileKeyStore } from '../adapters/keys/file-key-store.ts';
+import { createSimulatedHubs } from '../adapters/management-cluster/simulated/simulated-hubs.ts';
+import { createMetrics, serveMetrics } from '../adapters/metrics/metrics.ts';
+import { createLeaseOwnership } from '../adapters/ownership/lease-ownership.ts';
+import { openFileSecretStore } from '../adapters/secrets/file-secret-store.ts';
+import { systemClock, systemIds, systemTimers } from '../adapters/system/system-ports.ts';
+import { assertDeployment } from '../app/deployment.ts';
+import type { EventStore } from '../app/event-store.ts';
+import type { TokenVerifier } from '../app/identity.ts';
+import type { Logger } from '../app/ports.ts';
+import type { Failpoint } from '../app/process-runner/types.ts';
+import { createRequestHash } from '../app/request-hash.ts';
+import { createPersonalMetadata } from '../app/subjects.ts';
+import { BadSetting, type Config, type Role } from '../config.ts';
+import { registry } from '../domain/registry.ts';
+import { createHttpApp, createHttpServer } from '../http/app.ts';
+import { createAuthenticator } from '../http/authenticate.ts';
+import { ledgerRoutes } from '../http/ledger/routes.ts';
+import { createPositions } from '../http/positions.ts';
+import { osacSurfaces } from '../http/osac/surfaces.ts';
+import { loadCatalog } from './catalog-loader.ts';
+import type { LogReaderConfig } from './log-reader-module.ts';
+import { measure } from './measure.ts';
+import { createReadiness } from './readiness.ts';
+import { createSystem, type System } from './system.ts';
+
+export type ServiceOptions = {
+  readonly logger: Logger;
+  readonly nodeEnv: string | undefined;
+  /** Tests only: called at the named points of the process runner. */
+  readonly failpoint?: Failpoint;
+};
+
+export type Service = {
+  readonly http: string;
+  readonly metrics: string;
+  /** Stops in order: no new requests, running ones finish, processes stop, stores close. */
+  stop(): Promise<void>;
+  /** Rejects when a part that must run has broken down for good. */
+  readonly broken: Promise<never>;
+};
+
+/** Builds the whole service from its settings and starts it. Throws with a sentence for the operator when it cannot. */
+export const startService = async (
+  config: Config,
+  { logger, nodeEnv, failpoint }: ServiceOptions,
+): Promise<Service> => {
+  const clock = systemClock();
+  const timers = systemTimers();
+  const ids = systemIds();
+  const instance = `${hostname()}-${process.pid}-${ids.uuidv7().slice(-12)}`;
+  const closers: (() => Promise<void> | void)[] = [];
+  const closeAll = async (): Promise<void> => {
+    for (const close of closers.toReversed()) await close();
+    closers.length = 0;
+  };
+
+  try {
+    const metrics = createMetrics();
+    closers.push(() => {
+      metrics.close();
+    });
+    const verifier = await createVerifier(config, nodeEnv);
+    const keys = await openDeploymentKeys(config.secretsDir);
+    const secrets = await openFileSecretStore({
+      directory: join(config.secretsDir, 'values'),
+      keys,
+      now: () => clock.now(),
+    });
+    const keyStore = await openFileKeyStore({
+      directory: join(config.secretsDir, 'subjects'),
+      kek: keys.subjectKek,
+    });
+    const { store, sqlite, readerConfig } = await openStore(config, instance, logger);
+    closers.push(() => store.close());
+    await assertDeployment({ store, fingerprint: keys.fingerprint, clock, ids, instance });
+
+    const clusters = createSimulatedHubs({ dir: join(config.dataDir, 'hubs'), clock, timers, instance });
+    closers.push(() => clusters.close());
+    const measured = measure(metrics);
+    const recordRejection = measured.recordRejection(logger);
+    await mkdir(join(config.dataDir, 'read-models'), { recursive: true });
+    const system = await createSystem({
+      store,
+      clock,
+      timers,
+      ids,
+      logger,
+      instance,
+      clusters,
+      secrets,
+      recordRejection,
+      ownership: createLeaseOwnership({ store, name: 'processes', instance, clock, timers, logger }),
+      readModels: {
+        dir: join(config.dataDir, 'read-models'),
+        hooks: measured.views,
+        source: {
+          kind: 'worker',
+          storeId: store.storeId,
+          readerModule: moduleUrl('./log-reader-module'),
+          readerConfig: { ...readerConfig },
+          viewsModule: moduleUrl('../projections/views'),
+          viewsConfig: {},
+        },
+      },
+      processFile: join(config.dataDir, 'processes.sqlite'),
+      hooks: measured.commandsAndProcesses,
+      ...(failpoint === undefined ? {} : { failpoint }),
+    });
+    closers.push(() => system.close());
+
+    const running = new AbortController();
+    const background = runInBackground(system, config.roles, running.signal, logger);
+    closers.push(async () => {
+      running.abort();
+      await background.ended;
+      await system.idle();
+    });
+
+    const positions = createPositions({ storeId: store.storeId, waitFor: system.readModels.waitFor });
+    const services = {
+      runner: system.runner,
+      commands: system.commands,
+      resources: system.readModels.resources,
+      timeline: system.readModels.timeline,
+      secrets,
+      clock,
+      ids,
+      requestHash: createRequestHash(keys.requestHashKey),
+      personal: createPersonalMetadata({ keys: keyStore }),
+      hubs: clusters,
+      issuers: verifier.issuers,
+      formatPosition: positions.format,
+    };
+    const surfaces = osacSurfaces(services);
+    const readiness = createReadiness({ system, store, roles: config.roles, clock });
+    measured.follow(system, readiness);
+    const authenticate = createAuthenticator({
+      verifier,
+      tenantExists: (tenant) => services.resources.get('tenant', tenant, { all: true }) !== undefined,
+      monotonicMs: () => clock.monotonicMs(),
+    });
+    const app = createHttpApp({
+      authenticate,
+      positions,
+      surfaces: config.roles.includes('api') ? surfaces : [],
+      ledgerRoutes: ledgerRoutes({
+        ...services,
+        store,
+        codec: system.codec,
+        registry,
+        positions,
+        readModels: system.readModels,
+        runOf: system.runOf,
+        ...embeddedStoreServices(sqlite),
+      }),
+      readiness: readiness.check,
+      clock,
+      ids,
+      logger,
+      recordRejection,
+      onRequest: measured.request,
+    });
+    const server = createHttpServer(app);
+    const metricsServer = await serveMetrics(metrics, config.metricsAddress);
+    closers.push(() => closeServer(metricsServer, 0));
+    await listen(server, config.httpAddress);
+    closers.push(async () => {
+      readiness.drain();
+      await closeServer(server, config.shutdownMs);
+    });
+    closers.push(() => {
+      readiness.drain();
+    });
+
+    const addresses = { http: urlOf(server), metrics: urlOf(metricsServer) };
+    logger.info({ ...addresses, store: store.kind, roles: config.roles, instance }, 'listening');
+    sayWhatIdles(config, logger);
+    const privateSurface = surfaces.find(({ surface }) => surface === 'private');
+    if (config.catalog !== undefined && privateSurface !== undefined) {
+      await caughtUp(system, store, running.signal);
+      await loadCatalog({ folder: config.catalog, privateSurface, ids, logger, signal: running.signal });
+    }
+    readiness.started();
+    return { ...addresses, stop: closeAll, broken: background.broken };
+  } catch (error) {
+    await closeAll();
+    throw error;
+  }
+};
+
+const moduleUrl = (path: string): string =>
+  new URL(`${path}${import.meta.url.slice(-3)}`, import.meta.url).href;
+
+const createVerifier = async (config: Config, nodeEnv: string | undefined): Promise<TokenVerifier> => {
+  const issuers = new Map<string, JWTVerifyGetKey>();
+  const now = (): number => performance.now();
+  for (const issuer of config.trustedIssuers) issuers.set(issuer, createIssuerKeys({ issuer, now }));
+  if (issuers.size === 0) {
+    const why = whyNoDevelopmentIssuer({ nodeEnv, listenHost: config.httpAddress.host });
+    if (why !== undefined) throw new BadSetting(`LEDGER_TRUSTED_ISSUERS: ${why}`);
+    const development = await openDevelopmentIssuer(config.secretsDir);
+    issuers.set(development.issuer, development.keys);
+  }
+  return createTokenVerifier({ issuers, now: Date.now });
+};
+
+const openStore = async (
+  config: Config,
+  instance: string,
+  logger: Logger,
+): Promise<{ store: EventStore; sqlite: SqliteEventStore | undefined; readerConfig: LogReaderConfig }> => {
+  const deadlineMs = config.storeDeadlineMs;
+  if (config.eventStore === 'sqlite') {
+    const sqlite = await openSqliteEventStore({ dataDir: config.dataDir, deadlineMs, logger });
+    return { store: sqlite, sqlite, readerConfig: { kind: 'sqlite', dataDir: config.dataDir } };
+  }
+  const connectionString = config.eventStore;
+  const store = await createEventStoreDbStore({ connectionString, instance, deadlineMs, logger });
+  return { store, sqlite: undefined, readerConfig: { kind: 'eventstoredb', connectionString, instance } };
+};
+
+/** What only the embedded store offers over the admin routes. */
+const embeddedStoreServices = (sqlite: SqliteEventStore | undefined) =>
+  sqlite === undefined
+    ? {}
+    : {
+        storeInfo: async () => ({ pragmas: { ...(await sqlite.pragmas()) } }),
+        backupStore: async (file: string) => {
+          const { target, bytes } = await sqlite.backup(file);
+          return { file: target, bytes };
+        },
+        checkStore: async () => {
+          const { events, findings } = await sqlite.fullCheck();
+          return { events, findings: findings.map((finding) => Object.values(finding).join(': ')) };
+        },
+      };
+
+/** Parts that follow the log for as long as the service runs. One that ends by itself takes the service down. */
+const runInBackground = (
+  system: System,
+  roles: readonly Role[],
+  signal: AbortSignal,
+  logger: Logger,
+): { readonly ended: Promise<unknown>; readonly broken: Promise<never> } => {
+  const parts = [
+    { name: 'hub registry', ended: system.runHubRegistry(signal) },
+    ...(roles.includes('processes') ? [{ name: 'processes', ended: system.runProcesses(signal) }] : []),
+  ];
+  const broken = new Promise<never>((_, reject) => {
+    for (const { name, ended } of parts) {
+      ended.then(
+        () => signal.aborted || reject(new Error(`${name} ended by itself`)),
+        (error: unknown) => {
+          logger.error({ err: error, part: name }, 'a part of the service broke down');
+          reject(new Error(`${name} broke down`, { cause: error }));
+        },
+      );
+    }
+  });
+  broken.catch(() => undefined);
+  return { ended: Promise.allSettled(parts.map(({ ended }) => ended)), broken };
+};
+
+/** Roles that were asked for and have nothing to do say so: a silent idle part would look like a working one. */
+const sayWhatIdles = (config: Config, logger: Logger): void => {
+  if (config.roles.includes('publisher')) {
+    const why =
+      config.kafkaBrokers.length === 0
+        ? 'no LEDGER_KAFKA_BROKERS are set'
+        : 'this release does not publish to Kafka yet; LEDGER_KAFKA_BROKERS has no effect';
+    logger.warn({ role: 'publisher' }, `role publisher idles: ${why}`);
+  }
+  if (config.roles.includes('auditor'))
+    logger.warn({ role: 'auditor' }, 'role auditor idles: this release does not sign tree heads yet');
+};
+
+/** The catalogue's references are looked up in the read model, so that has to know the log first. */
+const caughtUp = async (system: System, store: EventStore, signal: AbortSignal): Promise<void> => {
+  const position = await store.lastPosition(signal);
+  if (position === undefined) return;
+  while (!(await system.readModels.waitFor('resources', position, { timeoutMs: 60_000, signal })))
+    signal.throwIfAborted();
+};
+
+const listen = (server: Server, { host, port }: { host: string; port: number }): Promise<void> =>
+  new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const why = error.code === 'EADDRINUSE' ? 'is used by another process' : error.message;
+      reject(
+        new BadSetting(
+          `LEDGER_HTTP_ADDRESS: ${host}:${port} ${why}. Example: LEDGER_HTTP_ADDRESS=127.0.0.1:8001`,
+        ),
+      );
+    });
+    server.listen(port, host, resolve);
+  });
+
+/** Waits for running requests up to the bound, then cuts what is left. */
+const closeServer = (server: Server, graceMs: number): Promise<void> =>
+  new Promise((resolve) => {
+    const cut = setTimeout(() => server.closeAllConnections(), graceMs);
+    server.close(() => {
+      clearTimeout(cut);
+      resolve();
+    });
+    server.closeIdleConnections();
+  });
+
+const urlOf = (server: Server): string => {
+  const { address, family, port } = server.address() as AddressInfo;
+  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
+};

@@ -1,0 +1,251 @@
+import { createCommandRunner, type CommandHooks } from '../app/command-runner.ts';
+import type { CommandRunner } from '../app/command.ts';
+import { createCheckpoint } from '../app/checkpoint.ts';
+import { createEventCodec, type EventCodec } from '../app/event-codec.ts';
+import type { EventStore } from '../app/event-store.ts';
+import { createHubObserver, type HubObserver } from '../app/hub-observer.ts';
+import { createHubRegistry, type HubRegistry } from '../app/hub-registry.ts';
+import { createManagementClusterEffects } from '../app/management-cluster-effects.ts';
+import type { ManagementClusters } from '../app/management-cluster.ts';
+import { createNameRepair, type NameRepair, type RepairableKind } from '../app/name-repair.ts';
+import { createNames } from '../app/names.ts';
+import type { Ownership } from '../app/ownership.ts';
+import type { Clock, Ids, Logger, RecordRejection, SecretStore, Timers } from '../app/ports.ts';
+import { createProcessRunner } from '../app/process-runner/process-runner.ts';
+import type {
+  AnyWorkflow,
+  Failpoint,
+  ProcessHooks,
+  ProcessRunner,
+  ProcessRunnerSettings,
+} from '../app/process-runner/types.ts';
+import { createResourceCommands, type ResourceCommands } from '../app/resource-commands.ts';
+import { createScheduler, declareCapacities } from '../app/scheduler.ts';
+import type { SnapshotStore } from '../app/snapshot-store.ts';
+import { clusterOrderWorkflow } from '../domain/clusters/order-workflow/workflow.ts';
+import { aggregates, kinds } from '../domain/kinds.ts';
+import { processEventTypes } from '../domain/process/event-types.ts';
+import { eventTypes } from '../domain/registry.ts';
+import type { JsonObject } from '../domain/json.ts';
+import { streamName } from '../domain/stream-name.ts';
+import { openReadModels, type ReadModelsOptions } from '../projections/open-read-models.ts';
+import type { ReadModels } from '../projections/read-models.ts';
+import { createViews } from '../projections/views.ts';
+
+/** Everything outside the system. The simulation schedules exactly these and nothing else. */
+export type SystemPorts = {
+  readonly store: EventStore;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly ids: Ids;
+  readonly logger: Logger;
+  /** Name of this process incarnation, unique among all that share the store. */
+  readonly instance: string;
+  /** Adapters of management clusters. */
+  readonly clusters: ManagementClusters;
+  readonly secrets: SecretStore;
+  readonly ownership: Ownership;
+  readonly recordRejection: RecordRejection;
+  readonly snapshots?: SnapshotStore;
+  /** Where the read models live and how they read the log; inline for the simulation. */
+  readonly readModels: Pick<ReadModelsOptions, 'dir' | 'source' | 'hooks' | 'nowMs'>;
+  /** The process runner's disposable index. */
+  readonly processFile: string;
+  readonly hooks?: CommandHooks & ProcessHooks;
+  readonly failpoint?: Failpoint;
+  readonly settings?: {
+    readonly processes?: Partial<ProcessRunnerSettings>;
+    readonly nameGraceMs?: number;
+    readonly hubCallDeadlineMs?: number;
+  };
+};
+
+export type System = {
+  readonly codec: EventCodec;
+  readonly runner: CommandRunner;
+  readonly commands: ResourceCommands;
+  readonly readModels: ReadModels;
+  readonly hubs: HubRegistry;
+  readonly processes: ProcessRunner;
+  readonly observer: HubObserver;
+  readonly names: NameRepair;
+  /** Follows the registered hubs; every instance needs it. Returns when the signal was aborted. */
+  runHubRegistry(signal: AbortSignal): Promise<void>;
+  /** The role `processes`: workflows, hub watches, repair of names. Returns when everything has stopped. */
+  runProcesses(signal: AbortSignal): Promise<void>;
+  /** What the workflow of an order has outstanding, folded from its own stream; undefined when it has no run. */
+  runOf(clusterId: string): Promise<JsonObject | undefined>;
+  /** Resolves when no command is being carried out. */
+  idle(): Promise<void>;
+  /** Closes the read models; the ports stay with their owner. */
+  close(): Promise<void>;
+};
+
+/** First and last events of resources: they complete a name reservation, or end what holds it. */
+const LIFECYCLE = {
+  starts: [
+    'ClusterOrdered',
+    'ClusterTemplatePublished',
+    'ClusterVersionAdded',
+    'HostTypeDefined',
+    'HubRegistered',
+    'TenantOnboarded',
+  ],
+  ends: [
+    'ClusterDeleted',
+    'ClusterTemplateRetired',
+    'ClusterVersionRetired',
+    'HostTypeRetired',
+    'HubDeregistered',
+    'TenantOffboarded',
+  ],
+} as const;
+
+/** Builds one system on its ports. Holds no state outside of what it returns: many can live in one process. */
+export const createSystem = async (ports: SystemPorts): Promise<System> => {
+  const { store, clock, timers, ids, logger, instance, hooks } = ports;
+  const codec = createEventCodec(eventTypes);
+  const readModels = await openReadModels({
+    ...ports.readModels,
+    views: createViews(),
+    logger: logger.child({ component: 'projections' }),
+    timers,
+  });
+  const resourcesPosition = () => readModels.status().find(({ name }) => name === 'resources')?.position;
+  const runner = createCommandRunner({
+    store,
+    codec,
+    clock,
+    instance,
+    recordRejection: ports.recordRejection,
+    commandIndex: {
+      find: async (stream, commandId) => readModels.resources.findAppend(stream, commandId),
+      appliedTo: resourcesPosition,
+    },
+    ...(ports.snapshots === undefined ? {} : { snapshots: ports.snapshots }),
+    ...(hooks === undefined ? {} : { hooks }),
+  });
+  const names = createNames({ runner, clock, ids });
+  const commands = createResourceCommands({
+    runner,
+    names,
+    clock,
+    recordRejection: ports.recordRejection,
+    onLeftBehind: (error) => logger.warn({ err: error }, 'names are given back later, by the repair loop'),
+  });
+  const hubs = createHubRegistry({ store, codec, clusters: ports.clusters });
+
+  const lane: { blocked: (hub: string) => boolean } = { blocked: () => false };
+  const scheduler = createScheduler({
+    registry: hubs,
+    commandRunner: runner,
+    clock,
+    isBlocked: (hub) => lane.blocked(hub),
+  });
+  const deadline = ports.settings?.hubCallDeadlineMs;
+  const managementClusters = createManagementClusterEffects({
+    registry: hubs,
+    secrets: ports.secrets,
+    ...(deadline === undefined ? {} : { callDeadlineMs: deadline }),
+  });
+  // The runner knows no workflow's own types: state and run events pass through it unseen.
+  const workflow = clusterOrderWorkflow as unknown as AnyWorkflow;
+  const processes = createProcessRunner({
+    store,
+    codec,
+    commandRunner: runner,
+    aggregates: Object.fromEntries(aggregates.map((aggregate) => [aggregate.category, aggregate])),
+    workflows: [workflow],
+    runEventTypes: processEventTypes.map(({ type }) => type),
+    effectPorts: { scheduler, 'management-cluster': managementClusters },
+    clock,
+    timers,
+    instance,
+    logger: logger.child({ component: 'processes' }),
+    ownership: ports.ownership,
+    dataFile: ports.processFile,
+    ...(hooks === undefined ? {} : { hooks }),
+    ...(ports.failpoint === undefined ? {} : { failpoint: ports.failpoint }),
+    ...(ports.settings?.processes === undefined ? {} : { settings: ports.settings.processes }),
+  });
+  lane.blocked = (hub) => processes.laneBlocked(`hub:${hub}`);
+  const observer = createHubObserver({
+    registry: hubs,
+    observe: (clusterId, observation) => processes.observe(workflow.name, clusterId, observation),
+    clock,
+    timers,
+    logger: logger.child({ component: 'hub-observer' }),
+  });
+  const repair = createNameRepair({
+    store,
+    runner,
+    names,
+    kinds: kinds as unknown as readonly RepairableKind[],
+    lifecycle: LIFECYCLE,
+    checkpoint: createCheckpoint({ store, name: 'checkpoint-names', clock, ids, instance }),
+    clock,
+    timers,
+    ids,
+    logger: logger.child({ component: 'name-repair' }),
+    ...(ports.settings?.nameGraceMs === undefined ? {} : { graceMs: ports.settings.nameGraceMs }),
+  });
+
+  return {
+    codec,
+    runner,
+    commands,
+    readModels,
+    hubs,
+    processes,
+    observer,
+    names: repair,
+    runHubRegistry: (signal) => hubs.run(signal),
+    runProcesses: async (signal) => {
+      const isOwner = (): boolean => processes.status().epoch !== undefined;
+      const stopDeclaring = declareCapacities({
+        registry: hubs,
+        commandRunner: runner,
+        clock,
+        logger,
+        isOwner,
+      });
+      try {
+        await Promise.all([processes.start(signal), observer.run(signal), repair.run(signal)]);
+      } finally {
+        stopDeclaring();
+      }
+    },
+    runOf: (clusterId) => describeRun(workflow, clusterId, store, codec),
+    idle: () => runner.idle(),
+    close: () => readModels.close(),
+  };
+};
+
+const describeRun = async (
+  workflow: AnyWorkflow,
+  runId: string,
+  store: EventStore,
+  codec: EventCodec,
+): Promise<JsonObject | undefined> => {
+  let state = workflow.initialState();
+  let events = 0;
+  for await (const event of store.readStream(streamName(workflow.name, runId))) {
+    state = workflow.evolve(state, codec.decode(event));
+    events += 1;
+  }
+  if (events === 0) return undefined;
+  const { commands, effects, timers } = workflow.pending(state);
+  return {
+    closed: workflow.isClosed(state),
+    events,
+    commands: commands.map(({ command }) => command.type),
+    effects: effects.map(({ operation, attempt, mode, lane, notBefore }) => ({
+      operation,
+      attempt,
+      mode,
+      lane,
+      ...(notBefore === undefined ? {} : { not_before: notBefore }),
+    })),
+    timers: timers.map(({ timerId, dueAt }) => ({ timer: timerId, due_at: dueAt })),
+  };
+};

@@ -1,0 +1,101 @@
+#!/usr/bin/env node
+/**
+ * The executable and composition root: `main.ts serve` is the service, everything else is `ledgerctl`. What it is
+ * built of is in `src/composition/`; nothing below these two sees everything.
+ */
+import { join, resolve } from 'node:path';
+import { pino } from 'pino';
+import type { Failpoint } from './app/process-runner/types.ts';
+import { LOG_REDACTED, LOG_REDACT_PATHS } from './app/redaction.ts';
+import { createCli, runCli, type CliIo, type TokenRequest } from './cli/ledgerctl.ts';
+import { readConfig, type Config } from './config.ts';
+
+const io: CliIo = { out: (text) => process.stdout.write(text), err: (text) => process.stderr.write(text) };
+const projectFolder = resolve(import.meta.dirname, import.meta.filename.endsWith('.ts') ? '..' : '../..');
+
+const config = (): Config => readConfig(process.env);
+
+/** Runs until SIGTERM or SIGINT; a second signal ends it at once. */
+const serve = async (): Promise<void> => {
+  const settings = config();
+  const logger = pino({
+    level: settings.logLevel,
+    base: { pid: process.pid },
+    redact: { paths: [...LOG_REDACT_PATHS], censor: LOG_REDACTED },
+  });
+  const { startService } = await import('./composition/service.ts');
+  const failpoint = failpointOf(process.env['LEDGER_TEST_FAILPOINT']);
+  const service = await startService(settings, {
+    logger,
+    nodeEnv: process.env['NODE_ENV'],
+    ...(failpoint === undefined ? {} : { failpoint }),
+  });
+  if (process.stdout.isTTY) greet(service.http);
+  const told = new Promise<string>((tell) => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => tell(signal));
+  });
+  const why = await Promise.race([told, service.broken.catch((error: unknown) => error)]);
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => process.exit(130));
+  logger.info({ why: why instanceof Error ? why.message : why }, 'stopping');
+  await service.stop();
+  logger.info({}, 'stopped');
+  if (why instanceof Error) process.exitCode = 1;
+};
+
+/** `name:n` kills this process the n-th time that the process runner passes the named point (crash tests). */
+const failpointOf = (setting: string | undefined): Failpoint | undefined => {
+  if (setting === undefined) return undefined;
+  const [name, count = '1'] = setting.split(':');
+  let left = Number(count);
+  return (passed) => {
+    if (passed !== name) return;
+    left -= 1;
+    if (left === 0) process.kill(process.pid, 'SIGKILL');
+  };
+};
+
+const greet = (http: string): void => {
+  io.out(`
+fulfillment-ledger listens on ${http}
+
+  TOKEN=$(npx ledgerctl token --tenant acme --user alice)
+  curl -s ${http}/api/fulfillment/v1/cluster_templates -H "Authorization: Bearer $TOKEN"
+  curl -s -X POST ${http}/api/fulfillment/v1/clusters -H "Authorization: Bearer $TOKEN" \\
+    -d '{"metadata":{"name":"my-cluster"},"spec":{"template":{"name":"ocp-small"}}}'
+  curl -s ${http}/api/fulfillment/v1/clusters -H "Authorization: Bearer $TOKEN"
+
+`);
+};
+
+const mint = async (secretsDir: string, request: TokenRequest): Promise<string> => {
+  const { mintToken } = await import('./adapters/identity/development-issuer.ts');
+  return mintToken(secretsDir, { ...request, now: Date.now() });
+};
+
+const actions = {
+  serve,
+  demo: async () => {
+    const { runDemo } = await import('./cli/demo/demo.ts');
+    return runDemo({
+      command: [import.meta.filename, 'serve'],
+      catalog: join(projectFolder, 'fixtures/catalog'),
+      mintToken: mint,
+      stream: process.stdout,
+    });
+  },
+  mintToken: (request: TokenRequest) => mint(config().secretsDir, request),
+  checkStore: async (dataDir: string) => {
+    const { checkSqliteStore } = await import('./adapters/event-store/sqlite/check-store.ts');
+    const { events, findings } = await checkSqliteStore(dataDir);
+    return { events, findings: findings.map((finding) => Object.values(finding).join(': ')) };
+  },
+  defaultDataDir: process.env['LEDGER_DATA_DIR'] ?? './data',
+};
+
+const ignoreClosedPipe = (error: NodeJS.ErrnoException): void => {
+  if (error.code === 'EPIPE') process.exit(0);
+  throw error;
+};
+process.stdout.on('error', ignoreClosedPipe);
+
+process.exitCode = await runCli(createCli(actions, io), process.argv.slice(2), io);
