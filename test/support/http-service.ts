@@ -122,7 +122,10 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
     views: [
       resourcesView({ kinds, codec }),
       timelineView({
-        words: { decode: codec.decode, redact: (event, audience) => registry.redact(event, audience) },
+        words: {
+          decode: (event) => codec.decode(event),
+          redact: (event, audience) => registry.redact(event, audience),
+        },
         categories: ['cluster'],
       }),
     ],
@@ -229,10 +232,21 @@ export type Reply = {
   readonly headers: Headers;
   readonly text: string;
   /** Parsed body; undefined when it is not JSON. */
-  // biome-ignore lint: tests look into whatever came back
   readonly json: Json;
 };
-export type Json = { readonly [key: string]: Json } & readonly Json[] & string & number & boolean;
+/** JSON of any shape: specs look into whatever came back. */
+export interface Json {
+  readonly [key: string]: Json | undefined;
+}
+
+/** The text at the end of a path into an answer; an error when something else is there. */
+export const textAt = (json: Json | undefined, ...path: readonly string[]): string => {
+  const value: unknown = path.reduce<Json | undefined>((node, key) => node?.[key], json);
+  if (typeof value !== 'string') throw new Error(`no text at ${path.join('.')}: ${JSON.stringify(json)}`);
+  return value;
+};
+
+export const itemsOf = (reply: Reply): readonly Json[] => (reply.json['items'] ?? []) as unknown as Json[];
 
 export const callerOf =
   (service: Pick<TestService, 'url'>, token?: string) =>

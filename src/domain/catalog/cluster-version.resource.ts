@@ -62,6 +62,10 @@ export const clusterVersion: ResourceKind<DocumentState, DocumentCommand, Cluste
       value: stringAt(objectAt(document, 'spec'), 'version'),
       field: 'spec.version',
     },
+    // The default owns the one slot there is, so that two versions can never both be it.
+    ...(objectAt(document, 'spec')['is_default'] === true
+      ? [{ ...DEFAULT_VERSION_SLOT, field: 'spec.is_default' }]
+      : []),
   ],
   defaultTenant: 'shared',
   privateOnly: ['metadata.finalizers', 'spec.image'],

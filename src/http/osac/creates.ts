@@ -1,5 +1,5 @@
 import type { CommandContext } from '../../app/command.ts';
-import type { DomainEvent } from '../../domain/decider.ts';
+import type { DomainEvent, Rejection } from '../../domain/decider.ts';
 import { objectAt, stringAt } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { nameRejection } from '../../domain/metadata-rules.ts';
@@ -47,6 +47,8 @@ export type Creation<C> = {
   readonly resolve: (object: NewObject) => Planned<C> | Promise<Planned<C>>;
   /** True when `resolve` checks name, metadata and references itself, in an order of its own. */
   readonly ownChecks?: boolean;
+  /** Says a refusal in the words of the kind. */
+  readonly explain?: (rejection: Rejection) => Rejection;
   /** Runs before the append of a command that passed every check; for example clears another object's default. */
   readonly before?: (object: NewObject, context: CommandContext) => Promise<void>;
 };
@@ -140,7 +142,8 @@ const create = async <S, C extends { readonly type: string }, E extends DomainEv
     context,
     { likelyNew: id === write.creationId && !write.repeatable },
   );
-  if (outcome.outcome === 'rejected') throw rejected(outcome.rejection);
+  if (outcome.outcome === 'rejected')
+    throw rejected(creation.explain?.(outcome.rejection) ?? outcome.rejection);
   const { state, revision, version, position } = outcome.loaded;
   const view = kind.view(state);
   const shown = { view, revision: Number(revision), version };

@@ -2,6 +2,7 @@ import { derivedCommandId } from '../../app/identifiers.ts';
 import type { CommandContext } from '../../app/command.ts';
 import type { DocumentCommand, DocumentState, Secrets } from '../../domain/catalog/document.ts';
 import { DEFAULT_MARK } from '../../domain/catalog/cluster-version.resource.ts';
+import { reject, type Rejection } from '../../domain/decider.ts';
 import { valueAt, withoutValueAt, withValueAt } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import type { ResourceKind } from '../../domain/resource.ts';
@@ -52,6 +53,7 @@ export const documentRevision = (kind: DocumentKind, services: CreateServices): 
   if (kind.kind !== 'clusterVersion') return revision;
   return {
     ...revision,
+    explain: explainDefault,
     before: async (change, context) => {
       const becomesDefault =
         valueAt(change.after, IS_DEFAULT) === true && valueAt(change.before, IS_DEFAULT) !== true;
@@ -72,11 +74,25 @@ const versionCreation = (kind: DocumentKind, services: CreateServices): Creation
         createDocument({ ...object, document }, secrets, abandonedBefore),
     };
   },
+  explain: explainDefault,
   before: async ({ id, at, document, surface }, context) => {
     if (surface === 'private' && valueAt(document, IS_DEFAULT) === true)
       await clearOtherDefaults(kind, id, at, context, services);
   },
 });
+
+/** Two callers chose a default at the same time: the slot went to the other one. */
+const explainDefault = (rejection: Rejection): Rejection =>
+  rejection.code === 'ALREADY_EXISTS' && rejection.field === IS_DEFAULT
+    ? reject(
+        'failed-precondition',
+        'CHANGED_MEANWHILE',
+        'another version became the default at the same time',
+        {
+          field: IS_DEFAULT,
+        },
+      )
+    : rejection;
 
 /** The new default takes the one slot when it is written; until then there is none, and a repeat finishes it. */
 const clearOtherDefaults = async (

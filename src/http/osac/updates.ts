@@ -1,6 +1,6 @@
 import type { DescMessage } from '@bufbuild/protobuf';
 import type { CommandContext } from '../../app/command.ts';
-import type { DomainEvent } from '../../domain/decider.ts';
+import type { DomainEvent, Rejection } from '../../domain/decider.ts';
 import { numberAt, objectAt, sameJson, valueAt } from '../../domain/json-tools.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import { immutableRejection } from '../../domain/metadata-rules.ts';
@@ -46,6 +46,8 @@ export type Change = {
 export type Revision<C> = {
   readonly command: (change: Change) => C | Promise<C>;
   readonly before?: (change: Change, context: CommandContext) => Promise<void>;
+  /** Says a refusal in the words of the kind. */
+  readonly explain?: (rejection: Rejection) => Rejection;
 };
 
 export type UpdateOptions = {
@@ -107,7 +109,7 @@ const update = async <S, C extends { readonly type: string }, E extends DomainEv
       return writeAnswer(kind, shown, surface, position);
     }
     const overtaken = outcome.rejection.code === 'VERSION_MISMATCH' && repeats < MAX_REPEATS;
-    if (!overtaken) throw rejected(outcome.rejection);
+    if (!overtaken) throw rejected(revision.explain?.(outcome.rejection) ?? outcome.rejection);
   }
 };
 

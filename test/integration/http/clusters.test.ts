@@ -3,8 +3,10 @@ import {
   PRIVATE,
   PUBLIC,
   callerOf,
+  itemsOf,
   seedCatalogue,
   startTestService,
+  textAt,
   type Caller,
   type Json,
   type TestService,
@@ -31,10 +33,13 @@ describe('clusters over HTTP', () => {
   after(() => service.close());
 
   const name = (): string => `c-${(serial += 1)}`;
-  const order = async (more: object = {}, spec: object = SMALL): Promise<Json> => {
+  const order = async (
+    more: object = {},
+    spec: object = SMALL,
+  ): Promise<{ readonly id: string; readonly name: string; readonly json: Json }> => {
     const reply = await user('POST', CLUSTERS, { metadata: { name: name(), ...more }, spec });
     expect(reply.status, reply.text).to.equal(200);
-    return reply.json;
+    return { id: textAt(reply.json, 'id'), name: textAt(reply.json, 'metadata', 'name'), json: reply.json };
   };
 
   describe('create', () => {
@@ -89,7 +94,7 @@ describe('clusters over HTTP', () => {
 
     it('is there at once for the next read, the same text as the answer', async () => {
       const reply = await user('POST', CLUSTERS, { metadata: { name: name() }, spec: SMALL });
-      const read = await user('GET', `${CLUSTERS}/${reply.json['id']}`);
+      const read = await user('GET', `${CLUSTERS}/${textAt(reply.json, 'id')}`);
       expect(read.json).to.deep.equal(reply.json);
       expect(read.headers.get('etag')).to.equal(reply.headers.get('etag'));
     });
@@ -114,7 +119,7 @@ describe('clusters over HTTP', () => {
 
     it('shows the private side what tenants do not see', async () => {
       const created = await order();
-      const read = await admin('GET', `${PRIVATE}/clusters/${created['id']}`);
+      const read = await admin('GET', `${PRIVATE}/clusters/${created.id}`);
       expect(read.json['spec']?.['node_sets']?.['workers']).to.deep.equal({
         host_type: { id: 'fc430', name: 'fc430' },
         size: 3,
@@ -277,7 +282,7 @@ describe('clusters over HTTP', () => {
 
     it('answers 409 for a taken name and a taken id, with the id the new object would have had', async () => {
       const first = await order();
-      const taken = first['metadata']?.['name'] as unknown as string;
+      const taken = first.name;
       const byName = await user('POST', CLUSTERS, { metadata: { name: taken }, spec: SMALL });
       expect(byName.status).to.equal(409);
       expect(byName.json['code']).to.equal(6);
@@ -285,13 +290,13 @@ describe('clusters over HTTP', () => {
         new RegExp(`^cluster with identifier '[0-9a-f-]{36}' and name '${taken}' already exists$`),
       );
       const byId = await other('POST', CLUSTERS, {
-        id: first['id'],
+        id: first.id,
         metadata: { name: 'other' },
         spec: SMALL,
       });
       expect(byId.status).to.equal(409);
       expect(byId.json['message']).to.equal(
-        `cluster with identifier '${first['id']}' and name 'other' already exists`,
+        `cluster with identifier '${first.id}' and name 'other' already exists`,
       );
       expect((await other('POST', CLUSTERS, { metadata: { name: taken }, spec: SMALL })).status).to.equal(
         200,
@@ -305,13 +310,13 @@ describe('clusters over HTTP', () => {
       const all = await fresh('GET', CLUSTERS);
       const total = all.json['total'] as unknown as number;
       expect(all.json['size']).to.equal(Math.min(total, 100));
-      const ids = (all.json['items'] as unknown as Json[]).map((item) => item['id'] as unknown as string);
+      const ids = itemsOf(all).map((item) => textAt(item, 'id'));
       expect(ids).to.deep.equal(ids.toSorted());
       const page = await fresh('GET', `${CLUSTERS}?limit=2&offset=1`);
       expect(page.json).to.deep.equal({
         size: 2,
         total,
-        items: (all.json['items'] as unknown as Json[]).slice(1, 3),
+        items: itemsOf(all).slice(1, 3),
       });
       expect((await fresh('GET', `${CLUSTERS}?limit=0`)).json).to.deep.equal({ total });
       expect((await fresh('GET', `${CLUSTERS}?limit=1&offset=-5`)).json['items']?.[0]?.['id']).to.equal(
@@ -346,8 +351,8 @@ describe('clusters over HTTP', () => {
   });
 
   describe('update', () => {
-    const patch = (id: unknown, body: object, query = '', headers: Record<string, string> = {}) =>
-      user('PATCH', `${CLUSTERS}/${String(id)}${query}`, body, headers);
+    const patch = (id: string, body: object, query = '', headers: Record<string, string> = {}) =>
+      user('PATCH', `${CLUSTERS}/${id}${query}`, body, headers);
 
     it('replaces labels and counts versions', async () => {
       const { id } = await order({ labels: { env: 'dev' } });
@@ -395,11 +400,11 @@ describe('clusters over HTTP', () => {
         { metadata: { labels: { env: 'dev' } } },
         { spec: { pull_secret: '***' } },
         { id: 'other', metadata: { creator: 'x', version: 9 }, status: { state: 'CLUSTER_STATE_READY' } },
-        created as object,
+        created.json,
       ]) {
-        const reply = await patch(created['id'], body);
+        const reply = await patch(created.id, body);
         expect(reply.status, reply.text).to.equal(200);
-        expect(reply.json).to.deep.equal(created);
+        expect(reply.json).to.deep.equal(created.json);
       }
       expect(await service.store.lastPosition()).to.equal(position);
     });
@@ -425,8 +430,8 @@ describe('clusters over HTTP', () => {
 
     it('moves to another version by name', async () => {
       const { id } = await order();
-      const versions = (await user('GET', `${PUBLIC}/cluster_versions`)).json['items'] as unknown as Json[];
-      const next = versions.find((version) => version['spec']?.['version'] === '4.18.1') as Json;
+      const versions = itemsOf(await user('GET', `${PUBLIC}/cluster_versions`));
+      const next = versions.find((version) => textAt(version, 'spec', 'version') === '4.18.1') as Json;
       const reply = await patch(id, { spec: { version: { name: next['metadata']?.['name'] } } });
       expect(reply.json['spec']?.['version']).to.deep.equal({
         id: next['id'],
@@ -552,7 +557,7 @@ describe('clusters over HTTP', () => {
 
   describe('delete', () => {
     it('answers {} and is gone before dispatch; the name is free again', async () => {
-      const { id, metadata } = await order();
+      const { id, name: wanted } = await order();
       const reply = await user('DELETE', `${CLUSTERS}/${id}`);
       expect(reply.status).to.equal(200);
       expect(reply.text).to.equal('{}');
@@ -561,7 +566,7 @@ describe('clusters over HTTP', () => {
         expect(after.status, verb).to.equal(404);
         expect(after.json).to.deep.equal({ code: 5, message: `object with identifier '${id}' not found` });
       }
-      const again = await user('POST', CLUSTERS, { metadata: { name: metadata?.['name'] }, spec: SMALL });
+      const again = await user('POST', CLUSTERS, { metadata: { name: wanted }, spec: SMALL });
       expect(again.status, again.text).to.equal(200);
     });
 
@@ -592,10 +597,10 @@ describe('clusters over HTTP', () => {
         const foreign = await other(verb, `${CLUSTERS}/${id}${suffix}`, body);
         const absent = await other(verb, `${CLUSTERS}/${unknown}${suffix}`, body);
         expect(foreign.status, `${verb} ${suffix}`).to.equal(404);
-        expect(foreign.text.replaceAll(String(id), 'ID')).to.equal(absent.text.replaceAll(unknown, 'ID'));
+        expect(foreign.text.replaceAll(id, 'ID')).to.equal(absent.text.replaceAll(unknown, 'ID'));
       }
       const listed = await other('GET', CLUSTERS);
-      expect(listed.text).not.to.contain(String(id));
+      expect(listed.text).not.to.contain(id);
     });
   });
 
@@ -609,7 +614,7 @@ describe('clusters over HTTP', () => {
       'x-ledger-min-position': position ?? '',
     });
     expect(reply.status).to.equal(200);
-    const items = reply.json['items'] as unknown as Json[];
+    const items = itemsOf(reply);
     expect(items.map((item) => item['type'])).to.deep.equal([
       'ClusterOrdered',
       'ClusterLabelled',

@@ -1,0 +1,210 @@
+import { expect } from 'chai';
+import { kinds } from '../../../src/domain/kinds.ts';
+import type { Method } from '../../../src/domain/resource.ts';
+import {
+  PRIVATE,
+  PUBLIC,
+  callerOf,
+  seedCatalogue,
+  startTestService,
+  type Caller,
+  type TestService,
+} from '../../support/http-service.ts';
+
+const METHODS: readonly Method[] = ['List', 'Get', 'Create', 'Update', 'Delete'];
+const REQUESTS: Readonly<Record<Method, { verb: string; suffix: string; body?: object }>> = {
+  List: { verb: 'GET', suffix: '' },
+  Get: { verb: 'GET', suffix: '/nope' },
+  Create: { verb: 'POST', suffix: '', body: {} },
+  Update: { verb: 'PATCH', suffix: '/nope', body: {} },
+  Delete: { verb: 'DELETE', suffix: '/nope' },
+};
+/** What an admin gets for the request above: the check that comes after the rights. */
+const ALLOWED: Readonly<Record<Method, readonly number[]>> = {
+  List: [200],
+  Get: [404],
+  Create: [400],
+  Update: [404],
+  Delete: [404],
+};
+
+/** osac-api.md §7: every route × {anonymous, tenant user, user of another tenant, admin}. */
+describe('who may call what', () => {
+  let service: TestService;
+  let anonymous: Caller;
+  let user: Caller;
+  let other: Caller;
+  let admin: Caller;
+
+  before(async () => {
+    service = await startTestService();
+    anonymous = callerOf(service);
+    admin = callerOf(service, await service.token({ user: 'root', admin: true }));
+    await seedCatalogue(admin);
+    user = callerOf(service, await service.token({ user: 'alice', tenants: ['t1'] }));
+    other = callerOf(service, await service.token({ user: 'bob', tenants: ['t2'] }));
+  });
+  after(() => service.close());
+
+  for (const kind of kinds) {
+    for (const [surface, prefix] of [
+      ['public', PUBLIC],
+      ['private', PRIVATE],
+    ] as const) {
+      for (const method of METHODS) {
+        const { verb, suffix, body } = REQUESTS[method];
+        const path = `${prefix}/${kind.collection}${suffix}`;
+        const offered = kind.methods[surface];
+        it(`${surface} ${kind.service}/${method}`, async () => {
+          const statuses = async (...callers: Caller[]): Promise<number[]> =>
+            (await Promise.all(callers.map((caller) => caller(verb, path, body)))).map(
+              ({ status }) => status,
+            );
+          if (offered.length === 0)
+            return expect(await statuses(anonymous, user, other, admin)).to.deep.equal([404, 404, 404, 404]);
+          if (!offered.includes(method))
+            return expect(await statuses(anonymous, user, other, admin)).to.deep.equal([501, 501, 501, 501]);
+          expect(await statuses(anonymous)).to.deep.equal([401]);
+          const mayClient = surface === 'public' && kind.clientMethods.includes(method);
+          const [mine, theirs, admins] = await statuses(user, other, admin);
+          if (mayClient) expect(ALLOWED[method], `${mine} ${theirs}`).to.include(mine).and.to.include(theirs);
+          else expect([mine, theirs]).to.deep.equal([403, 403]);
+          return expect(ALLOWED[method], String(admins)).to.include(admins);
+        });
+      }
+    }
+  }
+
+  for (const path of ['kubeconfig', 'password', 'timeline'])
+    it(`GET clusters/{id}/${path}`, async () => {
+      const url = `${PUBLIC}/clusters/nope/${path}`;
+      const replies = await Promise.all([anonymous, user, other, admin].map((caller) => caller('GET', url)));
+      expect(replies.map(({ status }) => status)).to.deep.equal([401, 404, 404, 404]);
+      const hidden = await Promise.all(
+        [anonymous, user, other, admin].map((caller) => caller('GET', `${PRIVATE}/clusters/nope/${path}`)),
+      );
+      const expected = path === 'timeline' ? [401, 403, 403, 404] : [404, 404, 404, 404];
+      expect(hidden.map(({ status }) => status)).to.deep.equal(expected);
+    });
+
+  for (const [verb, path] of [
+    ['GET', 'events?limit=1'],
+    ['GET', 'orders'],
+    ['GET', 'orders/nope'],
+    ['POST', 'orders/nope/retry'],
+    ['POST', 'orders/nope/cancel'],
+    ['GET', 'clusters/nope'],
+    ['GET', 'projections'],
+    ['GET', 'projections/nope'],
+    ['GET', 'projections/nope/digest'],
+    ['POST', 'projections/nope/rebuild'],
+    ['POST', 'projections/nope/parked/x/retry'],
+    ['GET', 'store'],
+    ['POST', 'store/backup'],
+    ['POST', 'store/check'],
+  ] as const)
+    it(`${verb} /api/ledger/v1/${path} is for admins only`, async () => {
+      const url = `/api/ledger/v1/${path}`;
+      const [nobody, mine, theirs, admins] = await Promise.all(
+        [anonymous, user, other, admin].map((caller) => caller(verb, url)),
+      );
+      expect([nobody?.status, mine?.status, theirs?.status]).to.deep.equal([401, 403, 403]);
+      expect(nobody?.headers.get('content-type')).to.equal('application/problem+json');
+      expect(admins?.status).not.to.be.oneOf([401, 403, 500]);
+    });
+
+  it('says with the called method that a token is needed', async () => {
+    const reply = await anonymous('GET', `${PUBLIC}/clusters`);
+    const message = "method '/osac.public.v1.Clusters/List' requires authentication";
+    expect(reply.json).to.deep.equal({ code: 16, message });
+    expect(reply.headers.get('www-authenticate')).to.contain(message);
+  });
+
+  it('checks the schema before it asks who calls (osac-api.md §6)', async () => {
+    const path = `${PUBLIC}/clusters`;
+    const bad = await anonymous('POST', path, { metadata: { name: 'Bad_Name' } });
+    expect(bad.status).to.equal(400);
+    const good = await anonymous('POST', path, {
+      metadata: { name: 'ok-name' },
+      spec: { template: { id: 'osac.templates.small' } },
+    });
+    expect(good.status).to.equal(401);
+    expect(good.json['message']).to.match(/Clusters\/Create/);
+  });
+
+  it('refuses tokens that are expired, forged, of another scheme, or name an unknown tenant', async () => {
+    const call = async (authorization: string) => {
+      const reply = await anonymous('GET', `${PUBLIC}/clusters`, undefined, { authorization });
+      return `${reply.status} ${String(reply.json['message'])}`;
+    };
+    expect(await call(`Bearer ${await service.token({ tenants: ['t1'], expiresIn: -60 })}`)).to.match(
+      /^401 token expired/,
+    );
+    const good = await service.token({ tenants: ['t1'] });
+    expect(await call(`Bearer ${good.slice(0, -4)}AAAA`)).to.match(/^401 token is not valid: its signature/);
+    expect(await call('Bearer garbage')).to.match(/^401 token is not valid/);
+    expect(await call('Bearer')).to.match(/^401 token is not valid/);
+    expect(await call('Basic dXNlcjpwdw==')).to.equal("401 authentication scheme 'Basic' is not supported");
+    expect(await call(`bEaReR ${good}`)).to.match(/^200/);
+    expect(await call(`Bearer ${await service.token({ tenants: ['no-such'] })}`)).to.equal(
+      "400 tenant 'no-such' of the token doesn't exist",
+    );
+  });
+
+  it('a caller without a tenant reads what is shared and orders nothing', async () => {
+    const nobody = callerOf(service, await service.token({ user: 'zed' }));
+    expect((await nobody('GET', `${PUBLIC}/host_types`)).json).to.include({ total: 2 });
+    expect((await nobody('GET', `${PUBLIC}/clusters`)).text).to.equal('{}');
+    const reply = await nobody('POST', `${PUBLIC}/clusters`, {
+      metadata: { name: 'nt' },
+      spec: { template: { id: 'osac.templates.small' } },
+    });
+    expect(reply.status).to.equal(403);
+    expect(reply.json['code']).to.equal(7);
+  });
+
+  it("a tenant's write on a shared object is refused", async () => {
+    const shared = await admin('POST', `${PRIVATE}/clusters`, {
+      id: 'shared-cluster',
+      metadata: { name: 'shared-cluster' },
+      spec: { template: { id: 'osac.templates.small' } },
+    });
+    expect(shared.status, shared.text).to.equal(200);
+    expect((await user('GET', `${PUBLIC}/clusters/shared-cluster`)).status).to.equal(200);
+    for (const verb of ['PATCH', 'DELETE']) {
+      const body = verb === 'PATCH' ? { metadata: { labels: { a: 'b' } } } : undefined;
+      const reply = await user(verb, `${PUBLIC}/clusters/shared-cluster`, body);
+      expect(reply.status, verb).to.equal(403);
+      expect(reply.json['message']).to.equal("tenant 'shared' can't be assigned");
+    }
+  });
+
+  it('records who was refused, and why', async () => {
+    const before = service.rejections.length;
+    await anonymous('GET', `${PUBLIC}/clusters`);
+    await user('GET', `${PRIVATE}/hubs`);
+    await user('POST', `${PUBLIC}/clusters`, { metadata: { name: 'r1' } });
+    await user('GET', `${PUBLIC}/clusters/nope`);
+    const recorded = service.rejections.slice(before);
+    expect(
+      recorded.map(({ outcome, code, command, tenant }) => [outcome, code, command, tenant]),
+    ).to.deep.equal([
+      ['unauthenticated', 'UNAUTHENTICATED', '/osac.public.v1.Clusters/List', ''],
+      ['denied', 'PERMISSION_DENIED', '/osac.private.v1.Hubs/List', 't1'],
+      ['rejected', 'FIELD_REQUIRED', '/osac.public.v1.Clusters/Create', 't1'],
+    ]);
+  });
+
+  it('a rejection of the aggregate is recorded once', async () => {
+    await user('POST', `${PUBLIC}/clusters`, {
+      metadata: { name: 'once' },
+      spec: { template: { id: 'osac.templates.small' } },
+    });
+    const before = service.rejections.length;
+    await user('POST', `${PUBLIC}/clusters`, {
+      metadata: { name: 'once' },
+      spec: { template: { id: 'osac.templates.small' } },
+    });
+    expect(service.rejections.slice(before).map(({ code }) => code)).to.deep.equal(['ALREADY_EXISTS']);
+  });
+});
