@@ -1,8 +1,8 @@
 import type { RecordedEvent } from '../../app/event-store.ts';
 import type { DomainEvent } from '../../domain/decider.ts';
 import { countVersion, NO_VERSION, type DocumentVersion } from '../../domain/document-version.ts';
-import type { JsonObject } from '../../domain/json.ts';
-import { publicDocument, type ResourceView } from '../../domain/resource.ts';
+import type { JsonObject, JsonValue } from '../../domain/json.ts';
+import type { ResourceView } from '../../domain/resource.ts';
 
 /** What the read model needs of a kind's declaration; every `ResourceKind` has it. */
 export type DocumentKind = {
@@ -73,5 +73,40 @@ export const privateDocument = (document: JsonObject, version: number): JsonObje
   return { ...document, metadata: { ...metadata, version } };
 };
 
-export const publicText = (document: JsonObject, kind: Pick<DocumentKind, 'privateOnly'>): string =>
-  JSON.stringify(publicDocument(document, kind.privateOnly));
+/** Compiled once per kind: the paths as a tree, so that only what a path leads through is copied. */
+export type PrivatePaths = { readonly [key: string]: PrivatePaths | true };
+
+export const privatePaths = (paths: readonly string[]): PrivatePaths => {
+  const root: { [key: string]: PrivatePaths | true } = {};
+  for (const path of paths) {
+    const keys = path.split('.');
+    let node = root;
+    for (const [depth, key] of keys.entries()) {
+      if (depth === keys.length - 1) node[key] = true;
+      else if (node[key] !== true) node = (node[key] ??= {}) as typeof root;
+      else break; // a shorter path removes all of it
+    }
+  }
+  return root;
+};
+
+/**
+ * What `publicDocument` of the domain gives, sharing what no path leads through instead of cloning the document: a
+ * rebuild renders as many documents as there are changes.
+ */
+export const withoutPrivate = (value: JsonValue, paths: PrivatePaths): JsonValue => {
+  if (typeof value !== 'object' || value === null) return value;
+  const copy = (Array.isArray(value) ? [...value] : { ...value }) as JsonObject;
+  const every = paths['*'];
+  for (const key of Object.keys(every === undefined ? paths : copy)) {
+    const below = paths[key] ?? every;
+    const child = copy[key];
+    if (below === undefined || child === undefined) continue;
+    if (below === true || every === true) delete copy[key];
+    else copy[key] = withoutPrivate(every === undefined ? child : withoutPrivate(child, every), below);
+  }
+  return copy as JsonValue;
+};
+
+export const publicText = (document: JsonObject, paths: PrivatePaths): string =>
+  JSON.stringify(withoutPrivate(document, paths));

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { JsonObject } from '../../domain/json.ts';
 import type { ChangeType } from './changes.ts';
-import { privateDocument, publicText, type DocumentKind } from './fold.ts';
+import { privateDocument, privatePaths, publicText, type DocumentKind, type PrivatePaths } from './fold.ts';
 import type { Entry, Rendered } from './resources-view.ts';
 
 /** What the tables hold of a stream, so that only what changed is written. */
@@ -72,6 +72,12 @@ export const openStateTables = (db: DatabaseSync): StateTables => {
   const dropRef = db.prepare(
     'DELETE FROM refs WHERE to_kind = ? AND to_id = ? AND from_kind = ? AND from_id = ?',
   );
+  const compiled = new Map<DocumentKind, PrivatePaths>();
+  const privatePathsOf = (kind: DocumentKind): PrivatePaths => {
+    const paths = compiled.get(kind) ?? privatePaths(kind.privateOnly);
+    compiled.set(kind, paths);
+    return paths;
+  };
   const sums = new Map<string, Map<string, number>>();
 
   const count = (kind: string, tenant: string, by: number): void => {
@@ -83,8 +89,10 @@ export const openStateTables = (db: DatabaseSync): StateTables => {
   const storeRefs = (entry: Entry, refs: string): void => {
     if (refs === entry.stored.refs) return;
     const { kind } = entry.kind;
-    for (const to of JSON.parse(entry.stored.refs) as Pointer[]) dropRef.run(to.kind, to.id, kind, entry.id);
-    for (const to of JSON.parse(refs) as Pointer[]) addRef.run(to.kind, to.id, kind, entry.id);
+    const before = JSON.parse(entry.stored.refs) as Pointer[];
+    const after = JSON.parse(refs) as Pointer[];
+    for (const to of before) if (!holds(after, to)) dropRef.run(to.kind, to.id, kind, entry.id);
+    for (const to of after) if (!holds(before, to)) addRef.run(to.kind, to.id, kind, entry.id);
   };
   const storeMarks = (entry: Entry, marks: string, tenant: string | undefined): void => {
     if (marks === entry.stored.marks && tenant === entry.stored.tenant) return;
@@ -105,7 +113,7 @@ export const openStateTables = (db: DatabaseSync): StateTables => {
       version,
       entry.position,
       view.deletionTimestamp === undefined ? 0 : 1,
-      publicText(privateDocument(view.document, version), entry.kind),
+      publicText(privateDocument(view.document, version), privatePathsOf(entry.kind)),
       privateText,
     );
   };
@@ -188,6 +196,9 @@ export const openStateTables = (db: DatabaseSync): StateTables => {
     reset: () => sums.clear(),
   };
 };
+
+const holds = (pointers: readonly Pointer[], { kind, id }: Pointer): boolean =>
+  pointers.some((pointer) => pointer.kind === kind && pointer.id === id);
 
 /** Only kind and id, in the order in which the document holds them. */
 const textOfRefs = (pointers: readonly Pointer[]): string =>

@@ -7,6 +7,8 @@ import { DatabaseSync, type StatementSync } from 'node:sqlite';
 export type ReadConnection = {
   /** The prepared statement for a registered text. */
   readonly statement: (sql: string) => StatementSync;
+  /** The same, but its rows are arrays of their columns. */
+  readonly rows: (sql: string) => StatementSync;
   /** Goes on with another file; statements of the old one are gone. Reads are synchronous, so none is under way. */
   readonly switchTo: (source: string | DatabaseSync) => void;
   readonly close: () => void;
@@ -17,19 +19,28 @@ export const openReadConnection = (source: string | DatabaseSync): ReadConnectio
   let db: DatabaseSync;
   let owned = false;
   let statements = new Map<string, StatementSync>();
+  let rowStatements = new Map<string, StatementSync>();
   const open = (from: string | DatabaseSync): void => {
     owned = typeof from === 'string';
     db = typeof from === 'string' ? new DatabaseSync(from, { readOnly: true, timeout: 5000 }) : from;
     statements = new Map();
+    rowStatements = new Map();
   };
   open(source);
   return {
     statement: (sql) => {
-      let statement = statements.get(sql);
-      if (statement === undefined) {
-        statement = db.prepare(sql);
-        statements.set(sql, statement);
-      }
+      const known = statements.get(sql);
+      if (known !== undefined) return known;
+      const statement = db.prepare(sql);
+      statements.set(sql, statement);
+      return statement;
+    },
+    rows: (sql) => {
+      const known = rowStatements.get(sql);
+      if (known !== undefined) return known;
+      const statement = db.prepare(sql);
+      statement.setReturnArrays(true);
+      rowStatements.set(sql, statement);
       return statement;
     },
     switchTo: (next) => {
