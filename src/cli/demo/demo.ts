@@ -95,6 +95,7 @@ const setStage = async (
     };
     const service = await startService({ command: options.command, environment });
     running.service = service;
+    await untilReady(service.http);
     narrator.say(`listening on ${service.http} (process ${service.pid})`);
     return service;
   };
@@ -125,6 +126,18 @@ const setStage = async (
     items.map(({ title }) => title).join(', '),
   );
   return stage;
+};
+
+/** `/readyz` says when the catalogue is loaded and the read models know the log. */
+const untilReady = async (http: string): Promise<void> => {
+  const deadline = performance.now() + PATIENCE_MS;
+  for (;;) {
+    const answer = await fetch(`${http}/readyz`);
+    const text = await answer.text();
+    if (answer.ok) return;
+    if (performance.now() > deadline) throw new ClaimFailed(`the service is not ready: ${text}`);
+    await pause(50);
+  }
 };
 
 const orderAndWatch = async (stage: Stage): Promise<Cluster> => {
