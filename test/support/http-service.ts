@@ -42,7 +42,7 @@ export type TestService = Awaited<ReturnType<typeof startTestService>>;
 export type TestServiceOptions = {
   readonly store?: EventStore;
   readonly hub?: ManagementCluster;
-  readonly positions?: Pick<PositionsOptions, 'readWaitMs' | 'writeWaitMs'>;
+  readonly positions?: Partial<PositionsOptions>;
   readonly readiness?: () => Readiness;
   readonly onRequest?: RequestHook;
   readonly ledger?: Partial<LedgerServices>;
