@@ -91,6 +91,12 @@ const measureReads = (models: ReadModels, seconds: number): void => {
   perSecond('list of 100, own and shared', () =>
     models.resources.list('cluster', own, { offset: 0, limit: 100 }),
   );
+  perSecond('documents of a list of 100, all', (n) =>
+    models.resources.listDocuments('cluster', everyone, { offset: (n * 100) % 1000, limit: 100 }, 'public'),
+  );
+  perSecond('documents of a list of 100, own and shared', () =>
+    models.resources.listDocuments('cluster', own, { offset: 0, limit: 100 }, 'public'),
+  );
   perSecond('list of 100 at the last offset, all', () =>
     models.resources.list('cluster', everyone, { offset: total - 100, limit: 100 }),
   );

@@ -22,7 +22,7 @@ export const openReadConnection = (source: string | DatabaseSync): ReadConnectio
   let rowStatements = new Map<string, StatementSync>();
   const open = (from: string | DatabaseSync): void => {
     owned = typeof from === 'string';
-    db = typeof from === 'string' ? new DatabaseSync(from, { readOnly: true, timeout: 5000 }) : from;
+    db = typeof from === 'string' ? openReadOnly(from) : from;
     statements = new Map();
     rowStatements = new Map();
   };
@@ -52,4 +52,13 @@ export const openReadConnection = (source: string | DatabaseSync): ReadConnectio
       if (owned && db.isOpen) db.close();
     },
   };
+};
+
+/** Room for the inner pages of every index and the rows read last; the default of 2 MB fits neither. */
+const READ_CACHE_KB = 12_000;
+
+const openReadOnly = (path: string): DatabaseSync => {
+  const db = new DatabaseSync(path, { readOnly: true, timeout: 5000 });
+  db.exec(`PRAGMA cache_size = -${READ_CACHE_KB}`);
+  return db;
 };

@@ -111,6 +111,13 @@ describe('reads of resources', function () {
             expect(rows.map(({ id }) => id)).to.deep.equal(
               expected.slice(offset, offset + limit).map(({ id }) => id),
             );
+            for (const surface of ['public', 'private'] as const)
+              expect(
+                models.resources.listDocuments(kind, visibility, { offset, limit }, surface),
+              ).to.deep.equal({
+                documents: rows.map((row) => (surface === 'public' ? row.publicJson : row.privateJson)),
+                total,
+              });
             for (const name of NAMES)
               expect(models.resources.findByName(kind, name, visibility).map(({ id }) => id)).to.deep.equal(
                 expected.filter((document) => document.name === name).map(({ id }) => id),

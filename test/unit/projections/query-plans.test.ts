@@ -25,6 +25,9 @@ const REGISTERED: readonly { schema: string; statements: { readonly [name: strin
     statements: {
       ...RESOURCE_STATEMENTS,
       ...Object.fromEntries([1, 2, 3, 4, 8, 20].map((n) => [`page of ${n} tenants`, pageOfTenants(n)])),
+      ...Object.fromEntries(
+        [1, 3].map((n) => [`documents of ${n} tenants`, pageOfTenants(n, 'r.public_json')]),
+      ),
     },
   },
   { schema: timeline.schema, statements: TIMELINE_STATEMENTS },
