@@ -24,7 +24,7 @@ export type NameRepair = {
 };
 
 /** Any kind: repair reads states and views only and never gives a kind's own commands. */
-export type RepairableKind = ResourceKind<unknown, never, DomainEvent>;
+export type RepairableKind = ResourceKind<unknown, { readonly type: string }, DomainEvent>;
 
 export type NameRepairOptions = {
   readonly store: EventStore;

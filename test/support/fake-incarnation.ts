@@ -1,7 +1,8 @@
+import type { EventCodec } from '../../src/app/event-codec.ts';
 import { createCommandRunner } from '../../src/app/command-runner.ts';
 import type { Checkpoint } from '../../src/app/checkpoint.ts';
 import { StoreUnavailable, type EventStore } from '../../src/app/event-store.ts';
-import { createNameRepair, type RepairableKind } from '../../src/app/name-repair.ts';
+import { createNameRepair, type NameRepairOptions, type RepairableKind } from '../../src/app/name-repair.ts';
 import { createNames } from '../../src/app/names.ts';
 import type { Ids, Logger, RejectionRecord, Timers } from '../../src/app/ports.ts';
 import { createResourceCommands } from '../../src/app/resource-commands.ts';
@@ -45,23 +46,35 @@ export const createFakeTimers = (): Timers & { fire(): void } => {
 
 const noCheckpoint: Checkpoint = { load: async () => undefined, save: async () => true };
 
+type Settings = {
+  readonly graceMs?: number;
+  readonly codec?: EventCodec;
+  readonly kinds?: readonly RepairableKind[];
+  readonly lifecycle?: NameRepairOptions['lifecycle'];
+};
+// Repair only folds and looks: the kind's own commands never reach it.
+const gadgets = [gadget as unknown as RepairableKind];
+
 /** One incarnation of the application core on a store that others may share. */
-export const createIncarnation = (store: EventStore, name: string, graceMs = 1000) => {
+export const createIncarnation = (
+  store: EventStore,
+  name: string,
+  { graceMs = 1000, codec = gadgetCodec, kinds = gadgets, lifecycle = GADGET_LIFECYCLE }: Settings = {},
+) => {
   const clock = createFakeClock();
   const timers = createFakeTimers();
   const ids = createFakeIds(name);
   const rejections: RejectionRecord[] = [];
   const recordRejection = (record: RejectionRecord): void => void rejections.push(record);
-  const runner = createCommandRunner({ store, codec: gadgetCodec, clock, instance: name, recordRejection });
+  const runner = createCommandRunner({ store, codec, clock, instance: name, recordRejection });
   const names = createNames({ runner, clock, ids });
   const resources = createResourceCommands({ runner, names, clock, recordRejection });
   const repair = createNameRepair({
     store,
     runner,
     names,
-    // Repair only folds and looks: the kind's own commands never reach it.
-    kinds: [gadget as unknown as RepairableKind],
-    lifecycle: GADGET_LIFECYCLE,
+    kinds,
+    lifecycle,
     checkpoint: noCheckpoint,
     clock,
     timers,
