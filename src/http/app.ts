@@ -106,13 +106,15 @@ const styleOf = (url: string): ErrorStyle => (url.startsWith('/api/ledger/') ? '
 
 /** A listener for the application with limits against slow and oversized senders. */
 export const createHttpServer = (app: Express, limits: HttpLimits = {}): Server => {
+  const headersTimeout = limits.headersTimeoutMs ?? 10_000;
+  const requestTimeout = limits.requestTimeoutMs ?? 30_000;
   const server = createServer(
     {
       maxHeaderSize: MAX_HEADER_BYTES,
-      headersTimeout: limits.headersTimeoutMs ?? 10_000,
-      requestTimeout: limits.requestTimeoutMs ?? 30_000,
+      headersTimeout,
+      requestTimeout,
       keepAliveTimeout: limits.keepAliveTimeoutMs ?? 65_000,
-      connectionsCheckingInterval: 2_000,
+      connectionsCheckingInterval: Math.min(2_000, headersTimeout, requestTimeout),
     },
     app,
   );

@@ -23,7 +23,7 @@ import { createRequestHash } from '../../src/app/request-hash.ts';
 import { createResourceCommands } from '../../src/app/resource-commands.ts';
 import { kinds } from '../../src/domain/kinds.ts';
 import { eventTypes, registry } from '../../src/domain/registry.ts';
-import { createHttpApp, createHttpServer, type Readiness } from '../../src/http/app.ts';
+import { createHttpApp, createHttpServer, type HttpLimits, type Readiness } from '../../src/http/app.ts';
 import { createAuthenticator } from '../../src/http/authenticate.ts';
 import type { RequestHook } from '../../src/http/exchange.ts';
 import { ledgerRoutes, type LedgerServices } from '../../src/http/ledger/routes.ts';
@@ -46,6 +46,9 @@ export type TestServiceOptions = {
   readonly readiness?: () => Readiness;
   readonly onRequest?: RequestHook;
   readonly ledger?: Partial<LedgerServices>;
+  readonly limits?: HttpLimits;
+  /** Keeps neither log lines nor rejections: for specs that watch the heap. */
+  readonly forgetful?: boolean;
 };
 
 const ISSUER = 'https://sso.example/realms/osac';
@@ -109,7 +112,8 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
   const ids = systemIds();
   const codec = createEventCodec(eventTypes);
   const rejections: RejectionRecord[] = [];
-  const recordRejection = (record: RejectionRecord): void => void rejections.push(record);
+  const recordRejection = (record: RejectionRecord): void =>
+    options.forgetful === true ? undefined : void rejections.push(record);
   const runner = createCommandRunner({ store, codec, clock, instance: 'test', recordRejection });
   const commands = createResourceCommands({
     runner,
@@ -155,7 +159,7 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
   const app = createHttpApp({
     clock,
     ids,
-    logger,
+    logger: options.forgetful === true ? silent : logger,
     recordRejection,
     ...(options.onRequest === undefined ? {} : { onRequest: options.onRequest }),
     authenticate: createAuthenticator({
@@ -183,7 +187,7 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
     }),
     readiness: options.readiness ?? (() => ({ ready: true, checks: [] })),
   });
-  const server: Server = createHttpServer(app);
+  const server: Server = createHttpServer(app, options.limits);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 

@@ -1,0 +1,331 @@
+import { expect } from 'chai';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { UnsecuredJWT } from 'jose';
+import {
+  PRIVATE,
+  PUBLIC,
+  callerOf,
+  seedCatalogue,
+  startTestService,
+  textAt,
+  type Json,
+  type TestService,
+} from '../../support/http-service.ts';
+import { rawClient, rawExchange, type RawReply } from '../../support/raw-http.ts';
+
+const CLUSTERS = `${PUBLIC}/clusters`;
+const MiB = 1024 * 1024;
+const SPEC = { template: { id: 'osac.templates.small' } };
+
+type Bad = {
+  readonly what: string;
+  readonly verb: string;
+  readonly path: string;
+  readonly body?: string | Uint8Array;
+  readonly headers?: Record<string, string>;
+  readonly status: number;
+  readonly code: number;
+  readonly says: RegExp;
+};
+
+/** Issue "Bad input": each gets its exact status and a body that says what and where. */
+describe('bad input over HTTP', function () {
+  this.timeout(60_000);
+  let service: TestService;
+  let raw: ReturnType<typeof rawClient>;
+  let token: string;
+  let cases: Bad[];
+
+  before(async () => {
+    service = await startTestService({ forgetful: true });
+    const admin = callerOf(service, await service.token({ user: 'root', admin: true }));
+    await seedCatalogue(admin);
+    const other = callerOf(service, await service.token({ user: 'bob', tenants: ['t2'] }));
+    const theirs = await other('POST', CLUSTERS, { metadata: { name: 'theirs' }, spec: SPEC });
+    token = await service.token({ user: 'alice', tenants: ['t1'] });
+    raw = rawClient(service.url);
+    cases = badRequests(textAt(theirs.json, 'id'), {
+      expired: await service.token({ tenants: ['t1'], expiresIn: -60 }),
+      forged: `${token.slice(0, -8)}AAAAAAAA`,
+      unsigned: new UnsecuredJWT({ sub: 'x', iss: 'https://sso.example/realms/osac' }).encode(),
+    });
+  });
+  after(async () => {
+    raw.close();
+    await service.close();
+  });
+
+  const send = ({ verb, path, body, headers = {} }: Bad): Promise<RawReply> =>
+    raw.send(verb, path, {
+      headers: { authorization: `Bearer ${token}`, ...headers },
+      ...(body === undefined ? {} : { body }),
+    });
+
+  it('gets its exact status and a body that says what is wrong and where', async () => {
+    for (const bad of cases) {
+      const reply = await send(bad);
+      expect(reply.status, `${bad.what}: ${reply.text}`).to.equal(bad.status);
+      const json = JSON.parse(reply.text) as Json;
+      expect(json['code'], bad.what).to.equal(bad.code);
+      expect(textAt(json, 'message'), bad.what).to.match(bad.says);
+      expect(reply.headers['content-type'], bad.what).to.equal('application/json');
+    }
+    const reply = await raw.send('GET', CLUSTERS, { headers: { authorization: `Bearer ${token}` } });
+    expect(reply.status).to.equal(200);
+  });
+
+  it('leaves the heap as it was after 10,000 bad requests', async () => {
+    setFlagsFromString('--expose_gc');
+    const collect = runInNewContext('gc') as () => void;
+    const small = cases.filter(({ body }) => (body?.length ?? 0) < 4096);
+    const round = async (requests: number): Promise<void> => {
+      let sent = 0;
+      const worker = async (): Promise<void> => {
+        while (sent < requests) {
+          const bad = small[(sent += 1) % small.length] as Bad;
+          const reply = await send(bad);
+          expect(reply.status, bad.what).to.equal(bad.status);
+        }
+      };
+      await Promise.all(Array.from({ length: 16 }, worker));
+    };
+    await round(1_000);
+    collect();
+    const before = process.memoryUsage().heapUsed;
+    await round(10_000);
+    collect();
+    expect((process.memoryUsage().heapUsed - before) / MiB).to.be.lessThan(20);
+  });
+
+  describe('bodies that are too large', () => {
+    for (const size of [MiB + 1, 10 * MiB]) {
+      it(`${size} bytes announced`, async () => {
+        const reply = await raw.send('POST', CLUSTERS, {
+          headers: { authorization: `Bearer ${token}` },
+          body: Buffer.alloc(size, 0x20),
+        });
+        expect(reply.status).to.equal(413);
+        expect(reply.text).to.contain('larger than 1048576 bytes');
+      });
+    }
+
+    it('10 MiB in chunks of unknown length', async () => {
+      const reply = await raw.send('POST', CLUSTERS, {
+        headers: { authorization: `Bearer ${token}`, 'transfer-encoding': 'chunked' },
+        body: Array.from({ length: 160 }, () => Buffer.alloc(64 * 1024, 0x20)),
+      });
+      expect(reply.status).to.equal(413);
+    });
+
+    it('an absurd announcement is answered without waiting for it', async () => {
+      const text = await rawExchange(
+        service.url,
+        `POST ${CLUSTERS} HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n`,
+      );
+      expect(text).to.match(/^HTTP\/1\.1 413 /);
+    });
+
+    it('exactly 1 MiB is read', async () => {
+      const body = Buffer.alloc(MiB, 0x20);
+      body.write('{"nope":1}');
+      const reply = await raw.send('POST', CLUSTERS, { headers: { authorization: `Bearer ${token}` }, body });
+      expect(reply.status).to.equal(400);
+      expect(reply.text).to.contain('nope');
+    });
+  });
+
+  it('any content type is read as JSON on the OSAC surfaces (osac-api.md §3)', async () => {
+    for (const [i, type] of ['text/plain', 'application/octet-stream', ''].entries()) {
+      const reply = await raw.send('POST', CLUSTERS, {
+        headers: { authorization: `Bearer ${token}`, ...(type === '' ? {} : { 'content-type': type }) },
+        body: JSON.stringify({ metadata: { name: `any-${i}` }, spec: SPEC }),
+      });
+      expect(reply.status, type).to.equal(200);
+    }
+  });
+
+  it('HEAD answers like GET without a body', async () => {
+    const headers = { authorization: `Bearer ${token}` };
+    const get = await raw.send('GET', CLUSTERS, { headers });
+    const head = await raw.send('HEAD', CLUSTERS, { headers });
+    expect(head.status).to.equal(200);
+    expect(head.text).to.equal('');
+    expect(head.headers['content-length']).to.equal(get.headers['content-length']);
+    expect((await raw.send('HEAD', `${CLUSTERS}/nope`, { headers })).status).to.equal(404);
+  });
+
+  it('requests that are no HTTP, or whose headers are too large, are refused by the server itself', async () => {
+    expect(await rawExchange(service.url, 'GARBAGE\r\n\r\n')).to.match(/^HTTP\/1\.1 400 /);
+    const huge = `GET /healthz HTTP/1.1\r\nHost: x\r\nX-A: ${'a'.repeat(40_000)}\r\n\r\n`;
+    expect(await rawExchange(service.url, huge)).to.match(/^HTTP\/1\.1 431 /);
+  });
+});
+
+describe('slow senders', () => {
+  it('are cut off with 408 when their request does not arrive in time', async () => {
+    const service = await startTestService({ limits: { headersTimeoutMs: 100, requestTimeoutMs: 200 } });
+    try {
+      const headers = `POST ${CLUSTERS} HTTP/1.1\r\nHost: x\r\n`;
+      expect(await rawExchange(service.url, headers)).to.match(/^HTTP\/1\.1 408 /);
+      const body = `${headers}Content-Length: 100\r\n\r\n{"metadata"`;
+      expect(await rawExchange(service.url, body)).to.match(/^HTTP\/1\.1 408 /);
+      expect((await callerOf(service)('GET', '/healthz')).status).to.equal(200);
+    } finally {
+      await service.close();
+    }
+  });
+});
+
+const badRequests = (
+  foreignId: string,
+  tokens: { readonly expired: string; readonly forged: string; readonly unsigned: string },
+): Bad[] => {
+  const post = (what: string, body: string | Uint8Array, says: RegExp, status = 400, code = 3): Bad => ({
+    what,
+    verb: 'POST',
+    path: CLUSTERS,
+    body,
+    says,
+    status,
+    code,
+  });
+  const json = (what: string, body: object, says: RegExp): Bad => post(what, JSON.stringify(body), says);
+  const named = (name: string) => ({ metadata: { name }, spec: SPEC });
+  const get = (what: string, path: string, status: number, code: number, says: RegExp): Bad => ({
+    what,
+    verb: 'GET',
+    path,
+    status,
+    code,
+    says,
+  });
+  const withToken = (what: string, authorization: string, says: RegExp): Bad => ({
+    ...get(what, CLUSTERS, 401, 16, says),
+    headers: { authorization },
+  });
+  return [
+    post('garbage', '<xml/>', /not valid JSON at line 1, column 1$/),
+    post('a cut body', '{"metadata":{"name":"x"', /unexpected end at line 1, column 24$/),
+    post('no body', '', /empty/),
+    post('a list', '[]', /must be a JSON object/),
+    post('a number', '12', /must be a JSON object/),
+    post('invalid UTF-8', Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x7d]), /not valid UTF-8/),
+    post('deep nesting', `${'{"a":'.repeat(5_000)}1${'}'.repeat(5_000)}`, /nested deeper than 64/),
+    post('a deep list', `{"spec":${'['.repeat(100)}${']'.repeat(100)}}`, /nested deeper than 64/),
+    post('a key twice', '{"id":"a","id":"b"}', /more than once/),
+    post(
+      'a huge number',
+      `{"metadata":{"version":${'9'.repeat(400)}}}`,
+      /'metadata\.version': a whole number/,
+    ),
+    json('an unknown field', { nope: 1 }, /^unknown field "nope"$/),
+    json(
+      'an unknown inner field',
+      { spec: { template: { nope: 1 } } },
+      /^unknown field "spec\.template\.nope"$/,
+    ),
+    json('an unknown enum', { status: { state: 'NOPE' } }, /'status\.state': one of/),
+    json(
+      'an overflow',
+      { spec: { node_sets: { w: { size: 2 ** 31 } } } },
+      /'spec\.node_sets\.w\.size': a whole/,
+    ),
+    json('a wrong type', { metadata: { name: 5 } }, /'metadata\.name': a string/),
+    json(
+      'a prototype key',
+      JSON.parse('{"spec":{"__proto__":{}}}') as object,
+      /unknown field "spec\.__proto__"/,
+    ),
+    json(
+      'a prototype in a map',
+      JSON.parse(
+        '{"metadata":{"name":"x","labels":{"__proto__":"x"}},"spec":{"template":{"name":"small"}}}',
+      ) as object,
+      /'metadata\.labels' key '__proto__'/,
+    ),
+    json('an upper-case name', named('Bad'), /^validation failed: .*metadata\.name/s),
+    json('a name with a path', named('../../etc/passwd'), /metadata\.name/),
+    json('a name of 64 characters', named('a'.repeat(64)), /at most 63/),
+    json('a name ending in a hyphen', named('a-'), /metadata\.name/),
+    json('a null name', { metadata: { name: null }, spec: SPEC }, /metadata\.name/),
+    json('an id with a path', { id: '../../x', ...named('x') }, /^field 'id' must not hold/),
+    json('an id of dots', { id: '..', ...named('x') }, /^field 'id' must not hold/),
+    json('an id with NUL', { id: 'a\u0000b', ...named('x') }, /^field 'id' must not hold/),
+    json(
+      'an id of 201 characters',
+      { id: 'a'.repeat(201), ...named('x') },
+      /^field 'id' must be at most 200/,
+    ),
+    json(
+      'a parameter of an unknown type',
+      {
+        ...named('x'),
+        spec: { ...SPEC, template_parameters: { flavour: { '@type': 'type.googleapis.com/evil.Type' } } },
+      },
+      /'spec\.template_parameters'/,
+    ),
+    json(
+      'a parameter of a wrong type',
+      {
+        ...named('x'),
+        spec: {
+          ...SPEC,
+          template_parameters: {
+            flavour: { '@type': 'type.googleapis.com/google.protobuf.BoolValue', value: true },
+          },
+        },
+      },
+      /flavour/,
+    ),
+    {
+      ...post('a compressed body', '{}', /content encoding 'gzip'/, 415),
+      headers: { 'content-encoding': 'gzip' },
+    },
+    get('a path of dots', `${CLUSTERS}/../hubs`, 404, 5, /^Not Found$/),
+    get(
+      'an encoded path',
+      `${CLUSTERS}/..%2F..%2Fetc%2Fpasswd`,
+      404,
+      5,
+      /object with identifier '\.\.\/\.\.\/etc\/passwd' not found/,
+    ),
+    get('an id of NUL', `${CLUSTERS}/%00`, 404, 5, /not found/),
+    get('a broken escape', `${CLUSTERS}/%zz`, 400, 3, /invalid escape/),
+    get('a broken UTF-8 escape', `${CLUSTERS}/%ff`, 400, 3, /invalid escape/),
+    get('an id of 4 kB', `${CLUSTERS}/${'x'.repeat(4096)}`, 404, 5, /not found/),
+    get("another tenant's id", `${CLUSTERS}/${foreignId}`, 404, 5, new RegExp(`'${foreignId}' not found$`)),
+    get('SQL for an id', `${CLUSTERS}/${encodeURIComponent("x' OR 1=1 --")}`, 404, 5, /not found/),
+    get('an unknown collection', `${PUBLIC}/nope`, 404, 5, /^Not Found$/),
+    get('an unknown subresource', `${CLUSTERS}/x/nope`, 404, 5, /^Not Found$/),
+    get('a path too long', `${CLUSTERS}/x/y/z`, 404, 5, /^Not Found$/),
+    get('no path at all', '/', 404, 5, /^Not Found$/),
+    get('a collection that only looks like one', `${PUBLIC}/__proto__`, 404, 5, /^Not Found$/),
+    get('a subresource that only looks like one', `${CLUSTERS}/x/constructor`, 404, 5, /^Not Found$/),
+    get('a bad limit', `${CLUSTERS}?limit=1e3`, 400, 3, /parsing field "limit"/),
+    { ...get('a wrong verb', `${CLUSTERS}/x`, 501, 12, /^Method Not Allowed$/), verb: 'PUT' },
+    { ...get('a wrong verb on a collection', CLUSTERS, 501, 12, /^Method Not Allowed$/), verb: 'DELETE' },
+    { ...get('an unknown verb', CLUSTERS, 501, 12, /^Method Not Allowed$/), verb: 'PROPFIND' },
+    {
+      ...json('a patch of nothing known', { spec: { ssh_public_key: 'x' } }, /'nope' not found/),
+      verb: 'PATCH',
+      path: `${CLUSTERS}/nope`,
+      status: 404,
+      code: 5,
+    },
+    {
+      ...json('a mask of nothing', {}, /'spec\.nope'/),
+      verb: 'PATCH',
+      path: `${CLUSTERS}/${foreignId}?update_mask=spec.nope`,
+      status: 404,
+      code: 5,
+      says: /not found/,
+    },
+    withToken('an expired token', `Bearer ${tokens.expired}`, /^token expired/),
+    withToken('a forged token', `Bearer ${tokens.forged}`, /signature/),
+    withToken('an unsigned token', `Bearer ${tokens.unsigned}`, /must be signed/),
+    withToken('a garbage token', 'Bearer a.b.c', /not a JSON Web Token/),
+    withToken('another scheme', 'Basic eDp5', /scheme 'Basic' is not supported/),
+    { ...get('a private path of a tenant', `${PRIVATE}/hubs`, 403, 7, /^permission denied$/) },
+  ];
+};
