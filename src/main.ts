@@ -27,6 +27,7 @@ const serve = async (): Promise<void> => {
   const failpoint = failpointOf(process.env['LEDGER_TEST_FAILPOINT']);
   const service = await startService(settings, {
     logger,
+    announce: (fields, message) => logger.child({}, { level: 'info' }).info(fields, message),
     nodeEnv: process.env['NODE_ENV'],
     ...(failpoint === undefined ? {} : { failpoint }),
   });

@@ -42,6 +42,8 @@ import { createSystem, type System } from './system.ts';
 export type ServiceOptions = {
   readonly logger: Logger;
   readonly nodeEnv: string | undefined;
+  /** Writes the one line that names the bound addresses, whatever the log level: scripts wait for it. */
+  readonly announce: (fields: object, message: string) => void;
   /** Tests only: called at the named points of the process runner. */
   readonly failpoint?: Failpoint;
 };
@@ -58,7 +60,7 @@ export type Service = {
 /** Builds the whole service from its settings and starts it. Throws with a sentence for the operator when it cannot. */
 export const startService = async (
   config: Config,
-  { logger, nodeEnv, failpoint }: ServiceOptions,
+  { logger, announce, nodeEnv, failpoint }: ServiceOptions,
 ): Promise<Service> => {
   const clock = systemClock();
   const timers = systemTimers();
@@ -189,7 +191,7 @@ export const startService = async (
     });
 
     const addresses = { http: urlOf(server), metrics: urlOf(metricsServer) };
-    logger.info({ ...addresses, store: store.kind, roles: config.roles, instance }, 'listening');
+    announce({ ...addresses, store: store.kind, roles: config.roles, instance }, 'listening');
     sayWhatIdles(config, logger);
     const privateSurface = surfaces.find(({ surface }) => surface === 'private');
     if (config.catalog !== undefined && privateSurface !== undefined) {
