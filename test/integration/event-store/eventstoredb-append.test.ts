@@ -48,7 +48,7 @@ describe('EventStoreDB adapter: appends', () => {
       const { error, ms } = await timed(store.append('order-1', 'no_stream', [event('Placed')]));
       expect(error).to.be.instanceOf(OutcomeUnknown);
       expect(ms).to.be.within(390, 900);
-      expect(peer.stats.calls.append - before, 'attempts: one and two retries').to.equal(3);
+      expect(peer.stats.calls.append - before, 'attempts: one and up to two retries').to.be.within(2, 3);
       expect(store.stats().unknownOutcomes).to.equal(1);
     });
 
@@ -413,8 +413,10 @@ describe('EventStoreDB adapter: appends', () => {
       const store = await bench.store(peer, { deadlineMs: 5000 });
       const text = 'x'.repeat(900 * 1024);
       const given = Array.from({ length: 8 }, () => event('Large', { text }));
+      const before = peer.stats.batchMessages;
       expect(await store.append('order-1', 'no_stream', given)).to.include({ revision: 7 });
       expect(peer.stats.commits, 'the store id and this').to.equal(2);
+      expect(peer.stats.batchMessages - before).to.equal(3);
     });
   });
 

@@ -92,7 +92,9 @@ describe('EventStoreDB adapter: reads and connections', () => {
       const peer = await bench.peer();
       const store = await bench.store(peer, { retries: 0 });
       peer.log.inject('order-1', { type: 'Strange', id: '' });
-      expect(await rejection(collect(store.readStream('order-1')))).to.be.instanceOf(StoreUnavailable);
+      const error = await rejection(collect(store.readStream('order-1')));
+      expect(error).to.be.instanceOf(StoreUnavailable);
+      expect((error as Error).message, 'what is wrong, not that nothing came').to.include('id is undefined');
       await store.append('order-2', 'no_stream', many(1));
       await store.ping();
     });
@@ -273,6 +275,19 @@ describe('EventStoreDB adapter: reads and connections', () => {
     } finally {
       console.warn = warn;
     }
+  });
+
+  it('a store that is closed keeps no connection', async () => {
+    const peer = await bench.peer();
+    const store = await bench.store(peer);
+    await store.append('order-1', 'no_stream', many(1));
+    const following = rejection(collect(store.subscribe({ signal: new AbortController().signal })));
+    await until('subscribed', () => peer.stats.openSubscriptions === 1);
+    await store.close();
+    expect(await following)
+      .to.be.instanceOf(StoreUnavailable)
+      .and.to.include({ reason: 'closed' });
+    await until('its connections are gone', () => peer.stats.connections === 0);
   });
 
   it('a process that closed its store can end, also after drops', async () => {

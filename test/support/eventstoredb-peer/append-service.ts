@@ -205,6 +205,7 @@ export const createAppendService = (peer: PeerContext) => {
       Object.entries(call.metadata.getMap()).map(([name, value]) => [name, value.toString()]),
     );
     call.on('data', (message: StreamsPb.BatchAppendReq) => {
+      stats.batchMessages += 1;
       const correlationId = uuidText(message.getCorrelationId());
       const options = message.getOptions();
       if (options !== undefined) {

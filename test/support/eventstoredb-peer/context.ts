@@ -5,6 +5,8 @@ import type { Log } from './log.ts';
 /** Counters of what happened; tests compare them before and after. */
 export type Stats = {
   readonly calls: { append: number; read: number; subscribe: number; gossip: number; features: number };
+  /** Messages received on batch append calls; a large append is several. */
+  batchMessages: number;
   /** Appends that stored something. */
   commits: number;
   /** Appends that wait to be worked on (`late-work`). */
@@ -26,6 +28,7 @@ export type Stats = {
 
 export const createStats = (): Stats => ({
   calls: { append: 0, read: 0, subscribe: 0, gossip: 0, features: 0 },
+  batchMessages: 0,
   commits: 0,
   queued: 0,
   openSubscriptions: 0,

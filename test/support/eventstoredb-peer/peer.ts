@@ -107,7 +107,13 @@ export const startPeer = async (options: PeerOptions = {}): Promise<Peer> => {
   const cutConnections = (): void => {
     for (const socket of sockets.values()) socket.destroy();
   };
-  const goDown = async (): Promise<void> => {
+  /** Going down and coming up take turns, whoever asks for them. */
+  let turn: Promise<void> = Promise.resolve();
+  const inTurn = (work: () => Promise<void>): Promise<void> => {
+    turn = turn.then(work, work);
+    return turn;
+  };
+  const down = async (): Promise<void> => {
     const open = listener;
     listener = undefined;
     if (open === undefined) return;
@@ -130,11 +136,12 @@ export const startPeer = async (options: PeerOptions = {}): Promise<Peer> => {
     stats,
     log,
     cutConnections,
-    goDown,
-    restart: async () => {
-      await goDown();
-      listener = await listen();
-    },
+    goDown: () => inTurn(down),
+    restart: () =>
+      inTurn(async () => {
+        await down();
+        listener = await listen();
+      }),
     blackHole: () => {
       frozen = true;
       faults.freeze(true);
@@ -146,7 +153,7 @@ export const startPeer = async (options: PeerOptions = {}): Promise<Peer> => {
     },
     stop: async () => {
       faults.clear();
-      await goDown();
+      await inTurn(down);
       injector.destroy();
       grpc.forceShutdown();
     },

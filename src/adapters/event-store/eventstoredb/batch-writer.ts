@@ -21,7 +21,7 @@ import {
  * One duplex BatchAppend call that all appends of this store share. The library has one too, but its table of pending
  * appends belongs to the whole module: a drop of one connection rejects the appends of all others (B4), their answers
  * then throw inside a data handler, and a drop while writes are queued raises unhandled rejections, each of them fatal
- * in Node (eventstore-client.md §3.3; the first and the last are reproduced in test/unit/eventstoredb/library-traps).
+ * in Node (eventstore-client.md §3.3; the last is reproduced in test/integration/event-store/eventstoredb-library.test.ts).
  * So the messages, channel, discovery, TLS and credentials are the library's; the table is ours.
  */
 export type BatchWriter = {

@@ -4,7 +4,7 @@
 export class Silence extends Error {
   override readonly name = 'Silence';
   constructor(what: string, ms: number) {
-    super(`${what}: no answer within ${Math.round(ms)} ms`);
+    super(`${what}: no answer within ${Math.max(0, Math.round(ms))} ms`);
   }
 }
 
