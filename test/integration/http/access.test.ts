@@ -7,6 +7,7 @@ import {
   callerOf,
   seedCatalogue,
   startTestService,
+  textAt,
   type Caller,
   type TestService,
 } from '../../support/http-service.ts';
@@ -135,7 +136,7 @@ describe('who may call what', () => {
   it('refuses tokens that are expired, forged, of another scheme, or name an unknown tenant', async () => {
     const call = async (authorization: string) => {
       const reply = await anonymous('GET', `${PUBLIC}/clusters`, undefined, { authorization });
-      return `${reply.status} ${String(reply.json['message'])}`;
+      return reply.status === 200 ? '200' : `${reply.status} ${textAt(reply.json, 'message')}`;
     };
     expect(await call(`Bearer ${await service.token({ tenants: ['t1'], expiresIn: -60 })}`)).to.match(
       /^401 token expired/,

@@ -1,0 +1,140 @@
+import { expect } from 'chai';
+import type { DescMessage } from '@bufbuild/protobuf';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parse, stringify } from 'yaml';
+import { kinds } from '../../../src/domain/kinds.ts';
+import { publicDocument } from '../../../src/domain/resource.ts';
+import type { JsonObject } from '../../../src/domain/json.ts';
+import { MESSAGES, isPlainMessage } from '../../../src/http/osac/messages.ts';
+
+/** Paths of every field, through messages, lists and maps (`*` for an index or key). */
+const pathsOf = (schema: DescMessage, prefix = '', depth = 0): string[] =>
+  schema.fields.flatMap((field) => {
+    const path = `${prefix}${field.name}`;
+    const inner = field.message;
+    if (inner === undefined || !isPlainMessage(inner) || depth > 6) return [path];
+    const below = field.fieldKind === 'message' ? `${path}.` : `${path}.*.`;
+    return [path, ...pathsOf(inner, below, depth + 1)];
+  });
+
+const numbersOf = (schema: DescMessage): Record<string, number> =>
+  Object.fromEntries(schema.fields.map((field) => [field.name, field.number]));
+
+const covered = (path: string, declared: readonly string[]): boolean =>
+  declared.some((prefix) => path === prefix || path.startsWith(`${prefix}.`));
+
+describe('message shapes', () => {
+  for (const kind of kinds) {
+    const { public: pub, private: priv } = MESSAGES[kind.message] ?? {};
+
+    it(`${kind.message}: declared private-only paths are exactly those that the public message lacks`, () => {
+      if (priv === undefined) throw new Error(`${kind.message} has no private message`);
+      if (pub === undefined) return expect(kind.methods.public).to.deep.equal([]);
+      const shown = pathsOf(pub);
+      const hidden = pathsOf(priv).filter((path) => !shown.includes(path));
+      for (const path of hidden) expect(covered(path, kind.privateOnly), path).to.equal(true);
+      for (const path of kind.privateOnly) expect(hidden, path).to.include(path);
+      return expect(shown.filter((path) => !pathsOf(priv).includes(path))).to.deep.equal([]);
+    });
+
+    it(`${kind.message}: every declared path exists`, () => {
+      const paths = priv === undefined ? [] : pathsOf(priv);
+      const declared = [
+        ...kind.privateOnly,
+        ...kind.immutable,
+        ...kind.secrets.map(({ path }) => path),
+        ...kind.references.map(({ path }) => path),
+      ];
+      for (const path of declared) expect(paths, path).to.include(path);
+    });
+  }
+
+  it('have the field numbers of the sheets', () => {
+    const cluster = MESSAGES['Cluster'];
+    const status = (side: DescMessage | undefined): DescMessage | undefined =>
+      side?.fields.find(({ name }) => name === 'status')?.message;
+    const metadata = (side: DescMessage | undefined): DescMessage | undefined =>
+      side?.fields.find(({ name }) => name === 'metadata')?.message;
+    expect(numbersOf(status(cluster?.public) as DescMessage)).to.include({
+      state: 1,
+      node_sets: 5,
+      api_endpoint: 6,
+      ingress_endpoint: 7,
+      state_transition_time: 8,
+    });
+    expect(numbersOf(status(cluster?.private) as DescMessage)).to.include({
+      hub: 6,
+      api_endpoint: 7,
+      ingress_endpoint: 8,
+      state_transition_time: 9,
+    });
+    expect(numbersOf(metadata(cluster?.public) as DescMessage)).to.include({
+      creator: 3,
+      name: 4,
+      tenant: 5,
+      version: 9,
+    });
+    expect(numbersOf(metadata(cluster?.private) as DescMessage)).to.include({
+      finalizers: 3,
+      creator: 4,
+      name: 6,
+      project: 10,
+    });
+    const hub = MESSAGES['Hub']?.private?.fields.find(({ name }) => name === 'spec')?.message;
+    expect(numbersOf(hub as DescMessage)).to.include({
+      kubeconfig: 3,
+      namespace: 4,
+      mode: 1000,
+      endpoints: 1007,
+    });
+  });
+
+  it('generated types are those of the shapes: buf generate gives the same files', function () {
+    this.timeout(60_000);
+    const directory = mkdtempSync(join(tmpdir(), 'ledger-generate-'));
+    try {
+      const template = parse(readFileSync('buf.gen.yaml', 'utf8')) as { plugins: { out: string }[] };
+      const plugins = template.plugins.map((plugin) => ({ ...plugin, out: directory }));
+      const file = join(directory, 'template.yaml');
+      writeFileSync(file, stringify({ ...template, plugins }));
+      execFileSync(join('node_modules', '.bin', 'buf'), ['generate', '--template', file], { stdio: 'pipe' });
+      rmSync(file);
+      const filesIn = (root: string): string[] =>
+        readdirSync(root, { recursive: true, withFileTypes: true })
+          .filter((entry) => entry.isFile())
+          .map((entry) => join(entry.parentPath, entry.name).slice(root.length + 1))
+          .toSorted();
+      const fresh = filesIn(directory);
+      expect(fresh).to.deep.equal(filesIn('src/gen'));
+      for (const name of fresh)
+        expect(
+          readFileSync(join(directory, name), 'utf8') === readFileSync(join('src/gen', name), 'utf8'),
+          `run npm run generate: ${name}`,
+        ).to.equal(true);
+    } finally {
+      rmSync(directory, { recursive: true });
+    }
+  });
+
+  it('shapes keep the lint rules of buf', function () {
+    this.timeout(60_000);
+    execFileSync(join('node_modules', '.bin', 'buf'), ['lint'], { stdio: 'pipe' });
+  });
+
+  it('the public view of a full private document has no private-only path', () => {
+    const document: JsonObject = {
+      metadata: { finalizers: ['x'], name: 'n' },
+      spec: { node_sets: { w: { size: 1, fabric_interface: 'nic' } } },
+      status: { hub: 'h' },
+    };
+    const kind = kinds.find(({ kind: name }) => name === 'cluster');
+    expect(publicDocument(document, kind?.privateOnly ?? [])).to.deep.equal({
+      metadata: { name: 'n' },
+      spec: { node_sets: { w: { size: 1 } } },
+      status: {},
+    });
+  });
+});
