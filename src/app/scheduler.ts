@@ -212,7 +212,7 @@ const storeOutcome = (error: unknown): EffectOutcome => {
     };
   }
   if (error instanceof OutcomeUnknown) {
-    return { outcome: 'unknown', reason: 'OutcomeUnknown', message: error.message };
+    return { outcome: 'unknown', reason: 'StoreOutcomeUnknown', message: error.message };
   }
   throw error;
 };

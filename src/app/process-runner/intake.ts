@@ -5,6 +5,7 @@ import { foldRecorded, isTaken } from './run.ts';
 import type { InputRef, RunIndex } from './run-index.ts';
 import type { RunMemory } from './run-memory.ts';
 import type { Runs } from './runs.ts';
+import type { Slices } from './slices.ts';
 import type { AnyWorkflow, RunCodec } from './types.ts';
 
 /**
@@ -32,11 +33,12 @@ export const createIntake = (options: {
   readonly runs: Runs;
   readonly workflows: readonly AnyWorkflow[];
   readonly runEventTypes: readonly string[];
+  readonly slices: Slices;
   /** A wake event came: the named timer of every run that keeps it counts as due. */
   readonly wake: (timerId: string) => void;
   readonly live: () => void;
 }): Intake => {
-  const { store, codec, index, memory, runs, workflows } = options;
+  const { store, codec, index, memory, runs, workflows, slices } = options;
   const progress = createProgress(index.checkpoint());
   const inputTypes = groupByType(workflows, (workflow) => workflow.inputTypes);
   const wakeTypes = groupByType(workflows, (workflow) => workflow.wakes?.types ?? []);
@@ -159,6 +161,7 @@ export const createIntake = (options: {
       for await (const item of items) {
         if (signal.aborted) return;
         take(item);
+        await slices.breathe();
         if (live) await room();
       }
     },

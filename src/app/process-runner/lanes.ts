@@ -32,8 +32,16 @@ type Lane = {
   cancelProbe: (() => void) | undefined;
 };
 
-/** The hub answered, so the lane works: a stale version, throttling, or a business reason. */
-const NOT_THE_LANES_FAULT = new Set(['Conflict', 'Crowded', 'Throttled', 'NotFound', 'BeingDeleted']);
+/** The far side answered, so the lane works; or it is our own store that failed, which waits by itself. */
+const NOT_THE_LANES_FAULT = new Set([
+  'Conflict',
+  'Crowded',
+  'Throttled',
+  'NotFound',
+  'BeingDeleted',
+  'StoreUnavailable',
+  'StoreOutcomeUnknown',
+]);
 /** Every further call would fail in the same way: the credentials are refused (management-cluster.md §10.4). */
 const TRIPS_AT_ONCE = new Set(['Unauthorized']);
 

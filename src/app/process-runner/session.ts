@@ -8,6 +8,7 @@ import { openRunIndex } from './run-index.ts';
 import { createRunLog } from './run-log.ts';
 import { createRunMemory, timerAlarm, timerOfAlarm } from './run-memory.ts';
 import { createRuns } from './runs.ts';
+import { createSlices } from './slices.ts';
 import { createSteadyClock } from './steady-clock.ts';
 import type { ProcessRunnerOptions, ProcessRunnerSettings, ProcessRunnerStatus } from './types.ts';
 import { createWork } from './work.ts';
@@ -64,7 +65,20 @@ export const createSession = (options: SessionOptions): Session => {
   });
   const work = createWork({ ...options, log, hooks, failpoint, settings, signal: hardStop.signal });
   const epoch = lease.epoch;
-  const runs = createRuns({ ...options, index, memory, log, lanes, work, steady, hooks, failpoint, epoch });
+  const slices = createSlices(clock);
+  const runs = createRuns({
+    slices,
+    ...options,
+    index,
+    memory,
+    log,
+    lanes,
+    work,
+    steady,
+    hooks,
+    failpoint,
+    epoch,
+  });
 
   const reachedLive = Promise.withResolvers<void>();
   const intake = createIntake({
@@ -75,6 +89,7 @@ export const createSession = (options: SessionOptions): Session => {
     runs,
     workflows,
     runEventTypes: options.runEventTypes,
+    slices,
     wake: (timerId) => {
       if (index.wake(timerAlarm(timerId), steady.monotonicMs()) > 0) wakeTicker();
     },
