@@ -9,6 +9,7 @@ import {
   rmSync,
   writeSync,
 } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { View } from '../view.ts';
 import { fitsView } from './view-file.ts';
@@ -23,8 +24,8 @@ export type ViewFiles = {
   /** Path of a file that does not exist yet. */
   readonly next: () => string;
   readonly point: (path: string) => void;
-  /** Removes a file with its WAL; no complaint when it is not there. */
-  readonly remove: (path: string) => void;
+  /** Removes a file with its WAL; no complaint when it is not there. Large ones take a while, so not on this thread. */
+  readonly remove: (path: string) => Promise<void>;
 };
 
 export const viewFiles = (dir: string, view: View, storeId: string): ViewFiles => {
@@ -38,8 +39,8 @@ export const viewFiles = (dir: string, view: View, storeId: string): ViewFiles =
       const match = pattern.exec(name);
       return match === null ? [] : [match];
     });
-  const remove = (path: string): void => {
-    for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(`${path}${suffix}`, { force: true });
+  const remove = async (path: string): Promise<void> => {
+    for (const suffix of ['', '-wal', '-shm', '-journal']) await rm(`${path}${suffix}`, { force: true });
   };
 
   return {

@@ -23,7 +23,7 @@ export type RebuildContext = Pick<RebuildOptions, 'signal' | 'force'> & {
   readonly livePosition: () => Position | undefined;
   readonly stopLive: () => Promise<void>;
   readonly resumeLive: () => void;
-  readonly switchTo: (rebuilt: RebuildingCopy, fresh: string, progress: CopyProgress) => void;
+  readonly switchTo: (rebuilt: RebuildingCopy, fresh: string, progress: CopyProgress) => Promise<void>;
   readonly onCopyProgress: (copy: string, progress: CopyProgress) => void;
 };
 
@@ -69,7 +69,7 @@ export const rebuildCopy = async (context: RebuildContext): Promise<RebuildRepor
   });
   const discard = async (): Promise<void> => {
     await rebuilt.stop();
-    storage.remove(fresh);
+    await storage.remove(fresh);
   };
 
   try {
@@ -95,7 +95,7 @@ export const rebuildCopy = async (context: RebuildContext): Promise<RebuildRepor
       context.resumeLive();
       throw error;
     }
-    context.switchTo(rebuilt, fresh, progress as CopyProgress);
+    await context.switchTo(rebuilt, fresh, progress as CopyProgress);
     return report('switched', checked.differences);
   } catch (error) {
     await discard();

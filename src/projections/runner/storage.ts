@@ -11,7 +11,7 @@ export type Storage = {
   readonly next: () => string;
   /** From now on this is the copy that is read, also after a restart. */
   readonly point: (copy: string) => void;
-  readonly remove: (copy: string) => void;
+  readonly remove: (copy: string) => Promise<void>;
   /** Opens a copy for writing while others may read it. */
   readonly open: (copy: string) => DatabaseSync;
   /** Creates or opens a copy that nobody reads yet, for building it fast; `seal` it before it is pointed at. */
@@ -60,7 +60,7 @@ export const memoryStorage = (view: View, storeId: string): Storage => {
       return `${view.name}-v${view.version}-${number}`;
     },
     point: () => {},
-    remove: (copy) => {
+    remove: async (copy) => {
       copies.get(copy)?.close();
       copies.delete(copy);
     },

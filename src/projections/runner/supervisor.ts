@@ -121,7 +121,16 @@ export const superviseView = (options: SupervisorOptions): Supervisor => {
     copy = undefined;
     progress = NOTHING_APPLIED;
     connection.switchTo(blank);
-    if (old !== undefined) storage.remove(old);
+    if (old !== undefined) void discard(old);
+  };
+
+  /** What cannot be removed now is a leftover, which the next start removes. */
+  const discard = async (old: string): Promise<void> => {
+    try {
+      await storage.remove(old);
+    } catch (problem) {
+      logger.warn({ err: problem, copy: old }, 'an old copy of a view could not be removed');
+    }
   };
 
   const start = (): void => {
@@ -165,14 +174,14 @@ export const superviseView = (options: SupervisorOptions): Supervisor => {
         await old?.stop();
       },
       resumeLive: start,
-      switchTo: (rebuilt, fresh, its) => {
+      switchTo: async (rebuilt, fresh, its) => {
         const old = copy;
         storage.point(fresh);
         connection.switchTo(storage.readable(fresh));
         copy = fresh;
         adopt(rebuilt);
         onProgress(fresh, its);
-        if (old !== undefined) storage.remove(old);
+        if (old !== undefined) await discard(old);
       },
     }).finally(() => {
       rebuilding = undefined;

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { once } from 'node:events';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -177,6 +178,39 @@ describe('rebuild of a view', () => {
     await log.append('note-0', changed('still live'));
     await settle(models, log);
     expect(textOf(models, '0')).to.equal('still live');
+  });
+
+  it('ends with the service and leaves nothing behind', async () => {
+    await models.close();
+    let waiting = 0;
+    const endless = {
+      ...log.store,
+      subscribe: async function* (options: Parameters<typeof log.store.subscribe>[0]) {
+        for await (const item of log.store.subscribe(options)) {
+          yield item;
+          waiting += 1;
+          if (waiting === 30) await once(options.signal, 'abort');
+        }
+      },
+    };
+    models = await openNotes(log, { dir: folders.make(), reader: endless });
+    await eventually('waiting in the first build', () => waiting === 30);
+    expect(models.status()[0]).to.deep.include({ state: 'rebuilding', position: undefined, caughtUp: false });
+    expect(models.status()[0]?.rebuild?.target).to.equal(await log.lastPosition());
+    await models.close();
+
+    models = await openNotes(log, { dir });
+    await settle(models, log);
+    await models.close();
+    models = await openNotes(log, { dir, reader: endless });
+    waiting = -1000;
+    await eventually('live', () => models.status()[0]?.caughtUp === true);
+    waiting = 0;
+    const rebuilding = models.rebuild('resources');
+    await eventually('waiting in a rebuild', () => waiting === 30);
+    await models.close();
+    expect((await rebuilding).outcome).to.equal('cancelled');
+    expect(readdirSync(dir).toSorted()).to.deep.equal(['resources-v1-1.sqlite', 'resources.current']);
   });
 
   it('runs once at a time and shows how far it is', async () => {
