@@ -1,0 +1,23 @@
+import fc from 'fast-check';
+import type { HubCapacityCommand } from '../../../src/domain/hubs/capacity.ts';
+
+const at = '2026-11-21T12:00:00.000Z';
+const count = fc.integer({ min: 0, max: 6 });
+const clusterId = fc.constantFrom('c1', 'c2', 'c3', 'c4');
+const claim = fc.record({ controlPlanes: count, nodes: fc.record({ fc430: count, g5: count }) });
+const limits = fc.record(
+  { controlPlanes: count, nodes: fc.record({ fc430: count }, { requiredKeys: [] }) },
+  { requiredKeys: [] },
+);
+
+/** Commands to one hub's capacity stream, few clusters so that they meet. */
+export const capacityCommands = (): fc.Arbitrary<HubCapacityCommand> =>
+  fc.oneof(
+    limits.map(
+      (declared): HubCapacityCommand => ({ type: 'DeclareCapacity', at, hub: 'h1', limits: declared }),
+    ),
+    fc
+      .tuple(fc.constantFrom('ReserveCapacity' as const, 'ResizeReservation' as const), clusterId, claim)
+      .map(([type, id, wanted]): HubCapacityCommand => ({ type, at, clusterId: id, claim: wanted })),
+    clusterId.map((id): HubCapacityCommand => ({ type: 'ReleaseCapacity', at, clusterId: id })),
+  );

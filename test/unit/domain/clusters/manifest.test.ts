@@ -1,0 +1,71 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import {
+  clusterOrderDraft,
+  clusterOrderSpec,
+  namespaceFits,
+  orderName,
+  plainValue,
+} from '../../../../src/domain/clusters/cluster-order-manifest.ts';
+import { ID, ordered } from './samples.ts';
+
+const GOOGLE = 'type.googleapis.com/google.protobuf';
+
+describe('clusters: the ClusterOrder of an order', () => {
+  it('maps the order as the fulfillment service does', () => {
+    expect(clusterOrderSpec({ ...ordered, network: { podCidr: '10.0.0.0/14' } })).to.deep.equal({
+      templateID: 'osac.templates.small',
+      templateParameters: '{"flavour":"plain"}',
+      nodeRequests: [
+        { resourceClass: 'g5', numberOfNodes: 2 },
+        { resourceClass: 'fc430', numberOfNodes: 3 },
+      ],
+      sshPublicKey: 'ssh-ed25519 AAAA',
+      releaseImage: 'registry.invalid/release:4.20.3',
+      network: { podCIDR: '10.0.0.0/14' },
+    });
+    const { sshPublicKey: _key, ...plain } = ordered;
+    expect(clusterOrderSpec({ ...plain, network: { serviceCidr: '172.31.0.0/16' } })).to.deep.include({
+      network: { serviceCIDR: '172.31.0.0/16' },
+    });
+  });
+  it('never holds the value of a secret', () =>
+    expect(JSON.stringify(clusterOrderSpec(ordered))).to.not.contain('pullSecret'));
+  it('carries id and tenant, and keeps the operator from launching what we launch', () => {
+    const draft = clusterOrderDraft(ordered, { namespace: 'osac-hub', mode: 'operator' });
+    expect(draft).to.deep.include({
+      name: orderName(ID),
+      namespace: 'osac-hub',
+      labels: { 'osac.openshift.io/clusterorder-uuid': ID },
+      annotations: { 'osac.openshift.io/tenant': 't1' },
+    });
+    const eda = clusterOrderDraft(ordered, { namespace: 'osac-hub', mode: 'eda' });
+    expect(eda.annotations['osac.openshift.io/management-state']).to.equal('manual');
+  });
+  it('has a short name of its own for every order', () => {
+    fc.assert(
+      fc.property(fc.uuid(), fc.uuid(), (left, right) => {
+        expect(orderName(left)).to.match(/^order-[a-z2-7]{13}$/);
+        if (left !== right) expect(orderName(left)).to.not.equal(orderName(right));
+      }),
+    );
+  });
+  it('fits into namespaces of up to 23 characters', () => {
+    expect(namespaceFits('n'.repeat(23), orderName(ID))).to.equal(true);
+    expect(namespaceFits('n'.repeat(24), orderName(ID))).to.equal(false);
+    expect(namespaceFits('', orderName(ID))).to.equal(false);
+  });
+  it('renders parameters as protobuf JSON', () => {
+    const cases: [object, unknown][] = [
+      [{ '@type': `${GOOGLE}.Int64Value`, value: '5' }, '5'],
+      [{ '@type': `${GOOGLE}.Int64Value` }, '0'],
+      [{ '@type': `${GOOGLE}.BoolValue`, value: true }, true],
+      [{ '@type': `${GOOGLE}.BoolValue` }, false],
+      [{ '@type': `${GOOGLE}.Value` }, null],
+      [{ '@type': `${GOOGLE}.Value`, value: [1] }, [1]],
+      [{ '@type': 'example.com/own.Message', a: 1 }, { a: 1 }],
+      [{ value: 1 }, { value: 1 }],
+    ];
+    for (const [any, plain] of cases) expect(plainValue(any as never)).to.deep.equal(plain);
+  });
+});

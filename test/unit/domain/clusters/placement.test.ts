@@ -1,0 +1,165 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import {
+  claimOfCluster,
+  place,
+  rendezvous,
+  type Candidate,
+  type Placement,
+  type PlacementRequest,
+} from '../../../../src/domain/clusters/placement.ts';
+import { hubFacts, type HubFacts } from '../../../../src/domain/hubs/hub.resource.ts';
+import { shortages } from '../../../../src/domain/hubs/capacity.ts';
+import { candidates } from '../../../support/arbitraries/candidates.ts';
+import { ID, ordered } from './samples.ts';
+
+const facts = (id: string, change: Partial<HubFacts> = {}): HubFacts => ({
+  ...hubFacts({ id, document: { spec: { namespace: 'osac-hub' } } }),
+  ...change,
+});
+const candidate = (id: string, change: Partial<Candidate> = {}, hub: Partial<HubFacts> = {}): Candidate => ({
+  hub: facts(id, hub),
+  deleting: false,
+  adapter: true,
+  blocked: false,
+  limits: {},
+  used: { controlPlanes: 0, nodes: {} },
+  tenantClusters: 0,
+  ...change,
+});
+const request: PlacementRequest = {
+  clusterId: ID,
+  tenant: 't1',
+  template: 'osac.templates.small',
+  claim: { controlPlanes: 1, nodes: { agent: 4 } },
+};
+const capacity = (
+  slots: number,
+  agents: number,
+  usedSlots: number,
+  usedAgents: number,
+): Partial<Candidate> => ({
+  limits: { controlPlanes: slots, nodes: { agent: agents } },
+  used: { controlPlanes: usedSlots, nodes: { agent: usedAgents } },
+});
+const hubOf = (placement: Placement): string | undefined => (placement.placed ? placement.hub.id : undefined);
+const reasonsOf = (placement: Placement, hub: string): readonly string[] =>
+  placement.decision.candidates.find((each) => each.hub === hub)?.reasons ?? [];
+
+describe('clusters: placement', () => {
+  it('comes to the scores of the reference vectors (fleet-and-networks.md §2.9)', () => {
+    const weights = { version: 7, weights: { leastAllocated: 1, balanced: 1 } };
+    const hubs = [
+      candidate('sim-c', capacity(50, 40, 10, 38)),
+      candidate('sim-b', capacity(100, 50, 20, 45)),
+      candidate('sim-a', capacity(100, 80, 60, 40)),
+    ];
+    const placement = place(request, hubs, weights);
+    expect(hubOf(placement)).to.equal('sim-a');
+    expect(placement.decision).to.deep.equal({
+      weightsVersion: 7,
+      candidates: [
+        { hub: 'sim-a', fits: true, reasons: [], scores: { leastAllocated: 42, balanced: 97 }, total: 69.5 },
+        {
+          hub: 'sim-b',
+          fits: true,
+          reasons: [],
+          scores: { leastAllocated: 40.5, balanced: 61.5 },
+          total: 51,
+        },
+        { hub: 'sim-c', fits: false, reasons: ['agent nodes: 4 wanted, 2 left'], scores: {}, total: 0 },
+      ],
+    });
+  });
+  it('filters by everything that must hold, and says why', () => {
+    const hubs = [
+      candidate('sim-1', { deleting: true }),
+      candidate('hub-2', { adapter: false }),
+      candidate('sim-3', { blocked: true }),
+      candidate('sim-4', {}, { zone: 'west' }),
+      candidate('sim-5', {}, { zone: '' }),
+      candidate('sim-6', {}, { zone: 'east', templates: ['other'] }),
+      candidate('sim-7', {}, { zone: 'east', namespace: 'n'.repeat(24) }),
+      candidate('sim-8', capacity(1, 100, 1, 0), { zone: 'east' }),
+    ];
+    const placement = place({ ...request, zone: 'east' }, hubs);
+    expect(placement.placed).to.equal(false);
+    expect(reasonsOf(placement, 'sim-1')).to.include('hub is being deregistered');
+    expect(reasonsOf(placement, 'hub-2')[0]).to.match(/^NoAdapter/);
+    expect(reasonsOf(placement, 'sim-3')).to.include('circuit breaker open');
+    expect(reasonsOf(placement, 'sim-4')).to.deep.equal(['zone is west, wanted east']);
+    expect(reasonsOf(placement, 'sim-5')).to.deep.equal(['zone is not set, wanted east']);
+    expect(reasonsOf(placement, 'sim-6')).to.deep.equal(['template osac.templates.small is not offered']);
+    expect(reasonsOf(placement, 'sim-7')[0]).to.contain('leaves no room');
+    expect(reasonsOf(placement, 'sim-8')).to.deep.equal(['control planes: 1 wanted, 0 left']);
+    if (placement.placed) throw new Error('nothing fits');
+    expect(placement.message).to.equal(
+      'no management cluster fits: 1 being deregistered, 2 in another zone, 1 not eligible, 2 not reachable, ' +
+        '1 without enough capacity, 1 without this template',
+    );
+    expect(placement.message).to.not.contain('sim-');
+    expect(place(request, [])).to.deep.include({ message: 'no management cluster is registered' });
+  });
+  it('never picks a simulated hub while a real one can be reached', () => {
+    const real = candidate('hub-1', capacity(1, 1, 1, 1));
+    const placement = place(request, [candidate('sim-1'), real]);
+    expect(placement.placed).to.equal(false);
+    expect(reasonsOf(placement, 'sim-1')).to.deep.equal(['simulated hub while a real one is registered']);
+    expect(hubOf(place(request, [candidate('sim-1'), { ...real, adapter: false }]))).to.equal('sim-1');
+    expect(hubOf(place(request, [candidate('sim-1'), { ...real, deleting: true }]))).to.equal('sim-1');
+  });
+  it('spreads a tenant over the hubs', () => {
+    const weights = { version: 1, weights: { spread: 1 } };
+    const hubs = [candidate('sim-a', { tenantClusters: 3 }), candidate('sim-b', { tenantClusters: 1 })];
+    expect(hubOf(place(request, hubs, weights))).to.equal('sim-b');
+    const [a, b] = place(request, hubs, weights).decision.candidates;
+    expect([a?.total, b?.total]).to.deep.equal([0, 100]);
+  });
+  it('can pack as well as spread, and counts a limit of 0 as full', () => {
+    const hubs = [candidate('sim-a', capacity(10, 10, 1, 1)), candidate('sim-b', capacity(10, 10, 5, 5))];
+    const pack = { version: 2, weights: { mostAllocated: 1 } };
+    expect(hubOf(place(request, hubs, pack))).to.equal('sim-b');
+    const none = { ...request, claim: { controlPlanes: 0, nodes: {} } };
+    const empty = [candidate('sim-a', { limits: { controlPlanes: 0 } })];
+    expect(place(none, empty, pack).decision.candidates[0]?.total).to.equal(100);
+    expect(place(none, empty, { version: 3, weights: {} }).decision.candidates[0]?.total).to.equal(0);
+  });
+  it('breaks ties by order and hub, so that they spread and every scheduler agrees', () => {
+    const hubs = ['sim-a', 'sim-b', 'sim-c'].map((id) => candidate(id));
+    const counts = new Map<string, number>();
+    for (let order = 0; order < 300; order += 1) {
+      const clusterId = `order-${order}`;
+      const chosen = hubOf(place({ ...request, clusterId }, hubs)) ?? '';
+      expect(hubOf(place({ ...request, clusterId }, hubs.toReversed()))).to.equal(chosen);
+      counts.set(chosen, (counts.get(chosen) ?? 0) + 1);
+    }
+    expect([...counts.values()].every((count) => count > 60)).to.equal(true);
+    expect(rendezvous('a', 'b')).to.equal(rendezvous('a', 'b'));
+  });
+  it('claims one control plane and the nodes of each class', () => {
+    const host = { id: 'fc430', name: 'fc430' };
+    expect(claimOfCluster(ordered.nodeSets)).to.deep.equal({
+      controlPlanes: 1,
+      nodes: { fc430: 3, g5: 2 },
+    });
+    const sets = {
+      a: { hostType: host, size: 1 },
+      b: { hostType: host, size: 2 },
+      c: { hostType: host, size: 0 },
+    };
+    expect(claimOfCluster(sets).nodes).to.deep.equal({ fc430: 3 });
+  });
+  it('only ever chooses a hub that fits, whatever the hubs look like', () => {
+    fc.assert(
+      fc.property(fc.uuid(), candidates(), (clusterId, hubs) => {
+        const placement = place({ ...request, clusterId }, hubs);
+        const chosen = hubs.find(({ hub }) => hub.id === hubOf(placement));
+        const real = hubs.some(({ hub, adapter, deleting }) => !hub.simulated && adapter && !deleting);
+        if (chosen === undefined) return;
+        expect(shortages(chosen, request.claim)).to.deep.equal([]);
+        expect(chosen.adapter && !chosen.deleting && !chosen.blocked).to.equal(true);
+        expect(chosen.hub.simulated && real).to.equal(false);
+      }),
+    );
+  });
+});

@@ -1,0 +1,172 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { isRejection } from '../../../../src/domain/decider.ts';
+import type { CapacityClaim, HubCapacityEvent } from '../../../../src/domain/hubs/capacity-events.ts';
+import {
+  capacityLimitsOf,
+  claimOf,
+  hubCapacityDecider,
+  type HubCapacityCommand,
+} from '../../../../src/domain/hubs/capacity.ts';
+import { specify } from '../../../support/decider-spec.ts';
+import { capacityCommands } from '../../../support/arbitraries/capacity.ts';
+
+const { given } = specify(hubCapacityDecider);
+const at = '2026-11-21T12:00:00.000Z';
+const claim = (controlPlanes: number, fc430 = 0): CapacityClaim => ({
+  controlPlanes,
+  nodes: fc430 === 0 ? {} : { fc430 },
+});
+const declared = (controlPlanes: number, fc430?: number): HubCapacityEvent => ({
+  type: 'HubCapacityDeclared',
+  data: { at, hub: 'h1', limits: { controlPlanes, ...(fc430 === undefined ? {} : { nodes: { fc430 } }) } },
+});
+const reserve = (clusterId: string, wanted: CapacityClaim): HubCapacityCommand => ({
+  type: 'ReserveCapacity',
+  at,
+  clusterId,
+  claim: wanted,
+});
+const resize = (clusterId: string, wanted: CapacityClaim): HubCapacityCommand => ({
+  type: 'ResizeReservation',
+  at,
+  clusterId,
+  claim: wanted,
+});
+const reserved = (clusterId: string, wanted: CapacityClaim): HubCapacityEvent => ({
+  type: 'HubCapacityReserved',
+  data: { at, clusterId, claim: wanted },
+});
+
+describe('hubs: capacity', () => {
+  it('is declared once per change', () => {
+    const declare: HubCapacityCommand = {
+      type: 'DeclareCapacity',
+      at,
+      hub: 'h1',
+      limits: { controlPlanes: 2 },
+    };
+    given().when(declare).thenEvents(declared(2));
+    given(declared(2)).when(declare).thenNothing();
+    given(declared(3)).when(declare).thenEvents(declared(2));
+    given()
+      .when({ ...declare, limits: { controlPlanes: -1 } })
+      .thenRejected('INVALID_CAPACITY');
+    given()
+      .when({ ...declare, limits: { nodes: { a: 1.5 } } })
+      .thenRejected('INVALID_CAPACITY');
+  });
+  it('is unlimited until it is declared, and for what is not limited', () => {
+    given()
+      .when(reserve('c1', claim(1, 900)))
+      .thenEvents(reserved('c1', claim(1, 900)));
+    given(declared(1))
+      .when(reserve('c1', claim(1, 900)))
+      .thenEvents(reserved('c1', claim(1, 900)));
+  });
+  it('is never exceeded by a reservation', () => {
+    given(declared(1), reserved('c1', claim(1)))
+      .when(reserve('c2', claim(1)))
+      .thenRejected('CAPACITY_EXCEEDED', { message: '1 control planes wanted, 0 left' });
+    given(declared(5, 4))
+      .when(reserve('c1', claim(1, 5)))
+      .thenRejected('CAPACITY_EXCEEDED', { message: '5 fc430 nodes wanted, 4 left' });
+    given(declared(5, 4))
+      .when(reserve('c1', { controlPlanes: 1, nodes: { h100: 1 } }))
+      .thenRejected('CAPACITY_EXCEEDED', { message: '1 h100 nodes wanted, 0 left' });
+  });
+  it('is reserved, resized and released once', () => {
+    given(reserved('c1', claim(1, 2)))
+      .when(reserve('c1', claim(1, 2)))
+      .thenNothing();
+    given(reserved('c1', claim(1, 2)))
+      .when(reserve('c1', claim(1, 3)))
+      .thenEvents({ type: 'HubCapacityResized', data: { at, clusterId: 'c1', claim: claim(1, 3) } });
+    given(reserved('c1', claim(1, 2)))
+      .when(resize('c1', claim(1)))
+      .thenEvents({ type: 'HubCapacityResized', data: { at, clusterId: 'c1', claim: claim(1) } });
+    given()
+      .when(resize('c1', claim(1)))
+      .thenRejected('NO_RESERVATION');
+    const released: HubCapacityEvent = { type: 'HubCapacityReleased', data: { at, clusterId: 'c1' } };
+    given(reserved('c1', claim(1)))
+      .when({ type: 'ReleaseCapacity', at, clusterId: 'c1' })
+      .thenEvents(released);
+    given(reserved('c1', claim(1)), released)
+      .when({ type: 'ReleaseCapacity', at, clusterId: 'c1' })
+      .thenNothing();
+  });
+  it('drops counts of 0 and refuses broken claims', () => {
+    given()
+      .when(reserve('c1', { controlPlanes: 1, nodes: { fc430: 0 } }))
+      .thenEvents(reserved('c1', claim(1)));
+    given()
+      .when(reserve('c1', { controlPlanes: 1, nodes: { fc430: -1 } }))
+      .thenRejected('INVALID_CLAIM');
+  });
+  it('evicts nobody when it shrinks: what is held may stay or shrink, not grow', () => {
+    const history = [
+      declared(9, 9),
+      reserved('c1', claim(1, 6)),
+      reserved('c2', claim(1, 3)),
+      declared(1, 4),
+    ];
+    given(...history)
+      .when(resize('c1', claim(1, 5)))
+      .thenEvents({ type: 'HubCapacityResized', data: { at, clusterId: 'c1', claim: claim(1, 5) } });
+    given(...history)
+      .when(resize('c1', claim(1, 7)))
+      .thenRejected('CAPACITY_EXCEEDED');
+    given(...history)
+      .when(reserve('c3', claim(1)))
+      .thenRejected('CAPACITY_EXCEEDED');
+  });
+  it('is read from a hub’s document; an empty map of nodes limits nothing', () => {
+    expect(capacityLimitsOf({ spec: { capacity: { control_planes: 0, nodes: { a: 1 } } } })).to.deep.equal({
+      controlPlanes: 0,
+      nodes: { a: 1 },
+    });
+    expect(capacityLimitsOf({ spec: { capacity: { nodes: {} } } })).to.deep.equal({});
+    expect(capacityLimitsOf({})).to.deep.equal({});
+  });
+  it('lets unknown events pass', () => {
+    const state = given(reserved('c1', claim(1))).state();
+    const unknown = { type: 'SomethingNew', data: {} } as unknown as HubCapacityEvent;
+    expect(hubCapacityDecider.evolve(state, unknown)).to.equal(state);
+  });
+
+  it('holds under every sequence of commands', () => {
+    fc.assert(
+      fc.property(fc.array(capacityCommands(), { maxLength: 60 }), (commands) => {
+        let state = hubCapacityDecider.initialState();
+        const claims = new Map<string, CapacityClaim>();
+        for (const command of commands) {
+          const before = state;
+          const decision = hubCapacityDecider.decide(state, command);
+          if (isRejection(decision)) continue;
+          state = decision.reduce(hubCapacityDecider.evolve, state);
+          expect(hubCapacityDecider.decide(state, command)).to.deep.equal([]);
+          if (command.type === 'ReleaseCapacity') claims.delete(command.clusterId);
+          if ('claim' in command) {
+            claims.set(command.clusterId, claimOf(state, command.clusterId) ?? claim(0));
+            // Whatever grew fits; what did not grow may stay above a lowered limit.
+            const { controlPlanes: limit = Number.POSITIVE_INFINITY, nodes } = state.limits;
+            if (state.used.controlPlanes > before.used.controlPlanes) {
+              expect(state.used.controlPlanes).to.be.at.most(limit);
+            }
+            for (const [type, used] of Object.entries(state.used.nodes)) {
+              const max = nodes === undefined ? Number.POSITIVE_INFINITY : (nodes[type] ?? 0);
+              if (used > (before.used.nodes[type] ?? 0)) expect(used).to.be.at.most(max);
+            }
+          }
+          const sum = [...claims.values()].reduce((total, each) => total + each.controlPlanes, 0);
+          expect(state.used.controlPlanes).to.equal(sum);
+          for (const type of ['fc430', 'g5']) {
+            const nodes = [...claims.values()].reduce((total, each) => total + (each.nodes[type] ?? 0), 0);
+            expect(state.used.nodes[type] ?? 0).to.equal(nodes);
+          }
+        }
+      }),
+    );
+  });
+});
