@@ -51,6 +51,7 @@ type Settings = {
   readonly codec?: EventCodec;
   readonly kinds?: readonly RepairableKind[];
   readonly lifecycle?: NameRepairOptions['lifecycle'];
+  readonly checkpoint?: Checkpoint;
 };
 // Repair only folds and looks: the kind's own commands never reach it.
 const gadgets = [gadget as unknown as RepairableKind];
@@ -59,7 +60,13 @@ const gadgets = [gadget as unknown as RepairableKind];
 export const createIncarnation = (
   store: EventStore,
   name: string,
-  { graceMs = 1000, codec = gadgetCodec, kinds = gadgets, lifecycle = GADGET_LIFECYCLE }: Settings = {},
+  {
+    graceMs = 1000,
+    codec = gadgetCodec,
+    kinds = gadgets,
+    lifecycle = GADGET_LIFECYCLE,
+    checkpoint = noCheckpoint,
+  }: Settings = {},
 ) => {
   const clock = createFakeClock();
   const timers = createFakeTimers();
@@ -75,7 +82,7 @@ export const createIncarnation = (
     names,
     kinds,
     lifecycle,
-    checkpoint: noCheckpoint,
+    checkpoint,
     clock,
     timers,
     ids,

@@ -1,0 +1,127 @@
+import { expect } from 'chai';
+import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
+import { createCheckpoint, type Checkpoint } from '../../../src/app/checkpoint.ts';
+import { StoreUnavailable, type EventStore, type Position } from '../../../src/app/event-store.ts';
+import { nameAggregate, nameStreamId } from '../../../src/app/names.ts';
+import { collect, createFakeClock, fakeContext } from '../../support/fake-context.ts';
+import { createGadget, gadget } from '../../support/fake-gadget.ts';
+import { crashing, createFakeIds, createIncarnation } from '../../support/fake-incarnation.ts';
+
+const checkpointOf = (store: EventStore, instance: string): Checkpoint =>
+  createCheckpoint({ store, name: 'loop', clock: createFakeClock(), ids: createFakeIds(instance), instance });
+
+describe('checkpoint in the log', () => {
+  it('is where the next one begins, and only the newest is kept', async () => {
+    const store = createMemoryEventStore();
+    const first = checkpointOf(store, 'one');
+    expect(await first.load()).to.equal(undefined);
+    expect(await first.save('0000000000000005')).to.equal(true);
+    expect(await first.save('0000000000000009')).to.equal(true);
+    expect(await checkpointOf(store, 'two').load()).to.equal('0000000000000009');
+    expect(await collect(store.readStream('sys-loop'))).to.have.length(1);
+  });
+
+  it('tells the one who was replaced', async () => {
+    const store = createMemoryEventStore();
+    const [one, two] = [checkpointOf(store, 'one'), checkpointOf(store, 'two')];
+    await one.load();
+    await two.load();
+    expect(await one.save('0000000000000001')).to.equal(true);
+    expect(await two.save('0000000000000002')).to.equal(false);
+    await two.load();
+    expect(await two.save('0000000000000002')).to.equal(true);
+  });
+});
+
+describe('name repair over restarts', () => {
+  const remembering = (): Checkpoint & { saved: Position | undefined } => {
+    const checkpoint: Checkpoint & { saved: Position | undefined } = {
+      saved: undefined,
+      load: async () => checkpoint.saved,
+      save: async (position) => {
+        checkpoint.saved = position;
+        return true;
+      },
+    };
+    return checkpoint;
+  };
+  const create = (on: ReturnType<typeof createIncarnation>, id: string) =>
+    on.resources.execute(gadget, id, createGadget(id, `name-${id}`), fakeContext(`create ${id}`));
+
+  it('never resumes behind a reservation that is not settled yet', async () => {
+    const store = createMemoryEventStore({ singleWriter: false });
+    const before = createIncarnation(store, 'before');
+    for (const id of ['a', 'b']) await create(before, id);
+    await create(createIncarnation(crashing(store, { at: 2, when: 'before' }), 'dying'), 'left').catch(
+      () => undefined,
+    );
+    for (const id of ['c', 'd']) await create(before, id);
+
+    const checkpoint = remembering();
+    const first = createIncarnation(store, 'first', { checkpoint });
+    const stop = new AbortController();
+    const running = first.repair.run(stop.signal);
+    for (let i = 0; i < 50 && checkpoint.saved === undefined; i += 1)
+      await new Promise((resolve) => setImmediate(resolve));
+    expect(first.repair.pending()).to.equal(1);
+    stop.abort();
+    await running;
+    const left = (await collect(store.readAll({ limit: 100 }))).find(
+      ({ stream }) => stream === `name-${nameStreamId('gadget', 'acme', '', 'name-left')}`,
+    );
+    expect(checkpoint.saved !== undefined && left !== undefined && checkpoint.saved < left.position).to.equal(
+      true,
+    );
+
+    const second = createIncarnation(store, 'second', { checkpoint });
+    const stopSecond = new AbortController();
+    const runningSecond = second.repair.run(stopSecond.signal);
+    const isFree = async (): Promise<boolean> =>
+      (await second.runner.load(nameAggregate, left?.stream.slice('name-'.length) ?? '')).state.status ===
+      'free';
+    for (let i = 0; i < 50 && !(await isFree()); i += 1) {
+      await new Promise((resolve) => setImmediate(resolve));
+      second.clock.advance(600);
+      second.timers.fire();
+    }
+    stopSecond.abort();
+    await runningSecond;
+    expect(await isFree()).to.equal(true);
+  });
+
+  it('waits for a log that is away and goes on', async () => {
+    const store = createMemoryEventStore({ singleWriter: false });
+    await create(createIncarnation(crashing(store, { at: 2, when: 'before' }), 'dying'), 'left').catch(
+      () => undefined,
+    );
+    let away = true;
+    let refused = 0;
+    const flaky: EventStore = {
+      ...store,
+      append: (...args) => {
+        if (!away) return store.append(...args);
+        refused += 1;
+        return Promise.reject(new StoreUnavailable('away'));
+      },
+    };
+    const on = createIncarnation(flaky, 'on');
+    const stop = new AbortController();
+    const running = on.repair.run(stop.signal);
+    const turns = async (count: number): Promise<void> => {
+      for (let i = 0; i < count; i += 1) {
+        await new Promise((resolve) => setImmediate(resolve));
+        on.clock.advance(600);
+        on.timers.fire();
+      }
+    };
+    await turns(20);
+    expect(refused).to.be.greaterThan(1);
+    expect(on.repair.pending()).to.equal(1);
+    away = false;
+    await turns(20);
+    expect(on.repair.pending()).to.equal(0);
+    stop.abort();
+    await running;
+    expect((await collect(store.readAll({ limit: 10 }))).map(({ type }) => type)).to.include('NameReleased');
+  });
+});
