@@ -211,6 +211,17 @@ export const superviseView = (options: SupervisorOptions): Supervisor => {
     }
   };
 
+  const close = async (): Promise<void> => {
+    closing.abort();
+    cancelRestart();
+    waiters.end();
+    await rebuilding?.ended;
+    connection.close(); // before the writer, whose close as the last one then tidies the write-ahead log
+    await running?.stop();
+    blank.close();
+  };
+  let closed: Promise<void> | undefined;
+
   start();
   return {
     connection,
@@ -239,15 +250,7 @@ export const superviseView = (options: SupervisorOptions): Supervisor => {
     rebuild,
     digest,
     retryParked: async (stream) => (await running?.retryParked(stream)) ?? false,
-    close: async () => {
-      closing.abort();
-      cancelRestart();
-      waiters.end();
-      await rebuilding?.ended;
-      connection.close(); // before the writer, whose close as the last one then tidies the write-ahead log
-      await running?.stop();
-      blank.close();
-    },
+    close: () => (closed ??= close()),
   };
 };
 
