@@ -83,6 +83,12 @@ export const createCommandRunner = (
   const { store, codec, clock, hooks = {}, recordRejection } = options;
   const cache = new LRUCache<string, Cached>({ max: options.cacheSize ?? 10_000 });
   const queue = createStreamQueue();
+  /**
+   * Streams whose last append may still be stored late. Until another append has taken its place, not even the only
+   * writer knows that what it has read is current.
+   */
+  const unsettled = new Set<string>();
+  const isCurrent = (stream: string): boolean => store.singleWriter && !unsettled.has(stream);
   const loader = createStreamLoader({
     store,
     codec,
@@ -195,6 +201,7 @@ export const createCommandRunner = (
       });
     });
     keep(attempt, folded);
+    unsettled.delete(attempt.stream);
   };
 
   const rejected = <S, C extends { readonly type: string }, E extends DomainEvent>(
@@ -222,7 +229,7 @@ export const createCommandRunner = (
   ): Promise<{ folded: FoldedStream<S>; current: boolean }> => {
     const { aggregate, stream, context } = attempt;
     const known = cached<S>(stream, aggregate.stateVersion);
-    if (known !== undefined) return { folded: known, current: store.singleWriter };
+    if (known !== undefined) return { folded: known, current: isCurrent(stream) };
     if (attempt.options.likelyNew === true)
       return { folded: emptyStream(aggregate.decider.initialState()), current: false };
     const folded = await loader.load(aggregate, stream, context.signal);
@@ -294,6 +301,7 @@ export const createCommandRunner = (
         settled.unknown && error instanceof StoreUnavailable
           ? new OutcomeUnknown(attempt.stream, { cause: error })
           : error;
+      if (lost instanceof OutcomeUnknown) unsettled.add(attempt.stream);
       result = errorName(lost);
       throw lost;
     } finally {
@@ -316,7 +324,7 @@ export const createCommandRunner = (
           aggregate.stateVersion,
         );
         const folded = known ?? (await loader.load(aggregate, stream, signal));
-        if (known !== undefined && !store.singleWriter)
+        if (known !== undefined && !isCurrent(stream))
           await loader.catchUp(aggregate, stream, folded, signal);
         keep({ aggregate, stream }, folded);
         return loadedOf(folded);

@@ -94,6 +94,35 @@ describe('command runner on a store that fails', () => {
   });
 });
 
+describe('a sole writer whose append was stored after it had been given up', () => {
+  it('does not decide from a state that this append has changed since', async () => {
+    const log = createMemoryEventStore();
+    const held: (() => Promise<unknown>)[] = [];
+    const { runner } = createTestRunner({
+      ...log,
+      append: (...args) => {
+        if (!JSON.stringify(args[2]).includes('slow')) return log.append(...args);
+        held.push(() => log.append(...args));
+        return Promise.reject(new OutcomeUnknown(args[0]));
+      },
+    });
+    await runner.execute(accounts, 'a', { type: 'OpenAccount', owner: 'ann' }, fakeContext('open'));
+    const close = { type: 'CloseAccount', at: 'slow' } as const;
+    const failed: unknown = await runner
+      .execute(accounts, 'a', close, fakeContext('close'))
+      .catch((error: unknown) => error);
+    expect(failed).to.be.instanceOf(OutcomeUnknown);
+    // The stream is loaded again before the writer gets round to what it was given.
+    const unchanged = await runner.execute(accounts, 'a', deposit('nothing', 0), fakeContext('nothing'));
+    expect(unchanged.outcome).to.equal('accepted');
+    expect((await runner.load(accounts, 'a')).state.status).to.equal('open');
+    await held[0]?.();
+    const late = await runner.execute(accounts, 'a', deposit('nothing', 0), fakeContext('late'));
+    expect(late.outcome === 'rejected' && late.rejection.code).to.equal('ACCOUNT_CLOSED');
+    expect((await runner.load(accounts, 'a')).state.status).to.equal('closed');
+  });
+});
+
 describe('two command runners on one log', () => {
   it('carry out a command that both get at once exactly once', async () => {
     const store = createMemoryEventStore({ singleWriter: false });
