@@ -52,6 +52,8 @@ export const orderFixture = (options: {
   readonly instance?: string;
   /** Settings of all hubs. */
   readonly hubs?: string;
+  /** False: the hubs have a thread of their own, as in the service. Default true. */
+  readonly inline?: boolean;
   readonly more?: Partial<ProcessRunnerOptions>;
 }): OrderFixture => {
   const store = options.store ?? createMemoryEventStore();
@@ -63,7 +65,7 @@ export const orderFixture = (options: {
     dir: options.folder,
     clock,
     timers,
-    inline: true,
+    inline: options.inline ?? true,
     instance,
     watchPollMs: 50,
     settings: options.hubs ?? 'factor=0.02',

@@ -1,11 +1,12 @@
 import { parseStreamName, streamName } from '../../domain/stream-name.ts';
 import type { EventFilter, EventStore, RecordedEvent, SubscriptionItem } from '../event-store.ts';
+import type { Clock } from '../ports.ts';
 import { createProgress, type Progress } from './progress.ts';
 import { foldRecorded, isTaken } from './run.ts';
 import type { InputRef, RunIndex } from './run-index.ts';
 import type { RunMemory } from './run-memory.ts';
 import type { Runs } from './runs.ts';
-import type { Slices } from './slices.ts';
+import { createSlices } from './slices.ts';
 import type { AnyWorkflow, RunCodec } from './types.ts';
 
 /**
@@ -33,12 +34,13 @@ export const createIntake = (options: {
   readonly runs: Runs;
   readonly workflows: readonly AnyWorkflow[];
   readonly runEventTypes: readonly string[];
-  readonly slices: Slices;
+  readonly clock: Clock;
   /** A wake event came: the named timer of every run that keeps it counts as due. */
   readonly wake: (timerId: string) => void;
   readonly live: () => void;
 }): Intake => {
-  const { store, codec, index, memory, runs, workflows, slices } = options;
+  const { store, codec, index, memory, runs, workflows } = options;
+  const slice = createSlices(options.clock);
   const progress = createProgress(index.checkpoint());
   const inputTypes = groupByType(workflows, (workflow) => workflow.inputTypes);
   const wakeTypes = groupByType(workflows, (workflow) => workflow.wakes?.types ?? []);
@@ -160,8 +162,7 @@ export const createIntake = (options: {
       const items = store.subscribe({ ...(after === undefined ? {} : { after }), filter, signal });
       for await (const item of items) {
         if (signal.aborted) return;
-        take(item);
-        await slices.breathe();
+        await slice(() => take(item));
         if (live) await room();
       }
     },

@@ -11,7 +11,6 @@ import { EFFECT_STARTED, isTaken, pendingOf, type Run } from './run.ts';
 import type { InputRef, RunIndex } from './run-index.ts';
 import { Stopped, type AppendCause, type RunLog } from './run-log.ts';
 import type { RunMemory } from './run-memory.ts';
-import type { Slices } from './slices.ts';
 import type { SteadyClock } from './steady-clock.ts';
 import type { Failpoint, ProcessHooks, ProcessRunnerSettings, RunCodec } from './types.ts';
 import { contextOf, type Work } from './work.ts';
@@ -54,7 +53,6 @@ export type RunsOptions = {
   readonly instance: string;
   readonly epoch: number;
   readonly settings: ProcessRunnerSettings;
-  readonly slices: Slices;
 };
 
 /** A conflict means that another runner works on this run; after so many in a row something is wrong. */
@@ -68,7 +66,6 @@ export const createRuns = (options: RunsOptions): Runs => {
   let queued = 0;
   let draining = false;
   let closed = false;
-  let pumpsLater = false;
   const parked = new Map(index.parked().map(({ run, error }) => [run, error]));
   const planner = createPlanner({
     ...options,
@@ -96,11 +93,7 @@ export const createRuns = (options: RunsOptions): Runs => {
 
   const pump = (): void => {
     for (const actor of ready) {
-      if (driving >= settings.concurrency || pumpsLater) return;
-      if (options.slices.isOver(resume)) {
-        pumpsLater = true;
-        return;
-      }
+      if (driving >= settings.concurrency) return;
       ready.delete(actor);
       actor.driving = true;
       driving += 1;
@@ -112,11 +105,6 @@ export const createRuns = (options: RunsOptions): Runs => {
         pump();
       });
     }
-  };
-
-  const resume = (): void => {
-    pumpsLater = false;
-    pump();
   };
 
   /** Never rejects. */

@@ -8,7 +8,7 @@ import { openRunIndex } from './run-index.ts';
 import { createRunLog } from './run-log.ts';
 import { createRunMemory, timerAlarm, timerOfAlarm } from './run-memory.ts';
 import { createRuns } from './runs.ts';
-import { createSlices } from './slices.ts';
+import { nextTurn } from './slices.ts';
 import { createSteadyClock } from './steady-clock.ts';
 import type { ProcessRunnerOptions, ProcessRunnerSettings, ProcessRunnerStatus } from './types.ts';
 import { createWork } from './work.ts';
@@ -29,10 +29,8 @@ export type SessionOptions = ProcessRunnerOptions & {
   readonly clockDiverged: () => void;
 };
 
-/** Due timers taken at once, so that a backlog of them does not fill the memory. */
-const TIMER_BATCH = 256;
-/** Runs looked at in one go after a start. */
-const LOOK_BATCH = 500;
+/** Runs that are looked at in one turn of the event loop, because a timer is due or after a start. */
+const BATCH = 32;
 /** Milliseconds after which what was written to the index is committed. */
 const COMMIT_MS = 250;
 /** Shortest wait between two looks at the timers. */
@@ -65,9 +63,7 @@ export const createSession = (options: SessionOptions): Session => {
   });
   const work = createWork({ ...options, log, hooks, failpoint, settings, signal: hardStop.signal });
   const epoch = lease.epoch;
-  const slices = createSlices(clock);
   const runs = createRuns({
-    slices,
     ...options,
     index,
     memory,
@@ -89,7 +85,7 @@ export const createSession = (options: SessionOptions): Session => {
     runs,
     workflows,
     runEventTypes: options.runEventTypes,
-    slices,
+    clock,
     wake: (timerId) => {
       if (index.wake(timerAlarm(timerId), steady.monotonicMs()) > 0) wakeTicker();
     },
@@ -100,8 +96,9 @@ export const createSession = (options: SessionOptions): Session => {
     },
   });
 
-  const fireTimers = (): void => {
-    const due = index.takeDue(steady.monotonicMs(), TIMER_BATCH);
+  /** True when more may be due. */
+  const fireTimers = (): boolean => {
+    const due = index.takeDue(steady.monotonicMs(), BATCH);
     let fired = 0;
     for (const { run, key } of due) {
       const timerId = timerOfAlarm(key);
@@ -112,6 +109,7 @@ export const createSession = (options: SessionOptions): Session => {
       }
     }
     if (fired > 0) hooks.timersFired?.(fired);
+    return due.length === BATCH;
   };
 
   const checkClock = async (): Promise<void> => {
@@ -128,7 +126,11 @@ export const createSession = (options: SessionOptions): Session => {
     let checkedAt = steady.monotonicMs();
     let committedAt = checkedAt;
     while (!signal.aborted) {
-      if (intake.isLive() && runs.queued() < settings.maxQueuedInputs) fireTimers();
+      const hasRoom = intake.isLive() && runs.queued() < settings.maxQueuedInputs;
+      if (hasRoom && fireTimers()) {
+        await nextTurn();
+        continue;
+      }
       const now = steady.monotonicMs();
       if (now - checkedAt >= settings.clockCheckMs) {
         checkedAt = now;
@@ -167,11 +169,12 @@ export const createSession = (options: SessionOptions): Session => {
     await reachedLive.promise;
     let after = '';
     while (!signal.aborted) {
-      const keys = index.withWork(after, LOOK_BATCH);
+      const keys = index.withWork(after, BATCH);
       for (const key of keys) runs.post(key, { kind: 'look' });
       after = keys.at(-1) ?? after;
-      if (keys.length < LOOK_BATCH) return;
-      await until(() => runs.queued() < LOOK_BATCH, signal);
+      if (keys.length < BATCH) return;
+      await nextTurn();
+      await room();
     }
   };
 
