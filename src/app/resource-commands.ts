@@ -2,7 +2,15 @@ import { reject, type DomainEvent, type Rejection } from '../domain/decider.ts';
 import type { ResourceKind } from '../domain/resource.ts';
 import type { CommandContext, CommandOutcome, CommandRunner, ExecuteOptions, Loaded } from './command.ts';
 import { OutcomeUnknown, StoreUnavailable } from './event-store.ts';
-import { aggregateOf, claimsOf, streamOf, type NameClaim, type Names, type Reservation } from './names.ts';
+import {
+  aggregateOf,
+  claimsOf,
+  resourceOf,
+  streamOf,
+  type NameClaim,
+  type Names,
+  type Reservation,
+} from './names.ts';
 import type { Clock, RecordRejection } from './ports.ts';
 
 /** Runs commands on resources together with the names and unique values that they take and give back. */
@@ -33,8 +41,8 @@ export type ResourceCommandsOptions = {
   readonly onLeftBehind?: (error: unknown) => void;
 };
 
-/** How often a creation is repeated because it was abandoned while it ran. */
-const MAX_REVIVALS = 5;
+/** How often a command is repeated because it was abandoned while it ran, or because a gone resource held a name. */
+const MAX_REPEATS = 5;
 
 export const createResourceCommands = ({
   runner,
@@ -49,7 +57,7 @@ export const createResourceCommands = ({
     command: C,
     context: CommandContext,
     options: { readonly likelyNew?: boolean },
-  ): Promise<CommandOutcome<S>> => {
+  ): Promise<{ readonly outcome: CommandOutcome<S>; readonly obstacle: NameClaim | undefined }> => {
     const held = holdingsOf(names, kind, id, context);
     const how: ExecuteOptions<S, E> = { ...options, step: true, beforeAppend: held.take };
     let outcome: CommandOutcome<S>;
@@ -62,25 +70,53 @@ export const createResourceCommands = ({
       throw error;
     }
     // A replayed outcome shows the past; who holds what now was settled then, or is by the repair loop.
-    if (outcome.outcome === 'accepted' && outcome.replayed) return outcome;
+    if (outcome.outcome === 'accepted' && outcome.replayed) return { outcome, obstacle: undefined };
     const release = outcome.outcome === 'rejected' ? held.giveUp() : held.giveBack(outcome.loaded);
     // The command has its outcome; what is left behind here is released by the repair loop.
     await release.catch(onLeftBehind);
-    return outcome;
+    return { outcome, obstacle: held.obstacle() };
+  };
+
+  /**
+   * A workflow that ends a resource does not give its names back itself. Whoever wants one need not wait for the
+   * repair loop to do it. Not done while a stream is being worked on: two resources could wait for each other.
+   */
+  const freeIfGone = async <S, C extends { readonly type: string }, E extends DomainEvent>(
+    kind: ResourceKind<S, C, E>,
+    claim: NameClaim,
+    context: CommandContext,
+  ): Promise<boolean> => {
+    const found = await names.look(claim.id);
+    if (found?.state.status !== 'held') return true;
+    const { holder, stream } = found.state;
+    const owner = resourceOf(stream);
+    if (owner.kind !== kind.kind) return false;
+    const view = kind.view((await runner.load(aggregateOf(kind), owner.id)).state);
+    if (!view.exists || !view.archived) return false;
+    return names.release(claim.id, found.revision, holder, 'deleted', context);
+  };
+
+  /** The refusal stands, as it would without this courtesy. */
+  const notFreed = (error: unknown): false => {
+    onLeftBehind(error);
+    return false;
   };
 
   return {
     execute: async (kind, id, command, context, options = {}) => {
       let abandonedBefore = 0;
-      for (let revivals = 0; ; revivals += 1) {
+      for (let repeats = 0; ; repeats += 1) {
         const concrete = typeof command === 'function' ? command(abandonedBefore) : command;
-        const outcome = await executeOnce(kind, id, concrete, context, options);
+        const { outcome, obstacle } = await executeOnce(kind, id, concrete, context, options);
         if (outcome.outcome === 'accepted') return outcome;
-        const times = outcome.rejection.facts?.['times'];
-        const abandoned = outcome.rejection.code === 'CREATION_ABANDONED' && typeof times === 'number';
-        if (abandoned && typeof command === 'function' && revivals < MAX_REVIVALS) {
-          abandonedBefore = times;
-          continue;
+        if (repeats < MAX_REPEATS) {
+          const times = outcome.rejection.facts?.['times'];
+          const abandoned = outcome.rejection.code === 'CREATION_ABANDONED' && typeof times === 'number';
+          if (abandoned && typeof command === 'function') {
+            abandonedBefore = times;
+            continue;
+          }
+          if (obstacle !== undefined && (await freeIfGone(kind, obstacle, context).catch(notFreed))) continue;
         }
         recordRejection({
           tenant: context.tenant,
@@ -106,6 +142,7 @@ const holdingsOf = <S, C extends { readonly type: string }, E extends DomainEven
   context: CommandContext,
 ) => {
   const reserved = new Map<string, Reservation>();
+  let obstacle: NameClaim | undefined;
   let removed: readonly { readonly id: string; readonly revision: number }[] = [];
 
   const taken = (claim: NameClaim, name: string): Rejection => {
@@ -129,9 +166,12 @@ const holdingsOf = <S, C extends { readonly type: string }, E extends DomainEven
 
   return {
     holdsAny: (): boolean => reserved.size > 0,
+    /** What somebody else holds, so that the command was refused. */
+    obstacle: (): NameClaim | undefined => obstacle,
 
     /** Reserves what the resource takes with these events, and notes what it will give back. */
     take: async (loaded: Loaded<S>, events: readonly E[]): Promise<Rejection | undefined> => {
+      obstacle = undefined;
       const before = kind.view(loaded.state);
       const after = kind.view(events.reduce(kind.decider.evolve, loaded.state));
       const had = claimsOf(kind, before);
@@ -140,7 +180,10 @@ const holdingsOf = <S, C extends { readonly type: string }, E extends DomainEven
       const holder = { kind: kind.kind, id, stream: streamOf(kind, id), exists: before.exists };
       for (const claim of without(has, had)) {
         const reservation = await names.reserve(claim, holder, context);
-        if (reservation === undefined) return taken(claim, after.exists ? after.name : '');
+        if (reservation === undefined) {
+          obstacle = claim;
+          return taken(claim, after.exists ? after.name : '');
+        }
         const earlier = reserved.get(claim.id);
         const still = earlier?.fresh === true && earlier.revision + 1 === reservation.revision;
         reserved.set(claim.id, { ...reservation, fresh: reservation.fresh || still });

@@ -77,6 +77,32 @@ describe('names of resources', () => {
     expect((await create(one, 'g2', 'drill', ['c1'])).outcome).to.equal('accepted');
   });
 
+  it('are free as soon as their holder is gone, also before anybody has given them back', async () => {
+    const one = createIncarnation(shared(), 'one');
+    await create(one, 'g1', 'drill', ['c1']);
+    await one.runner.execute(
+      { category: 'gadget', decider: gadget.decider, stateVersion: 1 },
+      'g1',
+      deleteGadget,
+      fakeContext('delete as a workflow does'),
+    );
+    expect(await holderOf(one, 'drill')).to.equal('g1');
+    expect((await create(one, 'g2', 'drill', ['c1'])).outcome).to.equal('accepted');
+    expect([await holderOf(one, 'drill'), await codeHolderOf(one, 'c1')]).to.deep.equal(['g2', 'g2']);
+    expect(one.rejections).to.deep.equal([]);
+  });
+
+  it('do not block each other when two resources want what the other has', async () => {
+    const one = createIncarnation(shared(), 'one');
+    await create(one, 'g1', 'drill', ['c1']);
+    await create(one, 'g2', 'saw', ['c2']);
+    const outcomes = await Promise.all([
+      one.resources.execute(gadget, 'g1', reviseGadget(['c1', 'c2']), fakeContext('swap 1')),
+      one.resources.execute(gadget, 'g2', reviseGadget(['c1', 'c2']), fakeContext('swap 2')),
+    ]);
+    expect(outcomes.map(({ outcome }) => outcome)).to.deep.equal(['rejected', 'rejected']);
+  });
+
   it('are replayed, not reserved again, by a repeated creation', async () => {
     const store = shared();
     const one = createIncarnation(store, 'one');
