@@ -8,9 +8,8 @@ import {
   type ExpectedRevision,
 } from '../../../src/app/event-store.ts';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
-import { openSqliteEventStore } from '../../../src/adapters/event-store/sqlite/sqlite-event-store.ts';
 import { all, event, follow } from './contract/fixture.ts';
-import { dataDirs } from './support/files.ts';
+import { resources } from './support/files.ts';
 
 /**
  * Any mix of appends that arrive together or one after the other (new ones, stale ones, repeated ones, mixed ones)
@@ -104,23 +103,26 @@ const outcomeOf = async (store: EventStore, attempt: Attempt): Promise<Outcome> 
   }
 };
 
-const stores: Record<
-  string,
-  () => Promise<{ store: EventStore; runs: number; dispose: () => Promise<void> }>
-> = {
+type Opened = {
+  readonly store: EventStore;
+  readonly runs: number;
+  /** What must hold of the whole log at the end. */
+  readonly check: () => Promise<void>;
+  readonly dispose: () => Promise<void>;
+};
+
+const stores: Record<string, () => Promise<Opened>> = {
   memory: async () => {
     const store = createMemoryEventStore();
-    return { store, runs: 300, dispose: () => store.close() };
+    return { store, runs: 300, check: async () => {}, dispose: () => store.close() };
   },
   sqlite: async () => {
-    const dirs = dataDirs();
-    const store = await openSqliteEventStore({ dataDir: await dirs.make() });
-    const dispose = async (): Promise<void> => {
+    const made = resources();
+    const store = await made.openStore(await made.dataDir());
+    const check = async (): Promise<void> => {
       expect((await store.fullCheck()).findings).to.deep.equal([]);
-      await store.close();
-      await dirs.removeAll();
     };
-    return { store, runs: 100, dispose };
+    return { store, runs: 100, check, dispose: made.endAll };
   },
 };
 
@@ -129,7 +131,7 @@ describe('event store: random interleavings of appends', function () {
   for (const [name, open] of Object.entries(stores)) {
     const seed = Number(process.env['LEDGER_TEST_SEED'] ?? Date.now() % 2 ** 31);
     it(`${name} answers and stores what the model says (LEDGER_TEST_SEED=${seed})`, async () => {
-      const { store, runs, dispose } = await open();
+      const { store, runs, check, dispose } = await open();
       const property = fc.asyncProperty(script, async (rounds) => {
         const prefix = `p${randomUUID()}`;
         const model = createModel();
@@ -151,6 +153,7 @@ describe('event store: random interleavings of appends', function () {
       });
       try {
         await fc.assert(property, { numRuns: runs, seed });
+        await check();
       } finally {
         await dispose();
       }

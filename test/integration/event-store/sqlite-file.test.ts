@@ -10,23 +10,22 @@ import { logFile } from '../../../src/adapters/event-store/sqlite/files.ts';
 import { createLogReader } from '../../../src/adapters/event-store/sqlite/log-reader.ts';
 import { openSqliteLogReader } from '../../../src/adapters/event-store/sqlite/open-log-reader.ts';
 import { MIGRATIONS, openLogForWriting, pragma } from '../../../src/adapters/event-store/sqlite/schema.ts';
-import { openSqliteEventStore } from '../../../src/adapters/event-store/sqlite/sqlite-event-store.ts';
 import { createGrowth } from '../../../src/adapters/event-store/shared/paged-subscription.ts';
 import { all, errorOf, event, numbered } from './contract/fixture.ts';
-import { dataDirs } from './support/files.ts';
+import { resources } from './support/files.ts';
 
 const PAGE = 4096;
 const SECRET = 'the text in which a byte is flipped';
 
 describe('sqlite event store: the file', function () {
   this.timeout(60_000);
-  const dirs = dataDirs();
-  after(dirs.removeAll);
+  const made = resources();
+  afterEach(made.endAll);
 
   /** A closed log with long and short streams, and events that span pages. */
   const filled = async (): Promise<string> => {
-    const dataDir = await dirs.make();
-    const store = await openSqliteEventStore({ dataDir });
+    const dataDir = await made.dataDir();
+    const store = await made.openStore(dataDir);
     for (let n = 0; n < 30; n += 1) await store.append(`short-${n}`, 'no_stream', numbered('Short', 3));
     await store.append('long', 'no_stream', [...numbered('Long', 60), event('Long', { text: SECRET })]);
     await store.append('large', 'no_stream', [event('Large', { text: 'x'.repeat(20_000) })]);
@@ -36,7 +35,7 @@ describe('sqlite event store: the file', function () {
     return dataDir;
   };
   const copyOf = async (dataDir: string, change: (bytes: Buffer) => void): Promise<string> => {
-    const copy = await dirs.make();
+    const copy = await made.dataDir();
     const bytes = await readFile(logFile(dataDir));
     change(bytes);
     await writeFile(logFile(copy), bytes);
@@ -67,13 +66,13 @@ describe('sqlite event store: the file', function () {
     it('is refused by the store with the file and the command to run, and by a reader', async () => {
       const dataDir = await filled();
       const copy = await copyOf(dataDir, (bytes) => bytes.fill(0xa5, 3 * PAGE, 4 * PAGE));
-      const refused = await errorOf(openSqliteEventStore({ dataDir: copy }));
+      const refused = await errorOf(made.openStore(copy));
       expect(refused).to.be.instanceOf(StoreDamaged);
       expect((refused as Error).message)
         .to.include(logFile(copy))
         .and.to.include('ledgerctl store check');
       const noDatabase = await copyOf(dataDir, (bytes) => bytes.fill(0xa5, 0, PAGE));
-      expect(await errorOf(openSqliteEventStore({ dataDir: noDatabase }))).to.be.instanceOf(StoreDamaged);
+      expect(await errorOf(made.openStore(noDatabase))).to.be.instanceOf(StoreDamaged);
       expect(() => openSqliteLogReader({ dataDir: noDatabase })).to.throw(StoreDamaged);
     });
 
@@ -126,7 +125,7 @@ describe('sqlite event store: the file', function () {
 
     it('throws instead of handing out an event that was changed while the store was open', async () => {
       const dataDir = await filled();
-      const store = await openSqliteEventStore({ dataDir });
+      const store = await made.openStore(dataDir);
       execOn(dataDir, `UPDATE events SET data = '{"n":99}' WHERE position = 3`);
       expect(await errorOf(all(store.readAll({ limit: 10 })))).to.be.instanceOf(StoreDamaged);
       const { signal } = new AbortController();
@@ -198,7 +197,7 @@ describe('sqlite event store: the file', function () {
     }
 
     it('reports an unreadable file and a missing one as findings', async () => {
-      const empty = await dirs.make();
+      const empty = await made.dataDir();
       expect((await checkSqliteStore(empty)).findings).to.have.lengthOf(1);
       const copy = await copyOf(await filled(), (bytes) => bytes.fill(0xa5, PAGE));
       expect((await checkSqliteStore(copy)).count).to.be.greaterThan(0);
@@ -210,7 +209,7 @@ describe('sqlite event store: the file', function () {
       const dataDir = await filled();
       execOn(dataDir, `PRAGMA user_version = ${MIGRATIONS.length + 1}`);
       const before = await readFile(logFile(dataDir));
-      const refused = await errorOf(openSqliteEventStore({ dataDir }));
+      const refused = await errorOf(made.openStore(dataDir));
       expect(refused).to.be.instanceOf(StoreTooNew);
       expect((refused as Error).message).to.include(logFile(dataDir));
       expect(() => openSqliteLogReader({ dataDir })).to.throw(StoreTooNew);
@@ -236,36 +235,36 @@ describe('sqlite event store: the file', function () {
       const file = logFile(dataDir);
       const broken = [...MIGRATIONS, 'CREATE TABLE added (id INTEGER PRIMARY KEY) STRICT; SELECT nonsense'];
       expect(() => openLogForWriting({ file, migrations: broken })).to.throw('nonsense');
-      const store = await openSqliteEventStore({ dataDir });
+      const store = await made.openStore(dataDir);
       expect((await store.fullCheck()).findings).to.deep.equal([]);
       await store.close();
     });
 
     it('is refused when it is not an event log at all', async () => {
-      const dataDir = await dirs.make();
+      const dataDir = await made.dataDir();
       execOn(dataDir, 'CREATE TABLE something (id INTEGER PRIMARY KEY)');
-      expect(await errorOf(openSqliteEventStore({ dataDir }))).to.be.instanceOf(StoreDamaged);
+      expect(await errorOf(made.openStore(dataDir))).to.be.instanceOf(StoreDamaged);
       execOn(dataDir, 'PRAGMA user_version = 1');
-      expect(await errorOf(openSqliteEventStore({ dataDir }))).to.be.instanceOf(StoreDamaged);
+      expect(await errorOf(made.openStore(dataDir))).to.be.instanceOf(StoreDamaged);
     });
   });
 
   describe('backed up', () => {
     it('is one sound file that holds a moment of the log, taken while it is written to', async () => {
       const dataDir = await filled();
-      const store = await openSqliteEventStore({ dataDir });
+      const store = await made.openStore(dataDir);
       const controller = new AbortController();
       const writer = async (): Promise<void> => {
         for (let n = 0; !controller.signal.aborted; n += 1)
           await store.append('busy', n === 0 ? 'no_stream' : n - 1, [event('Busy', { n })]);
       };
       const writing = writer();
-      const restored = await dirs.make();
+      const restored = await made.dataDir();
       const taken = await store.backup(logFile(restored));
       controller.abort();
       await writing;
       expect(await readdir(restored)).to.deep.equal(['events.db']);
-      const copy = await openSqliteEventStore({ dataDir: restored });
+      const copy = await made.openStore(restored);
       const events = await all(copy.readAll({ limit: Infinity }));
       const first = await all(store.readAll({ limit: events.length }));
       expect(taken).to.include({ target: logFile(restored), storeId: store.storeId });
@@ -278,8 +277,8 @@ describe('sqlite event store: the file', function () {
 
     it('never replaces a file', async () => {
       const dataDir = await filled();
-      const store = await openSqliteEventStore({ dataDir });
-      const target = join(await dirs.make(), 'copy.db');
+      const store = await made.openStore(dataDir);
+      const target = join(await made.dataDir(), 'copy.db');
       await copyFile(logFile(await filled()), target);
       expect(((await errorOf(store.backup(target))) as Error).message).to.include(target);
       await store.close();

@@ -2,10 +2,9 @@ import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { expect } from 'chai';
 import { logFile } from '../../../src/adapters/event-store/sqlite/files.ts';
 import { createLogReader } from '../../../src/adapters/event-store/sqlite/log-reader.ts';
-import { openSqliteEventStore } from '../../../src/adapters/event-store/sqlite/sqlite-event-store.ts';
 import { createGrowth } from '../../../src/adapters/event-store/shared/paged-subscription.ts';
 import { all, numbered } from './contract/fixture.ts';
-import { dataDirs } from './support/files.ts';
+import { resources } from './support/files.ts';
 
 /** A connection that remembers what was prepared on it. */
 class RecordingDatabase extends DatabaseSync {
@@ -17,12 +16,12 @@ class RecordingDatabase extends DatabaseSync {
 }
 
 describe('sqlite event store: reads on the HTTP thread', () => {
-  const dirs = dataDirs();
-  after(dirs.removeAll);
+  const made = resources();
+  afterEach(made.endAll);
 
   it('never scan: every statement of the reader goes through a key (design §5)', async () => {
-    const dataDir = await dirs.make();
-    const store = await openSqliteEventStore({ dataDir });
+    const dataDir = await made.dataDir();
+    const store = await made.openStore(dataDir);
     await store.append('a', 'no_stream', numbered('A', 3));
     await store.close();
     const db = new RecordingDatabase(logFile(dataDir), { readOnly: true });

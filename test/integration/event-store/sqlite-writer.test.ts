@@ -13,29 +13,25 @@ import {
   type WriterFaults,
 } from '../../../src/adapters/event-store/sqlite/faults.ts';
 import { openSqliteLogReader } from '../../../src/adapters/event-store/sqlite/open-log-reader.ts';
-import {
-  openSqliteEventStore,
-  type SqliteEventStore,
-} from '../../../src/adapters/event-store/sqlite/sqlite-event-store.ts';
+import type { SqliteEventStore } from '../../../src/adapters/event-store/sqlite/sqlite-event-store.ts';
 import { all, errorOf, event, follow, numbered, within } from './contract/fixture.ts';
-import { dataDirs } from './support/files.ts';
+import { resources } from './support/files.ts';
 
 describe('sqlite event store: the writer', function () {
   this.timeout(30_000);
-  const dirs = dataDirs();
+  const made = resources();
   let dataDir = '';
   let faults: WriterFaults;
   let store: SqliteEventStore;
   beforeEach(async () => {
-    dataDir = await dirs.make();
+    dataDir = await made.dataDir();
     faults = createWriterFaults();
-    store = await openSqliteEventStore({ dataDir, faults, stuckMs: 1000 });
+    store = await made.openStore(dataDir, { faults, stuckMs: 1000 });
   });
   afterEach(async () => {
     faults.resume();
     faults.refuseStart(false);
-    await store.close();
-    await dirs.removeAll();
+    await made.endAll();
   });
 
   it('syncs every COMMIT: read on the live writing connection', async () => {
@@ -122,6 +118,7 @@ describe('sqlite event store: the writer', function () {
       for (const outcome of outcomes) expect(outcome).to.have.nested.property('reason.reason', 'full');
       faults.maxPages(100_000);
       await store.append('one', 'no_stream', [event('Small')]);
+      expect((await store.fullCheck()).findings, 'no position was lost').to.deep.equal([]);
     });
   });
 
@@ -196,6 +193,7 @@ describe('sqlite event store: the writer', function () {
       const worker = new Worker(new URL('./support/worker-reader.ts', import.meta.url), {
         workerData: dataDir,
       });
+      made.atEnd(() => worker.terminate());
       const items: SubscriptionItem[] = [];
       const until = async (condition: () => boolean): Promise<void> => {
         while (!condition()) await within(10_000, 'an item in the other thread', once(worker, 'message'));
@@ -217,7 +215,7 @@ describe('sqlite event store: the writer', function () {
     });
 
     it('is refused where there is no log, and names the directory', async () => {
-      const empty = await dirs.make();
+      const empty = await made.dataDir();
       expect(() => openSqliteLogReader({ dataDir: empty })).to.throw(empty);
     });
 

@@ -5,18 +5,42 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import {
+  openSqliteEventStore,
+  type SqliteEventStore,
+  type SqliteEventStoreOptions,
+} from '../../../../src/adapters/event-store/sqlite/sqlite-event-store.ts';
 
-/** Data directories of one test file, removed together. */
-export const dataDirs = () => {
-  const made: string[] = [];
+/** What one test file makes: removed, closed and ended together, also after a failed test. */
+export const resources = () => {
+  const cleanups: (() => Promise<unknown>)[] = [];
+  const atEnd = (cleanup: () => Promise<unknown>): void => void cleanups.push(cleanup);
   return {
-    make: async (): Promise<string> => {
+    atEnd,
+    dataDir: async (): Promise<string> => {
       const dir = await mkdtemp(join(tmpdir(), 'event-log-'));
-      made.push(dir);
+      atEnd(() => rm(dir, { recursive: true, force: true }));
       return dir;
     },
-    removeAll: async (): Promise<void> => {
-      for (const dir of made.splice(0)) await rm(dir, { recursive: true, force: true });
+    openStore: async (
+      dataDir: string,
+      options: Omit<SqliteEventStoreOptions, 'dataDir'> = {},
+    ): Promise<SqliteEventStore> => {
+      const store = await openSqliteEventStore({ dataDir, ...options });
+      atEnd(() => store.close());
+      return store;
+    },
+    startAppender: (...args: Parameters<typeof startAppender>): Appender => {
+      const appender = startAppender(...args);
+      atEnd(async () => {
+        appender.process.kill('SIGKILL');
+        await appender.ended;
+      });
+      return appender;
+    },
+    /** Last made, first ended. */
+    endAll: async (): Promise<void> => {
+      for (const cleanup of cleanups.splice(0).toReversed()) await cleanup();
     },
   };
 };
@@ -36,8 +60,8 @@ export type Appender = {
 
 const APPENDER = fileURLToPath(new URL('./appender.child.ts', import.meta.url));
 
-/** Starts the appending process. `limitKb`: no file may grow beyond (the soft limit, which may be raised again). */
-export const startAppender = (
+/** `limitKb`: no file may grow beyond (the soft limit, which may be raised again). */
+const startAppender = (
   dataDir: string,
   run: string,
   { clients = 1, appends = 1, limitKb }: { clients?: number; appends?: number; limitKb?: number } = {},
