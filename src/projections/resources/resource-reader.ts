@@ -1,7 +1,7 @@
 import type { PastAppend } from '../../app/folded-stream.ts';
 import type { ResourceReader, ResourceRow, Visibility } from '../read-models.ts';
 import type { ReadConnection } from '../runner/read-connection.ts';
-import { commandBytes } from './command-id.ts';
+import { commandBytes } from './commands.ts';
 
 const COLUMNS = (table: string): string =>
   [

@@ -3,21 +3,20 @@ import type { RecordedEvent } from '../../app/event-store.ts';
 import { parseStreamName } from '../../domain/stream-name.ts';
 import type { View } from '../view.ts';
 import { openChangeLog, type ChangeType } from './changes.ts';
-import { openCommandLog } from './command-id.ts';
+import { openCommandLog } from './commands.ts';
+import { newEntry, type Entry } from './entry.ts';
 import {
   changesDocument,
   commandIdOf,
-  emptyFold,
   foldEvent,
   isLive,
   privateDocument,
   viewOf,
   type Decode,
   type DocumentKind,
-  type Folded,
 } from './fold.ts';
 import { RESOURCES_SCHEMA, RESOURCES_TABLES } from './schema.ts';
-import { openStateTables, type Stored } from './state-tables.ts';
+import { openStateTables } from './state-tables.ts';
 import { verifyResources } from './verify.ts';
 
 export type ResourcesViewOptions = {
@@ -59,27 +58,6 @@ export const resourcesView = ({
     open: (db) => openResources(db, kinds, codec, days),
     verify: (db, readStream) => verifyResources(db, kinds, codec, readStream),
   };
-};
-
-/** A document's stream in memory: what is folded, and what of it the tables hold. */
-export type Entry = {
-  readonly stream: string;
-  readonly kind: DocumentKind;
-  readonly id: string;
-  folded: Folded;
-  position: string;
-  /** Tenant of the live document; undefined: there is none. */
-  tenant: string | undefined;
-  /** Row in `changes` of the append of `folded.counted.commandId`. */
-  change: { readonly position: string; readonly type: ChangeType } | undefined;
-  /** The rendered live document since the last flush; undefined: unchanged. */
-  rendered: Rendered | undefined;
-  /** What the tables hold. */
-  stored: Stored;
-};
-export type Rendered = {
-  readonly view: Extract<ReturnType<typeof viewOf>, { exists: true }>;
-  readonly privateText: string;
 };
 
 /** Streams kept folded between batches: what is touched again soon need not be parsed again. */
@@ -178,18 +156,6 @@ const openResources = (
 
   return Object.assign(apply, { flush, reset });
 };
-
-const newEntry = (stream: string, kind: DocumentKind, id: string): Entry => ({
-  stream,
-  kind,
-  id,
-  folded: emptyFold(kind),
-  position: '',
-  tenant: undefined,
-  change: undefined,
-  rendered: undefined,
-  stored: { tenant: undefined, refs: '[]', marks: '[]' },
-});
 
 const typeOfChange = (wasLive: boolean, live: boolean): ChangeType | undefined => {
   if (live) return wasLive ? 'updated' : 'created';

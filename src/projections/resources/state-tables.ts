@@ -2,15 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { JsonObject } from '../../domain/json.ts';
 import type { ChangeType } from './changes.ts';
 import { privateDocument, privatePaths, publicText, type DocumentKind, type PrivatePaths } from './fold.ts';
-import type { Entry, Rendered } from './resources-view.ts';
-
-/** What the tables hold of a stream, so that only what changed is written. */
-export type Stored = {
-  readonly tenant: string | undefined;
-  /** JSON texts of what the live document points at and of its marks. */
-  readonly refs: string;
-  readonly marks: string;
-};
+import type { Entry, Rendered, Stored } from './entry.ts';
 
 /** Reads and writes one folded stream: its state, its live document, and the rows that follow from it. */
 export type StateTables = {

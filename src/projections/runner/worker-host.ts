@@ -104,8 +104,6 @@ const startThread = (
 ): Thread => {
   const worker = new Worker(WORKER_MODULE, {
     workerData: { config, task },
-    // A build lives on short-lived objects: a larger nursery spares it a tenth of its time in collections.
-    ...(task.kind === 'rebuild' && { resourceLimits: { maxYoungGenerationSizeMb: 96 } }),
     name: `${task.kind} ${config.view}`,
   });
   let ended = false;
