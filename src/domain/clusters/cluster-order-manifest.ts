@@ -35,9 +35,12 @@ export const orderName = (clusterId: string): string => `order-${base32(fnv1a64(
 export const namespaceFits = (namespace: string, order: string): boolean =>
   namespace.length > 0 && namespace.length + 2 * order.length + 2 <= MAX_NAMESPACE_NAME;
 
+/** Annotation of a cluster whose text tells a simulated hub how to behave: durations and faults. */
+export const SIMULATION_ANNOTATION = 'simulation';
+
 export const clusterOrderDraft = (
-  order: OrderedSpec & { readonly id: string; readonly tenant: string },
-  hub: { readonly namespace: string; readonly mode: 'operator' | 'eda' | 'aap' },
+  order: OrderedSpec & { readonly id: string; readonly tenant: string; readonly simulation?: string },
+  hub: { readonly namespace: string; readonly mode: 'operator' | 'eda' | 'aap'; readonly simulated: boolean },
 ): ClusterOrderDraft => ({
   name: orderName(order.id),
   namespace: hub.namespace,
@@ -46,6 +49,10 @@ export const clusterOrderDraft = (
     [`${PREFIX}/tenant`]: order.tenant,
     // Where we run the automation ourselves, the operator must not launch it a second time (§10.12).
     ...(hub.mode === 'operator' ? {} : { [`${PREFIX}/management-state`]: 'manual' }),
+    // A tenant's annotation must never reach a real hub: its operator reads annotations as instructions.
+    ...(order.simulation === undefined || !hub.simulated
+      ? {}
+      : { [SIMULATION_ANNOTATION]: order.simulation }),
   },
   spec: clusterOrderSpec(order),
 });

@@ -44,7 +44,7 @@ const applyArgs = (size = 2, more: Partial<ApplyArgs> = {}): JsonObject => {
       nodeSets: { workers: { hostType: { id: 'fc430', name: 'fc430' }, size } },
       version: { releaseImage: 'quay.io/release:4.17' },
     },
-    { namespace: 'orders', mode: 'operator' },
+    { namespace: 'orders', mode: 'operator', simulated: true },
   );
   return { hub: HUB, clusterId: CLUSTER, manifest, ...more } as unknown as JsonObject;
 };

@@ -1,3 +1,4 @@
+import { SIMULATION_ANNOTATION } from '../cluster-order-manifest.ts';
 import { sameJson } from '../../json-tools.ts';
 import { kindOfEffect, later, recordOutcome } from '../../process/effects.ts';
 import type { RunEvent } from '../../process/events.ts';
@@ -67,6 +68,7 @@ const begin = (event: InputEvent, at: string): readonly RunEvent[] => {
   if (ordered.type !== 'ClusterOrdered') return [];
   const { id, template, templateParameters, nodeSets, version, sshPublicKey, pullSecret, network, zone } =
     ordered.data;
+  const simulation = ordered.data.annotations[SIMULATION_ANNOTATION];
   const facts = asJson({
     template,
     templateParameters,
@@ -76,6 +78,7 @@ const begin = (event: InputEvent, at: string): readonly RunEvent[] => {
     ...(pullSecret === undefined ? {} : { pullSecret }),
     ...(network === undefined ? {} : { network }),
     ...(zone === undefined ? {} : { zone }),
+    ...(simulation === undefined ? {} : { simulation }),
   });
   const { tenant, revision } = event;
   return [{ type: 'RunStarted', data: { at, workflow: CLUSTER_ORDER, runId: id, tenant, revision, facts } }];

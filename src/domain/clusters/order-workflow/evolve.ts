@@ -34,12 +34,16 @@ const stamped = (run: OpenRun, event: RunEvent): OpenRun => {
 };
 
 const started = ({ runId, tenant, facts, revision }: Started): OpenRun => {
-  const { zone, ...spec } = facts as unknown as OrderedSpec & { zone?: string };
+  const { zone, simulation, ...spec } = facts as unknown as OrderedSpec & {
+    zone?: string;
+    simulation?: string;
+  };
   return {
     status: 'open',
     clusterId: runId,
     tenant,
     ...(zone === undefined ? {} : { zone }),
+    ...(simulation === undefined ? {} : { simulation }),
     spec,
     specRevision: 0,
     lastInput: revision,

@@ -19,6 +19,8 @@ export type OpenRun = {
   readonly clusterId: string;
   readonly tenant: string;
   readonly zone?: string;
+  /** How a simulated hub is to behave for this order. */
+  readonly simulation?: string;
   readonly spec: OrderedSpec;
   /** Revision of the cluster's event that last changed the spec; the order itself is 0. */
   readonly specRevision: number;

@@ -110,10 +110,16 @@ const placeCall = (run: OpenRun): Call => ({
 });
 
 const applyCall = (run: OpenRun): Call => {
-  const { namespace = '', mode = 'operator' } = run.hub ?? {};
+  const { namespace = '', mode = 'operator', simulated = false } = run.hub ?? {};
+  const { simulation } = run;
   const draft = clusterOrderDraft(
-    { ...run.spec, id: run.clusterId, tenant: run.tenant },
-    { namespace, mode },
+    {
+      ...run.spec,
+      id: run.clusterId,
+      tenant: run.tenant,
+      ...(simulation === undefined ? {} : { simulation }),
+    },
+    { namespace, mode, simulated },
   );
   const { pullSecret } = run.spec;
   return {

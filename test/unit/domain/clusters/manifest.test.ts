@@ -31,15 +31,29 @@ describe('clusters: the ClusterOrder of an order', () => {
   });
   it('never holds the value of a secret', () =>
     expect(JSON.stringify(clusterOrderSpec(ordered))).to.not.contain('pullSecret'));
+  it('passes what a tenant says about the simulation on to simulated hubs only', () => {
+    const told = { ...ordered, simulation: '422=1' };
+    const hub = { namespace: 'osac-hub', mode: 'operator' } as const;
+    expect(clusterOrderDraft(told, { ...hub, simulated: true }).annotations).to.include({
+      simulation: '422=1',
+    });
+    expect(clusterOrderDraft(told, { ...hub, simulated: false }).annotations).not.to.have.property(
+      'simulation',
+    );
+    expect(clusterOrderDraft(ordered, { ...hub, simulated: true }).annotations).not.to.have.property(
+      'simulation',
+    );
+  });
+
   it('carries id and tenant, and keeps the operator from launching what we launch', () => {
-    const draft = clusterOrderDraft(ordered, { namespace: 'osac-hub', mode: 'operator' });
+    const draft = clusterOrderDraft(ordered, { namespace: 'osac-hub', mode: 'operator', simulated: false });
     expect(draft).to.deep.include({
       name: orderName(ID),
       namespace: 'osac-hub',
       labels: { 'osac.openshift.io/clusterorder-uuid': ID },
       annotations: { 'osac.openshift.io/tenant': 't1' },
     });
-    const eda = clusterOrderDraft(ordered, { namespace: 'osac-hub', mode: 'eda' });
+    const eda = clusterOrderDraft(ordered, { namespace: 'osac-hub', mode: 'eda', simulated: false });
     expect(eda.annotations['osac.openshift.io/management-state']).to.equal('manual');
   });
   it('has a short name of its own for every order', () => {

@@ -1,0 +1,193 @@
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as pause } from 'node:timers/promises';
+import { mintToken } from '../../src/adapters/identity/development-issuer.ts';
+import { createApiClient, ApiError, type ApiClient } from '../../src/cli/api-client.ts';
+import { startService, type ServiceProcess } from '../../src/cli/demo/service-process.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+
+/** The real service as a process of its own, spoken to over HTTP, on one of the two event stores. */
+export type Stack = {
+  readonly store: StoreKind;
+  readonly dataDir: string;
+  readonly service: () => ServiceProcess;
+  /** Base URL of the service now. */
+  readonly http: () => string;
+  token(who: Who): Promise<string>;
+  client(who: Who): Promise<ApiClient>;
+  /** Starts the service (again) and waits until it is ready. */
+  start(environment?: Readonly<Record<string, string>>): Promise<ServiceProcess>;
+  stop(signal?: NodeJS.Signals): Promise<number | NodeJS.Signals>;
+  dispose(): Promise<void>;
+};
+
+export type StoreKind = 'sqlite' | 'eventstoredb-peer';
+export type Who =
+  | { readonly tenant: string; readonly user: string; readonly ttlSeconds?: number }
+  | { readonly admin: true; readonly user: string };
+
+/** The stores that the end-to-end suites run on. */
+export const E2E_STORES: readonly StoreKind[] = ['sqlite', 'eventstoredb-peer'];
+
+export const CLUSTERS = '/api/fulfillment/v1/clusters';
+export const PRIVATE = '/api/private/v1';
+
+export type ClusterBody = {
+  readonly id: string;
+  readonly metadata: {
+    readonly name: string;
+    readonly version?: number;
+    readonly deletion_timestamp?: string;
+  };
+  readonly spec: { readonly node_sets: Readonly<Record<string, { readonly size?: number }>> };
+  readonly status?: {
+    readonly state?: string;
+    readonly conditions?: readonly {
+      readonly type: string;
+      readonly status?: string;
+      readonly reason?: string;
+    }[];
+    readonly node_sets?: Readonly<Record<string, { readonly size?: number }>>;
+    readonly hub?: string;
+  };
+};
+
+/** A stack that is not started yet, in a temporary directory of its own. */
+export const createStack = async (store: StoreKind): Promise<Stack> => {
+  const dir = mkdtempSync(join(tmpdir(), 'ledger-e2e-'));
+  const dataDir = join(dir, 'data');
+  const peer = store === 'eventstoredb-peer' ? await startPeerProcess() : undefined;
+  let service: ServiceProcess | undefined;
+  const running = (): ServiceProcess => {
+    if (service === undefined) throw new Error('the service is not started');
+    return service;
+  };
+  const token = (who: Who): Promise<string> =>
+    mintToken(join(dataDir, 'secrets'), { ttlSeconds: 3600, now: Date.now(), ...who });
+  return {
+    store,
+    dataDir,
+    service: running,
+    http: () => running().http,
+    token,
+    client: async (who) => createApiClient(running().http, await token(who)),
+    start: async (environment = {}) => {
+      service = await startService({
+        command: [join(ROOT, 'src/main.ts'), 'serve'],
+        environment: {
+          LEDGER_DATA_DIR: dataDir,
+          LEDGER_CATALOG: join(ROOT, 'fixtures/catalog'),
+          LEDGER_HTTP_ADDRESS: '127.0.0.1:0',
+          LEDGER_METRICS_ADDRESS: '127.0.0.1:0',
+          ...(peer === undefined ? {} : { LEDGER_EVENT_STORE: peer.connectionString }),
+          ...environment,
+        },
+      });
+      await untilReady(service);
+      return service;
+    },
+    stop: (signal) => running().stop(signal),
+    dispose: async () => {
+      await service?.stop('SIGKILL');
+      await peer?.stop();
+      rmSync(dir, { recursive: true, force: true });
+    },
+  };
+};
+
+/** `/readyz` answers 200, or the process ended. */
+const untilReady = (service: ServiceProcess): Promise<void> =>
+  until('the service is ready', async () => {
+    const ended = await Promise.race([service.ended, pause(0, 'running' as const)]);
+    if (ended !== 'running')
+      throw new Error(`the service ended with ${ended}\n${service.log.slice(-20).join('\n')}`);
+    return (await fetch(`${service.http}/readyz`)).ok;
+  });
+
+/** Polls a condition until it holds; throws after the bound. Not a sleep: it goes on as soon as the condition holds. */
+export const until = async (
+  what: string,
+  holds: () => Promise<boolean> | boolean,
+  boundMs = 30_000,
+): Promise<void> => {
+  const deadline = performance.now() + boundMs;
+  while (!(await holds())) {
+    if (performance.now() > deadline) throw new Error(`not within ${boundMs} ms: ${what}`);
+    await pause(20);
+  }
+};
+
+/** Waits until a cluster is as wanted; returns it. */
+export const untilCluster = async (
+  client: ApiClient,
+  id: string,
+  wanted: (cluster: ClusterBody) => boolean,
+  boundMs?: number,
+): Promise<ClusterBody> => {
+  let last: ClusterBody | undefined;
+  try {
+    await until(
+      `cluster ${id}`,
+      async () => {
+        last = await client.get<ClusterBody>(`${CLUSTERS}/${id}`);
+        return wanted(last);
+      },
+      boundMs,
+    );
+  } catch (error) {
+    throw new Error(`${String(error)}; last seen: ${JSON.stringify(last?.status)}`, { cause: error });
+  }
+  return last as ClusterBody;
+};
+
+export const isReady = (cluster: ClusterBody): boolean => cluster.status?.state === 'CLUSTER_STATE_READY';
+
+/** Waits until GET answers 404. */
+export const untilGone = (client: ApiClient, id: string): Promise<void> =>
+  until(`cluster ${id} is gone`, async () => {
+    try {
+      await client.get(`${CLUSTERS}/${id}`);
+      return false;
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 404) return true;
+      throw error;
+    }
+  });
+
+/** The status and body of a call that is expected to fail. */
+export const refusal = async (call: Promise<unknown>): Promise<ApiError> => {
+  try {
+    await call;
+  } catch (error) {
+    if (error instanceof ApiError) return error;
+    throw error;
+  }
+  throw new Error('the call was not refused');
+};
+
+type PeerProcess = { readonly connectionString: string; readonly control: string; stop(): Promise<void> };
+
+/** The EventStoreDB protocol peer as a process of its own, so that it outlives the service's crashes. */
+export const startPeerProcess = async (): Promise<PeerProcess> => {
+  const child = spawn(process.execPath, [join(ROOT, 'test/support/eventstoredb-peer/main.ts')], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const ended = new Promise<void>((resolve) => child.once('close', () => resolve()));
+  const line = await new Promise<string>((resolve, reject) => {
+    createInterface({ input: child.stdout }).once('line', resolve);
+    void ended.then(() => reject(new Error('the peer did not start')));
+  });
+  const { connectionString, control } = JSON.parse(line) as { connectionString: string; control: string };
+  return {
+    connectionString,
+    control,
+    stop: () => {
+      child.kill('SIGKILL');
+      return ended;
+    },
+  };
+};
