@@ -1,5 +1,5 @@
 import type { Decider, DomainEvent } from './decider.ts';
-import type { JsonObject } from './json.ts';
+import type { JsonObject, JsonValue } from './json.ts';
 
 /**
  * Declaration of an OSAC kind, as plain data (design §7). Routes, validation, both views, name rules, references
@@ -90,18 +90,20 @@ export type ResourceView =
       readonly state?: string;
     };
 
-/** Removes what only the private surface shows. `*` matches any key or index. */
-export const publicDocument = (document: JsonObject, privateOnly: readonly string[]): JsonObject => {
-  const copy = structuredClone(document);
-  for (const path of privateOnly) removePath(copy, path.split('.'));
-  return copy;
-};
+/** What is left when everything that only the private surface shows is taken out. `*` matches any key or index. */
+export const publicDocument = (document: JsonObject, privateOnly: readonly string[]): JsonObject =>
+  privateOnly.reduce<JsonValue>((shown, path) => withoutPath(shown, path.split('.')), document) as JsonObject;
 
-const removePath = (node: unknown, [head, ...rest]: readonly string[]): void => {
-  if (typeof node !== 'object' || node === null || head === undefined) return;
-  const record = node as Record<string, unknown>;
-  for (const key of head === '*' ? Object.keys(record) : [head]) {
-    if (rest.length === 0) delete record[key];
-    else removePath(record[key], rest);
+/** Copies only what lies on the path; a value that is not there leaves the document as it is. */
+const withoutPath = (node: JsonValue, [head, ...rest]: readonly string[]): JsonValue => {
+  if (typeof node !== 'object' || node === null || head === undefined) return node;
+  const source = node as JsonObject;
+  const keys = head === '*' ? Object.keys(source) : Object.hasOwn(source, head) ? [head] : [];
+  if (keys.length === 0) return node;
+  const copy = (Array.isArray(node) ? [...node] : { ...node }) as JsonObject;
+  for (const key of keys) {
+    if (rest.length === 0) delete copy[key];
+    else copy[key] = withoutPath(source[key] ?? null, rest);
   }
+  return copy;
 };

@@ -52,13 +52,14 @@ export const createHttpApp = (options: HttpAppOptions): Express => {
   app.disable('etag');
   app.set('query parser', false);
 
+  const nextRequestId = requestIds(options.ids);
   const run = (
     request: IncomingMessage,
     response: ServerResponse,
     style: ErrorStyle,
     serve: (exchange: Exchange) => Promise<void>,
   ): void => {
-    const exchange = openExchange(request, response, options);
+    const exchange = openExchange(request, response, options, nextRequestId);
     response.once('close', () => finish(exchange, options));
     serve(exchange).catch((error: unknown) => sendError(exchange, error, style, options));
   };
@@ -122,17 +123,25 @@ export const createHttpServer = (app: Express, limits: HttpLimits = {}): Server 
   return server;
 };
 
+/** Unique over all instances without asking for randomness on every request. */
+const requestIds = (ids: Ids): (() => string) => {
+  const incarnation = ids.uuidv7();
+  let count = 0;
+  return () => `${incarnation}.${((count += 1)).toString(36)}`;
+};
+
 const openExchange = (
   request: IncomingMessage,
   response: ServerResponse,
-  { clock, ids }: HttpAppOptions,
+  { clock }: HttpAppOptions,
+  nextRequestId: () => string,
 ): Exchange => {
   let controller: AbortController | undefined;
   return {
     request,
     response,
     startedAt: clock.monotonicMs(),
-    requestId: readRequestId(request.headers, () => ids.uuidv7()),
+    requestId: readRequestId(request.headers, nextRequestId),
     traceparent: readTraceparent(request.headers),
     route: 'unknown',
     method: '',

@@ -38,6 +38,8 @@ export type CallMetadata = {
 
 export type ListMessage = { readonly offset: number; readonly limit: number };
 export type IdMessage = { readonly id: string };
+/** A part of one object; what is a list of its own is paged by position. */
+export type ExtraMessage = IdMessage & { readonly limit: number; readonly after?: string };
 export type CreateMessage = { readonly object: JsonObject };
 export type UpdateMessage = {
   readonly id: string;

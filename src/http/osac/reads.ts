@@ -1,6 +1,13 @@
 import type { ResourceReader, ResourceRow, TimelineReader } from '../../projections/read-models.ts';
 import { objectNotFound } from '../errors.ts';
-import { etagOf, type Answer, type Handler, type IdMessage, type ListMessage } from './call.ts';
+import {
+  etagOf,
+  type Answer,
+  type ExtraMessage,
+  type Handler,
+  type IdMessage,
+  type ListMessage,
+} from './call.ts';
 import type { Surface } from './messages.ts';
 
 /** Get and List of any kind: stored JSON texts, put together without being parsed (design §7). */
@@ -20,18 +27,15 @@ export const rowAnswer = (row: ResourceRow, surface: Surface): Answer => ({
 export const listHandler =
   (kind: string, resources: ResourceReader): Handler<ListMessage> =>
   ({ surface, principal, message }) => {
-    const { rows, total } = resources.list(kind, principal.visibility, message);
-    return { body: listText(rows, total, surface) };
+    const { documents, total } = resources.listDocuments(kind, principal.visibility, message, surface);
+    return { body: listText(documents, total) };
   };
 
 /** `size`, `total` and `items` as the list message renders: zero and empty are left out (osac-api.md §3). */
-const listText = (rows: readonly ResourceRow[], total: number, surface: Surface): string => {
-  if (rows.length === 0) return total === 0 ? '{}' : `{"total":${total}}`;
-  const items = surface === 'public' ? rows.map((row) => row.publicJson) : rows.map((row) => row.privateJson);
-  return `{"size":${rows.length},"total":${total},"items":[${items.join(',')}]}`;
+const listText = (documents: readonly string[], total: number): string => {
+  if (documents.length === 0) return total === 0 ? '{}' : `{"total":${total}}`;
+  return `{"size":${documents.length},"total":${total},"items":[${documents.join(',')}]}`;
 };
-
-const MAX_TIMELINE = 1000;
 
 /** `GET …/clusters/{id}/timeline`, our addition: what happened to one order, oldest first. */
 export const timelineHandler =
@@ -40,11 +44,12 @@ export const timelineHandler =
     resources: ResourceReader,
     timeline: TimelineReader,
     formatPosition: (position: string) => string,
-  ): Handler<IdMessage> =>
+  ): Handler<ExtraMessage> =>
   ({ surface, principal, message }) => {
     if (resources.get(kind, message.id, principal.visibility) === undefined) throw objectNotFound(message.id);
     const audience = surface === 'private' && principal.admin ? 'provider' : 'tenant';
-    const entries = timeline.of(message.id, { limit: MAX_TIMELINE, audience });
+    const { id, limit, after } = message;
+    const entries = timeline.of(id, { limit, audience, ...(after === undefined ? {} : { after }) });
     const items = entries.map(
       (entry) =>
         `{"position":${JSON.stringify(formatPosition(entry.position))},"at":${JSON.stringify(entry.at)},"type":${JSON.stringify(entry.type)},` +

@@ -14,6 +14,7 @@ import {
   type Call,
   type CallMetadata,
   type CreateMessage,
+  type ExtraMessage,
   type Handler,
   type IdMessage,
   type ListMessage,
@@ -42,7 +43,7 @@ export type KindService = {
   /** `GET …/{id}/{name}`. */
   readonly extras: ReadonlyMap<
     string,
-    { readonly method: ExtraMethod; readonly handler: Handler<IdMessage> }
+    { readonly method: ExtraMethod; readonly handler: Handler<ExtraMessage> }
   >;
 };
 
@@ -185,8 +186,8 @@ const serveExtra = async (
   const principal = await admit(exchange, table, service, extra.method, options);
   const view = extra.method === 'GetTimeline' ? 'timeline' : 'resources';
   await options.positions.waitForMinimum(exchange.request.headers['x-ledger-min-position'], view);
-  const call = callOf(exchange, table, principal, { id: target.id ?? '' }, {});
-  return answerRead(exchange, await extra.handler(call));
+  const message = { id: target.id ?? '', ...readPage(exchange.request.url ?? '', options.positions) };
+  return answerRead(exchange, await extra.handler(callOf(exchange, table, principal, message, {})));
 };
 
 const serveSingle = async (
@@ -236,11 +237,18 @@ const permissionDenied = (): ApiError => new ApiError('PERMISSION_DENIED', 'perm
 const decodeBody = async (exchange: Exchange, service: KindService): Promise<Decoded> =>
   decodeMessage(service.schema, bodyText(await readBody(exchange.request)));
 
+const DRY_RUN = ['x-dry-run', 'grpc-metadata-x-dry-run'];
+
 type WriteMetadata = Pick<CallMetadata, 'idempotencyKey' | 'commandId' | 'ifRevision' | 'ticket'>;
 
 /** Headers of writes, checked before anything else is done. Throws ApiError 400 or 412. */
 const writeMetadata = ({ request }: Exchange, kind: string): WriteMetadata => {
   const { headers } = request;
+  // Ignoring it would carry out what the caller only wanted to try.
+  if (DRY_RUN.some((name) => headers[name] !== undefined && headers[name] !== 'false'))
+    throw new ApiError('UNIMPLEMENTED', 'dry runs are not supported by this version; nothing was done', {
+      reason: 'NOT_SUPPORTED_YET',
+    });
   const idempotencyKey = readIdempotencyKey(one(headers['idempotency-key']));
   const commandId = readCommandId(one(headers['x-ledger-command-id']), idempotencyKey);
   const ifRevision = readIfMatch(headers['if-match'], kind);
@@ -282,7 +290,9 @@ const callOf = <Message>(
       ...(userAgent === undefined ? {} : { userAgent }),
       ...write,
     },
-    signal: exchange.signal(),
+    get signal() {
+      return exchange.signal();
+    },
   };
 };
 
@@ -310,6 +320,19 @@ const readListQuery = (url: string): ListMessage => {
   const limit = readInteger(query, 'limit') ?? DEFAULT_LIMIT;
   if (limit < 0) throw invalid(`limit must be a non-negative integer, but it is ${limit}`, 'limit');
   return { offset: Math.max(0, offset), limit: Math.min(limit, MAX_LIMIT) };
+};
+
+/** `limit` and `after` (a position) of what is told oldest first; throws ApiError 400. */
+const readPage = (url: string, positions: Positions): Omit<ExtraMessage, 'id'> => {
+  if (!url.includes('?')) return { limit: MAX_LIMIT };
+  const query = queryOf(url);
+  const limit = readInteger(query, 'limit') ?? MAX_LIMIT;
+  if (limit < 0) throw invalid(`limit must be a non-negative integer, but it is ${limit}`, 'limit');
+  const after = query.get('after');
+  return {
+    limit: Math.min(limit, MAX_LIMIT),
+    ...(after === null || after === '' ? {} : { after: positions.parse(after, 'after') }),
+  };
 };
 
 const readInteger = (query: URLSearchParams, name: string): number | undefined => {

@@ -5,7 +5,7 @@ import { cluster, documentKinds, kinds } from '../../domain/kinds.ts';
 import type { ResourceKind } from '../../domain/resource.ts';
 import type { TimelineReader } from '../../projections/read-models.ts';
 import type { ExtraMethod } from './authorization.ts';
-import type { Handler, IdMessage } from './call.ts';
+import type { ExtraMessage, Handler } from './call.ts';
 import { createCatalogueReader } from './catalogue.ts';
 import { clusterCreation, clusterRevision } from './clusters.ts';
 import { checkNewName, createHandler, type Creation } from './creates.ts';
@@ -14,7 +14,8 @@ import { documentCreation, documentRevision } from './documents.ts';
 import { MESSAGES, type Surface } from './messages.ts';
 import { getHandler, listHandler, timelineHandler } from './reads.ts';
 import type { KindService, SingleService, SurfaceTable } from './rest.ts';
-import { deleteHandler, updateHandler, type Revision } from './updates.ts';
+import { deleteHandler, type Removal } from './deletes.ts';
+import { updateHandler, type Revision } from './updates.ts';
 import type { WriteServices } from './write-context.ts';
 
 /** What the OSAC surfaces need of the rest of the service. */
@@ -45,7 +46,10 @@ const surfaceTable = (surface: Surface, prefix: string, services: OsacServices):
   for (const kind of documentKinds) {
     const creation = documentCreation(kind, withNames);
     const revision = documentRevision(kind, withNames);
-    const remove = (at: string) => ({ type: 'DeleteDocument', at }) as const;
+    const remove = {
+      command: (at: string) => ({ type: 'DeleteDocument', at }) as const,
+      ...(kind.kind === 'tenant' ? { blocked: tenantInUse(services) } : {}),
+    };
     add(kindService(surface, kind, { creation, revision, remove, extras: new Map() }, services));
   }
   add(
@@ -55,7 +59,7 @@ const surfaceTable = (surface: Surface, prefix: string, services: OsacServices):
       {
         creation: clusterCreation(catalogue),
         revision: clusterRevision(catalogue),
-        remove: (at) => ({ type: 'DeleteCluster', at }) as const,
+        remove: { command: (at) => ({ type: 'DeleteCluster', at }) as const },
         extras: clusterExtras(surface, services),
       },
       services,
@@ -72,7 +76,7 @@ const surfaceTable = (surface: Surface, prefix: string, services: OsacServices):
 type Parts<C> = {
   readonly creation: Creation<C>;
   readonly revision: Revision<C>;
-  readonly remove: (at: string) => C;
+  readonly remove: Removal<C>;
   readonly extras: KindService['extras'];
 };
 
@@ -108,9 +112,22 @@ const kindService = <S, C extends { readonly type: string }, E extends DomainEve
   };
 };
 
+/** A tenant that still owns something stays: its objects would belong to nobody (osac-api.md §11 Tenants). */
+const tenantInUse =
+  ({ resources }: Pick<OsacServices, 'resources'>) =>
+  (id: string): string | undefined => {
+    const owned = kinds.find(
+      ({ kind }) =>
+        kind !== 'tenant' && resources.list(kind, { tenants: [id] }, { offset: 0, limit: 0 }).total > 0,
+    );
+    return owned === undefined
+      ? undefined
+      : `tenant '${id}' cannot be deleted because it still has objects of kind ${owned.words}`;
+  };
+
 /** Kubeconfig and password on the public surface only (osac-api.md §2); the timeline is our addition on both. */
 const clusterExtras = (surface: Surface, services: OsacServices): KindService['extras'] => {
-  const extras = new Map<string, { method: ExtraMethod; handler: Handler<IdMessage> }>();
+  const extras = new Map<string, { method: ExtraMethod; handler: Handler<ExtraMessage> }>();
   const { resources, timeline, formatPosition } = services;
   extras.set('timeline', {
     method: 'GetTimeline',

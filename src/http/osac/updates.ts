@@ -7,8 +7,8 @@ import { immutableRejection } from '../../domain/metadata-rules.ts';
 import type { ResourceKind, ResourceView } from '../../domain/resource.ts';
 import type { SecretRef } from '../../domain/secret-ref.ts';
 import type { ResourceRow } from '../../projections/read-models.ts';
-import { ApiError, objectNotFound, rejected } from '../errors.ts';
-import type { Answer, Call, Handler, IdMessage, UpdateMessage } from './call.ts';
+import { rejected } from '../errors.ts';
+import type { Answer, Call, Handler, UpdateMessage } from './call.ts';
 import { refused, withoutServerSet, type CreateServices } from './creates.ts';
 import { canonicalDocument } from './messages.ts';
 import type { Principal } from './principal.ts';
@@ -239,57 +239,3 @@ const changeOf = async (
 
 /** The document as catalogue events hold it: without id, server-set metadata, and status where it is derived. */
 export const documentOf = (change: Change): JsonObject => withoutServerSet(change.after, 'private');
-
-/** Delete (osac-api.md §5): `{}`; refused while something points at it. */
-export const deleteHandler =
-  <S, C extends { readonly type: string }, E extends DomainEvent>(
-    kind: ResourceKind<S, C, E>,
-    command: (at: string) => C,
-    services: CreateServices,
-  ): Handler<IdMessage> =>
-  (call) => {
-    const write = beginWrite(call, {}, services);
-    return settling(write, () => remove(kind, command, services, call, write));
-  };
-
-const remove = async <S, C extends { readonly type: string }, E extends DomainEvent>(
-  kind: ResourceKind<S, C, E>,
-  command: (at: string) => C,
-  services: CreateServices,
-  call: Call<IdMessage>,
-  write: Write,
-): Promise<Answer> => {
-  const { message, principal, metadata } = call;
-  const { id } = message;
-  const settled = await settledBefore(kind, id, write, services);
-  if (settled !== undefined) return deleted(settled.position);
-  const aggregate = { category: kind.kind, decider: kind.decider, stateVersion: kind.stateVersion };
-  const loaded = await services.runner.load(aggregate, id);
-  const live = assertWritable(principal, kind.view(loaded.state), id);
-  assertUnchanged(
-    id,
-    { revision: Number(loaded.revision), version: loaded.version },
-    {
-      ifRevision: metadata.ifRevision,
-    },
-  );
-  if (kind.protectedWhileReferenced && services.resources.isReferenced(kind.kind, id))
-    throw new ApiError(
-      'FAILED_PRECONDITION',
-      `cannot delete ${kind.words} '${live.name}': it is in use by at least one other object`,
-      { reason: 'STILL_REFERENCED' },
-    );
-  const context = await commandContext(call, write, { tenant: live.tenant, project: live.project }, services);
-  const outcome = await services.commands.execute(kind, id, command(services.clock.now()), {
-    ...context,
-    ...(metadata.ifRevision === undefined ? {} : { ifRevision: metadata.ifRevision }),
-  });
-  if (outcome.outcome === 'accepted') return deleted(outcome.loaded.position);
-  if (outcome.rejection.kind === 'not-found') throw objectNotFound(id);
-  throw rejected(outcome.rejection);
-};
-
-const deleted = (position: string | undefined): Answer => ({
-  body: '{}',
-  ...(position === undefined ? {} : { position }),
-});

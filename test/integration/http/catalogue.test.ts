@@ -271,6 +271,22 @@ describe('catalogue kinds over HTTP', () => {
       expect((await user('GET', `${PUBLIC}/tenants`)).status).to.equal(403);
     });
 
+    it('stay while they own something', async () => {
+      await admin('POST', `${PRIVATE}/tenants`, { metadata: { name: 'leaving' } });
+      await admin('POST', `${PRIVATE}/host_types`, {
+        id: 'theirs',
+        metadata: { name: 'theirs', tenant: 'leaving' },
+      });
+      const held = await admin('DELETE', `${PRIVATE}/tenants/leaving`);
+      expect(held.status).to.equal(400);
+      expect(held.json).to.include({
+        code: 9,
+        message: "tenant 'leaving' cannot be deleted because it still has objects of kind host type",
+      });
+      await admin('DELETE', `${PRIVATE}/host_types/theirs`);
+      expect((await admin('DELETE', `${PRIVATE}/tenants/leaving`)).text).to.equal('{}');
+    });
+
     it('may change their domains; the given up ones are free', async () => {
       await admin('POST', `${PRIVATE}/tenants`, {
         metadata: { name: 'mv1' },

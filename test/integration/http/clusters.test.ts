@@ -622,5 +622,26 @@ describe('clusters over HTTP', () => {
     ]);
     expect(items[0]?.['position']).to.match(/^memory\.\d+$/);
     expect(items[2]?.['data']).to.include({ name: 'workers', from: 3, to: 4 });
+    const page = await user(
+      'GET',
+      `${CLUSTERS}/${id}/timeline?limit=1&after=${textAt(items[0], 'position')}`,
+    );
+    expect(itemsOf(page)).to.deep.equal([items[1]]);
+    expect((await user('GET', `${CLUSTERS}/${id}/timeline?after=elsewhere.1`)).status).to.equal(400);
+    expect((await user('GET', `${CLUSTERS}/${id}/timeline?limit=-1`)).status).to.equal(400);
+  });
+
+  it('refuses a dry run instead of carrying it out', async () => {
+    const wanted = name();
+    for (const header of ['X-Dry-Run', 'Grpc-Metadata-X-Dry-Run']) {
+      const reply = await user(
+        'POST',
+        CLUSTERS,
+        { metadata: { name: wanted }, spec: SMALL },
+        { [header]: 'true' },
+      );
+      expect(reply.status).to.equal(501);
+    }
+    expect((await user('POST', CLUSTERS, { metadata: { name: wanted }, spec: SMALL })).status).to.equal(200);
   });
 });
