@@ -112,7 +112,7 @@ describe('EventStoreDB adapter: subscriptions', () => {
     for (const [what, behaviour] of Object.entries(drops))
       it(what, async () => {
         const peer = await bench.peer();
-        const store = await bench.store(peer);
+        const store = await bench.store(peer, behaviour.kind === 'never-answer' ? { deadlineMs: 300 } : {});
         await append(store, 20);
         peer.faults.add({ on: 'subscribe', do: behaviour, times: 2 });
         const follower = followed(store);
@@ -268,9 +268,9 @@ describe('EventStoreDB adapter: subscriptions', () => {
     };
     const early = await drops({ kind: 'drop', events: 0 }, 30);
     const late = [
-      await drops({ kind: 'drop', events: 0 }, 150),
-      await drops({ kind: 'end-ok', events: 0 }, 150),
-      await drops({ kind: 'drop', events: 0, code: 13 }, 50),
+      await drops({ kind: 'drop', events: 0 }, 80),
+      await drops({ kind: 'end-ok', events: 0 }, 80),
+      await drops({ kind: 'drop', events: 0, code: 13 }, 40),
     ];
     expect(Math.max(...late)).to.be.at.most(Math.max(early, 3));
     expect(peer.stats.openSubscriptions).to.be.at.most(1);

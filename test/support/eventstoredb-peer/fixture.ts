@@ -4,7 +4,7 @@ import {
   type EventStoreDbOptions,
   type EventStoreDbStore,
 } from '../../../src/adapters/event-store/eventstoredb/eventstoredb-event-store.ts';
-import type { EventToAppend } from '../../../src/app/event-store.ts';
+import { StoreUnavailable, type EventToAppend } from '../../../src/app/event-store.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { startPeer, type Peer, type PeerOptions } from './peer.ts';
 
@@ -17,19 +17,28 @@ export const createBench = () => {
       endings.push(() => peer.stop());
       return peer;
     },
-    /** A store with short waits: 400 ms deadline, 2 retries, resubscribing after 5–50 ms. */
+    /**
+     * A store with short waits: 1,500 ms deadline, 2 retries, resubscribing after 5–50 ms. Opening is tried three times:
+     * on a loaded machine even a healthy peer may miss such a deadline once.
+     */
     store: async (
       peer: Peer | string,
       options: Partial<EventStoreDbOptions> = {},
     ): Promise<EventStoreDbStore> => {
-      const store = await createEventStoreDbStore({
-        connectionString: typeof peer === 'string' ? peer : peer.connectionString,
-        instance: 'test',
-        deadlineMs: 400,
-        retries: 2,
-        resubscribeMs: { first: 5, longest: 50 },
-        ...options,
-      });
+      const open = () =>
+        createEventStoreDbStore({
+          connectionString: typeof peer === 'string' ? peer : peer.connectionString,
+          instance: 'test',
+          deadlineMs: 1500,
+          retries: 2,
+          resubscribeMs: { first: 5, longest: 50 },
+          ...options,
+        });
+      const again = (error: unknown) => {
+        if (error instanceof StoreUnavailable) return open();
+        throw error;
+      };
+      const store = await open().catch(again).catch(again);
       endings.push(() => store.close());
       return store;
     },

@@ -90,23 +90,16 @@ const ownConnection = (connectionString: string, name: string, serial: number): 
 };
 
 /**
- * A message that the library cannot convert (no id, no stream) throws inside its stream: as an unhandled rejection in
- * subscriptions, as an uncaught exception in reads. Here it becomes the stream's error.
+ * A message that the library cannot convert (no id, no stream) throws inside the asynchronous transform of its
+ * subscriptions: an unhandled rejection, and a stream that waits for ever. Here it becomes the stream's error.
  */
-export const guarded = <Stream>(stream: Stream): Stream => {
-  const transform = stream as unknown as Transform;
-  const convert = transform._transform.bind(transform) as (
-    ...args: TransformArguments
-  ) => void | Promise<void>;
-  transform._transform = (...args: TransformArguments) => {
-    const fail = (error: unknown): void => args[2](error instanceof Error ? error : new Error(String(error)));
-    try {
-      void convert(...args)?.catch(fail);
-    } catch (error) {
-      fail(error);
-    }
+export const guarded = <Stream>(subscription: Stream): Stream => {
+  const stream = subscription as unknown as Transform;
+  const convert = stream._transform.bind(stream) as (...args: TransformArguments) => Promise<void>;
+  stream._transform = (...args: TransformArguments) => {
+    convert(...args).catch((error: unknown) => args[2](new Error(String(error), { cause: error })));
   };
-  return stream;
+  return subscription;
 };
 type TransformArguments = Parameters<Transform['_transform']>;
 

@@ -13,7 +13,7 @@ import type {
   ReadStreamOptions,
   RecordedEvent,
 } from '../../../app/event-store.ts';
-import { guarded, type LedgerClient } from './client.ts';
+import type { LedgerClient } from './client.ts';
 import { isSystem, parsePosition, positionOf, toRecorded, CorruptEvent } from './convert.ts';
 import { asUnavailable, isDeletedStream, isMissingStream, isTransient } from './errors.ts';
 import { pull } from './pull.ts';
@@ -76,7 +76,6 @@ export const createReader = (options: ReaderOptions) => {
       const used = client;
       const stream = open(used.api);
       if (stream === undefined) return;
-      guarded(stream);
       try {
         for await (const item of pull<Resolved>(stream as never, {
           what,
