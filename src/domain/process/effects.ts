@@ -13,8 +13,8 @@ export type EffectState = {
   /** `started` also stands for a failure that was not recorded because its reason is known. */
   readonly status: 'started' | 'failed' | 'unknown' | 'refused' | 'done';
   readonly startedAt: string;
-  /** The attempt was to look first. */
-  readonly looked: boolean;
+  /** An attempt before this one may have happened: a failure of this one does not change that. */
+  readonly doubt: boolean;
   /** Only after a recorded failure. */
   readonly notBefore?: string;
   /** Reasons of failures that were recorded. */
@@ -36,9 +36,11 @@ export const delayAfter = (effectId: string, attempt: number, { firstMs, maxMs }
 
 export const later = (time: string, ms: number): string => new Date(Date.parse(time) + ms).toISOString();
 
-/** Not known to have ended: something may still happen on the far side. */
+/** Something may have happened, or may still happen, on the far side. */
 export const isUnresolved = (effect: EffectState | undefined): effect is EffectState =>
-  effect?.status === 'started' || effect?.status === 'unknown';
+  effect?.status === 'started' ||
+  effect?.status === 'unknown' ||
+  (effect?.status === 'failed' && effect.doubt);
 
 export const evolveEffect = (known: EffectState | undefined, event: RunEvent): EffectState | undefined => {
   switch (event.type) {
@@ -50,7 +52,7 @@ export const evolveEffect = (known: EffectState | undefined, event: RunEvent): E
         attempt,
         status: 'started',
         startedAt: at,
-        looked: isUnresolved(same),
+        doubt: isUnresolved(same),
         reasons: same?.reasons ?? [],
         stalled: same?.stalled ?? false,
       };
@@ -109,13 +111,11 @@ export const recordOutcome = (
       ? [{ type: 'EffectStalled', data: { at: now, effectId, attempts: attempt, reason, message } }]
       : [];
   if (outcome.outcome === 'unknown') {
-    const known = effect.status === 'unknown' || effect.looked;
-    return known
+    return effect.status === 'unknown' || effect.doubt
       ? stalled
       : [{ type: 'EffectOutcomeUnknown', data: { at: now, effectId, attempt, reason, message } }, ...stalled];
   }
-  // After a look the failure must be recorded, or the next attempt would only look again.
-  if (effect.reasons.includes(reason) && !effect.looked) return stalled;
+  if (effect.reasons.includes(reason)) return stalled;
   const asked = outcome.outcome === 'failed' ? (outcome.retryAfterMs ?? 0) : rules.backoff.maxMs;
   const notBefore = later(now, Math.max(asked, delayAfter(effectId, attempt, rules.backoff)));
   return [
@@ -124,17 +124,19 @@ export const recordOutcome = (
   ];
 };
 
-/** The next attempt of an effect that is still wanted. */
+/**
+ * The next attempt of an effect that is still wanted. Where an earlier one may have happened it is to look first, and
+ * to do what is missing after that.
+ */
 export const nextAttempt = (
   effect: EffectState | undefined,
   effectId: string,
   backoff: Backoff,
 ): { readonly attempt: number; readonly mode: 'perform' | 'observe'; readonly notBefore?: string } => {
   if (effect?.id !== effectId) return { attempt: 1, mode: 'perform' };
-  const { attempt } = effect;
-  if (effect.status === 'failed') {
-    const { notBefore } = effect;
-    return { attempt: attempt + 1, mode: 'perform', ...(notBefore === undefined ? {} : { notBefore }) };
+  const { attempt, notBefore, doubt } = effect;
+  if (effect.status === 'failed' && notBefore !== undefined) {
+    return { attempt: attempt + 1, mode: doubt ? 'observe' : 'perform', notBefore };
   }
   // Where it is not known whether the last attempt happened, a first look may come at once (a crash is over).
   const wait = attempt === 1 && effect.status === 'started' ? 0 : delayAfter(effectId, attempt, backoff);

@@ -192,8 +192,7 @@ const succeeded = (
   run: OpenRun,
   { effectId, result, at }: Extract<RunEvent, { type: 'EffectSucceeded' }>['data'],
 ): OpenRun => {
-  const kind = kindOfEffect(effectId);
-  switch (kind) {
+  switch (kindOfEffect(effectId)) {
     case 'place':
       return placed({ ...run, capacityTries: run.capacityTries + 1 }, result, at);
     case 'resize':
@@ -224,6 +223,8 @@ const succeeded = (
 const placed = (run: OpenRun, result: JsonObject, at: string): OpenRun => {
   // The scheduler's own result type; it came through JSON.
   const answer = result as unknown as PlaceResult;
+  // An attempt that was settled by giving back has no answer, and a deleted order does not wait.
+  if (run.deletion !== undefined && result['placed'] !== true) return run;
   if (!answer.placed) return { ...run, waiting: { message: answer.message, decision: answer.decision, at } };
   const claim = run.sent['place']?.claim ?? wantedClaim(run);
   return { ...withoutWaiting(run), hub: answer, held: claim };

@@ -109,6 +109,19 @@ const placeCall = (run: OpenRun): Call => ({
   },
 });
 
+const releaseCall = (run: OpenRun): Call => ({
+  port: 'scheduler',
+  operation: 'release',
+  lane: 'scheduler',
+  args: { ...(run.hub === undefined ? {} : { hub: run.hub.hub }), clusterId: run.clusterId },
+});
+
+const observeCall = (run: OpenRun): Call => ({
+  ...onHub(run),
+  operation: 'observeCluster',
+  args: orderRef(run),
+});
+
 const applyCall = (run: OpenRun): Call => {
   const { namespace = '', mode = 'operator', simulated = false } = run.hub ?? {};
   const { simulation } = run;
@@ -361,19 +374,21 @@ const beside: readonly Step[] = [
 
 const deletion: readonly Step[] = [
   {
+    // Instead of placing again: whatever an unanswered attempt reserved is given back.
     name: 'settle-place',
     phase: 'deletion',
     after: [],
     needed: (run) => run.hub === undefined,
     done: (run) => !isUnresolved(run.effects['place']),
-    work: (run) => settled(run, 'place', '', placeCall(run)),
+    work: (run) => settled(run, 'place', '', releaseCall(run)),
   },
   {
+    // Instead of sending again: a look ends the doubt, and what is there is deleted.
     name: 'settle-apply',
     phase: 'deletion',
     after: [],
     done: (run) => !isUnresolved(run.effects['apply']),
-    work: (run) => settled(run, 'apply', '', applyCall(run)),
+    work: (run) => settled(run, 'apply', '', observeCall(run)),
   },
   {
     name: 'delete',
@@ -429,15 +444,9 @@ const deletion: readonly Step[] = [
     name: 'release',
     phase: 'deletion',
     after: ['settle-place', 'confirm-absence'],
-    needed: (run) => run.held !== undefined,
-    done: () => false,
-    work: (run) =>
-      settled(run, 'release', run.cycle, {
-        port: 'scheduler',
-        operation: 'release',
-        lane: 'scheduler',
-        args: { hub: run.hub?.hub ?? '', clusterId: run.clusterId },
-      }),
+    needed: (run) => run.effects['place'] !== undefined,
+    done: (run) => run.effects['release']?.status === 'done',
+    work: (run) => settled(run, 'release', run.cycle, releaseCall(run)),
   },
 ];
 
@@ -448,12 +457,7 @@ const checking = (phase: 'live' | 'deletion'): Step => ({
   needed: (run) =>
     run.applied !== undefined || (run.deletion !== undefined && run.dispatched && !run.absenceRecorded),
   done: (run) => !needsCheck(run),
-  work: (run) =>
-    settled(run, 'check', checkInstance(run), {
-      ...onHub(run),
-      operation: 'observeCluster',
-      args: orderRef(run),
-    }),
+  work: (run) => settled(run, 'check', checkInstance(run), observeCall(run)),
 });
 
 const reading = (phase: 'live' | 'deletion'): Step => ({
@@ -465,9 +469,7 @@ const reading = (phase: 'live' | 'deletion'): Step => ({
   work: (run) => ({
     kind: 'read',
     everyMs: run.reached.ready && run.deletion === undefined ? READ_READY_MS : READ_BUSY_MS,
-    ...onHub(run),
-    operation: 'observeCluster',
-    args: orderRef(run),
+    ...observeCall(run),
   }),
 });
 

@@ -1,0 +1,74 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import type { JsonObject, JsonValue } from '../../../src/domain/json.ts';
+import {
+  byKey,
+  listAt,
+  mergePaths,
+  numberAt,
+  objectAt,
+  sameJson,
+  stringAt,
+  textOf,
+  textsAt,
+  valueAt,
+  withoutEmpty,
+  withoutValueAt,
+  withValueAt,
+} from '../../../src/domain/json-tools.ts';
+
+const json = fc.jsonValue() as fc.Arbitrary<JsonValue>;
+
+describe('JSON tools', () => {
+  it('equality is that of canonical JSON', () => {
+    fc.assert(
+      fc.property(json, json, (left, right) => {
+        expect(sameJson(left, structuredClone(left))).to.equal(true);
+        const canonical = (value: JsonValue): string =>
+          JSON.stringify(value, (_key, each: unknown) =>
+            typeof each === 'object' && each !== null && !Array.isArray(each)
+              ? Object.fromEntries(Object.entries(each).sort(byKey))
+              : each,
+          );
+        expect(sameJson(left, right)).to.equal(canonical(left) === canonical(right));
+      }),
+    );
+    expect(sameJson([], {})).to.equal(false);
+    expect(sameJson({ a: 1 }, { b: 1 })).to.equal(false);
+  });
+  it('a value that was put is found, and gone once it is removed', () => {
+    fc.assert(
+      fc.property(fc.constantFrom('a', 'a.b', 'a.b.c'), json, (path, value) => {
+        const put = withValueAt({ x: 1 }, path, value);
+        expect(valueAt(put, path)).to.deep.equal(value);
+        expect(valueAt(withoutValueAt(put, path), path)).to.equal(undefined);
+        expect(put['x']).to.equal(1);
+      }),
+    );
+    const there: JsonObject = { a: { b: 1 } };
+    expect(withoutValueAt(there, 'x.y')).to.equal(there);
+  });
+  it('merges only the named paths', () => {
+    const current = { spec: { a: 1, b: 2 }, other: true };
+    expect(mergePaths(current, { spec: { a: 5, c: 7 } }, ['spec.a', 'spec.b'])).to.deep.equal({
+      spec: { a: 5 },
+      other: true,
+    });
+  });
+  it('reads what is there and stands in for what is not', () => {
+    const value = { text: 'x', number: 1, list: [1], object: { k: 'v', n: 1 } };
+    expect([stringAt(value, 'text'), stringAt(value, 'number'), stringAt(undefined, 'x')]).to.deep.equal([
+      'x',
+      '',
+      '',
+    ]);
+    expect([numberAt(value, 'number'), numberAt(value, 'text'), numberAt('x', 'y')]).to.deep.equal([1, 0, 0]);
+    expect([listAt(value, 'list'), listAt(value, 'text'), listAt(null, 'x')]).to.deep.equal([[1], [], []]);
+    expect([objectAt(value, 'object'), objectAt(value, 'list')]).to.deep.equal([{ k: 'v', n: 1 }, {}]);
+    expect(objectAt(undefined, 'x')).to.deep.equal({});
+    expect(textsAt(value, 'object')).to.deep.equal({ k: 'v', n: '1' });
+    expect(textOf(undefined)).to.equal('');
+    const sparse = { a: '', b: [], c: {}, d: null, e: undefined, f: 0, g: false };
+    expect(withoutEmpty(sparse)).to.deep.equal({ f: 0, g: false });
+  });
+});

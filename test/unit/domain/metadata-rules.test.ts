@@ -1,0 +1,75 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import {
+  annotationsRejection,
+  immutableRejection,
+  labelsRejection,
+  metadataRejection,
+  nameRejection,
+} from '../../../src/domain/metadata-rules.ts';
+
+const NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
+
+describe('metadata rules', () => {
+  it('names are DNS labels of 1 to 63 characters', () => {
+    fc.assert(
+      fc.property(
+        fc.string({ unit: fc.constantFrom('a', 'z', '0', '-', 'A', '.', 'é'), maxLength: 66 }),
+        (name) => {
+          expect(nameRejection(name) === undefined, name).to.equal(NAME.test(name));
+        },
+      ),
+    );
+  });
+  it('every violation is named, in the form that clients match', () => {
+    expect(nameRejection('')?.message).to.equal(
+      'validation failed: validation errors:\n - object.metadata.name: must be at least 1 characters\n' +
+        ' - object.metadata.name: does not match regex pattern `^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`',
+    );
+    expect(nameRejection('A')?.message).to.match(
+      /^validation failed: validation error: object\.metadata\.name/,
+    );
+    expect(nameRejection('a'.repeat(64))?.message).to.contain('must be at most 63 characters');
+  });
+  it('label keys have an optional prefix and a lower-case name', () => {
+    const refused: [string, string][] = [
+      ['', 'name must not be empty'],
+      ['Bad Key', "but contains 'B' at position 0"],
+      ['a'.repeat(64), 'name must be at most 63 characters long'],
+      ['-a', 'name must start with a letter or a digit'],
+      ['a.', 'name must end with a letter or a digit'],
+      ['/a', 'prefix must not be empty'],
+      ['ex ample.com/a', 'prefix must be a DNS name in lower case'],
+      [`${'a.'.repeat(127)}a/x`, 'prefix must be at most 253 characters long'],
+      ['example.com/', 'name must not be empty'],
+    ];
+    for (const [key, problem] of refused) {
+      const rejection = labelsRejection({ [key]: '' });
+      expect(rejection?.message, key).to.contain(problem);
+      expect(rejection?.message).to.match(/^field 'metadata\.labels' key '/);
+      expect(annotationsRejection({ [key]: '' })?.field).to.equal('metadata.annotations');
+    }
+    for (const key of ['a', 'a_b.c-d', 'example.com/a', '0']) {
+      expect(labelsRejection({ [key]: '' }), key).to.equal(undefined);
+    }
+  });
+  it('label values are empty or like names; annotation values are anything', () => {
+    expect(labelsRejection({ a: 'Upper' })?.code).to.equal('INVALID_LABEL_VALUE');
+    expect(labelsRejection({ a: 'fine-1' })).to.equal(undefined);
+    expect(annotationsRejection({ a: 'Any Text é\n' })).to.equal(undefined);
+    expect(labelsRejection(undefined)).to.equal(undefined);
+    expect(annotationsRejection('x')).to.equal(undefined);
+  });
+  it('texts are counted in characters, not in UTF-16 units', () => {
+    expect(metadataRejection({ display_name: '😀'.repeat(63) })).to.equal(undefined);
+    expect(metadataRejection({ display_name: 'a'.repeat(64) })?.message).to.contain('at most 63 characters');
+    expect(metadataRejection({ description: 'a'.repeat(257) })?.message).to.contain('at most 256');
+  });
+  it('immutable fields are named one by one', () => {
+    expect(immutableRejection(['metadata.name']).message).to.equal("field 'metadata.name' is immutable");
+    expect(immutableRejection(['metadata.name', 'metadata.tenant']).message).to.equal(
+      "fields 'metadata.name' and 'metadata.tenant' are immutable",
+    );
+    expect(immutableRejection([]).field).to.equal('');
+  });
+});
