@@ -23,7 +23,7 @@ export type RebuildContext = Pick<RebuildOptions, 'signal' | 'force'> & {
   readonly livePosition: () => Position | undefined;
   readonly stopLive: () => Promise<void>;
   readonly resumeLive: () => void;
-  readonly switchTo: (rebuilt: RebuildingCopy, fresh: string, progress: CopyProgress) => Promise<void>;
+  readonly switchTo: (fresh: string, following: RebuildingCopy, progress: CopyProgress) => Promise<void>;
   readonly onCopyProgress: (copy: string, progress: CopyProgress) => void;
 };
 
@@ -95,7 +95,7 @@ export const rebuildCopy = async (context: RebuildContext): Promise<RebuildRepor
       context.resumeLive();
       throw error;
     }
-    await context.switchTo(rebuilt, fresh, progress as CopyProgress);
+    await context.switchTo(fresh, rebuilt, progress as CopyProgress);
     return report('switched', checked.differences);
   } catch (error) {
     await discard();

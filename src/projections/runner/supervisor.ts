@@ -61,7 +61,9 @@ export const superviseView = (options: SupervisorOptions): Supervisor => {
   let state: ProjectionStatus['state'] = copy === undefined ? 'rebuilding' : 'live';
   let error: string | undefined;
   let running: RunningCopy | undefined;
-  let rebuilding: { readonly latest: CopyProgress; readonly ended: Promise<unknown> } | undefined;
+  let rebuilding: { latest: CopyProgress } | undefined;
+  /** The last rebuild, the removal of what it replaced included. */
+  let rebuilt: Promise<unknown> = Promise.resolve();
   let backoffMs = FIRST_BACKOFF_MS;
   let cancelRestart = (): void => {};
   const closing = new AbortController();
@@ -154,6 +156,11 @@ export const superviseView = (options: SupervisorOptions): Supervisor => {
     if (rebuilding !== undefined)
       return Promise.reject(new Error(`a rebuild of ${view.name} is already running`));
     const { signal, force, onProgress: tell } = rebuildOptions;
+    const ours = { latest: NOTHING_APPLIED };
+    rebuilding = ours;
+    const end = (): void => {
+      if (rebuilding === ours) rebuilding = undefined;
+    };
     const report = rebuildCopy({
       signal: signal === undefined ? closing.signal : AbortSignal.any([signal, closing.signal]),
       ...(force !== undefined && { force }),
@@ -163,8 +170,10 @@ export const superviseView = (options: SupervisorOptions): Supervisor => {
       live: copy,
       livePosition: () => progress.position,
       onCopyProgress: (of, next) => {
-        if (rebuilding !== undefined) rebuilding = { ...rebuilding, latest: next };
-        tell?.(next.events);
+        if (rebuilding === ours) {
+          ours.latest = next;
+          tell?.(next.events);
+        }
         onProgress(of, next);
       },
       stopLive: async () => {
@@ -173,20 +182,21 @@ export const superviseView = (options: SupervisorOptions): Supervisor => {
         running = undefined;
         await old?.stop();
       },
-      resumeLive: start,
-      switchTo: async (rebuilt, fresh, its) => {
+      resumeLive: () => {
+        if (copy !== undefined) start();
+      },
+      switchTo: async (fresh, following, its) => {
         const old = copy;
         storage.point(fresh);
         connection.switchTo(storage.readable(fresh));
         copy = fresh;
-        adopt(rebuilt);
+        adopt(following);
+        end(); // before anybody who waits is told: the next rebuild may come at once
         onProgress(fresh, its);
         if (old !== undefined) await discard(old);
       },
-    }).finally(() => {
-      rebuilding = undefined;
-    });
-    rebuilding = { latest: NOTHING_APPLIED, ended: report.catch(() => undefined) };
+    }).finally(end);
+    rebuilt = report.catch(() => undefined);
     return report;
   };
 
@@ -215,7 +225,7 @@ export const superviseView = (options: SupervisorOptions): Supervisor => {
     closing.abort();
     cancelRestart();
     waiters.end();
-    await rebuilding?.ended;
+    await rebuilt;
     connection.close(); // before the writer, whose close as the last one then tidies the write-ahead log
     await running?.stop();
     blank.close();

@@ -213,6 +213,20 @@ describe('rebuild of a view', () => {
     expect(readdirSync(dir).toSorted()).to.deep.equal(['resources-v1-1.sqlite', 'resources.current']);
   });
 
+  it('can be asked for as soon as the first copy is there, and is silent when it is over', async () => {
+    const fresh = await openNotes(log, { dir: folders.make() });
+    const last = (await log.lastPosition()) ?? '';
+    expect(await fresh.waitFor('resources', last, { timeoutMs: 5000 })).to.equal(true);
+    let told = 0;
+    const report = await fresh.rebuild('resources', { onProgress: () => (told += 1) });
+    expect(report.outcome).to.equal('switched');
+    const toldBefore = told;
+    await log.append('note-0', changed('afterwards'));
+    await settle(fresh, log);
+    expect(told).to.equal(toldBefore).and.greaterThan(0);
+    await fresh.close();
+  });
+
   it('runs once at a time and shows how far it is', async () => {
     let during: ReturnType<ReadModels['status']>[number] | undefined;
     const first = models.rebuild('resources', { onProgress: () => (during ??= models.status()[0]) });
