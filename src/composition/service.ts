@@ -18,6 +18,7 @@ import { createSimulatedHubs } from '../adapters/management-cluster/simulated/si
 import { createMetrics, serveMetrics } from '../adapters/metrics/metrics.ts';
 import { createLeaseOwnership } from '../adapters/ownership/lease-ownership.ts';
 import { openFileSecretStore } from '../adapters/secrets/file-secret-store.ts';
+import { openSqliteSnapshots } from '../adapters/snapshots/sqlite-snapshots.ts';
 import { systemClock, systemIds, systemTimers } from '../adapters/system/system-ports.ts';
 import { assertDeployment } from '../app/deployment.ts';
 import type { EventStore } from '../app/event-store.ts';
@@ -94,6 +95,12 @@ export const startService = async (
 
     const clusters = createSimulatedHubs({ dir: join(config.dataDir, 'hubs'), clock, timers, instance });
     closers.push(() => clusters.close());
+    const snapshots = openSqliteSnapshots({
+      file: join(config.dataDir, 'snapshots.sqlite'),
+      storeId: store.storeId,
+      logger,
+    });
+    closers.push(() => snapshots.close());
     const measured = measure(metrics);
     const recordRejection = measured.recordRejection(logger);
     await mkdir(join(config.dataDir, 'read-models'), { recursive: true });
@@ -106,6 +113,7 @@ export const startService = async (
       instance,
       clusters,
       secrets,
+      snapshots,
       recordRejection,
       ownership: createLeaseOwnership({ store, name: 'processes', instance, clock, timers, logger }),
       readModels: {

@@ -11,6 +11,8 @@ import { createNameRepair, type NameRepair, type RepairableKind } from '../app/n
 import { createNames } from '../app/names.ts';
 import type { Ownership } from '../app/ownership.ts';
 import type { Clock, Ids, Logger, RecordRejection, SecretStore, Timers } from '../app/ports.ts';
+import { sweepOrphanSecrets } from '../app/orphan-secrets.ts';
+import { pause } from '../app/process-runner/pause.ts';
 import { createProcessRunner } from '../app/process-runner/process-runner.ts';
 import type {
   AnyWorkflow,
@@ -210,7 +212,12 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
         isOwner,
       });
       try {
-        await Promise.all([processes.start(signal), observer.run(signal), repair.run(signal)]);
+        await Promise.all([
+          processes.start(signal),
+          observer.run(signal),
+          repair.run(signal),
+          sweepSecrets(ports, isOwner, signal),
+        ]);
       } finally {
         stopDeclaring();
       }
@@ -219,6 +226,33 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     idle: () => runner.idle(),
     close: () => readModels.close(),
   };
+};
+
+/** Milliseconds between two sweeps, and the age below which a stored secret may still get its event. */
+const SWEEP_EVERY_MS = 3_600_000;
+
+/** Removes secrets whose event was never written: a crash between the two leaves them behind (design §4, Secrets). */
+const sweepSecrets = async (
+  { secrets, store, clock, timers, logger }: SystemPorts,
+  isOwner: () => boolean,
+  signal: AbortSignal,
+): Promise<void> => {
+  while (!signal.aborted) {
+    await pause(timers, SWEEP_EVERY_MS, signal);
+    if (signal.aborted || !isOwner()) continue;
+    try {
+      const swept = await sweepOrphanSecrets({
+        secrets,
+        store,
+        now: clock.now(),
+        olderThanMs: SWEEP_EVERY_MS,
+        signal,
+      });
+      if (swept.removed > 0) logger.info(swept, 'secrets without an event were removed');
+    } catch (error) {
+      if (!signal.aborted) logger.warn({ err: error }, 'secrets without an event are looked for again later');
+    }
+  }
 };
 
 const describeRun = async (
