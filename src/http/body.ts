@@ -36,8 +36,10 @@ export const readBody = async (request: IncomingMessage, limit = MAX_BODY_BYTES)
       if (bytes > limit) reject(tooLarge(limit, false));
       else resolve(parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts));
     });
-    request.on('error', reject);
-    request.on('aborted', () => reject(new ApiError('CANCELLED', 'the caller went away')));
+    // Hanging up in the middle of a body comes as an error of the request.
+    request.on('error', (error) => {
+      reject(new ApiError('CANCELLED', 'the caller went away', { cause: error }));
+    });
   });
 };
 

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { EventTooLarge, OutcomeUnknown, StoreUnavailable } from '../app/event-store.ts';
 import { IdempotencyMismatch } from '../app/command.ts';
 import type { Clock, Logger, RecordRejection } from '../app/ports.ts';
-import { ApiError, errorHeaders, osacErrorBody, problemBody } from './errors.ts';
+import { ApiError, ERRORS, errorHeaders, osacErrorBody, problemBody } from './errors.ts';
 import type { Principal } from './osac/principal.ts';
 
 /** One request and its answer, as the log line, the metrics and the rejection record see it. */
@@ -154,8 +154,8 @@ const record = (exchange: Exchange, error: ApiError, services: ExchangeServices)
       : error.error === 'PERMISSION_DENIED'
         ? 'denied'
         : 'rejected';
-  if (outcome === 'rejected' && (!exchange.writes || error.status >= 500 || error.options.recorded === true))
-    return;
+  const decided = error.status < 500 && error.error !== 'CANCELLED' && error.options.recorded !== true;
+  if (outcome === 'rejected' && !(exchange.writes && decided)) return;
   services.recordRejection({
     tenant: exchange.principal?.homeTenant ?? '',
     subjectId: exchange.principal?.subjectId ?? '',
@@ -172,7 +172,9 @@ export const finish = (exchange: Exchange, { clock, logger, onRequest }: Exchang
   const { request, response, principal, traceparent } = exchange;
   const milliseconds = clock.monotonicMs() - exchange.startedAt;
   const method = request.method ?? '';
-  onRequest?.({ method, route: exchange.route, status: response.statusCode, seconds: milliseconds / 1000 });
+  // Nobody was there any more to be answered.
+  const status = response.headersSent ? response.statusCode : ERRORS.CANCELLED.http;
+  onRequest?.({ method, route: exchange.route, status, seconds: milliseconds / 1000 });
   if (exchange.failure !== undefined) {
     logger.error(
       { correlationId: exchange.requestId, method: exchange.method, error: describe(exchange.failure) },
@@ -183,7 +185,7 @@ export const finish = (exchange: Exchange, { clock, logger, onRequest }: Exchang
     {
       method,
       route: exchange.route,
-      status: response.statusCode,
+      status,
       ms: Math.round(milliseconds * 10) / 10,
       correlationId: exchange.requestId,
       tenant: principal?.homeTenant,

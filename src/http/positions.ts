@@ -25,7 +25,9 @@ export type PositionsOptions = {
   readonly writeWaitMs?: number;
 };
 
+/** Names of the views that reads wait for. */
 export const RESOURCES_VIEW = 'resources';
+export const TIMELINE_VIEW = 'timeline';
 
 export const createPositions = (options: PositionsOptions): Positions => {
   const prefix = `${options.storeId}.`;

@@ -4,7 +4,7 @@ import type { Authenticate } from '../authenticate.ts';
 import { bodyText, readBody } from '../body.ts';
 import { ApiError, invalid, methodNotAllowed, urlNotFound } from '../errors.ts';
 import { send, type Exchange } from '../exchange.ts';
-import type { Positions } from '../positions.ts';
+import { RESOURCES_VIEW, TIMELINE_VIEW, type Positions } from '../positions.ts';
 import { mayCall, type AnyMethod, type ExtraMethod, type Governed } from './authorization.ts';
 import {
   readCommandId,
@@ -95,7 +95,7 @@ export const serveRest = async (
   if (verb === 'GET') {
     begin(exchange, table, service, 'Get');
     const principal = await admit(exchange, table, service, 'Get', options);
-    await options.positions.waitForMinimum(exchange.request.headers['x-ledger-min-position'], 'resources');
+    await waitForMinimum(exchange, options, RESOURCES_VIEW);
     return answerRead(exchange, await service.get(callOf(exchange, table, principal, message, {})));
   }
   if (verb === 'PATCH') return serveUpdate(exchange, table, service, target.id, options);
@@ -104,6 +104,7 @@ export const serveRest = async (
     exchange.writes = true;
     const metadata = writeMetadata(exchange, service.kind);
     const principal = await admit(exchange, table, service, 'Delete', options);
+    await waitForMinimum(exchange, options, RESOURCES_VIEW);
     return answerWrite(
       exchange,
       await service.remove(callOf(exchange, table, principal, message, metadata)),
@@ -122,7 +123,7 @@ const serveList = async (
   begin(exchange, table, service, 'List');
   const message = readListQuery(exchange.request.url ?? '');
   const principal = await admit(exchange, table, service, 'List', options);
-  await options.positions.waitForMinimum(exchange.request.headers['x-ledger-min-position'], 'resources');
+  await waitForMinimum(exchange, options, RESOURCES_VIEW);
   return answerRead(exchange, await service.list(callOf(exchange, table, principal, message, {})));
 };
 
@@ -138,6 +139,7 @@ const serveCreate = async (
   const { document } = await decodeBody(exchange, service);
   service.checkCreate(document);
   const principal = await admit(exchange, table, service, 'Create', options);
+  await waitForMinimum(exchange, options, RESOURCES_VIEW);
   const call = callOf(exchange, table, principal, { object: document }, metadata);
   return answerWrite(exchange, await service.create(call), options);
 };
@@ -163,6 +165,7 @@ const serveUpdate = async (
     lock: readBoolean(query, 'lock'),
   };
   const principal = await admit(exchange, table, service, 'Update', options);
+  await waitForMinimum(exchange, options, RESOURCES_VIEW);
   return answerWrite(
     exchange,
     await service.update(callOf(exchange, table, principal, message, metadata)),
@@ -184,8 +187,8 @@ const serveExtra = async (
   if (verb !== 'GET') throw methodNotAllowed();
   begin(exchange, table, service, extra.method);
   const principal = await admit(exchange, table, service, extra.method, options);
-  const view = extra.method === 'GetTimeline' ? 'timeline' : 'resources';
-  await options.positions.waitForMinimum(exchange.request.headers['x-ledger-min-position'], view);
+  const view = extra.method === 'GetTimeline' ? TIMELINE_VIEW : RESOURCES_VIEW;
+  await waitForMinimum(exchange, options, view);
   const message = { id: target.id ?? '', ...readPage(exchange.request.url ?? '', options.positions) };
   return answerRead(exchange, await extra.handler(callOf(exchange, table, principal, message, {})));
 };
@@ -349,6 +352,15 @@ const readBoolean = (query: URLSearchParams, name: string): boolean => {
   if (text === null || text === '' || text === 'false' || text === '0') return false;
   if (text === 'true' || text === '1') return true;
   throw invalid(`parsing field "${name}": "${text.slice(0, 64)}" is not true or false`, name);
+};
+
+/** A caller may name the position that what it refers to was written at, on another instance perhaps. */
+const waitForMinimum = async (
+  { request }: Exchange,
+  { positions }: RestOptions,
+  view: string,
+): Promise<void> => {
+  await positions.waitForMinimum(request.headers['x-ledger-min-position'], view);
 };
 
 const answerRead = (exchange: Exchange, answer: Answer): void => {

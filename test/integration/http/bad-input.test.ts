@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { connect } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { UnsecuredJWT } from 'jose';
@@ -171,6 +172,26 @@ describe('slow senders', () => {
       const body = `${headers}Content-Length: 100\r\n\r\n{"metadata"`;
       expect(await rawExchange(service.url, body)).to.match(/^HTTP\/1\.1 408 /);
       expect((await callerOf(service)('GET', '/healthz')).status).to.equal(200);
+    } finally {
+      await service.close();
+    }
+  });
+});
+
+describe('callers who hang up', () => {
+  it('in the middle of a body leave one log line with status 499 and nothing else', async () => {
+    const service = await startTestService();
+    try {
+      const { hostname, port } = new URL(service.url);
+      const socket = connect(Number(port), hostname);
+      socket.write(`POST ${CLUSTERS} HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"meta`);
+      await new Promise((resolve) => setImmediate(resolve));
+      socket.destroySoon();
+      for (let i = 0; i < 200 && service.logger.lines.length === 0; i += 1)
+        await new Promise((resolve) => setTimeout(resolve, 10));
+      expect(service.logger.lines.map(({ level }) => level)).to.deep.equal(['info']);
+      expect(service.logger.lines[0]?.fields).to.include({ status: 499, route: CLUSTERS });
+      expect(service.rejections).to.deep.equal([]);
     } finally {
       await service.close();
     }
