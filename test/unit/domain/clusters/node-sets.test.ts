@@ -108,7 +108,7 @@ describe('clusters: node sets', () => {
           if (isRejection(decision)) continue;
           const before = 'nodeSets' in state ? state.nodeSets : {};
           state = decision.reduce(clusterDecider.evolve, state);
-          expect(sizes(state)).to.not.be.empty;
+          expect(sizes(state)).to.have.length.above(0);
           for (const size of sizes(state)) {
             expect(Number.isInteger(size) && size >= 0 && size < 2 ** 31, String(size)).to.equal(true);
           }
