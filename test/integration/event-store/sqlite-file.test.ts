@@ -253,6 +253,9 @@ describe('sqlite event store: the file', function () {
     it('is one sound file that holds a moment of the log, taken while it is written to', async () => {
       const dataDir = await filled();
       const store = await made.openStore(dataDir);
+      // Large enough for several steps of the copy.
+      for (let n = 0; n < 60; n += 1)
+        await store.append(`page-${n}`, 'no_stream', [event('Large', { text: 'x'.repeat(300_000) })]);
       const controller = new AbortController();
       const writer = async (): Promise<void> => {
         for (let n = 0; !controller.signal.aborted; n += 1)

@@ -43,6 +43,21 @@ export const subscribeContract = ({ store, stream, prefix, type }: Contract): vo
       expectOrdered(follower.items);
     });
 
+    it('says caught-up only behind everything that was there, however much', async () => {
+      const after = await begin();
+      for (let n = 0; n < 3; n += 1)
+        await store().append(
+          stream('much'),
+          n === 0 ? 'no_stream' : n * 400 - 1,
+          numbered(type('Much'), 400, n * 400),
+        );
+      const follower = follow(store(), { after, filter: { streamPrefixes: [stream('much')] } });
+      await follower.untilCaughtUp();
+      await follower.stop();
+      const before = follower.items.findIndex((item) => item.kind === 'caught-up');
+      expect(follower.items.slice(0, before).filter((item) => item.kind === 'event')).to.have.lengthOf(1200);
+    });
+
     it('says caught-up with the position reached, also when nothing matched', async () => {
       const after = await begin();
       const last = await store().append(stream('a'), 'no_stream', numbered(type('Numbered'), 2));
