@@ -35,6 +35,7 @@ const referenceRejection = (field: string, description: string, code: string): R
     facts: { description },
   });
 
+/** A resolved reference as documents hold it. */
 export const idAndName = (object: { id: string; name: string }): JsonObject => ({
   id: object.id,
   name: object.name,
