@@ -1,6 +1,6 @@
 import { valueAt, withValueAt } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
-import { idAndName, referenceOf, referenceText, refersTo, type Reference } from '../../domain/references.ts';
+import { referenceOf, referenceText, refersTo, type Reference } from '../../domain/references.ts';
 import type { ResourceKind } from '../../domain/resource.ts';
 import type { ResourceReader, ResourceRow, Visibility } from '../../projections/read-models.ts';
 import { ApiError } from '../errors.ts';
@@ -43,7 +43,7 @@ export const resolveReferences = (
       continue;
     }
     found.set(path, row);
-    resolved = withValueAt(resolved, path, idAndName(row));
+    resolved = withValueAt(resolved, path, { id: row.id, name: row.name });
   }
   if (violations.length > 0) throw referencesInvalid(violations);
   return { document: resolved, found };
