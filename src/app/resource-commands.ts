@@ -79,7 +79,7 @@ export const createResourceCommands = ({
 
   /**
    * A workflow that ends a resource does not give its names back itself. Whoever wants one need not wait for the
-   * repair loop to do it. Not done while a stream is being worked on: two resources could wait for each other.
+   * repair loop to do it. False: its holder is alive. Not done while a stream is being worked on: two resources could wait for each other.
    */
   const freeIfGone = async <S, C extends { readonly type: string }, E extends DomainEvent>(
     kind: ResourceKind<S, C, E>,
@@ -93,7 +93,9 @@ export const createResourceCommands = ({
     if (owner.kind !== kind.kind) return false;
     const view = kind.view((await runner.load(aggregateOf(kind), owner.id)).state);
     if (!view.exists || !view.archived) return false;
-    return names.release(claim.id, found.revision, holder, 'deleted', context);
+    // Not released by us: the repair loop or another instance was faster, and whoever has it now is looked at anew.
+    await names.release(claim.id, found.revision, holder, 'deleted', context);
+    return true;
   };
 
   /** The refusal stands, as it would without this courtesy. */

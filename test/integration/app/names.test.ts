@@ -92,6 +92,37 @@ describe('names of resources', () => {
     expect(one.rejections).to.deep.equal([]);
   });
 
+  it('are free for who wants one while another one gives it back (repair loop, second instance)', async () => {
+    const store = shared();
+    const other = createIncarnation(store, 'other');
+    await create(other, 'g1', 'drill');
+    await other.runner.execute(
+      { category: 'gadget', decider: gadget.decider, stateVersion: 1 },
+      'g1',
+      deleteGadget,
+      fakeContext('delete as a workflow does'),
+    );
+    let overtaken = false;
+    const one = createIncarnation(
+      {
+        ...store,
+        append: async (stream, expected, events) => {
+          if (!overtaken && events[0]?.type === 'NameReleased') {
+            overtaken = true;
+            const id = nameStreamId('gadget', 'acme', '', 'drill');
+            await other.names.release(id, Number(expected), 'g1', 'deleted', fakeContext('give back'));
+          }
+          return store.append(stream, expected, events);
+        },
+      },
+      'one',
+    );
+    expect((await create(one, 'g2', 'drill')).outcome).to.equal('accepted');
+    expect(overtaken).to.equal(true);
+    expect(await holderOf(one, 'drill')).to.equal('g2');
+    expect(one.rejections).to.deep.equal([]);
+  });
+
   it('do not block each other when two resources want what the other has', async () => {
     const one = createIncarnation(shared(), 'one');
     await create(one, 'g1', 'drill', ['c1']);
