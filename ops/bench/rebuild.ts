@@ -39,8 +39,8 @@ const open = (dataDir: string, store: SqliteEventStore, dir: string, only?: stri
     source: {
       kind: 'worker',
       storeId: store.storeId,
-      readerModule: moduleUrl('./support/sqlite-reader.ts'),
-      readerConfig: { dataDir },
+      readerModule: moduleUrl('../../src/composition/log-reader-module.ts'),
+      readerConfig: { kind: 'sqlite', dataDir },
       viewsModule: moduleUrl('../../src/projections/views.ts'),
       viewsConfig: {},
     },

@@ -28,8 +28,8 @@ describe('read models in worker threads, on the embedded log', function () {
       source: {
         kind: 'worker',
         storeId: store.storeId,
-        readerModule: support('sqlite-reader.ts'),
-        readerConfig: { dataDir },
+        readerModule: new URL('../../../src/composition/log-reader-module.ts', import.meta.url).href,
+        readerConfig: { kind: 'sqlite', dataDir },
         viewsModule: support('note-views.ts'),
         viewsConfig: config,
       },
