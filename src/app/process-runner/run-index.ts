@@ -62,6 +62,7 @@ export type RunIndex = {
   counts(): { readonly open: number; readonly closed: number };
   /** Makes everything so far survive a restart. A lost index is rebuilt from the log, so nothing here is synchronous. */
   commit(): void;
+  /** What was not committed is lost. */
   close(): void;
 };
 
@@ -225,27 +226,40 @@ export const openRunIndex = (file: string, identity: string): RunIndex => {
       db.exec('COMMIT');
       inTransaction = false;
     },
-    close: () => {
-      if (inTransaction) db.exec('COMMIT');
-      db.close();
-    },
+    close: () => db.close(),
   };
 };
 
 const countRuns = (db: DatabaseSync, closed: 0 | 1): number =>
   (db.prepare('SELECT count(*) AS n FROM runs WHERE closed = ?').get(closed) as { n: number }).n;
 
+/** SQLite itself failed: a full disk, a damaged file. Nothing that a run did wrong. */
+export const isIndexError = (error: unknown): boolean =>
+  error instanceof Error && (error as { code?: unknown }).code === 'ERR_SQLITE_ERROR';
+
+const SQLITE_CORRUPT = 11;
+const SQLITE_NOTADB = 26;
+/** The file holds nonsense: it is to be discarded, since everything in it follows from the log. */
+export const isDamage = (error: unknown): boolean => {
+  const errcode = isIndexError(error) ? (error as { errcode?: unknown }).errcode : undefined;
+  // Extended codes carry the plain one in their low byte.
+  return typeof errcode === 'number' && [SQLITE_CORRUPT, SQLITE_NOTADB].includes(errcode & 0xff);
+};
+
+export const discardRunIndex = (file: string): void => {
+  if (file === ':memory:') return;
+  for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true });
+};
+
 const openFresh = (file: string, identity: string): DatabaseSync => {
   try {
     const db = new DatabaseSync(file);
     if (usable(db, identity)) return db;
     db.close();
-  } catch {
-    // Damaged: what follows replaces it.
+  } catch (error) {
+    if (!isDamage(error)) throw error;
   }
-  if (file !== ':memory:') {
-    for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true });
-  }
+  discardRunIndex(file);
   const db = new DatabaseSync(file);
   // Disposable: after a power loss it is rebuilt, so it never waits for the disk.
   db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; PRAGMA user_version = ${FORMAT}; ${SCHEMA}`);

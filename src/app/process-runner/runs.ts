@@ -8,7 +8,7 @@ import type { Lanes, Slot } from './lanes.ts';
 import { isSpent, newActor, underWay, type Actor, type Item } from './actor.ts';
 import { createPlanner } from './planner.ts';
 import { EFFECT_STARTED, isTaken, pendingOf, type Run } from './run.ts';
-import type { InputRef, RunIndex } from './run-index.ts';
+import { isIndexError, type InputRef, type RunIndex } from './run-index.ts';
 import { Stopped, type AppendCause, type RunLog } from './run-log.ts';
 import type { RunMemory } from './run-memory.ts';
 import type { SteadyClock } from './steady-clock.ts';
@@ -53,6 +53,8 @@ export type RunsOptions = {
   readonly instance: string;
   readonly epoch: number;
   readonly settings: ProcessRunnerSettings;
+  /** The index failed: everything stops and starts anew. */
+  readonly broken: (error: unknown) => void;
 };
 
 /** A conflict means that another runner works on this run; after so many in a row something is wrong. */
@@ -71,7 +73,7 @@ export const createRuns = (options: RunsOptions): Runs => {
     ...options,
     post: (key, item) => post(key, item),
     isDraining: () => draining,
-    commandFailed: (key, error) => park(actorOf(key), undefined, error),
+    commandFailed: (key, error) => giveUp(actorOf(key), undefined, error),
   });
 
   const actorOf = (key: string): Actor => {
@@ -121,7 +123,16 @@ export const createRuns = (options: RunsOptions): Runs => {
     } catch (error) {
       if (closed || error instanceof Stopped)
         logger.debug({ run: actor.key }, 'stopped before this was recorded');
+      else giveUp(actor, item, error);
+    }
+  };
+
+  const giveUp = (actor: Actor, item: Item | undefined, error: unknown): void => {
+    try {
+      if (isIndexError(error)) options.broken(error);
       else park(actor, item, error);
+    } catch (failure) {
+      options.broken(failure);
     }
   };
 
@@ -360,7 +371,7 @@ export const createRuns = (options: RunsOptions): Runs => {
     isActive: (key) => actors.has(key),
     queued: () => queued,
     active: () => actors.size,
-    poison: (key, error) => park(actorOf(key), undefined, error),
+    poison: (key, error) => giveUp(actorOf(key), undefined, error),
     drain: () => {
       draining = true;
     },

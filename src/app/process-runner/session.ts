@@ -41,7 +41,12 @@ export const createSession = (options: SessionOptions): Session => {
   const failpoint = options.failpoint ?? (() => undefined);
   const index = openRunIndex(options.dataFile, identityOf(options));
   const steady = createSteadyClock(clock, settings.clockToleranceMs);
-  index.reanchor(steady.offset());
+  try {
+    index.reanchor(steady.offset());
+  } catch (error) {
+    index.close();
+    throw error;
+  }
   /** Aborted when work in flight is given up. */
   const hardStop = new AbortController();
   const log = createRunLog({ ...options, failpoint, signal: hardStop.signal });
@@ -63,7 +68,9 @@ export const createSession = (options: SessionOptions): Session => {
   });
   const work = createWork({ ...options, log, hooks, failpoint, settings, signal: hardStop.signal });
   const epoch = lease.epoch;
+  const broken = Promise.withResolvers<never>();
   const runs = createRuns({
+    broken: broken.reject,
     ...options,
     index,
     memory,
@@ -191,8 +198,11 @@ export const createSession = (options: SessionOptions): Session => {
     cancelBound();
     hardStop.abort();
     runs.close();
-    commit();
-    index.close();
+    try {
+      commit();
+    } finally {
+      index.close();
+    }
   };
 
   const room = (): Promise<void> => until(() => runs.queued() < settings.maxQueuedInputs, lease.signal);
@@ -206,8 +216,9 @@ export const createSession = (options: SessionOptions): Session => {
       const signal = AbortSignal.any([lease.signal, failed.signal]);
       signal.addEventListener('abort', () => reachedLive.resolve(), { once: true });
       const loops = [intake.run(signal, room), tick(signal), lookAtAll(signal), runWhileLive(signal)];
+      broken.promise.catch(() => undefined);
       try {
-        await Promise.all(loops);
+        await Promise.race([Promise.all(loops), broken.promise]);
       } finally {
         failed.abort();
         await Promise.allSettled(loops);

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -117,6 +117,27 @@ describe('process runner and its index', () => {
       expect(workshop.calls.filter((call) => call.did === 'created-again')).to.deep.equal([]);
     });
   }
+
+  it('starts a file anew that turns out to be damaged inside', async () => {
+    const store = toyStore();
+    const workshop = createWorkshop();
+    workshop.mood('one', 'dead');
+    const first = startToyRunner({ store, workshop, instance: 'a', more: { dataFile: dataFile() } });
+    for (let i = 0; i < 20; i += 1) await orderToy(store, { id: `t${i}`, patienceMs: 3_600_000 });
+    await eventually('taken in', () => first.status().openRuns === 20);
+    await first.stop();
+    const bytes = readFileSync(dataFile());
+    writeFileSync(
+      dataFile(),
+      Buffer.concat([bytes.subarray(0, 4096), Buffer.alloc(bytes.length - 4096, 0x55)]),
+    );
+    workshop.mood('one', 'well');
+    const second = startToyRunner({ store, workshop, instance: 'b', more: { dataFile: dataFile() } });
+    running.push(second);
+    for (let i = 0; i < 20; i += 1) await eventually(`t${i} is done`, () => isDone(store, `t${i}`), 10_000);
+    expect(workshop.objects.size).to.equal(20);
+    expect(second.status().parkedRuns).to.deep.equal([]);
+  });
 
   it('does not take an ignored input in again after the run moved on and the file was lost', async () => {
     const store = toyStore();

@@ -1,0 +1,91 @@
+import { expect } from 'chai';
+import { createHubRegistry } from '../../../src/app/hub-registry.ts';
+import { aggregateOf, hub as hubKind } from '../../../src/domain/kinds.ts';
+import type { SecretRef } from '../../../src/domain/secret-ref.ts';
+import { commandContext, fakeCluster, hubFixture, type HubFixture } from '../../support/hub-fixture.ts';
+import { eventually } from '../../support/toy-workflow.ts';
+
+describe('hub registry', () => {
+  const fixtures: HubFixture[] = [];
+  const setUp = (): HubFixture => {
+    const fixture = hubFixture({ of: ({ id }) => (id === 'real' ? undefined : fakeCluster(id)) });
+    fixtures.push(fixture);
+    return fixture;
+  };
+  afterEach(async () => {
+    await Promise.all(fixtures.splice(0).map((fixture) => fixture.stop()));
+  });
+
+  it('holds every registered hub as its document says, with its adapter if there is one', async () => {
+    const { registry, register, revise } = setUp();
+    await register('sim-a', { zone: 'north', capacity: { control_planes: 3, nodes: { fc430: 8 } } });
+    await register('real');
+    await eventually('known', () => registry.hubs().length === 2);
+    expect(registry.get('sim-a')?.facts).to.include({ zone: 'north', namespace: 'orders', simulated: true });
+    expect(registry.get('sim-a')?.limits).to.deep.equal({ controlPlanes: 3, nodes: { fc430: 8 } });
+    expect(registry.get('sim-a')?.adapter?.hubId).to.equal('sim-a');
+    expect(registry.get('real')?.adapter).to.equal(undefined);
+    await revise('sim-a', { zone: 'south' });
+    await eventually('revised', () => registry.get('sim-a')?.facts.zone === 'south');
+    expect(registry.get('sim-a')?.limits).to.deep.equal({});
+  });
+
+  it('knows the credentials of a hub only by reference', async () => {
+    const { registry, commandRunner } = setUp();
+    const kubeconfig: SecretRef = { id: 's', version: '1', kind: 'kubeconfig', fingerprint: '00' };
+    await commandRunner.execute(
+      aggregateOf(hubKind),
+      'real',
+      {
+        type: 'CreateDocument',
+        at: '2026-01-01T00:00:00.000Z',
+        id: 'real',
+        tenant: 'shared',
+        project: '',
+        name: 'real',
+        creator: 'admin',
+        document: { spec: { namespace: 'orders' } },
+        secrets: { 'spec.kubeconfig': kubeconfig },
+      },
+      commandContext('create-real'),
+    );
+    await eventually('known', () => registry.get('real') !== undefined);
+    expect(registry.get('real')?.kubeconfig).to.deep.equal(kubeconfig);
+  });
+
+  it('tells its listeners of every hub and of every change, until they are tired of it', async () => {
+    const { registry, register, revise, deregister } = setUp();
+    await register('sim-a');
+    await eventually('known', () => registry.hubs().length === 1);
+    const heard: string[] = [];
+    const stop = registry.onChange((id, hub) => heard.push(`${id} ${hub?.facts.zone ?? 'gone'}`));
+    await revise('sim-a', { zone: 'north' });
+    await register('sim-b', { zone: 'south' });
+    await deregister('sim-a');
+    await eventually('all heard', () => heard.length === 4);
+    expect(heard).to.deep.equal(['sim-a ', 'sim-a north', 'sim-b south', 'sim-a gone']);
+    stop();
+    await deregister('sim-b');
+    await eventually('gone', () => registry.hubs().length === 0);
+    expect(heard).to.have.length(4);
+  });
+
+  it('is ready once it knows what was in the log, and stops waiting when it is told to', async () => {
+    const { store, codec, register } = setUp();
+    await register('sim-a');
+    const late = createHubRegistry({ store, codec, clusters: { of: () => undefined } });
+    const impatient = new AbortController();
+    const waiting = late.ready(impatient.signal).then(
+      () => 'ready',
+      (error: unknown) => (error as Error).message,
+    );
+    impatient.abort(new Error('no more time'));
+    expect(await waiting).to.equal('no more time');
+    const stop = new AbortController();
+    const ended = late.run(stop.signal);
+    await late.ready();
+    expect(late.hubs().map((hub) => hub.facts.id)).to.deep.equal(['sim-a']);
+    stop.abort();
+    await ended;
+  });
+});
