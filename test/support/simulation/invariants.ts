@@ -1,0 +1,205 @@
+import type { Appended, EventToAppend } from '../../../src/app/event-store.ts';
+import { evolveCluster, initialCluster, type ClusterState } from '../../../src/domain/clusters/cluster.ts';
+import type { ClusterEvent } from '../../../src/domain/clusters/events.ts';
+import type { CapacityClaim, HubCapacityEvent } from '../../../src/domain/hubs/capacity-events.ts';
+import {
+  claimOf,
+  hubCapacityDecider,
+  nodeLimit,
+  type HubCapacityState,
+} from '../../../src/domain/hubs/capacity.ts';
+import type { JsonObject } from '../../../src/domain/json.ts';
+import type { NameEvent } from '../../../src/domain/naming/events.ts';
+import { nameDecider, type NameState } from '../../../src/domain/naming/name.ts';
+import { parseStreamName } from '../../../src/domain/stream-name.ts';
+import type { HubOrder } from '../hub-journal.ts';
+import type { HubWitness } from './hub-port.ts';
+import type { Life } from './life.ts';
+
+/** Something that must never be. Its message says what, and where in the log. */
+export class Violation extends Error {
+  override readonly name = 'Violation';
+}
+
+export type StoredEvent = {
+  readonly stream: string;
+  readonly revision: number;
+  readonly type: string;
+  readonly data: JsonObject;
+  readonly commandId: string;
+};
+
+/** The log as the world sees it: folded while it grows, independent of every incarnation. */
+export type Ledger = {
+  /** Checks and folds what was stored just now. */
+  stored(stream: string, events: readonly EventToAppend[], appended: Appended): void;
+  readonly witness: HubWitness;
+  cluster(id: string): ClusterState;
+  clusterIds(): readonly string[];
+  capacities(): ReadonlyMap<string, HubCapacityState>;
+  names(): ReadonlyMap<string, NameState>;
+  /** Events that a command stored in a stream. */
+  ofCommand(stream: string, commandId: string): readonly StoredEvent[];
+  events(stream: string): readonly StoredEvent[];
+  streams(category: string): readonly string[];
+  length(): number;
+};
+
+export type LedgerOptions = {
+  /** Every ClusterOrder that ever was on a hub, read from the hub's own file. */
+  readonly ordersOn: (hub: string) => readonly HubOrder[];
+  readonly hubs: () => readonly string[];
+  readonly fail: (violation: Violation) => void;
+};
+
+export const createLedger = ({ ordersOn, hubs, fail }: LedgerOptions): Ledger => {
+  const streams = new Map<string, StoredEvent[]>();
+  const ids = new Set<string>();
+  const started = new Set<string>();
+  const startedEffects = new Set<string>();
+  const capacities = new Map<string, HubCapacityState>();
+  const clusters = new Map<string, ClusterState>();
+  const names = new Map<string, NameState>();
+  /** By effect id: a write was sent and nobody knows what became of it, or it was looked for since. */
+  const uncertain = new Map<string, 'unknown' | 'looked'>();
+  let length = 0;
+
+  const violated = (what: string): void => fail(new Violation(what));
+
+  const onHub = (clusterId: string): { hub: string; order: HubOrder } | undefined => {
+    for (const hub of hubs()) {
+      const order = ordersOn(hub).find((each) => each.clusterId === clusterId && each.goneAt === undefined);
+      if (order !== undefined) return { hub, order };
+    }
+    return undefined;
+  };
+
+  const mustBeGone = (clusterId: string, event: StoredEvent): void => {
+    const there = onHub(clusterId);
+    if (there === undefined) return;
+    violated(
+      `${event.type} (${event.stream}@${event.revision}) while ${there.order.name} of cluster ${clusterId} is on ${there.hub}`,
+    );
+  };
+
+  const seeCapacity = (hub: string, event: StoredEvent): void => {
+    const before = capacities.get(hub) ?? hubCapacityDecider.initialState();
+    const after = hubCapacityDecider.evolve(before, event as unknown as HubCapacityEvent);
+    capacities.set(hub, after);
+    const clusterId = event.data['clusterId'];
+    if (typeof clusterId !== 'string') return;
+    if (event.type === 'HubCapacityReleased') return mustBeGone(clusterId, event);
+    const held = claimOf(before, clusterId) ?? { controlPlanes: 0, nodes: {} };
+    const wanted = claimOf(after, clusterId) ?? held;
+    for (const what of overrun(after, held, wanted)) {
+      violated(`${event.stream}@${event.revision}: ${clusterId} takes ${what} beyond the limit of ${hub}`);
+    }
+  };
+
+  const see = (event: StoredEvent): void => {
+    const { category, id } = parseStreamName(event.stream);
+    if (event.type === 'EffectStarted') {
+      const data = event.data as { effectId: string; attempt: number };
+      const effect = `${event.stream}/${data.effectId}`;
+      const attempt = `${effect}#${data.attempt}`;
+      if (started.has(attempt)) violated(`a second EffectStarted of ${attempt}`);
+      started.add(attempt);
+      startedEffects.add(effect);
+    }
+    if (category === 'hubCapacity') seeCapacity(id, event);
+    if (category === 'name') {
+      const before = names.get(id) ?? nameDecider.initialState();
+      names.set(id, nameDecider.evolve(before, event as unknown as NameEvent));
+    }
+    if (category !== 'cluster') return;
+    if (
+      event.type === 'ClusterOrdered' &&
+      streams.get(event.stream)?.some(({ type }) => type === event.type)
+    ) {
+      violated(`${event.stream} was ordered twice`);
+    }
+    if (event.type === 'ClusterDeleted') mustBeGone(id, event);
+    const before = clusters.get(id) ?? initialCluster();
+    clusters.set(id, evolveCluster(before, event as unknown as ClusterEvent));
+  };
+
+  const onceOnly = (stream: string, first: StoredEvent, known: readonly StoredEvent[]): void => {
+    if (first.commandId === '' || stream.startsWith('sys-')) return;
+    const earlier = known.findLast(({ commandId }) => commandId === first.commandId);
+    if (earlier !== undefined) {
+      violated(
+        `command ${first.commandId} was carried out twice on ${stream}: @${earlier.revision} ${earlier.type} and @${first.revision} ${first.type}`,
+      );
+    }
+  };
+
+  const ofCommand: Ledger['ofCommand'] = (stream, commandId) =>
+    (streams.get(stream) ?? []).filter((event) => event.commandId === commandId);
+
+  return {
+    stored: (stream, events, appended) => {
+      const known = streams.get(stream) ?? [];
+      streams.set(stream, known);
+      const firstRevision = appended.revision - events.length + 1;
+      length += events.length;
+      events.forEach(({ id, type, data, metadata }, i) => {
+        if (ids.has(id)) violated(`event id ${id} (${type}) is in the log twice`);
+        ids.add(id);
+        const { commandId } = JSON.parse(metadata) as { commandId?: string };
+        const event: StoredEvent = {
+          stream,
+          revision: firstRevision + i,
+          type,
+          data: JSON.parse(data) as JsonObject,
+          commandId: commandId ?? '',
+        };
+        if (i === 0) onceOnly(stream, event, known);
+        see(event);
+        known.push(event);
+      });
+    },
+    witness: {
+      sent: (_life: Life, hub, operation, effectId) => {
+        const isWrite = /^(create|patch|delete) /.test(operation);
+        if (!isWrite) {
+          if (uncertain.has(effectId)) uncertain.set(effectId, 'looked');
+          return;
+        }
+        if (!startedEffects.has(effectId))
+          violated(`${operation} on ${hub} before EffectStarted of ${effectId}`);
+        if (uncertain.get(effectId) === 'unknown') {
+          violated(`${operation} on ${hub} repeats ${effectId}, whose outcome is not known, without a look`);
+        }
+        uncertain.set(effectId, 'unknown');
+      },
+      settled: (effectId) => {
+        if (uncertain.get(effectId) === 'unknown') uncertain.delete(effectId);
+      },
+    },
+    cluster: (id) => clusters.get(id) ?? initialCluster(),
+    clusterIds: () => [...clusters.keys()],
+    capacities: () => capacities,
+    names: () => names,
+    ofCommand,
+    events: (stream) => streams.get(stream) ?? [],
+    streams: (category) => [...streams.keys()].filter((stream) => stream.startsWith(`${category}-`)),
+    length: () => length,
+  };
+};
+
+/** What a claim that grew now takes beyond the limits; lowering a limit evicts nobody. */
+const overrun = (
+  { limits, used }: HubCapacityState,
+  held: CapacityClaim,
+  wanted: CapacityClaim,
+): readonly string[] => {
+  const over: string[] = [];
+  const check = (what: string, limit: number | undefined, all: number, before: number, now: number): void => {
+    if (limit !== undefined && now > before && all > limit) over.push(`${all} of ${limit} ${what}`);
+  };
+  check('control planes', limits.controlPlanes, used.controlPlanes, held.controlPlanes, wanted.controlPlanes);
+  for (const [type, now] of Object.entries(wanted.nodes)) {
+    check(`${type} nodes`, nodeLimit(limits, type), used.nodes[type] ?? 0, held.nodes[type] ?? 0, now);
+  }
+  return over;
+};

@@ -1,0 +1,121 @@
+import { NO_NETWORK_FAULTS, type NetworkFaults } from './hub-port.ts';
+import type { Moment } from './life.ts';
+import { randomOf, type Random } from './random.ts';
+import { NO_STORE_FAULTS, type StoreFaults } from './store-port.ts';
+import { FAILPOINTS } from '../../../src/app/process-runner/types.ts';
+
+export type HubPlan = {
+  readonly id: string;
+  readonly controlPlanes: number;
+  readonly nodes: number;
+  /** Absent: registered at the beginning. */
+  readonly registeredAt?: number;
+};
+
+/** Everything about a simulation that is decided before it starts. */
+export type Plan = {
+  readonly seed: number;
+  /** One instance on a store of its own, or several on one that others write to as well. */
+  readonly singleWriter: boolean;
+  readonly instances: number;
+  /** What an instance keeps in files (index of its runs, read models) survives its death. */
+  readonly keepsIndex: boolean;
+  readonly keepsReadModels: boolean;
+  readonly store: StoreFaults;
+  readonly network: NetworkFaults;
+  readonly hubs: readonly HubPlan[];
+  /** Incarnations that die before the end. */
+  readonly deaths: number;
+  /** Clusters that are ordered. */
+  readonly clusters: number;
+  /** Milliseconds in which everything but the end happens. */
+  readonly activeMs: number;
+  readonly clockJumps: boolean;
+  /** Changes of the hubs' own behaviour. */
+  readonly hubTroubles: number;
+  readonly stalls: number;
+  readonly deletesAll: boolean;
+};
+
+export const planOf = (seed: number): Plan => {
+  const random = randomOf(seed).fork('plan');
+  const singleWriter = random.chance(0.65);
+  const instances = singleWriter ? 1 : random.int(1, 2);
+  const calm = random.chance(0.1);
+  return {
+    seed,
+    singleWriter,
+    instances,
+    keepsIndex: random.chance(0.6),
+    keepsReadModels: random.chance(0.2),
+    store: calm || random.chance(0.2) ? NO_STORE_FAULTS : storeFaults(random),
+    network: calm || random.chance(0.2) ? NO_NETWORK_FAULTS : networkFaults(random),
+    hubs: hubsOf(random),
+    deaths: calm ? 0 : random.pick([0, 1, 1, 2, 2, 3]),
+    clusters: random.int(2, 5),
+    activeMs: random.int(20, 60) * 1_000,
+    clockJumps: random.chance(0.12),
+    hubTroubles: calm ? 0 : random.int(0, 3),
+    stalls: instances > 1 ? random.int(0, 2) : 0,
+    deletesAll: random.chance(0.5),
+  };
+};
+
+/** Each kind of misfortune is absent in some simulations, so that no other hides behind it. */
+const rate = (random: Random, most: number): number => (random.chance(0.5) ? random.next() * most : 0);
+
+const storeFaults = (random: Random): StoreFaults => ({
+  unavailable: rate(random, 0.06),
+  lostAnswer: rate(random, 0.08),
+  lostRequest: rate(random, 0.06),
+  late: rate(random, 0.06),
+  slow: rate(random, 0.1),
+  brokenRead: rate(random, 0.06),
+  held: rate(random, 0.2),
+});
+
+const networkFaults = (random: Random): NetworkFaults => ({
+  refused: rate(random, 0.15),
+  lostRequest: rate(random, 0.15),
+  lostAnswer: rate(random, 0.2),
+  late: rate(random, 0.15),
+  twice: rate(random, 0.2),
+  slow: rate(random, 0.2),
+  shuffled: rate(random, 0.3),
+});
+
+const hubsOf = (random: Random): readonly HubPlan[] => {
+  const hubs: HubPlan[] = [
+    { id: 'sim-a', controlPlanes: random.int(1, 4), nodes: random.int(3, 10) },
+    { id: 'sim-b', controlPlanes: random.int(1, 3), nodes: random.int(2, 8) },
+  ];
+  if (random.chance(0.4)) {
+    hubs.push({
+      id: 'sim-c',
+      controlPlanes: random.int(1, 3),
+      nodes: random.int(3, 8),
+      registeredAt: random.int(1, 30) * 1_000,
+    });
+  }
+  return hubs;
+};
+
+/** How one incarnation dies: at the n-th time that a moment comes, or some time after its birth. */
+export type Death =
+  | { readonly at: Moment; readonly count: number }
+  | { readonly afterMs: number; readonly graceful: boolean };
+
+export const deathOf = (random: Random): Death => {
+  const kind = random.next();
+  if (kind < 0.3) {
+    return { at: random.pick(['before append', 'after append'] as const), count: random.int(1, 80) };
+  }
+  if (kind < 0.5) {
+    return { at: random.pick(['before effect', 'after effect'] as const), count: random.int(1, 6) };
+  }
+  if (kind < 0.8) {
+    const name = random.pick(FAILPOINTS);
+    return { at: `at ${name}`, count: random.int(1, name === 'before-timer' ? 3 : 25) };
+  }
+  return { afterMs: random.int(1, 25_000), graceful: random.chance(0.3) };
+};

@@ -1,0 +1,190 @@
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openReadModels } from '../../../src/projections/open-read-models.ts';
+import { createViews } from '../../../src/projections/views.ts';
+import { rest } from './agenda.ts';
+import { createClients } from './clients.ts';
+import { Violation } from './invariants.ts';
+import { planOf, type Plan } from './plan.ts';
+import { checkHubs, unsettled } from './settle.ts';
+import { createWorkload } from './workload.ts';
+import { createWorld, type Plant, type World } from './world.ts';
+
+export type Simulated = {
+  readonly plan: Plan;
+  /** Undefined: everything held. */
+  readonly failure: Violation | undefined;
+  /** Equal for equal runs. */
+  readonly hash: string;
+  readonly lines: readonly string[];
+  readonly steps: number;
+  readonly events: number;
+  /** Virtual milliseconds. */
+  readonly ms: number;
+};
+
+const MINUTE = 60_000;
+/** Virtual time for everything to come to its end once nothing goes wrong any more. */
+const SETTLE_MS = 15 * MINUTE;
+/** After a clock that went back an hour, what was due then is due an hour later. */
+const SETTLE_BACK_MS = 80 * MINUTE;
+const LOOK_MS = 2_000;
+
+/** Runs one simulation to its end or to the first thing that must never be. */
+export const simulate = async (
+  seed: number,
+  options: { readonly plant?: Plant } = {},
+): Promise<Simulated> => {
+  const plan = planOf(seed);
+  // Hubs write durably; in memory that costs nothing.
+  const folder = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'simulation-'));
+  const world = createWorld(plan, folder, options.plant);
+  const restore = catchRejections((error) => {
+    const what = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    world.fail(new Violation(`unhandled rejection: ${what}`));
+  });
+  try {
+    await act(world);
+  } catch (error) {
+    if (error instanceof Violation) world.fail(error);
+    else world.fail(new Violation(String((error as Error).stack)));
+  } finally {
+    await rest();
+    await world.close();
+    restore();
+    rmSync(folder, { recursive: true, force: true });
+  }
+  return {
+    plan,
+    failure: world.failure(),
+    hash: world.trace.hash(),
+    lines: world.trace.lines(),
+    steps: world.agenda.steps(),
+    events: world.ledger.length(),
+    ms: world.agenda.now(),
+  };
+};
+
+const act = async (world: World): Promise<void> => {
+  const { plan } = world;
+  const clients = createClients(world, world.random.fork('clients'));
+  const workload = createWorkload(world, clients, world.random.fork('workload'));
+
+  for (let place = 1; place <= plan.instances; place += 1) world.keepRunning(place);
+  await until(world, 'the catalogue is there', workload.prepare(), 5 * MINUTE);
+  await until(world, 'every request is answered', workload.run(), plan.activeMs + 10 * MINUTE);
+
+  world.calmDown();
+  world.trace.note('world', 'calms down');
+  for (const hub of world.hubs.values()) await hub.control.configure({});
+  await settle(world, workload.retry);
+  if (plan.deletesAll) {
+    world.trace.note('world', 'deletes everything');
+    const removed = world.ledger.clusterIds().map((id) => workload.remove(id));
+    await until(world, 'every deletion is answered', Promise.all(removed), 5 * MINUTE);
+    await settle(world, workload.retry);
+  }
+  clients.check();
+  await checkHubs(world);
+  await until(world, 'the read models are compared', compareReadModels(world), 5 * MINUTE);
+  await until(world, 'everybody has stopped', world.stopAll(), 5 * MINUTE);
+};
+
+/** Lets the world go on until the promise has resolved. Throws Violation past the bound or when something broke. */
+const until = async (world: World, what: string, done: Promise<unknown>, ms: number): Promise<void> => {
+  const { agenda } = world;
+  let over = false;
+  let failure: unknown;
+  done.then(
+    () => {
+      over = true;
+    },
+    (error: unknown) => {
+      over = true;
+      failure = error;
+    },
+  );
+  const bound = agenda.now() + ms;
+  await rest();
+  while (!over) {
+    assertSound(world);
+    if (!(await agenda.step(bound))) throw new Violation(`${what}: not within ${ms / 1000} s`);
+  }
+  assertSound(world);
+  if (failure !== undefined) throw failure;
+};
+
+const assertSound = (world: World): void => {
+  const failure = world.failure();
+  if (failure !== undefined) throw failure;
+};
+
+const settle = async (world: World, retry: (id: string) => Promise<void>): Promise<void> => {
+  const { agenda } = world;
+  const bound = agenda.now() + (world.clockWentBack() ? SETTLE_BACK_MS : SETTLE_MS);
+  let left = unsettled(world);
+  while (left.length > 0) {
+    if (agenda.now() > bound) throw new Violation(`not settled: ${left.join('; ')}`);
+    for (const each of left) {
+      const failed = /^cluster (\S+): (failed|lost)/.exec(each)?.[1];
+      if (failed !== undefined) await until(world, 'a retry is answered', retry(failed), 5 * MINUTE);
+    }
+    await pass(world, LOOK_MS);
+    left = unsettled(world);
+  }
+  // What is late still has to arrive, and must not undo what was reached.
+  await pass(world, 10_000);
+  left = unsettled(world);
+  if (left.length > 0) await settle(world, retry);
+};
+
+const pass = async (world: World, ms: number): Promise<void> => {
+  const bound = world.agenda.now() + ms;
+  await until(world, 'time passes', world.agenda.sleep('world', ms), bound + 1);
+};
+
+/** Every incarnation's read models equal ones that are built from the log in one go. */
+const compareReadModels = async (world: World): Promise<void> => {
+  const position = await world.log.lastPosition();
+  if (position === undefined) return;
+  const fresh = await openReadModels({
+    dir: undefined,
+    views: createViews(),
+    source: { kind: 'inline', reader: world.log },
+    timers: { after: (ms, run) => world.agenda.after('world', ms, run) },
+    nowMs: () => 0,
+  });
+  try {
+    for (const { name } of fresh.status()) {
+      await fresh.waitFor(name, position, { timeoutMs: MINUTE });
+      const wanted = await fresh.digest(name);
+      for (const { system, life } of world.living()) {
+        if (!(await system.readModels.waitFor(name, position, { timeoutMs: MINUTE }))) {
+          throw new Violation(`${name} of ${life.name} does not reach the end of the log`);
+        }
+        const status = system.readModels.status().find((view) => view.name === name);
+        if (status !== undefined && status.parkedStreams.length > 0) {
+          throw new Violation(`${name} of ${life.name} parked ${JSON.stringify(status.parkedStreams)}`);
+        }
+        const found = await system.readModels.digest(name);
+        if (found.position === wanted.position && found.digest !== wanted.digest) {
+          throw new Violation(`${name} of ${life.name} differs from one that was built from the log`);
+        }
+      }
+    }
+  } finally {
+    await fresh.close();
+  }
+};
+
+/** Only while it simulates: a rejection that nobody handles is a finding, not the end of the process. */
+const catchRejections = (found: (error: unknown) => void): (() => void) => {
+  const others = process.listeners('unhandledRejection');
+  process.removeAllListeners('unhandledRejection');
+  process.on('unhandledRejection', found);
+  return () => {
+    process.removeListener('unhandledRejection', found);
+    for (const other of others) process.on('unhandledRejection', other);
+  };
+};

@@ -1,0 +1,300 @@
+import { cpSync, mkdirSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
+import { deriveDeploymentKeys } from '../../../src/adapters/keys/deployment-keys.ts';
+import {
+  createSimulatedHub,
+  type SimulatedHub,
+} from '../../../src/adapters/management-cluster/simulated/simulated-hub.ts';
+import { createMemorySecretStore } from '../../../src/adapters/secrets/memory-secret-store.ts';
+import type { Clock, Timers } from '../../../src/app/ports.ts';
+import type { ManagementCluster } from '../../../src/app/management-cluster.ts';
+import type { SystemPorts } from '../../../src/composition/system.ts';
+import { readHubOrders } from '../hub-journal.ts';
+import { createAgenda, type Agenda } from './agenda.ts';
+import { createHubPort, NO_NETWORK_FAULTS } from './hub-port.ts';
+import { BEGINNING, startIncarnation, type Incarnation } from './incarnation.ts';
+import { createLedger, Violation, type Ledger } from './invariants.ts';
+import type { Life, Moment } from './life.ts';
+import { deathOf, type Death, type Plan } from './plan.ts';
+import { randomOf, type Random } from './random.ts';
+import { createStorePort, NO_STORE_FAULTS } from './store-port.ts';
+import { createTrace, type Trace } from './trace.ts';
+
+export type Plant = (ports: SystemPorts, life: Life) => SystemPorts;
+
+/** What survives every incarnation, and the incarnations themselves. */
+export type World = {
+  readonly plan: Plan;
+  readonly agenda: Agenda;
+  readonly trace: Trace;
+  readonly random: Random;
+  readonly ledger: Ledger;
+  readonly log: SystemPorts['store'];
+  readonly hubs: ReadonlyMap<string, SimulatedHub>;
+  hubFile(id: string): string;
+  /** Incarnations that live now, whether they answer or not. */
+  living(): readonly Incarnation[];
+  /** Starts an instance in its place; it is started again whenever it has died or stopped. */
+  keepRunning(place: number): void;
+  /** From now on nothing goes wrong any more and nobody dies. */
+  calmDown(): void;
+  isCalm(): boolean;
+  /** Stops everybody, orderly. */
+  stopAll(): Promise<void>;
+  fail(violation: Violation): void;
+  failure(): Violation | undefined;
+  /** True when some wall clock was set back. */
+  clockWentBack(): boolean;
+  close(): Promise<void>;
+};
+
+/** Log lines that mean a bug, whatever went wrong around. */
+const NEVER_LOGGED = [
+  'run parked',
+  'effect port failed unexpectedly',
+  'the process runner broke down',
+  'observing a hub failed',
+  'the result of an effect was lost',
+];
+
+export const createWorld = (plan: Plan, folder: string, plant?: Plant): World => {
+  const random = randomOf(plan.seed).fork('world');
+  const agenda = createAgenda(random.fork('agenda'));
+  const trace = createTrace(agenda.now);
+  const log = createMemoryEventStore({
+    singleWriter: plan.singleWriter,
+    now: () => new Date(BEGINNING + Math.floor(agenda.now())).toISOString(),
+  });
+  let failure: Violation | undefined;
+  let calm = false;
+  let ending = false;
+  let wentBack = false;
+  let deathsLeft = plan.deaths;
+  let births = 0;
+  const lives = new Map<number, Incarnation>();
+  const starting = new Set<Promise<void>>();
+  const dead: Incarnation[] = [];
+  const over = Promise.withResolvers<never>();
+  over.promise.catch(() => undefined);
+
+  const fail = (violation: Violation): void => {
+    failure ??= violation;
+    trace.note('violation', violation.message);
+  };
+
+  const hubFile = (id: string): string => join(folder, `${id}.sqlite`);
+  const hubs = new Map(plan.hubs.map(({ id }) => [id, createHub(id)]));
+  function createHub(id: string): SimulatedHub {
+    const clock: Clock = {
+      now: () => new Date(BEGINNING + Math.floor(agenda.now())).toISOString(),
+      monotonicMs: agenda.now,
+    };
+    const timers: Timers = { after: (ms, run) => agenda.after(`hub ${id}`, ms, run) };
+    const file = hubFile(id);
+    const name = `${plan.seed} ${id}`;
+    return createSimulatedHub({
+      hubId: id,
+      file,
+      clock,
+      timers,
+      inline: true,
+      seed: name,
+      instance: 'world',
+      watchPollMs: 3_600_000,
+    });
+  }
+
+  const ledger = createLedger({
+    ordersOn: (hub) => readHubOrders(hubFile(hub)),
+    hubs: () => [...hubs.keys()],
+    fail,
+  });
+  const keys = deriveDeploymentKeys(Buffer.alloc(32, 1));
+  const secrets = createMemorySecretStore({
+    keys,
+    now: () => new Date(BEGINNING + Math.floor(agenda.now())).toISOString(),
+  });
+
+  /** Files of a place as a dead process leaves them: what was committed is there, nothing is open. */
+  const filesOf = (place: number, from: string | undefined): string => {
+    const directory = join(folder, `place-${place}-${births}`);
+    mkdirSync(directory, { recursive: true });
+    if (from !== undefined) copyAfterDeath(from, directory);
+    return directory;
+  };
+
+  const start = async (place: number, before: string | undefined, offset: number): Promise<string> => {
+    births += 1;
+    const name = `i${births}`;
+    const mine = random.fork(name);
+    const files = filesOf(place, before);
+    const mayDie = !calm && deathsLeft > 0;
+    const death: Death | undefined = mayDie ? deathOf(mine) : undefined;
+    if (death !== undefined) deathsLeft -= 1;
+    const gone = Promise.withResolvers<void>();
+    const ended = new AbortController();
+    const moments = new Map<Moment, number>();
+    let alive = true;
+    const die = (why: string): void => {
+      if (!alive) return;
+      alive = false;
+      trace.note(name, `dies ${why}`);
+      agenda.drop(name);
+      if (mine.chance(0.5)) agenda.drop(`${name} sent`);
+      const incarnation = lives.get(place);
+      if (incarnation !== undefined) dead.push(incarnation);
+      lives.delete(place);
+      ended.abort();
+      gone.resolve();
+    };
+    const life: Life = {
+      name,
+      owner: name,
+      network: `${name} sent`,
+      random: mine.fork('ports'),
+      agenda,
+      isAlive: () => alive,
+      survives: (moment) => {
+        if (!alive || death === undefined || calm || !('at' in death)) return alive;
+        const count = (moments.get(moment) ?? 0) + 1;
+        moments.set(moment, count);
+        if (moment === death.at && count === death.count) die(moment);
+        return alive;
+      },
+      ended: ended.signal,
+      never: over.promise,
+      note: (what) => trace.note(name, what),
+    };
+    const store = createStorePort({
+      log,
+      life,
+      faults: () => (calm ? NO_STORE_FAULTS : plan.store),
+      stored: ledger.stored,
+    });
+    const ports = new Map<string, ManagementCluster>();
+    for (const [id, hub] of hubs) {
+      const faults = () => (calm ? NO_NETWORK_FAULTS : plan.network);
+      ports.set(id, createHubPort({ hub, life, faults, witness: ledger.witness }));
+    }
+    trace.note(
+      name,
+      `starts in place ${place}${offset === 0 ? '' : `, its clock ${offset / 60_000} min off`}`,
+    );
+    const incarnation = await startIncarnation({
+      life,
+      store,
+      clusters: { of: ({ id }) => ports.get(id) },
+      secrets,
+      wallOffset: () => offset,
+      processFile: plan.keepsIndex ? join(files, 'processes.sqlite') : ':memory:',
+      readModelsDir: plan.keepsReadModels ? join(files, 'read-models') : undefined,
+      ...(plant === undefined ? {} : { plant }),
+      logged: (message, fields) => {
+        if (!alive) return;
+        const { err } = fields as { err?: unknown };
+        const cause = err instanceof Error ? (err.stack ?? err.message) : '';
+        if (NEVER_LOGGED.some((bad) => message.startsWith(bad))) fail(new Violation(`${message}: ${cause}`));
+        else trace.note(name, `logs: ${message}`);
+      },
+    });
+    incarnation.running.catch((error: unknown) => {
+      if (alive) fail(new Violation(`${name} broke down: ${String((error as Error).stack)}`));
+    });
+    if (!alive) {
+      dead.push(incarnation);
+      return files;
+    }
+    lives.set(place, incarnation);
+    if (death !== undefined && 'afterMs' in death) {
+      agenda.after(name, death.afterMs, () => {
+        if (calm) return;
+        if (!death.graceful) return die(`after ${death.afterMs} ms`);
+        trace.note(name, 'stops');
+        lives.delete(place);
+        void incarnation.stop().then(
+          () => {
+            leaks(name);
+            gone.resolve();
+          },
+          (error: unknown) => fail(new Violation(`${name} did not stop: ${String(error)}`)),
+        );
+      });
+    }
+    await gone.promise;
+    return files;
+  };
+
+  const leaks = (name: string): void => {
+    const left = agenda.count(name);
+    if (left > 0) fail(new Violation(`${left} timers of ${name} are left after it has stopped`));
+  };
+
+  const place = async (number: number): Promise<void> => {
+    let files: string | undefined;
+    let offset = 0;
+    while (!ending) {
+      files = await start(number, files, offset);
+      if (ending) return;
+      await agenda.sleep('world', calm ? 100 : random.int(3_000, 12_000));
+      if (plan.clockJumps && !calm && random.chance(0.7)) {
+        const jump = random.pick([-3_600_000, 3_600_000]);
+        if (jump < 0) wentBack = true;
+        offset += jump;
+      }
+    }
+  };
+
+  return {
+    plan,
+    agenda,
+    trace,
+    random,
+    ledger,
+    log,
+    hubs,
+    hubFile,
+    living: () => [...lives.values()],
+    keepRunning: (number) => {
+      const kept = place(number).catch((error: unknown) =>
+        fail(new Violation(`an incarnation could not be started: ${String((error as Error).stack)}`)),
+      );
+      starting.add(kept);
+    },
+    calmDown: () => {
+      calm = true;
+    },
+    isCalm: () => calm,
+    stopAll: async () => {
+      ending = true;
+      const stopping = [...lives.values()];
+      lives.clear();
+      await Promise.all(
+        stopping.map(async (incarnation) => {
+          await incarnation.stop();
+          leaks(incarnation.life.name);
+        }),
+      );
+    },
+    fail,
+    failure: () => failure,
+    clockWentBack: () => wentBack,
+    close: async () => {
+      ending = true;
+      over.reject(new Error('the simulation is over'));
+      for (const incarnation of [...dead, ...lives.values()]) await incarnation.bury();
+      for (const hub of hubs.values()) await hub.close();
+      await log.close();
+    },
+  };
+};
+
+/** Without the shared memory of connections that are still open; SQLite makes it anew from the write-ahead log. */
+const copyAfterDeath = (from: string, to: string): void => {
+  for (const entry of readdirSync(from)) {
+    cpSync(join(from, entry), join(to, entry), {
+      recursive: true,
+      filter: (source) => !source.endsWith('-shm'),
+    });
+  }
+};
