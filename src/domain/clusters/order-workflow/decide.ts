@@ -8,7 +8,9 @@ import { assess, type Assessment } from '../observation.ts';
 import type { ClusterObservation } from '../observed.ts';
 import { evolveRun } from './evolve.ts';
 import { desiredOf, type Missing, type OpenRun, type OrderRun } from './run.ts';
-import { activeSteps, asJson, EFFECT_RULES, STEPS } from './steps.ts';
+import { EFFECT_RULES } from './step.ts';
+import { activeSteps, STEPS } from './steps.ts';
+import { asJson } from './work.ts';
 
 /** What to record of an input, and what follows from it at once: deadlines to keep, and the end of the run. */
 export const decideRun = (state: OrderRun, input: WorkflowInput): readonly RunEvent[] => {

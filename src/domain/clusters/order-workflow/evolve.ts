@@ -15,7 +15,8 @@ import {
   type Problem,
   type Started,
 } from './run.ts';
-import { activeSteps, CHECK_OF_DELETION } from './steps.ts';
+import { CHECK_OF_DELETION } from './looking-steps.ts';
+import { activeSteps } from './steps.ts';
 
 /** Folds the events of a run. Accepts everything ever stored. */
 export const evolveRun = (state: OrderRun, event: RunEvent): OrderRun => {

@@ -7,15 +7,9 @@ import { CLUSTER_CATEGORY } from '../cluster.ts';
 import { CLUSTER_ORDER, decideRun, INPUT_TYPES, PLACEMENT_RETRY } from './decide.ts';
 import { evolveRun } from './evolve.ts';
 import type { OpenRun, OrderRun } from './run.ts';
-import {
-  activeSteps,
-  asJson,
-  EFFECT_RULES,
-  overdueInstance,
-  overdueSteps,
-  STEPS,
-  type Work,
-} from './steps.ts';
+import { EFFECT_RULES, type Work } from './step.ts';
+import { activeSteps, overdueInstance, overdueSteps, STEPS } from './steps.ts';
+import { asJson } from './work.ts';
 
 /**
  * Process manager of a cluster order: from the accepted order to READY, through every change of its spec, to confirmed

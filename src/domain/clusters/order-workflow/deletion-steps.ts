@@ -1,0 +1,88 @@
+import { isUnresolved } from '../../process/effects.ts';
+import type { OpenRun } from './run.ts';
+import type { Step } from './step.ts';
+import { answeredFor, cluster, observeCall, onHub, orderRef, releaseCall, settled } from './work.ts';
+
+/** Undoing, to confirmed absence and capacity given back. */
+export const DELETION: readonly Step[] = [
+  {
+    // Instead of placing again: whatever an unanswered attempt reserved is given back.
+    name: 'settle-place',
+    phase: 'deletion',
+    after: [],
+    needed: (run) => run.hub === undefined,
+    done: (run) => !isUnresolved(run.effects['place']),
+    work: (run) => settled(run, 'place', '', releaseCall(run)),
+  },
+  {
+    // Instead of sending again: a look ends the doubt, and what is there is deleted.
+    name: 'settle-apply',
+    phase: 'deletion',
+    after: [],
+    done: (run) => !isUnresolved(run.effects['apply']),
+    work: (run) => settled(run, 'apply', '', observeCall(run)),
+  },
+  {
+    name: 'delete',
+    phase: 'deletion',
+    after: ['settle-apply'],
+    needed: (run) => run.dispatched,
+    done: (run) => run.effects['delete']?.status === 'done',
+    work: (run) =>
+      settled(run, 'delete', run.cycle, {
+        ...onHub(run),
+        operation: 'deleteClusterOrder',
+        args: orderRef(run),
+      }),
+  },
+  {
+    name: 'report-blocked',
+    phase: 'deletion',
+    after: ['delete'],
+    needed: (run) => waitingFor(run).length > 0,
+    done: (run) => answeredFor(run, 'report-blocked', run.observation?.number ?? 0),
+    work: (run, at) =>
+      cluster(run.observation?.number ?? 0, {
+        type: 'BlockDeletion',
+        at: run.observation?.at ?? at,
+        waitingFor: waitingFor(run),
+      }),
+  },
+  {
+    name: 'report-stuck',
+    phase: 'deletion',
+    after: [],
+    needed: (run) => run.problem !== undefined,
+    done: (run) => answeredFor(run, 'report-stuck', run.problem?.number ?? 0),
+    work: ({ problem }) =>
+      problem === undefined
+        ? undefined
+        : cluster(problem.number, {
+            type: 'BlockDeletion',
+            at: problem.at,
+            waitingFor: [`${problem.reason}: ${problem.message}`],
+          }),
+  },
+  {
+    name: 'confirm-absence',
+    phase: 'deletion',
+    after: ['delete'],
+    needed: (run) => run.dispatched,
+    done: (run) => run.absenceRecorded,
+    work: (run, at) =>
+      run.gone === 'cluster-order' ? cluster(run.cycle, { type: 'ConfirmAbsence', at }) : undefined,
+  },
+  {
+    name: 'release',
+    phase: 'deletion',
+    after: ['settle-place', 'confirm-absence'],
+    needed: (run) => run.effects['place'] !== undefined,
+    done: (run) => run.effects['release']?.status === 'done',
+    work: (run) => settled(run, 'release', run.cycle, releaseCall(run)),
+  },
+];
+
+const waitingFor = (run: OpenRun): readonly string[] => {
+  const assessment = run.observation?.assessment;
+  return assessment?.found === true ? assessment.waitingFor : [];
+};

@@ -1,0 +1,157 @@
+import { orderName } from '../cluster-order-manifest.ts';
+import type { ClusterCommand } from '../commands.ts';
+import {
+  applyInstance,
+  claimBeforeApply,
+  isApplied,
+  sameClaim,
+  wantedClaim,
+  type ObservedStep,
+  type OpenRun,
+} from './run.ts';
+import {
+  ACCEPT_DEADLINE_MS,
+  CONTROL_PLANE_DEADLINE_MS,
+  NODES_DEADLINE_MS,
+  READY_DEADLINE_MS,
+  type Step,
+} from './step.ts';
+import { answeredFor, applyCall, cluster, placeCall, resizeWork, settled } from './work.ts';
+
+const MINUTE = 60_000;
+
+const overdueCommand =
+  (reason: string, message: string) =>
+  (_run: OpenRun, since: string): ClusterCommand => ({
+    type: 'RecordFailure',
+    at: since,
+    reason,
+    message,
+    permanent: false,
+  });
+
+const reachedStep = (step: ObservedStep) => (run: OpenRun) => run.reached[step];
+
+/** The way to READY, again for every change of the spec. */
+export const FORWARD: readonly Step[] = [
+  {
+    name: 'place',
+    phase: 'forward',
+    after: [],
+    done: (run) => run.hub !== undefined,
+    work: (run) =>
+      run.waiting === undefined
+        ? settled(run, 'place', `${run.capacityTries}.${run.cycle}`, placeCall(run))
+        : undefined,
+  },
+  {
+    name: 'select-hub',
+    phase: 'forward',
+    after: ['place'],
+    done: (run) => run.selected,
+    work: (run, at) => {
+      if (run.hub === undefined || answeredFor(run, 'select-hub', run.cycle)) return undefined;
+      const { hub, namespace, mode, simulated, decision } = run.hub;
+      const order = { orderName: orderName(run.clusterId), decision };
+      return cluster(run.cycle, { type: 'SelectHub', at, hub, namespace, mode, simulated, ...order });
+    },
+  },
+  {
+    name: 'start-dispatch',
+    phase: 'forward',
+    after: ['select-hub'],
+    done: (run) => run.dispatched,
+    work: (run, at) =>
+      answeredFor(run, 'start-dispatch', run.cycle)
+        ? undefined
+        : cluster(run.cycle, { type: 'StartDispatch', at }),
+  },
+  {
+    name: 'resize-up',
+    phase: 'forward',
+    after: ['start-dispatch'],
+    done: (run) => sameClaim(run.held, claimBeforeApply(run)),
+    work: (run) => resizeWork(run, claimBeforeApply(run)),
+  },
+  {
+    name: 'apply',
+    phase: 'forward',
+    after: ['start-dispatch', 'resize-up'],
+    done: isApplied,
+    work: (run) => settled(run, 'apply', applyInstance(run), applyCall(run)),
+  },
+  {
+    name: 'record-placed',
+    phase: 'forward',
+    after: ['apply'],
+    done: (run) => answeredFor(run, 'record-placed', run.applied?.uid ?? ''),
+    work: (run, at) => {
+      const uid = run.applied?.uid ?? '';
+      return cluster(uid, { type: 'RecordPlaced', at, uid });
+    },
+  },
+  {
+    name: 'record-synced',
+    phase: 'forward',
+    after: ['apply'],
+    needed: (run) => (run.applied?.revision ?? 0) > 0,
+    done: (run) => answeredFor(run, 'record-synced', run.applied?.revision ?? 0),
+    work: (run, at) => cluster(run.applied?.revision ?? 0, { type: 'RecordSpecSynced', at }),
+  },
+  {
+    name: 'resize-down',
+    phase: 'forward',
+    after: ['apply', 'record-synced'],
+    done: (run) => sameClaim(run.held, wantedClaim(run)),
+    work: (run) => resizeWork(run, wantedClaim(run)),
+  },
+  {
+    name: 'accepted',
+    phase: 'forward',
+    after: ['apply'],
+    done: reachedStep('accepted'),
+    deadline: {
+      ms: ACCEPT_DEADLINE_MS,
+      onOverdue: (_run, since) => ({ type: 'ReportNotAccepting', at: since, since }),
+    },
+  },
+  {
+    name: 'control-plane',
+    phase: 'forward',
+    after: ['accepted'],
+    done: reachedStep('control-plane'),
+    deadline: {
+      ms: CONTROL_PLANE_DEADLINE_MS,
+      onOverdue: overdueCommand(
+        'ControlPlaneTimedOut',
+        `the control plane did not become available within ${CONTROL_PLANE_DEADLINE_MS / MINUTE} minutes`,
+      ),
+    },
+  },
+  {
+    name: 'nodes',
+    phase: 'forward',
+    after: ['control-plane'],
+    done: reachedStep('nodes'),
+    deadline: {
+      ms: NODES_DEADLINE_MS,
+      onOverdue: overdueCommand(
+        'NodesTimedOut',
+        `the nodes did not become ready within ${NODES_DEADLINE_MS / MINUTE} minutes`,
+      ),
+    },
+  },
+  {
+    name: 'ready',
+    phase: 'forward',
+    after: ['nodes'],
+    done: reachedStep('ready'),
+    deadline: {
+      ms: READY_DEADLINE_MS,
+      onOverdue: overdueCommand(
+        'InstallTimedOut',
+        `the cluster did not become ready within ${READY_DEADLINE_MS / MINUTE} minutes`,
+      ),
+    },
+  },
+];

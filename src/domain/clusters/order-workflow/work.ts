@@ -1,0 +1,107 @@
+import type { JsonObject } from '../../json.ts';
+import { isUnresolved } from '../../process/effects.ts';
+import { clusterOrderDraft, orderName } from '../cluster-order-manifest.ts';
+import type { ClusterCommand } from '../commands.ts';
+import { wantedClaim, type OpenRun } from './run.ts';
+import type { Call, Work } from './step.ts';
+
+/** What steps ask for: commands to the cluster, effects on hub and scheduler. */
+export const cluster = (instance: string | number, command: ClusterCommand): Work => ({
+  kind: 'command',
+  instance: String(instance),
+  command,
+});
+
+export const onHub = (run: OpenRun): { readonly port: 'management-cluster'; readonly lane: string } => ({
+  port: 'management-cluster',
+  lane: `hub:${run.hub?.hub ?? ''}`,
+});
+
+export const orderRef = (run: OpenRun): JsonObject => ({
+  hub: run.hub?.hub ?? '',
+  namespace: run.hub?.namespace ?? '',
+  name: orderName(run.clusterId),
+  clusterId: run.clusterId,
+});
+
+export const placeCall = (run: OpenRun): Call => ({
+  port: 'scheduler',
+  operation: 'place',
+  lane: 'scheduler',
+  args: {
+    clusterId: run.clusterId,
+    tenant: run.tenant,
+    template: run.spec.template.id,
+    ...(run.zone === undefined ? {} : { zone: run.zone }),
+    claim: asJson(wantedClaim(run)),
+  },
+});
+
+export const releaseCall = (run: OpenRun): Call => ({
+  port: 'scheduler',
+  operation: 'release',
+  lane: 'scheduler',
+  args: { ...(run.hub === undefined ? {} : { hub: run.hub.hub }), clusterId: run.clusterId },
+});
+
+export const observeCall = (run: OpenRun): Call => ({
+  ...onHub(run),
+  operation: 'observeCluster',
+  args: orderRef(run),
+});
+
+export const applyCall = (run: OpenRun): Call => {
+  const { namespace = '', mode = 'operator', simulated = false } = run.hub ?? {};
+  const { simulation } = run;
+  const draft = clusterOrderDraft(
+    {
+      ...run.spec,
+      id: run.clusterId,
+      tenant: run.tenant,
+      ...(simulation === undefined ? {} : { simulation }),
+    },
+    { namespace, mode, simulated },
+  );
+  const { pullSecret } = run.spec;
+  return {
+    ...onHub(run),
+    operation: 'applyClusterOrder',
+    args: {
+      hub: run.hub?.hub ?? '',
+      clusterId: run.clusterId,
+      manifest: asJson(draft),
+      ...(pullSecret === undefined ? {} : { pullSecret: asJson(pullSecret) }),
+    },
+  };
+};
+
+export const effect = (kind: string, instance: string | number, call: Call): Work => ({
+  kind: 'effect',
+  effect: kind,
+  instance: String(instance),
+  ...call,
+});
+
+/** An effect that may have happened is settled under its own id before another takes its place. */
+export const settled = (run: OpenRun, kind: string, instance: string | number, call: Call): Work => {
+  const known = run.effects[kind];
+  return isUnresolved(known)
+    ? { kind: 'effect', effect: kind, instance: known.id.slice(kind.length + 1), ...call }
+    : effect(kind, instance, call);
+};
+
+export const resizeWork = (run: OpenRun, claim: ReturnType<typeof wantedClaim>): Work | undefined =>
+  run.waiting === undefined
+    ? settled(run, 'resize', `${run.specRevision}.${run.capacityTries}`, {
+        port: 'scheduler',
+        operation: 'resize',
+        lane: 'scheduler',
+        args: { hub: run.hub?.hub ?? '', clusterId: run.clusterId, claim: asJson(claim) },
+      })
+    : undefined;
+
+export const answeredFor = (run: OpenRun, step: string, instance: string | number): boolean =>
+  run.answered[step]?.instance === String(instance);
+
+/** Plain data that TypeScript knows as a readonly type, as JSON. */
+export const asJson = (value: object): JsonObject => value as JsonObject;
