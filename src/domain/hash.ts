@@ -1,8 +1,6 @@
 /** Small deterministic hashes: for derived names, placement ties and jitter. Not for anything that must resist attack. */
 const FNV32_OFFSET = 0x811c9dc5;
 const FNV32_PRIME = 0x01000193;
-const FNV64_OFFSET = 0xcbf29ce484222325n;
-const FNV64_PRIME = 0x100000001b3n;
 const MASK64 = 0xffffffffffffffffn;
 const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567';
 
@@ -13,11 +11,20 @@ export const fnv1a32 = (text: string): number => {
   return hash;
 };
 
-/** FNV-1a, 64 bits, of the UTF-8 bytes. */
+/**
+ * FNV-1a, 64 bits, of the UTF-8 bytes. In two halves of 32 bits, because BigInt is ten times slower; the prime is
+ * 2^40 + 0x1b3, so that every product stays below 2^53.
+ */
 export const fnv1a64 = (text: string): bigint => {
-  let hash = FNV64_OFFSET;
-  for (const byte of new TextEncoder().encode(text)) hash = ((hash ^ BigInt(byte)) * FNV64_PRIME) & MASK64;
-  return hash;
+  let high = 0xcbf29ce4;
+  let low = 0x84222325;
+  for (const byte of new TextEncoder().encode(text)) {
+    low = (low ^ byte) >>> 0;
+    const product = low * 0x1b3;
+    high = (high * 0x1b3 + Math.floor(product / 2 ** 32) + low * 2 ** 8) % 2 ** 32;
+    low = product % 2 ** 32;
+  }
+  return (BigInt(high) << 32n) | BigInt(low);
 };
 
 export const hex64 = (value: bigint): string => value.toString(16).padStart(16, '0');

@@ -84,7 +84,11 @@ export const clusterEventTypes: readonly EventType[] = typesOf(
       { providerOnly: ['spec.pullSecret', 'spec.version.releaseImage'] },
     ],
     ['ClusterFinalizersChanged', { finalizers: z.array(text) }, { audience: 'provider' }],
-    ['ClusterStatusReported', { status: jsonObject }, { providerOnly: ['status.hub'] }],
+    [
+      'ClusterStatusReported',
+      { status: jsonObject },
+      { providerOnly: ['status.hub', 'status.node_sets.*.fabric_interface'] },
+    ],
     [
       'HubSelected',
       {

@@ -1,7 +1,7 @@
 import { fnv1a64, mix } from '../hash.ts';
 import type { CapacityClaim, CapacityLimits } from '../hubs/capacity-events.ts';
 import { nodeLimit, shortages } from '../hubs/capacity.ts';
-import type { HubFacts } from '../hubs/hub.resource.ts';
+import { namespaceOf, type HubFacts } from '../hubs/hub.resource.ts';
 import { byKey } from '../json-tools.ts';
 import type { NodeSet, PlacementDecision } from './events.ts';
 import { namespaceFits, orderName } from './cluster-order-manifest.ts';
@@ -129,8 +129,9 @@ const refusalsOf = (
   if (hub.templates.length > 0 && !hub.templates.includes(request.template)) {
     refuse('template', `template ${request.template} is not offered`);
   }
-  if (!namespaceFits(hub.namespace, orderName(request.clusterId))) {
-    refuse('other', `namespace "${hub.namespace}" leaves no room for the order's name`);
+  const namespace = namespaceOf(hub, request.tenant);
+  if (!namespaceFits(namespace, orderName(request.clusterId))) {
+    refuse('other', `namespace "${namespace}" leaves no room for the order's name`);
   }
   for (const { what, wanted, left } of shortages(candidate, request.claim)) {
     refuse('capacity', `${what}: ${wanted} wanted, ${left} left`);

@@ -115,6 +115,10 @@ export const hubFacts = (facts: Pick<DocumentFacts, 'id' | 'document'>): HubFact
   };
 };
 
+/** Where orders of this tenant are created on the hub. */
+export const namespaceOf = (hub: HubFacts, tenantName: string): string =>
+  hub.tenantNamespaces[tenantName] ?? hub.namespace;
+
 /** A hub whose id begins with `sim-` is simulated (design §6). */
 export const isSimulatedHub = (id: string): boolean => SIMULATED_ID.test(id);
 

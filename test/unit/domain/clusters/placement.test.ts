@@ -100,6 +100,12 @@ describe('clusters: placement', () => {
     expect(placement.message).to.not.contain('sim-');
     expect(place(request, [])).to.deep.include({ message: 'no management cluster is registered' });
   });
+  it('looks at the namespace of the tenant where the hub has one', () => {
+    const tenantNamespaces = { t1: 'n'.repeat(24) };
+    const hubs = [candidate('sim-1', {}, { tenantNamespaces })];
+    expect(place(request, hubs).placed).to.equal(false);
+    expect(place({ ...request, tenant: 't2' }, hubs).placed).to.equal(true);
+  });
   it('never picks a simulated hub while a real one can be reached', () => {
     const real = candidate('hub-1', capacity(1, 1, 1, 1));
     const placement = place(request, [candidate('sim-1'), real]);
