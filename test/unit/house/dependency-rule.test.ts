@@ -12,7 +12,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   projections: ['projections', 'app', 'domain'],
   adapters: ['adapters', 'app', 'domain'],
   http: ['http', 'app', 'projections', 'domain', 'gen'],
-  cli: ['cli', 'app', 'projections', 'domain', 'http'],
+  cli: ['cli', 'app', 'projections', 'domain'],
   gen: ['gen'],
 };
 /** The composition root (`main.ts` and what it is built of) sees everything. */
