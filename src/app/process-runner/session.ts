@@ -70,7 +70,6 @@ export const createSession = (options: SessionOptions): Session => {
   const epoch = lease.epoch;
   const broken = Promise.withResolvers<never>();
   const runs = createRuns({
-    broken: broken.reject,
     ...options,
     index,
     memory,
@@ -81,6 +80,7 @@ export const createSession = (options: SessionOptions): Session => {
     hooks,
     failpoint,
     epoch,
+    broken: broken.reject,
   });
 
   const reachedLive = Promise.withResolvers<void>();
@@ -119,13 +119,16 @@ export const createSession = (options: SessionOptions): Session => {
     return due.length === BATCH;
   };
 
-  const checkClock = async (): Promise<void> => {
+  const checkClock = (): void => {
     const delta = steady.divergence();
     if (delta === undefined) return;
     options.clockDiverged();
     hooks.clockDiverged?.(delta);
     logger.warn({ deltaMs: delta }, 'wall clock and monotonic clock parted');
-    await recordDivergence({ ...options, deltaMs: delta });
+    // Beside the timers: a store that does not answer must not hold them up.
+    recordDivergence({ ...options, deltaMs: delta }).catch((error: unknown) =>
+      logger.error({ err: error }, 'a clock divergence could not be recorded'),
+    );
   };
 
   /** Timers, clock comparison and commits of the index, in one loop while the lease lasts. */
@@ -141,7 +144,7 @@ export const createSession = (options: SessionOptions): Session => {
       const now = steady.monotonicMs();
       if (now - checkedAt >= settings.clockCheckMs) {
         checkedAt = now;
-        await checkClock();
+        checkClock();
       }
       if (now - committedAt >= COMMIT_MS) {
         committedAt = now;
