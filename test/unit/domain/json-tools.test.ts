@@ -16,12 +16,13 @@ import {
   withoutValueAt,
   withValueAt,
 } from '../../../src/domain/json-tools.ts';
+import { check } from '../../support/property.ts';
 
 const json = fc.jsonValue() as fc.Arbitrary<JsonValue>;
 
 describe('JSON tools', () => {
   it('equality is that of canonical JSON', () => {
-    fc.assert(
+    check(
       fc.property(json, json, (left, right) => {
         expect(sameJson(left, structuredClone(left))).to.equal(true);
         const canonical = (value: JsonValue): string =>
@@ -37,7 +38,7 @@ describe('JSON tools', () => {
     expect(sameJson({ a: 1 }, { b: 1 })).to.equal(false);
   });
   it('a value that was put is found, and gone once it is removed', () => {
-    fc.assert(
+    check(
       fc.property(fc.constantFrom('a', 'a.b', 'a.b.c'), json, (path, value) => {
         const put = withValueAt({ x: 1 }, path, value);
         expect(valueAt(put, path)).to.deep.equal(value);

@@ -7,12 +7,13 @@ import {
   metadataRejection,
   nameRejection,
 } from '../../../src/domain/metadata-rules.ts';
+import { check } from '../../support/property.ts';
 
 const NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 
 describe('metadata rules', () => {
   it('names are DNS labels of 1 to 63 characters', () => {
-    fc.assert(
+    check(
       fc.property(
         fc.string({ unit: fc.constantFrom('a', 'z', '0', '-', 'A', '.', 'é'), maxLength: 66 }),
         (name) => {

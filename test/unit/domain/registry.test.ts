@@ -10,6 +10,7 @@ import { clusterOrderWorkflow } from '../../../src/domain/clusters/order-workflo
 import type { OrderRun } from '../../../src/domain/clusters/order-workflow/run.ts';
 import type { RunEvent } from '../../../src/domain/process/events.ts';
 import { createRegistry, eventTypes, redact, registry } from '../../../src/domain/registry.ts';
+import { check } from '../../support/property.ts';
 
 /** Stored samples: one file per version that was ever written, `<Type>.v<n>.json`. */
 const FOLDER = new URL('../../../fixtures/events/', import.meta.url);
@@ -80,7 +81,7 @@ describe('registry: every event type', () => {
       hubCapacity: 'HubCapacityDeclared',
       clusterOrder: 'RunStarted',
     };
-    fc.assert(
+    check(
       fc.property(
         fc.array(fc.constantFrom(...events), { maxLength: 25 }),
         fc.boolean(),

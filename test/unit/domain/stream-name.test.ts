@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { decodeId, encodeId, parseStreamName, streamName } from '../../../src/domain/stream-name.ts';
+import { check } from '../../support/property.ts';
 
 const ids = fc.oneof(
   fc.uuid(),
@@ -11,7 +12,7 @@ const categories = fc.constantFrom('cluster', 'hub', 'clusterOrder', 'name');
 
 describe('stream names', () => {
   it('come back as they went in', () => {
-    fc.assert(
+    check(
       fc.property(categories, ids, (category, id) => {
         expect(parseStreamName(streamName(category, id))).to.deep.equal({ category, id });
         expect(decodeId(encodeId(id))).to.equal(id);
@@ -19,7 +20,7 @@ describe('stream names', () => {
     );
   });
   it('are different for different ids, and hold safe characters only', () => {
-    fc.assert(
+    check(
       fc.property(ids, ids, (left, right) => {
         expect(encodeId(left) === encodeId(right)).to.equal(left === right);
         expect(streamName('cluster', left)).to.match(/^cluster-~?[A-Za-z0-9._-]+$/);

@@ -7,6 +7,7 @@ import { isRejection } from '../../../../src/domain/decider.ts';
 import { specify } from '../../../support/decider-spec.ts';
 import { nodeSetChanges } from '../../../support/arbitraries/node-sets.ts';
 import { order, ordered, onHub, readyHistory, time } from './samples.ts';
+import { check } from '../../../support/property.ts';
 
 const { given } = specify(clusterDecider);
 const at = time(30);
@@ -100,7 +101,7 @@ describe('clusters: node sets', () => {
   it('stay valid under every sequence of changes', () => {
     const sizes = (state: ReturnType<typeof clusterDecider.initialState>): number[] =>
       'nodeSets' in state ? Object.values(state.nodeSets).map(({ size }) => size) : [];
-    fc.assert(
+    check(
       fc.property(fc.array(nodeSetChanges(Object.keys(ordered.nodeSets)), { maxLength: 12 }), (sequence) => {
         let state = onHub.reduce(clusterDecider.evolve, clusterDecider.initialState());
         for (const changes of sequence) {

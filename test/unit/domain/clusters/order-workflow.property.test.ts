@@ -7,6 +7,7 @@ import type { EffectOutcome, PendingEffect } from '../../../../src/domain/workfl
 import { orderMoves, type OrderMove } from '../../../support/arbitraries/order-steps.ts';
 import { createOrderRun, done, failed, placedOn, refused, unknown } from './order-run.ts';
 import { hosted, observedOrder, time } from './samples.ts';
+import { check } from '../../../support/property.ts';
 
 /** The far side: what really exists, whatever anybody was told. */
 const createFarSide = () => {
@@ -186,7 +187,7 @@ const play = (moves: readonly OrderMove[]) => {
 describe('cluster order: whatever happens', () => {
   it('one object at most, no lost capacity, and absence before "deleted"', function () {
     this.timeout(20_000);
-    fc.assert(
+    check(
       fc.property(orderMoves(), (moves) => {
         const { run, hub, finish } = play(moves);
         run.command({ type: 'DeleteCluster', at: time(58) });
@@ -200,7 +201,7 @@ describe('cluster order: whatever happens', () => {
   });
   it('an order that is not deleted becomes ready as soon as the world lets it', function () {
     this.timeout(20_000);
-    fc.assert(
+    check(
       fc.property(
         orderMoves().map((moves) => moves.filter(({ move }) => move !== 'delete' && move !== 'cancel')),
         (moves) => {

@@ -12,6 +12,7 @@ import { hubFacts, type HubFacts } from '../../../../src/domain/hubs/hub.resourc
 import { shortages } from '../../../../src/domain/hubs/capacity.ts';
 import { candidates } from '../../../support/arbitraries/candidates.ts';
 import { ID, ordered } from './samples.ts';
+import { check } from '../../../support/property.ts';
 
 const facts = (id: string, change: Partial<HubFacts> = {}): HubFacts => ({
   ...hubFacts({ id, document: { spec: { namespace: 'osac-hub' } } }),
@@ -156,7 +157,7 @@ describe('clusters: placement', () => {
     expect(claimOfCluster(sets).nodes).to.deep.equal({ fc430: 3 });
   });
   it('only ever chooses a hub that fits, whatever the hubs look like', () => {
-    fc.assert(
+    check(
       fc.property(fc.uuid(), candidates(), (clusterId, hubs) => {
         const placement = place({ ...request, clusterId }, hubs);
         const chosen = hubs.find(({ hub }) => hub.id === hubOf(placement));

@@ -10,6 +10,7 @@ import {
 } from '../../../../src/domain/hubs/capacity.ts';
 import { specify } from '../../../support/decider-spec.ts';
 import { capacityCommands } from '../../../support/arbitraries/capacity.ts';
+import { check } from '../../../support/property.ts';
 
 const { given } = specify(hubCapacityDecider);
 const at = '2026-11-21T12:00:00.000Z';
@@ -136,7 +137,7 @@ describe('hubs: capacity', () => {
   });
 
   it('holds under every sequence of commands', () => {
-    fc.assert(
+    check(
       fc.property(fc.array(capacityCommands(), { maxLength: 60 }), (commands) => {
         let state = hubCapacityDecider.initialState();
         const claims = new Map<string, CapacityClaim>();

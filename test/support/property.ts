@@ -1,0 +1,28 @@
+import fc from 'fast-check';
+import { randomInt } from 'node:crypto';
+
+/** Seed of every property of this process; `LEDGER_TEST_SEED` repeats a run. Printed at the end, pass or fail. */
+const SEED = Number(process.env['LEDGER_TEST_SEED'] ?? randomInt(2 ** 31));
+
+/** `LEDGER_TEST_RUNS` tries more cases than each property does by itself. */
+const RUNS = process.env['LEDGER_TEST_RUNS'];
+
+let announced = false;
+
+/** `fc.assert` with the process's seed. A failure prints the counterexample, its seed and its path. */
+export const check = <Values>(
+  property: fc.IProperty<Values>,
+  parameters: fc.Parameters<Values> = {},
+): void => {
+  if (!announced) {
+    announced = true;
+    process.once('exit', () =>
+      process.stdout.write(`properties: repeat this run with LEDGER_TEST_SEED=${SEED}\n`),
+    );
+  }
+  fc.assert(property, {
+    seed: SEED,
+    ...parameters,
+    ...(RUNS === undefined ? {} : { numRuns: Number(RUNS) }),
+  });
+};
