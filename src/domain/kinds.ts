@@ -58,12 +58,8 @@ export const aggregateOf = <State, Command extends { readonly type: string }, Ev
 
 export const clusterAggregate = aggregateOf(cluster);
 export const clusterTemplateAggregate = aggregateOf(clusterTemplate);
-export const clusterVersionAggregate = aggregateOf(clusterVersion);
-export const hostTypeAggregate = aggregateOf(hostType);
-export const hubAggregate = aggregateOf(hub);
-export const tenantAggregate = aggregateOf(tenant);
 export const nameAggregate = { category: NAME_CATEGORY, decider: nameDecider, stateVersion: 1 } as const;
-export const hubCapacityAggregate = {
+const hubCapacityAggregate = {
   category: HUB_CAPACITY_CATEGORY,
   decider: hubCapacityDecider,
   stateVersion: 1,

@@ -1,5 +1,5 @@
 import { reject, type Rejection } from './decider.ts';
-import type { JsonObject, JsonValue } from './json.ts';
+import type { JsonValue } from './json.ts';
 import { isObject, stringAt } from './json-tools.ts';
 
 /** References to other objects (osac-api.md §5 Object references): `{id}`, `{name}` or both. */
@@ -34,9 +34,3 @@ const referenceRejection = (field: string, description: string, code: string): R
     field,
     facts: { description },
   });
-
-/** A resolved reference as documents hold it. */
-export const idAndName = (object: { id: string; name: string }): JsonObject => ({
-  id: object.id,
-  name: object.name,
-});

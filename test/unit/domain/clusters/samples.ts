@@ -1,4 +1,3 @@
-import type { ClusterState } from '../../../../src/domain/clusters/cluster.ts';
 import type { ClusterEvent, PlacementDecision } from '../../../../src/domain/clusters/events.ts';
 import { orderName } from '../../../../src/domain/clusters/cluster-order-manifest.ts';
 import type { Assessment } from '../../../../src/domain/clusters/observation.ts';
@@ -156,5 +155,3 @@ export const healthy = (change: Partial<ClusterObservation> = {}): ClusterObserv
   hostedCluster: hosted(),
   ...change,
 });
-
-export const statusOf = (state: ClusterState): string => state.status;
