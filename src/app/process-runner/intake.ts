@@ -59,13 +59,13 @@ export const createIntake = (options: {
   const see = (event: RecordedEvent): void => {
     lastSeen = event.recordedAt;
     if (categories.has(parseStreamName(event.stream).category)) seeRunEvent(event);
-    else progress.passed(event.position);
     for (const workflow of wakeTypes.get(event.type) ?? []) {
       const timerId = workflow.wakes?.timerId ?? '';
       if (live) options.wake(timerId);
       else woken.add(timerId);
     }
     for (const workflow of inputTypes.get(event.type) ?? []) seeInput(workflow, event);
+    progress.passed(event.position);
   };
 
   const seeInput = (workflow: AnyWorkflow, event: RecordedEvent): void => {
@@ -94,7 +94,6 @@ export const createIntake = (options: {
   };
 
   const seeRunEvent = (event: RecordedEvent): void => {
-    progress.passed(event.position);
     const key = event.stream;
     const known = memory.revisionOf(key);
     if (event.revision <= known) return;

@@ -118,6 +118,37 @@ describe('process runner and its index', () => {
     });
   }
 
+  it('takes in again what was waiting for its run when the process died', async () => {
+    const store = toyStore();
+    const workshop = createWorkshop();
+    workshop.mood('one', 'dead');
+    let hangs = false;
+    const first = startToyRunner({
+      store,
+      workshop,
+      instance: 'a',
+      more: {
+        dataFile: dataFile(),
+        settings: { stopGraceMs: 20 },
+        failpoint: (name) =>
+          hangs && name === 'before-run-append' ? new Promise(() => undefined) : undefined,
+      },
+    });
+    await orderToy(store, { id: 't1', patienceMs: 3_600_000 });
+    await eventually('taken in', () => first.status().openRuns === 1);
+    hangs = true;
+    await appendToy(store, 't1', 'ToyPainted', { colour: 'red' });
+    const painted = await store.lastPosition();
+    await eventually('seen', () => first.status().lagSeconds > 0);
+    expect(first.status().position).to.not.equal(painted);
+    await first.stop();
+    const second = startToyRunner({ store, workshop, instance: 'b', more: { dataFile: dataFile() } });
+    running.push(second);
+    await eventually('painted', async () =>
+      (await readAll(store, 'toyRun-t1')).some((event) => event.type === 'RunInputTaken'),
+    );
+  });
+
   it('starts a file anew that turns out to be damaged inside', async () => {
     const store = toyStore();
     const workshop = createWorkshop();

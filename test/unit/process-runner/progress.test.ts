@@ -23,6 +23,28 @@ describe('progress of the process runner', () => {
     expect(progress.open()).to.equal(0);
   });
 
+  it('waits for every reader of one input', () => {
+    const progress = createProgress(position(1));
+    const settleOne = progress.begun(position(2));
+    const settleOther = progress.begun(position(2));
+    settleOne();
+    settleOne();
+    expect(progress.checkpoint()).to.equal(position(1));
+    settleOther();
+    expect(progress.checkpoint()).to.equal(position(2));
+  });
+
+  it('waits for a reader that begins after another is done with the same input, or after it was passed', () => {
+    const progress = createProgress(position(1));
+    progress.begun(position(2))();
+    progress.passed(position(2));
+    const settle = progress.begun(position(2));
+    progress.passed(position(3));
+    expect(progress.checkpoint()).to.equal(position(1));
+    settle();
+    expect(progress.checkpoint()).to.equal(position(3));
+  });
+
   it('is the newest position before which everything is settled, whatever the order', () => {
     const seed = Date.now();
     fc.assert(
