@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import canonicalize from 'canonicalize';
 import type { Decider, DomainEvent } from '../domain/decider.ts';
 import type { NameEvent } from '../domain/naming/events.ts';
@@ -28,9 +28,7 @@ export type NameClaim = {
 
 /** SHA-256 of the canonical parts: no stream name holds personal text. */
 export const nameStreamId = (scope: string, tenant: string, project: string, value: string): string =>
-  createHash('sha256')
-    .update(canonicalize([scope, tenant, project, value]) ?? '')
-    .digest('hex');
+  hash('sha256', canonicalize([scope, tenant, project, value]) ?? '', 'hex');
 
 /** What a resource in this shape must own; nothing once it is archived (or was never there). */
 export const claimsOf = (kind: AnyKind, view: ResourceView): readonly NameClaim[] =>

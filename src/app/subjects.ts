@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { subjectIdOf } from './identifiers.ts';
 import type { Encrypted } from './metadata.ts';
@@ -49,7 +49,7 @@ export const createPersonalMetadata = ({
     const text = JSON.stringify(data);
     if (text === '{}') return undefined;
     // The plaintext itself is not kept.
-    const id = createHash('sha256').update(subjectId).update('\n').update(text).digest('base64');
+    const id = hash('sha256', `${subjectId}\n${text}`, 'base64');
     const known = cache.get(id);
     if (known !== undefined) return known.encrypted;
     const encrypted = keys.encrypt(subjectId, text);
