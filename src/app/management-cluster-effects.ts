@@ -86,7 +86,9 @@ export const createManagementClusterEffects = (options: {
   /** With the secret's value in clear: only for the adapter. */
   const manifestOf = async (args: ApplyArgs, call: EffectCall): Promise<ClusterOrderManifest> => {
     const { manifest, pullSecret, clusterId } = args;
-    const value = pullSecret === undefined ? undefined : await secrets.reveal(pullSecret, call.tenant);
+    // A template's default pull secret belongs to the template's tenant.
+    const owner = pullSecret?.tenant ?? call.tenant;
+    const value = pullSecret === undefined ? undefined : await secrets.reveal(pullSecret, owner);
     if (pullSecret !== undefined && value === undefined) {
       throw new Ended(
         refused('PullSecretMissing', 'the pull secret of this order is not in the secret store'),

@@ -8,6 +8,7 @@ import {
   type HubCapacityCommand,
   type HubCapacityState,
 } from '../domain/hubs/capacity.ts';
+import { namespaceOf } from '../domain/hubs/hub.resource.ts';
 import type { JsonObject } from '../domain/json.ts';
 import { sameJson } from '../domain/json-tools.ts';
 import type { EffectOutcome } from '../domain/workflow.ts';
@@ -129,7 +130,7 @@ export const createScheduler = (options: {
         return done(choice);
       }
       const reserved = await reserve(chosen, request, call, round, seen);
-      if (reserved) return done(resultOf(chosen, choice));
+      if (reserved) return done(resultOf(chosen, choice, request.tenant));
     }
     return { outcome: 'failed', reason: 'Crowded', message: 'other orders were faster each time' };
   };
@@ -264,10 +265,10 @@ const done = (result: PlaceResult): EffectOutcome => ({
   result: result as unknown as JsonObject,
 });
 
-const resultOf = ({ facts }: RegisteredHub, { decision }: Placement): PlaceResult => ({
+const resultOf = ({ facts }: RegisteredHub, { decision }: Placement, tenant: string): PlaceResult => ({
   placed: true,
   hub: facts.id,
-  namespace: facts.namespace,
+  namespace: namespaceOf(facts, tenant),
   mode: facts.mode,
   controller: facts.controller,
   simulated: facts.simulated,

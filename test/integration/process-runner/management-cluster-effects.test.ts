@@ -63,9 +63,10 @@ describe('effects on a management cluster', function () {
     rmSync(folder, { recursive: true });
   });
 
+  const OWNERS: Readonly<Record<string, string>> = { s1: 'acme', 'of-template': 'shared' };
   const secrets = {
     reveal: async ({ id }: SecretRef, tenant: string) =>
-      id === 's1' && tenant === 'acme' ? new TextEncoder().encode(SECRET) : undefined,
+      OWNERS[id] === tenant ? new TextEncoder().encode(SECRET) : undefined,
   };
   const ready = (fixture: HubFixture) =>
     eventually('hub known', () => fixture.registry.get(HUB) !== undefined);
@@ -208,6 +209,13 @@ describe('effects on a management cluster', function () {
       expect(JSON.stringify(seen)).not.to.include('very-secret');
       if (seen.outcome !== 'done' || order === undefined) throw new Error('not observed');
       expect(seen.result['specVersion']).to.equal(configVersion(order.spec));
+    });
+
+    it("reveals a template's default pull secret under the template's tenant", async () => {
+      const { port } = await onSimulatedHub();
+      const pullSecret = { ...secretRef, id: 'of-template', tenant: 'shared' };
+      const outcome = await port('applyClusterOrder', applyArgs(2, { pullSecret }), effectCall());
+      expect(outcome).to.include({ outcome: 'done' });
     });
 
     it('refuses an order whose pull secret is gone, before it touches the hub', async () => {

@@ -66,6 +66,14 @@ describe('scheduler', function () {
     expect(events[1]?.metadata).to.deep.include({ tenant: 'acme', causationId: 'causation', hub: 'sim-a' });
   });
 
+  it("puts a tenant's orders into the namespace that the hub keeps for it", async () => {
+    const fixture = setUp();
+    await fixture.register('sim-a', { tenant_namespaces: { acme: 'acme-orders' } });
+    await known(fixture, 1);
+    const result = await place(fixture.scheduler, request('c1'));
+    expect(result).to.deep.include({ placed: true, namespace: 'acme-orders' });
+  });
+
   it('waits with a reason when nothing fits, and reserves nothing', async () => {
     const fixture = setUp(new Set(['sim-blocked']));
     await fixture.register('unreachable');
