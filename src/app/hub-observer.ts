@@ -14,6 +14,7 @@ import { pause } from './process-runner/pause.ts';
 /** How one hub's watch is doing, for health and metrics. */
 export type HubWatchStatus = {
   readonly hub: string;
+  readonly namespace: string;
   /** True once everything that the hub holds was listed, until the watch breaks. */
   readonly synced: boolean;
   /** Orders of ours that the hub shows. */
@@ -61,25 +62,36 @@ type Watch = {
  */
 export const createHubObserver = (options: HubObserverOptions): HubObserver => {
   const { registry, logger } = options;
-  const watches = new Map<string, Watch>();
+  const watches = new Set<Watch>();
 
-  const start = (hub: RegisteredHub, cluster: ManagementCluster, signal: AbortSignal): void => {
+  const start = (
+    hub: RegisteredHub,
+    cluster: ManagementCluster,
+    namespace: string,
+    signal: AbortSignal,
+  ): void => {
     const stop = new AbortController();
-    const status = { hub: hub.facts.id, synced: false, orders: 0, observations: 0, failures: 0 };
+    const status = { hub: hub.facts.id, namespace, synced: false, orders: 0, observations: 0, failures: 0 };
     const until = AbortSignal.any([signal, stop.signal]);
-    const ended = watchHub({ ...options, hub, cluster, status, signal: until });
-    watches.set(hub.facts.id, { hub, stop, ended, status });
+    const ended = watchHub({ ...options, hub, cluster, namespace, status, signal: until });
+    logger.info({ hub: hub.facts.id, namespace, simulated: cluster.simulated }, 'watching hub');
+    watches.add({ hub, stop, ended, status });
   };
 
   const changed = (id: string, hub: RegisteredHub | undefined, signal: AbortSignal): void => {
-    const known = watches.get(id);
-    const same = known !== undefined && known.hub.facts.namespace === hub?.facts.namespace;
-    if (same && known.hub.adapter === hub.adapter) return;
-    known?.stop.abort();
-    watches.delete(id);
+    const wanted = new Set(hub?.adapter === undefined ? [] : namespacesOf(hub));
+    for (const watch of watches) {
+      if (watch.status.hub !== id) continue;
+      const { namespace } = watch.status;
+      if (wanted.has(namespace) && watch.hub.adapter === hub?.adapter) {
+        wanted.delete(namespace);
+        continue;
+      }
+      watch.stop.abort();
+      watches.delete(watch);
+    }
     if (hub?.adapter === undefined || signal.aborted) return;
-    logger.info({ hub: id, simulated: hub.adapter.simulated }, 'watching hub');
-    start(hub, hub.adapter, signal);
+    for (const namespace of wanted) start(hub, hub.adapter, namespace, signal);
   };
 
   return {
@@ -90,16 +102,23 @@ export const createHubObserver = (options: HubObserverOptions): HubObserver => {
       const unsubscribe = registry.onChange((id, hub) => changed(id, hub, signal));
       await stopped.promise;
       unsubscribe();
-      const ending = [...watches.values()].map((watch) => watch.ended);
+      const ending = [...watches].map((watch) => watch.ended);
       watches.clear();
       await Promise.all(ending);
     },
-    status: () => [...watches.values()].map(({ status }) => ({ ...status })),
+    status: () => [...watches].map(({ status }) => ({ ...status })),
   };
 };
 
+/** Where orders of any tenant may be on this hub. */
+const namespacesOf = ({ facts }: RegisteredHub): readonly string[] => [
+  facts.namespace,
+  ...Object.values(facts.tenantNamespaces),
+];
+
 type HubWatch = HubObserverOptions & {
   readonly hub: RegisteredHub;
+  readonly namespace: string;
   readonly cluster: ManagementCluster;
   readonly status: Watch['status'];
   readonly signal: AbortSignal;
@@ -111,7 +130,7 @@ const watchHub = async (watch: HubWatch): Promise<void> => {
   const reader = createReader(watch);
   for (let failures = 0; !signal.aborted; ) {
     try {
-      for await (const event of cluster.watchClusterOrders(hub.facts.namespace, signal)) {
+      for await (const event of cluster.watchClusterOrders(watch.namespace, signal)) {
         if (signal.aborted) break;
         await reader.take(event);
         if (event.type === 'synced') {

@@ -234,4 +234,21 @@ describe('hub observer', function () {
     await eventually('a is left', () => !watched.has('a'));
     expect(observer.status().map(({ hub }) => hub)).to.deep.equal(['b']);
   });
+
+  it('watches every namespace in which a hub keeps orders of tenants', async () => {
+    const watched = new Set<string>();
+    const { register, observer } = onFake({
+      watchClusterOrders: async function* (namespace, signal) {
+        watched.add(namespace);
+        yield { type: 'synced', names: [], resourceVersion: '1' };
+        await new Promise<void>((resolve) =>
+          signal.addEventListener('abort', () => resolve(), { once: true }),
+        );
+      },
+    });
+    await register('a', { tenant_namespaces: { acme: 'acme-orders', globex: 'globex-orders' } });
+    await eventually('all are watched', () => watched.size === 3);
+    expect([...watched].toSorted()).to.deep.equal(['acme-orders', 'globex-orders', 'orders']);
+    expect(observer.status().map(({ hub }) => hub)).to.deep.equal(['a', 'a', 'a']);
+  });
 });
