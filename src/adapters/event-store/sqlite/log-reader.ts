@@ -11,7 +11,7 @@ import { pagedSubscription, type Growth, type Page } from '../shared/paged-subsc
 import { formatPosition, parsePosition } from '../shared/position.ts';
 import { readError } from './errors.ts';
 import { EVENT_COLUMNS, rowSize, toEvent, type EventRow } from './rows.ts';
-import { lastNumber, readStoreId } from './schema.ts';
+import { prepareLastNumber, readStoreId } from './schema.ts';
 
 /** The reading half of the port: all that a projection needs, in any thread. */
 export type EventLogReader = Pick<
@@ -41,6 +41,7 @@ const breathe = (): Promise<void> => new Promise((resolve) => setImmediate(resol
 /** Reads on a connection of its own; `growth` wakes subscriptions. Closes the connection, not the growth. */
 export const createLogReader = (db: DatabaseSync, file: string, growth: Growth): EventLogReader => {
   const storeId = readStoreId(db, file);
+  const lastNumber = prepareLastNumber(db);
   let closed = false;
 
   const refuse = (signal?: AbortSignal): void => {
@@ -135,7 +136,7 @@ export const createLogReader = (db: DatabaseSync, file: string, growth: Growth):
     subscribe: ({ after, filter, signal }) =>
       pagedSubscription(
         {
-          readPage: pageReader(db, file, filter),
+          readPage: pageReader(db, file, filter, lastNumber),
           changed: growth.changed,
           isClosed: () => closed,
           recover: (until) => pause(RECOVER_MS, until),
@@ -151,7 +152,7 @@ export const createLogReader = (db: DatabaseSync, file: string, growth: Growth):
     },
     lastPosition: async (signal) => {
       refuse(signal);
-      const last = guarded(() => lastNumber(db));
+      const last = guarded(lastNumber);
       return last === 0 ? undefined : formatPosition(last);
     },
     close: async () => {
@@ -164,7 +165,12 @@ export const createLogReader = (db: DatabaseSync, file: string, growth: Growth):
 };
 
 /** Looks of one subscription: its filter is part of the statement, so that rows outside it are not even copied. */
-const pageReader = (db: DatabaseSync, file: string, filter: EventFilter | undefined) => {
+const pageReader = (
+  db: DatabaseSync,
+  file: string,
+  filter: EventFilter | undefined,
+  lastNumber: () => number,
+) => {
   const { condition, parameters } = filterSql(filter);
   const prepare = () => {
     const prepared = db.prepare(
@@ -178,7 +184,7 @@ const pageReader = (db: DatabaseSync, file: string, filter: EventFilter | undefi
   const readPage = (after: number): Page => {
     statement ??= prepare();
     // The end is read first: what is committed between the two statements waits for the next look.
-    const last = lastNumber(db);
+    const last = lastNumber();
     const upper = Math.min(last, after + PAGE_POSITIONS);
     const events: RecordedEvent[] = [];
     let bytes = 0;

@@ -94,9 +94,14 @@ const STORE_ID = 'store_id';
 
 const metaChecksum = (key: string, value: string): number => crc32(`${key}=${value}`);
 
-/** Number of the last event, 0 for an empty log. */
-export const lastNumber = (db: DatabaseSync): number =>
-  Number(db.prepare('SELECT coalesce(max(position), 0) AS last FROM events').get()?.['last']);
+/** Number of the last event, 0 for an empty log; prepared once, for those who ask again and again. */
+export const prepareLastNumber = (db: DatabaseSync): (() => number) => {
+  const statement = db.prepare('SELECT coalesce(max(position), 0) AS last FROM events');
+  return () => Number(statement.get()?.['last']);
+};
+
+/** The same, once. */
+export const lastNumber = (db: DatabaseSync): number => prepareLastNumber(db)();
 
 export const pragma = (db: DatabaseSync, name: string): number => {
   const row = db.prepare(`PRAGMA ${name}`).get();
