@@ -28,8 +28,21 @@ export type ResourceCommands = {
     id: string,
     command: C | ((abandonedBefore: number) => C),
     context: CommandContext,
-    options?: { readonly likelyNew?: boolean },
+    options?: ResourceOptions,
   ): Promise<CommandOutcome<S>>;
+};
+
+export type ResourceOptions = {
+  readonly likelyNew?: boolean;
+  /**
+   * Asked when nothing but a living holder of a unique value stands in the way: may take it from that holder and
+   * answer true, and the command is decided again. `revision` is that of the stream that owns the value.
+   */
+  readonly makeRoom?: (taken: {
+    readonly field: string;
+    readonly holder: string;
+    readonly revision: number;
+  }) => Promise<boolean>;
 };
 
 export type ResourceCommandsOptions = {
@@ -79,12 +92,14 @@ export const createResourceCommands = ({
 
   /**
    * A workflow that ends a resource does not give its names back itself. Whoever wants one need not wait for the
-   * repair loop to do it. False: its holder is alive. Not done while a stream is being worked on: two resources could wait for each other.
+   * repair loop to do it. False: its holder is alive and keeps it. Not done while a stream is being worked on: two
+   * resources could wait for each other.
    */
-  const freeIfGone = async <S, C extends { readonly type: string }, E extends DomainEvent>(
+  const makeFree = async <S, C extends { readonly type: string }, E extends DomainEvent>(
     kind: ResourceKind<S, C, E>,
     claim: NameClaim,
     context: CommandContext,
+    makeRoom: ResourceOptions['makeRoom'],
   ): Promise<boolean> => {
     const found = await names.look(claim.id);
     if (found?.state.status !== 'held') return true;
@@ -92,24 +107,19 @@ export const createResourceCommands = ({
     const owner = resourceOf(stream);
     if (owner.kind !== kind.kind) return false;
     const view = kind.view((await runner.load(aggregateOf(kind), owner.id)).state);
-    if (!view.exists || !view.archived) return false;
+    if (!view.exists || !view.archived)
+      return (await makeRoom?.({ field: claim.field, holder, revision: found.revision })) ?? false;
     // Not released by us: the repair loop or another instance was faster, and whoever has it now is looked at anew.
     await names.release(claim.id, found.revision, holder, 'deleted', context);
     return true;
   };
 
-  /** The refusal stands, as it would without this courtesy. */
-  const notFreed = (error: unknown): false => {
-    onLeftBehind(error);
-    return false;
-  };
-
   return {
-    execute: async (kind, id, command, context, options = {}) => {
+    execute: async (kind, id, command, context, { makeRoom, ...likelyNew } = {}) => {
       let abandonedBefore = 0;
       for (let repeats = 0; ; repeats += 1) {
         const concrete = typeof command === 'function' ? command(abandonedBefore) : command;
-        const { outcome, obstacle } = await executeOnce(kind, id, concrete, context, options);
+        const { outcome, obstacle } = await executeOnce(kind, id, concrete, context, likelyNew);
         if (outcome.outcome === 'accepted') return outcome;
         if (repeats < MAX_REPEATS) {
           const times = outcome.rejection.facts?.['times'];
@@ -118,7 +128,7 @@ export const createResourceCommands = ({
             abandonedBefore = times;
             continue;
           }
-          if (obstacle !== undefined && (await freeIfGone(kind, obstacle, context).catch(notFreed))) continue;
+          if (obstacle !== undefined && (await makeFree(kind, obstacle, context, makeRoom))) continue;
         }
         recordRejection({
           tenant: context.tenant,

@@ -1,4 +1,5 @@
 import type { CommandContext } from '../../app/command.ts';
+import type { ResourceOptions } from '../../app/resource-commands.ts';
 import type { DomainEvent, Rejection } from '../../domain/decider.ts';
 import { objectAt, stringAt } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
@@ -41,6 +42,9 @@ export type NewObject = {
   readonly sent: JsonObject;
 };
 
+/** A unique value that another object holds. */
+export type Taken = Parameters<NonNullable<ResourceOptions['makeRoom']>>[0];
+
 /** How one kind is created: the part that differs. */
 export type Creation<C> = {
   /** Resolves what else must be known, without writing. Throws ApiError. */
@@ -49,8 +53,8 @@ export type Creation<C> = {
   readonly ownChecks?: boolean;
   /** Says a refusal in the words of the kind. */
   readonly explain?: (rejection: Rejection) => Rejection;
-  /** Runs before the append of a command that passed every check; for example clears another object's default. */
-  readonly before?: (object: NewObject, context: CommandContext) => Promise<void>;
+  /** See `ResourceOptions.makeRoom`; for example takes the mark of the default from the object that has it. */
+  readonly makeRoom?: (taken: Taken, at: string, context: CommandContext) => Promise<boolean>;
 };
 
 export type Planned<C> = {
@@ -127,7 +131,6 @@ const create = async <S, C extends { readonly type: string }, E extends DomainEv
   };
   const planned = await creation.resolve(created);
   const context = await commandContext(call, write, owner, services);
-  await creation.before?.(created, context);
   const values = [...taken.values, ...(planned.secrets?.(write) ?? [])];
   const secrets = await storeSecrets(
     services.secrets,
@@ -140,7 +143,10 @@ const create = async <S, C extends { readonly type: string }, E extends DomainEv
     id,
     (abandonedBefore) => planned.command(secrets, abandonedBefore),
     context,
-    { likelyNew: id === write.creationId && !write.repeatable },
+    {
+      likelyNew: id === write.creationId && !write.repeatable,
+      makeRoom: async (taken) => (await creation.makeRoom?.(taken, created.at, context)) ?? false,
+    },
   );
   if (outcome.outcome === 'rejected')
     throw rejected(creation.explain?.(outcome.rejection) ?? outcome.rejection);

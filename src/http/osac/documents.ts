@@ -1,13 +1,12 @@
 import { derivedCommandId } from '../../app/identifiers.ts';
 import type { CommandContext } from '../../app/command.ts';
 import type { DocumentCommand, DocumentState, Secrets } from '../../domain/catalog/document.ts';
-import { DEFAULT_MARK } from '../../domain/catalog/cluster-version.resource.ts';
 import { reject, type Rejection } from '../../domain/decider.ts';
-import { valueAt, withoutValueAt, withValueAt } from '../../domain/json-tools.ts';
+import { withoutValueAt, withValueAt } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import type { ResourceKind } from '../../domain/resource.ts';
-import { ApiError, rejected } from '../errors.ts';
-import type { Creation, CreateServices, NewObject } from './creates.ts';
+import { ApiError } from '../errors.ts';
+import type { Creation, CreateServices, NewObject, Taken } from './creates.ts';
 import { documentOf, type Revision } from './updates.ts';
 
 type DocumentKind = ResourceKind<DocumentState, DocumentCommand, never>;
@@ -54,11 +53,7 @@ export const documentRevision = (kind: DocumentKind, services: CreateServices): 
   return {
     ...revision,
     explain: explainDefault,
-    before: async (change, context) => {
-      const becomesDefault =
-        valueAt(change.after, IS_DEFAULT) === true && valueAt(change.before, IS_DEFAULT) !== true;
-      if (becomesDefault) await clearOtherDefaults(kind, change.id, change.at, context, services);
-    },
+    makeRoom: (taken, at, context) => clearDefault(kind, taken, at, context, services),
   };
 };
 
@@ -75,10 +70,7 @@ const versionCreation = (kind: DocumentKind, services: CreateServices): Creation
     };
   },
   explain: explainDefault,
-  before: async ({ id, at, document, surface }, context) => {
-    if (surface === 'private' && valueAt(document, IS_DEFAULT) === true)
-      await clearOtherDefaults(kind, id, at, context, services);
-  },
+  makeRoom: (taken, at, context) => clearDefault(kind, taken, at, context, services),
 });
 
 /** Two callers chose a default at the same time: the slot went to the other one. */
@@ -94,26 +86,26 @@ const explainDefault = (rejection: Rejection): Rejection =>
       )
     : rejection;
 
-/** The new default takes the one slot when it is written; until then there is none, and a repeat finishes it. */
-const clearOtherDefaults = async (
+/**
+ * The new default takes the one slot from the version that has it, and only once nothing else stands in the way of it.
+ * Until it is written there is no default, and a repeat finishes it. False: the holder could not be changed.
+ */
+const clearDefault = async (
   kind: DocumentKind,
-  id: string,
+  { field, holder, revision }: Taken,
   at: string,
   context: CommandContext,
-  { resources, commands }: CreateServices,
-): Promise<void> => {
-  for (const row of resources.marked(kind.kind, DEFAULT_MARK, { all: true })) {
-    if (row.id === id) continue;
-    const { ifRevision: _mine, ...rest } = context;
-    const outcome = await commands.execute(
-      kind,
-      row.id,
-      { type: 'ReviseDocument', at, document: withValueAt({}, IS_DEFAULT, false), paths: [IS_DEFAULT] },
-      { ...rest, commandId: derivedCommandId(context.commandId, 'clear-default', row.id, row.revision) },
-    );
-    if (outcome.outcome === 'rejected' && outcome.rejection.kind !== 'not-found')
-      throw rejected(outcome.rejection);
-  }
+  { commands }: CreateServices,
+): Promise<boolean> => {
+  if (field !== IS_DEFAULT) return false;
+  const { ifRevision: _mine, ...rest } = context;
+  const outcome = await commands.execute(
+    kind,
+    holder,
+    { type: 'ReviseDocument', at, document: withValueAt({}, IS_DEFAULT, false), paths: [IS_DEFAULT] },
+    { ...rest, commandId: derivedCommandId(context.commandId, 'clear-default', holder, revision) },
+  );
+  return outcome.outcome === 'accepted';
 };
 
 const BREAK_GLASS = 'status.break_glass_credentials';

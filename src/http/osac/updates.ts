@@ -9,7 +9,7 @@ import type { SecretRef } from '../../domain/secret-ref.ts';
 import type { ResourceRow } from '../../projections/read-models.ts';
 import { rejected } from '../errors.ts';
 import type { Answer, Call, Handler, UpdateMessage } from './call.ts';
-import { refused, withoutServerSet, type CreateServices } from './creates.ts';
+import { refused, withoutServerSet, type CreateServices, type Creation } from './creates.ts';
 import { canonicalDocument } from './messages.ts';
 import type { Principal } from './principal.ts';
 import { resolveReferences } from './references.ts';
@@ -45,7 +45,7 @@ export type Change = {
 /** How one kind is changed: the part that differs. */
 export type Revision<C> = {
   readonly command: (change: Change) => C | Promise<C>;
-  readonly before?: (change: Change, context: CommandContext) => Promise<void>;
+  readonly makeRoom?: Creation<C>['makeRoom'];
   /** Says a refusal in the words of the kind. */
   readonly explain?: (rejection: Rejection) => Rejection;
 };
@@ -97,12 +97,14 @@ const update = async <S, C extends { readonly type: string }, E extends DomainEv
     const owner = { tenant: live.tenant, project: live.project };
     const context = await commandContext(call, write, owner, services);
     const change = await changeOf(kind, call, write, services, merged);
-    await revision.before?.(change, context);
     const command = await revision.command(change);
-    const outcome = await services.commands.execute(kind, id, command, {
-      ...context,
-      ifRevision: stored.revision,
-    });
+    const outcome = await services.commands.execute(
+      kind,
+      id,
+      command,
+      { ...context, ifRevision: stored.revision },
+      { makeRoom: async (taken) => (await revision.makeRoom?.(taken, change.at, context)) ?? false },
+    );
     if (outcome.outcome === 'accepted') {
       const { state, version, position } = outcome.loaded;
       const shown = { view: kind.view(state), revision: Number(outcome.loaded.revision), version };

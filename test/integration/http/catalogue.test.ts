@@ -147,6 +147,26 @@ describe('catalogue kinds over HTTP', () => {
       expect(await defaults()).to.deep.equal([textAt(first, 'spec', 'version')]);
     });
 
+    it('keep their default when the one that was to take its place is refused', async () => {
+      const versions = () => admin('GET', `${PRIVATE}/cluster_versions`);
+      const before = await versions();
+      const [first = {}] = itemsOf(before);
+      const spec = { version: '4.21.0', image: 'i', is_default: true };
+      const refusals = [
+        admin('POST', `${PRIVATE}/cluster_versions`, {
+          metadata: { name: textAt(first, 'metadata', 'name') },
+          spec,
+        }),
+        admin('POST', `${PRIVATE}/cluster_versions`, {
+          spec: { ...spec, version: textAt(itemsOf(before)[1] ?? {}, 'spec', 'version') },
+        }),
+        admin('POST', `${PRIVATE}/cluster_versions`, { spec: { ...spec, enabled: false } }),
+      ];
+      for (const reply of await Promise.all(refusals))
+        expect(reply.status, reply.text).to.be.oneOf([400, 409]);
+      expect((await versions()).text).to.equal(before.text);
+    });
+
     it('have one default even when many are made the default at once', async () => {
       const create = (patch: number) =>
         admin('POST', `${PRIVATE}/cluster_versions`, {
