@@ -38,6 +38,7 @@ import { loadCatalog } from './catalog-loader.ts';
 import type { LogReaderConfig } from './log-reader-module.ts';
 import { measure } from './measure.ts';
 import { createReadiness } from './readiness.ts';
+import { createStartGate } from './start-gate.ts';
 import { createSystem, type System } from './system.ts';
 
 export type ServiceOptions = {
@@ -160,11 +161,14 @@ export const startService = async (
     const surfaces = osacSurfaces(services);
     const readiness = createReadiness({ system, store, roles: config.roles, clock });
     measured.follow(system, readiness);
-    const authenticate = createAuthenticator({
-      verifier,
-      tenantExists: (tenant) => services.resources.get('tenant', tenant, { all: true }) !== undefined,
-      monotonicMs: () => clock.monotonicMs(),
-    });
+    const gate = createStartGate({ system, store, timers, signal: running.signal });
+    const authenticate = gate.guard(
+      createAuthenticator({
+        verifier,
+        tenantExists: (tenant) => services.resources.get('tenant', tenant, { all: true }) !== undefined,
+        monotonicMs: () => clock.monotonicMs(),
+      }),
+    );
     const app = createHttpApp({
       authenticate,
       positions,
@@ -202,8 +206,9 @@ export const startService = async (
     announce({ ...addresses, store: store.kind, roles: config.roles, instance }, 'listening');
     sayWhatIdles(config, logger);
     const privateSurface = surfaces.find(({ surface }) => surface === 'private');
+    // The catalogue's references are looked up in the read model, so that has to know the log first.
+    await Promise.race([gate.passed, background.broken]);
     if (config.catalog !== undefined && privateSurface !== undefined) {
-      await caughtUp(system, store, running.signal);
       await loadCatalog({ folder: config.catalog, privateSurface, ids, logger, signal: running.signal });
     }
     readiness.started();
@@ -298,14 +303,6 @@ const sayWhatIdles = (config: Config, logger: Logger): void => {
   }
   if (config.roles.includes('auditor'))
     logger.warn({ role: 'auditor' }, 'role auditor idles: this release does not sign tree heads yet');
-};
-
-/** The catalogue's references are looked up in the read model, so that has to know the log first. */
-const caughtUp = async (system: System, store: EventStore, signal: AbortSignal): Promise<void> => {
-  const position = await store.lastPosition(signal);
-  if (position === undefined) return;
-  while (!(await system.readModels.waitFor('resources', position, { timeoutMs: 60_000, signal })))
-    signal.throwIfAborted();
 };
 
 const listen = (server: Server, { host, port }: { host: string; port: number }): Promise<void> =>
