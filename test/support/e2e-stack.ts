@@ -1,14 +1,20 @@
-import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
 import { mintToken } from '../../src/adapters/identity/development-issuer.ts';
 import { createApiClient, ApiError, type ApiClient } from '../../src/cli/api-client.ts';
-import { startService, type ServiceProcess } from '../../src/cli/demo/service-process.ts';
+import {
+  startService,
+  type ServiceOptions,
+  type ServiceProcess,
+} from '../../src/cli/demo/service-process.ts';
+import { startPeerProcess, type PeerControl } from './e2e-peer.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
+/** Arguments of node for the service itself. */
+export const SERVE: readonly string[] = [join(ROOT, 'src/main.ts'), 'serve'];
+export const CATALOG = join(ROOT, 'fixtures/catalog');
 
 /** The real service as a process of its own, spoken to over HTTP, on one of the two event stores. */
 export type Stack = {
@@ -19,10 +25,19 @@ export type Stack = {
   readonly http: () => string;
   token(who: Who): Promise<string>;
   client(who: Who): Promise<ApiClient>;
+  /** What the service is started with. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** Makes the EventStoreDB peer misbehave; throws on the embedded store, which has none. */
+  readonly peer: PeerControl;
   /** Starts the service (again) and waits until it is ready. */
-  start(environment?: Readonly<Record<string, string>>): Promise<ServiceProcess>;
+  start(environment?: Readonly<Record<string, string>>, how?: StartOptions): Promise<ServiceProcess>;
   stop(signal?: NodeJS.Signals): Promise<number | NodeJS.Signals>;
   dispose(): Promise<void>;
+};
+
+export type StartOptions = Pick<ServiceOptions, 'launcher' | 'nodeOptions'> & {
+  /** Default: until it is ready. */
+  readonly until?: 'ready' | 'listening';
 };
 
 export type StoreKind = 'sqlite' | 'eventstoredb-peer';
@@ -41,6 +56,7 @@ export type ClusterBody = {
   readonly metadata: {
     readonly name: string;
     readonly version?: number;
+    readonly labels?: Readonly<Record<string, string>>;
     readonly deletion_timestamp?: string;
   };
   readonly spec: { readonly node_sets: Readonly<Record<string, { readonly size?: number }>> };
@@ -68,6 +84,14 @@ export const createStack = async (store: StoreKind): Promise<Stack> => {
   };
   const token = (who: Who): Promise<string> =>
     mintToken(join(dataDir, 'secrets'), { ttlSeconds: 3600, now: Date.now(), ...who });
+  const environment = {
+    LEDGER_DATA_DIR: dataDir,
+    LEDGER_CATALOG: CATALOG,
+    LEDGER_HTTP_ADDRESS: '127.0.0.1:0',
+    LEDGER_METRICS_ADDRESS: '127.0.0.1:0',
+    LEDGER_LOG_LEVEL: 'info',
+    ...(peer === undefined ? {} : { LEDGER_EVENT_STORE: peer.connectionString }),
+  };
   return {
     store,
     dataDir,
@@ -75,19 +99,14 @@ export const createStack = async (store: StoreKind): Promise<Stack> => {
     http: () => running().http,
     token,
     client: async (who) => createApiClient(running().http, await token(who)),
-    start: async (environment = {}) => {
-      service = await startService({
-        command: [join(ROOT, 'src/main.ts'), 'serve'],
-        environment: {
-          LEDGER_DATA_DIR: dataDir,
-          LEDGER_CATALOG: join(ROOT, 'fixtures/catalog'),
-          LEDGER_HTTP_ADDRESS: '127.0.0.1:0',
-          LEDGER_METRICS_ADDRESS: '127.0.0.1:0',
-          ...(peer === undefined ? {} : { LEDGER_EVENT_STORE: peer.connectionString }),
-          ...environment,
-        },
-      });
-      await untilReady(service);
+    environment,
+    get peer() {
+      if (peer === undefined) throw new Error('the embedded store has no peer');
+      return peer;
+    },
+    start: async (more = {}, { until: goal = 'ready', ...how } = {}) => {
+      service = await startService({ ...how, command: SERVE, environment: { ...environment, ...more } });
+      if (goal === 'ready') await untilReady(service);
       return service;
     },
     stop: (signal) => running().stop(signal),
@@ -100,7 +119,7 @@ export const createStack = async (store: StoreKind): Promise<Stack> => {
 };
 
 /** `/readyz` answers 200, or the process ended. */
-const untilReady = (service: ServiceProcess): Promise<void> =>
+export const untilReady = (service: ServiceProcess): Promise<void> =>
   until('the service is ready', async () => {
     const ended = await Promise.race([service.ended, pause(0, 'running' as const)]);
     if (ended !== 'running')
@@ -167,27 +186,4 @@ export const refusal = async (call: Promise<unknown>): Promise<ApiError> => {
     throw error;
   }
   throw new Error('the call was not refused');
-};
-
-type PeerProcess = { readonly connectionString: string; readonly control: string; stop(): Promise<void> };
-
-/** The EventStoreDB protocol peer as a process of its own, so that it outlives the service's crashes. */
-export const startPeerProcess = async (): Promise<PeerProcess> => {
-  const child = spawn(process.execPath, [join(ROOT, 'test/support/eventstoredb-peer/main.ts')], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  const ended = new Promise<void>((resolve) => child.once('close', () => resolve()));
-  const line = await new Promise<string>((resolve, reject) => {
-    createInterface({ input: child.stdout }).once('line', resolve);
-    void ended.then(() => reject(new Error('the peer did not start')));
-  });
-  const { connectionString, control } = JSON.parse(line) as { connectionString: string; control: string };
-  return {
-    connectionString,
-    control,
-    stop: () => {
-      child.kill('SIGKILL');
-      return ended;
-    },
-  };
 };

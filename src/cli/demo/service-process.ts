@@ -21,11 +21,19 @@ export type ServiceOptions = {
   /** Milliseconds to wait for the line that names the addresses. */
   readonly startMs?: number;
   readonly nodeOptions?: readonly string[];
+  /** What is started in place of node and replaces itself by it, for example a shell that sets limits first. */
+  readonly launcher?: readonly string[];
 };
 
 /** Starts the service and waits for its `listening` line. Throws with the end of the log when it does not come. */
 export const startService = async (options: ServiceOptions): Promise<ServiceProcess> => {
-  const child = spawn(process.execPath, [...(options.nodeOptions ?? []), ...options.command], {
+  const [file = '', ...rest] = [
+    ...(options.launcher ?? []),
+    process.execPath,
+    ...(options.nodeOptions ?? []),
+    ...options.command,
+  ];
+  const child = spawn(file, rest, {
     env: { ...withoutLedgerSettings(process.env), ...options.environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

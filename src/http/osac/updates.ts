@@ -1,5 +1,4 @@
 import type { DescMessage } from '@bufbuild/protobuf';
-import type { CommandContext } from '../../app/command.ts';
 import type { DomainEvent, Rejection } from '../../domain/decider.ts';
 import { numberAt, objectAt, sameJson, valueAt } from '../../domain/json-tools.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
