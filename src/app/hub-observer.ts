@@ -3,6 +3,7 @@ import type { JsonObject } from '../domain/json.ts';
 import type { HubRegistry, RegisteredHub } from './hub-registry.ts';
 import {
   HubError,
+  type CallOptions,
   type ClusterOrderWatchEvent,
   type ManagementCluster,
   type ObservedClusterOrder,
@@ -20,6 +21,8 @@ export type HubWatchStatus = {
   /** Orders of ours that the hub shows. */
   readonly orders: number;
   readonly observations: number;
+  /** Orders of clusters that are over, found and asked to go. */
+  readonly orphans: number;
   readonly failures: number;
   readonly lastError?: string;
 };
@@ -34,6 +37,11 @@ export type HubObserverOptions = {
   readonly registry: HubRegistry;
   /** Feeds the run of a cluster. False: it was not taken in, and is fed again when the order shows up again. */
   readonly observe: (clusterId: string, observation: JsonObject) => boolean;
+  /**
+   * True when nothing of this cluster may be on a hub any more. A write that arrives after its order was given up and
+   * its absence confirmed leaves such an orphan; it is deleted (fleet-and-networks.md §2.3, rule 4).
+   */
+  readonly isOver?: (clusterId: string) => boolean;
   readonly clock: Clock;
   readonly timers: Timers;
   readonly logger: Logger;
@@ -46,7 +54,7 @@ export type HubObserverOptions = {
 
 /** Changed orders of one hub that may wait to be read before its watch is held back. */
 const MAX_WAITING = 500;
-const READ_DEADLINE_MS = 10_000;
+const CALL_DEADLINE_MS = 10_000;
 
 type Watch = {
   readonly hub: RegisteredHub;
@@ -71,7 +79,8 @@ export const createHubObserver = (options: HubObserverOptions): HubObserver => {
     signal: AbortSignal,
   ): void => {
     const stop = new AbortController();
-    const status = { hub: hub.facts.id, namespace, synced: false, orders: 0, observations: 0, failures: 0 };
+    const counts = { orders: 0, observations: 0, orphans: 0, failures: 0 };
+    const status = { hub: hub.facts.id, namespace, synced: false, ...counts };
     const until = AbortSignal.any([signal, stop.signal]);
     const ended = watchHub({ ...options, hub, cluster, namespace, status, signal: until });
     logger.info({ hub: hub.facts.id, namespace, simulated: cluster.simulated }, 'watching hub');
@@ -160,7 +169,8 @@ const createReader = (watch: HubWatch) => {
   /** By name on the hub; what it holds of ours. */
   const known = new Map<string, Known>();
   const waiting = new Map<string, ObservedClusterOrder>();
-  let reading = 0;
+  /** Names being read: of one order a second read must not overtake the first. */
+  const reading = new Set<string>();
   let changed = Promise.withResolvers<void>();
 
   const feed = (name: string, entry: Known, observation: JsonObject): void => {
@@ -172,14 +182,16 @@ const createReader = (watch: HubWatch) => {
     status.observations += 1;
   };
 
-  const read = async (order: ObservedClusterOrder, entry: Known): Promise<void> => {
-    const effectId = `observer/${hub.facts.id}/${order.name}`;
+  const callOptions = (what: string, { name }: ObservedClusterOrder): CallOptions => ({
+    effectId: `${what}/${hub.facts.id}/${name}`,
+    deadlineMs: CALL_DEADLINE_MS,
+    signal,
+  });
+
+  const look = async (order: ObservedClusterOrder, entry: Known): Promise<void> => {
     try {
-      const observation = await observationOf(cluster, order, {
-        effectId,
-        deadlineMs: READ_DEADLINE_MS,
-        signal,
-      });
+      if (watch.isOver?.(entry.clusterId) === true) return await removeOrphan(order, entry);
+      const observation = await observationOf(cluster, order, callOptions('observer', order));
       if (known.get(order.name) === entry && !signal.aborted) {
         feed(order.name, entry, observation as unknown as JsonObject);
       }
@@ -190,17 +202,26 @@ const createReader = (watch: HubWatch) => {
     }
   };
 
+  const removeOrphan = async (order: ObservedClusterOrder, { clusterId }: Known): Promise<void> => {
+    if (order.deletionTimestamp !== undefined) return;
+    status.orphans += 1;
+    logger.warn({ hub: hub.facts.id, order: order.name, cluster: clusterId }, 'deleting an orphan on a hub');
+    const ref = { namespace: watch.namespace, name: order.name };
+    await cluster.deleteClusterOrder(ref, callOptions('orphan', order));
+  };
+
   const pump = (): void => {
     for (const [name, order] of waiting) {
-      if (reading >= concurrency) return;
+      if (reading.size >= concurrency) return;
+      if (reading.has(name)) continue;
       waiting.delete(name);
       const entry = known.get(name);
       if (entry === undefined) continue;
-      reading += 1;
-      read(order, entry)
+      reading.add(name);
+      look(order, entry)
         .catch((error: unknown) => logger.error({ err: error, hub: hub.facts.id }, 'observing a hub failed'))
         .finally(() => {
-          reading -= 1;
+          reading.delete(name);
           changed.resolve();
           changed = Promise.withResolvers();
           pump();
@@ -236,7 +257,7 @@ const createReader = (watch: HubWatch) => {
     },
     idle: async (): Promise<void> => {
       waiting.clear();
-      while (reading > 0) await changed.promise;
+      while (reading.size > 0) await changed.promise;
     },
   };
 };

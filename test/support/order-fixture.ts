@@ -17,6 +17,7 @@ import type {
   ProcessRunnerOptions,
 } from '../../src/app/process-runner/types.ts';
 import { createScheduler } from '../../src/app/scheduler.ts';
+import { clusterOrderDraft } from '../../src/domain/clusters/cluster-order-manifest.ts';
 import type { ClusterState } from '../../src/domain/clusters/cluster.ts';
 import type { ClusterCommand } from '../../src/domain/clusters/commands.ts';
 import { clusterOrderWorkflow } from '../../src/domain/clusters/order-workflow/workflow.ts';
@@ -36,6 +37,8 @@ export type OrderFixture = HubFixture & {
   readonly cluster: (id: string) => Promise<ClusterState>;
   /** From now on no call to this hub is answered. */
   readonly killHub: (hub: string) => Promise<void>;
+  /** A create call of this cluster that reaches the hub only now. */
+  readonly late: (hub: string, id: string) => Promise<void>;
   readonly hubFile: (hub: string) => string;
   /** Graceful; the store and the hubs stay. */
   readonly close: () => Promise<void>;
@@ -78,6 +81,7 @@ export const orderFixture = (options: {
     registry,
     observe: (clusterId, observation) =>
       processes?.observe(clusterOrderWorkflow.name, clusterId, observation) ?? false,
+    isOver: (clusterId) => processes?.isClosed(clusterOrderWorkflow.name, clusterId) ?? false,
     clock,
     timers,
     logger,
@@ -144,6 +148,21 @@ export const orderFixture = (options: {
     killHub: async (id) => {
       const hub = clusters.of({ id, namespace: 'orders' }) as SimulatedHub | undefined;
       await hub?.control.configure('silent=forever');
+    },
+    late: async (hub, id) => {
+      const draft = clusterOrderDraft(
+        {
+          id,
+          tenant: 'acme',
+          template: { id: 'small' },
+          templateParameters: {},
+          nodeSets: { workers: { hostType: { id: 'fc430', name: 'fc430' }, size: 1 } },
+          version: { releaseImage: 'quay.io/release:4.17' },
+        },
+        { namespace: 'orders', mode: 'operator', simulated: true },
+      );
+      const call = { effectId: 'late', deadlineMs: 1_000, signal: new AbortController().signal };
+      await clusters.of({ id: hub, namespace: 'orders' })?.createClusterOrder(draft, call);
     },
     hubFile: (hub) => simulatedHubFile(options.folder, hub),
     close: async () => {

@@ -15,6 +15,7 @@ export type RunMemory = {
   get(key: string): Run | 'closed';
   /** Revision known of this run; -1: none. Cheap. */
   revisionOf(key: string): number;
+  isClosed(key: string): boolean;
   /** Writes the run and its alarms to the index. */
   keep(run: Run, pending: Pending, alarms: readonly Alarm[]): void;
   /** Remembers the run without writing it yet (while the log is folded at the start). */
@@ -82,6 +83,7 @@ export const createRunMemory = (options: {
       if (row === undefined) return newRun(key, workflow, parseStreamName(key).id);
       return fromRow(row, workflow) ?? 'closed';
     },
+    isClosed: (key) => !cache.has(key) && index.load(key)?.closed === true,
     revisionOf: (key) => cache.get(key)?.revision ?? index.revisionOf(key) ?? -1,
     keep: (run, pending, alarms) => {
       write(run, pending, alarms);

@@ -35,6 +35,7 @@ export type Runs = {
   idle(): boolean;
   /** The index is about to be closed: whatever still ends is not recorded. */
   close(): void;
+  isClosing(): boolean;
 };
 
 export type RunsOptions = {
@@ -378,6 +379,7 @@ export const createRuns = (options: RunsOptions): Runs => {
     close: () => {
       closed = true;
     },
+    isClosing: () => closed,
     idle: () => driving === 0 && ready.size === 0 && [...actors.values()].every((actor) => !underWay(actor)),
   };
 };

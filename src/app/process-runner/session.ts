@@ -19,6 +19,7 @@ export type Session = {
   run(): Promise<void>;
   status(): Omit<ProcessRunnerStatus, 'clockDivergences'>;
   observe(run: string, observation: JsonObject): boolean;
+  isClosed(run: string): boolean;
   readonly lanes: Lanes;
   retry(run: string): boolean;
 };
@@ -213,6 +214,7 @@ export const createSession = (options: SessionOptions): Session => {
   return {
     lanes,
     observe: (run, observation) => intake.isLive() && runs.observe(run, observation),
+    isClosed: (run) => intake.isLive() && !runs.isClosing() && memory.isClosed(run),
     retry: (run) => runs.unpark(run),
     run: async () => {
       const failed = new AbortController();

@@ -192,6 +192,8 @@ export type ProcessRunner = {
   status(): ProcessRunnerStatus;
   /** Feeds what the far side shows. False: ignored, since no such run is known or this instance is not the owner. */
   observe(workflow: string, runId: string, observation: JsonObject): boolean;
+  /** True when the run is known to be closed; false also while this instance is not the owner. */
+  isClosed(workflow: string, runId: string): boolean;
   /** Operator: parks a lane, or lets it go on at once (also closes its breaker). */
   pauseLane(lane: string): void;
   resumeLane(lane: string): void;

@@ -54,6 +54,20 @@ describe('cluster orders on simulated hubs', function () {
     expect(fixture.processes.status().parkedRuns).to.deep.equal([]);
   });
 
+  it('removes an order that arrives at the hub after its cluster was deleted', async () => {
+    const fixture = start();
+    await fixture.register('sim-a');
+    await fixture.order('c1');
+    await has(fixture, 'c1', 'ClusterOrderPlaced');
+    await fixture.command('c1', { type: 'DeleteCluster', at: new Date().toISOString() });
+    await has(fixture, 'c1', 'ClusterDeleted');
+    await eventually('run closed', () => fixture.processes.isClosed('clusterOrder', 'c1'));
+    await fixture.late('sim-a', 'c1');
+    const orders = () => readHubOrders(fixture.hubFile('sim-a'));
+    await eventually('the late one is there', () => orders().length === 2);
+    await eventually('and asked to go', () => orders().every((order) => order.deletionAt !== undefined));
+  });
+
   it('waits with a reason until a hub fits', async () => {
     const fixture = start();
     await fixture.order('c1', { zone: 'north' });

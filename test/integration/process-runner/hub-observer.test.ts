@@ -72,7 +72,7 @@ describe('hub observer', function () {
     for (const close of closing.splice(0).toReversed()) await close();
   });
 
-  const observing = (clusters: ManagementClusters) => {
+  const observing = (clusters: ManagementClusters, isOver: (clusterId: string) => boolean = () => false) => {
     const fixture = hubFixture(clusters);
     const fed: { clusterId: string; observation: ClusterObservation }[] = [];
     const observer = createHubObserver({
@@ -81,6 +81,7 @@ describe('hub observer', function () {
         fed.push({ clusterId, observation: observation as unknown as ClusterObservation });
         return true;
       },
+      isOver,
       clock: systemClock(),
       timers: systemTimers(),
       logger: silentLogger(),
@@ -96,7 +97,8 @@ describe('hub observer', function () {
     });
     return { ...fixture, observer, fed };
   };
-  const onFake = (fake: Partial<ManagementCluster>) => observing({ of: ({ id }) => fakeCluster(id, fake) });
+  const onFake = (fake: Partial<ManagementCluster>, isOver?: (clusterId: string) => boolean) =>
+    observing({ of: ({ id }) => fakeCluster(id, fake) }, isOver);
 
   it('tells the run of each cluster what its hub shows, from creation to absence', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'observer-'));
@@ -207,6 +209,56 @@ describe('hub observer', function () {
     await eventually('all ready', () => ready() === 30);
     expect(most).to.equal(4);
     expect(fed.length).to.be.at.most(34);
+  });
+
+  it('lets no read of an order overtake an earlier one of the same order', async () => {
+    const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    let reads = 0;
+    const reference = { clusterReference: { namespace: 'n', hostedClusterName: 'h' } };
+    const script = scripted([
+      { type: 'applied', order: order('c1', reference) },
+      { type: 'applied', order: order('c1', { ...reference, phase: 'Progressing' }) },
+      { type: 'applied', order: order('c1', { ...reference, phase: 'Ready' }) },
+    ]);
+    const { fed, register } = onFake({
+      watchClusterOrders: script.watch,
+      getHostedCluster: async () => {
+        reads += 1;
+        await gates[reads - 1]?.promise;
+        return undefined;
+      },
+    });
+    await register('sim-a');
+    await eventually('all seen', () => script.opened() === 2);
+    expect(reads).to.equal(1);
+    gates[1]?.resolve();
+    gates[0]?.resolve();
+    await eventually('both fed', () => fed.length === 2);
+    expect(fed.map(({ observation }) => observation.order?.phase)).to.deep.equal([undefined, 'Ready']);
+  });
+
+  it('deletes what is left on a hub of a cluster that is over', async () => {
+    const deleted: string[] = [];
+    const script = scripted([
+      { type: 'applied', order: order('over') },
+      { type: 'applied', order: order('leaving', { deletionTimestamp: '2026-01-01T00:00:00Z' }) },
+      { type: 'applied', order: order('c1') },
+    ]);
+    const { fed, register, observer } = onFake(
+      {
+        watchClusterOrders: script.watch,
+        deleteClusterOrder: async ({ name }, { effectId }) => {
+          deleted.push(`${name} by ${effectId}`);
+          return true;
+        },
+      },
+      (clusterId) => clusterId !== 'c1',
+    );
+    await register('sim-a');
+    await eventually('deleted', () => deleted.length > 0 && fed.length > 0);
+    expect(deleted).to.deep.equal(['order-over by orphan/sim-a/order-over']);
+    expect(fed.map(({ clusterId }) => clusterId)).to.deep.equal(['c1']);
+    expect(observer.status()[0]?.orphans).to.equal(1);
   });
 
   it('stops watching a hub that was deregistered and starts with one that was registered', async () => {

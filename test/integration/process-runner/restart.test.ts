@@ -106,7 +106,7 @@ describe('process runner and its index', () => {
         const run = await readAll(store, 'toyRun-open');
         return run.filter((event) => event.type === 'RunInputTaken').length === 2;
       });
-      expect(second.status()).to.include({ openRuns: 1, closedRuns: 2, timersDue: 0 });
+      expect(second.status()).to.include({ openRuns: 1, closedRuns: 2 });
       workshop.mood('one', 'well');
       second.resumeLane('shop:one');
       await eventually('open is done', () => isDone(store, 'open'));
