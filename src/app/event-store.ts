@@ -1,7 +1,7 @@
 import type { JsonObject } from '../domain/json.ts';
 
 /**
- * Port of the event log. Three adapters pass one contract suite (test/integration/event-store.contract.ts):
+ * Port of the event log. Three adapters pass one contract suite (test/integration/event-store/contract.ts):
  * `eventstoredb` (production), `sqlite` (embedded default), `memory` (simulation).
  *
  * Positions are fixed-width decimals that sort as text; they are valid for one store only.
@@ -67,6 +67,8 @@ export type SubscribeOptions = {
   readonly after?: Position;
   readonly filter?: EventFilter;
   readonly signal: AbortSignal;
+  /** Milliseconds that news may be late, for a store that reads more of them in one look then. Default 0. */
+  readonly patienceMs?: number;
 };
 
 /** What a subscription yields, in log order. A checkpoint says that everything up to `position` was yielded. */

@@ -37,27 +37,3 @@ const quoted = (text: string): string | undefined => {
     return undefined;
   }
 };
-
-/** The identity of one request: the same for every repeat of a keyed one, new for each keyless one. */
-export type RequestIdentity = {
-  readonly commandId: string;
-  /** Id for the object that a POST creates, unless its kind or the client chooses one. */
-  readonly creationId: string;
-  /** True: the ids were made just now, so that nothing can be stored under them yet. */
-  readonly fresh: boolean;
-};
-
-export const identifyRequest = (
-  scope: IdempotencyScope,
-  key: string | undefined,
-  ids: Ids,
-): RequestIdentity =>
-  key === undefined
-    ? { commandId: ids.uuidv7(), creationId: ids.uuidv7(), fresh: true }
-    : { commandId: keyedCommandId(scope, key), creationId: keyedCreationId(scope, key), fresh: false };
-
-/** Scope and hash agree on what a request is, so that both take the same method and route. */
-export const scopeOf = (
-  caller: Pick<IdempotencyScope, 'tenant' | 'subjectId'>,
-  { method, route }: Pick<HashedRequest, 'method' | 'route'>,
-): IdempotencyScope => ({ ...caller, method, route });

@@ -5,5 +5,5 @@ import { text, typesOf } from '../schemas.ts';
 /** Registry entries of name streams. */
 export const namingEventTypes: readonly EventType[] = typesOf({ context: 'naming', audience: 'internal' }, [
   ['NameReserved', { kind: text, holder: text, commandId: text, stream: text }],
-  ['NameReleased', { holder: text, why: z.enum(['deleted', 'abandoned', 'transferred']) }],
+  ['NameReleased', { holder: text, why: z.enum(['deleted', 'abandoned']) }],
 ]);

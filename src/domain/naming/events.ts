@@ -20,5 +20,5 @@ export type NameEvent =
     >
   | DomainEvent<
       'NameReleased',
-      { readonly at: string; readonly holder: string; readonly why: 'deleted' | 'abandoned' | 'transferred' }
+      { readonly at: string; readonly holder: string; readonly why: 'deleted' | 'abandoned' }
     >;

@@ -24,17 +24,6 @@ export type NameCommand =
       readonly why: 'deleted' | 'abandoned';
       /** Releases only the reservation that this command made: a failed second creation must not free a live name. */
       readonly commandId?: string;
-    }
-  /** Moves a slot that always has at most one holder (the default version) to another holder. */
-  | {
-      readonly type: 'TransferName';
-      readonly at: string;
-      readonly kind: string;
-      readonly holder: string;
-      readonly commandId: string;
-      readonly stream: string;
-      /** The holder the caller believes in; another one means that somebody was faster. Absent: any. */
-      readonly from?: string;
     };
 
 export type NameState =
@@ -77,34 +66,12 @@ export const nameDecider: Decider<NameState, NameCommand, NameEvent> = {
             data: { at: command.at, holder: command.holder, why: command.why },
           },
         ];
-      case 'TransferName':
-        return transfer(state, command);
     }
   },
 };
 
-const transfer = (
-  state: NameState,
-  command: Extract<NameCommand, { type: 'TransferName' }>,
-): ReturnType<typeof nameDecider.decide> => {
-  if (state.status === 'free') return [reserved(command)];
-  if (state.holder === command.holder) return [];
-  if (command.from !== undefined && command.from !== state.holder) {
-    return reject(
-      'failed-precondition',
-      'CHANGED_MEANWHILE',
-      'somebody else changed the holder at the same time',
-      { facts: { holder: state.holder } },
-    );
-  }
-  return [
-    { type: 'NameReleased', data: { at: command.at, holder: state.holder, why: 'transferred' } },
-    reserved(command),
-  ];
-};
-
 const reserved = (
-  command: Extract<NameCommand, { type: 'ReserveName' | 'TransferName' }>,
+  command: Extract<NameCommand, { type: 'ReserveName' }>,
 ): Extract<NameEvent, { type: 'NameReserved' }> => {
   const { at, kind, holder, commandId, stream } = command;
   return { type: 'NameReserved', data: { at, kind, holder, commandId, stream } };

@@ -4,6 +4,7 @@ import { isLiveCluster, type ClusterState } from '../../domain/clusters/cluster.
 import { clusterAggregate } from '../../domain/kinds.ts';
 import { ApiError, objectNotFound, rejected } from '../errors.ts';
 import type { Handler, IdMessage } from './call.ts';
+import { mayWrite } from './authorization.ts';
 import { beginWrite, commandContext, type WriteServices } from './write-context.ts';
 
 /**
@@ -35,6 +36,8 @@ export const credentialHandler =
     const { id } = message;
     const row = services.resources.get('cluster', id, principal.visibility);
     if (row === undefined) throw objectNotFound(id);
+    // A cluster of tenant `shared` is seen by everybody; who may enter it is for its owners to say.
+    if (!mayWrite(principal, row.tenant)) throw new ApiError('PERMISSION_DENIED', 'permission denied');
     const { state } = await services.runner.load(clusterAggregate, id);
     if (!isLiveCluster(state)) throw objectNotFound(id);
     const write = beginWrite(call, { reveal: what }, services);

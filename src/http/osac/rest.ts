@@ -308,17 +308,17 @@ const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 1000;
 const INT32 = 2 ** 31;
 
-/** `offset` and `limit` by the rules of osac-api.md §4. Unknown parameters are ignored; throws ApiError. */
+/**
+ * `offset` and `limit` by the rules of osac-api.md §4. Unknown parameters are ignored, and so is `order`, as in OSAC:
+ * the order is by id. A filter that is not applied would give wrong results, so it is refused. Throws ApiError.
+ */
 const readListQuery = (url: string): ListMessage => {
   if (!url.includes('?')) return { offset: 0, limit: DEFAULT_LIMIT };
   const query = queryOf(url);
-  for (const name of ['filter', 'order']) {
-    const value = query.get(name);
-    if (value !== null && value !== '')
-      throw new ApiError('UNIMPLEMENTED', `query parameter '${name}' is not supported by this version`, {
-        reason: 'NOT_SUPPORTED_YET',
-      });
-  }
+  if ((query.get('filter') ?? '') !== '')
+    throw new ApiError('UNIMPLEMENTED', "query parameter 'filter' is not supported by this version", {
+      reason: 'NOT_SUPPORTED_YET',
+    });
   const offset = readInteger(query, 'offset') ?? 0;
   const limit = readInteger(query, 'limit') ?? DEFAULT_LIMIT;
   if (limit < 0) throw invalid(`limit must be a non-negative integer, but it is ${limit}`, 'limit');

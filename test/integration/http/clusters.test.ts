@@ -343,6 +343,13 @@ describe('clusters over HTTP', () => {
         expect(reply.json['message']).to.match(message);
       });
 
+    it('accepts an order and lists by id, as OSAC does', async () => {
+      const plain = await user('GET', CLUSTERS);
+      const ordered = await user('GET', `${CLUSTERS}?order=${encodeURIComponent('metadata.name desc')}`);
+      expect(ordered.status).to.equal(200);
+      expect(ordered.json).to.deep.equal(plain.json);
+    });
+
     it('says that filters are not there yet instead of ignoring them', async () => {
       const reply = await user('GET', `${CLUSTERS}?filter=${encodeURIComponent('this.id == "x"')}`);
       expect(reply.status).to.equal(501);

@@ -76,9 +76,9 @@ describe('credentials and admin routes over HTTP', () => {
   });
   after(() => service.close());
 
-  const order = async (): Promise<string> => {
-    const reply = await user('POST', CLUSTERS, {
-      metadata: { name: `l-${(serial += 1)}` },
+  const order = async (by = user, tenant?: string): Promise<string> => {
+    const reply = await by('POST', by === user ? CLUSTERS : CLUSTERS.replace('fulfillment', 'private'), {
+      metadata: { name: `l-${(serial += 1)}`, ...(tenant === undefined ? {} : { tenant }) },
       spec: { template: { id: 'osac.templates.small' } },
     });
     expect(reply.status, reply.text).to.equal(200);
@@ -94,8 +94,8 @@ describe('credentials and admin routes over HTTP', () => {
       await service.models.waitFor('timeline', outcome.loaded.position ?? '', { timeoutMs: 5000 });
     }
   };
-  const dispatched = async (): Promise<string> => {
-    const id = await order();
+  const dispatched = async (placed = order()): Promise<string> => {
+    const id = await placed;
     const decision = { weightsVersion: 1, candidates: [] };
     await run(
       id,
@@ -151,6 +151,14 @@ describe('credentials and admin routes over HTTP', () => {
       expect(events.map((event) => textAt(event, 'data', 'what'))).to.deep.equal(['kubeconfig', 'password']);
       expect((await user('GET', `${CLUSTERS}/${id}`)).json).to.deep.equal(before.json);
       expect((await other('GET', `${CLUSTERS}/${id}/kubeconfig`)).status).to.equal(404);
+    });
+
+    it("are not for everybody who can see a cluster of tenant 'shared'", async () => {
+      const id = await dispatched(order(admin, 'shared'));
+      expect((await user('GET', `${CLUSTERS}/${id}`)).status).to.equal(200);
+      expect((await user('GET', `${CLUSTERS}/${id}/kubeconfig`)).status).to.equal(403);
+      expect((await user('GET', `${CLUSTERS}/${id}/password`)).status).to.equal(403);
+      expect((await admin('GET', `${CLUSTERS}/${id}/kubeconfig`)).status).to.equal(200);
     });
 
     it('are 503 with Retry-After while the hub does not answer', async () => {
@@ -319,7 +327,9 @@ describe('credentials and admin routes over HTTP', () => {
       const store = await admin('GET', `${LEDGER}/store`);
       expect(store.json).to.include({ kind: 'memory', store_id: 'memory', single_writer: true });
       expect(textAt(store.json, 'last_position')).to.match(/^memory\.\d+$/);
-      expect((await admin('POST', `${LEDGER}/store/backup`, { file: '/var/backup/x.db' })).status).to.equal(501);
+      expect((await admin('POST', `${LEDGER}/store/backup`, { file: '/var/backup/x.db' })).status).to.equal(
+        501,
+      );
       expect((await admin('POST', `${LEDGER}/store/check`)).status).to.equal(501);
     });
   });

@@ -9,7 +9,7 @@ const who = { at, kind: 'cluster', holder: 'c1', commandId: 'k1', stream: 'clust
 const reserve: NameCommand = { type: 'ReserveName', ...who };
 const reserved: NameEvent = { type: 'NameReserved', data: who };
 const other = { ...who, holder: 'c2', commandId: 'k2', stream: 'cluster-c2' };
-const released = (why: 'deleted' | 'abandoned' | 'transferred'): NameEvent => ({
+const released = (why: 'deleted' | 'abandoned'): NameEvent => ({
   type: 'NameReleased',
   data: { at, holder: 'c1', why },
 });
@@ -43,17 +43,6 @@ describe('naming: one holder per name', () => {
     given(reserved, released('deleted'))
       .when({ type: 'ReserveName', ...other })
       .thenEvents({ type: 'NameReserved', data: other });
-  });
-  it('moves to another holder, unless somebody was faster', () => {
-    const transfer: NameCommand = { type: 'TransferName', ...other, from: 'c1' };
-    given().when(transfer).thenEvents({ type: 'NameReserved', data: other });
-    given(reserved).when(transfer).thenEvents(released('transferred'), { type: 'NameReserved', data: other });
-    given({ type: 'NameReserved', data: other }).when(transfer).thenNothing();
-    given(reserved)
-      .when({ ...transfer, from: 'c9' })
-      .thenRejected('CHANGED_MEANWHILE');
-    const anybody: NameCommand = { type: 'TransferName', ...other };
-    given(reserved).when(anybody).thenEvents(released('transferred'), { type: 'NameReserved', data: other });
   });
   it('ignores a release of somebody else and events of newer releases', () => {
     const state = given(reserved).state();
