@@ -25,6 +25,11 @@ export type View = {
    * False: a poison event stops the view and turns the service not ready.
    */
   readonly rowsBelongToOneStream: boolean;
+  /**
+   * True for events that a caller may be waiting for: they are committed at once, others a few milliseconds later
+   * with what came meanwhile, which saves most of the commits. False: none of them. Default: all of them.
+   */
+  readonly isUrgent?: false | ((event: RecordedEvent) => boolean);
   /** Prepares statements once per connection and returns the function that applies one event. */
   readonly open: (db: DatabaseSync) => ApplyEvent;
   /**

@@ -41,6 +41,7 @@ export const resourcesView = ({
   retentionDays,
 }: ResourcesViewOptions): View => {
   const days = retentionDays ?? DEFAULT_RETENTION_DAYS;
+  const indexOnly = commandsOf.map((category) => `${category}-`);
   return {
     name: 'resources',
     version: 1,
@@ -55,6 +56,8 @@ export const resourcesView = ({
       streamPrefixes: [...kinds.map(({ kind }) => kind), ...commandsOf].map((category) => `${category}-`),
     },
     rowsBelongToOneStream: true,
+    // What only the index of commands holds is looked up long after it was written.
+    isUrgent: ({ stream }) => !indexOnly.some((prefix) => stream.startsWith(prefix)),
     open: (db) => openResources(db, kinds, codec, days),
     verify: (db, readStream) => verifyResources(db, kinds, codec, readStream),
   };

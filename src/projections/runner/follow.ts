@@ -27,9 +27,9 @@ export type FollowOptions = {
   readonly until?: Position;
   readonly onProgress: (progress: Progress) => void;
   /**
-   * When a batch is committed: `live` collects what arrives in one turn of the event loop, since somebody may be
-   * waiting for it; `catch-up` waits longer for a bigger batch. `microtask` is for the simulation, where nothing
-   * may depend on real time.
+   * When a batch is committed. `event-loop`: what is urgent with what arrives in one turn of the loop, since somebody
+   * may be waiting for it; the rest, and everything before the view has caught up, a little later in a bigger batch.
+   * `microtask` is for the simulation, where nothing may depend on real time.
    */
   readonly pace: 'event-loop' | 'microtask';
 };
@@ -47,6 +47,8 @@ export class AheadOfLog extends Error {
 const BATCH = 4096;
 /** While catching up, a batch that is not full is committed after this many milliseconds. */
 const CATCH_UP_MS = 25;
+/** So long waits what nobody waits for (`View.isUrgent`), and a checkpoint without an event. */
+const GATHER_MS = 15;
 
 export type Follower = {
   readonly caughtUp: () => boolean;
@@ -89,9 +91,15 @@ export const follow = (options: FollowOptions): Follower => {
       batchMs: performance.now() - started,
     });
   };
-  const flushLater = (): void => {
-    if (cancelSchedule !== undefined || held > 0) return;
-    cancelSchedule = schedule(pace, caughtUp, () => {
+  // A view without urgent events has waited for them in its subscription already.
+  const isUrgent = view.isUrgent === undefined || view.isUrgent === false ? () => true : view.isUrgent;
+  let dueSoon = false;
+  const flushLater = (urgent: boolean): void => {
+    if (held > 0 || (cancelSchedule !== undefined && (dueSoon || !urgent))) return;
+    cancelSchedule?.();
+    dueSoon = urgent;
+    const delay = !caughtUp ? CATCH_UP_MS : urgent ? 0 : GATHER_MS;
+    cancelSchedule = schedule(pace, delay, () => {
       try {
         flush();
       } catch (error) {
@@ -110,6 +118,7 @@ export const follow = (options: FollowOptions): Follower => {
     const subscription = reader.subscribe({
       ...(after !== undefined && { after }),
       ...(view.filter !== undefined && { filter: view.filter }),
+      ...(view.isUrgent === false && { patienceMs: GATHER_MS }),
       signal: anySignal,
     });
     try {
@@ -133,7 +142,7 @@ export const follow = (options: FollowOptions): Follower => {
         } else if (items % BATCH === 0) {
           while (held > 0) await new Promise<void>((resolve) => (resume = resolve));
           flush();
-        } else flushLater();
+        } else flushLater(item.kind === 'event' && isUrgent(item.event));
         if (failure !== undefined) break;
       }
       if (failure !== undefined) throw failure.error;
@@ -156,14 +165,14 @@ export const follow = (options: FollowOptions): Follower => {
         held -= 1;
         if (held === 0) {
           resume();
-          flushLater();
+          flushLater(true);
         }
       }
     },
   };
 };
 
-const schedule = (pace: FollowOptions['pace'], caughtUp: boolean, run: () => void): (() => void) => {
+const schedule = (pace: FollowOptions['pace'], ms: number, run: () => void): (() => void) => {
   if (pace === 'microtask') {
     let cancelled = false;
     queueMicrotask(() => {
@@ -173,10 +182,10 @@ const schedule = (pace: FollowOptions['pace'], caughtUp: boolean, run: () => voi
       cancelled = true;
     };
   }
-  if (caughtUp) {
+  if (ms === 0) {
     const handle = setImmediate(run);
     return () => clearImmediate(handle);
   }
-  const handle = setTimeout(run, CATCH_UP_MS);
+  const handle = setTimeout(run, ms);
   return () => clearTimeout(handle);
 };

@@ -46,6 +46,8 @@ export const timelineView = ({ words, categories }: TimelineViewOptions): View =
   tables: ['entries'],
   filter: { streamPrefixes: categories.map((category) => `${category}-`) },
   rowsBelongToOneStream: true,
+  // No write waits for its entries; whoever reads them right after it names its position, and waits these few ms.
+  isUrgent: false,
   open: (db) => {
     // A redelivered event writes the same row again.
     const insert = db.prepare('INSERT OR REPLACE INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)');

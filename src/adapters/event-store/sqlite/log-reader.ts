@@ -133,11 +133,14 @@ export const createLogReader = (db: DatabaseSync, file: string, growth: Growth):
         signal,
       );
     },
-    subscribe: ({ after, filter, signal }) =>
+    subscribe: ({ after, filter, signal, patienceMs = 0 }) =>
       pagedSubscription(
         {
           readPage: pageReader(db, file, filter, lastNumber),
-          changed: growth.changed,
+          changed: async (reached, until) => {
+            await growth.changed(reached, until);
+            if (patienceMs > 0) await pause(patienceMs, until);
+          },
           isClosed: () => closed,
           recover: (until) => pause(RECOVER_MS, until),
           breathe,

@@ -4,7 +4,7 @@ import { createGrowth } from '../shared/paged-subscription.ts';
 import { logFile } from './files.ts';
 import { createLogReader, type EventLogReader } from './log-reader.ts';
 import { openLogForReading } from './schema.ts';
-import { growthChannel } from './writer-protocol.ts';
+import { GATHERED_MS, growthChannel, type GrowthPace } from './writer-protocol.ts';
 
 /** Milliseconds between looks when no word of the writer comes: a net, not the way events arrive. */
 const POLL_MS = 1000;
@@ -25,13 +25,23 @@ export const openSqliteLogReader = (options: SqliteLogReaderOptions): EventLogRe
   const db = openLogForReading(file, options.busyMs);
   const growth = createGrowth({ pollMs: POLL_MS });
   const reader = createLogReader(db, file, growth);
-  const channel = new BroadcastChannel(growthChannel(reader.storeId));
-  channel.onmessage = (message): void => growth.grew(Number((message as MessageEvent).data));
-  channel.unref();
+  const channels = new Map<GrowthPace, BroadcastChannel>();
+  const listen = (pace: GrowthPace): void => {
+    if (channels.has(pace)) return;
+    const channel = new BroadcastChannel(growthChannel(reader.storeId, pace));
+    channel.onmessage = (message): void => growth.grew(Number((message as MessageEvent).data));
+    channel.unref();
+    channels.set(pace, channel);
+  };
   return {
     ...reader,
+    subscribe: ({ patienceMs = 0, ...options }) => {
+      // A thread that is told of every COMMIT is woken for every COMMIT: who can wait listens to fewer words.
+      listen(patienceMs >= GATHERED_MS ? 'gathered' : 'each');
+      return reader.subscribe({ ...options, patienceMs: patienceMs >= GATHERED_MS ? 0 : patienceMs });
+    },
     close: async () => {
-      channel.close();
+      for (const channel of channels.values()) channel.close();
       await reader.close();
     },
   };

@@ -82,5 +82,9 @@ export type WriterData = {
   readonly faults: SharedArrayBuffer | undefined;
 };
 
-/** Name of the channel on which the writer says how far the log reaches, after each COMMIT. */
-export const growthChannel = (storeId: string): string => `event-log-${storeId}`;
+/** Word of growth after `each` COMMIT, or `gathered`: one for all COMMITs of so many milliseconds. */
+export type GrowthPace = 'each' | 'gathered';
+export const GATHERED_MS = 15;
+
+/** Name of the channel on which the writer says how far the log reaches. */
+export const growthChannel = (storeId: string, pace: GrowthPace): string => `event-log-${storeId}-${pace}`;

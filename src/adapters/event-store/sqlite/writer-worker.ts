@@ -6,6 +6,7 @@ import { readFaults } from './faults.ts';
 import { openLogForWriting, pragma, readStoreId } from './schema.ts';
 import { createWriter } from './writer.ts';
 import {
+  GATHERED_MS,
   growthChannel,
   type FromWriter,
   type Request,
@@ -27,7 +28,7 @@ const start = (port: MessagePort, data: WriterData): void => {
   faults?.atStart();
   const writer = createWriter(db, faults && { takeCommitFault: faults.takeCommitFault });
   const storeId = readStoreId(db, data.file);
-  const growth = new BroadcastChannel(growthChannel(storeId));
+  const growth = openGrowth(storeId);
   let announced = writer.last();
   let refusedLast = false;
 
@@ -35,13 +36,14 @@ const start = (port: MessagePort, data: WriterData): void => {
     faults?.beforeBatch();
     const answer = writer.write(batch);
     refusedLast = answer.kind !== 'settled';
+    const isLost = faults?.takeLostAnswer() === true;
+    // Before the readers are told: somebody waits for it, and waking a thread takes longer than the commit's own work.
+    if (!isLost) send({ kind: 'batch', answer });
     if (answer.kind === 'settled' && answer.last > announced) {
       announced = answer.last;
-      growth.postMessage(announced);
+      growth.grew(announced);
     }
-    if (faults?.takeLostAnswer()) return;
-    send({ kind: 'batch', answer });
-    if (answer.kind === 'unknown') throw new Error(`the event log is in doubt: ${answer.message}`);
+    if (answer.kind === 'unknown' && !isLost) throw new Error(`the event log is in doubt: ${answer.message}`);
   };
 
   const answerRequest = (request: Request): WriterPragmas | undefined => {
@@ -77,6 +79,29 @@ const start = (port: MessagePort, data: WriterData): void => {
     if (request.kind === 'close') port.close();
   });
   send({ kind: 'ready', storeId, last: announced });
+};
+
+/** Tells the readers of all threads how far the log reaches, each at its own pace. */
+const openGrowth = (storeId: string) => {
+  const each = new BroadcastChannel(growthChannel(storeId, 'each'));
+  const gathered = new BroadcastChannel(growthChannel(storeId, 'gathered'));
+  let last = 0;
+  let timer: NodeJS.Timeout | undefined;
+  return {
+    grew: (reached: number): void => {
+      last = reached;
+      each.postMessage(last);
+      timer ??= setTimeout(() => {
+        timer = undefined;
+        gathered.postMessage(last);
+      }, GATHERED_MS);
+    },
+    close: (): void => {
+      clearTimeout(timer);
+      each.close();
+      gathered.close();
+    },
+  };
 };
 
 const openOrReport = (data: WriterData, send: (message: FromWriter) => void): DatabaseSync | undefined => {
