@@ -2,7 +2,6 @@ import { isLiveCluster, isStoredCluster } from '../../../src/domain/clusters/clu
 import { claimOfCluster } from '../../../src/domain/clusters/placement.ts';
 import { claimOf, shortages, type HubCapacityState } from '../../../src/domain/hubs/capacity.ts';
 import type { CapacityClaim } from '../../../src/domain/hubs/capacity-events.ts';
-import { readHubOrders } from '../hub-journal.ts';
 import { Violation } from './invariants.ts';
 import { NAMESPACE } from './workload.ts';
 import type { World } from './world.ts';
@@ -75,7 +74,7 @@ const shortOf = (wanted: CapacityClaim, held: CapacityClaim): boolean =>
 export const checkHubs = async (world: World): Promise<void> => {
   for (const [hub, adapter] of world.hubs) {
     const present = new Map<string, number>();
-    for (const order of readHubOrders(world.hubFile(hub))) {
+    for (const order of world.ordersOn(hub)) {
       const { name, namespace, clusterId = '' } = order;
       if (order.goneAt !== undefined) continue;
       const options = { effectId: 'check', deadlineMs: 1_000, signal: new AbortController().signal };
@@ -102,7 +101,7 @@ export const checkHubs = async (world: World): Promise<void> => {
   for (const id of world.ledger.clusterIds()) {
     const state = world.ledger.cluster(id);
     if (!isLiveCluster(state) || state.status !== 'dispatched' || !state.ready) continue;
-    const orders = readHubOrders(world.hubFile(state.hub.id));
+    const orders = world.ordersOn(state.hub.id);
     if (
       !orders.some(
         ({ clusterId, goneAt, namespace }) =>
@@ -116,7 +115,7 @@ export const checkHubs = async (world: World): Promise<void> => {
 
 /** No cluster ever had two objects at one time, whatever became of them. */
 const checkHistory = (world: World, hub: string): void => {
-  const owned = Map.groupBy(readHubOrders(world.hubFile(hub)), ({ clusterId }) => clusterId ?? '');
+  const owned = Map.groupBy(world.ordersOn(hub), ({ clusterId }) => clusterId ?? '');
   for (const [clusterId, orders] of owned) {
     for (const [i, former] of orders.slice(0, -1).entries()) {
       const next = orders[i + 1];

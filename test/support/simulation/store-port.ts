@@ -71,7 +71,8 @@ export const createStorePort = ({ log, life, faults, stored }: StorePortOptions)
         void agenda.after(life.network, ms, () => {
           void store().then(
             (appended) => {
-              life.note(`${what}: stored${appended.duplicate ? ' before' : ''}${heard ? '' : ', unheard'}`);
+              const how = appended.duplicate ? 'stored before' : `stored at ${Number(appended.position)}`;
+              life.note(`${what}: ${how}${heard ? '' : ', unheard'}`);
               if (life.survives('after append') && heard) answer(life, way(), () => resolve(appended));
             },
             (error: unknown) => {
@@ -134,7 +135,7 @@ export const createStorePort = ({ log, life, faults, stored }: StorePortOptions)
   ): AsyncGenerator<SubscriptionItem> {
     const { signal } = options;
     const until = AbortSignal.any([signal, life.ended]);
-    life.note(`subscribes after ${options.after ?? 'the beginning'}`);
+    life.note(`subscribes after ${options.after === undefined ? 'the beginning' : Number(options.after)}`);
     for await (const item of log.subscribe({ ...options, signal: until })) {
       if (random.chance(faults().held)) await Promise.race([roundTrip(life, random.int(1, 800)), life.never]);
       if (!life.isAlive()) await life.never;

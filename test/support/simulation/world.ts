@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, readdirSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
 import { deriveDeploymentKeys } from '../../../src/adapters/keys/deployment-keys.ts';
@@ -10,7 +10,7 @@ import { createMemorySecretStore } from '../../../src/adapters/secrets/memory-se
 import type { Clock, Timers } from '../../../src/app/ports.ts';
 import type { ManagementCluster } from '../../../src/app/management-cluster.ts';
 import type { SystemPorts } from '../../../src/composition/system.ts';
-import { readHubOrders } from '../hub-journal.ts';
+import { readHubOrders, type HubOrder } from '../hub-journal.ts';
 import { createAgenda, type Agenda } from './agenda.ts';
 import { createHubPort, NO_NETWORK_FAULTS } from './hub-port.ts';
 import { BEGINNING, startIncarnation, type Incarnation } from './incarnation.ts';
@@ -32,7 +32,8 @@ export type World = {
   readonly ledger: Ledger;
   readonly log: SystemPorts['store'];
   readonly hubs: ReadonlyMap<string, SimulatedHub>;
-  hubFile(id: string): string;
+  /** Every ClusterOrder that ever was on a hub, read from its own file. */
+  ordersOn(hub: string): readonly HubOrder[];
   /** Incarnations that live now, whether they answer or not. */
   living(): readonly Incarnation[];
   /** Starts an instance in its place; it is started again whenever it has died or stopped. */
@@ -105,8 +106,11 @@ export const createWorld = (plan: Plan, folder: string, plant?: Plant): World =>
     });
   }
 
+  // A hub that nobody has called yet has no file.
+  const ordersOn = (hub: string): readonly HubOrder[] =>
+    existsSync(hubFile(hub)) ? readHubOrders(hubFile(hub)) : [];
   const ledger = createLedger({
-    ordersOn: (hub) => readHubOrders(hubFile(hub)),
+    ordersOn,
     hubs: () => [...hubs.keys()],
     fail,
   });
@@ -253,7 +257,7 @@ export const createWorld = (plan: Plan, folder: string, plant?: Plant): World =>
     ledger,
     log,
     hubs,
-    hubFile,
+    ordersOn,
     living: () => [...lives.values()],
     keepRunning: (number) => {
       const kept = place(number).catch((error: unknown) =>
