@@ -25,7 +25,8 @@ import { createResourceCommands, type ResourceCommands } from '../app/resource-c
 import { createScheduler, declareCapacities } from '../app/scheduler.ts';
 import type { SnapshotStore } from '../app/snapshot-store.ts';
 import { clusterOrderWorkflow } from '../domain/clusters/order-workflow/workflow.ts';
-import { aggregates, kinds } from '../domain/kinds.ts';
+import type { ClusterCommand } from '../domain/clusters/commands.ts';
+import { aggregates, cluster, kinds } from '../domain/kinds.ts';
 import { processEventTypes } from '../domain/process/event-types.ts';
 import { eventTypes } from '../domain/registry.ts';
 import type { JsonObject } from '../domain/json.ts';
@@ -138,6 +139,7 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
   const hubs = createHubRegistry({ store, codec, clusters: ports.clusters });
 
   const lane: { blocked: (hub: string) => boolean } = { blocked: () => false };
+  const watching: { run: HubObserver['run'] } = { run: async () => undefined };
   const scheduler = createScheduler({
     registry: hubs,
     commandRunner: runner,
@@ -160,6 +162,12 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     workflows: [workflow],
     runEventTypes: processEventTypes.map(({ type }) => type),
     effectPorts: { scheduler, 'management-cluster': managementClusters },
+    // A cluster that is gone gives its name back in the same step.
+    commandTargets: {
+      cluster: (id, command, context) => commands.execute(cluster, id, command as ClusterCommand, context),
+    },
+    // Instances that stand by need not watch the hubs.
+    whileLive: (signal) => watching.run(signal),
     clock,
     timers,
     instance,
@@ -174,10 +182,12 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
   const observer = createHubObserver({
     registry: hubs,
     observe: (clusterId, observation) => processes.observe(workflow.name, clusterId, observation),
+    isOver: (clusterId) => processes.isClosed(workflow.name, clusterId),
     clock,
     timers,
     logger: logger.child({ component: 'hub-observer' }),
   });
+  watching.run = (signal) => observer.run(signal);
   const repair = createNameRepair({
     store,
     runner,
@@ -214,7 +224,6 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
       try {
         await Promise.all([
           processes.start(signal),
-          observer.run(signal),
           repair.run(signal),
           sweepSecrets(ports, isOwner, signal),
         ]);
