@@ -43,6 +43,8 @@ export type ResourceReader = {
   marked(kind: string, mark: string, visibility: Visibility): readonly ResourceRow[];
   /** How many objects carry a mark; 10,000 means that many or more. */
   countMarked(kind: string, mark: string): number;
+  /** Grows whenever objects of this kind may have changed: what was read at the same number is still so. */
+  generation(kind: string): number;
   /** True when a live object points at it. */
   isReferenced(kind: string, id: string): boolean;
   /** Where a command id was carried out, for keys older than what is folded beside the state. */

@@ -23,6 +23,9 @@ const REMEMBERED = 1_000;
 
 export const createCatalogueReader = (resources: ResourceReader, runner: CommandRunner): CatalogueReader => {
   const parsed = new LRUCache<string, CatalogueObject>({ max: REMEMBERED });
+  const found = new LRUCache<string, { readonly generation: number; readonly object: CatalogueObject }>({
+    max: REMEMBERED,
+  });
 
   const object = (row: ResourceRow): CatalogueObject => {
     const key = `${row.kind} ${row.id}`;
@@ -41,23 +44,42 @@ export const createCatalogueReader = (resources: ResourceReader, runner: Command
     return read;
   };
 
+  /** What was found before and can not have changed since. `question` holds everything that the answer depends on. */
+  const remember = (
+    kind: string,
+    question: readonly unknown[],
+    ask: () => ResourceRow | undefined,
+  ): CatalogueObject | undefined => {
+    const generation = resources.generation(kind);
+    const key = JSON.stringify([kind, ...question]);
+    const known = found.get(key);
+    if (known?.generation === generation) return known.object;
+    const row = ask();
+    if (row === undefined) return undefined;
+    const read = object(row);
+    found.set(key, { generation, object: read });
+    return read;
+  };
+
   return {
     object,
     of: (tenant, visibility) => {
       const find =
         (kind: string) =>
-        (reference: Reference): CatalogueObject | undefined => {
-          const row = lookUp(kind, reference, tenant, resources, visibility);
-          return row === undefined ? undefined : object(row);
-        };
+        (reference: Reference): CatalogueObject | undefined =>
+          remember(kind, [tenant, visibility, reference], () =>
+            lookUp(kind, reference, tenant, resources, visibility),
+          );
       return {
         template: find('clusterTemplate'),
         version: find('clusterVersion'),
         hostType: find('hostType'),
-        defaultVersion: () => {
-          const row = resources.marked('clusterVersion', DEFAULT_MARK, visibility)[0];
-          return row === undefined ? undefined : object(row);
-        },
+        defaultVersion: () =>
+          remember(
+            'clusterVersion',
+            [DEFAULT_MARK, visibility],
+            () => resources.marked('clusterVersion', DEFAULT_MARK, visibility)[0],
+          ),
       };
     },
     withSecrets: async (template) => {

@@ -136,6 +136,7 @@ export const resourceReader = (connection: ReadConnection): ResourceReader => {
           : tenants.flatMap((tenant) => all(RESOURCE_STATEMENTS.markedOfTenant, kind, mark, tenant));
       return rows.toSorted(byId);
     },
+    generation: connection.generation,
     countMarked: (kind, mark) => total(RESOURCE_STATEMENTS.countMarked, kind, mark),
     isReferenced: (kind, id) =>
       connection.statement(RESOURCE_STATEMENTS.isReferenced).get(kind, id) !== undefined,

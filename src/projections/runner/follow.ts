@@ -1,5 +1,6 @@
 import type { Position, RecordedEvent } from '../../app/event-store.ts';
 import type { LogReader } from '../log-reader.ts';
+import { parseStreamName } from '../../domain/stream-name.ts';
 import type { View } from '../view.ts';
 import type { Applier } from './applier.ts';
 
@@ -16,6 +17,8 @@ export type Progress = {
   /** Size and duration of the last batch. */
   readonly batchEvents: number;
   readonly batchMs: number;
+  /** Categories of the streams in the last batch: rows of others are as they were. Absent: any may have changed. */
+  readonly categories?: readonly string[];
 };
 
 export type FollowOptions = {
@@ -89,6 +92,7 @@ export const follow = (options: FollowOptions): Follower => {
       ...(until !== undefined && { target: until }),
       batchEvents: batch.length,
       batchMs: performance.now() - started,
+      categories: [...new Set(batch.map(({ stream }) => parseStreamName(stream).category))],
     });
   };
   // A view without urgent events has waited for them in its subscription already.

@@ -9,6 +9,10 @@ export type ReadConnection = {
   readonly statement: (sql: string) => StatementSync;
   /** The same, but its rows are arrays of their columns. */
   readonly rows: (sql: string) => StatementSync;
+  /** Grows whenever rows of this stream category may have changed: what was read at the same number is still so. */
+  readonly generation: (category: string) => number;
+  /** Rows of these stream categories may have changed; undefined: any. */
+  readonly changed: (categories: readonly string[] | undefined) => void;
   /** Goes on with another file; statements of the old one are gone. Reads are synchronous, so none is under way. */
   readonly switchTo: (source: string | DatabaseSync) => void;
   readonly close: () => void;
@@ -20,6 +24,8 @@ export const openReadConnection = (source: string | DatabaseSync): ReadConnectio
   let owned = false;
   let statements = new Map<string, StatementSync>();
   let rowStatements = new Map<string, StatementSync>();
+  const generations = new Map<string, number>();
+  let ofAll = 0;
   const open = (from: string | DatabaseSync): void => {
     owned = typeof from === 'string';
     db = typeof from === 'string' ? openReadOnly(from) : from;
@@ -43,7 +49,13 @@ export const openReadConnection = (source: string | DatabaseSync): ReadConnectio
       rowStatements.set(sql, statement);
       return statement;
     },
+    generation: (category) => ofAll + (generations.get(category) ?? 0),
+    changed: (categories) => {
+      if (categories === undefined) ofAll += 1;
+      else for (const category of categories) generations.set(category, (generations.get(category) ?? 0) + 1);
+    },
     switchTo: (next) => {
+      ofAll += 1;
       const [before, ours] = [db, owned];
       open(next);
       if (ours) before.close();

@@ -81,6 +81,7 @@ export const superviseView = (options: SupervisorOptions): Supervisor => {
     backoffMs = FIRST_BACKOFF_MS;
     state = 'live';
     error = undefined;
+    connection.changed(next.categories);
     waiters.applied(next.position);
     hooks.applied?.({
       view: view.name,

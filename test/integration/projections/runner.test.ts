@@ -96,6 +96,22 @@ describe('projection runner', function () {
     expect(await models.waitFor('resources', '9999999999999999', { timeoutMs: 60_000 })).to.equal(false);
   });
 
+  it('numbers a kind anew when its rows may have changed, and no other', async () => {
+    const log = createTestLog();
+    const models = await openNotes(log);
+    const numbers = (): number[] => ['note', 'memo'].map((kind) => models.resources.generation(kind));
+    await log.append('note-a', written('a'));
+    await settle(models, log);
+    const [note = 0, memo = 0] = numbers();
+    await log.append('note-b', written('b'));
+    await settle(models, log);
+    expect(numbers()).to.deep.equal([note + 1, memo]);
+    await models.rebuild('resources');
+    expect(models.resources.generation('note'), 'another file').to.be.greaterThan(note + 1);
+    expect(models.resources.generation('memo'), 'another file').to.be.greaterThan(memo);
+    await models.close();
+  });
+
   it('refuses to name a view that is not there', async () => {
     const log = createTestLog();
     const models = await openNotes(log);

@@ -1,0 +1,67 @@
+import { expect } from 'chai';
+import type { CommandRunner } from '../../../src/app/command.ts';
+import { createCatalogueReader } from '../../../src/http/osac/catalogue.ts';
+import type { ResourceReader, ResourceRow, Visibility } from '../../../src/projections/read-models.ts';
+
+const row = (id: string, revision: number): ResourceRow => ({
+  kind: 'hostType',
+  id,
+  tenant: 'shared',
+  project: '',
+  name: `name of ${id}`,
+  revision,
+  version: revision,
+  position: '0000000000000001',
+  deleting: false,
+  publicJson: '{}',
+  privateJson: JSON.stringify({ id, revision }),
+});
+
+describe('catalogue reader', () => {
+  const everyone: Visibility = { all: true };
+  const rows = new Map<string, ResourceRow>();
+  let generation = 0;
+  let asked = 0;
+  // Only what a look by id needs.
+  const resources = {
+    generation: () => generation,
+    get: (_kind: string, id: string, visibility: Visibility) => {
+      asked += 1;
+      return 'all' in visibility ? rows.get(id) : undefined;
+    },
+    findByName: () => [],
+  } as unknown as ResourceReader;
+  const catalogue = createCatalogueReader(resources, {} as CommandRunner);
+  const revisionOf = (id: string, visibility: Visibility = everyone): unknown =>
+    catalogue.of('acme', visibility).hostType({ id })?.document['revision'];
+
+  beforeEach(() => {
+    rows.clear();
+    asked = 0;
+    generation += 1;
+  });
+
+  it('asks the read model again only after objects of the kind may have changed', () => {
+    rows.set('small', row('small', 0));
+    expect([revisionOf('small'), revisionOf('small')]).to.deep.equal([0, 0]);
+    expect(asked).to.equal(1);
+    rows.set('small', row('small', 1));
+    generation += 1;
+    expect([revisionOf('small'), asked]).to.deep.equal([1, 2]);
+    rows.delete('small');
+    generation += 1;
+    expect(revisionOf('small')).to.equal(undefined);
+  });
+
+  it('does not remember what is not there', () => {
+    expect(revisionOf('large')).to.equal(undefined);
+    rows.set('large', row('large', 0));
+    expect(revisionOf('large')).to.equal(0);
+  });
+
+  it('never answers one caller with what another may see', () => {
+    rows.set('small', row('small', 0));
+    expect(revisionOf('small')).to.equal(0);
+    expect(revisionOf('small', { tenants: ['acme'] })).to.equal(undefined);
+  });
+});
