@@ -66,12 +66,12 @@ for (const store of E2E_STORES) {
       const { id } = await alice.send<ClusterBody>('POST', CLUSTERS, small('story'));
       await untilCluster(alice, id, isReady);
       type Items = { items: { type: string; data: object }[] };
-      const told = (await alice.get<Items>(`${CLUSTERS}/${id}/timeline`)).items;
-      expect(told.map(({ type }) => type)).to.include.members([
-        'ClusterOrdered',
-        'HubSelected',
-        'ClusterBecameReady',
-      ]);
+      let told: Items['items'] = [];
+      await until('the timeline tells that it is ready', async () => {
+        told = (await alice.get<Items>(`${CLUSTERS}/${id}/timeline`)).items;
+        return told.some(({ type }) => type === 'ClusterBecameReady');
+      });
+      expect(told.map(({ type }) => type)).to.include.members(['ClusterOrdered', 'HubSelected']);
       expect(JSON.stringify(told)).not.to.match(/sim-(east|west)-\d|candidates|releaseImage/);
       const whole = (await admin.get<{ timeline: { type: string }[] }>(`/api/ledger/v1/orders/${id}`))
         .timeline;
