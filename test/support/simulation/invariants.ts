@@ -160,6 +160,8 @@ export const createLedger = ({ ordersOn, hubs, fail }: LedgerOptions): Ledger =>
     },
     witness: {
       sent: (_life: Life, hub, operation, effectId) => {
+        // What the observer clears away belongs to no run.
+        if (!effectId.startsWith('clusterOrder-')) return;
         const isWrite = /^(create|patch|delete) /.test(operation);
         if (!isWrite) {
           if (uncertain.has(effectId)) uncertain.set(effectId, 'looked');

@@ -7,7 +7,7 @@ import { rest } from './agenda.ts';
 import { createClients } from './clients.ts';
 import { Violation } from './invariants.ts';
 import { planOf, type Plan } from './plan.ts';
-import { checkHubs, unsettled } from './settle.ts';
+import { checkHubs, strays, unsettled } from './settle.ts';
 import { createWorkload } from './workload.ts';
 import { createWorld, type Plant, type World } from './world.ts';
 
@@ -123,7 +123,8 @@ const assertSound = (world: World): void => {
 const settle = async (world: World, retry: (id: string) => Promise<void>): Promise<void> => {
   const { agenda } = world;
   const bound = agenda.now() + (world.clockWentBack() ? SETTLE_BACK_MS : SETTLE_MS);
-  let left = unsettled(world);
+  const look = async (): Promise<readonly string[]> => [...unsettled(world), ...(await strays(world))];
+  let left = await look();
   while (left.length > 0) {
     if (agenda.now() > bound) throw new Violation(`not settled: ${left.join('; ')}`);
     for (const each of left) {
@@ -131,11 +132,11 @@ const settle = async (world: World, retry: (id: string) => Promise<void>): Promi
       if (failed !== undefined) await until(world, 'a retry is answered', retry(failed), 5 * MINUTE);
     }
     await pass(world, LOOK_MS);
-    left = unsettled(world);
+    left = await look();
   }
   // What is late still has to arrive, and must not undo what was reached.
   await pass(world, 10_000);
-  left = unsettled(world);
+  left = await look();
   if (left.length > 0) await settle(world, retry);
 };
 
