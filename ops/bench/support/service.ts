@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import autocannon from 'autocannon';
 import { startService, type ServiceProcess } from '../../../src/cli/demo/service-process.ts';
 
@@ -32,6 +33,7 @@ export const startBenchService = async (
     LEDGER_LOG_LEVEL: 'warn',
   };
   const service = await startService({ command: [MAIN, 'serve'], environment, nodeOptions });
+  await ready(service.http);
   const token = (...args: string[]): string =>
     execFileSync(process.execPath, [MAIN, 'token', '--ttl', '2h', ...args], {
       encoding: 'utf8',
@@ -47,6 +49,18 @@ export const startBenchService = async (
       rmSync(dir, { recursive: true, force: true });
     },
   };
+};
+
+/** The service listens before its catalogue is loaded: orders that come earlier are refused. */
+const ready = async (http: string): Promise<void> => {
+  const deadline = performance.now() + 30_000;
+  for (;;) {
+    const answer = await fetch(`${http}/readyz`);
+    const body = await answer.text();
+    if (answer.ok) return;
+    if (performance.now() > deadline) throw new Error(`the service did not get ready: ${body}`);
+    await pause(20);
+  }
 };
 
 const unlimitedCatalog = (dir: string): string => {
