@@ -219,7 +219,9 @@ export const createSession = (options: SessionOptions): Session => {
     run: async () => {
       const failed = new AbortController();
       const signal = AbortSignal.any([lease.signal, failed.signal]);
-      signal.addEventListener('abort', () => reachedLive.resolve(), { once: true });
+      const letGo = (): void => reachedLive.resolve();
+      if (signal.aborted) letGo();
+      else signal.addEventListener('abort', letGo, { once: true });
       const loops = [intake.run(signal, room), tick(signal), lookAtAll(signal), runWhileLive(signal)];
       broken.promise.catch(() => undefined);
       try {

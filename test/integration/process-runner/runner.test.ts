@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import type { Ownership } from '../../../src/app/ownership.ts';
 import {
   appendToy,
   createWorkshop,
@@ -45,6 +46,44 @@ describe('process runner', () => {
       'ToyPartArrived',
     ]);
     expect([...workshop.objects.keys()]).to.deep.equal(['t1-body', 't1-wheel']);
+  });
+
+  it('stops when it is told to at any moment of its start', async () => {
+    const lateLease: Ownership = {
+      // The stop comes while the lease is being taken: it is over when it is there.
+      hold: async (signal, whileOwner) => {
+        await eventually('told to stop', () => signal.aborted);
+        await whileOwner({ epoch: 1, signal });
+      },
+    };
+    const runner = startToyRunner({
+      store: toyStore(),
+      workshop: createWorkshop(),
+      instance: 'a',
+      ownership: lateLease,
+    });
+    await runner.stop();
+    expect(runner.status().state).to.equal('stopped');
+  });
+
+  it('stops although the lease comes only after it was told to', async () => {
+    const store = toyStore();
+    const runner = startToyRunner({
+      store,
+      workshop: createWorkshop(),
+      instance: 'a',
+      more: {
+        ownership: {
+          hold: async (signal, whileOwner) => {
+            await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+            await whileOwner({ epoch: 1, signal });
+          },
+        },
+      },
+    });
+    const stopped = runner.stop().then(() => true);
+    const late = new Promise((resolve) => setTimeout(resolve, 2_000, false));
+    expect(await Promise.race([stopped, late])).to.equal(true);
   });
 
   it('writes metadata that leads back to the order', async () => {
