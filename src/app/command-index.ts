@@ -29,6 +29,7 @@ export const findPastAppend = async (
   const appliedTo = index?.appliedTo();
   const indexed = await index?.find(stream, commandId);
   if (indexed !== undefined) return indexed;
+  if (appliedTo !== undefined && forgotten.position <= appliedTo) return undefined; // all of them are in the index
   return findInStream(store, stream, commandId, forgotten.last, appliedTo);
 };
 

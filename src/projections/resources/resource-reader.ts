@@ -30,9 +30,7 @@ const pageOfAll = (columns: string): string => `SELECT ${columns}
  * to their offset and only then fetch rows; those over several tenants merge one ordered walk per tenant.
  */
 export const RESOURCE_STATEMENTS = {
-  // A foreign id and an absent one run the same statement (design §7).
-  get: `SELECT ${COLUMNS('r')} FROM resources AS r
-    WHERE kind = ?1 AND id = ?2 AND (?3 IS NULL OR tenant IN (SELECT value FROM json_each(?3)))`,
+  getOfAll: `SELECT ${COLUMNS('r')} FROM resources AS r WHERE kind = ?1 AND id = ?2`,
   byNameOfAll: `SELECT ${COLUMNS('r')} FROM resources AS r WHERE kind = ?1 AND name = ?2 ORDER BY id`,
   byNameOfTenant: `SELECT ${COLUMNS('r')} FROM resources AS r
     WHERE kind = ?1 AND tenant = ?3 AND name = ?2 ORDER BY id`,
@@ -54,6 +52,13 @@ export const RESOURCE_STATEMENTS = {
   findAppend: `SELECT first, revision AS last, position, request_hash AS requestHash FROM commands
     WHERE command_id = ?1 AND stream = ?2`,
 } as const;
+
+/**
+ * One object for a caller who sees `tenants` tenants: parameters kind, id, then the tenants. A foreign id and an absent
+ * one run the same statement (design §7).
+ */
+export const getOfTenants = (tenants: number): string =>
+  `${RESOURCE_STATEMENTS.getOfAll} AND tenant IN (${Array.from({ length: tenants }, (_, i) => `?${i + 3}`).join(', ')})`;
 
 /** The list statement for a caller who sees `tenants` tenants: parameters kind, limit, offset, then the tenants. */
 export const pageOfTenants = (tenants: number, columns = COLUMNS('r')): string => {
@@ -94,9 +99,11 @@ export const resourceReader = (connection: ReadConnection): ResourceReader => {
   return {
     get: (kind, id, visibility) => {
       const tenants = tenantsOf(visibility);
-      const row = connection
-        .rows(RESOURCE_STATEMENTS.get)
-        .get(kind, id, tenants === undefined ? null : JSON.stringify(tenants));
+      if (tenants?.length === 0) return undefined;
+      const row =
+        tenants === undefined
+          ? connection.rows(RESOURCE_STATEMENTS.getOfAll).get(kind, id)
+          : connection.rows(getOfTenants(tenants.length)).get(kind, id, ...tenants);
       return row === undefined ? undefined : asRow(row as unknown as StoredRow);
     },
     findByName: (kind, name, visibility) => {
