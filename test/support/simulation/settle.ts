@@ -40,6 +40,7 @@ const unsettledCluster = (world: World, id: string): string | undefined => {
   }
   if (run.length === 0) return 'its run has not begun';
   if (state.deletionRequestedAt !== undefined) return `is being deleted since ${state.deletionRequestedAt}`;
+  if (state.status === 'dispatched' && state.lost !== undefined) return `lost its ${state.lost}`;
   if (state.failure !== undefined) return `failed: ${state.failure.reason} ${state.failure.message}`;
   const claim = claimOfCluster(state.nodeSets);
   if (state.status === 'dispatched' && state.waiting !== undefined) {
@@ -53,7 +54,6 @@ const unsettledCluster = (world: World, id: string): string | undefined => {
     return room === undefined ? undefined : `waits, although ${room[0]} has room`;
   }
   if (state.status !== 'dispatched') return `is ${state.status}`;
-  if (state.lost !== undefined) return `lost its ${state.lost}`;
   if (state.degraded !== undefined) return `is degraded: ${state.degraded.reason}`;
   if (!state.ready || state.specPending) return `is on its way to READY (${run.at(-1)?.type})`;
   if (held.length !== 1 || held[0]?.[0] !== state.hub.id)

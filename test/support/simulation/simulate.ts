@@ -8,7 +8,7 @@ import { createClients } from './clients.ts';
 import { Violation } from './invariants.ts';
 import { planOf, type Plan } from './plan.ts';
 import { checkHubs, strays, unsettled } from './settle.ts';
-import { createWorkload } from './workload.ts';
+import { createWorkload, type Workload } from './workload.ts';
 import { createWorld, type Plant, type World } from './world.ts';
 
 export type Simulated = {
@@ -78,12 +78,12 @@ const act = async (world: World): Promise<void> => {
   world.calmDown();
   world.trace.note('world', 'calms down');
   for (const hub of world.hubs.values()) await hub.control.configure({});
-  await settle(world, workload.retry);
+  await settle(world, workload);
   if (plan.deletesAll) {
     world.trace.note('world', 'deletes everything');
     const removed = world.ledger.clusterIds().map((id) => workload.remove(id));
     await until(world, 'every deletion is answered', Promise.all(removed), 5 * MINUTE);
-    await settle(world, workload.retry);
+    await settle(world, workload);
   }
   clients.check();
   await checkHubs(world);
@@ -120,24 +120,31 @@ const assertSound = (world: World): void => {
   if (failure !== undefined) throw failure;
 };
 
-const settle = async (world: World, retry: (id: string) => Promise<void>): Promise<void> => {
+/** What people do about orders that cannot go on by themselves; a hub builds no HostedCluster a second time. */
+const operate = async (left: readonly string[], { retry, remove }: Workload): Promise<void> => {
+  for (const each of left) {
+    const [, id, what] = /^cluster (\S+): (failed|lost its hosted-cluster|lost)/.exec(each) ?? [];
+    if (id === undefined) continue;
+    if (what === 'lost its hosted-cluster') await remove(id);
+    else await retry(id);
+  }
+};
+
+const settle = async (world: World, workload: Workload): Promise<void> => {
   const { agenda } = world;
   const bound = agenda.now() + (world.clockWentBack() ? SETTLE_BACK_MS : SETTLE_MS);
   const look = async (): Promise<readonly string[]> => [...unsettled(world), ...(await strays(world))];
   let left = await look();
   while (left.length > 0) {
     if (agenda.now() > bound) throw new Violation(`not settled: ${left.join('; ')}`);
-    for (const each of left) {
-      const failed = /^cluster (\S+): (failed|lost)/.exec(each)?.[1];
-      if (failed !== undefined) await until(world, 'a retry is answered', retry(failed), 5 * MINUTE);
-    }
+    await until(world, 'operators have acted', operate(left, workload), 5 * MINUTE);
     await pass(world, LOOK_MS);
     left = await look();
   }
   // What is late still has to arrive, and must not undo what was reached.
   await pass(world, 10_000);
   left = await look();
-  if (left.length > 0) await settle(world, retry);
+  if (left.length > 0) await settle(world, workload);
 };
 
 const pass = async (world: World, ms: number): Promise<void> => {

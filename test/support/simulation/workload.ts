@@ -219,7 +219,8 @@ const troubleOf = (random: Random): { readonly [key: string]: string } => {
     { cancelJob: '1' },
     { factor: '5' },
     { vanishOrder: '9s' },
-    { vanishHostedCluster: '9s' },
+    // After it was READY: one that never was there is missed only when its deadline has passed.
+    { vanishHostedCluster: '40s' },
   ]);
   return { ...calls, ...lives };
 };
