@@ -52,7 +52,7 @@ describe('process runner', () => {
     const lateLease: Ownership = {
       // The stop comes while the lease is being taken: it is over when it is there.
       hold: async (signal, whileOwner) => {
-        await eventually('told to stop', () => signal.aborted);
+        await eventually('told to stop', () => signal.aborted, 60_000);
         await whileOwner({ epoch: 1, signal });
       },
     };
@@ -60,7 +60,7 @@ describe('process runner', () => {
       store: toyStore(),
       workshop: createWorkshop(),
       instance: 'a',
-      ownership: lateLease,
+      more: { ownership: lateLease },
     });
     await runner.stop();
     expect(runner.status().state).to.equal('stopped');
