@@ -28,6 +28,14 @@ const LOADER: Principal = {
   tokenIdHash: '',
 };
 
+/** Throws BadCatalog when the folder is not there, before anything is opened or listens. */
+export const assertCatalog = (folder: string): void => {
+  if (!existsSync(folder))
+    throw new BadCatalog(
+      `LEDGER_CATALOG: there is no folder ${folder}. Example: LEDGER_CATALOG=./fixtures/catalog`,
+    );
+};
+
 /**
  * Creates what the folder describes and does not exist yet, through the same handlers as the private API. What exists
  * is left as it is, so that loading twice changes nothing and an admin's change survives a restart.
@@ -42,7 +50,6 @@ export const loadCatalog = async (options: {
   const { folder, logger } = options;
   let created = 0;
   let kept = 0;
-  if (!existsSync(folder)) throw new BadCatalog(`LEDGER_CATALOG: there is no folder ${folder}`);
   for (const collection of COLLECTIONS) {
     for (const entry of await readEntries(join(folder, `${collection}.json`))) {
       if (await createOne(options, collection, entry)) created += 1;

@@ -27,14 +27,14 @@ import type { Logger } from '../app/ports.ts';
 import type { Failpoint } from '../app/process-runner/types.ts';
 import { createRequestHash } from '../app/request-hash.ts';
 import { createPersonalMetadata } from '../app/subjects.ts';
-import { BadSetting, type Config, type Role } from '../config.ts';
+import { BadSetting, type Address, type Config, type Role } from '../config.ts';
 import { registry } from '../domain/registry.ts';
 import { createHttpApp, createHttpServer } from '../http/app.ts';
 import { createAuthenticator } from '../http/authenticate.ts';
 import { ledgerRoutes } from '../http/ledger/routes.ts';
 import { createPositions } from '../http/positions.ts';
 import { osacSurfaces } from '../http/osac/surfaces.ts';
-import { loadCatalog } from './catalog-loader.ts';
+import { assertCatalog, loadCatalog } from './catalog-loader.ts';
 import type { LogReaderConfig } from './log-reader-module.ts';
 import { measure } from './measure.ts';
 import { createReadiness } from './readiness.ts';
@@ -79,6 +79,7 @@ export const startService = async (
     closers.push(() => {
       metrics.close();
     });
+    if (config.catalog !== undefined) assertCatalog(config.catalog);
     const verifier = await createVerifier(config, nodeEnv);
     const keys = await openDeploymentKeys(config.secretsDir);
     const secrets = await openFileSecretStore({
@@ -191,7 +192,9 @@ export const startService = async (
       onRequest: measured.request,
     });
     const server = createHttpServer(app);
-    const metricsServer = await serveMetrics(metrics, config.metricsAddress);
+    const metricsServer = await serveMetrics(metrics, config.metricsAddress).catch((error: unknown) => {
+      throw cannotListen('LEDGER_METRICS_ADDRESS', config.metricsAddress, error);
+    });
     closers.push(() => closeServer(metricsServer, 0));
     await listen(server, config.httpAddress);
     closers.push(async () => {
@@ -305,18 +308,19 @@ const sayWhatIdles = (config: Config, logger: Logger): void => {
     logger.warn({ role: 'auditor' }, 'role auditor idles: this release does not sign tree heads yet');
 };
 
-const listen = (server: Server, { host, port }: { host: string; port: number }): Promise<void> =>
+const listen = (server: Server, address: Address): Promise<void> =>
   new Promise((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => {
-      const why = error.code === 'EADDRINUSE' ? 'is used by another process' : error.message;
-      reject(
-        new BadSetting(
-          `LEDGER_HTTP_ADDRESS: ${host}:${port} ${why}. Example: LEDGER_HTTP_ADDRESS=127.0.0.1:8001`,
-        ),
-      );
-    });
-    server.listen(port, host, resolve);
+    server.once('error', (error) => reject(cannotListen('LEDGER_HTTP_ADDRESS', address, error)));
+    server.listen(address.port, address.host, resolve);
   });
+
+const cannotListen = (variable: string, { host, port }: Address, error: unknown): BadSetting => {
+  const { code, message } = error as NodeJS.ErrnoException;
+  const why = code === 'EADDRINUSE' ? 'is used by another process' : message;
+  return new BadSetting(`${variable}: ${host}:${port} ${why}. Example: ${variable}=127.0.0.1:0`, {
+    cause: error,
+  });
+};
 
 /** Waits for running requests up to the bound, then cuts what is left. */
 const closeServer = (server: Server, graceMs: number): Promise<void> =>
