@@ -1,0 +1,282 @@
+import { execFileSync } from 'node:child_process';
+import {
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { logFile } from '../../../src/adapters/event-store/sqlite/files.ts';
+import { callerOf, readiness, type Reply } from '../../support/e2e-http.ts';
+import { metadataText, readLog } from '../../support/e2e-log.ts';
+import { runMain } from '../../support/e2e-process.ts';
+import { CLUSTERS, createStack, until, type Stack } from '../../support/e2e-stack.ts';
+
+const PAGE = 4096;
+/** Blocks of 1 KiB that no file of the service may outgrow: above what a start needs, soon reached by orders. */
+const LIMIT_KB = 2560;
+const PADDING = 20_000;
+const AT_ONCE = 16;
+const MOST = 800;
+const PRLIMIT = '/usr/bin/prlimit';
+
+describe('a disk that is full, damaged or taken', function () {
+  this.timeout(90_000);
+  let stack: Stack;
+
+  beforeEach(async () => {
+    stack = await createStack('sqlite');
+  });
+  afterEach(() => stack.dispose());
+
+  const limited = ['bash', '-c', `ulimit -S -f ${LIMIT_KB}; exec "$0" "$@"`];
+  const orders = async () => {
+    const call = await callerOf(stack, { tenant: 'acme', user: 'alice' });
+    /** Padded, so that a few dozen orders reach the limit. */
+    const annotations = { note: 'x'.repeat(PADDING), 'fulfillment-ledger/zone': 'nowhere' };
+    return (n: number): Promise<Reply> =>
+      call('POST', CLUSTERS, {
+        body: {
+          metadata: { name: `order-${n}`, annotations },
+          spec: { template: { id: 'osac.templates.ocp_ci_small' } },
+        },
+        headers: { 'idempotency-key': `"key-${n}"`, 'x-request-id': `request-${n}` },
+      });
+  };
+  type Full = {
+    readonly acknowledged: ReadonlyMap<number, string>;
+    readonly refused: ReadonlyMap<number, Reply>;
+  };
+  /** Orders, several at once, until nothing is stored any more; what became of each by its number. */
+  const orderUntilFull = async (): Promise<Full> => {
+    const order = await orders();
+    const acknowledged = new Map<number, string>();
+    const refused = new Map<number, Reply>();
+    for (let n = 0; n < MOST; n += AT_ONCE) {
+      const numbers = Array.from({ length: AT_ONCE }, (_, i) => n + i);
+      const replies = await Promise.all(numbers.map(order));
+      for (const [i, reply] of replies.entries()) {
+        if (reply.status === 200) acknowledged.set(n + i, String(reply.json()['id']));
+        else refused.set(n + i, reply);
+      }
+      if (replies.every(({ status }) => status === 503)) return { acknowledged, refused };
+    }
+    throw new Error(`${MOST} orders did not fill ${LIMIT_KB} KiB`);
+  };
+  const ordered = async (): Promise<Map<string, string>> => {
+    const log = (await readLog(stack)).filter(({ type }) => type === 'ClusterOrdered');
+    return new Map(log.map((event) => [metadataText(event, 'correlationId'), event.stream]));
+  };
+
+  const assertFull = ({ acknowledged, refused }: Full): void => {
+    expect(acknowledged.size).to.be.greaterThan(10);
+    for (const reply of refused.values()) {
+      // An order whose name was still reserved, but not itself stored, is settled by its retry.
+      if (reply.status === 504) expect(reply.headers.get('x-ledger-reason')).to.equal('OUTCOME_UNKNOWN');
+      else {
+        expect(reply.status, reply.text).to.equal(503);
+        expect(reply.headers.get('x-ledger-reason')).to.equal('STORE_FULL');
+        expect(Number(reply.headers.get('retry-after'))).to.be.greaterThan(0);
+        expect(reply.json()['message']).to.match(/no space left; nothing was stored/);
+      }
+    }
+  };
+  /** Every order is there once, whatever was said about it before. */
+  const assertSettled = async ({ acknowledged, refused }: Full): Promise<void> => {
+    const order = await orders();
+    for (const n of refused.keys()) expect((await order(n)).status).to.equal(200);
+    for (const [n, id] of acknowledged) expect((await order(n)).json()['id']).to.equal(id);
+    const client = await stack.client({ tenant: 'acme', user: 'alice' });
+    const { total } = await client.get<{ total: number }>(`${CLUSTERS}?limit=0`);
+    expect(total).to.equal(acknowledged.size + refused.size);
+  };
+
+  it('at a file-size limit orders are refused with 503; all acknowledged ones are there after a start with space', async () => {
+    await stack.start({}, { launcher: limited });
+    const full = await orderUntilFull();
+    assertFull(full);
+    expect((await fetch(`${stack.http()}/healthz`)).status, 'the process stays up').to.equal(200);
+    await stack.stop('SIGTERM');
+    const stored = await ordered();
+    for (const [n, id] of full.acknowledged) expect(stored.get(`request-${n}`)).to.equal(`cluster-${id}`);
+    expect(stored.size, 'what was refused left nothing').to.equal(full.acknowledged.size);
+
+    await stack.start();
+    await assertSettled(full);
+  });
+
+  // Lifting the limit of a running process takes util-linux, which is on every Linux but on nothing else.
+  if (existsSync(PRLIMIT))
+    it('goes on in the same process when space returns', async () => {
+      await stack.start({}, { launcher: limited });
+      const full = await orderUntilFull();
+      assertFull(full);
+      execFileSync(PRLIMIT, ['--pid', String(stack.service().pid), '--fsize=unlimited:unlimited']);
+      const order = await orders();
+      const [first = 0] = full.refused.keys();
+      await until('a refused order is accepted', async () => (await order(first)).status === 200);
+      await until('the service is ready', async () => (await readiness(stack)).status === 200);
+      await assertSettled(full);
+    });
+
+  it('with a truncated write-ahead log it starts with a prefix of what was acknowledged', async () => {
+    await stack.start();
+    const order = await orders();
+    const ids: string[] = [];
+    for (let n = 0; n < 30; n += 1) ids.push(String((await order(n)).json()['id']));
+    await stack.stop('SIGKILL');
+    const wal = `${logFile(stack.dataDir)}-wal`;
+    truncateSync(wal, Math.floor(statSync(wal).size * 0.6));
+    const left = [...(await ordered()).values()].map((stream) => stream.replace('cluster-', ''));
+    expect(left.length).to.be.within(1, 29);
+    expect(left).to.deep.equal(ids.slice(0, left.length));
+    await stack.start();
+    const client = await stack.client({ tenant: 'acme', user: 'alice' });
+    const { total } = await client.get<{ total: number }>(`${CLUSTERS}?limit=0`);
+    expect(total, 'the read models know no more than the log').to.equal(left.length);
+    const next = await (await orders())(100);
+    expect(next.status, next.text).to.equal(200);
+  });
+
+  it('with a flipped page it refuses to start, and `store check` finds it', async () => {
+    await stack.start();
+    const order = await orders();
+    for (let n = 0; n < 20; n += 1) await order(n);
+    await stack.stop('SIGTERM');
+    const sound = await runMain(['store', 'check', '--data-dir', stack.dataDir]);
+    expect(sound.out).to.match(/^\d+ events, nothing wrong\n$/);
+    expect(sound.code).to.equal(0);
+
+    const file = logFile(stack.dataDir);
+    const bytes = readFileSync(file);
+    const page = Math.floor(bytes.length / PAGE / 2);
+    for (let at = page * PAGE; at < (page + 1) * PAGE; at += 1)
+      bytes.writeUInt8(bytes.readUInt8(at) ^ 0xff, at);
+    writeFileSync(file, bytes);
+    const refused = await runMain(['serve'], stack.environment);
+    expect(refused.code).to.equal(1);
+    expect(refused.err).to.include(file).and.to.include('is damaged').and.to.include('ledgerctl store check');
+    expect(refused.out).not.to.include('"listening"');
+    const found = await runMain(['store', 'check', '--data-dir', stack.dataDir]);
+    expect(found.code).to.equal(1);
+    expect(found.out).to.match(/\d+ findings\n$/);
+  });
+
+  it('a second process on the directory is refused with the sentence that says why, and harms nothing', async () => {
+    await stack.start();
+    const refused = await runMain(['serve'], stack.environment);
+    expect(refused.code).to.equal(1);
+    expect(refused.err).to.include(
+      `the data directory ${stack.dataDir} is in use by process ${stack.service().pid}: one process writes to it at a time. ` +
+        'Stop that process, or give this one another LEDGER_DATA_DIR.',
+    );
+    expect((await (await orders())(1)).status).to.equal(200);
+  });
+
+  it('the secrets of another deployment are refused', async () => {
+    await stack.start();
+    await stack.stop('SIGTERM');
+    const secrets = mkdtempSync(join(tmpdir(), 'ledger-e2e-secrets-'));
+    try {
+      const refused = await runMain(['serve'], { ...stack.environment, LEDGER_SECRETS_DIR: secrets });
+      expect(refused.code).to.equal(1);
+      expect(refused.err).to.include(
+        'LEDGER_SECRETS_DIR: the keys in this directory are not those of this event log',
+      );
+    } finally {
+      rmSync(secrets, { recursive: true });
+    }
+    await stack.start();
+  });
+});
+
+describe('settings that cannot be used', function () {
+  this.timeout(60_000);
+  let dir: string;
+  beforeEach(() => {
+    dir = mkdtempSync(join(tmpdir(), 'ledger-e2e-settings-'));
+  });
+  afterEach(() => rmSync(dir, { recursive: true }));
+
+  const free = { LEDGER_HTTP_ADDRESS: '127.0.0.1:0', LEDGER_METRICS_ADDRESS: '127.0.0.1:0' };
+  const bad: readonly (readonly [environment: Record<string, string>, ...says: readonly string[]])[] = [
+    [
+      { LEDGER_HTTP_ADDRESS: 'nonsense' },
+      'LEDGER_HTTP_ADDRESS: must be host:port',
+      'LEDGER_HTTP_ADDRESS=127.0.0.1:8001',
+    ],
+    [{ LEDGER_HTTP_ADDRESS: '127.0.0.1:70000' }, 'LEDGER_HTTP_ADDRESS: the port must be at most 65535'],
+    [
+      { LEDGER_EVENT_STORE: 'postgres://x' },
+      'LEDGER_EVENT_STORE: must be `sqlite` or an esdb://',
+      'Example: LEDGER_EVENT_STORE=esdb://',
+    ],
+    [
+      { LEDGER_ROLES: 'api,everything' },
+      'LEDGER_ROLES:',
+      '(got "api,everything")',
+      'Example: LEDGER_ROLES=api,processes',
+    ],
+    [{ LEDGER_LOG_LEVEL: 'loud' }, 'LEDGER_LOG_LEVEL:', 'Example: LEDGER_LOG_LEVEL=info'],
+    [{ LEDGER_STORE_DEADLINE_MS: '1s' }, 'LEDGER_STORE_DEADLINE_MS: must be a whole number of milliseconds'],
+    [{ LEDGER_TRUSTED_ISSUERS: 'http://sso' }, 'LEDGER_TRUSTED_ISSUERS: must be https URLs'],
+    [
+      { LEDGER_HTTP_ADRESS: '127.0.0.1:1' },
+      'LEDGER_HTTP_ADRESS: there is no such setting. Known: LEDGER_HTTP_ADDRESS',
+    ],
+    [{ LEDGER_CATALOG: '/nowhere/at/all' }, 'LEDGER_CATALOG: there is no folder /nowhere/at/all'],
+    [{ LEDGER_ROLES: '', LEDGER_LOG_LEVEL: 'x' }, 'LEDGER_ROLES:', 'LEDGER_LOG_LEVEL:'],
+    [
+      { NODE_ENV: 'production' },
+      'refused when NODE_ENV=production; set LEDGER_TRUSTED_ISSUERS, for example https://',
+    ],
+    [
+      { LEDGER_HTTP_ADDRESS: '0.0.0.0:0' },
+      'refused on 0.0.0.0, which other machines can reach; set LEDGER_TRUSTED_ISSUERS',
+    ],
+  ];
+
+  it('are refused at the start: which variable, what is wrong, an example; exit status 1', async () => {
+    const runs = bad.map(async ([environment, ...says], n) => {
+      const run = await runMain(['serve'], {
+        LEDGER_DATA_DIR: join(dir, String(n)),
+        ...free,
+        ...environment,
+      });
+      return { run, says, environment: JSON.stringify(environment) };
+    });
+    for (const { run, says, environment } of await Promise.all(runs)) {
+      expect(run.code, environment).to.equal(1);
+      for (const text of says) expect(run.err, environment).to.include(text);
+      expect(run.err, environment).not.to.match(/\n\s+at /);
+      expect(run.out, environment).not.to.include('"listening"');
+    }
+  });
+
+  it('an address that is taken is refused by name', async () => {
+    const stack = await createStack('sqlite');
+    try {
+      const { http, metrics } = await stack.start();
+      for (const [variable, url] of [
+        ['LEDGER_HTTP_ADDRESS', http],
+        ['LEDGER_METRICS_ADDRESS', metrics],
+      ] as const) {
+        const address = new URL(url).host;
+        const run = await runMain(['serve'], {
+          LEDGER_DATA_DIR: join(dir, variable),
+          ...free,
+          [variable]: address,
+        });
+        expect(run.code).to.equal(1);
+        expect(run.err).to.include(`${variable}: ${address} is used by another process`);
+      }
+    } finally {
+      await stack.dispose();
+    }
+  });
+});
