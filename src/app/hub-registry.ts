@@ -45,6 +45,9 @@ const RESERVED = 'HubCapacityReserved';
 const RELEASED = 'HubCapacityReleased';
 const KUBECONFIG_PATH = 'spec.kubeconfig';
 
+/** Hubs change rarely, while every order grows the log: news may be this late, so that not each is looked at alone. */
+const PATIENCE_MS = 10;
+
 /**
  * The registered hubs in memory, folded from the log by each instance: a few hundred at most. How many clusters each
  * tenant has where is counted from the reservations, whose metadata name the tenant.
@@ -116,7 +119,7 @@ export const createHubRegistry = (options: {
   return {
     run: async (signal) => {
       const filter = { typePrefixes: [...HUB_TYPES, RESERVED, RELEASED] };
-      for await (const item of store.subscribe({ filter, signal })) {
+      for await (const item of store.subscribe({ filter, signal, patienceMs: PATIENCE_MS })) {
         if (item.kind === 'event') see(item.event);
         else if (item.kind === 'caught-up') becomeReady();
       }

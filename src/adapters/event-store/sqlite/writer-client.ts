@@ -70,7 +70,9 @@ export const startWriterClient = async (options: WriterClientOptions): Promise<W
     if (answer.kind === 'settled') options.onGrowth(answer.last);
     else logger?.error({ outcome: answer.kind, appends: batch?.size }, `event log: ${answer.message}`);
     batch?.answered(answer);
-    flush();
+    // Not at once: many of those who were answered append again (a name, then what bears it), and need not wait for
+    // the batch after the next one.
+    flushSoon();
   };
   const onMessage = (message: WriterMessage): void => {
     if (message.kind === 'batch') return onBatch(message.answer);
