@@ -1,42 +1,69 @@
 import { parseArgs } from 'node:util';
-import { simulate, type Simulated } from '../support/simulation/simulate.ts';
+import { PLANTED, type PlantedBug } from '../support/simulation/planted.ts';
+import { runAll } from '../support/simulation/pool.ts';
+import { sayFailure } from '../support/simulation/say.ts';
+import { reportOn, type Report } from '../support/simulation/worker.ts';
 
-/** `npm run sim -- --seeds 1000`, `npm run sim -- --seed 17`: simulates and says how to repeat what failed. */
-const LAST_LINES = 60;
-
+/**
+ * `npm run sim -- --seeds 1000` simulates that many seeds from 1 on (or from `--from`) and says how to repeat what
+ * failed; `--seed 17` repeats one with its trace; `--lines n` is how much of it; `--bug "<name>"` plants a known bug.
+ */
 const { values } = parseArgs({
   options: {
     seeds: { type: 'string', default: '200' },
-    first: { type: 'string', default: '1' },
+    from: { type: 'string', default: '1' },
     seed: { type: 'string' },
-    lines: { type: 'string', default: String(LAST_LINES) },
+    lines: { type: 'string', default: '60' },
+    bug: { type: 'string' },
   },
 });
 
-const report = ({ plan, failure, lines, hash, steps, events, ms }: Simulated): void => {
-  if (failure === undefined) {
-    console.log(
-      `seed ${plan.seed}: holds (${steps} steps, ${events} events, ${Math.round(ms / 1000)} s, ${hash})`,
-    );
-    return;
-  }
-  console.log(lines.slice(Math.max(0, lines.length - Number(values.lines))).join('\n'));
-  console.log(`\nseed ${plan.seed}: ${failure.message}`);
-  console.log(`plan: ${JSON.stringify(plan)}`);
-  console.log(`repeat it with: npm run sim -- --seed ${plan.seed}`);
+const numberOf = (name: 'seeds' | 'from' | 'seed' | 'lines'): number => {
+  const number = Number(values[name]);
+  if (Number.isSafeInteger(number) && number >= 0) return number;
+  throw new TypeError(`--${name} needs a whole number, not "${values[name]}"`);
 };
 
-const first = Number(values.seed ?? values.first);
-const count = values.seed === undefined ? Number(values.seeds) : 1;
-const started = performance.now();
-const failed: number[] = [];
-for (let seed = first; seed < first + count; seed += 1) {
-  const simulated = await simulate(seed);
-  if (simulated.failure !== undefined) failed.push(seed);
-  if (simulated.failure !== undefined || values.seed !== undefined) report(simulated);
-}
-const seconds = (performance.now() - started) / 1000;
-console.log(
-  `${count} simulations in ${seconds.toFixed(1)} s, ${failed.length} failed${failed.length === 0 ? '' : `: ${failed.join(', ')}`}`,
-);
-if (failed.length > 0) process.exitCode = 1;
+const isBug = (name: string): name is PlantedBug => Object.hasOwn(PLANTED, name);
+
+const bugOf = (): { bug?: PlantedBug } => {
+  const { bug } = values;
+  if (bug === undefined) return {};
+  if (isBug(bug)) return { bug };
+  throw new TypeError(`--bug knows only ${Object.keys(PLANTED).join('; ')}`);
+};
+
+const repeat = async (seed: number): Promise<number> => {
+  const lines = numberOf('lines');
+  const report = await reportOn({ seed, ...bugOf() }, lines);
+  const { failure, steps, events, virtualMs, hash } = report;
+  if (failure !== undefined) console.log(sayFailure(report, lines));
+  else {
+    const seconds = Math.round(virtualMs / 1000);
+    console.log(`seed ${seed} holds: ${steps} steps, ${events} events, ${seconds} virtual seconds, ${hash}`);
+  }
+  return failure === undefined ? 0 : 1;
+};
+
+const runMany = async (from: number, count: number): Promise<number> => {
+  const started = performance.now();
+  const failed: Report[] = [];
+  const tasks = Array.from({ length: count }, (_, i) => ({ seed: from + i, ...bugOf() }));
+  await runAll(tasks, (report) => {
+    if (report.failure === undefined) return false;
+    failed.push(report);
+    console.log(sayFailure(report, numberOf('lines')));
+    return false;
+  });
+  const seconds = ((performance.now() - started) / 1000).toFixed(1);
+  const seeds = failed.map(({ seed }) => seed).toSorted((left, right) => left - right);
+  console.log(`${count} simulations in ${seconds} s, ${failed.length} failed`);
+  if (seeds.length > 0) console.log(`failed seeds: ${seeds.join(', ')}`);
+  return failed.length;
+};
+
+const failures =
+  values.seed === undefined
+    ? await runMany(numberOf('from'), numberOf('seeds'))
+    : await repeat(numberOf('seed'));
+if (failures > 0) process.exitCode = 1;

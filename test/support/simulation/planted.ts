@@ -1,0 +1,194 @@
+import {
+  WrongExpectedRevision,
+  type Appended,
+  type EventStore,
+  type ExpectedRevision,
+  type SubscriptionItem,
+} from '../../../src/app/event-store.ts';
+import { HubError, type ManagementCluster } from '../../../src/app/management-cluster.ts';
+import type { SystemPorts } from '../../../src/composition/system.ts';
+import type { Life } from './life.ts';
+import type { Plant } from './world.ts';
+
+/**
+ * Known bugs, planted around the ports of a sound system: what a mistake in the product would do to the outside. The
+ * simulation has to find every one of them, or it proves nothing.
+ */
+export const PLANTED = {
+  'an effect is performed before its EffectStarted is stored': (ports, life) =>
+    withStore(ports, (store) => ({
+      append: (stream, expected, events) => {
+        if (events[0]?.type !== 'EffectStarted') return store.append(stream, expected, events);
+        life.agenda.after(life.owner, 5, () => {
+          store.append(stream, expected, events).catch(() => undefined);
+        });
+        return Promise.resolve(pretended(expected, events.length));
+      },
+    })),
+
+  'a command is acknowledged before it is stored': (ports) =>
+    withStore(ports, (store) => ({
+      append: (stream, expected, events) => {
+        const stored = store.append(stream, expected, events);
+        if (!stream.startsWith('cluster-')) return stored;
+        stored.catch(() => undefined);
+        return Promise.resolve(pretended(expected, events.length));
+      },
+    })),
+
+  'an append goes to whatever revision the stream has': (ports) =>
+    withStore(ports, (store) => ({
+      append: async (stream, expected, events) => {
+        try {
+          return await store.append(stream, expected, events);
+        } catch (error) {
+          if (!(error instanceof WrongExpectedRevision)) throw error;
+          return store.append(stream, error.actual, events);
+        }
+      },
+    })),
+
+  'a checkpoint is passed on before what it stands behind': (ports, life) =>
+    withStore(ports, (store) => ({
+      subscribe: (options) =>
+        isRunner(options) ? checkpointsFirst(store.subscribe(options), life) : store.subscribe(options),
+    })),
+
+  'what may have been sent is repeated without a look': (ports) =>
+    withHubs(ports, (hub) => ({
+      getClusterOrder: (ref, by) =>
+        isApply(by.effectId) ? Promise.resolve(undefined) : hub.getClusterOrder(ref, by),
+      findClusterOrders: (namespace, id, by) =>
+        isApply(by.effectId) ? Promise.resolve([]) : hub.findClusterOrders(namespace, id, by),
+    })),
+
+  'a lost answer is taken for a failure': (ports) =>
+    withHubs(ports, (hub) => ({
+      createClusterOrder: (manifest, by) => hub.createClusterOrder(manifest, by).catch(asFailure),
+      patchClusterOrder: (ref, spec, by) => hub.patchClusterOrder(ref, spec, by).catch(asFailure),
+    })),
+
+  'every attempt makes up a name of its own': (ports, life) =>
+    withHubs(ports, (hub) => ({
+      createClusterOrder: (manifest, by) =>
+        hub.createClusterOrder({ ...manifest, name: `${manifest.name}-${life.random.int(10, 99)}` }, by),
+    })),
+
+  'what is being deleted is taken for gone': (ports) =>
+    withHubs(ports, (hub) => ({
+      getClusterOrder: async (ref, by) => {
+        const order = await hub.getClusterOrder(ref, by);
+        return order?.deletionTimestamp === undefined ? order : undefined;
+      },
+      findClusterOrders: async (namespace, id, by) =>
+        (await hub.findClusterOrders(namespace, id, by)).filter(
+          ({ deletionTimestamp }) => deletionTimestamp === undefined,
+        ),
+    })),
+
+  'some timers never fire': (ports, life) => ({
+    ...ports,
+    timers: {
+      after: (ms, run) => (life.random.chance(0.01) ? () => undefined : ports.timers.after(ms, run)),
+    },
+  }),
+
+  'what was cancelled stays in the queue of timers': (ports) => ({
+    ...ports,
+    timers: {
+      after: (ms, run) => {
+        let cancelled = false;
+        ports.timers.after(ms, () => {
+          if (!cancelled) run();
+        });
+        return () => {
+          cancelled = true;
+        };
+      },
+    },
+  }),
+
+  'a read model misses an event': (ports, life) => {
+    const { source } = ports.readModels;
+    if (source.kind !== 'inline') return ports;
+    const { reader } = source;
+    const leaky = {
+      ...reader,
+      subscribe: (options: Parameters<EventStore['subscribe']>[0]) =>
+        missing(reader.subscribe(options), life),
+    };
+    return { ...ports, readModels: { ...ports.readModels, source: { ...source, reader: leaky } } };
+  },
+} as const satisfies { readonly [bug: string]: Plant };
+
+export type PlantedBug = keyof typeof PLANTED;
+
+const withStore = (ports: SystemPorts, change: (store: EventStore) => Partial<EventStore>): SystemPorts => ({
+  ...ports,
+  store: { ...ports.store, ...change(ports.store) },
+});
+
+const withHubs = (
+  ports: SystemPorts,
+  change: (hub: ManagementCluster) => Partial<ManagementCluster>,
+): SystemPorts => {
+  const changed = new Map<string, ManagementCluster>();
+  return {
+    ...ports,
+    clusters: {
+      of: (which) => {
+        const known = changed.get(which.id);
+        if (known !== undefined) return known;
+        const hub = ports.clusters.of(which);
+        if (hub === undefined) return undefined;
+        const wrong = { ...hub, ...change(hub) };
+        changed.set(which.id, wrong);
+        return wrong;
+      },
+    },
+  };
+};
+
+/** The answer that an append would have had, had it happened already. */
+const pretended = (expected: ExpectedRevision, events: number): Appended => ({
+  revision: (expected === 'no_stream' ? -1 : expected) + events,
+  position: '0000000000000001',
+  duplicate: false,
+});
+
+const isApply = (effectId: string): boolean => effectId.includes('/apply:');
+
+const asFailure = (error: unknown): never => {
+  if (error instanceof HubError && error.kind === 'unknown-outcome') {
+    throw new HubError('unavailable', error.message);
+  }
+  throw error;
+};
+
+/** The subscription of the process runner is the one that hears of runs. */
+const isRunner = ({ filter }: Parameters<EventStore['subscribe']>[0]): boolean =>
+  filter !== undefined && 'typePrefixes' in filter && filter.typePrefixes.includes('RunStarted');
+
+async function* checkpointsFirst(
+  items: AsyncIterable<SubscriptionItem>,
+  life: Life,
+): AsyncGenerator<SubscriptionItem> {
+  for await (const item of items) {
+    if (item.kind === 'event' && life.random.chance(0.3)) {
+      yield { kind: 'checkpoint', position: item.event.position };
+      await life.agenda.sleep(life.owner, 600);
+    }
+    yield item;
+  }
+}
+
+async function* missing(
+  items: AsyncIterable<SubscriptionItem>,
+  life: Life,
+): AsyncGenerator<SubscriptionItem> {
+  for await (const item of items) {
+    const missed = item.kind === 'event' && item.event.stream.startsWith('cluster-');
+    if (missed && life.random.chance(0.02)) continue;
+    yield item;
+  }
+}
