@@ -75,16 +75,19 @@ const redactWith = <Event extends DomainEvent>(
 ): Event | undefined => {
   if (entry === undefined || !SEES[audience].includes(entry.audience)) return undefined;
   if (audience !== 'tenant' || (entry.providerOnly ?? []).length === 0) return event;
-  const data = structuredClone(event.data);
-  for (const path of entry.providerOnly ?? []) removePath(data, path.split('.'));
-  return { ...event, data };
+  const paths = (entry.providerOnly ?? []).map((path) => path.split('.'));
+  return { ...event, data: paths.reduce<unknown>(withoutPath, event.data) };
 };
 
-const removePath = (node: unknown, [head = '', ...rest]: readonly string[]): void => {
-  if (typeof node !== 'object' || node === null) return;
-  const record = node as { [key: string]: unknown };
-  for (const key of head === '*' ? Object.keys(record) : [head]) {
-    if (rest.length === 0) delete record[key];
-    else removePath(record[key], rest);
+/** The value without what lies at the path: copied along the path, shared beside it. `*` is every key. */
+const withoutPath = (node: unknown, [head = '', ...rest]: readonly string[]): unknown => {
+  if (typeof node !== 'object' || node === null) return node;
+  const keys = head === '*' ? Object.keys(node) : Object.hasOwn(node, head) ? [head] : [];
+  if (keys.length === 0) return node;
+  const copy = (Array.isArray(node) ? [...(node as unknown[])] : { ...node }) as { [key: string]: unknown };
+  for (const key of keys) {
+    if (rest.length === 0) delete copy[key];
+    else copy[key] = withoutPath(copy[key], rest);
   }
+  return copy;
 };
