@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { PLANTED, type PlantedBug } from '../support/simulation/planted.ts';
-import { runAll } from '../support/simulation/pool.ts';
+import { openPool } from '../support/simulation/pool.ts';
 import { sayFailure } from '../support/simulation/say.ts';
 import { reportOn, type Report } from '../support/simulation/worker.ts';
 
@@ -49,12 +49,14 @@ const runMany = async (from: number, count: number): Promise<number> => {
   const started = performance.now();
   const failed: Report[] = [];
   const tasks = Array.from({ length: count }, (_, i) => ({ seed: from + i, ...bugOf() }));
-  await runAll(tasks, (report) => {
+  const pool = openPool();
+  await pool.run(tasks, (report) => {
     if (report.failure === undefined) return false;
     failed.push(report);
     console.log(sayFailure(report, numberOf('lines')));
     return false;
   });
+  await pool.close();
   const seconds = ((performance.now() - started) / 1000).toFixed(1);
   const seeds = failed.map(({ seed }) => seed).toSorted((left, right) => left - right);
   console.log(`${count} simulations in ${seconds} s, ${failed.length} failed`);

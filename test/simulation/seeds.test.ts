@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { runAll } from '../support/simulation/pool.ts';
+import { openPool, type Pool } from '../support/simulation/pool.ts';
 import { sayFailure } from '../support/simulation/say.ts';
 import { reportOn, type Report } from '../support/simulation/worker.ts';
 
@@ -8,11 +8,16 @@ const SHOWN_LINES = 40;
 
 describe('simulation', function () {
   this.timeout(300_000);
+  let pool: Pool;
+  before(() => {
+    pool = openPool();
+  });
+  after(() => pool.close());
 
   it(`holds for ${SEEDS} seeds`, async () => {
     const reports: Report[] = [];
     const tasks = Array.from({ length: SEEDS }, (_, i) => ({ seed: i + 1 }));
-    await runAll(tasks, (report) => {
+    await pool.run(tasks, (report) => {
       reports.push(report);
       return report.failure !== undefined;
     });

@@ -174,7 +174,7 @@ async function* checkpointsFirst(
   life: Life,
 ): AsyncGenerator<SubscriptionItem> {
   for await (const item of items) {
-    if (item.kind === 'event' && life.random.chance(0.3)) {
+    if (item.kind === 'event' && item.event.stream.startsWith('cluster-')) {
       yield { kind: 'checkpoint', position: item.event.position };
       await life.agenda.sleep(life.owner, 600);
     }

@@ -3,28 +3,34 @@ import { Worker } from 'node:worker_threads';
 import type { Report, Task } from './worker.ts';
 
 /**
- * Runs simulations on worker threads, in the order of the tasks; every simulation is alone in its thread, so that they
- * do not see each other. `done` may end it early by returning true.
+ * Worker threads that simulate. Every simulation is alone in its thread while it runs, so that two of them never share
+ * what a process has only once.
  */
-export const runAll = async (
-  tasks: Iterable<Task>,
-  done: (report: Report) => boolean | undefined,
-  threads = Math.min(4, availableParallelism()),
-): Promise<void> => {
-  const queue = tasks[Symbol.iterator]();
-  let over = false;
-  const run = async (): Promise<void> => {
-    const worker = new Worker(new URL('./worker.ts', import.meta.url));
-    try {
-      for (let next = queue.next(); !over && next.done !== true; next = queue.next()) {
-        const report = await ask(worker, next.value);
-        if (!over && done(report) === true) over = true;
-      }
-    } finally {
-      await worker.terminate();
-    }
+export type Pool = {
+  /** Runs the tasks, begun in their order. `done` may end it early by returning true. */
+  run(tasks: Iterable<Task>, done: (report: Report) => boolean): Promise<void>;
+  close(): Promise<void>;
+};
+
+/** `threads`: default one per processor, at most 4. */
+export const openPool = (threads = Math.min(4, availableParallelism())): Pool => {
+  const workers = Array.from({ length: threads }, () => new Worker(new URL('./worker.ts', import.meta.url)));
+  return {
+    run: async (tasks, done) => {
+      const queue = tasks[Symbol.iterator]();
+      let over = false;
+      const work = async (worker: Worker): Promise<void> => {
+        for (let next = queue.next(); !over && next.done !== true; next = queue.next()) {
+          const report = await ask(worker, next.value);
+          over ||= done(report);
+        }
+      };
+      await Promise.all(workers.map(work));
+    },
+    close: async () => {
+      await Promise.all(workers.map((worker) => worker.terminate()));
+    },
   };
-  await Promise.all(Array.from({ length: threads }, run));
 };
 
 const ask = (worker: Worker, task: Task): Promise<Report> =>
