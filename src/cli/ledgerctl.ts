@@ -109,6 +109,9 @@ export const runCli = async (program: Command, argv: readonly string[], io: CliI
     await program.parseAsync([...argv], { from: 'user' });
     return Number(process.exitCode ?? 0);
   } catch (error) {
+    // What commander finds itself it has printed; what a command finds wrong with its arguments it has not.
+    if (error instanceof InvalidArgumentError)
+      io.err(`error: ${error.message}\n(--help lists what there is)\n`);
     if (isCommanderError(error)) return error.exitCode === 0 ? 0 : 2;
     io.err(`ledgerctl: ${error instanceof Error ? error.message : String(error)}\n`);
     return error instanceof ApiError && (error.status === 404 || error.status === 409) ? 3 : 1;

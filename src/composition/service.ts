@@ -21,9 +21,9 @@ import { openFileSecretStore } from '../adapters/secrets/file-secret-store.ts';
 import { openSqliteSnapshots } from '../adapters/snapshots/sqlite-snapshots.ts';
 import { systemClock, systemIds, systemTimers } from '../adapters/system/system-ports.ts';
 import { assertDeployment } from '../app/deployment.ts';
-import type { EventStore } from '../app/event-store.ts';
+import { StoreUnavailable, type EventStore } from '../app/event-store.ts';
 import type { TokenVerifier } from '../app/identity.ts';
-import type { Logger } from '../app/ports.ts';
+import type { Logger, Timers } from '../app/ports.ts';
 import type { Failpoint } from '../app/process-runner/types.ts';
 import { createRequestHash } from '../app/request-hash.ts';
 import { createPersonalMetadata } from '../app/subjects.ts';
@@ -31,6 +31,7 @@ import { BadSetting, type Address, type Config, type Role } from '../config.ts';
 import { registry } from '../domain/registry.ts';
 import { createHttpApp, createHttpServer } from '../http/app.ts';
 import { createAuthenticator } from '../http/authenticate.ts';
+import { ApiError } from '../http/errors.ts';
 import { ledgerRoutes } from '../http/ledger/routes.ts';
 import { createPositions } from '../http/positions.ts';
 import { osacSurfaces } from '../http/osac/surfaces.ts';
@@ -69,9 +70,17 @@ export const startService = async (
   const ids = systemIds();
   const instance = `${hostname()}-${process.pid}-${ids.uuidv7().slice(-12)}`;
   const closers: (() => Promise<void> | void)[] = [];
+  /** One part that cannot close does not keep the others open; the first such error is thrown at the end. */
   const closeAll = async (): Promise<void> => {
-    for (const close of closers.toReversed()) await close();
-    closers.length = 0;
+    const errors: unknown[] = [];
+    for (const close of closers.splice(0).toReversed()) {
+      try {
+        await close();
+      } catch (error) {
+        errors.push(error);
+      }
+    }
+    if (errors.length > 0) throw errors[0];
   };
 
   try {
@@ -137,10 +146,10 @@ export const startService = async (
     closers.push(() => system.close());
 
     const running = new AbortController();
-    const background = runInBackground(system, config.roles, running.signal, logger);
+    const background: { parts?: Background } = {};
     closers.push(async () => {
       running.abort();
-      await background.ended;
+      await background.parts?.ended;
       await system.idle();
     });
 
@@ -205,21 +214,39 @@ export const startService = async (
       readiness.drain();
     });
 
+    // Only now, so that a start which is refused for its addresses has taken no lease and touched no hub.
+    const parts = runInBackground(system, config.roles, running.signal, logger);
+    background.parts = parts;
     const addresses = { http: urlOf(server), metrics: urlOf(metricsServer) };
     announce({ ...addresses, store: store.kind, roles: config.roles, instance }, 'listening');
     sayWhatIdles(config, logger);
     const privateSurface = surfaces.find(({ surface }) => surface === 'private');
     // The catalogue's references are looked up in the read model, so that has to know the log first.
-    await Promise.race([gate.passed, background.broken]);
+    await Promise.race([gate.passed, parts.broken]);
     if (config.catalog !== undefined && privateSurface !== undefined) {
       await loadCatalog({ folder: config.catalog, privateSurface, ids, logger, signal: running.signal });
     }
     readiness.started();
-    return { ...addresses, stop: closeAll, broken: background.broken };
+    return { ...addresses, stop: closeAll, broken: parts.broken };
   } catch (error) {
-    await closeAll();
+    // Why it cannot start matters more than how well it was taken down, and must be said even if that hangs.
+    await within(CLOSE_MS, timers, closeAll()).catch((problem: unknown) =>
+      logger.error({ err: problem }, 'not closed in order'),
+    );
     throw error;
   }
+};
+
+/** Milliseconds that the parts of a start that failed get to close. */
+const CLOSE_MS = 5_000;
+
+/** What the work comes to; rejects when that takes longer than `ms` milliseconds. */
+const within = async (ms: number, timers: Timers, work: Promise<void>): Promise<void> => {
+  let cancel = (): void => undefined;
+  const late = new Promise<never>((_, reject) => {
+    cancel = timers.after(ms, () => reject(new Error(`not within ${ms} ms`)));
+  });
+  await Promise.race([work, late]).finally(() => cancel());
 };
 
 const moduleUrl = (path: string): string =>
@@ -249,9 +276,22 @@ const openStore = async (
     return { store: sqlite, sqlite, readerConfig: { kind: 'sqlite', dataDir: config.dataDir } };
   }
   const connectionString = config.eventStore;
-  const store = await createEventStoreDbStore({ connectionString, instance, deadlineMs, logger });
+  const options = { connectionString, instance, deadlineMs, logger };
+  const store = await createEventStoreDbStore(options).catch((error: unknown) => {
+    throw noEventStore(error);
+  });
   return { store, sqlite: undefined, readerConfig: { kind: 'eventstoredb', connectionString, instance } };
 };
+
+/** The connection string is not repeated: it may hold a password. */
+const noEventStore = (error: unknown): unknown =>
+  error instanceof StoreUnavailable || error instanceof TypeError
+    ? new BadSetting(
+        `LEDGER_EVENT_STORE: the event store cannot be used: ${error.message.replace(/[.\s]*(Resolution note:)?\s*$/, '')}. ` +
+          'Example: LEDGER_EVENT_STORE=esdb://localhost:2113?tls=false',
+        { cause: error },
+      )
+    : error;
 
 /** What only the embedded store offers over the admin routes. */
 const embeddedStoreServices = (sqlite: SqliteEventStore | undefined) =>
@@ -260,7 +300,9 @@ const embeddedStoreServices = (sqlite: SqliteEventStore | undefined) =>
     : {
         storeInfo: async () => ({ pragmas: { ...(await sqlite.pragmas()) } }),
         backupStore: async (file: string) => {
-          const { target, bytes } = await sqlite.backup(file);
+          const { target, bytes } = await sqlite.backup(file).catch((error: unknown) => {
+            throw notBackedUp(error);
+          });
           return { file: target, bytes };
         },
         checkStore: async () => {
@@ -269,13 +311,25 @@ const embeddedStoreServices = (sqlite: SqliteEventStore | undefined) =>
         },
       };
 
+/** A file that exists, a folder that does not, a disk without space: for the operator to put right. */
+const notBackedUp = (error: unknown): unknown =>
+  error instanceof StoreUnavailable
+    ? error
+    : new ApiError(
+        'FAILED_PRECONDITION',
+        `the backup was not made: ${error instanceof Error ? error.message : String(error)}`,
+        { reason: 'BACKUP_FAILED', cause: error },
+      );
+
+type Background = { readonly ended: Promise<unknown>; readonly broken: Promise<never> };
+
 /** Parts that follow the log for as long as the service runs. One that ends by itself takes the service down. */
 const runInBackground = (
   system: System,
   roles: readonly Role[],
   signal: AbortSignal,
   logger: Logger,
-): { readonly ended: Promise<unknown>; readonly broken: Promise<never> } => {
+): Background => {
   const parts = [
     { name: 'hub registry', ended: system.runHubRegistry(signal) },
     ...(roles.includes('processes') ? [{ name: 'processes', ended: system.runProcesses(signal) }] : []),
