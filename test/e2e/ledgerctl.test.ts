@@ -1,0 +1,224 @@
+import { mkdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { expect } from 'chai';
+import { decodeJwt } from 'jose';
+import { logFile } from '../../src/adapters/event-store/sqlite/files.ts';
+import type { ApiClient } from '../../src/cli/api-client.ts';
+import { runMain, startMain, type Run } from '../support/e2e-process.ts';
+import {
+  CLUSTERS,
+  createStack,
+  isReady,
+  refusal,
+  until,
+  untilCluster,
+  type ClusterBody,
+  type Stack,
+} from '../support/e2e-stack.ts';
+
+/** Every command as an operator types it, against a running service. Exit statuses: 0 done, 1 failed, 2 usage, 3 not found or conflict. */
+describe('ledgerctl', function () {
+  this.timeout(60_000);
+  let stack: Stack;
+  let alice: ApiClient;
+  let ready: string;
+  let waiting: string;
+
+  before(async () => {
+    stack = await createStack('sqlite');
+    await stack.start();
+    alice = await stack.client({ tenant: 'acme', user: 'alice' });
+    ready = await order('seen', { simulation: 'factor=0.05' });
+    waiting = await order('waiting', { 'fulfillment-ledger/zone': 'nowhere' });
+    await untilCluster(alice, ready, isReady);
+  });
+  after(() => stack.dispose());
+
+  const order = async (name: string, annotations: object): Promise<string> =>
+    (
+      await alice.send<ClusterBody>('POST', CLUSTERS, {
+        metadata: { name, annotations },
+        spec: { template: { id: 'osac.templates.ocp_ci_small' } },
+      })
+    ).id;
+  const settings = () => ({
+    LEDGER_DATA_DIR: stack.dataDir,
+    LEDGERCTL_URL: stack.http(),
+  });
+  const ledgerctl = (...argv: string[]): Promise<Run> => runMain(argv, settings());
+  const succeeds = async (...argv: string[]): Promise<string> => {
+    const { code, out, err } = await ledgerctl(...argv);
+    expect(code, `${argv.join(' ')}: ${err}`).to.equal(0);
+    return out;
+  };
+  const fails = async (code: number, says: RegExp, ...argv: string[]): Promise<void> => {
+    const run = await ledgerctl(...argv);
+    expect(run.err, argv.join(' ')).to.match(says);
+    expect(run.err, 'no stack').not.to.match(/\n\s+at /);
+    expect(run.code, `${argv.join(' ')}: ${run.err}`).to.equal(code);
+  };
+
+  it('token prints one token that works, and nothing else', async () => {
+    const out = await succeeds('token', '--tenant', 'acme', '--user', 'alice', '--ttl', '30m');
+    expect(out).to.match(/^[\w-]+\.[\w-]+\.[\w-]+\n$/);
+    const { organization, iat = 0, exp = 0 } = decodeJwt(out.trim());
+    expect(organization).to.deep.equal(['acme']);
+    expect(exp - iat).to.equal(1800);
+    const authorization = `Bearer ${out.trim()}`;
+    expect(
+      (await fetch(`${stack.http()}${CLUSTERS}/${ready}`, { headers: { authorization } })).status,
+    ).to.equal(200);
+    await fails(2, /--tenant or --admin is needed/, 'token', '--user', 'alice');
+    await fails(
+      2,
+      /"soon" is not a time such as 30m or 8h/,
+      'token',
+      '--admin',
+      '--user',
+      'root',
+      '--ttl',
+      'soon',
+    );
+    await fails(2, /required option '--user <name>'/, 'token', '--tenant', 'acme');
+  });
+
+  it('events lists the log, by stream, type and tenant, as lines or JSON', async () => {
+    const lines = (await succeeds('events', '--stream', `cluster-${ready}`)).trimEnd().split('\n');
+    expect(lines[0]).to.match(new RegExp(`^\\S+  \\S+  cluster-${ready}@0  ClusterOrdered  tenant=acme$`));
+    const json = (
+      await succeeds('events', '--type', 'ClusterOrdered', '--tenant', 'acme', '--json')
+    ).trimEnd();
+    const events = json.split('\n').map((line) => JSON.parse(line) as { stream: string; position: string });
+    expect(events.map(({ stream }) => stream)).to.deep.equal([`cluster-${ready}`, `cluster-${waiting}`]);
+    const from = events[0]?.position ?? '';
+    const later = await succeeds('events', '--type', 'ClusterOrdered', '--from', from, '--json');
+    expect(later.trimEnd().split('\n')).to.have.length(1);
+    expect((await succeeds('events', '--limit', '3')).trimEnd().split('\n')).to.have.length(3);
+    expect(await succeeds('events', '--tenant', 'nobody')).to.equal('');
+    await fails(1, /limit/, 'events', '--limit', 'many');
+  });
+
+  it('events --follow goes on with what comes, until it is interrupted', async () => {
+    const following = startMain(['events', '--follow', '--type', 'ClusterOrdered', '--json'], settings());
+    await until('it has caught up', () => following.out().includes(`cluster-${waiting}`));
+    const next = await order('followed', { 'fulfillment-ledger/zone': 'nowhere' });
+    await until('it has seen the next order', () => following.out().includes(`cluster-${next}`));
+    following.child.kill('SIGINT');
+    const { code, err } = await following.ended;
+    expect(code).to.be.oneOf(['SIGINT', 130]);
+    expect(err).to.equal('');
+    // The service has noticed that nobody listens any more, and still answers.
+    expect((await fetch(`${stack.http()}/readyz`)).status).to.equal(200);
+  });
+
+  it('orders list, show, retry and cancel', async () => {
+    const table = await succeeds('orders', 'list');
+    expect(table.split('\n')[0]).to.match(/^ID +NAME +TENANT +STATE +HUB +MESSAGE$/);
+    expect(table).to.match(new RegExp(`^${ready} +seen +acme +ready +sim-`, 'm'));
+    expect(table).to.match(new RegExp(`^${waiting} +waiting +acme +progressing +- +\\S`, 'm'));
+    const readyOnes = JSON.parse(await succeeds('orders', 'list', '--state', 'ready', '--json')) as {
+      id: string;
+    }[];
+    expect(readyOnes.map(({ id }) => id)).to.deep.equal([ready]);
+
+    const shown = await succeeds('orders', 'show', ready);
+    expect(shown)
+      .to.match(/^TIME +EVENT +WHAT$/m)
+      .and.to.match(/ClusterBecameReady/);
+    const details = JSON.parse(await succeeds('orders', 'show', ready, '--json')) as { timeline: unknown[] };
+    expect(details.timeline.length).to.be.greaterThan(5);
+
+    const failed = await order('refused', { simulation: 'factor=0.05,422=1' });
+    await untilCluster(alice, failed, (c) => c.status?.state === 'CLUSTER_STATE_FAILED');
+    expect(await succeeds('orders', 'retry', failed)).to.equal(`order ${failed}: retry requested\n`);
+    await untilCluster(alice, failed, isReady);
+    expect(await succeeds('orders', 'cancel', waiting)).to.equal(`order ${waiting}: cancelled\n`);
+    expect((await refusal(alice.get(`${CLUSTERS}/${waiting}`))).status).to.equal(404);
+
+    await fails(1, /./, 'orders', 'cancel', ready);
+    for (const verb of ['show', 'retry', 'cancel'])
+      await fails(3, /not found/, 'orders', verb, 'no-such-order');
+  });
+
+  it('projections list, status, digest and rebuild', async () => {
+    const table = await succeeds('projections', 'list');
+    expect(table).to.match(/^NAME +VERSION +STATE +POSITION +LAG +PARKED$/m);
+    for (const view of ['resources', 'timeline']) {
+      expect(table).to.match(new RegExp(`^${view} +\\d+ +live +\\S+ +caught up +0$`, 'm'));
+      expect(JSON.parse(await succeeds('projections', 'status', view))).to.include({
+        name: view,
+        state: 'live',
+      });
+      const digest = await succeeds('projections', 'digest', view);
+      expect(digest).to.match(/^[0-9a-f]{64} {2}\d+ rows at \S+\n$/);
+      const { code, out, err } = await ledgerctl('projections', 'rebuild', view);
+      expect(code, err).to.equal(0);
+      expect(out).to.match(new RegExp(`^${view}: switched after \\d+ events in \\S+ s\\n$`));
+      expect(err).to.match(/^\d+ events applied$/m);
+      expect((await succeeds('projections', 'digest', view)).split(' ')[0]).to.equal(digest.split(' ')[0]);
+    }
+    for (const verb of ['status', 'digest', 'rebuild'])
+      await fails(3, /there is no projection 'nope'/, 'projections', verb, 'nope');
+  });
+
+  it('store backup copies the running store to a file that store check finds sound', async () => {
+    const copy = join(stack.dataDir, '../copy');
+    mkdirSync(copy);
+    const target = logFile(copy);
+    expect(await succeeds('store', 'backup', target)).to.match(new RegExp(`^${target}: \\d+ bytes\\n$`));
+    expect(await succeeds('store', 'check', '--data-dir', copy)).to.match(/^\d+ events, nothing wrong\n$/);
+    expect(await succeeds('store', 'check')).to.match(/^\d+ events, nothing wrong\n$/);
+    await fails(1, /exists: a backup never replaces a file/, 'store', 'backup', target);
+    await fails(1, /the backup was not made/, 'store', 'backup', join(copy, 'nowhere', 'events.db'));
+    await fails(1, /absolute path/, 'store', 'backup', 'copy.db');
+    const nothing = await ledgerctl('store', 'check', '--data-dir', dirname(copy));
+    expect(nothing.out).to.match(/there is no .+\n0 events, 1 findings\n$/);
+    expect(nothing.code).to.equal(1);
+  });
+
+  it('--help everywhere says what there is, and a wrong command or option is usage', async () => {
+    const commands = [
+      [],
+      ...['serve', 'demo', 'token', 'events'].map((name) => [name]),
+      ['orders'],
+      ...['list', 'show', 'retry', 'cancel'].map((name) => ['orders', name]),
+      ['projections'],
+      ...['list', 'status', 'rebuild', 'digest'].map((name) => ['projections', name]),
+      ['store'],
+      ...['backup', 'check'].map((name) => ['store', name]),
+    ];
+    const runs = await Promise.all(commands.map((command) => ledgerctl(...command, '--help')));
+    for (const [i, { code, out, err }] of runs.entries()) {
+      const command = commands[i]?.join(' ') ?? '';
+      expect(code, `${command}: ${err}`).to.equal(0);
+      expect(out, command).to.match(new RegExp(`^Usage: ledgerctl ${command}`.trimEnd()));
+      expect(out.length, command).to.be.greaterThan(80);
+    }
+    await fails(2, /unknown command 'nonsense'/, 'nonsense');
+    await fails(2, /unknown option '--nonsense'/, 'events', '--nonsense');
+    await fails(2, /missing required argument 'id'/, 'orders', 'show');
+    expect((await ledgerctl()).code, 'no command at all').to.equal(2);
+    expect((await ledgerctl('orders')).code, 'half a command').to.equal(2);
+  });
+
+  it('says when no service is there, and when the token is not accepted', async () => {
+    const nowhere = ['--url', 'http://127.0.0.1:9'];
+    for (const command of [['orders', 'list'], ['projections', 'list'], ['events']])
+      await fails(
+        1,
+        /^ledgerctl: cannot reach http:\/\/127\.0\.0\.1:9: is the service running there\?\n$/,
+        ...nowhere,
+        ...command,
+      );
+    await fails(1, /answered 401/, '--token', 'a.b.c', 'orders', 'list');
+    const tenant = await stack.token({ tenant: 'acme', user: 'alice' });
+    await fails(
+      1,
+      /answered 403: only provider admins may use this surface/,
+      '--token',
+      tenant,
+      'orders',
+      'list',
+    );
+  });
+});
