@@ -1,7 +1,7 @@
 import { reject, type DomainEvent, type Rejection } from '../domain/decider.ts';
 import type { ResourceKind } from '../domain/resource.ts';
 import type { CommandContext, CommandOutcome, CommandRunner, ExecuteOptions, Loaded } from './command.ts';
-import { OutcomeUnknown, StoreUnavailable } from './event-store.ts';
+import { OutcomeUnknown, StoreUnavailable, type Position } from './event-store.ts';
 import {
   aggregateOf,
   claimsOf,
@@ -12,6 +12,7 @@ import {
   type Reservation,
 } from './names.ts';
 import type { Clock, RecordRejection } from './ports.ts';
+import { settleSlot, type SlotParts } from './slots.ts';
 
 /** Runs commands on resources together with the names and unique values that they take and give back. */
 export type ResourceCommands = {
@@ -34,15 +35,6 @@ export type ResourceCommands = {
 
 export type ResourceOptions = {
   readonly likelyNew?: boolean;
-  /**
-   * Asked when nothing but a living holder of a unique value stands in the way: may take it from that holder and
-   * answer true, and the command is decided again. `revision` is that of the stream that owns the value.
-   */
-  readonly makeRoom?: (taken: {
-    readonly field: string;
-    readonly holder: string;
-    readonly revision: number;
-  }) => Promise<boolean>;
 };
 
 export type ResourceCommandsOptions = {
@@ -71,7 +63,7 @@ export const createResourceCommands = ({
     context: CommandContext,
     options: { readonly likelyNew?: boolean },
   ): Promise<{ readonly outcome: CommandOutcome<S>; readonly obstacle: NameClaim | undefined }> => {
-    const held = holdingsOf(names, kind, id, context);
+    const held = holdingsOf({ runner, names, clock }, kind, id, context);
     const how: ExecuteOptions<S, E> = { ...options, step: true, beforeAppend: held.take };
     let outcome: CommandOutcome<S>;
     try {
@@ -84,10 +76,10 @@ export const createResourceCommands = ({
     }
     // A replayed outcome shows the past; who holds what now was settled then, or is by the repair loop.
     if (outcome.outcome === 'accepted' && outcome.replayed) return { outcome, obstacle: undefined };
-    const release = outcome.outcome === 'rejected' ? held.giveUp() : held.giveBack(outcome.loaded);
+    const release = outcome.outcome === 'rejected' ? held.giveUp() : held.giveBack(outcome);
     // The command has its outcome; what is left behind here is released by the repair loop.
-    await release.catch(onLeftBehind);
-    return { outcome, obstacle: held.obstacle() };
+    const settled = await release.catch(onLeftBehind);
+    return { outcome: withPosition(outcome, settled ?? undefined), obstacle: held.obstacle() };
   };
 
   /**
@@ -99,7 +91,6 @@ export const createResourceCommands = ({
     kind: ResourceKind<S, C, E>,
     claim: NameClaim,
     context: CommandContext,
-    makeRoom: ResourceOptions['makeRoom'],
   ): Promise<boolean> => {
     const found = await names.look(claim.id);
     if (found?.state.status !== 'held') return true;
@@ -107,19 +98,18 @@ export const createResourceCommands = ({
     const owner = resourceOf(stream);
     if (owner.kind !== kind.kind) return false;
     const view = kind.view((await runner.load(aggregateOf(kind), owner.id)).state);
-    if (!view.exists || !view.archived)
-      return (await makeRoom?.({ field: claim.field, holder, revision: found.revision })) ?? false;
+    if (!view.exists || !view.archived) return false;
     // Not released by us: the repair loop or another instance was faster, and whoever has it now is looked at anew.
     await names.release(claim.id, found.revision, holder, 'deleted', context);
     return true;
   };
 
   return {
-    execute: async (kind, id, command, context, { makeRoom, ...likelyNew } = {}) => {
+    execute: async (kind, id, command, context, options = {}) => {
       let abandonedBefore = 0;
       for (let repeats = 0; ; repeats += 1) {
         const concrete = typeof command === 'function' ? command(abandonedBefore) : command;
-        const { outcome, obstacle } = await executeOnce(kind, id, concrete, context, likelyNew);
+        const { outcome, obstacle } = await executeOnce(kind, id, concrete, context, options);
         if (outcome.outcome === 'accepted') return outcome;
         if (repeats < MAX_REPEATS) {
           const times = outcome.rejection.facts?.['times'];
@@ -128,7 +118,7 @@ export const createResourceCommands = ({
             abandonedBefore = times;
             continue;
           }
-          if (obstacle !== undefined && (await makeFree(kind, obstacle, context, makeRoom))) continue;
+          if (obstacle !== undefined && (await makeFree(kind, obstacle, context))) continue;
         }
         recordRejection({
           tenant: context.tenant,
@@ -148,14 +138,25 @@ export const createResourceCommands = ({
 
 /** What one attempt at one resource holds and owes. */
 const holdingsOf = <S, C extends { readonly type: string }, E extends DomainEvent>(
-  names: Names,
+  parts: SlotParts,
   kind: ResourceKind<S, C, E>,
   id: string,
   context: CommandContext,
 ) => {
+  const { names } = parts;
   const reserved = new Map<string, Reservation>();
   let obstacle: NameClaim | undefined;
   let removed: readonly { readonly id: string; readonly revision: number }[] = [];
+  const slots = new Set<string>();
+
+  /** Who shows a slot that this command moved, at last. Position of the last event it took. */
+  const settleSlots = async (): Promise<Position | undefined> => {
+    let position: Position | undefined;
+    for (const slot of slots) position = (await settleSlot(parts, kind, slot, context)) ?? position;
+    return position;
+  };
+  /** What the resource owns after the events that were last to be appended. */
+  let planned: { readonly events: readonly E[]; readonly has: readonly NameClaim[] } | undefined;
 
   const taken = (claim: NameClaim, name: string): Rejection => {
     const message =
@@ -188,7 +189,10 @@ const holdingsOf = <S, C extends { readonly type: string }, E extends DomainEven
       const after = kind.view(events.reduce(kind.decider.evolve, loaded.state));
       const had = claimsOf(kind, before);
       const has = claimsOf(kind, after);
+      planned = { events, has };
       removed = await lookAt(without(had, has));
+      for (const claim of [...without(has, had), ...without(had, has)])
+        if (claim.slot === true) slots.add(claim.id);
       const holder = { kind: kind.kind, id, stream: streamOf(kind, id), exists: before.exists };
       for (const claim of without(has, had)) {
         const reservation = await names.reserve(claim, holder, context);
@@ -204,25 +208,36 @@ const holdingsOf = <S, C extends { readonly type: string }, E extends DomainEven
     },
 
     /** After the append: what the resource no longer has, or did not take after all, is free. */
-    giveBack: async ({ state }: Loaded<S>): Promise<void> => {
-      const has = claimsOf(kind, kind.view(state));
+    giveBack: async ({
+      loaded,
+      events,
+    }: Extract<CommandOutcome<S>, { outcome: 'accepted' }>): Promise<Position | undefined> => {
+      const has = planned?.events === events ? planned.has : claimsOf(kind, kind.view(loaded.state));
       for (const name of removed) await names.release(name.id, name.revision, id, 'deleted', context);
       for (const { claim, revision, fresh } of reserved.values()) {
         if (fresh && without([claim], has).length > 0)
           await names.release(claim.id, revision, id, 'abandoned', context);
       }
+      return settleSlots();
     },
 
     /**
      * After a refusal: frees what this attempt alone had taken. What an earlier attempt held before stays, for that
      * attempt may still be under way; the repair loop settles it.
      */
-    giveUp: async (): Promise<void> => {
+    giveUp: async (): Promise<Position | undefined> => {
       for (const { claim, revision, fresh } of reserved.values())
         if (fresh) await names.release(claim.id, revision, id, 'abandoned', context);
+      return settleSlots();
     },
   };
 };
+
+/** A command's last event may be one on a resource that had to yield. */
+const withPosition = <S>(outcome: CommandOutcome<S>, last: Position | undefined): CommandOutcome<S> =>
+  last === undefined || outcome.outcome === 'rejected'
+    ? outcome
+    : { ...outcome, loaded: { ...outcome.loaded, position: last } };
 
 const without = (claims: readonly NameClaim[], others: readonly NameClaim[]): readonly NameClaim[] =>
   claims.filter((claim) => !others.some(({ id }) => id === claim.id));

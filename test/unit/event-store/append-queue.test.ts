@@ -36,6 +36,24 @@ describe('sqlite event store: the queue of appends', () => {
     expect(await two).to.deep.equal({ revision: 6, position: '0000000000000003', duplicate: true });
   });
 
+  it('tells a large batch in parts, so that the thread is free between them', async () => {
+    const queue = createAppendQueue();
+    const positions: string[] = [];
+    for (let i = 0; i < 20; i += 1)
+      void add(queue, `s${i}`).then((outcome) => positions.push((outcome as Appended).position));
+    const batch = queue.take();
+    const answers = Array.from({ length: 20 }, (_, i) => [STORED, 0, i + 1]).flat();
+    const parts: number[] = [];
+    for (let next = 0; next < 20; ) {
+      next = batch?.answered({ kind: 'settled', answers, last: 20 }, next) ?? 20;
+      await new Promise((resolve) => setImmediate(resolve));
+      parts.push(positions.length);
+    }
+    expect(parts.length).to.be.greaterThan(1);
+    expect(parts.at(-1)).to.equal(20);
+    expect(positions.map(Number)).to.deep.equal(Array.from({ length: 20 }, (_, i) => i + 1));
+  });
+
   it('gives each append its own answer', async () => {
     const queue = createAppendQueue();
     const outcomes = Promise.all([add(queue, 'a'), add(queue, 'b'), add(queue, 'c')]);

@@ -62,6 +62,10 @@ export const startWriterClient = async (options: WriterClientOptions): Promise<W
     });
   };
 
+  const tell = (batch: SentBatch, answer: BatchAnswer, from: number): void => {
+    const next = batch.answered(answer, from);
+    if (next < batch.size) setImmediate(() => tell(batch, answer, next));
+  };
   const onBatch = (answer: BatchAnswer): void => {
     const batch = underWay;
     underWay = undefined;
@@ -69,7 +73,7 @@ export const startWriterClient = async (options: WriterClientOptions): Promise<W
     supervised.isWell();
     if (answer.kind === 'settled') options.onGrowth(answer.last);
     else logger?.error({ outcome: answer.kind, appends: batch?.size }, `event log: ${answer.message}`);
-    batch?.answered(answer);
+    if (batch !== undefined) tell(batch, answer, 0);
     // Not at once: many of those who were answered append again (a name, then what bears it), and need not wait for
     // the batch after the next one.
     flushSoon();
