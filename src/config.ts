@@ -34,6 +34,11 @@ const commaList = z.string().transform((text) =>
     .filter((part) => part !== ''),
 );
 
+const oneOf = <Word extends string>(what: string, words: readonly Word[]) =>
+  z.enum(words, {
+    error: ({ input }) => `there is no ${what} ${JSON.stringify(input)}; it can name ${words.join(', ')}`,
+  });
+
 const httpsUrl = (text: string): boolean => URL.canParse(text) && new URL(text).protocol === 'https:';
 
 const milliseconds = (least: number, most: number) =>
@@ -102,7 +107,7 @@ const fields = {
     'LEDGER_ROLES',
     ROLES.join(','),
     'api,processes',
-    commaList.pipe(z.array(z.enum(ROLES)).min(1, 'must name at least one role')),
+    commaList.pipe(z.array(oneOf('role', ROLES)).min(1, 'must name at least one role')),
     'Which parts this instance runs: comma list of `api`, `processes`, `publisher`, `auditor`.',
   ),
   trustedIssuers: field(
@@ -130,7 +135,7 @@ const fields = {
     'LEDGER_LOG_LEVEL',
     'info',
     'info',
-    z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
+    oneOf('level', ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
     'Least severe level that is logged: `trace`, `debug`, `info`, `warn`, `error`, `fatal` or `silent`.',
   ),
   storeDeadlineMs: field(

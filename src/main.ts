@@ -23,20 +23,31 @@ const serve = async (): Promise<void> => {
     base: { pid: process.pid },
     redact: { paths: [...LOG_REDACT_PATHS], censor: LOG_REDACTED },
   });
-  const { startService } = await import('./composition/service.ts');
+  const stop = new AbortController();
+  const told = new Promise<string>((tell) => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const)
+      process.once(signal, () => {
+        process.once(signal, () => process.exit(130));
+        tell(signal);
+        stop.abort();
+      });
+  });
+  const { startService, StartStopped } = await import('./composition/service.ts');
   const failpoint = failpointOf(process.env['LEDGER_TEST_FAILPOINT']);
   const service = await startService(settings, {
     logger,
     announce: (fields, message) => logger.child({}, { level: 'info' }).info(fields, message),
     nodeEnv: process.env['NODE_ENV'],
+    stop: stop.signal,
     ...(failpoint === undefined ? {} : { failpoint }),
+  }).catch((error: unknown) => {
+    if (!(error instanceof StartStopped)) throw error;
+    logger.info({ why: error.message }, 'stopped');
+    return undefined;
   });
+  if (service === undefined) return;
   if (process.stdout.isTTY) greet(service.http);
-  const told = new Promise<string>((tell) => {
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => tell(signal));
-  });
   const why = await Promise.race([told, service.broken.catch((error: unknown) => error)]);
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => process.exit(130));
   logger.info({ why: why instanceof Error ? why.message : why }, 'stopping');
   await service.stop();
   logger.info({}, 'stopped');
@@ -93,6 +104,9 @@ const actions = {
   defaultDataDir: process.env['LEDGER_DATA_DIR'] ?? './data',
 };
 
+/** Milliseconds that output still gets to be written once a command is over. */
+const LINGER_MS = 5_000;
+
 const ignoreClosedPipe = (error: NodeJS.ErrnoException): void => {
   if (error.code === 'EPIPE') process.exit(0);
   throw error;
@@ -100,3 +114,5 @@ const ignoreClosedPipe = (error: NodeJS.ErrnoException): void => {
 process.stdout.on('error', ignoreClosedPipe);
 
 process.exitCode = await runCli(createCli(actions, io), process.argv.slice(2), io);
+// Whatever is still open by then, a lost connection for example, must not keep a command that is over from ending.
+setTimeout(() => process.exit(), LINGER_MS).unref();

@@ -47,6 +47,8 @@ export type ServiceOptions = {
   readonly nodeEnv: string | undefined;
   /** Writes the one line that names the bound addresses, whatever the log level: scripts wait for it. */
   readonly announce: (fields: object, message: string) => void;
+  /** Fires when the service is told to stop; a start that is under way is then taken back, and throws StartStopped. */
+  readonly stop?: AbortSignal;
   /** Tests only: called at the named points of the process runner. */
   readonly failpoint?: Failpoint;
 };
@@ -60,10 +62,14 @@ export type Service = {
   readonly broken: Promise<never>;
 };
 
+export class StartStopped extends Error {
+  override readonly name = 'StartStopped';
+}
+
 /** Builds the whole service from its settings and starts it. Throws with a sentence for the operator when it cannot. */
 export const startService = async (
   config: Config,
-  { logger, announce, nodeEnv, failpoint }: ServiceOptions,
+  { logger, announce, nodeEnv, stop, failpoint }: ServiceOptions,
 ): Promise<Service> => {
   const clock = systemClock();
   const timers = systemTimers();
@@ -222,10 +228,12 @@ export const startService = async (
     sayWhatIdles(config, logger);
     const privateSurface = surfaces.find(({ surface }) => surface === 'private');
     // The catalogue's references are looked up in the read model, so that has to know the log first.
-    await Promise.race([gate.passed, parts.broken]);
-    if (config.catalog !== undefined && privateSurface !== undefined) {
-      await loadCatalog({ folder: config.catalog, privateSurface, ids, logger, signal: running.signal });
-    }
+    const finish = async (): Promise<void> => {
+      await gate.passed;
+      if (config.catalog !== undefined && privateSurface !== undefined)
+        await loadCatalog({ folder: config.catalog, privateSurface, ids, logger, signal: running.signal });
+    };
+    await Promise.race([finish(), parts.broken, stopped(stop)]);
     readiness.started();
     return { ...addresses, stop: closeAll, broken: parts.broken };
   } catch (error) {
@@ -236,6 +244,14 @@ export const startService = async (
     throw error;
   }
 };
+
+/** Rejects when the signal fires. */
+const stopped = (stop: AbortSignal | undefined): Promise<never> =>
+  new Promise((_, reject) => {
+    const end = (): void => reject(new StartStopped('told to stop during the start'));
+    if (stop?.aborted === true) end();
+    stop?.addEventListener('abort', end, { once: true });
+  });
 
 /** Milliseconds that the parts of a start that failed get to close. */
 const CLOSE_MS = 5_000;

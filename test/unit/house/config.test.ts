@@ -46,6 +46,13 @@ describe('settings', () => {
     expect(refusal({ LEDGER_HTTP_ADRESS: 'x' })).to.include('LEDGER_HTTP_ADRESS: there is no such setting');
   });
 
+  it('names the word it does not know, in plain words', () => {
+    expect(refusal({ LEDGER_ROLES: 'api,foo' })).to.include(
+      'LEDGER_ROLES: there is no role "foo"; it can name api, processes, publisher, auditor (got "api,foo")',
+    );
+    expect(refusal({ LEDGER_LOG_LEVEL: 'loud' })).to.include('there is no level "loud"; it can name trace,');
+  });
+
   it('names every bad variable at once', () => {
     const message = refusal({ LEDGER_ROLES: 'cook', LEDGER_LOG_LEVEL: 'loud' });
     expect(message).to.include('LEDGER_ROLES').and.include('LEDGER_LOG_LEVEL');
