@@ -1,0 +1,335 @@
+import { mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { createApiClient, type ApiClient } from '../../src/cli/api-client.ts';
+import { startService, type ServiceProcess } from '../../src/cli/demo/service-process.ts';
+import { callerOf } from '../support/e2e-http.ts';
+import { metadataText, readLog } from '../support/e2e-log.ts';
+import {
+  CLUSTERS,
+  PRIVATE,
+  SERVE,
+  createStack,
+  isReady,
+  until,
+  untilCluster,
+  untilReady,
+  type ClusterBody,
+  type Stack,
+} from '../support/e2e-stack.ts';
+
+const order = (name: string, more: object = {}): object => ({
+  metadata: { name, annotations: { simulation: 'factor=0.05' } },
+  spec: { template: { id: 'osac.templates.ocp_ci_small' }, ...more },
+});
+
+describe('the life of the service', function () {
+  this.timeout(60_000);
+  let stack: Stack;
+
+  beforeEach(async () => {
+    stack = await createStack('sqlite');
+  });
+  afterEach(() => stack.dispose());
+
+  it('ends in order: not ready, nothing new is accepted, what runs is finished, exit status 0', async () => {
+    await stack.start();
+    const { hostname, port } = new URL(stack.http());
+    const token = await stack.token({ tenant: 'acme', user: 'alice' });
+    const body = JSON.stringify(order('in-flight'));
+    let answers = '';
+    const socket = connect(Number(port), hostname);
+    const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
+    socket.setEncoding('utf8').on('data', (part: string) => (answers += part));
+    socket.write(
+      `POST ${CLUSTERS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nExpect: 100-continue\r\n` +
+        `Content-Length: ${body.length}\r\n\r\n`,
+    );
+    await until('the request is being read', () => answers.includes('100 Continue'));
+
+    const ended = stack.stop('SIGTERM');
+    await until('nothing new is accepted', () =>
+      fetch(`${stack.http()}/healthz`).then(
+        () => false,
+        () => true,
+      ),
+    );
+    // On the connection that is still open it says that it should get no more.
+    socket.write(`${body}GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n`);
+    await closed;
+    expect(answers).to.match(/HTTP\/1\.1 200 OK[^]*"name":"in-flight"/);
+    expect(answers).to.match(/HTTP\/1\.1 503 [^]*"phase","ok":false,"message":"draining"/);
+    expect(await ended).to.equal(0);
+    const messages = stack.service().log.map((line) => (JSON.parse(line) as { msg: string }).msg);
+    expect(messages.indexOf('stopping')).to.be.within(1, messages.indexOf('stopped') - 1);
+    expect(messages.at(-1)).to.equal('stopped');
+
+    await stack.start();
+    const alice = await stack.client({ tenant: 'acme', user: 'alice' });
+    const { items } = await alice.get<{ items: ClusterBody[] }>(CLUSTERS);
+    expect(items.map(({ metadata }) => metadata.name)).to.deep.equal(['in-flight']);
+  });
+
+  it('cuts what does not end by itself after its bound, and still ends cleanly', async () => {
+    await stack.start({ LEDGER_SHUTDOWN_MS: '200' });
+    const admin = await stack.client({ admin: true, user: 'root' });
+    const lines = admin.lines('GET', '/api/ledger/v1/events?follow=true')[Symbol.asyncIterator]();
+    await lines.next();
+    const ended = stack.stop('SIGTERM');
+    const drain = async (): Promise<void> => {
+      while ((await lines.next()).done !== true);
+    };
+    await drain().catch(() => undefined);
+    expect(await ended).to.equal(0);
+  });
+
+  it('keeps everything over a restart; loading the catalogue again changes nothing, an admin’s change least', async () => {
+    await stack.start();
+    const alice = await stack.client({ tenant: 'acme', user: 'alice' });
+    const { id } = await alice.send<ClusterBody>('POST', CLUSTERS, order('kept'));
+    await untilCluster(alice, id, isReady);
+    const admin = await stack.client({ admin: true, user: 'root' });
+    await admin.send('PATCH', `${PRIVATE}/host_types/fc430`, { title: 'Renamed by an admin' });
+    await admin.send('PATCH', `${PRIVATE}/hubs/sim-west-1`, { spec: { capacity: { control_planes: 3 } } });
+    await admin.send('DELETE', `${PRIVATE}/tenants/globex`);
+    const seen = async (client: ApiClient): Promise<Record<string, unknown>> => {
+      const paths = ['tenants', 'host_types', 'cluster_versions', 'cluster_templates', 'hubs', 'clusters'];
+      const lists = paths.map(async (path) => [path, await client.get(`${PRIVATE}/${path}?limit=1000`)]);
+      return Object.fromEntries(await Promise.all(lists)) as Record<string, unknown>;
+    };
+    const before = await seen(admin);
+    expect(JSON.stringify(before)).to.include('Renamed by an admin');
+    const events = (await readLog(stack)).filter(({ stream }) => !stream.startsWith('sys-')).length;
+
+    expect(await stack.stop('SIGTERM')).to.equal(0);
+    await stack.start();
+    // A tenant that was removed stays away too: its name belongs to what was there.
+    expect(await seen(await stack.client({ admin: true, user: 'root' }))).to.deep.equal(before);
+    const since = (await readLog(stack)).filter(({ stream }) => !stream.startsWith('sys-')).slice(events);
+    expect(since.map(({ type }) => type).filter((type) => !type.startsWith('Name'))).to.deep.equal([]);
+  });
+
+  it('names its addresses in exactly one line, and every line is one JSON object', async () => {
+    const { http, metrics } = await stack.start({ LEDGER_LOG_LEVEL: 'error' });
+    const alice = await stack.client({ tenant: 'acme', user: 'alice' });
+    const { id } = await alice.send<ClusterBody>('POST', CLUSTERS, order('logged'));
+    await untilCluster(alice, id, isReady);
+    await stack.stop('SIGTERM');
+    const quiet = stack.service().log.map((line) => JSON.parse(line) as { msg: string });
+    expect(
+      quiet.map(({ msg }) => msg),
+      'whatever the level',
+    ).to.deep.equal(['listening']);
+    expect(quiet[0]).to.include({ http, metrics });
+
+    await stack.start();
+    const again = await stack.client({ tenant: 'acme', user: 'alice' });
+    await again.get(`${CLUSTERS}/${id}`);
+    await stack.stop('SIGTERM');
+    type Line = {
+      msg: string;
+      level: number;
+      time: number;
+      route?: string;
+      correlationId?: string;
+      tenant?: string;
+    };
+    const lines = stack.service().log.map((line) => JSON.parse(line) as Line);
+    expect(lines.filter(({ msg }) => msg === 'listening')).to.have.length(1);
+    for (const line of lines) expect(line).to.include.keys('msg', 'level', 'time');
+    const request = lines.find(({ msg, route }) => msg === 'request' && route === `${CLUSTERS}/{id}`);
+    expect(request).to.include({ tenant: 'acme' }).and.to.include.keys('correlationId');
+  });
+
+  it('exposes every metric that alerts and dashboards ask for', async () => {
+    const { metrics } = await stack.start();
+    const alice = await stack.client({ tenant: 'acme', user: 'alice' });
+    const { id } = await alice.send<ClusterBody>('POST', CLUSTERS, order('measured'));
+    await untilCluster(alice, id, isReady);
+    const text = await (await fetch(`${metrics}/metrics`)).text();
+    const exposed = new Set([...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name));
+    const wanted = new Set(
+      filesBelow(join(import.meta.dirname, '../../ops'))
+        .filter((file) => /\/(alerts|dashboards)\//.test(file))
+        .flatMap((file) => [...readFileSync(file, 'utf8').matchAll(/\bledger_[a-z_]+[a-z]\b/g)])
+        .map(([name]) => name.replace(/_(bucket|count|sum)$/, '')),
+    );
+    expect(wanted.size).to.be.greaterThan(10);
+    expect([...wanted].filter((name) => !exposed.has(name))).to.deep.equal([]);
+    for (const sample of [
+      /^ledger_commands_total\{type="OrderCluster",outcome="accepted"\} 1$/m,
+      /^ledger_store_up 1$/m,
+      /^ledger_projection_caught_up\{view="resources"\} 1$/m,
+      /^ledger_http_request_seconds_count\{method="POST",route="\/api\/fulfillment\/v1\/clusters",status="200"\} 1$/m,
+      /^ledger_effects_total\{port="management-cluster",operation="[A-Za-z-]+",outcome="done"\} \d+$/m,
+    ])
+      expect(text).to.match(sample);
+    expect(text, 'labels are bounded').not.to.include(id);
+  });
+
+  it('lets no secret out: neither into a log line nor into any file but those that are there for it', async () => {
+    await stack.start({ LEDGER_LOG_LEVEL: 'trace' });
+    const canaries: Record<string, string> = {
+      'pull secret': 'canary-pull-secret-4711',
+      kubeconfig: 'canary-hub-kubeconfig-4712',
+    };
+    const admin = await stack.client({ admin: true, user: 'root' });
+    const alice = await stack.client({ tenant: 'acme', user: 'alice' });
+    canaries['token'] = await stack.token({ tenant: 'acme', user: 'alice', ttlSeconds: 1234 });
+    await createApiClient(stack.http(), canaries['token']).get(CLUSTERS);
+
+    const kubeconfig = Buffer.from(canaries['kubeconfig'] ?? '').toString('base64');
+    await admin.send('POST', `${PRIVATE}/hubs`, {
+      id: 'hub-1',
+      metadata: { name: 'hub-1' },
+      spec: { namespace: 'osac', kubeconfig },
+    });
+    type Tenant = { status: { break_glass_credentials: { password: string } } };
+    const initech = await admin.send<Tenant>('POST', `${PRIVATE}/tenants`, { metadata: { name: 'initech' } });
+    canaries['break-glass password'] = initech.status.break_glass_credentials.password;
+    const pullSecret = { auths: { registry: { auth: canaries['pull secret'] } } };
+    const { id } = await alice.send<ClusterBody>(
+      'POST',
+      CLUSTERS,
+      order('secretive', { pull_secret: JSON.stringify(pullSecret) }),
+    );
+    await untilCluster(alice, id, isReady);
+    canaries['cluster password'] = (await alice.text(`${CLUSTERS}/${id}/password`)).trim();
+    canaries['cluster kubeconfig'] = (await alice.text(`${CLUSTERS}/${id}/kubeconfig`)).trim();
+    // Wrong uses as well: what is refused must not be repeated in a log either.
+    const call = await callerOf(stack, { tenant: 'acme', user: 'alice' });
+    await call('POST', CLUSTERS, {
+      body: { ...order('Bad_Name', { pull_secret: canaries['pull secret'] }) },
+    });
+    await call('PATCH', `${CLUSTERS}/${id}`, {
+      body: { spec: { pull_secret: canaries['pull secret'], nope: 1 } },
+    });
+    expect(JSON.stringify(await alice.get(`${CLUSTERS}/${id}`))).not.to.include(canaries['pull secret']);
+    await stack.stop('SIGTERM');
+
+    const log = stack.service().log.join('\n');
+    // A simulated hub is a system of its own: it holds the pull secret in clear, like a ClusterOrder on a real one,
+    // and makes the credentials of its clusters.
+    const files = filesBelow(stack.dataDir).filter((file) => !/\/(secrets|hubs)\//.test(file));
+    expect(files.join()).to.include('events.db').and.to.include('read-models').and.to.include('processes');
+    const texts = new Map(files.map((file) => [file, readFileSync(file, 'latin1')]));
+    expect([...texts.values()].join(), 'files are searched in the form they have').to.include('secretive');
+    for (const [what, secret] of Object.entries(canaries)) {
+      expect(secret.length, what).to.be.greaterThan(10);
+      for (const form of [
+        secret,
+        Buffer.from(secret).toString('base64').slice(0, -4),
+        JSON.stringify(secret).slice(1, -1),
+      ]) {
+        expect(log.includes(form), `${what} in the log`).to.equal(false);
+        for (const [file, text] of texts) expect(text.includes(form), `${what} in ${file}`).to.equal(false);
+      }
+    }
+  });
+});
+
+describe('two instances on one EventStoreDB', function () {
+  this.timeout(60_000);
+  let stack: Stack;
+  let second: ServiceProcess | undefined;
+
+  beforeEach(async () => {
+    stack = await createStack('eventstoredb-peer');
+  });
+  afterEach(async () => {
+    await second?.stop('SIGKILL');
+    second = undefined;
+    await stack.dispose();
+  });
+
+  /** With files of its own, but the same secrets and the same hubs. */
+  const startSecond = async (roles: string): Promise<ServiceProcess> => {
+    const dataDir = join(stack.dataDir, '../second');
+    mkdirSync(dataDir);
+    symlinkSync(join(stack.dataDir, 'hubs'), join(dataDir, 'hubs'));
+    second = await startService({
+      command: SERVE,
+      environment: {
+        ...stack.environment,
+        LEDGER_DATA_DIR: dataDir,
+        LEDGER_SECRETS_DIR: join(stack.dataDir, 'secrets'),
+        LEDGER_ROLES: roles,
+      },
+    });
+    await untilReady(second);
+    return second;
+  };
+  const owns = ({ log }: ServiceProcess): boolean =>
+    log.some((line) => line.includes('process runner is live'));
+
+  it('one with the role api and one with the processes show the same', async () => {
+    const worker = await stack.start({ LEDGER_ROLES: 'api,processes' });
+    const api = await startSecond('api');
+    const token = await stack.token({ tenant: 'acme', user: 'alice' });
+    const here = createApiClient(worker.http, token);
+    const there = createApiClient(api.http, token);
+
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+    const posted = await fetch(`${api.http}${CLUSTERS}`, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify(order('shared')),
+    });
+    const { id } = (await posted.json()) as ClusterBody;
+    const position = posted.headers.get('x-ledger-position') ?? '';
+    const read = await fetch(`${worker.http}${CLUSTERS}/${id}`, {
+      headers: { ...headers, 'x-ledger-min-position': position },
+    });
+    expect(read.status, 'a write on one is read on the other').to.equal(200);
+    await untilCluster(there, id, isReady);
+    await untilCluster(here, id, isReady);
+    expect(await there.text(`${CLUSTERS}/${id}/kubeconfig`)).to.equal(
+      await here.text(`${CLUSTERS}/${id}/kubeconfig`),
+    );
+
+    await here.send('PATCH', `${CLUSTERS}/${id}`, { metadata: { labels: { from: 'here' } } });
+    await there.send('PATCH', `${CLUSTERS}/${id}`, { metadata: { labels: { from: 'here', and: 'there' } } });
+    await untilCluster(here, id, ({ metadata }) => metadata.labels?.['and'] === 'there');
+    const adminToken = await stack.token({ admin: true, user: 'root' });
+    const digests = (): Promise<string[]> =>
+      Promise.all(
+        [worker, api].map(async ({ http }) =>
+          JSON.stringify(
+            await createApiClient(http, adminToken).get('/api/ledger/v1/projections/resources/digest'),
+          ),
+        ),
+      );
+    await until(
+      'both read models are equal at one position',
+      async () => new Set(await digests()).size === 1,
+    );
+    expect(owns(worker)).to.equal(true);
+    expect(owns(api)).to.equal(false);
+  });
+
+  it('only one owns the processes, and the other goes on when that one ends', async () => {
+    const first = await stack.start({ LEDGER_ROLES: 'api,processes' });
+    const other = await startSecond('api,processes');
+    const alice = createApiClient(other.http, await stack.token({ tenant: 'acme', user: 'alice' }));
+    const one = await alice.send<ClusterBody>('POST', CLUSTERS, order('by-the-first'));
+    await untilCluster(alice, one.id, isReady);
+    expect([owns(first), owns(other)]).to.deep.equal([true, false]);
+    const workers = async (): Promise<string[]> => {
+      const started = (await readLog(stack)).filter(({ type }) => type === 'EffectStarted');
+      return [...new Set(started.map((event) => metadataText(event, 'instance')))];
+    };
+    expect(await workers()).to.have.length(1);
+
+    expect(await stack.stop('SIGTERM')).to.equal(0);
+    const two = await alice.send<ClusterBody>('POST', CLUSTERS, order('by-the-other'));
+    await untilCluster(alice, two.id, isReady);
+    expect(owns(other)).to.equal(true);
+    expect(await workers()).to.have.length(2);
+  });
+});
+
+const filesBelow = (dir: string): string[] =>
+  readdirSync(dir, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name));
