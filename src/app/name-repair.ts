@@ -8,6 +8,7 @@ import type { EventStore, Position, RecordedEvent, SubscriptionItem } from './ev
 import { systemContext } from './metadata.ts';
 import { aggregateOf, claimsOf, everyClaimOf, resourceOf, type Names } from './names.ts';
 import type { Clock, Ids, Logger, Timers } from './ports.ts';
+import { settleSlot } from './slots.ts';
 
 /**
  * Finishes what a crash left half done with names (design §4): a reservation whose resource was never written is
@@ -52,6 +53,8 @@ type Waiting = {
   readonly dueMs: number;
   /** The command that made the reservation. */
   readonly commandId: string;
+  /** A slot was taken over: the former holder has to yield even when this one was written. */
+  readonly takenOver: boolean;
   /** Where to resume so that this reservation is seen again. */
   readonly before: Position | undefined;
 };
@@ -85,6 +88,12 @@ export const createNameRepair = (options: NameRepairOptions): NameRepair => {
     );
   };
 
+  /** Who shows a slot, where the name is one. */
+  const settleAt = async (kind: RepairableKind, nameId: string, causationId: string): Promise<void> => {
+    const context = systemContext(ids.uuidv7(), 'repair', { causationId });
+    await settleSlot({ runner, names, clock }, kind, nameId, context);
+  };
+
   const settle: NameRepair['settle'] = async (nameId) => {
     const found = await names.look(nameId);
     if (found === undefined || found.state.status === 'free') return 'free';
@@ -94,11 +103,15 @@ export const createNameRepair = (options: NameRepairOptions): NameRepair => {
     if (kind === undefined) return 'kept';
     const fenced = await fence(kind, id, nameId, commandId);
     const view = kind.view(fenced.loaded.state);
-    if (claimsOf(kind, view).some((claim) => claim.id === nameId)) return 'kept';
+    if (claimsOf(kind, view).some((claim) => claim.id === nameId)) {
+      await settleAt(kind, nameId, commandId);
+      return 'kept';
+    }
     const why = view.exists ? 'deleted' : 'abandoned';
     const cause = { causationId: commandId };
     const context = systemContext(ids.uuidv7(), 'repair', cause);
     const released = await names.release(nameId, found.revision, holder, why, context);
+    await settleAt(kind, nameId, commandId);
     return released ? 'released' : 'busy';
   };
 
@@ -114,6 +127,7 @@ export const createNameRepair = (options: NameRepairOptions): NameRepair => {
       if (found?.state.status !== 'held' || found.state.stream !== event.stream) continue;
       const context = systemContext(ids.uuidv7(), 'repair', { causationId: event.id, tenant: view.tenant });
       await names.release(claim.id, found.revision, found.state.holder, 'deleted', context);
+      if (claim.slot === true) await settleAt(kind, claim.id, event.id);
     }
   };
 
@@ -136,13 +150,15 @@ export const createNameRepair = (options: NameRepairOptions): NameRepair => {
       const nameId = parseStreamName(event.stream).id;
       const stream = textOf(event.data['stream']);
       const commandId = textOf(event.data['commandId']);
-      wait({ nameId, stream, commandId, before, dueMs: clock.monotonicMs() + graceMs });
+      const takenOver = event.data['takenFrom'] !== undefined;
+      wait({ nameId, stream, commandId, takenOver, before, dueMs: clock.monotonicMs() + graceMs });
     } else if (event.type === 'NameReleased') {
       forget(parseStreamName(event.stream).id);
     } else if (starts.has(event.type)) {
       // What the resource's own command reserved is in use; what another one reserved for it is not.
       for (const nameId of waitingFor.get(event.stream) ?? []) {
-        if (waiting.get(nameId)?.commandId === event.metadata['commandId']) forget(nameId);
+        const entry = waiting.get(nameId);
+        if (entry?.takenOver === false && entry.commandId === event.metadata['commandId']) forget(nameId);
       }
     } else if (ends.has(event.type)) {
       await releaseAllOf(event);

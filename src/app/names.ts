@@ -24,6 +24,8 @@ export type NameClaim = {
   /** `name`, or the path of the field that holds the unique value. */
   readonly field: string;
   readonly value: string;
+  /** Passes from one resource to the next; see `slots.ts`. */
+  readonly slot?: true;
 };
 
 /** SHA-256 of the canonical parts: no stream name holds personal text. */
@@ -49,7 +51,12 @@ export const everyClaimOf = (
   const values = kind.uniqueValues?.(view.document) ?? [];
   return [
     name,
-    ...values.map(({ scope, value, field }) => ({ id: nameStreamId(scope, '', '', value), field, value })),
+    ...values.map(({ scope, value, field, slot }) => ({
+      id: nameStreamId(scope, '', '', value),
+      field,
+      value,
+      ...(slot === undefined ? {} : { slot }),
+    })),
   ];
 };
 
@@ -61,19 +68,22 @@ type RenewName = Omit<Extract<NameCommand, { type: 'ReserveName' }>, 'type'> & {
   readonly type: 'RenewName';
   /** True: whichever command made it; for a resource that exists and changes its values. */
   readonly anyCommand: boolean;
+  /** True: also from a living holder. */
+  readonly takesOver: boolean;
 };
 
 const renewable: Decider<NameState, NameCommand | RenewName, NameEvent> = {
   ...nameDecider,
   decide: (state, command) => {
     if (command.type !== 'RenewName') return nameDecider.decide(state, command);
-    const { anyCommand, type: _, ...data } = command;
+    const { anyCommand, takesOver, type: _, ...data } = command;
     const own =
       state.status === 'held' &&
       state.stream === data.stream &&
       (anyCommand || state.commandId === data.commandId);
-    return own
-      ? [{ type: 'NameReserved', data }]
+    if (own) return [{ type: 'NameReserved', data }];
+    return takesOver && state.status === 'held' && state.stream !== data.stream
+      ? [{ type: 'NameReserved', data: { ...data, takenFrom: state.stream } }]
       : nameDecider.decide(state, { ...data, type: 'ReserveName' });
   },
 };
@@ -81,10 +91,10 @@ const renewable: Decider<NameState, NameCommand | RenewName, NameEvent> = {
 export const nameAggregate: Aggregate<NameState, NameCommand | RenewName, NameEvent> = {
   category: NAME_CATEGORY,
   decider: renewable,
-  stateVersion: 1,
+  stateVersion: 2,
 };
 
-/** A reservation that this attempt made. `fresh`: the name was free before. */
+/** A reservation that this attempt made. `fresh`: it was free before, or, of a slot, somebody else's. */
 export type Reservation = { readonly claim: NameClaim; readonly revision: number; readonly fresh: boolean };
 
 export type Names = {
@@ -93,6 +103,7 @@ export type Names = {
     claim: NameClaim,
     holder: { readonly kind: string; readonly id: string; readonly stream: string; readonly exists: boolean },
     context: CommandContext,
+    options?: { readonly ifRevision?: number },
   ): Promise<Reservation | undefined>;
   /** Who holds it now, and the revision to release it at. */
   look(id: string): Promise<{ readonly state: NameState; readonly revision: number } | undefined>;
@@ -104,6 +115,8 @@ export type Names = {
     why: 'deleted' | 'abandoned',
     context: CommandContext,
   ): Promise<boolean>;
+  /** The context of one step of a command: the step has an id of its own. */
+  step(context: CommandContext): CommandContext;
 };
 
 export const createNames = ({
@@ -123,20 +136,22 @@ export const createNames = ({
   });
 
   return {
-    reserve: async (claim, { kind, id: holder, stream, exists }, context) => {
+    step: stepOf,
+    reserve: async (claim, { kind, id: holder, stream, exists }, context, only = {}) => {
       const { commandId } = context;
       const at = clock.now();
+      const takesOver = claim.slot === true && only.ifRevision === undefined;
       let fresh = false;
       const outcome = await runner.execute(
         nameAggregate,
         claim.id,
-        { type: 'RenewName', at, kind, holder, commandId, stream, anyCommand: exists },
-        stepOf(context),
+        { type: 'RenewName', at, kind, holder, commandId, stream, anyCommand: exists, takesOver },
+        { ...stepOf(context), ...only },
         {
           step: true,
           likelyNew: true,
           beforeAppend: async ({ state }) => {
-            fresh = state.status === 'free';
+            fresh = state.status === 'free' || state.stream !== stream;
             return undefined;
           },
         },

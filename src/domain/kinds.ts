@@ -58,7 +58,7 @@ export const aggregateOf = <State, Command extends { readonly type: string }, Ev
 
 export const clusterAggregate = aggregateOf(cluster);
 export const clusterTemplateAggregate = aggregateOf(clusterTemplate);
-export const nameAggregate = { category: NAME_CATEGORY, decider: nameDecider, stateVersion: 1 } as const;
+export const nameAggregate = { category: NAME_CATEGORY, decider: nameDecider, stateVersion: 2 } as const;
 const hubCapacityAggregate = {
   category: HUB_CAPACITY_CATEGORY,
   decider: hubCapacityDecider,

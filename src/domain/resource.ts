@@ -31,9 +31,15 @@ export type ResourceKind<
   /** Derives the name when the caller sent none; undefined: the name is mandatory. */
   readonly deriveName?: (document: JsonObject) => string | undefined;
   /** Further values unique in the whole service, for example a version number or tenant domains. */
-  readonly uniqueValues?: (
-    document: JsonObject,
-  ) => readonly { readonly scope: string; readonly value: string; readonly field: string }[];
+  readonly uniqueValues?: (document: JsonObject) => readonly {
+    readonly scope: string;
+    readonly value: string;
+    readonly field: string;
+    /** There is one for all, and whoever wants it takes it from the one who has it; see `yieldSlot`. */
+    readonly slot?: true;
+  }[];
+  /** Makes a resource show no longer that it has the slot, once another one has taken it. */
+  readonly yieldSlot?: (at: string) => Command;
   /** Tenant of a new object when an admin names none. */
   readonly defaultTenant: 'shared' | 'own-name';
   /** Paths that exist only in the private message; the public view leaves them out. A test compares with proto/. */

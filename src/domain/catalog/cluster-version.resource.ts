@@ -21,6 +21,7 @@ const OBSOLETE = 'CLUSTER_VERSION_STATE_OBSOLETE';
 const MAX_IMAGE = 512;
 const MAX_VERSION = 256;
 const IMMUTABLE = ['spec.version', 'spec.image'];
+const IS_DEFAULT = 'spec.is_default';
 
 /** The one slot that says which version is the default: a stream of its own (design §4). */
 export const DEFAULT_VERSION_SLOT = { scope: 'clusterVersion.default', value: 'default' } as const;
@@ -62,11 +63,17 @@ export const clusterVersion: ResourceKind<DocumentState, DocumentCommand, Cluste
       value: stringAt(objectAt(document, 'spec'), 'version'),
       field: 'spec.version',
     },
-    // The default owns the one slot there is, so that two versions can never both be it.
+    // The default owns the one slot there is; another one that becomes the default takes it over.
     ...(objectAt(document, 'spec')['is_default'] === true
-      ? [{ ...DEFAULT_VERSION_SLOT, field: 'spec.is_default' }]
+      ? [{ ...DEFAULT_VERSION_SLOT, field: IS_DEFAULT, slot: true as const }]
       : []),
   ],
+  yieldSlot: (at) => ({
+    type: 'ReviseDocument',
+    at,
+    document: { spec: { is_default: false } },
+    paths: [IS_DEFAULT],
+  }),
   defaultTenant: 'shared',
   privateOnly: ['metadata.finalizers', 'spec.image'],
   secrets: [],

@@ -4,6 +4,9 @@ import { text, typesOf } from '../schemas.ts';
 
 /** Registry entries of name streams. */
 export const namingEventTypes: readonly EventType[] = typesOf({ context: 'naming', audience: 'internal' }, [
-  ['NameReserved', { kind: text, holder: text, commandId: text, stream: text }],
+  [
+    'NameReserved',
+    { kind: text, holder: text, commandId: text, stream: text, takenFrom: text.exactOptional() },
+  ],
   ['NameReleased', { holder: text, why: z.enum(['deleted', 'abandoned']) }],
 ]);

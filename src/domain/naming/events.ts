@@ -16,6 +16,8 @@ export type NameEvent =
         readonly commandId: string;
         /** Stream whose first event completes the reservation. */
         readonly stream: string;
+        /** Only of a slot that passes from one to the next: the stream of the resource that had it until now. */
+        readonly takenFrom?: string;
       }
     >
   | DomainEvent<

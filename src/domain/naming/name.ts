@@ -27,7 +27,7 @@ export type NameCommand =
     };
 
 export type NameState =
-  | { readonly status: 'free' }
+  | { readonly status: 'free'; readonly displaced?: readonly string[] }
   | {
       readonly status: 'held';
       readonly kind: string;
@@ -35,6 +35,8 @@ export type NameState =
       readonly commandId: string;
       readonly stream: string;
       readonly at: string;
+      /** Streams of resources that a slot was taken from and that may still show it, latest last. */
+      readonly displaced?: readonly string[];
     };
 
 export const nameDecider: Decider<NameState, NameCommand, NameEvent> = {
@@ -42,9 +44,11 @@ export const nameDecider: Decider<NameState, NameCommand, NameEvent> = {
   evolve: (state, event) => {
     switch (event.type) {
       case 'NameReserved':
-        return { status: 'held', ...event.data };
+        return held(state, event.data);
       case 'NameReleased':
-        return state.status === 'held' && state.holder === event.data.holder ? { status: 'free' } : state;
+        return state.status === 'held' && state.holder === event.data.holder
+          ? { status: 'free', ...displacing(state.displaced) }
+          : state;
       default:
         return state;
     }
@@ -76,3 +80,14 @@ const reserved = (
   const { at, kind, holder, commandId, stream } = command;
   return { type: 'NameReserved', data: { at, kind, holder, commandId, stream } };
 };
+
+const held = (state: NameState, { takenFrom, ...data }: NameReserved['data']): NameState => {
+  const before = [...(state.displaced ?? []), ...(takenFrom === undefined ? [] : [takenFrom])];
+  const displaced = before.filter((stream, i) => stream !== data.stream && before.lastIndexOf(stream) === i);
+  return { status: 'held', ...data, ...displacing(displaced) };
+};
+
+const displacing = (displaced: readonly string[] = []): { displaced?: readonly string[] } =>
+  displaced.length === 0 ? {} : { displaced };
+
+type NameReserved = Extract<NameEvent, { type: 'NameReserved' }>;

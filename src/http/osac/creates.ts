@@ -1,6 +1,4 @@
-import type { CommandContext } from '../../app/command.ts';
-import type { ResourceOptions } from '../../app/resource-commands.ts';
-import type { DomainEvent, Rejection } from '../../domain/decider.ts';
+import type { DomainEvent } from '../../domain/decider.ts';
 import { objectAt, stringAt } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { nameRejection } from '../../domain/metadata-rules.ts';
@@ -42,19 +40,12 @@ export type NewObject = {
   readonly sent: JsonObject;
 };
 
-/** A unique value that another object holds. */
-export type Taken = Parameters<NonNullable<ResourceOptions['makeRoom']>>[0];
-
 /** How one kind is created: the part that differs. */
 export type Creation<C> = {
   /** Resolves what else must be known, without writing. Throws ApiError. */
   readonly resolve: (object: NewObject) => Planned<C> | Promise<Planned<C>>;
   /** True when `resolve` checks name, metadata and references itself, in an order of its own. */
   readonly ownChecks?: boolean;
-  /** Says a refusal in the words of the kind. */
-  readonly explain?: (rejection: Rejection) => Rejection;
-  /** See `ResourceOptions.makeRoom`; for example takes the mark of the default from the object that has it. */
-  readonly makeRoom?: (taken: Taken, at: string, context: CommandContext) => Promise<boolean>;
 };
 
 export type Planned<C> = {
@@ -143,13 +134,9 @@ const create = async <S, C extends { readonly type: string }, E extends DomainEv
     id,
     (abandonedBefore) => planned.command(secrets, abandonedBefore),
     context,
-    {
-      likelyNew: id === write.creationId && !write.repeatable,
-      makeRoom: async (taken) => (await creation.makeRoom?.(taken, created.at, context)) ?? false,
-    },
+    { likelyNew: id === write.creationId && !write.repeatable },
   );
-  if (outcome.outcome === 'rejected')
-    throw rejected(creation.explain?.(outcome.rejection) ?? outcome.rejection);
+  if (outcome.outcome === 'rejected') throw rejected(outcome.rejection);
   const { state, revision, version, position } = outcome.loaded;
   const view = kind.view(state);
   const shown = { view, revision: Number(revision), version };

@@ -1,12 +1,9 @@
-import { derivedCommandId } from '../../app/identifiers.ts';
-import type { CommandContext } from '../../app/command.ts';
 import type { DocumentCommand, DocumentState, Secrets } from '../../domain/catalog/document.ts';
-import { reject, type Rejection } from '../../domain/decider.ts';
 import { withoutValueAt, withValueAt } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import type { ResourceKind } from '../../domain/resource.ts';
 import { ApiError } from '../errors.ts';
-import type { Creation, CreateServices, NewObject, Taken } from './creates.ts';
+import type { Creation, CreateServices, NewObject } from './creates.ts';
 import { documentOf, type Revision } from './updates.ts';
 
 type DocumentKind = ResourceKind<DocumentState, DocumentCommand, never>;
@@ -19,7 +16,7 @@ export const documentCreation = (kind: DocumentKind, services: CreateServices): 
         createDocument({ document, ...object }, secrets, abandonedBefore),
     }),
   };
-  if (kind.kind === 'clusterVersion') return versionCreation(kind, services);
+  if (kind.kind === 'clusterVersion') return versionCreation;
   return kind.kind === 'tenant' ? tenantCreation(services) : creation;
 };
 
@@ -40,27 +37,19 @@ const createDocument = (
   abandonedBefore,
 });
 
-export const documentRevision = (kind: DocumentKind, services: CreateServices): Revision<DocumentCommand> => {
-  const revision: Revision<DocumentCommand> = {
-    command: (change) => ({
-      type: 'ReviseDocument',
-      at: change.at,
-      document: documentOf(change),
-      ...(Object.keys(change.secrets).length === 0 ? {} : { secrets: change.secrets }),
-    }),
-  };
-  if (kind.kind !== 'clusterVersion') return revision;
-  return {
-    ...revision,
-    explain: explainDefault,
-    makeRoom: (taken, at, context) => clearDefault(kind, taken, at, context, services),
-  };
-};
+export const documentRevision = (): Revision<DocumentCommand> => ({
+  command: (change) => ({
+    type: 'ReviseDocument',
+    at: change.at,
+    document: documentOf(change),
+    ...(Object.keys(change.secrets).length === 0 ? {} : { secrets: change.secrets }),
+  }),
+});
 
 const IS_DEFAULT = 'spec.is_default';
 
-/** Only admins choose the default, on the private surface; setting it clears the previous one (osac-api.md §11). */
-const versionCreation = (kind: DocumentKind, services: CreateServices): Creation<DocumentCommand> => ({
+/** Only admins choose the default, on the private surface; the previous one ceases to be it (osac-api.md §11). */
+const versionCreation: Creation<DocumentCommand> = {
   resolve: (object) => {
     const document =
       object.surface === 'public' ? withoutValueAt(object.document, IS_DEFAULT) : object.document;
@@ -69,43 +58,6 @@ const versionCreation = (kind: DocumentKind, services: CreateServices): Creation
         createDocument({ ...object, document }, secrets, abandonedBefore),
     };
   },
-  explain: explainDefault,
-  makeRoom: (taken, at, context) => clearDefault(kind, taken, at, context, services),
-});
-
-/** Two callers chose a default at the same time: the slot went to the other one. */
-const explainDefault = (rejection: Rejection): Rejection =>
-  rejection.code === 'ALREADY_EXISTS' && rejection.field === IS_DEFAULT
-    ? reject(
-        'failed-precondition',
-        'CHANGED_MEANWHILE',
-        'another version became the default at the same time',
-        {
-          field: IS_DEFAULT,
-        },
-      )
-    : rejection;
-
-/**
- * The new default takes the one slot from the version that has it, and only once nothing else stands in the way of it.
- * Until it is written there is no default, and a repeat finishes it. False: the holder could not be changed.
- */
-const clearDefault = async (
-  kind: DocumentKind,
-  { field, holder, revision }: Taken,
-  at: string,
-  context: CommandContext,
-  { commands }: CreateServices,
-): Promise<boolean> => {
-  if (field !== IS_DEFAULT) return false;
-  const { ifRevision: _mine, ...rest } = context;
-  const outcome = await commands.execute(
-    kind,
-    holder,
-    { type: 'ReviseDocument', at, document: withValueAt({}, IS_DEFAULT, false), paths: [IS_DEFAULT] },
-    { ...rest, commandId: derivedCommandId(context.commandId, 'clear-default', holder, revision) },
-  );
-  return outcome.outcome === 'accepted';
 };
 
 const BREAK_GLASS = 'status.break_glass_credentials';

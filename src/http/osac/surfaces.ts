@@ -45,7 +45,7 @@ const surfaceTable = (surface: Surface, prefix: string, services: OsacServices):
   };
   for (const kind of documentKinds) {
     const creation = documentCreation(kind, withNames);
-    const revision = documentRevision(kind, withNames);
+    const revision = documentRevision();
     const remove = {
       command: (at: string) => ({ type: 'DeleteDocument', at }) as const,
       ...(kind.kind === 'tenant' ? { blocked: tenantInUse(services) } : {}),

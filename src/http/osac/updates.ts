@@ -1,5 +1,5 @@
 import type { DescMessage } from '@bufbuild/protobuf';
-import type { DomainEvent, Rejection } from '../../domain/decider.ts';
+import type { DomainEvent } from '../../domain/decider.ts';
 import { numberAt, objectAt, sameJson, valueAt } from '../../domain/json-tools.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import { immutableRejection } from '../../domain/metadata-rules.ts';
@@ -8,7 +8,7 @@ import type { SecretRef } from '../../domain/secret-ref.ts';
 import type { ResourceRow } from '../../projections/read-models.ts';
 import { rejected } from '../errors.ts';
 import type { Answer, Call, Handler, UpdateMessage } from './call.ts';
-import { refused, withoutServerSet, type CreateServices, type Creation } from './creates.ts';
+import { refused, withoutServerSet, type CreateServices } from './creates.ts';
 import { canonicalDocument } from './messages.ts';
 import type { Principal } from './principal.ts';
 import { resolveReferences } from './references.ts';
@@ -44,9 +44,6 @@ export type Change = {
 /** How one kind is changed: the part that differs. */
 export type Revision<C> = {
   readonly command: (change: Change) => C | Promise<C>;
-  readonly makeRoom?: Creation<C>['makeRoom'];
-  /** Says a refusal in the words of the kind. */
-  readonly explain?: (rejection: Rejection) => Rejection;
 };
 
 export type UpdateOptions = {
@@ -97,20 +94,17 @@ const update = async <S, C extends { readonly type: string }, E extends DomainEv
     const context = await commandContext(call, write, owner, services);
     const change = await changeOf(kind, call, write, services, merged);
     const command = await revision.command(change);
-    const outcome = await services.commands.execute(
-      kind,
-      id,
-      command,
-      { ...context, ifRevision: stored.revision },
-      { makeRoom: async (taken) => (await revision.makeRoom?.(taken, change.at, context)) ?? false },
-    );
+    const outcome = await services.commands.execute(kind, id, command, {
+      ...context,
+      ifRevision: stored.revision,
+    });
     if (outcome.outcome === 'accepted') {
       const { state, version, position } = outcome.loaded;
       const shown = { view: kind.view(state), revision: Number(outcome.loaded.revision), version };
       return writeAnswer(kind, shown, surface, position);
     }
     const overtaken = outcome.rejection.code === 'VERSION_MISMATCH' && repeats < MAX_REPEATS;
-    if (!overtaken) throw rejected(revision.explain?.(outcome.rejection) ?? outcome.rejection);
+    if (!overtaken) throw rejected(outcome.rejection);
   }
 };
 

@@ -4,7 +4,7 @@ import { createEventCodec } from '../../../src/app/event-codec.ts';
 import type { EventStore } from '../../../src/app/event-store.ts';
 import { aggregateOf, claimsOf, nameAggregate, nameStreamId } from '../../../src/app/names.ts';
 import type { DocumentCommand } from '../../../src/domain/catalog/document.ts';
-import { clusterVersion, kinds, tenant } from '../../../src/domain/kinds.ts';
+import { kinds, tenant } from '../../../src/domain/kinds.ts';
 import { eventTypes } from '../../../src/domain/registry.ts';
 import { collect, fakeContext } from '../../support/fake-context.ts';
 import { crashing, createIncarnation } from '../../support/fake-incarnation.ts';
@@ -78,39 +78,6 @@ describe('names of the real kinds', () => {
     expect(after.state).to.deep.equal(before.state);
     expect(after.version).to.equal(before.version);
     expect((await onboard(one, 'globex', ['acme.org'])).outcome).to.equal('accepted');
-  });
-
-  it('only one version at a time can be the default', async () => {
-    const one = start(createMemoryEventStore(), 'one');
-    const add = (id: string) =>
-      one.resources.execute(
-        clusterVersion,
-        id,
-        {
-          type: 'CreateDocument',
-          at,
-          id,
-          tenant: 'shared',
-          project: '',
-          name: id,
-          creator: 'system',
-          document: {
-            metadata: {},
-            spec: { version: `4.20.${id.slice(1)}`, image: `quay.io/r:${id}`, is_default: true },
-          },
-        },
-        fakeContext(`add ${id}`),
-      );
-    expect((await add('v1')).outcome).to.equal('accepted');
-    const second = await add('v2');
-    expect(second.outcome === 'rejected' && second.rejection.field).to.equal('spec.is_default');
-    await one.resources.execute(
-      clusterVersion,
-      'v1',
-      { type: 'ReviseDocument', at, document: { spec: { enabled: false } }, paths: ['spec.enabled'] },
-      fakeContext('disable'),
-    );
-    expect((await add('v2')).outcome).to.equal('accepted');
   });
 
   it('every kind folds an abandonment of its stream without harm', () => {

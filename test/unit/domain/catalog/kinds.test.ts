@@ -110,7 +110,12 @@ describe('cluster versions', () => {
     expect(clusterVersion.marks?.(view.document)).to.deep.equal(['default']);
     expect(clusterVersion.marks?.({ spec })).to.deep.equal([]);
     const version = { scope: 'clusterVersion.version', value: '4.20.3', field: 'spec.version' };
-    const slot = { scope: 'clusterVersion.default', value: 'default', field: 'spec.is_default' };
+    const slot = {
+      scope: 'clusterVersion.default',
+      value: 'default',
+      field: 'spec.is_default',
+      slot: true,
+    };
     expect(clusterVersion.uniqueValues?.(view.document)).to.deep.equal([version, slot]);
     expect(clusterVersion.uniqueValues?.({ spec })).to.deep.equal([version]);
     expect(clusterVersion.deriveName?.({ spec })).to.match(/^4-20-3-[0-9a-f]{4}$/);
