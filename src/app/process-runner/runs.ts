@@ -11,6 +11,7 @@ import { EFFECT_STARTED, isTaken, pendingOf, type Run } from './run.ts';
 import { isIndexError, type InputRef, type RunIndex } from './run-index.ts';
 import { Stopped, type AppendCause, type RunLog } from './run-log.ts';
 import type { RunMemory } from './run-memory.ts';
+import { createSlices } from './slices.ts';
 import type { SteadyClock } from './steady-clock.ts';
 import type { Failpoint, ProcessHooks, ProcessRunnerSettings, RunCodec } from './types.ts';
 import { contextOf, type Work } from './work.ts';
@@ -65,6 +66,9 @@ export const createRuns = (options: RunsOptions): Runs => {
   const { index, memory, log, work, codec, clock, steady, logger, hooks, failpoint, settings } = options;
   const actors = new Map<string, Actor>();
   const ready = new Set<Actor>();
+  /** What a run does until it first waits for something is work that holds the thread. */
+  const slice = createSlices(clock);
+  let resting = false;
   let driving = 0;
   let queued = 0;
   let draining = false;
@@ -95,19 +99,31 @@ export const createRuns = (options: RunsOptions): Runs => {
   };
 
   const pump = (): void => {
+    if (resting) return;
     for (const actor of ready) {
       if (driving >= settings.concurrency) return;
       ready.delete(actor);
-      actor.driving = true;
-      driving += 1;
-      void drive(actor).then(() => {
-        driving -= 1;
-        actor.driving = false;
-        if (actor.mailbox.length > 0) ready.add(actor);
-        else if (isSpent(actor)) actors.delete(actor.key);
+      const rest = slice(() => start(actor));
+      if (rest === undefined) continue;
+      resting = true;
+      void rest.then(() => {
+        resting = false;
         pump();
       });
+      return;
     }
+  };
+
+  const start = (actor: Actor): void => {
+    actor.driving = true;
+    driving += 1;
+    void drive(actor).then(() => {
+      driving -= 1;
+      actor.driving = false;
+      if (actor.mailbox.length > 0) ready.add(actor);
+      else if (isSpent(actor)) actors.delete(actor.key);
+      pump();
+    });
   };
 
   /** Never rejects. */
