@@ -20,8 +20,6 @@ export type Agenda = {
   drop(owner: Owner): void;
   /** Nothing of this owner runs before `until`; it is late then, not lost. */
   stall(owner: Owner, until: number): void;
-  /** Entries of this owner that are still to run. */
-  count(owner: Owner): number;
   steps(): number;
 };
 
@@ -92,7 +90,6 @@ export const createAgenda = (random: Random): Agenda => {
       stalls.delete(owner);
     },
     stall: (owner, until) => void stalls.set(owner, until),
-    count: (owner) => byOwner.get(owner)?.size ?? 0,
     steps: () => steps,
   };
 };

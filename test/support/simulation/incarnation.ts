@@ -39,6 +39,8 @@ export type Incarnation = {
   readonly running: Promise<void>;
   /** True when it would say so on /readyz: its read models have caught up. */
   isReady(): boolean;
+  /** Timers that neither fired nor were cancelled. */
+  timersLeft(): number;
   /** Graceful: resolves when everything has stopped. The agenda has to go on meanwhile. */
   stop(): Promise<void>;
   /** After death: closes what would otherwise wait for the garbage collector. */
@@ -49,7 +51,21 @@ export const startIncarnation = async (options: IncarnationOptions): Promise<Inc
   const { life } = options;
   const logger = loggerOf(options.logged);
   const clock = clockOf(options);
-  const timers: Timers = { after: (ms, run) => life.agenda.after(life.owner, ms, run) };
+  const waiting = new Set<object>();
+  const timers: Timers = {
+    after: (ms, run) => {
+      const timer = {};
+      waiting.add(timer);
+      const cancel = life.agenda.after(life.owner, ms, () => {
+        waiting.delete(timer);
+        run();
+      });
+      return () => {
+        waiting.delete(timer);
+        cancel();
+      };
+    },
+  };
   const ownership = (store: SystemPorts['store'], by: Timers) =>
     createLeaseOwnership({
       store,
@@ -102,6 +118,7 @@ export const startIncarnation = async (options: IncarnationOptions): Promise<Inc
     api,
     running,
     isReady: () => system.readModels.status().every(({ caughtUp }) => caughtUp),
+    timersLeft: () => waiting.size,
     stop: async () => {
       end.abort();
       await running;

@@ -218,7 +218,7 @@ export const createWorld = (plan: Plan, folder: string, plant?: Plant): World =>
         lives.delete(place);
         void incarnation.stop().then(
           () => {
-            leaks(name);
+            checkLeft(incarnation);
             gone.resolve();
           },
           (error: unknown) => fail(new Violation(`${name} did not stop: ${String(error)}`)),
@@ -229,9 +229,9 @@ export const createWorld = (plan: Plan, folder: string, plant?: Plant): World =>
     return files;
   };
 
-  const leaks = (name: string): void => {
-    const left = agenda.count(name);
-    if (left > 0) fail(new Violation(`${left} timers of ${name} are left after it has stopped`));
+  const checkLeft = (stopped: Incarnation): void => {
+    const left = stopped.timersLeft();
+    if (left > 0) fail(new Violation(`${left} timers of ${stopped.life.name} are left after it has stopped`));
   };
 
   const place = async (number: number): Promise<void> => {
@@ -276,7 +276,7 @@ export const createWorld = (plan: Plan, folder: string, plant?: Plant): World =>
       await Promise.all(
         stopping.map(async (incarnation) => {
           await incarnation.stop();
-          leaks(incarnation.life.name);
+          checkLeft(incarnation);
         }),
       );
     },
