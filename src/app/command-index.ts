@@ -5,8 +5,11 @@ import { commandOf, type FoldedStream, type PastAppend } from './folded-stream.t
 export type CommandIndex = {
   /** Undefined: not there up to `appliedTo()`. */
   find(stream: string, commandId: string): Promise<PastAppend | undefined>;
-  /** Everything up to this position is in the index; undefined: nothing yet. */
-  appliedTo(): Position | undefined;
+  /**
+   * Every append to this stream up to this position is in the index. Undefined: nothing is known of the stream, since
+   * the index is empty or passes over this stream's events (it is parked).
+   */
+  appliedTo(stream: string): Position | undefined;
 };
 
 /**
@@ -26,7 +29,7 @@ export const findPastAppend = async (
   }
   if (forgotten === undefined) return undefined;
   // Asked first: what is applied while `find` runs is then at worst looked for twice.
-  const appliedTo = index?.appliedTo();
+  const appliedTo = index?.appliedTo(stream);
   const indexed = await index?.find(stream, commandId);
   if (indexed !== undefined) return indexed;
   if (appliedTo !== undefined && forgotten.position <= appliedTo) return undefined; // all of them are in the index

@@ -84,11 +84,15 @@ export const createCommandRunner = (
   const cache = new LRUCache<string, Cached>({ max: options.cacheSize ?? 10_000 });
   const queue = createStreamQueue();
   /**
-   * Streams whose last append may still be stored late. Until another append has taken its place, not even the only
-   * writer knows that what it has read is current.
+   * Streams whose last append may still be stored late, with the revision it expected. Until the stream has moved on
+   * from there, not even the only writer knows that what it has read is current.
    */
-  const unsettled = new Set<string>();
+  const unsettled = new Map<string, ExpectedRevision>();
   const isCurrent = (stream: string): boolean => store.singleWriter && !unsettled.has(stream);
+  const settleWith = (stream: string, revision: ExpectedRevision): void => {
+    const expected = unsettled.get(stream);
+    if (expected !== undefined && orderOf(revision) > orderOf(expected)) unsettled.delete(stream);
+  };
   const loader = createStreamLoader({
     store,
     codec,
@@ -106,6 +110,7 @@ export const createCommandRunner = (
     folded: FoldedStream<S>,
   ): void => {
     cache.set(stream, { folded, stateVersion: aggregate.stateVersion });
+    settleWith(stream, folded.revision);
     loader.snapshot(aggregate, stream, folded);
   };
 
@@ -163,6 +168,7 @@ export const createCommandRunner = (
     settled: Unsettled,
   ): Promise<Appended | undefined> => {
     const started = clock.monotonicMs();
+    settled.expected = expected;
     try {
       const appended = await store.append(stream, expected, events).catch((error: unknown) => {
         if (!(error instanceof OutcomeUnknown)) throw error;
@@ -201,7 +207,6 @@ export const createCommandRunner = (
       });
     });
     keep(attempt, folded);
-    unsettled.delete(attempt.stream);
   };
 
   const rejected = <S, C extends { readonly type: string }, E extends DomainEvent>(
@@ -288,7 +293,7 @@ export const createCommandRunner = (
     attempt: Attempt<S, C, E>,
   ): Promise<CommandOutcome<S>> => {
     const started = clock.monotonicMs();
-    const settled: Unsettled = { unknown: false };
+    const settled: Unsettled = { unknown: false, expected: undefined };
     let result: CommandResultName = 'failed';
     try {
       const outcome = await carryOut(attempt, settled);
@@ -301,7 +306,8 @@ export const createCommandRunner = (
         settled.unknown && error instanceof StoreUnavailable
           ? new OutcomeUnknown(attempt.stream, { cause: error })
           : error;
-      if (lost instanceof OutcomeUnknown) unsettled.add(attempt.stream);
+      if (lost instanceof OutcomeUnknown && settled.expected !== undefined)
+        unsettled.set(attempt.stream, settled.expected);
       result = errorName(lost);
       throw lost;
     } finally {
@@ -334,7 +340,10 @@ export const createCommandRunner = (
   };
 };
 
-type Unsettled = { unknown: boolean };
+/** What a call may have stored without knowing: `expected` is where its last append, if it made one, was to go. */
+type Unsettled = { unknown: boolean; expected: ExpectedRevision | undefined };
+
+const orderOf = (revision: ExpectedRevision): number => (revision === 'no_stream' ? -1 : revision);
 
 const TOO_MANY_CONFLICTS = reject(
   'conflict',

@@ -114,7 +114,11 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     logger: logger.child({ component: 'projections' }),
     timers,
   });
-  const resourcesPosition = () => readModels.status().find(({ name }) => name === 'resources')?.position;
+  /** A parked stream's events are passed over, though the position moves on (design §5). */
+  const indexedTo = (stream: string) => {
+    const view = readModels.status().find(({ name }) => name === 'resources');
+    return view?.parkedStreams.some((parked) => parked.stream === stream) ? undefined : view?.position;
+  };
   const runner = createCommandRunner({
     store,
     codec,
@@ -123,7 +127,7 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     recordRejection: ports.recordRejection,
     commandIndex: {
       find: async (stream, commandId) => readModels.resources.findAppend(stream, commandId),
-      appliedTo: resourcesPosition,
+      appliedTo: indexedTo,
     },
     ...(ports.snapshots === undefined ? {} : { snapshots: ports.snapshots }),
     ...(hooks === undefined ? {} : { hooks }),

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
 import { IdempotencyMismatch, type CommandOutcome } from '../../../src/app/command.ts';
-import type { EventStore } from '../../../src/app/event-store.ts';
+import { OutcomeUnknown, type EventStore } from '../../../src/app/event-store.ts';
 import { accounts, type Account, type AccountCommand } from '../../support/fake-account.ts';
 import { collect, createTestRunner, fakeContext } from '../../support/fake-context.ts';
 
@@ -183,6 +183,132 @@ describe('command runner', () => {
       isBehind = true;
       await runner.execute(accounts, 'a', deposit('last'), fakeContext('last'));
       expect(calls.readStream, 'and what the index has not seen').to.equal(2);
+    });
+
+    it('is not believed about a stream that it passes over: an old command is not carried out twice', async () => {
+      const store = createMemoryEventStore();
+      let last = '';
+      const asked = new Set<string>();
+      const { runner } = createTestRunner(store, {
+        commandIndex: {
+          // The position moves on, but nothing of this stream has been indexed: it is parked.
+          appliedTo: (stream) => {
+            asked.add(stream);
+            return stream === 'account-a' ? undefined : last;
+          },
+          find: async () => undefined,
+        },
+      });
+      await runner.execute(accounts, 'a', open, fakeContext('c1'));
+      await runner.execute(accounts, 'a', deposit('old', 5), fakeContext('old'));
+      for (let i = 0; i < 70; i += 1) {
+        const outcome = await runner.execute(accounts, 'a', deposit(`d${i}`), fakeContext(`d${i}`));
+        last = outcome.loaded.position ?? '';
+      }
+      const again = await runner.execute(accounts, 'a', deposit('old', 5), fakeContext('old'));
+      expect(again).to.include({ outcome: 'accepted', replayed: true });
+      expect(await store.currentRevision('account-a')).to.equal(71);
+      expect([...asked]).to.deep.equal(['account-a']);
+    });
+  });
+
+  describe('when the outcome of an append is not known', () => {
+    /** Each append by the next word: stored or not before the answer is lost. */
+    const losing = (words: ('stored' | 'lost' | 'answered')[]) => {
+      const { store, calls } = counting(createMemoryEventStore());
+      const faulty: EventStore = {
+        ...store,
+        append: async (...args) => {
+          const word = words.shift() ?? 'answered';
+          if (word === 'lost') throw new OutcomeUnknown(args[0]);
+          const appended = await store.append(...args);
+          if (word === 'stored') throw new OutcomeUnknown(args[0]);
+          return appended;
+        },
+      };
+      return { store: faulty, calls, words };
+    };
+    const unknown = (error: unknown) => expect(error).to.be.instanceOf(OutcomeUnknown);
+
+    it('repeats the same append once, and answers as if nothing had happened', async () => {
+      for (const first of ['stored', 'lost'] as const) {
+        const { store, calls } = losing([first]);
+        const outcome = await createTestRunner(store).runner.execute(accounts, 'a', open, fakeContext('c1'));
+        expect(outcome, first).to.deep.include({ outcome: 'accepted', replayed: false });
+        expect(calls.append, first).to.equal(first === 'stored' ? 2 : 1);
+        expect(await store.currentRevision('account-a'), first).to.equal(0);
+      }
+    });
+
+    it('says so when the repeat is lost too', async () => {
+      const { store, words } = losing(['lost', 'lost']);
+      const { runner } = createTestRunner(store);
+      await runner.execute(accounts, 'a', open, fakeContext('c1')).then(() => expect.fail(), unknown);
+      expect(words).to.deep.equal([]);
+    });
+
+    it('looks at the log before it refuses, until the stream has moved on', async () => {
+      const { store, calls, words } = losing([]);
+      const { runner } = createTestRunner(store);
+      await runner.execute(accounts, 'a', open, fakeContext('c1'));
+      words.push('lost', 'lost');
+      await runner.execute(accounts, 'a', deposit('d'), fakeContext('c2')).then(() => expect.fail(), unknown);
+      const refuse = (id: string) => runner.execute(accounts, 'a', open, fakeContext(id));
+      await refuse('c3'); // folds the stream anew
+      await refuse('c4');
+      await runner.execute(accounts, 'a', open, fakeContext('c1')); // a replay of what was before
+      await refuse('c5');
+      expect(calls.currentRevision, 'it may still be stored late').to.equal(2);
+      await runner.execute(accounts, 'a', deposit('d'), fakeContext('c2'));
+      await refuse('c6');
+      expect(calls.currentRevision).to.equal(2);
+    });
+
+    it('trusts its memory again when a repeat shows that the append was stored', async () => {
+      const { store, calls, words } = losing([]);
+      const { runner } = createTestRunner(store);
+      await runner.execute(accounts, 'a', open, fakeContext('c1'));
+      words.push('stored', 'stored');
+      await runner.execute(accounts, 'a', deposit('d'), fakeContext('c2')).then(() => expect.fail(), unknown);
+      const again = await runner.execute(accounts, 'a', deposit('d'), fakeContext('c2'));
+      expect(again).to.include({ outcome: 'accepted', replayed: true });
+      await runner.execute(accounts, 'a', open, fakeContext('c3'));
+      expect(calls.currentRevision).to.equal(0);
+    });
+  });
+
+  it('writes metadata v1 as it was given, and leaves out what was not', async () => {
+    const store = createMemoryEventStore();
+    const { runner } = createTestRunner(store);
+    const source = { alg: 'A256GCM', keyId: 'k', nonce: 'n', ct: 'c', tag: 't' } as const;
+    const optional = { ticket: 'CHG-1', traceparent: '00-aa-bb-01', source, hub: 'east-1' };
+    await runner.execute(accounts, 'a', open, fakeContext('c1', { correlationId: 'r', causationId: 'q' }));
+    await runner.execute(accounts, 'a', deposit('d'), fakeContext('c2', optional));
+    const [plain, full] = (await collect(store.readStream('account-a'))).map(({ metadata }) => metadata);
+    const always = {
+      tenant: 'acme',
+      project: '',
+      actor: { subjectId: 'subject-1', roles: ['client'], authMethod: 'jwt', via: 'http' },
+      occurredAt: '2026-11-21T10:00:00.000Z',
+      instance: 'test-1',
+      schemaVersion: 1,
+    };
+    expect(plain).to.deep.equal({
+      ...always,
+      command: 'OpenAccount',
+      commandId: 'c1',
+      requestHash: 'hash of c1',
+      correlationId: 'r',
+      causationId: 'q',
+    });
+    expect(full).to.deep.equal({
+      ...always,
+      ...optional,
+      command: 'Deposit',
+      commandId: 'c2',
+      requestHash: 'hash of c2',
+      correlationId: 'c2',
+      causationId: 'c2',
     });
   });
 
