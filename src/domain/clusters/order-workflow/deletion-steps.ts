@@ -27,9 +27,9 @@ export const DELETION: readonly Step[] = [
     phase: 'deletion',
     after: ['settle-apply'],
     needed: (run) => run.dispatched,
-    done: (run) => run.effects['delete']?.status === 'done',
+    done: (run) => run.effects['delete']?.status === 'done' && !isBack(run),
     work: (run) =>
-      settled(run, 'delete', run.cycle, {
+      settled(run, 'delete', isBack(run) ? `${run.cycle}.${run.observations}` : run.cycle, {
         ...onHub(run),
         operation: 'deleteClusterOrder',
         args: orderRef(run),
@@ -81,6 +81,13 @@ export const DELETION: readonly Step[] = [
     work: (run) => settled(run, 'release', run.cycle, releaseCall(run)),
   },
 ];
+
+/**
+ * Nobody has deleted what is there: a write that was given up arrived only after the deletion had found nothing. What
+ * was seen before a deletion is forgotten when that has succeeded.
+ */
+const isBack = ({ observation }: OpenRun): boolean =>
+  observation?.assessment.found === true && !observation.assessment.deleting;
 
 const waitingFor = (run: OpenRun): readonly string[] => {
   const assessment = run.observation?.assessment;

@@ -635,6 +635,26 @@ describe('cluster order: the end', () => {
     run.perform('check', done(NOWHERE));
     expect(run.commands()).to.deep.equal(['ConfirmAbsence']);
   });
+  it('deletes again what arrives on the hub only after the deletion found nothing there', () => {
+    const run = createOrderRun();
+    run.order();
+    run.perform('place', done(placedOn()));
+    run.commands();
+    run.start('apply');
+    remove(run);
+    run.result(run.start('apply').effectId, done(NOWHERE));
+    run.perform('delete', done({ existed: false }));
+    run.observe(healthy());
+    expect(run.effects()).to.deep.equal(['delete']);
+    run.perform('delete', failed());
+    run.perform('delete', done({ existed: true }));
+    expect(run.effects()).to.deep.equal(['read']);
+    run.observe(healthy({ order: observedOrder({ deletionTimestamp: time(50), finalizers: [] }) }));
+    expect(run.effects()).to.deep.equal(['read']);
+    run.observe(NOWHERE);
+    run.perform('check', done(NOWHERE));
+    expect(run.commands()).to.deep.equal(['ConfirmAbsence']);
+  });
   it('goes on when the hub refuses, and tells what it waits for', () => {
     const run = createOrderRun();
     run.toReady(healthy());
