@@ -3,15 +3,19 @@
  * The executable and composition root: `main.ts serve` is the service, everything else is `ledgerctl`. What it is
  * built of is in `src/composition/`; nothing below these two sees everything.
  */
+import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { pino } from 'pino';
 import type { Failpoint } from './app/process-runner/types.ts';
 import { LOG_REDACTED, LOG_REDACT_PATHS } from './app/redaction.ts';
-import { createCli, runCli, type CliIo, type TokenRequest } from './cli/ledgerctl.ts';
+import { createCli, runCli, type CliIo, type StoreToCheck, type TokenRequest } from './cli/ledgerctl.ts';
 import { readConfig, type Config } from './config.ts';
 
 const io: CliIo = { out: (text) => process.stdout.write(text), err: (text) => process.stderr.write(text) };
 const projectFolder = resolve(import.meta.dirname, import.meta.filename.endsWith('.ts') ? '..' : '../..');
+
+const packageVersion = (): string =>
+  (JSON.parse(readFileSync(join(projectFolder, 'package.json'), 'utf8')) as { version: string }).version;
 
 const config = (): Config => readConfig(process.env);
 
@@ -96,12 +100,16 @@ const actions = {
     });
   },
   mintToken: (request: TokenRequest) => mint(config().secretsDir, request),
-  checkStore: async (dataDir: string) => {
-    const { checkSqliteStore } = await import('./adapters/event-store/sqlite/check-store.ts');
-    const { events, findings } = await checkSqliteStore(dataDir);
+  checkStore: async (which: StoreToCheck) => {
+    const { checkSqliteLog, checkSqliteStore } = await import('./adapters/event-store/sqlite/check-store.ts');
+    const { events, findings } = await ('file' in which
+      ? checkSqliteLog(which.file)
+      : checkSqliteStore(which.dataDir));
     return { events, findings: findings.map((finding) => Object.values(finding).join(': ')) };
   },
   defaultDataDir: process.env['LEDGER_DATA_DIR'] ?? './data',
+  eventStore: process.env['LEDGER_EVENT_STORE'] ?? 'sqlite',
+  version: packageVersion(),
 };
 
 /** Milliseconds that output still gets to be written once a command is over. */

@@ -4,8 +4,9 @@ export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly status: number;
   readonly body: unknown;
-  constructor(method: string, url: string, status: number, body: unknown) {
-    super(`${method} ${url} answered ${status}: ${describe(body)}`);
+  constructor(method: string, url: string, status: number, body: unknown, requestId?: string | null) {
+    const request = requestId === undefined || requestId === null ? '' : ` (request ${requestId})`;
+    super(`${method} ${url} answered ${status}: ${describe(body)}${request}`);
     this.status = status;
     this.body = body;
   }
@@ -43,7 +44,10 @@ export const createApiClient = (baseUrl: string, token: string): ApiClient => {
     }).catch((error: unknown) => {
       throw new Error(`cannot reach ${url.origin}: is the service running there?`, { cause: error });
     });
-    if (!response.ok) throw new ApiError(method, url.pathname, response.status, parse(await response.text()));
+    if (!response.ok) {
+      const body = parse(await response.text());
+      throw new ApiError(method, url.pathname, response.status, body, response.headers.get('x-request-id'));
+    }
     return response;
   };
   return {

@@ -13,10 +13,15 @@ export type CliActions = {
   demo(): Promise<number>;
   /** One signed token of the development issuer. */
   mintToken(request: TokenRequest): Promise<string>;
-  /** Full check of a stopped store. Prints nothing; returns what it found wrong. */
-  checkStore(dataDir: string): Promise<{ readonly events: number; readonly findings: readonly string[] }>;
+  /** Full check of a stopped store, or of one file. Prints nothing; returns what it found wrong. */
+  checkStore(which: StoreToCheck): Promise<{ readonly events: number; readonly findings: readonly string[] }>;
   readonly defaultDataDir: string;
+  /** `LEDGER_EVENT_STORE` as it is set. */
+  readonly eventStore: string;
+  readonly version: string;
 };
+
+export type StoreToCheck = { readonly dataDir: string } | { readonly file: string };
 
 export type TokenRequest = {
   readonly tenant?: string;
@@ -41,9 +46,10 @@ export const createCli = (actions: CliActions, io: CliIo): Command => {
     .addOption(
       new Option(
         '--token <token>',
-        'bearer token of a provider admin (default: one of the development issuer)',
+        'bearer token of a provider admin (default: one of the development issuer, for which the settings of the service are read)',
       ).env('LEDGERCTL_TOKEN'),
     )
+    .version(actions.version, '--version', 'print the version')
     .configureOutput({ writeOut: io.out, writeErr: io.err })
     .showHelpAfterError('(--help lists what there is)')
     .exitOverride();
@@ -52,8 +58,7 @@ export const createCli = (actions: CliActions, io: CliIo): Command => {
     io,
     client: async () => {
       const { url, token } = program.opts<{ url: string; token?: string }>();
-      const bearer = token ?? (await actions.mintToken(ADMIN));
-      return createApiClient(url, bearer);
+      return createApiClient(url, token ?? (await ownToken(actions)));
     },
   };
 
@@ -93,6 +98,20 @@ export const createCli = (actions: CliActions, io: CliIo): Command => {
   return program;
 };
 
+const ownToken = async ({ mintToken }: CliActions): Promise<string> => {
+  try {
+    return await mintToken(ADMIN);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new Error(
+      `${why}; or give a token of an issuer that the service trusts: --token or LEDGERCTL_TOKEN`,
+      {
+        cause: error,
+      },
+    );
+  }
+};
+
 const ADMIN: TokenRequest = { user: 'ledgerctl', admin: true, roles: [], ttlSeconds: 600 };
 
 /** Seconds of `90`, `30s`, `15m`, `8h`, `7d`. */
@@ -100,6 +119,8 @@ export const parseDuration = (text: string): number => {
   const match = /^(\d{1,6})(s|m|h|d)?$/.exec(text);
   if (match === null) throw new InvalidArgumentError(`"${text}" is not a time such as 30m or 8h`);
   const units = { s: 1, m: 60, h: 3600, d: 86_400 } as const;
+  if (Number(match[1]) === 0)
+    throw new InvalidArgumentError(`"${text}" is no time at all; give for example 30m`);
   return Number(match[1]) * units[(match[2] ?? 's') as keyof typeof units];
 };
 

@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs';
+import { copyFileSync, mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { decodeJwt } from 'jose';
@@ -94,19 +94,30 @@ describe('ledgerctl', function () {
     const later = await succeeds('events', '--type', 'ClusterOrdered', '--from', from, '--json');
     expect(later.trimEnd().split('\n')).to.have.length(1);
     expect((await succeeds('events', '--limit', '3')).trimEnd().split('\n')).to.have.length(3);
-    expect(await succeeds('events', '--tenant', 'nobody')).to.equal('');
+    const none = await ledgerctl('events', '--tenant', 'nobody');
+    expect(none).to.deep.equal({ code: 0, out: '', err: 'no events of this kind\n' });
     await fails(1, /limit/, 'events', '--limit', 'many');
   });
 
-  it('events --follow goes on with what comes, until it is interrupted', async () => {
-    const following = startMain(['events', '--follow', '--type', 'ClusterOrdered', '--json'], settings());
-    await until('it has caught up', () => following.out().includes(`cluster-${waiting}`));
+  it('events --follow shows what comes, with --from what was since then too, until it is interrupted', async () => {
+    const follow = ['events', '--follow', '--type', 'ClusterOrdered', '--json'];
+    const [first = ''] = (await succeeds('events', '--type', 'ClusterOrdered', '--json')).split('\n');
+    const { position } = JSON.parse(first) as { position: string };
+    const since = startMain([...follow, '--from', position], settings());
+    const following = startMain(follow, settings());
+    await until('one has caught up', () => since.out().includes(`cluster-${waiting}`));
+    await until('the other has begun', () => following.err().includes('new events after '));
     const next = await order('followed', { 'fulfillment-ledger/zone': 'nowhere' });
-    await until('it has seen the next order', () => following.out().includes(`cluster-${next}`));
+    await until('both have seen the next order', () =>
+      [since, following].every(({ out }) => out().includes(`cluster-${next}`)),
+    );
+    expect(following.out(), 'nothing old').not.to.include(`cluster-${waiting}`);
+    since.child.kill('SIGINT');
+    expect((await since.ended).err).to.equal('');
     following.child.kill('SIGINT');
     const { code, err } = await following.ended;
     expect(code).to.be.oneOf(['SIGINT', 130]);
-    expect(err).to.equal('');
+    expect(err).to.match(/^new events after \S+; end with Ctrl-C\n$/);
     // The service has noticed that nobody listens any more, and still answers.
     expect((await fetch(`${stack.http()}/readyz`)).status).to.equal(200);
   });
@@ -122,6 +133,12 @@ describe('ledgerctl', function () {
     expect(readyOnes.map(({ id }) => id)).to.deep.equal([ready]);
 
     const shown = await succeeds('orders', 'show', ready);
+    for (const name of ['ClusterAvailable', 'NodesReady', 'InfrastructureReady', 'TemplateApplied'])
+      expect(shown).to.match(new RegExp(`^${name} +True`, 'm'));
+    const waits = await succeeds('orders', 'show', waiting);
+    expect(waits).to.match(/^Waits for a hub: no management cluster fits/m);
+    expect(waits).to.match(/^sim-east-1 +no +zone is east, wanted nowhere$/m);
+    expect(waits).to.match(/^timer +placement-retry .*due /m);
     expect(shown)
       .to.match(/^TIME +EVENT +WHAT$/m)
       .and.to.match(/ClusterBecameReady/);
@@ -130,6 +147,9 @@ describe('ledgerctl', function () {
 
     const failed = await order('refused', { simulation: 'factor=0.05,422=1' });
     await untilCluster(alice, failed, (c) => c.status?.state === 'CLUSTER_STATE_FAILED');
+    expect(await succeeds('orders', 'show', failed)).to.match(
+      /^Failed: \w+: .*422.* \(it waits for a retry or a deletion\)\n\nLast step: .* was refused.* \(attempt \d+\)$/m,
+    );
     expect(await succeeds('orders', 'retry', failed)).to.equal(`order ${failed}: retry requested\n`);
     await untilCluster(alice, failed, isReady);
     expect(await succeeds('orders', 'cancel', waiting)).to.equal(`order ${waiting}: cancelled\n`);
@@ -168,6 +188,15 @@ describe('ledgerctl', function () {
     expect(await succeeds('store', 'backup', target)).to.match(new RegExp(`^${target}: \\d+ bytes\\n$`));
     expect(await succeeds('store', 'check', '--data-dir', copy)).to.match(/^\d+ events, nothing wrong\n$/);
     expect(await succeeds('store', 'check')).to.match(/^\d+ events, nothing wrong\n$/);
+    const named = join(dirname(copy), 'named.sqlite');
+    copyFileSync(target, named);
+    expect(await succeeds('store', 'check', '--file', named)).to.match(/^\d+ events, nothing wrong\n$/);
+    await fails(2, /exclude each other/, 'store', 'check', '--file', named, '--data-dir', copy);
+    const remote = { LEDGER_EVENT_STORE: 'esdb://127.0.0.1:9?tls=false' };
+    const other = await runMain(['store', 'check'], remote);
+    expect(other.err).to.match(/LEDGER_EVENT_STORE names an EventStoreDB, which has its own tools/);
+    expect(other.code).to.equal(2);
+    expect((await runMain(['store', 'check', '--file', named], remote)).code).to.equal(0);
     await fails(1, /exists: a backup never replaces a file/, 'store', 'backup', target);
     await fails(1, /the backup was not made/, 'store', 'backup', join(copy, 'nowhere', 'events.db'));
     await fails(1, /absolute path/, 'store', 'backup', 'copy.db');
@@ -210,7 +239,7 @@ describe('ledgerctl', function () {
         ...nowhere,
         ...command,
       );
-    await fails(1, /answered 401/, '--token', 'a.b.c', 'orders', 'list');
+    await fails(1, /answered 401: .+ \(request \S+\)\n$/, '--token', 'a.b.c', 'orders', 'list');
     const tenant = await stack.token({ tenant: 'acme', user: 'alice' });
     await fails(
       1,

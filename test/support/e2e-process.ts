@@ -8,6 +8,7 @@ export type Running = {
   readonly child: ChildProcess;
   /** What it has printed so far. */
   readonly out: () => string;
+  readonly err: () => string;
   readonly ended: Promise<Run>;
 };
 
@@ -41,7 +42,7 @@ export const startMain = (
       resolve({ code: code ?? signal ?? 'unknown', out, err });
     });
   });
-  return { child, out: () => out, ended };
+  return { child, out: () => out, err: () => err, ended };
 };
 
 export const runMain = (...how: Parameters<typeof startMain>): Promise<Run> => startMain(...how).ended;

@@ -52,8 +52,10 @@ const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
 
 /** Opens the issuer whose RSA key lives in the secrets directory; the first start creates the key (mode 0600). */
-export const openDevelopmentIssuer = async (secretsDir: string): Promise<DevelopmentIssuer> => {
-  const key = await readOrCreateKey(secretsDir);
+export const openDevelopmentIssuer = async (secretsDir: string): Promise<DevelopmentIssuer> =>
+  issuerOf(await readOrCreateKey(secretsDir));
+
+const issuerOf = async (key: JWK): Promise<DevelopmentIssuer> => {
   const kid = key.kid ?? (await calculateJwkThumbprint(key));
   const privateKey = await importJWK(key, 'RS256');
   const publicKey: JWK = { kty: 'RSA', kid, alg: 'RS256', use: 'sig', n: key.n ?? '', e: key.e ?? '' };
@@ -81,9 +83,18 @@ export const openDevelopmentIssuer = async (secretsDir: string): Promise<Develop
   };
 };
 
-/** Mints one token with the key in the secrets directory (`ledgerctl token`). */
-export const mintToken = async (secretsDir: string, claims: TokenClaims): Promise<string> =>
-  (await openDevelopmentIssuer(secretsDir)).mintToken(claims);
+/**
+ * Mints one token with the key in the secrets directory (`ledgerctl token`). Throws when there is none: a key made here
+ * would be one that no service knows, and nobody would learn why its tokens are refused.
+ */
+export const mintToken = async (secretsDir: string, claims: TokenClaims): Promise<string> => {
+  const key = await readKey(join(secretsDir, KEY_FILE));
+  if (key === undefined)
+    throw new Error(
+      `no development issuer key in ${secretsDir}: start the service first, or point LEDGER_DATA_DIR / LEDGER_SECRETS_DIR at the service's directory`,
+    );
+  return (await issuerOf(key)).mintToken(claims);
+};
 
 /** Two processes that start together agree on one key: the file is linked into place and the loser reads it. */
 const readOrCreateKey = async (secretsDir: string): Promise<JWK> => {

@@ -30,8 +30,12 @@ export const addEventCommands = (program: Command, { client, io }: Connection): 
     .option('--type <type>', 'only events of this type')
     .option('--tenant <name>', 'only events on behalf of this tenant')
     .option('--from <position>', 'only events after this position')
-    .option('--limit <n>', 'at most so many', '100')
-    .option('--follow', 'go on with new events until interrupted', false)
+    .option('--limit <n>', 'at most so many (without --follow)', '100')
+    .option(
+      '--follow',
+      'wait for new events until interrupted; only new ones, unless --from says where to begin',
+      false,
+    )
     .option('--json', 'one JSON object per line', false)
     .action(async (options: EventOptions) => {
       const query = new URLSearchParams({ limit: options.limit });
@@ -39,13 +43,24 @@ export const addEventCommands = (program: Command, { client, io }: Connection): 
         const value = options[name];
         if (value !== undefined) query.set(name, value);
       }
-      if (options.follow) query.set('follow', 'true');
+      const api = await client();
+      if (options.follow) {
+        query.set('follow', 'true');
+        if (options.from === undefined) {
+          const { last_position: end } = await api.get<{ last_position?: string }>('/api/ledger/v1/store');
+          if (end !== undefined) query.set('from', end);
+          io.err(`new events after ${end ?? 'the beginning'}; end with Ctrl-C\n`);
+        }
+      }
       const show = options.json ? (event: ListedEvent) => JSON.stringify(event) : line;
-      for await (const event of (await client()).lines<ListedEvent>(
-        'GET',
-        `/api/ledger/v1/events?${query.toString()}`,
-      ))
+      let seen = 0;
+      for await (const event of api.lines<ListedEvent>('GET', `/api/ledger/v1/events?${query.toString()}`)) {
+        seen += 1;
         io.out(`${show(event)}\n`);
+      }
+      if (seen === 0) io.err('no events of this kind\n');
+      else if (!options.follow && seen === Number(options.limit))
+        io.err(`--limit ${options.limit} reached; go on with --from and the last position\n`);
     });
 };
 

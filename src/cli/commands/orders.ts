@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { Connection } from '../ledgerctl.ts';
 import { table } from '../output.ts';
+import { orderText, type OrderDetails } from './order-text.ts';
 
 export type Order = {
   readonly id: string;
@@ -11,8 +12,6 @@ export type Order = {
   /** What it waits for or why it failed, if it does. */
   readonly message?: string;
 };
-export type TimelineItem = { readonly at: string; readonly type: string; readonly summary: string };
-export type OrderDetails = Order & { readonly timeline: readonly TimelineItem[] };
 
 /** `ledgerctl orders`: what is under way, and the two things an operator can do about it. */
 export const addOrderCommands = (program: Command, { client, io }: Connection): void => {
@@ -42,13 +41,13 @@ export const addOrderCommands = (program: Command, { client, io }: Connection): 
     });
   orders
     .command('show <id>')
-    .description('one order with its timeline')
+    .description('one order: why it is where it is, conditions, what is outstanding, timeline')
     .option('--json', 'as JSON', false)
     .action(async (id: string, { json }: { json: boolean }) => {
       const order = await (await client()).get<OrderDetails>(
         `/api/ledger/v1/orders/${encodeURIComponent(id)}`,
       );
-      io.out(`${json ? JSON.stringify(order, null, 2) : details(order)}\n`);
+      io.out(`${json ? JSON.stringify(order, null, 2) : orderText(order)}\n`);
     });
   for (const [verb, description, done] of [
     ['retry', 'try a failed order again', 'retry requested'],
@@ -63,17 +62,3 @@ export const addOrderCommands = (program: Command, { client, io }: Connection): 
       });
   }
 };
-
-const details = (order: OrderDetails): string =>
-  [
-    table(
-      ['id', 'name', 'tenant', 'state', 'hub'],
-      [[order.id, order.name, order.tenant, order.state, order.hub]],
-    ),
-    ...(order.message === undefined ? [] : ['', order.message]),
-    '',
-    table(
-      ['time', 'event', 'what'],
-      order.timeline.map(({ at, type, summary }) => [at, type, summary]),
-    ),
-  ].join('\n');

@@ -1,8 +1,20 @@
-import type { Command } from 'commander';
-import type { CliActions, Connection } from '../ledgerctl.ts';
+import { InvalidArgumentError, type Command } from 'commander';
+import type { CliActions, Connection, StoreToCheck } from '../ledgerctl.ts';
 
 /** `ledgerctl store`: online backup of a running service, full check of a stopped one. */
 export const addStoreCommands = (program: Command, { client, io }: Connection, actions: CliActions): void => {
+  const wanted = (options: { dataDir: string; file?: string }, named: boolean): StoreToCheck => {
+    if (options.file !== undefined) {
+      if (named) throw new InvalidArgumentError('--file and --data-dir exclude each other');
+      return { file: options.file };
+    }
+    if (!named && actions.eventStore.startsWith('esdb'))
+      throw new InvalidArgumentError(
+        'LEDGER_EVENT_STORE names an EventStoreDB, which has its own tools; this command reads the embedded store, ' +
+          'for example --data-dir ./data or --file backup.sqlite',
+      );
+    return { dataDir: options.dataDir };
+  };
   const store = program.command('store').description('the embedded event store');
   store
     .command('backup <file>')
@@ -17,10 +29,12 @@ export const addStoreCommands = (program: Command, { client, io }: Connection, a
     });
   store
     .command('check')
-    .description('read the whole store of a stopped service and report what is wrong')
+    .description('read the whole store of a stopped service, or a backup of one, and report what is wrong')
     .option('--data-dir <directory>', 'data directory', actions.defaultDataDir)
-    .action(async ({ dataDir }: { dataDir: string }) => {
-      const { events, findings } = await actions.checkStore(dataDir);
+    .option('--file <file>', 'one file, for example a backup, instead of a data directory')
+    .action(async (options: { dataDir: string; file?: string }, command: Command) => {
+      const named = command.getOptionValueSource('dataDir') === 'cli';
+      const { events, findings } = await actions.checkStore(wanted(options, named));
       for (const finding of findings) io.out(`${finding}\n`);
       io.out(
         findings.length === 0

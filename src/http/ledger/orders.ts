@@ -69,21 +69,23 @@ const identity = (of: { id: string; name: string; tenant: string; project: strin
   ...(of.project === '' ? {} : { project: of.project }),
 });
 
-/** State in one word, the hub, and the sentence of the condition that explains the state. */
+/**
+ * State in one word, the hub, and the sentence of the condition that explains the state. Of an order that waits nothing
+ * is true yet: why it does not progress is then the sentence.
+ */
 const progress = (document: JsonObject, deleting: boolean): JsonObject => {
   const status = objectAt(document, 'status');
   const word = stringAt(status, 'state').replace('CLUSTER_STATE_', '').toLowerCase();
   const state = deleting && word !== 'delete_failed' ? 'deleting' : word === '' ? 'accepted' : word;
   const hub = stringAt(status, 'hub');
-  const telling = ['FAILED', 'DEGRADED', 'PROGRESSING']
-    .map((type) =>
-      listAt(status, 'conditions').find(
-        (condition) =>
-          stringAt(condition, 'type') === `CLUSTER_CONDITION_TYPE_${type}` &&
-          stringAt(condition, 'status') === 'CONDITION_STATUS_TRUE',
-      ),
-    )
-    .find((condition) => condition !== undefined);
+  const named = (type: string) =>
+    listAt(status, 'conditions').find(
+      (condition) => stringAt(condition, 'type') === `CLUSTER_CONDITION_TYPE_${type}`,
+    );
+  const telling =
+    ['FAILED', 'DEGRADED', 'PROGRESSING']
+      .map(named)
+      .find((condition) => stringAt(condition, 'status') === 'CONDITION_STATUS_TRUE') ?? named('PROGRESSING');
   const message = stringAt(telling, 'message');
   return { state, ...(hub === '' ? {} : { hub }), ...(message === '' ? {} : { message }) };
 };
@@ -112,6 +114,7 @@ const showOrder = async ({ path }: LedgerCall, services: OrderServices): Promise
       ordered_at: view.creationTimestamp,
       conditions: conditionsOf(state),
       ...waiting(state),
+      ...(state.failure === undefined ? {} : { failure: { ...state.failure } }),
       ...(run === undefined ? {} : { run }),
       timeline: timeline.map(({ position, at, type, summary: sentence, actor, correlationId, data }) => ({
         position: services.positions.format(position),

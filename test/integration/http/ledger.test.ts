@@ -249,6 +249,23 @@ describe('credentials and admin routes over HTTP', () => {
       expect(page.json).to.include({ next_offset: 1 });
     });
 
+    it('say why one waits, in the list and in full, and why one failed', async () => {
+      const id = await order();
+      const message = 'no management cluster fits: 1 full';
+      const decision = {
+        weightsVersion: 1,
+        candidates: [{ hub: 'sim-1', fits: false, reasons: ['full'], scores: {}, total: 0 }],
+      };
+      await run(id, { type: 'DeferPlacement', at: AT, message, decision });
+      const listed = itemsOf(await admin('GET', `${LEDGER}/orders?limit=1000`));
+      expect(listed.find((item) => textAt(item, 'id') === id)).to.include({ state: 'progressing', message });
+      const waiting = await admin('GET', `${LEDGER}/orders/${id}`);
+      expect(waiting.json).to.deep.include({ message, waiting: { message, decision } });
+      await run(id, { type: 'RecordFailure', at: AT, reason: 'X', message: 'no', permanent: true });
+      const failed = await admin('GET', `${LEDGER}/orders/${id}`);
+      expect(failed.json).to.deep.include({ failure: { reason: 'X', message: 'no', permanent: true } });
+    });
+
     it('show one with its conditions and timeline, also when it is gone', async () => {
       const id = await dispatched();
       const shown = await admin('GET', `${LEDGER}/orders/${id}`);

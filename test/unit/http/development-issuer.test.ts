@@ -44,6 +44,16 @@ describe('development issuer', () => {
     expect(await verifier.verify(text)).to.deep.include({ userName: 'alice', organizations: ['t1'] });
   });
 
+  it('does not mint, nor make a key, where the service has made none', async () => {
+    const refusal = await mintToken(directory, { user: 'eve', tenant: 't1', ttlSeconds: 60, now: 0 }).catch(
+      (error: unknown) => String(error),
+    );
+    expect(refusal).to.equal(
+      `Error: no development issuer key in ${directory}: start the service first, or point LEDGER_DATA_DIR / LEDGER_SECRETS_DIR at the service's directory`,
+    );
+    expect(await readdir(join(directory, '..'))).to.deep.equal([]);
+  });
+
   it('mints tokens whose claims become the principal that was asked for', async () => {
     const now = Date.now();
     const { issuer, keys } = await openDevelopmentIssuer(directory);

@@ -53,6 +53,8 @@ export const ledgerctl = (): Command =>
       mintToken: () => Promise.reject(new Error('not in a test')),
       checkStore: () => Promise.reject(new Error('not in a test')),
       defaultDataDir: 'data',
+      eventStore: 'sqlite',
+      version: '0.0.0',
     },
     { out: () => undefined, err: () => undefined },
   );

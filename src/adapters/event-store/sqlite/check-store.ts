@@ -31,8 +31,10 @@ export type StoreCheck = {
  * unused than bounded streams let go. Never writes; never throws
  * for a finding.
  */
-export const checkSqliteStore = async (dataDir: string): Promise<StoreCheck> => {
-  const file = logFile(dataDir);
+export const checkSqliteStore = (dataDir: string): Promise<StoreCheck> => checkSqliteLog(logFile(dataDir));
+
+/** The same for a file of any name, for example a backup. */
+export const checkSqliteLog = async (file: string): Promise<StoreCheck> => {
   const findings: StoreFinding[] = [];
   let count = 0;
   const report = (check: StoreFinding['check'], finding: string): void => {

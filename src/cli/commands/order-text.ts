@@ -1,0 +1,124 @@
+import { table } from '../output.ts';
+
+/** One order as `GET /api/ledger/v1/orders/{id}` answers it. */
+export type OrderDetails = {
+  readonly id: string;
+  readonly name: string;
+  readonly tenant: string;
+  readonly state: string;
+  readonly hub?: string;
+  /** What it waits for or why it failed, if it does. */
+  readonly message?: string;
+  readonly conditions: Readonly<Record<string, Condition>>;
+  /** Why no hub took it, with every hub that was looked at. */
+  readonly waiting?: {
+    readonly message: string;
+    readonly decision: { readonly candidates: readonly Candidate[] };
+  };
+  /** What its hub still has to do before it is gone. */
+  readonly waiting_for?: readonly string[];
+  readonly failure?: { readonly reason: string; readonly message: string; readonly permanent: boolean };
+  readonly run?: Run;
+  readonly timeline: readonly TimelineItem[];
+};
+
+type Condition = { readonly status: string; readonly reason: string; readonly message: string };
+type Candidate = { readonly hub: string; readonly fits: boolean; readonly reasons: readonly string[] };
+type Run = {
+  readonly commands: readonly string[];
+  readonly effects: readonly {
+    readonly operation: string;
+    readonly attempt: number;
+    readonly mode: string;
+    readonly lane: string;
+    readonly not_before?: string;
+  }[];
+  readonly timers: readonly { readonly timer: string; readonly due_at: string }[];
+};
+export type TimelineItem = {
+  readonly at: string;
+  readonly type: string;
+  readonly summary: string;
+  readonly data?: Readonly<Record<string, unknown>>;
+};
+
+/** Everything that an operator decides by: state and reason, conditions, what it waits for, what is outstanding, history. */
+export const orderText = (order: OrderDetails): string =>
+  [
+    table(
+      ['id', 'name', 'tenant', 'state', 'hub'],
+      [[order.id, order.name, order.tenant, order.state, order.hub]],
+    ),
+    ...why(order),
+    table(
+      ['condition', 'status', 'reason', 'message'],
+      Object.entries(order.conditions).map(([name, { status, reason, message }]) => [
+        name,
+        status,
+        reason,
+        message,
+      ]),
+    ),
+    outstanding(order.run),
+    table(
+      ['time', 'event', 'what'],
+      order.timeline.map(({ at, type, summary }) => [at, type, summary]),
+    ),
+  ].join('\n\n');
+
+/** Why it is not further: it failed, no hub fits, or its hub has not let go. */
+const why = ({
+  failure,
+  waiting,
+  waiting_for: waitingFor = [],
+  message,
+  timeline,
+}: OrderDetails): string[] => {
+  if (failure !== undefined) {
+    const end = failure.permanent ? 'it waits for a retry or a deletion' : 'it is still being tried';
+    return [`Failed: ${failure.reason}: ${failure.message} (${end})`, ...lastTrouble(timeline)];
+  }
+  if (waiting !== undefined)
+    return [
+      `Waits for a hub: ${waiting.message}`,
+      table(
+        ['candidate', 'fits', 'reasons'],
+        waiting.decision.candidates.map(({ hub, fits, reasons }) => [
+          hub,
+          fits ? 'yes' : 'no',
+          reasons.join('; '),
+        ]),
+      ),
+    ];
+  if (waitingFor.length > 0) return [`Waits for its hub to remove: ${waitingFor.join(', ')}`];
+  return message === undefined ? [] : [message];
+};
+
+const TROUBLE = ['EffectRefused', 'EffectFailed', 'EffectStalled', 'EffectOutcomeUnknown'];
+
+/** The last step that did not succeed, with the number of its tries. */
+const lastTrouble = (timeline: readonly TimelineItem[]): string[] => {
+  const last = timeline.findLast(({ type }) => TROUBLE.includes(type));
+  if (last === undefined) return [];
+  const tries = last.data?.['attempt'] ?? last.data?.['attempts'];
+  return [`Last step: ${last.summary}${typeof tries === 'number' ? ` (attempt ${tries})` : ''}`];
+};
+
+const outstanding = (run: Run | undefined): string => {
+  if (run === undefined) return 'Outstanding: nothing, work on it has not begun';
+  const rows = [
+    ...run.effects.map(({ operation, attempt, mode, lane, not_before: notBefore }) => [
+      'effect',
+      operation,
+      attempt,
+      mode,
+      lane,
+      notBefore === undefined ? 'now' : `not before ${notBefore}`,
+    ]),
+    ...run.timers.map(({ timer, due_at: dueAt }) => ['timer', timer, '', '', '', `due ${dueAt}`]),
+    ...run.commands.map((command) => ['command', command, '', '', '', 'now']),
+  ];
+  return rows.length === 0
+    ? 'Outstanding: nothing'
+    : table(['outstanding', 'name', 'attempt', 'mode', 'lane', 'when'], rows);
+};

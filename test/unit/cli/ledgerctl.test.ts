@@ -1,0 +1,136 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect } from 'chai';
+import { createCli, runCli, type CliActions, type TokenRequest } from '../../../src/cli/ledgerctl.ts';
+
+const unused = () => Promise.reject(new Error('not in this test'));
+const actions: CliActions = {
+  serve: unused,
+  demo: unused,
+  mintToken: async (request) => JSON.stringify(request),
+  checkStore: async (which) => ({ events: 'file' in which ? 1 : 2, findings: [] }),
+  defaultDataDir: 'data',
+  eventStore: 'sqlite',
+  version: '1.2.3',
+};
+
+const run = async (argv: readonly string[], more: Partial<CliActions> = {}) => {
+  let out = '';
+  let err = '';
+  const io = { out: (text: string) => (out += text), err: (text: string) => (err += text) };
+  const code = await runCli(createCli({ ...actions, ...more }, io), argv, io);
+  return { code, out, err };
+};
+
+describe('ledgerctl without a service', () => {
+  it('prints its version', async () => {
+    expect(await run(['--version'])).to.deep.equal({ code: 0, out: '1.2.3\n', err: '' });
+  });
+
+  it('token says on stderr what is wrong with its arguments', async () => {
+    for (const [argv, says] of [
+      [['--user', 'root'], '--tenant or --admin is needed'],
+      [['--user', 'root', '--admin', '--ttl', '1x'], '"1x" is not a time such as 30m or 8h'],
+      [['--user', 'root', '--admin', '--ttl', '0s'], '"0s" is no time at all'],
+      [['--user', 'root', '--admin', '--ttl', '-5m'], '"-5m" is not a time such as 30m or 8h'],
+    ] as const) {
+      const { code, out, err } = await run(['token', ...argv]);
+      expect(err, argv.join(' ')).to.include(says);
+      expect({ code, out }).to.deep.equal({ code: 2, out: '' });
+    }
+  });
+
+  it('token asks for what was asked of it', async () => {
+    const { out } = await run([
+      'token',
+      '--tenant',
+      'acme',
+      '--user',
+      'eve',
+      '--role',
+      'a',
+      'b',
+      '--ttl',
+      '2h',
+    ]);
+    const wanted: TokenRequest = {
+      user: 'eve',
+      admin: false,
+      roles: ['a', 'b'],
+      ttlSeconds: 7200,
+      tenant: 'acme',
+    };
+    expect(JSON.parse(out)).to.deep.equal(wanted);
+  });
+
+  it('a command that has no token of its own says how to give one', async () => {
+    const { code, err } = await run(['orders', 'list'], {
+      mintToken: () => Promise.reject(new Error('no key')),
+    });
+    expect(err).to.equal(
+      'ledgerctl: no key; or give a token of an issuer that the service trusts: --token or LEDGERCTL_TOKEN\n',
+    );
+    expect(code).to.equal(1);
+  });
+
+  it('store check takes a directory or a file, and neither with EventStoreDB', async () => {
+    expect((await run(['store', 'check'])).out).to.equal('2 events, nothing wrong\n');
+    expect((await run(['store', 'check', '--file', 'x'])).out).to.equal('1 events, nothing wrong\n');
+    const remote = { eventStore: 'esdb://host' };
+    const refused = await run(['store', 'check'], remote);
+    expect(refused.code).to.equal(2);
+    expect(refused.err).to.include('LEDGER_EVENT_STORE names an EventStoreDB');
+    expect((await run(['store', 'check', '--data-dir', 'x'], remote)).code).to.equal(0);
+    expect((await run(['store', 'check', '--data-dir', 'x', '--file', 'y'])).code).to.equal(2);
+  });
+});
+
+describe('ledgerctl with a service', () => {
+  let server: Server;
+  let url: string;
+  let asked: string[];
+  let answer: (path: string) => { status: number; body: string };
+  beforeEach(async () => {
+    asked = [];
+    server = createServer((request, response) => {
+      asked.push(request.url ?? '');
+      const { status, body } = answer(request.url ?? '');
+      response.writeHead(status, { 'x-request-id': 'r-1' }).end(body);
+    }).listen(0, '127.0.0.1');
+    await new Promise((resolve) => server.once('listening', resolve));
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  });
+  afterEach(() => server.close());
+
+  it('names the request that failed, so that its log line can be found', async () => {
+    answer = () => ({ status: 500, body: '{"detail":"it broke"}' });
+    const { code, err } = await run(['--url', url, 'projections', 'list']);
+    expect(err).to.equal('ledgerctl: GET /api/ledger/v1/projections answered 500: it broke (request r-1)\n');
+    expect(code).to.equal(1);
+  });
+
+  it('events --follow begins at the end of the log, or where --from says', async () => {
+    answer = (path) => ({ status: 200, body: path.endsWith('/store') ? '{"last_position":"s.7"}' : '' });
+    const { err } = await run(['--url', url, 'events', '--follow']);
+    expect(err).to.include('new events after s.7');
+    await run(['--url', url, 'events', '--follow', '--from', 's.3']);
+    expect(asked).to.deep.equal([
+      '/api/ledger/v1/store',
+      '/api/ledger/v1/events?limit=100&follow=true&from=s.7',
+      '/api/ledger/v1/events?limit=100&from=s.3&follow=true',
+    ]);
+  });
+
+  it('events says on stderr when there are none, and when there may be more', async () => {
+    answer = () => ({ status: 200, body: '' });
+    expect(await run(['--url', url, 'events'])).to.deep.equal({
+      code: 0,
+      out: '',
+      err: 'no events of this kind\n',
+    });
+    answer = () => ({ status: 200, body: '{"position":"s.1"}\n{"position":"s.2"}\n' });
+    const { out, err } = await run(['--url', url, 'events', '--limit', '2', '--json']);
+    expect(out).to.equal('{"position":"s.1"}\n{"position":"s.2"}\n');
+    expect(err).to.include('--limit 2 reached');
+  });
+});

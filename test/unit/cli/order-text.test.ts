@@ -1,0 +1,84 @@
+import { expect } from 'chai';
+import { orderText, type OrderDetails } from '../../../src/cli/commands/order-text.ts';
+
+const AT = '2026-11-21T12:00:00.000Z';
+const unknown = { status: 'Unknown', reason: 'NotObservedYet', message: '' };
+const order: OrderDetails = {
+  id: 'c1',
+  name: 'one',
+  tenant: 'acme',
+  state: 'progressing',
+  conditions: {
+    ClusterAvailable: unknown,
+    NodesReady: { status: 'False', reason: 'WaitingForNodes', message: '1 of 2' },
+    InfrastructureReady: unknown,
+    TemplateApplied: unknown,
+  },
+  run: { commands: [], effects: [], timers: [] },
+  timeline: [{ at: AT, type: 'ClusterOrdered', summary: 'It was ordered.' }],
+};
+
+describe('orders show', () => {
+  it('shows the four conditions and the timeline', () => {
+    const lines = orderText(order).split('\n');
+    expect(lines).to.include('ID  NAME  TENANT  STATE        HUB');
+    expect(lines).to.include('c1  one   acme    progressing  -');
+    expect(lines).to.include('ClusterAvailable     Unknown  NotObservedYet   -');
+    expect(lines).to.include('NodesReady           False    WaitingForNodes  1 of 2');
+    expect(lines).to.include('Outstanding: nothing');
+    expect(lines).to.include(`${AT}  ClusterOrdered  It was ordered.`);
+  });
+
+  it('shows what it waits for, with every candidate and what is against it', () => {
+    const candidates = [
+      { hub: 'sim-1', fits: false, reasons: ['zone is east, wanted west', 'full'] },
+      { hub: 'sim-2', fits: true, reasons: [] },
+    ];
+    const lines = orderText({ ...order, waiting: { message: 'none fits', decision: { candidates } } }).split(
+      '\n',
+    );
+    expect(lines).to.include('Waits for a hub: none fits');
+    expect(lines).to.include('sim-1      no    zone is east, wanted west; full');
+    expect(lines).to.include('sim-2      yes   -');
+  });
+
+  it('shows why it failed, and the step and the number of its tries', () => {
+    const text = orderText({
+      ...order,
+      failure: { reason: 'Timeout', message: 'no answer', permanent: true },
+      timeline: [
+        ...order.timeline,
+        { at: AT, type: 'EffectFailed', summary: 'Step apply:0 failed.', data: { attempt: 1 } },
+        { at: AT, type: 'EffectStalled', summary: 'Step apply:0 does not succeed.', data: { attempts: 5 } },
+        { at: AT, type: 'ClusterFailed', summary: 'The order failed.' },
+      ],
+    });
+    expect(text).to.include('Failed: Timeout: no answer (it waits for a retry or a deletion)');
+    expect(text).to.include('Last step: Step apply:0 does not succeed. (attempt 5)');
+  });
+
+  it('shows what is outstanding: effects with their attempts, timers, commands', () => {
+    const lines = orderText({
+      ...order,
+      run: {
+        commands: ['RecordPlaced'],
+        effects: [
+          { operation: 'apply', attempt: 3, mode: 'perform', lane: 'hub:sim-1', not_before: AT },
+          { operation: 'observe', attempt: 1, mode: 'observe', lane: 'hub:sim-1' },
+        ],
+        timers: [{ timer: 'deadline:ready', due_at: AT }],
+      },
+    }).split('\n');
+    expect(lines).to.include(`effect       apply           3        perform  hub:sim-1  not before ${AT}`);
+    expect(lines).to.include('effect       observe         1        observe  hub:sim-1  now');
+    expect(lines).to.include(`timer        deadline:ready  -        -        -          due ${AT}`);
+    expect(lines).to.include('command      RecordPlaced    -        -        -          now');
+  });
+
+  it('shows what its hub has not let go of, and any other reason', () => {
+    expect(orderText({ ...order, waiting_for: ['infrastructure'] })).to.include(
+      'Waits for its hub to remove: infrastructure',
+    );
+    expect(orderText({ ...order, message: 'the hub holds it' })).to.include('\nthe hub holds it\n');
+  });
+});
