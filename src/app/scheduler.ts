@@ -5,6 +5,7 @@ import {
   claimOf,
   HUB_CAPACITY_CATEGORY,
   hubCapacityDecider,
+  isClosedFor,
   type HubCapacityCommand,
   type HubCapacityState,
 } from '../domain/hubs/capacity.ts';
@@ -24,7 +25,7 @@ import type { EffectCall, EffectPort } from './process-runner/types.ts';
 export const hubCapacity: Aggregate<HubCapacityState, HubCapacityCommand, HubCapacityEvent> = {
   category: HUB_CAPACITY_CATEGORY,
   decider: hubCapacityDecider,
-  stateVersion: 1,
+  stateVersion: 2,
 };
 
 /** Choices that may be refused by the capacity stream before the order is tried again later (fleet-and-networks.md §2.9). */
@@ -85,14 +86,9 @@ export const createScheduler = (options: {
   /** The capacity stream must know the limits of the hub's present document before anything is reserved in it. */
   const declared = async (seen: Seen, call: EffectCall): Promise<Seen> => {
     const { hub, capacity } = seen;
-    if (capacity.declared && sameJson(capacity.limits, hub.limits)) return seen;
+    if (isDeclared(capacity, hub)) return seen;
     const { id } = hub.facts;
-    const command: HubCapacityCommand = {
-      type: 'DeclareCapacity',
-      at: clock.now(),
-      hub: id,
-      limits: hub.limits,
-    };
+    const command = declarationOf(hub, clock.now());
     const done = await execute(id, command, call, hub.revision);
     return { hub, capacity: done.loaded.state };
   };
@@ -102,7 +98,7 @@ export const createScheduler = (options: {
     const count = registry.tenantClusters(hub.facts.id, request.tenant);
     return {
       hub: hub.facts,
-      deleting: hub.deleting,
+      deleting: hub.deleting || isClosedFor(capacity, hub.revision),
       adapter: hub.adapter !== undefined,
       blocked: options.isBlocked(hub.facts.id),
       limits: hub.limits,
@@ -234,15 +230,9 @@ export const declareCapacities = (options: {
   const declare = async (hub: RegisteredHub): Promise<void> => {
     const { id } = hub.facts;
     const { state, revision } = await commandRunner.load(hubCapacity, id);
-    if (state.declared && sameJson(state.limits, hub.limits)) return;
+    if (isDeclared(state, hub)) return;
     const commandId = derivedCommandId('declare-capacity', id, hub.revision, revision);
-    const command: HubCapacityCommand = {
-      type: 'DeclareCapacity',
-      at: clock.now(),
-      hub: id,
-      limits: hub.limits,
-    };
-    await commandRunner.execute(hubCapacity, id, command, {
+    await commandRunner.execute(hubCapacity, id, declarationOf(hub, clock.now()), {
       tenant: hub.tenant,
       project: hub.project,
       actor: schedulerActor('hub-registry'),
@@ -259,6 +249,21 @@ export const declareCapacities = (options: {
     declare(hub).catch((error: unknown) => logger.warn({ err: error, hub: id }, 'capacity was not declared'));
   });
 };
+
+/** A hub that is going declares nothing any more: that would open it again. */
+const isDeclared = (capacity: HubCapacityState, { limits, revision, deleting }: RegisteredHub): boolean =>
+  deleting ||
+  (capacity.declared &&
+    sameJson(capacity.limits, limits) &&
+    (capacity.closedAt === undefined || isClosedFor(capacity, revision)));
+
+const declarationOf = ({ facts, limits, revision }: RegisteredHub, at: string): HubCapacityCommand => ({
+  type: 'DeclareCapacity',
+  at,
+  hub: facts.id,
+  limits,
+  hubRevision: revision,
+});
 
 const done = (result: PlaceResult): EffectOutcome => ({
   outcome: 'done',

@@ -62,7 +62,7 @@ export const nameAggregate = { category: NAME_CATEGORY, decider: nameDecider, st
 const hubCapacityAggregate = {
   category: HUB_CAPACITY_CATEGORY,
   decider: hubCapacityDecider,
-  stateVersion: 1,
+  stateVersion: 2,
 } as const;
 
 /** Every aggregate, by its stream category: what workflows name in their commands. */

@@ -125,8 +125,12 @@ const specOf = (state: StoredCluster): JsonObject =>
   });
 
 const statusOf = (state: StoredCluster): JsonObject => {
-  if (state.reported !== undefined) return state.reported;
   const hub = 'hub' in state ? state.hub.id : undefined;
+  // Where a cluster is, is not the caller's to write: what it is built on would look unused.
+  if (state.reported !== undefined) {
+    const { hub: _written, ...reported } = state.reported;
+    return { ...reported, ...(hub === undefined ? {} : { hub }) };
+  }
   const progress = state.status === 'dispatched' ? state : undefined;
   const endpoints = progress?.endpoints;
   const ready = progress?.readyNodes;

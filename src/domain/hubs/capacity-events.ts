@@ -30,4 +30,17 @@ export type HubCapacityEvent =
       'HubCapacityResized',
       { readonly at: string; readonly clusterId: string; readonly claim: CapacityClaim }
     >
-  | DomainEvent<'HubCapacityReleased', { readonly at: string; readonly clusterId: string }>;
+  | DomainEvent<'HubCapacityReleased', { readonly at: string; readonly clusterId: string }>
+  /**
+   * The hub is about to be deregistered: nothing is reserved here until a later wording of its document declares
+   * capacity again.
+   */
+  | DomainEvent<
+      'HubCapacityClosed',
+      {
+        readonly at: string;
+        readonly hub: string;
+        /** Revision of the hub's document at which it was to be deregistered. */
+        readonly hubRevision: number;
+      }
+    >;

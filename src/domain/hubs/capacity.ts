@@ -18,6 +18,8 @@ export type HubCapacityCommand =
       readonly at: string;
       readonly hub: string;
       readonly limits: CapacityLimits;
+      /** Revision of the hub's document that says so; a closed hub opens again only for a later one than it was closed at. */
+      readonly hubRevision?: number;
     }
   | {
       readonly type: 'ReserveCapacity' | 'ResizeReservation';
@@ -25,12 +27,21 @@ export type HubCapacityCommand =
       readonly clusterId: string;
       readonly claim: CapacityClaim;
     }
-  | { readonly type: 'ReleaseCapacity'; readonly at: string; readonly clusterId: string };
+  | { readonly type: 'ReleaseCapacity'; readonly at: string; readonly clusterId: string }
+  /** Before a hub is deregistered: refused while any cluster holds capacity, and nothing is reserved afterwards. */
+  | {
+      readonly type: 'CloseCapacity';
+      readonly at: string;
+      readonly hub: string;
+      readonly hubRevision: number;
+    };
 
 export type HubCapacityState = {
   readonly limits: CapacityLimits;
   /** True once limits were declared: until then nothing is known and nothing is limited. */
   readonly declared: boolean;
+  /** The revision of the hub's document at which it was closed, while it is. */
+  readonly closedAt?: number;
   /** By bucket and cluster id: a hub carries many clusters, and a change copies only one bucket. */
   readonly claims: { readonly [bucket: string]: { readonly [clusterId: string]: CapacityClaim } };
   /** Sum of all claims. */
@@ -44,12 +55,14 @@ export const hubCapacityDecider: Decider<HubCapacityState, HubCapacityCommand, H
   evolve: (state, event) => {
     switch (event.type) {
       case 'HubCapacityDeclared':
-        return { ...state, limits: event.data.limits, declared: true };
+        return { ...opened(state), limits: event.data.limits, declared: true };
       case 'HubCapacityReserved':
       case 'HubCapacityResized':
         return withClaim(state, event.data.clusterId, event.data.claim);
       case 'HubCapacityReleased':
         return withClaim(state, event.data.clusterId, undefined);
+      case 'HubCapacityClosed':
+        return { ...state, closedAt: event.data.hubRevision };
       default:
         return state;
     }
@@ -65,6 +78,8 @@ export const hubCapacityDecider: Decider<HubCapacityState, HubCapacityCommand, H
         if (claimOf(state, command.clusterId) === undefined) return [];
         return [{ type: 'HubCapacityReleased', data: { at: command.at, clusterId: command.clusterId } }];
       }
+      case 'CloseCapacity':
+        return close(state, command);
     }
   },
 };
@@ -72,6 +87,10 @@ export const hubCapacityDecider: Decider<HubCapacityState, HubCapacityCommand, H
 /** What a cluster holds on this hub, if anything. */
 export const claimOf = (state: HubCapacityState, clusterId: string): CapacityClaim | undefined =>
   state.claims[bucketOf(clusterId)]?.[clusterId];
+
+/** Nothing is reserved on a hub that was closed, until this or a later revision of its document declares again. */
+export const isClosedFor = ({ closedAt }: Pick<HubCapacityState, 'closedAt'>, hubRevision: number): boolean =>
+  closedAt !== undefined && hubRevision <= closedAt;
 
 /** Which parts of a claim exceed what is left; empty when it fits. A claim that shrinks always fits. */
 export const shortages = (
@@ -114,12 +133,14 @@ const declare = (
   state: HubCapacityState,
   command: Extract<HubCapacityCommand, { type: 'DeclareCapacity' }>,
 ): Decision<HubCapacityEvent> => {
-  const { at, hub, limits } = command;
+  const { at, hub, limits, hubRevision = -1 } = command;
   const numbers = [limits.controlPlanes ?? 0, ...Object.values(limits.nodes ?? {})];
   if (numbers.some((number) => !Number.isSafeInteger(number) || number < 0)) {
     return reject('invalid', 'INVALID_CAPACITY', 'capacity limits must be whole numbers from 0 on');
   }
-  if (state.declared && sameJson(limits, state.limits)) return [];
+  // Somebody who does not know yet that the hub goes must not open it again.
+  if (isClosedFor(state, hubRevision)) return [];
+  if (state.declared && state.closedAt === undefined && sameJson(limits, state.limits)) return [];
   return [{ type: 'HubCapacityDeclared', data: { at, hub, limits } }];
 };
 
@@ -137,12 +158,30 @@ const claim = (
   if (held === undefined && command.type === 'ResizeReservation') {
     return reject('failed-precondition', 'NO_RESERVATION', `cluster '${clusterId}' holds no capacity here`);
   }
+  if (held === undefined && state.closedAt !== undefined) {
+    return reject('failed-precondition', 'HUB_CLOSED', 'the hub is being deregistered');
+  }
   if (held !== undefined && sameJson(held, wanted)) return [];
   const short = shortages(state, wanted, held);
   if (short.length > 0) return exceeded(short);
   const type = held === undefined ? 'HubCapacityReserved' : 'HubCapacityResized';
   return [{ type, data: { at, clusterId, claim: wanted } }];
 };
+
+const close = (
+  state: HubCapacityState,
+  { at, hub, hubRevision }: Extract<HubCapacityCommand, { type: 'CloseCapacity' }>,
+): Decision<HubCapacityEvent> => {
+  const holders = Object.values(state.claims).reduce((sum, bucket) => sum + Object.keys(bucket).length, 0);
+  if (holders > 0) {
+    return reject('failed-precondition', 'CAPACITY_IN_USE', `${holders} clusters hold capacity on this hub`);
+  }
+  return isClosedFor(state, hubRevision)
+    ? []
+    : [{ type: 'HubCapacityClosed', data: { at, hub, hubRevision } }];
+};
+
+const opened = ({ closedAt: _closed, ...state }: HubCapacityState): HubCapacityState => state;
 
 const exceeded = (short: ReturnType<typeof shortages>): Rejection =>
   reject(

@@ -13,5 +13,6 @@ export const hubCapacityEventTypes: readonly EventType[] = typesOf(
     ['HubCapacityReserved', { clusterId: text, claim }],
     ['HubCapacityResized', { clusterId: text, claim }],
     ['HubCapacityReleased', { clusterId: text }],
+    ['HubCapacityClosed', { hub: text, hubRevision: count }],
   ],
 );

@@ -159,7 +159,14 @@ const specRejection = (spec: JsonObject): Rejection | undefined => {
     oneOf('spec.mode', stringAt(spec, 'mode'), MODES) ??
     oneOf('spec.controller', stringAt(spec, 'controller'), CONTROLLERS) ??
     stepsRejection(spec, oneOf, say) ??
-    capacityRejection(spec, say)
+    capacityRejection(spec, say) ??
+    // A tenant's own namespace is an exception from this one; without it most orders would have nowhere to go.
+    (stringAt(spec, 'namespace') === ''
+      ? say(
+          'spec.namespace',
+          "field 'spec.namespace' is required: orders are created in this namespace of the hub",
+        )
+      : undefined)
   );
 };
 

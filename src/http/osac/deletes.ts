@@ -1,4 +1,8 @@
+import { hubCapacity } from '../../app/scheduler.ts';
+import { derivedCommandId } from '../../app/identifiers.ts';
+import type { CommandContext, CommandOutcome, CommandRunner } from '../../app/command.ts';
 import type { DomainEvent } from '../../domain/decider.ts';
+import { hub } from '../../domain/kinds.ts';
 import type { ResourceKind } from '../../domain/resource.ts';
 import { ApiError, objectNotFound, rejected } from '../errors.ts';
 import type { Answer, Call, Handler, IdMessage } from './call.ts';
@@ -32,44 +36,86 @@ export const deleteHandler =
     return settling(write, () => remove(kind, removal, services, call, write));
   };
 
+/** How often a deletion starts over because its object changed between the look and the deletion. */
+const MAX_ROUNDS = 5;
+
 const remove = async <S, C extends { readonly type: string }, E extends DomainEvent>(
+  kind: ResourceKind<S, C, E>,
+  removal: Removal<C>,
+  services: WriteServices,
+  call: Call<IdMessage>,
+  write: Write,
+): Promise<Answer> => {
+  const { id } = call.message;
+  const settled = await settledBefore(kind, id, write, services, { exists: true });
+  if (settled !== undefined) return deleted(settled.position);
+  for (let round = 1; ; round += 1) {
+    const outcome = await removeOnce(kind, removal, services, call, write);
+    if (outcome.outcome === 'accepted') return deleted(outcome.loaded.position);
+    const { rejection } = outcome;
+    if (rejection.kind === 'not-found') throw objectNotFound(id);
+    const changed = rejection.kind === 'conflict' && call.metadata.ifRevision === undefined;
+    if (!changed || round === MAX_ROUNDS) throw rejected(rejection);
+  }
+};
+
+const removeOnce = async <S, C extends { readonly type: string }, E extends DomainEvent>(
   kind: ResourceKind<S, C, E>,
   { command, blocked }: Removal<C>,
   services: WriteServices,
   call: Call<IdMessage>,
   write: Write,
-): Promise<Answer> => {
+): Promise<CommandOutcome<S>> => {
   const { message, principal, metadata } = call;
   const { id } = message;
-  const settled = await settledBefore(kind, id, write, services);
-  if (settled !== undefined) return deleted(settled.position);
   const aggregate = { category: kind.kind, decider: kind.decider, stateVersion: kind.stateVersion };
   const loaded = await services.runner.load(aggregate, id);
   const live = assertWritable(principal, kind.view(loaded.state), id);
-  assertUnchanged(
-    id,
-    { revision: Number(loaded.revision), version: loaded.version },
-    {
-      ifRevision: metadata.ifRevision,
-    },
-  );
+  const revision = Number(loaded.revision);
+  assertUnchanged(id, { revision, version: loaded.version }, { ifRevision: metadata.ifRevision });
   if (kind.protectedWhileReferenced && services.resources.isReferenced(kind.kind, id))
-    throw new ApiError(
-      'FAILED_PRECONDITION',
-      `cannot delete ${kind.words} '${live.name}': it is in use by at least one other object`,
-      { reason: 'STILL_REFERENCED' },
-    );
+    throw inUse(kind.words, live.name);
   const reason = blocked?.(id);
   if (reason !== undefined) throw new ApiError('FAILED_PRECONDITION', reason, { reason: 'STILL_IN_USE' });
   const context = await commandContext(call, write, { tenant: live.tenant, project: live.project }, services);
-  const outcome = await services.commands.execute(kind, id, command(services.clock.now()), {
+  const closed = kind.kind === hub.kind;
+  if (closed) await closeHub(id, revision, live.name, context, services);
+  return services.commands.execute(kind, id, command(services.clock.now()), {
     ...context,
+    // What was closed for this revision opens again with the next one.
+    ...(closed ? { ifRevision: revision } : {}),
     ...(metadata.ifRevision === undefined ? {} : { ifRevision: metadata.ifRevision }),
   });
-  if (outcome.outcome === 'accepted') return deleted(outcome.loaded.position);
-  if (outcome.rejection.kind === 'not-found') throw objectNotFound(id);
-  throw rejected(outcome.rejection);
 };
+
+/**
+ * Read models lag, and a document may not show all that is reserved: only the stream that owns a hub's capacity knows
+ * that nothing is left on it, and makes sure that nothing comes. A repetition after a crash finds it closed already.
+ */
+const closeHub = async (
+  id: string,
+  hubRevision: number,
+  name: string,
+  context: CommandContext,
+  { runner, clock }: { readonly runner: CommandRunner; readonly clock: WriteServices['clock'] },
+): Promise<void> => {
+  const commandId = derivedCommandId(context.commandId, 'CloseCapacity', id, hubRevision);
+  const outcome = await runner.execute(
+    hubCapacity,
+    id,
+    { type: 'CloseCapacity', at: clock.now(), hub: id, hubRevision },
+    { ...context, commandId, requestHash: commandId, causationId: context.commandId, hub: id },
+    { step: true },
+  );
+  if (outcome.outcome === 'rejected') throw inUse(hub.words, name);
+};
+
+const inUse = (words: string, name: string): ApiError =>
+  new ApiError(
+    'FAILED_PRECONDITION',
+    `cannot delete ${words} '${name}': it is in use by at least one other object`,
+    { reason: 'STILL_REFERENCED' },
+  );
 
 const deleted = (position: string | undefined): Answer => ({
   body: '{}',

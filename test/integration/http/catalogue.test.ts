@@ -1,4 +1,7 @@
 import { expect } from 'chai';
+import { hubCapacity } from '../../../src/app/scheduler.ts';
+import type { HubCapacityCommand } from '../../../src/domain/hubs/capacity.ts';
+import { commandContext } from '../../support/hub-fixture.ts';
 import {
   PRIVATE,
   PUBLIC,
@@ -230,6 +233,27 @@ describe('catalogue kinds over HTTP', () => {
       expect((await admin('GET', `${PUBLIC}/hubs`)).json).to.deep.equal({ code: 5, message: 'Not Found' });
       const moved = await admin('PATCH', `${PRIVATE}/hubs/hub-1`, { spec: { zone: 'west' } });
       expect(moved.json['spec'], moved.text).to.deep.include({ zone: 'west', namespace: 'osac' });
+    });
+
+    it('stay while a cluster holds capacity there, whatever the read models know; then take nothing more', async () => {
+      await admin('POST', `${PRIVATE}/hubs`, { id: 'hub-2', spec: { namespace: 'osac' } });
+      let commands = 0;
+      const capacity = (command: HubCapacityCommand) =>
+        service.runner.execute(hubCapacity, 'hub-2', command, commandContext(`capacity-${(commands += 1)}`));
+      const at = new Date().toISOString();
+      const claim = { controlPlanes: 1, nodes: {} };
+      await capacity({ type: 'ReserveCapacity', at, clusterId: 'c1', claim });
+      const refused = await admin('DELETE', `${PRIVATE}/hubs/hub-2`);
+      expect(refused.status, refused.text).to.equal(400);
+      expect(refused.json['message']).to.match(/cannot delete hub '.*': it is in use/);
+      expect((await admin('GET', `${PRIVATE}/hubs/hub-2`)).status).to.equal(200);
+      await capacity({ type: 'ReleaseCapacity', at, clusterId: 'c1' });
+      // As after a crash between closing and deregistering.
+      await capacity({ type: 'CloseCapacity', at, hub: 'hub-2', hubRevision: 0 });
+      const gone = await admin('DELETE', `${PRIVATE}/hubs/hub-2`);
+      expect(gone.status, gone.text).to.equal(200);
+      const late = await capacity({ type: 'ReserveCapacity', at, clusterId: 'c2', claim });
+      expect(late).to.deep.include({ outcome: 'rejected' });
     });
 
     for (const [what, spec, field] of [

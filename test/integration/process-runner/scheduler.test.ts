@@ -6,7 +6,13 @@ import { createScheduler, declareCapacities, hubCapacity } from '../../../src/ap
 import type { PlaceResult } from '../../../src/domain/clusters/placement.ts';
 import { claimOf } from '../../../src/domain/hubs/capacity.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
-import { effectCall, fakeCluster, hubFixture, type HubFixture } from '../../support/hub-fixture.ts';
+import {
+  commandContext,
+  effectCall,
+  fakeCluster,
+  hubFixture,
+  type HubFixture,
+} from '../../support/hub-fixture.ts';
 import { eventually, readAll, silentLogger } from '../../support/toy-workflow.ts';
 
 const reachable = { of: ({ id }: { id: string }) => (id === 'unreachable' ? undefined : fakeCluster(id)) };
@@ -98,6 +104,20 @@ describe('scheduler', function () {
       (event) => event.type === 'HubCapacityReserved',
     );
     expect(reservations).to.have.length(1);
+  });
+
+  it('places nothing on a hub that is about to be deregistered, until its document changes', async () => {
+    const fixture = setUp();
+    await fixture.register('sim-a');
+    await known(fixture, 1);
+    const close = { type: 'CloseCapacity', at: systemClock().now(), hub: 'sim-a', hubRevision: 0 } as const;
+    await fixture.commandRunner.execute(hubCapacity, 'sim-a', close, commandContext('close'));
+    const refused = await place(fixture.scheduler, request('c1'));
+    expect(refused).to.deep.include({ placed: false });
+    expect(refused.decision.candidates[0]?.reasons).to.deep.equal(['hub is being deregistered']);
+    await fixture.revise('sim-a', { zone: 'north' });
+    await eventually('revised', () => fixture.registry.get('sim-a')?.revision === 1);
+    expect(await place(fixture.scheduler, request('c1'))).to.deep.include({ placed: true, hub: 'sim-a' });
   });
 
   it('moves a reservation whose hub no longer fits', async () => {

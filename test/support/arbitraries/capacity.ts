@@ -13,9 +13,18 @@ const limits = fc.record(
 /** Commands to one hub's capacity stream, few clusters so that they meet. */
 export const capacityCommands = (): fc.Arbitrary<HubCapacityCommand> =>
   fc.oneof(
-    limits.map(
-      (declared): HubCapacityCommand => ({ type: 'DeclareCapacity', at, hub: 'h1', limits: declared }),
+    fc.tuple(limits, fc.integer({ min: 0, max: 4 })).map(
+      ([declared, hubRevision]): HubCapacityCommand => ({
+        type: 'DeclareCapacity',
+        at,
+        hub: 'h1',
+        limits: declared,
+        hubRevision,
+      }),
     ),
+    fc
+      .integer({ min: 0, max: 4 })
+      .map((hubRevision): HubCapacityCommand => ({ type: 'CloseCapacity', at, hub: 'h1', hubRevision })),
     fc
       .tuple(fc.constantFrom('ReserveCapacity' as const, 'ResizeReservation' as const), clusterId, claim)
       .map(([type, id, wanted]): HubCapacityCommand => ({ type, at, clusterId: id, claim: wanted })),

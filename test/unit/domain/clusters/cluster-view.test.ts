@@ -162,6 +162,19 @@ describe('clusters: what is shown', () => {
     expect(shown.document['status']).to.deep.equal(written);
     expect(shown.state).to.equal('CLUSTER_STATE_READY');
   });
+  it('keeps the hub under a written status: what a cluster is built on stays in use', () => {
+    const reported = (status: JsonObject): ClusterEvent => ({
+      type: 'ClusterStatusReported',
+      data: { at: AT, status },
+    });
+    expect(status(...onHub, reported({ state: 'CLUSTER_STATE_READY' }))).to.deep.equal({
+      state: 'CLUSTER_STATE_READY',
+      hub: HUB,
+    });
+    expect(status(...onHub, reported({ hub: 'another' }))).to.deep.equal({ hub: HUB });
+    expect(status(order, reported({ hub: 'another' }))).to.deep.equal({});
+    expect(cluster.pointsAt(view(...onHub, reported({})).document)).to.deep.include({ kind: 'hub', id: HUB });
+  });
   it('hides the hub and the finalizers from tenants', () => {
     const shown = publicDocument(view(...observed(onHub)).document, cluster.privateOnly);
     expect(JSON.stringify(shown)).to.not.contain(HUB).and.not.contain('fulfillment-controller');

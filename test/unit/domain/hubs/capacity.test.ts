@@ -39,6 +39,54 @@ const reserved = (clusterId: string, wanted: CapacityClaim): HubCapacityEvent =>
   data: { at, clusterId, claim: wanted },
 });
 
+const closed = (hubRevision: number): HubCapacityEvent => ({
+  type: 'HubCapacityClosed',
+  data: { at, hub: 'h1', hubRevision },
+});
+const close = (hubRevision: number): HubCapacityCommand => ({
+  type: 'CloseCapacity',
+  at,
+  hub: 'h1',
+  hubRevision,
+});
+
+describe('hubs: closing', () => {
+  it('is refused while a cluster holds capacity, even of no control planes', () => {
+    given(reserved('c1', claim(0)))
+      .when(close(0))
+      .thenRejected('CAPACITY_IN_USE');
+    given(declared(2), reserved('c1', claim(1)))
+      .when(close(0))
+      .thenRejected('CAPACITY_IN_USE', { message: '1 clusters hold capacity on this hub' });
+    given(reserved('c1', claim(1)), { type: 'HubCapacityReleased', data: { at, clusterId: 'c1' } })
+      .when(close(0))
+      .thenEvents(closed(0));
+  });
+  it('refuses reservations afterwards; a repetition changes nothing', () => {
+    given(closed(3))
+      .when(reserve('c1', claim(1)))
+      .thenRejected('HUB_CLOSED');
+    given(closed(3)).when(close(3)).thenNothing();
+    given(closed(3)).when(close(5)).thenEvents(closed(5));
+  });
+  it('ends with a later wording of the hub, not with one that somebody still remembers', () => {
+    const declare = (hubRevision?: number): HubCapacityCommand => ({
+      type: 'DeclareCapacity',
+      at,
+      hub: 'h1',
+      limits: { controlPlanes: 2 },
+      ...(hubRevision === undefined ? {} : { hubRevision }),
+    });
+    given(declared(2), closed(3)).when(declare()).thenNothing();
+    given(declared(2), closed(3)).when(declare(3)).thenNothing();
+    given(declared(1), closed(3)).when(declare(3)).thenNothing();
+    given(declared(2), closed(3)).when(declare(4)).thenEvents(declared(2));
+    given(declared(2), closed(3), declared(2))
+      .when(reserve('c1', claim(1)))
+      .thenEvents(reserved('c1', claim(1)));
+  });
+});
+
 describe('hubs: capacity', () => {
   it('is declared once per change', () => {
     const declare: HubCapacityCommand = {
