@@ -1,7 +1,6 @@
+import { createBookkeeping } from './bookkeeping.ts';
 import type { EventStore, ExpectedRevision, Position } from './event-store.ts';
 import { WrongExpectedRevision } from './event-store.ts';
-import { eventId } from './identifiers.ts';
-import { systemMetadata } from './metadata.ts';
 import type { Clock, Ids } from './ports.ts';
 
 /** Where a loop over the log resumes, kept in a `sys-` stream of which only the newest event stays. */
@@ -11,8 +10,6 @@ export type Checkpoint = {
   /** Returns false when another instance has saved since `load`: then it is the owner of the loop. */
   save(position: Position): Promise<boolean>;
 };
-
-const TYPE = 'CheckpointReached';
 
 export const createCheckpoint = ({
   store,
@@ -29,6 +26,7 @@ export const createCheckpoint = ({
   instance: string;
 }): Checkpoint => {
   const stream = `sys-${name}`;
+  const bookkeeping = createBookkeeping(instance);
   let revision: ExpectedRevision = 'no_stream';
   return {
     load: async (signal) => {
@@ -45,14 +43,8 @@ export const createCheckpoint = ({
       return undefined;
     },
     save: async (position) => {
-      const commandId = ids.uuidv7();
-      const metadata = systemMetadata(commandId, 'SaveCheckpoint', clock.now(), instance);
-      const event = {
-        id: eventId(commandId, stream, 0),
-        type: TYPE,
-        data: JSON.stringify({ position }),
-        metadata: JSON.stringify({ ...metadata, schemaVersion: 1 }),
-      };
+      const reached = { type: 'CheckpointReached', data: { at: clock.now(), position } } as const;
+      const event = bookkeeping(stream, reached, 'SaveCheckpoint', ids.uuidv7());
       try {
         revision = (await store.append(stream, revision, [event])).revision;
         return true;

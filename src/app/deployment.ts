@@ -1,6 +1,5 @@
-import { eventId } from './identifiers.ts';
+import { createBookkeeping } from './bookkeeping.ts';
 import { WrongExpectedRevision, type EventStore } from './event-store.ts';
-import { systemMetadata } from './metadata.ts';
 import type { Clock, Ids } from './ports.ts';
 
 /**
@@ -8,7 +7,7 @@ import type { Clock, Ids } from './ports.ts';
  * read the secrets that the log refers to and would not recognise repeated requests, so it must not start.
  */
 export const DEPLOYMENT_STREAM = 'sys-deployment';
-const TYPE = 'DeploymentBound';
+const TYPE = 'DeploymentBound' as const;
 
 export class DeploymentMismatch extends Error {
   override readonly name = 'DeploymentMismatch';
@@ -54,14 +53,8 @@ const bind = async (
   fingerprint: string,
   { clock, ids, instance }: { clock: Clock; ids: Ids; instance: string },
 ): Promise<string> => {
-  const commandId = ids.uuidv7();
-  const metadata = systemMetadata(commandId, 'BindDeployment', clock.now(), instance);
-  const event = {
-    id: eventId(commandId, DEPLOYMENT_STREAM, 0),
-    type: TYPE,
-    data: JSON.stringify({ fingerprint, at: clock.now() }),
-    metadata: JSON.stringify({ ...metadata, schemaVersion: 1 }),
-  };
+  const bound = { type: TYPE, data: { at: clock.now(), fingerprint } };
+  const event = createBookkeeping(instance)(DEPLOYMENT_STREAM, bound, 'BindDeployment', ids.uuidv7());
   try {
     await store.append(DEPLOYMENT_STREAM, 'no_stream', [event]);
     await store.setMaxCount(DEPLOYMENT_STREAM, 1);

@@ -2,6 +2,7 @@ import { compile, prettifyError, type ZodType } from 'zod';
 import type { DomainEvent } from '../domain/decider.ts';
 import type { EventType } from '../domain/event-type.ts';
 import type { JsonObject } from '../domain/json.ts';
+import { createRegistry } from '../domain/registry.ts';
 import type { EventToAppend, RecordedEvent } from './event-store.ts';
 import { eventId } from './identifiers.ts';
 import type { CommandMetadata } from './metadata.ts';
@@ -26,24 +27,17 @@ export class InvalidEvent extends Error {
   }
 }
 
-type Registered = EventType & { readonly compiled: ZodType };
-
 /** Throws a TypeError when a type is registered twice or lacks an upcaster for one of its older versions. */
 export const createEventCodec = (eventTypes: readonly EventType[]): EventCodec => {
-  const registry = new Map<string, Registered>();
-  for (const entry of eventTypes) {
-    if (registry.has(entry.type)) throw new TypeError(`event type ${entry.type} is registered twice`);
-    for (let version = 1; version < entry.version; version += 1) {
-      if (entry.upcast?.[version] === undefined)
-        throw new TypeError(`event type ${entry.type} has no upcaster from version ${version}`);
-    }
-    registry.set(entry.type, { ...entry, compiled: compile(entry.schema) });
-  }
+  const registry = createRegistry(eventTypes);
+  const schemas = new Map<string, ZodType>(eventTypes.map(({ type, schema }) => [type, compile(schema)]));
 
   const encodeWith = (event: DomainEvent, id: string, metadataText: MetadataText): EventToAppend => {
     const entry = registry.get(event.type);
-    if (entry === undefined) throw new InvalidEvent(event.type, 'its type is not registered');
-    const checked = entry.compiled.safeParse(event.data);
+    const schema = schemas.get(event.type);
+    if (entry === undefined || schema === undefined)
+      throw new InvalidEvent(event.type, 'its type is not registered');
+    const checked = schema.safeParse(event.data);
     if (!checked.success) throw new InvalidEvent(event.type, prettifyError(checked.error));
     assertJson(event.type, event.data, 'data');
     return {
@@ -63,21 +57,11 @@ export const createEventCodec = (eventTypes: readonly EventType[]): EventCodec =
       );
     },
     decode: ({ type, data, metadata }) => {
-      const entry = registry.get(type);
-      if (entry === undefined) return { type, data };
       const stored = metadata['schemaVersion'];
-      return { type, data: upcast(entry, data, typeof stored === 'number' ? stored : 1) };
+      return { type, data: registry.upcast(type, typeof stored === 'number' ? stored : 1, data) };
     },
     typeOf: (type) => registry.get(type),
   };
-};
-
-const upcast = (entry: EventType, stored: JsonObject, storedVersion: number): JsonObject => {
-  let data = stored;
-  for (let version = storedVersion; version < entry.version; version += 1) {
-    data = entry.upcast?.[version]?.(data) ?? data;
-  }
-  return data;
 };
 
 /** The metadata of one command is serialised once; each event only adds its schema version. */

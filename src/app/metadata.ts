@@ -85,6 +85,9 @@ export const systemActor = (via: string): Actor => ({
   via,
 });
 
+/** The actor of everything that a workflow does, `hub-registry` and the like included. */
+export const workflowActor = (workflow: string): Actor => systemActor(`workflow:${workflow}`);
+
 /** Context of a command that the service gives itself. `causationId`: the event or command that led to it. */
 export const systemContext = (
   commandId: string,

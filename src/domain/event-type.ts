@@ -12,7 +12,7 @@ export type EventType = {
   readonly type: string;
   /** Current schema version; 1 for a new type. */
   readonly version: number;
-  /** Bounded context, also the Kafka topic part: `clusters`, `hubs`, `catalog`, `tenancy`, `naming`, `process`. */
+  /** Bounded context, also the Kafka topic part: `clusters`, `hubs`, `catalog`, `tenancy`, `naming`, `process`, `system`. */
   readonly context: string;
   readonly audience: Audience;
   /** OSAC kind (`cluster`, `hub` …) of the document that the stream of this event holds, if it holds one. */

@@ -1,3 +1,4 @@
+import { bookkeepingEventTypes } from './bookkeeping/event-types.ts';
 import { catalogEventTypes } from './catalog/event-types.ts';
 import { clusterEventTypes } from './clusters/event-types.ts';
 import type { DomainEvent } from './decider.ts';
@@ -14,6 +15,7 @@ export const eventTypes: readonly EventType[] = [
   ...hubCapacityEventTypes,
   ...namingEventTypes,
   ...processEventTypes,
+  ...bookkeepingEventTypes,
 ];
 
 export type Registry = {

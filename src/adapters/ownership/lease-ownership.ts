@@ -1,3 +1,4 @@
+import { createBookkeeping } from '../../app/bookkeeping.ts';
 import {
   OutcomeUnknown,
   StoreUnavailable,
@@ -8,6 +9,7 @@ import {
 import { derivedCommandId } from '../../app/identifiers.ts';
 import type { Lease, Ownership } from '../../app/ownership.ts';
 import type { Clock, Logger, Timers } from '../../app/ports.ts';
+import type { LeaseData } from '../../domain/bookkeeping/events.ts';
 
 /**
  * A lease in a `sys-` stream: its newest event says who holds it. Taking and renewing are appends at the expected
@@ -32,13 +34,16 @@ export type LeaseOptions = {
   readonly ttlMs?: number;
 };
 
-type LeaseEvent = {
+type LeaseEvent = Omit<LeaseData, 'at'> & {
   readonly type: 'LeaseTaken' | 'LeaseRenewed' | 'LeaseReleased';
-  readonly holder: string;
-  readonly epoch: number;
-  readonly ttlMs: number;
 };
 type Last = { readonly revision: ExpectedRevision; readonly event: LeaseEvent | undefined };
+
+const COMMANDS = {
+  LeaseTaken: 'TakeLease',
+  LeaseRenewed: 'RenewLease',
+  LeaseReleased: 'ReleaseLease',
+} as const;
 
 const MAX_COUNT = 20;
 /** Share of the lease's time after which it is renewed, and between two looks of a watcher. */
@@ -49,6 +54,7 @@ const TAKEOVER_MARGIN = 1.2;
 export const createLeaseOwnership = (options: LeaseOptions): Ownership => {
   const { store, instance, clock, timers, logger } = options;
   const stream = `sys-lease-${options.name}`;
+  const bookkeeping = createBookkeeping(instance);
   const ttlMs = options.ttlMs ?? 15_000;
   const exclusive = options.exclusive ?? store.singleWriter;
 
@@ -78,16 +84,11 @@ export const createLeaseOwnership = (options: LeaseOptions): Ownership => {
   /** Revision after the append; undefined: somebody else was faster. Throws what the store throws. */
   const append = async (expected: ExpectedRevision, event: LeaseEvent): Promise<number | undefined> => {
     const { type, ...data } = event;
+    const commandId = derivedCommandId(instance, stream, expected, type);
+    const stamped = { type, data: { at: clock.now(), ...data } };
     try {
-      const appended = await store.append(stream, expected, [
-        {
-          id: derivedCommandId(instance, stream, expected, type),
-          type,
-          data: JSON.stringify({ ...data, at: clock.now() }),
-          metadata: JSON.stringify({ occurredAt: clock.now(), instance, schemaVersion: 1 }),
-        },
-      ]);
-      return appended.revision;
+      const encoded = bookkeeping(stream, stamped, COMMANDS[type], commandId);
+      return (await store.append(stream, expected, [encoded])).revision;
     } catch (error) {
       if (error instanceof WrongExpectedRevision) return undefined;
       throw error;

@@ -1,3 +1,4 @@
+import { createBookkeeping } from '../bookkeeping.ts';
 import { OutcomeUnknown, StoreUnavailable, WrongExpectedRevision, type EventStore } from '../event-store.ts';
 import { derivedCommandId } from '../identifiers.ts';
 import type { Clock, Logger } from '../ports.ts';
@@ -17,12 +18,9 @@ export const recordDivergence = async (options: {
 }): Promise<void> => {
   const { store, clock, instance, logger, deltaMs } = options;
   const at = clock.now();
-  const event = {
-    id: derivedCommandId(instance, 'clock', at, deltaMs),
-    type: 'ClockDiverged',
-    data: JSON.stringify({ at, instance, deltaMs }),
-    metadata: JSON.stringify({ occurredAt: at, instance, schemaVersion: 1 }),
-  };
+  const diverged = { type: 'ClockDiverged', data: { at, instance, deltaMs } } as const;
+  const commandId = derivedCommandId(instance, 'clock', at, deltaMs);
+  const event = createBookkeeping(instance)(CLOCK_STREAM, diverged, 'RecordDivergence', commandId);
   try {
     for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
       const expected = await store.currentRevision(CLOCK_STREAM);

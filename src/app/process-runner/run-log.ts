@@ -7,7 +7,7 @@ import {
   type RecordedEvent,
 } from '../event-store.ts';
 import { derivedCommandId } from '../identifiers.ts';
-import type { CommandMetadata, EventMetadata } from '../metadata.ts';
+import { workflowActor, type CommandMetadata } from '../metadata.ts';
 import type { Clock, Logger, Timers } from '../ports.ts';
 import { pause } from './pause.ts';
 import { fold, foldRecorded, type Run } from './run.ts';
@@ -89,7 +89,7 @@ export const createRunLog = (options: {
     return {
       tenant: run.tenant,
       project: run.project,
-      actor: systemActor(run.workflow.name),
+      actor: workflowActor(run.workflow.name),
       command: cause.name,
       commandId,
       // The same append is recognised by its ids; there is no caller who could send another body under them.
@@ -132,10 +132,3 @@ export const createRunLog = (options: {
       }),
   };
 };
-
-export const systemActor = (workflow: string): EventMetadata['actor'] => ({
-  subjectId: 'system',
-  roles: [],
-  authMethod: 'internal',
-  via: `workflow:${workflow}`,
-});

@@ -2,9 +2,10 @@ import type { JsonObject } from '../../domain/json.ts';
 import type { CommandResult, EffectOutcome, PendingCommand, PendingEffect } from '../../domain/workflow.ts';
 import type { CommandOutcome, CommandRunner } from '../command.ts';
 import { derivedCommandId } from '../identifiers.ts';
+import { workflowActor } from '../metadata.ts';
 import type { Clock, Logger, Timers } from '../ports.ts';
 import { pause } from './pause.ts';
-import { Stopped, systemActor, type RunLog } from './run-log.ts';
+import { Stopped, type RunLog } from './run-log.ts';
 import type { Run } from './run.ts';
 import type {
   Aggregates,
@@ -77,7 +78,7 @@ export const createWork = (options: {
         target(pending.id, pending.command, {
           tenant: context.tenant,
           project: context.project,
-          actor: systemActor(context.workflow),
+          actor: workflowActor(context.workflow),
           commandId,
           // One key is one command, also after a release that words it differently: its first wording stands.
           requestHash: commandId,

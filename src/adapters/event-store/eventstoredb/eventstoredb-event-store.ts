@@ -125,7 +125,7 @@ export const createEventStoreDbStore = async (options: EventStoreDbOptions): Pro
   } satisfies Omit<EventStoreDbStore, 'storeId'>;
 
   try {
-    const storeId = options.storeId ?? (await identify(store));
+    const storeId = options.storeId ?? (await identify(store, options.instance));
     // From here on, what was stored before this start is known to be old (watermark.ts).
     await reader.lastPosition();
     logger?.info({ endpoints, storeId }, 'connected to the event store');

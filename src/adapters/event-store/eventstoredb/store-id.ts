@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { createBookkeeping } from '../../../app/bookkeeping.ts';
 import { OutcomeUnknown, WrongExpectedRevision, type EventStore } from '../../../app/event-store.ts';
 
 /** Written once per store and shown to nobody: neither reads nor subscriptions of the whole log yield it. */
@@ -7,16 +8,15 @@ const STREAM = 'sys-store';
 export const isOwnStream = (stream: string): boolean => stream === STREAM;
 
 /** The id of this store, from its own log. Whoever comes first writes it; the loser of that race reads it. */
-export const identify = async (store: Pick<EventStore, 'append' | 'readStream'>): Promise<string> => {
+export const identify = async (
+  store: Pick<EventStore, 'append' | 'readStream'>,
+  instance: string,
+): Promise<string> => {
   const known = await readId(store);
   if (known !== undefined) return known;
   const storeId = randomUUID();
-  const event = {
-    id: randomUUID(),
-    type: 'StoreIdentified',
-    data: JSON.stringify({ storeId }),
-    metadata: '{}',
-  };
+  const identified = { type: 'StoreIdentified', data: { at: new Date().toISOString(), storeId } } as const;
+  const event = createBookkeeping(instance)(STREAM, identified, 'IdentifyStore', randomUUID());
   try {
     await store.append(STREAM, 'no_stream', [event]);
     return storeId;

@@ -1,0 +1,19 @@
+import { z } from 'zod';
+import type { EventType } from '../event-type.ts';
+import { count, text, typesOf } from '../schemas.ts';
+
+/** Registry entries of the service's own `sys-` streams (events.ts). */
+const lease = { holder: text, epoch: count, ttlMs: z.number().min(0) };
+
+export const bookkeepingEventTypes: readonly EventType[] = typesOf(
+  { context: 'system', audience: 'internal' },
+  [
+    ['LeaseTaken', lease],
+    ['LeaseRenewed', lease],
+    ['LeaseReleased', lease],
+    ['ClockDiverged', { instance: text, deltaMs: z.number() }],
+    ['CheckpointReached', { position: text }],
+    ['DeploymentBound', { fingerprint: text }],
+    ['StoreIdentified', { storeId: text }],
+  ],
+);

@@ -1,0 +1,27 @@
+import type { DomainEvent } from '../decider.ts';
+
+/**
+ * Events of the service's own `sys-` streams (design §4): who is at work and how far, never anything about an order.
+ * They are in no read model; only somebody who asks for such a stream sees them.
+ */
+export type BookkeepingEvent =
+  /** `sys-lease-<name>`: the newest one says who holds the lease. */
+  | DomainEvent<'LeaseTaken' | 'LeaseRenewed' | 'LeaseReleased', LeaseData>
+  /** `sys-clock`: the wall clock moved by `deltaMs` against the monotonic one. */
+  | DomainEvent<'ClockDiverged', { readonly at: string; readonly instance: string; readonly deltaMs: number }>
+  /** `sys-checkpoint-<name>`: a loop over the log resumes behind this position of this store. */
+  | DomainEvent<'CheckpointReached', { readonly at: string; readonly position: string }>
+  /** `sys-deployment`: the deployment keys that this log belongs to. */
+  | DomainEvent<'DeploymentBound', { readonly at: string; readonly fingerprint: string }>
+  /** `sys-store`: the id of a store that has none by itself. */
+  | DomainEvent<'StoreIdentified', { readonly at: string; readonly storeId: string }>;
+
+export type LeaseData = {
+  readonly at: string;
+  /** Name of the process incarnation. */
+  readonly holder: string;
+  /** Grows by one each time the lease is taken. */
+  readonly epoch: number;
+  /** Milliseconds after which the lease may be taken over when it is not renewed. */
+  readonly ttlMs: number;
+};
