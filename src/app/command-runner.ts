@@ -315,6 +315,19 @@ export const createCommandRunner = (
     }
   };
 
+  /** The stream as it is now. */
+  const newest = async <S, C extends { readonly type: string }, E extends DomainEvent>(
+    aggregate: Aggregate<S, C, E>,
+    stream: string,
+    signal: AbortSignal | undefined,
+  ): Promise<FoldedStream<S>> => {
+    const known = cached<S>(stream, aggregate.stateVersion);
+    const folded = known ?? (await loader.load(aggregate, stream, signal));
+    if (known !== undefined && !isCurrent(stream)) await loader.catchUp(aggregate, stream, folded, signal);
+    keep({ aggregate, stream }, folded);
+    return folded;
+  };
+
   return {
     execute: (aggregate, id, command, context, how = {}) => {
       const stream = streamName(aggregate.category, id);
@@ -324,16 +337,14 @@ export const createCommandRunner = (
       const stream = streamName(aggregate.category, id);
       if (asOfRevision !== undefined)
         return loadedOf(await loader.loadAt(aggregate, stream, asOfRevision, { signal }));
+      return queue.run(stream, async () => loadedOf(await newest(aggregate, stream, signal)));
+    },
+    find: async (aggregate, id, commandId, { signal } = {}) => {
+      const stream = streamName(aggregate.category, id);
       return queue.run(stream, async () => {
-        const known = cached<ReturnType<typeof aggregate.decider.initialState>>(
-          stream,
-          aggregate.stateVersion,
-        );
-        const folded = known ?? (await loader.load(aggregate, stream, signal));
-        if (known !== undefined && !isCurrent(stream))
-          await loader.catchUp(aggregate, stream, folded, signal);
-        keep({ aggregate, stream }, folded);
-        return loadedOf(folded);
+        const folded = await newest(aggregate, stream, signal);
+        const past = await findPastAppend(store, stream, folded, commandId, options.commandIndex);
+        return past === undefined ? undefined : { revision: past.last, requestHash: past.requestHash };
       });
     },
     idle: () => queue.idle(),

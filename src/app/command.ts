@@ -85,6 +85,16 @@ export type CommandRunner = {
     id: string,
     options?: { asOfRevision?: number; signal?: AbortSignal },
   ): Promise<Loaded<S>>;
+  /**
+   * Where a stream says that this command was carried out on it, also while no index knows of it yet; waits for one
+   * that is being carried out. Undefined: it was not.
+   */
+  find<S, C extends { readonly type: string }, E extends DomainEvent>(
+    aggregate: Aggregate<S, C, E>,
+    id: string,
+    commandId: string,
+    options?: { signal?: AbortSignal },
+  ): Promise<{ readonly revision: number; readonly requestHash: string } | undefined>;
 };
 
 export class IdempotencyMismatch extends Error {

@@ -77,7 +77,7 @@ const update = async <S, C extends { readonly type: string }, E extends DomainEv
 ): Promise<Answer> => {
   const { message, principal, surface, metadata } = call;
   const { id } = message;
-  const settled = await settledBefore(kind, id, write, services);
+  const settled = await settledBefore(kind, id, write, services, { exists: true });
   if (settled !== undefined) return writeAnswer(kind, settled, surface, settled.position);
   const aggregate = { category: kind.kind, decider: kind.decider, stateVersion: kind.stateVersion };
   for (let repeats = 0; ; repeats += 1) {

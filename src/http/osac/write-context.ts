@@ -157,20 +157,24 @@ export const shownDocument = (
 };
 
 /**
- * The state in which an earlier call of this very command left the object, if it was carried out and this instance
- * has seen it. Later than the index knows, the command runner finds it in the stream itself.
+ * The state in which an earlier call of this very command left the object, if it was carried out. `exists`: the object
+ * was there before the command, so that its stream is asked as well when the index does not know of it (yet): what is
+ * checked before the command runner would meanwhile refuse the repeat. A creation is recognised by the runner itself.
  */
 export const settledBefore = async <S, C extends { readonly type: string }, E extends DomainEvent>(
   kind: WritableKind<S, C, E>,
   id: string,
   write: Write,
   { resources, runner }: Pick<WriteServices, 'resources' | 'runner'>,
+  { exists = false }: { readonly exists?: boolean } = {},
 ): Promise<(Shown & { readonly position: string | undefined }) | undefined> => {
   if (!write.repeatable) return undefined;
-  const past = resources.findCommand(write.commandId);
-  if (past === undefined || past.stream !== streamName(kind.kind, id)) return undefined;
-  if (past.requestHash !== write.requestHash) throw new IdempotencyMismatch(write.commandId);
   const aggregate = { category: kind.kind, decider: kind.decider, stateVersion: kind.stateVersion };
+  const indexed = resources.findCommand(write.commandId);
+  if (indexed !== undefined && indexed.stream !== streamName(kind.kind, id)) return undefined;
+  const past = indexed ?? (exists ? await runner.find(aggregate, id, write.commandId) : undefined);
+  if (past === undefined) return undefined;
+  if (past.requestHash !== write.requestHash) throw new IdempotencyMismatch(write.commandId);
   const loaded = await runner.load(aggregate, id, { asOfRevision: past.revision });
   return {
     view: kind.view(loaded.state),

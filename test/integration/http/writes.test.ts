@@ -275,4 +275,42 @@ describe('a read model that is late', () => {
       await service.close();
     }
   });
+
+  it('a key holds also while the read model has not seen its first call', async () => {
+    const log = createMemoryEventStore();
+    let behind = Promise.resolve();
+    const lagging: EventStore = {
+      ...log,
+      async *subscribe(options) {
+        for await (const item of log.subscribe(options)) {
+          await behind;
+          yield item;
+        }
+      },
+    };
+    const late = await startTestService({ store: lagging, positions: { writeWaitMs: 1 } });
+    const held = Promise.withResolvers<void>();
+    try {
+      const root = callerOf(late, await late.token({ user: 'root', admin: true }));
+      await seedCatalogue(root);
+      const alice = callerOf(late, await late.token({ user: 'alice', tenants: ['t1'] }));
+      const created = await alice('POST', CLUSTERS, { metadata: { name: 'late' }, spec: SPEC });
+      const path = `${CLUSTERS}/${textAt(created.json, 'id')}`;
+      behind = held.promise;
+      const body = { metadata: { labels: { colour: 'red' } } };
+      const headers = { ...keyed('paint'), 'if-match': created.headers.get('etag') ?? '' };
+      const first = await alice('PATCH', path, body, headers);
+      const again = await alice('PATCH', path, body, headers);
+      expect([first.status, again.status]).to.deep.equal([200, 200]);
+      expect(again.text).to.equal(first.text);
+      for (let i = 0; i < 2; i += 1) {
+        expect((await alice('DELETE', path, undefined, keyed('remove'))).status).to.equal(200);
+      }
+      expect((await alice('DELETE', path, undefined, keyed('remove-2'))).status).to.equal(404);
+      expect((await alice('PATCH', path, body, headers)).text, 'also after the end').to.equal(first.text);
+    } finally {
+      held.resolve();
+      await late.close();
+    }
+  });
 });
