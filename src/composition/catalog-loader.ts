@@ -1,20 +1,14 @@
-import { readFile } from 'node:fs/promises';
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import type { CommandRunner } from '../app/command.ts';
 import type { Ids, Logger } from '../app/ports.ts';
-import type { JsonObject } from '../domain/json.ts';
+import { DEFAULT_MARK } from '../domain/catalog/cluster-version.resource.ts';
+import { aggregateOf } from '../domain/kinds.ts';
+import { valueAt, withoutValueAt } from '../domain/json-tools.ts';
 import { ApiError } from '../http/errors.ts';
-import { decodeMessage } from '../http/osac/messages.ts';
 import type { Principal } from '../http/osac/principal.ts';
 import type { SurfaceTable } from '../http/osac/rest.ts';
-
-/** In this order, because templates refer to host types and versions. Each file holds bodies of the private API. */
-const COLLECTIONS = ['tenants', 'host_types', 'cluster_versions', 'cluster_templates', 'hubs'] as const;
-
-/** A catalogue file that cannot be used: which one, which entry, what is wrong. */
-export class BadCatalog extends Error {
-  override readonly name = 'BadCatalog';
-}
+import type { Positions } from '../http/positions.ts';
+import type { ResourceReader } from '../projections/read-models.ts';
+import { BadCatalog, idOf, nameOf, tenantOf, type Catalog, type CatalogEntry } from './catalog-files.ts';
 
 const LOADER: Principal = {
   subjectId: 'system',
@@ -27,76 +21,80 @@ const LOADER: Principal = {
   authMethod: 'service-account',
   tokenIdHash: '',
 };
+const ALL = { all: true } as const;
+const IS_DEFAULT = 'spec.is_default';
 
-/** Throws BadCatalog when the folder is not there, before anything is opened or listens. */
-export const assertCatalog = (folder: string): void => {
-  if (!existsSync(folder))
-    throw new BadCatalog(
-      `LEDGER_CATALOG: there is no folder ${folder}. Example: LEDGER_CATALOG=./fixtures/catalog`,
-    );
-};
-
-/**
- * Creates what the folder describes and does not exist yet, through the same handlers as the private API. What exists
- * is left as it is, so that loading twice changes nothing and an admin's change survives a restart.
- */
-export const loadCatalog = async (options: {
-  readonly folder: string;
+export type CatalogServices = {
   readonly privateSurface: SurfaceTable;
+  readonly resources: ResourceReader;
+  readonly runner: CommandRunner;
+  readonly positions: Pick<Positions, 'applied'>;
   readonly ids: Ids;
   readonly logger: Logger;
   readonly signal: AbortSignal;
-}): Promise<{ readonly created: number; readonly kept: number }> => {
-  const { folder, logger } = options;
+};
+
+/**
+ * Creates what the catalogue describes and does not exist yet, through the same handlers as the private API. What exists
+ * is not touched, nor what was deleted by an id of its own, nor which version is the default: loading twice changes
+ * nothing and an admin's change survives a restart.
+ */
+export const loadCatalog = async (
+  { folder, entries }: Catalog,
+  services: CatalogServices,
+): Promise<{ readonly created: number; readonly kept: number }> => {
   let created = 0;
-  let kept = 0;
-  for (const collection of COLLECTIONS) {
-    for (const entry of await readEntries(join(folder, `${collection}.json`))) {
-      if (await createOne(options, collection, entry)) created += 1;
-      else kept += 1;
-    }
+  for (const entry of entries) {
+    services.signal.throwIfAborted();
+    if (!(await isThere(entry, services)) && (await createOne(folder, entry, services))) created += 1;
   }
-  logger.info({ folder, created, kept }, 'catalogue loaded');
+  const kept = entries.length - created;
+  services.logger.info({ folder, created, kept }, 'catalogue loaded');
   return { created, kept };
 };
 
-const readEntries = async (file: string): Promise<readonly JsonObject[]> => {
-  if (!existsSync(file)) return [];
-  try {
-    const entries: unknown = JSON.parse(await readFile(file, 'utf8'));
-    if (!Array.isArray(entries)) throw new Error('it must hold a JSON array of objects');
-    return entries as JsonObject[];
-  } catch (error) {
-    throw new BadCatalog(`LEDGER_CATALOG: ${file} cannot be read`, { cause: error });
-  }
+const isThere = async (
+  { kind, document }: CatalogEntry,
+  { resources, runner }: CatalogServices,
+): Promise<boolean> => {
+  const name = nameOf(kind, document);
+  const id = idOf(kind, document);
+  if (id !== '' && kind.view((await runner.load(aggregateOf(kind), id)).state).exists) return true;
+  const tenant = tenantOf(kind, document);
+  return resources
+    .findByName(kind.kind, name, ALL)
+    .some((row) => row.tenant === tenant || kind.nameScope === 'global');
 };
 
 const createOne = async (
-  { folder, privateSurface, ids, signal }: Parameters<typeof loadCatalog>[0],
-  collection: string,
-  entry: JsonObject,
+  folder: string,
+  { kind, where, document }: CatalogEntry,
+  { privateSurface, resources, positions, ids, signal }: CatalogServices,
 ): Promise<boolean> => {
-  const service = privateSurface.kinds.get(collection);
-  if (service === undefined) throw new BadCatalog(`LEDGER_CATALOG: there is no collection ${collection}`);
-  const route = `${privateSurface.prefix}/${collection}`;
+  const service = privateSurface.kinds.get(kind.collection);
+  if (service === undefined)
+    throw new BadCatalog(`LEDGER_CATALOG: there is no collection ${kind.collection}`);
+  const hasDefault =
+    valueAt(document, IS_DEFAULT) === true && resources.marked(kind.kind, DEFAULT_MARK, ALL).length > 0;
   try {
-    const { document } = decodeMessage(service.schema, JSON.stringify(entry));
-    service.checkCreate(document);
-    await service.create({
+    const { position } = await service.create({
       surface: 'private',
       method: `/osac.private.v1.${service.governed.service}/Create`,
       principal: LOADER,
-      message: { object: document },
-      metadata: { requestId: ids.uuidv7(), verb: 'POST', route },
+      message: { object: hasDefault ? withoutValueAt(document, IS_DEFAULT) : document },
+      metadata: {
+        requestId: ids.uuidv7(),
+        verb: 'POST',
+        route: `${privateSurface.prefix}/${kind.collection}`,
+      },
       signal,
     });
+    // The next entry may refer to this one.
+    if (position !== undefined) await positions.applied(position);
     return true;
   } catch (error) {
     if (error instanceof ApiError && error.error === 'ALREADY_EXISTS') return false;
     if (!(error instanceof ApiError) || error.status >= 500) throw error;
-    const what = JSON.stringify(entry).slice(0, 120);
-    throw new BadCatalog(`LEDGER_CATALOG: ${folder}/${collection}.json: ${error.message} (entry ${what})`, {
-      cause: error,
-    });
+    throw new BadCatalog(`LEDGER_CATALOG: ${folder}/${where}: ${error.message}`, { cause: error });
   }
 };

@@ -35,7 +35,8 @@ import { ApiError } from '../http/errors.ts';
 import { ledgerRoutes } from '../http/ledger/routes.ts';
 import { createPositions } from '../http/positions.ts';
 import { osacSurfaces } from '../http/osac/surfaces.ts';
-import { assertCatalog, loadCatalog } from './catalog-loader.ts';
+import { readCatalog } from './catalog-files.ts';
+import { loadCatalog } from './catalog-loader.ts';
 import type { LogReaderConfig } from './log-reader-module.ts';
 import { measure } from './measure.ts';
 import { createReadiness } from './readiness.ts';
@@ -94,7 +95,7 @@ export const startService = async (
     closers.push(() => {
       metrics.close();
     });
-    if (config.catalog !== undefined) assertCatalog(config.catalog);
+    const catalog = config.catalog === undefined ? undefined : readCatalog(config.catalog);
     const verifier = await createVerifier(config, nodeEnv);
     const keys = await openDeploymentKeys(config.secretsDir);
     const secrets = await openFileSecretStore({
@@ -230,8 +231,14 @@ export const startService = async (
     // The catalogue's references are looked up in the read model, so that has to know the log first.
     const finish = async (): Promise<void> => {
       await gate.passed;
-      if (config.catalog !== undefined && privateSurface !== undefined)
-        await loadCatalog({ folder: config.catalog, privateSurface, ids, logger, signal: running.signal });
+      if (catalog !== undefined && privateSurface !== undefined)
+        await loadCatalog(catalog, {
+          ...services,
+          privateSurface,
+          positions,
+          logger,
+          signal: running.signal,
+        });
     };
     await Promise.race([finish(), parts.broken, stopped(stop)]);
     readiness.started();

@@ -26,6 +26,8 @@ export type ResourceKind<
   readonly clientMethods: readonly Method[];
   /** Who chooses the id: the client may; always generated; always equal to the name. */
   readonly ids: 'client-may-choose' | 'generated' | 'equals-name';
+  /** Makes an id where a UUID cannot be one, from a UUID; only with `client-may-choose`. */
+  readonly idFrom?: (uuid: string) => string;
   /** How wide a name is unique (osac-api.md §5 Names). */
   readonly nameScope: 'project' | 'tenant' | 'global';
   /** Derives the name when the caller sent none; undefined: the name is mandatory. */

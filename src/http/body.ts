@@ -88,22 +88,57 @@ export const parseJson = (text: string): JsonValue => {
 
 const TOKEN = /\s+|"(?:[^"\\\p{Cc}]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null|[{}[\],:]/uy;
 
-/** V8 tells the position of some faults only; the others are the first place that is no JSON token, or the end. */
+/** V8 tells the position of some faults only; the others are the first place that fits no JSON value, or the end. */
 const whereIn = (text: string, error: unknown): string => {
   const told = /at position (\d+)/.exec(error instanceof Error ? error.message : '')?.[1];
-  const at = told === undefined ? endOfTokens(text) : Number(told);
+  const at = told === undefined ? firstFault(text) : Number(told);
   const before = text.slice(0, at);
   const place = `line ${before.split('\n').length}, column ${at - before.lastIndexOf('\n')}`;
   return at >= text.length ? `: unexpected end at ${place}` : ` at ${place}`;
 };
 
-const endOfTokens = (text: string): number => {
+/** Where the text ceases to be the beginning of a JSON value; its length when only the rest is missing. */
+const firstFault = (text: string): number => {
   const token = new RegExp(TOKEN);
-  let end = 0;
-  while (end < text.length) {
-    token.lastIndex = end;
-    if (!token.test(text)) return end;
-    end = token.lastIndex;
+  const open: string[] = [];
+  let wanted: keyof typeof FITS = 'value';
+  let at = 0;
+  while (at < text.length) {
+    token.lastIndex = at;
+    const [found = ''] = token.exec(text) ?? [];
+    if (found === '') return at;
+    if (found.trim() !== '') {
+      if (!FITS[wanted].test(found)) return at;
+      wanted = after(found, wanted, open);
+      if (wanted === 'nothing') return at;
+    }
+    at += found.length;
   }
-  return end;
+  return at;
+};
+
+/** What may come next, by how a token begins. */
+const FITS = {
+  value: /^[{["\-\dtfn]/,
+  firstItem: /^[{["\-\dtfn\]]/,
+  firstKey: /^["}]/,
+  key: /^"/,
+  colon: /^:/,
+  rest: /^[,}\]]/,
+  end: /^(?!)/,
+  nothing: /^(?!)/,
+} as const;
+
+/** What is wanted after a token that fits; `open` holds the brackets that are not closed yet. */
+const after = (token: string, wanted: keyof typeof FITS, open: string[]): keyof typeof FITS => {
+  if (token === '{' || token === '[') {
+    open.push(token);
+    return token === '{' ? 'firstKey' : 'firstItem';
+  }
+  if (token === ':') return 'value';
+  if (token === ',') return open.at(-1) === '{' ? 'key' : 'value';
+  const closes = token === '}' || token === ']';
+  if (closes && open.pop() !== (token === '}' ? '{' : '[')) return 'nothing';
+  if (!closes && (wanted === 'key' || wanted === 'firstKey')) return 'colon';
+  return open.length === 0 ? 'end' : 'rest';
 };

@@ -156,6 +156,13 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
     requestHash,
     personal,
   };
+  const surfaces = osacSurfaces({
+    ...services,
+    timeline: models.timeline,
+    hubs: { of: () => options.hub },
+    issuers: verifier.issuers,
+    formatPosition: (position) => positions.format(position),
+  });
   const app = createHttpApp({
     clock,
     ids,
@@ -168,13 +175,7 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
       monotonicMs: () => clock.monotonicMs(),
     }),
     positions,
-    surfaces: osacSurfaces({
-      ...services,
-      timeline: models.timeline,
-      hubs: { of: () => options.hub },
-      issuers: verifier.issuers,
-      formatPosition: (position) => positions.format(position),
-    }),
+    surfaces,
     ledgerRoutes: ledgerRoutes({
       ...services,
       store,
@@ -218,6 +219,9 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
     store,
     runner,
     models,
+    surfaces,
+    positions,
+    ids,
     secrets,
     rejections,
     logger,

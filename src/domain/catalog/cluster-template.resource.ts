@@ -22,8 +22,10 @@ export const clusterTemplateDecider = documentDecider({
     retired: 'ClusterTemplateRetired',
   },
   immutable: [],
-  check: (document, { id }) =>
-    idRejection(id) ?? nodeSetsRejection(document) ?? parametersRejection(document),
+  check: (document, { id, previous }) =>
+    (previous === undefined ? idRejection(id) : undefined) ??
+    nodeSetsRejection(document) ??
+    parametersRejection(document),
 });
 
 export const clusterTemplate: ResourceKind<DocumentState, DocumentCommand, ClusterTemplateEvent> = {
@@ -38,6 +40,7 @@ export const clusterTemplate: ResourceKind<DocumentState, DocumentCommand, Clust
   },
   clientMethods: ['List', 'Get'],
   ids: 'client-may-choose',
+  idFrom: (uuid) => `template_${uuid.replaceAll('-', '_')}`,
   nameScope: 'project',
   deriveName: (document) => nameFromId(stringAt(document, 'id')),
   defaultTenant: 'shared',
@@ -59,14 +62,21 @@ export const clusterTemplate: ResourceKind<DocumentState, DocumentCommand, Clust
   view: (state) => documentView(state, SECRETS),
 };
 
-/**
- * A generated id (a UUID) cannot be a ClusterOrder's `templateID` because of its hyphens (management-cluster.md
- * §1.1), but it is OSAC's default; such templates are stored and refused only when somebody orders by them.
- */
-const idRejection = (id: string): Rejection | undefined =>
-  id.length <= 253
+/** Templates of earlier releases may have a UUID, which no hub accepts: they can be changed and deleted. */
+const idRejection = (id: string): Rejection | undefined => {
+  if (id.length > 253)
+    return reject('invalid', 'INVALID_ID', 'the id of a template has at most 253 characters', {
+      field: 'id',
+    });
+  return isOrderableTemplateId(id)
     ? undefined
-    : reject('invalid', 'INVALID_ID', 'the id of a template has at most 253 characters', { field: 'id' });
+    : reject(
+        'invalid',
+        'INVALID_ID',
+        "field 'id' of a template must begin with a letter or an underscore and hold only letters, digits, dots and underscores: no hub accepts another one as template id",
+        { field: 'id' },
+      );
+};
 
 /** True when a hub accepts the id as `templateID`. */
 export const isOrderableTemplateId = (id: string): boolean => TEMPLATE_ID.test(id);

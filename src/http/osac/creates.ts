@@ -134,7 +134,7 @@ const create = async <S, C extends { readonly type: string }, E extends DomainEv
     id,
     (abandonedBefore) => planned.command(secrets, abandonedBefore),
     context,
-    { likelyNew: id === write.creationId && !write.repeatable },
+    { likelyNew: id === generatedId(kind, write) && !write.repeatable },
   );
   if (outcome.outcome === 'rejected') throw rejected(outcome.rejection);
   const { state, revision, version, position } = outcome.loaded;
@@ -156,9 +156,12 @@ const checkNamed = (kind: Pick<ResourceKind, 'deriveName'>, object: JsonObject, 
 
 const MAX_ID_CHARACTERS = 200;
 
+const generatedId = ({ idFrom }: Pick<ResourceKind, 'idFrom'>, { creationId }: Write): string =>
+  idFrom?.(creationId) ?? creationId;
+
 /** Who chooses the id: see `ResourceKind.ids`. Throws ApiError 400. */
 const idOf = (
-  kind: Pick<ResourceKind, 'ids' | 'words'>,
+  kind: Pick<ResourceKind, 'ids' | 'idFrom' | 'words'>,
   object: JsonObject,
   name: string,
   write: Write,
@@ -170,7 +173,7 @@ const idOf = (
       throw invalid(`the id of a ${kind.words} must equal its name '${name}' or be left out`, 'id');
     return name;
   }
-  if (wanted === '') return write.creationId;
+  if (wanted === '') return generatedId(kind, write);
   if (wanted.length > MAX_ID_CHARACTERS)
     throw invalid(`field 'id' must be at most ${MAX_ID_CHARACTERS} characters`, 'id');
   // Such an id could not be addressed in a URL path, or would mean another path there.

@@ -167,6 +167,11 @@ describe('JSON codec', () => {
     ['{"a":\n tru}', /JSON at line 2, column 2$/],
     ['{"a":"\\x"}', /JSON at line 1, column/],
     ['{"a":1}}', /JSON at line 1, column 8$/],
+    ['[\n  {"id": }\n]', /JSON at line 2, column 10$/],
+    ['[,]', /JSON at line 1, column 2$/],
+    [']', /JSON at line 1, column 1$/],
+    ['{"a":[1,2}', /JSON at line 1, column 10$/],
+    ['{"a":[1,', /unexpected end at line 1, column 9$/],
   ] as const) {
     it(`refuses the body ${JSON.stringify(text)}`, () => {
       const error = failure(() => decode(text));

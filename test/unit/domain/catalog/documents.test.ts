@@ -210,6 +210,15 @@ describe('cluster templates', () => {
       { kind: 'clusterVersion', id: 'v1' },
     ]);
   });
+  it('have an id that hubs accept: a generated one, and any that a client chooses', () => {
+    const id = clusterTemplate.idFrom?.('01a1fdbf-853f-7699-b03b-202e1bbb7ff3') ?? '';
+    expect(isOrderableTemplateId(id)).to.equal(true);
+    template().when(order({}, { id })).thenEvents(published({ id }));
+    for (const bad of ['with-hyphen', '4_20', 'a b', 'x'.repeat(254)])
+      template()
+        .when(order({}, { id: bad }))
+        .thenRejected('INVALID_ID');
+  });
   it('get their name from the last part of the id', () => {
     expect(clusterTemplate.deriveName?.({ id: 'osac.templates.ocp_4_20' })).to.equal('ocp-4-20');
     expect(hostType.deriveName?.({ id: 'acme_1tib' })).to.equal('acme-1tib');

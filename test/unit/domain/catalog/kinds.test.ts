@@ -140,6 +140,8 @@ describe('hubs', () => {
     refused({ steps: { magic: 'hub' } }, 'spec.steps.magic');
     refused({ capacity: { control_planes: -1 } }, 'spec.capacity.control_planes');
     refused({ capacity: { nodes: { fc430: 1.5 } } }, 'spec.capacity.nodes.fc430');
+    refused({}, 'spec.namespace');
+    refused({ namespace: '', zone: 'east' }, 'spec.namespace');
   });
   it('drop a status that somebody sends', () => {
     const [event] = given().when(create({ spec: { namespace: 'n' }, status: { adapter: 'x' } }))
@@ -151,7 +153,9 @@ describe('hubs', () => {
   it('say which adapter reaches them, and never show the kubeconfig', () => {
     const kubeconfig = { id: 'k', version: '1', kind: 'kubeconfig', fingerprint: 'f' } as const;
     const shown = (id: string): JsonObject => {
-      const events = given().when(create({}, { id, secrets: { 'spec.kubeconfig': kubeconfig } })).decision;
+      const events = given().when(
+        create({ spec: { namespace: 'n' } }, { id, secrets: { 'spec.kubeconfig': kubeconfig } }),
+      ).decision;
       const state = (events as never[]).reduce(hub.decider.evolve, hub.decider.initialState());
       const view = hub.view(state);
       if (!view.exists) throw new Error('nothing is shown');
