@@ -1,6 +1,6 @@
 import { sortedTexts } from '../catalog/document.ts';
 import type { JsonObject } from '../json.ts';
-import { sameJson } from '../json-tools.ts';
+import { own, sameJson } from '../json-tools.ts';
 import type { SecretRef } from '../secret-ref.ts';
 import {
   FULFILLMENT_FINALIZER,
@@ -134,7 +134,7 @@ const evolveOrder = (state: LiveCluster, event: ClusterEvent): StoredCluster => 
       return specChanged(state, withSet(state, event.data.name, event.data.nodeSet));
     case 'NodeSetResized': {
       const { name, to } = event.data;
-      const set = state.nodeSets[name];
+      const set = own(state.nodeSets, name);
       return set === undefined ? state : specChanged(state, withSet(state, name, { ...set, size: to }));
     }
     case 'NodeSetRemoved': {
@@ -153,10 +153,13 @@ const evolveOrder = (state: LiveCluster, event: ClusterEvent): StoredCluster => 
       return { ...state, reported: event.data.status };
     case 'HubSelected': {
       const { hub: id, namespace, mode, simulated, orderName } = event.data;
-      if (state.status === 'dispatched') return state;
+      const selected = { id, namespace, mode, simulated, orderName };
+      if (state.status === 'dispatched') {
+        return state.uid === undefined ? { ...state, hub: selected } : state;
+      }
       const { waiting: _waiting, ...kept } =
         state.failure?.permanent === false ? withoutFailure(state) : state;
-      return { ...kept, status: 'placed', hub: { id, namespace, mode, simulated, orderName } };
+      return { ...kept, status: 'placed', hub: selected };
     }
     case 'PlacementDeferred': {
       const { message, decision } = event.data;
@@ -277,10 +280,10 @@ const specChanged = (state: LiveCluster, change: Partial<Order>): LiveCluster =>
 /** Stamps what is shown with the time at which it changed. */
 const withTimes = (before: LiveCluster, after: StoredCluster, at: string): StoredCluster => {
   const old = shownConditions(before);
-  const conditionsSince = { ...after.conditionsSince };
+  let { conditionsSince } = after;
   for (const { type, status } of shownConditions(after)) {
     const known = old.find((condition) => condition.type === type);
-    if (known?.status !== status) conditionsSince[type] = at;
+    if (known?.status !== status) conditionsSince = { ...conditionsSince, [type]: at };
   }
   const stateSince = shownState(before) === shownState(after) ? after.stateSince : at;
   return sameJson(conditionsSince, after.conditionsSince) && stateSince === after.stateSince

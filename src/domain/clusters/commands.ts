@@ -55,7 +55,11 @@ export type RequestedNodeSet = {
 
 /** What the cluster-order workflow reports and decides. */
 export type ClusterReport =
-  | ({ readonly type: 'SelectHub' } & Selected)
+  | ({
+      readonly type: 'SelectHub';
+      /** The order was sent before, and it is certain that its hub never took it. */
+      readonly again?: boolean;
+    } & Selected)
   | {
       readonly type: 'DeferPlacement';
       readonly at: string;

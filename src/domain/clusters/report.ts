@@ -74,9 +74,10 @@ const reportOnDispatched = (
 const selectHub = (state: LiveCluster, command: Report<'SelectHub'>): Decision<ClusterEvent> => {
   if (state.deletionRequestedAt !== undefined) return deletionRequested();
   if (state.status === 'dispatched') {
-    return state.hub.id === command.hub ? [] : alreadyDispatched();
+    if (state.hub.id === command.hub) return [];
+    if (command.again !== true || state.uid !== undefined) return alreadyDispatched();
   }
-  const { type: _type, ...data } = command;
+  const { type: _type, again: _again, ...data } = command;
   if (state.status === 'placed' && state.hub.id === data.hub && state.hub.orderName === data.orderName) {
     return [];
   }

@@ -1,5 +1,5 @@
 import { SIMULATION_ANNOTATION } from '../cluster-order-manifest.ts';
-import { sameJson } from '../../json-tools.ts';
+import { own, sameJson } from '../../json-tools.ts';
 import { kindOfEffect, later, recordOutcome } from '../../process/effects.ts';
 import type { RunEvent } from '../../process/events.ts';
 import type { InputEvent, WorkflowInput } from '../../workflow.ts';
@@ -51,7 +51,7 @@ const direct = (state: OrderRun, input: WorkflowInput): readonly RunEvent[] => {
     case 'observation':
       return observe(state, observationOf(input.observation), input.now);
     case 'timer-due':
-      return state.timers[input.timerId] === undefined
+      return own(state.timers, input.timerId) === undefined
         ? []
         : [{ type: 'TimerFired', data: { at: input.now, timerId: input.timerId } }];
     case 'command-result': {
@@ -104,17 +104,17 @@ const effectEnded = (
   if (kind === 'read') {
     return outcome.outcome === 'done' ? observe(run, observationOf(outcome.result), now) : [];
   }
-  const rules = EFFECT_RULES[kind];
+  const rules = own(EFFECT_RULES, kind);
   if (rules === undefined) return [];
   if (kind !== 'check' || outcome.outcome !== 'done') {
-    return recordOutcome(run.effects[kind], effectId, outcome, now, rules);
+    return recordOutcome(own(run.effects, kind), effectId, outcome, now, rules);
   }
   const observation = observationOf(outcome.result);
   if (observation === undefined) return [];
   const assessment = assess(observation, desiredOf(run));
   const missing = missingIn(assessment);
   const result = { found: assessment.found, ...(missing === undefined ? {} : { missing }) };
-  const recorded = recordOutcome(run.effects[kind], effectId, { outcome: 'done', result }, now, rules);
+  const recorded = recordOutcome(own(run.effects, kind), effectId, { outcome: 'done', result }, now, rules);
   if (recorded.length === 0) return [];
   const after = recorded.reduce<OrderRun>(evolveRun, run);
   return after.status === 'open' ? [...recorded, ...taken(after, assessment, now)] : recorded;
@@ -181,7 +181,7 @@ const timerChanges = (run: OpenRun, now: string): readonly RunEvent[] => {
   return [...cancelled, ...scheduled];
 };
 
-/** Placing again is tried at growing intervals; a hub's news wakes it at once. */
+/** Placing again is tried at growing intervals; a hub's news wakes it at once and makes no interval longer. */
 const RETRY_FIRST_MS = 30_000;
 const RETRY_MAX_MS = 10 * 60_000;
 
@@ -194,7 +194,7 @@ const wantedTimers = (run: OpenRun): { readonly [timerId: string]: string } => {
     }
   }
   if (run.waiting !== undefined) {
-    const wait = Math.min(RETRY_MAX_MS, RETRY_FIRST_MS * 2 ** Math.min(10, run.capacityTries - 1));
+    const wait = Math.min(RETRY_MAX_MS, RETRY_FIRST_MS * 2 ** Math.min(10, run.waitedOut ?? 0));
     timers[PLACEMENT_RETRY] = later(run.waiting.at, wait);
   }
   return timers;

@@ -10,7 +10,7 @@ export const DELETION: readonly Step[] = [
     name: 'settle-place',
     phase: 'deletion',
     after: [],
-    needed: (run) => run.hub === undefined,
+    needed: (run) => run.hub === undefined || run.replacing === true,
     done: (run) => !isUnresolved(run.effects['place']),
     work: (run) => settled(run, 'place', '', releaseCall(run)),
   },

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../json.ts';
-import { evolveEffect, kindOfEffect } from '../../process/effects.ts';
+import { evolveEffect, isUnresolved, kindOfEffect } from '../../process/effects.ts';
 import type { RunEvent } from '../../process/events.ts';
 import type { OrderedSpec } from '../cluster-order-manifest.ts';
 import type { ClusterEvent } from '../events.ts';
@@ -17,6 +17,7 @@ import {
 } from './run.ts';
 import { CHECK_OF_DELETION } from './looking-steps.ts';
 import { activeSteps } from './steps.ts';
+import { own } from '../../json-tools.ts';
 
 /** Folds the events of a run. Accepts everything ever stored. */
 export const evolveRun = (state: OrderRun, event: RunEvent): OrderRun => {
@@ -98,7 +99,7 @@ const evolveOpen = (run: OpenRun, event: RunEvent): OpenRun => {
     case 'TimerCancelled':
       return withoutTimer(run, event.data.timerId);
     case 'TimerFired':
-      return timerFired(withoutTimer(run, event.data.timerId), event.data.timerId);
+      return timerFired(run, event.data);
     case 'CommandAccepted':
       return answered(run, event.data.key, undefined);
     case 'CommandRefused':
@@ -158,7 +159,7 @@ const changedSpec = (spec: OrderedSpec, type: string, facts: JsonObject): Ordere
       return { ...spec, nodeSets: { ...nodeSets, [event.data.name]: event.data.nodeSet } };
     case 'NodeSetResized': {
       const { name, to } = event.data;
-      const set = nodeSets[name];
+      const set = own(nodeSets, name);
       return set === undefined ? spec : { ...spec, nodeSets: { ...nodeSets, [name]: { ...set, size: to } } };
     }
     case 'NodeSetRemoved': {
@@ -178,7 +179,13 @@ const changedSpec = (spec: OrderedSpec, type: string, facts: JsonObject): Ordere
 const retried = (run: OpenRun): OpenRun => {
   const { halted: _halted, problem: _problem, gone, applied, observation, ...kept } = withoutWaiting(run);
   const cycle = run.cycle + 1;
-  const reset = { cycle, overdue: {}, drift: 0, reached: NOTHING_REACHED };
+  const reset = {
+    cycle,
+    overdue: {},
+    drift: 0,
+    reached: NOTHING_REACHED,
+    ...(wasNeverTaken(run) ? { replacing: true as const, selected: false } : {}),
+  };
   if (gone === 'cluster-order') return { ...kept, ...reset, wasAvailable: false };
   return {
     ...kept,
@@ -188,6 +195,17 @@ const retried = (run: OpenRun): OpenRun => {
     wasAvailable: gone === undefined && run.wasAvailable,
   };
 };
+
+/** Nothing of it is on its hub, for certain: every attempt to send it was answered, and none was taken. */
+const wasNeverTaken = (run: OpenRun): boolean =>
+  run.hub !== undefined &&
+  run.applied === undefined &&
+  run.answered['record-placed'] === undefined &&
+  !isUnresolved(run.effects['apply']);
+
+/** Logs of before orders were placed again send a retried one to its old hub. */
+const settledOnHub = ({ replacing, ...run }: OpenRun): OpenRun =>
+  replacing === true ? { ...run, selected: true } : run;
 
 const succeeded = (
   run: OpenRun,
@@ -203,7 +221,7 @@ const succeeded = (
       const uid = typeof result['uid'] === 'string' ? result['uid'] : '';
       const instance = effectId.slice('apply:'.length);
       // Whatever was reported before, the next look says how things are now.
-      return { ...withoutWaiting(run), applied: { instance, revision, uid }, recordNext: true };
+      return { ...settledOnHub(withoutWaiting(run)), applied: { instance, revision, uid }, recordNext: true };
     }
     case 'check':
       return checked(run, effectId, result);
@@ -228,13 +246,18 @@ const placed = (run: OpenRun, result: JsonObject, at: string): OpenRun => {
   if (run.deletion !== undefined && result['placed'] !== true) return run;
   if (!answer.placed) return { ...run, waiting: { message: answer.message, decision: answer.decision, at } };
   const claim = run.sent['place']?.claim ?? wantedClaim(run);
-  return { ...withoutWaiting(run), hub: answer, held: claim };
+  const { replacing: _replaced, waitedOut: _waited, ...kept } = withoutWaiting(run);
+  const stepsAssigned = run.stepsAssigned && run.hub?.hub === answer.hub;
+  return { ...kept, hub: answer, held: claim, stepsAssigned };
 };
 
 const resized = (run: OpenRun, result: JsonObject, at: string): OpenRun => {
   if (run.deletion !== undefined) return run;
   const claim = run.sent['resize']?.claim ?? wantedClaim(run);
-  if (result['resized'] === true) return { ...withoutWaiting(run), held: claim };
+  if (result['resized'] === true) {
+    const { waitedOut: _waited, ...kept } = withoutWaiting(run);
+    return { ...kept, held: claim };
+  }
   const reason = typeof result['message'] === 'string' ? result['message'] : 'no room left';
   const hub = run.hub?.hub ?? '';
   const candidate = { hub, fits: false, reasons: [reason], scores: {}, total: 0 };
@@ -290,10 +313,21 @@ const driftsNow = (run: OpenRun, assessment: Extract<Assessment, { found: true }
   run.applied?.revision === run.specRevision &&
   run.effects['apply']?.status === 'done';
 
-const timerFired = (run: OpenRun, timerId: string): OpenRun =>
-  timerId === 'placement-retry'
-    ? withoutWaiting(run)
-    : { ...run, overdue: { ...run.overdue, [timerId.slice('deadline:'.length)]: 'fired' } };
+/** Timers run on the monotonic clock: one that is due may be recorded a little before its wall-clock time. */
+const EARLY_MS = 1_000;
+
+const timerFired = (
+  before: OpenRun,
+  { timerId, at }: Extract<RunEvent, { type: 'TimerFired' }>['data'],
+): OpenRun => {
+  const run = withoutTimer(before, timerId);
+  if (timerId !== 'placement-retry') {
+    return { ...run, overdue: { ...run.overdue, [timerId.slice('deadline:'.length)]: 'fired' } };
+  }
+  const woken = Date.parse(at) < Date.parse(before.timers[timerId] ?? at) - EARLY_MS;
+  const waitedOut = (run.waitedOut ?? 0) + (woken ? 0 : 1);
+  return { ...withoutWaiting(run), waitedOut };
+};
 
 const answered = (run: OpenRun, key: string, code: string | undefined): OpenRun => {
   const at = key.indexOf(':');

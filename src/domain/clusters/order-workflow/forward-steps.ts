@@ -38,7 +38,7 @@ export const FORWARD: readonly Step[] = [
     name: 'place',
     phase: 'forward',
     after: [],
-    done: (run) => run.hub !== undefined,
+    done: (run) => run.hub !== undefined && run.replacing !== true,
     work: (run) =>
       run.waiting === undefined
         ? settled(run, 'place', `${run.capacityTries}.${run.cycle}`, placeCall(run))
@@ -53,7 +53,17 @@ export const FORWARD: readonly Step[] = [
       if (run.hub === undefined || answeredFor(run, 'select-hub', run.cycle)) return undefined;
       const { hub, namespace, mode, simulated, decision } = run.hub;
       const order = { orderName: orderName(run.clusterId), decision };
-      return cluster(run.cycle, { type: 'SelectHub', at, hub, namespace, mode, simulated, ...order });
+      const again = run.dispatched ? { again: true } : {};
+      return cluster(run.cycle, {
+        type: 'SelectHub',
+        at,
+        hub,
+        namespace,
+        mode,
+        simulated,
+        ...order,
+        ...again,
+      });
     },
   },
   {
@@ -69,14 +79,14 @@ export const FORWARD: readonly Step[] = [
   {
     name: 'resize-up',
     phase: 'forward',
-    after: ['start-dispatch'],
+    after: ['select-hub', 'start-dispatch'],
     done: (run) => sameClaim(run.held, claimBeforeApply(run)),
     work: (run) => resizeWork(run, claimBeforeApply(run)),
   },
   {
     name: 'apply',
     phase: 'forward',
-    after: ['start-dispatch', 'resize-up'],
+    after: ['select-hub', 'start-dispatch', 'resize-up'],
     done: isApplied,
     work: (run) => settled(run, 'apply', applyInstance(run), applyCall(run)),
   },

@@ -29,10 +29,14 @@ export type OpenRun = {
   /** Operator retries so far: effects of a new cycle have ids of their own. */
   readonly cycle: number;
   readonly hub?: PlacedHub;
+  /** A retry of an order that its hub never took: another hub may be chosen before it is sent again. */
+  readonly replacing?: true;
   /** What is reserved on the hub. */
   readonly held?: CapacityClaim;
   /** Attempts to get capacity that ended with an answer: placing and growing count alike. */
   readonly capacityTries: number;
+  /** Intervals between such attempts that were waited out in full since capacity was last got; none when absent. */
+  readonly waitedOut?: number;
   /** Why it waits: nothing fits, or its hub has no room to grow. */
   readonly waiting?: Waiting;
   /** The last reason that was shown on the cluster. */
@@ -109,11 +113,14 @@ export const wantedClaim = (run: OpenRun): CapacityClaim => claimOfCluster(run.s
 export const claimBeforeApply = (run: OpenRun): CapacityClaim => {
   const wanted = wantedClaim(run);
   const held = run.held ?? wanted;
-  const nodes: { [hostType: string]: number } = { ...held.nodes };
+  const nodes = new Map(Object.entries(held.nodes));
   for (const [hostType, count] of Object.entries(wanted.nodes)) {
-    nodes[hostType] = Math.max(nodes[hostType] ?? 0, count);
+    nodes.set(hostType, Math.max(nodes.get(hostType) ?? 0, count));
   }
-  return { controlPlanes: Math.max(held.controlPlanes, wanted.controlPlanes), nodes };
+  return {
+    controlPlanes: Math.max(held.controlPlanes, wanted.controlPlanes),
+    nodes: Object.fromEntries(nodes),
+  };
 };
 
 export const sameClaim = (left: CapacityClaim | undefined, right: CapacityClaim): boolean =>

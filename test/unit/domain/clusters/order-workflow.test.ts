@@ -157,17 +157,38 @@ describe('cluster order: waiting for capacity', () => {
     expect(run.commands()).to.deep.equal(['SelectHub', 'StartDispatch']);
     expect(clusterOrderWorkflow.wakes?.types).to.include('HubCapacityReleased');
   });
+  const waitOf = (run: ReturnType<typeof createOrderRun>): number => {
+    const due = Date.parse(run.pending().timers[0]?.dueAt ?? '');
+    return Math.round((due - Date.parse(run.at())) / 1000);
+  };
   it('tries at growing intervals', () => {
     const run = createOrderRun();
     run.order();
     const waits: number[] = [];
     for (let round = 0; round < 8; round += 1) {
       run.perform('place', nothingFits);
-      const due = Date.parse(run.pending().timers[0]?.dueAt ?? '');
-      waits.push(Math.round((due - Date.parse(run.at())) / 1000));
+      waits.push(waitOf(run));
+      run.after(waitOf(run) * 1000);
       run.fire('placement-retry');
     }
     expect(waits).to.deep.equal([30, 60, 120, 240, 480, 600, 600, 600]);
+  });
+  it('does not wait longer for having been woken early, and starts anew once there was room', () => {
+    const run = createOrderRun();
+    run.order();
+    run.perform('place', nothingFits);
+    for (let wake = 0; wake < 5; wake += 1) {
+      run.fire('placement-retry');
+      run.perform('place', nothingFits);
+      expect(waitOf(run), `after ${wake + 1} wakes`).to.equal(30);
+    }
+    run.after(30_000);
+    run.fire('placement-retry');
+    run.perform('place', nothingFits);
+    expect(waitOf(run)).to.equal(60);
+    run.fire('placement-retry');
+    run.perform('place', done(placedOn()));
+    expect(run.state()).to.not.have.property('waitedOut');
   });
 });
 
@@ -227,11 +248,44 @@ describe('cluster order: effects that go wrong', () => {
     expect(run.effects()).to.deep.equal([]);
     expect(run.result('apply:0.0.0', done({ uid: 'x' })), 'a late answer').to.deep.equal([]);
     run.command({ type: 'RetryCluster', at: time(30) });
-    expect(run.effect('apply')).to.deep.include({ effectId: 'apply:0.1.0', attempt: 1 });
+    expect(run.effects(), 'its hub never took it').to.deep.equal(['place']);
+    run.perform('place', done(placedOn('sim-other')));
+    expect(run.commands()).to.deep.equal(['SelectHub']);
+    expect(run.cluster()).to.have.nested.property('hub.id', 'sim-other');
+    const { effectId, attempt, args } = run.effect('apply');
+    expect({ effectId, attempt, hub: args['hub'] }).to.deep.equal({
+      effectId: 'apply:0.1.0',
+      attempt: 1,
+      hub: 'sim-other',
+    });
     run.perform('apply', done({ uid: 'uid-1' }));
     run.observe(healthy());
     run.commands();
     expect(stateOf(run)).to.equal('CLUSTER_STATE_READY');
+  });
+  it('stay with their hub on a retry while they may be there', () => {
+    const run = atHub();
+    for (let attempt = 1; attempt <= 12; attempt += 1) run.perform('apply', unknown);
+    run.commands();
+    run.command({ type: 'RetryCluster', at: time(30) });
+    expect(run.effects()).to.deep.equal(['apply']);
+    expect(run.effect('apply')).to.deep.include({ mode: 'observe' });
+  });
+  it('that are deleted while they are placed again end without any order on a hub', () => {
+    const run = atHub();
+    run.perform('apply', refused);
+    run.commands();
+    run.command({ type: 'RetryCluster', at: time(30) });
+    run.start('place');
+    run.command({ type: 'DeleteCluster', at: time(31) });
+    run.perform('place', done({}));
+    run.perform('delete', done({ existed: false }));
+    run.observe({ order: null });
+    run.perform('check', done({ order: null }));
+    run.commands();
+    run.perform('release', done());
+    expect(run.cluster()).to.have.property('status', 'deleted');
+    expect(run.runTypes().at(-1)).to.equal('RunClosed');
   });
   it('are told to people after many attempts, and go on', () => {
     const run = atHub();
