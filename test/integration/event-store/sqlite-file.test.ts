@@ -1,6 +1,9 @@
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { copyFile, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import type { Worker } from 'node:worker_threads';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { checkAtStart } from '../../../src/adapters/event-store/sqlite/check-at-start.ts';
@@ -275,6 +278,20 @@ describe('sqlite event store: the file', function () {
       expect(events).to.deep.equal(first);
       expect((await copy.fullCheck()).findings).to.deep.equal([]);
       await copy.close();
+      await store.close();
+    });
+
+    it('works on a thread of its own, from the first read to the last sync', async () => {
+      const store = await made.openStore(await filled());
+      const target = join(await made.dataDir(), 'copy.db');
+      const thread = once(process, 'worker') as Promise<[Worker]>;
+      const taking = store.backup(target);
+      const [worker] = await thread;
+      const ended = once(worker, 'exit');
+      expect(existsSync(target), 'nothing was copied in the call itself').to.equal(false);
+      await taking;
+      await ended; // nothing is left running
+      expect(existsSync(target)).to.equal(true);
       await store.close();
     });
 

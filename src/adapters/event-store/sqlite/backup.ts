@@ -5,7 +5,7 @@ import type { Position } from '../../../app/event-store.ts';
 import { formatPosition } from '../shared/position.ts';
 import { lastNumber, openLogForReading, readStoreId } from './schema.ts';
 
-/** Pages per step: a step runs on a thread of the pool and takes a few milliseconds. */
+/** Pages per step: between two steps other connections get at the file. */
 const STEP_PAGES = 2000;
 
 export type BackupResult = {
@@ -19,7 +19,7 @@ export type BackupResult = {
 /**
  * Copies the log to one file while it is written to. The copy is one moment of the log: the connection holds a
  * read transaction, so that commits meanwhile neither appear in it nor make it start over. It stands under
- * `target` only when it is complete and on disk. Throws when `target` exists.
+ * `target` only when it is complete and on disk. Throws when `target` exists. Blocks its thread at times.
  */
 export const backupLog = async (file: string, target: string): Promise<BackupResult> => {
   if (existsSync(target)) throw new Error(`${target} exists: a backup never replaces a file`);

@@ -3,14 +3,14 @@ import { StoreUnavailable, type EventStore } from '../../../app/event-store.ts';
 import type { Logger } from '../../../app/ports.ts';
 import { checkAppend, checkMaxCount } from '../shared/checks.ts';
 import { createGrowth, type Growth } from '../shared/paged-subscription.ts';
-import { backupLog, type BackupResult } from './backup.ts';
+import type { BackupResult } from './backup.ts';
 import type { StoreCheck } from './check-store.ts';
 import type { WriterFaults } from './faults.ts';
 import { logFile } from './files.ts';
 import { lockDataDirectory } from './lock.ts';
 import { createLogReader, type EventLogReader } from './log-reader.ts';
 import { openLogForReading } from './schema.ts';
-import { checkOnThread } from './threads.ts';
+import { backupOnThread, checkOnThread } from './threads.ts';
 import { startWriterClient } from './writer-client.ts';
 import type { WriterPragmas } from './writer-protocol.ts';
 
@@ -119,7 +119,7 @@ const openLocked = async (
     },
     backup: async (target) => {
       refuseWhenClosed();
-      return await backupLog(file, target);
+      return await backupOnThread(file, target);
     },
     fullCheck: () => checkOnThread(options.dataDir),
     close: async () => {

@@ -1,8 +1,11 @@
 import { Worker } from 'node:worker_threads';
+import type { BackupResult } from './backup.ts';
 import type { StoreCheck } from './check-store.ts';
 
+type ThreadName = 'writer-worker' | 'check-worker' | 'backup-worker';
+
 /** A module beside this one as a thread: compiled code stands there as .js, source as .ts. */
-export const startThread = (name: 'writer-worker' | 'check-worker', workerData: unknown): Worker => {
+export const startThread = (name: ThreadName, workerData: unknown): Worker => {
   const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
   return new Worker(new URL(`./${name}.${extension}`, import.meta.url), {
     workerData,
@@ -10,11 +13,18 @@ export const startThread = (name: 'writer-worker' | 'check-worker', workerData: 
   });
 };
 
+/** The one message that a thread sends before it ends; rejects with what it throws. */
+const resultOf = <Result>(worker: Worker, what: string): Promise<Result> =>
+  new Promise((resolve, reject) => {
+    worker.once('message', (result: Result) => resolve(result));
+    worker.once('error', reject);
+    worker.once('exit', () => reject(new Error(`the ${what} ended without a result`)));
+  });
+
 /** `checkSqliteStore` on a thread of its own. */
 export const checkOnThread = (dataDir: string): Promise<StoreCheck> =>
-  new Promise((resolve, reject) => {
-    const worker = startThread('check-worker', dataDir);
-    worker.once('message', (result: StoreCheck) => resolve(result));
-    worker.once('error', reject);
-    worker.once('exit', () => reject(new Error('the check ended without a result')));
-  });
+  resultOf(startThread('check-worker', dataDir), 'check');
+
+/** `backupLog` on a thread of its own. */
+export const backupOnThread = (file: string, target: string): Promise<BackupResult> =>
+  resultOf(startThread('backup-worker', { file, target }), 'backup');
