@@ -1,5 +1,5 @@
 import { parseStreamName, streamName } from '../../domain/stream-name.ts';
-import type { EventFilter, EventStore, RecordedEvent, SubscriptionItem } from '../event-store.ts';
+import type { EventFilter, EventStore, Position, RecordedEvent, SubscriptionItem } from '../event-store.ts';
 import type { Clock } from '../ports.ts';
 import { createProgress, type Progress } from './progress.ts';
 import { foldRecorded, isTaken } from './run.ts';
@@ -22,6 +22,14 @@ export type Intake = {
   /** Recorded time of the last event seen. */
   lastSeen(): string | undefined;
 };
+
+/** The index was folded from more than the log holds: the log was replaced, and the index is not of it. */
+export class IndexAheadOfLog extends Error {
+  override readonly name = 'IndexAheadOfLog';
+  constructor(position: Position, last: Position | undefined) {
+    super(`the runs were folded up to ${position}, but the log ends at ${last ?? 'its beginning'}`);
+  }
+}
 
 /** Inputs of a run that were seen while catching up and that no run event shows as taken in. */
 type Noted = { readonly ref: InputRef; readonly settled: () => void };
@@ -158,6 +166,10 @@ export const createIntake = (options: {
     lastSeen: () => lastSeen,
     run: async (signal, room) => {
       const after = index.checkpoint();
+      if (after !== undefined) {
+        const last = await store.lastPosition(signal);
+        if (last === undefined || after > last) throw new IndexAheadOfLog(after, last);
+      }
       const items = store.subscribe({ ...(after === undefined ? {} : { after }), filter, signal });
       for await (const item of items) {
         if (signal.aborted) return;

@@ -1,5 +1,6 @@
 import { streamName } from '../../domain/stream-name.ts';
 import type { Lease } from '../ownership.ts';
+import { IndexAheadOfLog } from './intake.ts';
 import { pause } from './pause.ts';
 import { discardRunIndex, isDamage } from './run-index.ts';
 import { createSession, type Session } from './session.ts';
@@ -59,7 +60,7 @@ export const createProcessRunner = (options: ProcessRunnerOptions): ProcessRunne
       } catch (cause) {
         if (signal.aborted) break;
         error = cause instanceof Error ? cause.message : String(cause);
-        if (isDamage(cause)) discardRunIndex(options.dataFile);
+        if (isDamage(cause) || cause instanceof IndexAheadOfLog) discardRunIndex(options.dataFile);
         options.logger.error({ err: cause }, 'the process runner broke down; starting it again');
         await pause(options.timers, Math.min(RESTART_MAX_MS, RESTART_FIRST_MS * 2 ** failures), signal);
       }

@@ -170,6 +170,31 @@ describe('process runner and its index', () => {
     expect(second.status().parkedRuns).to.deep.equal([]);
   });
 
+  it('starts a file anew that knows more than the log holds (a backup came back, a write-ahead log was cut)', async () => {
+    const former = toyStore();
+    const workshop = createWorkshop();
+    const before = startToyRunner({ store: former, workshop, instance: 'a', more: { dataFile: dataFile() } });
+    for (const id of ['t1', 't2', 't3']) await orderToy(former, { id });
+    await eventually(
+      'all are done',
+      async () => (await isDone(former, 't1')) && (await isDone(former, 't3')),
+    );
+    await before.stop();
+
+    const restored = Object.assign(toyStore(), { storeId: former.storeId });
+    await orderToy(restored, { id: 't9' });
+    running.push(
+      startToyRunner({
+        store: restored,
+        workshop: createWorkshop(),
+        instance: 'b',
+        more: { dataFile: dataFile() },
+      }),
+    );
+    await eventually('t9 is done', () => isDone(restored, 't9'));
+    expect(running[0]?.status().closedRuns).to.equal(1);
+  });
+
   it('does not take an ignored input in again after the run moved on and the file was lost', async () => {
     const store = toyStore();
     const workshop = createWorkshop();
