@@ -119,13 +119,20 @@ export const createStack = async (store: StoreKind): Promise<Stack> => {
 };
 
 /** `/readyz` answers 200, or the process ended. */
-export const untilReady = (service: ServiceProcess): Promise<void> =>
-  until('the service is ready', async () => {
+export const untilReady = async (service: ServiceProcess): Promise<void> => {
+  let last = '';
+  const tail = (): string => `${last}\n${service.log.slice(-20).join('\n')}`;
+  const ready = until('the service is ready', async () => {
     const ended = await Promise.race([service.ended, pause(0, 'running' as const)]);
-    if (ended !== 'running')
-      throw new Error(`the service ended with ${ended}\n${service.log.slice(-20).join('\n')}`);
-    return (await fetch(`${service.http}/readyz`)).ok;
+    if (ended !== 'running') throw new Error(`the service ended with ${ended}`);
+    const answer = await fetch(`${service.http}/readyz`);
+    last = await answer.text();
+    return answer.ok;
   });
+  await ready.catch((error: unknown) => {
+    throw new Error(`${String(error)}\n${tail()}`, { cause: error });
+  });
+};
 
 /** Polls a condition until it holds; throws after the bound. Not a sleep: it goes on as soon as the condition holds. */
 export const until = async (
