@@ -169,9 +169,9 @@ const order = (stage: Stage, name: string, key: string): Promise<Cluster> =>
 const scale = async (stage: Stage, cluster: Cluster): Promise<void> => {
   const { narrator } = stage;
   narrator.chapter('Scale: PATCH node_sets.workers.size 2 → 3');
-  await stage
-    .tenant()
-    .send('PATCH', `${CLUSTERS}/${cluster.id}`, { spec: { node_sets: { workers: { size: 3 } } } });
+  await stage.tenant().send('PATCH', `${CLUSTERS}/${cluster.id}?update_mask=spec.node_sets.workers.size`, {
+    spec: { node_sets: { workers: { size: 3 } } },
+  });
   const workers = (seen: Cluster): number => seen.status?.node_sets?.['workers']?.size ?? 0;
   const scaled = await follow(
     stage,
