@@ -25,7 +25,8 @@ export const openSqliteSnapshots = ({
   // The file name follows this one, so that the built service starts its built worker.
   const worker = new Worker(
     new URL(import.meta.url.replace(/sqlite-snapshots(\.[cm]?[jt]s)/, 'snapshot-worker$1')),
-    { workerData, name: 'snapshots' },
+    // Texts come in and go to SQLite; by default this part of the heap may grow to 48 MB.
+    { workerData, name: 'snapshots', resourceLimits: { maxYoungGenerationSizeMb: 6 } },
   );
   worker.unref();
   let usable = true;

@@ -4,12 +4,16 @@ import type { StoreCheck } from './check-store.ts';
 
 type ThreadName = 'writer-worker' | 'check-worker' | 'backup-worker';
 
+/** Bound of the young generation, MB: texts come in and go to SQLite, nothing stays. By default it may grow to 48 MB. */
+const YOUNG_MB = 6;
+
 /** A module beside this one as a thread: compiled code stands there as .js, source as .ts. */
 export const startThread = (name: ThreadName, workerData: unknown): Worker => {
   const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
   return new Worker(new URL(`./${name}.${extension}`, import.meta.url), {
     workerData,
     name: `event-log-${name}`,
+    resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
   });
 };
 
