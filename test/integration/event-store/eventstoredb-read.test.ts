@@ -186,6 +186,20 @@ describe('EventStoreDB adapter: reads and connections', () => {
     }
   });
 
+  it('asks the leader, not a node that has stopped being it and may be behind', async () => {
+    const [old, leader] = [await bench.peer(), await bench.peer()];
+    const seed = await bench.store(leader);
+    await seed.append('order-1', 'no_stream', many(2));
+    const store = await bench.store(old);
+    old.faults.add({
+      on: 'read',
+      do: { kind: 'refuse', as: 'not-leader', leader: { host: '127.0.0.1', port: leader.port } },
+    });
+    expect(await store.currentRevision('order-1')).to.equal(1);
+    expect(await collect(store.readStream('order-1'))).to.have.length(2);
+    expect(old.faults.hits(), 'and stays with it').to.equal(1);
+  });
+
   describe('the id of the store', () => {
     it('is written once, whoever of two comes first, and read ever after', async () => {
       const peer = await bench.peer();

@@ -99,7 +99,10 @@ export const createReadService = (peer: PeerContext) => {
   const countRead = async (call: ReadCall, options: Options): Promise<void> => {
     const stream = options.getStream();
     const name = nameOf(stream?.getStreamIdentifier());
-    const fault = faults.next('read', name);
+    const chosen = faults.next('read', name);
+    // Every node answers reads, except to who asks for the leader.
+    const indifferent = call.metadata.get('requires-leader')[0] !== 'true';
+    const fault = chosen?.kind === 'refuse' && chosen.as === 'not-leader' && indifferent ? undefined : chosen;
     const write = createWriter(call, fault);
     if (fault?.kind === 'never-answer') return overOr(call);
     const events = stream === undefined ? log.all : log.read(name);

@@ -37,6 +37,19 @@ describe('EventStoreDB adapter: connection strings and the library', () => {
         .that.does.not.include('s3cret');
   });
 
+  it('reads from the leader only: what another node shows may be over', () => {
+    for (const node of ['follower', 'random', 'read_only_replica', 'Follower'])
+      for (const option of ['nodePreference', 'node_preference'])
+        expect(() => checkConnectionString(`esdb+discover://a:s3cret@db:2113?${option}=${node}`), node)
+          .to.throw(TypeError)
+          .with.property('message')
+          .that.includes('nodePreference')
+          .and.includes('LEDGER_EVENT_STORE')
+          .and.does.not.include('s3cret');
+    for (const text of ['esdb+discover://db:2113', 'esdb+discover://db:2113?nodepreference=Leader'])
+      expect(checkConnectionString(text)).to.deep.equal({ endpoints: 'db:2113' });
+  });
+
   it('says that credentials without TLS are not sent', () => {
     expect(checkConnectionString('esdb://admin:x@db:2113?tls=false').warning).to.include(
       'not sent without TLS',

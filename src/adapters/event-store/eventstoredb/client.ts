@@ -153,6 +153,12 @@ export const checkConnectionString = (connectionString: string): { endpoints: st
       'the event store connection string cannot be read: check hosts, ports, options and files',
     );
   }
+  // A follower may be behind: a command would be refused for a state that is over (design §4, Command runner).
+  if ((values.get('nodepreference') ?? 'leader').toLowerCase() !== 'leader')
+    throw new TypeError(
+      'LEDGER_EVENT_STORE: nodePreference must be leader (or be left out): decisions are taken from what is read, ' +
+        'and other nodes may be behind',
+    );
   const unsent = credentials !== undefined && values.get('tls') === 'false';
   return {
     endpoints: hosts,

@@ -126,6 +126,8 @@ export const createReader = (options: ReaderOptions) => {
             fromRevision: next === undefined ? (forward ? START : END) : BigInt(next),
             direction: forward ? FORWARDS : BACKWARDS,
             ...(Number.isFinite(left) && { maxCount: left }),
+            // A node that is no longer the leader may be behind, and decisions are taken from this.
+            requiresLeader: true,
           });
     try {
       for await (const { event } of resilient(what, open, signal, patienceMs)) {
