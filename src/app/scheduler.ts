@@ -11,7 +11,7 @@ import {
 } from '../domain/hubs/capacity.ts';
 import { namespaceOf } from '../domain/hubs/hub.resource.ts';
 import type { JsonObject } from '../domain/json.ts';
-import { sameJson } from '../domain/json-tools.ts';
+import { own, sameJson } from '../domain/json-tools.ts';
 import type { EffectOutcome } from '../domain/workflow.ts';
 import type { Aggregate, CommandOutcome, CommandRunner } from './command.ts';
 import { OutcomeUnknown, StoreUnavailable } from './event-store.ts';
@@ -284,7 +284,10 @@ const resultOf = ({ facts }: RegisteredHub, { decision }: Placement, tenant: str
 const without = (used: CapacityClaim, held: CapacityClaim): CapacityClaim => ({
   controlPlanes: used.controlPlanes - held.controlPlanes,
   nodes: Object.fromEntries(
-    Object.entries(used.nodes).map(([hostType, count]) => [hostType, count - (held.nodes[hostType] ?? 0)]),
+    Object.entries(used.nodes).map(([hostType, count]) => [
+      hostType,
+      count - (own(held.nodes, hostType) ?? 0),
+    ]),
   ),
 });
 

@@ -14,24 +14,31 @@ export const sameJson = (left: unknown, right: unknown): boolean => {
   );
 };
 
+/**
+ * The value that a record itself holds under a key. Callers choose ids and names, and `constructor` is a valid one:
+ * indexing a plain object with it finds what every object inherits.
+ */
+export const own = <T>(record: { readonly [key: string]: T } | undefined, key: string): T | undefined =>
+  record !== undefined && Object.hasOwn(record, key) ? record[key] : undefined;
+
 /** The object at a key, or an empty one: documents leave out what is empty. */
 export const objectAt = (value: JsonValue | undefined, key: string): JsonObject => {
-  const found = isObject(value) ? value[key] : undefined;
+  const found = isObject(value) ? own(value, key) : undefined;
   return isObject(found) ? found : {};
 };
 
 export const stringAt = (value: JsonValue | undefined, key: string): string => {
-  const found = isObject(value) ? value[key] : undefined;
+  const found = isObject(value) ? own(value, key) : undefined;
   return typeof found === 'string' ? found : '';
 };
 
 export const numberAt = (value: JsonValue | undefined, key: string): number => {
-  const found = isObject(value) ? value[key] : undefined;
+  const found = isObject(value) ? own(value, key) : undefined;
   return typeof found === 'number' ? found : 0;
 };
 
 export const listAt = (value: JsonValue | undefined, key: string): readonly JsonValue[] => {
-  const found = isObject(value) ? value[key] : undefined;
+  const found = isObject(value) ? own(value, key) : undefined;
   return Array.isArray(found) ? found : [];
 };
 
@@ -65,13 +72,13 @@ export const withValueAt = (value: JsonObject, path: string, added: JsonValue): 
 
 /** A copy without keys whose value is undefined, an empty text, list or object: as documents are shown. */
 export const withoutEmpty = (value: { readonly [key: string]: JsonValue | undefined }): JsonObject => {
-  const kept: JsonObject = {};
+  const kept: [string, JsonValue][] = [];
   for (const [key, entry] of Object.entries(value)) {
     if (entry === undefined || entry === '' || entry === null) continue;
     if (typeof entry === 'object' && Object.keys(entry).length === 0) continue;
-    kept[key] = entry;
+    kept.push([key, entry]);
   }
-  return kept;
+  return Object.fromEntries(kept);
 };
 
 /** A copy without the value at a dotted path. */

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from '../json.ts';
-import { listAt, objectAt, stringAt, withoutEmpty } from '../json-tools.ts';
+import { listAt, objectAt, own, stringAt, withoutEmpty } from '../json-tools.ts';
 import type { ResourceKind, ResourceView } from '../resource.ts';
 import { isStoredCluster, type ClusterState, type StoredCluster } from './cluster.ts';
 import type { ClusterCommand } from './commands.ts';
@@ -139,7 +139,8 @@ const statusOf = (state: StoredCluster): JsonObject => {
     conditions: conditionsOf(state),
     api_url: endpoints?.apiUrl,
     console_url: endpoints?.consoleUrl,
-    node_sets: ready === undefined ? undefined : eachSet(state.nodeSets, (_set, name) => ready[name] ?? 0),
+    node_sets:
+      ready === undefined ? undefined : eachSet(state.nodeSets, (_set, name) => own(ready, name) ?? 0),
     hub,
     api_endpoint: endpoints?.apiEndpoint,
     ingress_endpoint: endpoints?.ingressEndpoint,
@@ -152,7 +153,7 @@ const conditionsOf = (state: StoredCluster): JsonValue[] =>
     withoutEmpty({
       type,
       status: status ? 'CONDITION_STATUS_TRUE' : 'CONDITION_STATUS_FALSE',
-      last_transition_time: state.conditionsSince[type] ?? state.stateSince,
+      last_transition_time: own(state.conditionsSince, type) ?? state.stateSince,
       reason,
       message,
     }),

@@ -50,7 +50,13 @@ export type Order = {
   /** Our finalizer stands: from the start of dispatch until absence was observed. */
   readonly ours: boolean;
   readonly deletionRequestedAt?: string;
-  readonly failure?: { readonly reason: string; readonly message: string; readonly permanent: boolean };
+  readonly failure?: {
+    readonly reason: string;
+    readonly message: string;
+    /** The provider's to know. */
+    readonly detail?: string;
+    readonly permanent: boolean;
+  };
   /** Why it waits, when no hub has room. */
   readonly waiting?: { readonly message: string; readonly decision: PlacementDecision };
   /** Status that a private caller wrote: shown instead of ours until the next observation. */
@@ -166,8 +172,8 @@ const evolveOrder = (state: LiveCluster, event: ClusterEvent): StoredCluster => 
       return { ...state, waiting: { message, decision } };
     }
     case 'ClusterFailed': {
-      const { reason, message, permanent } = event.data;
-      return { ...observed(state), failure: { reason, message, permanent } };
+      const { at: _at, ...failure } = event.data;
+      return { ...observed(state), failure };
     }
     case 'ClusterFailureCleared':
     case 'ClusterRetryRequested':

@@ -1,5 +1,5 @@
 import { fnv1a64, hex64 } from '../hash.ts';
-import { byKey, sameJson } from '../json-tools.ts';
+import { byKey, own, sameJson } from '../json-tools.ts';
 import type {
   ClusterObservation,
   ClusterOrderSpecShape,
@@ -13,7 +13,15 @@ import { clusterConditions, type ObservedConditions } from './observed-condition
 
 export type Verdict =
   | { readonly kind: 'progressing' | 'ready' | 'deleting' | 'not-accepted' | 'hosted-cluster-lost' }
-  | { readonly kind: 'failed' | 'degraded'; readonly reason: string; readonly message: string };
+  | {
+      readonly kind: 'failed';
+      readonly reason: string;
+      /** For tenants. */
+      readonly message: string;
+      /** In the hub's own words: they may name anything of it. */
+      readonly detail?: string;
+    }
+  | { readonly kind: 'degraded'; readonly reason: string; readonly message: string };
 
 export type Assessment =
   | { readonly found: false }
@@ -80,7 +88,7 @@ const factsOf = (
     jobDone: job === undefined || (job.state === 'Succeeded' && (job.configVersion ?? version) === version),
     ready,
     nodesReached:
-      pools === undefined ? undefined : sets.every(([name, { size }]) => (ready[name] ?? 0) >= size),
+      pools === undefined ? undefined : sets.every(([name, { size }]) => (own(ready, name) ?? 0) >= size),
   };
 };
 
@@ -111,14 +119,15 @@ const isFailedJob = ({ state, message }: ObservedJob): boolean =>
 
 const failedJob = (job: ObservedJob): Verdict => {
   if (job.state === 'Failed' || job.state === 'Canceled') {
-    const message = job.message || `job ${job.jobId} ended as ${job.state}`;
-    return { kind: 'failed', reason: `Job${job.state}`, message };
+    const message = `job ${job.jobId} of the hub ended as ${job.state}`;
+    return { kind: 'failed', reason: `Job${job.state}`, message, ...detailOf(job.message) };
   }
   // The operator's own text holds the address of its automation service; a tenant reads this one.
   return {
     kind: 'failed',
     reason: 'JobStatusUnknown',
     message: `the hub cannot read the state of its job ${job.jobId}`,
+    ...detailOf(job.message),
   };
 };
 
@@ -127,9 +136,13 @@ const failedPhase = (order: ObservedOrder): Verdict => {
   return {
     kind: 'failed',
     reason: progressing?.reason ?? 'ProvisioningFailed',
-    message: progressing?.message ?? 'the hub reports the order as failed',
+    message: 'the hub reports the order as failed',
+    ...detailOf(progressing?.message),
   };
 };
+
+const detailOf = (words: string | undefined): { detail?: string } =>
+  words === undefined || words === '' ? {} : { detail: words };
 
 /** By time of launch; of two launched at the same time the one listed later. */
 export const latestJob = (jobs: readonly ObservedJob[], type: string): ObservedJob | undefined =>
@@ -148,13 +161,13 @@ const readyNodes = (
   const left = new Map<string, number>();
   for (const { resourceClass, ready } of pools)
     left.set(resourceClass, (left.get(resourceClass) ?? 0) + ready);
-  const counts: { [nodeSet: string]: number } = {};
+  const counts = new Map<string, number>();
   for (const [name, { hostType, size }] of Object.entries(nodeSets).sort(byKey)) {
     const available = left.get(hostType.id) ?? 0;
-    counts[name] = Math.min(size, available);
+    counts.set(name, Math.min(size, available));
     left.set(hostType.id, available - Math.min(size, available));
   }
-  return counts;
+  return Object.fromEntries(counts);
 };
 
 /** URLs as the operator's feedback builds them (management-cluster.md §2.2), once the API answers. */

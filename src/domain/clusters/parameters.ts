@@ -1,6 +1,6 @@
 import { reject, type Rejection } from '../decider.ts';
 import type { JsonObject } from '../json.ts';
-import { isObject, listAt, stringAt } from '../json-tools.ts';
+import { isObject, listAt, own, stringAt } from '../json-tools.ts';
 
 /** Template parameters of an order, after defaults (osac-api.md §10). */
 export const parametersOf = (
@@ -18,10 +18,10 @@ export const parametersOf = (
       `template '${template.id}' has no parameter '${unknown}'; ${valid}`,
     );
   }
-  const parameters: { [name: string]: JsonObject } = {};
+  const parameters: [string, JsonObject][] = [];
   for (const definition of definitions) {
     const name = stringAt(definition, 'name');
-    const value = given[name] ?? (definition['required'] === true ? undefined : definition['default']);
+    const value = own(given, name) ?? (definition['required'] === true ? undefined : definition['default']);
     const type = stringAt(definition, 'type');
     if (isObject(value)) {
       const actual = stringAt(value, '@type');
@@ -29,7 +29,7 @@ export const parametersOf = (
         const message = `type of parameter '${name}' of template '${template.id}' should be '${type}', but it is '${actual}'`;
         return refuse('PARAMETER_TYPE', name, message);
       }
-      parameters[name] = value;
+      parameters.push([name, value]);
     } else if (definition['required'] === true) {
       return refuse(
         'PARAMETER_REQUIRED',
@@ -38,7 +38,7 @@ export const parametersOf = (
       );
     }
   }
-  return parameters;
+  return Object.fromEntries(parameters);
 };
 
 const refuse = (code: string, name: string, message: string): Rejection =>

@@ -2,7 +2,7 @@ import { fnv1a64, mix } from '../hash.ts';
 import type { CapacityClaim, CapacityLimits } from '../hubs/capacity-events.ts';
 import { nodeLimit, shortages } from '../hubs/capacity.ts';
 import { namespaceOf, type HubFacts } from '../hubs/hub.resource.ts';
-import { byKey } from '../json-tools.ts';
+import { byKey, own } from '../json-tools.ts';
 import type { NodeSet, PlacementDecision } from './events.ts';
 import { namespaceFits, orderName } from './cluster-order-manifest.ts';
 
@@ -71,11 +71,11 @@ export type PlaceResult =
 
 /** The claim of a cluster: one hosted control plane and its nodes by host type. */
 export const claimOfCluster = (nodeSets: { readonly [name: string]: NodeSet }): CapacityClaim => {
-  const nodes: { [hostType: string]: number } = {};
+  const nodes = new Map<string, number>();
   for (const { hostType, size } of Object.values(nodeSets)) {
-    if (size > 0) nodes[hostType.id] = (nodes[hostType.id] ?? 0) + size;
+    if (size > 0) nodes.set(hostType.id, (nodes.get(hostType.id) ?? 0) + size);
   }
-  return { controlPlanes: 1, nodes };
+  return { controlPlanes: 1, nodes: Object.fromEntries(nodes) };
 };
 
 export const place = (
@@ -191,7 +191,7 @@ const fractionsAfter = (request: PlacementRequest, { limits, used }: Candidate):
   return [
     fraction(limits.controlPlanes, used.controlPlanes + request.claim.controlPlanes),
     ...Object.entries(request.claim.nodes).map(([hostType, wanted]) =>
-      fraction(nodeLimit(limits, hostType), (used.nodes[hostType] ?? 0) + wanted),
+      fraction(nodeLimit(limits, hostType), (own(used.nodes, hostType) ?? 0) + wanted),
     ),
   ];
 };

@@ -4,7 +4,7 @@ import { unusableReason } from '../catalog/cluster-version.resource.ts';
 import type { DocumentFacts } from '../catalog/document.ts';
 import { isRefused, reject, type Rejection } from '../decider.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
-import { isObject, numberAt, objectAt, stringAt, textsAt } from '../json-tools.ts';
+import { isObject, numberAt, objectAt, own, stringAt, textsAt } from '../json-tools.ts';
 import { metadataRejection, nameRejection } from '../metadata-rules.ts';
 import {
   emptyReference,
@@ -229,13 +229,13 @@ const orderedNodeSets = (
       { field: `spec.node_sets.${unknown}` },
     );
   }
-  const sets: { [name: string]: NodeSet } = {};
+  const sets: [string, NodeSet][] = [];
   for (const [name, offer] of Object.entries(offered)) {
-    const set = orderedNodeSet(name, offer, asked[name], catalogue);
+    const set = orderedNodeSet(name, offer, own(asked, name), catalogue);
     if (isRefused(set)) return set;
-    sets[name] = set;
+    sets.push([name, set]);
   }
-  return sets;
+  return Object.fromEntries(sets);
 };
 
 const orderedNodeSet = (

@@ -1,6 +1,6 @@
 import { MAX_INT32 } from '../catalog/limits.ts';
 import { isRefused, reject, type Decision, type Rejection } from '../decider.ts';
-import { byKey, sameJson } from '../json-tools.ts';
+import { byKey, own, sameJson } from '../json-tools.ts';
 import { annotationsRejection, labelsRejection, metadataRejection } from '../metadata-rules.ts';
 import { refersTo, referenceText } from '../references.ts';
 import { sortedTexts } from '../catalog/document.ts';
@@ -118,7 +118,7 @@ const nodeSetEvents = (
   if (wrong !== undefined) return wrong;
   const events: ClusterEvent[] = [];
   for (const [name, set] of Object.entries(wanted).sort(byKey)) {
-    const current = state.nodeSets[name];
+    const current = own(state.nodeSets, name);
     if (current === undefined) {
       const { id = '', name: hostTypeName = '' } = set.hostType;
       const fabric = set.fabricInterface === undefined ? {} : { fabricInterface: set.fabricInterface };
@@ -129,7 +129,7 @@ const nodeSetEvents = (
     }
   }
   const removed = Object.keys(state.nodeSets)
-    .filter((name) => wanted[name] === undefined)
+    .filter((name) => !Object.hasOwn(wanted, name))
     .sort();
   return [
     ...events,
@@ -143,7 +143,7 @@ const nodeSetRejection = (
   set: RequestedNodeSet,
   resized: readonly string[],
 ): Rejection | undefined => {
-  const current = state.nodeSets[name];
+  const current = own(state.nodeSets, name);
   const zeroAllowed = current !== undefined && (resized.includes(name) || current.size === 0);
   return (
     sizeRejection(name, set.size, zeroAllowed) ??

@@ -1,7 +1,7 @@
 import { reject, type Decider, type Decision, type Rejection } from '../decider.ts';
 import { fnv1a32 } from '../hash.ts';
 import type { JsonObject } from '../json.ts';
-import { isObject, objectAt, sameJson } from '../json-tools.ts';
+import { isObject, objectAt, own, sameJson } from '../json-tools.ts';
 import type { CapacityClaim, CapacityLimits, HubCapacityEvent } from './capacity-events.ts';
 
 /**
@@ -86,7 +86,7 @@ export const hubCapacityDecider: Decider<HubCapacityState, HubCapacityCommand, H
 
 /** What a cluster holds on this hub, if anything. */
 export const claimOf = (state: HubCapacityState, clusterId: string): CapacityClaim | undefined =>
-  state.claims[bucketOf(clusterId)]?.[clusterId];
+  own(state.claims[bucketOf(clusterId)], clusterId);
 
 /** Nothing is reserved on a hub that was closed, until this or a later revision of its document declares again. */
 export const isClosedFor = ({ closedAt }: Pick<HubCapacityState, 'closedAt'>, hubRevision: number): boolean =>
@@ -107,14 +107,14 @@ export const shortages = (
   check('control planes', limits.controlPlanes, used.controlPlanes, held.controlPlanes, claim.controlPlanes);
   for (const [hostType, wanted] of Object.entries(claim.nodes)) {
     const limit = nodeLimit(limits, hostType);
-    check(`${hostType} nodes`, limit, used.nodes[hostType] ?? 0, held.nodes[hostType] ?? 0, wanted);
+    check(`${hostType} nodes`, limit, own(used.nodes, hostType) ?? 0, own(held.nodes, hostType) ?? 0, wanted);
   }
   return found;
 };
 
 /** Undefined: unlimited. */
 export const nodeLimit = (limits: CapacityLimits, hostType: string): number | undefined =>
-  limits.nodes === undefined ? undefined : (limits.nodes[hostType] ?? 0);
+  limits.nodes === undefined ? undefined : (own(limits.nodes, hostType) ?? 0);
 
 /** Limits as a hub's document declares them (`spec.capacity`); an empty map of nodes declares nothing. */
 export const capacityLimitsOf = (hubDocument: JsonObject): CapacityLimits => {
@@ -201,7 +201,8 @@ const withClaim = (
   claim: CapacityClaim | undefined,
 ): HubCapacityState => {
   const bucket = bucketOf(clusterId);
-  const { [clusterId]: previous = NOTHING, ...others } = state.claims[bucket] ?? {};
+  const previous = claimOf(state, clusterId) ?? NOTHING;
+  const { [clusterId]: _previous, ...others } = state.claims[bucket] ?? {};
   const claims = {
     ...state.claims,
     [bucket]: claim === undefined ? others : { ...others, [clusterId]: claim },
@@ -213,11 +214,14 @@ const BUCKETS = 256;
 const bucketOf = (clusterId: string): string => `b${fnv1a32(clusterId) % BUCKETS}`;
 
 const add = (left: CapacityClaim, right: CapacityClaim, sign: 1 | -1): CapacityClaim => {
-  const nodes: { [hostType: string]: number } = { ...left.nodes };
+  const nodes = new Map(Object.entries(left.nodes));
   for (const [hostType, count] of Object.entries(right.nodes)) {
-    const sum = (nodes[hostType] ?? 0) + sign * count;
-    if (sum === 0) delete nodes[hostType];
-    else nodes[hostType] = sum;
+    const sum = (nodes.get(hostType) ?? 0) + sign * count;
+    if (sum === 0) nodes.delete(hostType);
+    else nodes.set(hostType, sum);
   }
-  return { controlPlanes: left.controlPlanes + sign * right.controlPlanes, nodes };
+  return {
+    controlPlanes: left.controlPlanes + sign * right.controlPlanes,
+    nodes: Object.fromEntries(nodes),
+  };
 };

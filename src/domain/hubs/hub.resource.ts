@@ -9,7 +9,7 @@ import {
 import type { HubEvent } from '../catalog/events.ts';
 import { MAX_INT32 } from '../catalog/limits.ts';
 import type { JsonObject } from '../json.ts';
-import { listAt, objectAt, stringAt, textOf, textsAt } from '../json-tools.ts';
+import { listAt, objectAt, own, stringAt, textOf, textsAt } from '../json-tools.ts';
 import { nameFromId } from '../catalog/derived-names.ts';
 import type { ResourceKind } from '../resource.ts';
 
@@ -117,7 +117,7 @@ export const hubFacts = (facts: Pick<DocumentFacts, 'id' | 'document'>): HubFact
 
 /** Where orders of this tenant are created on the hub. */
 export const namespaceOf = (hub: HubFacts, tenantName: string): string =>
-  hub.tenantNamespaces[tenantName] ?? hub.namespace;
+  own(hub.tenantNamespaces, tenantName) ?? hub.namespace;
 
 /** A hub whose id begins with `sim-` is simulated (design §6). */
 export const isSimulatedHub = (id: string): boolean => SIMULATED_ID.test(id);

@@ -3,7 +3,7 @@ import { canonicalNetwork } from '../../domain/clusters/network.ts';
 import { resolveOrder, usableVersion } from '../../domain/clusters/resolve.ts';
 import { fabricInterfaceOf } from '../../domain/catalog/host-type.resource.ts';
 import { isRefused, type Rejection } from '../../domain/decider.ts';
-import { numberAt, objectAt, sameJson, stringAt, textsAt, valueAt } from '../../domain/json-tools.ts';
+import { numberAt, objectAt, own, sameJson, stringAt, textsAt, valueAt } from '../../domain/json-tools.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import { referenceOf, refersTo } from '../../domain/references.ts';
 import type { CatalogueReader } from './catalogue.ts';
@@ -99,25 +99,26 @@ const nodeSetChanges = (
   const stored = objectAt(objectAt(before, 'spec'), 'node_sets');
   const wanted = objectAt(objectAt(after, 'spec'), 'node_sets');
   const known = catalogue.of(tenant, principal.visibility);
-  const nodeSets: Record<string, RequestedNodeSet> = {};
+  const nodeSets: [string, RequestedNodeSet][] = [];
   for (const [name, set] of Object.entries(wanted)) {
     const reference = referenceOf(objectAt(set, 'host_type')) ?? {};
     const size = numberAt(set, 'size');
-    const current = referenceOf(objectAt(stored[name], 'host_type'));
+    const current = referenceOf(objectAt(own(stored, name), 'host_type'));
     if (current !== undefined && refersTo(reference, { id: current.id ?? '', name: current.name ?? '' })) {
-      nodeSets[name] = { hostType: current, size };
+      nodeSets.push([name, { hostType: current, size }]);
       continue;
     }
     const hostType = known.hostType(reference);
     const fabricInterface = hostType === undefined ? undefined : fabricInterfaceOf(hostType.document);
-    nodeSets[name] = {
+    const requested: RequestedNodeSet = {
       hostType: hostType === undefined ? reference : { id: hostType.id, name: hostType.name },
       size,
       ...(fabricInterface === undefined ? {} : { fabricInterface }),
     };
+    nodeSets.push([name, requested]);
   }
   // A set that exists may be scaled to nothing; only a new one must have a size.
-  return { nodeSets, resized: Object.keys(stored) };
+  return { nodeSets: Object.fromEntries(nodeSets), resized: Object.keys(stored) };
 };
 
 const textListAt = (object: JsonObject, key: string): string[] => {

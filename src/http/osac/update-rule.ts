@@ -2,6 +2,7 @@ import type { DescField, DescMessage } from '@bufbuild/protobuf';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import { invalid } from '../errors.ts';
 import { fieldOf, isPlainMessage } from './messages.ts';
+import { own } from '../../domain/json-tools.ts';
 
 /**
  * The one update rule of every kind (head of osac-api-run.md; osac-api.md §5 Update). Without a mask the body
@@ -53,7 +54,12 @@ const nextValue = (
     return Object.fromEntries(
       Object.entries(asObject(value)).map(([key, entry]): [string, JsonValue] => [
         key,
-        applyBody(entered, asObject(before[key]), asObject(entry), asObject(asObject(written)[key])),
+        applyBody(
+          entered,
+          asObject(own(before, key)),
+          asObject(entry),
+          asObject(own(asObject(written), key)),
+        ),
       ]),
     );
   }
@@ -151,18 +157,23 @@ const intoMap = (
   // Keys of text maps hold dots (label prefixes), so all that is left of the path is the key.
   const [key, rest] = inner === undefined ? [segments.join('.'), []] : [segments[0] ?? '', segments.slice(1)];
   const target: JsonObject = { ...asObject(before) };
-  const sent = asObject(value)[key];
+  const sent = own(asObject(value), key);
   if (inner === undefined) setOrClear(target, key, sent);
   else if (rest.length === 0) {
     if (sent === undefined) delete target[key];
     else
-      target[key] = applyBody(inner, asObject(target[key]), asObject(sent), asObject(asObject(written)[key]));
+      target[key] = applyBody(
+        inner,
+        asObject(own(target, key)),
+        asObject(sent),
+        asObject(own(asObject(written), key)),
+      );
   } else {
     target[key] = takePath(
       inner,
-      asObject(target[key]),
+      asObject(own(target, key)),
       asObject(sent),
-      asObject(asObject(written)[key]),
+      asObject(own(asObject(written), key)),
       rest,
       path,
     );

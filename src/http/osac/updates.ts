@@ -84,7 +84,7 @@ const update = async <S, C extends { readonly type: string }, E extends DomainEv
     const loaded = await services.runner.load(aggregate, id);
     const live = assertWritable(principal, kind.view(loaded.state), id);
     const stored = { revision: Number(loaded.revision), version: loaded.version };
-    assertUnchanged(id, stored, {
+    assertUnchanged({ kind: kind.kind, id }, stored, {
       ifRevision: metadata.ifRevision,
       version: message.lock ? numberAt(objectAt(message.object, 'metadata'), 'version') : undefined,
     });
@@ -192,7 +192,7 @@ const keepServerSet = (
 /** An empty message and an absent one mean the same to every reader. */
 const withoutEmptyParts = (value: JsonValue): JsonValue => {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
-  const kept: JsonObject = {};
+  const kept: [string, JsonValue][] = [];
   for (const [key, inner] of Object.entries(value)) {
     const pruned = withoutEmptyParts(inner);
     if (
@@ -202,9 +202,9 @@ const withoutEmptyParts = (value: JsonValue): JsonValue => {
       Object.keys(pruned).length === 0
     )
       continue;
-    kept[key] = pruned;
+    kept.push([key, pruned]);
   }
-  return kept;
+  return Object.fromEntries(kept);
 };
 
 /** Takes the secrets out of a merged document and stores the new ones. */

@@ -3,6 +3,7 @@ import type { DomainEvent } from '../../domain/decider.ts';
 import { countVersion, NO_VERSION, type DocumentVersion } from '../../domain/document-version.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import type { ResourceView } from '../../domain/resource.ts';
+import { own } from '../../domain/json-tools.ts';
 
 /** What the read model needs of a kind's declaration; every `ResourceKind` has it. */
 export type DocumentKind = {
@@ -99,8 +100,8 @@ export const withoutPrivate = (value: JsonValue, paths: PrivatePaths): JsonValue
   const copy = (Array.isArray(value) ? [...value] : { ...value }) as JsonObject;
   const every = paths['*'];
   for (const key of Object.keys(every === undefined ? paths : copy)) {
-    const below = paths[key] ?? every;
-    const child = copy[key];
+    const below = own(paths, key) ?? every;
+    const child = own(copy, key);
     if (below === undefined || child === undefined) continue;
     if (below === true || every === true) delete copy[key];
     else copy[key] = withoutPrivate(every === undefined ? child : withoutPrivate(child, every), below);

@@ -1,10 +1,14 @@
 import fc from 'fast-check';
 import type { HubCapacityCommand } from '../../../src/domain/hubs/capacity.ts';
+import { INHERITED_NAMES } from './hostile-names.ts';
 
 const at = '2026-11-21T12:00:00.000Z';
 const count = fc.integer({ min: 0, max: 6 });
-const clusterId = fc.constantFrom('c1', 'c2', 'c3', 'c4');
-const claim = fc.record({ controlPlanes: count, nodes: fc.record({ fc430: count, g5: count }) });
+const clusterId = fc.constantFrom('c1', 'c2', ...INHERITED_NAMES);
+const claim = fc.record({
+  controlPlanes: count,
+  nodes: fc.dictionary(fc.constantFrom('fc430', 'g5', ...INHERITED_NAMES), count, { maxKeys: 4 }),
+});
 const limits = fc.record(
   { controlPlanes: count, nodes: fc.record({ fc430: count }, { requiredKeys: [] }) },
   { requiredKeys: [] },

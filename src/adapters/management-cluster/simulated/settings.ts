@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { own } from '../../../domain/json-tools.ts';
 
 /**
  * How a simulated hub behaves: durations of its work and faults on purpose. Given per object by the annotation
@@ -112,7 +113,7 @@ export const parseSettings = (text: string): GivenSettings => {
 export const givenSettings = (values: { readonly [key: string]: unknown }): GivenSettings => {
   const given: { [key in SimulationKey]?: string } = {};
   for (const [name, raw] of Object.entries(values)) {
-    const key = ALIASES[name] ?? name;
+    const key = own<string>(ALIASES, name) ?? name;
     if (!isKey(key)) throw new BadSimulationSetting(`unknown simulation key "${name}"`);
     if (typeof raw !== 'string' && typeof raw !== 'number') {
       throw new BadSimulationSetting(`simulation key "${name}" needs a text or a number`);
