@@ -1,5 +1,10 @@
 import type { Appended, EventToAppend } from '../../../src/app/event-store.ts';
-import { evolveCluster, initialCluster, type ClusterState } from '../../../src/domain/clusters/cluster.ts';
+import {
+  evolveCluster,
+  initialCluster,
+  isLiveCluster,
+  type ClusterState,
+} from '../../../src/domain/clusters/cluster.ts';
 import type { ClusterEvent } from '../../../src/domain/clusters/events.ts';
 import type { CapacityClaim, HubCapacityEvent } from '../../../src/domain/hubs/capacity-events.ts';
 import {
@@ -96,6 +101,15 @@ export const createLedger = ({ ordersOn, hubs, fail }: LedgerOptions): Ledger =>
     }
   };
 
+  /** A name belongs to one live cluster of its tenant. */
+  const mustBeFree = (id: string, event: StoredEvent): void => {
+    const { name, tenant } = event.data as { name: string; tenant: string };
+    for (const [other, state] of clusters) {
+      if (other === id || !isLiveCluster(state) || state.name !== name || state.tenant !== tenant) continue;
+      violated(`clusters ${other} and ${id} of ${tenant} are both called ${name}`);
+    }
+  };
+
   const see = (event: StoredEvent): void => {
     const { category, id } = parseStreamName(event.stream);
     if (event.type === 'EffectStarted') {
@@ -118,6 +132,7 @@ export const createLedger = ({ ordersOn, hubs, fail }: LedgerOptions): Ledger =>
     ) {
       violated(`${event.stream} was ordered twice`);
     }
+    if (event.type === 'ClusterOrdered') mustBeFree(id, event);
     if (event.type === 'ClusterDeleted') mustBeGone(id, event);
     const before = clusters.get(id) ?? initialCluster();
     clusters.set(id, evolveCluster(before, event as unknown as ClusterEvent));

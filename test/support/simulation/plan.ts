@@ -39,8 +39,8 @@ export type Plan = {
 
 export const planOf = (seed: number): Plan => {
   const random = randomOf(seed).fork('plan');
-  const singleWriter = random.chance(0.65);
-  const instances = singleWriter ? 1 : random.int(1, 2);
+  const singleWriter = random.chance(0.55);
+  const instances = singleWriter || random.chance(0.25) ? 1 : 2;
   const calm = random.chance(0.1);
   return {
     seed,

@@ -48,6 +48,14 @@ export const PLANTED = {
       },
     })),
 
+  'a name is taken without being reserved': (ports) =>
+    withStore(ports, (store) => ({
+      append: (stream, expected, events) =>
+        events[0]?.type === 'NameReserved'
+          ? Promise.resolve(pretended(expected, events.length))
+          : store.append(stream, expected, events),
+    })),
+
   'a checkpoint is passed on before what it stands behind': (ports, life) =>
     withStore(ports, (store) => ({
       subscribe: (options) =>

@@ -44,14 +44,17 @@ const unsettledCluster = (world: World, id: string): string | undefined => {
   if (state.failure !== undefined) return `failed: ${state.failure.reason} ${state.failure.message}`;
   const claim = claimOfCluster(state.nodeSets);
   if (state.status === 'dispatched' && state.waiting !== undefined) {
-    const own = ledger.capacities().get(state.hub.id);
+    const own = roomOn(world, state.hub.id);
     return own !== undefined && fits(own, claim, claimOf(own, id))
       ? `waits for room to grow, which ${state.hub.id} has`
       : undefined;
   }
   if (state.waiting !== undefined) {
-    const room = [...ledger.capacities()].find(([, hub]) => fits(hub, claim, undefined));
-    return room === undefined ? undefined : `waits, although ${room[0]} has room`;
+    const room = [...ledger.capacities().keys()].find((hub) => {
+      const there = roomOn(world, hub);
+      return there !== undefined && fits(there, claim, undefined);
+    });
+    return room === undefined ? undefined : `waits, although ${room} has room`;
   }
   if (state.status !== 'dispatched') return `is ${state.status}`;
   if (state.degraded !== undefined) return `is degraded: ${state.degraded.reason}`;
@@ -59,6 +62,13 @@ const unsettledCluster = (world: World, id: string): string | undefined => {
   if (held.length !== 1 || held[0]?.[0] !== state.hub.id)
     return `holds capacity on ${held.map(([hub]) => hub).join(', ') || 'no hub'}`;
   return shortOf(claim, held[0][1]) ? 'what it holds is not what it uses' : undefined;
+};
+
+/** With the limits of the hub's present document, which its capacity stream may hear of only at the next placement. */
+const roomOn = (world: World, hub: string): HubCapacityState | undefined => {
+  const known = world.ledger.capacities().get(hub);
+  const limits = world.living()[0]?.system.hubs.get(hub)?.limits;
+  return known === undefined ? undefined : { ...known, limits: limits ?? known.limits };
 };
 
 const fits = (hub: HubCapacityState, claim: CapacityClaim, held: CapacityClaim | undefined): boolean =>

@@ -104,7 +104,7 @@ export const createWorkload = (world: World, clients: Clients, random: Random): 
     const tenant = random.pick(TENANTS);
     await agenda.sleep('client', random.int(0, plan.activeMs / 2));
     // Names are few, so that some are taken.
-    const id = await order(tenant, random.int(1, 4), `c${random.chance(0.85) ? number : 0}`);
+    const id = await order(tenant, random.int(1, 4), `c${random.chance(0.75) ? number : 0}`);
     if (id === undefined) return;
     if (random.chance(0.15)) {
       await agenda.sleep('client', random.int(0, 400));
