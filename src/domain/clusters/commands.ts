@@ -75,6 +75,7 @@ export type ClusterReport =
       readonly at: string;
       readonly reason: string;
       readonly message: string;
+      readonly detail?: string;
       readonly permanent: boolean;
     }
   | { readonly type: 'ReportNotAccepting'; readonly at: string; readonly since: string }

@@ -119,7 +119,11 @@ export const clusterEventTypes: readonly EventType[] = typesOf(
     ['ClusterReconfiguring', {}],
     ['ClusterDegraded', { reason: text, message: text }],
     ['ClusterRecovered', {}],
-    ['ClusterFailed', { reason: text, message: text, permanent: z.boolean() }],
+    [
+      'ClusterFailed',
+      { reason: text, message: text, detail: text.exactOptional(), permanent: z.boolean() },
+      { providerOnly: ['detail'] },
+    ],
     ['ClusterFailureCleared', {}],
     ['HubNotAccepting', { hub: text, since: time }, { providerOnly: ['hub'] }],
     ['ClusterLostOnHub', { what: z.enum(['cluster-order', 'hosted-cluster']) }],

@@ -162,7 +162,10 @@ export type ClusterEvent =
       {
         readonly at: string;
         readonly reason: string;
+        /** For tenants: names no hub, no namespace and nobody else's objects. */
         readonly message: string;
+        /** What the hub or the adapter said in full; the provider's to know. */
+        readonly detail?: string;
         /** True: nothing will happen until somebody retries or deletes. False: the hub still retries. */
         readonly permanent: boolean;
       }

@@ -110,10 +110,10 @@ const startDispatch = (state: LiveCluster, at: string): Decision<ClusterEvent> =
 };
 
 const recordFailure = (state: LiveCluster, report: Report<'RecordFailure'>): Decision<ClusterEvent> => {
-  const { at, reason, message, permanent } = report;
+  const { at, type: _type, ...failure } = report;
   if (state.deletionRequestedAt !== undefined) return [];
-  if (sameJson(state.failure, { reason, message, permanent })) return [];
-  return [{ type: 'ClusterFailed', data: { at, reason, message, permanent } }];
+  if (sameJson(state.failure, failure)) return [];
+  return [{ type: 'ClusterFailed', data: { at, ...failure } }];
 };
 
 const blockDeletion = (state: Dispatched, report: Report<'BlockDeletion'>): Decision<ClusterEvent> => {
@@ -195,8 +195,8 @@ const verdictEvents = (state: Dispatched, at: string, { verdict }: Found): Clust
       return [...cleared, ...degraded];
     }
     case 'failed': {
-      const { reason, message } = verdict;
-      const failure = { reason, message, permanent: false };
+      const { kind: _kind, ...said } = verdict;
+      const failure = { ...said, permanent: false };
       if (state.failure?.permanent === true || sameJson(state.failure, failure)) return [];
       return [{ type: 'ClusterFailed', data: { at, ...failure } }];
     }

@@ -1,4 +1,5 @@
 import { sameJson } from '../../json-tools.ts';
+import { failureSentence } from '../failure-texts.ts';
 import { reasonsOf } from '../report.ts';
 import { suspected } from './run.ts';
 import type { Step } from './step.ts';
@@ -60,8 +61,9 @@ export const LIVE: readonly Step[] = [
     done: () => false,
     work: ({ problem }) => {
       if (problem === undefined) return undefined;
-      const { number, at, reason, message, permanent } = problem;
-      return cluster(number, { type: 'RecordFailure', at, reason, message, permanent });
+      const { number, at, reason, message: detail, permanent } = problem;
+      const message = failureSentence(reason);
+      return cluster(number, { type: 'RecordFailure', at, reason, message, detail, permanent });
     },
   },
 ];

@@ -134,8 +134,9 @@ describe('clusters: what is shown', () => {
   it('shows failures, the alarm and deletion', () => {
     const failed: ClusterEvent = {
       type: 'ClusterFailed',
-      data: { at: AT, reason: 'ValidationFailed', message: 'no', permanent: true },
+      data: { at: AT, reason: 'ValidationFailed', message: 'no', detail: 'hub-7 said', permanent: true },
     };
+    expect(JSON.stringify(view(...onHub, failed).document)).to.not.contain('hub-7');
     expect(condition(status(...onHub, failed), 'FAILED')).to.deep.include({ reason: 'ValidationFailed' });
     expect(status(...onHub, failed)['state']).to.equal('CLUSTER_STATE_FAILED');
     const alarm: ClusterEvent = { type: 'HubNotAccepting', data: { at: AT, hub: HUB, since: time(3) } };

@@ -96,8 +96,8 @@ describe('clusters: what a hub shows and what it means', () => {
   });
   it('takes FAILED from the latest job, and lets it go when a newer one runs', () => {
     const cases: [Partial<ObservedJob>, string, string][] = [
-      [{ state: 'Failed', message: 'boom' }, 'JobFailed', 'boom'],
-      [{ state: 'Canceled' }, 'JobCanceled', 'job 102 ended as Canceled'],
+      [{ state: 'Failed', message: 'boom' }, 'JobFailed', 'job 102 of the hub ended as Failed'],
+      [{ state: 'Canceled' }, 'JobCanceled', 'job 102 of the hub ended as Canceled'],
       [
         { state: 'Running', message: 'Failed to get job status: https://aap.internal' },
         'JobStatusUnknown',
@@ -106,7 +106,8 @@ describe('clusters: what a hub shows and what it means', () => {
     ];
     for (const [change, reason, message] of cases) {
       const order = observedOrder({ phase: 'Progressing', jobs: [job(change)] });
-      expect(seen(healthy({ order })).verdict).to.deep.equal({ kind: 'failed', reason, message });
+      const detail = change.message === undefined ? {} : { detail: change.message };
+      expect(seen(healthy({ order })).verdict).to.deep.equal({ kind: 'failed', reason, message, ...detail });
     }
     const retrying = observedOrder({
       phase: 'Failed',
@@ -118,7 +119,12 @@ describe('clusters: what a hub shows and what it means', () => {
     ];
     expect(
       seen(healthy({ order: observedOrder({ phase: 'Failed', jobs: [], conditions }) })).verdict,
-    ).to.deep.equal({ kind: 'failed', reason: 'ProvisioningFailed', message: 'traceback' });
+    ).to.deep.equal({
+      kind: 'failed',
+      reason: 'ProvisioningFailed',
+      message: 'the hub reports the order as failed',
+      detail: 'traceback',
+    });
     expect(
       seen(healthy({ order: observedOrder({ phase: 'Failed', jobs: [], conditions: [] }) })).verdict,
     ).to.deep.include({ kind: 'failed', reason: 'ProvisioningFailed' });

@@ -244,6 +244,14 @@ describe('cluster order: effects that go wrong', () => {
     const run = atHub();
     run.perform('apply', refused);
     expect(run.commands()).to.deep.equal(['RecordFailure']);
+    expect(run.cluster(), 'what the hub said is not for tenants').to.deep.include({
+      failure: {
+        reason: 'ValidationFailed',
+        message: 'the hub refuses the order as invalid',
+        detail: 'spec.releaseImage is wrong',
+        permanent: true,
+      },
+    });
     expect(stateOf(run)).to.equal('CLUSTER_STATE_FAILED');
     expect(run.effects()).to.deep.equal([]);
     expect(run.result('apply:0.0.0', done({ uid: 'x' })), 'a late answer').to.deep.equal([]);
