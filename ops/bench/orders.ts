@@ -1,5 +1,5 @@
 /** POST clusters at 1, 8 and 32 clients, with the api role alone and with all roles. Arguments: [seconds] [repetitions]. */
-import { printMachine, range, residentMb } from './support/report.ts';
+import { printMachine, processorMs, range, residentMb } from './support/report.ts';
 import { load, metric, orderRequest, startBenchService, type LoadResult } from './support/service.ts';
 
 const seconds = Number(process.argv[2] ?? 5);
@@ -8,15 +8,20 @@ const LOOP_P99 = 'ledger_event_loop_delay_seconds{quantile="0.99"}';
 const LOOP_MAX = 'ledger_event_loop_delay_seconds{quantile="1"}';
 
 printMachine({ seconds, repetitions, store: 'sqlite synchronous=FULL', loader: 'same machine' });
-console.log('roles      clients  POST/s             p50 ms   p99 ms   failed   loop p99/max ms   RSS MB');
+console.log(
+  'roles      clients  POST/s             p50 ms   p99 ms   failed   loop p99/max ms   CPU µs/order   RSS MB',
+);
 for (const roles of ['api', 'api,processes']) {
   for (const clients of [1, 8, 32]) {
     const bench = await startBenchService(roles);
     try {
       const runs: LoadResult[] = [];
       await metric(bench.service.metrics, LOOP_P99);
+      const usedBefore = processorMs(bench.service.pid);
       for (let i = 0; i < repetitions; i += 1)
         runs.push(await load(bench.service.http, bench.userToken, clients, seconds, orderRequest(`o${i}`)));
+      const used = processorMs(bench.service.pid) - usedBefore;
+      const orders = runs.reduce((sum, run) => sum + run.perSecond * seconds, 0);
       const text = await (await fetch(bench.service.metrics)).text();
       const sample = (name: string): number =>
         Number(
@@ -33,9 +38,10 @@ for (const roles of ['api', 'api,processes']) {
         range(runs.map((run) => run.p99)),
         String(runs.reduce((sum, run) => sum + run.errors, 0)),
         `${sample(LOOP_P99).toFixed(1)}/${sample(LOOP_MAX).toFixed(1)}`,
-        (await residentMb(bench.service.pid)).toFixed(0),
+        ((1000 * used) / orders).toFixed(0),
+        residentMb(bench.service.pid).toFixed(0),
       ];
-      const widths = [11, 9, 19, 9, 9, 9, 18, 6];
+      const widths = [11, 9, 19, 9, 9, 9, 18, 15, 6];
       console.log(columns.map((text_, i) => text_.padEnd(widths[i] ?? 0)).join(''));
     } finally {
       await bench.close();

@@ -1,4 +1,5 @@
 /** GET by id and list of 100 at 1, 8 and 32 clients over N clusters. Arguments: [clusters] [seconds] [repetitions]. */
+import type autocannon from 'autocannon';
 import { printMachine, range, residentMb } from './support/report.ts';
 import { load, orderRequest, startBenchService, type LoadResult } from './support/service.ts';
 
@@ -6,6 +7,8 @@ const clusters = Number(process.argv[2] ?? 1000);
 const seconds = Number(process.argv[3] ?? 5);
 const repetitions = Number(process.argv[4] ?? 3);
 const COLLECTION = '/api/fulfillment/v1/clusters';
+/** Pages of 100 that the ids to read are taken from. */
+const PAGES = 10;
 
 printMachine({ clusters, seconds, repetitions, loader: 'same machine' });
 const bench = await startBenchService('api');
@@ -18,21 +21,32 @@ try {
   for (let round = 0; (await total()) < clusters; round += 1)
     await load(bench.service.http, bench.userToken, 32, 5, orderRequest(`r${round}`));
   const stored = await total();
-  const first = await fetch(`${bench.service.http}${COLLECTION}?limit=1`, { headers });
-  const id = ((await first.json()) as { items: { id: string }[] }).items[0]?.id ?? '';
+  /** Some of all ages, so that not one row is read again and again. */
+  const ids: string[] = [];
+  for (let page = 0; page < PAGES; page += 1) {
+    const offset = Math.floor((page * stored) / PAGES);
+    const answer = await fetch(`${bench.service.http}${COLLECTION}?limit=100&offset=${offset}`, { headers });
+    for (const item of ((await answer.json()) as { items: { id: string }[] }).items) ids.push(item.id);
+  }
+  let next = 0;
+  const anyId = (request: Partial<autocannon.Request>): Partial<autocannon.Request> => {
+    next = (next + 1) % ids.length;
+    return { ...request, path: `${COLLECTION}/${ids[next]}` };
+  };
 
-  console.log(`${stored} clusters stored, RSS ${(await residentMb(bench.service.pid)).toFixed(0)} MB`);
+  console.log(`${stored} clusters stored, RSS ${residentMb(bench.service.pid).toFixed(0)} MB after filling`);
   console.log('request          clients  per s              p50 ms   p99 ms   failed');
-  for (const [name, path] of [
-    ['GET by id', `${COLLECTION}/${id}`],
-    ['list of 100', `${COLLECTION}?limit=100`],
-    ['last page', `${COLLECTION}?limit=100&offset=${Math.max(0, stored - 100)}`],
-    ['count', `${COLLECTION}?limit=0`],
-  ] as const) {
+  const requests: readonly (readonly [string, Partial<autocannon.Request>])[] = [
+    ['GET by id', { method: 'GET', path: `${COLLECTION}/${ids[0]}`, setupRequest: anyId }],
+    ['list of 100', { method: 'GET', path: `${COLLECTION}?limit=100` }],
+    ['last page', { method: 'GET', path: `${COLLECTION}?limit=100&offset=${Math.max(0, stored - 100)}` }],
+    ['count', { method: 'GET', path: `${COLLECTION}?limit=0` }],
+  ];
+  for (const [name, request] of requests) {
     for (const clients of [1, 8, 32]) {
       const runs: LoadResult[] = [];
       for (let i = 0; i < repetitions; i += 1)
-        runs.push(await load(bench.service.http, bench.userToken, clients, seconds, { method: 'GET', path }));
+        runs.push(await load(bench.service.http, bench.userToken, clients, seconds, request));
       const columns = [
         name,
         String(clients),
@@ -45,6 +59,7 @@ try {
       console.log(columns.map((text, i) => text.padEnd(widths[i] ?? 0)).join(''));
     }
   }
+  console.log(`RSS ${residentMb(bench.service.pid).toFixed(0)} MB after reading`);
 } finally {
   await bench.close();
 }

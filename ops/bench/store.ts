@@ -4,15 +4,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { parseArgs } from 'node:util';
+import { createEventStoreDbStore } from '../../src/adapters/event-store/eventstoredb/eventstoredb-event-store.ts';
 import { createMemoryEventStore } from '../../src/adapters/event-store/memory/memory-event-store.ts';
 import { openSqliteEventStore } from '../../src/adapters/event-store/sqlite/sqlite-event-store.ts';
 import type { EventStore, EventToAppend } from '../../src/app/event-store.ts';
+import { startPeerProcess } from '../../test/support/e2e-peer.ts';
 import { percentile, printMachine, range } from './support/report.ts';
 
 /**
- * `npm run bench -- store [--store sqlite|memory] [--seconds 3] [--repetitions 3]`: single-event appends to new and
+ * `npm run bench -- store [--store sqlite|memory|eventstoredb] [--seconds 3] [--repetitions 3]`: single-event appends to new and
  * growing streams at several concurrencies, then a subscription from the beginning until it has caught up.
- * Prints min–max over the repetitions, each on a fresh log.
+ * Prints min–max over the repetitions, each on a fresh log. `eventstoredb` is our adapter against the protocol peer of
+ * the tests in a process of its own, which stores nothing: what adapter and protocol cost, not what a server does.
  */
 type Opened = { readonly store: EventStore; readonly settings: string; readonly remove: () => Promise<void> };
 
@@ -32,6 +35,14 @@ const stores: Record<string, () => Promise<Opened>> = {
     settings: 'in this process',
     remove: () => Promise.resolve(),
   }),
+  eventstoredb: async () => {
+    const peer = await startPeerProcess();
+    return {
+      store: await createEventStoreDbStore({ connectionString: peer.connectionString, instance: 'bench' }),
+      settings: 'protocol peer in another process, nothing stored',
+      remove: peer.stop,
+    };
+  },
 };
 
 const CONCURRENCIES = [1, 16, 64, 256];

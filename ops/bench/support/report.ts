@@ -1,4 +1,5 @@
-import { cpus, totalmem } from 'node:os';
+import { readFileSync } from 'node:fs';
+import { cpus, loadavg, totalmem } from 'node:os';
 
 /** What a figure means nothing without. */
 export const printMachine = (settings: Readonly<Record<string, string | number>>): void => {
@@ -7,6 +8,8 @@ export const printMachine = (settings: Readonly<Record<string, string | number>>
   console.log(
     `machine: ${cpu?.model ?? 'unknown'}, ${cpus().length} cores, ${Math.round(totalmem() / 2 ** 30)} GiB`,
   );
+  // Others' work on the same cores makes every figure worse.
+  console.log(`load average of the last minute: ${(loadavg()[0] ?? 0).toFixed(1)}`);
   console.log(`node ${process.version}${parts.length === 0 ? '' : `; ${parts.join(', ')}`}`);
 };
 
@@ -25,8 +28,12 @@ export const percentile = (values: readonly number[], share: number): number => 
 };
 
 /** Resident memory of a process in MB, from /proc. */
-export const residentMb = async (pid: number): Promise<number> => {
-  const { readFile } = await import('node:fs/promises');
-  const status = await readFile(`/proc/${pid}/status`, 'utf8');
-  return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1] ?? 0) / 1024;
+export const residentMb = (pid: number): number =>
+  Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024;
+
+/** Milliseconds of processor time that a process has used so far, user and system, from /proc (ticks of 10 ms). */
+export const processorMs = (pid: number): number => {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return 10 * (Number(fields[11]) + Number(fields[12]));
 };
