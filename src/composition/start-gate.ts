@@ -10,16 +10,26 @@ const WAIT_MS = 5_000;
 const ASK_AGAIN_MS = 500;
 
 export type StartGate = {
-  /** Resolves when the read models have applied everything that was in the log when the service started. */
+  /** Resolves when the read model `resources` has applied everything that was in the log when the service started. */
   readonly passed: Promise<void>;
-  /** The same check of tokens, which lets nobody onto OSAC's surfaces before that. */
+  /** The same check of tokens, which lets nobody at what is read from them before that. */
   guard(authenticate: Authenticate): Authenticate;
 };
+
+/** Which read models a method needs before it can be answered, by its name. */
+const needs = (method: string): readonly View[] => {
+  if (method.startsWith('/osac.')) return method.endsWith('/GetTimeline') ? BOTH : RESOURCES;
+  return /^\/ledger\.v1\/(orders|clusters)\b/.test(method) ? BOTH : NONE;
+};
+type View = 'resources' | 'timeline';
+const NONE: readonly View[] = [];
+const RESOURCES: readonly View[] = ['resources'];
+const BOTH: readonly View[] = ['resources', 'timeline'];
 
 /**
  * Read models that are still being built know neither tenants nor catalogue: what is answered from them would refuse
  * valid requests for good. Until they know the log as it stood at the start, such a request waits for a moment and is
- * then told 503. Admin routes stay open, since they show how far the start is.
+ * then told 503. Admin routes of store, log and projections stay open, since they show how far the start is.
  */
 export const createStartGate = ({
   system,
@@ -32,7 +42,7 @@ export const createStartGate = ({
   readonly timers: Timers;
   readonly signal: AbortSignal;
 }): StartGate => {
-  let open = false;
+  const built = new Set<View>();
   const pause = (ms: number): Promise<void> => new Promise((resolve) => void timers.after(ms, resolve));
 
   const end = async (): Promise<string | undefined> => {
@@ -46,21 +56,28 @@ export const createStartGate = ({
       }
     }
   };
-  const pass = async (): Promise<void> => {
-    const position = await end();
+  const atStart = end();
+  const build = async (view: View): Promise<void> => {
+    const position = await atStart;
     while (
       position !== undefined &&
-      !(await system.readModels.waitFor('resources', position, { timeoutMs: 60_000, signal }))
+      !(await system.readModels.waitFor(view, position, { timeoutMs: 60_000, signal }))
     )
       signal.throwIfAborted();
-    open = true;
+    built.add(view);
   };
-  const passed = pass();
-  passed.catch(() => undefined);
+  const passed: Readonly<Record<View, Promise<void>>> = {
+    resources: build('resources'),
+    timeline: build('timeline'),
+  };
+  for (const one of Object.values(passed)) one.catch(() => undefined);
 
-  const wait = async (): Promise<void> => {
-    await Promise.race([passed.catch(() => undefined), pause(WAIT_MS)]);
-    if (!open)
+  const isOpen = (views: readonly View[]): boolean =>
+    built.size === BOTH.length || views.every((view) => built.has(view));
+  const wait = async (views: readonly View[]): Promise<void> => {
+    const all = Promise.all(views.map((view) => passed[view]));
+    await Promise.race([all.catch(() => undefined), pause(WAIT_MS)]);
+    if (!isOpen(views))
       throw new ApiError('UNAVAILABLE', 'the service is starting: its read models are not built yet', {
         reason: 'STARTING',
         retryAfterSeconds: 2,
@@ -68,10 +85,12 @@ export const createStartGate = ({
   };
 
   return {
-    passed,
-    guard: (authenticate) => (authorization, method) =>
-      open || !method.startsWith('/osac.')
+    passed: passed.resources,
+    guard: (authenticate) => (authorization, method) => {
+      const views = built.size === BOTH.length ? NONE : needs(method);
+      return isOpen(views)
         ? authenticate(authorization, method)
-        : wait().then(() => authenticate(authorization, method)),
+        : wait(views).then(() => authenticate(authorization, method));
+    },
   };
 };

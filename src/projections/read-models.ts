@@ -47,6 +47,12 @@ export type ResourceReader = {
   generation(kind: string): number;
   /** True when a live object points at it. */
   isReferenced(kind: string, id: string): boolean;
+  /** Live objects of any tenant that point at it, by kind and id; for callers who see all. */
+  referencedBy(
+    kind: string,
+    id: string,
+    page: { readonly limit: number },
+  ): readonly { readonly kind: string; readonly id: string }[];
   /** Where a command id was carried out, for keys older than what is folded beside the state. */
   findCommand(commandId: string): { stream: string; revision: number; requestHash: string } | undefined;
   /** The append that a command made to one stream: what the command runner's index of old appends asks for. */

@@ -4,7 +4,7 @@ import { cluster, clusterAggregate } from '../../domain/kinds.ts';
 import { listAt, objectAt, stringAt } from '../../domain/json-tools.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import type { ReadModels, ResourceRow } from '../../projections/read-models.ts';
-import { objectNotFound, rejected } from '../errors.ts';
+import { ApiError, invalid, objectNotFound, rejected } from '../errors.ts';
 import type { Call } from '../osac/call.ts';
 import { readIdempotencyKey } from '../osac/call.ts';
 import { beginWrite, commandContext, settling, type WriteServices } from '../osac/write-context.ts';
@@ -35,10 +35,23 @@ const PAGE = 100;
 /** Rows that one call looks through for a state, which has no index; the answer says where to go on. */
 const MAX_SCANNED = 10_000;
 
+/** Words that `progress` may give an order that is listed. */
+const ORDER_STATES: readonly string[] = [
+  'accepted',
+  'progressing',
+  'ready',
+  'failed',
+  'degraded',
+  'deleting',
+  'delete_failed',
+];
+
 const listOrders = async ({ query }: LedgerCall, { resources }: OrderServices): Promise<LedgerAnswer> => {
   const limit = wholeNumber(query, 'limit', DEFAULT_LIMIT, MAX_LIMIT);
   const start = wholeNumber(query, 'offset', 0, 2 ** 31 - 1);
   const state = query.get('state') ?? '';
+  if (state !== '' && !ORDER_STATES.includes(state))
+    throw invalid(`query parameter 'state' must be one of ${ORDER_STATES.join(', ')}`, 'state');
   const items: JsonObject[] = [];
   let offset = start;
   let total = 0;
@@ -95,6 +108,13 @@ const load = async (id: string, { runner }: OrderServices) => {
   if (!isStoredCluster(loaded.state)) throw objectNotFound(id);
   return { ...loaded, state: loaded.state };
 };
+
+/** It can still be looked at, so that it were not found would be strange. */
+const orderDeleted = (id: string): ApiError =>
+  new ApiError('FAILED_PRECONDITION', `order '${id}' is deleted: nothing can be done about it any more`, {
+    reason: 'ORDER_DELETED',
+    recorded: true,
+  });
 
 const MAX_TIMELINE = 1_000;
 
@@ -199,7 +219,8 @@ const act = (
     );
     const command = { type, at: services.clock.now() };
     const outcome = await services.commands.execute(cluster, id, command, context);
-    if (outcome.outcome === 'rejected') throw rejected(outcome.rejection);
+    if (outcome.outcome === 'rejected')
+      throw outcome.rejection.kind === 'not-found' ? orderDeleted(id) : rejected(outcome.rejection);
     const { position, revision } = outcome.loaded;
     if (position !== undefined) await services.positions.applied(position);
     return {

@@ -86,7 +86,9 @@ export const readIfMatch = (header: string | undefined, kind: string): number | 
   return Number(match[2]);
 };
 
-export const staleEtag = (message: string): ApiError => new ApiError('STALE_ETAG', message);
+/** `current`: the object's tag now, so that the caller need not guess what to read and compare. */
+export const staleEtag = (message: string, current?: string): ApiError =>
+  new ApiError('STALE_ETAG', message, current === undefined ? {} : { headers: { etag: current } });
 
 export const readCommandId = (header: string | undefined, key: string | undefined): string | undefined => {
   if (header === undefined) return undefined;

@@ -2,7 +2,7 @@ import { hubCapacity } from '../../app/scheduler.ts';
 import { derivedCommandId } from '../../app/identifiers.ts';
 import type { CommandContext, CommandOutcome, CommandRunner } from '../../app/command.ts';
 import type { DomainEvent } from '../../domain/decider.ts';
-import { hub } from '../../domain/kinds.ts';
+import { hub, kindOf } from '../../domain/kinds.ts';
 import type { ResourceKind } from '../../domain/resource.ts';
 import { ApiError, objectNotFound, rejected } from '../errors.ts';
 import type { Answer, Call, Handler, IdMessage } from './call.ts';
@@ -72,9 +72,15 @@ const removeOnce = async <S, C extends { readonly type: string }, E extends Doma
   const loaded = await services.runner.load(aggregate, id);
   const live = assertWritable(principal, kind.view(loaded.state), id);
   const revision = Number(loaded.revision);
-  assertUnchanged(id, { revision, version: loaded.version }, { ifRevision: metadata.ifRevision });
-  if (kind.protectedWhileReferenced && services.resources.isReferenced(kind.kind, id))
-    throw inUse(kind.words, live.name);
+  assertUnchanged(
+    { kind: kind.kind, id },
+    { revision, version: loaded.version },
+    { ifRevision: metadata.ifRevision },
+  );
+  const users = kind.protectedWhileReferenced
+    ? services.resources.referencedBy(kind.kind, id, { limit: NAMED_USERS + 1 })
+    : [];
+  if (users.length > 0) throw inUse(kind.words, live.name, principal.admin ? users : []);
   const reason = blocked?.(id);
   if (reason !== undefined) throw new ApiError('FAILED_PRECONDITION', reason, { reason: 'STILL_IN_USE' });
   const context = await commandContext(call, write, { tenant: live.tenant, project: live.project }, services);
@@ -110,12 +116,22 @@ const closeHub = async (
   if (outcome.outcome === 'rejected') throw inUse(hub.words, name);
 };
 
-const inUse = (words: string, name: string): ApiError =>
-  new ApiError(
+type User = { readonly kind: string; readonly id: string };
+const NAMED_USERS = 3;
+
+/** `users`: what points at it, one more than are named when there are more. */
+const inUse = (words: string, name: string, users: readonly User[] = []): ApiError => {
+  const named = users
+    .slice(0, NAMED_USERS)
+    .map(({ kind, id }) => `${kindOf(kind)?.words ?? kind} '${id}'`)
+    .join(', ');
+  const who = named === '' ? '' : `: ${named}${users.length > NAMED_USERS ? ' and others' : ''}`;
+  return new ApiError(
     'FAILED_PRECONDITION',
-    `cannot delete ${words} '${name}': it is in use by at least one other object`,
+    `cannot delete ${words} '${name}': it is in use by at least one other object${who}`,
     { reason: 'STILL_REFERENCED' },
   );
+};
 
 const deleted = (position: string | undefined): Answer => ({
   body: '{}',

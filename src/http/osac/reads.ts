@@ -1,4 +1,13 @@
-import type { ResourceReader, ResourceRow, TimelineReader } from '../../projections/read-models.ts';
+import type { CommandRunner } from '../../app/command.ts';
+import type { DomainEvent } from '../../domain/decider.ts';
+import { aggregateOf } from '../../domain/kinds.ts';
+import type { ResourceKind } from '../../domain/resource.ts';
+import type {
+  ResourceReader,
+  ResourceRow,
+  TimelineReader,
+  Visibility,
+} from '../../projections/read-models.ts';
 import { objectNotFound } from '../errors.ts';
 import {
   etagOf,
@@ -37,16 +46,22 @@ const listText = (documents: readonly string[], total: number): string => {
   return `{"size":${documents.length},"total":${total},"items":[${documents.join(',')}]}`;
 };
 
-/** `GET …/clusters/{id}/timeline`, our addition: what happened to one order, oldest first. */
+/**
+ * `GET …/clusters/{id}/timeline`, our addition: what happened to one order, oldest first. It can be read for as long as
+ * the log is kept, also when the order is gone. Ids that never were and those of other tenants take the same way.
+ */
 export const timelineHandler =
-  (
-    kind: string,
-    resources: ResourceReader,
+  <S, C extends { readonly type: string }, E extends DomainEvent>(
+    kind: ResourceKind<S, C, E>,
+    { resources, runner }: { readonly resources: ResourceReader; readonly runner: CommandRunner },
     timeline: TimelineReader,
     formatPosition: (position: string) => string,
   ): Handler<ExtraMessage> =>
-  ({ surface, principal, message }) => {
-    if (resources.get(kind, message.id, principal.visibility) === undefined) throw objectNotFound(message.id);
+  async ({ surface, principal, message }) => {
+    if (resources.get(kind.kind, message.id, principal.visibility) === undefined) {
+      const view = kind.view((await runner.load(aggregateOf(kind), message.id)).state);
+      if (!view.exists || !sees(principal.visibility, view.tenant)) throw objectNotFound(message.id);
+    }
     const audience = surface === 'private' && principal.admin ? 'provider' : 'tenant';
     const { id, limit, after } = message;
     const entries = timeline.of(id, { limit, audience, ...(after === undefined ? {} : { after }) });
@@ -58,3 +73,6 @@ export const timelineHandler =
     );
     return { body: items.length === 0 ? '{}' : `{"size":${items.length},"items":[${items.join(',')}]}` };
   };
+
+const sees = (visibility: Visibility, tenant: string): boolean =>
+  'all' in visibility || visibility.tenants.includes(tenant);

@@ -128,10 +128,10 @@ const tenantInUse =
 /** Kubeconfig and password on the public surface only (osac-api.md §2); the timeline is our addition on both. */
 const clusterExtras = (surface: Surface, services: OsacServices): KindService['extras'] => {
   const extras = new Map<string, { method: ExtraMethod; handler: Handler<ExtraMessage> }>();
-  const { resources, timeline, formatPosition } = services;
+  const { timeline, formatPosition } = services;
   extras.set('timeline', {
     method: 'GetTimeline',
-    handler: timelineHandler(cluster.kind, resources, timeline, formatPosition),
+    handler: timelineHandler(cluster, services, timeline, formatPosition),
   });
   if (surface === 'private') return extras;
   extras.set('kubeconfig', { method: 'GetKubeconfig', handler: credentialHandler('kubeconfig', services) });

@@ -211,12 +211,15 @@ export const assertWritable = (
 
 /** `If-Match` and `lock=true` against what is stored (osac-api.md §5 Optimistic lock). */
 export const assertUnchanged = (
-  id: string,
+  { kind, id }: { readonly kind: string; readonly id: string },
   stored: { readonly revision: number; readonly version: number },
   wanted: { readonly ifRevision?: number | undefined; readonly version?: number | undefined },
 ): void => {
   if (wanted.ifRevision !== undefined && wanted.ifRevision !== stored.revision)
-    throw staleEtag(`object with identifier '${id}' has changed since it was read`);
+    throw staleEtag(
+      `object with identifier '${id}' has changed since it was read: read it again and repeat the change`,
+      etagOf(kind, stored.revision),
+    );
   if (wanted.version !== undefined && wanted.version !== stored.version)
     throw new ApiError(
       'ABORTED',

@@ -47,6 +47,8 @@ export const RESOURCE_STATEMENTS = {
   countMarked: `SELECT count(*) AS total FROM
     (SELECT 1 FROM marks WHERE kind = ?1 AND mark = ?2 LIMIT 10000) AS page`,
   isReferenced: 'SELECT 1 FROM refs WHERE to_kind = ?1 AND to_id = ?2 LIMIT 1',
+  referencedBy: `SELECT from_kind AS kind, from_id AS id FROM refs WHERE to_kind = ?1 AND to_id = ?2
+    ORDER BY from_kind, from_id LIMIT ?3`,
   findCommand: `SELECT stream, revision, request_hash AS requestHash FROM commands
     WHERE command_id = ?1 ORDER BY stream LIMIT 1`,
   findAppend: `SELECT first, revision AS last, position, request_hash AS requestHash FROM commands
@@ -147,6 +149,11 @@ export const resourceReader = (connection: ReadConnection): ResourceReader => {
     countMarked: (kind, mark) => total(RESOURCE_STATEMENTS.countMarked, kind, mark),
     isReferenced: (kind, id) =>
       connection.statement(RESOURCE_STATEMENTS.isReferenced).get(kind, id) !== undefined,
+    referencedBy: (kind, id, { limit }) =>
+      connection
+        .statement(RESOURCE_STATEMENTS.referencedBy)
+        .all(kind, id, limit)
+        .map((row) => ({ ...row }) as unknown as { kind: string; id: string }),
     findCommand: (commandId) => {
       const row = connection.statement(RESOURCE_STATEMENTS.findCommand).get(commandBytes(commandId));
       return row === undefined

@@ -62,7 +62,9 @@ describe('catalogue kinds over HTTP', () => {
       const used = await admin('DELETE', `${PRIVATE}/host_types/fc430`);
       expect(used.status).to.equal(400);
       expect(used.json).to.include({ code: 9 });
-      expect(used.json['message']).to.match(/^cannot delete host type 'fc430': it is in use/);
+      expect(used.json['message']).to.match(
+        /^cannot delete host type 'fc430': it is in use by at least one other object: cluster template 'osac\.templates\.big', cluster template 'osac/,
+      );
     });
 
     it('need an id or a name', async () => {

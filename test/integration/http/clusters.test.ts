@@ -518,11 +518,14 @@ describe('clusters over HTTP', () => {
       expect(ok.status).to.equal(200);
       const stale = await patch(id, change('2'), '', { 'if-match': '"cluster-0"' });
       expect(stale.status).to.equal(412);
+      expect(stale.headers.get('etag')).to.equal('"cluster-1"');
+      expect(stale.json['message']).to.match(/has changed since it was read: read it again/);
       expect((await patch(id, change('2'), '', { 'if-match': '"hub-1"' })).status).to.equal(412);
       expect((await patch(id, change('2'), '', { 'if-match': 'nonsense' })).status).to.equal(400);
       expect((await patch(id, change('2'), '', { 'if-match': '*' })).status).to.equal(200);
       const gone = await user('DELETE', `${CLUSTERS}/${id}`, undefined, { 'if-match': '"cluster-0"' });
       expect(gone.status).to.equal(412);
+      expect(gone.headers.get('etag')).to.equal('"cluster-2"');
     });
 
     it('merges concurrent changes of different fields without losing one', async () => {

@@ -288,6 +288,47 @@ describe('credentials and admin routes over HTTP', () => {
       expect((await admin('GET', `${LEDGER}/orders/nope`)).status).to.equal(404);
     });
 
+    it('keep their timeline for their tenant after they are gone, and for nobody else', async () => {
+      const id = await order();
+      expect((await user('DELETE', `${CLUSTERS}/${id}`)).status).to.equal(200);
+      const end = await service.store.lastPosition();
+      await service.models.waitFor('timeline', end ?? '', { timeoutMs: 5000 });
+      for (const by of [user, admin]) {
+        const reply = await by('GET', `${CLUSTERS}/${id}/timeline`);
+        expect(reply.status, reply.text).to.equal(200);
+        expect(itemsOf(reply).map((entry) => textAt(entry, 'type'))).to.deep.equal([
+          'ClusterOrdered',
+          'ClusterDeletionRequested',
+          'ClusterDeleted',
+        ]);
+      }
+      const foreign = await other('GET', `${CLUSTERS}/${id}/timeline`);
+      const absent = await other('GET', `${CLUSTERS}/${id.replaceAll(/[0-9a-f]/g, '0')}/timeline`);
+      expect(foreign.status).to.equal(404);
+      expect(foreign.text.replaceAll(/[0-9a-f-]{36}/g, 'ID')).to.equal(
+        absent.text.replaceAll(/[0-9a-f-]{36}/g, 'ID'),
+      );
+    });
+
+    it('say that they are deleted when somebody wants to retry or cancel one', async () => {
+      const id = await order();
+      await user('DELETE', `${CLUSTERS}/${id}`);
+      for (const action of ['retry', 'cancel']) {
+        const reply = await admin('POST', `${LEDGER}/orders/${id}/${action}`);
+        expect(reply.status, reply.text).to.equal(400);
+        expect(reply.json).to.deep.include({ code: 'ORDER_DELETED' });
+        expect(reply.json['detail']).to.match(/is deleted/);
+        expect((await admin('POST', `${LEDGER}/orders/nope/${action}`)).status).to.equal(404);
+      }
+    });
+
+    it('are listed by the states there are', async () => {
+      const bogus = await admin('GET', `${LEDGER}/orders?state=bogus`);
+      expect(bogus.status).to.equal(400);
+      expect(bogus.json['detail']).to.match(/'state' must be one of accepted, progressing, ready/);
+      expect((await admin('GET', `${LEDGER}/orders?state=delete_failed`)).status).to.equal(200);
+    });
+
     it('are retried when they failed, and cancelled before they are dispatched', async () => {
       const id = await order();
       const early = await admin('POST', `${LEDGER}/orders/${id}/retry`);

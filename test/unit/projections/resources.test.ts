@@ -143,6 +143,8 @@ describe('view resources', () => {
     await log.append('memo-m', linked('y'));
     await settle(models, log);
     expect(models.resources.isReferenced('note', 'x')).to.equal(true);
+    expect(models.resources.referencedBy('note', 'x', { limit: 1 })).to.have.length(1);
+    expect(models.resources.referencedBy('note', 'z', { limit: 1 })).to.deep.equal([]);
     expect(models.resources.isReferenced('note', 'z')).to.equal(false);
     expect(models.resources.isReferenced('memo', 'x')).to.equal(false);
 
