@@ -152,10 +152,6 @@ export const createManagementClusterEffects = (options: {
     const cluster = await adapterOf(args.hub, call);
     const order = await findOrder(cluster, args, optionsOf(call));
     if (order === undefined) return { outcome: 'done', result: { existed: false } };
-    if (order.clusterId !== undefined && order.clusterId !== args.clusterId) {
-      // Somebody else's object under our name: ours is not there.
-      return { outcome: 'done', result: { existed: false } };
-    }
     if (order.deletionTimestamp !== undefined) return { outcome: 'done', result: { existed: true } };
     const ref = { namespace: args.namespace, name: order.name };
     const existed = await cluster.deleteClusterOrder(ref, optionsOf(call));
@@ -191,16 +187,19 @@ const refOf = ({ hub, clusterId, manifest }: ApplyArgs): OrderRef => ({
   name: manifest.name,
 });
 
-/** By our name; under another name only when its label says that it is ours (management-cluster.md §10.2). */
+/**
+ * By our name, then by label (management-cluster.md §10.2): ours is what carries our label, and nothing else. What has
+ * our name without it belongs to somebody else, and ours is not there.
+ */
 const findOrder = async (
   cluster: ManagementCluster,
   { namespace, name, clusterId }: OrderRef,
   options: CallOptions,
 ): Promise<ObservedClusterOrder | undefined> => {
   const named = await cluster.getClusterOrder({ namespace, name }, options);
-  if (named !== undefined) return named;
-  const [labelled] = await cluster.findClusterOrders(namespace, clusterId, options);
-  return labelled;
+  if (named?.clusterId === clusterId) return named;
+  const labelled = await cluster.findClusterOrders(namespace, clusterId, options);
+  return labelled.find((order) => order.clusterId === clusterId);
 };
 
 /** What is around an order, as the workflow judges it. The pull secret stays here; its hash goes along. */

@@ -302,19 +302,30 @@ describe('effects on a management cluster', function () {
       expect(readHubCalls(file).filter((call) => call.operation === 'delete')).to.have.length(1);
     });
 
-    it('leaves an object of somebody else under our name alone', async () => {
-      const { port, hub, file } = await onSimulatedHub();
-      const { manifest } = applyArgs() as unknown as ApplyArgs;
-      await hub?.createClusterOrder(
-        { ...manifest, labels: { 'osac.openshift.io/clusterorder-uuid': 'another' } },
-        { effectId: 'other', deadlineMs: 1000, signal: new AbortController().signal },
-      );
-      expect(await port('deleteClusterOrder', orderRef, effectCall())).to.deep.equal({
-        outcome: 'done',
-        result: { existed: false },
+    for (const [whose, labels] of [
+      ['somebody else', { 'osac.openshift.io/clusterorder-uuid': 'another' }],
+      ['nobody known', {}],
+    ] as const)
+      it(`leaves an object of ${whose} under our name alone, and never takes it for ours`, async () => {
+        const { port, hub, file } = await onSimulatedHub('factor=0.01');
+        const { manifest } = applyArgs() as unknown as ApplyArgs;
+        const other = { effectId: 'other', deadlineMs: 1000, signal: new AbortController().signal };
+        await hub?.createClusterOrder({ ...manifest, labels }, other);
+        expect(await port('deleteClusterOrder', orderRef, effectCall())).to.deep.equal({
+          outcome: 'done',
+          result: { existed: false },
+        });
+        expect(readHubCalls(file).filter((call) => call.operation === 'delete')).to.have.length(0);
+        expect(await port('observeCluster', orderRef, effectCall())).to.deep.equal({
+          outcome: 'done',
+          result: { order: null },
+        });
+        const applied = await port('applyClusterOrder', applyArgs(), observing());
+        expect(applied).to.include({ outcome: 'refused', reason: 'NameTaken' });
+        await hub?.createClusterOrder({ ...manifest, name: 'generated-x7k2p' }, other);
+        const seen = await port('observeCluster', orderRef, effectCall());
+        expect(seen.outcome === 'done' && seen.result['order'], 'ours has another name').to.be.an('object');
       });
-      expect(readHubCalls(file).filter((call) => call.operation === 'delete')).to.have.length(0);
-    });
   });
 
   describe('observeCluster', () => {
