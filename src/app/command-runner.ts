@@ -144,10 +144,8 @@ export const createCommandRunner = (
       const range = { from: past.first, limit: past.last - past.first + 1, ...(signal && { signal }) };
       for await (const event of store.readStream(stream, range)) recorded.push(event);
     } else {
-      const seen = (event: RecordedEvent): void => {
-        if (event.revision >= past.first) recorded.push(event);
-      };
-      then = await loader.loadAt(aggregate, stream, past.last, { signal, seen });
+      const seen = (event: RecordedEvent): void => void recorded.push(event);
+      then = await loader.loadAt(aggregate, stream, past.last, { signal, seen, seenFrom: past.first });
     }
     const ours =
       recorded.length === decided.length &&
@@ -224,6 +222,8 @@ export const createCommandRunner = (
         code: rejection.code,
         message: rejection.message,
         at: clock.now(),
+        correlationId: context.correlationId,
+        ...(context.traceparent === undefined ? {} : { traceparent: context.traceparent }),
       });
     return { outcome: 'rejected', rejection, loaded: loadedOf(folded) };
   };

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { Aggregate } from './command.ts';
 import type { DomainEvent } from '../domain/decider.ts';
 import type { EventCodec } from './event-codec.ts';
-import type { EventStore, RecordedEvent } from './event-store.ts';
+import type { EventStore, ExpectedRevision, RecordedEvent } from './event-store.ts';
 import { emptyStream, foldRecorded, type FoldedStream } from './folded-stream.ts';
 import type { Snapshot, SnapshotStore } from './snapshot-store.ts';
 
@@ -20,12 +20,16 @@ export type StreamLoader = {
     folded: FoldedStream<S>,
     signal?: AbortSignal,
   ): Promise<number>;
-  /** The stream as it was at a revision; `seen` is called with each event, oldest first. */
+  /** The stream as it was at a revision; `seen` is called, oldest first, with each event from `seenFrom` on. */
   loadAt<S, C extends { readonly type: string }, E extends DomainEvent>(
     aggregate: Aggregate<S, C, E>,
     stream: string,
     revision: number,
-    options?: { signal?: AbortSignal | undefined; seen?: (event: RecordedEvent) => void },
+    options?: {
+      signal?: AbortSignal | undefined;
+      seen?: (event: RecordedEvent) => void;
+      seenFrom?: number;
+    },
   ): Promise<FoldedStream<S>>;
   /** Takes a snapshot when enough events came since the last one. */
   snapshot<S>(aggregate: { readonly stateVersion: number }, stream: string, folded: FoldedStream<S>): void;
@@ -43,7 +47,7 @@ export const createStreamLoader = ({
   store: EventStore;
   codec: EventCodec;
   snapshots: SnapshotStore | undefined;
-  /** Events between two snapshots of a stream, and the length from which a stream has one at all. */
+  /** Events between two snapshots of a stream. */
   snapshotEvery: number;
 }): StreamLoader => {
   const fold = async <S, C extends { readonly type: string }, E extends DomainEvent>(
@@ -63,17 +67,20 @@ export const createStreamLoader = ({
   };
 
   const catchUp: StreamLoader['catchUp'] = (aggregate, stream, folded, signal) => {
-    const from = folded.revision === 'no_stream' ? 0 : folded.revision + 1;
+    const from = nextOf(folded.revision);
     return fold(aggregate, folded, store.readStream(stream, { from, ...withSignal(signal) }));
   };
 
+  /** The newest snapshot, when it is of this state version and history and not behind revision `newest`. */
   const fromSnapshot = async <S>(
     stateVersion: number,
     stream: string,
     signal: AbortSignal | undefined,
+    newest = Infinity,
   ): Promise<FoldedStream<S> | undefined> => {
     const snapshot = await snapshots?.load(stream);
     if (snapshot === undefined || snapshot.stateVersion !== stateVersion) return undefined;
+    if (snapshot.revision > newest) return undefined;
     const at = store.readStream(stream, { from: snapshot.revision, limit: 1, ...withSignal(signal) });
     for await (const event of at) {
       if (event.id === snapshot.eventId) return snapshot.content as FoldedStream<S>;
@@ -84,20 +91,24 @@ export const createStreamLoader = ({
   return {
     catchUp,
     load: async (aggregate, stream, signal) => {
-      const folded = emptyStream(aggregate.decider.initialState());
-      const head = store.readStream(stream, { limit: snapshotEvery, ...withSignal(signal) });
-      const count = await fold(aggregate, folded, head);
-      if (count < snapshotEvery) return folded;
-      const restored = await fromSnapshot<typeof folded.state>(aggregate.stateVersion, stream, signal);
-      const start = restored ?? folded;
-      await catchUp(aggregate, stream, start, signal);
-      return start;
+      const empty = emptyStream(aggregate.decider.initialState());
+      const restored = await fromSnapshot<typeof empty.state>(aggregate.stateVersion, stream, signal);
+      const folded = restored ?? empty;
+      await catchUp(aggregate, stream, folded, signal);
+      return folded;
     },
-    loadAt: async (aggregate, stream, revision, { signal, seen } = {}) => {
-      const folded = emptyStream(aggregate.decider.initialState());
-      if (revision < 0) return folded;
-      const events = store.readStream(stream, { limit: revision + 1, ...withSignal(signal) });
-      await fold(aggregate, folded, events, seen);
+    loadAt: async (aggregate, stream, revision, { signal, seen, seenFrom = Infinity } = {}) => {
+      const empty = emptyStream(aggregate.decider.initialState());
+      if (revision < 0) return empty;
+      const { stateVersion } = aggregate;
+      const newest = Math.min(revision, seenFrom - 1);
+      const folded = (await fromSnapshot<typeof empty.state>(stateVersion, stream, signal, newest)) ?? empty;
+      const from = nextOf(folded.revision);
+      if (from > revision) return folded;
+      const rest = store.readStream(stream, { from, limit: revision - from + 1, ...withSignal(signal) });
+      await fold(aggregate, folded, rest, (event) => {
+        if (event.revision >= seenFrom) seen?.(event);
+      });
       return folded;
     },
     snapshot: (aggregate, stream, folded) => {
@@ -115,6 +126,8 @@ export const createStreamLoader = ({
     },
   };
 };
+
+const nextOf = (revision: ExpectedRevision): number => (revision === 'no_stream' ? 0 : revision + 1);
 
 const withSignal = (signal: AbortSignal | undefined): { signal?: AbortSignal } =>
   signal === undefined ? {} : { signal };

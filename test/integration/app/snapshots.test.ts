@@ -82,10 +82,11 @@ describe('snapshots', () => {
 
   describe('in the command runner', () => {
     const EVENTS = 300;
-    const fill = async (store: EventStore, snapshots = open()) => {
+    const fill = async (store: EventStore, events = EVENTS) => {
+      const snapshots = open();
       const { runner } = createTestRunner(store, { snapshots, snapshotEvery: 50 });
       await runner.execute(accounts, 'a', { type: 'OpenAccount', owner: 'ann' }, fakeContext('open'));
-      for (let i = 1; i < EVENTS; i += 1)
+      for (let i = 1; i < events; i += 1)
         await runner.execute(accounts, 'a', deposit(`d${i}`), fakeContext(`d${i}`));
       return snapshots;
     };
@@ -110,7 +111,7 @@ describe('snapshots', () => {
       const restored = createTestRunner(counted, { snapshots, snapshotEvery: 50 }).runner;
       const plain = createTestRunner(store).runner;
       expect(await restored.load(accounts, 'a')).to.deep.equal(await plain.load(accounts, 'a'));
-      expect(read.events).to.be.lessThan(150);
+      expect(read.events, 'the event of the snapshot, and what came after it').to.be.at.most(52);
       for (const runner of [restored, plain]) {
         const again = await runner.execute(accounts, 'a', deposit('d280'), fakeContext('d280'));
         expect(again).to.deep.include({ outcome: 'accepted', replayed: true });
@@ -118,22 +119,69 @@ describe('snapshots', () => {
       }
     });
 
-    it('are ignored for another state version or another history', async () => {
+    it('serve what is asked as of a later revision, and a repeated command behind them', async () => {
+      const store = createMemoryEventStore();
+      const snapshots = await fill(store, EVENTS - 20);
+      const at = (await snapshots.load('account-a'))?.revision ?? -1;
+      expect(at).to.equal(249);
+      const { counted, read } = reading(store);
+      const restored = createTestRunner(counted, { snapshots, snapshotEvery: 50 }).runner;
+      const plain = createTestRunner(store).runner;
+      for (const [asOfRevision, most] of [
+        [at + 1, 2],
+        [at, 1],
+        [at - 1, EVENTS],
+        [0, 2],
+      ] as const) {
+        read.events = 0;
+        const loaded = await restored.load(accounts, 'a', { asOfRevision });
+        expect(loaded).to.deep.equal(await plain.load(accounts, 'a', { asOfRevision }));
+        expect(loaded.revision).to.equal(asOfRevision);
+        expect(read.events, `at ${asOfRevision}`).to.be.at.most(most);
+      }
+      for (const revision of [at, at + 1]) {
+        const id = `d${revision}`;
+        const expected = await plain.execute(accounts, 'a', deposit(id), fakeContext(id));
+        expect(await restored.execute(accounts, 'a', deposit(id), fakeContext(id))).to.deep.equal(expected);
+        expect(expected).to.deep.include({ replayed: true });
+      }
+    });
+
+    it('are ignored for another state version: it folds otherwise', async () => {
       const store = createMemoryEventStore();
       const snapshots = await fill(store);
-      const newer = { ...accounts, stateVersion: 2 };
-      const plain = await createTestRunner(store).runner.load(accounts, 'a');
+      const evolve: typeof account.evolve = (state, event) => {
+        const next = account.evolve(state, event);
+        return event.type === 'MoneyDeposited' && next.status === 'open'
+          ? { ...next, balance: next.balance + 1 }
+          : next;
+      };
+      const newer = { ...accounts, decider: { ...account, evolve }, stateVersion: 2 };
       const { runner } = createTestRunner(store, { snapshots, snapshotEvery: 50 });
-      expect(await runner.load(newer, 'a')).to.deep.equal(plain);
+      const { state } = await runner.load(newer, 'a');
+      expect(state).to.include({ balance: 2 * (EVENTS - 1) });
+    });
 
+    it('are ignored for another history', async () => {
+      const snapshots = await fill(createMemoryEventStore());
       // A log that was restored from an older backup and has gone another way since.
       const other = createMemoryEventStore();
       const { runner: writer } = createTestRunner(other);
       await writer.execute(accounts, 'a', { type: 'OpenAccount', owner: 'eve' }, fakeContext('open 2'));
-      for (let i = 0; i < 60; i += 1)
+      const load = async () => {
+        const readOnly = { ...snapshots, save: () => undefined };
+        const { runner } = createTestRunner(other, { snapshots: readOnly, snapshotEvery: 50 });
+        return (await runner.load(accounts, 'a')).state;
+      };
+      for (let i = 1; i < 60; i += 1)
         await writer.execute(accounts, 'a', deposit(`e${i}`), fakeContext(`e${i}`));
-      const behind = createTestRunner(other, { snapshots, snapshotEvery: 50 }).runner;
-      expect((await behind.load(accounts, 'a')).state).to.deep.include({ owner: 'eve', balance: 60 });
+      expect(await load(), 'shorter than the snapshot').to.deep.include({ owner: 'eve', balance: 59 });
+      for (let i = 60; i < EVENTS + 10; i += 1)
+        await writer.execute(accounts, 'a', deposit(`e${i}`), fakeContext(`e${i}`));
+      expect(await load(), 'longer: another event stands there').to.deep.include({
+        owner: 'eve',
+        balance: EVENTS + 9,
+      });
     });
 
     it('hold the thread only for moments while a long stream is folded', async function () {
