@@ -295,6 +295,14 @@ describe('sqlite event store: the file', function () {
       await store.close();
     });
 
+    it('says which folder is missing', async () => {
+      const store = await made.openStore(await filled());
+      const folder = join(await made.dataDir(), 'none');
+      const error = await errorOf(store.backup(join(folder, 'copy.db')));
+      expect((error as Error).message).to.equal(`there is no folder ${folder}`);
+      await store.close();
+    });
+
     it('never replaces a file', async () => {
       const dataDir = await filled();
       const store = await made.openStore(dataDir);

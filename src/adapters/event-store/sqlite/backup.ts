@@ -1,4 +1,14 @@
-import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
+import {
+  accessSync,
+  closeSync,
+  constants,
+  existsSync,
+  fsyncSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 import { backup, DatabaseSync } from 'node:sqlite';
 import type { Position } from '../../../app/event-store.ts';
@@ -19,10 +29,11 @@ export type BackupResult = {
 /**
  * Copies the log to one file while it is written to. The copy is one moment of the log: the connection holds a
  * read transaction, so that commits meanwhile neither appear in it nor make it start over. It stands under
- * `target` only when it is complete and on disk. Throws when `target` exists. Blocks its thread at times.
+ * `target` only when it is complete and on disk. Throws when `target` exists or its folder does not. Blocks its thread at times.
  */
 export const backupLog = async (file: string, target: string): Promise<BackupResult> => {
   if (existsSync(target)) throw new Error(`${target} exists: a backup never replaces a file`);
+  assertWritable(dirname(target));
   const partial = `${target}.partial`;
   rmSync(partial, { force: true });
   const source = openLogForReading(file);
@@ -46,6 +57,16 @@ export const backupLog = async (file: string, target: string): Promise<BackupRes
     throw error;
   } finally {
     source.close();
+  }
+};
+
+/** SQLite would only say that it cannot open the file. */
+const assertWritable = (folder: string): void => {
+  if (!existsSync(folder)) throw new Error(`there is no folder ${folder}`);
+  try {
+    accessSync(folder, constants.W_OK | constants.X_OK);
+  } catch (error) {
+    throw new Error(`nothing can be written in ${folder}`, { cause: error });
   }
 };
 
