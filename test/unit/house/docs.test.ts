@@ -149,6 +149,12 @@ describe('documents', () => {
     });
   }
 
+  it('and the pipeline name only npm scripts that exist', () => {
+    const named = scriptsIn(readFileSync('.ci/run', 'utf8'));
+    expect(named).to.include.members(['lint', 'typecheck', 'test', 'coverage', 'demo']);
+    expect(named.filter((name) => !scripts.includes(name))).to.deep.equal([]);
+  });
+
   it('name functions, types and events of the architecture as the sources do', () => {
     const words = new Set(
       globSync('src/**/*.ts').flatMap((file) => readFileSync(file, 'utf8').match(/[\w-]+/g) ?? []),
