@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { JsonObject } from '../../domain/json.ts';
 import type { EffectOutcome, PendingEffect, WorkflowInput } from '../../domain/workflow.ts';
 import type { RecordedEvent } from '../event-store.ts';
@@ -22,6 +22,8 @@ export type Runs = {
   observe(key: string, observation: JsonObject): boolean;
   /** Looks at a parked run again; false when there is no such run. */
   unpark(key: string): boolean;
+  /** Why this run is parked; undefined: it is not. */
+  parkedFor(key: string): string | undefined;
   /** True while a run holds anything in memory. */
   isActive(key: string): boolean;
   /** Items that wait for their run's turn. */
@@ -212,7 +214,7 @@ export const createRuns = (options: RunsOptions): Runs => {
   };
 
   const takeObservation = (actor: Actor, run: Run, observation: JsonObject): Promise<void> => {
-    const digest = createHash('sha256').update(JSON.stringify(observation)).digest('hex');
+    const digest = hash('sha256', JSON.stringify(observation), 'hex');
     return decide(actor, run, cause(run, 'observation', digest), (now) => ({
       kind: 'observation',
       observation,
@@ -347,6 +349,8 @@ export const createRuns = (options: RunsOptions): Runs => {
     }
     if (item.kind === 'effect-result') actor.busy.delete(item.effectId);
     if (item.kind === 'command-result') actor.command = undefined;
+    // Kept, it would hold back every later one, and the actor for ever.
+    if (item.kind === 'observation') actor.observation = undefined;
   };
 
   /** A bug or poison stops this run alone: it is shown, and looked at again at the next start or on request. */
@@ -378,6 +382,7 @@ export const createRuns = (options: RunsOptions): Runs => {
     post,
     observe: (key, observation) => {
       if (draining || closed || memory.revisionOf(key) < 0) return false;
+      if (parked.has(key) || memory.isClosed(key)) return false;
       const actor = actorOf(key);
       const waiting = actor.observation !== undefined;
       actor.observation = observation;
@@ -385,6 +390,7 @@ export const createRuns = (options: RunsOptions): Runs => {
       return true;
     },
     unpark,
+    parkedFor: (key) => parked.get(key),
     isActive: (key) => actors.has(key),
     queued: () => queued,
     active: () => actors.size,
