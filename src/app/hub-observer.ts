@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { JsonObject } from '../domain/json.ts';
 import type { HubRegistry, RegisteredHub } from './hub-registry.ts';
 import {
@@ -174,7 +174,7 @@ const createReader = (watch: HubWatch) => {
   let changed = Promise.withResolvers<void>();
 
   const feed = (name: string, entry: Known, observation: JsonObject): void => {
-    const digest = createHash('sha256').update(JSON.stringify(observation)).digest('base64');
+    const digest = hash('sha256', JSON.stringify(observation), 'base64');
     if (digest === entry.digest) return;
     if (observe(entry.clusterId, observation)) entry.digest = digest;
     if (observation['order'] === null) known.delete(name);
