@@ -55,12 +55,15 @@ export const createProcessRunner = (options: ProcessRunnerOptions): ProcessRunne
   const start = async (signal: AbortSignal): Promise<void> => {
     running = true;
     for (let failures = 0; !signal.aborted; failures += 1) {
+      const begun = options.clock.monotonicMs();
       try {
         await options.ownership.hold(signal, whileOwner);
       } catch (cause) {
         if (signal.aborted) break;
         error = cause instanceof Error ? cause.message : String(cause);
         if (isDamage(cause) || cause instanceof IndexAheadOfLog) discardRunIndex(options.dataFile);
+        // What broke down long after the last time is news, and starts again at once.
+        if (options.clock.monotonicMs() - begun >= HEALTHY_MS) failures = 0;
         options.logger.error({ err: cause }, 'the process runner broke down; starting it again');
         await pause(options.timers, Math.min(RESTART_MAX_MS, RESTART_FIRST_MS * 2 ** failures), signal);
       }
@@ -77,12 +80,15 @@ export const createProcessRunner = (options: ProcessRunnerOptions): ProcessRunne
     pauseLane: (lane) => session?.lanes.pause(lane),
     resumeLane: (lane) => session?.lanes.resume(lane),
     laneBlocked: (lane) => session?.lanes.blocked(lane) ?? false,
+    parkedFor: (workflow, runId) => session?.parkedFor(streamName(workflow, runId)),
     retryRun: async (workflow, runId) => session?.retry(streamName(workflow, runId)) ?? false,
   };
 };
 
 const RESTART_FIRST_MS = 1_000;
 const RESTART_MAX_MS = 30_000;
+/** Milliseconds without a breakdown after which earlier ones are forgotten. */
+const HEALTHY_MS = 60_000;
 
 const NOT_RUNNING: Omit<ProcessRunnerStatus, 'state' | 'clockDivergences'> = {
   epoch: undefined,

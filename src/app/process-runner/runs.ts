@@ -373,6 +373,8 @@ export const createRuns = (options: RunsOptions): Runs => {
 
   const unpark = (key: string): boolean => {
     if (!parked.delete(key)) return false;
+    // What was recorded just before the bug struck may not have been kept.
+    post(key, { kind: 'refresh' });
     for (const ref of index.parkedRefs(key)) post(key, { kind: 'event', ref, settled: () => undefined });
     post(key, { kind: 'look', settled: () => index.unpark(key) });
     return true;

@@ -10,7 +10,12 @@ import { createRunMemory, timerAlarm, timerOfAlarm } from './run-memory.ts';
 import { createRuns } from './runs.ts';
 import { nextTurn } from './slices.ts';
 import { createSteadyClock } from './steady-clock.ts';
-import type { ProcessRunnerOptions, ProcessRunnerSettings, ProcessRunnerStatus } from './types.ts';
+import type {
+  LaneStatus,
+  ProcessRunnerOptions,
+  ProcessRunnerSettings,
+  ProcessRunnerStatus,
+} from './types.ts';
 import { createWork } from './work.ts';
 
 /** The time for which this instance owns the processes, from taking the lease to having given everything up. */
@@ -22,6 +27,7 @@ export type Session = {
   isClosed(run: string): boolean;
   readonly lanes: Lanes;
   retry(run: string): boolean;
+  parkedFor(run: string): string | undefined;
 };
 
 export type SessionOptions = ProcessRunnerOptions & {
@@ -65,7 +71,12 @@ export const createSession = (options: SessionOptions): Session => {
   const lanes = createLanes({
     settings,
     timers,
-    ...(hooks.laneChanged === undefined ? {} : { changed: hooks.laneChanged }),
+    changed: (lane) => {
+      const { lane: name, breaker, paused, waiting, lastReason: reason } = lane;
+      const level = breaker === 'open' || paused ? 'warn' : 'info';
+      logger[level]({ lane: name, breaker, paused, waiting, reason }, LANE_NEWS[breaker]);
+      hooks.laneChanged?.(lane);
+    },
   });
   const work = createWork({ ...options, log, hooks, failpoint, settings, signal: hardStop.signal });
   const epoch = lease.epoch;
@@ -216,6 +227,7 @@ export const createSession = (options: SessionOptions): Session => {
     observe: (run, observation) => intake.isLive() && runs.observe(run, observation),
     isClosed: (run) => intake.isLive() && !runs.isClosing() && memory.isClosed(run),
     retry: (run) => runs.unpark(run),
+    parkedFor: (run) => runs.parkedFor(run),
     run: async () => {
       const failed = new AbortController();
       const signal = AbortSignal.any([lease.signal, failed.signal]);
@@ -254,6 +266,12 @@ export const createSession = (options: SessionOptions): Session => {
       };
     },
   };
+};
+
+const LANE_NEWS: { readonly [breaker in LaneStatus['breaker']]: string } = {
+  open: 'a lane is closed off; its effects wait',
+  'half-open': 'a lane is tried with one effect',
+  closed: 'a lane works, or is paused',
 };
 
 /** What the index depends on: another store, workflow or shape of a state starts it anew. */

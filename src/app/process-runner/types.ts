@@ -201,4 +201,6 @@ export type ProcessRunner = {
   laneBlocked(lane: string): boolean;
   /** Operator: looks at a parked run again. False when there is no such run. */
   retryRun(workflow: string, runId: string): Promise<boolean>;
+  /** Why a run is parked; undefined when it is not, or while this instance is not the owner. */
+  parkedFor(workflow: string, runId: string): string | undefined;
 };

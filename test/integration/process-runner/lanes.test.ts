@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import type { LaneStatus } from '../../../src/app/process-runner/types.ts';
+import { recordingLogger } from '../../support/http-service.ts';
 import {
   createWorkshop,
   eventually,
@@ -46,6 +47,7 @@ describe('process runner lanes', () => {
     const workshop = createWorkshop();
     workshop.mood('one', 'dead');
     const seen: LaneStatus['breaker'][] = [];
+    const logger = recordingLogger();
     const runner = startToyRunner({
       store,
       workshop,
@@ -53,11 +55,15 @@ describe('process runner lanes', () => {
       more: {
         settings: { breakerFailures: 3, breakerHalfOpenMs: 150, laneConcurrency: 2 },
         hooks: { laneChanged: (lane) => void seen.push(lane.breaker) },
+        logger,
       },
     });
     running.push(runner);
     for (let i = 0; i < 20; i += 1) await orderToy(store, { id: `t${i}` });
     await eventually('open', () => seen.includes('open'));
+    const told = logger.lines.find(({ fields }) => 'lane' in fields && 'reason' in fields);
+    expect(told).to.deep.include({ level: 'warn' });
+    expect(told?.fields).to.include({ lane: 'shop:one', breaker: 'open', reason: 'Unavailable' });
     let starts = 0;
     for (let i = 0; i < 20; i += 1) {
       starts += (await readAll(store, `toyRun-t${i}`)).filter(({ type }) => type === 'EffectStarted').length;

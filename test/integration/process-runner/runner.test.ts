@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import type { Ownership } from '../../../src/app/ownership.ts';
+import type { AnyWorkflow } from '../../../src/app/process-runner/types.ts';
 import {
   appendToy,
   createWorkshop,
@@ -9,6 +10,7 @@ import {
   readAll,
   startToyRunner,
   toyStore,
+  toyWorkflow,
   type ToyRunner,
 } from '../../support/toy-workflow.ts';
 
@@ -135,5 +137,43 @@ describe('process runner', () => {
     expect(await runner.retryRun('toyRun', 'bad')).to.equal(true);
     await eventually('parked again', () => runner.status().parkedRuns.length === 1);
     expect(await runner.retryRun('toyRun', 'never-heard-of')).to.equal(false);
+    await eventually('parked', () => runner.parkedFor('toyRun', 'bad') === 'this colour is poison');
+    expect(runner.parkedFor('toyRun', 'good')).to.equal(undefined);
+  });
+
+  it('takes no observation of a parked run, loses none after it goes on, and none of a closed one', async () => {
+    const store = toyStore();
+    const workshop = createWorkshop();
+    workshop.mood('one', 'dead');
+    let broken = true;
+    const workflow: typeof toyWorkflow = {
+      ...toyWorkflow,
+      decide: (state, input) => {
+        if (broken && input.kind === 'event' && input.event.type === 'ToyPainted') throw new Error('a bug');
+        return toyWorkflow.decide(state, input);
+      },
+    };
+    const runner = start({
+      store,
+      workshop,
+      instance: 'a',
+      more: { workflows: [workflow as unknown as AnyWorkflow] },
+    });
+    await orderToy(store, { id: 'bad' });
+    await appendToy(store, 'bad', 'ToyPainted', { colour: 'blue' });
+    await eventually('parked', () => runner.status().parkedRuns.length === 1);
+    expect(runner.observe('toyRun', 'bad', { colour: 'red' })).to.equal(false);
+    broken = false;
+    expect(await runner.retryRun('toyRun', 'bad')).to.equal(true);
+    await eventually('goes on', () => runner.status().parkedRuns.length === 0);
+    expect(runner.observe('toyRun', 'bad', { colour: 'green' })).to.equal(true);
+    await eventually('observed', async () =>
+      (await readAll(store, 'toyRun-bad')).some(
+        ({ type, data }) => type === 'ObservationTaken' && JSON.stringify(data).includes('green'),
+      ),
+    );
+    await orderToy(store, { id: 'good', shop: 'two' });
+    await eventually('good is done', () => isDone(store, 'good'));
+    expect(runner.observe('toyRun', 'good', { colour: 'red' })).to.equal(false);
   });
 });
