@@ -11,7 +11,7 @@ import { createNameRepair, type NameRepair, type RepairableKind } from '../app/n
 import { createNames } from '../app/names.ts';
 import type { Ownership } from '../app/ownership.ts';
 import type { Clock, Ids, Logger, RecordRejection, SecretStore, Timers } from '../app/ports.ts';
-import { sweepOrphanSecrets } from '../app/orphan-secrets.ts';
+import { createOrphanSweeper } from '../app/orphan-secrets.ts';
 import { pause } from '../app/process-runner/pause.ts';
 import { createProcessRunner } from '../app/process-runner/process-runner.ts';
 import type {
@@ -250,17 +250,12 @@ const sweepSecrets = async (
   isOwner: () => boolean,
   signal: AbortSignal,
 ): Promise<void> => {
+  const sweeper = createOrphanSweeper({ secrets, store, olderThanMs: SWEEP_EVERY_MS });
   while (!signal.aborted) {
     await pause(timers, SWEEP_EVERY_MS, signal);
     if (signal.aborted || !isOwner()) continue;
     try {
-      const swept = await sweepOrphanSecrets({
-        secrets,
-        store,
-        now: clock.now(),
-        olderThanMs: SWEEP_EVERY_MS,
-        signal,
-      });
+      const swept = await sweeper.sweep(clock.now(), signal);
       if (swept.removed > 0) logger.info(swept, 'secrets without an event were removed');
     } catch (error) {
       if (!signal.aborted) logger.warn({ err: error }, 'secrets without an event are looked for again later');

@@ -7,8 +7,9 @@ import { deriveDeploymentKeys } from '../../../src/adapters/keys/deployment-keys
 import { createMemoryKeyStore } from '../../../src/adapters/keys/memory-key-store.ts';
 import { createMemorySecretStore } from '../../../src/adapters/secrets/memory-secret-store.ts';
 import { assertDeployment, DeploymentMismatch, DEPLOYMENT_STREAM } from '../../../src/app/deployment.ts';
+import type { EventStore } from '../../../src/app/event-store.ts';
 import { subjectIdOf, secretVersionOf } from '../../../src/app/identifiers.ts';
-import { secretRefsIn, sweepOrphanSecrets } from '../../../src/app/orphan-secrets.ts';
+import { createOrphanSweeper, secretRefsIn } from '../../../src/app/orphan-secrets.ts';
 import type { KeyStore } from '../../../src/app/ports.ts';
 import { LOG_REDACT_PATHS, LOG_REDACTED } from '../../../src/app/redaction.ts';
 import { Secret } from '../../../src/app/secret.ts';
@@ -180,10 +181,62 @@ describe('orphaned secrets', () => {
         metadata: '{}',
       },
     ]);
-    const sweep = () => sweepOrphanSecrets({ secrets, store, now: clock.now(), olderThanMs: 600_000 });
-    expect(await sweep()).to.deep.equal({ examined: 3, removed: 1 });
+    const sweeper = createOrphanSweeper({ secrets, store, olderThanMs: 600_000 });
+    expect(await sweeper.sweep(clock.now())).to.deep.equal({ examined: 2, removed: 1 });
     expect((await collect(secrets.list())).map(({ id }) => id)).to.deep.equal(['kept', 'young']);
-    expect(await sweep()).to.deep.equal({ examined: 2, removed: 0 });
+    expect(await sweeper.sweep(clock.now())).to.deep.equal({ examined: 0, removed: 0 });
+    clock.advance(600_001);
+    expect(await sweeper.sweep(clock.now()), 'old by now, and nothing refers to it').to.deep.equal({
+      examined: 1,
+      removed: 1,
+    });
+  });
+
+  it('are looked at once each, in the part of the log that came since; removal looks at all of it', async () => {
+    const clock = createFakeClock();
+    const secrets = createMemorySecretStore({ keys, now: () => clock.now() });
+    const put = (id: string) =>
+      secrets.put({ id, version: 'v1', kind: 'pull-secret', tenant: 'acme', value: Buffer.from(id) });
+    const log = createMemoryEventStore();
+    let read = 0;
+    const store: EventStore = {
+      ...log,
+      async *readAll(options) {
+        for await (const event of log.readAll(options)) {
+          read += 1;
+          yield event;
+        }
+      },
+    };
+    const HOUR = 3_600_000;
+    const sweeper = createOrphanSweeper({ secrets, store, olderThanMs: HOUR });
+    const referTo = async (id: string) => {
+      const data = JSON.stringify({ pullSecret: await put(id) });
+      await log.append(`cluster-${id}`, 'no_stream', [{ id, type: 'ClusterOrdered', data, metadata: '{}' }]);
+    };
+    const sweep = async () => {
+      clock.advance(HOUR);
+      read = 0;
+      return sweeper.sweep(clock.now());
+    };
+    for (let hour = 0; hour < 10; hour += 1) {
+      for (let i = 0; i < 10; i += 1) await referTo(`${hour}-${i}`);
+      clock.advance(1);
+      const swept = await sweep();
+      expect(swept.removed).to.equal(0);
+      expect(swept.examined).to.equal(10);
+      expect(read, 'at most what the last three hours added').to.be.at.most(30);
+    }
+    // The request of the first hour comes once more: its value is new, its event is not.
+    await put('0-0');
+    await put('orphan');
+    clock.advance(1);
+    expect(await sweep()).to.deep.equal({ examined: 2, removed: 1 });
+    expect((await collect(secrets.list())).map(({ id }) => id))
+      .to.include('0-0')
+      .and.not.include('orphan');
+    expect((await sweep()).examined).to.equal(0);
+    expect(read).to.equal(0);
   });
 
   it('are found by their references wherever these are in an event', () => {
