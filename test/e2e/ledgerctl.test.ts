@@ -147,9 +147,13 @@ describe('ledgerctl', function () {
 
     const failed = await order('refused', { simulation: 'factor=0.05,422=1' });
     await untilCluster(alice, failed, (c) => c.status?.state === 'CLUSTER_STATE_FAILED');
-    expect(await succeeds('orders', 'show', failed)).to.match(
-      /^Failed: \w+: .*422.* \(it waits for a retry or a deletion\)\n\nLast step: .* was refused.* \(attempt \d+\)$/m,
+    // The timeline is a view of its own, which may be behind the state.
+    let told = '';
+    await until('the timeline has it too', async () =>
+      (told = await succeeds('orders', 'show', failed)).includes('ClusterFailed'),
     );
+    expect(told).to.match(/^Failed: \w+: .*422.* \(it waits for a retry or a deletion\)$/m);
+    expect(told).to.match(/^Last step: .* was refused.* \(attempt \d+\)$/m);
     expect(await succeeds('orders', 'retry', failed)).to.equal(`order ${failed}: retry requested\n`);
     await untilCluster(alice, failed, isReady);
     expect(await succeeds('orders', 'cancel', waiting)).to.equal(`order ${waiting}: cancelled\n`);
