@@ -1,0 +1,36 @@
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { BadSetting, type Address } from '../config.ts';
+
+/** Binds the address that the named setting gives. Throws BadSetting when that cannot be done. */
+export const listen = (server: Server, variable: string, address: Address): Promise<void> =>
+  new Promise((resolve, reject) => {
+    server.once('error', (error) => reject(cannotListen(variable, address, error)));
+    server.listen(address.port, address.host, resolve);
+  });
+
+/** The sentence for whoever set it: which setting, what is wrong, what would do. */
+export const cannotListen = (variable: string, { host, port }: Address, error: unknown): BadSetting => {
+  const { code, message } = error as NodeJS.ErrnoException;
+  const why = code === 'EADDRINUSE' ? 'is used by another process' : message;
+  return new BadSetting(`${variable}: ${host}:${port} ${why}. Example: ${variable}=127.0.0.1:0`, {
+    cause: error,
+  });
+};
+
+/** Waits for running requests up to the bound, then cuts what is left. */
+export const closeServer = (server: Server, graceMs: number): Promise<void> =>
+  new Promise((resolve) => {
+    const cut = setTimeout(() => server.closeAllConnections(), graceMs);
+    server.close(() => {
+      clearTimeout(cut);
+      resolve();
+    });
+    server.closeIdleConnections();
+  });
+
+/** `http://host:port` of a server that listens. */
+export const urlOf = (server: Server): string => {
+  const { address, family, port } = server.address() as AddressInfo;
+  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
+};
