@@ -38,6 +38,9 @@ export type RejectionRecord = {
   readonly code: string;
   readonly message: string;
   readonly at: string;
+  /** The call that was refused, and its trace: what its log lines and events carry. */
+  readonly correlationId?: string;
+  readonly traceparent?: string;
 };
 export type RecordRejection = (record: RejectionRecord) => void;
 

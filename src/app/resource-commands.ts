@@ -129,6 +129,8 @@ export const createResourceCommands = ({
           code: outcome.rejection.code,
           message: outcome.rejection.message,
           at: clock.now(),
+          correlationId: context.correlationId,
+          ...(context.traceparent === undefined ? {} : { traceparent: context.traceparent }),
         });
         return outcome;
       }

@@ -1,8 +1,6 @@
 import { hostname } from 'node:os';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { JWTVerifyGetKey } from 'jose';
 import { createEventStoreDbStore } from '../adapters/event-store/eventstoredb/eventstoredb-event-store.ts';
 import {
@@ -27,7 +25,7 @@ import type { Logger, Timers } from '../app/ports.ts';
 import type { Failpoint } from '../app/process-runner/types.ts';
 import { createRequestHash } from '../app/request-hash.ts';
 import { createPersonalMetadata } from '../app/subjects.ts';
-import { BadSetting, type Address, type Config, type Role } from '../config.ts';
+import { BadSetting, type Config, type Role } from '../config.ts';
 import { registry } from '../domain/registry.ts';
 import { createHttpApp, createHttpServer } from '../http/app.ts';
 import { createAuthenticator } from '../http/authenticate.ts';
@@ -37,6 +35,7 @@ import { createPositions } from '../http/positions.ts';
 import { osacSurfaces } from '../http/osac/surfaces.ts';
 import { readCatalog } from './catalog-files.ts';
 import { loadCatalog } from './catalog-loader.ts';
+import { cannotListen, closeServer, listen, urlOf } from './listeners.ts';
 import type { LogReaderConfig } from './log-reader-module.ts';
 import { measure } from './measure.ts';
 import { createReadiness } from './readiness.ts';
@@ -160,7 +159,11 @@ export const startService = async (
       await system.idle();
     });
 
-    const positions = createPositions({ storeId: store.storeId, waitFor: system.readModels.waitFor });
+    const positions = createPositions({
+      storeId: store.storeId,
+      waitFor: system.readModels.waitFor,
+      digits: store.kind === 'eventstoredb' ? 40 : 16,
+    });
     const services = {
       runner: system.runner,
       commands: system.commands,
@@ -186,6 +189,7 @@ export const startService = async (
         monotonicMs: () => clock.monotonicMs(),
       }),
     );
+    const ending = new AbortController();
     const app = createHttpApp({
       authenticate,
       positions,
@@ -198,9 +202,12 @@ export const startService = async (
         positions,
         readModels: system.readModels,
         runOf: system.runOf,
+        processes: system.processes,
+        lanes: system.processes,
         ...embeddedStoreServices(sqlite),
       }),
       readiness: readiness.check,
+      ending: ending.signal,
       clock,
       ids,
       logger,
@@ -212,9 +219,10 @@ export const startService = async (
       throw cannotListen('LEDGER_METRICS_ADDRESS', config.metricsAddress, error);
     });
     closers.push(() => closeServer(metricsServer, 0));
-    await listen(server, config.httpAddress);
+    await listen(server, 'LEDGER_HTTP_ADDRESS', config.httpAddress);
     closers.push(async () => {
       readiness.drain();
+      ending.abort();
       await closeServer(server, config.shutdownMs);
     });
     closers.push(() => {
@@ -383,34 +391,4 @@ const sayWhatIdles = (config: Config, logger: Logger): void => {
   }
   if (config.roles.includes('auditor'))
     logger.warn({ role: 'auditor' }, 'role auditor idles: this release does not sign tree heads yet');
-};
-
-const listen = (server: Server, address: Address): Promise<void> =>
-  new Promise((resolve, reject) => {
-    server.once('error', (error) => reject(cannotListen('LEDGER_HTTP_ADDRESS', address, error)));
-    server.listen(address.port, address.host, resolve);
-  });
-
-const cannotListen = (variable: string, { host, port }: Address, error: unknown): BadSetting => {
-  const { code, message } = error as NodeJS.ErrnoException;
-  const why = code === 'EADDRINUSE' ? 'is used by another process' : message;
-  return new BadSetting(`${variable}: ${host}:${port} ${why}. Example: ${variable}=127.0.0.1:0`, {
-    cause: error,
-  });
-};
-
-/** Waits for running requests up to the bound, then cuts what is left. */
-const closeServer = (server: Server, graceMs: number): Promise<void> =>
-  new Promise((resolve) => {
-    const cut = setTimeout(() => server.closeAllConnections(), graceMs);
-    server.close(() => {
-      clearTimeout(cut);
-      resolve();
-    });
-    server.closeIdleConnections();
-  });
-
-const urlOf = (server: Server): string => {
-  const { address, family, port } = server.address() as AddressInfo;
-  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
 };

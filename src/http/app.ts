@@ -26,6 +26,8 @@ export type HttpAppOptions = ExchangeServices &
     readonly surfaces: readonly SurfaceTable[];
     readonly ledgerRoutes: readonly LedgerRoute[];
     readonly readiness: () => Promise<Readiness> | Readiness;
+    /** Aborted when the service stops: answers that go on until the caller leaves end then. */
+    readonly ending?: AbortSignal;
   };
 
 export type HttpLimits = {
@@ -51,6 +53,9 @@ export const createHttpApp = (options: HttpAppOptions): Express => {
   app.disable('x-powered-by');
   app.disable('etag');
   app.set('query parser', false);
+  // One object, one path: what is written otherwise (a slash at the end, capitals) is another path, which nothing has.
+  app.enable('strict routing');
+  app.enable('case sensitive routing');
 
   const nextRequestId = requestIds(options.ids);
   const run = (

@@ -164,6 +164,8 @@ const record = (exchange: Exchange, error: ApiError, services: ExchangeServices)
     code: error.reason,
     message: error.message,
     at: services.clock.now(),
+    correlationId: exchange.requestId,
+    ...(exchange.traceparent === undefined ? {} : { traceparent: exchange.traceparent }),
   });
 };
 

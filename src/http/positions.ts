@@ -19,6 +19,8 @@ export type Positions = {
 export type PositionsOptions = {
   readonly storeId: string;
   readonly waitFor: ReadModels['waitFor'];
+  /** Digits of a position of this store: positions are compared as text, so one of another width means nothing. Default 16. */
+  readonly digits?: number;
   /** Milliseconds a read waits for its minimum position. Default 5,000. */
   readonly readWaitMs?: number;
   /** Milliseconds a write waits for its own effect on the read model before it is answered anyway. Default 2,000. */
@@ -31,15 +33,14 @@ export const TIMELINE_VIEW = 'timeline';
 
 export const createPositions = (options: PositionsOptions): Positions => {
   const prefix = `${options.storeId}.`;
+  const digits = options.digits ?? 16;
   const parse = (text: string, name: string): Position => {
     const at = text.lastIndexOf('.');
     const position = text.slice(at + 1);
-    if (at < 1 || !/^\d{1,40}$/.test(position))
+    if (!text.startsWith(prefix) && /^.+\.\d{1,40}$/.test(text)) throw foreign(name);
+    if (at < 1 || position.length !== digits || !/^\d+$/.test(position))
       throw invalid(`'${name}' must be a position as X-Ledger-Position shows it`, name);
-    if (!text.startsWith(prefix) || text.length !== prefix.length + position.length)
-      throw new ApiError('INVALID_ARGUMENT', `'${name}' is a position of another event store`, {
-        reason: 'FOREIGN_POSITION',
-      });
+    if (text.length !== prefix.length + position.length) throw foreign(name);
     return position;
   };
   return {
@@ -60,3 +61,8 @@ export const createPositions = (options: PositionsOptions): Positions => {
       options.waitFor(RESOURCES_VIEW, position, { timeoutMs: options.writeWaitMs ?? 2_000 }),
   };
 };
+
+const foreign = (name: string): ApiError =>
+  new ApiError('INVALID_ARGUMENT', `'${name}' is a position of another event store`, {
+    reason: 'FOREIGN_POSITION',
+  });

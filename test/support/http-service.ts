@@ -47,6 +47,7 @@ export type TestServiceOptions = {
   readonly onRequest?: RequestHook;
   readonly ledger?: Partial<LedgerServices>;
   readonly limits?: HttpLimits;
+  readonly ending?: AbortSignal;
   /** Keeps neither log lines nor rejections: for specs that watch the heap. */
   readonly forgetful?: boolean;
 };
@@ -169,6 +170,7 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
     logger: options.forgetful === true ? silent : logger,
     recordRejection,
     ...(options.onRequest === undefined ? {} : { onRequest: options.onRequest }),
+    ...(options.ending === undefined ? {} : { ending: options.ending }),
     authenticate: createAuthenticator({
       verifier,
       tenantExists: (tenant) => models.resources.get('tenant', tenant, { all: true }) !== undefined,

@@ -26,7 +26,7 @@ export const eventRoutes = (services: EventServices): readonly LedgerRoute[] => 
     handler: (call) => {
       const wanted = readWanted(call, services.positions);
       return {
-        lines: wanted.follow ? follow(wanted, services, call.signal) : list(wanted, services, call.signal),
+        lines: wanted.follow ? follow(wanted, services, call) : list(wanted, services, call.signal),
       };
     },
   },
@@ -99,8 +99,10 @@ async function* source(
 async function* follow(
   wanted: Wanted,
   services: EventServices,
-  signal: AbortSignal,
+  call: Pick<LedgerCall, 'signal' | 'ending'>,
 ): AsyncGenerator<JsonValue> {
+  const ending = call.ending ?? new AbortController().signal;
+  const signal = AbortSignal.any([call.signal, ending]);
   const filter: EventFilter | undefined =
     wanted.stream !== undefined
       ? { streamPrefixes: [wanted.stream] }
@@ -112,8 +114,13 @@ async function* follow(
     ...(wanted.after === undefined ? {} : { after: wanted.after }),
     ...(filter === undefined ? {} : { filter }),
   });
-  for await (const item of subscription) {
-    if (item.kind === 'event' && fits(item.event, wanted)) yield shown(item.event, services);
+  try {
+    for await (const item of subscription) {
+      if (item.kind === 'event' && fits(item.event, wanted)) yield shown(item.event, services);
+    }
+  } catch (error) {
+    // The service stops: the answer ends, and who follows goes on elsewhere from the last position.
+    if (!ending.aborted) throw error;
   }
 }
 

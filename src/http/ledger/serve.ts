@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { Authenticate } from '../authenticate.ts';
 import { bodyText, parseJson, readBody } from '../body.ts';
 import { ApiError, invalid, urlNotFound } from '../errors.ts';
@@ -28,7 +29,11 @@ export type LedgerCall = {
   readonly idempotencyKey: string | undefined;
   readonly verb: string;
   readonly route: string;
+  readonly headers?: IncomingHttpHeaders;
+  readonly remoteAddress?: string | undefined;
   readonly signal: AbortSignal;
+  /** Aborted when the service stops, see `HttpAppOptions.ending`. */
+  readonly ending?: AbortSignal | undefined;
 };
 
 /** A value is answered as JSON; lines as newline-delimited JSON, sent as they come until they end. */
@@ -41,7 +46,10 @@ type Matched = { readonly routes: readonly LedgerRoute[]; readonly path: Record<
 export const serveLedger = (
   prefix: string,
   routes: readonly LedgerRoute[],
-  { authenticate }: { readonly authenticate: Authenticate },
+  {
+    authenticate,
+    ending,
+  }: { readonly authenticate: Authenticate; readonly ending?: AbortSignal | undefined },
 ): ((exchange: Exchange) => Promise<void>) => {
   const templates = routes.map((route) => ({ route, segments: route.path.split('/') }));
 
@@ -86,8 +94,13 @@ export const serveLedger = (
       traceparent: exchange.traceparent,
       idempotencyKey: headerOf(exchange, 'idempotency-key'),
       verb: route.verb,
-      route: at < 0 ? url : url.slice(0, at),
+      route: exchange.route.replace(/\{(\w+)\}/g, (_whole, name: string) =>
+        encodeURIComponent(path[name] ?? ''),
+      ),
+      headers: exchange.request.headers,
+      remoteAddress: exchange.request.socket.remoteAddress,
       signal: exchange.signal(),
+      ending,
     });
     if ('json' in answer) sendJson(exchange, answer.json, answer.headers);
     else await sendLines(exchange, answer.lines);

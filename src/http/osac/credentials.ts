@@ -45,6 +45,8 @@ export const credentialHandler =
     const value = await readFromHub(what, state, services.hubs, options);
     if (value === undefined)
       throw new ApiError('NOT_FOUND', TEXTS[what].missing(id), { reason: 'NOT_AVAILABLE_YET' });
+    // HEAD shows that it is there and nothing of it.
+    if (call.metadata.verb === 'HEAD') return { body: value, contentType: TEXTS[what].contentType };
     const context = await commandContext(call, write, { tenant: row.tenant, project: row.project }, services);
     const outcome = await services.runner.execute(
       clusterAggregate,

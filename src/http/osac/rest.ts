@@ -245,7 +245,11 @@ const DRY_RUN = ['x-dry-run', 'grpc-metadata-x-dry-run'];
 type WriteMetadata = Pick<CallMetadata, 'idempotencyKey' | 'commandId' | 'ifRevision' | 'ticket'>;
 
 /** Headers of writes, checked before anything else is done. Throws ApiError 400 or 412. */
-const writeMetadata = ({ request }: Exchange, kind: string): WriteMetadata => {
+/** What headers say of a write; throws ApiError for those that cannot be followed. */
+export const writeMetadata = (
+  { request }: { readonly request: Pick<Exchange['request'], 'headers'> },
+  kind: string,
+): WriteMetadata => {
   const { headers } = request;
   // Ignoring it would carry out what the caller only wanted to try.
   if (DRY_RUN.some((name) => headers[name] !== undefined && headers[name] !== 'false'))
@@ -275,8 +279,6 @@ const callOf = <Message>(
   write: WriteMetadata,
 ): Call<Message> => {
   const { request } = exchange;
-  const url = request.url ?? '';
-  const query = url.indexOf('?');
   const remoteAddress = request.socket.remoteAddress;
   const userAgent = request.headers['user-agent'];
   return {
@@ -288,7 +290,7 @@ const callOf = <Message>(
       requestId: exchange.requestId,
       ...(exchange.traceparent === undefined ? {} : { traceparent: exchange.traceparent }),
       verb: request.method ?? '',
-      route: query < 0 ? url : url.slice(0, query),
+      route: pathOf(exchange.route, message),
       ...(remoteAddress === undefined ? {} : { remoteAddress }),
       ...(userAgent === undefined ? {} : { userAgent }),
       ...write,
@@ -297,6 +299,12 @@ const callOf = <Message>(
       return exchange.signal();
     },
   };
+};
+
+/** The matched route with its id filled in: the same for every spelling of the path, since it scopes keys. */
+const pathOf = (route: string, message: unknown): string => {
+  const { id } = message as { readonly id?: string };
+  return id === undefined ? route : route.replace('{id}', () => encodeURIComponent(id));
 };
 
 const queryOf = (url: string): URLSearchParams => {

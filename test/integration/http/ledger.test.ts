@@ -153,6 +153,17 @@ describe('credentials and admin routes over HTTP', () => {
       expect((await other('GET', `${CLUSTERS}/${id}/kubeconfig`)).status).to.equal(404);
     });
 
+    it('HEAD says that they are there, and nothing is revealed', async () => {
+      const id = await dispatched();
+      for (const part of ['kubeconfig', 'password']) {
+        const reply = await user('HEAD', `${CLUSTERS}/${id}/${part}`);
+        expect([reply.status, reply.text]).to.deep.equal([200, '']);
+      }
+      expect((await user('HEAD', `${CLUSTERS}/nobody/kubeconfig`)).status).to.equal(404);
+      const log = await admin('GET', `${LEDGER}/events?stream=cluster-${id}`);
+      expect(log.text).not.to.contain('ClusterCredentialsRevealed');
+    });
+
     it("are not for everybody who can see a cluster of tenant 'shared'", async () => {
       const id = await dispatched(order(admin, 'shared'));
       expect((await user('GET', `${CLUSTERS}/${id}`)).status).to.equal(200);
@@ -214,6 +225,21 @@ describe('credentials and admin routes over HTTP', () => {
       while (!text.includes('followed')) text += Buffer.from((await reader.read()).value ?? []).toString();
       expect(text).to.contain(`"stream":"cluster-${id}"`);
       controller.abort();
+    });
+
+    it('a service that stops ends who follows at once', async () => {
+      const ending = new AbortController();
+      const stopping = await startTestService({ ending: ending.signal });
+      try {
+        const token = await stopping.token({ user: 'root', admin: true });
+        const response = await fetch(`${stopping.url}${LEDGER}/events?follow=true`, {
+          headers: { authorization: `Bearer ${token}` },
+        });
+        ending.abort();
+        expect(await response.text(), 'no line that says something failed').to.equal('');
+      } finally {
+        await stopping.close();
+      }
     });
 
     for (const query of ['limit=x', 'from=1', 'from=other.0000000000000001', 'follow=perhaps'])

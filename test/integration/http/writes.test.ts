@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
 import { OutcomeUnknown, StoreUnavailable, type EventStore } from '../../../src/app/event-store.ts';
@@ -18,13 +19,23 @@ const SPEC = { template: { id: 'osac.templates.small' } };
 const keyed = (key: string) => ({ 'idempotency-key': key });
 
 /** An event store whose next appends misbehave as told. */
-const unruly = (): EventStore & { next: ('unknown-lost' | 'unknown-stored' | 'down')[] } => {
+const unruly = (): EventStore & {
+  next: ('unknown-lost' | 'unknown-stored' | 'down')[];
+  /** Comes before the next append to a cluster. */
+  overtaking: EventStore['append'] | undefined;
+} => {
   const store = createMemoryEventStore();
   const wrapped: ReturnType<typeof unruly> = {
     ...store,
     next: [],
+    overtaking: undefined,
     append: async (stream, expected, events, options) => {
       const fault = stream.startsWith('cluster-') ? wrapped.next.shift() : undefined;
+      const { overtaking } = wrapped;
+      if (overtaking !== undefined && stream.startsWith('cluster-')) {
+        wrapped.overtaking = undefined;
+        await overtaking(stream, expected, events);
+      }
       if (fault === 'down') throw new StoreUnavailable('no connection', 'down', { retryAfterMs: 2500 });
       if (fault === 'unknown-lost') throw new OutcomeUnknown(stream);
       const appended = await store.append(stream, expected, events, options);
@@ -133,6 +144,38 @@ describe('writes over HTTP', () => {
       expect(patched.status).to.equal(200);
     });
 
+    it('belongs to one verb and one path, however the path is spelt', async () => {
+      const created = await user('POST', CLUSTERS, {
+        id: `A-${name()}`,
+        metadata: { name: name() },
+        spec: SPEC,
+      });
+      const id = textAt(created.json, 'id');
+      const body = { metadata: { labels: { a: 'b' } } };
+      const first = await user('PATCH', `${CLUSTERS}/${id}`, body, keyed('spelt'));
+      expect(first.status, first.text).to.equal(200);
+      await user('PATCH', `${CLUSTERS}/${id}`, { metadata: { labels: { a: 'c' } } });
+      const again = await user('PATCH', `${CLUSTERS}/%41${id.slice(1)}`, body, keyed('spelt'));
+      expect(again.text).to.equal(first.text);
+      const other = { metadata: { labels: { a: 'd' } } };
+      const reused = await user('PATCH', `${CLUSTERS}/%41${id.slice(1)}?x=1`, other, keyed('spelt'));
+      expect(reused.status).to.equal(422);
+      for (const path of [`${CLUSTERS}/${id}/`, `${CLUSTERS.toUpperCase()}/${id}`])
+        expect((await user('PATCH', path, body, keyed('spelt'))).status, path).to.equal(404);
+      const removed = await user('DELETE', `${CLUSTERS}/${id}`, undefined, keyed('spelt'));
+      expect(removed.status, removed.text).to.equal(200);
+      expect((await user('GET', `${CLUSTERS}/${id}`)).status).to.equal(404);
+    });
+
+    it('may be a name that every object has', async () => {
+      for (const key of ['constructor', '__proto__']) {
+        const body = { metadata: { name: name() }, spec: SPEC };
+        const first = await user('POST', CLUSTERS, body, keyed(key));
+        expect(first.status, first.text).to.equal(200);
+        expect((await user('POST', CLUSTERS, body, keyed(key))).text).to.equal(first.text);
+      }
+    });
+
     it('holds for PATCH and DELETE: the state of then, although the ETag is stale by now', async () => {
       const created = await user('POST', CLUSTERS, { metadata: { name: name() }, spec: SPEC });
       const path = `${CLUSTERS}/${textAt(created.json, 'id')}`;
@@ -231,7 +274,62 @@ describe('writes over HTTP', () => {
     expect((await user('PATCH', path, { metadata: { labels: { a: 'b' } } })).status).to.equal(200);
   });
 
+  it('DELETE with If-Match loses a race against a change, and without it wins', async () => {
+    for (const [headers, status] of [
+      [{ 'if-match': '"cluster-0"' }, 409],
+      [{}, 200],
+    ] as const) {
+      const created = await user('POST', CLUSTERS, { metadata: { name: name() }, spec: SPEC });
+      const id = textAt(created.json, 'id');
+      store.overtaking = async (stream, expected, events) => {
+        const [event] = events;
+        if (event === undefined) throw new Error('nothing to append');
+        const data = JSON.stringify({ at: '2026-11-21T12:00:00.000Z', labels: { a: 'b' } });
+        const metadata = JSON.stringify({ ...JSON.parse(event.metadata), commandId: randomUUID() });
+        return store.append(stream, expected, [
+          { id: randomUUID(), type: 'ClusterLabelled', data, metadata },
+        ]);
+      };
+      const removed = await user('DELETE', `${CLUSTERS}/${id}`, undefined, headers);
+      expect(removed.status, removed.text).to.equal(status);
+      expect(store.overtaking).to.equal(undefined);
+      expect((await user('GET', `${CLUSTERS}/${id}`)).status).to.equal(status === 200 ? 404 : 200);
+    }
+  });
+
+  it('a refusal is recorded with the call and the trace that it belongs to', async () => {
+    const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+    const headers = { 'x-request-id': 'refused-one', traceparent };
+    const wanted = name();
+    await user('POST', CLUSTERS, { metadata: { name: wanted }, spec: SPEC });
+    const from = service.rejections.length;
+    expect(
+      (await user('POST', CLUSTERS, { metadata: { name: wanted }, spec: SPEC }, headers)).status,
+    ).to.equal(409);
+    expect((await user('POST', CLUSTERS, {}, headers)).status).to.equal(400);
+    expect((await user('GET', `${PRIVATE}/hubs`, undefined, headers)).status).to.equal(403);
+    const recorded = service.rejections.slice(from);
+    expect(recorded.length).to.be.greaterThan(2);
+    for (const record of recorded) expect(record).to.include({ correlationId: 'refused-one', traceparent });
+  });
+
   describe('positions', () => {
+    it('a timeline waits for the timeline, everything else for the resources', async () => {
+      const waited: string[] = [];
+      const waiting = await startTestService({
+        positions: { waitFor: async (view) => waited.push(view) > 0 },
+      });
+      try {
+        const root = callerOf(waiting, await waiting.token({ user: 'root', admin: true }));
+        const headers = { 'x-ledger-min-position': 'memory.0000000000000001' };
+        for (const path of ['', '/x', '/x/timeline', '/x/kubeconfig'])
+          await root('GET', `${CLUSTERS}${path}`, undefined, headers);
+        expect(waited).to.deep.equal(['resources', 'resources', 'timeline', 'resources']);
+      } finally {
+        await waiting.close();
+      }
+    });
+
     it('a read waits for the position it names', async () => {
       const created = await user('POST', CLUSTERS, { metadata: { name: name() }, spec: SPEC });
       const position = created.headers.get('x-ledger-position') ?? '';
@@ -247,6 +345,8 @@ describe('writes over HTTP', () => {
       ['of a store whose name ends alike', 'xmemory.0000000000000001', 'FOREIGN_POSITION'],
       ['without a store', '0000000000000001', 'INVALID_ARGUMENT'],
       ['that is no number', 'memory.abc', 'INVALID_ARGUMENT'],
+      ['of fewer digits', 'memory.9', 'INVALID_ARGUMENT'],
+      ['of more digits', `memory.${'1'.padStart(28, '0')}`, 'INVALID_ARGUMENT'],
     ] as const)
       it(`a position ${what} is refused`, async () => {
         const reply = await user('GET', CLUSTERS, undefined, { 'x-ledger-min-position': value });

@@ -18,6 +18,13 @@ const failure = (run: () => unknown): ApiError => {
 
 /** osac-api.md §3 JSON conventions. */
 describe('JSON codec', () => {
+  it('keeps keys that every object has', () => {
+    for (const key of ['__proto__', 'constructor', 'toString']) {
+      const { document } = decodeMessage(ClusterSchema, `{"spec":{"node_sets":{"${key}":{"size":1}}}}`);
+      expect(JSON.stringify(document)).to.equal(`{"spec":{"node_sets":{"${key}":{"size":1}}}}`);
+    }
+  });
+
   it('accepts camelCase and snake_case and writes snake_case', () => {
     const camel = decode('{"spec":{"nodeSets":{"workers":{"hostType":{"id":"h"},"size":2}}}}');
     const snake = decode('{"spec":{"node_sets":{"workers":{"host_type":{"id":"h"},"size":2}}}}');
