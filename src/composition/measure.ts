@@ -41,6 +41,7 @@ export const measure = (metrics: Metrics) => {
         metrics.projectionParked.set({ view: view.name }, view.parkedStreams.length);
       }
       const processes = system.processes.status();
+      metrics.parkedRuns.set(processes.parkedRuns.length);
       metrics.timersDue.set(processes.timersDue);
       metrics.timerLateness.set(processes.timerLatenessSeconds);
       for (const lane of processes.lanes) {

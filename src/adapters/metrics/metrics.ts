@@ -73,6 +73,7 @@ export const createMetrics = () => {
       ['lane'],
     ),
     laneInFlight: gauge('ledger_process_lane_in_flight', 'Effects that run now.', ['lane']),
+    parkedRuns: gauge('ledger_process_parked_runs', 'Runs of orders that a fault stopped; the others go on.'),
     effects: counter('ledger_effects_total', 'Effects by port, operation and outcome.', [
       'port',
       'operation',

@@ -7,8 +7,11 @@ import type { ReadModels, ResourceRow } from '../../projections/read-models.ts';
 import { ApiError, invalid, objectNotFound, rejected } from '../errors.ts';
 import type { Call } from '../osac/call.ts';
 import { readIdempotencyKey } from '../osac/call.ts';
+import { writeMetadata } from '../osac/rest.ts';
 import { beginWrite, commandContext, settling, type WriteServices } from '../osac/write-context.ts';
 import type { Positions } from '../positions.ts';
+import type { ProcessRunner } from '../../app/process-runner/types.ts';
+import { CLUSTER_ORDER } from '../../domain/clusters/order-workflow/decide.ts';
 import { breathe, wholeNumber } from './query.ts';
 import type { LedgerAnswer, LedgerCall, LedgerRoute } from './serve.ts';
 
@@ -18,6 +21,8 @@ export type OrderServices = WriteServices & {
   readonly positions: Positions;
   /** State of the workflow run of an order, if it is known here. */
   readonly runOf?: (clusterId: string) => Promise<JsonObject | undefined>;
+  /** The runs that this instance works on, if it does. */
+  readonly processes?: Pick<ProcessRunner, 'parkedFor' | 'retryRun'>;
 };
 
 export const orderRoutes = (services: OrderServices): readonly LedgerRoute[] => [
@@ -124,6 +129,7 @@ const showOrder = async ({ path }: LedgerCall, services: OrderServices): Promise
   const view = cluster.view(state);
   if (!view.exists) throw objectNotFound(id);
   const run = await services.runOf?.(id);
+  const parked = services.processes?.parkedFor(CLUSTER_ORDER, id);
   const timeline = services.readModels.timeline.of(id, { limit: MAX_TIMELINE, audience: 'provider' });
   return {
     json: {
@@ -135,7 +141,7 @@ const showOrder = async ({ path }: LedgerCall, services: OrderServices): Promise
       conditions: conditionsOf(state),
       ...waiting(state),
       ...(state.failure === undefined ? {} : { failure: { ...state.failure } }),
-      ...(run === undefined ? {} : { run }),
+      ...(run === undefined ? {} : { run: { ...run, ...(parked === undefined ? {} : { parked }) } }),
       timeline: timeline.map(({ position, at, type, summary: sentence, actor, correlationId, data }) => ({
         position: services.positions.format(position),
         at,
@@ -210,15 +216,23 @@ const act = (
   const asCall = osacCall(call);
   const write = beginWrite(asCall, { type }, services);
   return settling(write, async () => {
-    const { state } = await load(id, services);
+    const { state, revision: before } = await load(id, services);
     const context = await commandContext(
       asCall,
       write,
       { tenant: state.tenant, project: state.project },
       services,
     );
+    // A run that a bug stopped is looked at again, whatever has become of its order.
+    const resumed =
+      type === 'RetryCluster' && (await services.processes?.retryRun(CLUSTER_ORDER, id)) === true;
+    if (resumed && (state.status === 'deleted' || state.failure === undefined))
+      return { json: { id, revision: Number(before), resumed } };
     const command = { type, at: services.clock.now() };
-    const outcome = await services.commands.execute(cluster, id, command, context);
+    const outcome = await services.commands.execute(cluster, id, command, {
+      ...context,
+      ...(asCall.metadata.ifRevision === undefined ? {} : { ifRevision: asCall.metadata.ifRevision }),
+    });
     if (outcome.outcome === 'rejected')
       throw outcome.rejection.kind === 'not-found' ? orderDeleted(id) : rejected(outcome.rejection);
     const { position, revision } = outcome.loaded;
@@ -232,18 +246,12 @@ const act = (
   });
 };
 
-/** Operators act through the same command contexts as everybody else. */
-const osacCall = ({
-  principal,
-  path,
-  requestId,
-  traceparent,
-  idempotencyKey,
-  verb,
-  route,
-  signal,
-}: LedgerCall): Call<Readonly<Record<string, string>>> => {
+/** Operators act through the same command contexts as everybody else: repeatable, and recorded with who and why. */
+const osacCall = (call: LedgerCall): Call<Readonly<Record<string, string>>> => {
+  const { principal, path, requestId, traceparent, idempotencyKey, verb, route, signal } = call;
+  const { headers = {}, remoteAddress } = call;
   const key = readIdempotencyKey(idempotencyKey);
+  const userAgent = headers['user-agent'];
   return {
     surface: 'private',
     method: route,
@@ -254,7 +262,10 @@ const osacCall = ({
       verb,
       route,
       ...(traceparent === undefined ? {} : { traceparent }),
+      ...(remoteAddress === undefined ? {} : { remoteAddress }),
+      ...(userAgent === undefined ? {} : { userAgent }),
       ...(key === undefined ? {} : { idempotencyKey: key }),
+      ...writeMetadata({ request: { headers } }, cluster.kind),
     },
     signal,
   };

@@ -1,15 +1,21 @@
 import { eventRoutes, type EventServices } from './events.ts';
+import { laneRoutes, type LaneServices } from './lanes.ts';
 import { orderRoutes, type OrderServices } from './orders.ts';
 import { projectionRoutes, type ProjectionServices } from './projections.ts';
 import type { LedgerRoute } from './serve.ts';
 import { storeRoutes, type StoreServices } from './store.ts';
 
-export type LedgerServices = EventServices & OrderServices & ProjectionServices & StoreServices;
+export type LedgerServices = EventServices &
+  LaneServices &
+  OrderServices &
+  ProjectionServices &
+  StoreServices;
 
 /** Every route of `/api/ledger/v1`: what `ledgerctl` and operators use. */
 export const ledgerRoutes = (services: LedgerServices): readonly LedgerRoute[] => [
   ...eventRoutes(services),
   ...orderRoutes(services),
+  ...laneRoutes(services),
   ...projectionRoutes(services),
   ...storeRoutes(services),
 ];
