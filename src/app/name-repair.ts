@@ -4,10 +4,18 @@ import type { ResourceKind } from '../domain/resource.ts';
 import { parseStreamName } from '../domain/stream-name.ts';
 import type { Checkpoint } from './checkpoint.ts';
 import type { Aggregate, CommandRunner } from './command.ts';
-import type { EventStore, Position, RecordedEvent, SubscriptionItem } from './event-store.ts';
+import {
+  OutcomeUnknown,
+  StoreUnavailable,
+  type EventStore,
+  type Position,
+  type RecordedEvent,
+  type SubscriptionItem,
+} from './event-store.ts';
 import { systemContext } from './metadata.ts';
 import { aggregateOf, claimsOf, everyClaimOf, resourceOf, type Names } from './names.ts';
 import type { Clock, Ids, Logger, Timers } from './ports.ts';
+import { pause } from './process-runner/pause.ts';
 import { settleSlot } from './slots.ts';
 
 /**
@@ -16,12 +24,14 @@ import { settleSlot } from './slots.ts';
  * two at once do no harm. See `names.ts` for why no name is ever lost or held twice.
  */
 export type NameRepair = {
-  /** Follows the log until the signal; resolves when it has stopped. */
+  /** Follows the log until the signal; resolves when it has stopped, and never rejects. */
   run(signal: AbortSignal): Promise<void>;
   /** Settles one reservation now, whatever its age. Returns what was done. */
   settle(nameId: string): Promise<'kept' | 'released' | 'free' | 'busy'>;
   /** Reservations whose resource has not been seen yet. */
   pending(): number;
+  /** Events and reservations that were given up because something other than the store failed; each is logged. */
+  skipped(): number;
 };
 
 /** Any kind: repair reads states and views only and never gives a kind's own commands. */
@@ -62,6 +72,8 @@ type Waiting = {
 /** Items between two saved checkpoints. */
 const SAVE_EVERY = 1000;
 const RETRY_MS = 1000;
+/** Tries before what fails for another reason than the store is given up: one bad event must not stop all others. */
+const TRIES = 3;
 
 export const createNameRepair = (options: NameRepairOptions): NameRepair => {
   const { store, runner, names, checkpoint, clock, timers, ids, logger } = options;
@@ -73,6 +85,7 @@ export const createNameRepair = (options: NameRepairOptions): NameRepair => {
   const waiting = new Map<string, Waiting>();
   /** Name ids in `waiting` by the resource's stream. */
   const waitingFor = new Map<string, readonly string[]>();
+  let skipped = 0;
 
   const load = (kind: RepairableKind, id: string) => runner.load(fenceOf(kind), id);
 
@@ -165,42 +178,40 @@ export const createNameRepair = (options: NameRepairOptions): NameRepair => {
     }
   };
 
-  const pause = (ms: number, signal: AbortSignal): Promise<void> =>
-    new Promise((resolve) => {
-      const done = (): void => {
-        cancel();
-        signal.removeEventListener('abort', done);
-        resolve();
-      };
-      const cancel = timers.after(Math.max(0, ms), done);
-      signal.addEventListener('abort', done, { once: true });
-      if (signal.aborted) done();
-    });
-
-  /** Until it succeeds or the signal comes: the log may be away for a while. */
+  /** Until it succeeds, the signal comes (the log may be away for a while) or it cannot succeed: then undefined. */
   const insist = async <T>(
     what: string,
     signal: AbortSignal,
     task: () => Promise<T>,
   ): Promise<T | undefined> => {
+    let tries = 0;
     while (!signal.aborted) {
       try {
         return await task();
       } catch (error) {
         if (signal.aborted) return undefined;
+        if (!(error instanceof StoreUnavailable) && !(error instanceof OutcomeUnknown)) tries += 1;
+        if (tries >= TRIES) {
+          skipped += 1;
+          logger.error({ err: error, what }, 'name repair passes over what it cannot handle');
+          return undefined;
+        }
         logger.warn({ err: error, what }, 'name repair failed and is tried again');
-        await pause(RETRY_MS, signal);
+        await pause(timers, RETRY_MS, signal);
       }
     }
     return undefined;
   };
 
-  const save = async (position: Position, signal: AbortSignal): Promise<void> => {
+  /** False: somebody else has saved since the checkpoint was loaded. */
+  const save = async (position: Position, signal: AbortSignal): Promise<boolean> => {
     const oldest: Waiting | undefined = waiting.values().next().value;
     const from = oldest === undefined ? position : oldest.before;
-    if (from !== undefined) await insist('saving the checkpoint', signal, () => checkpoint.save(from));
+    if (from === undefined) return true;
+    return (await insist('saving the checkpoint', signal, () => checkpoint.save(from))) !== false;
   };
 
+  /** Returns on the signal, or when its checkpoint is no longer its own. */
   const follow = async (signal: AbortSignal): Promise<void> => {
     const after = await insist('loading the checkpoint', signal, () => checkpoint.load(signal));
     const typePrefixes = ['NameReserved', 'NameReleased', ...starts, ...ends];
@@ -211,14 +222,15 @@ export const createNameRepair = (options: NameRepairOptions): NameRepair => {
       if (signal.aborted) return;
       const before = position;
       if (item.kind === 'event') {
-        await insist(item.event.type, signal, () => handle(item.event, before));
+        const { type, stream, revision } = item.event;
+        await insist(`${type} (${stream}@${revision})`, signal, () => handle(item.event, before));
         unsaved += 1;
       }
       position = positionOf(item) ?? position;
       if (position === undefined || unsaved === 0) continue;
       if (unsaved < SAVE_EVERY && item.kind !== 'caught-up') continue;
       unsaved = 0;
-      await save(position, signal);
+      if (!(await save(position, signal))) return;
     }
   };
 
@@ -227,10 +239,10 @@ export const createNameRepair = (options: NameRepairOptions): NameRepair => {
       const oldest: Waiting | undefined = waiting.values().next().value;
       const dueIn = oldest === undefined ? graceMs : oldest.dueMs - clock.monotonicMs();
       if (oldest === undefined || dueIn > 0) {
-        await pause(dueIn, signal);
+        await pause(timers, Math.max(0, dueIn), signal);
         continue;
       }
-      const done = await insist('settling a reservation', signal, () => settle(oldest.nameId));
+      const done = await insist(`settling ${oldest.nameId}`, signal, () => settle(oldest.nameId));
       if (done === 'released')
         logger.info({ name: oldest.nameId, stream: oldest.stream }, 'a reservation left behind was released');
       // A reservation made meanwhile has an entry and a grace period of its own.
@@ -238,14 +250,33 @@ export const createNameRepair = (options: NameRepairOptions): NameRepair => {
     }
   };
 
+  /** From the checkpoint until the signal, or until it has to begin there once more. */
+  const runOnce = async (signal: AbortSignal): Promise<void> => {
+    waiting.clear();
+    waitingFor.clear();
+    const over = new AbortController();
+    const both = AbortSignal.any([signal, over.signal]);
+    const following = follow(both).finally(() => over.abort());
+    await Promise.all([following, settleDue(both)]);
+  };
+
   return {
     run: async (signal) => {
-      waiting.clear();
-      waitingFor.clear();
-      await Promise.all([follow(signal), settleDue(signal)]);
+      while (!signal.aborted) {
+        try {
+          await runOnce(signal);
+          if (!signal.aborted)
+            logger.warn({}, 'another instance repaired names meanwhile: beginning where it is');
+        } catch (error) {
+          if (signal.aborted) return;
+          logger.error({ err: error }, 'name repair stopped and begins again at its checkpoint');
+        }
+        await pause(timers, RETRY_MS, signal);
+      }
     },
     settle,
     pending: () => waiting.size,
+    skipped: () => skipped,
   };
 };
 

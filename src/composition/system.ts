@@ -143,7 +143,7 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
   const hubs = createHubRegistry({ store, codec, clusters: ports.clusters });
 
   const lane: { blocked: (hub: string) => boolean } = { blocked: () => false };
-  const watching: { run: HubObserver['run'] } = { run: async () => undefined };
+  const owning: { run: (signal: AbortSignal) => Promise<void> } = { run: async () => undefined };
   const scheduler = createScheduler({
     registry: hubs,
     commandRunner: runner,
@@ -170,8 +170,8 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     commandTargets: {
       cluster: (id, command, context) => commands.execute(cluster, id, command as ClusterCommand, context),
     },
-    // Instances that stand by need not watch the hubs.
-    whileLive: (signal) => watching.run(signal),
+    // Instances that stand by need neither watch the hubs nor repair names.
+    whileLive: (signal) => owning.run(signal),
     clock,
     timers,
     instance,
@@ -191,7 +191,6 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     timers,
     logger: logger.child({ component: 'hub-observer' }),
   });
-  watching.run = (signal) => observer.run(signal);
   const repair = createNameRepair({
     store,
     runner,
@@ -205,6 +204,9 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     logger: logger.child({ component: 'name-repair' }),
     ...(ports.settings?.nameGraceMs === undefined ? {} : { graceMs: ports.settings.nameGraceMs }),
   });
+  owning.run = async (signal) => {
+    await Promise.all([observer.run(signal), repair.run(signal)]);
+  };
 
   return {
     codec,
@@ -226,11 +228,7 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
         isOwner,
       });
       try {
-        await Promise.all([
-          processes.start(signal),
-          repair.run(signal),
-          sweepSecrets(ports, isOwner, signal),
-        ]);
+        await Promise.all([processes.start(signal), sweepSecrets(ports, isOwner, signal)]);
       } finally {
         stopDeclaring();
       }

@@ -9,6 +9,7 @@ import {
 import { derivedCommandId } from '../../app/identifiers.ts';
 import type { Lease, Ownership } from '../../app/ownership.ts';
 import type { Clock, Logger, Timers } from '../../app/ports.ts';
+import { pause } from '../../app/process-runner/pause.ts';
 import type { LeaseData } from '../../domain/bookkeeping/events.ts';
 
 /**
@@ -57,18 +58,6 @@ export const createLeaseOwnership = (options: LeaseOptions): Ownership => {
   const bookkeeping = createBookkeeping(instance);
   const ttlMs = options.ttlMs ?? 15_000;
   const exclusive = options.exclusive ?? store.singleWriter;
-
-  const wait = (ms: number, signal: AbortSignal): Promise<void> =>
-    new Promise((resolve) => {
-      if (signal.aborted) return resolve();
-      const done = (): void => {
-        cancel();
-        signal.removeEventListener('abort', done);
-        resolve();
-      };
-      const cancel = timers.after(ms, done);
-      signal.addEventListener('abort', done, { once: true });
-    });
 
   const readLast = async (): Promise<Last> => {
     for await (const { revision, type, data } of store.readStream(stream, {
@@ -128,7 +117,7 @@ export const createLeaseOwnership = (options: LeaseOptions): Ownership => {
         if (!isTransient(error)) throw error;
         logger.warn({ err: error, stream }, 'the lease could not be read');
       }
-      await wait(ttlMs / RENEWALS_PER_TTL, signal);
+      await pause(timers, ttlMs / RENEWALS_PER_TTL, signal);
     }
     return undefined;
   };
@@ -140,7 +129,7 @@ export const createLeaseOwnership = (options: LeaseOptions): Ownership => {
   ): Promise<number | undefined> => {
     let { revision, validUntil } = held;
     while (!signal.aborted) {
-      await wait(ttlMs / RENEWALS_PER_TTL, signal);
+      await pause(timers, ttlMs / RENEWALS_PER_TTL, signal);
       if (signal.aborted) break;
       const sent = clock.monotonicMs();
       const left = validUntil - sent;
@@ -158,7 +147,10 @@ export const createLeaseOwnership = (options: LeaseOptions): Ownership => {
           return isTransient(error) ? ('again' as const) : ('lost' as const);
         },
       );
-      const outcome = await Promise.race([answered, wait(left, expired.signal).then(() => 'lost' as const)]);
+      const outcome = await Promise.race([
+        answered,
+        pause(timers, left, expired.signal).then(() => 'lost' as const),
+      ]);
       expired.abort();
       if (outcome === 'lost') return undefined;
       if (outcome === 'again') continue;

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
 import { createCheckpoint, type Checkpoint } from '../../../src/app/checkpoint.ts';
 import { StoreUnavailable, type EventStore, type Position } from '../../../src/app/event-store.ts';
+import type { RepairableKind } from '../../../src/app/name-repair.ts';
 import { nameAggregate, nameStreamId } from '../../../src/app/names.ts';
 import { collect, createFakeClock, fakeContext } from '../../support/fake-context.ts';
 import { createGadget, gadget } from '../../support/fake-gadget.ts';
@@ -123,5 +124,70 @@ describe('name repair over restarts', () => {
     stop.abort();
     await running;
     expect((await collect(store.readAll({ limit: 10 }))).map(({ type }) => type)).to.include('NameReleased');
+  });
+
+  const turnsOf =
+    (on: ReturnType<typeof createIncarnation>) =>
+    async (count: number): Promise<void> => {
+      for (let i = 0; i < count; i += 1) {
+        await new Promise((resolve) => setImmediate(resolve));
+        on.clock.advance(600);
+        on.timers.fire();
+      }
+    };
+
+  it('passes over an event that nothing can be done about, says so, and goes on', async () => {
+    const store = createMemoryEventStore({ singleWriter: false });
+    await create(createIncarnation(store, 'before'), 'gone');
+    await store.append('gadget-broken', 'no_stream', [
+      { id: 'broken', type: 'GadgetRetired', data: '{"poison":true}', metadata: '{}' },
+    ]);
+    await create(createIncarnation(crashing(store, { at: 2, when: 'before' }), 'dying'), 'left').catch(
+      () => undefined,
+    );
+    const evolve: typeof gadget.decider.evolve = (state, event) => {
+      if ('poison' in event.data) throw new TypeError('this event cannot be folded, today or tomorrow');
+      return gadget.decider.evolve(state, event);
+    };
+    const fragile = { ...gadget, decider: { ...gadget.decider, evolve } } as unknown as RepairableKind;
+    const on = createIncarnation(store, 'on', { kinds: [fragile] });
+    const stop = new AbortController();
+    const running = on.repair.run(stop.signal);
+    await turnsOf(on)(40);
+    expect(on.repair.skipped()).to.equal(1);
+    expect(on.repair.pending()).to.equal(0);
+    stop.abort();
+    await running;
+    expect((await collect(store.readAll({ limit: 20 }))).map(({ type }) => type)).to.include('NameReleased');
+  });
+
+  it('begins at the checkpoint again when another instance has saved meanwhile', async () => {
+    const store = createMemoryEventStore({ singleWriter: false });
+    const loads: (Position | undefined)[] = [];
+    let refuse = true;
+    let saved: Position | undefined;
+    const checkpoint: Checkpoint = {
+      load: async () => {
+        loads.push(saved);
+        return saved;
+      },
+      save: async (position) => {
+        if (refuse) {
+          refuse = false;
+          return false;
+        }
+        saved = position;
+        return true;
+      },
+    };
+    await create(createIncarnation(store, 'before'), 'a');
+    const on = createIncarnation(store, 'on', { checkpoint });
+    const stop = new AbortController();
+    const running = on.repair.run(stop.signal);
+    await turnsOf(on)(10);
+    expect(loads).to.deep.equal([undefined, undefined]);
+    expect(saved).to.not.equal(undefined);
+    stop.abort();
+    await running;
   });
 });
