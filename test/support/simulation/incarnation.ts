@@ -24,7 +24,6 @@ export type IncarnationOptions = {
   /** Milliseconds by which its wall clock is off; may change while it lives. */
   readonly wallOffset: () => number;
   readonly processFile: string;
-  readonly readModelsDir: string | undefined;
   /** Exchanges ports for ones with a known bug (self-test). */
   readonly plant?: (ports: SystemPorts, life: Life) => SystemPorts;
   /** A line of its log at level error. */
@@ -88,7 +87,7 @@ export const startIncarnation = async (options: IncarnationOptions): Promise<Inc
     ownership: ownership(options.store, timers),
     recordRejection: () => undefined,
     readModels: {
-      dir: options.readModelsDir,
+      dir: undefined,
       source: { kind: 'inline', reader: options.store },
       nowMs: () => Date.parse(clock.now()),
     },

@@ -18,9 +18,8 @@ export type Plan = {
   /** One instance on a store of its own, or several on one that others write to as well. */
   readonly singleWriter: boolean;
   readonly instances: number;
-  /** What an instance keeps in files (index of its runs, read models) survives its death. */
+  /** The file of an instance's runs survives its death. (Files of read models are removed by threads, in real time.) */
   readonly keepsIndex: boolean;
-  readonly keepsReadModels: boolean;
   readonly store: StoreFaults;
   readonly network: NetworkFaults;
   readonly hubs: readonly HubPlan[];
@@ -47,7 +46,6 @@ export const planOf = (seed: number): Plan => {
     singleWriter,
     instances,
     keepsIndex: random.chance(0.6),
-    keepsReadModels: random.chance(0.2),
     store: calm || random.chance(0.2) ? NO_STORE_FAULTS : storeFaults(random),
     network: calm || random.chance(0.2) ? NO_NETWORK_FAULTS : networkFaults(random),
     hubs: hubsOf(random),

@@ -192,7 +192,6 @@ export const createWorld = (plan: Plan, folder: string, plant?: Plant): World =>
       secrets,
       wallOffset: () => offset,
       processFile: plan.keepsIndex ? join(files, 'processes.sqlite') : ':memory:',
-      readModelsDir: plan.keepsReadModels ? join(files, 'read-models') : undefined,
       ...(plant === undefined ? {} : { plant }),
       logged: (message, fields) => {
         if (!alive) return;
