@@ -1,6 +1,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { ApiError, createApiClient, type ApiClient } from './api-client.ts';
 import { addEventCommands } from './commands/events.ts';
+import { addLaneCommands } from './commands/lanes.ts';
 import { addOrderCommands } from './commands/orders.ts';
 import { addProjectionCommands } from './commands/projections.ts';
 import { addStoreCommands } from './commands/store.ts';
@@ -93,6 +94,7 @@ export const createCli = (actions: CliActions, io: CliIo): Command => {
     );
   addEventCommands(program, connection);
   addOrderCommands(program, connection);
+  addLaneCommands(program, connection);
   addProjectionCommands(program, connection);
   addStoreCommands(program, connection, actions);
   return program;

@@ -164,6 +164,13 @@ describe('ledgerctl', function () {
       await fails(3, /not found/, 'orders', verb, 'no-such-order');
   });
 
+  it('lanes list, pause and resume', async () => {
+    expect(await succeeds('lanes', 'pause', 'hub:sim-west-1')).to.equal('lane hub:sim-west-1: paused\n');
+    expect(await succeeds('lanes', 'list')).to.match(/^hub:sim-west-1 +paused +0 +0 /m);
+    expect(await succeeds('lanes', 'resume', 'hub:sim-west-1')).to.equal('lane hub:sim-west-1: working\n');
+    await fails(3, /there is no lane 'nonsense'/, 'lanes', 'pause', 'nonsense');
+  });
+
   it('projections list, status, digest and rebuild', async () => {
     const table = await succeeds('projections', 'list');
     expect(table).to.match(/^NAME +VERSION +STATE +POSITION +LAG +PARKED$/m);
@@ -215,6 +222,8 @@ describe('ledgerctl', function () {
       ...['serve', 'demo', 'token', 'events'].map((name) => [name]),
       ['orders'],
       ...['list', 'show', 'retry', 'cancel'].map((name) => ['orders', name]),
+      ['lanes'],
+      ...['list', 'pause', 'resume'].map((name) => ['lanes', name]),
       ['projections'],
       ...['list', 'status', 'rebuild', 'digest'].map((name) => ['projections', name]),
       ['store'],

@@ -25,6 +25,8 @@ export type OrderDetails = {
 type Condition = { readonly status: string; readonly reason: string; readonly message: string };
 type Candidate = { readonly hub: string; readonly fits: boolean; readonly reasons: readonly string[] };
 type Run = {
+  /** The fault that stopped the work on it, if one did. */
+  readonly parked?: string;
   readonly commands: readonly string[];
   readonly effects: readonly {
     readonly operation: string;
@@ -49,6 +51,7 @@ export const orderText = (order: OrderDetails): string =>
       ['id', 'name', 'tenant', 'state', 'hub'],
       [[order.id, order.name, order.tenant, order.state, order.hub]],
     ),
+    ...stopped(order),
     ...why(order),
     table(
       ['condition', 'status', 'reason', 'message'],
@@ -65,6 +68,13 @@ export const orderText = (order: OrderDetails): string =>
       order.timeline.map(({ at, type, summary }) => [at, type, summary]),
     ),
   ].join('\n\n');
+
+const stopped = ({ run }: OrderDetails): string[] =>
+  run?.parked === undefined
+    ? []
+    : [
+        `Stopped by a fault: ${run.parked} (nothing happens for it until it is retried or the service restarts)`,
+      ];
 
 /** Why it is not further: it failed, no hub fits, or its hub has not let go. */
 const why = ({

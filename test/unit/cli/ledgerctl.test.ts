@@ -109,6 +109,38 @@ describe('ledgerctl with a service', () => {
     expect(code).to.equal(1);
   });
 
+  it('lanes are listed, paused and resumed', async () => {
+    const lane = { lane: 'hub:sim-1', breaker: 'open', paused: false };
+    answer = (path) => ({
+      status: 200,
+      body: JSON.stringify(
+        path.endsWith('/lanes')
+          ? {
+              items: [
+                { ...lane, in_flight: 1, waiting: 7, consecutive_failures: 5, last_reason: 'Unavailable' },
+              ],
+            }
+          : { ...lane, breaker: 'closed', paused: path.endsWith('pause') },
+      ),
+    });
+    const { out } = await run(['--url', url, 'lanes', 'list']);
+    expect(out.split('\n')).to.deep.equal([
+      'LANE       STATE         IN FLIGHT  WAITING  FAILURES  LAST REASON',
+      'hub:sim-1  breaker open  1          7        5         Unavailable',
+      '',
+    ]);
+    expect((await run(['--url', url, 'lanes', 'pause', 'hub:sim-1'])).out).to.equal(
+      'lane hub:sim-1: paused\n',
+    );
+    expect((await run(['--url', url, 'lanes', 'resume', 'hub:sim-1'])).out).to.equal(
+      'lane hub:sim-1: working\n',
+    );
+    expect(asked.slice(1)).to.deep.equal([
+      '/api/ledger/v1/lanes/hub%3Asim-1/pause',
+      '/api/ledger/v1/lanes/hub%3Asim-1/resume',
+    ]);
+  });
+
   it('events --follow begins at the end of the log, or where --from says', async () => {
     answer = (path) => ({ status: 200, body: path.endsWith('/store') ? '{"last_position":"s.7"}' : '' });
     const { err } = await run(['--url', url, 'events', '--follow']);

@@ -75,6 +75,11 @@ describe('orders show', () => {
     expect(lines).to.include('command      RecordPlaced    -        -        -          now');
   });
 
+  it('shows that a fault has stopped it', () => {
+    const run = { parked: 'a bug', commands: [], effects: [], timers: [] };
+    expect(orderText({ ...order, run })).to.include('\n\nStopped by a fault: a bug (nothing happens');
+  });
+
   it('shows what its hub has not let go of, and any other reason', () => {
     expect(orderText({ ...order, waiting_for: ['infrastructure'] })).to.include(
       'Waits for its hub to remove: infrastructure',

@@ -1,0 +1,50 @@
+import type { Command } from 'commander';
+import type { Connection } from '../ledgerctl.ts';
+import { table } from '../output.ts';
+
+type Lane = {
+  readonly lane: string;
+  readonly breaker: string;
+  readonly paused: boolean;
+  readonly in_flight?: number;
+  readonly waiting?: number;
+  readonly consecutive_failures?: number;
+  readonly last_reason?: string;
+};
+
+/** `ledgerctl lanes`: the queues of effects towards each far side, on the instance that runs the processes. */
+export const addLaneCommands = (program: Command, { client, io }: Connection): void => {
+  const lanes = program
+    .command('lanes')
+    .description('queues of effects, one per hub and one for the scheduler');
+  lanes
+    .command('list')
+    .description('lanes with work or trouble; an idle one is not kept')
+    .action(async () => {
+      const { items = [] } = await (await client()).get<{ items?: Lane[] }>('/api/ledger/v1/lanes');
+      const rows = items.map((lane) => [
+        lane.lane,
+        stateOf(lane),
+        lane.in_flight,
+        lane.waiting,
+        lane.consecutive_failures,
+        lane.last_reason,
+      ]);
+      io.out(`${table(['lane', 'state', 'in flight', 'waiting', 'failures', 'last reason'], rows)}\n`);
+    });
+  for (const [verb, description] of [
+    ['pause', 'hold a lane back until it is resumed or the processes start anew'],
+    ['resume', 'let a lane go on, at once also when it waits for its next try'],
+  ] as const)
+    lanes
+      .command(`${verb} <lane>`)
+      .description(`${description}; for example hub:sim-east-1`)
+      .action(async (name: string) => {
+        const path = `/api/ledger/v1/lanes/${encodeURIComponent(name)}/${verb}`;
+        const lane = await (await client()).send<Lane>('POST', path);
+        io.out(`lane ${lane.lane}: ${stateOf(lane)}\n`);
+      });
+};
+
+const stateOf = ({ paused, breaker }: Lane): string =>
+  paused ? 'paused' : breaker === 'closed' ? 'working' : `breaker ${breaker}`;
