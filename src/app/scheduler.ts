@@ -31,7 +31,8 @@ export const hubCapacity: Aggregate<HubCapacityState, HubCapacityCommand, HubCap
 /** Choices that may be refused by the capacity stream before the order is tried again later (fleet-and-networks.md §2.9). */
 const MAX_ROUNDS = 5;
 
-type Seen = { readonly hub: RegisteredHub; readonly capacity: HubCapacityState };
+/** `fault`: nothing can be said of this hub's capacity. */
+type Seen = { readonly hub: RegisteredHub; readonly capacity: HubCapacityState; readonly fault?: string };
 
 /**
  * Effect port `scheduler` (design §6, fleet-and-networks.md §2.9): filter and score the registered hubs, then reserve
@@ -46,15 +47,39 @@ export const createScheduler = (options: {
   readonly registry: HubRegistry;
   readonly commandRunner: CommandRunner;
   readonly clock: Clock;
+  readonly logger: Logger;
   /** True while nothing may be placed on this hub: its lane is paused or its circuit breaker open. */
   readonly isBlocked: (hub: string) => boolean;
 }): EffectPort => {
-  const { registry, commandRunner, clock } = options;
+  const { registry, commandRunner, clock, logger } = options;
 
-  const look = async (hub: RegisteredHub, call: EffectCall): Promise<Seen> => {
-    const { id } = hub.facts;
-    const { state } = await commandRunner.load(hubCapacity, id, { signal: call.signal });
-    return { hub, capacity: state };
+  const capacityOf = async (id: string, call: EffectCall): Promise<HubCapacityState> =>
+    (await commandRunner.load(hubCapacity, id, { signal: call.signal })).state;
+
+  const look = async (hub: RegisteredHub, call: EffectCall): Promise<Seen> => ({
+    hub,
+    capacity: await capacityOf(hub.facts.id, call),
+  });
+
+  /** One hub of which nothing can be said must not keep orders from all the others. */
+  const readable = async (id: string, call: EffectCall): Promise<HubCapacityState | undefined> => {
+    try {
+      return await capacityOf(id, call);
+    } catch (error) {
+      if (call.signal.aborted || error instanceof StoreUnavailable || error instanceof OutcomeUnknown)
+        throw error;
+      logger.error(
+        { err: error, hub: id, tenant: call.tenant, correlationId: call.correlationId },
+        'the capacity of a hub cannot be read; nothing is placed on it',
+      );
+      return undefined;
+    }
+  };
+  const lookForPlacement = async (hub: RegisteredHub, call: EffectCall): Promise<Seen> => {
+    const capacity = await readable(hub.facts.id, call);
+    return capacity === undefined
+      ? { hub, capacity: hubCapacityDecider.initialState(), fault: 'its capacity cannot be read' }
+      : { hub, capacity };
   };
 
   const execute = (
@@ -93,7 +118,7 @@ export const createScheduler = (options: {
     return { hub, capacity: done.loaded.state };
   };
 
-  const candidateOf = ({ hub, capacity }: Seen, request: PlacementRequest): Candidate => {
+  const candidateOf = ({ hub, capacity, fault }: Seen, request: PlacementRequest): Candidate => {
     const held = claimOf(capacity, request.clusterId);
     const count = registry.tenantClusters(hub.facts.id, request.tenant);
     return {
@@ -105,13 +130,14 @@ export const createScheduler = (options: {
       // What this very order holds from an earlier attempt is not in its own way.
       used: held === undefined ? capacity.used : without(capacity.used, held),
       tenantClusters: held === undefined ? count : count - 1,
+      ...(fault === undefined ? {} : { fault }),
     };
   };
 
   const placeOrder = async (request: PlacementRequest, call: EffectCall): Promise<EffectOutcome> => {
     await registry.ready(call.signal);
     for (let round = 0; round < MAX_ROUNDS; round += 1) {
-      const seen = await Promise.all(registry.hubs().map((hub) => look(hub, call)));
+      const seen = await Promise.all(registry.hubs().map((hub) => lookForPlacement(hub, call)));
       const choice = place(
         request,
         seen.map((each) => candidateOf(each, request)),
@@ -172,8 +198,9 @@ export const createScheduler = (options: {
     const ids = new Set(registry.hubs().map((hub) => hub.facts.id));
     if (args.hub !== undefined && args.hub !== '') ids.add(args.hub);
     for (const id of ids) {
-      const { state } = await commandRunner.load(hubCapacity, id, { signal: call.signal });
-      if (claimOf(state, args.clusterId) !== undefined) await give(id, args.clusterId, call, 0);
+      const capacity = id === args.hub ? await capacityOf(id, call) : await readable(id, call);
+      if (capacity !== undefined && claimOf(capacity, args.clusterId) !== undefined)
+        await give(id, args.clusterId, call, 0);
     }
     return { outcome: 'done', result: {} } satisfies EffectOutcome;
   };

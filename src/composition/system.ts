@@ -148,6 +148,7 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     registry: hubs,
     commandRunner: runner,
     clock,
+    logger,
     isBlocked: (hub) => lane.blocked(hub),
   });
   const deadline = ports.settings?.hubCallDeadlineMs;

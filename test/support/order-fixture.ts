@@ -18,7 +18,7 @@ import type {
 } from '../../src/app/process-runner/types.ts';
 import { createScheduler } from '../../src/app/scheduler.ts';
 import { clusterOrderDraft } from '../../src/domain/clusters/cluster-order-manifest.ts';
-import type { ClusterState } from '../../src/domain/clusters/cluster.ts';
+import type { ClusterState } from '../../src/domain/clusters/state.ts';
 import type { ClusterCommand } from '../../src/domain/clusters/commands.ts';
 import { clusterOrderWorkflow } from '../../src/domain/clusters/order-workflow/workflow.ts';
 import { aggregates, clusterAggregate } from '../../src/domain/kinds.ts';
@@ -101,6 +101,7 @@ export const orderFixture = (options: {
         registry,
         commandRunner,
         clock,
+        logger,
         isBlocked: (hub) => processes?.laneBlocked(`hub:${hub}`) ?? false,
       }),
       'management-cluster': createManagementClusterEffects({ registry, secrets, callDeadlineMs: 1_000 }),

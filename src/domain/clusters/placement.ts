@@ -32,6 +32,8 @@ export type Candidate = {
   readonly used: CapacityClaim;
   /** Clusters of the same tenant there. */
   readonly tenantClusters: number;
+  /** Why nothing can be said of this hub; it is left out of the choice, which goes on without it. */
+  readonly fault?: string;
 };
 
 export type ScoreName = 'leastAllocated' | 'mostAllocated' | 'balanced' | 'spread';
@@ -119,6 +121,10 @@ const refusalsOf = (
   const { hub } = candidate;
   const refusals: Refusal[] = [];
   const refuse = (kind: RefusalKind, text: string): number => refusals.push({ kind, text });
+  if (candidate.fault !== undefined) {
+    refuse('other', candidate.fault);
+    return refusals;
+  }
   if (candidate.deleting) refuse('leaving', 'hub is being deregistered');
   if (!candidate.adapter) refuse('unreachable', 'NoAdapter: nothing in this release reaches this hub');
   if (candidate.blocked) refuse('unreachable', 'circuit breaker open');

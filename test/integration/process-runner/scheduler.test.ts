@@ -13,6 +13,7 @@ import {
   hubFixture,
   type HubFixture,
 } from '../../support/hub-fixture.ts';
+import { INHERITED_NAMES } from '../../support/arbitraries/hostile-names.ts';
 import { eventually, readAll, silentLogger } from '../../support/toy-workflow.ts';
 
 const reachable = { of: ({ id }: { id: string }) => (id === 'unreachable' ? undefined : fakeCluster(id)) };
@@ -31,6 +32,7 @@ describe('scheduler', function () {
       registry,
       commandRunner,
       clock: systemClock(),
+      logger: silentLogger(),
       isBlocked: (hub) => blocked.has(hub),
     });
     return { ...fixture, scheduler };
@@ -89,6 +91,60 @@ describe('scheduler', function () {
     expect(result.placed).to.equal(false);
     expect(result).to.have.property('message').that.includes('no management cluster fits');
     expect(await readAll(fixture.store, 'hubCapacity-sim-blocked')).to.deep.equal([]);
+  });
+
+  it('goes on without a hub whose capacity cannot be read, and says so', async () => {
+    const fixture = setUp();
+    await fixture.register('sim-a');
+    await fixture.register('sim-b');
+    await known(fixture, 2);
+    const { registry, commandRunner } = fixture;
+    const logged: object[] = [];
+    const scheduler = createScheduler({
+      registry,
+      commandRunner: {
+        ...commandRunner,
+        load: (aggregate, id, options) =>
+          id === 'sim-a'
+            ? Promise.reject(new TypeError('not what it should be'))
+            : commandRunner.load(aggregate, id, options),
+      },
+      clock: systemClock(),
+      logger: { ...silentLogger(), error: (fields) => void logged.push(fields) },
+      isBlocked: () => false,
+    });
+    const result = await place(scheduler, request('c1'));
+    expect(result).to.deep.include({ placed: true, hub: 'sim-b' });
+    expect(result.decision.candidates[0]).to.deep.include({
+      hub: 'sim-a',
+      fits: false,
+      reasons: ['its capacity cannot be read'],
+    });
+    expect(logged[0]).to.include({ hub: 'sim-a', tenant: 'acme' });
+    const released = await scheduler(
+      'release',
+      { clusterId: 'c1', hub: 'sim-b' },
+      effectCall({ attempt: 3 }),
+    );
+    expect(released.outcome).to.equal('done');
+    expect((await capacityOf(fixture, 'sim-b')).used.controlPlanes).to.equal(0);
+  });
+
+  it('places the orders of others after one whose id is a name that every object has', async () => {
+    const fixture = setUp();
+    await fixture.register('sim-a', { capacity: { control_planes: 10 } });
+    await known(fixture, 1);
+    for (const id of [...INHERITED_NAMES, 'c1'])
+      expect(await place(fixture.scheduler, request(id), effectCall({ effectId: id }))).to.include({
+        placed: true,
+      });
+    const { used } = await capacityOf(fixture, 'sim-a');
+    expect(used.controlPlanes).to.equal(INHERITED_NAMES.length + 1);
+    for (const id of INHERITED_NAMES)
+      expect(
+        (await fixture.scheduler('release', { clusterId: id }, effectCall({ effectId: `${id}-2` }))).outcome,
+      ).to.equal('done');
+    expect((await capacityOf(fixture, 'sim-a')).used.controlPlanes).to.equal(1);
   });
 
   it('returns the hub on which the cluster holds capacity already', async () => {
