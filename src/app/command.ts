@@ -1,6 +1,8 @@
 import type { Decider, DomainEvent, Rejection } from '../domain/decider.ts';
 import type { ExpectedRevision, Position } from './event-store.ts';
-import type { Actor, Encrypted } from './metadata.ts';
+import type { CommandContext } from './metadata.ts';
+
+export type { CommandContext } from './metadata.ts';
 
 /** What the command runner needs to know of an aggregate. */
 export type Aggregate<State, Command extends { readonly type: string }, Event extends DomainEvent> = {
@@ -9,27 +11,6 @@ export type Aggregate<State, Command extends { readonly type: string }, Event ex
   readonly decider: Decider<State, Command, Event>;
   /** Bump when `evolve` or the state's shape changes: snapshots of another version are ignored. */
   readonly stateVersion: number;
-};
-
-/** Everything about a command but the command itself. */
-export type CommandContext = {
-  readonly tenant: string;
-  readonly project: string;
-  readonly actor: Actor;
-  /** UUIDv5(scope, Idempotency-Key) or a fresh UUIDv7; workflows derive it from run and key. */
-  readonly commandId: string;
-  /** HMAC over the canonical request; same command id with another hash is refused. */
-  readonly requestHash: string;
-  readonly correlationId: string;
-  readonly causationId: string;
-  readonly ticket?: string;
-  readonly traceparent?: string;
-  readonly source?: Encrypted;
-  readonly hub?: string;
-  /** Refuses with `conflict` when the document's version or the stream's revision differs (If-Match, lock=true). */
-  readonly ifRevision?: number;
-  readonly ifVersion?: number;
-  readonly signal?: AbortSignal;
 };
 
 /** A folded stream. */

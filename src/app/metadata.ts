@@ -1,5 +1,3 @@
-import type { CommandContext } from './command.ts';
-
 /**
  * Metadata v1, complete from the first event (design §4). Absent optional fields are left out, never `undefined`.
  */
@@ -53,6 +51,27 @@ export type EventMetadata = {
 
 /** Metadata of one command: everything but the schema version, which belongs to each event's type. */
 export type CommandMetadata = Omit<EventMetadata, 'schemaVersion'>;
+
+/** Everything about a command but the command itself. */
+export type CommandContext = {
+  readonly tenant: string;
+  readonly project: string;
+  readonly actor: Actor;
+  /** UUIDv5(scope, Idempotency-Key) or a fresh UUIDv7; workflows derive it from run and key. */
+  readonly commandId: string;
+  /** HMAC over the canonical request; same command id with another hash is refused. */
+  readonly requestHash: string;
+  readonly correlationId: string;
+  readonly causationId: string;
+  readonly ticket?: string;
+  readonly traceparent?: string;
+  readonly source?: Encrypted;
+  readonly hub?: string;
+  /** Refuses with `conflict` when the document's version or the stream's revision differs (If-Match, lock=true). */
+  readonly ifRevision?: number;
+  readonly ifVersion?: number;
+  readonly signal?: AbortSignal;
+};
 
 /** `occurredAt` is the wall clock at the decision (ISO), `instance` names this process incarnation. */
 export const commandMetadata = (

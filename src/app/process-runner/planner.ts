@@ -4,7 +4,7 @@ import { Stopped } from './run-log.ts';
 import { alarmAt, alarmIn, gateAlarm, readAlarmKey, timerAlarms } from './run-memory.ts';
 import { pendingOf, pruneStarts, type Run } from './run.ts';
 import type { Actor, Item } from './actor.ts';
-import type { RunsOptions } from './runs.ts';
+import type { RunsOptions } from './runs-options.ts';
 import { contextOf } from './work.ts';
 
 /** `keep`: the alarm to keep in the index. */

@@ -3,18 +3,15 @@ import type { JsonObject } from '../../domain/json.ts';
 import type { EffectOutcome, PendingEffect, WorkflowInput } from '../../domain/workflow.ts';
 import type { RecordedEvent } from '../event-store.ts';
 import type { EventMetadata } from '../metadata.ts';
-import type { Clock, Logger, Timers } from '../ports.ts';
-import type { Lanes, Slot } from './lanes.ts';
+import type { Slot } from './lanes.ts';
 import { isSpent, newActor, underWay, type Actor, type Item } from './actor.ts';
 import { createPlanner } from './planner.ts';
 import { EFFECT_STARTED, isTaken, pendingOf, type Run } from './run.ts';
-import { isIndexError, type InputRef, type RunIndex } from './run-index.ts';
-import { Stopped, type AppendCause, type RunLog } from './run-log.ts';
-import type { RunMemory } from './run-memory.ts';
+import { isIndexError, type InputRef } from './run-index.ts';
+import { Stopped, type AppendCause } from './run-log.ts';
+import type { RunsOptions } from './runs-options.ts';
 import { createSlices } from './slices.ts';
-import type { SteadyClock } from './steady-clock.ts';
-import type { Failpoint, ProcessHooks, ProcessRunnerSettings, RunCodec } from './types.ts';
-import { contextOf, type Work } from './work.ts';
+import { contextOf } from './work.ts';
 
 export type Runs = {
   post(key: string, item: Item): void;
@@ -39,26 +36,6 @@ export type Runs = {
   /** The index is about to be closed: whatever still ends is not recorded. */
   close(): void;
   isClosing(): boolean;
-};
-
-export type RunsOptions = {
-  readonly index: RunIndex;
-  readonly memory: RunMemory;
-  readonly log: RunLog;
-  readonly lanes: Lanes;
-  readonly work: Work;
-  readonly codec: RunCodec;
-  readonly clock: Clock;
-  readonly timers: Timers;
-  readonly steady: SteadyClock;
-  readonly logger: Logger;
-  readonly hooks: ProcessHooks;
-  readonly failpoint: Failpoint;
-  readonly instance: string;
-  readonly epoch: number;
-  readonly settings: ProcessRunnerSettings;
-  /** The index failed: everything stops and starts anew. */
-  readonly broken: (error: unknown) => void;
 };
 
 /** A conflict means that another runner works on this run; after so many in a row something is wrong. */
@@ -315,7 +292,16 @@ export const createRuns = (options: RunsOptions): Runs => {
       (error: unknown) => {
         slot.release('unused');
         actor.busy.delete(effectId);
-        logger.error({ err: error, run: run.key, effect: effectId }, 'the result of an effect was lost');
+        logger.error(
+          {
+            err: error,
+            run: run.key,
+            effect: effectId,
+            tenant: run.tenant,
+            correlationId: run.correlationId,
+          },
+          'the result of an effect was lost',
+        );
       },
     );
   };

@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from '../json.ts';
 import { listAt, objectAt, own, stringAt, withoutEmpty } from '../json-tools.ts';
 import type { ResourceKind, ResourceView } from '../resource.ts';
-import { isStoredCluster, type ClusterState, type StoredCluster } from './cluster.ts';
+import { isStoredCluster, type ClusterState, type StoredCluster } from './state.ts';
 import type { ClusterCommand } from './commands.ts';
 import { clusterDecider } from './decide.ts';
 import type { ClusterEvent, NodeSet } from './events.ts';

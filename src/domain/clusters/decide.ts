@@ -6,14 +6,14 @@ import {
   metadataRejection,
   nameRejection,
 } from '../metadata-rules.ts';
+import { evolveCluster } from './cluster.ts';
 import {
-  evolveCluster,
   initialCluster,
   isLiveCluster,
   isStoredCluster,
   type ClusterState,
   type LiveCluster,
-} from './cluster.ts';
+} from './state.ts';
 import type { ClusterCommand, ClusterRequest } from './commands.ts';
 import type { ClusterEvent } from './events.ts';
 import { reportOnCluster } from './report.ts';

@@ -1,7 +1,7 @@
 import { reject, type Decision, type Rejection } from '../decider.ts';
 import { sameJson } from '../json-tools.ts';
-import type { ClusterState, LiveCluster } from './cluster.ts';
-import { isLiveCluster } from './cluster.ts';
+import type { ClusterState, LiveCluster } from './state.ts';
+import { isLiveCluster } from './state.ts';
 import type { ClusterReport } from './commands.ts';
 import {
   FULFILLMENT_FINALIZER,

@@ -4,7 +4,7 @@ import { byKey, own, sameJson } from '../json-tools.ts';
 import { annotationsRejection, labelsRejection, metadataRejection } from '../metadata-rules.ts';
 import { refersTo, referenceText } from '../references.ts';
 import { sortedTexts } from '../catalog/document.ts';
-import type { LiveCluster } from './cluster.ts';
+import type { LiveCluster } from './state.ts';
 import type { ClusterChanges, RequestedNodeSet } from './commands.ts';
 import { FULFILLMENT_FINALIZER, type ClusterEvent, type MutableSpec } from './events.ts';
 import { effectiveState } from './shown-status.ts';

@@ -1,5 +1,5 @@
 import { stringAt } from '../json-tools.ts';
-import type { StoredCluster } from './cluster.ts';
+import type { ShownConditionType, StoredCluster } from './state.ts';
 
 /** How a cluster's progress shows on the wire: OSAC's states and conditions (osac-api.md §11 ClusterStatus). */
 export type ShownState =
@@ -8,12 +8,6 @@ export type ShownState =
   | 'CLUSTER_STATE_READY'
   | 'CLUSTER_STATE_FAILED'
   | 'CLUSTER_STATE_DELETING';
-
-export type ShownConditionType =
-  | 'CLUSTER_CONDITION_TYPE_PROGRESSING'
-  | 'CLUSTER_CONDITION_TYPE_READY'
-  | 'CLUSTER_CONDITION_TYPE_FAILED'
-  | 'CLUSTER_CONDITION_TYPE_DEGRADED';
 
 export type ShownCondition = {
   readonly type: ShownConditionType;

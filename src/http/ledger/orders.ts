@@ -1,4 +1,4 @@
-import { isStoredCluster, type ClusterState } from '../../domain/clusters/cluster.ts';
+import { isStoredCluster, type ClusterState } from '../../domain/clusters/state.ts';
 import type { ConditionName } from '../../domain/clusters/events.ts';
 import { cluster, clusterAggregate } from '../../domain/kinds.ts';
 import { listAt, objectAt, stringAt } from '../../domain/json-tools.ts';

@@ -1,6 +1,6 @@
 import type { CallOptions, ManagementCluster, ManagementClusters } from '../../app/management-cluster.ts';
 import { HubError } from '../../app/management-cluster.ts';
-import { isLiveCluster, type ClusterState } from '../../domain/clusters/cluster.ts';
+import { isLiveCluster, type ClusterState } from '../../domain/clusters/state.ts';
 import { clusterAggregate } from '../../domain/kinds.ts';
 import { ApiError, objectNotFound, rejected } from '../errors.ts';
 import type { Handler, IdMessage } from './call.ts';

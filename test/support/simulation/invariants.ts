@@ -1,10 +1,6 @@
 import type { Appended, EventToAppend } from '../../../src/app/event-store.ts';
-import {
-  evolveCluster,
-  initialCluster,
-  isLiveCluster,
-  type ClusterState,
-} from '../../../src/domain/clusters/cluster.ts';
+import { evolveCluster } from '../../../src/domain/clusters/cluster.ts';
+import { initialCluster, isLiveCluster, type ClusterState } from '../../../src/domain/clusters/state.ts';
 import type { ClusterEvent } from '../../../src/domain/clusters/events.ts';
 import type { CapacityClaim, HubCapacityEvent } from '../../../src/domain/hubs/capacity-events.ts';
 import {

@@ -1,4 +1,4 @@
-import { isLiveCluster, isStoredCluster } from '../../../src/domain/clusters/cluster.ts';
+import { isLiveCluster, isStoredCluster } from '../../../src/domain/clusters/state.ts';
 import { claimOfCluster } from '../../../src/domain/clusters/placement.ts';
 import { claimOf, shortages, type HubCapacityState } from '../../../src/domain/hubs/capacity.ts';
 import type { CapacityClaim } from '../../../src/domain/hubs/capacity-events.ts';

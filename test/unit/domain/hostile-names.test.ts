@@ -2,13 +2,13 @@ import { expect } from 'chai';
 import { claimOfCluster } from '../../../src/domain/clusters/placement.ts';
 import { parametersOf } from '../../../src/domain/clusters/parameters.ts';
 import { reviseCluster } from '../../../src/domain/clusters/revise.ts';
+import { evolveCluster } from '../../../src/domain/clusters/cluster.ts';
 import {
-  evolveCluster,
   initialCluster,
   isLiveCluster,
   type ClusterState,
   type LiveCluster,
-} from '../../../src/domain/clusters/cluster.ts';
+} from '../../../src/domain/clusters/state.ts';
 import { isRefused } from '../../../src/domain/decider.ts';
 import type { HubCapacityEvent } from '../../../src/domain/hubs/capacity-events.ts';
 import { claimOf, hubCapacityDecider, nodeLimit, shortages } from '../../../src/domain/hubs/capacity.ts';

@@ -2,7 +2,14 @@ import type { RecordedEvent as StoredEvent } from '@eventstore/db-client';
 import type { EventToAppend, Position, RecordedEvent } from '../../../app/event-store.ts';
 import { EventTooLarge, MAX_EVENT_BYTES } from '../../../app/event-store.ts';
 import type { JsonObject, JsonValue } from '../../../domain/json.ts';
-import type { PreparedEvent } from './wire.ts';
+
+/** An event whose texts were checked and turned into bytes: nothing can fail on the way out any more (§3.3 B3). */
+export type PreparedEvent = {
+  readonly id: string;
+  readonly type: string;
+  readonly data: Uint8Array;
+  readonly metadata: Uint8Array;
+};
 
 /** Commit position, then prepare position, 20 digits each: enough for 64 bits, and sorts as text. */
 const DIGITS = 20;

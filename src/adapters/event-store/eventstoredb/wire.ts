@@ -6,7 +6,7 @@ import type * as StatusPb from '@eventstore/db-client/generated/status_pb.js';
 import type * as StreamsService from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import type * as StreamsPb from '@eventstore/db-client/generated/streams_pb.js';
 import type { ExpectedRevision, Position } from '../../../app/event-store.ts';
-import { positionOf } from './convert.ts';
+import { positionOf, type PreparedEvent } from './convert.ts';
 
 /**
  * BatchAppend messages, built from the library's generated modules. Those fill their exports at run time, which
@@ -24,14 +24,6 @@ export const { StreamsClient } = streamsGrpc;
 export const batchAppendMethod = streamsGrpc.StreamsService.batchAppend;
 export type BatchRequest = StreamsPb.BatchAppendReq;
 export type BatchAnswer = StreamsPb.BatchAppendResp;
-
-/** An event whose texts were checked and turned into bytes: nothing can fail on the way out any more (§3.3 B3). */
-export type PreparedEvent = {
-  readonly id: string;
-  readonly type: string;
-  readonly data: Uint8Array;
-  readonly metadata: Uint8Array;
-};
 
 export type AppendRequest = {
   readonly stream: string;

@@ -1,6 +1,6 @@
 import { clusterDecider } from '../../../../src/domain/clusters/decide.ts';
 import type { ClusterCommand } from '../../../../src/domain/clusters/commands.ts';
-import type { ClusterState } from '../../../../src/domain/clusters/cluster.ts';
+import type { ClusterState } from '../../../../src/domain/clusters/state.ts';
 import type { ClusterEvent } from '../../../../src/domain/clusters/events.ts';
 import type { ClusterObservation } from '../../../../src/domain/clusters/observed.ts';
 import type { PlaceResult } from '../../../../src/domain/clusters/placement.ts';

@@ -1,0 +1,104 @@
+import type { JsonObject } from '../json.ts';
+import type { SecretRef } from '../secret-ref.ts';
+import type { ConditionName, ConditionState, NodeSet, PlacementDecision, ResolvedVersion } from './events.ts';
+
+/** What is known of a cluster at one moment; `cluster.ts` folds it from the cluster's events. */
+export type ClusterState =
+  | { readonly status: 'absent' }
+  | { readonly status: 'abandoned'; readonly times: number }
+  | ({ readonly status: 'accepted' } & Order)
+  /** A hub is chosen; nothing was sent to it yet. */
+  | ({ readonly status: 'placed'; readonly hub: SelectedHub } & Order)
+  /** Something may exist on the hub: the cluster is gone only after its absence was observed. */
+  | ({ readonly status: 'dispatched'; readonly hub: SelectedHub } & Order & Progress)
+  | ({ readonly status: 'deleted'; readonly how: 'not-dispatched' | 'absence-confirmed' } & Order);
+
+/** OSAC's conditions of a cluster (osac-api.md §11 ClusterStatus). */
+export type ShownConditionType =
+  | 'CLUSTER_CONDITION_TYPE_PROGRESSING'
+  | 'CLUSTER_CONDITION_TYPE_READY'
+  | 'CLUSTER_CONDITION_TYPE_FAILED'
+  | 'CLUSTER_CONDITION_TYPE_DEGRADED';
+
+export type Order = {
+  readonly id: string;
+  readonly orderedAt: string;
+  readonly tenant: string;
+  readonly project: string;
+  readonly name: string;
+  readonly creator: string;
+  readonly labels: { readonly [key: string]: string };
+  readonly annotations: { readonly [key: string]: string };
+  readonly displayName: string;
+  readonly description: string;
+  readonly template: { readonly id: string; readonly name: string; readonly revision: number };
+  readonly templateParameters: { readonly [name: string]: JsonObject };
+  readonly nodeSets: { readonly [name: string]: NodeSet };
+  readonly version: ResolvedVersion;
+  readonly sshPublicKey?: string;
+  readonly pullSecret?: SecretRef;
+  readonly network?: { readonly podCidr?: string; readonly serviceCidr?: string };
+  readonly zone?: string;
+  /** As shown; ours among them while `ours`. */
+  readonly finalizers: readonly string[];
+  /** Our finalizer stands: from the start of dispatch until absence was observed. */
+  readonly ours: boolean;
+  readonly deletionRequestedAt?: string;
+  readonly failure?: {
+    readonly reason: string;
+    readonly message: string;
+    /** The provider's to know. */
+    readonly detail?: string;
+    readonly permanent: boolean;
+  };
+  /** Why it waits, when no hub has room. */
+  readonly waiting?: { readonly message: string; readonly decision: PlacementDecision };
+  /** Status that a private caller wrote: shown instead of ours until the next observation. */
+  readonly reported?: JsonObject;
+  /** When the shown state was entered: OSAC's billing clock. */
+  readonly stateSince: string;
+  /** When each shown condition last changed its status. */
+  readonly conditionsSince: { readonly [Type in ShownConditionType]?: string };
+};
+
+export type SelectedHub = {
+  readonly id: string;
+  readonly namespace: string;
+  readonly mode: 'operator' | 'eda' | 'aap';
+  readonly simulated: boolean;
+  readonly orderName: string;
+};
+
+export type Endpoints = {
+  readonly apiUrl: string;
+  readonly consoleUrl: string;
+  readonly apiEndpoint: string;
+  readonly ingressEndpoint: string;
+};
+
+export type Progress = {
+  /** Uid of the ClusterOrder, once it was seen. */
+  readonly uid?: string;
+  /** The hub has not confirmed the present spec yet. */
+  readonly specPending: boolean;
+  readonly conditions: { readonly [Name in ConditionName]?: ConditionState };
+  readonly endpoints?: Endpoints;
+  readonly readyNodes?: { readonly [nodeSet: string]: number };
+  readonly ready: boolean;
+  readonly degraded?: { readonly reason: string; readonly message: string };
+  readonly notAccepting?: { readonly since: string };
+  readonly lost?: 'cluster-order' | 'hosted-cluster';
+  /** What the hub still has to do before the cluster is gone. */
+  readonly waitingFor: readonly string[];
+};
+
+export type LiveCluster = Exclude<ClusterState, { status: 'absent' | 'abandoned' | 'deleted' }>;
+export type StoredCluster = LiveCluster | Extract<ClusterState, { status: 'deleted' }>;
+
+export const initialCluster = (): ClusterState => ({ status: 'absent' });
+
+export const isStoredCluster = (state: ClusterState): state is StoredCluster =>
+  state.status !== 'absent' && state.status !== 'abandoned';
+
+export const isLiveCluster = (state: ClusterState): state is LiveCluster =>
+  isStoredCluster(state) && state.status !== 'deleted';
