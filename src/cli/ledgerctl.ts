@@ -1,41 +1,13 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { ApiError, createApiClient, type ApiClient } from './api-client.ts';
+import type { CliActions, TokenRequest, CliIo, Connection } from './connection.ts';
 import { addEventCommands } from './commands/events.ts';
 import { addLaneCommands } from './commands/lanes.ts';
 import { addOrderCommands } from './commands/orders.ts';
 import { addProjectionCommands } from './commands/projections.ts';
 import { addStoreCommands } from './commands/store.ts';
 
-/** What the command line cannot do over HTTP; the composition root brings it. */
-export type CliActions = {
-  /** Runs the service until it is told to stop. */
-  serve(): Promise<void>;
-  /** Runs the demo; returns the exit status. */
-  demo(): Promise<number>;
-  /** One signed token of the development issuer. */
-  mintToken(request: TokenRequest): Promise<string>;
-  /** Full check of a stopped store, or of one file. Prints nothing; returns what it found wrong. */
-  checkStore(which: StoreToCheck): Promise<{ readonly events: number; readonly findings: readonly string[] }>;
-  readonly defaultDataDir: string;
-  /** `LEDGER_EVENT_STORE` as it is set. */
-  readonly eventStore: string;
-  readonly version: string;
-};
-
-export type StoreToCheck = { readonly dataDir: string } | { readonly file: string };
-
-export type TokenRequest = {
-  readonly tenant?: string;
-  readonly user: string;
-  readonly admin: boolean;
-  readonly roles: readonly string[];
-  readonly ttlSeconds: number;
-};
-
-export type CliIo = { readonly out: (text: string) => void; readonly err: (text: string) => void };
-
-/** What a command needs to talk to a running service. */
-export type Connection = { readonly client: () => Promise<ApiClient>; readonly io: CliIo };
+export type { CliIo, StoreToCheck, TokenRequest } from './connection.ts';
 
 export const DEFAULT_URL = 'http://127.0.0.1:8001';
 

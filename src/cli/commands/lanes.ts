@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Connection } from '../ledgerctl.ts';
+import type { Connection } from '../connection.ts';
 import { table } from '../output.ts';
 
 type Lane = {

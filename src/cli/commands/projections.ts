@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { ProjectionStatus, RebuildReport } from '../../projections/read-models.ts';
-import type { Connection } from '../ledgerctl.ts';
+import type { Connection } from '../connection.ts';
 import { duration, table } from '../output.ts';
 
 type RebuildLine =

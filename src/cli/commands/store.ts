@@ -1,5 +1,5 @@
 import { InvalidArgumentError, type Command } from 'commander';
-import type { CliActions, Connection, StoreToCheck } from '../ledgerctl.ts';
+import type { CliActions, Connection, StoreToCheck } from '../connection.ts';
 
 /** `ledgerctl store`: online backup of a running service, full check of a stopped one. */
 export const addStoreCommands = (program: Command, { client, io }: Connection, actions: CliActions): void => {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { createApiClient, ApiError, type ApiClient } from '../api-client.ts';
-import type { TokenRequest } from '../ledgerctl.ts';
+import type { TokenRequest } from '../connection.ts';
 import { duration } from '../output.ts';
 import { readHubFiles } from './hub-files.ts';
 import { ClaimFailed, createNarrator, type Narrator } from './narrator.ts';

@@ -1,7 +1,8 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
-import { createCli, runCli, type CliActions, type TokenRequest } from '../../../src/cli/ledgerctl.ts';
+import { createCli, runCli } from '../../../src/cli/ledgerctl.ts';
+import type { CliActions, TokenRequest } from '../../../src/cli/connection.ts';
 
 const unused = () => Promise.reject(new Error('not in this test'));
 const actions: CliActions = {

@@ -25,6 +25,60 @@ const importsOf = (file: string): string[] =>
   [...readFileSync(file, 'utf8').matchAll(IMPORTS)].map((match) => match[1] ?? match[2] ?? match[3] ?? '');
 const area = (file: string): string => relative('src', file).split('/')[0] ?? '';
 
+/**
+ * Groups of files of which each imports, over others, every other one: strongly connected components of more than one
+ * file (Tarjan). Imports of types count too: what is thought of together belongs in one file, or has a third in common.
+ */
+const cyclesIn = (graph: ReadonlyMap<string, readonly string[]>): string[][] => {
+  const order = new Map<string, number>();
+  const open: string[] = [];
+  const cycles: string[][] = [];
+  const visit = (file: string): number => {
+    const own = order.size;
+    let low = own;
+    order.set(file, own);
+    open.push(file);
+    for (const next of graph.get(file) ?? []) {
+      if (next === file) cycles.push([file]);
+      else if (!order.has(next)) low = Math.min(low, visit(next));
+      else if (open.includes(next)) low = Math.min(low, order.get(next) ?? low);
+    }
+    if (low === own) {
+      const group = open.splice(open.indexOf(file));
+      if (group.length > 1) cycles.push(group.toSorted());
+    }
+    return low;
+  };
+  for (const file of graph.keys()) if (!order.has(file)) visit(file);
+  return cycles;
+};
+
+describe('import cycles', () => {
+  it('are found', () => {
+    const graph = {
+      a: ['b'],
+      b: ['c'],
+      c: ['b', 'd'],
+      d: [],
+      e: ['e', 'a'],
+      f: ['g'],
+      g: ['h'],
+      h: ['f', 'a'],
+    };
+    expect(cyclesIn(new Map(Object.entries(graph)))).to.deep.equal([['b', 'c'], ['e'], ['f', 'g', 'h']]);
+  });
+
+  it('do not exist', () => {
+    const graph = new Map(
+      sources.map((file) => [
+        file,
+        importsOf(file).flatMap((path) => (path.startsWith('.') ? [join(dirname(file), path)] : [])),
+      ]),
+    );
+    expect(cyclesIn(graph)).to.deep.equal([]);
+  });
+});
+
 describe('dependency rule', () => {
   it('finds the sources it is meant to check, and their imports', () => {
     expect(sources.length).to.be.greaterThan(100);
