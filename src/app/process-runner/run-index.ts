@@ -1,5 +1,5 @@
 import { rmSync } from 'node:fs';
-import { DatabaseSync } from 'node:sqlite';
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import type { Position } from '../event-store.ts';
 
 /** One run as the index keeps it. `key` is the name of the run's stream. */
@@ -41,15 +41,18 @@ export type RunIndex = {
   /** Alarms due by `mono`, at most `limit`; each is marked as fired. */
   takeDue(mono: number, limit: number): readonly { readonly run: string; readonly key: string }[];
   /**
-   * Monotonic times of an earlier process mean nothing: after a restart the wall clock counts (design §6).
-   * `offsetMs`: wall clock minus monotonic clock, now.
+   * Monotonic times of an earlier process mean nothing: after a restart the wall clock counts (design §6). To be called
+   * before anything else, until it says false. Stored is what the wall clock would show at the monotonic time if it
+   * were never set, so that only what was woken, fired or set beside the wall clock has to be written anew: at most
+   * `limit` alarms a call. `offsetMs`: wall clock minus monotonic clock, the same in every call.
    */
-  reanchor(offsetMs: number): void;
+  reanchor(offsetMs: number, limit: number): boolean;
   /** Monotonic time of the next alarm. */
   nextAlarm(): number | undefined;
+  /** Counts to MAX_COUNTED at most. */
   countDue(mono: number): number;
-  /** Makes this alarm due for every run that keeps it. Returns how many. */
-  wake(alarm: string, mono: number): number;
+  /** Makes this alarm due for the first `limit` runs that keep it for later, in order of keys. Returns how many. */
+  wake(alarm: string, mono: number, limit: number): number;
   /** Open runs with outstanding commands or effects after `key`, in order of keys. */
   withWork(after: string, limit: number): readonly string[];
   /** Adds these inputs to what is kept for a parked run. */
@@ -66,8 +69,12 @@ export type RunIndex = {
   close(): void;
 };
 
-const FORMAT = 1;
-const SCHEMA = `
+const FORMAT = 2;
+/** More due alarms than this are not counted: whoever asks only wants to know that there are too many. */
+export const MAX_COUNTED = 10_000;
+/** Not where its wall-clock time has it; a few milliseconds come from rounding and do not matter. */
+const MOVED = 'fired <> 0 OR abs(mono - due) > 50 OR abs(due_mono - due) > 50';
+export const RUN_INDEX_SCHEMA = `
   CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
   CREATE TABLE runs (
     key TEXT PRIMARY KEY, workflow TEXT NOT NULL, run_id TEXT NOT NULL, revision INTEGER NOT NULL,
@@ -79,9 +86,46 @@ const SCHEMA = `
     mono REAL, fired INTEGER NOT NULL, PRIMARY KEY (run, key)
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX alarms_by_time ON alarms (mono) WHERE mono IS NOT NULL;
-  CREATE INDEX alarms_by_key ON alarms (key);
+  CREATE INDEX alarms_by_key ON alarms (key, run, mono);
+  CREATE INDEX alarms_moved ON alarms (run, key) WHERE ${MOVED};
   CREATE TABLE parked (run TEXT PRIMARY KEY, error TEXT NOT NULL, refs TEXT NOT NULL) STRICT;
+  CREATE TABLE counts (closed INTEGER PRIMARY KEY, runs INTEGER NOT NULL) STRICT;
+  INSERT INTO counts (closed, runs) VALUES (0, 0), (1, 0);
 `;
+/** Run on the HTTP thread: each walks an index (a spec looks at the plans). */
+export const RUN_INDEX_STATEMENTS = {
+  load: 'SELECT * FROM runs WHERE key = ?',
+  closed: 'SELECT closed FROM runs WHERE key = ?',
+  revision: 'SELECT revision FROM runs WHERE key = ?',
+  save: `INSERT INTO runs (key, workflow, run_id, revision, closed, work, memory) VALUES (?, ?, ?, ?, ?, ?, ?)
+       ON CONFLICT (key) DO UPDATE SET revision = excluded.revision, closed = excluded.closed,
+         work = excluded.work, memory = excluded.memory`,
+  alarms: 'SELECT key, due, due_mono AS dueMono, fired FROM alarms WHERE run = ?',
+  setAlarm: `INSERT INTO alarms (run, key, due, due_mono, mono, fired) VALUES (?1, ?2, ?3, ?4, ?4, 0)
+       ON CONFLICT (run, key) DO UPDATE SET due = excluded.due, due_mono = excluded.due_mono,
+         mono = excluded.mono, fired = 0 WHERE due <> excluded.due`,
+  dropAlarm: 'DELETE FROM alarms WHERE run = ? AND key = ?',
+  due: `SELECT run, key, due_mono AS dueMono, fired FROM alarms
+       WHERE mono IS NOT NULL AND mono <= ? ORDER BY mono LIMIT ?`,
+  fire: 'UPDATE alarms SET mono = ?, fired = ? WHERE run = ? AND key = ?',
+  moved: `SELECT run, key FROM alarms WHERE ${MOVED} LIMIT ?`,
+  reanchor: 'UPDATE alarms SET due_mono = due, mono = due, fired = 0 WHERE run = ? AND key = ?',
+  next: 'SELECT min(mono) AS mono FROM alarms WHERE mono IS NOT NULL',
+  countDue: `SELECT count(*) AS n FROM
+       (SELECT 1 FROM alarms WHERE mono IS NOT NULL AND mono <= ? LIMIT ${MAX_COUNTED})`,
+  sleeping: 'SELECT run FROM alarms WHERE key = ?1 AND mono > ?2 ORDER BY run LIMIT ?3',
+  wake: 'UPDATE alarms SET mono = ? WHERE run = ? AND key = ?',
+  work: 'SELECT key FROM runs WHERE work = 1 AND key > ? ORDER BY key LIMIT ?',
+  park: 'INSERT OR REPLACE INTO parked (run, error, refs) VALUES (?, ?, ?)',
+  parked: 'SELECT run, error FROM parked ORDER BY run',
+  parkedRefs: 'SELECT refs FROM parked WHERE run = ?',
+  unpark: 'DELETE FROM parked WHERE run = ?',
+  checkpoint: "SELECT value FROM meta WHERE key = 'checkpoint'",
+  counts: 'SELECT runs FROM counts WHERE closed = ?',
+  setCounts: 'UPDATE counts SET runs = ? WHERE closed = ?',
+  setCheckpoint: "INSERT OR REPLACE INTO meta (key, value) VALUES ('checkpoint', ?)",
+} as const;
+
 /** Milliseconds until a fired timer that its run still keeps fires again: a guard against a busy loop. */
 const REFIRE_FIRST_MS = 1_000;
 const REFIRE_MAX_MS = 60_000;
@@ -101,44 +145,16 @@ export const openRunIndex = (file: string, identity: string): RunIndex => {
     db.exec('BEGIN');
     inTransaction = true;
   };
-  const sql = {
-    load: db.prepare('SELECT * FROM runs WHERE key = ?'),
-    closed: db.prepare('SELECT closed FROM runs WHERE key = ?'),
-    revision: db.prepare('SELECT revision FROM runs WHERE key = ?'),
-    save: db.prepare(
-      `INSERT INTO runs (key, workflow, run_id, revision, closed, work, memory) VALUES (?, ?, ?, ?, ?, ?, ?)
-       ON CONFLICT (key) DO UPDATE SET revision = excluded.revision, closed = excluded.closed,
-         work = excluded.work, memory = excluded.memory`,
-    ),
-    alarms: db.prepare('SELECT key, due, due_mono AS dueMono, fired FROM alarms WHERE run = ?'),
-    setAlarm: db.prepare(
-      `INSERT INTO alarms (run, key, due, due_mono, mono, fired) VALUES (?1, ?2, ?3, ?4, ?4, 0)
-       ON CONFLICT (run, key) DO UPDATE SET due = excluded.due, due_mono = excluded.due_mono,
-         mono = excluded.mono, fired = 0 WHERE due <> excluded.due`,
-    ),
-    dropAlarm: db.prepare('DELETE FROM alarms WHERE run = ? AND key = ?'),
-    due: db.prepare(
-      `SELECT run, key, due_mono AS dueMono, fired FROM alarms
-       WHERE mono IS NOT NULL AND mono <= ? ORDER BY mono LIMIT ?`,
-    ),
-    fire: db.prepare('UPDATE alarms SET mono = ?, fired = ? WHERE run = ? AND key = ?'),
-    reanchor: db.prepare('UPDATE alarms SET due_mono = due - ?1, mono = due - ?1, fired = 0'),
-    next: db.prepare('SELECT mono FROM alarms WHERE mono IS NOT NULL ORDER BY mono LIMIT 1'),
-    countDue: db.prepare('SELECT count(*) AS n FROM alarms WHERE mono IS NOT NULL AND mono <= ?'),
-    wake: db.prepare('UPDATE alarms SET mono = ?1 WHERE key = ?2 AND (mono IS NULL OR mono > ?1)'),
-    work: db.prepare('SELECT key FROM runs WHERE work = 1 AND key > ? ORDER BY key LIMIT ?'),
-    park: db.prepare('INSERT OR REPLACE INTO parked (run, error, refs) VALUES (?, ?, ?)'),
-    parked: db.prepare('SELECT run, error FROM parked ORDER BY run'),
-    parkedRefs: db.prepare('SELECT refs FROM parked WHERE run = ?'),
-    unpark: db.prepare('DELETE FROM parked WHERE run = ?'),
-    checkpoint: db.prepare("SELECT value FROM meta WHERE key = 'checkpoint'"),
-    setCheckpoint: db.prepare("INSERT OR REPLACE INTO meta (key, value) VALUES ('checkpoint', ?)"),
-  };
+  const sql = prepared(db);
   const parkedRefs = (run: string): InputRef[] => {
     const row = sql.parkedRefs.get(run) as { refs: string } | undefined;
     return row === undefined ? [] : (JSON.parse(row.refs) as InputRef[]);
   };
-  const counts = { open: countRuns(db, 0), closed: countRuns(db, 1) };
+  const countOf = (closed: 0 | 1): number => (sql.counts.get(closed) as { runs: number }).runs;
+  // Kept beside the rows and written with them: counting hundreds of thousands would hold the thread.
+  const counts = { open: countOf(0), closed: countOf(1) };
+  /** Stored minus monotonic time. */
+  let base = 0;
 
   return {
     load: (key) => {
@@ -173,35 +189,45 @@ export const openRunIndex = (file: string, identity: string): RunIndex => {
         row.memory,
       );
     },
-    alarmsOf: (run) => sql.alarms.all(run) as StoredAlarm[],
+    alarmsOf: (run) =>
+      (sql.alarms.all(run) as StoredAlarm[]).map((alarm) => ({ ...alarm, dueMono: alarm.dueMono - base })),
     setAlarms: (run, alarms) => {
       write();
       const keep = new Set(alarms.map((alarm) => alarm.key));
       for (const { key } of sql.alarms.all(run) as StoredAlarm[]) {
         if (!keep.has(key)) sql.dropAlarm.run(run, key);
       }
-      for (const { key, due, dueMono } of alarms) sql.setAlarm.run(run, key, due, dueMono);
+      for (const { key, due, dueMono } of alarms) sql.setAlarm.run(run, key, due, dueMono + base);
     },
     takeDue: (mono, limit) => {
-      const due = sql.due.all(mono, limit) as { run: string; key: string; dueMono: number; fired: number }[];
+      const now = mono + base;
+      const due = sql.due.all(now, limit) as { run: string; key: string; dueMono: number; fired: number }[];
       if (due.length > 0) write();
       for (const { run, key, dueMono, fired } of due) {
         // Woken early: its own time still stands. Otherwise its run must replace it; until then it fires less and less.
-        const early = dueMono > mono;
-        const again = early ? dueMono : mono + Math.min(REFIRE_MAX_MS, REFIRE_FIRST_MS * 2 ** fired);
+        const early = dueMono > now;
+        const again = early ? dueMono : now + Math.min(REFIRE_MAX_MS, REFIRE_FIRST_MS * 2 ** fired);
         sql.fire.run(again, early ? fired : fired + 1, run, key);
       }
       return due.map(({ run, key }) => ({ run, key }));
     },
-    reanchor: (offsetMs) => {
-      write();
-      sql.reanchor.run(offsetMs);
+    reanchor: (offsetMs, limit) => {
+      base = offsetMs;
+      const moved = sql.moved.all(limit) as { run: string; key: string }[];
+      if (moved.length > 0) write();
+      for (const { run, key } of moved) sql.reanchor.run(run, key);
+      return moved.length === limit;
     },
-    nextAlarm: () => (sql.next.get() as { mono: number } | undefined)?.mono,
-    countDue: (mono) => (sql.countDue.get(mono) as { n: number }).n,
-    wake: (alarm, mono) => {
-      write();
-      return Number(sql.wake.run(mono, alarm).changes);
+    nextAlarm: () => {
+      const { mono } = sql.next.get() as { mono: number | null };
+      return mono === null ? undefined : mono - base;
+    },
+    countDue: (mono) => (sql.countDue.get(mono + base) as { n: number }).n,
+    wake: (alarm, mono, limit) => {
+      const sleeping = sql.sleeping.all(alarm, mono + base, limit) as { run: string }[];
+      if (sleeping.length > 0) write();
+      for (const { run } of sleeping) sql.wake.run(mono + base, run, alarm);
+      return sleeping.length;
     },
     withWork: (after, limit) => (sql.work.all(after, limit) as { key: string }[]).map(({ key }) => key),
     park: (run, error, refs) => {
@@ -223,6 +249,8 @@ export const openRunIndex = (file: string, identity: string): RunIndex => {
     counts: () => ({ ...counts }),
     commit: () => {
       if (!inTransaction) return;
+      sql.setCounts.run(counts.open, 0);
+      sql.setCounts.run(counts.closed, 1);
       db.exec('COMMIT');
       inTransaction = false;
     },
@@ -230,8 +258,11 @@ export const openRunIndex = (file: string, identity: string): RunIndex => {
   };
 };
 
-const countRuns = (db: DatabaseSync, closed: 0 | 1): number =>
-  (db.prepare('SELECT count(*) AS n FROM runs WHERE closed = ?').get(closed) as { n: number }).n;
+type Statements = { readonly [Name in keyof typeof RUN_INDEX_STATEMENTS]: StatementSync };
+const prepared = (db: DatabaseSync): Statements =>
+  Object.fromEntries(
+    Object.entries(RUN_INDEX_STATEMENTS).map(([name, text]) => [name, db.prepare(text)]),
+  ) as Statements;
 
 /** SQLite itself failed: a full disk, a damaged file. Nothing that a run did wrong. */
 export const isIndexError = (error: unknown): boolean =>
@@ -262,7 +293,9 @@ const openFresh = (file: string, identity: string): DatabaseSync => {
   discardRunIndex(file);
   const db = new DatabaseSync(file);
   // Disposable: after a power loss it is rebuilt, so it never waits for the disk.
-  db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; PRAGMA user_version = ${FORMAT}; ${SCHEMA}`);
+  db.exec(
+    `PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; PRAGMA user_version = ${FORMAT}; ${RUN_INDEX_SCHEMA}`,
+  );
   db.prepare("INSERT INTO meta (key, value) VALUES ('identity', ?)").run(identity);
   return db;
 };

@@ -38,6 +38,10 @@ export type SessionOptions = ProcessRunnerOptions & {
 
 /** Runs that are looked at in one turn of the event loop, because a timer is due or after a start. */
 const BATCH = 32;
+/** Alarms that one news wakes; the others keep their own times, and the next news finds them. */
+const WAKE_BATCH = 128;
+/** Alarms that are anchored anew in one turn, and committed: a few milliseconds. */
+const ANCHOR_BATCH = 200;
 /** Milliseconds after which what was written to the index is committed. */
 const COMMIT_MS = 250;
 /** Shortest wait between two looks at the timers. */
@@ -48,12 +52,6 @@ export const createSession = (options: SessionOptions): Session => {
   const failpoint = options.failpoint ?? (() => undefined);
   const index = openRunIndex(options.dataFile, identityOf(options));
   const steady = createSteadyClock(clock, settings.clockToleranceMs);
-  try {
-    index.reanchor(steady.offset());
-  } catch (error) {
-    index.close();
-    throw error;
-  }
   /** Aborted when work in flight is given up. */
   const hardStop = new AbortController();
   const log = createRunLog({ ...options, failpoint, signal: hardStop.signal });
@@ -80,6 +78,7 @@ export const createSession = (options: SessionOptions): Session => {
   });
   const work = createWork({ ...options, log, hooks, failpoint, settings, signal: hardStop.signal });
   const epoch = lease.epoch;
+  let anchored = false;
   const broken = Promise.withResolvers<never>();
   const runs = createRuns({
     ...options,
@@ -106,7 +105,7 @@ export const createSession = (options: SessionOptions): Session => {
     runEventTypes: options.runEventTypes,
     clock,
     wake: (timerId) => {
-      if (index.wake(timerAlarm(timerId), steady.monotonicMs()) > 0) wakeTicker();
+      if (index.wake(timerAlarm(timerId), steady.monotonicMs(), WAKE_BATCH) > 0) wakeTicker();
     },
     live: () => {
       reachedLive.resolve();
@@ -181,6 +180,16 @@ export const createSession = (options: SessionOptions): Session => {
     index.commit();
   };
 
+  /** Before anything else looks at the alarms. A file of many is gone through turn by turn. */
+  const anchor = async (signal: AbortSignal): Promise<void> => {
+    const offset = steady.offset();
+    while (!signal.aborted && index.reanchor(offset, ANCHOR_BATCH)) {
+      index.commit();
+      await nextTurn();
+    }
+    anchored = true;
+  };
+
   const runWhileLive = async (signal: AbortSignal): Promise<void> => {
     await reachedLive.promise;
     if (!signal.aborted) await options.whileLive?.(signal);
@@ -234,7 +243,11 @@ export const createSession = (options: SessionOptions): Session => {
       const letGo = (): void => reachedLive.resolve();
       if (signal.aborted) letGo();
       else signal.addEventListener('abort', letGo, { once: true });
-      const loops = [intake.run(signal, room), tick(signal), lookAtAll(signal), runWhileLive(signal)];
+      const loops = [
+        anchor(signal).then(() => Promise.all([intake.run(signal, room), tick(signal)])),
+        lookAtAll(signal),
+        runWhileLive(signal),
+      ];
       broken.promise.catch(() => undefined);
       try {
         await Promise.race([Promise.all(loops), broken.promise]);
@@ -259,8 +272,10 @@ export const createSession = (options: SessionOptions): Session => {
         closedRuns: closed,
         queuedInputs: runs.queued(),
         effectsInFlight: lanes.status().reduce((sum, lane) => sum + lane.inFlight, 0),
-        timersDue: index.countDue(steady.monotonicMs()),
-        timerLatenessSeconds: Math.max(0, (steady.monotonicMs() - (index.nextAlarm() ?? Infinity)) / 1000),
+        timersDue: anchored ? index.countDue(steady.monotonicMs()) : 0,
+        timerLatenessSeconds: anchored
+          ? Math.max(0, (steady.monotonicMs() - (index.nextAlarm() ?? Infinity)) / 1000)
+          : 0,
         lanes: lanes.status(),
         parkedRuns: index.parked(),
       };

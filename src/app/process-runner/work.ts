@@ -150,7 +150,13 @@ export const createWork = (options: {
       // Ports return what they expect as values; anything thrown may have happened after the far side was reached.
       if (!controller.signal.aborted) {
         logger.error(
-          { err: error, run: context.key, effect: pending.effectId },
+          {
+            err: error,
+            run: context.key,
+            effect: pending.effectId,
+            tenant: context.tenant,
+            correlationId: context.correlationId,
+          },
           'effect port failed unexpectedly',
         );
       }

@@ -82,16 +82,37 @@ describe('index of runs', () => {
     const index = memory();
     index.setAlarms('a', [{ key: 't:x', due: 0, dueMono: 5000 }]);
     index.setAlarms('b', [{ key: 't:y', due: 0, dueMono: 5000 }]);
-    expect(index.wake('t:x', 100)).to.equal(1);
+    expect(index.wake('t:x', 100, 10)).to.equal(1);
     expect(index.takeDue(100, 10)).to.deep.equal([{ run: 'a', key: 't:x' }]);
     expect(index.takeDue(4999, 10)).to.deep.equal([]);
     expect(index.takeDue(5000, 10)).to.have.length(2);
   });
 
-  it('lets the wall clock count after a restart', () => {
+  it('wakes a bounded number, the first ones, and others with the next news', () => {
+    const index = memory();
+    for (const run of ['c', 'a', 'd', 'b', 'e'])
+      index.setAlarms(run, [{ key: 't:x', due: 0, dueMono: 5000 }]);
+    expect(index.wake('t:x', 100, 2)).to.equal(2);
+    expect(index.wake('t:x', 100, 2), 'those that are awake already count no more').to.equal(2);
+    expect(index.takeDue(100, 10).map(({ run }) => run)).to.have.members(['a', 'b', 'c', 'd']);
+    expect(index.wake('t:x', 200, 2), 'awake again, for their own time still stands').to.equal(2);
+    expect(index.takeDue(200, 10).map(({ run }) => run)).to.deep.equal(['a', 'b']);
+  });
+
+  it('lets the wall clock count after a restart, a bounded number of alarms at once', () => {
+    const index = memory();
+    const runs = ['a', 'b', 'c', 'd', 'e'];
+    for (const run of runs) index.setAlarms(run, [{ key: 't:x', due: 1_000_000, dueMono: 1 }]);
+    let slices = 1;
+    while (index.reanchor(999_000, 2)) slices += 1;
+    expect(slices).to.equal(3);
+    expect(runs.map((run) => index.alarmsOf(run)[0]?.dueMono)).to.deep.equal(runs.map(() => 1000));
+  });
+
+  it('lets the wall clock count after a restart, also for what was woken or fired', () => {
     const index = memory();
     index.setAlarms('a', [{ key: 't:x', due: 1_000_000, dueMono: 1 }]);
-    index.reanchor(999_000);
+    expect(index.reanchor(999_000, 10)).to.equal(false);
     expect(index.nextAlarm()).to.equal(1000);
   });
 
@@ -112,6 +133,20 @@ describe('index of runs', () => {
       folder = mkdtempSync(join(tmpdir(), 'run-index-'));
     });
     afterEach(() => rmSync(folder, { recursive: true }));
+
+    it('counts open and closed runs without looking at them, and keeps the counts with what it commits', () => {
+      const file = join(folder, 'counts.sqlite');
+      const first = openRunIndex(file, 'one');
+      for (const key of ['a', 'b', 'c']) first.save(row(key));
+      first.save(row('a', { closed: true, memory: '' }));
+      first.commit();
+      first.save(row('d'));
+      expect(first.counts()).to.deep.equal({ open: 3, closed: 1 });
+      first.close();
+      const second = openRunIndex(file, 'one');
+      open.push(second);
+      expect(second.counts(), 'what was not committed is lost').to.deep.equal({ open: 2, closed: 1 });
+    });
 
     it('survives when it was committed, and starts anew for another store or workflow', () => {
       const file = join(folder, 'x.sqlite');
