@@ -160,6 +160,7 @@ const record = (exchange: Exchange, error: ApiError, services: ExchangeServices)
     tenant: exchange.principal?.homeTenant ?? '',
     subjectId: exchange.principal?.subjectId ?? '',
     command: exchange.method,
+    ...(error.cause instanceof IdempotencyMismatch && { commandId: error.cause.commandId }),
     outcome,
     code: error.reason,
     message: error.message,

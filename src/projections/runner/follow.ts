@@ -1,5 +1,6 @@
 import type { Position, RecordedEvent } from '../../app/event-store.ts';
 import type { LogReader } from '../log-reader.ts';
+import type { JsonValue } from '../../domain/json.ts';
 import { parseStreamName } from '../../domain/stream-name.ts';
 import type { View } from '../view.ts';
 import type { Applier } from './applier.ts';
@@ -48,6 +49,8 @@ export class AheadOfLog extends Error {
 
 /** Most events of one transaction. More makes catch-up hardly faster and each commit longer. */
 const BATCH = 4096;
+/** Nor more text than this, by `weightOf`: 4,096 of the largest events would be gigabytes. */
+const BATCH_WEIGHT = 16 * 1024 * 1024;
 /** While catching up, a batch that is not full is committed after this many milliseconds. */
 const CATCH_UP_MS = 25;
 /** So long waits what nobody waits for (`View.isUrgent`), and a checkpoint without an event. */
@@ -67,6 +70,7 @@ export const follow = (options: FollowOptions): Follower => {
   const stop = new AbortController();
   const anySignal = AbortSignal.any([signal, stop.signal]);
   let buffer: RecordedEvent[] = [];
+  let weight = 0;
   let position = applier.checkpoint().position;
   let caughtUp = false;
   let reported = false;
@@ -83,6 +87,7 @@ export const follow = (options: FollowOptions): Follower => {
     const batch = buffer;
     if (position !== undefined && position !== applier.checkpoint().position) {
       buffer = [];
+      weight = 0;
       applier.apply(batch, position);
     } else if (reported) return;
     reported = true;
@@ -131,8 +136,10 @@ export const follow = (options: FollowOptions): Follower => {
       for await (const item of subscription) {
         const at = item.kind === 'event' ? item.event.position : item.position;
         const past = until !== undefined && (item.kind === 'caught-up' || (at !== undefined && at >= until));
-        if (item.kind === 'event' && (until === undefined || item.event.position <= until))
+        if (item.kind === 'event' && (until === undefined || item.event.position <= until)) {
           buffer.push(item.event);
+          weight += weightOf(item.event.data);
+        }
         if (past) {
           position = until;
           break;
@@ -143,7 +150,7 @@ export const follow = (options: FollowOptions): Follower => {
           caughtUp = true;
           reported = false;
           flush();
-        } else if (items % BATCH === 0) {
+        } else if (items % BATCH === 0 || weight >= BATCH_WEIGHT) {
           while (held > 0) await new Promise<void>((resolve) => (resume = resolve));
           flush();
         } else flushLater(item.kind === 'event' && isUrgent(item.event));
@@ -174,6 +181,15 @@ export const follow = (options: FollowOptions): Follower => {
       }
     },
   };
+};
+
+/** Roughly the bytes that a value takes in memory: its texts, and something for each node. */
+const weightOf = (value: JsonValue): number => {
+  if (typeof value === 'string') return 16 + value.length;
+  if (typeof value !== 'object' || value === null) return 16;
+  let sum = 16;
+  for (const key in value) sum += weightOf((value as { readonly [key: string]: JsonValue })[key] ?? null);
+  return sum;
 };
 
 const schedule = (pace: FollowOptions['pace'], ms: number, run: () => void): (() => void) => {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
 import { OutcomeUnknown, StoreUnavailable, type EventStore } from '../../../src/app/event-store.ts';
+import { collect } from '../../support/fake-context.ts';
 import {
   PRIVATE,
   PUBLIC,
@@ -121,6 +122,12 @@ describe('writes over HTTP', () => {
       const other = await user('POST', CLUSTERS, { metadata: { name: name() }, spec: SPEC }, keyed('k-422'));
       expect(other.status).to.equal(422);
       expect(other.json['message']).to.match(/idempotency key was used before/);
+      const recorded = service.rejections.at(-1);
+      expect(recorded).to.include({ outcome: 'rejected', code: 'IDEMPOTENCY_MISMATCH' });
+      const [stored] = await collect(
+        service.store.readStream(`cluster-${textAt(spelled.json, 'id')}`, { limit: 1 }),
+      );
+      expect(recorded?.commandId, 'of the command that has the key').to.equal(stored?.metadata['commandId']);
     });
 
     it('a key belongs to one caller and one route', async () => {
