@@ -9,20 +9,32 @@ const RUNS = process.env['LEDGER_TEST_RUNS'];
 
 let announced = false;
 
+const announce = (): void => {
+  if (announced) return;
+  announced = true;
+  process.once('exit', () =>
+    process.stdout.write(`properties: repeat this run with LEDGER_TEST_SEED=${SEED}\n`),
+  );
+};
+
 /** `fc.assert` with the process's seed. A failure prints the counterexample, its seed and its path. */
 export const check = <Values>(
   property: fc.IProperty<Values>,
   parameters: fc.Parameters<Values> = {},
 ): void => {
-  if (!announced) {
-    announced = true;
-    process.once('exit', () =>
-      process.stdout.write(`properties: repeat this run with LEDGER_TEST_SEED=${SEED}\n`),
-    );
-  }
+  announce();
   fc.assert(property, {
     seed: SEED,
     ...parameters,
     ...(RUNS === undefined ? {} : { numRuns: Number(RUNS) }),
   });
+};
+
+/** The same for a property that waits, and so has its own number of cases. */
+export const checkAsync = <Values>(
+  property: fc.IAsyncProperty<Values>,
+  parameters: fc.Parameters<Values> = {},
+): Promise<void> => {
+  announce();
+  return fc.assert(property, { seed: SEED, ...parameters });
 };

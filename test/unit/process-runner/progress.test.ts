@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { check } from '../../support/property.ts';
 import { createProgress } from '../../../src/app/process-runner/progress.ts';
 
 const position = (n: number): string => String(n).padStart(6, '0');
@@ -46,8 +47,7 @@ describe('progress of the process runner', () => {
   });
 
   it('is the newest position before which everything is settled, whatever the order', () => {
-    const seed = Date.now();
-    fc.assert(
+    check(
       fc.property(
         fc.array(fc.boolean(), { minLength: 1, maxLength: 40 }),
         fc.infiniteStream(fc.nat()),
@@ -69,7 +69,6 @@ describe('progress of the process runner', () => {
           expect(progress.checkpoint()).to.equal(position(isInput.length - 1));
         },
       ),
-      { seed },
     );
   });
 });
