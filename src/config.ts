@@ -145,6 +145,13 @@ const fields = {
     milliseconds(50, 120_000),
     'Milliseconds after which an unanswered append counts as unknown (answered 504 with the command id to repeat).',
   ),
+  drainMs: field(
+    'LEDGER_DRAIN_MS',
+    '0',
+    '5000',
+    milliseconds(0, 300_000),
+    'Milliseconds on SIGTERM during which `/readyz` says 503 and requests are still served, so that a load balancer notices before connections are refused.',
+  ),
   shutdownMs: field(
     'LEDGER_SHUTDOWN_MS',
     '10000',

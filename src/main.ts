@@ -5,10 +5,9 @@
  */
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { pino } from 'pino';
 import type { Failpoint } from './app/process-runner/types.ts';
-import { LOG_REDACTED, LOG_REDACT_PATHS } from './app/redaction.ts';
-import { createCli, runCli, type CliIo, type StoreToCheck, type TokenRequest } from './cli/ledgerctl.ts';
+import { createCli, runCli } from './cli/ledgerctl.ts';
+import type { CliIo, StoreToCheck, TokenRequest } from './cli/connection.ts';
 import { readConfig, type Config } from './config.ts';
 
 const io: CliIo = { out: (text) => process.stdout.write(text), err: (text) => process.stderr.write(text) };
@@ -22,11 +21,10 @@ const config = (): Config => readConfig(process.env);
 /** Runs until SIGTERM or SIGINT; a second signal ends it at once. */
 const serve = async (): Promise<void> => {
   const settings = config();
-  const logger = pino({
-    level: settings.logLevel,
-    base: { pid: process.pid },
-    redact: { paths: [...LOG_REDACT_PATHS], censor: LOG_REDACTED },
-  });
+  // What it writes (event log, read models, hubs, backups) holds what callers sent: nobody else's to read.
+  process.umask(0o077);
+  const { createLogger } = await import('./composition/logger.ts');
+  const logger = createLogger(settings.logLevel);
   const stop = new AbortController();
   const told = new Promise<string>((tell) => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const)

@@ -18,12 +18,18 @@ export const cannotListen = (variable: string, { host, port }: Address, error: u
   });
 };
 
+/** Milliseconds between two looks for connections that have become idle. */
+const SWEEP_MS = 25;
+
 /** Waits for running requests up to the bound, then cuts what is left. */
 export const closeServer = (server: Server, graceMs: number): Promise<void> =>
   new Promise((resolve) => {
     const cut = setTimeout(() => server.closeAllConnections(), graceMs);
+    // Connections that are kept alive are idle only once their last answer is out.
+    const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS);
     server.close(() => {
       clearTimeout(cut);
+      clearInterval(sweep);
       resolve();
     });
     server.closeIdleConnections();

@@ -222,6 +222,8 @@ export const startService = async (
     await listen(server, 'LEDGER_HTTP_ADDRESS', config.httpAddress);
     closers.push(async () => {
       readiness.drain();
+      if (config.drainMs > 0)
+        await new Promise<void>((resolve) => timers.after(config.drainMs, () => resolve()));
       ending.abort();
       await closeServer(server, config.shutdownMs);
     });

@@ -65,6 +65,20 @@ for (const store of E2E_STORES) {
       await alice.send('DELETE', `${CLUSTERS}/${again.id}`);
     });
 
+    it('becomes READY after one whose id is a name that every object has, of another tenant', async () => {
+      const other = await stack.client({ tenant: 'globex', user: 'mallory' });
+      for (const id of ['constructor', '__proto__'])
+        await other.send('POST', CLUSTERS, { id, ...small(`odd-${id.replaceAll('_', '')}`) });
+      const { id } = await alice.send<ClusterBody>('POST', CLUSTERS, small('after-odd-ones'));
+      await untilCluster(alice, id, isReady);
+      for (const odd of ['constructor', '__proto__']) {
+        await untilCluster(other, odd, isReady);
+        await other.send('DELETE', `${CLUSTERS}/${odd}`);
+        await untilGone(other, odd);
+      }
+      await alice.send('DELETE', `${CLUSTERS}/${id}`);
+    });
+
     it('tells its story in the timeline, without provider facts for the tenant', async () => {
       const { id } = await alice.send<ClusterBody>('POST', CLUSTERS, small('story'));
       await untilCluster(alice, id, isReady);

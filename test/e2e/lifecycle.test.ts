@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -71,16 +71,50 @@ describe('the life of the service', function () {
     expect(items.map(({ metadata }) => metadata.name)).to.deep.equal(['in-flight']);
   });
 
+  it('says for a while that it goes, still serving, and ends at once who follows the log', async () => {
+    await stack.start({ LEDGER_DRAIN_MS: '1000' });
+    const token = await stack.token({ admin: true, user: 'root' });
+    const headers = { authorization: `Bearer ${token}` };
+    const following = await fetch(`${stack.http()}/api/ledger/v1/events?follow=true`, { headers });
+    const told = following.text();
+    const started = performance.now();
+    const ended = stack.stop('SIGTERM');
+    await until('it says that it goes', async () => (await fetch(`${stack.http()}/readyz`)).status === 503);
+    expect((await fetch(`${stack.http()}${CLUSTERS}`, { headers })).status).to.equal(200);
+    expect(await told).not.to.contain('"error"');
+    await ended;
+    expect(performance.now() - started, 'of a grace of 10 s').to.be.within(1_000, 8_000);
+  });
+
+  it('writes files that are for its own user only', async () => {
+    await stack.start();
+    const admin = await stack.client({ admin: true, user: 'root' });
+    await untilReady(stack.service());
+    const target = join(stack.dataDir, '..', 'copy.db');
+    await admin.send('POST', '/api/ledger/v1/store/backup', { file: target });
+    const open = [
+      ...readdirSync(stack.dataDir, { recursive: true, encoding: 'utf8' }).map((name) =>
+        join(stack.dataDir, name),
+      ),
+      stack.dataDir,
+      target,
+    ].filter((path) => (statSync(path).mode & 0o077) !== 0);
+    expect(open).to.deep.equal([]);
+    await stack.stop('SIGTERM');
+  });
+
   it('cuts what does not end by itself after its bound, and still ends cleanly', async () => {
     await stack.start({ LEDGER_SHUTDOWN_MS: '200' });
-    const admin = await stack.client({ admin: true, user: 'root' });
-    const lines = admin.lines('GET', '/api/ledger/v1/events?follow=true')[Symbol.asyncIterator]();
-    await lines.next();
+    const { hostname, port } = new URL(stack.http());
+    let answers = '';
+    const socket = connect(Number(port), hostname).on('error', () => undefined);
+    socket.setEncoding('utf8').on('data', (part: string) => (answers += part));
+    const cut = new Promise<void>((resolve) => socket.once('close', () => resolve()));
+    const head = 'Host: x\r\nExpect: 100-continue\r\nContent-Length: 10\r\n\r\n';
+    socket.write(`POST ${CLUSTERS} HTTP/1.1\r\n${head}`);
+    await until('the request is being read', () => answers.includes('100 Continue'));
     const ended = stack.stop('SIGTERM');
-    const drain = async (): Promise<void> => {
-      while ((await lines.next()).done !== true);
-    };
-    await drain().catch(() => undefined);
+    await cut;
     expect(await ended).to.equal(0);
   });
 

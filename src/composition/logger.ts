@@ -1,0 +1,12 @@
+import { pino, type DestinationStream } from 'pino';
+import { LOG_REDACTED, LOG_REDACT_PATHS } from '../app/redaction.ts';
+
+/** The service's logger: one JSON object a line, to stdout unless told otherwise, secrets redacted. */
+export const createLogger = (level: string, destination?: DestinationStream) => {
+  const options = {
+    level,
+    base: { pid: process.pid },
+    redact: { paths: [...LOG_REDACT_PATHS], censor: LOG_REDACTED },
+  };
+  return destination === undefined ? pino(options) : pino(options, destination);
+};
