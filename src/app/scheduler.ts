@@ -17,7 +17,7 @@ import type { Aggregate, CommandOutcome, CommandRunner } from './command.ts';
 import { OutcomeUnknown, StoreUnavailable } from './event-store.ts';
 import type { HubRegistry, RegisteredHub } from './hub-registry.ts';
 import { derivedCommandId } from './identifiers.ts';
-import type { EventMetadata } from './metadata.ts';
+import { workflowActor } from './metadata.ts';
 import type { Clock, Logger } from './ports.ts';
 import type { EffectCall, EffectPort } from './process-runner/types.ts';
 
@@ -96,7 +96,7 @@ export const createScheduler = (options: {
       {
         tenant: call.tenant,
         project: call.project,
-        actor: schedulerActor(call.workflow),
+        actor: workflowActor(call.workflow),
         commandId,
         requestHash: commandId,
         correlationId: call.correlationId,
@@ -262,7 +262,7 @@ export const declareCapacities = (options: {
     await commandRunner.execute(hubCapacity, id, declarationOf(hub, clock.now()), {
       tenant: hub.tenant,
       project: hub.project,
-      actor: schedulerActor('hub-registry'),
+      actor: workflowActor('hub-registry'),
       commandId,
       requestHash: commandId,
       correlationId: commandId,
@@ -316,11 +316,4 @@ const without = (used: CapacityClaim, held: CapacityClaim): CapacityClaim => ({
       count - (own(held.nodes, hostType) ?? 0),
     ]),
   ),
-});
-
-const schedulerActor = (workflow: string): EventMetadata['actor'] => ({
-  subjectId: 'system',
-  roles: [],
-  authMethod: 'internal',
-  via: `workflow:${workflow}`,
 });

@@ -1,6 +1,7 @@
 import type { EventStore } from '../app/event-store.ts';
 import { StoreUnavailable } from '../app/event-store.ts';
 import type { Timers } from '../app/ports.ts';
+import { pause } from '../app/process-runner/pause.ts';
 import type { Authenticate } from '../http/authenticate.ts';
 import { ApiError } from '../http/errors.ts';
 import type { System } from './system.ts';
@@ -43,7 +44,6 @@ export const createStartGate = ({
   readonly signal: AbortSignal;
 }): StartGate => {
   const built = new Set<View>();
-  const pause = (ms: number): Promise<void> => new Promise((resolve) => void timers.after(ms, resolve));
 
   const end = async (): Promise<string | undefined> => {
     for (;;) {
@@ -52,7 +52,7 @@ export const createStartGate = ({
       } catch (error) {
         if (!(error instanceof StoreUnavailable)) throw error;
         signal.throwIfAborted();
-        await pause(ASK_AGAIN_MS);
+        await pause(timers, ASK_AGAIN_MS, signal);
       }
     }
   };
@@ -76,7 +76,7 @@ export const createStartGate = ({
     built.size === BOTH.length || views.every((view) => built.has(view));
   const wait = async (views: readonly View[]): Promise<void> => {
     const all = Promise.all(views.map((view) => passed[view]));
-    await Promise.race([all.catch(() => undefined), pause(WAIT_MS)]);
+    await Promise.race([all.catch(() => undefined), pause(timers, WAIT_MS, signal)]);
     if (!isOpen(views))
       throw new ApiError('UNAVAILABLE', 'the service is starting: its read models are not built yet', {
         reason: 'STARTING',

@@ -188,7 +188,7 @@ const weightOf = (value: JsonValue): number => {
   if (typeof value === 'string') return 16 + value.length;
   if (typeof value !== 'object' || value === null) return 16;
   let sum = 16;
-  for (const key in value) sum += weightOf((value as { readonly [key: string]: JsonValue })[key] ?? null);
+  for (const part of Object.values(value)) sum += weightOf(part);
   return sum;
 };
 

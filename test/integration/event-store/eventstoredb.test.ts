@@ -25,6 +25,7 @@ describeEventStoreContract('eventstoredb, against the protocol peer', async () =
       const lift = peer.faults.add({ on: 'append', do: { kind: 'never-answer' } });
       return async () => lift();
     },
+    sent: () => until('the append arrived', () => peer.faults.hits() > 0),
     loseNextAnswer: async () => {
       peer.faults.add({ on: 'append', do: { kind: 'lose-answer' }, times: 1 });
     },

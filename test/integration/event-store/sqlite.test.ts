@@ -29,6 +29,8 @@ describeEventStoreContract('sqlite', async () => {
       faults.hang();
       return async () => faults.resume();
     },
+    // What is asked for in one turn goes to the writer at its end.
+    sent: () => new Promise(setImmediate),
     loseNextAnswer: async () => faults.loseNextAnswer(),
     dropConnections: async () => faults.crashNext(),
     down: async () => {

@@ -20,6 +20,8 @@ export type StoreUnderTest = {
   readonly dropConnections?: () => Promise<void>;
   /** From now on appends are not answered (and may or may not be stored) until the returned function is called. */
   readonly unresponsive?: () => Promise<() => Promise<void>>;
+  /** Resolves when an append made while it is unresponsive has left the adapter. Offered with `unresponsive`. */
+  readonly sent?: () => Promise<void>;
   /** The next append is stored, but its answer is lost. */
   readonly loseNextAnswer?: () => Promise<void>;
   /** The log cannot be reached at all until the returned function is called. */

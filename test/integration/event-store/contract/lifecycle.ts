@@ -168,7 +168,8 @@ export const faultContract = (
       const call = store().append(stream('gone'), 'no_stream', [event(type('Unsure'))], {
         signal: controller.signal,
       });
-      setTimeout(() => controller.abort(reason), 50);
+      await within(5000, 'sending', underTest().sent?.() ?? Promise.reject(new Error('sent is not offered')));
+      controller.abort(reason);
       const error = await errorOf(within(5000, 'the abort', call));
       expect(error).to.be.instanceOf(OutcomeUnknown);
       expect(error).to.have.property('cause', reason);
