@@ -104,7 +104,10 @@ export type ProjectionStatus = {
 export type ReadModels = {
   readonly resources: ResourceReader;
   readonly timeline: TimelineReader;
-  /** Resolves true when the view has applied this position, false past the bound. */
+  /**
+   * Resolves true when the view has applied this position, false past the bound. The events of a parked stream are
+   * passed over: its rows stay as they were (`status` names it).
+   */
   waitFor(
     view: string,
     position: Position,
