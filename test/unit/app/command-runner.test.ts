@@ -66,6 +66,7 @@ describe('command runner', () => {
         subjectId: 'subject-1',
         command: 'Deposit',
         commandId: 'c1',
+        correlationId: 'c1',
         outcome: 'rejected',
         code: 'NO_ACCOUNT',
         message: 'there is no such account',
