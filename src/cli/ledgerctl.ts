@@ -1,5 +1,5 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { ApiError, createApiClient, type ApiClient } from './api-client.ts';
+import { ApiError, createApiClient } from './api-client.ts';
 import type { CliActions, TokenRequest, CliIo, Connection } from './connection.ts';
 import { addEventCommands } from './commands/events.ts';
 import { addLaneCommands } from './commands/lanes.ts';
