@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { isRejection, reject, type Decision, type DomainEvent, type Rejection } from '../domain/decider.ts';
+import { isRejection, type DomainEvent, type Rejection } from '../domain/decider.ts';
 import { streamName } from '../domain/stream-name.ts';
 import {
   IdempotencyMismatch,
@@ -24,6 +24,7 @@ import {
 import { emptyStream, foldEvent, loadedOf, type FoldedStream, type PastAppend } from './folded-stream.ts';
 import { commandMetadata } from './metadata.ts';
 import type { Clock, RecordRejection } from './ports.ts';
+import { refusalOf, TOO_MANY_CONFLICTS } from './refusals.ts';
 import type { SnapshotStore } from './snapshot-store.ts';
 import { createStreamLoader } from './stream-loader.ts';
 import { createStreamQueue } from './stream-queue.ts';
@@ -355,38 +356,6 @@ export const createCommandRunner = (
 type Unsettled = { unknown: boolean; expected: ExpectedRevision | undefined };
 
 const orderOf = (revision: ExpectedRevision): number => (revision === 'no_stream' ? -1 : revision);
-
-const TOO_MANY_CONFLICTS = reject(
-  'conflict',
-  'CONCURRENT_MODIFICATION',
-  'concurrent modification detected, please retry',
-);
-
-/**
- * Why the command is refused. Absence and missing rights come before a stale version: a caller learns nothing about
- * the version of what it may not see.
- */
-const refusalOf = (
-  decision: Decision<unknown>,
-  folded: FoldedStream<unknown>,
-  { ifRevision, ifVersion }: CommandContext,
-): Rejection | undefined => {
-  const refusal = isRejection(decision) ? decision : undefined;
-  if (refusal?.kind === 'not-found' || refusal?.kind === 'denied') return refusal;
-  const { version } = folded.version;
-  if (ifRevision !== undefined && ifRevision !== folded.revision)
-    return versionMismatch(ifRevision, folded.revision);
-  if (ifVersion !== undefined && ifVersion !== version) return versionMismatch(ifVersion, version);
-  return refusal;
-};
-
-const versionMismatch = (requested: number, current: ExpectedRevision): Rejection =>
-  reject(
-    'conflict',
-    'VERSION_MISMATCH',
-    `the object has been modified: requested version is ${requested} but current version is ${current}`,
-    { facts: { requested, current } },
-  );
 
 const resultName = (outcome: CommandOutcome<unknown>): CommandResultName => {
   if (outcome.outcome === 'rejected') return 'rejected';

@@ -1,0 +1,37 @@
+import { isRejection, reject, type Decision, type Rejection } from '../domain/decider.ts';
+import type { ExpectedRevision } from './event-store.ts';
+import type { FoldedStream } from './folded-stream.ts';
+import type { CommandContext } from './metadata.ts';
+
+/** What a command is told that others overtook again and again. */
+export const TOO_MANY_CONFLICTS = reject(
+  'conflict',
+  'CONCURRENT_MODIFICATION',
+  'concurrent modification detected, please retry',
+);
+
+/**
+ * Why the command is refused. Absence and missing rights come before a stale version: a caller learns nothing about
+ * the version of what it may not see.
+ */
+export const refusalOf = (
+  decision: Decision<unknown>,
+  folded: FoldedStream<unknown>,
+  { ifRevision, ifVersion }: CommandContext,
+): Rejection | undefined => {
+  const refusal = isRejection(decision) ? decision : undefined;
+  if (refusal?.kind === 'not-found' || refusal?.kind === 'denied') return refusal;
+  const { version } = folded.version;
+  if (ifRevision !== undefined && ifRevision !== folded.revision)
+    return versionMismatch(ifRevision, folded.revision);
+  if (ifVersion !== undefined && ifVersion !== version) return versionMismatch(ifVersion, version);
+  return refusal;
+};
+
+const versionMismatch = (requested: number, current: ExpectedRevision): Rejection =>
+  reject(
+    'conflict',
+    'VERSION_MISMATCH',
+    `the object has been modified: requested version is ${requested} but current version is ${current}`,
+    { facts: { requested, current } },
+  );
