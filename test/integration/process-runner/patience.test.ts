@@ -110,7 +110,8 @@ describe('what the process runner waits for', function () {
         more: { ownership: always(epochs[1]), settings, effectPorts: { workshop: port } },
       });
       await eventually('another call', () => calledAt > 0);
-      return calledAt - Date.parse(String(began?.data['at']));
+      const started = began?.data as { readonly at: string } | undefined;
+      return calledAt - Date.parse(started?.at ?? '');
     };
 
     it('is left alone for as long as it may take while that one may be alive', async () => {
