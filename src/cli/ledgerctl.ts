@@ -7,8 +7,6 @@ import { addOrderCommands } from './commands/orders.ts';
 import { addProjectionCommands } from './commands/projections.ts';
 import { addStoreCommands } from './commands/store.ts';
 
-export type { CliIo, StoreToCheck, TokenRequest } from './connection.ts';
-
 export const DEFAULT_URL = 'http://127.0.0.1:8001';
 
 /** Exit statuses: 0 done, 1 failed, 2 wrong usage, 3 not found or conflict. */

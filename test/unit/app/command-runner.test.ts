@@ -71,7 +71,6 @@ describe('command runner', () => {
         code: 'NO_ACCOUNT',
         message: 'there is no such account',
         at: '2026-11-21T10:00:00.000Z',
-        correlationId: 'c1',
       },
     ]);
   });
