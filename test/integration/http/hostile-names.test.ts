@@ -35,6 +35,16 @@ describe('names that every object inherits, over HTTP', () => {
     return `${CLUSTERS}/${textAt(reply.json, 'id')}`;
   };
 
+  it('constructor as the name of a tenant', async () => {
+    const made = await admin('POST', `${PRIVATE}/tenants`, { metadata: { name: 'constructor' } });
+    expect(made.status, made.text).to.equal(200);
+    const own = callerOf(service, await service.token({ user: 'carl', tenants: ['constructor'] }));
+    const ordered = await own('POST', CLUSTERS, { metadata: { name: name() }, spec: SPEC });
+    expect(ordered.status, ordered.text).to.equal(200);
+    expect(ordered.json['metadata']?.['tenant']).to.equal('constructor');
+    expect((await user('GET', `${CLUSTERS}/${textAt(ordered.json, 'id')}`)).status).to.equal(404);
+  });
+
   for (const key of INHERITED_NAMES) {
     it(`${key} as the id of a cluster`, async () => {
       const ordered = await user('POST', CLUSTERS, { id: key, metadata: { name: name() }, spec: SPEC });
