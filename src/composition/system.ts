@@ -31,6 +31,7 @@ import { processEventTypes } from '../domain/process/event-types.ts';
 import { eventTypes } from '../domain/registry.ts';
 import type { JsonObject } from '../domain/json.ts';
 import { streamName } from '../domain/stream-name.ts';
+import { appliedTo } from '../projections/applied-to.ts';
 import { openReadModels, type ReadModelsOptions } from '../projections/open-read-models.ts';
 import type { ReadModels } from '../projections/read-models.ts';
 import { createViews } from '../projections/views.ts';
@@ -114,11 +115,6 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     logger: logger.child({ component: 'projections' }),
     timers,
   });
-  /** A parked stream's events are passed over, though the position moves on (design §5). */
-  const indexedTo = (stream: string) => {
-    const view = readModels.status().find(({ name }) => name === 'resources');
-    return view?.parkedStreams.some((parked) => parked.stream === stream) ? undefined : view?.position;
-  };
   const runner = createCommandRunner({
     store,
     codec,
@@ -127,7 +123,7 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     recordRejection: ports.recordRejection,
     commandIndex: {
       find: async (stream, commandId) => readModels.resources.findAppend(stream, commandId),
-      appliedTo: indexedTo,
+      appliedTo: (stream) => appliedTo(readModels, 'resources', stream),
     },
     ...(ports.snapshots === undefined ? {} : { snapshots: ports.snapshots }),
     ...(hooks === undefined ? {} : { hooks }),
