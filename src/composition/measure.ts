@@ -54,6 +54,7 @@ export const measure = (metrics: Metrics) => {
       metrics.ordersNeedingOperator.set(marked('needs-operator'));
       metrics.hubNotAccepting.set(marked('hub-not-accepting'));
       metrics.namesPending.set(system.names.pending());
+      metrics.nameRepairSkipped.set(system.names.skipped());
     });
   };
 

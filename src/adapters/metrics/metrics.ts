@@ -98,6 +98,10 @@ export const createMetrics = () => {
       'ledger_name_reservations_pending',
       'Reserved names whose resource does not exist yet.',
     ),
+    nameRepairSkipped: gauge(
+      'ledger_name_repair_skipped',
+      'Events and reservations that the repair of names gave up since the start; the log file names each.',
+    ),
     httpSeconds: histogram('ledger_http_request_seconds', 'Requests by method, route template and status.', [
       'method',
       'route',

@@ -55,6 +55,7 @@ describe('alert rules, runbooks and dashboards', () => {
       'ledger_hub_not_accepting',
       'ledger_clock_divergence_seconds',
       'ledger_name_reservations_pending',
+      'ledger_name_repair_skipped',
       'ledger_event_loop_delay_seconds',
     ];
     expect([...used]).to.include.members(expected);
