@@ -167,11 +167,26 @@ describe('writes over HTTP', () => {
       const other = { metadata: { labels: { a: 'd' } } };
       const reused = await user('PATCH', `${CLUSTERS}/%41${id.slice(1)}?x=1`, other, keyed('spelt'));
       expect(reused.status).to.equal(422);
-      for (const path of [`${CLUSTERS}/${id}/`, `${CLUSTERS.toUpperCase()}/${id}`])
+      for (const path of [`${CLUSTERS}/${id}/`, `${CLUSTERS.replace('/api/', '/API/')}/${id}`])
         expect((await user('PATCH', path, body, keyed('spelt'))).status, path).to.equal(404);
       const removed = await user('DELETE', `${CLUSTERS}/${id}`, undefined, keyed('spelt'));
       expect(removed.status, removed.text).to.equal(200);
       expect((await user('GET', `${CLUSTERS}/${id}`)).status).to.equal(404);
+    });
+
+    it('no path has a second spelling', async () => {
+      for (const path of [
+        '/API/PRIVATE/V1/hubs',
+        '/api/private/v1/Hubs',
+        '/api/private/v1/hubs/',
+        '/Healthz',
+      ]) {
+        const reply = await admin('GET', path);
+        expect([reply.status, reply.json], path).to.deep.equal([404, { code: 5, message: 'Not Found' }]);
+      }
+      const ledger = await admin('GET', '/api/ledger/v1/store/');
+      expect(ledger.status).to.equal(404);
+      expect(ledger.headers.get('content-type')).to.equal('application/problem+json');
     });
 
     it('may be a name that every object has', async () => {

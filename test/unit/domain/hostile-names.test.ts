@@ -51,6 +51,9 @@ describe('names that every object inherits', () => {
       });
       expect(claimOf(given, name)).to.equal(undefined);
       expect(given.used).to.deep.equal({ controlPlanes: 0, nodes: {} });
+      // Its bucket exists by now, and is an object like any other.
+      expect(claimOf(given, name)).to.equal(undefined);
+      expect(hubCapacityDecider.evolve(given, reserved).used).to.deep.equal(claim);
     });
 
     it(`${name}: a host type of this id is counted`, () => {
