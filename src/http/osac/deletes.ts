@@ -11,6 +11,7 @@ import {
   assertWritable,
   beginWrite,
   commandContext,
+  onceOnly,
   settledBefore,
   settling,
   type Write,
@@ -33,7 +34,11 @@ export const deleteHandler =
   ): Handler<IdMessage> =>
   (call) => {
     const write = beginWrite(call, {}, services);
-    return settling(write, () => remove(kind, removal, services, call, write));
+    const look = async (): Promise<Answer | undefined> => {
+      const settled = await settledBefore(kind, call.message.id, write, services, { exists: true });
+      return settled === undefined ? undefined : deleted(settled.position);
+    };
+    return settling(write, () => onceOnly(look, () => remove(kind, removal, services, call, write)));
   };
 
 /** How often a deletion starts over because its object changed between the look and the deletion. */
@@ -47,8 +52,6 @@ const remove = async <S, C extends { readonly type: string }, E extends DomainEv
   write: Write,
 ): Promise<Answer> => {
   const { id } = call.message;
-  const settled = await settledBefore(kind, id, write, services, { exists: true });
-  if (settled !== undefined) return deleted(settled.position);
   for (let round = 1; ; round += 1) {
     const outcome = await removeOnce(kind, removal, services, call, write);
     if (outcome.outcome === 'accepted') return deleted(outcome.loaded.position);

@@ -19,6 +19,7 @@ import {
   assertWritable,
   beginWrite,
   commandContext,
+  onceOnly,
   settledBefore,
   settling,
   writeAnswer,
@@ -64,7 +65,13 @@ export const updateHandler =
     const { present, updateMask = null, lock } = call.message;
     const request = { present, mask: updateMask === null ? null : [...updateMask], lock };
     const write = beginWrite(call, request, services);
-    return settling(write, () => update(kind, revision, options, services, call, write));
+    const look = async (): Promise<Answer | undefined> => {
+      const settled = await settledBefore(kind, call.message.id, write, services, { exists: true });
+      return settled === undefined ? undefined : writeAnswer(kind, settled, call.surface, settled.position);
+    };
+    return settling(write, () =>
+      onceOnly(look, () => update(kind, revision, options, services, call, write)),
+    );
   };
 
 const update = async <S, C extends { readonly type: string }, E extends DomainEvent>(
@@ -77,8 +84,6 @@ const update = async <S, C extends { readonly type: string }, E extends DomainEv
 ): Promise<Answer> => {
   const { message, principal, surface, metadata } = call;
   const { id } = message;
-  const settled = await settledBefore(kind, id, write, services, { exists: true });
-  if (settled !== undefined) return writeAnswer(kind, settled, surface, settled.position);
   const aggregate = { category: kind.kind, decider: kind.decider, stateVersion: kind.stateVersion };
   for (let repeats = 0; ; repeats += 1) {
     const loaded = await services.runner.load(aggregate, id);

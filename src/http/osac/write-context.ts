@@ -184,6 +184,26 @@ export const settledBefore = async <S, C extends { readonly type: string }, E ex
   };
 };
 
+/**
+ * Changes an object once per command. `look` finds an earlier call of the same command. A refusal by `run` counts only
+ * when no such call was carried out meanwhile, perhaps by another instance: the checks before the append do not see it.
+ */
+export const onceOnly = async (
+  look: () => Promise<Answer | undefined>,
+  run: () => Promise<Answer>,
+): Promise<Answer> => {
+  const before = await look();
+  if (before !== undefined) return before;
+  try {
+    return await run();
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.status >= 500) throw error;
+    const meanwhile = await look();
+    if (meanwhile !== undefined) return meanwhile;
+    throw error;
+  }
+};
+
 /** Adds what the caller needs to repeat a command whose outcome is not known. */
 export const settling = async <T>(write: Write, run: () => Promise<T>): Promise<T> => {
   try {

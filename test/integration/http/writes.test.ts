@@ -435,4 +435,46 @@ describe('a read model that is late', () => {
       await late.close();
     }
   });
+
+  it('a key holds also while another instance carries out its first call', async () => {
+    const log = createMemoryEventStore({ singleWriter: false });
+    /** Called before each read of this stream. */
+    const watched = { stream: '', read: async (): Promise<void> => undefined };
+    const slow: EventStore = {
+      ...log,
+      async *readStream(stream, options) {
+        if (stream === watched.stream) await watched.read();
+        yield* log.readStream(stream, options);
+      },
+      async *subscribe(options) {
+        for await (const item of log.subscribe(options)) {
+          if (item.kind !== 'event' || !item.event.type.startsWith('ClusterDelet')) yield item;
+        }
+      },
+    };
+    const here = await startTestService({ store: slow, positions: { writeWaitMs: 1 } });
+    const there = await startTestService({ store: log });
+    try {
+      await seedCatalogue(callerOf(there, await there.token({ user: 'root', admin: true })));
+      const token = await there.token({ user: 'alice', tenants: ['t1'] });
+      const created = await callerOf(there, token)('POST', CLUSTERS, { metadata: { name: 'n' }, spec: SPEC });
+      const id = textAt(created.json, 'id');
+      const path = `${CLUSTERS}/${id}`;
+      await callerOf(here, token)('PATCH', path, { metadata: { labels: { colour: 'red' } } });
+      const reads: number[] = [];
+      watched.stream = `cluster-${id}`;
+      watched.read = async () => {
+        // The look for an earlier call is over; what follows is the state that the call is checked against.
+        if (reads.push(1) !== 2) return;
+        const first = await callerOf(there, token)('DELETE', path, undefined, keyed('remove'));
+        expect(first.status).to.equal(200);
+      };
+      const second = await callerOf(here, token)('DELETE', path, undefined, keyed('remove'));
+      expect(reads.length).to.be.at.least(2);
+      expect(second.status, second.text).to.equal(200);
+    } finally {
+      await here.close();
+      await there.close();
+    }
+  });
 });
