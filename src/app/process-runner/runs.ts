@@ -108,9 +108,10 @@ export const createRuns = (options: RunsOptions): Runs => {
   /** Never rejects. */
   const drive = async (actor: Actor): Promise<void> => {
     let item: Item | undefined;
+    let run: Run | 'closed' | undefined;
     try {
       if (parked.has(actor.key)) return keepParked(actor, undefined);
-      const run = memory.get(actor.key);
+      run = memory.get(actor.key);
       for (item = take(actor); item !== undefined; item = take(actor)) {
         if (run === 'closed') ignore(actor, item);
         else await handle(actor, run, item);
@@ -119,14 +120,19 @@ export const createRuns = (options: RunsOptions): Runs => {
     } catch (error) {
       if (closed || error instanceof Stopped)
         logger.debug({ run: actor.key }, 'stopped before this was recorded');
-      else giveUp(actor, item, error);
+      else giveUp(actor, item, error, run);
     }
   };
 
-  const giveUp = (actor: Actor, item: Item | undefined, error: unknown): void => {
+  const giveUp = (
+    actor: Actor,
+    item: Item | undefined,
+    error: unknown,
+    run?: Run | 'closed' | undefined,
+  ): void => {
     try {
       if (isIndexError(error)) options.broken(error);
-      else park(actor, item, error);
+      else park(actor, item, error, run === 'closed' ? undefined : run);
     } catch (failure) {
       options.broken(failure);
     }
@@ -340,9 +346,12 @@ export const createRuns = (options: RunsOptions): Runs => {
   };
 
   /** A bug or poison stops this run alone: it is shown, and looked at again at the next start or on request. */
-  const park = (actor: Actor, item: Item | undefined, error: unknown): void => {
+  const park = (actor: Actor, item: Item | undefined, error: unknown, run: Run | undefined): void => {
     const message = error instanceof Error ? error.message : String(error);
-    logger.error({ err: error, run: actor.key }, 'run parked');
+    logger.error(
+      { err: error, run: actor.key, tenant: run?.tenant, correlationId: run?.correlationId },
+      'run parked',
+    );
     parked.set(actor.key, message);
     keepParked(actor, item);
     hooks.runParked?.(actor.key, message);
