@@ -1,7 +1,4 @@
 import { parseItem } from 'structured-headers';
-import type { HashedRequest } from './request-hash.ts';
-import { keyedCommandId, keyedCreationId, type IdempotencyScope } from './identifiers.ts';
-import type { Ids } from './ports.ts';
 
 /** Header `Idempotency-Key`: a structured-field string (RFC 8941), or a bare token as many clients send it. */
 export const MAX_IDEMPOTENCY_KEY = 255;
