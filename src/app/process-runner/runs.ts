@@ -128,7 +128,7 @@ export const createRuns = (options: RunsOptions): Runs => {
     actor: Actor,
     item: Item | undefined,
     error: unknown,
-    run?: Run | 'closed' | undefined,
+    run?: Run | 'closed',
   ): void => {
     try {
       if (isIndexError(error)) options.broken(error);
