@@ -1,6 +1,14 @@
 import { parseStreamName, streamName } from '../../domain/stream-name.ts';
-import type { EventFilter, EventStore, Position, RecordedEvent, SubscriptionItem } from '../event-store.ts';
-import type { Clock } from '../ports.ts';
+import {
+  StoreUnavailable,
+  type EventFilter,
+  type EventStore,
+  type Position,
+  type RecordedEvent,
+  type SubscriptionItem,
+} from '../event-store.ts';
+import type { Clock, Timers } from '../ports.ts';
+import { pause } from './pause.ts';
 import { createProgress, type Progress } from './progress.ts';
 import { foldRecorded, isTaken } from './run.ts';
 import type { InputRef, RunIndex } from './run-index.ts';
@@ -31,6 +39,9 @@ export class IndexAheadOfLog extends Error {
   }
 }
 
+const RETRY_FIRST_MS = 100;
+const RETRY_MAX_MS = 5_000;
+
 /** Inputs of a run that were seen while catching up and that no run event shows as taken in. */
 type Noted = { readonly ref: InputRef; readonly settled: () => void };
 
@@ -43,6 +54,7 @@ export const createIntake = (options: {
   readonly workflows: readonly AnyWorkflow[];
   readonly runEventTypes: readonly string[];
   readonly clock: Clock;
+  readonly timers: Timers;
   /** A wake event came: the named timer of every run that keeps it counts as due. */
   readonly wake: (timerId: string) => void;
   readonly live: () => void;
@@ -160,6 +172,20 @@ export const createIntake = (options: {
     else if (!live) goLive();
   };
 
+  /** As the subscription does, outlives a log that cannot be read for a while; undefined also when told to stop. */
+  const endOfLog = async (signal: AbortSignal): Promise<Position | undefined> => {
+    for (let tries = 0; !signal.aborted; tries += 1) {
+      try {
+        return await store.lastPosition(signal);
+      } catch (error) {
+        if (signal.aborted) return undefined;
+        if (!(error instanceof StoreUnavailable) || error.reason === 'closed') throw error;
+        await pause(options.timers, Math.min(RETRY_MAX_MS, RETRY_FIRST_MS * 2 ** tries), signal);
+      }
+    }
+    return undefined;
+  };
+
   return {
     progress,
     isLive: () => live,
@@ -167,7 +193,8 @@ export const createIntake = (options: {
     run: async (signal, room) => {
       const after = index.checkpoint();
       if (after !== undefined) {
-        const last = await store.lastPosition(signal);
+        const last = await endOfLog(signal);
+        if (signal.aborted) return;
         if (last === undefined || after > last) throw new IndexAheadOfLog(after, last);
       }
       const items = store.subscribe({ ...(after === undefined ? {} : { after }), filter, signal });

@@ -104,6 +104,7 @@ export const createSession = (options: SessionOptions): Session => {
     workflows,
     runEventTypes: options.runEventTypes,
     clock,
+    timers,
     wake: (timerId) => {
       if (index.wake(timerAlarm(timerId), steady.monotonicMs(), WAKE_BATCH) > 0) wakeTicker();
     },

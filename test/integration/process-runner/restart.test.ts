@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import type { EventStore } from '../../../src/app/event-store.ts';
+import { StoreUnavailable, type EventStore } from '../../../src/app/event-store.ts';
 import {
   appendToy,
   createWorkshop,
@@ -10,6 +10,7 @@ import {
   isDone,
   orderToy,
   readAll,
+  silentLogger,
   startToyRunner,
   toyStore,
   type ToyRunner,
@@ -147,6 +148,35 @@ describe('process runner and its index', () => {
     await eventually('painted', async () =>
       (await readAll(store, 'toyRun-t1')).some((event) => event.type === 'RunInputTaken'),
     );
+  });
+
+  it('waits for a log that cannot be read when it resumes, instead of breaking down', async () => {
+    const store = toyStore();
+    const workshop = createWorkshop();
+    const first = startToyRunner({ store, workshop, instance: 'a', more: { dataFile: dataFile() } });
+    await orderToy(store, { id: 't1' });
+    await eventually('t1 is done', () => isDone(store, 't1'));
+    await first.stop();
+    let refusals = 2;
+    const away: EventStore = {
+      ...store,
+      lastPosition: async (signal) => {
+        refusals -= 1;
+        if (refusals >= 0) throw new StoreUnavailable('not reachable');
+        return store.lastPosition(signal);
+      },
+    };
+    const logged: string[] = [];
+    const logger = {
+      ...silentLogger(),
+      error: (_fields: object, message: string) => void logged.push(message),
+    };
+    const more = { dataFile: dataFile(), logger: { ...logger, child: () => logger } };
+    const second = startToyRunner({ store: away, workshop, instance: 'b', more });
+    running.push(second);
+    await live(second);
+    expect(refusals).to.equal(-1);
+    expect(logged).to.deep.equal([]);
   });
 
   it('starts a file anew that turns out to be damaged inside', async () => {
