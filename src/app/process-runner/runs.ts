@@ -124,12 +124,7 @@ export const createRuns = (options: RunsOptions): Runs => {
     }
   };
 
-  const giveUp = (
-    actor: Actor,
-    item: Item | undefined,
-    error: unknown,
-    run?: Run | 'closed',
-  ): void => {
+  const giveUp = (actor: Actor, item: Item | undefined, error: unknown, run?: Run | 'closed'): void => {
     try {
       if (isIndexError(error)) options.broken(error);
       else park(actor, item, error, run === 'closed' ? undefined : run);
