@@ -326,18 +326,15 @@ describe('two instances on one EventStoreDB', function () {
     await there.send('PATCH', `${CLUSTERS}/${id}`, { metadata: { labels: { from: 'here', and: 'there' } } });
     await untilCluster(here, id, ({ metadata }) => metadata.labels?.['and'] === 'there');
     const adminToken = await stack.token({ admin: true, user: 'root' });
+    // Rows only: how far past the last row each instance has looked depends on when its checkpoints come.
     const digests = (): Promise<string[]> =>
       Promise.all(
-        [worker, api].map(async ({ http }) =>
-          JSON.stringify(
-            await createApiClient(http, adminToken).get('/api/ledger/v1/projections/resources/digest'),
-          ),
-        ),
+        [worker, api].map(async ({ http }) => {
+          const path = '/api/ledger/v1/projections/resources/digest';
+          return (await createApiClient(http, adminToken).get<{ digest: string }>(path)).digest;
+        }),
       );
-    await until(
-      'both read models are equal at one position',
-      async () => new Set(await digests()).size === 1,
-    );
+    await until('both read models hold the same rows', async () => new Set(await digests()).size === 1);
     expect(owns(worker)).to.equal(true);
     expect(owns(api)).to.equal(false);
   });
