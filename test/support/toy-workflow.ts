@@ -235,7 +235,8 @@ const lookOf = (state: ToyRun): PendingEffect => ({
   attempt: 1,
   mode: 'observe',
   lane: `look:${state.shop.split('/')[0]}`,
-  everyMs: state.lookEveryMs,
+  // A toy in a hurry is looked at more often than it was ordered to be.
+  everyMs: state.seen.includes('hurry') ? Math.min(20, state.lookEveryMs) : state.lookEveryMs,
 });
 
 const any = (type: string, context: string): EventType => ({

@@ -80,7 +80,9 @@ export const createPlanner = (
     const stored = storedAlarm(run, key);
     if (actor.busy.has(effectId))
       return { due: false, keep: stored === undefined || isOver(stored) ? next() : stored };
-    if (stored !== undefined && !isOver(stored)) return { due: false, keep: stored };
+    // An alarm from before the run became urgent (a deletion, say) would hold it up for the longer interval.
+    const tooLate = stored !== undefined && stored.dueMono - steady.monotonicMs() > everyMs;
+    if (stored !== undefined && !isOver(stored)) return { due: false, keep: tooLate ? next() : stored };
     return { due: true, keep: next() };
   };
 

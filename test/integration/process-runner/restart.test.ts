@@ -268,6 +268,18 @@ describe('process runner and its index', () => {
     await eventually('looks go on', () => workshop.looks('one') > before + 1);
   });
 
+  it('does not wait out a long interval when a shorter one is wanted meanwhile', async () => {
+    const store = toyStore();
+    const workshop = createWorkshop();
+    workshop.mood('one', 'dead');
+    const runner = startToyRunner({ store, workshop, instance: 'a', more: { dataFile: dataFile() } });
+    running.push(runner);
+    await orderToy(store, { id: 't1', lookEveryMs: 3_600_000 });
+    await eventually('the first look', () => workshop.looks('one') === 1);
+    runner.observe('toyRun', 't1', { colour: 'hurry' });
+    await eventually('looks follow each other', () => workshop.looks('one') >= 4);
+  });
+
   it('takes in what a watch shows', async () => {
     const store = toyStore();
     const workshop = createWorkshop();
