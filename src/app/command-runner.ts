@@ -16,6 +16,7 @@ import {
   StoreUnavailable,
   WrongExpectedRevision,
   type Appended,
+  type AppendOptions,
   type EventStore,
   type EventToAppend,
   type ExpectedRevision,
@@ -165,11 +166,13 @@ export const createCommandRunner = (
     expected: ExpectedRevision,
     events: readonly EventToAppend[],
     settled: Unsettled,
+    { patienceMs = 0 }: Pick<AppendOptions, 'patienceMs'>,
   ): Promise<Appended | undefined> => {
     const started = clock.monotonicMs();
     settled.expected = expected;
     try {
-      const appended = await store.append(stream, expected, events).catch((error: unknown) => {
+      const first = store.append(stream, expected, events, { patienceMs });
+      const appended = await first.catch((error: unknown) => {
         if (!(error instanceof OutcomeUnknown)) throw error;
         settled.unknown = true;
         return store.append(stream, expected, events);
@@ -274,7 +277,7 @@ export const createCommandRunner = (
 
       const metadata = commandMetadata(context, command.type, clock.now(), options.instance);
       encoded = codec.encodeAll(decision, stream, metadata);
-      const appended = await append(stream, folded.revision, encoded, settled);
+      const appended = await append(stream, folded.revision, encoded, settled, attempt.options);
       if (appended !== undefined && !appended.duplicate) {
         advance(attempt, folded, decision, encoded, appended);
         return { outcome: 'accepted', loaded: loadedOf(folded), events: decision, replayed: false };

@@ -45,6 +45,8 @@ export type ExecuteOptions<State, Event extends DomainEvent> = {
   readonly likelyNew?: boolean;
   /** True: a step of a larger command; its rejection is not recorded on its own. */
   readonly step?: boolean;
+  /** Milliseconds that the append may wait for others (`AppendOptions`). Default 0. */
+  readonly patienceMs?: number;
 };
 
 export type CommandRunner = {

@@ -37,6 +37,8 @@ export type AppendOptions = {
   readonly signal?: AbortSignal;
   /** Milliseconds until the outcome counts as unknown. Default of the adapter: 10,000. */
   readonly deadlineMs?: number;
+  /** Milliseconds that it may wait for others, for a store that commits several together. Default 0. */
+  readonly patienceMs?: number;
 };
 
 export type Appended = {

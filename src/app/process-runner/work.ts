@@ -5,7 +5,7 @@ import { derivedCommandId } from '../identifiers.ts';
 import { workflowActor } from '../metadata.ts';
 import type { Clock, Logger, Timers } from '../ports.ts';
 import { pause } from './pause.ts';
-import { Stopped, type RunLog } from './run-log.ts';
+import { PATIENCE_MS, Stopped, type RunLog } from './run-log.ts';
 import type { Run } from './run.ts';
 import type {
   Aggregates,
@@ -67,7 +67,8 @@ export const createWork = (options: {
     if (target !== undefined) return target;
     const aggregate = aggregates[name];
     if (aggregate === undefined) throw new TypeError(`no aggregate is called ${name}`);
-    return (id, command, context) => commandRunner.execute(aggregate, id, command, context);
+    return (id, command, context) =>
+      commandRunner.execute(aggregate, id, command, context, { patienceMs: PATIENCE_MS });
   };
 
   const execute = async (context: WorkContext, pending: PendingCommand): Promise<CommandOutcome<unknown>> => {

@@ -38,6 +38,40 @@ describe('sqlite event store: the writer', function () {
     expect(await store.pragmas()).to.include({ journalMode: 'wal', synchronous: 2, userVersion: 1 });
   });
 
+  describe('patient appends', () => {
+    const LONG_MS = 20_000;
+
+    it('are committed when their patience ends', async () => {
+      const { revision } = await store.append('a', 'no_stream', [event('New')], { patienceMs: 5 });
+      expect(revision).to.equal(0);
+    });
+
+    it('go with the first one that is not patient, together', async () => {
+      const patient = ['a', 'b', 'c'].map((stream) =>
+        store.append(stream, 'no_stream', [event('New')], { patienceMs: LONG_MS }),
+      );
+      const urgent = store.append('d', 'no_stream', [event('New')]);
+      const positions = (await within(5000, 'patient appends', Promise.all([...patient, urgent]))).map(
+        ({ position }) => position,
+      );
+      expect(positions).to.deep.equal(positions.toSorted());
+      const times = new Set((await all(store.readAll({ limit: 10 }))).map(({ recordedAt }) => recordedAt));
+      expect(times.size, 'one commit has one recorded time').to.equal(1);
+    });
+
+    it('that come while a batch is under way do not wait longer than they said', async () => {
+      const first = store.append('a', 'no_stream', [event('New')]);
+      const second = store.append('b', 'no_stream', [event('New')], { patienceMs: 1 });
+      expect((await within(5000, 'both', Promise.all([first, second]))).length).to.equal(2);
+    });
+
+    it('are committed by a close', async () => {
+      const patient = store.append('a', 'no_stream', [event('New')], { patienceMs: LONG_MS });
+      await store.close();
+      expect((await within(5000, 'the append', patient)).revision).to.equal(0);
+    });
+  });
+
   describe('when COMMIT fails', () => {
     const failingAppends = async (fault: CommitFault): Promise<PromiseSettledResult<unknown>[]> => {
       await store.append('before', 'no_stream', numbered('Before', 2));

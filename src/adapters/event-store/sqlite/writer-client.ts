@@ -34,6 +34,9 @@ export const startWriterClient = async (options: WriterClientOptions): Promise<W
   let underWay: SentBatch | undefined;
   let stuckTimer: NodeJS.Timeout | undefined;
   let flushIsDue = false;
+  /** Somebody who waits in the queue is not patient, or not any more. */
+  let isUrgent = false;
+  let patience: NodeJS.Timeout | undefined;
   let closing = false;
   let nextRequest = 1;
 
@@ -41,6 +44,9 @@ export const startWriterClient = async (options: WriterClientOptions): Promise<W
     const thread = supervised.current();
     if (thread === undefined || underWay !== undefined) return;
     underWay = queue.take();
+    clearTimeout(patience);
+    patience = undefined;
+    isUrgent = !queue.isEmpty();
     if (underWay !== undefined) {
       const { message, size } = underWay;
       thread.post(message);
@@ -53,6 +59,7 @@ export const startWriterClient = async (options: WriterClientOptions): Promise<W
     }
   };
   const flushSoon = (): void => {
+    isUrgent = true;
     if (flushIsDue) return;
     flushIsDue = true;
     // What the requests of one turn of the loop append goes into one batch.
@@ -60,6 +67,10 @@ export const startWriterClient = async (options: WriterClientOptions): Promise<W
       flushIsDue = false;
       flush();
     });
+  };
+
+  const flushWithin = (ms: number): void => {
+    if (!isUrgent) patience ??= setTimeout(flushSoon, ms);
   };
 
   const tell = (batch: SentBatch, answer: BatchAnswer, from: number): void => {
@@ -76,7 +87,7 @@ export const startWriterClient = async (options: WriterClientOptions): Promise<W
     if (batch !== undefined) tell(batch, answer, 0);
     // Not at once: many of those who were answered append again (a name, then what bears it), and need not wait for
     // the batch after the next one.
-    flushSoon();
+    if (isUrgent || closing) flushSoon();
   };
   const onMessage = (message: WriterMessage): void => {
     if (message.kind === 'batch') return onBatch(message.answer);
@@ -102,7 +113,9 @@ export const startWriterClient = async (options: WriterClientOptions): Promise<W
   ): Promise<Appended> => {
     if (closing || supervised.current() === undefined) throw noWriter(undefined);
     const appended = queue.add(stream, expected, events, { deadlineMs, ...given });
-    flushSoon();
+    const patienceMs = given?.patienceMs ?? 0;
+    if (patienceMs > 0) flushWithin(patienceMs);
+    else flushSoon();
     return await appended;
   };
 
