@@ -58,7 +58,8 @@ const infrastructureReady = ({ order, hosted }: ObservedFacts): Shown => {
 };
 
 const templateApplied = ({ job, jobDone, jobFailed, specMatches, specSeen }: ObservedFacts): Shown => {
-  if (job !== undefined && jobFailed) return shown('False', 'JobFailed', `job ${job.jobId} of the hub has failed`);
+  if (job !== undefined && jobFailed)
+    return shown('False', 'JobFailed', `job ${job.jobId} of the hub has failed`);
   if (!specMatches) return shown('False', 'SpecNotStored', 'the hub still holds another spec');
   if (!specSeen) return shown('False', 'SpecNotSeen', 'the operator has not taken up the present spec');
   if (!jobDone) return shown('False', 'Applying', `job ${job?.jobId ?? ''} is ${job?.state ?? 'expected'}`);
