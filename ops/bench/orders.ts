@@ -1,9 +1,11 @@
-/** POST clusters at 1, 8 and 32 clients, with the api role alone and with all roles. Arguments: [seconds] [repetitions]. */
+/** POST clusters at 1, 8 and 32 clients, with the api role alone and with all roles. Arguments: [seconds] [repetitions] [clients, 1,8,32] [roles, api,all]. */
 import { printMachine, processorMs, range, residentMb } from './support/report.ts';
 import { load, metric, orderRequest, startBenchService, type LoadResult } from './support/service.ts';
 
 const seconds = Number(process.argv[2] ?? 5);
 const repetitions = Number(process.argv[3] ?? 3);
+const clientCounts = (process.argv[4] ?? '1,8,32').split(',').map(Number);
+const roleSets = (process.argv[5] ?? 'api,all').split(',');
 const LOOP_P99 = 'ledger_event_loop_delay_seconds{quantile="0.99"}';
 const LOOP_MAX = 'ledger_event_loop_delay_seconds{quantile="1"}';
 
@@ -11,9 +13,9 @@ printMachine({ seconds, repetitions, store: 'sqlite synchronous=FULL', loader: '
 console.log(
   'roles      clients  POST/s             p50 ms   p99 ms   failed   loop p99/max ms   CPU µs/order   RSS MB',
 );
-for (const roles of ['api', 'api,processes']) {
-  for (const clients of [1, 8, 32]) {
-    const bench = await startBenchService(roles);
+for (const roles of roleSets) {
+  for (const clients of clientCounts) {
+    const bench = await startBenchService(roles === 'all' ? 'api,processes' : roles);
     try {
       const runs: LoadResult[] = [];
       await metric(bench.service.metrics, LOOP_P99);
@@ -31,7 +33,7 @@ for (const roles of ['api', 'api,processes']) {
             ?.slice(name.length + 1),
         ) * 1000;
       const columns = [
-        roles === 'api' ? 'api' : 'all',
+        roles,
         String(clients),
         range(runs.map((run) => run.perSecond)),
         range(runs.map((run) => run.p50)),

@@ -1,4 +1,4 @@
-/** GET by id and list of 100 at 1, 8 and 32 clients over N clusters. Arguments: [clusters] [seconds] [repetitions]. */
+/** GET by id and list of 100 at 1, 8 and 32 clients over N clusters. Arguments: [clusters] [seconds] [repetitions] [clients, 1,8,32]. */
 import type autocannon from 'autocannon';
 import { printMachine, range, residentMb } from './support/report.ts';
 import { load, orderRequest, startBenchService, type LoadResult } from './support/service.ts';
@@ -6,6 +6,7 @@ import { load, orderRequest, startBenchService, type LoadResult } from './suppor
 const clusters = Number(process.argv[2] ?? 1000);
 const seconds = Number(process.argv[3] ?? 5);
 const repetitions = Number(process.argv[4] ?? 3);
+const clientCounts = (process.argv[5] ?? '1,8,32').split(',').map(Number);
 const COLLECTION = '/api/fulfillment/v1/clusters';
 /** Pages of 100 that the ids to read are taken from. */
 const PAGES = 10;
@@ -43,7 +44,7 @@ try {
     ['count', { method: 'GET', path: `${COLLECTION}?limit=0` }],
   ];
   for (const [name, request] of requests) {
-    for (const clients of [1, 8, 32]) {
+    for (const clients of clientCounts) {
       const runs: LoadResult[] = [];
       for (let i = 0; i < repetitions; i += 1)
         runs.push(await load(bench.service.http, bench.userToken, clients, seconds, request));
