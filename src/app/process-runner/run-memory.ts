@@ -62,14 +62,17 @@ export const createRunMemory = (options: {
 
   const writeTouched = (run: Run): void => {
     const pending = pendingOf(run);
+    const stored = index.alarmsOf(run.key);
     const reads = pending.effects.flatMap(({ effectId, everyMs }) => {
+      if (everyMs === undefined) return [];
       const key = readAlarmKey(effectId);
-      if (everyMs === undefined || index.alarmsOf(run.key).some((alarm) => alarm.key === key)) return [];
+      const alarm = stored.find((each) => each.key === key);
+      // The events that made the run urgent (a deletion, say) may be newer than its alarm.
+      const fits = alarm !== undefined && alarm.dueMono - steady.monotonicMs() <= everyMs;
       // Spread over the interval, so that a rebuilt index does not read everything at once.
-      return [alarmIn(key, everyMs * fractionOf(run.key), steady)];
+      return [fits ? alarm : alarmIn(key, everyMs * fractionOf(run.key), steady)];
     });
-    const stored = index.alarmsOf(run.key).filter((alarm) => isReadAlarm(alarm.key));
-    write(run, pending, [...timerAlarms(pending, steady.offset()), ...stored, ...reads]);
+    write(run, pending, [...timerAlarms(pending, steady.offset()), ...reads]);
   };
 
   return {
@@ -110,7 +113,6 @@ export const timerAlarm = (timerId: string): string => `t:${timerId}`;
 export const gateAlarm = (effectId: string, attempt: number): string => `e:${effectId}#${attempt}`;
 /** Alarm key of a timed read. */
 export const readAlarmKey = (effectId: string): string => `r:${effectId}`;
-const isReadAlarm = (key: string): boolean => key.startsWith('r:');
 export const timerOfAlarm = (alarm: string): string | undefined =>
   alarm.startsWith('t:') ? alarm.slice(2) : undefined;
 

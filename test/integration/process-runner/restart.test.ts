@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -278,6 +278,32 @@ describe('process runner and its index', () => {
     await eventually('the first look', () => workshop.looks('one') === 1);
     runner.observe('toyRun', 't1', { colour: 'hurry' });
     await eventually('looks follow each other', () => workshop.looks('one') >= 4);
+  });
+
+  it('does not wait out a long interval either when the shorter one was wanted just before a crash', async () => {
+    const store = toyStore();
+    const workshop = createWorkshop();
+    workshop.mood('one', 'dead');
+    const start = (instance: string): ToyRunner =>
+      startToyRunner({ store, workshop, instance, more: { dataFile: dataFile() } });
+    const calm = start('a');
+    // Nothing but the looks is outstanding, so that only their alarm wakes this run.
+    await orderToy(store, { id: 't1', parts: [], lookEveryMs: 3_600_000 });
+    await eventually('the first look', () => workshop.looks('one') === 1);
+    await calm.stop();
+    // What the index held before the hurry: a crash loses what was not committed.
+    copyFileSync(dataFile(), `${dataFile()}.before`);
+    const hurried = start('b');
+    await live(hurried);
+    hurried.observe('toyRun', 't1', { colour: 'hurry' });
+    await eventually('the hurry is recorded', () => workshop.looks('one') >= 3);
+    await hurried.stop();
+    copyFileSync(`${dataFile()}.before`, dataFile());
+    for (const suffix of ['-wal', '-shm']) rmSync(dataFile() + suffix, { force: true });
+    const looks = workshop.looks('one');
+    const restarted = start('c');
+    running.push(restarted);
+    await eventually('looks follow each other', () => workshop.looks('one') >= looks + 2);
   });
 
   it('takes in what a watch shows', async () => {

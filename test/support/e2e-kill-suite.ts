@@ -1,35 +1,22 @@
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { ApiError, type ApiClient } from '../../../src/cli/api-client.ts';
-import { FAILPOINTS, type FailpointName } from '../../../src/app/process-runner/types.ts';
-import {
-  assertCarriedOutOnce,
-  createLoad,
-  difference,
-  unrecordedEffects,
-  type Load,
-} from '../../support/e2e-load.ts';
-import { readLog } from '../../support/e2e-log.ts';
-import {
-  CLUSTERS,
-  E2E_STORES,
-  createStack,
-  until,
-  type ClusterBody,
-  type Stack,
-} from '../../support/e2e-stack.ts';
-import { createRandom } from '../../support/faulty-store.ts';
-import { assertNoSecondObject, checkHubFile, readHubCalls } from '../../support/hub-journal.ts';
+import { ApiError, type ApiClient } from '../../src/cli/api-client.ts';
+import { FAILPOINTS, type FailpointName } from '../../src/app/process-runner/types.ts';
+import { assertCarriedOutOnce, createLoad, difference, unrecordedEffects, type Load } from './e2e-load.ts';
+import { readLog } from './e2e-log.ts';
+import { CLUSTERS, createStack, until, type ClusterBody, type Stack, type StoreKind } from './e2e-stack.ts';
+import { createRandom } from './faulty-store.ts';
+import { assertNoSecondObject, checkHubFile, readHubCalls } from './hub-journal.ts';
 
 /** How a life of the service ends: at a failpoint, or from outside after so many answers. */
 type Death = { readonly failpoint?: `${FailpointName}:${number}`; readonly afterAnswers: number };
 
 /**
  * What a killed process owned on a store with other writers is taken over when its lease has run out (15 s, a fifth more
- * for the way), and what its hubs did meanwhile is seen at the next timed read (10 s).
+ * for the way), and what its hubs did meanwhile is seen at the next timed read (10 s). Embedded there is no lease.
  */
-const SETTLED_MS = 90_000;
+const SETTLED_MS: Readonly<Record<StoreKind, number>> = { sqlite: 30_000, 'eventstoredb-peer': 90_000 };
 const KILLS = Number(process.env['LEDGER_TEST_KILLS'] ?? 5);
 const SEED = Number(process.env['LEDGER_TEST_SEED'] ?? Date.now() % 1_000_000);
 /** Calls of a hub that change something there. */
@@ -40,17 +27,18 @@ const VIEWS = ['resources', 'timeline'];
 const deaths = (kills: number, seed: number): readonly Death[] => {
   const random = createRandom(seed);
   return Array.from({ length: kills }, (_, n): Death => {
-    const afterAnswers = 10 + Math.floor(random() * 40);
+    const afterAnswers = 25 + Math.floor(random() * 25);
     if (n % 2 === 0) return { afterAnswers };
     const name = FAILPOINTS[(seed + (n - 1) / 2) % FAILPOINTS.length] ?? 'before-command';
     return { failpoint: `${name}:${1 + Math.floor(random() * 8)}`, afterAnswers: 100 };
   });
 };
 
-for (const store of E2E_STORES) {
+/** One suite per store in a file of its own, so that they can run beside each other. */
+export const killSuite = (store: StoreKind): void => {
   const kills = store === 'sqlite' ? KILLS : Math.ceil(KILLS / 3);
   describe(`kill -9, ${kills} times (${store}, seed ${SEED})`, function () {
-    this.timeout(SETTLED_MS + 60_000 + kills * 20_000);
+    this.timeout(SETTLED_MS[store] + 60_000 + kills * 20_000);
     let stack: Stack;
     let load: Load;
     let alice: ApiClient;
@@ -127,7 +115,7 @@ for (const store of E2E_STORES) {
           last = difference(wanted, await find(alice, wanted.id));
           return last === undefined;
         };
-        await until(`${wanted.id} is as wanted`, asWanted, SETTLED_MS).catch((error: unknown) => {
+        await until(`${wanted.id} is as wanted`, asWanted, SETTLED_MS[store]).catch((error: unknown) => {
           throw new Error(last, { cause: error });
         });
       }
@@ -153,7 +141,7 @@ for (const store of E2E_STORES) {
       expect(await digests()).to.deep.equal(live);
     });
   });
-}
+};
 
 const find = async (client: ApiClient, id: string): Promise<ClusterBody | undefined> => {
   try {

@@ -1,0 +1,3 @@
+import { killSuite } from '../../support/e2e-kill-suite.ts';
+
+killSuite('eventstoredb-peer');
