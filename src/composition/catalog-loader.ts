@@ -15,6 +15,7 @@ const LOADER: Principal = {
   userName: 'catalog-loader',
   admin: true,
   roles: ['admin'],
+  projects: new Map(),
   tenants: [],
   homeTenant: 'shared',
   visibility: { all: true },

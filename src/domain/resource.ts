@@ -1,5 +1,6 @@
 import type { Decider, DomainEvent } from './decider.ts';
 import type { JsonObject, JsonValue } from './json.ts';
+import type { SecretRef } from './secret-ref.ts';
 
 /**
  * Declaration of an OSAC kind, as plain data (design §7). Routes, validation, both views, name rules, references
@@ -20,10 +21,19 @@ export type ResourceKind<
   readonly message: string;
   /** Service name in method names of errors: `ClusterTemplates`. */
   readonly service: string;
-  /** Methods served per surface (osac-api.md §2). */
+  /** Methods served per surface (osac-api.md §2). Who may call them: `tenancy/rights.ts`. */
   readonly methods: { readonly public: readonly Method[]; readonly private: readonly Method[] };
-  /** Methods that a tenant's ordinary user may call on the public surface (osac-api.md §7, role client). */
-  readonly clientMethods: readonly Method[];
+  /** Create and Update answer `{"object": …}` (osac-api.md §2 Deviations). Default: the bare object. */
+  readonly wrapsReplies?: true;
+  /** Payload field of the kind in `Event`, and whether public watchers see it (osac-api.md §11 Event). */
+  readonly event?: { readonly field: string; readonly public: boolean };
+  /**
+   * What public lists show (osac-api.md §4), as filter text: `always`, or unless the caller's filter mentions `field`.
+   */
+  readonly publicList?: readonly {
+    readonly filter: string;
+    readonly when: 'always' | { readonly unlessMentioned: string };
+  }[];
   /** Who chooses the id: the client may; always generated; always equal to the name. */
   readonly ids: 'client-may-choose' | 'generated' | 'equals-name';
   /** Makes an id where a UUID cannot be one, from a UUID; only with `client-may-choose`. */
@@ -46,21 +56,32 @@ export type ResourceKind<
   readonly defaultTenant: 'shared' | 'own-name';
   /** Paths that exist only in the private message; the public view leaves them out. A test compares with proto/. */
   readonly privateOnly: readonly string[];
-  /** Write-only paths: how reads show a stored value (`***`, or not at all). Values live in the secret store. */
+  /**
+   * Write-only paths: how reads show a stored value (`***`, or not at all). Values live in the secret store. A path
+   * that ends in `.*` means every entry of a map.
+   */
   readonly secrets: readonly {
     readonly path: string;
-    readonly kind: 'kubeconfig' | 'pull-secret';
+    readonly kind: SecretRef['kind'];
     readonly reads: '***' | 'absent';
     readonly encoding: 'text' | 'base64';
   }[];
   /** Paths that never change after creation, besides metadata.name, tenant, project and id. */
   readonly immutable: readonly string[];
-  /** Single references to resolve on create and update, by path of the reference message. */
+  /**
+   * References to resolve on create and update, by path of the reference message; `*` stands for every index of a list
+   * and every key of a map. `local` ones lie in the same tenant and project.
+   */
   readonly references: readonly {
     readonly path: string;
     readonly kind: string;
     readonly scope: 'full' | 'local';
   }[];
+  /**
+   * Paths of the document (`metadata.name` too) that hold personal data: encrypted for the object's own id before they
+   * reach an event, shown in clear by read models while the key exists (design §4 Personal data).
+   */
+  readonly personal?: readonly string[];
   /** What a stored document points at; a referenced object of a `protects` kind cannot be deleted. */
   readonly pointsAt: (document: JsonObject) => readonly { readonly kind: string; readonly id: string }[];
   /** True: an object that something points at cannot be deleted. */

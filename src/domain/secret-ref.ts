@@ -2,7 +2,14 @@
 export type SecretRef = {
   readonly id: string;
   readonly version: string;
-  readonly kind: 'kubeconfig' | 'pull-secret' | 'break-glass-password' | 'admin-password';
+  readonly kind:
+    | 'kubeconfig'
+    | 'pull-secret'
+    | 'break-glass-password'
+    | 'admin-password'
+    | 'user-password'
+    | 'client-secret'
+    | 'secret-data';
   /** HMAC-SHA-256 of the value under the deployment key, first 16 hex digits. */
   readonly fingerprint: string;
   /** Tenant that the value is stored under, when it is not the tenant of the document (a template's default). */

@@ -33,7 +33,6 @@ export const gadget: ResourceKind<DocumentState, DocumentCommand, GadgetEvent> =
   message: 'Gadget',
   service: 'Gadgets',
   methods: { public: [], private: ['List', 'Get', 'Create', 'Update', 'Delete'] },
-  clientMethods: [],
   ids: 'client-may-choose',
   nameScope: 'project',
   uniqueValues: (document) =>

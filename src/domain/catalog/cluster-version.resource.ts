@@ -50,7 +50,6 @@ export const clusterVersion: ResourceKind<DocumentState, DocumentCommand, Cluste
     public: ['List', 'Get', 'Create', 'Update', 'Delete'],
     private: ['List', 'Get', 'Create', 'Update', 'Delete'],
   },
-  clientMethods: ['List', 'Get'],
   ids: 'generated',
   nameScope: 'project',
   deriveName: (document) => {
@@ -74,6 +73,15 @@ export const clusterVersion: ResourceKind<DocumentState, DocumentCommand, Cluste
     document: { spec: { is_default: false } },
     paths: [IS_DEFAULT],
   }),
+  event: { field: 'cluster_version', public: true },
+  publicList: [
+    {
+      filter:
+        'this.spec.state == CLUSTER_VERSION_STATE_ACTIVE || this.spec.state == CLUSTER_VERSION_STATE_DEPRECATED',
+      when: { unlessMentioned: 'spec.state' },
+    },
+    { filter: 'this.spec.enabled == true', when: { unlessMentioned: 'spec.enabled' } },
+  ],
   defaultTenant: 'shared',
   privateOnly: ['metadata.finalizers', 'spec.image'],
   secrets: [],

@@ -18,7 +18,6 @@ export const cluster: ResourceKind<ClusterState, ClusterCommand, ClusterEvent> =
     public: ['List', 'Get', 'Create', 'Update', 'Delete'],
     private: ['List', 'Get', 'Create', 'Update', 'Delete'],
   },
-  clientMethods: ['List', 'Get', 'Create', 'Update', 'Delete'],
   ids: 'client-may-choose',
   nameScope: 'project',
   defaultTenant: 'shared',
@@ -40,6 +39,7 @@ export const cluster: ResourceKind<ClusterState, ClusterCommand, ClusterEvent> =
     { path: 'spec.template', kind: 'clusterTemplate', scope: 'full' },
     { path: 'spec.version', kind: 'clusterVersion', scope: 'full' },
   ],
+  event: { field: 'cluster', public: true },
   pointsAt: (document) => {
     const spec = objectAt(document, 'spec');
     const sets = Object.values(objectAt(spec, 'node_sets'));

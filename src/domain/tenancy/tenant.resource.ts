@@ -41,7 +41,6 @@ export const tenant: ResourceKind<DocumentState, DocumentCommand, TenantEvent> =
     public: ['List', 'Get'],
     private: ['List', 'Get', 'Create', 'Update', 'Delete'],
   },
-  clientMethods: [],
   ids: 'equals-name',
   nameScope: 'global',
   uniqueValues: (document) =>
@@ -50,6 +49,7 @@ export const tenant: ResourceKind<DocumentState, DocumentCommand, TenantEvent> =
       value: textOf(domain).toLowerCase(),
       field: 'spec.domains',
     })),
+  event: { field: 'tenant', public: true },
   defaultTenant: 'own-name',
   privateOnly: ['metadata.finalizers', 'status'],
   secrets: [],

@@ -1,24 +1,19 @@
-import type { Method } from '../../domain/resource.ts';
+import { allows, type AnyMethod } from '../../domain/tenancy/rights.ts';
 import type { Surface } from './messages.ts';
 import { BUILT_IN_TENANTS, type Principal } from './principal.ts';
 
-/** Methods beside the standard five that a kind may have. */
-export type ExtraMethod = 'GetKubeconfig' | 'GetPassword' | 'GetTimeline';
-export type AnyMethod = Method | ExtraMethod;
+export type { AnyMethod, ExtraMethod } from '../../domain/tenancy/rights.ts';
 
 /** What authorization needs to know of a kind; a ResourceKind is one. */
-export type Governed = { readonly service: string; readonly clientMethods: readonly AnyMethod[] };
+export type Governed = { readonly service: string };
 
-/**
- * May this caller use this method at all? Pure, and the whole table of osac-api.md §7 as far as the kinds served here
- * go: admins may everything; a client what the kind lists, on the public surface only. Not listed = no.
- */
+/** May this caller use this method at all? Pure: admins may everything, others what the table gives their roles. */
 export const mayCall = (
-  principal: Pick<Principal, 'admin'>,
+  principal: Pick<Principal, 'admin' | 'roles'>,
   surface: Surface,
-  kind: Governed,
+  { service }: Governed,
   method: AnyMethod,
-): boolean => principal.admin || (surface === 'public' && kind.clientMethods.includes(method));
+): boolean => principal.admin || (surface === 'public' && allows(principal.roles, service, method));
 
 export type TenantDecision =
   | { readonly tenant: string }

@@ -29,6 +29,8 @@ export type CallMetadata = {
   /** Revision that the caller's copy had (`If-Match`). */
   readonly ifRevision?: number;
   readonly ticket?: string;
+  /** Every check and default, no effect at all: nothing is stored, reserved, appended or remembered (osac-api.md §3). */
+  readonly dryRun?: true;
   /** Verb and path of the call with its ids, the scope of an idempotency key. */
   readonly verb: string;
   readonly route: string;
@@ -36,7 +38,13 @@ export type CallMetadata = {
   readonly userAgent?: string;
 };
 
-export type ListMessage = { readonly offset: number; readonly limit: number };
+export type ListMessage = {
+  readonly offset: number;
+  readonly limit: number;
+  /** As sent; empty texts are left out (osac-api.md §4). */
+  readonly filter?: string;
+  readonly order?: string;
+};
 export type IdMessage = { readonly id: string };
 /** A part of one object; what is a list of its own is paged by position. */
 export type ExtraMessage = IdMessage & { readonly limit: number; readonly after?: string };

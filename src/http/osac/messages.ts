@@ -24,6 +24,28 @@ import { ClusterTemplateSchema as PublicClusterTemplate } from '../../gen/osac/p
 import { ClusterVersionSchema as PublicClusterVersion } from '../../gen/osac/public/v1/cluster_versions_pb.ts';
 import { HostTypeSchema as PublicHostType } from '../../gen/osac/public/v1/host_types_pb.ts';
 import { TenantSchema as PublicTenant } from '../../gen/osac/public/v1/tenants_pb.ts';
+import { ClusterCatalogItemSchema as PrivateClusterCatalogItem } from '../../gen/osac/private/v1/cluster_catalog_items_pb.ts';
+import { ClusterCatalogItemSchema as PublicClusterCatalogItem } from '../../gen/osac/public/v1/cluster_catalog_items_pb.ts';
+import { DiskImageSchema as PrivateDiskImage } from '../../gen/osac/private/v1/disk_images_pb.ts';
+import { DiskImageSchema as PublicDiskImage } from '../../gen/osac/public/v1/disk_images_pb.ts';
+import { IdentityProviderSchema as PrivateIdentityProvider } from '../../gen/osac/private/v1/identity_providers_pb.ts';
+import { IdentityProviderSchema as PublicIdentityProvider } from '../../gen/osac/public/v1/identity_providers_pb.ts';
+import { InstanceTypeSchema as PrivateInstanceType } from '../../gen/osac/private/v1/instance_types_pb.ts';
+import { InstanceTypeSchema as PublicInstanceType } from '../../gen/osac/public/v1/instance_types_pb.ts';
+import { ProjectMembershipSchema as PrivateProjectMembership } from '../../gen/osac/private/v1/project_memberships_pb.ts';
+import { ProjectMembershipSchema as PublicProjectMembership } from '../../gen/osac/public/v1/project_memberships_pb.ts';
+import { ProjectSchema as PrivateProject } from '../../gen/osac/private/v1/projects_pb.ts';
+import { ProjectSchema as PublicProject } from '../../gen/osac/public/v1/projects_pb.ts';
+import { RoleBindingSchema as PrivateRoleBinding } from '../../gen/osac/private/v1/role_bindings_pb.ts';
+import { RoleBindingSchema as PublicRoleBinding } from '../../gen/osac/public/v1/role_bindings_pb.ts';
+import { RoleSchema as PrivateRole } from '../../gen/osac/private/v1/roles_pb.ts';
+import { RoleSchema as PublicRole } from '../../gen/osac/public/v1/roles_pb.ts';
+import { SecretSchema as PrivateSecret } from '../../gen/osac/private/v1/secrets_pb.ts';
+import { SecretSchema as PublicSecret } from '../../gen/osac/public/v1/secrets_pb.ts';
+import { UserSchema as PrivateUser } from '../../gen/osac/private/v1/users_pb.ts';
+import { UserSchema as PublicUser } from '../../gen/osac/public/v1/users_pb.ts';
+import { EventSchema as PrivateEvent } from '../../gen/osac/private/v1/events_pb.ts';
+import { EventSchema as PublicEvent } from '../../gen/osac/public/v1/events_pb.ts';
 import { invalid } from '../errors.ts';
 import { parseJson } from '../body.ts';
 
@@ -36,8 +58,21 @@ export const MESSAGES: Readonly<Record<string, Readonly<Partial<Record<Surface, 
   ClusterVersion: { public: PublicClusterVersion, private: PrivateClusterVersion },
   HostType: { public: PublicHostType, private: PrivateHostType },
   Hub: { private: PrivateHub },
+  ClusterCatalogItem: { public: PublicClusterCatalogItem, private: PrivateClusterCatalogItem },
+  DiskImage: { public: PublicDiskImage, private: PrivateDiskImage },
+  IdentityProvider: { public: PublicIdentityProvider, private: PrivateIdentityProvider },
+  InstanceType: { public: PublicInstanceType, private: PrivateInstanceType },
+  Project: { public: PublicProject, private: PrivateProject },
+  ProjectMembership: { public: PublicProjectMembership, private: PrivateProjectMembership },
+  Role: { public: PublicRole, private: PrivateRole },
+  RoleBinding: { public: PublicRoleBinding, private: PrivateRoleBinding },
+  Secret: { public: PublicSecret, private: PrivateSecret },
+  User: { public: PublicUser, private: PrivateUser },
   Tenant: { public: PublicTenant, private: PrivateTenant },
 };
+
+/** What a watch tells (osac-api.md §8). */
+export const EVENTS: Readonly<Record<Surface, DescMessage>> = { public: PublicEvent, private: PrivateEvent };
 
 /** Everything that a `google.protobuf.Any` may hold (osac-api.md §3). */
 const registry = createRegistry(

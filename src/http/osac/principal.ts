@@ -1,5 +1,6 @@
 import { subjectIdOf } from '../../app/identifiers.ts';
 import type { VerifiedToken } from '../../app/identity.ts';
+import type { Role } from '../../domain/tenancy/rights.ts';
 import type { Visibility } from '../../projections/read-models.ts';
 
 /** Built-in tenants: they exist without having been created; `system` is never visible to tenants (osac-api.md §7). */
@@ -15,7 +16,10 @@ export type Principal = {
   readonly email?: string;
   /** Provider staff: every tenant, the private surface, our own admin routes. */
   readonly admin: boolean;
-  readonly roles: readonly string[];
+  /** Roles whose rights hold everywhere in the own tenants; see `domain/tenancy/rights.ts`. */
+  readonly roles: readonly Role[];
+  /** Roles inside projects of the own tenants: `projects.get(tenant)?.managers` holds dotted project names. */
+  readonly projects: ReadonlyMap<string, ProjectRoles>;
   /** Own tenants, in the token's order. */
   readonly tenants: readonly string[];
   /** On whose behalf this caller acts where no object says otherwise: the first own tenant; of an admin `shared`. */
@@ -24,6 +28,9 @@ export type Principal = {
   readonly authMethod: 'jwt' | 'service-account';
   readonly tokenIdHash: string;
 };
+
+/** Names of projects in which the caller is viewer or manager; a manager is a viewer too. */
+export type ProjectRoles = { readonly viewers: readonly string[]; readonly managers: readonly string[] };
 
 export type PrincipalOptions = {
   /**
@@ -53,13 +60,27 @@ export const principalOf = (token: VerifiedToken, options: PrincipalOptions = {}
     userName: account?.name ?? token.userName,
     ...(token.email === undefined ? {} : { email: token.email }),
     admin,
-    roles: [admin ? 'admin' : 'client', ...token.realmRoles],
+    roles: rolesOf(token, admin),
+    projects: new Map(),
     tenants,
     homeTenant,
     visibility: admin ? { all: true } : { tenants: [...tenants, SHARED_TENANT] },
     authMethod: account === undefined ? 'jwt' : 'service-account',
     tokenIdHash: token.tokenIdHash,
   };
+};
+
+/** `tenant-admin` implies `tenant-idp-manager` (osac-api.md §7 Roles). */
+const rolesOf = ({ realmRoles, serviceAccount }: VerifiedToken, admin: boolean): readonly Role[] => {
+  if (admin) return ['admin'];
+  if (serviceAccount) return ['client'];
+  const tenantAdmin = realmRoles.includes('tenant-admin');
+  return [
+    'client',
+    ...(tenantAdmin ? (['tenant-admin'] as const) : []),
+    ...(tenantAdmin || realmRoles.includes('tenant-idp-manager') ? (['tenant-idp-manager'] as const) : []),
+    ...(realmRoles.includes('osac-csi-driver') ? (['csi-driver'] as const) : []),
+  ];
 };
 
 const notBuiltIn = (tenant: string): boolean => !BUILT_IN_TENANTS.includes(tenant);

@@ -92,14 +92,10 @@ const kindService = <S, C extends { readonly type: string }, E extends DomainEve
   const methods = kind.methods[surface];
   if (schema === undefined || stored === undefined || methods.length === 0) return undefined;
   const withNames = { ...services, messageOf };
-  const extraMethods = [...extras.values()].map(({ method }) => method);
   return {
     kind: kind.kind,
     collection: kind.collection,
-    governed: {
-      service: kind.service,
-      clientMethods: surface === 'public' ? [...kind.clientMethods, ...extraMethods] : [],
-    },
+    governed: { service: kind.service },
     methods,
     schema,
     list: listHandler(kind.kind, services.resources),

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { kinds } from '../../../src/domain/kinds.ts';
+import { allows } from '../../../src/domain/tenancy/rights.ts';
 import type { Method } from '../../../src/domain/resource.ts';
 import {
   PRIVATE,
@@ -66,7 +67,7 @@ describe('who may call what', () => {
           if (!offered.includes(method))
             return expect(await statuses(anonymous, user, other, admin)).to.deep.equal([501, 501, 501, 501]);
           expect(await statuses(anonymous)).to.deep.equal([401]);
-          const mayClient = surface === 'public' && kind.clientMethods.includes(method);
+          const mayClient = surface === 'public' && allows(['client'], kind.service, method);
           const [mine, theirs, admins] = await statuses(user, other, admin);
           if (mayClient) expect(ALLOWED[method], `${mine} ${theirs}`).to.include(mine).and.to.include(theirs);
           else expect([mine, theirs]).to.deep.equal([403, 403]);

@@ -21,6 +21,7 @@ export const principalOf = (tenant: string | undefined): Principal => ({
   userName: tenant === undefined ? 'admin' : `user-of-${tenant}`,
   admin: tenant === undefined,
   roles: [tenant === undefined ? 'admin' : 'client'],
+  projects: new Map(),
   tenants: tenant === undefined ? [] : [tenant],
   homeTenant: tenant ?? 'shared',
   visibility: tenant === undefined ? { all: true } : { tenants: [tenant, 'shared'] },

@@ -1,0 +1,72 @@
+/**
+ * Checked filters (osac-api.md §4 and §8): what is left of a CEL text once every name was resolved against the message
+ * it is about. Lists translate it to SQL, watches evaluate it; a property test compares both with a naive evaluator.
+ *
+ * Values are those of the canonical JSON documents: enums are compared by number, 64-bit numbers as bigint, timestamps
+ * in milliseconds. A field that the document leaves out reads as its default where the sheet says so (bool: false),
+ * else as null; a comparison with null is not true, except `== null` and `!= null`.
+ */
+export type FilterNode =
+  | { readonly op: 'and' | 'or'; readonly left: FilterNode; readonly right: FilterNode }
+  | { readonly op: 'not'; readonly of: FilterNode }
+  | { readonly op: 'constant'; readonly value: boolean }
+  | {
+      readonly op: '==' | '!=' | '<' | '<=' | '>' | '>=';
+      readonly left: FilterValue;
+      readonly right: FilterValue;
+    }
+  /** `x in [..]` with literals. */
+  | { readonly op: 'in'; readonly value: FilterValue; readonly list: readonly Literal[] }
+  /** `x in this.repeated` and `'key' in this.map`. */
+  | { readonly op: 'in-field'; readonly value: FilterValue; readonly field: FieldPath }
+  | {
+      readonly op: 'contains' | 'startsWith' | 'endsWith';
+      readonly of: FilterValue;
+      readonly text: string;
+    }
+  | { readonly op: 'has'; readonly field: FieldPath }
+  /** A boolean field or map value standing alone. */
+  | { readonly op: 'truth'; readonly of: FilterValue };
+
+export type Literal = string | number | bigint | boolean;
+
+export type FilterValue =
+  | { readonly kind: 'literal'; readonly value: Literal | null }
+  /** Server time, the same for a whole evaluation. */
+  | { readonly kind: 'now' }
+  | { readonly kind: 'field'; readonly field: FieldPath }
+  | {
+      readonly kind: 'arithmetic';
+      readonly op: '+' | '-' | '*' | '/' | '%';
+      readonly left: FilterValue;
+      readonly right: FilterValue;
+    };
+
+/** Type of what a path leads to, as far as comparisons need it. */
+export type FieldType =
+  | 'string'
+  | 'bool'
+  | 'int32'
+  | 'int64'
+  | 'double'
+  | 'enum'
+  | 'timestamp'
+  | 'message'
+  | 'list'
+  | 'map';
+
+/**
+ * A place in the canonical document: `['spec', 'template', 'id']`, map keys included. Of an event filter the path begins
+ * behind `event`: `['cluster', 'status', 'state']`, `['type']`.
+ */
+export type FieldPath = {
+  readonly path: readonly string[];
+  readonly type: FieldType;
+  /** Numbers by name, of an enum field. */
+  readonly enumNumbers?: Readonly<Record<string, number>>;
+  /** Of a list: type of its items; of a map: of its values. */
+  readonly items?: FieldType;
+};
+
+/** One term of `order` (osac-api.md §4). */
+export type OrderTerm = { readonly field: FieldPath; readonly descending: boolean };
