@@ -11,6 +11,7 @@ import { clusterCreation, clusterRevision } from './clusters.ts';
 import { checkNewName, createHandler, type Creation } from './creates.ts';
 import { credentialHandler } from './credentials.ts';
 import { documentCreation, documentRevision } from './documents.ts';
+import { documentParts } from './kinds/parts.ts';
 import { MESSAGES, type Surface } from './messages.ts';
 import { getHandler, listHandler, timelineHandler } from './reads.ts';
 import type { KindService, SingleService, SurfaceTable } from './rest.ts';
@@ -44,12 +45,10 @@ const surfaceTable = (surface: Surface, prefix: string, services: OsacServices):
     if (service !== undefined) table.set(service.collection, service);
   };
   for (const kind of documentKinds) {
-    const creation = documentCreation(kind, withNames);
-    const revision = documentRevision();
-    const remove = {
-      command: (at: string) => ({ type: 'DeleteDocument', at }) as const,
-      ...(kind.kind === 'tenant' ? { blocked: tenantInUse(services) } : {}),
-    };
+    const own = documentParts[kind.kind]?.(withNames) ?? {};
+    const creation = own.creation ?? documentCreation;
+    const revision = own.revision ?? documentRevision;
+    const remove = { command: (at: string) => ({ type: 'DeleteDocument', at }) as const, ...own.removal };
     add(kindService(surface, kind, { creation, revision, remove, extras: new Map() }, services));
   }
   add(
@@ -107,19 +106,6 @@ const kindService = <S, C extends { readonly type: string }, E extends DomainEve
     extras,
   };
 };
-
-/** A tenant that still owns something stays: its objects would belong to nobody (osac-api.md §11 Tenants). */
-const tenantInUse =
-  ({ resources }: Pick<OsacServices, 'resources'>) =>
-  (id: string): string | undefined => {
-    const owned = kinds.find(
-      ({ kind }) =>
-        kind !== 'tenant' && resources.list(kind, { tenants: [id] }, { offset: 0, limit: 0 }).total > 0,
-    );
-    return owned === undefined
-      ? undefined
-      : `tenant '${id}' cannot be deleted because it still has objects of kind ${owned.words}`;
-  };
 
 /** Kubeconfig and password on the public surface only (osac-api.md §2); the timeline is our addition on both. */
 const clusterExtras = (surface: Surface, services: OsacServices): KindService['extras'] => {
