@@ -26,6 +26,8 @@ export type NameClaim = {
   readonly value: string;
   /** Passes from one resource to the next; see `slots.ts`. */
   readonly slot?: true;
+  /** The sentence for whoever comes too late, when the kind has one of its own. */
+  readonly taken?: string;
 };
 
 /** SHA-256 of the canonical parts: no stream name holds personal text. */
@@ -51,11 +53,12 @@ export const everyClaimOf = (
   const values = kind.uniqueValues?.(view.document) ?? [];
   return [
     name,
-    ...values.map(({ scope, value, field, slot }) => ({
+    ...values.map(({ scope, value, field, slot, taken }) => ({
       id: nameStreamId(scope, '', '', value),
       field,
       value,
       ...(slot === undefined ? {} : { slot }),
+      ...(taken === undefined ? {} : { taken }),
     })),
   ];
 };

@@ -162,11 +162,12 @@ const holdingsOf = <S, C extends { readonly type: string }, E extends DomainEven
 
   const taken = (claim: NameClaim, name: string): Rejection => {
     const message =
-      claim.field !== 'metadata.name'
+      claim.taken ??
+      (claim.field !== 'metadata.name'
         ? `${kind.words} with ${claim.field} '${claim.value}' already exists`
         : kind.ids === 'equals-name'
           ? `${kind.words} '${name}' already exists`
-          : `${kind.words} with identifier '${id}' and name '${name}' already exists`;
+          : `${kind.words} with identifier '${id}' and name '${name}' already exists`);
     return reject('already-exists', 'ALREADY_EXISTS', message, { field: claim.field });
   };
 

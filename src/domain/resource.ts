@@ -1,4 +1,4 @@
-import type { Decider, DomainEvent } from './decider.ts';
+import type { Decider, DomainEvent, Rejection } from './decider.ts';
 import type { JsonObject, JsonValue } from './json.ts';
 import type { SecretRef } from './secret-ref.ts';
 
@@ -40,6 +40,10 @@ export type ResourceKind<
   readonly idFrom?: (uuid: string) => string;
   /** How wide a name is unique (osac-api.md §5 Names). */
   readonly nameScope: 'project' | 'tenant' | 'global';
+  /** What is wrong with a name; default: it must be one DNS label of at most 63 characters. */
+  readonly nameRule?: (name: string) => Rejection | undefined;
+  /** `metadata.project` where the name says it already: a project's parent. Any other value sent is refused. */
+  readonly projectOf?: (name: string) => string;
   /** Derives the name when the caller sent none; undefined: the name is mandatory. */
   readonly deriveName?: (document: JsonObject) => string | undefined;
   /** Further values unique in the whole service, for example a version number or tenant domains. */
@@ -49,6 +53,8 @@ export type ResourceKind<
     readonly field: string;
     /** There is one for all, and whoever wants it takes it from the one who has it; see `yieldSlot`. */
     readonly slot?: true;
+    /** What the caller is told when another one has it; default: `<words> with <field> '<value>' already exists`. */
+    readonly taken?: string;
   }[];
   /** Makes a resource show no longer that it has the slot, once another one has taken it. */
   readonly yieldSlot?: (at: string) => Command;

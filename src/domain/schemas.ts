@@ -15,7 +15,15 @@ export const at = { at: time };
 export const secretRef = z.strictObject({
   id: text,
   version: text,
-  kind: z.enum(['kubeconfig', 'pull-secret', 'break-glass-password', 'admin-password']),
+  kind: z.enum([
+    'kubeconfig',
+    'pull-secret',
+    'break-glass-password',
+    'admin-password',
+    'user-password',
+    'client-secret',
+    'secret-data',
+  ]),
   fingerprint: text,
   tenant: text.exactOptional(),
 });

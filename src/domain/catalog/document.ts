@@ -81,6 +81,8 @@ export type DocumentRules<C extends string, R extends string, Q extends string, 
   };
   /** Paths that keep the value they were created with. */
   readonly immutable: readonly string[];
+  /** What is wrong with a name; default: it must be one DNS label. */
+  readonly name?: (name: string) => Rejection | undefined;
   /** Fills defaults and server-set values. `previous` is absent on creation. */
   readonly normalize?: (document: JsonObject, context: NormalizeContext) => JsonObject;
   /** What is wrong with a normalised document, if anything. */
@@ -92,6 +94,7 @@ export type CheckContext = {
   readonly id: string;
   readonly name: string;
   readonly tenant: string;
+  readonly project: string;
   readonly secrets: Secrets;
   readonly previous?: JsonObject;
 };
@@ -142,14 +145,13 @@ const create = (
   if (isStored(state)) return alreadyExists(rules.words, command.id, command.name);
   const abandoned = abandonedRejection(state, command.abandonedBefore);
   if (abandoned !== undefined) return abandoned;
-  const secrets = command.secrets ?? {};
-  const document = rules.normalize?.(command.document, { at: command.at }) ?? command.document;
+  const { at, id, tenant, project, name, creator, secrets = {} } = command;
+  const document = rules.normalize?.(command.document, { at }) ?? command.document;
   const wrong =
-    nameRejection(command.name) ??
+    (rules.name ?? nameRejection)(command.name) ??
     metadataRejection(objectAt(document, 'metadata')) ??
-    rules.check?.(document, { id: command.id, name: command.name, tenant: command.tenant, secrets });
+    rules.check?.(document, { id, name, tenant, project, secrets });
   if (wrong !== undefined) return wrong;
-  const { at, id, tenant, project, name, creator } = command;
   return [
     {
       type: rules.events.created,
@@ -175,10 +177,10 @@ const revise = (
     (path) => !sameJson(valueAt(previous, path), valueAt(document, path)),
   );
   if (changed.length > 0) return immutableRejection(changed);
-  const { id, name, tenant } = state;
+  const { id, name, tenant, project } = state;
   const wrong =
     metadataRejection(objectAt(document, 'metadata')) ??
-    rules.check?.(document, { id, name, tenant, secrets, previous });
+    rules.check?.(document, { id, name, tenant, project, secrets, previous });
   if (wrong !== undefined) return wrong;
   const revised =
     sameJson(document, previous) && sameJson(secrets, state.secrets)

@@ -1,40 +1,8 @@
 import type { EventType } from '../event-type.ts';
-import { jsonObject, secrets, text, typesOf } from '../schemas.ts';
+import { text, typesOf } from '../schemas.ts';
+import { documentTypes } from './document-types.ts';
 
 /** Registry entries of the catalogue-like kinds: the same four events each, in the kind's own words. */
-type Names = {
-  readonly created: string;
-  readonly revised: string;
-  readonly deletionRequested: string;
-  readonly retired: string;
-};
-
-const documentTypes = (
-  shared: Pick<EventType, 'context' | 'audience' | 'resource'>,
-  names: Names,
-  hidden: readonly string[] = [],
-): readonly EventType[] => {
-  const providerOnly = ['secrets', ...hidden.map((path) => `document.${path}`)];
-  return typesOf(shared, [
-    [
-      names.created,
-      {
-        id: text,
-        tenant: text,
-        project: text,
-        name: text,
-        creator: text,
-        document: jsonObject,
-        secrets: secrets.exactOptional(),
-      },
-      { providerOnly },
-    ],
-    [names.revised, { document: jsonObject, secrets: secrets.exactOptional() }, { providerOnly }],
-    [names.deletionRequested, {}],
-    [names.retired, {}],
-  ]);
-};
-
 export const catalogEventTypes: readonly EventType[] = [
   ...documentTypes(
     { context: 'catalog', audience: 'tenant', resource: 'hostType' },

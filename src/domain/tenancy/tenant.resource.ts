@@ -48,6 +48,7 @@ export const tenant: ResourceKind<DocumentState, DocumentCommand, TenantEvent> =
       scope: 'tenant.domain',
       value: textOf(domain).toLowerCase(),
       field: 'spec.domains',
+      taken: `value '${textOf(domain)}' in field 'spec.domains' is already used by another tenant`,
     })),
   event: { field: 'tenant', public: true },
   defaultTenant: 'own-name',

@@ -233,7 +233,12 @@ describe('tenants', () => {
       .when(onboard(['acme.example', 'ACME.example']))
       .thenRejected('VALIDATION_FAILED', { field: 'object.spec.domains[1]' });
     expect(tenant.uniqueValues?.({ spec: { domains: ['Acme.Example'] } })).to.deep.equal([
-      { scope: 'tenant.domain', value: 'acme.example', field: 'spec.domains' },
+      {
+        scope: 'tenant.domain',
+        value: 'acme.example',
+        field: 'spec.domains',
+        taken: "value 'Acme.Example' in field 'spec.domains' is already used by another tenant",
+      },
     ]);
     expect(tenant.pointsAt({})).to.deep.equal([]);
   });
