@@ -2,7 +2,7 @@ import type { DescMessage } from '@bufbuild/protobuf';
 import type { Method } from '../../domain/resource.ts';
 import type { Authenticate } from '../authenticate.ts';
 import { bodyText, readBody } from '../body.ts';
-import { ApiError, invalid, methodNotAllowed, urlNotFound } from '../errors.ts';
+import { ApiError, methodNotAllowed, urlNotFound } from '../errors.ts';
 import { send, type Exchange } from '../exchange.ts';
 import { RESOURCES_VIEW, TIMELINE_VIEW, type Positions } from '../positions.ts';
 import { mayCall, type AnyMethod, type ExtraMethod, type Governed } from './authorization.ts';
@@ -22,6 +22,7 @@ import {
 } from './call.ts';
 import { decodeMessage, type Decoded, type Surface } from './messages.ts';
 import type { Principal } from './principal.ts';
+import { readListQuery, readPage, readUpdateQuery } from './query.ts';
 
 /**
  * The REST codec of OSAC's surfaces (osac-api.md §2): paths and verbs to methods, query and body to request messages,
@@ -154,16 +155,9 @@ const serveUpdate = async (
   begin(exchange, table, service, 'Update');
   exchange.writes = true;
   const metadata = writeMetadata(exchange, service.kind);
-  const query = queryOf(exchange.request.url ?? '');
+  const wanted = readUpdateQuery(exchange.request.url ?? '');
   const { document, present } = await decodeBody(exchange, service);
-  const updateMask = query.get('update_mask') ?? query.get('updateMask');
-  const message: UpdateMessage = {
-    id,
-    object: document,
-    present,
-    ...(updateMask === null || updateMask === '' ? {} : { updateMask: updateMask.split(',') }),
-    lock: readBoolean(query, 'lock'),
-  };
+  const message: UpdateMessage = { id, object: document, present, ...wanted };
   const principal = await admit(exchange, table, service, 'Update', options);
   await waitForMinimum(exchange, options, RESOURCES_VIEW);
   return answerWrite(
@@ -240,33 +234,36 @@ const permissionDenied = (): ApiError => new ApiError('PERMISSION_DENIED', 'perm
 const decodeBody = async (exchange: Exchange, service: KindService): Promise<Decoded> =>
   decodeMessage(service.schema, bodyText(await readBody(exchange.request)));
 
+/** OSAC's header, plain and as its gateway forwards it (osac-api.md §3). */
 const DRY_RUN = ['x-dry-run', 'grpc-metadata-x-dry-run'];
 
-type WriteMetadata = Pick<CallMetadata, 'idempotencyKey' | 'commandId' | 'ifRevision' | 'ticket'>;
+type WriteMetadata = Pick<CallMetadata, 'idempotencyKey' | 'commandId' | 'ifRevision' | 'ticket' | 'dryRun'>;
 
-/** Headers of writes, checked before anything else is done. Throws ApiError 400 or 412. */
-/** What headers say of a write; throws ApiError for those that cannot be followed. */
+/** What headers say of a write, checked before anything else is done. Throws ApiError 400 or 412. */
 export const writeMetadata = (
   { request }: { readonly request: Pick<Exchange['request'], 'headers'> },
   kind: string,
 ): WriteMetadata => {
   const { headers } = request;
-  // Ignoring it would carry out what the caller only wanted to try.
-  if (DRY_RUN.some((name) => headers[name] !== undefined && headers[name] !== 'false'))
-    throw new ApiError('UNIMPLEMENTED', 'dry runs are not supported by this version; nothing was done', {
-      reason: 'NOT_SUPPORTED_YET',
-    });
   const idempotencyKey = readIdempotencyKey(one(headers['idempotency-key']));
   const commandId = readCommandId(one(headers['x-ledger-command-id']), idempotencyKey);
   const ifRevision = readIfMatch(headers['if-match'], kind);
   const ticket = one(headers['x-ledger-ticket']);
   return {
+    ...(isDryRun(headers) ? { dryRun: true } : {}),
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
     ...(commandId === undefined ? {} : { commandId }),
     ...(ifRevision === undefined ? {} : { ifRevision }),
     ...(ticket === undefined || ticket === '' ? {} : { ticket: ticket.slice(0, 128) }),
   };
 };
+
+/** Anything but a plain "no" is a wish to try: carrying it out by mistake could not be taken back. */
+const isDryRun = (headers: Exchange['request']['headers']): boolean =>
+  DRY_RUN.some((name) => {
+    const text = one(headers[name])?.trim().toLowerCase();
+    return text !== undefined && text !== '' && text !== 'false' && text !== '0';
+  });
 
 const one = (header: string | string[] | undefined): string | undefined =>
   Array.isArray(header) ? header.join(', ') : header;
@@ -305,61 +302,6 @@ const callOf = <Message>(
 const pathOf = (route: string, message: unknown): string => {
   const { id } = message as { readonly id?: string };
   return id === undefined ? route : route.replace('{id}', () => encodeURIComponent(id));
-};
-
-const queryOf = (url: string): URLSearchParams => {
-  const at = url.indexOf('?');
-  return new URLSearchParams(at < 0 ? '' : url.slice(at + 1));
-};
-
-const DEFAULT_LIMIT = 100;
-const MAX_LIMIT = 1000;
-const INT32 = 2 ** 31;
-
-/**
- * `offset` and `limit` by the rules of osac-api.md §4. Unknown parameters are ignored, and so is `order`, as in OSAC:
- * the order is by id. A filter that is not applied would give wrong results, so it is refused. Throws ApiError.
- */
-const readListQuery = (url: string): ListMessage => {
-  if (!url.includes('?')) return { offset: 0, limit: DEFAULT_LIMIT };
-  const query = queryOf(url);
-  if ((query.get('filter') ?? '') !== '')
-    throw new ApiError('UNIMPLEMENTED', "query parameter 'filter' is not supported by this version", {
-      reason: 'NOT_SUPPORTED_YET',
-    });
-  const offset = readInteger(query, 'offset') ?? 0;
-  const limit = readInteger(query, 'limit') ?? DEFAULT_LIMIT;
-  if (limit < 0) throw invalid(`limit must be a non-negative integer, but it is ${limit}`, 'limit');
-  return { offset: Math.max(0, offset), limit: Math.min(limit, MAX_LIMIT) };
-};
-
-/** `limit` and `after` (a position) of what is told oldest first; throws ApiError 400. */
-const readPage = (url: string, positions: Positions): Omit<ExtraMessage, 'id'> => {
-  if (!url.includes('?')) return { limit: MAX_LIMIT };
-  const query = queryOf(url);
-  const limit = readInteger(query, 'limit') ?? MAX_LIMIT;
-  if (limit < 0) throw invalid(`limit must be a non-negative integer, but it is ${limit}`, 'limit');
-  const after = query.get('after');
-  return {
-    limit: Math.min(limit, MAX_LIMIT),
-    ...(after === null || after === '' ? {} : { after: positions.parse(after, 'after') }),
-  };
-};
-
-const readInteger = (query: URLSearchParams, name: string): number | undefined => {
-  const text = query.get(name);
-  if (text === null || text === '') return undefined;
-  const value = /^[+-]?\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
-  if (!(value >= -INT32 && value < INT32))
-    throw invalid(`parsing field "${name}": "${text.slice(0, 64)}" is not a whole number of 32 bits`, name);
-  return value;
-};
-
-const readBoolean = (query: URLSearchParams, name: string): boolean => {
-  const text = query.get(name);
-  if (text === null || text === '' || text === 'false' || text === '0') return false;
-  if (text === 'true' || text === '1') return true;
-  throw invalid(`parsing field "${name}": "${text.slice(0, 64)}" is not true or false`, name);
 };
 
 /** A caller may name the position that what it refers to was written at, on another instance perhaps. */

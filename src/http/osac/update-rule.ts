@@ -76,7 +76,8 @@ const isEmptyObject = (value: JsonValue | undefined): boolean =>
 const asObject = (value: JsonValue | undefined): JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {};
 
-const MAX_MASK_PATHS = 100;
+/** Paths of one update mask; more is 400. */
+export const MAX_MASK_PATHS = 100;
 
 /** Takes the paths of a mask from the body. Throws ApiError 400 that names the path that does not exist. */
 export const applyMask = (

@@ -62,6 +62,10 @@ export const beginWrite = <M extends object>(
 ): Write => {
   const { principal, metadata } = call;
   const { verb, route, idempotencyKey, commandId } = metadata;
+  if (metadata.dryRun === true)
+    throw new ApiError('UNIMPLEMENTED', 'dry runs are not supported by this version; nothing was done', {
+      reason: 'NOT_SUPPORTED_YET',
+    });
   const tenant = principal.homeTenant ?? '';
   const subject = principal.subjectId;
   const hash = requestHash({ method: verb, route, body: { tenant, subject, request } });

@@ -1,0 +1,77 @@
+import { ApiError, invalid } from '../errors.ts';
+import type { Positions } from '../positions.ts';
+import type { ExtraMessage, ListMessage, UpdateMessage } from './call.ts';
+import { MAX_MASK_PATHS } from './update-rule.ts';
+
+/** Query strings of OSAC's surfaces (osac-api.md §4, §5). Unknown parameters are ignored; bad values are 400. */
+const DEFAULT_LIMIT = 100;
+const MAX_LIMIT = 1000;
+const INT32 = 2 ** 31;
+
+/**
+ * `offset` and `limit` by the rules of osac-api.md §4. Unknown parameters are ignored, and so is `order`, as in OSAC:
+ * the order is by id. A filter that is not applied would give wrong results, so it is refused. Throws ApiError.
+ */
+export const readListQuery = (url: string): ListMessage => {
+  if (!url.includes('?')) return { offset: 0, limit: DEFAULT_LIMIT };
+  const query = queryOf(url);
+  if ((query.get('filter') ?? '') !== '')
+    throw new ApiError('UNIMPLEMENTED', "query parameter 'filter' is not supported by this version", {
+      reason: 'NOT_SUPPORTED_YET',
+    });
+  const offset = readInteger(query, 'offset') ?? 0;
+  const limit = readInteger(query, 'limit') ?? DEFAULT_LIMIT;
+  if (limit < 0) throw invalid(`limit must be a non-negative integer, but it is ${limit}`, 'limit');
+  return { offset: Math.max(0, offset), limit: Math.min(limit, MAX_LIMIT) };
+};
+
+/** `limit` and `after` (a position) of what is told oldest first; throws ApiError 400. */
+export const readPage = (url: string, positions: Positions): Omit<ExtraMessage, 'id'> => {
+  if (!url.includes('?')) return { limit: MAX_LIMIT };
+  const query = queryOf(url);
+  const limit = readInteger(query, 'limit') ?? MAX_LIMIT;
+  if (limit < 0) throw invalid(`limit must be a non-negative integer, but it is ${limit}`, 'limit');
+  const after = query.get('after');
+  return {
+    limit: Math.min(limit, MAX_LIMIT),
+    ...(after === null || after === '' ? {} : { after: positions.parse(after, 'after') }),
+  };
+};
+
+/**
+ * `update_mask` (or `updateMask`, as the gateway's JSON form has it) and `lock` of an update. A mask that is given
+ * more than once is one mask; an empty one is none. Throws ApiError 400.
+ */
+export const readUpdateQuery = (url: string): Pick<UpdateMessage, 'updateMask' | 'lock'> => {
+  const query = queryOf(url);
+  const updateMask = [...query.getAll('update_mask'), ...query.getAll('updateMask')]
+    .filter((text) => text.trim() !== '')
+    .flatMap((text) => text.split(',').map((path) => path.trim()));
+  if (updateMask.length > MAX_MASK_PATHS)
+    throw invalid(
+      `an update mask may hold at most ${MAX_MASK_PATHS} paths, but it holds ${updateMask.length}`,
+      'update_mask',
+    );
+  return { ...(updateMask.length === 0 ? {} : { updateMask }), lock: readBoolean(query, 'lock') };
+};
+
+export const queryOf = (url: string): URLSearchParams => {
+  const at = url.indexOf('?');
+  return new URLSearchParams(at < 0 ? '' : url.slice(at + 1));
+};
+
+export const readInteger = (query: URLSearchParams, name: string): number | undefined => {
+  const text = query.get(name);
+  if (text === null || text === '') return undefined;
+  const value = /^[+-]?\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
+  if (!(value >= -INT32 && value < INT32))
+    throw invalid(`parsing field "${name}": "${text.slice(0, 64)}" is not a whole number of 32 bits`, name);
+  return value;
+};
+
+const readBoolean = (query: URLSearchParams, name: string): boolean => {
+  const text = query.get(name);
+  if (text === null || text === '' || text === 'false' || text === '0') return false;
+  if (text === 'true' || text === '1') return true;
+  throw invalid(`parsing field "${name}": "${text.slice(0, 64)}" is not true or false`, name);
+};
