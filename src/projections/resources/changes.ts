@@ -33,19 +33,22 @@ export type ChangeLog = {
 const PRUNED_PER_CHANGE = 4;
 const DAY_MS = 86_400_000;
 
-type Oldest = { readonly position: Position; readonly n: number; readonly at: string };
+type Key = { readonly position: Position; readonly n: number };
+type Oldest = Key & { readonly at: string };
+const NOTHING_PRUNED: Key = { position: '', n: 0 };
 
 export const openChangeLog = (db: DatabaseSync, retentionDays: number): ChangeLog => {
   const insert = db.prepare('INSERT INTO changes VALUES (?, 0, ?, ?, ?, ?, ?, ?)');
   const remove = db.prepare('DELETE FROM changes WHERE position = ? AND n = ?');
   const first = db.prepare('SELECT position, n, at FROM changes ORDER BY position, n LIMIT 1');
-  const readNewest = db.prepare('SELECT at FROM newest');
-  const writeNewest = db.prepare('INSERT OR REPLACE INTO newest VALUES (1, ?)');
+  const readNewest = db.prepare('SELECT at, pruned_position AS position, pruned_n AS n FROM newest');
+  const writeNewest = db.prepare('INSERT OR REPLACE INTO newest VALUES (1, ?, ?, ?)');
 
   const pending = new Map<Position, NewChange>();
   let oldest: Oldest | undefined;
+  let pruned: Key = NOTHING_PRUNED;
   let newest = '';
-  let storedNewest = '';
+  let stored = { at: '', pruned };
   let cutoff = '';
 
   const setNewest = (at: string): void => {
@@ -56,8 +59,10 @@ export const openChangeLog = (db: DatabaseSync, retentionDays: number): ChangeLo
   const reset = (): void => {
     pending.clear();
     oldest = undefined;
-    storedNewest = (readNewest.get()?.['at'] as string | undefined) ?? '';
-    setNewest(storedNewest);
+    const row = readNewest.get() as unknown as Oldest | undefined;
+    pruned = row === undefined ? NOTHING_PRUNED : { position: row.position, n: row.n };
+    stored = { at: row?.at ?? '', pruned };
+    setNewest(stored.at);
   };
   reset();
 
@@ -67,7 +72,7 @@ export const openChangeLog = (db: DatabaseSync, retentionDays: number): ChangeLo
     const [waiting] = pending.values();
     return waiting === undefined ? undefined : { position: waiting.position, n: 0, at: waiting.at };
   };
-  const drop = ({ position, n }: Pick<Oldest, 'position' | 'n'>): void => {
+  const drop = ({ position, n }: Key): void => {
     if (oldest?.position === position) oldest = undefined;
     if (!pending.delete(position)) remove.run(position, n);
   };
@@ -75,6 +80,7 @@ export const openChangeLog = (db: DatabaseSync, retentionDays: number): ChangeLo
     for (let step = 0; step < PRUNED_PER_CHANGE; step += 1) {
       oldest ??= findOldest();
       if (oldest === undefined || oldest.at >= cutoff) return;
+      pruned = { position: oldest.position, n: oldest.n };
       drop(oldest);
     }
   };
@@ -92,9 +98,9 @@ export const openChangeLog = (db: DatabaseSync, retentionDays: number): ChangeLo
       for (const { position, kind, id, tenant, type, at, document } of pending.values())
         insert.run(position, kind, id, tenant, type, at, document);
       pending.clear();
-      if (newest !== storedNewest) {
-        writeNewest.run(newest);
-        storedNewest = newest;
+      if (newest !== stored.at || pruned !== stored.pruned) {
+        writeNewest.run(newest, pruned.position, pruned.n);
+        stored = { at: newest, pruned };
       }
     },
     reset,

@@ -44,7 +44,7 @@ export const resourcesView = ({
   const indexOnly = commandsOf.map((category) => `${category}-`);
   return {
     name: 'resources',
-    version: 1,
+    version: 2,
     settings: JSON.stringify({
       retentionDays: days,
       commandsOf,

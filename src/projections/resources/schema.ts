@@ -85,8 +85,14 @@ export const RESOURCES_SCHEMA = `
     PRIMARY KEY (position, n)
   ) STRICT;
 
-  -- Recorded time of the newest event: retention is measured from it and so needs no clock.
-  CREATE TABLE newest (one INTEGER PRIMARY KEY CHECK (one = 1), at TEXT NOT NULL) STRICT;
+  -- Recorded time of the newest event: retention is measured from it and so needs no clock. And the last change that
+  -- retention removed: a watch cannot resume before it. Empty: none was removed.
+  CREATE TABLE newest (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    at TEXT NOT NULL,
+    pruned_position TEXT NOT NULL,
+    pruned_n INTEGER NOT NULL
+  ) STRICT;
 `;
 
 export const RESOURCES_TABLES = [

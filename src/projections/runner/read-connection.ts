@@ -13,6 +13,8 @@ export type ReadConnection = {
   readonly generation: (category: string) => number;
   /** Rows of these stream categories may have changed; undefined: any. */
   readonly changed: (categories: readonly string[] | undefined) => void;
+  /** Calls back whenever rows may have changed, after the generations have grown; the result ends that. */
+  readonly onChanged: (listener: () => void) => () => void;
   /** Goes on with another file; statements of the old one are gone. Reads are synchronous, so none is under way. */
   readonly switchTo: (source: string | DatabaseSync) => void;
   readonly close: () => void;
@@ -25,7 +27,11 @@ export const openReadConnection = (source: string | DatabaseSync): ReadConnectio
   let statements = new Map<string, StatementSync>();
   let rowStatements = new Map<string, StatementSync>();
   const generations = new Map<string, number>();
+  const listeners = new Set<() => void>();
   let ofAll = 0;
+  const tell = (): void => {
+    for (const listener of listeners) listener();
+  };
   const open = (from: string | DatabaseSync): void => {
     owned = typeof from === 'string';
     db = typeof from === 'string' ? openReadOnly(from) : from;
@@ -53,12 +59,18 @@ export const openReadConnection = (source: string | DatabaseSync): ReadConnectio
     changed: (categories) => {
       if (categories === undefined) ofAll += 1;
       else for (const category of categories) generations.set(category, (generations.get(category) ?? 0) + 1);
+      tell();
+    },
+    onChanged: (listener) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
     },
     switchTo: (next) => {
       ofAll += 1;
       const [before, ours] = [db, owned];
       open(next);
       if (ours) before.close();
+      tell();
     },
     close: () => {
       if (owned && db.isOpen) db.close();

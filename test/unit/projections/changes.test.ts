@@ -104,6 +104,19 @@ describe('table changes', () => {
     expect(changesIn(await applyAll(log)).map(({ text }) => text)).to.deep.equal(['x', 'y', 'z']);
   });
 
+  it('remembers the last row that retention removed, and none while it removed none', async () => {
+    const prunedTo = (db: DatabaseSync): string =>
+      String(db.prepare('SELECT pruned_position AS position FROM newest').get()?.['position']);
+    const first = await log.append('note-a', written('a'));
+    expect(prunedTo(await applyAll(log, 1, 10))).to.equal('');
+    log.passDays(11);
+    const second = await log.append('note-b', written('b'));
+    expect(prunedTo(await applyAll(log, 1, 10))).to.equal(first);
+    log.passDays(11);
+    await log.append('note-b', changed('2'));
+    for (const batch of [1, 2, 100]) expect(prunedTo(await applyAll(log, batch, 10))).to.equal(second);
+  });
+
   it('prunes the same rows whatever the batches were', async () => {
     for (let i = 0; i < 40; i += 1) {
       await log.append(`note-${i}`, written(String(i)));
