@@ -2,6 +2,7 @@ import type { Logger, Timers } from '../app/ports.ts';
 import type { JsonObject } from '../domain/json.ts';
 import type { LogReader } from './log-reader.ts';
 import type { ReadModels } from './read-models.ts';
+import { changeReader } from './resources/change-reader.ts';
 import { resourceReader } from './resources/resource-reader.ts';
 import { inlineHost, type CopyHost } from './runner/host.ts';
 import { fileStorage, memoryStorage, type Storage } from './runner/storage.ts';
@@ -102,10 +103,14 @@ export const openReadModels = async (options: ReadModelsOptions): Promise<ReadMo
   }
 
   const resources = once(() => resourceReader(find('resources').connection));
+  const changes = once(() => changeReader(find('resources').connection));
   const timeline = once(() => timelineReader(find('timeline').connection));
   return {
     get resources() {
       return resources();
+    },
+    get changes() {
+      return changes();
     },
     get timeline() {
       return timeline();

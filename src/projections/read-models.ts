@@ -1,5 +1,6 @@
 import type { Position } from '../app/event-store.ts';
 import type { PastAppend } from '../app/folded-stream.ts';
+import type { ChangeReader } from './resources/change-reader.ts';
 
 /** What the HTTP thread reads. Every statement behind these is indexed and bounded (design §5, Threads). */
 export type Visibility = { readonly all: true } | { readonly tenants: readonly string[] };
@@ -104,6 +105,8 @@ export type ProjectionStatus = {
 export type ReadModels = {
   readonly resources: ResourceReader;
   readonly timeline: TimelineReader;
+  /** How documents changed, in the order of the log: what a watch tells. */
+  readonly changes: ChangeReader;
   /**
    * Resolves true when the view has applied this position, false past the bound. The events of a parked stream are
    * passed over: its rows stay as they were (`status` names it).

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { DatabaseSync } from 'node:sqlite';
+import { CHANGE_STATEMENTS } from '../../../src/projections/resources/change-reader.ts';
 import {
   getOfTenants,
   pageOfTenants,
@@ -28,6 +29,7 @@ const REGISTERED: readonly { schema: string; statements: { readonly [name: strin
     schema: RESOURCES_SCHEMA,
     statements: {
       ...RESOURCE_STATEMENTS,
+      ...CHANGE_STATEMENTS,
       ...Object.fromEntries([1, 2, 3, 20].map((n) => [`get of ${n} tenants`, getOfTenants(n)])),
       ...Object.fromEntries([1, 2, 3, 4, 8, 20].map((n) => [`page of ${n} tenants`, pageOfTenants(n)])),
       ...Object.fromEntries(

@@ -1,0 +1,78 @@
+import type { Position } from '../../app/event-store.ts';
+import type { ReadConnection } from '../runner/read-connection.ts';
+import type { ChangeType } from './changes.ts';
+
+/** Where a change stands in the order of all changes; a watch resumes after it. */
+export type ChangeKey = { readonly position: Position; readonly n: number };
+
+/** A change of one document, with the private document after it (the last one, when it is gone). */
+export type Change = ChangeKey & {
+  readonly kind: string;
+  readonly id: string;
+  readonly tenant: string;
+  readonly type: ChangeType;
+  /** JSON text. Secrets read as every other read shows them. */
+  readonly document: string;
+};
+
+export type ChangeReader = {
+  /**
+   * What follows a key, oldest first: at most `rows`, and no more once their documents hold `characters` together (the
+   * first one is given whatever its size). Fewer than `rows` may come although there are more; none means the end.
+   */
+  after(key: ChangeKey, page: { readonly rows: number; readonly characters: number }): readonly Change[];
+  /** The last change so far; `BEFORE_ALL_CHANGES` when there was none. */
+  newest(): ChangeKey;
+  /** The last change that retention removed: what lies before it cannot be read any more. Undefined: none was. */
+  prunedTo(): ChangeKey | undefined;
+  /** Calls back, on this thread, whenever there may be more to read; the result ends that. */
+  onAdvance(listener: () => void): () => void;
+};
+
+/** Stands before every change. */
+export const BEFORE_ALL_CHANGES: ChangeKey = { position: '', n: 0 };
+
+/** Negative when `a` comes before `b`; positions of one store have one width and so compare as text. */
+export const compareKeys = (a: ChangeKey, b: ChangeKey): number =>
+  a.position === b.position ? a.n - b.n : a.position < b.position ? -1 : 1;
+
+/** Statements of the HTTP thread on the table `changes`; their query plans are tested. */
+export const CHANGE_STATEMENTS = {
+  after: `SELECT position, n, kind, id, tenant, type, document FROM changes
+    WHERE (position, n) > (?1, ?2) ORDER BY position, n LIMIT ?3`,
+  newest: `SELECT position, n FROM changes
+    WHERE position = (SELECT max(position) FROM changes) ORDER BY n DESC LIMIT 1`,
+  prunedTo: 'SELECT pruned_position AS position, pruned_n AS n FROM newest WHERE one = 1',
+} as const;
+
+/** Reads of the table `changes` on the HTTP thread, each one indexed and bounded. */
+export const changeReader = (connection: ReadConnection): ChangeReader => {
+  const prunedTo = (): ChangeKey | undefined => {
+    const row = connection.statement(CHANGE_STATEMENTS.prunedTo).get();
+    return row === undefined || row['position'] === '' ? undefined : keyOf(row);
+  };
+  return {
+    after: ({ position, n }, { rows, characters }) => {
+      const page: Change[] = [];
+      let size = 0;
+      for (const row of connection.statement(CHANGE_STATEMENTS.after).iterate(position, n, rows)) {
+        const change = { ...row } as unknown as Change;
+        page.push(change);
+        size += change.document.length;
+        if (size >= characters) break;
+      }
+      return page;
+    },
+    newest: () => {
+      const row = connection.statement(CHANGE_STATEMENTS.newest).get();
+      return row === undefined ? (prunedTo() ?? BEFORE_ALL_CHANGES) : keyOf(row);
+    },
+    prunedTo,
+    onAdvance: connection.onChanged,
+  };
+};
+
+const keyOf = (row: Readonly<Record<string, unknown>>): ChangeKey => ({
+  position: row['position'] as Position,
+  n: row['n'] as number,
+});
