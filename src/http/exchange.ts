@@ -59,7 +59,8 @@ export const send = (
   response.end(body);
 };
 
-export type ErrorStyle = 'osac' | 'problem';
+/** `osac-stream`: OSAC's error body as its streams wrap it, `{"error":{…}}` (osac-api.md §12). */
+export type ErrorStyle = 'osac' | 'osac-stream' | 'problem';
 
 /** Every failure leaves through here: catalogue errors as they are, ports' errors translated, bugs as 500. */
 export const sendError = (
@@ -76,14 +77,15 @@ export const sendError = (
     );
   }
   record(exchange, error, services);
-  const body =
-    style === 'osac'
-      ? osacErrorBody(error)
-      : problemBody(error, `urn:fulfillment-ledger:request:${exchange.requestId}`);
-  send(exchange, error.status, JSON.stringify(body), {
-    'content-type': style === 'osac' ? 'application/json' : 'application/problem+json',
+  send(exchange, error.status, JSON.stringify(bodyOf(error, style, exchange.requestId)), {
+    'content-type': style === 'problem' ? 'application/problem+json' : 'application/json',
     ...errorHeaders(error),
   });
+};
+
+const bodyOf = (error: ApiError, style: ErrorStyle, requestId: string): object => {
+  if (style === 'problem') return problemBody(error, `urn:fulfillment-ledger:request:${requestId}`);
+  return style === 'osac' ? osacErrorBody(error) : { error: osacErrorBody(error) };
 };
 
 const describe = (failure: unknown): object =>
