@@ -22,11 +22,18 @@ export const refusalOf = (
   const refusal = isRejection(decision) ? decision : undefined;
   if (refusal?.kind === 'not-found' || refusal?.kind === 'denied') return refusal;
   const { version } = folded.version;
-  if (ifRevision !== undefined && ifRevision !== folded.revision)
-    return versionMismatch(ifRevision, folded.revision);
+  const stale = staleRevision(ifRevision, folded.revision);
+  if (stale !== undefined) return stale;
   if (ifVersion !== undefined && ifVersion !== version) return versionMismatch(ifVersion, version);
   return refusal;
 };
+
+/** Why a command that was meant for one revision is refused at another. */
+export const staleRevision = (
+  wanted: number | undefined,
+  current: ExpectedRevision,
+): Rejection | undefined =>
+  wanted !== undefined && wanted !== current ? versionMismatch(wanted, current) : undefined;
 
 const versionMismatch = (requested: number, current: ExpectedRevision): Rejection =>
   reject(

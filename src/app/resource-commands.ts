@@ -138,6 +138,23 @@ export const createResourceCommands = ({
   };
 };
 
+/** What the caller is told of a name or value that somebody else has (osac-api.md §5 Names). */
+export const takenRejection = (
+  kind: Pick<ResourceKind, 'words' | 'ids'>,
+  id: string,
+  claim: NameClaim,
+  name: string,
+): Rejection => {
+  const message =
+    claim.taken ??
+    (claim.field !== 'metadata.name'
+      ? `${kind.words} with ${claim.field} '${claim.value}' already exists`
+      : kind.ids === 'equals-name'
+        ? `${kind.words} '${name}' already exists`
+        : `${kind.words} with identifier '${id}' and name '${name}' already exists`);
+  return reject('already-exists', 'ALREADY_EXISTS', message, { field: claim.field });
+};
+
 /** What one attempt at one resource holds and owes. */
 const holdingsOf = <S, C extends { readonly type: string }, E extends DomainEvent>(
   parts: SlotParts,
@@ -159,17 +176,6 @@ const holdingsOf = <S, C extends { readonly type: string }, E extends DomainEven
   };
   /** What the resource owns after the events that were last to be appended. */
   let planned: { readonly events: readonly E[]; readonly has: readonly NameClaim[] } | undefined;
-
-  const taken = (claim: NameClaim, name: string): Rejection => {
-    const message =
-      claim.taken ??
-      (claim.field !== 'metadata.name'
-        ? `${kind.words} with ${claim.field} '${claim.value}' already exists`
-        : kind.ids === 'equals-name'
-          ? `${kind.words} '${name}' already exists`
-          : `${kind.words} with identifier '${id}' and name '${name}' already exists`);
-    return reject('already-exists', 'ALREADY_EXISTS', message, { field: claim.field });
-  };
 
   /** Where the streams of names stand that the resource is about to lose: released later only from there. */
   const lookAt = async (claims: readonly NameClaim[]): Promise<typeof removed> => {
@@ -201,7 +207,7 @@ const holdingsOf = <S, C extends { readonly type: string }, E extends DomainEven
         const reservation = await names.reserve(claim, holder, context);
         if (reservation === undefined) {
           obstacle = claim;
-          return taken(claim, after.exists ? after.name : '');
+          return takenRejection(kind, id, claim, after.exists ? after.name : '');
         }
         const earlier = reserved.get(claim.id);
         const still = earlier?.fresh === true && earlier.revision + 1 === reservation.revision;
