@@ -6,7 +6,7 @@ import type { Clock } from '../ports.ts';
  */
 export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-const SLICE_MS = 8;
+const SLICE_MS = 4;
 
 /**
  * Runs steps of one kind of work; after some milliseconds of them the next turn is waited for. Only the steps' own time
