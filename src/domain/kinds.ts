@@ -3,9 +3,11 @@ import { clusterVersion } from './catalog/cluster-version.resource.ts';
 import type { DocumentCommand, DocumentState } from './catalog/document.ts';
 import { hostType } from './catalog/host-type.resource.ts';
 import { cluster } from './clusters/cluster.resource.ts';
+import { instanceType } from './compute/instance-type.resource.ts';
 import type { Decider, DomainEvent } from './decider.ts';
 import { HUB_CAPACITY_CATEGORY, hubCapacityDecider } from './hubs/capacity.ts';
 import { hub } from './hubs/hub.resource.ts';
+import { diskImage } from './images/disk-image.resource.ts';
 import { NAME_CATEGORY, nameDecider } from './naming/name.ts';
 import type { ResourceKind } from './resource.ts';
 import { tenant } from './tenancy/tenant.resource.ts';
@@ -29,8 +31,10 @@ export { cluster, clusterTemplate, clusterVersion, hostType, hub, tenant };
 export const documentKinds: readonly ResourceKind<DocumentState, DocumentCommand, never>[] = [
   clusterTemplate,
   clusterVersion,
+  diskImage,
   hostType,
   hub,
+  instanceType,
   tenant,
 ].map((kind) => kind as unknown as ResourceKind<DocumentState, DocumentCommand, never>);
 
@@ -39,8 +43,10 @@ export const kinds: readonly AnyKind[] = [
   cluster,
   clusterTemplate,
   clusterVersion,
+  diskImage,
   hostType,
   hub,
+  instanceType,
   tenant,
 ].map(forget);
 

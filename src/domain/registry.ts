@@ -1,9 +1,11 @@
 import { bookkeepingEventTypes } from './bookkeeping/event-types.ts';
 import { catalogEventTypes } from './catalog/event-types.ts';
 import { clusterEventTypes } from './clusters/event-types.ts';
+import { computeEventTypes } from './compute/event-types.ts';
 import type { DomainEvent } from './decider.ts';
 import type { Audience, EventType } from './event-type.ts';
 import { hubCapacityEventTypes } from './hubs/event-types.ts';
+import { imageEventTypes } from './images/event-types.ts';
 import type { JsonObject } from './json.ts';
 import { namingEventTypes } from './naming/event-types.ts';
 import { processEventTypes } from './process/event-types.ts';
@@ -12,6 +14,8 @@ import { processEventTypes } from './process/event-types.ts';
 export const eventTypes: readonly EventType[] = [
   ...clusterEventTypes,
   ...catalogEventTypes,
+  ...computeEventTypes,
+  ...imageEventTypes,
   ...hubCapacityEventTypes,
   ...namingEventTypes,
   ...processEventTypes,

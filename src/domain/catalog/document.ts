@@ -301,13 +301,16 @@ const notFound = (state: DocumentState): Rejection =>
     isStored(state) ? `object with identifier '${state.id}' not found` : 'object not found',
   );
 
+/** Kinds whose id is their name: saying both would say one thing twice. */
+const NAMED_BY_ID: readonly string[] = ['tenant', 'instance type'];
+
 /** A taken id and a taken name give the same answer, whoever holds them (design §7). */
 export const alreadyExists = (words: string, id: string, name: string): Rejection =>
   reject(
     'already-exists',
     'ALREADY_EXISTS',
-    words === 'tenant'
-      ? `tenant '${name}' already exists`
+    id === name && NAMED_BY_ID.includes(words)
+      ? `${words} '${name}' already exists`
       : `${words} with identifier '${id}' and name '${name}' already exists`,
   );
 
