@@ -2,18 +2,36 @@ import { reject, type Rejection } from './decider.ts';
 import type { JsonValue } from './json.ts';
 import { isObject, stringAt } from './json-tools.ts';
 
-/** References to other objects (osac-api.md §5 Object references): `{id}`, `{name}` or both. */
-export type Reference = { readonly id?: string; readonly name?: string };
+/**
+ * References to other objects (osac-api.md §5 Object references): `{id}`, `{name}` or both. Full references may say
+ * where a name is to be looked for: in a project of the own tenant, or among what is shared.
+ */
+export type Reference = {
+  readonly id?: string;
+  readonly name?: string;
+  readonly project?: string;
+  readonly shared?: boolean;
+};
 
 export const referenceOf = (value: JsonValue | undefined): Reference | undefined => {
   if (!isObject(value)) return undefined;
   const id = stringAt(value, 'id');
   const name = stringAt(value, 'name');
-  return { ...(id === '' ? {} : { id }), ...(name === '' ? {} : { name }) };
+  const project = stringAt(value, 'project');
+  return {
+    ...(id === '' ? {} : { id }),
+    ...(name === '' ? {} : { name }),
+    ...(project === '' ? {} : { project }),
+    ...(value['shared'] === true ? { shared: true } : {}),
+  };
 };
 
 /** How a reference is named in texts: by its id, else by its name. */
-export const referenceText = (reference: Reference): string => reference.id ?? reference.name ?? '';
+export const referenceText = (reference: Reference): string =>
+  (reference.id ?? reference.name ?? '').slice(0, MAX_SHOWN);
+
+/** Characters of a caller's text that an answer repeats. */
+const MAX_SHOWN = 253;
 
 /** True when the object is the one that the reference speaks of. */
 export const refersTo = (reference: Reference, object: { id: string; name: string }): boolean =>

@@ -8,12 +8,16 @@ import { valueAt } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import type { Reference } from '../../domain/references.ts';
 import type { ResourceReader, ResourceRow, Visibility } from '../../projections/read-models.ts';
-import { lookUp } from './references.ts';
+import { find, problemText, referencesInvalid } from './references.ts';
 import { HIDDEN } from './secrets.ts';
 
 /** What orders refer to, as the read model shows it now. Parsed documents are kept by revision: they rarely change. */
 export type CatalogueReader = {
-  of(tenant: string, visibility: Visibility): Catalogue;
+  /**
+   * Look-ups for an object of this tenant and project. A name that more than one object has where it is looked for
+   * throws ApiError 400.
+   */
+  of(tenant: string, visibility: Visibility, project?: string): Catalogue;
   /** Fills in the references of a template's own secrets, which read models do not hold. */
   withSecrets(object: CatalogueObject): Promise<CatalogueObject>;
   object(row: ResourceRow): CatalogueObject;
@@ -63,17 +67,20 @@ export const createCatalogueReader = (resources: ResourceReader, runner: Command
 
   return {
     object,
-    of: (tenant, visibility) => {
-      const find =
-        (kind: string) =>
+    of: (tenant, visibility, project = '') => {
+      const one =
+        (kind: string, message: string, field: string) =>
         (reference: Reference): CatalogueObject | undefined =>
-          remember(kind, [tenant, visibility, reference], () =>
-            lookUp(kind, reference, tenant, resources, visibility),
-          );
+          remember(kind, [tenant, project, visibility, reference], () => {
+            const found = find({ kind, local: false }, reference, { tenant, project }, resources, visibility);
+            if ('row' in found) return found.row;
+            if (found.problem !== 'ambiguous') return undefined;
+            throw referencesInvalid([{ field, description: problemText(message, reference, found.problem) }]);
+          });
       return {
-        template: find('clusterTemplate'),
-        version: find('clusterVersion'),
-        hostType: find('hostType'),
+        template: one('clusterTemplate', 'ClusterTemplate', 'object.spec.template'),
+        version: one('clusterVersion', 'ClusterVersion', 'object.spec.version'),
+        hostType: one('hostType', 'HostType', 'object.spec.node_sets'),
         defaultVersion: () =>
           remember(
             'clusterVersion',

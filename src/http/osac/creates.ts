@@ -103,7 +103,7 @@ const create = async <S, C extends { readonly type: string }, E extends DomainEv
   const resolved = resolveReferences(
     { references: creation.ownChecks === true ? [] : kind.references, messageOf: services.messageOf },
     object,
-    owner.tenant,
+    owner,
     services.resources,
     principal.visibility,
   );

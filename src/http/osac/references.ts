@@ -1,9 +1,10 @@
-import { valueAt, withValueAt } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
+import { placesOf, valueAtPlace, withValueAtPlace } from '../../domain/places.ts';
 import { referenceOf, referenceText, refersTo, type Reference } from '../../domain/references.ts';
 import type { ResourceKind } from '../../domain/resource.ts';
 import type { ResourceReader, ResourceRow, Visibility } from '../../projections/read-models.ts';
 import { ApiError } from '../errors.ts';
+import { SHARED_TENANT } from './principal.ts';
 
 /** What a declaration says about its references, and how the kinds they name are called. */
 export type ReferenceRules = {
@@ -12,46 +13,81 @@ export type ReferenceRules = {
   readonly messageOf: (kind: string) => string;
 };
 
+/** Where the object that holds the references lies: its names are looked for from there. */
+export type Home = { readonly tenant: string; readonly project: string };
+
 export type ResolvedReferences = {
   /** The document with id and name of every reference filled in. */
   readonly document: JsonObject;
-  /** Referenced objects by path. */
+  /** Referenced objects by place, for example `spec.template` or `spec.node_sets.workers.host_type`. */
   readonly found: ReadonlyMap<string, ResourceRow>;
 };
 
 /**
- * Resolves every single reference of a document (osac-api.md §5 Object references): by id, by name, or both, among
- * what the caller may see. All problems are reported at once, each with its field. Throws ApiError 400.
+ * Resolves every reference of a document (osac-api.md §5 Object references): by id, by name, or both, among what the
+ * caller may see. All problems are reported at once, each with its field. With `before`, the document as it is stored,
+ * only what differs from it is looked up: what it refers to already stays, whatever has become of it. Throws
+ * ApiError 400.
  */
 export const resolveReferences = (
   rules: ReferenceRules,
   document: JsonObject,
-  tenant: string,
+  home: Home,
   resources: ResourceReader,
   visibility: Visibility,
+  before?: JsonObject,
 ): ResolvedReferences => {
   let resolved = document;
   const found = new Map<string, ResourceRow>();
   const violations: { field: string; description: string }[] = [];
-  for (const { path, kind } of rules.references) {
-    const value = valueAt(document, path);
-    if (value === undefined) continue;
-    const reference = referenceOf(value) ?? {};
-    const row = lookUp(kind, reference, tenant, resources, visibility);
-    if (row === undefined) {
-      violations.push({ field: `object.${path}`, description: problem(rules.messageOf(kind), reference) });
-      continue;
+  for (const { path, kind, scope } of rules.references) {
+    for (const place of placesOf(document, path)) {
+      const reference = referenceOf(valueAtPlace(document, place)) ?? {};
+      const stored = valueAtPlace(before, place);
+      if (stored !== undefined && isSame(reference, referenceOf(stored))) {
+        resolved = withValueAtPlace(resolved, place, stored) as JsonObject;
+        continue;
+      }
+      const result = find({ kind, local: scope === 'local' }, reference, home, resources, visibility);
+      const at = place.join('.');
+      if ('problem' in result) {
+        const description = problemText(rules.messageOf(kind), reference, result.problem);
+        violations.push({ field: `object.${at}`, description });
+        continue;
+      }
+      found.set(at, result.row);
+      const { id, name } = result.row;
+      resolved = withValueAtPlace(resolved, place, { id, name }) as JsonObject;
     }
-    found.set(path, row);
-    resolved = withValueAt(resolved, path, { id: row.id, name: row.name });
   }
   if (violations.length > 0) throw referencesInvalid(violations);
   return { document: resolved, found };
 };
 
-const problem = (message: string, reference: Reference): string => {
-  const text = referenceText(reference);
-  return text === '' ? `${message} reference must specify id or name` : `${message} "${text}" not found`;
+/** A selector may mean another object of the same name, so it is looked up. */
+const isSame = ({ id, name, project, shared }: Reference, stored: Reference | undefined): boolean =>
+  project === undefined &&
+  shared === undefined &&
+  stored !== undefined &&
+  refersTo(
+    { ...(id === undefined ? {} : { id }), ...(name === undefined ? {} : { name }) },
+    { id: stored.id ?? '', name: stored.name ?? '' },
+  );
+
+type Problem = 'empty' | 'not-found' | 'ambiguous';
+
+export type FoundReference = { readonly row: ResourceRow } | { readonly problem: Problem };
+
+/** The text of a field violation. It says the same of objects that do not exist and of those of others. */
+export const problemText = (message: string, reference: Reference, problem: Problem): string => {
+  switch (problem) {
+    case 'empty':
+      return `${message} reference must specify id or name`;
+    case 'not-found':
+      return `${message} "${referenceText(reference)}" not found`;
+    case 'ambiguous':
+      return `${message} "${referenceText(reference)}" is ambiguous: several objects have this name; give the id or the project of one of them`;
+  }
 };
 
 export const referencesInvalid = (
@@ -61,30 +97,68 @@ export const referencesInvalid = (
   return new ApiError('INVALID_ARGUMENT', `reference validation failed: ${texts.join('; ')}`, { violations });
 };
 
-/** An object by id; by name where the id finds nothing, since the command line sends names as ids (osac-api-run.md §2). */
-export const lookUp = (
-  kind: string,
+/**
+ * The object that a reference means: by id, and by name where the id finds nothing, since the command line sends names
+ * as ids (osac-api-run.md §2). Objects of others and absent ones take the same statements.
+ */
+export const find = (
+  wanted: { readonly kind: string; readonly local: boolean },
   reference: Reference,
-  tenant: string,
+  home: Home,
   resources: ResourceReader,
   visibility: Visibility,
-): ResourceRow | undefined => {
+): FoundReference => {
   const { id, name } = reference;
-  if (id === undefined)
-    return name === undefined ? undefined : byName(kind, name, tenant, resources, visibility);
-  const row = resources.get(kind, id, visibility) ?? byName(kind, id, tenant, resources, visibility);
-  if (row === undefined || name === undefined) return row;
-  return refersTo({ name }, row) ? row : undefined;
+  if (id === undefined) {
+    return name === undefined
+      ? { problem: 'empty' }
+      : byName(wanted, name, reference, home, resources, visibility);
+  }
+  const row = resources.get(wanted.kind, id, reachable(visibility, home));
+  const found =
+    row !== undefined && fits(row, wanted.local, reference, home)
+      ? { row }
+      : byName(wanted, id, reference, home, resources, visibility);
+  if ('problem' in found || name === undefined || refersTo({ name }, found.row)) return found;
+  return { problem: 'not-found' };
 };
 
-/** Own tenant first, then `shared`, then the lowest id of what is visible. */
+/** Objects of a tenant refer to that tenant's and to shared ones; only admins connect tenants, and only by id. */
+const reachable = (visibility: Visibility, home: Home): Visibility =>
+  'all' in visibility ? visibility : near(visibility, home);
+
+const near = (visibility: Visibility, { tenant }: Home): Visibility => {
+  const both = [...new Set([tenant, SHARED_TENANT])];
+  return { tenants: 'all' in visibility ? both : both.filter((one) => visibility.tenants.includes(one)) };
+};
+
+/** True when the object lies where the reference looks. */
+const fits = (row: ResourceRow, local: boolean, { project, shared }: Reference, home: Home): boolean => {
+  if (local) return row.tenant === home.tenant && row.project === home.project;
+  if (shared === true) return row.tenant === SHARED_TENANT && (project ?? row.project) === row.project;
+  return project === undefined || (row.tenant === home.tenant && row.project === project);
+};
+
+/** Own project, then own tenant, then `shared`; the first of them that has the name must have it once. */
 const byName = (
-  kind: string,
+  { kind, local }: { readonly kind: string; readonly local: boolean },
   name: string,
-  tenant: string,
+  reference: Reference,
+  home: Home,
   resources: ResourceReader,
   visibility: Visibility,
-): ResourceRow | undefined => {
-  const rows = resources.findByName(kind, name, visibility);
-  return rows.find((row) => row.tenant === tenant) ?? rows.find((row) => row.tenant === 'shared') ?? rows[0];
+): FoundReference => {
+  const rows = resources
+    .findByName(kind, name, near(visibility, home))
+    .filter((row) => fits(row, local, reference, home));
+  const scopes: readonly ((row: ResourceRow) => boolean)[] = [
+    (row) => row.tenant === home.tenant && row.project === home.project,
+    (row) => row.tenant === home.tenant,
+    (row) => row.tenant === SHARED_TENANT,
+  ];
+  for (const inScope of scopes) {
+    const [row, another] = rows.filter(inScope);
+    if (row !== undefined) return another === undefined ? { row } : { problem: 'ambiguous' };
+  }
+  return { problem: 'not-found' };
 };

@@ -127,7 +127,7 @@ type Merged = {
 const merge = (
   kind: Pick<ResourceKind, 'immutable' | 'references'>,
   { schemas }: UpdateOptions,
-  { tenant, document: shown }: Extract<ResourceView, { exists: true }>,
+  { tenant, project, document: shown }: Extract<ResourceView, { exists: true }>,
   { message, principal, surface }: Call<UpdateMessage>,
   { resources, messageOf }: CreateServices,
 ): Merged | undefined => {
@@ -141,13 +141,13 @@ const merge = (
   const merged = canonicalDocument(schemas.stored, keepServerSet(before, changed, present, surface));
   const differs = (path: string, after: JsonObject): boolean =>
     !sameJson(valueAt(before, path), valueAt(after, path));
-  const references = kind.references.filter(({ path }) => differs(path, merged));
   const { document: after, found } = resolveReferences(
-    { references, messageOf },
+    { references: kind.references, messageOf },
     merged,
-    tenant,
+    { tenant, project },
     resources,
     principal.visibility,
+    before,
   );
   if (sameJson(withoutEmptyParts(before), withoutEmptyParts(after))) return undefined;
   const immutable = [...IMMUTABLE, ...kind.immutable].filter((path) => differs(path, after));
