@@ -8,9 +8,17 @@ import type { Decider, DomainEvent } from './decider.ts';
 import { HUB_CAPACITY_CATEGORY, hubCapacityDecider } from './hubs/capacity.ts';
 import { hub } from './hubs/hub.resource.ts';
 import { diskImage } from './images/disk-image.resource.ts';
+import { objectAt, stringAt } from './json-tools.ts';
 import { NAME_CATEGORY, nameDecider } from './naming/name.ts';
 import type { ResourceKind } from './resource.ts';
+import { secret } from './secrets/secret.resource.ts';
+import { identityProvider } from './tenancy/identity-provider.resource.ts';
+import { projectMembership } from './tenancy/project-membership.resource.ts';
+import { project, projectPointer } from './tenancy/project.resource.ts';
+import { roleBinding } from './tenancy/role-binding.resource.ts';
+import { role } from './tenancy/role.resource.ts';
 import { tenant } from './tenancy/tenant.resource.ts';
+import { user } from './tenancy/user.resource.ts';
 
 /** A kind whose type parameters are of no interest to whoever walks over all of them. */
 export type AnyKind = ResourceKind<unknown, { readonly type: string }, DomainEvent>;
@@ -22,10 +30,35 @@ export type AnyAggregate = {
 };
 
 // Deciders are contravariant in commands and events, so the lists forget their types in one place.
-const forget = (kind: unknown): AnyKind => kind as AnyKind;
+const forget = (kind: unknown): AnyKind => inProject(kind as AnyKind);
 const forgetAggregate = (aggregate: unknown): AnyAggregate => aggregate as AnyAggregate;
 
-export { cluster, clusterTemplate, clusterVersion, hostType, hub, tenant };
+/** What lies in a named project points at it, whatever its kind: such a project cannot be deleted. */
+const inProject = (kind: AnyKind): AnyKind => ({
+  ...kind,
+  pointsAt: (document) => {
+    const pointers = kind.pointsAt(document);
+    const metadata = objectAt(document, 'metadata');
+    const path = stringAt(metadata, 'project');
+    return path === '' ? pointers : [...pointers, projectPointer(stringAt(metadata, 'tenant'), path)];
+  },
+});
+
+export {
+  cluster,
+  clusterTemplate,
+  clusterVersion,
+  hostType,
+  hub,
+  identityProvider,
+  project,
+  projectMembership,
+  role,
+  roleBinding,
+  secret,
+  tenant,
+  user,
+};
 
 /** Kinds that share the document decider. */
 export const documentKinds: readonly ResourceKind<DocumentState, DocumentCommand, never>[] = [
@@ -35,7 +68,14 @@ export const documentKinds: readonly ResourceKind<DocumentState, DocumentCommand
   hostType,
   hub,
   instanceType,
+  identityProvider,
+  project,
+  projectMembership,
+  role,
+  roleBinding,
+  secret,
   tenant,
+  user,
 ].map((kind) => kind as unknown as ResourceKind<DocumentState, DocumentCommand, never>);
 
 /** Every OSAC kind of this service. */
@@ -47,7 +87,14 @@ export const kinds: readonly AnyKind[] = [
   hostType,
   hub,
   instanceType,
+  identityProvider,
+  project,
+  projectMembership,
+  role,
+  roleBinding,
+  secret,
   tenant,
+  user,
 ].map(forget);
 
 /** By stream category, which is also the kind's name. */

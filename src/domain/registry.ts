@@ -9,11 +9,17 @@ import { imageEventTypes } from './images/event-types.ts';
 import type { JsonObject } from './json.ts';
 import { namingEventTypes } from './naming/event-types.ts';
 import { processEventTypes } from './process/event-types.ts';
+import { secretEventTypes } from './secrets/event-types.ts';
+import { tenancyEventTypes } from './tenancy/event-types.ts';
+import { userEventTypes } from './tenancy/user-event-types.ts';
 
 /** Every event type of the service (design §4). A stored sample of each version is in fixtures/events/. */
 export const eventTypes: readonly EventType[] = [
   ...clusterEventTypes,
   ...catalogEventTypes,
+  ...tenancyEventTypes,
+  ...userEventTypes,
+  ...secretEventTypes,
   ...computeEventTypes,
   ...imageEventTypes,
   ...hubCapacityEventTypes,

@@ -15,9 +15,10 @@ const pathsOf = (schema: DescMessage, prefix = '', depth = 0): string[] =>
   schema.fields.flatMap((field) => {
     const path = `${prefix}${field.name}`;
     const inner = field.message;
-    if (inner === undefined || !isPlainMessage(inner) || depth > 6) return [path];
+    const every = field.fieldKind === 'list' || field.fieldKind === 'map' ? [`${path}.*`] : [];
+    if (inner === undefined || !isPlainMessage(inner) || depth > 6) return [path, ...every];
     const below = field.fieldKind === 'message' ? `${path}.` : `${path}.*.`;
-    return [path, ...pathsOf(inner, below, depth + 1)];
+    return [path, ...every, ...pathsOf(inner, below, depth + 1)];
   });
 
 const numbersOf = (schema: DescMessage): Record<string, number> =>

@@ -1,0 +1,101 @@
+import {
+  documentDecider,
+  documentView,
+  type CheckContext,
+  type DocumentCommand,
+  type DocumentState,
+} from '../catalog/document.ts';
+import { reject, type Rejection } from '../decider.ts';
+import { objectAt, stringAt } from '../json-tools.ts';
+import type { JsonObject } from '../json.ts';
+import type { ResourceKind } from '../resource.ts';
+import type { SecretEvent } from './events.ts';
+
+/**
+ * Secrets (osac-api-more.md Secrets). Values go to the secret store; the document and its events know only which keys
+ * there are. No surface ever shows a value again, neither the private one nor Get (design §4).
+ */
+const DATA = 'data.';
+const SECRETS = [{ path: 'data.*', kind: 'secret-data', reads: 'absent', encoding: 'base64' }] as const;
+const VAULT = 'SECRET_BACKEND_VAULT';
+const HUB = 'SECRET_BACKEND_HUB';
+const BACKENDS = [VAULT, HUB];
+const IMMUTABLE = ['backend'];
+/** As Kubernetes takes them, which is where most of these values end up. */
+const KEY = /^[-._a-zA-Z0-9]{1,253}$/;
+const MAX_KEYS = 200;
+
+export const secretDecider = documentDecider({
+  words: 'secret',
+  events: {
+    created: 'SecretDeposited',
+    revised: 'SecretRevised',
+    deletionRequested: 'SecretRemovalRequested',
+    retired: 'SecretRemoved',
+  },
+  immutable: IMMUTABLE,
+  normalize: (document) => ({ ...document, backend: stringAt(document, 'backend') || VAULT }),
+  check: (document, context) => keysRejection(context) ?? backendRejection(document, context),
+});
+
+export const secret: ResourceKind<DocumentState, DocumentCommand, SecretEvent> = {
+  kind: 'secret',
+  collection: 'secrets',
+  words: 'secret',
+  message: 'Secret',
+  service: 'Secrets',
+  methods: {
+    public: ['List', 'Get', 'Create', 'Update', 'Delete'],
+    private: ['List', 'Get', 'Create', 'Update', 'Delete'],
+  },
+  event: { field: 'secret', public: true },
+  ids: 'generated',
+  nameScope: 'project',
+  defaultTenant: 'shared',
+  privateOnly: ['metadata.finalizers', 'backend', 'coordinates'],
+  secrets: SECRETS,
+  immutable: IMMUTABLE,
+  references: [],
+  pointsAt: () => [],
+  protectedWhileReferenced: true,
+  decider: secretDecider,
+  stateVersion: 1,
+  view: (state) => documentView(state, SECRETS),
+};
+
+const keysRejection = ({ secrets }: CheckContext): Rejection | undefined => {
+  const keys = Object.keys(secrets).map((path) => path.slice(DATA.length));
+  if (keys.length > MAX_KEYS)
+    return reject('invalid', 'TOO_MANY_KEYS', `field 'data' may hold at most ${MAX_KEYS} keys`, {
+      field: 'data',
+    });
+  return keys.every((key) => KEY.test(key))
+    ? undefined
+    : reject(
+        'invalid',
+        'INVALID_KEY',
+        "every key of field 'data' must consist of 1 to 253 letters, digits, '-', '_' and '.'",
+        { field: 'data' },
+      );
+};
+
+const backendRejection = (document: JsonObject, { secrets }: CheckContext): Rejection | undefined => {
+  const backend = stringAt(document, 'backend');
+  if (!BACKENDS.includes(backend))
+    return reject('invalid', 'INVALID_BACKEND', `field 'backend' must be one of ${BACKENDS.join(', ')}`, {
+      field: 'backend',
+    });
+  if (backend !== HUB) return undefined;
+  if (Object.keys(objectAt(document, 'coordinates')).length === 0)
+    return reject(
+      'invalid',
+      'FIELD_REQUIRED',
+      "field 'coordinates' is required: it says where on the hub the secret is",
+      { field: 'coordinates' },
+    );
+  return Object.keys(secrets).length === 0
+    ? undefined
+    : reject('invalid', 'DATA_ON_HUB', "field 'data' must be empty: the values of this secret are on a hub", {
+        field: 'data',
+      });
+};

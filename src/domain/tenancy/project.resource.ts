@@ -1,0 +1,126 @@
+import {
+  documentDecider,
+  documentView,
+  type CheckContext,
+  type DocumentCommand,
+  type DocumentState,
+} from '../catalog/document.ts';
+import { reject, type Rejection } from '../decider.ts';
+import { objectAt, stringAt } from '../json-tools.ts';
+import type { JsonObject } from '../json.ts';
+import { validationFailed } from '../metadata-rules.ts';
+import type { ResourceKind } from '../resource.ts';
+import type { ProjectEvent } from './events.ts';
+import { BUILT_IN_TENANTS } from './tenant.resource.ts';
+
+/**
+ * Projects (osac-api.md §11 Projects): a tree inside a tenant. The name is the whole dotted path, and
+ * `metadata.project` is the parent, so that the path alone says where a project is.
+ *
+ * Every tenant, and `shared`, has one without a name: what lies in no named project lies in it (osac-api.md §12).
+ */
+const SEGMENT = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
+const MAX_SEGMENTS = 4;
+const ACTIVE = 'PROJECT_STATE_ACTIVE';
+/** Ids that nobody else may choose. */
+const DEFAULT_ID = 'default-project.';
+
+export const defaultProjectId = (tenant: string): string => `${DEFAULT_ID}${tenant}`;
+export const isDefaultProject = (id: string): boolean => id.startsWith(DEFAULT_ID);
+
+/** `a.b.c` → `a.b`; of a project at the top the default one, which has no name. */
+export const parentOf = (name: string): string => name.slice(0, Math.max(0, name.lastIndexOf('.')));
+
+/** Undefined when the name is a dotted path of at most four DNS labels. */
+export const projectNameRejection = (name: string): Rejection | undefined => {
+  const field = 'object.metadata.name';
+  if (name === '') return validationFailed([{ field, problem: 'must be at least 1 characters' }]);
+  const segments = name.split('.');
+  if (segments.length > MAX_SEGMENTS)
+    return validationFailed([{ field, problem: `must have at most ${MAX_SEGMENTS} dot-separated segments` }]);
+  return segments.every((segment) => SEGMENT.test(segment))
+    ? undefined
+    : validationFailed([{ field, problem: `every dot-separated segment must match \`${SEGMENT.source}\`` }]);
+};
+
+export const projectDecider = documentDecider({
+  words: 'project',
+  events: {
+    created: 'ProjectOpened',
+    revised: 'ProjectRevised',
+    deletionRequested: 'ProjectClosureRequested',
+    retired: 'ProjectClosed',
+  },
+  immutable: [],
+  name: (name) => (name === '' ? undefined : projectNameRejection(name)),
+  // Nothing has to be prepared for a project here, so it is usable at once; a controller may report otherwise.
+  normalize: (document) => withState(document),
+  check: (_document, context) => placeRejection(context),
+});
+
+export const project: ResourceKind<DocumentState, DocumentCommand, ProjectEvent> = {
+  kind: 'project',
+  collection: 'projects',
+  words: 'project',
+  message: 'Project',
+  service: 'Projects',
+  methods: {
+    public: ['List', 'Get', 'Create', 'Update', 'Delete'],
+    private: ['List', 'Get', 'Create', 'Update', 'Delete'],
+  },
+  event: { field: 'project', public: true },
+  ids: 'client-may-choose',
+  nameScope: 'tenant',
+  nameRule: projectNameRejection,
+  projectOf: parentOf,
+  defaultTenant: 'shared',
+  privateOnly: ['metadata.finalizers', 'status.conditions'],
+  secrets: [],
+  immutable: [],
+  references: [],
+  pointsAt: () => [],
+  protectedWhileReferenced: true,
+  decider: projectDecider,
+  stateVersion: 1,
+  view: (state) => {
+    const view = documentView(state);
+    return view.exists ? { ...view, state: stringAt(objectAt(view.document, 'status'), 'state') } : view;
+  },
+};
+
+/** What an object in a project points at: projects are referred to by their path inside the tenant, not by id. */
+export const projectPointer = (tenant: string, path: string): { kind: string; id: string } => ({
+  kind: project.kind,
+  id: `${tenant}/${path}`,
+});
+
+const withState = (document: JsonObject): JsonObject => ({
+  ...document,
+  status: { state: ACTIVE, ...objectAt(document, 'status') },
+});
+
+const placeRejection = ({ id, name, tenant, project: parent }: CheckContext): Rejection | undefined => {
+  const isDefault = id === defaultProjectId(tenant);
+  if (isDefaultProject(id) && !(isDefault && name === ''))
+    return reject(
+      'invalid',
+      'RESERVED_ID',
+      `ids that begin with '${DEFAULT_ID}' belong to default projects`,
+      {
+        field: 'id',
+      },
+    );
+  if (name === '' && !isDefault) return projectNameRejection(name);
+  if (!isDefault && BUILT_IN_TENANTS.some((builtIn) => builtIn === tenant))
+    return reject('invalid', 'TENANT_REQUIRED', `a project must belong to a tenant, not to '${tenant}'`, {
+      field: 'metadata.tenant',
+    });
+  return parent === parentOf(name)
+    ? undefined
+    : reject(
+        'invalid',
+        'PROJECT_PARENT',
+        "field 'metadata.project' must be left out: the parent follows from the name",
+        { field: 'metadata.project' },
+      );
+};

@@ -1,0 +1,108 @@
+import {
+  documentDecider,
+  documentView,
+  isStored,
+  type DocumentCommand,
+  type DocumentState,
+} from '../catalog/document.ts';
+import { reject, type Decider } from '../decider.ts';
+import { objectAt, stringAt } from '../json-tools.ts';
+import type { ResourceKind } from '../resource.ts';
+import type { RoleEvent } from './events.ts';
+
+/** Roles (osac-api-more.md Roles): named once for all tenants, written by admins. */
+const READY = 'ROLE_STATE_READY';
+
+/** Roles that exist from the first start and that nobody changes or deletes (osac-api-run.md §2). */
+export const BUILT_IN_ROLES: readonly {
+  readonly id: string;
+  readonly name: string;
+  readonly title: string;
+  readonly description: string;
+}[] = [
+  {
+    id: '019dd9f6-36cb-7000-8000-000000000001',
+    name: 'cloud-provider-admin',
+    title: 'Cloud provider admin',
+    description: 'Manages everything of every tenant.',
+  },
+  {
+    id: '019dd9f6-36cc-7000-8000-000000000002',
+    name: 'cloud-provider-reader',
+    title: 'Cloud provider reader',
+    description: 'Sees everything of every tenant and changes nothing.',
+  },
+  {
+    id: '019dd9f6-36cd-7000-8000-000000000003',
+    name: 'tenant-admin',
+    title: 'Tenant admin',
+    description: 'Manages everything of one tenant.',
+  },
+  {
+    id: '019dd9f6-36ce-7000-8000-000000000004',
+    name: 'tenant-reader',
+    title: 'Tenant reader',
+    description: 'Sees everything of one tenant and changes nothing.',
+  },
+  {
+    id: '019dd9f6-36cf-7000-8000-000000000005',
+    name: 'tenant-user',
+    title: 'Tenant user',
+    description: 'Orders and uses the services of one tenant.',
+  },
+];
+const BUILT_IN_IDS = new Set(BUILT_IN_ROLES.map(({ id }) => id));
+
+const documents = documentDecider({
+  words: 'role',
+  events: {
+    created: 'RoleDefined',
+    revised: 'RoleRevised',
+    deletionRequested: 'RoleRetirementRequested',
+    retired: 'RoleRetired',
+  },
+  immutable: [],
+  normalize: (document) => ({ ...document, status: { state: READY, ...objectAt(document, 'status') } }),
+});
+
+export const roleDecider: Decider<DocumentState, DocumentCommand, RoleEvent> = {
+  ...documents,
+  decide: (state, command) =>
+    isStored(state) &&
+    BUILT_IN_IDS.has(state.id) &&
+    (command.type === 'ReviseDocument' || command.type === 'DeleteDocument')
+      ? reject(
+          'failed-precondition',
+          'BUILT_IN_ROLE',
+          `role '${state.name}' is built in: it can neither be changed nor deleted`,
+        )
+      : documents.decide(state, command),
+};
+
+export const role: ResourceKind<DocumentState, DocumentCommand, RoleEvent> = {
+  kind: 'role',
+  collection: 'roles',
+  words: 'role',
+  message: 'Role',
+  service: 'Roles',
+  methods: {
+    public: ['List', 'Get', 'Create', 'Update', 'Delete'],
+    private: ['List', 'Get', 'Create', 'Update', 'Delete'],
+  },
+  event: { field: 'role', public: true },
+  ids: 'client-may-choose',
+  nameScope: 'global',
+  defaultTenant: 'shared',
+  privateOnly: ['metadata.finalizers'],
+  secrets: [],
+  immutable: [],
+  references: [],
+  pointsAt: () => [],
+  protectedWhileReferenced: true,
+  decider: roleDecider,
+  stateVersion: 1,
+  view: (state) => {
+    const view = documentView(state);
+    return view.exists ? { ...view, state: stringAt(objectAt(view.document, 'status'), 'state') } : view;
+  },
+};
