@@ -1,5 +1,6 @@
+import { rehearse } from '../../app/rehearsal.ts';
 import type { DomainEvent } from '../../domain/decider.ts';
-import { objectAt, stringAt } from '../../domain/json-tools.ts';
+import { objectAt, stringAt, withoutValueAt } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { nameRejection } from '../../domain/metadata-rules.ts';
 import type { ResourceKind } from '../../domain/resource.ts';
@@ -15,6 +16,7 @@ import { storeSecrets, takeSecrets, type SecretValue } from './secrets.ts';
 import {
   beginWrite,
   commandContext,
+  dryAnswer,
   settledBefore,
   settling,
   writeAnswer,
@@ -38,6 +40,8 @@ export type NewObject = {
   readonly surface: 'public' | 'private';
   /** As sent, in canonical form. */
   readonly sent: JsonObject;
+  /** True: nothing may be stored, called or remembered on behalf of it. */
+  readonly dryRun: boolean;
 };
 
 /** How one kind is created: the part that differs. */
@@ -119,16 +123,14 @@ const create = async <S, C extends { readonly type: string }, E extends DomainEv
     principal,
     surface,
     sent: object,
+    dryRun: write.dryRun === true,
   };
   const planned = await creation.resolve(created);
-  const context = await commandContext(call, write, owner, services);
   const values = [...taken.values, ...(planned.secrets?.(write) ?? [])];
-  const secrets = await storeSecrets(
-    services.secrets,
-    { kind: kind.kind, id, tenant: owner.tenant },
-    write,
-    values,
-  );
+  const at = { kind: kind.kind, id, tenant: owner.tenant };
+  const secrets = await storeSecrets(services.secrets, at, write, values);
+  if (write.dryRun === true) return rehearsed(kind, id, planned.command, secrets, services, call);
+  const context = await commandContext(call, write, owner, services);
   const outcome = await services.commands.execute(
     kind,
     id,
@@ -140,10 +142,27 @@ const create = async <S, C extends { readonly type: string }, E extends DomainEv
   const { state, revision, version, position } = outcome.loaded;
   const view = kind.view(state);
   const shown = { view, revision: Number(revision), version };
-  const answer = writeAnswer(kind, shown, surface, position);
-  if (planned.revealOnce === undefined || outcome.replayed || !view.exists) return answer;
-  const document = JSON.parse(String(answer.body)) as JsonObject;
-  return { ...answer, body: JSON.stringify(planned.revealOnce(document, write)) };
+  const { revealOnce } = planned;
+  if (revealOnce === undefined || outcome.replayed) return writeAnswer(kind, shown, surface, position);
+  return writeAnswer(kind, shown, surface, position, (document) => revealOnce(document, write));
+};
+
+/** What the object would be: no id unless one was sent, and none of what only storing gives (osac-api.md §12 Create). */
+const rehearsed = async <S, C extends { readonly type: string }, E extends DomainEvent>(
+  kind: ResourceKind<S, C, E>,
+  id: string,
+  command: Planned<C>['command'],
+  secrets: { readonly [path: string]: SecretRef },
+  { runner }: CreateServices,
+  { surface, message }: Call<CreateMessage>,
+): Promise<Answer> => {
+  const outcome = await rehearse(runner, kind, id, (abandonedBefore) => command(secrets, abandonedBefore));
+  if (outcome.outcome === 'rejected') throw refused(outcome.rejection);
+  const sentId = stringAt(message.object, 'id') !== '' && kind.ids !== 'generated';
+  return dryAnswer(kind, kind.view(outcome.state), 0, surface, (document) => {
+    const stored = withoutValueAt(document, 'metadata.creation_timestamp');
+    return sentId ? stored : withoutValueAt(stored, 'id');
+  });
 };
 
 /** A name was sent or could be derived, and is one (osac-api.md §5 Create). Throws ApiError 400. */

@@ -1,7 +1,8 @@
 import { hubCapacity } from '../../app/scheduler.ts';
 import { derivedCommandId } from '../../app/identifiers.ts';
 import type { CommandContext, CommandOutcome, CommandRunner } from '../../app/command.ts';
-import type { DomainEvent } from '../../domain/decider.ts';
+import { rehearse, type Rehearsed } from '../../app/rehearsal.ts';
+import { isRejection, type DomainEvent } from '../../domain/decider.ts';
 import { hub, kindOf } from '../../domain/kinds.ts';
 import type { ResourceKind } from '../../domain/resource.ts';
 import { ApiError, objectNotFound, rejected } from '../errors.ts';
@@ -54,7 +55,8 @@ const remove = async <S, C extends { readonly type: string }, E extends DomainEv
   const { id } = call.message;
   for (let round = 1; ; round += 1) {
     const outcome = await removeOnce(kind, removal, services, call, write);
-    if (outcome.outcome === 'accepted') return deleted(outcome.loaded.position);
+    if (outcome.outcome === 'accepted')
+      return deleted('loaded' in outcome ? outcome.loaded.position : undefined);
     const { rejection } = outcome;
     if (rejection.kind === 'not-found') throw objectNotFound(id);
     const changed = rejection.kind === 'conflict' && call.metadata.ifRevision === undefined;
@@ -68,7 +70,7 @@ const removeOnce = async <S, C extends { readonly type: string }, E extends Doma
   services: WriteServices,
   call: Call<IdMessage>,
   write: Write,
-): Promise<CommandOutcome<S>> => {
+): Promise<CommandOutcome<S> | Rehearsed<S>> => {
   const { message, principal, metadata } = call;
   const { id } = message;
   const aggregate = { category: kind.kind, decider: kind.decider, stateVersion: kind.stateVersion };
@@ -83,9 +85,13 @@ const removeOnce = async <S, C extends { readonly type: string }, E extends Doma
   const users = kind.protectedWhileReferenced
     ? services.resources.referencedBy(kind.kind, id, { limit: NAMED_USERS + 1 })
     : [];
-  if (users.length > 0) throw inUse(kind.words, live.name, principal.admin ? users : []);
+  if (users.length > 0) throw inUse(kind.words, live.name, users, principal.admin);
   const reason = blocked?.(id);
   if (reason !== undefined) throw new ApiError('FAILED_PRECONDITION', reason, { reason: 'STILL_IN_USE' });
+  if (write.dryRun === true) {
+    if (kind.kind === hub.kind) await tryToCloseHub(id, revision, live.name, services);
+    return rehearse(services.runner, kind, id, command(services.clock.now()), { ifRevision: revision });
+  }
   const context = await commandContext(call, write, { tenant: live.tenant, project: live.project }, services);
   const closed = kind.kind === hub.kind;
   if (closed) await closeHub(id, revision, live.name, context, services);
@@ -119,19 +125,41 @@ const closeHub = async (
   if (outcome.outcome === 'rejected') throw inUse(hub.words, name);
 };
 
+/** The same question without closing anything. */
+const tryToCloseHub = async (
+  id: string,
+  hubRevision: number,
+  name: string,
+  { runner, clock }: Pick<WriteServices, 'runner' | 'clock'>,
+): Promise<void> => {
+  const { state } = await runner.load(hubCapacity, id);
+  const decision = hubCapacity.decider.decide(state, {
+    type: 'CloseCapacity',
+    at: clock.now(),
+    hub: id,
+    hubRevision,
+  });
+  if (isRejection(decision)) throw inUse(hub.words, name);
+};
+
 type User = { readonly kind: string; readonly id: string };
 const NAMED_USERS = 3;
 
-/** `users`: what points at it, one more than are named when there are more. */
-const inUse = (words: string, name: string, users: readonly User[] = []): ApiError => {
-  const named = users
+/**
+ * `users`: what points at it, one more than are named when there are more. Everybody is told of which kinds it is;
+ * ids are for those who may see them all.
+ */
+const inUse = (words: string, name: string, users: readonly User[] = [], withIds = false): ApiError => {
+  const wordsOf = (kind: string): string => kindOf(kind)?.words ?? kind;
+  const named = [...new Set(users.map(({ kind }) => `one ${wordsOf(kind)}`))].join(' and ');
+  const ids = users
     .slice(0, NAMED_USERS)
-    .map(({ kind, id }) => `${kindOf(kind)?.words ?? kind} '${id}'`)
+    .map(({ kind, id }) => `${wordsOf(kind)} '${id}'`)
     .join(', ');
-  const who = named === '' ? '' : `: ${named}${users.length > NAMED_USERS ? ' and others' : ''}`;
+  const who = withIds && ids !== '' ? `: ${ids}${users.length > NAMED_USERS ? ' and others' : ''}` : '';
   return new ApiError(
     'FAILED_PRECONDITION',
-    `cannot delete ${words} '${name}': it is in use by at least one other object${who}`,
+    `cannot delete ${words} '${name}': it is in use by at least ${named === '' ? 'one other object' : named}${who}`,
     { reason: 'STILL_REFERENCED' },
   );
 };

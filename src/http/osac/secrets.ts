@@ -73,22 +73,27 @@ const writtenEmpty = (present: JsonObject, path: string): boolean => {
   return written === null || written === '';
 };
 
-/** Stores values before the append that refers to them; a retry of the same command overwrites its own (design §4). */
+/**
+ * Stores values before the append that refers to them; a retry of the same command overwrites its own (design §4). A
+ * dry run gets references to nothing.
+ */
 export const storeSecrets = async (
   store: SecretStore,
   owner: { readonly kind: string; readonly id: string; readonly tenant: string },
-  command: { readonly commandId: string; readonly requestHash: string },
+  command: { readonly commandId: string; readonly requestHash: string; readonly dryRun?: true },
   values: readonly SecretValue[],
 ): Promise<{ readonly [path: string]: SecretRef }> => {
   const stored: Record<string, SecretRef> = {};
   for (const { path, kind, value } of values) {
-    stored[path] = await store.put({
-      id: `${owner.kind}.${owner.id}.${path}`,
-      version: secretVersionOf(command.commandId, command.requestHash, path),
-      kind,
-      tenant: owner.tenant,
-      value,
-    });
+    const id = `${owner.kind}.${owner.id}.${path}`;
+    const version = secretVersionOf(command.commandId, command.requestHash, path);
+    stored[path] =
+      command.dryRun === true
+        ? { id, version, kind, fingerprint: NO_FINGERPRINT }
+        : await store.put({ id, version, kind, tenant: owner.tenant, value });
   }
   return stored;
 };
+
+/** Where a dry run shows that a value would be stored. */
+const NO_FINGERPRINT = '0'.repeat(16);

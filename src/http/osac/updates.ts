@@ -1,4 +1,5 @@
 import type { DescMessage } from '@bufbuild/protobuf';
+import { rehearse } from '../../app/rehearsal.ts';
 import type { DomainEvent } from '../../domain/decider.ts';
 import { numberAt, objectAt, sameJson, valueAt } from '../../domain/json-tools.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
@@ -19,6 +20,7 @@ import {
   assertWritable,
   beginWrite,
   commandContext,
+  dryAnswer,
   onceOnly,
   settledBefore,
   settling,
@@ -40,6 +42,8 @@ export type Change = {
   readonly message: UpdateMessage;
   readonly principal: Principal;
   readonly surface: 'public' | 'private';
+  /** True: nothing may be stored, called or remembered on behalf of it. */
+  readonly dryRun: boolean;
 };
 
 /** How one kind is changed: the part that differs. */
@@ -94,7 +98,19 @@ const update = async <S, C extends { readonly type: string }, E extends DomainEv
       version: message.lock ? numberAt(objectAt(message.object, 'metadata'), 'version') : undefined,
     });
     const merged = merge(kind, options, live, call, services);
-    if (merged === undefined) return writeAnswer(kind, { view: live, ...stored }, surface, loaded.position);
+    if (merged === undefined) {
+      return write.dryRun === true
+        ? dryAnswer(kind, live, stored.version, surface)
+        : writeAnswer(kind, { view: live, ...stored }, surface, loaded.position);
+    }
+    if (write.dryRun === true) {
+      const command = await revision.command(await changeOf(kind, call, write, services, merged));
+      const tried = await rehearse(services.runner, kind, id, command, { ifRevision: stored.revision });
+      if (tried.outcome === 'accepted')
+        return dryAnswer(kind, kind.view(tried.state), stored.version, surface);
+      if (tried.rejection.code === 'VERSION_MISMATCH' && repeats < MAX_REPEATS) continue;
+      throw refused(tried.rejection);
+    }
     const owner = { tenant: live.tenant, project: live.project };
     const context = await commandContext(call, write, owner, services);
     const change = await changeOf(kind, call, write, services, merged);
@@ -234,6 +250,7 @@ const changeOf = async (
     message,
     principal,
     surface,
+    dryRun: write.dryRun === true,
   };
 };
 

@@ -49,6 +49,8 @@ export type Write = {
   readonly repeatable: boolean;
   /** Id that a creation gets when nobody chose one. */
   readonly creationId: string;
+  /** Everything is checked, and nothing is stored anywhere (osac-api.md §3). */
+  readonly dryRun?: true;
 };
 
 /**
@@ -62,13 +64,21 @@ export const beginWrite = <M extends object>(
 ): Write => {
   const { principal, metadata } = call;
   const { verb, route, idempotencyKey, commandId } = metadata;
-  if (metadata.dryRun === true)
-    throw new ApiError('UNIMPLEMENTED', 'dry runs are not supported by this version; nothing was done', {
-      reason: 'NOT_SUPPORTED_YET',
-    });
   const tenant = principal.homeTenant ?? '';
   const subject = principal.subjectId;
   const hash = requestHash({ method: verb, route, body: { tenant, subject, request } });
+  // A dry run is no command that could be repeated: what an earlier call did under this key does not answer it.
+  if (metadata.dryRun === true) {
+    const id = ids.uuidv7();
+    return {
+      commandId: id,
+      requestHash: hash,
+      keyed: false,
+      repeatable: false,
+      creationId: id,
+      dryRun: true,
+    };
+  }
   if (idempotencyKey === undefined) {
     const id = commandId ?? ids.uuidv7();
     return {
@@ -137,18 +147,36 @@ type Shown = { readonly view: ResourceView; readonly revision: number; readonly 
 
 /** The reply of a write: the object as it is after it, rendered as reads render it. */
 export const writeAnswer = (
-  kind: Pick<ResourceKind, 'kind' | 'privateOnly'>,
+  kind: Answered,
   { view, revision, version }: Shown,
   surface: Surface,
   position: string | undefined,
+  add: (document: JsonObject) => JsonObject = (document) => document,
 ): Answer => {
   if (!view.exists) throw new ApiError('INTERNAL', 'the object vanished while it was written');
   return {
-    body: JSON.stringify(shownDocument(kind, view.document, version, surface)),
+    body: replyText(kind, add(shownDocument(kind, view.document, version, surface))),
     etag: etagOf(kind.kind, revision),
     ...(position === undefined ? {} : { position }),
   };
 };
+
+/** The reply of a dry run: the object as it would be, without a tag, since nobody has it. */
+export const dryAnswer = (
+  kind: Answered,
+  view: ResourceView,
+  version: number,
+  surface: Surface,
+  change: (document: JsonObject) => JsonObject = (document) => document,
+): Answer => {
+  if (!view.exists) throw new ApiError('INTERNAL', 'a dry run of a write shows no object');
+  return { body: replyText(kind, change(shownDocument(kind, view.document, version, surface))) };
+};
+
+type Answered = Pick<ResourceKind, 'kind' | 'privateOnly' | 'wrapsReplies'>;
+
+const replyText = ({ wrapsReplies }: Answered, object: JsonObject): string =>
+  JSON.stringify(wrapsReplies === true ? { object } : object);
 
 export const shownDocument = (
   kind: Pick<ResourceKind, 'privateOnly'>,

@@ -63,7 +63,7 @@ describe('catalogue kinds over HTTP', () => {
       expect(used.status).to.equal(400);
       expect(used.json).to.include({ code: 9 });
       expect(used.json['message']).to.match(
-        /^cannot delete host type 'fc430': it is in use by at least one other object: cluster template 'osac\.templates\.big', cluster template 'osac/,
+        /^cannot delete host type 'fc430': it is in use by at least one cluster template: cluster template 'osac\.templates\.big', cluster template 'osac/,
       );
     });
 

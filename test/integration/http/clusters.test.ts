@@ -641,16 +641,22 @@ describe('clusters over HTTP', () => {
     expect((await user('GET', `${CLUSTERS}/${id}/timeline?limit=-1`)).status).to.equal(400);
   });
 
-  it('refuses a dry run instead of carrying it out', async () => {
+  it('tries an order without making one (osac-wire: cluster-create-dry-run)', async () => {
     const wanted = name();
     for (const header of ['X-Dry-Run', 'Grpc-Metadata-X-Dry-Run']) {
-      const reply = await user(
-        'POST',
-        CLUSTERS,
-        { metadata: { name: wanted }, spec: SMALL },
-        { [header]: 'true' },
-      );
-      expect(reply.status).to.equal(501);
+      const body = { metadata: { name: wanted }, spec: SMALL };
+      const reply = await user('POST', CLUSTERS, body, { [header]: 'true' });
+      expect(reply.status, reply.text).to.equal(200);
+      expect(reply.json).not.to.have.any.keys('id');
+      expect(reply.json['metadata']).to.have.all.keys('name', 'tenant', 'creator');
+      expect(reply.json['spec']?.['template']).to.deep.equal({ id: 'osac.templates.small', name: 'small' });
+      expect(reply.json['spec']?.['version']).to.have.all.keys('id', 'name');
+      expect(reply.json['spec']?.['node_sets']).to.deep.equal({
+        workers: { host_type: { id: 'fc430', name: 'fc430' }, size: 3 },
+      });
+      expect(reply.json['status']).to.deep.equal({});
+      expect(reply.headers.get('etag')).to.equal(null);
+      expect(reply.headers.get('x-ledger-position')).to.equal(null);
     }
     expect((await user('POST', CLUSTERS, { metadata: { name: wanted }, spec: SMALL })).status).to.equal(200);
   });
