@@ -7,10 +7,9 @@ import type { ResourceKind } from '../../domain/resource.ts';
 import type { SecretRef } from '../../domain/secret-ref.ts';
 import type { ResourceRow } from '../../projections/read-models.ts';
 import { ApiError, invalid, rejected } from '../errors.ts';
-import { tenantOfNew } from './authorization.ts';
 import type { Answer, Call, CreateMessage, Handler } from './call.ts';
 import type { Principal } from './principal.ts';
-import { BUILT_IN_TENANTS } from './principal.ts';
+import { ownerOf } from './owner.ts';
 import { resolveReferences } from './references.ts';
 import { storeSecrets, takeSecrets, type SecretValue } from './secrets.ts';
 import {
@@ -63,11 +62,14 @@ export type Planned<C> = {
 export type CreateServices = WriteServices & { readonly messageOf: (kind: string) => string };
 
 /** Schema rules that come before authentication (osac-api.md §6): a name, where one was written, must be one. */
-export const checkNewName = (kind: Pick<ResourceKind, 'deriveName'>, object: JsonObject): void => {
+export const checkNewName = (
+  kind: Pick<ResourceKind, 'deriveName' | 'nameRule'>,
+  object: JsonObject,
+): void => {
   if (object['metadata'] === undefined) return;
   const name = stringAt(objectAt(object, 'metadata'), 'name');
   if (name === '' && kind.deriveName !== undefined) return;
-  const wrong = nameRejection(name);
+  const wrong = (kind.nameRule ?? nameRejection)(name);
   if (wrong !== undefined) throw refused(wrong);
 };
 
@@ -166,10 +168,14 @@ const rehearsed = async <S, C extends { readonly type: string }, E extends Domai
 };
 
 /** A name was sent or could be derived, and is one (osac-api.md §5 Create). Throws ApiError 400. */
-const checkNamed = (kind: Pick<ResourceKind, 'deriveName'>, object: JsonObject, name: string): void => {
+const checkNamed = (
+  kind: Pick<ResourceKind, 'deriveName' | 'nameRule'>,
+  object: JsonObject,
+  name: string,
+): void => {
   if (object['metadata'] === undefined && kind.deriveName === undefined)
     throw invalid('metadata is required', 'metadata');
-  const wrong = nameRejection(name);
+  const wrong = (kind.nameRule ?? nameRejection)(name);
   if (wrong !== undefined) throw refused(wrong);
 };
 
@@ -202,37 +208,6 @@ const idOf = (
       'id',
     );
   return wanted;
-};
-
-/** Tenant and project of the new object. Throws ApiError 400 or 403. */
-const ownerOf = (
-  kind: Pick<ResourceKind, 'defaultTenant' | 'words'>,
-  object: JsonObject,
-  name: string,
-  principal: Principal,
-  { resources }: Pick<WriteServices, 'resources'>,
-): { tenant: string; project: string } => {
-  const metadata = objectAt(object, 'metadata');
-  const asked = stringAt(metadata, 'tenant');
-  const project = stringAt(metadata, 'project');
-  if (project !== '') throw invalid(`project '${project.slice(0, 255)}' doesn't exist`, 'metadata.project');
-  if (kind.defaultTenant === 'own-name') {
-    if (BUILT_IN_TENANTS.includes(name))
-      throw new ApiError('ALREADY_EXISTS', `${kind.words} '${name}' already exists`);
-    if (asked !== '' && asked !== name)
-      throw invalid(`'metadata.tenant' of a ${kind.words} must equal its name '${name}' or be left out`);
-    return { tenant: name, project };
-  }
-  const decision = tenantOfNew(
-    principal,
-    asked,
-    kind.defaultTenant,
-    (tenant) => resources.get('tenant', tenant, { all: true }) !== undefined,
-  );
-  if ('tenant' in decision) return { tenant: decision.tenant, project };
-  throw decision.refused === 'denied'
-    ? new ApiError('PERMISSION_DENIED', decision.message)
-    : invalid(decision.message, 'metadata.tenant');
 };
 
 const SERVER_SET = [
