@@ -3,8 +3,8 @@
  * it is about. Lists translate it to SQL, watches evaluate it; a property test compares both with a naive evaluator.
  *
  * Values are those of the canonical JSON documents: enums are compared by number, 64-bit numbers as bigint, timestamps
- * in milliseconds. A field that the document leaves out reads as its default where the sheet says so (bool: false),
- * else as null; a comparison with null is not true, except `== null` and `!= null`.
+ * to the nanosecond. A field that the document leaves out reads as `FieldPath.absent`, where it has one, else as null.
+ * Logic is that of SQL: a comparison with null is neither true nor false, except `== null` and `!= null`.
  */
 export type FilterNode =
   | { readonly op: 'and' | 'or'; readonly left: FilterNode; readonly right: FilterNode }
@@ -66,6 +66,12 @@ export type FieldPath = {
   readonly enumNumbers?: Readonly<Record<string, number>>;
   /** Of a list: type of its items; of a map: of its values. */
   readonly items?: FieldType;
+  /** What the field reads as when the document leaves it out; none: null. */
+  readonly absent?: Literal;
+  /** The last step is the key of a map: `!=` is true and `==` false when the key is missing (osac-api.md §4). */
+  readonly mapValue?: true;
+  /** Compared part by part between its dots, not as one text: project names. */
+  readonly dotted?: true;
 };
 
 /** One term of `order` (osac-api.md §4). */

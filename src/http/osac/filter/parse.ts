@@ -1,0 +1,102 @@
+import { parse } from '@bufbuild/cel';
+import { invalid, type ApiError } from '../../errors.ts';
+import { shorten } from './shorten.ts';
+
+type Parsed = ReturnType<typeof parse>;
+export type Expr = Parsed['expr'];
+
+/** A text whose parts can be named by line and column in what is wrong with it. */
+export type Source = {
+  /** Name of the request parameter, for the error: `filter`, `order`. */
+  readonly parameter: string;
+  readonly text: string;
+};
+
+/** A parsed text: where its expressions are, in UTF-16 units, and what its string literals hold. */
+export type ParsedSource = Source & {
+  readonly offsetOf: (expr: Pick<Expr, 'id'>) => number;
+  readonly literal: (value: string) => string;
+};
+
+/** Longest text that is read, in UTF-16 units. */
+export const MAX_FILTER_LENGTH = 4096;
+/** Longest text without the contents of its string literals: the parser takes some microseconds per character. */
+export const MAX_FILTER_WITHOUT_LITERALS = 1536;
+/** Levels of brackets of any kind; counted before anything is parsed, since the parser calls itself per level. */
+export const MAX_FILTER_DEPTH = 32;
+
+/** Text → syntax tree. Throws ApiError 400 that names the position. */
+export const parseFilter = (text: string): { readonly expr: Expr; readonly source: ParsedSource } => {
+  const unparsed: Source = { parameter: 'filter', text };
+  if (text.length > MAX_FILTER_LENGTH)
+    throw problemAt(unparsed, MAX_FILTER_LENGTH, `a filter may have ${MAX_FILTER_LENGTH} characters`);
+  const short = shorten(text);
+  const parsed = short?.text ?? text;
+  const original = (at: number): number => short?.offsets[at] ?? at;
+  guardDepth(unparsed, parsed, original);
+  if (parsed.length > MAX_FILTER_WITHOUT_LITERALS)
+    throw problemAt(
+      unparsed,
+      original(MAX_FILTER_WITHOUT_LITERALS),
+      `a filter may have ${MAX_FILTER_WITHOUT_LITERALS} characters outside of plain string literals; ask in several requests`,
+    );
+  try {
+    const { expr, sourceInfo } = parse(parsed);
+    const positions = sourceInfo?.positions ?? {};
+    return {
+      expr,
+      source: {
+        ...unparsed,
+        offsetOf: ({ id }) => original(positions[String(id)] ?? 0),
+        literal: (value) =>
+          short === undefined ? value.toWellFormed() : (short.literals[Number(value)] ?? ''),
+      },
+    };
+  } catch (error) {
+    const at = failureOffset(error);
+    if (at === undefined) throw problemAt(unparsed, 0, 'this is not a CEL expression');
+    const found = text.codePointAt(original(at));
+    throw problemAt(
+      unparsed,
+      original(at),
+      found === undefined
+        ? 'the expression is not complete'
+        : `unexpected ${quoted(String.fromCodePoint(found))}`,
+    );
+  }
+};
+
+/** What is wrong at a place of the text, 1-based; `at` is an offset in UTF-16 units. */
+export const problemAt = ({ parameter, text }: Source, at: number, problem: string): ApiError => {
+  const before = text.slice(0, at).split(/\r\n|\r|\n/);
+  const column = (before.at(-1)?.length ?? 0) + 1;
+  return invalid(`${parameter} at line ${before.length}, column ${column}: ${problem}`, parameter);
+};
+
+export const problemOf = (source: ParsedSource, expr: Pick<Expr, 'id'>, problem: string): ApiError =>
+  problemAt(source, source.offsetOf(expr), problem);
+
+/** A piece of the caller's text as an error shows it: short and without control characters. */
+export const quoted = (text: string): string =>
+  `'${(text.length > 40 ? `${text.slice(0, 37)}...` : text).replaceAll(/[\p{Cc}\p{Cf}\p{Cs}]/gu, '\u00b7')}'`;
+
+const OPENING = '([{';
+const CLOSING = ')]}';
+
+/** Brackets in string literals that do not stand aside count too; a lexer of our own would have to agree with CEL's. */
+const guardDepth = (source: Source, parsed: string, original: (at: number) => number): void => {
+  let depth = 0;
+  for (let at = 0; at < parsed.length; at += 1) {
+    const character = parsed.charAt(at);
+    if (OPENING.includes(character)) depth += 1;
+    else if (CLOSING.includes(character)) depth -= 1;
+    if (depth > MAX_FILTER_DEPTH)
+      throw problemAt(source, original(at), `brackets may be nested ${MAX_FILTER_DEPTH} deep`);
+  }
+};
+
+const failureOffset = (error: unknown): number | undefined => {
+  const { location } = error as { readonly location?: { readonly start?: { readonly offset?: unknown } } };
+  const offset = location?.start?.offset;
+  return typeof offset === 'number' ? offset : undefined;
+};
