@@ -11,6 +11,7 @@ import {
   type ExchangeServices,
 } from './exchange.ts';
 import { serveLedger, type LedgerRoute } from './ledger/serve.ts';
+import { createDocuments } from './openapi/serve.ts';
 import { readRequestId, readTraceparent } from './osac/call.ts';
 import { serveRest, type RestOptions, type SurfaceTable, type Target } from './osac/rest.ts';
 
@@ -94,6 +95,14 @@ export const createHttpApp = (options: HttpAppOptions): Express => {
       });
     }),
   );
+  const documents = createDocuments({
+    surfaces: options.surfaces,
+    watches: [],
+    ledgerPrefix: LEDGER_PREFIX,
+    ledgerRoutes: options.ledgerRoutes,
+  });
+  for (const path of documents.paths)
+    app.all(path, (request, response) => run(request, response, 'osac', documents.serve));
   app.use((request, response) => {
     run(request, response, styleOf(request.url), () => Promise.reject(urlNotFound()));
   });

@@ -1,0 +1,118 @@
+import type { JsonObject } from '../../domain/json.ts';
+import { kinds, kindOf } from '../../domain/kinds.ts';
+import type { LedgerRoute } from '../ledger/serve.ts';
+import type { SurfaceTable } from '../osac/rest.ts';
+import type { OperationExample } from './examples.ts';
+import { fieldNotes } from './field-notes.ts';
+import { LEDGER_COMPONENTS, ledgerOperations } from './ledger-operations.ts';
+import { createMessageSchemas, sharedComponents } from './message-schemas.ts';
+import { renderOperation, type Operation } from './operation.ts';
+import { OSAC_COMPONENTS, osacOperations } from './osac-operations.ts';
+import { HEADERS, PARAMETERS } from './parameters.ts';
+import { ERROR_COMPONENTS, refusalComponents } from './refusals.ts';
+import { SERVICE_COMPONENTS, serviceOperations } from './service-operations.ts';
+import { watchOperation, type WatchRoute } from './watch-operations.ts';
+
+/** Everything that is served, as the application knows it: the document describes this and nothing else. */
+export type Described = {
+  readonly surfaces: readonly SurfaceTable[];
+  readonly watches: readonly WatchRoute[];
+  readonly ledgerPrefix: string;
+  readonly ledgerRoutes: readonly LedgerRoute[];
+  readonly version: string;
+};
+
+const INTRODUCTION = `Fulfillment service of a sovereign AI cloud, on an event log.
+
+\`/api/fulfillment/v1\` (tenants) and \`/api/private/v1\` (providers, controllers) speak OSAC's wire protocol: snake_case
+names, defaults left out, enums by name, 64-bit numbers as text, errors as \`{"code","message","details"}\`. Requests may
+also write names in camelCase. \`/api/ledger/v1\` is our own, with RFC 9457 errors.
+
+HEAD answers like GET, without a body. Every write takes an \`Idempotency-Key\`; 503 means that nothing was stored, 504
+that the same request has to be repeated with the same key to learn what became of it. Objects of other tenants answer
+like absent ones. Fields may be added to answers without notice.`;
+
+/**
+ * The OpenAPI 3.1 document, in steps between which other work may be done: all at once would hold the thread too long.
+ * Pure: everything comes from the declarations and the tables of routes.
+ */
+export function* openApiSteps(
+  served: Described,
+  examples: readonly OperationExample[],
+): Generator<undefined, JsonObject> {
+  const notes = fieldNotes(kinds);
+  yield;
+  const schemas = createMessageSchemas(notes);
+  const lists = new Map<string, JsonObject>();
+  const operations: Operation[] = [];
+  for (const some of osacOperations(served.surfaces, kindOf, schemas, lists)) {
+    operations.push(...some);
+    yield;
+  }
+  for (const watch of served.watches) {
+    operations.push(watchOperation(watch, schemas));
+    yield;
+  }
+  operations.push(...ledgerOperations(served.ledgerPrefix, served.ledgerRoutes), ...serviceOperations());
+  yield;
+  const paths = pathsOf(operations, examples);
+  yield;
+  return {
+    openapi: '3.1.1',
+    info: {
+      title: 'fulfillment-ledger',
+      version: served.version,
+      description: INTRODUCTION,
+      license: LICENSE,
+    },
+    jsonSchemaDialect: 'https://json-schema.org/draft/2020-12/schema',
+    servers: [{ url: '.', description: 'The service that this document comes from.' }],
+    security: [{ bearer: [] }],
+    tags: [...new Set(operations.map(({ tag }) => tag))].map((name) => ({ name })),
+    paths,
+    components: {
+      securitySchemes: { bearer: BEARER },
+      parameters: { ...PARAMETERS },
+      headers: { ...HEADERS },
+      responses: refusalComponents(),
+      schemas: {
+        ...schemas.components(),
+        ...Object.fromEntries(lists),
+        ...sharedComponents(),
+        ...OSAC_COMPONENTS,
+        ...LEDGER_COMPONENTS,
+        ...SERVICE_COMPONENTS,
+        ...ERROR_COMPONENTS,
+      },
+    },
+  };
+}
+
+/** The whole document at once. */
+export const openApiDocument = (served: Described, examples: readonly OperationExample[]): JsonObject => {
+  const steps = openApiSteps(served, examples);
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done === true) return value;
+  }
+};
+
+const LICENSE: JsonObject = { name: 'Apache-2.0', identifier: 'Apache-2.0' };
+
+const BEARER: JsonObject = {
+  type: 'http',
+  scheme: 'bearer',
+  bearerFormat: 'JWT',
+  description: 'A token of one of the issuers that capabilities names.',
+};
+
+const pathsOf = (operations: readonly Operation[], examples: readonly OperationExample[]): JsonObject => {
+  const byOperation = Map.groupBy(examples, ({ operationId }) => operationId);
+  const paths = new Map<string, JsonObject>();
+  for (const operation of operations) {
+    const { path, verb, operationId } = operation;
+    const rendered = renderOperation(operation, byOperation.get(operationId) ?? []);
+    paths.set(path, { ...paths.get(path), [verb]: rendered });
+  }
+  return Object.fromEntries(paths);
+};

@@ -1,0 +1,26 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { JsonObject, JsonValue } from '../../domain/json.ts';
+
+/** A stored example of a request. A test sends every one of them and expects the status. */
+export type OperationExample = {
+  /** Unique among the examples of its operation. */
+  readonly id: string;
+  readonly operationId: string;
+  readonly summary: string;
+  /** Query, path and header parameters by their names. */
+  readonly parameters?: { readonly [name: string]: JsonValue };
+  readonly body?: JsonObject;
+};
+
+/** Examples of a folder, by name of file; none when there is no such folder. */
+export const readExamples = async (folder: string): Promise<readonly OperationExample[]> => {
+  const files = await readdir(folder).catch(() => []);
+  const lists = await Promise.all(
+    files
+      .filter((file) => file.endsWith('.json'))
+      .toSorted()
+      .map(async (file) => JSON.parse(await readFile(join(folder, file), 'utf8')) as OperationExample[]),
+  );
+  return lists.flat();
+};

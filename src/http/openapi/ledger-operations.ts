@@ -1,0 +1,350 @@
+import type { JsonObject } from '../../domain/json.ts';
+import type { ErrorName } from '../errors.ts';
+import type { LedgerRoute } from '../ledger/serve.ts';
+import { componentRef } from './message-schemas.ts';
+import type { Operation, Verb } from './operation.ts';
+import { headerRefs, jsonContent, type HeaderName, type ParameterName } from './parameters.ts';
+import { ANY_BODY, ANY_CALL, ANY_WRITE, OF_ONE_OBJECT } from './refusals.ts';
+
+/** What a route of `/api/ledger/v1` is for; its verb and path come from the route itself. A test asks for every one. */
+type Description = {
+  readonly summary: string;
+  readonly description?: string;
+  readonly pathNames?: { readonly [name: string]: string };
+  readonly ownParameters?: readonly JsonObject[];
+  readonly parameters?: readonly ParameterName[];
+  readonly body?: JsonObject;
+  /** Name of the component of the answer, or its schema. */
+  readonly answer?: string | JsonObject;
+  /** Component of each line, where the answer is newline-delimited JSON. */
+  readonly lines?: string;
+  readonly headers?: readonly HeaderName[];
+  readonly errors?: readonly ErrorName[];
+};
+
+const TEXT: JsonObject = { type: 'string' };
+const COUNT: JsonObject = { type: 'integer', minimum: 0 };
+const FLAG: JsonObject = { type: 'boolean' };
+const TIME: JsonObject = { type: 'string', format: 'date-time' };
+const OPEN: JsonObject = { type: 'object' };
+
+const query = (name: string, schema: JsonObject, description: string): JsonObject => ({
+  name,
+  in: 'query',
+  schema,
+  description,
+});
+const listOf = (items: JsonObject): JsonObject => ({ type: 'array', items });
+/** Every property is there but for those whose names end in `?`. */
+const record = (properties: JsonObject): JsonObject => ({
+  type: 'object',
+  properties: Object.fromEntries(
+    Object.entries(properties).map(([name, schema]) => [name.replace('?', ''), schema]),
+  ),
+  required: Object.keys(properties).filter((name) => !name.endsWith('?')),
+  additionalProperties: false,
+});
+
+const ORDER_ID = { id: 'Id of the order, which is the id of its cluster.' };
+const LANE = { lane: '`scheduler` or `hub:<id>`.' };
+const PROJECTION = { name: 'Name of the read model, for example `resources`.' };
+const ACT: readonly ParameterName[] = [
+  'Idempotency_Key',
+  'X_Ledger_Command_Id',
+  'If_Match',
+  'X_Ledger_Ticket',
+];
+const NO_BODY: JsonObject = { type: 'object' };
+
+const DESCRIPTIONS: { readonly [route: string]: Description | undefined } = {
+  'GET events': {
+    summary: 'The log, oldest first, redacted as for the provider',
+    description:
+      'With `follow` the answer goes on as events happen. A line `{"error":…}` ends an answer that broke off.',
+    ownParameters: [
+      query('from', TEXT, 'Goes on behind this position.'),
+      query('stream', TEXT, 'Only this stream; streams `sys-*` are shown only so.'),
+      query('type', TEXT, 'Only events of this type.'),
+      query('tenant', TEXT, 'Only events on behalf of this tenant.'),
+      query('limit', { ...COUNT, maximum: 100_000, default: 100 }, 'How many lines; not with `follow`.'),
+      query('follow', { type: 'string', enum: ['true', 'false'] }, 'Goes on until you close the connection.'),
+    ],
+    lines: 'LogEvent',
+  },
+  'GET orders': {
+    summary: 'Cluster orders of all tenants',
+    ownParameters: [
+      query('limit', { ...COUNT, maximum: 1_000, default: 100 }, 'How many orders.'),
+      query(
+        'offset',
+        { ...COUNT, maximum: 2 ** 31 - 1 },
+        'Where to go on: `next_offset` of the page before.',
+      ),
+      query(
+        'state',
+        {
+          type: 'string',
+          enum: ['', 'accepted', 'progressing', 'ready', 'failed', 'degraded', 'deleting', 'delete_failed'],
+        },
+        'Only orders in this state.',
+      ),
+    ],
+    answer: record({ items: listOf(componentRef('OrderSummary')), total: COUNT, 'next_offset?': COUNT }),
+  },
+  'GET orders/{id}': {
+    summary: 'One order: why it waits or failed, what is outstanding, its timeline',
+    pathNames: ORDER_ID,
+    answer: 'Order',
+    errors: OF_ONE_OBJECT,
+  },
+  'POST orders/{id}/retry': {
+    summary: 'Tries a failed order again',
+    pathNames: ORDER_ID,
+    parameters: ACT,
+    body: NO_BODY,
+    answer: record({ id: TEXT, revision: COUNT, 'resumed?': FLAG }),
+    headers: ['X_Ledger_Position'],
+    errors: [...OF_ONE_OBJECT, ...ANY_WRITE, 'STALE_ETAG'],
+  },
+  'POST orders/{id}/cancel': {
+    summary: 'Cancels an order that no hub has been asked for yet',
+    pathNames: ORDER_ID,
+    parameters: ACT,
+    body: NO_BODY,
+    answer: record({ id: TEXT, revision: COUNT, 'resumed?': FLAG }),
+    headers: ['X_Ledger_Position'],
+    errors: [...OF_ONE_OBJECT, ...ANY_WRITE, 'STALE_ETAG'],
+  },
+  'GET clusters/{id}': {
+    summary: 'What was observed of one cluster, beyond the states of the OSAC surfaces',
+    pathNames: ORDER_ID,
+    answer: 'ClusterConditions',
+    errors: OF_ONE_OBJECT,
+  },
+  'GET lanes': {
+    summary: 'Queues of work towards hubs, of the instance that runs the processes',
+    answer: record({ items: listOf(componentRef('Lane')) }),
+    errors: ['FAILED_PRECONDITION'],
+  },
+  'POST lanes/{lane}/pause': {
+    summary: 'Holds back the work of one lane',
+    pathNames: LANE,
+    body: NO_BODY,
+    answer: 'Lane',
+    errors: ['FAILED_PRECONDITION', 'NOT_FOUND'],
+  },
+  'POST lanes/{lane}/resume': {
+    summary: 'Ends a pause',
+    pathNames: LANE,
+    body: NO_BODY,
+    answer: 'Lane',
+    errors: ['FAILED_PRECONDITION', 'NOT_FOUND'],
+  },
+  'GET projections': {
+    summary: 'Read models of this instance',
+    answer: record({ items: listOf(componentRef('Projection')) }),
+  },
+  'GET projections/{name}': {
+    summary: 'One read model',
+    pathNames: PROJECTION,
+    answer: 'Projection',
+    errors: OF_ONE_OBJECT,
+  },
+  'GET projections/{name}/digest': {
+    summary: 'SHA-256 over all rows of a read model, at a stated position',
+    pathNames: PROJECTION,
+    answer: record({ 'position?': TEXT, digest: { type: 'string', pattern: '^[0-9a-f]{64}$' }, rows: COUNT }),
+    errors: OF_ONE_OBJECT,
+  },
+  'POST projections/{name}/rebuild': {
+    summary: 'Builds a read model again beside the live one, compares and switches',
+    description:
+      'Progress lines, then the report; a line `{"error":…}` when it failed. Closing the connection stops it.',
+    pathNames: PROJECTION,
+    body: {
+      type: 'object',
+      properties: { force: { type: 'boolean', description: 'Switch even when rows differ.' } },
+    },
+    lines: 'RebuildLine',
+    errors: OF_ONE_OBJECT,
+  },
+  'POST projections/{name}/parked/{stream}/retry': {
+    summary: 'Applies again what a parked stream missed',
+    pathNames: { ...PROJECTION, stream: 'Name of the parked stream.' },
+    body: NO_BODY,
+    answer: record({ stream: TEXT, applied: FLAG }),
+    errors: OF_ONE_OBJECT,
+  },
+  'GET store': {
+    summary: 'The event store: kind, identity, last position',
+    answer: {
+      type: 'object',
+      properties: { kind: TEXT, store_id: TEXT, single_writer: FLAG, last_position: TEXT, pragmas: OPEN },
+      required: ['kind', 'store_id', 'single_writer'],
+    },
+  },
+  'POST store/backup': {
+    summary: "Copies the running log to a file on the service's machine",
+    body: {
+      ...record({ file: { type: 'string', description: 'Absolute path; the file must not exist yet.' } }),
+      additionalProperties: true,
+    },
+    answer: record({ file: TEXT, bytes: COUNT }),
+    errors: ['FAILED_PRECONDITION', 'UNIMPLEMENTED'],
+  },
+  'POST store/check': {
+    summary: 'Reads the whole log and says what is wrong with it',
+    body: NO_BODY,
+    answer: record({ events: COUNT, findings: listOf(TEXT) }),
+    errors: ['UNIMPLEMENTED'],
+  },
+};
+
+/** True when a route has a description: what a test asks of every route. */
+export const isDescribed = ({ verb, path }: Pick<LedgerRoute, 'verb' | 'path'>): boolean =>
+  Object.hasOwn(DESCRIPTIONS, `${verb} ${path}`);
+
+export const ledgerOperations = (prefix: string, routes: readonly LedgerRoute[]): readonly Operation[] =>
+  routes.map(({ verb, path }) => ({
+    verb: verb.toLowerCase() as Verb,
+    path: `${prefix}/${path}`,
+    operationId: `ledger_${nameOf(verb, path)}`,
+    tag: `ledger: ${path.split('/')[0] ?? ''}`,
+    style: 'problem',
+    ...shapeOf(
+      Object.hasOwn(DESCRIPTIONS, `${verb} ${path}`) ? DESCRIPTIONS[`${verb} ${path}`] : undefined,
+      verb,
+      path,
+    ),
+  }));
+
+/** `GET orders/{id}` → `GetOrdersId`. */
+const nameOf = (verb: string, path: string): string =>
+  [verb.toLowerCase(), ...path.split('/')]
+    .map((part) => part.replaceAll(/\W/g, ''))
+    .map((part) => part.charAt(0).toUpperCase() + part.slice(1))
+    .join('');
+
+const shapeOf = (found: Description | undefined, verb: string, path: string) => {
+  const {
+    summary = path,
+    description,
+    pathNames = namesIn(path),
+    body,
+    answer = {},
+    lines,
+    headers = [],
+    errors = [],
+  } = found ?? {};
+  const content =
+    lines === undefined ? jsonContent(answer) : { 'application/x-ndjson': { schema: componentRef(lines) } };
+  return {
+    summary,
+    ...(description === undefined ? {} : { description }),
+    ...(found?.parameters === undefined ? {} : { parameters: found.parameters }),
+    ...(found?.ownParameters === undefined ? {} : { ownParameters: found.ownParameters }),
+    pathNames,
+    ...(body === undefined ? {} : { body: { schema: body, required: Array.isArray(body['required']) } }),
+    answers: {
+      200: {
+        description: lines === undefined ? 'Done.' : 'One JSON value per line.',
+        headers: headerRefs(...headers),
+        content,
+      },
+    },
+    errors: [...ANY_CALL, ...errors, ...(verb === 'POST' ? ANY_BODY : [])],
+  };
+};
+
+const namesIn = (path: string): { readonly [name: string]: string } =>
+  Object.fromEntries([...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => [name, `The ${name}.`]));
+
+const IDENTITY: JsonObject = { id: TEXT, name: TEXT, tenant: TEXT, 'project?': TEXT };
+const PROGRESS: JsonObject = { state: TEXT, 'hub?': TEXT, 'message?': TEXT };
+const WAITING: JsonObject = {
+  'waiting_for?': listOf(TEXT),
+  'waiting?': record({ message: TEXT, decision: OPEN }),
+};
+const CONDITIONS: JsonObject = {
+  type: 'object',
+  properties: Object.fromEntries(
+    ['ClusterAvailable', 'NodesReady', 'InfrastructureReady', 'TemplateApplied'].map((name) => [
+      name,
+      {
+        type: 'object',
+        properties: {
+          status: { type: 'string', enum: ['True', 'False', 'Unknown'] },
+          reason: TEXT,
+          message: TEXT,
+        },
+        required: ['status', 'reason', 'message'],
+      },
+    ]),
+  ),
+  required: ['ClusterAvailable', 'NodesReady', 'InfrastructureReady', 'TemplateApplied'],
+};
+
+export const LEDGER_COMPONENTS: { readonly [name: string]: JsonObject } = {
+  LogEvent: {
+    anyOf: [
+      record({
+        position: TEXT,
+        stream: TEXT,
+        revision: COUNT,
+        id: TEXT,
+        type: TEXT,
+        tenant: TEXT,
+        recordedAt: TIME,
+        command: TEXT,
+        commandId: TEXT,
+        correlationId: TEXT,
+        actor: TEXT,
+        data: OPEN,
+        'internal?': FLAG,
+      }),
+      record({ error: TEXT }),
+    ],
+  },
+  OrderSummary: record({ ...IDENTITY, ...PROGRESS }),
+  Order: record({
+    ...IDENTITY,
+    ...PROGRESS,
+    revision: COUNT,
+    ordered_at: TIME,
+    conditions: CONDITIONS,
+    ...WAITING,
+    'failure?': OPEN,
+    'run?': OPEN,
+    timeline: listOf(componentRef('TimelineEntry')),
+  }),
+  ClusterConditions: record({
+    ...IDENTITY,
+    revision: COUNT,
+    'hub?': TEXT,
+    'order_name?': TEXT,
+    'namespace?': TEXT,
+    conditions: CONDITIONS,
+    ...WAITING,
+  }),
+  Lane: record({
+    lane: TEXT,
+    breaker: { type: 'string', enum: ['closed', 'open', 'half-open'] },
+    paused: FLAG,
+    'in_flight?': COUNT,
+    'waiting?': COUNT,
+    'consecutive_failures?': COUNT,
+    'last_reason?': TEXT,
+  }),
+  Projection: record({
+    name: TEXT,
+    version: COUNT,
+    'position?': TEXT,
+    caughtUp: FLAG,
+    lagSeconds: { type: 'number' },
+    parkedStreams: listOf(record({ stream: TEXT, error: TEXT, 'position?': TEXT })),
+    state: { type: 'string', enum: ['live', 'rebuilding', 'stopped', 'failed'] },
+    'rebuild?': record({ events: COUNT, 'position?': TEXT, 'target?': TEXT }),
+    'error?': TEXT,
+  }),
+  RebuildLine: { anyOf: [record({ events: COUNT }), record({ report: OPEN }), record({ error: TEXT })] },
+};

@@ -1,0 +1,285 @@
+import type { JsonObject } from '../../domain/json.ts';
+import type { AnyKind } from '../../domain/kinds.ts';
+import type { Method } from '../../domain/resource.ts';
+import type { ExtraMethod } from '../osac/authorization.ts';
+import type { Surface } from '../osac/messages.ts';
+import type { KindService, SurfaceTable } from '../osac/rest.ts';
+import { componentRef, type MessageSchemas } from './message-schemas.ts';
+import type { Operation } from './operation.ts';
+import { headerRefs, jsonContent, type ParameterName } from './parameters.ts';
+import { ANY_BODY, ANY_CALL, ANY_WRITE, OF_ONE_OBJECT } from './refusals.ts';
+
+/** What is described: a kind as one surface serves it. */
+type Served = {
+  readonly surface: Surface;
+  readonly prefix: string;
+  readonly service: KindService;
+  readonly kind: AnyKind;
+  readonly schemas: MessageSchemas;
+};
+
+/**
+ * Operations of OSAC's surfaces, from the very tables that serve them: what is not served is not described. `lists`
+ * collects the components of list answers.
+ */
+export function* osacOperations(
+  tables: readonly SurfaceTable[],
+  kindOf: (kind: string) => AnyKind | undefined,
+  schemas: MessageSchemas,
+  lists: Map<string, JsonObject>,
+): Generator<readonly Operation[]> {
+  for (const { surface, prefix, kinds, singles } of tables) {
+    for (const service of kinds.values()) {
+      const kind = kindOf(service.kind);
+      if (kind === undefined) continue;
+      const served = { surface, prefix, service, kind, schemas };
+      lists.set(listName(served), listSchema(served));
+      yield kindOperations(served);
+    }
+    yield [...singles].map(([path, { anonymous }]) => capabilities(surface, `${prefix}/${path}`, anonymous));
+  }
+}
+
+const kindOperations = (served: Served): Operation[] => [
+  ...served.service.methods.map((method) => STANDARD[method](served)),
+  ...[...served.service.extras].map(([path, { method }]) => extraOperation(served, path, method)),
+];
+
+const frame = ({ surface, service }: Served, method: string) =>
+  ({
+    operationId: `${surface}_${service.governed.service}_${method}`,
+    tag: tagOf(surface, service.governed.service),
+    style: 'osac',
+  }) as const;
+
+export const tagOf = (surface: string, service: string): string => `${surface}: ${service}`;
+
+const collection = ({ prefix, service }: Served): string => `${prefix}/${service.collection}`;
+const single = (served: Served): string => `${collection(served)}/{id}`;
+
+const WRITE: readonly ParameterName[] = [
+  'Idempotency_Key',
+  'X_Ledger_Command_Id',
+  'X_Dry_Run',
+  'X_Ledger_Ticket',
+  'X_Ledger_Min_Position',
+];
+
+const STANDARD: { readonly [M in Method]: (served: Served) => Operation } = {
+  List: (served) => ({
+    ...frame(served, 'List'),
+    verb: 'get',
+    path: collection(served),
+    summary: `List ${plural(served.kind.words)}`,
+    ...described(publicListText(served)),
+    parameters: ['offset', 'limit', 'filter', 'order', 'X_Ledger_Min_Position'],
+    answers: {
+      200: {
+        description: 'Those that you may see, a page of them.',
+        headers: headerRefs(),
+        content: jsonContent(listName(served)),
+      },
+    },
+    errors: ANY_CALL,
+  }),
+  Get: (served) => ({
+    ...frame(served, 'Get'),
+    verb: 'get',
+    path: single(served),
+    summary: `Get one ${served.kind.words}`,
+    parameters: ['id', 'If_None_Match', 'X_Ledger_Min_Position'],
+    answers: {
+      200: objectAnswer(served, 'The object.'),
+      304: { description: 'You have it as it is.', headers: headerRefs('ETag') },
+    },
+    errors: [...ANY_CALL, ...OF_ONE_OBJECT],
+  }),
+  Create: (served) => ({
+    ...frame(served, 'Create'),
+    verb: 'post',
+    path: collection(served),
+    summary: `Create a ${served.kind.words}`,
+    parameters: WRITE,
+    body: { schema: served.schemas.ref(served.service.schema, 'request'), required: true },
+    answers: { 200: writeAnswer(served, 'The object as it was stored.') },
+    errors: [...ANY_CALL, ...ANY_WRITE, ...ANY_BODY, 'ALREADY_EXISTS', 'NOT_FOUND'],
+  }),
+  Update: (served) => ({
+    ...frame(served, 'Update'),
+    verb: 'patch',
+    path: single(served),
+    summary: `Change a ${served.kind.words}`,
+    description:
+      'The fields that the body names change; the others stay. What changes nothing writes nothing.',
+    parameters: ['id', 'update_mask', 'lock', 'If_Match', ...WRITE],
+    body: { schema: served.schemas.ref(served.service.schema, 'request'), required: true },
+    answers: { 200: writeAnswer(served, 'The object as it is now.') },
+    errors: [...ANY_CALL, ...ANY_WRITE, ...ANY_BODY, ...OF_ONE_OBJECT, 'STALE_ETAG', 'ALREADY_EXISTS'],
+  }),
+  Delete: (served) => ({
+    ...frame(served, 'Delete'),
+    verb: 'delete',
+    path: single(served),
+    summary: `Delete a ${served.kind.words}`,
+    description: served.kind.protectedWhileReferenced
+      ? 'Refused with 400 (code 9) while something refers to it. It stays readable while finalizers hold it.'
+      : 'It stays readable, with `metadata.deletion_timestamp`, until what it stands for is gone.',
+    parameters: ['id', 'If_Match', ...WRITE],
+    answers: {
+      200: {
+        description: 'The deletion has begun, or is done.',
+        headers: headerRefs('X_Ledger_Position'),
+        content: jsonContent({ type: 'object', additionalProperties: false }),
+      },
+    },
+    errors: [...ANY_CALL, ...ANY_WRITE, ...OF_ONE_OBJECT, 'STALE_ETAG'],
+  }),
+};
+
+const described = (description: string): { description?: string } =>
+  description === '' ? {} : { description };
+
+const publicListText = ({ surface, kind }: Served): string =>
+  surface === 'private'
+    ? ''
+    : (kind.publicList ?? [])
+        .map(({ filter, when }) =>
+          when === 'always'
+            ? `Shows only \`${filter}\`.`
+            : `Shows only \`${filter}\`, unless your filter speaks of \`${when.unlessMentioned}\`.`,
+        )
+        .join(' ');
+
+const plural = (words: string): string =>
+  /(?<![aeiou])y$/.test(words) ? `${words.slice(0, -1)}ies` : `${words}s`;
+
+const listName = ({ service }: Served): string =>
+  `${service.schema.typeName.split('.').slice(0, -1).join('.')}.${service.governed.service}ListResponse`;
+
+const listSchema = ({ service, schemas }: Served): JsonObject => ({
+  type: 'object',
+  description: 'Defaults are left out: an empty list is {}.',
+  properties: {
+    size: { type: 'integer', minimum: 1, maximum: 1000, description: 'How many are here.' },
+    total: { type: 'integer', minimum: 1, description: 'How many match, on all pages.' },
+    items: { type: 'array', items: schemas.ref(service.schema, 'answer') },
+  },
+  additionalProperties: false,
+});
+
+const objectAnswer = (served: Served, description: string): JsonObject => ({
+  description,
+  headers: headerRefs('ETag'),
+  content: jsonContent(served.schemas.ref(served.service.schema, 'answer')),
+});
+
+/** Some kinds answer `{"object": …}` (osac-api.md §2 Deviations). */
+const writeAnswer = (served: Served, description: string): JsonObject => {
+  const object = served.schemas.ref(served.service.schema, 'answer');
+  const wrapped: JsonObject = { type: 'object', properties: { object }, additionalProperties: false };
+  return {
+    description,
+    headers: headerRefs('ETag', 'X_Ledger_Position'),
+    content: jsonContent(served.kind.wrapsReplies === true ? wrapped : object),
+  };
+};
+
+/** What a sub-path of one object is called, takes and answers. */
+type Extra = {
+  readonly summary: string;
+  readonly parameters: readonly ParameterName[];
+  readonly content: JsonObject;
+  readonly errors: Operation['errors'];
+};
+
+const TEXT: JsonObject = { schema: { type: 'string' } };
+
+/** `Watch` has routes of its own, see `watch-operations.ts`. */
+const EXTRAS: { readonly [M in Exclude<ExtraMethod, 'Watch'>]: Extra } = {
+  GetKubeconfig: {
+    summary: 'The kubeconfig of a cluster; each time it is read is recorded',
+    parameters: [],
+    content: { 'application/yaml': TEXT },
+    errors: ['OUTCOME_UNKNOWN', 'FAILED_PRECONDITION'],
+  },
+  GetPassword: {
+    summary: "The administrator's password of a cluster; each time it is read is recorded",
+    parameters: [],
+    content: { 'text/plain': TEXT },
+    errors: ['OUTCOME_UNKNOWN', 'FAILED_PRECONDITION'],
+  },
+  GetTimeline: {
+    summary: 'What happened to an object, oldest first; also when it is gone',
+    parameters: ['page_limit', 'after'],
+    content: jsonContent('Timeline'),
+    errors: [],
+  },
+};
+
+const extraOperation = (served: Served, path: string, method: ExtraMethod): Operation => {
+  if (method === 'Watch') throw new Error('a watch is not a part of one object');
+  const { summary, parameters, content, errors } = EXTRAS[method];
+  return {
+    ...frame(served, method),
+    verb: 'get',
+    path: `${single(served)}/${path}`,
+    summary,
+    parameters: ['id', ...parameters, 'X_Ledger_Min_Position'],
+    answers: { 200: { description: 'What was asked for.', headers: headerRefs(), content } },
+    errors: [...ANY_CALL, ...OF_ONE_OBJECT, ...errors],
+  };
+};
+
+const capabilities = (surface: Surface, path: string, anonymous: boolean): Operation => ({
+  verb: 'get',
+  path,
+  operationId: `${surface}_Capabilities_Get`,
+  tag: tagOf(surface, 'Capabilities'),
+  summary: 'Issuers whose tokens are accepted',
+  ...(anonymous ? { anonymous } : {}),
+  answers: {
+    200: {
+      description: 'What clients need to sign in.',
+      headers: headerRefs(),
+      content: jsonContent('Capabilities'),
+    },
+  },
+  errors: anonymous ? ANY_CALL.filter((name) => !/UNAUTH|DENIED|ARGUMENT/.test(name)) : ANY_CALL,
+  style: 'osac',
+});
+
+export const OSAC_COMPONENTS: { readonly [name: string]: JsonObject } = {
+  Capabilities: {
+    type: 'object',
+    properties: {
+      authn: {
+        type: 'object',
+        properties: { trusted_token_issuers: { type: 'array', items: { type: 'string' } } },
+        additionalProperties: false,
+      },
+    },
+    additionalProperties: false,
+  },
+  Timeline: {
+    type: 'object',
+    properties: {
+      size: { type: 'integer', minimum: 1, maximum: 1000 },
+      items: { type: 'array', items: componentRef('TimelineEntry') },
+    },
+    additionalProperties: false,
+  },
+  TimelineEntry: {
+    type: 'object',
+    properties: {
+      position: { type: 'string', description: 'For `after`.' },
+      at: { type: 'string', format: 'date-time' },
+      type: { type: 'string', description: 'Name of the event.' },
+      summary: { type: 'string', description: 'The event in one sentence.' },
+      actor: { type: 'string', description: 'Id of the subject on whose behalf it happened.' },
+      correlation_id: { type: 'string' },
+      data: { type: 'object', description: 'Fields of the event that you may see.' },
+    },
+    required: ['position', 'at', 'type', 'summary', 'actor', 'correlation_id', 'data'],
+    additionalProperties: false,
+  },
+};

@@ -1,0 +1,138 @@
+import type { JsonObject } from '../../domain/json.ts';
+import { ERRORS, type ErrorName } from '../errors.ts';
+import { componentRef } from './message-schemas.ts';
+import { headerRefs, type HeaderName } from './parameters.ts';
+
+/** Error answers, from the one catalogue of errors: OSAC's body on its surfaces, RFC 9457 on ours. */
+export type Style = 'osac' | 'problem';
+
+const NAMES = Object.keys(ERRORS) as ErrorName[];
+
+const OSAC_ERROR: JsonObject = {
+  type: 'object',
+  description: 'google.rpc.Status: a gRPC code, a sentence, and details that programs can read.',
+  properties: {
+    code: {
+      type: 'integer',
+      enum: [...new Set(Object.values(ERRORS).map(({ code }) => code))].toSorted((a, b) => a - b),
+    },
+    message: { type: 'string' },
+    details: { type: 'array', items: { oneOf: [componentRef('BadRequest'), componentRef('ErrorInfo')] } },
+  },
+  required: ['code', 'message'],
+  additionalProperties: false,
+};
+
+const VIOLATION: JsonObject = {
+  type: 'object',
+  properties: { field: { type: 'string' }, description: { type: 'string' } },
+  required: ['field', 'description'],
+  additionalProperties: false,
+};
+
+export const ERROR_COMPONENTS: { readonly [name: string]: JsonObject } = {
+  OsacError: OSAC_ERROR,
+  BadRequest: {
+    type: 'object',
+    description: 'Which fields are wrong.',
+    properties: {
+      '@type': { const: 'type.googleapis.com/google.rpc.BadRequest' },
+      field_violations: { type: 'array', items: VIOLATION },
+    },
+    required: ['@type', 'field_violations'],
+    additionalProperties: false,
+  },
+  ErrorInfo: {
+    type: 'object',
+    description: 'The reason by its stable name, with facts.',
+    properties: {
+      '@type': { const: 'type.googleapis.com/google.rpc.ErrorInfo' },
+      reason: { type: 'string' },
+      domain: { const: 'fulfillment-ledger' },
+      metadata: { type: 'object', additionalProperties: { type: 'string' } },
+    },
+    required: ['@type', 'reason', 'domain', 'metadata'],
+    additionalProperties: false,
+  },
+  Problem: {
+    type: 'object',
+    description: 'RFC 9457 problem document.',
+    properties: {
+      type: { type: 'string', pattern: '^urn:fulfillment-ledger:problem:' },
+      title: { type: 'string' },
+      status: { type: 'integer', enum: statusesOf(NAMES) },
+      detail: { type: 'string' },
+      instance: { type: 'string' },
+      code: { type: 'string', description: 'Stable name of what is wrong, in CONSTANT_CASE.' },
+      errors: { type: 'array', items: VIOLATION },
+      facts: { type: 'object', additionalProperties: { type: 'string' } },
+    },
+    required: ['type', 'title', 'status', 'detail', 'instance', 'code'],
+    additionalProperties: false,
+  },
+};
+
+function statusesOf(names: readonly ErrorName[]): number[] {
+  return [...new Set(names.map((name) => ERRORS[name].http))].toSorted((left, right) => left - right);
+}
+
+const MORE_HEADERS: Partial<Record<number, readonly HeaderName[]>> = {
+  401: ['WWW_Authenticate'],
+  405: ['Allow'],
+  412: ['ETag'],
+  429: ['Retry_After', 'RateLimit', 'RateLimit_Policy'],
+  503: ['Retry_After'],
+  504: ['Retry_After', 'X_Ledger_Command_Id'],
+};
+
+const componentOf = (status: number, style: Style): string =>
+  `${style === 'osac' ? 'Osac' : 'Problem'}${status}`;
+
+/** Answers by status, as references to `refusalComponents`. */
+export const refusals = (names: readonly ErrorName[], style: Style): JsonObject =>
+  Object.fromEntries(
+    statusesOf(names).map((status): [string, JsonObject] => [
+      String(status),
+      { $ref: `#/components/responses/${componentOf(status, style)}` },
+    ]),
+  );
+
+/** One answer per status and style; errors that share a status are told in one sentence. */
+export const refusalComponents = (): { readonly [name: string]: JsonObject } =>
+  Object.fromEntries(
+    (['osac', 'problem'] as const).flatMap((style) =>
+      statusesOf(NAMES).map((status) => [componentOf(status, style), refusal(status, style)]),
+    ),
+  );
+
+const refusal = (status: number, style: Style): JsonObject => ({
+  description: NAMES.filter((name) => ERRORS[name].http === status)
+    .map((name) => ERRORS[name].title)
+    .join('. Or: '),
+  headers: headerRefs('X_Ledger_Reason', ...(MORE_HEADERS[status] ?? [])),
+  content: {
+    [style === 'osac' ? 'application/json' : 'application/problem+json']: {
+      schema: componentRef(style === 'osac' ? 'OsacError' : 'Problem'),
+    },
+  },
+});
+
+const tooMany = NAMES.filter((name) => Number(ERRORS[name].http) === 429);
+
+/** What any call may be answered. */
+export const ANY_CALL: readonly ErrorName[] = [
+  ...tooMany,
+  'INVALID_ARGUMENT',
+  'UNAUTHENTICATED',
+  'PERMISSION_DENIED',
+  'INTERNAL',
+  'UNAVAILABLE',
+];
+export const OF_ONE_OBJECT: readonly ErrorName[] = ['NOT_FOUND'];
+export const ANY_WRITE: readonly ErrorName[] = [
+  'FAILED_PRECONDITION',
+  'ABORTED',
+  'IDEMPOTENCY_MISMATCH',
+  'OUTCOME_UNKNOWN',
+];
+export const ANY_BODY: readonly ErrorName[] = ['BODY_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'];

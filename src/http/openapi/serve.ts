@@ -1,0 +1,144 @@
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { dirname, join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import { breathe } from '../ledger/query.ts';
+import { ApiError, urlNotFound } from '../errors.ts';
+import { send, type Exchange } from '../exchange.ts';
+import { openApiSteps, type Described } from './document.ts';
+import { readExamples } from './examples.ts';
+import { DOCS_PAGE, DOCS_SCRIPT, HOME_PAGE, PAGE_POLICY, PAGE_STYLE } from './pages.ts';
+
+/**
+ * `/openapi.json`, `/docs` and `/`: for anybody, without a token. Everything is made or read on the first request, in
+ * short steps, and kept; the request path of the API knows nothing of it.
+ */
+export type Documents = {
+  /** Paths as Express takes them. */
+  readonly paths: readonly string[];
+  readonly serve: (exchange: Exchange) => Promise<void>;
+};
+
+type File = {
+  readonly body: Buffer;
+  readonly zipped: Buffer;
+  readonly type: string;
+  readonly etag: string;
+};
+
+const PROJECT = resolve(
+  import.meta.dirname,
+  import.meta.filename.endsWith('.ts') ? '../../..' : '../../../..',
+);
+const EXAMPLES = join(PROJECT, 'fixtures/openapi');
+
+/** What is served of Swagger UI: these files and no others. */
+const SWAGGER_FILES: { readonly [name: string]: string } = {
+  'swagger-ui.css': 'text/css; charset=utf-8',
+  'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
+  'favicon-32x32.png': 'image/png',
+};
+const OWN_FILES: { readonly [name: string]: readonly [text: string, type: string] } = {
+  'init.js': [DOCS_SCRIPT, 'text/javascript; charset=utf-8'],
+  'page.css': [PAGE_STYLE, 'text/css; charset=utf-8'],
+};
+const HTML = 'text/html; charset=utf-8';
+const DOCS = '/docs/';
+
+export const createDocuments = (served: Omit<Described, 'version'>): Documents => {
+  const files = new Map<string, Promise<File>>();
+
+  const once = (path: string, make: () => Promise<File>): Promise<File> => {
+    let file = files.get(path);
+    if (file === undefined) {
+      file = make();
+      files.set(path, file);
+      // What failed is tried again with the next request.
+      file.catch(() => files.delete(path));
+    }
+    return file;
+  };
+
+  const fileAt = (path: string): Promise<File> | undefined => {
+    if (path === '/') return once(path, () => fileOf(HOME_PAGE, HTML));
+    if (path === '/docs') return once(path, () => fileOf(DOCS_PAGE, HTML));
+    if (path === '/openapi.json') return once(path, () => openApiFile(served));
+    const name = path.slice(DOCS.length);
+    if (Object.hasOwn(OWN_FILES, name)) return once(path, () => fileOf(...(OWN_FILES[name] ?? ['', HTML])));
+    if (Object.hasOwn(SWAGGER_FILES, name)) return once(path, () => swaggerFile(name));
+    return undefined;
+  };
+
+  return {
+    paths: ['/', '/openapi.json', '/docs', `${DOCS}{:file}`],
+    serve: async (exchange) => {
+      const { request } = exchange;
+      const path = (request.url ?? '').split('?', 1)[0] ?? '';
+      // A program that asks for the root asks for something that is not there.
+      if (path === '/' && !(request.headers.accept ?? '').includes('text/html')) throw urlNotFound();
+      exchange.route = path.startsWith(DOCS) ? `${DOCS}{file}` : path;
+      if (request.method !== 'GET' && request.method !== 'HEAD')
+        throw new ApiError('METHOD_NOT_ALLOWED', 'this can only be read', {
+          headers: { allow: 'GET, HEAD' },
+        });
+      if (path === DOCS) {
+        send(exchange, 308, '', { location: '../docs' });
+        return;
+      }
+      const file = fileAt(path);
+      if (file === undefined) throw urlNotFound();
+      sendFile(exchange, await file);
+    },
+  };
+};
+
+const sendFile = (exchange: Exchange, { body, zipped, type, etag }: File): void => {
+  const { headers } = exchange.request;
+  const common = {
+    etag,
+    vary: 'accept-encoding',
+    'cache-control': 'no-cache',
+    'content-security-policy': PAGE_POLICY,
+    'x-content-type-options': 'nosniff',
+    'referrer-policy': 'no-referrer',
+  };
+  if (headers['if-none-match'] === etag) {
+    send(exchange, 304, '', common);
+    return;
+  }
+  const zip = /\bgzip\b/.test(String(headers['accept-encoding'] ?? ''));
+  send(exchange, 200, zip ? zipped : body, {
+    ...common,
+    'content-type': type,
+    ...(zip ? { 'content-encoding': 'gzip' } : {}),
+  });
+};
+
+const compress = promisify(gzip);
+
+const fileOf = async (content: string | Buffer, type: string): Promise<File> => {
+  const body = typeof content === 'string' ? Buffer.from(content, 'utf8') : content;
+  const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;
+  return { body, zipped: await compress(body), type, etag };
+};
+
+const swaggerFile = async (name: string): Promise<File> => {
+  const folder = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
+  return fileOf(await readFile(join(folder, name)), SWAGGER_FILES[name] ?? 'application/octet-stream');
+};
+
+const openApiFile = async (served: Omit<Described, 'version'>): Promise<File> => {
+  const [examples, manifest] = await Promise.all([
+    readExamples(EXAMPLES),
+    readFile(join(PROJECT, 'package.json'), 'utf8'),
+  ]);
+  const { version } = JSON.parse(manifest) as { readonly version: string };
+  const steps = openApiSteps({ ...served, version }, examples);
+  for (;;) {
+    const { done, value } = steps.next();
+    await breathe();
+    if (done === true) return fileOf(JSON.stringify(value), 'application/json');
+  }
+};

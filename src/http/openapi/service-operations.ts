@@ -1,0 +1,62 @@
+import type { JsonObject } from '../../domain/json.ts';
+import type { Operation } from './operation.ts';
+import { headerRefs, jsonContent } from './parameters.ts';
+
+/** Paths of the service itself, which everybody may read. */
+const open = (
+  path: string,
+  operationId: string,
+  summary: string,
+  answers: Operation['answers'],
+): Operation => ({
+  verb: 'get',
+  path,
+  operationId: `service_${operationId}`,
+  tag: 'service',
+  summary,
+  anonymous: true,
+  answers,
+  errors: [],
+  style: 'osac',
+});
+
+const answer = (description: string, content?: JsonObject): JsonObject => ({
+  description,
+  headers: headerRefs(),
+  ...(content === undefined ? {} : { content }),
+});
+
+const HTML: JsonObject = { 'text/html': { schema: { type: 'string' } } };
+
+export const serviceOperations = (): readonly Operation[] => [
+  open('/healthz', 'Health', 'The process lives', { 200: answer('It does; the body is empty.') }),
+  open('/readyz', 'Readiness', 'Whether this instance should get traffic', {
+    200: answer('It should.', jsonContent('Readiness')),
+    503: answer('It should not; `checks` say why.', jsonContent('Readiness')),
+  }),
+  open('/openapi.json', 'OpenApi', 'This document', {
+    200: { ...answer('OpenAPI 3.1.', jsonContent({ type: 'object' })), headers: headerRefs('ETag') },
+    304: { description: 'You have it as it is.', headers: headerRefs('ETag') },
+  }),
+  open('/docs', 'Docs', 'This document, to browse', { 200: answer('A page.', HTML) }),
+];
+
+export const SERVICE_COMPONENTS: { readonly [name: string]: JsonObject } = {
+  Readiness: {
+    type: 'object',
+    properties: {
+      ready: { type: 'boolean' },
+      checks: {
+        type: 'array',
+        items: {
+          type: 'object',
+          properties: { name: { type: 'string' }, ok: { type: 'boolean' }, message: { type: 'string' } },
+          required: ['name', 'ok'],
+          additionalProperties: false,
+        },
+      },
+    },
+    required: ['ready', 'checks'],
+    additionalProperties: false,
+  },
+};

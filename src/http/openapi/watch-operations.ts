@@ -1,0 +1,61 @@
+import type { JsonObject } from '../../domain/json.ts';
+import { EVENTS, type Surface } from '../osac/messages.ts';
+import { componentRef, type MessageSchemas } from './message-schemas.ts';
+import type { Operation } from './operation.ts';
+import { headerRefs, type ParameterName } from './parameters.ts';
+import { tagOf } from './osac-operations.ts';
+import { ANY_CALL } from './refusals.ts';
+
+/** A watch as it is served: on which surface, under which path (osac-api.md §8). */
+export type WatchRoute = { readonly surface: Surface; readonly path: string };
+
+const PARAMETERS: readonly ParameterName[] = ['watch_filter', 'from', 'Last_Event_ID'];
+
+export const watchOperation = ({ surface, path }: WatchRoute, schemas: MessageSchemas): Operation => ({
+  verb: 'get',
+  path,
+  operationId: `${surface}_Events_Watch`,
+  tag: tagOf(surface, 'Events'),
+  summary: 'Changes as they happen',
+  description:
+    'The answer begins at once and goes on until you close the connection. As newline-delimited JSON, or with ' +
+    '`Accept: text/event-stream` as Server-Sent Events. After a break, `from` (or `Last-Event-ID`) goes on without ' +
+    'loss or repetition. A reader that does not read is closed with the last id it was sent.',
+  parameters: PARAMETERS,
+  answers: {
+    200: {
+      description: 'One event per line.',
+      headers: headerRefs(),
+      content: {
+        'application/json': { schema: watchLine(surface, schemas) },
+        'text/event-stream': { schema: { type: 'string' } },
+      },
+    },
+  },
+  errors: ANY_CALL,
+  style: 'osac',
+});
+
+const watchLine = (surface: Surface, schemas: MessageSchemas): JsonObject => ({
+  anyOf: [
+    {
+      type: 'object',
+      properties: {
+        result: {
+          type: 'object',
+          properties: { event: schemas.ref(EVENTS[surface], 'answer') },
+          required: ['event'],
+          additionalProperties: false,
+        },
+      },
+      required: ['result'],
+      additionalProperties: false,
+    },
+    {
+      type: 'object',
+      properties: { error: componentRef('OsacError') },
+      required: ['error'],
+      additionalProperties: false,
+    },
+  ],
+});
