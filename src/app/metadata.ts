@@ -1,13 +1,9 @@
+import type { Encrypted } from '../domain/personal.ts';
+
 /**
  * Metadata v1, complete from the first event (design §4). Absent optional fields are left out, never `undefined`.
  */
-export type Encrypted = {
-  readonly alg: 'A256GCM';
-  readonly keyId: string;
-  readonly nonce: string;
-  readonly ct: string;
-  readonly tag: string;
-};
+export type { Encrypted };
 
 export type Actor = {
   /** UUIDv5(tenant, issuer, sub); the User's id and `metadata.creator`. For our own work: `system`. */

@@ -128,7 +128,7 @@ export const createNameRepair = (options: NameRepairOptions): NameRepair => {
     return released ? 'released' : 'busy';
   };
 
-  /** What a gone resource still holds. Its end is final, so nobody can be about to write it again. */
+  /** What a gone resource still holds. Where its end is not final, whoever is about to write it again is stopped first. */
   const releaseAllOf = async (event: RecordedEvent): Promise<void> => {
     const { kind: kindName, id } = resourceOf(event.stream);
     const kind = kinds.get(kindName);
@@ -138,6 +138,7 @@ export const createNameRepair = (options: NameRepairOptions): NameRepair => {
     for (const claim of everyClaimOf(kind, view)) {
       const found = await names.look(claim.id);
       if (found?.state.status !== 'held' || found.state.stream !== event.stream) continue;
+      if (kind.returns === true) await fence(kind, id, claim.id, event.id);
       const context = systemContext(ids.uuidv7(), 'repair', { causationId: event.id, tenant: view.tenant });
       await names.release(claim.id, found.revision, found.state.holder, 'deleted', context);
       if (claim.slot === true) await settleAt(kind, claim.id, event.id);
@@ -303,7 +304,8 @@ const fenceOf = (kind: RepairableKind): Aggregate<unknown, Fence, DomainEvent> =
     ...kind.decider,
     decide: (state, { at, nameId, commandId }) => {
       const view = kind.view(state);
-      if (view.exists && (view.archived || claimsOf(kind, view).some(({ id }) => id === nameId))) return [];
+      const gone = view.exists && view.archived && kind.returns !== true;
+      if (gone || claimsOf(kind, view).some(({ id }) => id === nameId)) return [];
       return [{ type: 'CreationAbandoned', data: { at, commandId } }];
     },
   },

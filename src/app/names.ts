@@ -45,10 +45,15 @@ export const everyClaimOf = (
 ): readonly NameClaim[] => {
   const tenant = kind.nameScope === 'global' ? '' : view.tenant;
   const project = kind.nameScope === 'project' ? view.project : '';
+  const claimed = view.claimedName ?? view.name;
   const name: NameClaim = {
-    id: nameStreamId(kind.kind, tenant, project, view.name),
+    id: nameStreamId(kind.kind, tenant, project, claimed),
     field: 'metadata.name',
-    value: view.name,
+    value: claimed,
+    // The sentence is recorded and logged: it must not tell a name that is personal data.
+    ...(view.claimedName === undefined
+      ? {}
+      : { taken: `${kind.words} with identifier '${view.id}' already exists: its name is taken` }),
   };
   const values = kind.uniqueValues?.(view.document) ?? [];
   return [

@@ -96,7 +96,8 @@ export const createResourceCommands = ({
     if (found?.state.status !== 'held') return true;
     const { holder, stream } = found.state;
     const owner = resourceOf(stream);
-    if (owner.kind !== kind.kind) return false;
+    // What may come back may be on its way: only the repair loop, which stops it first, takes its name.
+    if (owner.kind !== kind.kind || kind.returns === true) return false;
     const view = kind.view((await runner.load(aggregateOf(kind), owner.id)).state);
     if (!view.exists || !view.archived) return false;
     // Not released by us: the repair loop or another instance was faster, and whoever has it now is looked at anew.

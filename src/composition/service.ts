@@ -12,6 +12,7 @@ import { createIssuerKeys } from '../adapters/identity/issuer-keys.ts';
 import { createTokenVerifier } from '../adapters/identity/token-verifier.ts';
 import { openDeploymentKeys } from '../adapters/keys/deployment-keys.ts';
 import { openFileKeyStore } from '../adapters/keys/file-key-store.ts';
+import { openSubjectKeyReader } from '../adapters/keys/subject-key-reader.ts';
 import { createSimulatedHubs } from '../adapters/management-cluster/simulated/simulated-hubs.ts';
 import { createMetrics, serveMetrics } from '../adapters/metrics/metrics.ts';
 import { createLeaseOwnership } from '../adapters/ownership/lease-ownership.ts';
@@ -102,10 +103,9 @@ export const startService = async (
       keys,
       now: () => clock.now(),
     });
-    const keyStore = await openFileKeyStore({
-      directory: join(config.secretsDir, 'subjects'),
-      kek: keys.subjectKek,
-    });
+    const subjectKeys = { directory: join(config.secretsDir, 'subjects'), kek: keys.subjectKek };
+    const keyStore = await openFileKeyStore(subjectKeys);
+    const openPersonal = openSubjectKeyReader(subjectKeys);
     const { store, sqlite, readerConfig } = await openStore(config, instance, logger);
     closers.push(() => store.close());
     await assertDeployment({ store, fingerprint: keys.fingerprint, clock, ids, instance });
@@ -131,6 +131,7 @@ export const startService = async (
       clusters,
       secrets,
       snapshots,
+      openPersonal,
       recordRejection,
       ownership: createLeaseOwnership({ store, name: 'processes', instance, clock, timers, logger }),
       readModels: {
@@ -141,8 +142,10 @@ export const startService = async (
           storeId: store.storeId,
           readerModule: moduleUrl('./log-reader-module'),
           readerConfig: { ...readerConfig },
-          viewsModule: moduleUrl('../projections/views'),
-          viewsConfig: {},
+          viewsModule: moduleUrl('./views-module'),
+          viewsConfig: {
+            subjectKeys: { ...subjectKeys, kek: Buffer.from(subjectKeys.kek).toString('base64') },
+          },
         },
       },
       processFile: join(config.dataDir, 'processes.sqlite'),
@@ -174,6 +177,7 @@ export const startService = async (
       ids,
       requestHash: createRequestHash(keys.requestHashKey),
       personal: createPersonalMetadata({ keys: keyStore }),
+      people: { encrypt: keyStore.encrypt, open: openPersonal },
       hubs: clusters,
       issuers: verifier.issuers,
       formatPosition: positions.format,

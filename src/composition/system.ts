@@ -27,6 +27,7 @@ import type { SnapshotStore } from '../app/snapshot-store.ts';
 import { clusterOrderWorkflow } from '../domain/clusters/order-workflow/workflow.ts';
 import type { ClusterCommand } from '../domain/clusters/commands.ts';
 import { aggregates, cluster, kinds } from '../domain/kinds.ts';
+import type { OpenPersonal } from '../domain/personal.ts';
 import { processEventTypes } from '../domain/process/event-types.ts';
 import { eventTypes } from '../domain/registry.ts';
 import type { JsonObject } from '../domain/json.ts';
@@ -51,6 +52,8 @@ export type SystemPorts = {
   readonly ownership: Ownership;
   readonly recordRejection: RecordRejection;
   readonly snapshots?: SnapshotStore;
+  /** Opens personal data of documents for the read models; without it they show ciphertext. */
+  readonly openPersonal?: OpenPersonal;
   /** Where the read models live and how they read the log; inline for the simulation. */
   readonly readModels: Pick<ReadModelsOptions, 'dir' | 'source' | 'hooks' | 'nowMs'>;
   /** The process runner's disposable index. */
@@ -129,7 +132,7 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
   const codec = createEventCodec(eventTypes);
   const readModels = await openReadModels({
     ...ports.readModels,
-    views: createViews(),
+    views: createViews(ports.openPersonal === undefined ? {} : { open: ports.openPersonal }),
     logger: logger.child({ component: 'projections' }),
     timers,
   });

@@ -88,6 +88,8 @@ export type ResourceKind<
    * reach an event, shown in clear by read models while the key exists (design §4 Personal data).
    */
   readonly personal?: readonly string[];
+  /** An object that is gone may be created again under its id; otherwise its end is final. */
+  readonly returns?: true;
   /** What a stored document points at; a referenced object of a `protects` kind cannot be deleted. */
   readonly pointsAt: (document: JsonObject) => readonly { readonly kind: string; readonly id: string }[];
   /** True: an object that something points at cannot be deleted. */
@@ -114,6 +116,8 @@ export type ResourceView =
       readonly tenant: string;
       readonly project: string;
       readonly name: string;
+      /** What is reserved in place of the name, where the name is personal data: a keyed hash of it. */
+      readonly claimedName?: string;
       readonly creationTimestamp: string;
       readonly deletionTimestamp?: string;
       /**

@@ -1,4 +1,5 @@
 import { kinds } from '../domain/kinds.ts';
+import { revealing, type OpenPersonal } from '../domain/personal.ts';
 import { registry } from '../domain/registry.ts';
 import type { Decode } from './resources/fold.ts';
 import { resourcesView } from './resources/resources-view.ts';
@@ -9,6 +10,12 @@ import type { View } from './view.ts';
 export type ViewsConfig = {
   /** Days that `changes` reaches back from the newest event. Default 90. */
   readonly changesRetentionDays?: number;
+};
+
+/** What the views need that is no plain JSON; worker threads make their own. */
+export type ViewsPorts = {
+  /** Opens personal data, so that documents show it; without it they hold ciphertext. */
+  readonly open?: OpenPersonal;
 };
 
 /** Streams that belong to one cluster order each: its document, and the run of its workflow. */
@@ -24,10 +31,13 @@ const codec: Decode & Pick<EventWords, 'decode'> = {
   typeOf: registry.get,
 };
 
-/** Every view of the service. Entry of the projection workers' views module. */
-export const createViews = ({ changesRetentionDays }: ViewsConfig = {}): readonly View[] => [
+/** Every view of the service. */
+export const createViews = ({
+  changesRetentionDays,
+  open,
+}: ViewsConfig & ViewsPorts = {}): readonly View[] => [
   resourcesView({
-    kinds,
+    kinds: open === undefined ? kinds : kinds.map((kind) => revealing(kind, { open })),
     codec,
     commandsOf: COMMAND_CATEGORIES,
     ...(changesRetentionDays !== undefined && { retentionDays: changesRetentionDays }),

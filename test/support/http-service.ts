@@ -10,6 +10,7 @@ import {
   type JWTVerifyGetKey,
 } from 'jose';
 import { createMemoryEventStore } from '../../src/adapters/event-store/memory/memory-event-store.ts';
+import { createMemoryKeyStore } from '../../src/adapters/keys/memory-key-store.ts';
 import { createTokenVerifier } from '../../src/adapters/identity/token-verifier.ts';
 import { systemClock, systemIds } from '../../src/adapters/system/system-ports.ts';
 import { createCommandRunner } from '../../src/app/command-runner.ts';
@@ -22,6 +23,7 @@ import type { Logger, RejectionRecord, SecretStore } from '../../src/app/ports.t
 import { createRequestHash } from '../../src/app/request-hash.ts';
 import { createResourceCommands } from '../../src/app/resource-commands.ts';
 import { kinds } from '../../src/domain/kinds.ts';
+import { revealing } from '../../src/domain/personal.ts';
 import { eventTypes, registry } from '../../src/domain/registry.ts';
 import { createHttpApp, createHttpServer, type HttpLimits, type Readiness } from '../../src/http/app.ts';
 import { createAuthenticator } from '../../src/http/authenticate.ts';
@@ -104,6 +106,8 @@ export type TokenOptions = {
   readonly user?: string;
   readonly tenants?: readonly string[];
   readonly admin?: boolean;
+  /** Realm roles, for example `tenant-admin`. */
+  readonly roles?: readonly string[];
   readonly expiresIn?: number;
 };
 
@@ -122,10 +126,11 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
     clock,
     recordRejection,
   });
+  const people = createMemoryKeyStore();
   const models = await openReadModels({
     dir: undefined,
     views: [
-      resourcesView({ kinds, codec }),
+      resourcesView({ kinds: kinds.map((kind) => revealing(kind, { open: people.open })), codec }),
       timelineView({
         words: {
           decode: (event) => codec.decode(event),
@@ -160,6 +165,7 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
   const surfaces = osacSurfaces({
     ...services,
     timeline: models.timeline,
+    people,
     hubs: { of: () => options.hub },
     issuers: verifier.issuers,
     formatPosition: (position) => positions.format(position),
@@ -198,12 +204,14 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
     user = 'alice',
     tenants = [],
     admin = false,
+    roles = [],
     expiresIn = 300,
   }: TokenOptions): Promise<string> =>
     new SignJWT({
       preferred_username: user,
       organization: [...tenants],
       groups: admin ? ['admins'] : [],
+      realm_access: { roles: [...roles] },
       typ: 'Bearer',
       jti: randomUUID(),
     })

@@ -1,7 +1,6 @@
 import { mkdir } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname } from 'node:path';
 import { LRUCache } from 'lru-cache';
-import { z } from 'zod';
 import type { KeyStore } from '../../app/ports.ts';
 import {
   createPrivate,
@@ -11,15 +10,8 @@ import {
   removeStaleTemporaries,
 } from './private-files.ts';
 import { seal, unseal } from './seal.ts';
+import { storedSubjectKey, subjectKeyPath } from './subject-key-reader.ts';
 import { createSubjectKeyStore, type SubjectKey } from './subject-keys.ts';
-
-const stored = z.strictObject({
-  v: z.literal(1),
-  keyId: z.string(),
-  nonce: z.string(),
-  ct: z.string(),
-  tag: z.string(),
-});
 
 /** Milliseconds that a key is used for encryption without looking at its file again. */
 const RECALL_MS = 60_000;
@@ -43,7 +35,7 @@ export const openFileKeyStore = async ({
   await privateDirectory(directory);
   await removeStaleTemporaries(directory);
   const recalled = new LRUCache<string, SubjectKey>({ max: cacheSize, ttl: RECALL_MS });
-  const pathOf = (subjectId: string): string => join(directory, subjectId.slice(0, 2), `${subjectId}.json`);
+  const pathOf = (subjectId: string): string => subjectKeyPath(directory, subjectId);
 
   return createSubjectKeyStore({
     recall: (subjectId) => recalled.get(subjectId),
@@ -53,7 +45,7 @@ export const openFileKeyStore = async ({
         recalled.delete(subjectId);
         return undefined;
       }
-      const { keyId, ...sealed } = stored.parse(JSON.parse(content.toString('utf8')));
+      const { keyId, ...sealed } = storedSubjectKey.parse(JSON.parse(content.toString('utf8')));
       const key = { keyId, key: unseal(kek, sealed, keyId, `the key of subject ${subjectId}`) };
       recalled.set(subjectId, key);
       return key;

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Encrypted } from '../../app/metadata.ts';
 import type { KeyStore } from '../../app/ports.ts';
+import { subjectOf } from '../../domain/personal.ts';
 import { seal, unseal } from './seal.ts';
 
 /** The current key of a data subject. `keyId` is `<subject id>.<generation>`: a key made after an erasure is another. */
@@ -40,8 +41,8 @@ export const createSubjectKeyStore = (place: SubjectKeyPlace): KeyStore => {
     },
     decrypt: async (value: Encrypted) => {
       const { keyId } = value;
-      const subjectId = keyId.slice(0, keyId.lastIndexOf('.'));
-      if (!SUBJECT_ID.test(subjectId)) return undefined;
+      const subjectId = subjectOf(value);
+      if (!isSubjectId(subjectId)) return undefined;
       const current = await place.find(subjectId);
       if (current?.keyId !== keyId) return undefined;
       return unseal(current.key, value, keyId, 'personal data').toString('utf8');
@@ -53,7 +54,8 @@ export const createSubjectKeyStore = (place: SubjectKeyPlace): KeyStore => {
   };
 };
 
+export const isSubjectId = (subjectId: string): boolean => SUBJECT_ID.test(subjectId);
+
 const assertSubjectId = (subjectId: string): void => {
-  if (!SUBJECT_ID.test(subjectId))
-    throw new TypeError('a subject id consists of letters, digits and hyphens');
+  if (!isSubjectId(subjectId)) throw new TypeError('a subject id consists of letters, digits and hyphens');
 };

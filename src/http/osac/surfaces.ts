@@ -2,6 +2,7 @@ import type { DescMessage } from '@bufbuild/protobuf';
 import type { ManagementClusters } from '../../app/management-cluster.ts';
 import type { DomainEvent } from '../../domain/decider.ts';
 import { cluster, documentKinds, kinds } from '../../domain/kinds.ts';
+import { revealing } from '../../domain/personal.ts';
 import type { ResourceKind } from '../../domain/resource.ts';
 import type { TimelineReader } from '../../projections/read-models.ts';
 import type { ExtraMethod } from './authorization.ts';
@@ -15,12 +16,14 @@ import { documentParts } from './kinds/parts.ts';
 import { MESSAGES, type Surface } from './messages.ts';
 import { getHandler, listHandler, timelineHandler } from './reads.ts';
 import type { KindService, SingleService, SurfaceTable } from './rest.ts';
+import { concealing, createNameToken, type PersonalDocuments } from './personal.ts';
 import { deleteHandler, type Removal } from './deletes.ts';
 import { updateHandler, type Revision } from './updates.ts';
 import type { WriteServices } from './write-context.ts';
 
 /** What the OSAC surfaces need of the rest of the service. */
 export type OsacServices = WriteServices & {
+  readonly people: PersonalDocuments;
   readonly timeline: TimelineReader;
   readonly hubs: ManagementClusters;
   /** Issuers that clients may sign in with, as capabilities shows them. */
@@ -37,14 +40,17 @@ export const osacSurfaces = (services: OsacServices): readonly SurfaceTable[] =>
   surfaceTable('private', PRIVATE_PREFIX, services),
 ];
 
-const surfaceTable = (surface: Surface, prefix: string, services: OsacServices): SurfaceTable => {
+const surfaceTable = (surface: Surface, prefix: string, given: OsacServices): SurfaceTable => {
+  const nameToken = createNameToken(given.requestHash);
+  const services = { ...given, commands: concealing(given.commands, { ...given, nameToken }) };
   const table = new Map<string, KindService>();
   const withNames = { ...services, messageOf };
   const catalogue = createCatalogueReader(services.resources, services.runner);
   const add = (service: KindService | undefined): void => {
     if (service !== undefined) table.set(service.collection, service);
   };
-  for (const kind of documentKinds) {
+  for (const declared of documentKinds) {
+    const kind = revealing(declared, { open: given.people.open, nameToken });
     const own = documentParts[kind.kind]?.(withNames) ?? {};
     const creation = own.creation ?? documentCreation;
     const revision = own.revision ?? documentRevision;

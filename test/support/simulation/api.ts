@@ -1,3 +1,4 @@
+import { createMemoryKeyStore } from '../../../src/adapters/keys/memory-key-store.ts';
 import { createRequestHash } from '../../../src/app/request-hash.ts';
 import type { Encrypted } from '../../../src/app/metadata.ts';
 import type { System, SystemPorts } from '../../../src/composition/system.ts';
@@ -64,6 +65,7 @@ export const createApi = (options: {
     ids: ports.ids,
     requestHash: createRequestHash(Buffer.from('simulation')),
     personal: { personal: async () => HIDDEN, source: async () => HIDDEN },
+    people: createMemoryKeyStore(),
     hubs: ports.clusters,
     issuers: [],
     formatPosition: positions.format,

@@ -79,6 +79,7 @@ describe('registry: every event type', () => {
       hub: 'HubRegistered',
       instanceType: 'InstanceTypeDefined',
       tenant: 'TenantOnboarded',
+      user: 'UserAdmitted',
       identityProvider: 'IdentityProviderConnected',
       project: 'ProjectOpened',
       projectMembership: 'ProjectMembershipGranted',

@@ -4,6 +4,7 @@ import type { Removal } from '../deletes.ts';
 import type { Revision } from '../updates.ts';
 import { clusterVersionCreation } from './cluster-version.ts';
 import { tenantCreation, tenantInUse } from './tenant.ts';
+import { userCreation, userRevision } from './user.ts';
 
 /** What a kind that shares the document decider does in its own way; everything else is common. */
 export type DocumentParts = {
@@ -19,4 +20,5 @@ export const documentParts: { readonly [kind: string]: (services: CreateServices
     creation: tenantCreation(services),
     removal: { blocked: tenantInUse(services) },
   }),
+  user: (services) => ({ creation: userCreation, revision: userRevision(services) }),
 };

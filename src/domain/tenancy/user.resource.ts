@@ -1,0 +1,142 @@
+import {
+  documentDecider,
+  documentView,
+  type DocumentCommand,
+  type DocumentState,
+  type NormalizeContext,
+} from '../catalog/document.ts';
+import { reject, type Rejection } from '../decider.ts';
+import type { Decider } from '../decider.ts';
+import { codePoints, objectAt, valueAt, withoutValueAt, withValueAt } from '../json-tools.ts';
+import type { JsonObject, JsonValue } from '../json.ts';
+import { validationFailed } from '../metadata-rules.ts';
+import type { ResourceKind } from '../resource.ts';
+import { BUILT_IN_TENANTS } from './tenant.resource.ts';
+import type { UserEvent } from './user-events.ts';
+
+/**
+ * Users (osac-api.md §11 Users): people and service accounts of a tenant. Only the name is unique, and only inside the
+ * tenant; the username may repeat and may change (osac-api-run.md §2). Credentials are write-only on both surfaces.
+ */
+const SECRETS = [
+  { path: 'spec.credentials.password', kind: 'user-password', reads: 'absent', encoding: 'text' },
+] as const;
+
+/** Everything about a user that says who it is. */
+export const USER_PERSONAL: readonly string[] = [
+  'metadata.name',
+  'metadata.display_name',
+  'metadata.description',
+  'spec.username',
+  'spec.email',
+];
+
+export const MAX_USERNAME = 255;
+export const MAX_EMAIL = 320;
+
+const decider = documentDecider({
+  words: 'user',
+  events: {
+    created: 'UserAdmitted',
+    revised: 'UserRevised',
+    deletionRequested: 'UserRemovalRequested',
+    retired: 'UserRemoved',
+  },
+  immutable: [],
+  normalize: withName,
+  check: (document, { tenant }) => tenantRejection(tenant) ?? specRejection(objectAt(document, 'spec')),
+});
+
+/**
+ * A removed user whose token still lives is admitted again under the same id, since that id is derived from the token
+ * (osac-api-run.md §2 Users).
+ */
+export const userDecider: Decider<DocumentState, DocumentCommand, UserEvent> = {
+  ...decider,
+  decide: (state, command) =>
+    decider.decide(
+      command.type === 'CreateDocument' && state.status === 'retired' ? decider.initialState() : state,
+      command,
+    ),
+};
+
+export const user: ResourceKind<DocumentState, DocumentCommand, UserEvent> = {
+  kind: 'user',
+  collection: 'users',
+  words: 'user',
+  message: 'User',
+  service: 'Users',
+  methods: {
+    public: ['List', 'Get', 'Create', 'Update', 'Delete'],
+    private: ['List', 'Get', 'Create', 'Update', 'Delete'],
+  },
+  event: { field: 'user', public: false },
+  ids: 'generated',
+  nameScope: 'tenant',
+  returns: true,
+  defaultTenant: 'shared',
+  privateOnly: ['metadata.finalizers', 'status.keycloak_user_id'],
+  secrets: SECRETS,
+  immutable: [],
+  references: [],
+  personal: USER_PERSONAL,
+  pointsAt: () => [],
+  protectedWhileReferenced: true,
+  decider: userDecider,
+  stateVersion: 1,
+  view: (state) => {
+    const view = documentView(state, SECRETS, withoutCredentials);
+    if (!view.exists || !('document' in state)) return view;
+    // What stands in `name` is the keyed hash; the name itself lies in the document, as ciphertext.
+    const name = valueAt(state.document, 'metadata.name');
+    return name === undefined
+      ? view
+      : { ...view, claimedName: view.name, document: withValueAt(view.document, 'metadata.name', name) };
+  },
+};
+
+/** A change does not say the name again: it stays what was stored. */
+function withName(document: JsonObject, { previous }: NormalizeContext): JsonObject {
+  const name = valueAt(previous, 'metadata.name');
+  return name === undefined ? document : withValueAt(document, 'metadata.name', name);
+}
+
+const withoutCredentials = (document: JsonObject): JsonObject => withoutValueAt(document, 'spec.credentials');
+
+/** Everybody sees what is in `shared`: people must not be there. */
+const tenantRejection = (tenant: string): Rejection | undefined =>
+  (BUILT_IN_TENANTS as readonly string[]).includes(tenant)
+    ? reject(
+        'invalid',
+        'TENANT_REQUIRED',
+        `a user must belong to a tenant of its own, not to '${tenant}': name one in 'metadata.tenant'`,
+        { field: 'metadata.tenant' },
+      )
+    : undefined;
+
+/** Checked where they are still texts: in the handlers, and again here for dry runs. */
+const specRejection = (spec: JsonObject): Rejection | undefined =>
+  lengthRejection(spec['username'], 'object.spec.username', MAX_USERNAME) ??
+  lengthRejection(spec['email'], 'object.spec.email', MAX_EMAIL);
+
+const lengthRejection = (text: JsonValue | undefined, field: string, max: number): Rejection | undefined =>
+  typeof text === 'string' && codePoints(text).length > max
+    ? validationFailed([{ field, problem: `must be at most ${max} characters` }])
+    : undefined;
+
+/** What is wrong with a user's texts while they can still be read; the decider sees ciphertext. */
+export const userRejection = (document: JsonObject): Rejection | undefined =>
+  specRejection(objectAt(document, 'spec'));
+
+/**
+ * Name of a user that was made from a token (osac-api.md §7): the username in lower case with `-` for every other
+ * character; `fallback` where nothing is left of it.
+ */
+export const userNameOf = (username: string, fallback: string): string => {
+  const name = username
+    .toLowerCase()
+    .replace(/[^a-z0-9-]/g, '-')
+    .slice(0, 63)
+    .replace(/^-+|-+$/g, '');
+  return name === '' ? fallback : name;
+};

@@ -1,0 +1,41 @@
+import { aggregateOf } from '../../../app/names.ts';
+import type { DocumentCommand } from '../../../domain/catalog/document.ts';
+import { isObject, objectAt, valueAt, withoutValueAt, withValueAt } from '../../../domain/json-tools.ts';
+import type { JsonObject } from '../../../domain/json.ts';
+import { metadataRejection } from '../../../domain/metadata-rules.ts';
+import { user, userRejection } from '../../../domain/tenancy/user.resource.ts';
+import { refused, type CreateServices, type Creation } from '../creates.ts';
+import { createDocument, documentRevision } from '../documents.ts';
+import type { Change, Revision } from '../updates.ts';
+
+/** Users are checked here, where their texts can be read: the aggregate sees ciphertext (design §4 Personal data). */
+export const userCreation: Creation<DocumentCommand> = {
+  resolve: (object) => {
+    checkTexts(object.document);
+    return { command: (secrets, abandonedBefore) => createDocument(object, secrets, abandonedBefore) };
+  },
+};
+
+export const userRevision = ({ runner }: Pick<CreateServices, 'runner'>): Revision<DocumentCommand> => ({
+  command: async (change) => {
+    checkTexts(change.after);
+    const { state } = await runner.load(aggregateOf(user), change.id);
+    const stored = 'document' in state ? state.document : {};
+    return documentRevision.command({ ...change, after: withCredentials(change, stored) });
+  },
+});
+
+const checkTexts = (document: JsonObject): void => {
+  const wrong = metadataRejection(objectAt(document, 'metadata')) ?? userRejection(document);
+  if (wrong !== undefined) throw refused(wrong);
+};
+
+const CREDENTIALS = 'spec.credentials';
+
+/** Reads never show credentials, so what a caller did not send of them stays. */
+const withCredentials = ({ after, message }: Change, stored: JsonObject): JsonObject => {
+  const sent = valueAt(message.present, CREDENTIALS);
+  const kept = valueAt(stored, CREDENTIALS);
+  if (isObject(sent) || sent === null) return isObject(sent) ? after : withoutValueAt(after, CREDENTIALS);
+  return kept === undefined ? after : withValueAt(after, CREDENTIALS, kept);
+};
