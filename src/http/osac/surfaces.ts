@@ -7,6 +7,7 @@ import type { ResourceKind } from '../../domain/resource.ts';
 import type { TimelineReader } from '../../projections/read-models.ts';
 import type { ExtraMethod } from './authorization.ts';
 import type { ExtraMessage, Handler } from './call.ts';
+import { withAfterWrite } from './after-write.ts';
 import { createCatalogueReader } from './catalogue.ts';
 import { clusterCreation, clusterRevision } from './clusters.ts';
 import { checkNewName, createHandler, type Creation } from './creates.ts';
@@ -55,7 +56,8 @@ const surfaceTable = (surface: Surface, prefix: string, given: OsacServices): Su
     const creation = own.creation ?? documentCreation;
     const revision = own.revision ?? documentRevision;
     const remove = { command: (at: string) => ({ type: 'DeleteDocument', at }) as const, ...own.removal };
-    add(kindService(surface, kind, { creation, revision, remove, extras: new Map() }, services));
+    const service = kindService(surface, kind, { creation, revision, remove, extras: new Map() }, services);
+    add(withAfterWrite(service, own.after));
   }
   add(
     kindService(

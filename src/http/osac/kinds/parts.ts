@@ -1,9 +1,12 @@
 import type { DocumentCommand } from '../../../domain/catalog/document.ts';
+import type { AfterWrite } from '../after-write.ts';
 import type { Creation, CreateServices } from '../creates.ts';
 import type { Removal } from '../deletes.ts';
 import type { Revision } from '../updates.ts';
 import { clusterVersionCreation } from './cluster-version.ts';
-import { tenantCreation, tenantInUse } from './tenant.ts';
+import { boundUsersCreation, boundUsersRevision } from './bound-users.ts';
+import { projectInUse } from './project.ts';
+import { belongingsOf, settleTenant, tenantCreation, tenantInUse } from './tenant.ts';
 import { userCreation, userRevision } from './user.ts';
 
 /** What a kind that shares the document decider does in its own way; everything else is common. */
@@ -11,14 +14,27 @@ export type DocumentParts = {
   readonly creation?: Creation<DocumentCommand>;
   readonly revision?: Revision<DocumentCommand>;
   readonly removal?: Partial<Removal<DocumentCommand>>;
+  readonly after?: AfterWrite;
 };
+
+const boundUsers = (services: CreateServices): DocumentParts => ({
+  creation: boundUsersCreation(services),
+  revision: boundUsersRevision(services),
+});
 
 /** By kind. One file per kind stands beside this one. */
 export const documentParts: { readonly [kind: string]: (services: CreateServices) => DocumentParts } = {
   clusterVersion: () => ({ creation: clusterVersionCreation }),
-  tenant: (services) => ({
-    creation: tenantCreation(services),
-    removal: { blocked: tenantInUse(services) },
-  }),
+  project: (services) => ({ removal: { blocked: projectInUse(services) } }),
+  projectMembership: boundUsers,
+  roleBinding: boundUsers,
+  tenant: (services) => {
+    const belongings = belongingsOf(services);
+    return {
+      creation: tenantCreation(services, belongings),
+      removal: { blocked: tenantInUse(services) },
+      after: settleTenant(belongings),
+    };
+  },
   user: (services) => ({ creation: userCreation, revision: userRevision(services) }),
 };

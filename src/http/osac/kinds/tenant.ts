@@ -1,9 +1,12 @@
+import { OutcomeUnknown, StoreUnavailable } from '../../../app/event-store.ts';
+import { createTenantBelongings, type TenantBelongings } from '../../../app/tenant-belongings.ts';
 import type { DocumentCommand } from '../../../domain/catalog/document.ts';
 import { withoutValueAt, withValueAt } from '../../../domain/json-tools.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { kinds } from '../../../domain/kinds.ts';
+import { defaultProjectId } from '../../../domain/tenancy/project.resource.ts';
 import { ApiError } from '../../errors.ts';
-import type { Creation, CreateServices } from '../creates.ts';
+import { refused, type Creation, type CreateServices } from '../creates.ts';
 import { createDocument } from '../documents.ts';
 
 const BREAK_GLASS = 'status.break_glass_credentials';
@@ -14,8 +17,13 @@ const ALPHABET = 'ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789';
  * A tenant gets break-glass credentials: stored as a secret, shown in the answer that created it and never again
  * (design §4). The password is a keyed hash of the command, so that two runs of one command agree on it.
  */
-export const tenantCreation = (services: CreateServices): Creation<DocumentCommand> => ({
+export const tenantCreation = (
+  services: CreateServices,
+  belongings: TenantBelongings,
+): Creation<DocumentCommand> => ({
   resolve: (object) => {
+    const impossible = belongings.refuse(object.id);
+    if (impossible !== undefined) throw refused(impossible);
     const document = withoutValueAt(object.document, BREAK_GLASS);
     const password = (commandId: string): string => passwordOf(services, object.id, commandId);
     return {
@@ -49,14 +57,49 @@ const passwordOf = ({ requestHash }: CreateServices, tenant: string, commandId: 
   return password;
 };
 
-/** A tenant that still owns something stays: its objects would belong to nobody (osac-api.md §11 Tenants). */
+/** The belongings of tenants over what the handlers have. */
+export const belongingsOf = (services: CreateServices): TenantBelongings =>
+  createTenantBelongings({
+    runner: services.runner,
+    commands: services.commands,
+    clock: services.clock,
+    idsOf: (kind, tenant, limit) =>
+      services.resources.list(kind, { tenants: [tenant] }, { offset: 0, limit }).rows.map(({ id }) => id),
+  });
+
+/**
+ * After every write of a tenant, replays too: what it lacks or has left behind. A store that is away now does not turn
+ * a tenant that is stored into a failure: the service settles it at its next round.
+ */
+export const settleTenant =
+  (belongings: TenantBelongings) =>
+  async (id: string): Promise<string | undefined> => {
+    try {
+      return await belongings.settle(id);
+    } catch (error) {
+      if (error instanceof StoreUnavailable || error instanceof OutcomeUnknown) return undefined;
+      throw error;
+    }
+  };
+
+/** Kinds whose objects go with their tenant: users come by themselves with their first call. */
+const GO_ALONG = ['tenant', 'user'];
+
+/**
+ * A tenant that still owns something stays: its objects would belong to nobody (osac-api.md §11 Tenants). Its default
+ * project does not count, other than in the original, where no tenant can be deleted for that (osac-api-run.md §2).
+ */
 export const tenantInUse =
   ({ resources }: Pick<CreateServices, 'resources'>) =>
   (id: string): string | undefined => {
-    const owned = kinds.find(
-      ({ kind }) =>
-        kind !== 'tenant' && resources.list(kind, { tenants: [id] }, { offset: 0, limit: 0 }).total > 0,
-    );
+    const visibility = { tenants: [id] };
+    const ownsOf = (kind: string): number => {
+      const { total } = resources.list(kind, visibility, { offset: 0, limit: 0 });
+      const isDefault =
+        kind === 'project' && resources.get(kind, defaultProjectId(id), visibility) !== undefined;
+      return isDefault ? total - 1 : total;
+    };
+    const owned = kinds.find(({ kind }) => !GO_ALONG.includes(kind) && ownsOf(kind) > 0);
     return owned === undefined
       ? undefined
       : `tenant '${id}' cannot be deleted because it still has objects of kind ${owned.words}`;
