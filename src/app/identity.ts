@@ -12,7 +12,10 @@ export type VerifiedToken = {
   readonly serviceAccount: boolean;
   /** Tenants of the `organization` claim, both forms; empty for service accounts. */
   readonly organizations: readonly string[];
+  /** The claim `groups` alone. */
   readonly groups: readonly string[];
+  /** Groups inside each tenant, where `organization` is an object; absent where it is a list. */
+  readonly tenantGroups?: ReadonlyMap<string, readonly string[]>;
   readonly realmRoles: readonly string[];
   /** Seconds since 1970 after which it is no longer accepted (leeway not added). */
   readonly expiresAt: number;

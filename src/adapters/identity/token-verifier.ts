@@ -132,7 +132,8 @@ const readClaims = (payload: JWTPayload, tokenIdHash: string, now: number): Veri
     ...(email === undefined ? {} : { email }),
     serviceAccount,
     organizations: serviceAccount ? [] : organizationsOf(organization),
-    groups: [...texts(payload['groups']), ...organizationGroups(organization)],
+    groups: texts(payload['groups']),
+    ...(isMap(organization) ? { tenantGroups: groupsOf(organization) } : {}),
     realmRoles: texts((payload['realm_access'] as { roles?: unknown } | null | undefined)?.roles),
     expiresAt: exp,
     tokenIdHash,
@@ -146,14 +147,16 @@ const texts = (value: unknown): string[] =>
 
 /** `organization` is a list of names, or an object from name to `{groups: […]}`. */
 const organizationsOf = (claim: unknown): string[] =>
-  typeof claim === 'object' && claim !== null && !Array.isArray(claim)
-    ? Object.keys(claim).filter((name) => name !== '')
-    : texts(claim);
+  isMap(claim) ? Object.keys(claim).filter((name) => name !== '') : texts(claim);
 
-/** Groups inside an organisation carry its name, so that a tenant's own group `admins` never makes a provider admin. */
-const organizationGroups = (claim: unknown): string[] =>
-  typeof claim === 'object' && claim !== null && !Array.isArray(claim)
-    ? Object.entries(claim).flatMap(([name, value]) =>
-        texts((value as { groups?: unknown } | null)?.groups).map((group) => `${name}:${group}`),
-      )
-    : [];
+const isMap = (claim: unknown): claim is Readonly<Record<string, unknown>> =>
+  typeof claim === 'object' && claim !== null && !Array.isArray(claim);
+
+/** Kept apart from the token's own groups, so that a tenant's group `admins` never makes a provider admin. */
+const groupsOf = (claim: Readonly<Record<string, unknown>>): ReadonlyMap<string, readonly string[]> =>
+  new Map(
+    Object.entries(claim).map(([name, value]) => [
+      name,
+      texts((value as { groups?: unknown } | null)?.groups),
+    ]),
+  );

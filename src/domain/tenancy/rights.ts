@@ -1,8 +1,9 @@
 import type { Method } from '../resource.ts';
 
 /**
- * Who may call what on the public surface (osac-api.md §7 Roles): the whole table, as data. Admins may everything on
- * both surfaces; nobody else may call the private one. What is not listed is refused with 403.
+ * Who may call what (osac-api.md §7 Roles): the whole table, as data. Admins may everything on both surfaces; on the
+ * private one only the CSI driver has a right besides. What is not listed is refused with 403. Services of kinds that
+ * are not declared yet stand here too, so that declaring one opens it to those whom the table names.
  *
  * Rights of a project role hold inside its project only; all others hold for the caller's own tenants (and reading
  * `shared`). Which objects a caller sees and may write is decided beside this table: see `http/osac/authorization.ts`.
@@ -16,6 +17,9 @@ export type Role =
   | 'project-manager'
   | 'csi-driver';
 
+/** Roles that a caller has in some project of a tenant. */
+export type ProjectRole = 'project-viewer' | 'project-manager';
+
 /** Methods beside the standard five; `Signal` of controllers is gRPC only and no right of anybody here. */
 export type ExtraMethod = 'GetKubeconfig' | 'GetPassword' | 'GetTimeline' | 'Watch';
 export type AnyMethod = Method | ExtraMethod;
@@ -25,19 +29,52 @@ type Rights = { readonly [service: string]: readonly AnyMethod[] };
 const ALL: readonly Method[] = ['List', 'Get', 'Create', 'Update', 'Delete'];
 const READ: readonly Method[] = ['List', 'Get'];
 
+const each = (services: readonly string[], methods: readonly AnyMethod[]): Rights =>
+  Object.fromEntries(services.map((service) => [service, methods]));
+
+const CATALOG_ITEMS = [
+  'ClusterCatalogItems',
+  'ComputeInstanceCatalogItems',
+  'BareMetalInstanceCatalogItems',
+] as const;
+
 const client: Rights = {
+  ...each(
+    [
+      'BareMetalInstances',
+      'ComputeInstances',
+      'DiskImages',
+      'Subnets',
+      'VirtualNetworks',
+      'SecurityGroups',
+      'ExternalIPs',
+      'ExternalIPAttachments',
+      'NATGateways',
+      'Secrets',
+    ],
+    ALL,
+  ),
+  // The timeline is our addition to each order.
   Clusters: [...ALL, 'GetKubeconfig', 'GetPassword', 'GetTimeline'],
-  DiskImages: ALL,
-  Secrets: ALL,
-  ClusterCatalogItems: READ,
-  ClusterTemplates: READ,
-  ClusterVersions: READ,
-  HostTypes: READ,
-  InstanceTypes: READ,
-  Roles: READ,
-  RoleBindings: READ,
+  ...each(
+    [
+      ...CATALOG_ITEMS,
+      'ClusterTemplates',
+      'ComputeInstanceTemplates',
+      'BareMetalInstanceTemplates',
+      'InstanceTypes',
+      'BareMetalInstanceTypes',
+      'ClusterVersions',
+      'HostTypes',
+      'ExternalIPPools',
+      'Roles',
+      'RoleBindings',
+    ],
+    READ,
+  ),
   Projects: ['List'],
   ProjectMemberships: ['List'],
+  ConsoleSessions: ['Create'],
   Events: ['Watch'],
 };
 
@@ -49,10 +86,11 @@ const together = (...parts: readonly Rights[]): Rights => {
   return union;
 };
 
+/** On the public surface. */
 export const RIGHTS: { readonly [R in Exclude<Role, 'admin'>]: Rights } = {
   client,
   'tenant-admin': together(client, {
-    ClusterCatalogItems: ALL,
+    ...each(CATALOG_ITEMS, ALL),
     IdentityProviders: ALL,
     Users: ALL,
     Projects: ALL,
@@ -71,15 +109,31 @@ export const RIGHTS: { readonly [R in Exclude<Role, 'admin'>]: Rights } = {
     Projects: ['Get', 'Update', 'Delete'],
     ProjectMemberships: ['Get', 'Create', 'Update', 'Delete'],
   },
-  // Its only right is on the private surface: volumes, which come with the storage kinds.
   'csi-driver': {},
 };
 
-/** True when one of these roles lists the method. `admin` lists everything. */
-export const allows = (roles: Iterable<Role>, service: string, method: AnyMethod): boolean => {
+/** On the private surface, besides admins. */
+export const PRIVATE_RIGHTS: { readonly [R in Exclude<Role, 'admin'>]: Rights } = {
+  client: {},
+  'tenant-admin': {},
+  'tenant-idp-manager': {},
+  'project-viewer': {},
+  'project-manager': {},
+  'csi-driver': { Volumes: ['Create', 'Get', 'Delete', 'List'] },
+};
+
+/** True when one of these roles lists the method on this surface. `admin` lists everything. */
+export const allows = (
+  roles: Iterable<Role>,
+  service: string,
+  method: AnyMethod,
+  surface: 'public' | 'private' = 'public',
+): boolean => {
+  const table = surface === 'public' ? RIGHTS : PRIVATE_RIGHTS;
   for (const role of roles) {
     if (role === 'admin') return true;
-    if (Object.hasOwn(RIGHTS[role], service) && RIGHTS[role][service]?.includes(method) === true) return true;
+    const rights = table[role];
+    if (Object.hasOwn(rights, service) && rights[service]?.includes(method) === true) return true;
   }
   return false;
 };

@@ -1,19 +1,57 @@
-import { allows, type AnyMethod } from '../../domain/tenancy/rights.ts';
+import { allows, type AnyMethod, type ProjectRole } from '../../domain/tenancy/rights.ts';
 import type { Surface } from './messages.ts';
-import { BUILT_IN_TENANTS, type Principal } from './principal.ts';
+import { BUILT_IN_TENANTS, type Principal, type ProjectRoles } from './principal.ts';
 
 export type { AnyMethod, ExtraMethod } from '../../domain/tenancy/rights.ts';
 
 /** What authorization needs to know of a kind; a ResourceKind is one. */
 export type Governed = { readonly service: string };
 
-/** May this caller use this method at all? Pure: admins may everything, others what the table gives their roles. */
+/** Who calls, as far as the table of rights asks. */
+export type Caller = Pick<Principal, 'admin' | 'roles'> & Partial<Pick<Principal, 'projects'>>;
+
+/**
+ * May this caller use this method at all? Pure: admins may everything, others what the table gives their roles. What a
+ * project role allows holds for objects of its project only: `mayCallOn` says for which.
+ */
 export const mayCall = (
-  principal: Pick<Principal, 'admin' | 'roles'>,
+  principal: Caller,
   surface: Surface,
   { service }: Governed,
   method: AnyMethod,
-): boolean => principal.admin || (surface === 'public' && allows(principal.roles, service, method));
+): boolean =>
+  mayCallAnywhere(principal, surface, { service }, method) ||
+  allows(projectRolesOf(principal), service, method, surface);
+
+/** True when the caller's right does not depend on the project. */
+export const mayCallAnywhere = (
+  { admin, roles }: Caller,
+  surface: Surface,
+  { service }: Governed,
+  method: AnyMethod,
+): boolean => admin || allows(roles, service, method, surface);
+
+/** The same for one object, which is a project or lies in one (by its dotted name) of a tenant. */
+export const mayCallOn = (
+  principal: Caller,
+  surface: Surface,
+  governed: Governed,
+  method: AnyMethod,
+  { tenant, project }: { readonly tenant: string; readonly project: string },
+): boolean =>
+  mayCallAnywhere(principal, surface, governed, method) ||
+  allows(rolesIn(principal.projects?.get(tenant), project), governed.service, method, surface);
+
+const projectRolesOf = ({ projects }: Caller): readonly ProjectRole[] => {
+  if (projects === undefined || projects.size === 0) return [];
+  const manages = [...projects.values()].some(({ managers }) => managers.length > 0);
+  return manages ? ['project-viewer', 'project-manager'] : ['project-viewer'];
+};
+
+const rolesIn = (roles: ProjectRoles | undefined, project: string): readonly ProjectRole[] => [
+  ...(roles?.viewers.includes(project) === true ? (['project-viewer'] as const) : []),
+  ...(roles?.managers.includes(project) === true ? (['project-manager'] as const) : []),
+];
 
 export type TenantDecision =
   | { readonly tenant: string }
@@ -21,24 +59,21 @@ export type TenantDecision =
 
 /**
  * Tenant of a new object (osac-api.md §7 Tenancy): the one asked for if the caller may assign it, else the caller's
- * first own one, else the kind's default for admins. `exists` says whether a tenant was onboarded.
+ * first own one; for those who see all tenants any, else the kind's default. `exists` says whether a tenant was onboarded.
  */
 export const tenantOfNew = (
-  principal: Pick<Principal, 'admin' | 'tenants' | 'visibility'>,
+  principal: Pick<Principal, 'tenants' | 'visibility'>,
   asked: string,
   fallback: string,
   exists: (tenant: string) => boolean,
 ): TenantDecision => {
-  if (asked === '') {
-    const own = principal.admin ? fallback : principal.tenants[0];
-    if (own === undefined) return { refused: 'denied', message: 'the caller belongs to no tenant' };
-    return { tenant: own };
+  const anywhere = 'all' in principal.visibility;
+  const wanted = asked === '' ? (anywhere ? fallback : principal.tenants[0]) : asked;
+  if (wanted === undefined) return { refused: 'denied', message: 'the caller belongs to no tenant' };
+  if (anywhere || principal.tenants.includes(wanted)) {
+    if (BUILT_IN_TENANTS.includes(wanted) || exists(wanted)) return { tenant: wanted };
+    return { refused: 'invalid', message: `tenant '${wanted}' doesn't exist` };
   }
-  if (principal.admin) {
-    if (BUILT_IN_TENANTS.includes(asked) || exists(asked)) return { tenant: asked };
-    return { refused: 'invalid', message: `tenant '${asked}' doesn't exist` };
-  }
-  if (principal.tenants.includes(asked)) return { tenant: asked };
   const visible = 'tenants' in principal.visibility && principal.visibility.tenants.includes(asked);
   return {
     refused: 'denied',

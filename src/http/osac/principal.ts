@@ -48,39 +48,82 @@ const ADMIN_SERVICE_ACCOUNTS = [
   'osac-operator-controller-manager',
   'template-publisher',
 ];
+const CSI_DRIVER_ROLE = 'osac-csi-driver';
 
 export const principalOf = (token: VerifiedToken, options: PrincipalOptions = {}): Principal => {
   const account = token.serviceAccount ? serviceAccountOf(token.subject) : undefined;
-  const admin = isAdmin(token, account, options);
-  const tenants =
-    account === undefined ? [...new Set(token.organizations)].filter(notBuiltIn) : [account.namespace];
-  const homeTenant = tenants[0] ?? (admin ? SHARED_TENANT : undefined);
+  const roles = rolesOf(token, isAdmin(token, account, options));
+  const admin = roles.includes('admin');
+  const named = account === undefined ? token.organizations : [account.namespace];
+  const tenants = [...new Set(named)].filter(notBuiltIn);
+  const seesAll = admin || roles.includes('csi-driver');
+  const homeTenant = tenants[0] ?? (seesAll ? SHARED_TENANT : undefined);
   return {
     subjectId: subjectIdOf(homeTenant ?? '', token.issuer, token.subject),
     userName: account?.name ?? token.userName,
     ...(token.email === undefined ? {} : { email: token.email }),
     admin,
-    roles: rolesOf(token, admin),
-    projects: new Map(),
+    roles,
+    projects: token.serviceAccount ? new Map() : projectsOf(token, tenants),
     tenants,
     homeTenant,
-    visibility: admin ? { all: true } : { tenants: [...tenants, SHARED_TENANT] },
+    visibility: seesAll ? { all: true } : { tenants: [...tenants, SHARED_TENANT] },
     authMethod: account === undefined ? 'jwt' : 'service-account',
     tokenIdHash: token.tokenIdHash,
   };
 };
 
-/** `tenant-admin` implies `tenant-idp-manager` (osac-api.md §7 Roles). */
+/**
+ * `tenant-admin` implies `tenant-idp-manager` (osac-api.md §7 Roles). The CSI driver sees all tenants, so it is nothing
+ * else: with a client's rights too it could read and change everybody's orders.
+ */
 const rolesOf = ({ realmRoles, serviceAccount }: VerifiedToken, admin: boolean): readonly Role[] => {
   if (admin) return ['admin'];
   if (serviceAccount) return ['client'];
+  if (realmRoles.includes(CSI_DRIVER_ROLE)) return ['csi-driver'];
   const tenantAdmin = realmRoles.includes('tenant-admin');
   return [
     'client',
     ...(tenantAdmin ? (['tenant-admin'] as const) : []),
     ...(tenantAdmin || realmRoles.includes('tenant-idp-manager') ? (['tenant-idp-manager'] as const) : []),
-    ...(realmRoles.includes('osac-csi-driver') ? (['csi-driver'] as const) : []),
   ];
+};
+
+/** `/<project>/system:viewers`; a project inside another is written as a path or with its dotted name. */
+const PROJECT_GROUP = /^\/(.+)\/system:(viewers|managers)$/;
+
+/**
+ * Project roles from the groups inside each tenant (osac-api.md §7 Roles). Where `organization` is a list, the token's
+ * own groups are meant; of several tenants they could be any one's, so they count only when it names a single one.
+ */
+const projectsOf = (token: VerifiedToken, tenants: readonly string[]): Principal['projects'] => {
+  const projects = new Map<string, ProjectRoles>();
+  const { tenantGroups } = token;
+  const [only, ...others] = tenants;
+  for (const tenant of tenants) {
+    const groups =
+      tenantGroups === undefined
+        ? others.length === 0 && tenant === only && token.organizations.length === 1
+          ? token.groups
+          : []
+        : (tenantGroups.get(tenant) ?? []);
+    const found = projectRolesOf(groups);
+    if (found !== undefined) projects.set(tenant, found);
+  }
+  return projects;
+};
+
+const projectRolesOf = (groups: readonly string[]): ProjectRoles | undefined => {
+  const viewers = new Set<string>();
+  const managers = new Set<string>();
+  for (const group of groups) {
+    const [, path, role] = PROJECT_GROUP.exec(group) ?? [];
+    if (path === undefined) continue;
+    const project = path.replaceAll('/', '.');
+    viewers.add(project);
+    if (role === 'managers') managers.add(project);
+  }
+  return viewers.size === 0 ? undefined : { viewers: [...viewers], managers: [...managers] };
 };
 
 const notBuiltIn = (tenant: string): boolean => !BUILT_IN_TENANTS.includes(tenant);

@@ -15,6 +15,7 @@ import { credentialHandler } from './credentials.ts';
 import { documentCreation, documentRevision } from './documents.ts';
 import { documentParts } from './kinds/parts.ts';
 import { MESSAGES, type Surface } from './messages.ts';
+import { withProjectRights } from './project-rights.ts';
 import { getHandler, listHandler, timelineHandler } from './reads.ts';
 import type { KindService, SingleService, SurfaceTable } from './rest.ts';
 import { concealing, createNameToken, type PersonalDocuments } from './personal.ts';
@@ -48,7 +49,8 @@ const surfaceTable = (surface: Surface, prefix: string, given: OsacServices): Su
   const withNames = { ...services, messageOf };
   const catalogue = createCatalogueReader(services.resources, services.runner);
   const add = (service: KindService | undefined): void => {
-    if (service !== undefined) table.set(service.collection, service);
+    if (service !== undefined)
+      table.set(service.collection, withProjectRights(surface, service, services.resources));
   };
   for (const declared of documentKinds) {
     const kind = revealing(declared, { open: given.people.open, nameToken });

@@ -96,7 +96,8 @@ describe('token verifier', () => {
       await token({ organization: { t1: { groups: ['admins'] }, t2: {} } }),
     );
     expect(verified.organizations).to.deep.equal(['t1', 't2']);
-    expect(verified.groups).to.deep.equal(['t1:admins']);
+    expect(verified.groups).to.deep.equal([]);
+    expect(verified.tenantGroups?.get('t1')).to.deep.equal(['admins']);
   });
 
   it('takes a Kubernetes service account by its subject', async () => {
