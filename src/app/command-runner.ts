@@ -27,6 +27,7 @@ import { commandMetadata } from './metadata.ts';
 import type { Clock, RecordRejection } from './ports.ts';
 import { refusalOf, TOO_MANY_CONFLICTS } from './refusals.ts';
 import type { SnapshotStore } from './snapshot-store.ts';
+import type { LongFolds } from './long-folds.ts';
 import { createStreamLoader } from './stream-loader.ts';
 import { createStreamQueue } from './stream-queue.ts';
 
@@ -57,6 +58,8 @@ export type CommandRunnerOptions = {
   /** Folded streams kept in memory; default 10,000 (some KB each). The least recently used leaves first. */
   readonly cacheSize?: number;
   readonly snapshots?: SnapshotStore;
+  /** Folds what is long on another thread; without it, here in slices. */
+  readonly longFolds?: LongFolds;
   /** Events between two snapshots of one stream; default 500. */
   readonly snapshotEvery?: number;
   /** Where commands older than a stream's remembered appends are found; without it the stream itself is read. */
@@ -99,6 +102,7 @@ export const createCommandRunner = (
     store,
     codec,
     snapshots: options.snapshots,
+    longFolds: options.longFolds,
     snapshotEvery: options.snapshotEvery ?? 500,
   });
 

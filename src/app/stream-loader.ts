@@ -4,9 +4,13 @@ import type { DomainEvent } from '../domain/decider.ts';
 import type { EventCodec } from './event-codec.ts';
 import type { EventStore, ExpectedRevision, RecordedEvent } from './event-store.ts';
 import { emptyStream, foldRecorded, type FoldedStream } from './folded-stream.ts';
+import type { LongFolds } from './long-folds.ts';
 import type { Snapshot, SnapshotStore } from './snapshot-store.ts';
 
-/** Folds streams from the store: snapshot and tail, in slices that let the thread breathe. */
+/**
+ * Folds streams from the store: snapshot and tail. What is long goes on in a worker; what is short, or cannot go there,
+ * is folded here in slices that let the thread breathe.
+ */
 export type StreamLoader = {
   load<S, C extends { readonly type: string }, E extends DomainEvent>(
     aggregate: Aggregate<S, C, E>,
@@ -37,27 +41,65 @@ export type StreamLoader = {
 
 /** Events folded in one go: at some 10 µs each far below the 20 ms that the thread may be held (design §5). */
 const SLICE = 256;
+/** Events after which the rest is folded elsewhere: two slices cost less than the way to a worker and back. */
+const LONG = 2 * SLICE;
 
 export const createStreamLoader = ({
   store,
   codec,
   snapshots,
   snapshotEvery,
+  longFolds,
 }: {
   store: EventStore;
   codec: EventCodec;
   snapshots: SnapshotStore | undefined;
   /** Events between two snapshots of a stream. */
   snapshotEvery: number;
+  longFolds?: LongFolds | undefined;
 }): StreamLoader => {
-  const fold = async <S, C extends { readonly type: string }, E extends DomainEvent>(
+  type Stretch = {
+    /** Last revision to fold; absent: to the end. */
+    readonly upTo?: number | undefined;
+    readonly signal?: AbortSignal | undefined;
+    /** Called with each event; then all of them must come by here. */
+    readonly seen?: ((event: RecordedEvent) => void) | undefined;
+  };
+
+  /** Folds on from where `folded` stands; returns the number of events. */
+  const foldOn = async <S, C extends { readonly type: string }, E extends DomainEvent>(
     aggregate: Aggregate<S, C, E>,
+    stream: string,
     folded: FoldedStream<S>,
-    events: AsyncIterable<RecordedEvent>,
-    seen?: (event: RecordedEvent) => void,
+    { upTo, signal, seen }: Stretch,
   ): Promise<number> => {
+    const first = nextOf(folded.revision);
+    const mayLeave = longFolds !== undefined && seen === undefined;
+    let count = await foldHere(aggregate, stream, folded, {
+      upTo: mayLeave ? Math.min(upTo ?? Infinity, first + LONG - 1) : upTo,
+      signal,
+      seen,
+    });
+    if (!mayLeave || count < LONG) return count;
+    const { category } = aggregate;
+    const request = { category, stream, folded, ...(upTo === undefined ? {} : { upTo }) };
+    const further = await longFolds.foldOn(request, signal);
+    if (further !== undefined) Object.assign(folded, further);
+    count = nextOf(folded.revision) - first;
+    return count + (await foldHere(aggregate, stream, folded, { upTo, signal }));
+  };
+
+  const foldHere = async <S, C extends { readonly type: string }, E extends DomainEvent>(
+    aggregate: Aggregate<S, C, E>,
+    stream: string,
+    folded: FoldedStream<S>,
+    { upTo, signal, seen }: Stretch,
+  ): Promise<number> => {
+    const from = nextOf(folded.revision);
+    const limit = upTo === undefined || upTo === Infinity ? {} : { limit: upTo - from + 1 };
+    if (limit.limit !== undefined && limit.limit <= 0) return 0;
     let count = 0;
-    for await (const event of events) {
+    for await (const event of store.readStream(stream, { from, ...limit, ...withSignal(signal) })) {
       seen?.(event);
       foldRecorded(folded, aggregate.decider.evolve, codec, event);
       count += 1;
@@ -66,10 +108,8 @@ export const createStreamLoader = ({
     return count;
   };
 
-  const catchUp: StreamLoader['catchUp'] = (aggregate, stream, folded, signal) => {
-    const from = nextOf(folded.revision);
-    return fold(aggregate, folded, store.readStream(stream, { from, ...withSignal(signal) }));
-  };
+  const catchUp: StreamLoader['catchUp'] = (aggregate, stream, folded, signal) =>
+    foldOn(aggregate, stream, folded, { signal });
 
   /** The newest snapshot, when it is of this state version and history and not behind revision `newest`. */
   const fromSnapshot = async <S>(
@@ -103,12 +143,9 @@ export const createStreamLoader = ({
       const { stateVersion } = aggregate;
       const newest = Math.min(revision, seenFrom - 1);
       const folded = (await fromSnapshot<typeof empty.state>(stateVersion, stream, signal, newest)) ?? empty;
-      const from = nextOf(folded.revision);
-      if (from > revision) return folded;
-      const rest = store.readStream(stream, { from, limit: revision - from + 1, ...withSignal(signal) });
-      await fold(aggregate, folded, rest, (event) => {
-        if (event.revision >= seenFrom) seen?.(event);
-      });
+      const unseen = Math.min(revision, seenFrom - 1);
+      await foldOn(aggregate, stream, folded, { upTo: unseen, signal });
+      if (unseen < revision) await foldOn(aggregate, stream, folded, { upTo: revision, signal, seen });
       return folded;
     },
     snapshot: (aggregate, stream, folded) => {

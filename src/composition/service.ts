@@ -17,6 +17,7 @@ import { createSimulatedHubs } from '../adapters/management-cluster/simulated/si
 import { createMetrics, serveMetrics } from '../adapters/metrics/metrics.ts';
 import { createLeaseOwnership } from '../adapters/ownership/lease-ownership.ts';
 import { openFileSecretStore } from '../adapters/secrets/file-secret-store.ts';
+import { createWorkerFolds } from '../adapters/folding/worker-folds.ts';
 import { openSqliteSnapshots } from '../adapters/snapshots/sqlite-snapshots.ts';
 import { systemClock, systemIds, systemTimers } from '../adapters/system/system-ports.ts';
 import { assertDeployment } from '../app/deployment.ts';
@@ -118,6 +119,11 @@ export const startService = async (
       logger,
     });
     closers.push(() => snapshots.close());
+    const longFolds = createWorkerFolds({
+      workerData: { module: moduleUrl('./folding-module'), config: { ...readerConfig } },
+      logger,
+    });
+    closers.push(() => longFolds.close());
     const measured = measure(metrics);
     const recordRejection = measured.recordRejection(logger);
     await mkdir(join(config.dataDir, 'read-models'), { recursive: true });
@@ -131,6 +137,7 @@ export const startService = async (
       clusters,
       secrets,
       snapshots,
+      longFolds,
       openPersonal,
       recordRejection,
       ownership: createLeaseOwnership({ store, name: 'processes', instance, clock, timers, logger }),

@@ -23,6 +23,7 @@ import type {
 } from '../app/process-runner/types.ts';
 import { createResourceCommands, type ResourceCommands } from '../app/resource-commands.ts';
 import { createScheduler, declareCapacities } from '../app/scheduler.ts';
+import type { LongFolds } from '../app/long-folds.ts';
 import type { SnapshotStore } from '../app/snapshot-store.ts';
 import { clusterOrderWorkflow } from '../domain/clusters/order-workflow/workflow.ts';
 import type { ClusterCommand } from '../domain/clusters/commands.ts';
@@ -52,6 +53,7 @@ export type SystemPorts = {
   readonly ownership: Ownership;
   readonly recordRejection: RecordRejection;
   readonly snapshots?: SnapshotStore;
+  readonly longFolds?: LongFolds;
   /** Opens personal data of documents for the read models; without it they show ciphertext. */
   readonly openPersonal?: OpenPersonal;
   /** Where the read models live and how they read the log; inline for the simulation. */
@@ -147,6 +149,7 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
       appliedTo: (stream) => appliedTo(readModels, 'resources', stream),
     },
     ...(ports.snapshots === undefined ? {} : { snapshots: ports.snapshots }),
+    ...(ports.longFolds === undefined ? {} : { longFolds: ports.longFolds }),
     ...(hooks === undefined ? {} : { hooks }),
   });
   const names = createNames({ runner, clock, ids });
