@@ -125,6 +125,8 @@ export type ResourceView =
        * `metadata.version`, which the fold counts. Secrets appear as their reads show them.
        */
       readonly document: JsonObject;
+      /** Where the values of its write-only paths are; a path of a map ends in the entry's key. Never shown. */
+      readonly secrets?: { readonly [path: string]: SecretRef };
       /** Summary for lists and filters: `CLUSTER_STATE_READY`, if the kind has a state. */
       readonly state?: string;
     };

@@ -248,6 +248,7 @@ export const documentView = (
     name: state.name,
     creationTimestamp: state.createdAt,
     ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
+    ...someSecrets(state.secrets),
     document: {
       ...render(document, state),
       id: state.id,

@@ -91,6 +91,7 @@ const clusterView = (state: ClusterState): ResourceView => {
       // A cluster's status is always there, at first empty (osac-api.md §12 Create).
       status: statusOf(state),
     },
+    ...(state.pullSecret === undefined ? {} : { secrets: { 'spec.pull_secret': state.pullSecret } }),
     state: effectiveState(state),
   };
 };

@@ -13,7 +13,7 @@ import { refused, withoutServerSet, type CreateServices } from './creates.ts';
 import { canonicalDocument } from './messages.ts';
 import type { Principal } from './principal.ts';
 import { resolveReferences } from './references.ts';
-import { changedSecrets, storeSecrets } from './secrets.ts';
+import { changedSecrets, newValues, storeSecrets, withoutSecrets, type SecretChanges } from './secrets.ts';
 import { applyBody, applyMask } from './update-rule.ts';
 import {
   assertUnchanged,
@@ -97,7 +97,7 @@ const update = async <S, C extends { readonly type: string }, E extends DomainEv
       ifRevision: metadata.ifRevision,
       version: message.lock ? numberAt(objectAt(message.object, 'metadata'), 'version') : undefined,
     });
-    const merged = merge(kind, options, live, call, services);
+    const merged = await merge(kind, options, live, call, services);
     if (merged === undefined) {
       return write.dryRun === true
         ? dryAnswer(kind, live, stored.version, surface)
@@ -134,19 +134,20 @@ type Merged = {
   readonly before: JsonObject;
   readonly after: JsonObject;
   readonly found: ReadonlyMap<string, ResourceRow>;
+  readonly secrets: SecretChanges;
 };
 
 /**
  * Merges the caller's changes into the stored document and resolves the references that differ; undefined when
  * nothing changes. References are checked before immutability, as the original does. Throws ApiError 400.
  */
-const merge = (
-  kind: Pick<ResourceKind, 'immutable' | 'references'>,
+const merge = async (
+  kind: Pick<ResourceKind, 'kind' | 'immutable' | 'references' | 'secrets'>,
   { schemas }: UpdateOptions,
-  { tenant, project, document: shown }: Extract<ResourceView, { exists: true }>,
+  { tenant, project, document: shown, secrets: stored = {} }: Extract<ResourceView, { exists: true }>,
   { message, principal, surface }: Call<UpdateMessage>,
-  { resources, messageOf }: CreateServices,
-): Merged | undefined => {
+  { resources, messageOf, secrets: store }: CreateServices,
+): Promise<Merged | undefined> => {
   const before = canonicalDocument(schemas.stored, shown);
   const body = callersPart(message.object, surface);
   const present = callersPart(message.present, surface);
@@ -165,10 +166,14 @@ const merge = (
     principal.visibility,
     before,
   );
-  if (sameJson(withoutEmptyParts(before), withoutEmptyParts(after))) return undefined;
+  const { values, removed } = changedSecrets(kind, before, after, message, Object.keys(stored));
+  const secrets = { values: await newValues(store, values, stored, tenant), removed };
+  const shape = (document: JsonObject): JsonValue => withoutEmptyParts(withoutSecrets(kind, document));
+  const secretsStay = secrets.values.length === 0 && removed.length === 0;
+  if (secretsStay && sameJson(shape(before), shape(after))) return undefined;
   const immutable = [...IMMUTABLE, ...kind.immutable].filter((path) => differs(path, after));
   if (immutable.length > 0) throw refused(immutableRejection(immutable));
-  return { tenant, before, after, found };
+  return { tenant, before, after, found, secrets };
 };
 
 const IMMUTABLE = ['metadata.name', 'metadata.tenant', 'metadata.project'];
@@ -234,19 +239,18 @@ const changeOf = async (
   { message, principal, surface }: Call<UpdateMessage>,
   write: Write,
   services: CreateServices,
-  { before, after, found, tenant }: Merged,
+  { before, after, found, tenant, secrets }: Merged,
 ): Promise<Change> => {
-  const { document, values, removed } = changedSecrets(kind, before, after, message.present);
   const owner = { kind: kind.kind, id: message.id, tenant };
-  const stored = await storeSecrets(services.secrets, owner, write, values);
+  const stored = await storeSecrets(services.secrets, owner, write, secrets.values);
   return {
     id: message.id,
     at: services.clock.now(),
     tenant,
     before,
-    after: document,
+    after: withoutSecrets(kind, after),
     found,
-    secrets: { ...stored, ...Object.fromEntries(removed.map((path) => [path, null])) },
+    secrets: { ...stored, ...Object.fromEntries(secrets.removed.map((path) => [path, null])) },
     message,
     principal,
     surface,
