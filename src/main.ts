@@ -5,12 +5,18 @@
  */
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { text as readText } from 'node:stream/consumers';
 import type { Failpoint } from './app/process-runner/types.ts';
 import { createCli, runCli } from './cli/ledgerctl.ts';
 import type { CliIo, StoreToCheck, TokenRequest } from './cli/connection.ts';
 import { readConfig, type Config } from './config.ts';
 
-const io: CliIo = { out: (text) => process.stdout.write(text), err: (text) => process.stderr.write(text) };
+const io: CliIo = {
+  out: (text) => process.stdout.write(text),
+  err: (text) => process.stderr.write(text),
+  stdin: () => readText(process.stdin),
+  colour: process.stdout.isTTY && (process.env['NO_COLOR'] ?? '') === '',
+};
 const projectFolder = resolve(import.meta.dirname, import.meta.filename.endsWith('.ts') ? '..' : '../..');
 
 const packageVersion = (): string =>

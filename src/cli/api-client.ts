@@ -1,15 +1,24 @@
 /** A small client of the service's own HTTP surfaces, for the command line and the demo. */
+import { setTimeout as sleep } from 'node:timers/promises';
 
+export type Violation = { readonly field: string; readonly description: string };
+
+/** The service refused. The message names the request, every field that is wrong, and the request id of the log. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly status: number;
   readonly body: unknown;
   constructor(method: string, url: string, status: number, body: unknown, requestId?: string | null) {
     const request = requestId === undefined || requestId === null ? '' : ` (request ${requestId})`;
-    super(`${method} ${url} answered ${status}: ${describe(body)}${request}`);
+    super(`${method} ${url} answered ${status}: ${describe(body)}${request}${fields(body)}`);
     this.status = status;
     this.body = body;
   }
+}
+
+/** There was no answer at all, within the time and the number of tries that were allowed. */
+export class Unreachable extends Error {
+  override readonly name = 'Unreachable';
 }
 
 /** Problem documents say `detail`, OSAC's error bodies `message`. */
@@ -21,6 +30,32 @@ const describe = (body: unknown): string => {
   return typeof body === 'string' ? body.slice(0, 500) : JSON.stringify(body);
 };
 
+/** Which fields are wrong: `errors` of problem documents, `google.rpc.BadRequest` of OSAC's bodies. */
+const violationsOf = (body: unknown): readonly Violation[] => {
+  if (typeof body !== 'object' || body === null) return [];
+  const { errors, details } = body as { errors?: unknown; details?: unknown };
+  const lists = [
+    errors,
+    ...(Array.isArray(details) ? details : []).map(
+      (detail) => (detail as { field_violations?: unknown } | null)?.field_violations,
+    ),
+  ];
+  return lists.flatMap((list) => (Array.isArray(list) ? list : [])).filter(isViolation);
+};
+
+const isViolation = (value: unknown): value is Violation =>
+  typeof value === 'object' &&
+  value !== null &&
+  typeof (value as Partial<Violation>).field === 'string' &&
+  typeof (value as Partial<Violation>).description === 'string';
+
+const fields = (body: unknown): string => {
+  const said = describe(body);
+  return violationsOf(body)
+    .map(({ field, description }) => `\n  field ${field}${description === said ? '' : `: ${description}`}`)
+    .join('');
+};
+
 export type ApiClient = {
   get<T>(path: string): Promise<T>;
   text(path: string): Promise<string>;
@@ -30,48 +65,160 @@ export type ApiClient = {
     body?: unknown,
     headers?: Record<string, string>,
   ): Promise<T>;
+  /** One object with the tag of its state, for `If-Match`. */
+  tagged<T>(path: string): Promise<{ readonly value: T; readonly etag?: string }>;
   /** Newline-delimited JSON, line by line, until the server ends it or the signal fires. */
   lines<T>(method: 'GET' | 'POST', path: string, signal?: AbortSignal): AsyncIterable<T>;
+  /** The same, connected already when the promise resolves: what happens from then on is among the lines. */
+  open<T>(method: 'GET' | 'POST', path: string, signal?: AbortSignal): Promise<AsyncIterable<T>>;
 };
 
-export const createApiClient = (baseUrl: string, token: string): ApiClient => {
+export type ClientOptions = {
+  /** Tries of one call: reads, and writes that carry an idempotency key. Default 1, no repetition. */
+  readonly attempts?: number;
+  /** Milliseconds for one call, its repetitions included; of a stream, until it begins. Default: no bound. */
+  readonly timeoutMs?: number;
+  /** Waits that many milliseconds; for specs. */
+  readonly pause?: (ms: number) => Promise<unknown>;
+};
+
+const FIRST_DELAY_MS = 200;
+
+export const createApiClient = (baseUrl: string, token: string, options: ClientOptions = {}): ApiClient => {
+  const { attempts = 1, timeoutMs, pause = sleep } = options;
+  // Another instance may answer the next call: it must show what was written by then.
+  let written: string | undefined;
+
+  const once = async (
+    method: string,
+    url: URL,
+    init: Init,
+    leftMs: number | undefined,
+  ): Promise<Response> => {
+    const late = new AbortController();
+    const timer = leftMs === undefined ? undefined : setTimeout(() => late.abort(), Math.max(0, leftMs));
+    const { signal: given, ...rest } = init;
+    const signal =
+      given === undefined || given === null ? late.signal : AbortSignal.any([given, late.signal]);
+    try {
+      const response = await fetch(url, {
+        ...rest,
+        method,
+        signal,
+        headers: {
+          authorization: `Bearer ${token}`,
+          ...(written === undefined ? {} : { 'x-ledger-min-position': written }),
+          ...init.headers,
+        },
+      });
+      if (init.streams === true && response.ok) return response;
+      // Read here, so that an answer that breaks off counts as none.
+      const text = await response.text();
+      return new Response([204, 304].includes(response.status) ? null : text, response);
+    } catch (error) {
+      if (given?.aborted === true) throw error;
+      if (late.signal.aborted)
+        throw new Unreachable(`no answer from ${url.origin} within ${(timeoutMs ?? 0) / 1000} s`, {
+          cause: error,
+        });
+      throw new Unreachable(`cannot reach ${url.origin}: is the service running there?`, { cause: error });
+    } finally {
+      clearTimeout(timer);
+    }
+  };
+
   const call = async (method: string, path: string, init: Init = {}): Promise<Response> => {
     const url = new URL(path, baseUrl);
-    const response = await fetch(url, {
-      ...init,
-      method,
-      headers: { authorization: `Bearer ${token}`, ...init.headers },
-    }).catch((error: unknown) => {
-      throw new Error(`cannot reach ${url.origin}: is the service running there?`, { cause: error });
-    });
-    if (!response.ok) {
-      const body = parse(await response.text());
-      throw new ApiError(method, url.pathname, response.status, body, response.headers.get('x-request-id'));
+    const began = performance.now();
+    const left = (): number | undefined =>
+      timeoutMs === undefined ? undefined : timeoutMs - (performance.now() - began);
+    const repeatable = method === 'GET' || init.headers?.['idempotency-key'] !== undefined;
+    for (let attempt = 1; ; attempt += 1) {
+      const last = !repeatable || attempt >= attempts;
+      const outcome = await once(method, url, init, left()).catch((error: unknown) => {
+        if (last || !(error instanceof Unreachable) || !passing(error)) throw error;
+        return undefined;
+      });
+      if (outcome?.ok === true) {
+        written = outcome.headers.get('x-ledger-position') ?? written;
+        return outcome;
+      }
+      const delay = delayOf(outcome, attempt);
+      const inTime = (left() ?? Number.POSITIVE_INFINITY) > delay;
+      if (outcome !== undefined && (last || !repeats(outcome) || !inTime))
+        throw await refusal(method, url, outcome);
+      if (!inTime) throw new Unreachable(`no answer from ${url.origin} within ${(timeoutMs ?? 0) / 1000} s`);
+      await pause(delay);
     }
-    return response;
   };
+
+  const open = async <T>(
+    method: 'GET' | 'POST',
+    path: string,
+    signal?: AbortSignal,
+  ): Promise<AsyncIterable<T>> => {
+    const response = await call(method, path, { streams: true, ...(signal === undefined ? {} : { signal }) });
+    return linesOf<T>(response);
+  };
+
   return {
     get: async (path) => parse(await (await call('GET', path)).text()) as never,
     text: async (path) => (await call('GET', path)).text(),
+    tagged: async (path) => {
+      const response = await call('GET', path);
+      const etag = response.headers.get('etag');
+      return { value: parse(await response.text()) as never, ...(etag === null ? {} : { etag }) };
+    },
     send: async (method, path, body, headers = {}) => {
       const init: Init = body === undefined ? { headers } : jsonBody(body, headers);
       return parse(await (await call(method, path, init)).text()) as never;
     },
     async *lines(method, path, signal) {
-      const response = await call(method, path, signal === undefined ? {} : { signal });
-      if (response.body === null) return;
-      let rest = '';
-      for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
-        const lines = (rest + chunk).split('\n');
-        rest = lines.pop() ?? '';
-        for (const line of lines) if (line.trim() !== '') yield JSON.parse(line) as never;
-      }
-      if (rest.trim() !== '') yield JSON.parse(rest) as never;
+      yield* await open<never>(method, path, signal);
     },
+    open,
   };
 };
 
-type Init = Omit<RequestInit, 'headers'> & { readonly headers?: Record<string, string> };
+const linesOf = async function* <T>(response: Response): AsyncGenerator<T> {
+  if (response.body === null) return;
+  let rest = '';
+  for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
+    const lines = (rest + chunk).split('\n');
+    rest = lines.pop() ?? '';
+    for (const line of lines) if (line.trim() !== '') yield JSON.parse(line) as T;
+  }
+  if (rest.trim() !== '') yield JSON.parse(rest) as T;
+};
+
+type Init = Omit<RequestInit, 'headers'> & {
+  readonly headers?: Record<string, string>;
+  readonly streams?: boolean;
+};
+
+const refusal = async (method: string, url: URL, response: Response): Promise<ApiError> =>
+  new ApiError(
+    method,
+    url.pathname,
+    response.status,
+    parse(await response.text()),
+    response.headers.get('x-request-id'),
+  );
+
+/** Too many calls, not ready, or done with an unknown outcome, which a repetition with the same key settles. */
+const repeats = ({ status }: Response): boolean => status === 429 || status === 503 || status === 504;
+
+/** What may be over in a moment: a connection that was refused or broke, not an address that cannot be right. */
+const passing = ({ cause }: Unreachable): boolean => {
+  const code = ((cause as { cause?: { code?: unknown } } | undefined)?.cause ?? {}).code;
+  return typeof code === 'string' && ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'].includes(code);
+};
+
+/** Milliseconds until the next try: what the service asks for, or longer each time. */
+const delayOf = (response: Response | undefined, attempt: number): number => {
+  const asked = Number(response?.headers.get('retry-after') ?? Number.NaN);
+  return Number.isFinite(asked) && asked >= 0 ? asked * 1000 : FIRST_DELAY_MS * 2 ** (attempt - 1);
+};
 
 const jsonBody = (body: unknown, headers: Record<string, string>): Init => ({
   body: JSON.stringify(body),

@@ -26,7 +26,14 @@ export type TokenRequest = {
   readonly ttlSeconds: number;
 };
 
-export type CliIo = { readonly out: (text: string) => void; readonly err: (text: string) => void };
+export type CliIo = {
+  readonly out: (text: string) => void;
+  readonly err: (text: string) => void;
+  /** Everything that comes in; default: nothing does. */
+  readonly stdin?: () => Promise<string>;
+  /** Colours are wanted: a terminal, and NO_COLOR is not set. Default: no. */
+  readonly colour?: boolean;
+};
 
 /** What a command needs to talk to a running service. */
 export type Connection = { readonly client: () => Promise<ApiClient>; readonly io: CliIo };

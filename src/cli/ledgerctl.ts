@@ -1,35 +1,67 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { ApiError, createApiClient } from './api-client.ts';
+import { kinds } from '../domain/kinds.ts';
+import { createApiClient } from './api-client.ts';
+import { addMapCommands, addScaleCommand } from './commands/change.ts';
+import { addDeleteCommand } from './commands/delete.ts';
+import { addDescribeCommand } from './commands/describe.ts';
+import { addGetCommand, addKindsCommand } from './commands/get.ts';
+import { resourceContext } from './commands/resource-context.ts';
+import { addWriteCommands } from './commands/write.ts';
 import type { CliActions, TokenRequest, CliIo, Connection } from './connection.ts';
 import { addEventCommands } from './commands/events.ts';
 import { addLaneCommands } from './commands/lanes.ts';
 import { addOrderCommands } from './commands/orders.ts';
 import { addProjectionCommands } from './commands/projections.ts';
 import { addStoreCommands } from './commands/store.ts';
+import { CliFailure, EXIT, EXIT_HELP, exitStatusOf, hintOf } from './exit.ts';
+import { parseDuration } from './output.ts';
+import { createKindNames } from './resources/kind-names.ts';
 
 export const DEFAULT_URL = 'http://127.0.0.1:8001';
 
-/** Exit statuses: 0 done, 1 failed, 2 wrong usage, 3 not found or conflict. */
+/** Tries of one call by a command, the first included. */
+const ATTEMPTS = 4;
+
+/** Exit statuses: see `exit.ts`. */
 export const createCli = (actions: CliActions, io: CliIo): Command => {
   const program = new Command('ledgerctl')
     .description('Operates fulfillment-ledger: the service itself, and everything an operator asks of it.')
-    .addOption(new Option('--url <url>', 'address of the service').env('LEDGERCTL_URL').default(DEFAULT_URL))
+    .addOption(
+      new Option('--url, --address <url>', 'address of the service')
+        .env('LEDGERCTL_URL')
+        .default(DEFAULT_URL),
+    )
     .addOption(
       new Option(
         '--token <token>',
         'bearer token of a provider admin (default: one of the development issuer, for which the settings of the service are read)',
       ).env('LEDGERCTL_TOKEN'),
     )
+    .addOption(
+      new Option('--timeout <time>', 'how long one call may take, its repetitions included')
+        .argParser(parseDuration)
+        .default(60, '60s'),
+    )
     .version(actions.version, '--version', 'print the version')
     .configureOutput({ writeOut: io.out, writeErr: io.err })
+    .addHelpText('after', EXIT_HELP)
     .showHelpAfterError('(--help lists what there is)')
     .exitOverride();
 
   const connection: Connection = {
     io,
     client: async () => {
-      const { url, token } = program.opts<{ url: string; token?: string }>();
-      return createApiClient(url, token ?? (await ownToken(actions)));
+      const { address, token, timeout } = program.opts<{
+        address: string;
+        token?: string;
+        timeout: number;
+      }>();
+      if (!/^https?:$/.test(URL.parse(address)?.protocol ?? ''))
+        throw new InvalidArgumentError(`--url: "${address}" is not an address such as ${DEFAULT_URL}`);
+      return createApiClient(address, token ?? (await ownToken(actions)), {
+        attempts: ATTEMPTS,
+        timeoutMs: timeout * 1000,
+      });
     },
   };
 
@@ -62,6 +94,14 @@ export const createCli = (actions: CliActions, io: CliIo): Command => {
         io.out(`${await actions.mintToken(tenant === undefined ? request : { ...request, tenant })}\n`);
       },
     );
+  const resources = resourceContext(connection, createKindNames(kinds));
+  addGetCommand(program, resources);
+  addDescribeCommand(program, resources);
+  addWriteCommands(program, resources);
+  addMapCommands(program, resources);
+  addScaleCommand(program, resources);
+  addDeleteCommand(program, resources);
+  addKindsCommand(program, resources);
   addEventCommands(program, connection);
   addOrderCommands(program, connection);
   addLaneCommands(program, connection);
@@ -86,16 +126,6 @@ const ownToken = async ({ mintToken }: CliActions): Promise<string> => {
 
 const ADMIN: TokenRequest = { user: 'ledgerctl', admin: true, roles: [], ttlSeconds: 600 };
 
-/** Seconds of `90`, `30s`, `15m`, `8h`, `7d`. */
-export const parseDuration = (text: string): number => {
-  const match = /^(\d{1,6})(s|m|h|d)?$/.exec(text);
-  if (match === null) throw new InvalidArgumentError(`"${text}" is not a time such as 30m or 8h`);
-  const units = { s: 1, m: 60, h: 3600, d: 86_400 } as const;
-  if (Number(match[1]) === 0)
-    throw new InvalidArgumentError(`"${text}" is no time at all; give for example 30m`);
-  return Number(match[1]) * units[(match[2] ?? 's') as keyof typeof units];
-};
-
 /** Runs one command line; returns the exit status and prints errors without a stack. */
 export const runCli = async (program: Command, argv: readonly string[], io: CliIo): Promise<number> => {
   try {
@@ -105,9 +135,11 @@ export const runCli = async (program: Command, argv: readonly string[], io: CliI
     // What commander finds itself it has printed; what a command finds wrong with its arguments it has not.
     if (error instanceof InvalidArgumentError)
       io.err(`error: ${error.message}\n(--help lists what there is)\n`);
-    if (isCommanderError(error)) return error.exitCode === 0 ? 0 : 2;
+    if (isCommanderError(error)) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
     io.err(`ledgerctl: ${error instanceof Error ? error.message : String(error)}\n`);
-    return error instanceof ApiError && (error.status === 404 || error.status === 409) ? 3 : 1;
+    const hint = hintOf(error instanceof CliFailure ? error.cause : error);
+    if (hint !== undefined) io.err(`hint: ${hint}\n`);
+    return exitStatusOf(error);
   }
 };
 

@@ -1,0 +1,103 @@
+import type { Command } from 'commander';
+import { stringAt } from '../../domain/json-tools.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import { CliFailure, EXIT, notFound } from '../exit.ts';
+import { parseDuration } from '../output.ts';
+import type { NamedKind } from '../resources/kind-names.ts';
+import { nameOf, noSuch, type ResourceApi } from '../resources/resource-api.ts';
+import { targetsOf, withScope, type ResourceContext, type Scope, type Targets } from './resource-context.ts';
+
+type DeleteOptions = Scope & {
+  readonly wait: boolean;
+  readonly waitTimeout: number;
+  readonly ignoreNotFound: boolean;
+};
+
+type Victim = { readonly kind: NamedKind; readonly object: JsonObject };
+
+const EXAMPLES = `
+Nothing is deleted unless every id or name is found, and only once.
+
+Examples:
+  ledgerctl delete cluster web
+  ledgerctl delete cluster web db --wait --wait-timeout 20m
+  ledgerctl get clusters --filter 'this.metadata.labels["env"] == "test"' -o name | xargs ledgerctl delete
+`;
+
+/** `ledgerctl delete`: objects by id or name; says of each what became of it. */
+export const addDeleteCommand = (program: Command, context: ResourceContext): void => {
+  withScope(
+    program
+      .command('delete')
+      .description('delete objects by id or name')
+      .argument('<kind>', 'a kind, see `ledgerctl kinds`; or kind/name')
+      .argument('[name...]', 'ids or names')
+      .option('--wait', 'until they are gone, not only marked', false)
+      .option('--wait-timeout <time>', 'how long --wait waits for each', parseDuration, 600)
+      .option('--ignore-not-found', 'what is not there is no error', false)
+      .addHelpText('after', EXAMPLES),
+  ).action(async (kind: string, names: string[], options: DeleteOptions) => {
+    const targets = targetsOf(context.names, [kind, ...names]);
+    const api = await context.open(options);
+    const victims = await victimsOf(api, targets, options);
+    for (const victim of victims) await remove(context, api, victim);
+    if (options.wait)
+      for (const victim of victims) await untilGone(context, api, victim, options.waitTimeout);
+  });
+};
+
+const victimsOf = async (
+  api: ResourceApi,
+  targets: readonly Targets[],
+  { ignoreNotFound }: DeleteOptions,
+): Promise<readonly Victim[]> => {
+  const victims: Victim[] = [];
+  for (const { kind, names } of targets) {
+    if (names.length === 0) throw new CliFailure(EXIT.usage, 'give the ids or names of what to delete');
+    const missing: string[] = [];
+    for (const name of names) {
+      const { objects } = await api.find(kind, [name]);
+      if (objects.length === 0) missing.push(name);
+      else victims.push({ kind, object: await api.one(kind, name) });
+    }
+    if (missing.length > 0 && !ignoreNotFound)
+      throw notFound(`${noSuch(kind, missing)}; nothing was deleted`);
+  }
+  const ids = new Set<string>();
+  return victims.filter(({ kind, object }) => {
+    const id = `${kind.singular}/${stringAt(object, 'id')}`;
+    return !ids.has(id) && ids.add(id);
+  });
+};
+
+const remove = async (
+  { io, newKey }: ResourceContext,
+  api: ResourceApi,
+  { kind, object }: Victim,
+): Promise<void> => {
+  await api.remove(kind, stringAt(object, 'id'), { key: newKey() });
+  io.out(`${nameOf(kind, object)} deleted\n`);
+};
+
+const LOOK_MS = 500;
+
+const untilGone = async (
+  { io, pause, now }: ResourceContext,
+  api: ResourceApi,
+  { kind, object }: Victim,
+  seconds: number,
+): Promise<void> => {
+  const deadline = now() + seconds * 1000;
+  for (;;) {
+    const left = await api.read(kind, stringAt(object, 'id'));
+    if (left === undefined) break;
+    if (now() >= deadline)
+      throw new CliFailure(
+        EXIT.failed,
+        `${nameOf(kind, object)} is marked for deletion but not gone after ${seconds} s; ` +
+          `\`ledgerctl describe ${nameOf(kind, object)}\` shows what it waits for`,
+      );
+    await pause(LOOK_MS);
+  }
+  io.out(`${nameOf(kind, object)} gone\n`);
+};

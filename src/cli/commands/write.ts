@@ -1,0 +1,147 @@
+import { InvalidArgumentError, type Command } from 'commander';
+import { objectAt, stringAt } from '../../domain/json-tools.ts';
+import { ApiError } from '../api-client.ts';
+import { CliFailure, exitStatusOf } from '../exit.ts';
+import { applyDocument, type Outcome } from '../resources/apply.ts';
+import { parseDocuments, readSource, type FileDocument } from '../resources/documents.ts';
+import { nameOf, type ResourceApi } from '../resources/resource-api.ts';
+import {
+  outputOption,
+  printObjects,
+  withScope,
+  type Output,
+  type ResourceContext,
+  type Scope,
+} from './resource-context.ts';
+
+type WriteOptions = Scope & {
+  readonly filename: string;
+  readonly kind?: string;
+  readonly output?: Output;
+  readonly dryRun: boolean;
+  readonly idempotencyKey?: string;
+};
+
+const FILES = `
+A file holds one or more objects in YAML or JSON (documents, or a list). Each says what it is with "kind: cluster" or
+with "@type", as \`get -o yaml\` prints it; --kind does so for all that do not.
+`;
+
+/** `ledgerctl create` and `ledgerctl apply`: objects from a file. */
+export const addWriteCommands = (program: Command, context: ResourceContext): void => {
+  withFile(
+    program
+      .command('create')
+      .description('create the objects of a file; one that exists already is an error'),
+    `${FILES}
+Examples:
+  ledgerctl create -f cluster.yaml
+  ledgerctl create -f cluster.yaml --dry-run -o yaml
+  ledgerctl create -f cluster.yaml --idempotency-key order-4711
+  ledgerctl create -f - --kind host_type < host-types.json
+`,
+  )
+    .option('--idempotency-key <key>', 'a repetition with the same key and file creates nothing twice')
+    .action((options: WriteOptions) =>
+      eachDocument(context, options, async (api, { kind, document }, key) => ({
+        done: 'created',
+        object: await api.create(kind, document, { dryRun: options.dryRun, key }),
+      })),
+    );
+  withFile(
+    program
+      .command('apply')
+      .description(
+        'make the objects of a file be as the file says: create those that are absent, change the others',
+      ),
+    `${FILES}
+Fields that the file does not name stay as they are; maps (labels, node sets) are replaced. A file that holds
+metadata.version is applied to that version only. Applying the same file again changes nothing.
+
+Examples:
+  ledgerctl apply -f catalogue.yaml
+  ledgerctl get cluster web -o yaml > web.yaml; ledgerctl apply -f web.yaml
+`,
+  ).action((options: WriteOptions) =>
+    eachDocument(context, options, (api, document) =>
+      applyDocument(api, document, { dryRun: options.dryRun, newKey: context.newKey }),
+    ),
+  );
+};
+
+const withFile = (command: Command, help: string): Command =>
+  withScope(
+    command
+      .requiredOption('-f, --filename <file>', 'the file, or - for stdin')
+      .option('--kind <kind>', 'what the objects are that do not say it themselves')
+      .addOption(outputOption())
+      .option('--dry-run', 'check everything and show the result, but change nothing', false)
+      .addHelpText('after', help),
+  );
+
+/** One after the other, so that later objects may refer to earlier ones; it stops at the first that fails. */
+const eachDocument = async (
+  context: ResourceContext,
+  options: WriteOptions,
+  write: (api: ResourceApi, document: FileDocument, key: string) => Promise<Outcome>,
+): Promise<void> => {
+  const fallback = options.kind === undefined ? undefined : context.names.find(options.kind);
+  const source = await readSource(options.filename, context.io.stdin ?? (async () => ''));
+  const documents = await parseDocuments(source, context.names, fallback);
+  const api = await context.open(options);
+  for (const [i, found] of documents.entries()) {
+    const document = ownedBy(found, options.tenant);
+    const given = options.idempotencyKey;
+    if (given === '') throw new InvalidArgumentError('--idempotency-key needs a text');
+    const key = given === undefined ? context.newKey() : documents.length === 1 ? given : `${given}-${i + 1}`;
+    const outcome = await write(api, document, key).catch((error: unknown) => {
+      throw documents.length > 1 || error instanceof ApiError
+        ? located(error, document, i, documents.length)
+        : error;
+    });
+    await report(context, api, document, outcome, options);
+  }
+};
+
+/** `--tenant` is for whom an object is created that does not say it itself. */
+const ownedBy = (found: FileDocument, tenant: string | undefined): FileDocument => {
+  const metadata = objectAt(found.document, 'metadata');
+  if (tenant === undefined || stringAt(metadata, 'tenant') !== '') return found;
+  return { ...found, document: { ...found.document, metadata: { ...metadata, tenant } } };
+};
+
+/** Which object of the file it was, and what became of the rest. */
+const located = (
+  error: unknown,
+  { where, kind, document }: FileDocument,
+  index: number,
+  count: number,
+): CliFailure => {
+  const rest = count - index - 1;
+  const after = rest === 0 ? '' : `\n  ${rest} more of the file ${rest === 1 ? 'was' : 'were'} not tried`;
+  const message = error instanceof Error ? error.message : String(error);
+  const text = message.startsWith(where) ? message : `${where} (${nameOf(kind, document)}): ${message}`;
+  return new CliFailure(exitStatusOf(error), `${text}${after}`, { cause: error });
+};
+
+const report = async (
+  context: ResourceContext,
+  api: ResourceApi,
+  { kind }: FileDocument,
+  { done, object }: Outcome,
+  { output, dryRun }: WriteOptions,
+): Promise<void> => {
+  if (output === undefined) return said(context, nameOf(kind, object), done, dryRun);
+  const surface = api.surfaceOf(kind, 'Create');
+  if (output === 'yaml') context.io.out('---\n');
+  await printObjects(context, kind, [object], {
+    output,
+    surface,
+    single: true,
+    header: true,
+    tenants: false,
+  });
+};
+
+const said = ({ io }: ResourceContext, name: string, done: string, dryRun: boolean): void =>
+  io.out(`${name} ${done}${dryRun ? ' (dry run)' : ''}\n`);

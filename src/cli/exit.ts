@@ -1,0 +1,44 @@
+import { ApiError, Unreachable } from './api-client.ts';
+
+/** Exit statuses of `ledgerctl`: what scripts branch on. Printed by `--help` and in the README. */
+export const EXIT = { done: 0, failed: 1, usage: 2, notFoundOrConflict: 3, unavailable: 4 } as const;
+
+export const EXIT_HELP = `
+Exit status:
+  0  done; also an empty list, which is said on stderr
+  1  refused or failed: the message says which field or rule
+  2  wrong usage
+  3  not found, name taken, or changed by somebody else meanwhile
+  4  the service cannot be reached or cannot answer now; try again later
+`;
+
+/** A command that ends with a status of its own, after what it had to say on stderr. */
+export class CliFailure extends Error {
+  override readonly name = 'CliFailure';
+  readonly status: number;
+  constructor(status: number, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.status = status;
+  }
+}
+
+/** Nothing has this id or name (exit status 3). */
+export const notFound = (message: string): CliFailure => new CliFailure(EXIT.notFoundOrConflict, message);
+
+export const exitStatusOf = (error: unknown): number => {
+  if (error instanceof CliFailure) return error.status;
+  if (error instanceof Unreachable) return EXIT.unavailable;
+  if (!(error instanceof ApiError)) return EXIT.failed;
+  if ([404, 409, 412].includes(error.status)) return EXIT.notFoundOrConflict;
+  return [429, 502, 503, 504].includes(error.status) ? EXIT.unavailable : EXIT.failed;
+};
+
+/** What to do next, where the answer alone does not say it. */
+export const hintOf = (error: unknown): string | undefined => {
+  if (!(error instanceof ApiError)) return undefined;
+  if (error.status === 401)
+    return 'give a valid token: --token, LEDGERCTL_TOKEN, or let `ledgerctl token` make one';
+  if (error.status === 412) return 'somebody else changed it meanwhile: look at it again, then repeat';
+  if (error.status === 504) return 'it may have been carried out: look before you repeat it';
+  return undefined;
+};

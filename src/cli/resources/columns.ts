@@ -1,0 +1,130 @@
+/**
+ * Which columns each kind shows, as data. A kind without an entry shows what all kinds have in common, so that a new
+ * declaration appears in tables by itself (osac-api-run.md §4 Tables gives the names of the columns).
+ */
+export type Column = {
+  readonly title: string;
+  /** Dotted path in the document; `*` stands for every entry of a list or map. */
+  readonly path: string;
+  /** Default: as text. */
+  readonly as?: 'state' | 'age' | 'reference' | 'entries' | 'keys' | 'yes-no' | 'sizes' | 'nodes';
+  /** Only with `-o wide`. */
+  readonly wide?: true;
+  /** Left out when no row has it. */
+  readonly optional?: true;
+};
+
+/** Before a kind's own columns. TENANT has a rule of its own, see `tableView`. */
+export const TENANT: Column = { title: 'tenant', path: 'metadata.tenant' };
+export const FIRST: readonly Column[] = [
+  { title: 'project', path: 'metadata.project', optional: true },
+  { title: 'id', path: 'id' },
+  { title: 'name', path: 'metadata.name' },
+];
+
+/** After them. */
+export const LAST: readonly Column[] = [
+  { title: 'deleting', path: 'metadata.deletion_timestamp', as: 'age', optional: true },
+  { title: 'age', path: 'metadata.creation_timestamp', as: 'age' },
+  { title: 'revision', path: 'metadata.version', wide: true },
+  { title: 'creator', path: 'metadata.creator', wide: true },
+  { title: 'labels', path: 'metadata.labels', as: 'entries', wide: true },
+];
+
+const STATE: Column = { title: 'state', path: 'status.state', as: 'state' };
+const MESSAGE: Column = { title: 'message', path: 'status.message', wide: true };
+const TITLE: Column = { title: 'title', path: 'title' };
+const DESCRIPTION: Column = { title: 'description', path: 'description', wide: true };
+
+/** For kinds that have no entry of their own. */
+export const ANY_KIND: readonly Column[] = [{ ...STATE, optional: true }];
+
+export const COLUMNS: { readonly [kind: string]: readonly Column[] } = {
+  cluster: [
+    { title: 'template', path: 'spec.template', as: 'reference' },
+    { title: 'version', path: 'spec.version', as: 'reference' },
+    STATE,
+    { title: 'nodes', path: 'spec.node_sets', as: 'nodes' },
+    { title: 'api url', path: 'status.api_url' },
+    { title: 'console url', path: 'status.console_url', wide: true },
+    { title: 'api endpoint', path: 'status.api_endpoint', wide: true },
+    { title: 'ingress endpoint', path: 'status.ingress_endpoint', wide: true },
+    { title: 'hub', path: 'status.hub', wide: true, optional: true },
+  ],
+  clusterTemplate: [
+    TITLE,
+    { title: 'node sets', path: 'node_sets', as: 'sizes' },
+    { title: 'parameters', path: 'parameters.*.name', wide: true },
+    DESCRIPTION,
+  ],
+  clusterCatalogItem: [
+    TITLE,
+    { title: 'template', path: 'template', as: 'reference' },
+    { title: 'published', path: 'published', as: 'yes-no' },
+    { title: 'fields', path: 'field_definitions.*.path', wide: true },
+    DESCRIPTION,
+  ],
+  clusterVersion: [
+    { title: 'version', path: 'spec.version' },
+    { title: 'state', path: 'spec.state', as: 'state' },
+    { title: 'enabled', path: 'spec.enabled', as: 'yes-no' },
+    { title: 'default', path: 'spec.is_default', as: 'yes-no' },
+    { title: 'image', path: 'spec.image', wide: true },
+  ],
+  hostType: [TITLE, { title: 'interfaces', path: 'interfaces.*.name', wide: true }, DESCRIPTION],
+  instanceType: [
+    { title: 'cores', path: 'spec.cores' },
+    { title: 'memory gib', path: 'spec.memory_gib' },
+    { title: 'gpu', path: 'spec.gpu.resource_name', optional: true },
+    { title: 'state', path: 'spec.state', as: 'state' },
+    { title: 'description', path: 'spec.description', wide: true },
+  ],
+  diskImage: [
+    { title: 'os', path: 'spec.guest_os_family', as: 'state' },
+    { title: 'architecture', path: 'spec.architecture.*', as: 'state' },
+    { title: 'lifecycle', path: 'spec.lifecycle', as: 'state' },
+    { title: 'source type', path: 'spec.source_type', as: 'state', wide: true },
+    { title: 'source', path: 'spec.source_ref', wide: true },
+  ],
+  hub: [
+    { title: 'namespace', path: 'spec.namespace' },
+    { title: 'zone', path: 'spec.zone' },
+    { title: 'mode', path: 'spec.mode' },
+    { title: 'adapter', path: 'status.adapter' },
+    { title: 'controller', path: 'spec.controller', wide: true },
+    { title: 'control planes', path: 'spec.capacity.control_planes', wide: true },
+    { title: 'capacity', path: 'spec.capacity.nodes', as: 'entries', wide: true },
+  ],
+  tenant: [STATE, { title: 'domains', path: 'spec.domains.*' }, MESSAGE],
+  project: [{ title: 'title', path: 'spec.title' }, STATE, MESSAGE],
+  projectMembership: [
+    { title: 'role', path: 'spec.role', as: 'state' },
+    { title: 'users', path: 'spec.users.*', as: 'reference' },
+    STATE,
+    MESSAGE,
+  ],
+  user: [
+    { title: 'username', path: 'spec.username' },
+    { title: 'email', path: 'spec.email' },
+    { title: 'enabled', path: 'spec.enabled', as: 'yes-no' },
+    { title: 'phase', path: 'status.phase', optional: true },
+  ],
+  identityProvider: [
+    { title: 'title', path: 'spec.title' },
+    { title: 'enabled', path: 'spec.enabled', as: 'yes-no' },
+    { title: 'issuer', path: 'spec.oidc.issuer' },
+    { title: 'phase', path: 'status.phase', as: 'state' },
+    MESSAGE,
+  ],
+  role: [{ title: 'title', path: 'spec.title' }, STATE, MESSAGE],
+  roleBinding: [
+    { title: 'role', path: 'spec.role', as: 'reference' },
+    { title: 'users', path: 'spec.users.*', as: 'reference' },
+    STATE,
+    MESSAGE,
+  ],
+  secret: [
+    { title: 'backend', path: 'backend', as: 'state' },
+    { title: 'coordinates', path: 'coordinates', as: 'keys', wide: true },
+  ],
+};

@@ -1,0 +1,203 @@
+import { InvalidArgumentError } from 'commander';
+import { isObject, numberAt, objectAt, own, stringAt } from '../../domain/json-tools.ts';
+import type { JsonObject, JsonValue } from '../../domain/json.ts';
+import { ApiError, Unreachable, type ApiClient } from '../api-client.ts';
+import { CliFailure, EXIT } from '../exit.ts';
+import type { NamedKind } from './kind-names.ts';
+import { allOf, isOneOf, literal, type Surface } from './resource-api.ts';
+
+/** Where changes are told on each surface (osac-api.md §8). */
+const PATHS: Readonly<Record<Surface, string>> = {
+  public: '/api/events/v1/events',
+  private: '/api/private/v1/events/watch',
+};
+
+export type Change = {
+  /** `LISTED` is how it stood when watching began; the others are OSAC's event types without their prefix. */
+  readonly type: 'LISTED' | 'CREATED' | 'UPDATED' | 'DELETED' | (string & {});
+  /** Id of the event, after which a watch can go on; none of what was listed. */
+  readonly id?: string;
+  readonly object: JsonObject;
+};
+
+export type WatchOptions = {
+  readonly client: ApiClient;
+  readonly kind: NamedKind;
+  readonly surface: Surface;
+  /** Ids or names; none: all. */
+  readonly names: readonly string[];
+  /** The list filter, with `this`. */
+  readonly filter?: string;
+  readonly tenant?: string;
+  /** How the matching objects stand now. */
+  readonly list: () => Promise<readonly JsonObject[]>;
+  /** Told when the connection was lost, before it is tried again. */
+  readonly lost: (why: string) => void;
+  readonly signal?: AbortSignal;
+  readonly pause: (ms: number) => Promise<unknown>;
+};
+
+/** Connections that may fail one after the other before it is given up. */
+const MOST_FAILURES = 8;
+const FIRST_DELAY_MS = 250;
+const GOOD_CONNECTION_MS = 30_000;
+
+/** What was told last, by id. */
+type Shown = Map<string, JsonObject>;
+
+/**
+ * How the objects stand, then every change of them, for ever. The stream is open before the list is read, so nothing
+ * falls between; what the list already showed is not told twice. After a lost connection it goes on after the last
+ * event that was seen, or, where the service no longer knows that one, lists anew and tells what is different.
+ */
+export const watchChanges = async function* (options: WatchOptions): AsyncGenerator<Change> {
+  const { kind, list, lost, pause, signal } = options;
+  const path = pathOf(options);
+  const shown: Shown = new Map();
+  let last: string | undefined;
+  let failures = 0;
+  for (;;) {
+    const began = performance.now();
+    let why: unknown;
+    try {
+      const from = last === undefined ? '' : `&${new URLSearchParams({ from: last }).toString()}`;
+      const stream = await options.client.open<JsonObject>('GET', `${path}${from}`, signal);
+      if (last === undefined) yield* listed(await list(), shown, options.filter === undefined);
+      for await (const line of stream) {
+        const event = eventOf(line);
+        failures = 0;
+        last = stringAt(event, 'id') || last;
+        const change = changeOf(event, kind);
+        if (change !== undefined && isNews(change, shown)) yield change;
+      }
+      why = new Unreachable('the service ended the stream');
+    } catch (error) {
+      why = error;
+    }
+    if (signal?.aborted === true) return;
+    if (why instanceof ApiError && last !== undefined && isForgotten(why)) {
+      lost('the service no longer has the last event that was seen: what is there is listed again');
+      last = undefined;
+      continue;
+    }
+    if (!isPassing(why)) throw why;
+    // A connection that lasted was a good one, even if there was nothing to tell.
+    failures = performance.now() - began > GOOD_CONNECTION_MS ? 1 : failures + 1;
+    if (failures > MOST_FAILURES) throw giveUp(why);
+    lost(messageOf(why));
+    await pause(FIRST_DELAY_MS * 2 ** Math.min(failures - 1, 5));
+  }
+};
+
+const pathOf = ({ kind: { kind, singular }, surface, names, filter, tenant }: WatchOptions): string => {
+  const { event } = kind;
+  if (event === undefined || (surface === 'public' && !event.public))
+    throw new InvalidArgumentError(
+      `${singular}: changes are not told ${event === undefined ? '' : 'on the public surface; use --private'}`.trimEnd(),
+    );
+  const variable = `event.${event.field}`;
+  const text = allOf([
+    `has(${variable})`,
+    names.length === 0 ? undefined : isOneOf(variable, names),
+    tenant === undefined ? undefined : `${variable}.metadata.tenant == ${literal(tenant)}`,
+    filter === undefined ? undefined : forEvents(filter, variable),
+  ]);
+  return `${PATHS[surface]}?${new URLSearchParams({ filter: text ?? '' }).toString()}`;
+};
+
+/** A list filter as the filter of a watch: `this` becomes the payload, but not inside of literals. */
+export const forEvents = (filter: string, variable: string): string =>
+  filter.replaceAll(
+    /"""[\s\S]*?"""|'''[\s\S]*?'''|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|(?<![\w.])this\b/g,
+    (found) => (found === 'this' ? variable : found),
+  );
+
+/** What is there and was not told yet; also what is gone, where the list would show it if it were not. */
+const listed = function* (
+  objects: readonly JsonObject[],
+  shown: Shown,
+  complete: boolean,
+): Generator<Change> {
+  const present = new Set(objects.map((object) => stringAt(object, 'id')));
+  for (const [id, object] of shown)
+    if (!present.has(id)) {
+      shown.delete(id);
+      if (complete) yield { type: 'DELETED', object };
+    }
+  for (const object of objects) {
+    const change: Change = { type: 'LISTED', object };
+    if (isNews(change, shown)) yield change;
+  }
+};
+
+/** Remembers the object; false for one that was told in this version before. */
+const isNews = ({ type, object }: Change, shown: Shown): boolean => {
+  const id = stringAt(object, 'id');
+  const before = shown.get(id);
+  if (type === 'DELETED') {
+    shown.delete(id);
+    return true;
+  }
+  const old = before !== undefined && versionOf(before) >= versionOf(object);
+  if (old && isDeleting(before) === isDeleting(object)) return false;
+  shown.set(id, object);
+  return true;
+};
+
+const versionOf = (object: JsonObject): number => numberAt(objectAt(object, 'metadata'), 'version');
+
+/** A request to delete changes no version (osac-api.md §5 Delete). */
+const isDeleting = (object: JsonObject): boolean =>
+  stringAt(objectAt(object, 'metadata'), 'deletion_timestamp') !== '';
+
+/** The event of a line; throws StreamError for an error line. */
+const eventOf = (line: JsonValue): JsonObject => {
+  if (isObject(line) && own(line, 'error') !== undefined) throw new StreamError(objectAt(line, 'error'));
+  return objectAt(objectAt(line, 'result'), 'event');
+};
+
+/** Undefined for events that tell nothing of the kind, for example those that only keep the connection alive. */
+const changeOf = (event: JsonObject, { kind }: NamedKind): Change | undefined => {
+  const object = kind.event === undefined ? undefined : own(event, kind.event.field);
+  if (!isObject(object)) return undefined;
+  const id = stringAt(event, 'id');
+  return {
+    type: stringAt(event, 'type').replace(/^EVENT_TYPE_OBJECT_/, ''),
+    ...(id === '' ? {} : { id }),
+    object,
+  };
+};
+
+/** A stream that the service ended with an error line. */
+class StreamError extends Error {
+  override readonly name = 'StreamError';
+  readonly code: number;
+  constructor(error: JsonObject) {
+    super(stringAt(error, 'message') || 'the service ended the stream');
+    this.code = numberAt(error, 'code');
+  }
+}
+
+/** The id to go on after is too old, or of another store. */
+const isForgotten = ({ status }: ApiError): boolean => status === 400 || status === 410;
+
+/** RESOURCE_EXHAUSTED, ABORTED, UNAVAILABLE: a reader that was too slow, or a service that is going. */
+const PASSING_CODES = [8, 10, 14];
+
+const isPassing = (why: unknown): boolean => {
+  if (why instanceof ApiError) return [429, 502, 503, 504].includes(why.status);
+  if (why instanceof StreamError) return PASSING_CODES.includes(why.code);
+  // What `fetch` throws when a connection breaks in the middle of a stream.
+  return why instanceof Unreachable || (why instanceof TypeError && why.cause !== undefined);
+};
+
+const giveUp = (why: unknown): CliFailure =>
+  new CliFailure(
+    EXIT.unavailable,
+    `the connection was lost ${MOST_FAILURES} times in a row: ${messageOf(why)}`,
+    {
+      cause: why,
+    },
+  );
+
+const messageOf = (why: unknown): string => (why instanceof Error ? why.message : String(why));
