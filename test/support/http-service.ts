@@ -27,9 +27,11 @@ import { revealing } from '../../src/domain/personal.ts';
 import { eventTypes, registry } from '../../src/domain/registry.ts';
 import { createHttpApp, createHttpServer, type HttpLimits, type Readiness } from '../../src/http/app.ts';
 import { createAuthenticator } from '../../src/http/authenticate.ts';
+import { createUserProvisioning } from '../../src/http/user-provisioning.ts';
 import type { RequestHook } from '../../src/http/exchange.ts';
 import { ledgerRoutes, type LedgerServices } from '../../src/http/ledger/routes.ts';
 import { osacSurfaces } from '../../src/http/osac/surfaces.ts';
+import { createWatch, type WatchServices } from '../../src/http/osac/watch/routes.ts';
 import { createPositions, type PositionsOptions } from '../../src/http/positions.ts';
 import { openReadModels } from '../../src/projections/open-read-models.ts';
 import { resourcesView } from '../../src/projections/resources/resources-view.ts';
@@ -50,8 +52,13 @@ export type TestServiceOptions = {
   readonly ledger?: Partial<LedgerServices>;
   readonly limits?: HttpLimits;
   readonly ending?: AbortSignal;
+  readonly watch?: NonNullable<WatchServices['settings']>;
+  /** Days that watches resume back. Default 90. */
+  readonly retentionDays?: number;
   /** Keeps neither log lines nor rejections: for specs that watch the heap. */
   readonly forgetful?: boolean;
+  /** Callers are made Users, as the service does; default: not, so that specs count their own events only. */
+  readonly provisionUsers?: boolean;
 };
 
 const ISSUER = 'https://sso.example/realms/osac';
@@ -170,6 +177,7 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
     issuers: verifier.issuers,
     formatPosition: (position) => positions.format(position),
   });
+  const users = createUserProvisioning({ ...services, people, logger });
   const app = createHttpApp({
     clock,
     ids,
@@ -181,6 +189,7 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
       verifier,
       tenantExists: (tenant) => models.resources.get('tenant', tenant, { all: true }) !== undefined,
       monotonicMs: () => clock.monotonicMs(),
+      ...(options.provisionUsers === true ? { ensureUser: users.ensure } : {}),
     }),
     positions,
     surfaces,
@@ -228,8 +237,11 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
     server,
     store,
     runner,
+    commands,
     models,
     surfaces,
+    users,
+    people,
     positions,
     ids,
     secrets,
@@ -239,7 +251,8 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
     close: async () => {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
-      await models.close();
+      await users.idle();
+    await models.close();
       await store.close();
     },
   };
