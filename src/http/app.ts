@@ -14,6 +14,7 @@ import { serveLedger, type LedgerRoute } from './ledger/serve.ts';
 import { createDocuments } from './openapi/serve.ts';
 import { readRequestId, readTraceparent } from './osac/call.ts';
 import { serveRest, type RestOptions, type SurfaceTable, type Target } from './osac/rest.ts';
+import type { WatchRoute } from './osac/watch/routes.ts';
 
 /** Whether this instance should get traffic, and what says so (`/readyz`). */
 export type Readiness = {
@@ -25,6 +26,8 @@ export type HttpAppOptions = ExchangeServices &
   RestOptions & {
     readonly ids: Ids;
     readonly surfaces: readonly SurfaceTable[];
+    /** `Events/Watch` of the surfaces. Default: none. */
+    readonly watches?: readonly WatchRoute[];
     readonly ledgerRoutes: readonly LedgerRoute[];
     readonly readiness: () => Promise<Readiness> | Readiness;
     /** Aborted when the service stops: answers that go on until the caller leaves end then. */
@@ -70,6 +73,9 @@ export const createHttpApp = (options: HttpAppOptions): Express => {
     serve(exchange).catch((error: unknown) => sendError(exchange, error, style, options));
   };
 
+  const watches = options.watches ?? [];
+  for (const { path, serve } of watches)
+    app.all(path, (request, response) => run(request, response, 'osac-stream', serve));
   for (const table of options.surfaces) {
     app.all(`${table.prefix}/:collection{/:id}{/:sub}`, (request, response) => {
       run(request, response, 'osac', (exchange) =>
@@ -97,7 +103,7 @@ export const createHttpApp = (options: HttpAppOptions): Express => {
   );
   const documents = createDocuments({
     surfaces: options.surfaces,
-    watches: [],
+    watches,
     ledgerPrefix: LEDGER_PREFIX,
     ledgerRoutes: options.ledgerRoutes,
   });

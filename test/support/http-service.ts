@@ -12,7 +12,7 @@ import {
 import { createMemoryEventStore } from '../../src/adapters/event-store/memory/memory-event-store.ts';
 import { createMemoryKeyStore } from '../../src/adapters/keys/memory-key-store.ts';
 import { createTokenVerifier } from '../../src/adapters/identity/token-verifier.ts';
-import { systemClock, systemIds } from '../../src/adapters/system/system-ports.ts';
+import { systemClock, systemIds, systemTimers } from '../../src/adapters/system/system-ports.ts';
 import { createCommandRunner } from '../../src/app/command-runner.ts';
 import { createEventCodec } from '../../src/app/event-codec.ts';
 import type { EventStore } from '../../src/app/event-store.ts';
@@ -137,7 +137,11 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
   const models = await openReadModels({
     dir: undefined,
     views: [
-      resourcesView({ kinds: kinds.map((kind) => revealing(kind, { open: people.open })), codec }),
+      resourcesView({
+        kinds: kinds.map((kind) => revealing(kind, { open: people.open })),
+        codec,
+        ...(options.retentionDays === undefined ? {} : { retentionDays: options.retentionDays }),
+      }),
       timelineView({
         words: {
           decode: (event) => codec.decode(event),
@@ -178,6 +182,23 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
     formatPosition: (position) => positions.format(position),
   });
   const users = createUserProvisioning({ ...services, people, logger });
+  const authenticate = createAuthenticator({
+    verifier,
+    tenantExists: (tenant) => models.resources.get('tenant', tenant, { all: true }) !== undefined,
+    monotonicMs: () => clock.monotonicMs(),
+    ...(options.provisionUsers === true ? { ensureUser: users.ensure } : {}),
+  });
+  const watch = createWatch({
+    changes: models.changes,
+    kinds,
+    authenticate,
+    positions,
+    clock,
+    timers: systemTimers(),
+    logger,
+    ...(options.ending === undefined ? {} : { ending: options.ending }),
+    ...(options.watch === undefined ? {} : { settings: options.watch }),
+  });
   const app = createHttpApp({
     clock,
     ids,
@@ -185,14 +206,10 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
     recordRejection,
     ...(options.onRequest === undefined ? {} : { onRequest: options.onRequest }),
     ...(options.ending === undefined ? {} : { ending: options.ending }),
-    authenticate: createAuthenticator({
-      verifier,
-      tenantExists: (tenant) => models.resources.get('tenant', tenant, { all: true }) !== undefined,
-      monotonicMs: () => clock.monotonicMs(),
-      ...(options.provisionUsers === true ? { ensureUser: users.ensure } : {}),
-    }),
+    authenticate,
     positions,
     surfaces,
+    watches: watch.routes,
     ledgerRoutes: ledgerRoutes({
       ...services,
       store,
@@ -240,6 +257,7 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
     commands,
     models,
     surfaces,
+    watch,
     users,
     people,
     positions,
@@ -252,7 +270,7 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
       await users.idle();
-    await models.close();
+      await models.close();
       await store.close();
     },
   };

@@ -1,0 +1,102 @@
+import type { JsonObject } from '../../../domain/json.ts';
+import type { FilterNode } from '../../../projections/filter/ast.ts';
+import { evaluate } from '../../../projections/filter/evaluate.ts';
+import type { Change, ChangeKey } from '../../../projections/resources/change-reader.ts';
+import type { ChangeType } from '../../../projections/resources/changes.ts';
+import { privatePaths, publicText, type PrivatePaths } from '../../../projections/resources/fold.ts';
+import type { Surface } from '../messages.ts';
+import type { Audience, WatchedKind } from './audience.ts';
+
+/** How events are put on the wire: one JSON object per line, or as Server-Sent Events. */
+export type Framing = 'ndjson' | 'sse';
+
+/** A change as watchers get it. Each surface is rendered at most once, each filter evaluated at most once. */
+export type RenderedChange = ChangeKey & {
+  readonly kind: string;
+  readonly tenant: string;
+  /** `filter` undefined: all that the audience may see. A filter that cannot be evaluated does not match. */
+  readonly concerns: (audience: Audience, filter: FilterNode | undefined) => boolean;
+  readonly frame: (surface: Surface, framing: Framing) => string;
+};
+
+export type Renderer = (change: Change) => RenderedChange;
+
+const TYPES: Readonly<Record<ChangeType, string>> = {
+  created: 'EVENT_TYPE_OBJECT_CREATED',
+  updated: 'EVENT_TYPE_OBJECT_UPDATED',
+  deleted: 'EVENT_TYPE_OBJECT_DELETED',
+};
+
+export type RendererOptions = {
+  readonly kinds: readonly WatchedKind[];
+  readonly formatId: (key: ChangeKey) => string;
+  /** Milliseconds since 1970: what `now` of filters reads as. */
+  readonly nowMs: () => number;
+};
+
+type Watched = { readonly field: string; readonly paths: PrivatePaths };
+
+export const createRenderer = ({ kinds, formatId, nowMs }: RendererOptions): Renderer => {
+  const watched = new Map<string, Watched>();
+  for (const { kind, event, privateOnly } of kinds)
+    if (event !== undefined) watched.set(kind, { field: event.field, paths: privatePaths(privateOnly) });
+
+  return (change) => {
+    const { position, n, kind, tenant, type } = change;
+    const id = formatId(change);
+    const known = watched.get(kind);
+    const bySurface = new Map<Surface, Rendering>();
+    const rendering = ({ field, paths }: Watched, surface: Surface): Rendering => {
+      const done = bySurface.get(surface);
+      if (done !== undefined) return done;
+      const text =
+        surface === 'private'
+          ? change.document
+          : publicText(JSON.parse(change.document) as JsonObject, paths);
+      const made = renderOf({ id, type: TYPES[type], field, text });
+      bySurface.set(surface, made);
+      return made;
+    };
+    return {
+      position,
+      n,
+      kind,
+      tenant,
+      concerns: (audience, filter) => {
+        if (known === undefined || !audience.kinds.has(kind)) return false;
+        if (audience.tenants?.has(tenant) === false) return false;
+        return filter === undefined || rendering(known, audience.surface).matches(filter, nowMs);
+      },
+      frame: (surface, framing) => (known === undefined ? '' : rendering(known, surface).frame(framing)),
+    };
+  };
+};
+
+type Rendering = {
+  readonly frame: (framing: Framing) => string;
+  readonly matches: (filter: FilterNode, nowMs: () => number) => boolean;
+};
+
+const renderOf = (event: {
+  readonly id: string;
+  readonly type: string;
+  readonly field: string;
+  /** The payload as JSON. */
+  readonly text: string;
+}): Rendering => {
+  const { id, type, field, text } = event;
+  const line = `{"result":{"event":{"id":${JSON.stringify(id)},"type":"${type}","${field}":${text}}}}`;
+  const matched = new Map<FilterNode, boolean>();
+  let parsed: JsonObject | undefined;
+  return {
+    frame: (framing) => (framing === 'ndjson' ? `${line}\n` : `id: ${id}\ndata: ${line}\n\n`),
+    matches: (filter, nowMs) => {
+      const known = matched.get(filter);
+      if (known !== undefined) return known;
+      parsed ??= { id, type, [field]: JSON.parse(text) as JsonObject };
+      const result = evaluate(filter, parsed, nowMs());
+      matched.set(filter, result);
+      return result;
+    },
+  };
+};
