@@ -1,0 +1,213 @@
+import type { JsonObject, JsonValue } from '../../domain/json.ts';
+import { codePoints, isObject } from '../../domain/json-tools.ts';
+import { ARRAY_KEYWORDS } from './array-keywords.ts';
+import { OBJECT_KEYWORDS } from './object-keywords.ts';
+import { countOf, listOf, numberOf, textOf } from './operands.ts';
+import { equal } from './run.ts';
+import { BadSchema, evaluate, type Keyword, type Reader, type Schema } from './types.ts';
+
+/** Keywords of JSON Schema by name: each makes a rule of its operand. */
+const TYPES: { readonly [type: string]: (value: JsonValue) => boolean } = {
+  null: (value) => value === null,
+  boolean: (value) => typeof value === 'boolean',
+  string: (value) => typeof value === 'string',
+  number: (value) => typeof value === 'number',
+  integer: (value) => Number.isInteger(value),
+  array: (value) => Array.isArray(value),
+  object: (value) => isObject(value),
+};
+
+const type: Keyword = (operand) => {
+  const names = (Array.isArray(operand) ? operand : [operand]).map((name) => textOf('type', name));
+  const unknown = names.find((name) => !Object.hasOwn(TYPES, name));
+  if (unknown !== undefined || names.length === 0)
+    throw new BadSchema(`'type' must be one or more of ${Object.keys(TYPES).join(', ')}`);
+  const checks = names.map((name) => TYPES[name] as (value: JsonValue) => boolean);
+  const problem = `must be of type ${names.join(' or ')}`;
+  return (value, at) => (checks.some((check) => check(value)) ? undefined : { at, problem });
+};
+
+const MAX_SHOWN = 200;
+
+const oneOfValues =
+  (keyword: 'enum' | 'const'): Keyword =>
+  (operand, _node, reader) => {
+    const values = (keyword === 'const' ? [operand] : listOf(keyword, operand)).map((value) =>
+      reader.shallow(value),
+    );
+    const shown = JSON.stringify(values).slice(1, -1);
+    const problem =
+      shown.length > MAX_SHOWN
+        ? 'must be one of the values that are allowed'
+        : `must be ${values.length === 1 ? '' : 'one of '}${shown}`;
+    return (value, at, run) =>
+      values.some((allowed) => equal(allowed, value, run)) ? undefined : { at, problem };
+  };
+
+/** A rule about numbers; other values pass. */
+const aboutNumbers =
+  (
+    keyword: string,
+    says: (limit: number) => string,
+    holds: (value: number, limit: number) => boolean,
+  ): Keyword =>
+  (operand) => {
+    const limit = numberOf(keyword, operand);
+    const problem = says(limit);
+    return (value, at) => (typeof value !== 'number' || holds(value, limit) ? undefined : { at, problem });
+  };
+
+const multipleOf: Keyword = (operand, node, reader) => {
+  if (numberOf('multipleOf', operand) <= 0) throw new BadSchema("'multipleOf' must be greater than 0");
+  return aboutNumbers(
+    'multipleOf',
+    (limit) => `must be a multiple of ${limit}`,
+    (value, limit) => Number.isInteger(value / limit),
+  )(operand, node, reader);
+};
+
+const lengthRule =
+  (
+    keyword: string,
+    says: (limit: number) => string,
+    holds: (length: number, limit: number) => boolean,
+  ): Keyword =>
+  (operand) => {
+    const limit = countOf(keyword, operand);
+    const problem = says(limit);
+    return (value, at, run) => {
+      if (typeof value !== 'string') return undefined;
+      run.spend(value.length);
+      return holds(codePoints(value).length, limit) ? undefined : { at, problem };
+    };
+  };
+
+const pattern: Keyword = (operand, _node, reader) => {
+  const expression = reader.pattern(textOf('pattern', operand));
+  const problem = `must match the pattern '${expression.text.slice(0, MAX_SHOWN)}'`;
+  return (value, at, run) =>
+    typeof value !== 'string' || expression.test(value, run) ? undefined : { at, problem };
+};
+
+const alternatives =
+  (keyword: 'anyOf' | 'oneOf', wrong: (matches: number, of: number) => string | undefined): Keyword =>
+  (operand, _node, reader) => {
+    const schemas = schemasOf(keyword, operand, reader);
+    return (value, at, run) => {
+      const matches = schemas.filter((schema) => evaluate(schema, value, at, run) === undefined).length;
+      const problem = wrong(matches, schemas.length);
+      return problem === undefined ? undefined : { at, problem };
+    };
+  };
+
+const schemasOf = (keyword: string, operand: JsonValue, reader: Reader): readonly Schema[] => {
+  const list = listOf(keyword, operand);
+  if (list.length === 0) throw new BadSchema(`'${keyword}' must not be empty`);
+  return list.map((item) => reader.schema(item));
+};
+
+const allOf: Keyword = (operand, _node, reader) => {
+  const schemas = schemasOf('allOf', operand, reader);
+  return (value, at, run) => {
+    for (const schema of schemas) {
+      const problem = evaluate(schema, value, at, run);
+      if (problem !== undefined) return problem;
+    }
+    return undefined;
+  };
+};
+
+const not: Keyword = (operand, _node, reader) => {
+  const schema = reader.schema(operand);
+  return (value, at, run) =>
+    evaluate(schema, value, at, run) === undefined
+      ? { at, problem: 'must not fit what is excluded' }
+      : undefined;
+};
+
+/** `then` and `else` are read with it: without `if` they ask for nothing. */
+const condition: Keyword = (operand, node, reader) => {
+  const premise = reader.schema(operand);
+  const branch = (key: 'then' | 'else'): Schema =>
+    Object.hasOwn(node, key) ? reader.schema((node as JsonObject)[key]) : [];
+  const [yes, no] = [branch('then'), branch('else')];
+  return (value, at, run) =>
+    evaluate(evaluate(premise, value, at, run) === undefined ? yes : no, value, at, run);
+};
+
+const readWithIf: Keyword = () => undefined;
+
+export const KEYWORDS: ReadonlyMap<string, Keyword> = new Map<string, Keyword>([
+  ['type', type],
+  ['enum', oneOfValues('enum')],
+  ['const', oneOfValues('const')],
+  ['multipleOf', multipleOf],
+  [
+    'maximum',
+    aboutNumbers(
+      'maximum',
+      (limit) => `must be at most ${limit}`,
+      (value, limit) => value <= limit,
+    ),
+  ],
+  [
+    'minimum',
+    aboutNumbers(
+      'minimum',
+      (limit) => `must be at least ${limit}`,
+      (value, limit) => value >= limit,
+    ),
+  ],
+  [
+    'exclusiveMaximum',
+    aboutNumbers(
+      'exclusiveMaximum',
+      (limit) => `must be less than ${limit}`,
+      (value, limit) => value < limit,
+    ),
+  ],
+  [
+    'exclusiveMinimum',
+    aboutNumbers(
+      'exclusiveMinimum',
+      (limit) => `must be greater than ${limit}`,
+      (value, limit) => value > limit,
+    ),
+  ],
+  [
+    'maxLength',
+    lengthRule(
+      'maxLength',
+      (limit) => `must be at most ${limit} characters`,
+      (length, limit) => length <= limit,
+    ),
+  ],
+  [
+    'minLength',
+    lengthRule(
+      'minLength',
+      (limit) => `must be at least ${limit} characters`,
+      (length, limit) => length >= limit,
+    ),
+  ],
+  ['pattern', pattern],
+  ['allOf', allOf],
+  [
+    'anyOf',
+    alternatives('anyOf', (matches, of) =>
+      matches > 0 ? undefined : `must fit at least one of ${of} alternatives`,
+    ),
+  ],
+  [
+    'oneOf',
+    alternatives('oneOf', (matches, of) =>
+      matches === 1 ? undefined : `must fit exactly one of ${of} alternatives, but fits ${matches}`,
+    ),
+  ],
+  ['not', not],
+  ['if', condition],
+  ['then', readWithIf],
+  ['else', readWithIf],
+  ...ARRAY_KEYWORDS,
+  ...OBJECT_KEYWORDS,
+]);
