@@ -9,6 +9,8 @@ export type AuthenticatorOptions = {
   /** Monotonic milliseconds. */
   readonly monotonicMs: () => number;
   readonly principal?: PrincipalOptions;
+  /** Sees to it that the caller has a User; see `user-provisioning.ts`. */
+  readonly ensureUser?: (principal: Principal) => Promise<void> | undefined;
 };
 
 /** `method` names the called method for the error text. Throws ApiError 401, 400 (unknown tenant) or 503. */
@@ -63,12 +65,22 @@ export const createAuthenticator = (options: AuthenticatorOptions): Authenticate
     }
   };
 
+  /** A call that writes waits for its User, so that the creator it records can be looked up; a read does not. */
+  const withUser = (principal: Principal, method: string): Principal | Promise<Principal> => {
+    const providing = options.ensureUser?.(principal);
+    return providing === undefined || !WRITES.test(method) ? principal : providing.then(() => principal);
+  };
+
   return (authorization, method) => {
     const token = bearerToken(authorization, method);
     const known = verifier.recall(token);
-    return known === undefined ? verify(token) : toPrincipal(known);
+    return known === undefined
+      ? verify(token).then((principal) => withUser(principal, method))
+      : withUser(toPrincipal(known), method);
   };
 };
+
+const WRITES = /\/(Create|Update|Delete)$/;
 
 const bearerToken = (authorization: string | undefined, method: string): string => {
   if (authorization === undefined || authorization.trim() === '')

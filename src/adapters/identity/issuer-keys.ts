@@ -1,5 +1,7 @@
+import { createPublicKey } from 'node:crypto';
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
 import { IssuerUnreachable } from '../../app/identity.ts';
+import type { JsonFetch } from './https-fetch.ts';
 
 /**
  * Keys of one remote issuer: discovery document, then its JWKS, both over https (osac-api.md §7). Kept for an hour;
@@ -10,7 +12,7 @@ export type IssuerKeysOptions = {
   readonly issuer: string;
   /** Monotonic milliseconds. */
   readonly now: () => number;
-  readonly fetch?: typeof globalThis.fetch;
+  readonly fetch?: JsonFetch;
   /** Milliseconds until one HTTP request counts as failed. Default 5,000. */
   readonly timeoutMs?: number;
   readonly onFailure?: (issuer: string, error: unknown) => void;
@@ -20,7 +22,10 @@ const MAX_AGE_MS = 3_600_000;
 const REFETCH_EVERY_MS = 60_000;
 const RETRY_AFTER_FAILURE_MS = 5_000;
 const MAX_DOCUMENT_BYTES = 1024 * 1024;
-const MIN_RSA_MODULUS_CHARACTERS = 342; // base64url of 2,048 bits
+/** Base64url characters of 2,048 and 16,384 bits: a larger modulus would cost seconds of work per token. */
+const RSA_MODULUS_CHARACTERS = { least: 342, most: 2_731 };
+/** More keys than any issuer has: each is looked at when the set arrives. */
+const MAX_KEYS = 100;
 
 export const createIssuerKeys = (options: IssuerKeysOptions): JWTVerifyGetKey => {
   const fetcher = options.fetch ?? globalThis.fetch;
@@ -75,7 +80,12 @@ export const createIssuerKeys = (options: IssuerKeysOptions): JWTVerifyGetKey =>
   };
 
   return async (header, token) => {
-    if (keys === undefined || options.now() - fetchedAt > MAX_AGE_MS) await refresh();
+    if (keys === undefined) await refresh();
+    else if (options.now() - fetchedAt > MAX_AGE_MS) {
+      // An issuer that did not answer last time is asked again, but nobody waits for it: there are keys.
+      const asked = refresh();
+      if (failedAt === undefined) await asked;
+    }
     try {
       return await (keys as NonNullable<typeof keys>)(header, token);
     } catch (error) {
@@ -88,18 +98,30 @@ export const createIssuerKeys = (options: IssuerKeysOptions): JWTVerifyGetKey =>
   };
 };
 
-/** RSA signature keys with a key id and at least 2,048 bits; anything else in the set is left out. */
+/** RSA signature keys with a key id and 2,048 to 16,384 bits; anything else in the set is left out. */
 const usableKeys = (document: unknown): JSONWebKeySet['keys'] => {
   const listed = (document as { keys?: unknown } | null)?.keys;
   if (!Array.isArray(listed)) throw new Error('the key set holds no list of keys');
+  if (listed.length > MAX_KEYS) throw new Error(`the key set holds more than ${MAX_KEYS} keys`);
   return (listed as JSONWebKeySet['keys']).filter(
     (key) =>
       key?.kty === 'RSA' &&
       typeof key.kid === 'string' &&
       (key.use === undefined || key.use === 'sig') &&
       typeof key.n === 'string' &&
-      key.n.length >= MIN_RSA_MODULUS_CHARACTERS,
+      key.n.length >= RSA_MODULUS_CHARACTERS.least &&
+      key.n.length <= RSA_MODULUS_CHARACTERS.most &&
+      isPublicKey(key),
   );
+};
+
+/** A key that cannot be used would fail in the middle of a verification. */
+const isPublicKey = ({ kty, n, e }: JSONWebKeySet['keys'][number]): boolean => {
+  try {
+    return createPublicKey({ key: { kty, n, e } as never, format: 'jwk' }).asymmetricKeyType === 'rsa';
+  } catch {
+    return false;
+  }
 };
 
 const readBounded = async (response: Response, url: string): Promise<string> => {

@@ -20,7 +20,9 @@ export type TokenVerifierOptions = {
   readonly issuers: ReadonlyMap<string, JWTVerifyGetKey>;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** How many verified tokens are remembered. Default 10,000 (about 1 kB each). */
+  /** Issuers that clients may sign in with, as capabilities shows them. Default: all. */
+  readonly advertised?: readonly string[];
+  /** How many verified tokens are remembered. Default 10,000; their texts together at most 32 million characters. */
   readonly cacheSize?: number;
 };
 
@@ -28,6 +30,8 @@ const ALGORITHMS = ['RS256', 'RS384', 'RS512'];
 /** Seconds by which clocks may differ (osac-api.md §7). */
 const LEEWAY_S = 5;
 const MAX_TOKEN_CHARACTERS = 16_384;
+/** What is kept of a token is smaller than its text, whatever it claims. */
+const MAX_REMEMBERED_CHARACTERS = 32_000_000;
 
 /**
  * Verifies bearer tokens by the rules of osac-api.md §7: RS256/384/512, a key id, a trusted issuer, `exp`, `iat` and
@@ -35,7 +39,10 @@ const MAX_TOKEN_CHARACTERS = 16_384;
  * it expires; refused ones are not remembered, since a caller could make any number of them.
  */
 export const createTokenVerifier = (options: TokenVerifierOptions): TokenVerifier => {
-  const verified = new LRUCache<string, VerifiedToken>({ max: options.cacheSize ?? 10_000 });
+  const verified = new LRUCache<string, VerifiedToken>({
+    max: options.cacheSize ?? 10_000,
+    maxSize: MAX_REMEMBERED_CHARACTERS,
+  });
   const nowSeconds = (): number => options.now() / 1000;
 
   const known = (token: string, tokenIdHash: string): VerifiedToken | undefined => {
@@ -60,7 +67,7 @@ export const createTokenVerifier = (options: TokenVerifierOptions): TokenVerifie
         currentDate: new Date(options.now()),
       });
       const result = readClaims(payload, tokenIdHash, nowSeconds());
-      verified.set(tokenIdHash, result);
+      verified.set(tokenIdHash, result, { size: token.length });
       return result;
     } catch (error) {
       throw asRejection(error);
@@ -68,7 +75,7 @@ export const createTokenVerifier = (options: TokenVerifierOptions): TokenVerifie
   };
 
   return {
-    issuers: [...options.issuers.keys()],
+    issuers: options.advertised ?? [...options.issuers.keys()],
     verify,
     recall: (token) => known(token, hashOf(token)),
   };
