@@ -41,6 +41,13 @@ const oneOf = <Word extends string>(what: string, words: readonly Word[]) =>
 
 const httpsUrl = (text: string): boolean => URL.canParse(text) && new URL(text).protocol === 'https:';
 
+const wholeNumber = (least: number, most: number) =>
+  z
+    .string()
+    .regex(/^\d{1,9}$/, 'must be a whole number')
+    .transform(Number)
+    .refine((count) => count >= least && count <= most, `must be between ${least} and ${most}`);
+
 const milliseconds = (least: number, most: number) =>
   z
     .string()
@@ -137,6 +144,20 @@ const fields = {
     'info',
     oneOf('level', ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
     'Least severe level that is logged: `trace`, `debug`, `info`, `warn`, `error`, `fatal` or `silent`.',
+  ),
+  watches: field(
+    'LEDGER_WATCHES',
+    '20000',
+    '20000',
+    wholeNumber(1, 1_000_000),
+    'Watches (`events/watch` and `events`) that this instance serves at one time, each at about 20 kB of memory; more are answered 503.',
+  ),
+  watchesPerSubject: field(
+    'LEDGER_WATCHES_PER_SUBJECT',
+    '100',
+    '100',
+    wholeNumber(1, 1_000_000),
+    'Watches that one caller may have open at one time on an instance; more are answered 429. Admins count in the total only.',
   ),
   storeDeadlineMs: field(
     'LEDGER_STORE_DEADLINE_MS',

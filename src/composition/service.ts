@@ -28,6 +28,7 @@ import type { Failpoint } from '../app/process-runner/types.ts';
 import { createRequestHash } from '../app/request-hash.ts';
 import { createPersonalMetadata } from '../app/subjects.ts';
 import { BadSetting, type Config, type Role } from '../config.ts';
+import { kinds } from '../domain/kinds.ts';
 import { registry } from '../domain/registry.ts';
 import { createHttpApp, createHttpServer } from '../http/app.ts';
 import { createAuthenticator } from '../http/authenticate.ts';
@@ -35,6 +36,7 @@ import { ApiError } from '../http/errors.ts';
 import { ledgerRoutes } from '../http/ledger/routes.ts';
 import { createPositions } from '../http/positions.ts';
 import { osacSurfaces } from '../http/osac/surfaces.ts';
+import { createWatch } from '../http/osac/watch/routes.ts';
 import { readCatalog } from './catalog-files.ts';
 import { loadCatalog } from './catalog-loader.ts';
 import { cannotListen, closeServer, listen, urlOf } from './listeners.ts';
@@ -201,10 +203,22 @@ export const startService = async (
       }),
     );
     const ending = new AbortController();
+    const watch = createWatch({
+      changes: system.readModels.changes,
+      kinds,
+      authenticate,
+      positions,
+      clock,
+      timers,
+      logger: logger.child({ component: 'watch' }),
+      ending: ending.signal,
+      settings: { perSubject: config.watchesPerSubject, total: config.watches },
+    });
     const app = createHttpApp({
       authenticate,
       positions,
       surfaces: config.roles.includes('api') ? surfaces : [],
+      watches: config.roles.includes('api') ? watch.routes : [],
       ledgerRoutes: ledgerRoutes({
         ...services,
         store,
