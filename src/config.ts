@@ -124,6 +124,16 @@ const fields = {
     commaList.pipe(z.array(z.string().refine(httpsUrl, 'must be https URLs'))),
     'Comma list of https URLs of trusted token issuers. Empty: the development issuer, on loopback and outside production only.',
   ),
+  deploymentNamespace: field(
+    'LEDGER_DEPLOYMENT_NAMESPACE',
+    '',
+    'osac',
+    z
+      .string()
+      .regex(/^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)?$/, 'must be the name of a Kubernetes namespace')
+      .transform((text) => (text === '' ? undefined : text)),
+    "Kubernetes namespace of this deployment: its service accounts `admin`, `osac-operator`, `osac-operator-controller-manager` and `template-publisher` are provider admins. Empty: in a pod the pod's own namespace, elsewhere none.",
+  ),
   catalog: field(
     'LEDGER_CATALOG',
     '',

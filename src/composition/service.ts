@@ -1,15 +1,12 @@
 import { hostname } from 'node:os';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { JWTVerifyGetKey } from 'jose';
 import { createEventStoreDbStore } from '../adapters/event-store/eventstoredb/eventstoredb-event-store.ts';
 import {
   openSqliteEventStore,
   type SqliteEventStore,
 } from '../adapters/event-store/sqlite/sqlite-event-store.ts';
-import { openDevelopmentIssuer, whyNoDevelopmentIssuer } from '../adapters/identity/development-issuer.ts';
-import { createIssuerKeys } from '../adapters/identity/issuer-keys.ts';
-import { createTokenVerifier } from '../adapters/identity/token-verifier.ts';
+import { readPodIdentity } from '../adapters/identity/pod-identity.ts';
 import { openDeploymentKeys } from '../adapters/keys/deployment-keys.ts';
 import { openFileKeyStore } from '../adapters/keys/file-key-store.ts';
 import { openSubjectKeyReader } from '../adapters/keys/subject-key-reader.ts';
@@ -22,7 +19,6 @@ import { openSqliteSnapshots } from '../adapters/snapshots/sqlite-snapshots.ts';
 import { systemClock, systemIds, systemTimers } from '../adapters/system/system-ports.ts';
 import { assertDeployment } from '../app/deployment.ts';
 import { StoreUnavailable, type EventStore } from '../app/event-store.ts';
-import type { TokenVerifier } from '../app/identity.ts';
 import type { Logger, Timers } from '../app/ports.ts';
 import type { Failpoint } from '../app/process-runner/types.ts';
 import { createRequestHash } from '../app/request-hash.ts';
@@ -30,6 +26,7 @@ import { createPersonalMetadata } from '../app/subjects.ts';
 import { BadSetting, type Config, type Role } from '../config.ts';
 import { kinds } from '../domain/kinds.ts';
 import { registry } from '../domain/registry.ts';
+import { createUserProvisioning } from '../http/user-provisioning.ts';
 import { createHttpApp, createHttpServer } from '../http/app.ts';
 import { createAuthenticator } from '../http/authenticate.ts';
 import { ApiError } from '../http/errors.ts';
@@ -45,6 +42,7 @@ import { measure } from './measure.ts';
 import { createReadiness } from './readiness.ts';
 import { createStartGate } from './start-gate.ts';
 import { createSystem, type System } from './system.ts';
+import { createVerifier } from './token-verification.ts';
 
 export type ServiceOptions = {
   readonly logger: Logger;
@@ -99,7 +97,8 @@ export const startService = async (
       metrics.close();
     });
     const catalog = config.catalog === undefined ? undefined : readCatalog(config.catalog);
-    const verifier = await createVerifier(config, nodeEnv);
+    const pod = await readPodIdentity();
+    const verifier = await createVerifier(config, { pod, nodeEnv, logger });
     const keys = await openDeploymentKeys(config.secretsDir);
     const secrets = await openFileSecretStore({
       directory: join(config.secretsDir, 'values'),
@@ -195,11 +194,16 @@ export const startService = async (
     const readiness = createReadiness({ system, store, roles: config.roles, clock });
     measured.follow(system, readiness);
     const gate = createStartGate({ system, store, timers, signal: running.signal });
+    const deploymentNamespace = config.deploymentNamespace ?? pod?.namespace;
+    const users = createUserProvisioning({ ...services, logger: logger.child({ component: 'users' }) });
+    closers.push(() => users.idle());
     const authenticate = gate.guard(
       createAuthenticator({
         verifier,
         tenantExists: (tenant) => services.resources.get('tenant', tenant, { all: true }) !== undefined,
         monotonicMs: () => clock.monotonicMs(),
+        principal: deploymentNamespace === undefined ? {} : { deploymentNamespace },
+        ensureUser: users.ensure,
       }),
     );
     const ending = new AbortController();
@@ -309,19 +313,6 @@ const within = async (ms: number, timers: Timers, work: Promise<void>): Promise<
 
 const moduleUrl = (path: string): string =>
   new URL(`${path}${import.meta.url.slice(-3)}`, import.meta.url).href;
-
-const createVerifier = async (config: Config, nodeEnv: string | undefined): Promise<TokenVerifier> => {
-  const issuers = new Map<string, JWTVerifyGetKey>();
-  const now = (): number => performance.now();
-  for (const issuer of config.trustedIssuers) issuers.set(issuer, createIssuerKeys({ issuer, now }));
-  if (issuers.size === 0) {
-    const why = whyNoDevelopmentIssuer({ nodeEnv, listenHost: config.httpAddress.host });
-    if (why !== undefined) throw new BadSetting(`LEDGER_TRUSTED_ISSUERS: ${why}`);
-    const development = await openDevelopmentIssuer(config.secretsDir);
-    issuers.set(development.issuer, development.keys);
-  }
-  return createTokenVerifier({ issuers, now: Date.now });
-};
 
 const openStore = async (
   config: Config,
