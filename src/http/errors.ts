@@ -15,6 +15,7 @@ export const ERRORS = {
   OUTCOME_UNKNOWN: { code: 4, http: 504, title: 'It is not known whether the request was carried out' },
   NOT_FOUND: { code: 5, http: 404, title: 'There is no such thing' },
   ALREADY_EXISTS: { code: 6, http: 409, title: 'The id or name is taken' },
+  HEADERS_TOO_LARGE: { code: 3, http: 431, title: 'The request has too many header fields' },
   METHOD_NOT_ALLOWED: { code: 12, http: 405, title: 'The verb is not allowed here' },
   PERMISSION_DENIED: { code: 7, http: 403, title: 'The caller may not do this' },
   RESOURCE_EXHAUSTED: { code: 8, http: 429, title: 'The caller asks for too much at once' },

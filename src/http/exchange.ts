@@ -148,6 +148,9 @@ export const outcomeUnknown = (
     },
   );
 
+/** Nobody said no to what was asked. */
+const NOT_DECIDED: ReadonlySet<string> = new Set(['CANCELLED', 'RESOURCE_EXHAUSTED', 'HEADERS_TOO_LARGE']);
+
 /** Refused writes, and every call by somebody unknown or without the right (design §4). */
 const record = (exchange: Exchange, error: ApiError, services: ExchangeServices): void => {
   const outcome =
@@ -156,7 +159,7 @@ const record = (exchange: Exchange, error: ApiError, services: ExchangeServices)
       : error.error === 'PERMISSION_DENIED'
         ? 'denied'
         : 'rejected';
-  const decided = error.status < 500 && error.error !== 'CANCELLED' && error.options.recorded !== true;
+  const decided = error.status < 500 && !NOT_DECIDED.has(error.error) && error.options.recorded !== true;
   if (outcome === 'rejected' && !(exchange.writes && decided)) return;
   services.recordRejection({
     tenant: exchange.principal?.homeTenant ?? '',

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Authenticate } from '../authenticate.ts';
+import { admitted, type Admission } from '../limits/admission.ts';
 import { bodyText, parseJson, readBody } from '../body.ts';
 import { ApiError, invalid, urlNotFound } from '../errors.ts';
 import { send, type Exchange } from '../exchange.ts';
@@ -48,8 +49,13 @@ export const serveLedger = (
   routes: readonly LedgerRoute[],
   {
     authenticate,
+    admission,
     ending,
-  }: { readonly authenticate: Authenticate; readonly ending?: AbortSignal | undefined },
+  }: {
+    readonly authenticate: Authenticate;
+    readonly admission?: Admission;
+    readonly ending?: AbortSignal | undefined;
+  },
 ): ((exchange: Exchange) => Promise<void>) => {
   const templates = routes.map((route) => ({ route, segments: route.path.split('/') }));
 
@@ -81,8 +87,7 @@ export const serveLedger = (
     const route = candidates.find((candidate) => candidate.verb === verb);
     if (route === undefined) throw verbNotAllowed(candidates.map((candidate) => candidate.verb));
     exchange.writes = route.verb === 'POST';
-    const principal = await authenticate(exchange.request.headers.authorization, exchange.method);
-    exchange.principal = principal;
+    const principal = await admitted(exchange, { authenticate, admission });
     if (!principal.admin)
       throw new ApiError('PERMISSION_DENIED', 'only provider admins may use this surface');
     const answer = await route.handler({
@@ -131,9 +136,12 @@ const verbNotAllowed = (allowed: readonly string[]): ApiError =>
     headers: { allow: allowed.join(', ') },
   });
 
+/** What operators send is small. */
+const MAX_ADMIN_BODY_BYTES = 64 * 1024;
+
 /** Unlike OSAC's surfaces, ours insist on JSON: another content type is 415. */
 const readObject = async (exchange: Exchange): Promise<JsonObject> => {
-  const body = await readBody(exchange.request);
+  const body = await readBody(exchange.request, MAX_ADMIN_BODY_BYTES);
   if (body.length === 0) return {};
   const type = (exchange.request.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
   if (type !== 'application/json' && !/^application\/[a-z0-9.-]+\+json$/.test(type))

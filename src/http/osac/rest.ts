@@ -2,6 +2,7 @@ import type { DescMessage } from '@bufbuild/protobuf';
 import type { Method } from '../../domain/resource.ts';
 import type { Authenticate } from '../authenticate.ts';
 import { bodyText, readBody } from '../body.ts';
+import { admitted, countingFailures, type Admission } from '../limits/admission.ts';
 import { ApiError, methodNotAllowed, urlNotFound } from '../errors.ts';
 import { send, type Exchange } from '../exchange.ts';
 import { RESOURCES_VIEW, TIMELINE_VIEW, type Positions } from '../positions.ts';
@@ -65,6 +66,8 @@ export type SurfaceTable = {
 
 export type RestOptions = {
   readonly authenticate: Authenticate;
+  /** Absent: everybody is let in. */
+  readonly admission?: Admission;
   readonly positions: Positions;
 };
 
@@ -137,8 +140,11 @@ const serveCreate = async (
   begin(exchange, table, service, 'Create');
   exchange.writes = true;
   const metadata = writeMetadata(exchange, service.kind);
-  const { document } = await decodeBody(exchange, service);
-  service.checkCreate(document);
+  const document = await countingFailures(exchange, options, async () => {
+    const { document: sent } = await decodeBody(exchange, service);
+    service.checkCreate(sent);
+    return sent;
+  });
   const principal = await admit(exchange, table, service, 'Create', options);
   await waitForMinimum(exchange, options, RESOURCES_VIEW);
   const call = callOf(exchange, table, principal, { object: document }, metadata);
@@ -156,7 +162,9 @@ const serveUpdate = async (
   exchange.writes = true;
   const metadata = writeMetadata(exchange, service.kind);
   const wanted = readUpdateQuery(exchange.request.url ?? '');
-  const { document, present } = await decodeBody(exchange, service);
+  const { document, present } = await countingFailures(exchange, options, () =>
+    decodeBody(exchange, service),
+  );
   const message: UpdateMessage = { id, object: document, present, ...wanted };
   const principal = await admit(exchange, table, service, 'Update', options);
   await waitForMinimum(exchange, options, RESOURCES_VIEW);
@@ -197,9 +205,9 @@ const serveSingle = async (
   exchange.method = `/osac.${table.surface}.v1.${single.method.replace('.', '/')}`;
   const verb = exchange.request.method;
   if (verb !== 'GET' && verb !== 'HEAD') throw methodNotAllowed();
-  if (!single.anonymous) {
-    const principal = await options.authenticate(exchange.request.headers.authorization, exchange.method);
-    exchange.principal = principal;
+  if (single.anonymous) options.admission?.stranger(exchange);
+  else {
+    const principal = await admitted(exchange, options);
     if (!principal.admin) throw permissionDenied();
   }
   answerRead(exchange, single.handler({ surface: table.surface }));
@@ -221,10 +229,9 @@ const admit = async (
   table: SurfaceTable,
   service: KindService,
   method: AnyMethod,
-  { authenticate }: RestOptions,
+  options: RestOptions,
 ): Promise<Principal> => {
-  const principal = await authenticate(exchange.request.headers.authorization, exchange.method);
-  exchange.principal = principal;
+  const principal = await admitted(exchange, options);
   if (!mayCall(principal, table.surface, service.governed, method)) throw permissionDenied();
   return principal;
 };
