@@ -1,0 +1,195 @@
+import { isIPv6 } from 'node:net';
+import { ApiError } from '../errors.ts';
+import type { Authenticate } from '../authenticate.ts';
+import type { Exchange } from '../exchange.ts';
+import type { Principal } from '../osac/principal.ts';
+import { createRateLimit, type RateLimit, type Taken } from './rate-limit.ts';
+import { createTurnstile, type Leave } from './turnstile.ts';
+
+/** What a caller may take of the service; 0 means no limit. */
+export type AdmissionSettings = {
+  /** Requests per minute of one tenant. */
+  readonly tenantPerMinute: number;
+  /** Requests per minute of one admin. */
+  readonly adminPerMinute: number;
+  /** Requests per minute from one address that come without a valid token. */
+  readonly addressPerMinute: number;
+  /** Requests of one tenant that run at once. */
+  readonly concurrent: number;
+};
+
+/** Lets requests in, one tenant no more than is fair. Throws ApiError 429 RESOURCE_EXHAUSTED. */
+export type Admission = {
+  /** A caller whose token is good. A request of a tenant takes a turn that ends with its answer. */
+  enter(exchange: Exchange, principal: Principal): void | Promise<void>;
+  /** The same for an answer that goes on for as long as the caller listens: it counts, and takes no turn. */
+  enterStream(exchange: Exchange, principal: Principal): void;
+  /** A caller who has no token, or none that is good, or is asked for none. */
+  stranger(exchange: Exchange): void;
+};
+
+type Callers = { readonly authenticate: Authenticate; readonly admission?: Admission | undefined };
+
+const WINDOW_SECONDS = 60;
+/** Tenants are few; addresses come from outside. About 150 bytes each. */
+const MAX_KEYS = 50_000;
+/** Requests of one tenant that wait for a turn. */
+const WAITING = 1_024;
+/** Leading groups of an IPv6 address that belong to one customer (/56 of a site, taken as /64 here). */
+const IPV6_GROUPS = 4;
+
+export const createAdmission = (
+  settings: AdmissionSettings,
+  { monotonicMs }: { readonly monotonicMs: () => number },
+): Admission => {
+  const limit = (quota: number): RateLimit | undefined =>
+    quota === 0
+      ? undefined
+      : createRateLimit({ quota, windowSeconds: WINDOW_SECONDS, monotonicMs, maxKeys: MAX_KEYS });
+  const tenants = limit(settings.tenantPerMinute);
+  const admins = limit(settings.adminPerMinute);
+  const addresses = limit(settings.addressPerMinute);
+  const turns =
+    settings.concurrent === 0
+      ? undefined
+      : createTurnstile({ running: settings.concurrent, waiting: WAITING });
+
+  const count = (exchange: Exchange, { admin, subjectId, homeTenant }: Principal): void => {
+    if (admin) spend(exchange, admins, subjectId, 'admin', settings.adminPerMinute);
+    else spend(exchange, tenants, homeTenant ?? subjectId, 'tenant', settings.tenantPerMinute);
+  };
+
+  return {
+    enterStream: count,
+    enter: (exchange, principal) => {
+      count(exchange, principal);
+      if (turns === undefined || principal.admin) return undefined;
+      const leave = turns.enter(principal.homeTenant ?? principal.subjectId, exchange.signal);
+      if (leave === undefined) throw tooManyAtOnce(settings.concurrent);
+      if (!(leave instanceof Promise)) {
+        untilAnswered(exchange, leave);
+        return undefined;
+      }
+      return leave.then(
+        (end) => untilAnswered(exchange, end),
+        (error: unknown) => {
+          throw callerGone(error);
+        },
+      );
+    },
+    stranger: (exchange) =>
+      spend(
+        exchange,
+        addresses,
+        addressKey(exchange.request.socket.remoteAddress ?? ''),
+        'address',
+        settings.addressPerMinute,
+      ),
+  };
+};
+
+/** A turn ends with the answer; whoever went away before it began has none. */
+const untilAnswered = ({ response }: Exchange, leave: Leave): void => {
+  if (!response.closed && !response.destroyed) {
+    response.once('close', leave);
+    return;
+  }
+  leave();
+  throw callerGone(undefined);
+};
+
+const callerGone = (cause: unknown): ApiError => new ApiError('CANCELLED', 'the caller went away', { cause });
+
+/** Who calls, if they may come in: authentication, and what is fair. Throws ApiError 401, 400, 429 or 503. */
+export const admitted = async (
+  exchange: Exchange,
+  { authenticate, admission }: Callers,
+): Promise<Principal> => {
+  const principal = await knownCaller(exchange, authenticate, admission);
+  exchange.principal = principal;
+  const turn = admission?.enter(exchange, principal);
+  if (turn !== undefined) await turn;
+  return principal;
+};
+
+/**
+ * Runs what is checked before anybody asks who calls (osac-api.md §6). A request that fails there counts for whoever
+ * sent it all the same, so that nobody sends as many as they like. Throws what `check` throws, or ApiError 429.
+ */
+export const countingFailures = async <T>(
+  exchange: Exchange,
+  { authenticate, admission }: Callers,
+  check: () => Promise<T>,
+): Promise<T> => {
+  try {
+    return await check();
+  } catch (error) {
+    if (admission === undefined || exchange.response.destroyed) throw error;
+    const principal = await knownCaller(exchange, authenticate, admission).catch((unknown: unknown) => {
+      if (unknown instanceof ApiError && unknown.error === 'RESOURCE_EXHAUSTED') throw unknown;
+      return undefined;
+    });
+    if (principal !== undefined) admission.enterStream(exchange, principal);
+    throw error;
+  }
+};
+
+const knownCaller = async (
+  exchange: Exchange,
+  authenticate: Authenticate,
+  admission: Admission | undefined,
+): Promise<Principal> => {
+  try {
+    return await authenticate(exchange.request.headers.authorization, exchange.method);
+  } catch (error) {
+    if (error instanceof ApiError && error.status < 500) admission?.stranger(exchange);
+    throw error;
+  }
+};
+
+/** Draft RateLimit fields (draft-ietf-httpapi-ratelimit-headers-08) on every answer that was counted. */
+const spend = (
+  { response }: Exchange,
+  limit: RateLimit | undefined,
+  key: string,
+  policy: 'tenant' | 'admin' | 'address',
+  quota: number,
+): void => {
+  if (limit === undefined) return;
+  const taken = limit.take(key);
+  response.setHeader('ratelimit-policy', `"${policy}";q=${quota};w=${WINDOW_SECONDS}`);
+  response.setHeader('ratelimit', `"${policy}";r=${taken.remaining};t=${taken.fullAfter}`);
+  if (!taken.allowed) throw tooMany(policy, quota, taken);
+};
+
+const OF_WHOM = {
+  tenant: 'of this tenant',
+  admin: 'of this caller',
+  address: 'without a valid token from this address',
+} as const;
+
+const tooMany = (policy: keyof typeof OF_WHOM, quota: number, { retryAfter }: Taken): ApiError =>
+  new ApiError(
+    'RESOURCE_EXHAUSTED',
+    `too many requests ${OF_WHOM[policy]}: at most ${quota} in ${WINDOW_SECONDS} seconds are served`,
+    { reason: 'RATE_LIMITED', retryAfterSeconds: retryAfter },
+  );
+
+const tooManyAtOnce = (running: number): ApiError =>
+  new ApiError(
+    'RESOURCE_EXHAUSTED',
+    `too many requests of this tenant at once: ${running} run and ${WAITING} wait already`,
+    { reason: 'TOO_MANY_AT_ONCE', retryAfterSeconds: 1 },
+  );
+
+/** One key for all addresses that one customer has: IPv6 hands out whole subnets. */
+export const addressKey = (address: string): string => {
+  if (!isIPv6(address)) return address;
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
+  if (mapped !== undefined) return mapped;
+  const [head = '', tail] = address.split('::');
+  const left = head === '' ? [] : head.split(':');
+  const right = tail === undefined || tail === '' ? [] : tail.split(':');
+  const gap = tail === undefined ? [] : Array.from({ length: 8 - left.length - right.length }, () => '0');
+  return [...left, ...gap, ...right].slice(0, IPV6_GROUPS).join(':');
+};
