@@ -55,6 +55,10 @@ const milliseconds = (least: number, most: number) =>
     .transform(Number)
     .refine((ms) => ms >= least && ms <= most, `must be between ${least} and ${most}`);
 
+/** `*`, or scheme, host and port as a browser sends them: nothing else could ever match. */
+const isOrigin = (text: string): boolean =>
+  text === '*' || (URL.canParse(text) && new URL(text).origin === text && text !== 'null');
+
 type Field = Setting & { readonly schema: z.ZodType };
 
 const field = <Schema extends z.ZodType>(
@@ -168,6 +172,41 @@ const fields = {
     '100',
     wholeNumber(1, 1_000_000),
     'Watches that one caller may have open at one time on an instance; more are answered 429. Admins count in the total only.',
+  ),
+  corsOrigins: field(
+    'LEDGER_CORS_ORIGINS',
+    '*',
+    'https://console.example.com',
+    commaList.pipe(z.array(z.string().refine(isOrigin, 'must be `*` or origins like https://host:port'))),
+    'Comma list of origins whose pages may call from a browser, or `*` for all: callers bring a token, nothing depends on cookies. Empty: no other origin.',
+  ),
+  rateLimitTenant: field(
+    'LEDGER_RATE_LIMIT_TENANT',
+    '120000',
+    '6000',
+    wholeNumber(0, 100_000_000),
+    'Requests per minute of one tenant; more are answered 429 with `Retry-After`. 0: no limit.',
+  ),
+  rateLimitAdmin: field(
+    'LEDGER_RATE_LIMIT_ADMIN',
+    '0',
+    '60000',
+    wholeNumber(0, 100_000_000),
+    'Requests per minute of one provider admin. 0: no limit.',
+  ),
+  rateLimitAddress: field(
+    'LEDGER_RATE_LIMIT_ADDRESS',
+    '6000',
+    '600',
+    wholeNumber(0, 100_000_000),
+    'Requests per minute from one address that come without a valid token; valid ones from there are not held back. 0: no limit.',
+  ),
+  concurrentRequests: field(
+    'LEDGER_CONCURRENT_REQUESTS',
+    '256',
+    '64',
+    wholeNumber(0, 100_000),
+    'Requests of one tenant that run at once; 1,024 more wait for their turn. Admins are not held back. 0: no limit.',
   ),
   storeDeadlineMs: field(
     'LEDGER_STORE_DEADLINE_MS',

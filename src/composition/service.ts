@@ -31,6 +31,7 @@ import { createHttpApp, createHttpServer } from '../http/app.ts';
 import { createAuthenticator } from '../http/authenticate.ts';
 import { ApiError } from '../http/errors.ts';
 import { ledgerRoutes } from '../http/ledger/routes.ts';
+import { createAdmission } from '../http/limits/admission.ts';
 import { createPositions } from '../http/positions.ts';
 import { osacSurfaces } from '../http/osac/surfaces.ts';
 import { createWatch } from '../http/osac/watch/routes.ts';
@@ -42,6 +43,7 @@ import { measure } from './measure.ts';
 import { createReadiness } from './readiness.ts';
 import { createStartGate } from './start-gate.ts';
 import { createSystem, type System } from './system.ts';
+import { startUpkeep, type Upkeep } from './upkeep.ts';
 import { createVerifier } from './token-verification.ts';
 
 export type ServiceOptions = {
@@ -163,10 +165,11 @@ export const startService = async (
     closers.push(() => system.close());
 
     const running = new AbortController();
-    const background: { parts?: Background } = {};
+    const background: { parts?: Background; upkeep?: Upkeep } = {};
     closers.push(async () => {
       running.abort();
       await background.parts?.ended;
+      await background.upkeep?.ended;
       await system.idle();
     });
 
@@ -220,6 +223,8 @@ export const startService = async (
     });
     const app = createHttpApp({
       authenticate,
+      admission: createAdmission(config, clock),
+      cors: { origins: config.corsOrigins },
       positions,
       surfaces: config.roles.includes('api') ? surfaces : [],
       watches: config.roles.includes('api') ? watch.routes : [],
@@ -270,6 +275,11 @@ export const startService = async (
     // The catalogue's references are looked up in the read model, so that has to know the log first.
     const finish = async (): Promise<void> => {
       await gate.passed;
+      background.upkeep = startUpkeep(
+        { ...services, timers, logger, applied: positions.applied },
+        running.signal,
+      );
+      await background.upkeep.first;
       if (catalog !== undefined && privateSurface !== undefined)
         await loadCatalog(catalog, {
           ...services,

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import express, { type Express } from 'express';
 import type { Ids } from '../app/ports.ts';
-import { urlNotFound } from './errors.ts';
+import { ApiError, methodNotAllowed, urlNotFound } from './errors.ts';
 import {
   finish,
   send,
@@ -10,6 +10,7 @@ import {
   type Exchange,
   type ExchangeServices,
 } from './exchange.ts';
+import { createCors, type CorsSettings } from './limits/cors.ts';
 import { serveLedger, type LedgerRoute } from './ledger/serve.ts';
 import { createDocuments } from './openapi/serve.ts';
 import { readRequestId, readTraceparent } from './osac/call.ts';
@@ -29,6 +30,8 @@ export type HttpAppOptions = ExchangeServices &
     /** `Events/Watch` of the surfaces. Default: none. */
     readonly watches?: readonly WatchRoute[];
     readonly ledgerRoutes: readonly LedgerRoute[];
+    /** Which pages of browsers may call. Default: those of no other origin. */
+    readonly cors?: CorsSettings;
     readonly readiness: () => Promise<Readiness> | Readiness;
     /** Aborted when the service stops: answers that go on until the caller leaves end then. */
     readonly ending?: AbortSignal;
@@ -46,6 +49,16 @@ export type HttpLimits = {
 /** Bytes of a request's headers; more is answered 431 by Node. */
 const MAX_HEADER_BYTES = 32 * 1024;
 
+/** Header fields of one request; more is answered 431. */
+const MAX_HEADER_FIELDS = 200;
+
+/**
+ * Keys of the service's own signer (osac-api.md §9). It signs console tickets, which come with the console: until then
+ * the set is empty, and whoever looks finds that nothing can have been signed.
+ */
+const KEYS_PATH = '/.well-known/jwks.json';
+const NO_KEYS = '{"keys":[]}';
+
 const LEDGER_PREFIX = '/api/ledger/v1';
 
 /**
@@ -62,6 +75,7 @@ export const createHttpApp = (options: HttpAppOptions): Express => {
   app.enable('case sensitive routing');
 
   const nextRequestId = requestIds(options.ids);
+  const cors = createCors(options.cors ?? { origins: [] });
   const run = (
     request: IncomingMessage,
     response: ServerResponse,
@@ -70,7 +84,9 @@ export const createHttpApp = (options: HttpAppOptions): Express => {
   ): void => {
     const exchange = openExchange(request, response, options, nextRequestId);
     response.once('close', () => finish(exchange, options));
-    serve(exchange).catch((error: unknown) => sendError(exchange, error, style, options));
+    if (cors(exchange)) return;
+    const served = request.rawHeaders.length > 2 * MAX_HEADER_FIELDS ? tooManyHeaders() : serve(exchange);
+    served.catch((error: unknown) => sendError(exchange, error, style, options));
   };
 
   const watches = options.watches ?? [];
@@ -88,17 +104,27 @@ export const createHttpApp = (options: HttpAppOptions): Express => {
   app.all('/healthz', (request, response) =>
     run(request, response, 'osac', async (exchange) => {
       exchange.route = '/healthz';
+      assertRead(exchange);
       send(exchange, 200, '');
     }),
   );
   app.all('/readyz', (request, response) =>
     run(request, response, 'problem', async (exchange) => {
       exchange.route = '/readyz';
+      assertRead(exchange);
       const readiness = await options.readiness();
       send(exchange, readiness.ready ? 200 : 503, JSON.stringify(readiness), {
         'content-type': 'application/json',
         'cache-control': 'no-store',
       });
+    }),
+  );
+  app.all(KEYS_PATH, (request, response) =>
+    run(request, response, 'osac', async (exchange) => {
+      exchange.route = KEYS_PATH;
+      assertRead(exchange);
+      options.admission?.stranger(exchange);
+      send(exchange, 200, NO_KEYS, { 'content-type': 'application/json' });
     }),
   );
   const documents = createDocuments({
@@ -123,6 +149,19 @@ export const createHttpApp = (options: HttpAppOptions): Express => {
   return app;
 };
 
+/** Verbs of what can only be read; any other is answered as on OSAC's surfaces (osac-api.md §6). */
+const assertRead = ({ request }: Exchange): void => {
+  if (request.method !== 'GET' && request.method !== 'HEAD') throw methodNotAllowed();
+};
+
+/** Node would drop the surplus without a word, and with it a precondition perhaps. */
+const tooManyHeaders = (): Promise<never> =>
+  Promise.reject(
+    new ApiError('HEADERS_TOO_LARGE', `a request may have at most ${MAX_HEADER_FIELDS} header fields`, {
+      headers: { connection: 'close' },
+    }),
+  );
+
 const styleOf = (url: string): ErrorStyle => (url.startsWith('/api/ledger/') ? 'problem' : 'osac');
 
 /** A listener for the application with limits against slow and oversized senders. */
@@ -139,7 +178,8 @@ export const createHttpServer = (app: Express, limits: HttpLimits = {}): Server 
     },
     app,
   );
-  server.maxHeadersCount = 200;
+  // Counted by the application, which refuses what is too much; only the bytes are limited here.
+  server.maxHeadersCount = 0;
   return server;
 };
 

@@ -1,4 +1,5 @@
 import { isIPv6 } from 'node:net';
+import type { Clock } from '../../app/ports.ts';
 import { ApiError } from '../errors.ts';
 import type { Authenticate } from '../authenticate.ts';
 import type { Exchange } from '../exchange.ts';
@@ -9,13 +10,13 @@ import { createTurnstile, type Leave } from './turnstile.ts';
 /** What a caller may take of the service; 0 means no limit. */
 export type AdmissionSettings = {
   /** Requests per minute of one tenant. */
-  readonly tenantPerMinute: number;
+  readonly rateLimitTenant: number;
   /** Requests per minute of one admin. */
-  readonly adminPerMinute: number;
+  readonly rateLimitAdmin: number;
   /** Requests per minute from one address that come without a valid token. */
-  readonly addressPerMinute: number;
+  readonly rateLimitAddress: number;
   /** Requests of one tenant that run at once. */
-  readonly concurrent: number;
+  readonly concurrentRequests: number;
 };
 
 /** Lets requests in, one tenant no more than is fair. Throws ApiError 429 RESOURCE_EXHAUSTED. */
@@ -40,23 +41,24 @@ const IPV6_GROUPS = 4;
 
 export const createAdmission = (
   settings: AdmissionSettings,
-  { monotonicMs }: { readonly monotonicMs: () => number },
+  clock: Pick<Clock, 'monotonicMs'>,
 ): Admission => {
+  const monotonicMs = (): number => clock.monotonicMs();
   const limit = (quota: number): RateLimit | undefined =>
     quota === 0
       ? undefined
       : createRateLimit({ quota, windowSeconds: WINDOW_SECONDS, monotonicMs, maxKeys: MAX_KEYS });
-  const tenants = limit(settings.tenantPerMinute);
-  const admins = limit(settings.adminPerMinute);
-  const addresses = limit(settings.addressPerMinute);
+  const tenants = limit(settings.rateLimitTenant);
+  const admins = limit(settings.rateLimitAdmin);
+  const addresses = limit(settings.rateLimitAddress);
   const turns =
-    settings.concurrent === 0
+    settings.concurrentRequests === 0
       ? undefined
-      : createTurnstile({ running: settings.concurrent, waiting: WAITING });
+      : createTurnstile({ running: settings.concurrentRequests, waiting: WAITING });
 
   const count = (exchange: Exchange, { admin, subjectId, homeTenant }: Principal): void => {
-    if (admin) spend(exchange, admins, subjectId, 'admin', settings.adminPerMinute);
-    else spend(exchange, tenants, homeTenant ?? subjectId, 'tenant', settings.tenantPerMinute);
+    if (admin) spend(exchange, admins, subjectId, 'admin', settings.rateLimitAdmin);
+    else spend(exchange, tenants, homeTenant ?? subjectId, 'tenant', settings.rateLimitTenant);
   };
 
   return {
@@ -65,7 +67,7 @@ export const createAdmission = (
       count(exchange, principal);
       if (turns === undefined || principal.admin) return undefined;
       const leave = turns.enter(principal.homeTenant ?? principal.subjectId, exchange.signal);
-      if (leave === undefined) throw tooManyAtOnce(settings.concurrent);
+      if (leave === undefined) throw tooManyAtOnce(settings.concurrentRequests);
       if (!(leave instanceof Promise)) {
         untilAnswered(exchange, leave);
         return undefined;
@@ -83,7 +85,7 @@ export const createAdmission = (
         addresses,
         addressKey(exchange.request.socket.remoteAddress ?? ''),
         'address',
-        settings.addressPerMinute,
+        settings.rateLimitAddress,
       ),
   };
 };
