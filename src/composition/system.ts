@@ -93,6 +93,7 @@ export type System = {
 /** First and last events of resources: they complete a name reservation, or end what holds it. */
 const LIFECYCLE = {
   starts: [
+    'ClusterCatalogItemOffered',
     'ClusterOrdered',
     'ClusterTemplatePublished',
     'ClusterVersionAdded',
@@ -110,6 +111,7 @@ const LIFECYCLE = {
     'UserAdmitted',
   ],
   ends: [
+    'ClusterCatalogItemWithdrawn',
     'ClusterDeleted',
     'ClusterTemplateRetired',
     'ClusterVersionRetired',

@@ -1,3 +1,4 @@
+import { clusterCatalogItem } from './catalog/cluster-catalog-item.resource.ts';
 import { clusterTemplate } from './catalog/cluster-template.resource.ts';
 import { clusterVersion } from './catalog/cluster-version.resource.ts';
 import type { DocumentCommand, DocumentState } from './catalog/document.ts';
@@ -62,6 +63,7 @@ export {
 
 /** Kinds that share the document decider. */
 export const documentKinds: readonly ResourceKind<DocumentState, DocumentCommand, never>[] = [
+  clusterCatalogItem,
   clusterTemplate,
   clusterVersion,
   diskImage,
@@ -81,6 +83,7 @@ export const documentKinds: readonly ResourceKind<DocumentState, DocumentCommand
 /** Every OSAC kind of this service. */
 export const kinds: readonly AnyKind[] = [
   cluster,
+  clusterCatalogItem,
   clusterTemplate,
   clusterVersion,
   diskImage,

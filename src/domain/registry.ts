@@ -1,5 +1,6 @@
 import { bookkeepingEventTypes } from './bookkeeping/event-types.ts';
 import { catalogEventTypes } from './catalog/event-types.ts';
+import { catalogItemEventTypes } from './catalog/cluster-catalog-item-events.ts';
 import { clusterEventTypes } from './clusters/event-types.ts';
 import { computeEventTypes } from './compute/event-types.ts';
 import type { DomainEvent } from './decider.ts';
@@ -17,6 +18,7 @@ import { userEventTypes } from './tenancy/user-event-types.ts';
 export const eventTypes: readonly EventType[] = [
   ...clusterEventTypes,
   ...catalogEventTypes,
+  ...catalogItemEventTypes,
   ...tenancyEventTypes,
   ...userEventTypes,
   ...secretEventTypes,

@@ -72,6 +72,7 @@ describe('registry: every event type', () => {
   it('is folded by its aggregate without throwing, from every state and in any order', () => {
     const first: { readonly [name: string]: string } = {
       cluster: 'ClusterOrdered',
+      clusterCatalogItem: 'ClusterCatalogItemOffered',
       clusterTemplate: 'ClusterTemplatePublished',
       clusterVersion: 'ClusterVersionAdded',
       diskImage: 'DiskImageRegistered',
