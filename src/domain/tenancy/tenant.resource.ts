@@ -7,7 +7,7 @@ import {
 import type { TenantEvent } from '../catalog/events.ts';
 import { reject, type Rejection } from '../decider.ts';
 import type { JsonValue } from '../json.ts';
-import { listAt, objectAt, textOf } from '../json-tools.ts';
+import { listAt, objectAt, textOf, withoutValueAt } from '../json-tools.ts';
 import { validationFailed } from '../metadata-rules.ts';
 import type { ResourceKind } from '../resource.ts';
 
@@ -18,6 +18,12 @@ const IPV4 = /^\d{1,3}(\.\d{1,3}){3}$/;
 /** Tenants that exist from the first start; `system` is never visible to tenants. */
 export const BUILT_IN_TENANTS = ['system', 'shared'] as const;
 
+/** Generated at creation and shown in that answer only; whoever writes one into the status replaces it unseen. */
+const BREAK_GLASS = 'status.break_glass_credentials';
+const SECRETS = [
+  { path: `${BREAK_GLASS}.password`, kind: 'break-glass-password', reads: 'absent', encoding: 'text' },
+] as const;
+
 export const tenantDecider = documentDecider({
   words: 'tenant',
   events: {
@@ -27,6 +33,7 @@ export const tenantDecider = documentDecider({
     retired: 'TenantOffboarded',
   },
   immutable: [],
+  normalize: (document) => withoutValueAt(document, BREAK_GLASS),
   check: (document, { id, name, tenant }) =>
     identityRejection(id, name, tenant) ?? domainsRejection(listAt(objectAt(document, 'spec'), 'domains')),
 });
@@ -53,14 +60,14 @@ export const tenant: ResourceKind<DocumentState, DocumentCommand, TenantEvent> =
   event: { field: 'tenant', public: true },
   defaultTenant: 'own-name',
   privateOnly: ['metadata.finalizers', 'status'],
-  secrets: [],
+  secrets: SECRETS,
   immutable: [],
   references: [],
   pointsAt: () => [],
   protectedWhileReferenced: true,
   decider: tenantDecider,
   stateVersion: 1,
-  view: (state) => documentView(state),
+  view: (state) => documentView(state, SECRETS),
 };
 
 const identityRejection = (id: string, name: string, owner: string): Rejection | undefined =>

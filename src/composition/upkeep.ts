@@ -1,0 +1,108 @@
+import { ensureBuiltIns } from '../app/built-ins.ts';
+import type { CommandRunner } from '../app/command.ts';
+import type { Position } from '../app/event-store.ts';
+import type { Clock, Logger, Timers } from '../app/ports.ts';
+import { pause } from '../app/process-runner/pause.ts';
+import type { ResourceCommands } from '../app/resource-commands.ts';
+import { createTenantBelongings } from '../app/tenant-belongings.ts';
+import { defaultProjectId, isDefaultProject } from '../domain/tenancy/project.resource.ts';
+import type { ResourceReader, ResourceRow } from '../projections/read-models.ts';
+
+export type UpkeepServices = {
+  readonly runner: CommandRunner;
+  readonly commands: ResourceCommands;
+  readonly resources: ResourceReader;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly logger: Logger;
+  /** Waits until reads show everything up to a position. */
+  readonly applied: (position: Position) => Promise<unknown>;
+};
+
+/** Both never reject: the service works without it, and the next round makes up for what failed. */
+export type Upkeep = {
+  /** The first round is over; reads show what it made. */
+  readonly first: Promise<void>;
+  /** Nothing runs any more, after the signal. */
+  readonly ended: Promise<void>;
+};
+
+/** Milliseconds between two rounds: what a crash left undone waits no longer than this. */
+const EVERY_MS = 600_000;
+/** Milliseconds after which a round that failed is repeated. */
+const AGAIN_MS = 5_000;
+/** Rows that are looked at before other work gets its turn. */
+const PAGE = 100;
+const ALL = { all: true } as const;
+
+/** What the service makes of its own: built-in roles, default projects, what tenants that are gone leave behind. */
+export const startUpkeep = (services: UpkeepServices, signal: AbortSignal): Upkeep => {
+  const { runner, commands, resources, clock, timers, logger, applied } = services;
+  const belongings = createTenantBelongings({
+    runner,
+    commands,
+    clock,
+    idsOf: (kind, tenant, limit) =>
+      resources.list(kind, { tenants: [tenant] }, { offset: 0, limit }).rows.map(({ id }) => id),
+  });
+  const round = async (): Promise<void> => {
+    const tenants = (): AsyncIterable<string> => unsettled(resources, timers, signal);
+    const position = await ensureBuiltIns({
+      runner,
+      commands,
+      clock,
+      logger,
+      belongings,
+      tenants,
+      signal,
+    });
+    if (position !== undefined) await applied(position);
+  };
+  /** True when nothing was left undone. */
+  const tried = async (): Promise<boolean> => {
+    try {
+      await round();
+      return true;
+    } catch (error) {
+      if (!signal.aborted) logger.warn({ err: error }, 'what the service itself has to hold is made later');
+      return false;
+    }
+  };
+  const again = async (done: boolean): Promise<void> => {
+    let complete = done;
+    for (;;) {
+      await pause(timers, complete ? EVERY_MS : AGAIN_MS, signal);
+      if (signal.aborted) return;
+      complete = await tried();
+    }
+  };
+  const first = tried();
+  return { first: first.then(() => undefined), ended: first.then(again) };
+};
+
+/** Tenants without their default project, and default projects without their tenant. */
+async function* unsettled(
+  resources: ResourceReader,
+  timers: Timers,
+  signal: AbortSignal,
+): AsyncGenerator<string> {
+  for await (const { id } of rowsOf('tenant', resources, timers, signal))
+    if (resources.get('project', defaultProjectId(id), ALL) === undefined) yield id;
+  for await (const { id, tenant } of rowsOf('project', resources, timers, signal))
+    if (isDefaultProject(id) && resources.get('tenant', tenant, ALL) === undefined) yield tenant;
+}
+
+/** Every object of a kind, a page at a time; one that comes or goes meanwhile is seen at the next round. */
+async function* rowsOf(
+  kind: string,
+  resources: ResourceReader,
+  timers: Timers,
+  signal: AbortSignal,
+): AsyncGenerator<ResourceRow> {
+  for (let offset = 0; !signal.aborted; offset += PAGE) {
+    const { rows } = resources.list(kind, ALL, { offset, limit: PAGE });
+    yield* rows;
+    if (rows.length < PAGE) return;
+    await pause(timers, 0, signal);
+  }
+}
