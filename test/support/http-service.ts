@@ -30,6 +30,8 @@ import { createAuthenticator } from '../../src/http/authenticate.ts';
 import { createUserProvisioning } from '../../src/http/user-provisioning.ts';
 import type { RequestHook } from '../../src/http/exchange.ts';
 import { ledgerRoutes, type LedgerServices } from '../../src/http/ledger/routes.ts';
+import { createAdmission, type AdmissionSettings } from '../../src/http/limits/admission.ts';
+import type { CorsSettings } from '../../src/http/limits/cors.ts';
 import { osacSurfaces } from '../../src/http/osac/surfaces.ts';
 import { createWatch, type WatchServices } from '../../src/http/osac/watch/routes.ts';
 import { createPositions, type PositionsOptions } from '../../src/http/positions.ts';
@@ -51,6 +53,9 @@ export type TestServiceOptions = {
   readonly onRequest?: RequestHook;
   readonly ledger?: Partial<LedgerServices>;
   readonly limits?: HttpLimits;
+  /** What callers may take; default: everything. */
+  readonly admission?: Partial<AdmissionSettings>;
+  readonly cors?: CorsSettings;
   readonly ending?: AbortSignal;
   readonly watch?: NonNullable<WatchServices['settings']>;
   /** Days that watches resume back. Default 90. */
@@ -59,6 +64,13 @@ export type TestServiceOptions = {
   readonly forgetful?: boolean;
   /** Callers are made Users, as the service does; default: not, so that specs count their own events only. */
   readonly provisionUsers?: boolean;
+};
+
+const UNLIMITED: AdmissionSettings = {
+  rateLimitTenant: 0,
+  rateLimitAdmin: 0,
+  rateLimitAddress: 0,
+  concurrentRequests: 0,
 };
 
 const ISSUER = 'https://sso.example/realms/osac';
@@ -205,6 +217,10 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
     logger: options.forgetful === true ? silent : logger,
     recordRejection,
     ...(options.onRequest === undefined ? {} : { onRequest: options.onRequest }),
+    ...(options.admission === undefined
+      ? {}
+      : { admission: createAdmission({ ...UNLIMITED, ...options.admission }, clock) }),
+    ...(options.cors === undefined ? {} : { cors: options.cors }),
     ...(options.ending === undefined ? {} : { ending: options.ending }),
     authenticate,
     positions,
