@@ -4,6 +4,12 @@ import type { Position } from '../../app/event-store.ts';
 /** `created`, `updated`, `deleted`: what a watch tells about a document. */
 export type ChangeType = 'created' | 'updated' | 'deleted';
 
+/**
+ * `parting`: an update of a document whose deletion had been requested before. Its row stays beside that of a deletion in
+ * the same append, since watchers are told of both (osac-api.md §12: the last finalizer goes, then the object).
+ */
+export type AppendType = ChangeType | 'parting';
+
 export type NewChange = {
   readonly position: Position;
   readonly kind: string;

@@ -1,5 +1,5 @@
 import type { ResourceView } from '../../domain/resource.ts';
-import type { ChangeType } from './changes.ts';
+import type { AppendType } from './changes.ts';
 import { emptyFold, type DocumentKind, type Folded } from './fold.ts';
 
 /** A document's stream in memory: what is folded, and what of it the tables hold. */
@@ -12,7 +12,7 @@ export type Entry = {
   /** Tenant of the live document; undefined: there is none. */
   tenant: string | undefined;
   /** Row in `changes` of the append of `folded.counted.commandId`. */
-  change: { readonly position: string; readonly type: ChangeType } | undefined;
+  change: { readonly position: string; readonly type: AppendType } | undefined;
   /** The rendered live document since the last flush; undefined: unchanged. */
   rendered: Rendered | undefined;
   /** What the tables hold. */

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { RecordedEvent } from '../../app/event-store.ts';
+import type { ResourceView } from '../../domain/resource.ts';
 import { parseStreamName } from '../../domain/stream-name.ts';
 import type { View } from '../view.ts';
 import { openChangeLog, type ChangeType } from './changes.ts';
@@ -90,12 +91,17 @@ const openResources = (
     return entry;
   };
 
-  const recordChange = (entry: Entry, event: RecordedEvent, isSameAppend: boolean): void => {
+  const recordChange = (
+    entry: Entry,
+    event: RecordedEvent,
+    stateBefore: unknown,
+    isSameAppend: boolean,
+  ): void => {
     const view = viewOf(entry.kind, entry.folded.state);
     const before = isSameAppend ? entry.change : undefined;
     const wasLive = before === undefined ? entry.tenant !== undefined : before.type !== 'created';
     const live = isLive(view);
-    if (before !== undefined) changeLog.takeBack(before.position);
+    if (before !== undefined && (live || before.type !== 'parting')) changeLog.takeBack(before.position);
     entry.change = undefined;
     const type = typeOfChange(wasLive, live);
     const tenant = view.exists ? view.tenant : (entry.tenant ?? '');
@@ -112,7 +118,8 @@ const openResources = (
         at: event.recordedAt,
         document,
       });
-      entry.change = { position: event.position, type };
+      const parts = before === undefined ? isParting(entry.kind, stateBefore, view) : before.type === 'parting';
+      entry.change = { position: event.position, type: type === 'updated' && parts ? 'parting' : type };
     }
     entry.tenant = live ? tenant : undefined;
     entry.rendered = live ? { view, privateText: document } : undefined;
@@ -129,11 +136,12 @@ const openResources = (
     commandLog.add(event);
     const commandId = commandIdOf(event);
     const isSameAppend = entry.folded.counted.commandId === commandId;
+    const { state: stateBefore } = entry.folded;
     entry.folded = foldEvent(entry.folded, entry.kind, codec, event);
     entry.position = event.position;
     dirty.add(entry);
     if (!isSameAppend && !changesDocument(codec, event.type)) entry.change = undefined;
-    if (changesDocument(codec, event.type)) recordChange(entry, event, isSameAppend);
+    if (changesDocument(codec, event.type)) recordChange(entry, event, stateBefore, isSameAppend);
   };
 
   const flush = (): void => {
@@ -158,6 +166,13 @@ const openResources = (
   };
 
   return Object.assign(apply, { flush, reset });
+};
+
+/** Its deletion had been requested before this event already. */
+const isParting = (kind: DocumentKind, stateBefore: unknown, view: ResourceView): boolean => {
+  if (!view.exists || view.deletionTimestamp === undefined) return false; // nearly always: nothing to look up
+  const before = viewOf(kind, stateBefore);
+  return before.exists && before.deletionTimestamp !== undefined;
 };
 
 const typeOfChange = (wasLive: boolean, live: boolean): ChangeType | undefined => {

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { JsonObject } from '../../domain/json.ts';
-import type { ChangeType } from './changes.ts';
+import type { AppendType } from './changes.ts';
 import { privateDocument, privatePaths, publicText, type DocumentKind, type PrivatePaths } from './fold.ts';
 import type { Entry, Rendered, Stored } from './entry.ts';
 
@@ -20,7 +20,7 @@ type StateRow = {
   readonly counted: number;
   readonly tenant: string | null;
   readonly change_position: string | null;
-  readonly change_type: ChangeType | null;
+  readonly change_type: AppendType | null;
   readonly refs: string;
   readonly marks: string;
   readonly state: string;
