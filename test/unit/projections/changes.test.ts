@@ -73,6 +73,28 @@ describe('table changes', () => {
     }
   });
 
+  it('tells of the last update of what was being deleted and of its end, though both are one append', async () => {
+    for (const batch of [1, 2, 100]) {
+      log = createTestLog();
+      await log.append('note-a', written('a'));
+      await log.append('note-a', deletionRequested);
+      await log.append('note-a', changed('2'));
+      await log.append('note-a', changed('3'), changed('4'), removed);
+      await log.append('note-b', written('b'));
+      await log.append('note-b', deletionRequested, removed);
+      const db = await applyAll(log, batch);
+      expect(changesIn(db).map(({ id, type, text }) => `${id} ${type} ${text}`)).to.deep.equal([
+        'a created first',
+        'a updated first',
+        'a updated 2',
+        'a updated 4',
+        'a deleted 4',
+        'b created first',
+        'b deleted first',
+      ]);
+    }
+  });
+
   it('says nothing of what came and went in one append', async () => {
     await log.append('note-a', written('a'), removed);
     await log.append('note-b', written('b'));
