@@ -6,7 +6,7 @@ import type { ResourceCommands, ResourceOptions } from '../../app/resource-comma
 import type { DocumentCommand } from '../../domain/catalog/document.ts';
 import type { DomainEvent } from '../../domain/decider.ts';
 import type { JsonObject } from '../../domain/json.ts';
-import { encryptedIn, ERASED, type Encrypted, type OpenPersonal } from '../../domain/personal.ts';
+import { isEncrypted, revealed, type OpenPersonal } from '../../domain/personal.ts';
 import { placesOf, valueAtPlace, withValueAtPlace } from '../../domain/places.ts';
 import type { ResourceKind } from '../../domain/resource.ts';
 
@@ -79,15 +79,17 @@ const concealed = async (
   state: unknown,
   { encrypt, open }: PersonalDocuments,
 ): Promise<JsonObject> => {
-  const stored = (state as { readonly document?: JsonObject }).document;
-  const known = knownTexts(stored, open);
+  const stored = (state as { readonly document?: JsonObject }).document ?? {};
+  const shown = revealed(stored, open);
   let document = withName(command, paths);
   for (const path of paths) {
     for (const place of placesOf(document, path)) {
       const text = valueAtPlace(document, place);
       if (typeof text !== 'string') continue;
-      const value = known.get(text) ?? (await encrypt(id, text));
-      document = withValueAtPlace(document, place, { ...value }) as JsonObject;
+      const before = valueAtPlace(stored, place);
+      const same = isEncrypted(before) && valueAtPlace(shown, place) === text;
+      const value = same ? before : { ...(await encrypt(id, text)) };
+      document = withValueAtPlace(document, place, value) as JsonObject;
     }
   }
   return document;
@@ -98,10 +100,3 @@ const withName = (command: WithDocument, paths: readonly string[]): JsonObject =
   command.type === 'CreateDocument' && paths.includes('metadata.name')
     ? (withValueAtPlace(command.document, ['metadata', 'name'], command.name) as JsonObject)
     : command.document;
-
-/** The ciphertexts of a stored document by their clear texts. */
-const knownTexts = (stored: JsonObject | undefined, open: OpenPersonal): ReadonlyMap<string, Encrypted> => {
-  const values = stored === undefined ? [] : encryptedIn(stored);
-  const texts = values.length === 0 ? [] : open(values);
-  return new Map(values.map((value, i) => [texts[i] ?? ERASED, value]));
-};
