@@ -1,0 +1,223 @@
+import { expect } from 'chai';
+import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
+import type { EventStore } from '../../../src/app/event-store.ts';
+import {
+  PRIVATE,
+  PUBLIC,
+  callerOf,
+  seedCatalogue,
+  startTestService,
+  type Caller,
+  type Reply,
+  type TestService,
+} from '../../support/http-service.ts';
+
+const CLUSTERS = `${PUBLIC}/clusters`;
+const SPEC = { template: { id: 'osac.templates.small' } };
+
+const service = async (options: Parameters<typeof startTestService>[0]) => {
+  const started = await startTestService(options);
+  const admin = callerOf(started, await started.token({ user: 'root', admin: true }));
+  await seedCatalogue(admin);
+  const alice = callerOf(started, await started.token({ user: 'alice', tenants: ['t1'] }));
+  const bob = callerOf(started, await started.token({ user: 'bob', tenants: ['t2'] }));
+  return { started, admin, alice, bob };
+};
+
+/** Issue 4, part 6. */
+describe('limits over HTTP', () => {
+  describe('rates', () => {
+    let started: TestService;
+    let admin: Caller;
+    let alice: Caller;
+    let bob: Caller;
+    before(async () => {
+      ({ started, admin, alice, bob } = await service({
+        admission: { rateLimitTenant: 5, rateLimitAddress: 4 },
+      }));
+    });
+    after(() => started.close());
+
+    it('what is left is told with every answer, and past the quota when to come again', async () => {
+      const replies: Reply[] = [];
+      for (let i = 0; i < 6; i += 1) replies.push(await alice('GET', `${CLUSTERS}?limit=1`));
+      expect(replies.map(({ status }) => status)).to.deep.equal([200, 200, 200, 200, 200, 429]);
+      expect(replies.map(({ headers }) => headers.get('ratelimit')?.split(';')[1])).to.deep.equal(
+        [4, 3, 2, 1, 0, 0].map((left) => `r=${left}`),
+      );
+      expect(replies[0]?.headers.get('ratelimit-policy')).to.equal('"tenant";q=5;w=60');
+      const last = replies[5];
+      expect(last?.json).to.deep.equal({
+        code: 8,
+        message: 'too many requests of this tenant: at most 5 in 60 seconds are served',
+      });
+      expect(Number(last?.headers.get('retry-after'))).to.be.within(1, 12);
+      expect(last?.headers.get('x-ledger-reason')).to.equal('RATE_LIMITED');
+    });
+
+    it('another user of the tenant shares its quota; another tenant and admins have their own', async () => {
+      const colleague = callerOf(started, await started.token({ user: 'carol', tenants: ['t1'] }));
+      expect((await colleague('GET', CLUSTERS)).status).to.equal(429);
+      expect((await bob('GET', CLUSTERS)).status).to.equal(200);
+      for (let i = 0; i < 20; i += 1) {
+        const reply = await admin('GET', `${PRIVATE}/hubs`);
+        expect(reply.status).to.equal(200);
+        expect(reply.headers.get('ratelimit')).to.equal(null);
+      }
+    });
+
+    it('a refused write is no rejection worth a record, and leaves no trace', async () => {
+      const records = started.rejections.length;
+      const last = await started.store.lastPosition();
+      const reply = await alice('POST', CLUSTERS, { metadata: { name: 'late' }, spec: SPEC });
+      expect(reply.status).to.equal(429);
+      expect(started.rejections.length).to.equal(records);
+      expect(await started.store.lastPosition()).to.equal(last);
+    });
+
+    it('callers without a valid token are counted by address, also when they fail before that is asked', async () => {
+      const nobody = callerOf(started);
+      const forged = callerOf(started, 'a.b.c');
+      expect((await nobody('GET', CLUSTERS)).status).to.equal(401);
+      expect((await forged('GET', CLUSTERS)).status).to.equal(401);
+      expect((await nobody('POST', CLUSTERS, '{"nope":1}')).status).to.equal(400);
+      expect((await nobody('GET', `${PUBLIC}/capabilities`)).status).to.equal(200);
+      for (const [verb, path, body] of [
+        ['GET', CLUSTERS, undefined],
+        ['POST', CLUSTERS, '{"nope":1}'],
+        ['GET', `${PUBLIC}/capabilities`, undefined],
+      ] as const) {
+        const reply = await nobody(verb, path, body);
+        expect(reply.status, path).to.equal(429);
+        expect(reply.headers.get('ratelimit-policy')).to.equal('"address";q=4;w=60');
+      }
+      expect((await bob('GET', CLUSTERS)).status, 'a valid token from there').to.equal(200);
+      for (const probe of ['/healthz', '/readyz']) expect((await nobody('GET', probe)).status).to.equal(200);
+    });
+  });
+
+  describe('turns', () => {
+    /** A store whose appends to clusters wait until they are let go. */
+    const held = () => {
+      const store = createMemoryEventStore();
+      const waiting: (() => void)[] = [];
+      const wrapped: EventStore = {
+        ...store,
+        append: async (stream, ...rest) => {
+          if (stream.startsWith('cluster-')) await new Promise<void>((resolve) => waiting.push(resolve));
+          return store.append(stream, ...rest);
+        },
+      };
+      return { store: wrapped, waiting };
+    };
+    const until = async (condition: () => boolean): Promise<void> => {
+      for (let i = 0; i < 500 && !condition(); i += 1) await new Promise((resolve) => setTimeout(resolve, 5));
+      expect(condition()).to.equal(true);
+    };
+
+    it('a tenant with many requests in flight delays itself and nobody else', async () => {
+      const { store, waiting } = held();
+      const { started, alice, bob, admin } = await service({ store, admission: { concurrentRequests: 2 } });
+      try {
+        const orders = Array.from({ length: 6 }, (_, i) =>
+          alice('POST', CLUSTERS, { metadata: { name: `c-${i}` }, spec: SPEC }),
+        );
+        await until(() => waiting.length === 2);
+        const listed = alice('GET', CLUSTERS);
+        expect((await bob('GET', CLUSTERS)).status).to.equal(200);
+        expect((await admin('GET', `${PRIVATE}/clusters`)).status).to.equal(200);
+        expect(waiting.length, 'the others wait for a turn').to.equal(2);
+        let answered = 0;
+        for (const order of orders) void order.then(() => (answered += 1));
+        while (answered < orders.length) {
+          await until(() => waiting.length > 0 || answered === orders.length);
+          waiting.shift()?.();
+        }
+        expect((await Promise.all(orders)).map(({ status }) => status)).to.deep.equal(
+          Array.from({ length: 6 }, () => 200),
+        );
+        expect((await listed).status).to.equal(200);
+      } finally {
+        await started.close();
+      }
+    });
+  });
+});
+
+/** osac-api.md §1 and §12 CORS. */
+describe('CORS', () => {
+  const preflight = (origin: string, asked = 'authorization,content-type') => ({
+    origin,
+    'access-control-request-method': 'POST',
+    'access-control-request-headers': asked,
+  });
+  const answered = (reply: Response) => ({
+    status: reply.status,
+    origin: reply.headers.get('access-control-allow-origin'),
+    credentials: reply.headers.get('access-control-allow-credentials'),
+    vary: reply.headers.get('vary'),
+  });
+
+  it('any origin may call where * is set; the preflight names what was asked for', async () => {
+    const started = await startTestService({ cors: { origins: ['*'] } });
+    try {
+      const reply = await fetch(started.url + CLUSTERS, {
+        method: 'OPTIONS',
+        headers: preflight('https://ui.example'),
+      });
+      expect(answered(reply)).to.deep.equal({ status: 200, origin: '*', credentials: 'true', vary: null });
+      expect(reply.headers.get('access-control-allow-headers')).to.equal('authorization,content-type');
+      expect(reply.headers.get('access-control-allow-methods')).to.contain('PATCH');
+      expect(reply.headers.get('access-control-max-age')).to.equal('86400');
+      expect(await reply.text()).to.equal('');
+      const call = await fetch(started.url + CLUSTERS, { headers: { origin: 'https://ui.example' } });
+      expect(answered(call)).to.deep.equal({ status: 401, origin: '*', credentials: 'true', vary: null });
+      expect(call.headers.get('access-control-expose-headers')).to.contain('X-Ledger-Position');
+    } finally {
+      await started.close();
+    }
+  });
+
+  it('a list lets its origins in and tells the others nothing', async () => {
+    const started = await startTestService({ cors: { origins: ['https://ui.example'] } });
+    try {
+      const ask = async (origin: string) =>
+        answered(await fetch(started.url + CLUSTERS, { method: 'OPTIONS', headers: preflight(origin) }));
+      expect(await ask('https://ui.example')).to.deep.equal({
+        status: 200,
+        origin: 'https://ui.example',
+        credentials: 'true',
+        vary: 'Origin',
+      });
+      expect(await ask('https://evil.example')).to.include({
+        origin: null,
+        credentials: null,
+        vary: 'Origin',
+      });
+    } finally {
+      await started.close();
+    }
+  });
+
+  it('header names that are none are not repeated', async () => {
+    const started = await startTestService({ cors: { origins: ['*'] } });
+    try {
+      const headers = preflight('https://ui.example', 'a b c; d=<x>');
+      const reply = await fetch(`${started.url}/nowhere`, { method: 'OPTIONS', headers });
+      expect(reply.headers.get('access-control-allow-headers')).to.match(/^Authorization, /);
+    } finally {
+      await started.close();
+    }
+  });
+
+  it('without the setting nothing is said, and OPTIONS is a verb that is not allowed', async () => {
+    const started = await startTestService();
+    try {
+      const headers = preflight('https://ui.example');
+      const reply = await fetch(started.url + CLUSTERS, { method: 'OPTIONS', headers });
+      expect(answered(reply)).to.deep.equal({ status: 501, origin: null, credentials: null, vary: null });
+    } finally {
+      await started.close();
+    }
+  });
+});
