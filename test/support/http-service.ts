@@ -193,7 +193,8 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
     issuers: verifier.issuers,
     formatPosition: (position) => positions.format(position),
   });
-  const users = createUserProvisioning({ ...services, people, logger });
+  const provisioning = { ...services, people };
+  const users = createUserProvisioning({ ...provisioning, logger });
   const authenticate = createAuthenticator({
     verifier,
     tenantExists: (tenant) => models.resources.get('tenant', tenant, { all: true }) !== undefined,
@@ -275,6 +276,7 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
     surfaces,
     watch,
     users,
+    provisioning,
     people,
     positions,
     ids,
