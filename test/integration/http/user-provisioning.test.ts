@@ -138,7 +138,7 @@ describe('users of callers', () => {
     createUserProvisioning({ ...service.provisioning, logger });
 
   it('are made once by two instances together', async () => {
-    await Promise.all([instance(), instance()].map(({ ensure }) => ensure(principalNamed('hal'))));
+    await Promise.all([instance(), instance()].map(async ({ ensure }) => ensure(principalNamed('hal'))));
     await settled();
     expect(await admitted()).to.have.length(1);
   });
