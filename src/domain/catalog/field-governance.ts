@@ -1,6 +1,7 @@
 import { reject, type Rejection } from '../decider.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
-import { isObject, listAt, own, stringAt } from '../json-tools.ts';
+import { isObject, listAt, stringAt } from '../json-tools.ts';
+import { valueAtPlace, withValueAtPlace } from '../places.ts';
 
 /**
  * What a catalogue item lets its customers say (osac-api.md §10): which fields of a spec they may set, what the others
@@ -60,12 +61,12 @@ export const governedSpec = (spec: JsonObject, governance: Governance): JsonObje
   if (uncovered.length > 0) return notAllowed(item.name, uncovered);
   let governed = spec;
   for (const definition of item.definitions) {
-    const sent = valueUnder(spec, definition.segments);
+    const sent = valueAtPlace(spec, definition.segments);
     const wrong = sent === undefined ? missing(definition, item.name) : judged(definition, sent, governance);
     if (wrong !== undefined) return wrong;
     if (sent === undefined && definition.fallback !== undefined) {
       const { segments, fallback } = definition;
-      governed = placed(governed, segments, governance.asStored(segments, fallback));
+      governed = withValueAtPlace(governed, segments, governance.asStored(segments, fallback)) as JsonObject;
     }
   }
   return governed;
@@ -136,14 +137,3 @@ const notAllowed = (item: string, paths: readonly string[]): Rejection => {
 
 const refuse = (code: string, path: string, message: string): Rejection =>
   reject('invalid', code, message, { field: `spec.${path}` });
-
-/** The value at a path of keys. */
-export const valueUnder = (value: JsonValue, segments: readonly string[]): JsonValue | undefined =>
-  segments.reduce<JsonValue | undefined>((node, key) => (isObject(node) ? own(node, key) : undefined), value);
-
-/** A copy with a value at a path of keys. */
-const placed = (value: JsonObject, [head = '', ...rest]: readonly string[], added: JsonValue): JsonObject => {
-  const inner = own(value, head);
-  const next = rest.length === 0 ? added : placed(isObject(inner) ? inner : {}, rest, added);
-  return Object.fromEntries([...Object.entries(value).filter(([key]) => key !== head), [head, next]]);
-};

@@ -1,4 +1,5 @@
 import type { DescMessage } from '@bufbuild/protobuf';
+import { createJsonSchemas, type JsonSchemas } from '../../app/json-schema/json-schemas.ts';
 import type { ManagementClusters } from '../../app/management-cluster.ts';
 import type { DomainEvent } from '../../domain/decider.ts';
 import { cluster, documentKinds, kinds } from '../../domain/kinds.ts';
@@ -37,16 +38,24 @@ export const PUBLIC_PREFIX = '/api/fulfillment/v1';
 export const PRIVATE_PREFIX = '/api/private/v1';
 
 /** Both OSAC surfaces, from the declarations of all kinds (design §7). */
-export const osacSurfaces = (services: OsacServices): readonly SurfaceTable[] => [
-  surfaceTable('public', PUBLIC_PREFIX, services),
-  surfaceTable('private', PRIVATE_PREFIX, services),
-];
+export const osacSurfaces = (services: OsacServices): readonly SurfaceTable[] => {
+  const schemas = createJsonSchemas();
+  return [
+    surfaceTable('public', PUBLIC_PREFIX, services, schemas),
+    surfaceTable('private', PRIVATE_PREFIX, services, schemas),
+  ];
+};
 
-const surfaceTable = (surface: Surface, prefix: string, given: OsacServices): SurfaceTable => {
+const surfaceTable = (
+  surface: Surface,
+  prefix: string,
+  given: OsacServices,
+  schemas: JsonSchemas,
+): SurfaceTable => {
   const nameToken = createNameToken(given.requestHash);
   const services = { ...given, commands: concealing(given.commands, { ...given, nameToken }) };
   const table = new Map<string, KindService>();
-  const withNames = { ...services, messageOf };
+  const withNames = { ...services, messageOf, schemas };
   const catalogue = createCatalogueReader(services.resources, services.runner);
   const add = (service: KindService | undefined): void => {
     if (service !== undefined)
@@ -59,7 +68,8 @@ const surfaceTable = (surface: Surface, prefix: string, given: OsacServices): Su
     const revision = own.revision ?? documentRevision;
     const remove = { command: (at: string) => ({ type: 'DeleteDocument', at }) as const, ...own.removal };
     const service = kindService(surface, kind, { creation, revision, remove, extras: new Map() }, services);
-    add(withAfterWrite(service, own.after));
+    const served = service === undefined ? undefined : (own.serving?.(service, surface) ?? service);
+    add(withAfterWrite(served, own.after));
   }
   add(
     kindService(

@@ -1,8 +1,12 @@
+import type { JsonSchemas } from '../../../app/json-schema/json-schemas.ts';
 import type { DocumentCommand } from '../../../domain/catalog/document.ts';
 import type { AfterWrite } from '../after-write.ts';
 import type { Creation, CreateServices } from '../creates.ts';
 import type { Removal } from '../deletes.ts';
+import type { Surface } from '../messages.ts';
+import type { KindService } from '../rest.ts';
 import type { Revision } from '../updates.ts';
+import { catalogItemCreation, catalogItemRevision, hidingUnpublished } from './cluster-catalog-item.ts';
 import { clusterVersionCreation } from './cluster-version.ts';
 import { boundUsersCreation, boundUsersRevision } from './bound-users.ts';
 import { projectInUse } from './project.ts';
@@ -15,7 +19,11 @@ export type DocumentParts = {
   readonly revision?: Revision<DocumentCommand>;
   readonly removal?: Partial<Removal<DocumentCommand>>;
   readonly after?: AfterWrite;
+  /** What it serves in its own way, on one surface. */
+  readonly serving?: (service: KindService, surface: Surface) => KindService;
 };
+
+export type PartServices = CreateServices & { readonly schemas: JsonSchemas };
 
 const boundUsers = (services: CreateServices): DocumentParts => ({
   creation: boundUsersCreation(services),
@@ -23,7 +31,12 @@ const boundUsers = (services: CreateServices): DocumentParts => ({
 });
 
 /** By kind. One file per kind stands beside this one. */
-export const documentParts: { readonly [kind: string]: (services: CreateServices) => DocumentParts } = {
+export const documentParts: { readonly [kind: string]: (services: PartServices) => DocumentParts } = {
+  clusterCatalogItem: (services) => ({
+    creation: catalogItemCreation(services),
+    revision: catalogItemRevision(services),
+    serving: (service, surface) => (surface === 'public' ? hidingUnpublished(service, services) : service),
+  }),
   clusterVersion: () => ({ creation: clusterVersionCreation }),
   project: (services) => ({ removal: { blocked: projectInUse(services) } }),
   projectMembership: boundUsers,

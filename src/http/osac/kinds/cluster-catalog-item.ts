@@ -1,0 +1,177 @@
+import { setImmediate } from 'node:timers/promises';
+import type { JsonSchemas } from '../../../app/json-schema/json-schemas.ts';
+import { isPublished } from '../../../domain/catalog/cluster-catalog-item.resource.ts';
+import { unusableReason } from '../../../domain/catalog/cluster-version.resource.ts';
+import type { DocumentCommand } from '../../../domain/catalog/document.ts';
+import {
+  clusterGovernance,
+  defaultMisfit,
+  templateMisfit,
+} from '../../../domain/clusters/item-governance.ts';
+import { specSegments } from '../../../domain/clusters/spec-paths.ts';
+import { isObject, listAt, objectAt, sameJson, stringAt } from '../../../domain/json-tools.ts';
+import type { JsonObject, JsonValue } from '../../../domain/json.ts';
+import { valueAtPlace, withValueAtPlace } from '../../../domain/places.ts';
+import { referenceOf } from '../../../domain/references.ts';
+import type { ResourceRow, Visibility } from '../../../projections/read-models.ts';
+import { ApiError, invalid, objectNotFound } from '../../errors.ts';
+import { refused, type CreateServices, type Creation } from '../creates.ts';
+import { createDocument, documentRevision } from '../documents.ts';
+import { canonicalDocument, MESSAGES } from '../messages.ts';
+import { find, problemText, type Home } from '../references.ts';
+import type { KindService } from '../rest.ts';
+import type { Revision } from '../updates.ts';
+
+/** What an item promises is checked when it is written, so that an order cannot fail by it (osac-api.md §10). */
+type Services = Pick<CreateServices, 'resources' | 'messageOf'> & { readonly schemas: JsonSchemas };
+
+type Place = {
+  readonly home: Home;
+  readonly visibility: Visibility;
+  readonly template: ResourceRow | undefined;
+};
+
+export const catalogItemCreation = (services: Services): Creation<DocumentCommand> => ({
+  resolve: async (object) => {
+    const { tenant, project, principal, found } = object;
+    const document = await checkedItem(object.document, services, {
+      home: { tenant, project },
+      visibility: principal.visibility,
+      template: found.get('template'),
+    });
+    return {
+      command: (secrets, abandonedBefore) =>
+        createDocument({ ...object, document }, secrets, abandonedBefore),
+    };
+  },
+});
+
+/** A template that was changed meanwhile is looked at again only when the item itself changes. */
+export const catalogItemRevision = (services: Services): Revision<DocumentCommand> => ({
+  command: async (change) => {
+    const { before, after, tenant, principal, found } = change;
+    const same = ['template', 'field_definitions'].every((field) => sameJson(before[field], after[field]));
+    if (same) return documentRevision.command(change);
+    const id = stringAt(objectAt(after, 'template'), 'id');
+    const document = await checkedItem(after, services, {
+      home: { tenant, project: stringAt(objectAt(after, 'metadata'), 'project') },
+      visibility: principal.visibility,
+      template: found.get('template') ?? services.resources.get('clusterTemplate', id, { all: true }),
+    });
+    return documentRevision.command({ ...change, after: document });
+  },
+});
+
+const checkedItem = async (document: JsonObject, services: Services, place: Place): Promise<JsonObject> => {
+  const { schemas } = services;
+  for (const [index, definition] of listAt(document, 'field_definitions').entries()) {
+    const schema = stringAt(definition, 'validation_schema');
+    const problem = schema === '' ? undefined : schemas.problemWith(schema);
+    if (problem !== undefined)
+      throw invalid(
+        `the validation_schema of field definition '${stringAt(definition, 'path')}' cannot be used: ${problem}`,
+        `field_definitions.${index}.validation_schema`,
+      );
+    // A pattern may take milliseconds to read; there may be a hundred.
+    if (schema !== '') await setImmediate();
+  }
+  const template = place.template;
+  const parsed =
+    template === undefined
+      ? undefined
+      : { id: template.id, document: JSON.parse(template.privateJson) as JsonObject };
+  const wrong =
+    (parsed === undefined ? undefined : templateMisfit(document, parsed)) ??
+    defaultMisfit(document, schemas.misfit);
+  if (wrong !== undefined) throw refused(wrong);
+  checkDefaults(document, parsed?.document ?? {});
+  return withVersionDefault(document, services, place);
+};
+
+/** A default must be what the field takes, written as it is shown: it is put into specs as it stands. */
+const checkDefaults = (document: JsonObject, template: JsonObject): void => {
+  const message = MESSAGES['Cluster']?.private;
+  if (message === undefined) throw new ApiError('INTERNAL', 'clusters have no message');
+  const { asStored } = clusterGovernance({ name: '', document }, { document: template }, () => undefined);
+  for (const [index, definition] of listAt(document, 'field_definitions').entries()) {
+    const fallback = isObject(definition) ? (definition['default'] ?? undefined) : undefined;
+    const segments = specSegments(stringAt(definition, 'path'));
+    if (fallback === undefined || segments === undefined) continue;
+    const stored = asStored(segments, fallback);
+    const at = ['spec', ...segments];
+    const field = `field_definitions.${index}.default`;
+    const shown = valueAtPlace(canonical(message, at, stored, field), at);
+    if (shown !== undefined && !sameJson(shown, stored))
+      throw invalid(
+        `the default of field definition '${stringAt(definition, 'path')}' must be written as clusters show it`,
+        field,
+      );
+  }
+};
+
+const canonical = (
+  message: Parameters<typeof canonicalDocument>[0],
+  at: readonly string[],
+  value: JsonValue,
+  field: string,
+): JsonObject => {
+  try {
+    return canonicalDocument(message, withValueAtPlace({}, at, value) as JsonObject);
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    throw invalid(
+      `the default of this field definition is not what the field takes: ${error.message}`,
+      field,
+    );
+  }
+};
+
+/** A default version is a reference like any other: it must exist and be usable, and is stored with id and name. */
+const withVersionDefault = (
+  document: JsonObject,
+  services: Services,
+  { home, visibility }: Place,
+): JsonObject => {
+  const definitions = listAt(document, 'field_definitions');
+  const index = definitions.findIndex((definition) => stringAt(definition, 'path') === 'version');
+  const definition = definitions[index];
+  if (!isObject(definition) || definition['default'] === undefined) return document;
+  const field = `field_definitions.${index}.default`;
+  const reference = referenceOf(definition['default']) ?? {};
+  const result = find(
+    { kind: 'clusterVersion', local: false },
+    reference,
+    home,
+    services.resources,
+    visibility,
+  );
+  if ('problem' in result)
+    throw invalid(problemText(services.messageOf('clusterVersion'), reference, result.problem), field);
+  const { id, name, privateJson, deleting } = result.row;
+  const reason = deleting
+    ? 'it is being deleted'
+    : unusableReason(objectAt(JSON.parse(privateJson) as JsonObject, 'spec'));
+  if (reason !== undefined) throw invalid(`cluster version '${name}' cannot be a default: ${reason}`, field);
+  const resolved = definitions.map((other, i) =>
+    i === index ? { ...definition, default: { id, name } } : other,
+  );
+  return { ...document, field_definitions: resolved };
+};
+
+/** On the public surface an unpublished item is there only for as long as something refers to it (osac-api.md §10). */
+export const hidingUnpublished = (
+  service: KindService,
+  { resources }: Pick<CreateServices, 'resources'>,
+): KindService => ({
+  ...service,
+  get: (call) => {
+    const { id } = call.message;
+    const row = resources.get(service.kind, id, call.principal.visibility);
+    const hidden =
+      row !== undefined &&
+      !isPublished(JSON.parse(row.publicJson) as JsonObject) &&
+      !resources.isReferenced(service.kind, id);
+    if (hidden) throw objectNotFound(id);
+    return service.get(call);
+  },
+});
