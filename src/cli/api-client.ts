@@ -70,8 +70,10 @@ export type ApiClient = {
   /** Newline-delimited JSON, line by line, until the server ends it or the signal fires. */
   lines<T>(method: 'GET' | 'POST', path: string, signal?: AbortSignal): AsyncIterable<T>;
   /** The same, connected already when the promise resolves: what happens from then on is among the lines. */
-  open<T>(method: 'GET' | 'POST', path: string, signal?: AbortSignal): Promise<AsyncIterable<T>>;
+  open<T>(method: 'GET' | 'POST', path: string, signal?: AbortSignal): Promise<Stream<T>>;
 };
+
+export type Stream<T> = { readonly headers: Headers; readonly lines: AsyncIterable<T> };
 
 export type ClientOptions = {
   /** Tries of one call: reads, and writes that carry an idempotency key. Default 1, no repetition. */
@@ -152,13 +154,9 @@ export const createApiClient = (baseUrl: string, token: string, options: ClientO
     }
   };
 
-  const open = async <T>(
-    method: 'GET' | 'POST',
-    path: string,
-    signal?: AbortSignal,
-  ): Promise<AsyncIterable<T>> => {
+  const open = async <T>(method: 'GET' | 'POST', path: string, signal?: AbortSignal): Promise<Stream<T>> => {
     const response = await call(method, path, { streams: true, ...(signal === undefined ? {} : { signal }) });
-    return linesOf<T>(response);
+    return { headers: response.headers, lines: linesOf<T>(response) };
   };
 
   return {
@@ -174,7 +172,7 @@ export const createApiClient = (baseUrl: string, token: string, options: ClientO
       return parse(await (await call(method, path, init)).text()) as never;
     },
     async *lines(method, path, signal) {
-      yield* await open<never>(method, path, signal);
+      yield* (await open<never>(method, path, signal)).lines;
     },
     open,
   };

@@ -110,7 +110,7 @@ const watch = async (
         : (await api.find(kind, names, filter)).objects);
   const print = await changePrinter(context, target, options, api, () => first);
   const changes = watchChanges({
-    client: await context.client(),
+    client: context.client,
     kind,
     surface: api.surfaceOf(kind, 'List'),
     names,

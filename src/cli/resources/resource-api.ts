@@ -98,11 +98,11 @@ export const createResourceApi = ({
       const items = listAt(page, 'items').filter(isObject);
       for (const item of items) seen.set(stringAt(item, 'id'), item);
       const now = numberAt(page, 'total');
-      offset += items.length;
-      if (items.length === 0 || offset >= now) break;
       // What was deleted meanwhile moved the rest towards the front: that much is read again, nothing is passed over.
-      offset -= Math.max(0, (total ?? now) - now);
+      const moved = Math.max(0, (total ?? now) - now);
       total = now;
+      offset = moved > 0 ? Math.max(0, offset - moved) : offset + items.length;
+      if (moved === 0 && (items.length === 0 || offset >= now)) break;
     }
     return [...seen.values()].slice(0, query.limit);
   };

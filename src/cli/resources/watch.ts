@@ -21,7 +21,8 @@ export type Change = {
 };
 
 export type WatchOptions = {
-  readonly client: ApiClient;
+  /** Asked for with every connection, so that a token may have been renewed. */
+  readonly client: () => Promise<ApiClient>;
   readonly kind: NamedKind;
   readonly surface: Surface;
   /** Ids or names; none: all. */
@@ -55,15 +56,18 @@ export const watchChanges = async function* (options: WatchOptions): AsyncGenera
   const path = pathOf(options);
   const shown: Shown = new Map();
   let last: string | undefined;
+  let toList = true;
   let failures = 0;
   for (;;) {
     const began = performance.now();
     let why: unknown;
     try {
       const from = last === undefined ? '' : `&${new URLSearchParams({ from: last }).toString()}`;
-      const stream = await options.client.open<JsonObject>('GET', `${path}${from}`, signal);
-      if (last === undefined) yield* listed(await list(), shown, options.filter === undefined);
-      for await (const line of stream) {
+      const stream = await (await options.client()).open<JsonObject>('GET', `${path}${from}`, signal);
+      last ??= stream.headers.get(WATCH_ID) ?? undefined;
+      if (toList) yield* listed(await list(), shown, options.filter === undefined);
+      toList = false;
+      for await (const line of stream.lines) {
         const event = eventOf(line);
         failures = 0;
         last = stringAt(event, 'id') || last;
@@ -75,12 +79,9 @@ export const watchChanges = async function* (options: WatchOptions): AsyncGenera
       why = error;
     }
     if (signal?.aborted === true) return;
-    if (why instanceof ApiError && last !== undefined && isForgotten(why)) {
-      lost('the service no longer has the last event that was seen: what is there is listed again');
-      last = undefined;
-      continue;
-    }
-    if (!isPassing(why)) throw why;
+    if (!isPassing(why) && !isForgotten(why, last)) throw why;
+    // Without a place to go on after, what happened meanwhile is found by listing.
+    if (last === undefined || isForgotten(why, last)) [last, toList] = [undefined, true];
     // A connection that lasted was a good one, even if there was nothing to tell.
     failures = performance.now() - began > GOOD_CONNECTION_MS ? 1 : failures + 1;
     if (failures > MOST_FAILURES) throw giveUp(why);
@@ -88,6 +89,9 @@ export const watchChanges = async function* (options: WatchOptions): AsyncGenera
     await pause(FIRST_DELAY_MS * 2 ** Math.min(failures - 1, 5));
   }
 };
+
+/** Where a stream begins; `from` with it misses nothing of what came since. */
+const WATCH_ID = 'x-ledger-watch-id';
 
 const pathOf = ({ kind: { kind, singular }, surface, names, filter, tenant }: WatchOptions): string => {
   const { event } = kind;
@@ -178,11 +182,16 @@ class StreamError extends Error {
   }
 }
 
-/** The id to go on after is too old, or of another store. */
-const isForgotten = ({ status }: ApiError): boolean => status === 400 || status === 410;
+/** ABORTED and OUT_OF_RANGE: the place to go on after is not kept, or what the caller may see has changed. */
+const FORGOTTEN_CODES = [10, 11];
 
-/** RESOURCE_EXHAUSTED, ABORTED, UNAVAILABLE: a reader that was too slow, or a service that is going. */
-const PASSING_CODES = [8, 10, 14];
+const isForgotten = (why: unknown, last: string | undefined): boolean =>
+  why instanceof StreamError
+    ? FORGOTTEN_CODES.includes(why.code)
+    : last !== undefined && why instanceof ApiError && [400, 410].includes(why.status);
+
+/** RESOURCE_EXHAUSTED, UNAVAILABLE, UNAUTHENTICATED: read too slowly, a service that is going, a token whose time is over. */
+const PASSING_CODES = [8, 14, 16];
 
 const isPassing = (why: unknown): boolean => {
   if (why instanceof ApiError) return [429, 502, 503, 504].includes(why.status);
