@@ -82,18 +82,21 @@ const removeOnce = async <S, C extends { readonly type: string }, E extends Doma
     { revision, version: loaded.version },
     { ifRevision: metadata.ifRevision },
   );
-  const users = kind.protectedWhileReferenced
-    ? services.resources.referencedBy(kind.kind, id, { limit: NAMED_USERS + 1 })
-    : [];
+  // It was decided then; a second deletion moves nothing, other than in the original (head of osac-api-run.md).
+  const pending = live.deletionTimestamp !== undefined;
+  const users =
+    kind.protectedWhileReferenced && !pending
+      ? services.resources.referencedBy(kind.kind, id, { limit: NAMED_USERS + 1 })
+      : [];
   if (users.length > 0) throw inUse(kind.words, live.name, users, principal.admin);
-  const reason = blocked?.(id);
+  const reason = pending ? undefined : blocked?.(id);
   if (reason !== undefined) throw new ApiError('FAILED_PRECONDITION', reason, { reason: 'STILL_IN_USE' });
   if (write.dryRun === true) {
-    if (kind.kind === hub.kind) await tryToCloseHub(id, revision, live.name, services);
+    if (kind.kind === hub.kind && !pending) await tryToCloseHub(id, revision, live.name, services);
     return rehearse(services.runner, kind, id, command(services.clock.now()), { ifRevision: revision });
   }
   const context = await commandContext(call, write, { tenant: live.tenant, project: live.project }, services);
-  const closed = kind.kind === hub.kind;
+  const closed = kind.kind === hub.kind && !pending;
   if (closed) await closeHub(id, revision, live.name, context, services);
   return services.commands.execute(kind, id, command(services.clock.now()), {
     ...context,

@@ -105,8 +105,7 @@ export const serveRest = async (
   if (verb === 'PATCH') return serveUpdate(exchange, table, service, target.id, options);
   if (verb === 'DELETE') {
     begin(exchange, table, service, 'Delete');
-    exchange.writes = true;
-    const metadata = writeMetadata(exchange, service.kind);
+    const metadata = beginWriting(exchange, service);
     const principal = await admit(exchange, table, service, 'Delete', options);
     await waitForMinimum(exchange, options, RESOURCES_VIEW);
     return answerWrite(
@@ -138,8 +137,7 @@ const serveCreate = async (
   options: RestOptions,
 ): Promise<void> => {
   begin(exchange, table, service, 'Create');
-  exchange.writes = true;
-  const metadata = writeMetadata(exchange, service.kind);
+  const metadata = beginWriting(exchange, service);
   const document = await countingFailures(exchange, options, async () => {
     const { document: sent } = await decodeBody(exchange, service);
     service.checkCreate(sent);
@@ -159,8 +157,7 @@ const serveUpdate = async (
   options: RestOptions,
 ): Promise<void> => {
   begin(exchange, table, service, 'Update');
-  exchange.writes = true;
-  const metadata = writeMetadata(exchange, service.kind);
+  const metadata = beginWriting(exchange, service);
   const wanted = readUpdateQuery(exchange.request.url ?? '');
   const { document, present } = await countingFailures(exchange, options, () =>
     decodeBody(exchange, service),
@@ -245,6 +242,14 @@ const decodeBody = async (exchange: Exchange, service: KindService): Promise<Dec
 const DRY_RUN = ['x-dry-run', 'grpc-metadata-x-dry-run'];
 
 type WriteMetadata = Pick<CallMetadata, 'idempotencyKey' | 'commandId' | 'ifRevision' | 'ticket' | 'dryRun'>;
+
+/** Refusals of what would have been carried out are recorded; trying leaves no trace. */
+const beginWriting = (exchange: Exchange, { kind }: KindService): WriteMetadata => {
+  exchange.writes = true;
+  const metadata = writeMetadata(exchange, kind);
+  exchange.writes = metadata.dryRun !== true;
+  return metadata;
+};
 
 /** What headers say of a write, checked before anything else is done. Throws ApiError 400 or 412. */
 export const writeMetadata = (

@@ -1,0 +1,282 @@
+import { expect } from 'chai';
+import { kinds } from '../../../src/domain/kinds.ts';
+import {
+  PRIVATE,
+  callerOf,
+  seedCatalogue,
+  startTestService,
+  textAt,
+  type Caller,
+  type Json,
+  type Reply,
+  type TestService,
+} from '../../support/http-service.ts';
+
+/** What a kind needs to be created by an admin, beside a name. */
+type Sample = {
+  readonly body: (name: string, around: Around) => object;
+};
+type Around = { /** A user that nobody has named before. */ readonly user: () => string };
+
+const SPEC = { template: { id: 'osac.templates.small' } };
+const named = (name: string, more: object = {}): object => ({ metadata: { name, tenant: 't1', ...more } });
+const b64 = (text: string): string => Buffer.from(text).toString('base64');
+
+const SAMPLES: { readonly [kind: string]: Sample } = {
+  cluster: { body: (name) => ({ ...named(name), spec: { ...SPEC, pull_secret: '{"auths":{}}' } }) },
+  clusterCatalogItem: {
+    body: (name) => ({ ...named(name), title: 'Item', template: { id: 'osac.templates.small' } }),
+  },
+  clusterTemplate: {
+    body: (name) => ({
+      ...named(name),
+      id: `osac.templates.${name.replaceAll('-', '_')}`,
+      title: 'T',
+      node_sets: { workers: { host_type: { id: 'fc430' }, size: 1 } },
+      spec_defaults: { pull_secret: '{"auths":{}}' },
+    }),
+  },
+  clusterVersion: {
+    body: (name) => ({
+      ...named(name),
+      spec: { version: `4.19.${name.split('-').at(-1)}`, image: `quay.example/r:${name}` },
+    }),
+  },
+  diskImage: {
+    body: (name) => ({
+      ...named(name),
+      spec: {
+        source_type: 'SOURCE_TYPE_REGISTRY',
+        source_ref: 'quay.example/i:1',
+        architecture: ['ARCHITECTURE_AMD64'],
+      },
+    }),
+  },
+  hostType: { body: (name) => ({ ...named(name), title: 'H' }) },
+  hub: { body: (name) => ({ ...named(name), spec: { namespace: 'osac', kubeconfig: b64('K') } }) },
+  instanceType: {
+    body: (name) => ({ metadata: { name }, spec: { cores: 2, memory_gib: 4, description: 'I' } }),
+  },
+  identityProvider: {
+    body: (name) => ({
+      ...named(name),
+      spec: {
+        title: 'IdP',
+        oidc: { issuer: 'https://idp.example', client_id: 'c', client_secret: 'S3CRET' },
+      },
+    }),
+  },
+  project: { body: (name) => named(name) },
+  projectMembership: {
+    body: (name, { user }) => ({
+      ...named(name, { project: 'house' }),
+      spec: { role: 'PROJECT_MEMBERSHIP_ROLE_VIEWER', users: [{ id: user() }] },
+    }),
+  },
+  role: { body: (name) => ({ metadata: { name }, spec: { title: 'R' } }) },
+  roleBinding: {
+    body: (name, { user }) => ({
+      ...named(name),
+      spec: { role: { name: 'house-role' }, users: [{ id: user() }] },
+    }),
+  },
+  secret: { body: (name) => ({ ...named(name), data: { key: b64('value') } }) },
+  tenant: { body: (name) => ({ metadata: { name }, spec: { domains: [`${name}.example`] } }) },
+  user: {
+    body: (name) => ({
+      ...named(name),
+      spec: { username: name, credentials: { password: 'pw-of-12-letters' } },
+    }),
+  },
+};
+
+/** Users for everything that binds one. */
+const MEMBERS = 30;
+
+const objectOf = (reply: Reply): Json => reply.json['object'] ?? reply.json;
+const idOf = (reply: Reply): string => textAt(objectOf(reply), 'id');
+const metadataOf = (reply: Reply): Json => objectOf(reply)['metadata'] as Json;
+
+describe('every kind over HTTP', () => {
+  let service: TestService;
+  let admin: Caller;
+  let around: Around;
+  let serial = 0;
+
+  before(async () => {
+    service = await startTestService();
+    admin = callerOf(service, await service.token({ user: 'root', admin: true }));
+    await seedCatalogue(admin);
+    const make = async (collection: string, body: object): Promise<Reply> => {
+      const reply = await admin('POST', `${PRIVATE}/${collection}`, body);
+      expect(reply.status, `${collection}: ${reply.text}`).to.equal(200);
+      return reply;
+    };
+    await make('projects', named('house'));
+    await make('roles', { metadata: { name: 'house-role' } });
+    const users: string[] = [];
+    for (let i = 0; i < MEMBERS; i += 1)
+      users.push(idOf(await make('users', { ...named(`member-${i}`), spec: { username: `member-${i}` } })));
+    around = { user: () => users.pop() ?? '' };
+  });
+  after(() => service.close());
+
+  it('has a sample here', () => {
+    expect(Object.keys(SAMPLES).toSorted()).to.deep.equal(kinds.map(({ kind }) => kind).toSorted());
+  });
+
+  /** Everything that a call may leave behind. */
+  const trace = async () => ({
+    last: await service.store.lastPosition(),
+    secrets: service.secrets.values.size,
+    rejections: service.rejections.length,
+  });
+  const leavesNoTrace = async (what: string, run: () => Promise<Reply>): Promise<Reply> => {
+    const before = await trace();
+    const reply = await run();
+    expect(await trace(), `${what}: ${reply.text}`).to.deep.equal(before);
+    return reply;
+  };
+  const DRY = { 'x-dry-run': 'true', 'idempotency-key': 'dry-run-key' };
+
+  for (const kind of kinds) {
+    const sample = SAMPLES[kind.kind];
+    if (sample === undefined) continue;
+    describe(kind.words, () => {
+      const collection = `${PRIVATE}/${kind.collection}`;
+      const fresh = (): { name: string; body: object } => {
+        const name = `k-${(serial += 1)}`;
+        return { name, body: sample.body(name, around) };
+      };
+      const create = async (): Promise<{ path: string; reply: Reply }> => {
+        const reply = await admin('POST', collection, fresh().body);
+        expect(reply.status, reply.text).to.equal(200);
+        return { path: `${collection}/${encodeURIComponent(idOf(reply))}`, reply };
+      };
+      const labels = (value: string): object => ({ metadata: { labels: { env: value, 'a.b/c': 'x' } } });
+
+      it('a dry run of a creation shows the object and leaves no trace', async () => {
+        const { body } = fresh();
+        const reply = await leavesNoTrace('create', () => admin('POST', collection, body, DRY));
+        expect(reply.status, reply.text).to.equal(200);
+        const sentId = (body as { id?: string }).id;
+        expect(objectOf(reply)['id']).to.equal(sentId);
+        expect(metadataOf(reply)).not.to.have.any.keys('creation_timestamp', 'version');
+        expect(reply.headers.get('etag')).to.equal(null);
+        expect(reply.text).not.to.contain('S3CRET');
+        const made = await admin('POST', collection, body, { 'idempotency-key': 'dry-run-key' + serial });
+        expect(made.status, `its name is free: ${made.text}`).to.equal(200);
+        const again = await leavesNoTrace('again', () => admin('POST', collection, body, DRY));
+        expect(again.status, `its name is taken: ${again.text}`).to.equal(409);
+      });
+
+      it('a dry run of what is wrong is refused alike', async () => {
+        const { body } = fresh();
+        const wrong = { ...body, metadata: { ...(body as Json)['metadata'], labels: { 'No Key': 'x' } } };
+        const reply = await leavesNoTrace('wrong', () => admin('POST', collection, wrong, DRY));
+        expect(reply.status).to.equal(400);
+        expect(reply.text).to.contain('No Key');
+      });
+
+      it('dry runs of an update and of a deletion leave no trace', async () => {
+        const { path } = await create();
+        const patched = await leavesNoTrace('patch', () => admin('PATCH', path, labels('dry'), DRY));
+        expect(patched.status, patched.text).to.equal(200);
+        expect(metadataOf(patched)['labels']).to.deep.equal({ env: 'dry', 'a.b/c': 'x' });
+        const deleted = await leavesNoTrace('delete', () => admin('DELETE', path, undefined, DRY));
+        expect([deleted.status, deleted.text]).to.deep.equal([200, '{}']);
+        const read = await admin('GET', path);
+        expect(read.status).to.equal(200);
+        expect(metadataOf(read)).not.to.have.any.keys('labels', 'deletion_timestamp');
+        const stale = { ...DRY, 'if-match': `"${kind.kind}-99"` };
+        for (const [verb, body] of [
+          ['PATCH', labels('x')],
+          ['DELETE', undefined],
+        ] as const)
+          expect((await leavesNoTrace(verb, () => admin(verb, path, body, stale))).status).to.equal(412);
+        const locked = await leavesNoTrace('lock', () =>
+          admin('PATCH', `${path}?lock=true`, { metadata: { version: 77, labels: { a: 'b' } } }, DRY),
+        );
+        expect(locked.status).to.equal(409);
+      });
+
+      it('takes what a mask names and nothing else', async () => {
+        const { path } = await create();
+        const both = { metadata: { labels: { env: 'one' }, annotations: { note: 'N' } } };
+        const masked = await admin('PATCH', `${path}?update_mask=metadata.labels`, both);
+        expect(masked.status, masked.text).to.equal(200);
+        expect(metadataOf(masked)['labels']).to.deep.equal({ env: 'one' });
+        expect(metadataOf(masked)).not.to.have.any.keys('annotations');
+        const dotted = await admin('PATCH', `${path}?updateMask=metadata.labels.a.b/c`, labels('two'));
+        expect(metadataOf(dotted)['labels']).to.deep.equal({ env: 'one', 'a.b/c': 'x' });
+        const more = { metadata: { displayName: 'D', annotations: { note: 'M' } } };
+        const list = await admin(
+          'PATCH',
+          `${path}?update_mask=metadata.displayName,metadata.annotations`,
+          more,
+        );
+        expect(metadataOf(list)).to.deep.include({ display_name: 'D', annotations: { note: 'M' } });
+        const cleared = await admin('PATCH', `${path}?update_mask=metadata.labels.env`, {});
+        expect(metadataOf(cleared)['labels']).to.deep.equal({ 'a.b/c': 'x' });
+        const gone = await admin('PATCH', path, { metadata: { labels: {}, annotations: null } });
+        expect(metadataOf(gone)).not.to.have.any.keys('labels', 'annotations');
+        const unknown = await admin('PATCH', `${path}?update_mask=nope.x`, {});
+        expect(unknown.status).to.equal(400);
+        expect(textAt(unknown.json, 'message')).to.contain("'nope.x'");
+      });
+
+      it('a change of nothing writes nothing', async () => {
+        const { path, reply } = await create();
+        const read = await admin('GET', path);
+        for (const body of [{}, { metadata: {} }, objectOf(read)]) {
+          const same = await leavesNoTrace(JSON.stringify(body), () => admin('PATCH', path, body));
+          expect(same.status, same.text).to.equal(200);
+          expect(objectOf(same)).to.deep.equal(objectOf(read));
+          expect(same.headers.get('etag')).to.equal(reply.headers.get('etag'));
+        }
+      });
+
+      it('name, tenant and project stay', async () => {
+        const { path } = await create();
+        for (const [field, value] of [
+          ['name', 'other-name'],
+          ['tenant', 't2'],
+          ['project', 'elsewhere'],
+        ] as const) {
+          const reply = await admin('PATCH', path, { metadata: { [field]: value } });
+          expect(reply.status, reply.text).to.equal(400);
+          expect(textAt(reply.json, 'message')).to.equal(`field 'metadata.${field}' is immutable`);
+        }
+      });
+
+      it('with finalizers it stays readable until the last one is gone', async () => {
+        const { path } = await create();
+        const set = await admin('PATCH', path, { metadata: { finalizers: ['z', 'a', 'z'] } });
+        expect(set.status, set.text).to.equal(200);
+        expect(metadataOf(set)['finalizers']).to.deep.equal(['a', 'z']);
+        expect((await admin('DELETE', path)).text).to.equal('{}');
+        const first = textAt(metadataOf(await admin('GET', path)), 'deletion_timestamp');
+        const again = await leavesNoTrace('second delete', () => admin('DELETE', path));
+        expect([again.status, again.text]).to.deep.equal([200, '{}']);
+        expect(textAt(metadataOf(await admin('GET', path)), 'deletion_timestamp')).to.equal(first);
+        const fewer = await admin('PATCH', path, { metadata: { finalizers: ['a'] } });
+        expect(fewer.status, fewer.text).to.equal(200);
+        expect((await admin('GET', path)).status).to.equal(200);
+        const last = await admin('PATCH', path, { metadata: { finalizers: [] } });
+        expect(last.status, last.text).to.equal(200);
+        expect(metadataOf(last)).not.to.have.any.keys('finalizers');
+        for (const [verb, body] of [
+          ['GET', undefined],
+          ['PATCH', labels('late')],
+          ['DELETE', undefined],
+        ] as const)
+          expect((await admin(verb, path, body)).status, verb).to.equal(404);
+      });
+
+      it('answers are wrapped where OSAC wraps them', async () => {
+        const { reply } = await create();
+        expect(Object.hasOwn(reply.json, 'object')).to.equal(kind.wrapsReplies === true);
+      });
+    });
+  }
+});
