@@ -210,10 +210,12 @@ export const startService = async (
       }),
     );
     const ending = new AbortController();
+    const admission = createAdmission(config, clock);
     const watch = createWatch({
       changes: system.readModels.changes,
       kinds,
       authenticate,
+      admission,
       positions,
       clock,
       timers,
@@ -223,7 +225,7 @@ export const startService = async (
     });
     const app = createHttpApp({
       authenticate,
-      admission: createAdmission(config, clock),
+      admission,
       cors: { origins: config.corsOrigins },
       positions,
       surfaces: config.roles.includes('api') ? surfaces : [],

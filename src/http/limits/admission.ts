@@ -114,6 +114,17 @@ export const admitted = async (
   return principal;
 };
 
+/** The same for an answer that goes on for as long as the caller listens. */
+export const admittedListener = async (
+  exchange: Exchange,
+  { authenticate, admission }: Callers,
+): Promise<Principal> => {
+  const principal = await knownCaller(exchange, authenticate, admission);
+  exchange.principal = principal;
+  admission?.enterStream(exchange, principal);
+  return principal;
+};
+
 /**
  * Runs what is checked before anybody asks who calls (osac-api.md §6). A request that fails there counts for whoever
  * sent it all the same, so that nobody sends as many as they like. Throws what `check` throws, or ApiError 429.

@@ -8,6 +8,7 @@ import {
   type ChangeReader,
 } from '../../../projections/resources/change-reader.ts';
 import type { Authenticate } from '../../authenticate.ts';
+import { admittedListener, type Admission } from '../../limits/admission.ts';
 import { ApiError, invalid, methodNotAllowed } from '../../errors.ts';
 import type { Exchange } from '../../exchange.ts';
 import { RESOURCES_VIEW, type Positions } from '../../positions.ts';
@@ -32,6 +33,8 @@ export type WatchServices = {
   readonly changes: ChangeReader;
   readonly kinds: readonly WatchedKind[];
   readonly authenticate: Authenticate;
+  /** Absent: everybody is let in. */
+  readonly admission?: Admission;
   readonly positions: Positions;
   readonly clock: Clock;
   readonly timers: Timers;
@@ -93,8 +96,7 @@ export const createWatch = (services: WatchServices): Watch => {
     if (verb !== 'GET' && verb !== 'HEAD') throw methodNotAllowed();
     const { authorization, accept } = request.headers;
     const rightsOf = (caller: Principal): Audience => audienceFor(caller, surface, kinds);
-    const principal = await services.authenticate(authorization, exchange.method);
-    exchange.principal = principal;
+    const principal = await admittedListener(exchange, services);
     const audience = rightsOf(principal);
     const asked = { headers: request.headers, url: request.url ?? '' };
     const filterText = readFilter(asked.url);
