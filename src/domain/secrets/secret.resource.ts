@@ -34,7 +34,7 @@ export const secretDecider = documentDecider({
     retired: 'SecretRemoved',
   },
   immutable: IMMUTABLE,
-  normalize: (document) => ({ ...document, backend: stringAt(document, 'backend') || VAULT }),
+  normalize: (document) => ({ ...document, backend: document['backend'] ?? VAULT }),
   check: (document, context) => keysRejection(context) ?? backendRejection(document, context),
 });
 
