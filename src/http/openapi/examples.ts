@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { JsonObject, JsonValue } from '../../domain/json.ts';
+import type { JsonObject } from '../../domain/json.ts';
 
 /** A stored example of a request. A test sends every one of them and expects the status. */
 export type OperationExample = {
@@ -9,7 +9,7 @@ export type OperationExample = {
   readonly operationId: string;
   readonly summary: string;
   /** Query, path and header parameters by their names. */
-  readonly parameters?: { readonly [name: string]: JsonValue };
+  readonly parameters?: { readonly [name: string]: string | number | boolean };
   readonly body?: JsonObject;
 };
 

@@ -51,11 +51,22 @@ const notesOf = (kind: AnyKind, surface: Surface): (readonly [path: string, note
     const words = `Reference to a ${wordsOf(target)}${scope === 'local' ? ' of the same tenant and project' : ''}: id, name or both; the other is filled in.`;
     return [path, { description: words }] as const;
   }),
-  ...kind.secrets.map(({ path, reads }) => {
-    const shown = reads === '***' ? 'answers show three asterisks' : 'never answered';
-    return [path, { description: `Write-only: ${shown}.`, answers: reads }] as const;
-  }),
+  ...kind.secrets.map(({ path, kind: secret, reads }) => [path, secretNote(secret, reads)] as const),
 ];
+
+/** Break-glass credentials are made here and shown by the call that created them, never again (design §4). */
+const secretNote = (
+  kind: AnyKind['secrets'][number]['kind'],
+  reads: AnyKind['secrets'][number]['reads'],
+): FieldNote => {
+  if (kind === 'break-glass-password')
+    return {
+      description: 'Made by the service; answered once, by the call that created the object.',
+      readOnly: true,
+    };
+  const shown = reads === '***' ? 'answers show three asterisks' : 'never answered';
+  return { description: `Write-only: ${shown}.`, answers: reads };
+};
 
 const wordsOf = (kind: string): string => kind.replaceAll(/[A-Z]/g, (capital) => ` ${capital.toLowerCase()}`);
 

@@ -7,7 +7,7 @@ import type { KindService, SurfaceTable } from '../osac/rest.ts';
 import { componentRef, type MessageSchemas } from './message-schemas.ts';
 import type { Operation } from './operation.ts';
 import { headerRefs, jsonContent, type ParameterName } from './parameters.ts';
-import { ANY_BODY, ANY_CALL, ANY_WRITE, OF_ONE_OBJECT } from './refusals.ts';
+import { ANY_BODY, ANY_CALL, ANY_WRITE, EVERYBODY, OF_ONE_OBJECT } from './refusals.ts';
 
 /** What is described: a kind as one surface serves it. */
 type Served = {
@@ -244,7 +244,7 @@ const capabilities = (surface: Surface, path: string, anonymous: boolean): Opera
       content: jsonContent('Capabilities'),
     },
   },
-  errors: anonymous ? ANY_CALL.filter((name) => !/UNAUTH|DENIED|ARGUMENT/.test(name)) : ANY_CALL,
+  errors: anonymous ? EVERYBODY : ANY_CALL,
   style: 'osac',
 });
 

@@ -130,6 +130,7 @@ export const HEADERS = {
     'Of a write without a key: send it back to repeat exactly this write.',
   ),
   Retry_After: answerHeader({ type: 'integer', minimum: 1 }, 'Seconds after which trying again makes sense.'),
+  X_Ledger_Watch_Id: answerHeader(TEXT, 'Where the watch begins: `from` for one that misses nothing.'),
   RateLimit: answerHeader(TEXT, 'What is left of your rate, as the draft of the RateLimit fields says.'),
   RateLimit_Policy: answerHeader(TEXT, 'The rate that holds for you.'),
   WWW_Authenticate: answerHeader(TEXT, 'How to authenticate and what was wrong.'),

@@ -1,10 +1,19 @@
 import type { JsonObject } from '../../domain/json.ts';
 import { ERRORS, type ErrorName } from '../errors.ts';
+import type { ErrorStyle } from '../exchange.ts';
 import { componentRef } from './message-schemas.ts';
 import { headerRefs, type HeaderName } from './parameters.ts';
 
-/** Error answers, from the one catalogue of errors: OSAC's body on its surfaces, RFC 9457 on ours. */
-export type Style = 'osac' | 'problem';
+/**
+ * Error answers, from the one catalogue of errors: OSAC's body on its surfaces, wrapped by its streams, RFC 9457 on ours.
+ */
+export type Style = ErrorStyle;
+
+const BODIES: { readonly [S in Style]: readonly [prefix: string, type: string, component: string] } = {
+  osac: ['Osac', 'application/json', 'OsacError'],
+  'osac-stream': ['Stream', 'application/json', 'StreamError'],
+  problem: ['Problem', 'application/problem+json', 'Problem'],
+};
 
 const NAMES = Object.keys(ERRORS) as ErrorName[];
 
@@ -32,6 +41,13 @@ const VIOLATION: JsonObject = {
 
 export const ERROR_COMPONENTS: { readonly [name: string]: JsonObject } = {
   OsacError: OSAC_ERROR,
+  StreamError: {
+    type: 'object',
+    description: 'An error as streams tell it, before their first line and as their last one.',
+    properties: { error: componentRef('OsacError') },
+    required: ['error'],
+    additionalProperties: false,
+  },
   BadRequest: {
     type: 'object',
     description: 'Which fields are wrong.',
@@ -85,8 +101,7 @@ const MORE_HEADERS: Partial<Record<number, readonly HeaderName[]>> = {
   504: ['Retry_After', 'X_Ledger_Command_Id'],
 };
 
-const componentOf = (status: number, style: Style): string =>
-  `${style === 'osac' ? 'Osac' : 'Problem'}${status}`;
+const componentOf = (status: number, style: Style): string => `${BODIES[style][0]}${status}`;
 
 /** Answers by status, as references to `refusalComponents`. */
 export const refusals = (names: readonly ErrorName[], style: Style): JsonObject =>
@@ -100,7 +115,7 @@ export const refusals = (names: readonly ErrorName[], style: Style): JsonObject 
 /** One answer per status and style; errors that share a status are told in one sentence. */
 export const refusalComponents = (): { readonly [name: string]: JsonObject } =>
   Object.fromEntries(
-    (['osac', 'problem'] as const).flatMap((style) =>
+    (Object.keys(BODIES) as Style[]).flatMap((style) =>
       statusesOf(NAMES).map((status) => [componentOf(status, style), refusal(status, style)]),
     ),
   );
@@ -111,17 +126,16 @@ const refusal = (status: number, style: Style): JsonObject => ({
     .join('. Or: '),
   headers: headerRefs('X_Ledger_Reason', ...(MORE_HEADERS[status] ?? [])),
   content: {
-    [style === 'osac' ? 'application/json' : 'application/problem+json']: {
-      schema: componentRef(style === 'osac' ? 'OsacError' : 'Problem'),
-    },
+    [BODIES[style][1]]: { schema: componentRef(BODIES[style][2]) },
   },
 });
 
-const tooMany = NAMES.filter((name) => Number(ERRORS[name].http) === 429);
-
-/** What any call may be answered. */
+/** What a call that needs no token may be answered. */
+export const EVERYBODY: readonly ErrorName[] = ['RESOURCE_EXHAUSTED', 'HEADERS_TOO_LARGE', 'INTERNAL'];
+/** What any other call may be answered. */
 export const ANY_CALL: readonly ErrorName[] = [
-  ...tooMany,
+  'RESOURCE_EXHAUSTED',
+  'HEADERS_TOO_LARGE',
   'INVALID_ARGUMENT',
   'UNAUTHENTICATED',
   'PERMISSION_DENIED',

@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../domain/json.ts';
 import type { Operation } from './operation.ts';
 import { headerRefs, jsonContent } from './parameters.ts';
+import { EVERYBODY } from './refusals.ts';
 
 /** Paths of the service itself, which everybody may read. */
 const open = (
@@ -16,7 +17,7 @@ const open = (
   summary,
   anonymous: true,
   answers,
-  errors: [],
+  errors: EVERYBODY,
   style: 'osac',
 });
 
@@ -38,10 +39,19 @@ export const serviceOperations = (): readonly Operation[] => [
     200: { ...answer('OpenAPI 3.1.', jsonContent({ type: 'object' })), headers: headerRefs('ETag') },
     304: { description: 'You have it as it is.', headers: headerRefs('ETag') },
   }),
+  open('/.well-known/jwks.json', 'Keys', "Keys of the service's own signer", {
+    200: answer('A JSON Web Key Set.', jsonContent('KeySet')),
+  }),
   open('/docs', 'Docs', 'This document, to browse', { 200: answer('A page.', HTML) }),
 ];
 
 export const SERVICE_COMPONENTS: { readonly [name: string]: JsonObject } = {
+  KeySet: {
+    type: 'object',
+    properties: { keys: { type: 'array', items: { type: 'object' } } },
+    required: ['keys'],
+    additionalProperties: false,
+  },
   Readiness: {
     type: 'object',
     properties: {

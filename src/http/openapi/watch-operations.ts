@@ -9,7 +9,12 @@ import { ANY_CALL } from './refusals.ts';
 /** A watch as it is served: on which surface, under which path (osac-api.md §8). */
 export type WatchRoute = { readonly surface: Surface; readonly path: string };
 
-const PARAMETERS: readonly ParameterName[] = ['watch_filter', 'from', 'Last_Event_ID'];
+const PARAMETERS: readonly ParameterName[] = [
+  'watch_filter',
+  'from',
+  'Last_Event_ID',
+  'X_Ledger_Min_Position',
+];
 
 export const watchOperation = ({ surface, path }: WatchRoute, schemas: MessageSchemas): Operation => ({
   verb: 'get',
@@ -25,15 +30,15 @@ export const watchOperation = ({ surface, path }: WatchRoute, schemas: MessageSc
   answers: {
     200: {
       description: 'One event per line.',
-      headers: headerRefs(),
+      headers: headerRefs('X_Ledger_Watch_Id'),
       content: {
         'application/json': { schema: watchLine(surface, schemas) },
         'text/event-stream': { schema: { type: 'string' } },
       },
     },
   },
-  errors: ANY_CALL,
-  style: 'osac',
+  errors: [...ANY_CALL, 'OUT_OF_RANGE'],
+  style: 'osac-stream',
 });
 
 const watchLine = (surface: Surface, schemas: MessageSchemas): JsonObject => ({
@@ -51,11 +56,6 @@ const watchLine = (surface: Surface, schemas: MessageSchemas): JsonObject => ({
       required: ['result'],
       additionalProperties: false,
     },
-    {
-      type: 'object',
-      properties: { error: componentRef('OsacError') },
-      required: ['error'],
-      additionalProperties: false,
-    },
+    componentRef('StreamError'),
   ],
 });

@@ -1,0 +1,139 @@
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import type { JsonObject } from '../../src/domain/json.ts';
+import { listAt, stringAt } from '../../src/domain/json-tools.ts';
+import { callerOf, type Caller } from '../support/e2e-http.ts';
+import { createStack, type Stack, type Who } from '../support/e2e-stack.ts';
+import { narrowed } from '../support/openapi/narrow.ts';
+import { SCHEMATHESIS, installFuzzer } from '../support/schemathesis.ts';
+
+/**
+ * Random calls from our own document, valid and not, to the running service: no fault of the service, no answer that the
+ * document does not tell of (issue: "Conformance"). Needs python3 and PyPI once; skipped, with the reason, without them.
+ */
+const CHECKS = [
+  'not_a_server_error',
+  'status_code_conformance',
+  'content_type_conformance',
+  'response_schema_conformance',
+].join(',');
+const SEED = Number(process.env['LEDGER_TEST_SEED'] ?? 20261121);
+/** Random calls per operation and pass, besides those that cover every boundary of the schemas once. */
+const EXAMPLES = Number(process.env['LEDGER_TEST_FUZZ'] ?? 20);
+
+/** Answers that go on until the caller leaves, and the one call that writes a file wherever it is told to. */
+const NOT_FUZZED = '/events|/store/backup';
+/** Options of the fuzzer's command line. */
+type Options = { readonly [name: string]: string };
+
+const ADMIN: Who = { admin: true, user: 'fuzz-admin' };
+const TENANT: Who = { tenant: 'acme', user: 'fuzz-user' };
+
+describe(`the service under ${SCHEMATHESIS}`, function () {
+  this.timeout(300_000);
+  let stack: Stack;
+  let folder: string;
+  let command: string;
+  let admin: Caller;
+
+  before(async function () {
+    const fuzzer = installFuzzer();
+    if ('missing' in fuzzer) {
+      console.log(`      skipped: the fuzzer cannot be installed here: ${fuzzer.missing}`);
+      this.skip();
+    }
+    command = fuzzer.command;
+    folder = mkdtempSync(join(tmpdir(), 'ledger-fuzz-'));
+    stack = await createStack('sqlite');
+    await stack.start();
+    admin = await callerOf(stack, ADMIN);
+  });
+  after(async () => {
+    await stack?.dispose();
+    if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
+  });
+
+  /** Runs the fuzzer beside this process, which goes on reading the log of the service. */
+  const fuzz = async (who: Who, location: string, more: Options): Promise<string> => {
+    const options: Options = {
+      url: stack.http(),
+      header: `Authorization: Bearer ${await stack.token(who)}`,
+      checks: CHECKS,
+      seed: String(SEED),
+      'max-examples': String(EXAMPLES),
+      workers: '1',
+      'request-timeout': '10',
+      'suppress-health-check': 'all',
+      'generation-database': 'none',
+      warnings: 'off',
+      'exclude-path-regex': NOT_FUZZED,
+      ...more,
+    };
+    const argv = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value]);
+    argv.push('--continue-on-failure', '--no-color');
+    const child = spawn(command, ['run', location, ...argv], {
+      cwd: folder,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let said = '';
+    child.stdout.setEncoding('utf8').on('data', (part: string) => (said += part));
+    child.stderr.setEncoding('utf8').on('data', (part: string) => (said += part));
+    const code = await new Promise((resolve) => child.once('close', resolve));
+    expect(code, said).to.equal(0);
+    return said;
+  };
+
+  const casesIn = (said: string): number => Number(/(\d+) generated/.exec(said)?.[1] ?? 0);
+  const written = (): number =>
+    stack
+      .service()
+      .log.filter((line) => /"method":"(POST|PATCH|DELETE)","route":"[^"]*","status":200/.test(line)).length;
+
+  it('answers what the document says to every call, right or wrong', async () => {
+    const said = await fuzz(ADMIN, `${stack.http()}/openapi.json`, {
+      phases: 'examples,coverage,fuzzing',
+    });
+    expect(casesIn(said), said).to.be.greaterThan(1_000);
+  });
+
+  for (const [surface, who] of [
+    ['private', ADMIN],
+    ['fulfillment', TENANT],
+  ] as const)
+    it(`answers what the document says to callers of /api/${surface} who know what is there`, async () => {
+      const { json } = await admin('GET', '/openapi.json');
+      const location = join(folder, `${surface}.json`);
+      writeFileSync(location, JSON.stringify(narrowed(json() as JsonObject, await knownIds(admin), 'acme')));
+      const before = written();
+      const said = await fuzz(who, location, {
+        phases: 'fuzzing',
+        mode: 'positive',
+        'include-path-regex': `^/api/${surface}/`,
+      });
+      expect(casesIn(said), said).to.be.greaterThan(100);
+      expect(written(), 'changes that were carried out').to.be.greaterThan(before);
+    });
+
+  it('is well and has logged no fault', async () => {
+    const ready = await fetch(`${stack.http()}/readyz`);
+    expect(ready.status, await ready.text()).to.equal(200);
+    expect(stack.service().log.filter((line) => line.includes('"request failed"'))).to.deep.equal([]);
+  });
+});
+
+/** Ids of what the catalogue made, by collection. */
+const knownIds = async (admin: Caller): Promise<ReadonlyMap<string, readonly string[]>> => {
+  const document = (await admin('GET', '/openapi.json')).json() as JsonObject;
+  const collections = Object.keys(document['paths'] as JsonObject).flatMap((path) => {
+    const [, collection] = /^\/api\/private\/v1\/([a-z_]+)\/\{id\}$/.exec(path) ?? [];
+    return collection === undefined ? [] : [collection];
+  });
+  const found = collections.map(async (collection): Promise<readonly [string, readonly string[]]> => {
+    const list = (await admin('GET', `/api/private/v1/${collection}?limit=20`)).json() as JsonObject;
+    return [collection, listAt(list, 'items').map((item) => stringAt(item, 'id'))];
+  });
+  return new Map(await Promise.all(found));
+};
