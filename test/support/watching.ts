@@ -100,6 +100,8 @@ export const watch = async (
 export const summaryOf = (event: Json): string => {
   const { id: _id, type: _type, ...payload } = event;
   const [[field, object] = ['nothing', undefined]] = Object.entries(payload);
-  return `${textAt(event, 'type').replace('EVENT_TYPE_OBJECT_', '')} ${field} ${textAt(object, 'metadata', 'name')}`;
+  const named = object?.['metadata']?.['name'] !== undefined; // a default project is not
+  const name = named ? textAt(object, 'metadata', 'name') : '';
+  return `${textAt(event, 'type').replace('EVENT_TYPE_OBJECT_', '')} ${field} ${name}`;
 };
 export const idOf = (event: Json | undefined): string => textAt(event, 'id');
