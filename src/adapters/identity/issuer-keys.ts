@@ -1,4 +1,4 @@
-import { createPublicKey } from 'node:crypto';
+import { createPublicKey, type JsonWebKey } from 'node:crypto';
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
 import { IssuerUnreachable } from '../../app/identity.ts';
 import type { JsonFetch } from './https-fetch.ts';
@@ -22,8 +22,9 @@ const MAX_AGE_MS = 3_600_000;
 const REFETCH_EVERY_MS = 60_000;
 const RETRY_AFTER_FAILURE_MS = 5_000;
 const MAX_DOCUMENT_BYTES = 1024 * 1024;
-/** Base64url characters of 2,048 and 16,384 bits: a larger modulus would cost seconds of work per token. */
-const RSA_MODULUS_CHARACTERS = { least: 342, most: 2_731 };
+/** A larger modulus would cost seconds of work per token. */
+const RSA_BITS = { least: 2_048, most: 16_384 };
+const MAX_MODULUS_CHARACTERS = 3_000;
 /** More keys than any issuer has: each is looked at when the set arrives. */
 const MAX_KEYS = 100;
 
@@ -109,16 +110,20 @@ const usableKeys = (document: unknown): JSONWebKeySet['keys'] => {
       typeof key.kid === 'string' &&
       (key.use === undefined || key.use === 'sig') &&
       typeof key.n === 'string' &&
-      key.n.length >= RSA_MODULUS_CHARACTERS.least &&
-      key.n.length <= RSA_MODULUS_CHARACTERS.most &&
+      key.n.length <= MAX_MODULUS_CHARACTERS &&
       isPublicKey(key),
   );
 };
 
-/** A key that cannot be used would fail in the middle of a verification. */
+/** A key that cannot be used would fail in the middle of a verification. What `n` looks like says little: it may begin with zeros. */
 const isPublicKey = ({ kty, n, e }: JSONWebKeySet['keys'][number]): boolean => {
   try {
-    return createPublicKey({ key: { kty, n, e } as never, format: 'jwk' }).asymmetricKeyType === 'rsa';
+    const { asymmetricKeyDetails: found } = createPublicKey({
+      key: { kty, n, e } as JsonWebKey,
+      format: 'jwk',
+    });
+    const bits = found?.modulusLength ?? 0;
+    return bits >= RSA_BITS.least && bits <= RSA_BITS.most && (found?.publicExponent ?? 0n) >= 3n;
   } catch {
     return false;
   }

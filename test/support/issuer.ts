@@ -1,0 +1,91 @@
+import { readFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:https';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { SignJWT, exportJWK, generateKeyPair, type CryptoKey, type JWK } from 'jose';
+
+const pem = (name: string): string => readFileSync(new URL(`./tls/${name}`, import.meta.url), 'utf8');
+
+/** Certificate of the authority that signed `localhost.pem`; made for specs, its key was thrown away. */
+export const TEST_CA = pem('ca.pem');
+
+export type Answer = (request: IncomingMessage, response: ServerResponse) => void;
+
+export type TestIssuer = {
+  /** `https://127.0.0.1:<port>/realms/osac`. */
+  readonly issuer: string;
+  /** `https://127.0.0.1:<port>`. */
+  readonly origin: string;
+  /** What is served; specs change it. Undefined: as a good issuer does. */
+  discovery: Answer | undefined;
+  jwks: Answer | undefined;
+  /** Public keys that a good answer lists. */
+  keys: JWK[];
+  /** Paths asked for, in order, with the authorization that was sent. */
+  readonly asked: { path: string; authorization: string | undefined }[];
+  /** A token signed with the key of this id, made when it is first asked for. */
+  mint(claims: object, options?: { readonly kid?: string; readonly alg?: string }): Promise<string>;
+  /** Makes a key and lists it. */
+  rotate(kid: string): Promise<void>;
+  close(): Promise<void>;
+};
+
+/** An OpenID issuer over https on loopback: discovery, keys, tokens, and whatever lies a spec has it tell. */
+export const startIssuer = async (): Promise<TestIssuer> => {
+  const signers = new Map<string, CryptoKey>();
+  const asked: TestIssuer['asked'] = [];
+  const server: Server = createServer(
+    { cert: pem('localhost.pem'), key: pem('localhost-key.pem') },
+    (request, response) => {
+      const path = request.url ?? '';
+      asked.push({ path, authorization: request.headers.authorization });
+      if (path === '/realms/osac/.well-known/openid-configuration')
+        return (self.discovery ?? json({ issuer: self.issuer, jwks_uri: `${self.origin}/keys` }))(
+          request,
+          response,
+        );
+      if (path === '/keys') return (self.jwks ?? json({ keys: self.keys }))(request, response);
+      response.writeHead(404).end();
+    },
+  );
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const origin = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const self: TestIssuer = {
+    issuer: `${origin}/realms/osac`,
+    origin,
+    discovery: undefined,
+    jwks: undefined,
+    keys: [],
+    asked,
+    rotate: async (kid) => {
+      const { privateKey, publicKey } = await generateKeyPair('RS256');
+      signers.set(kid, privateKey);
+      self.keys.push({ ...(await exportJWK(publicKey)), kid, use: 'sig', alg: 'RS256' });
+    },
+    mint: async (claims, { kid = 'k1', alg = 'RS256' } = {}) => {
+      if (!signers.has(kid)) await self.rotate(kid);
+      const key = signers.get(kid);
+      if (key === undefined) throw new Error(`no key ${kid}`);
+      return new SignJWT({ typ: 'Bearer', sub: 'someone', ...claims })
+        .setProtectedHeader({ alg, kid })
+        .setIssuer(self.issuer)
+        .setIssuedAt()
+        .setExpirationTime('5m')
+        .sign(key);
+    },
+    close: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+  return self;
+};
+
+export const json =
+  (
+    body: unknown,
+    headers: Readonly<Record<string, string>> = { 'content-type': 'application/json' },
+  ): Answer =>
+  (_request, response) => {
+    response.writeHead(200, headers).end(JSON.stringify(body));
+  };
