@@ -33,6 +33,8 @@ export type CliIo = {
   readonly stdin?: () => Promise<string>;
   /** Colours are wanted: a terminal, and NO_COLOR is not set. Default: no. */
   readonly colour?: boolean;
+  /** Ends what goes on until it is interrupted; default: the process itself is ended. */
+  readonly interrupted?: AbortSignal;
 };
 
 /** What a command needs to talk to a running service. */

@@ -5,7 +5,7 @@ import { ApiError } from '../api-client.ts';
 import { CliFailure, EXIT, notFound } from '../exit.ts';
 import type { NamedKind } from '../resources/kind-names.ts';
 import { changedMap, splitChanges, type MapChange } from '../resources/map-changes.ts';
-import { nameOf, noSuch, type ResourceApi } from '../resources/resource-api.ts';
+import { nameOf, noSuch, onlyOne, type ResourceApi } from '../resources/resource-api.ts';
 import { targetsOf, wholeNumber, withScope, type ResourceContext, type Scope } from './resource-context.ts';
 
 type ChangeOptions = Scope & { readonly dryRun: boolean };
@@ -47,9 +47,8 @@ const PAST = { label: 'labelled', annotate: 'annotated' } as const;
 
 /** Every object that is named, before any is touched. Throws CliFailure. */
 const allOf = async (api: ResourceApi, kind: NamedKind, names: readonly string[]): Promise<JsonObject[]> => {
-  const objects: JsonObject[] = [];
-  for (const name of names) objects.push(await api.one(kind, name));
-  return objects;
+  const { objects } = await api.find(kind, names);
+  return names.map((name) => onlyOne(kind, name, objects));
 };
 
 /**

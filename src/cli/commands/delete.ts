@@ -4,7 +4,7 @@ import type { JsonObject } from '../../domain/json.ts';
 import { CliFailure, EXIT, notFound } from '../exit.ts';
 import { parseDuration } from '../output.ts';
 import type { NamedKind } from '../resources/kind-names.ts';
-import { nameOf, noSuch, type ResourceApi } from '../resources/resource-api.ts';
+import { nameOf, noSuch, onlyOne, type ResourceApi } from '../resources/resource-api.ts';
 import { targetsOf, withScope, type ResourceContext, type Scope, type Targets } from './resource-context.ts';
 
 type DeleteOptions = Scope & {
@@ -54,12 +54,9 @@ const victimsOf = async (
   const victims: Victim[] = [];
   for (const { kind, names } of targets) {
     if (names.length === 0) throw new CliFailure(EXIT.usage, 'give the ids or names of what to delete');
-    const missing: string[] = [];
-    for (const name of names) {
-      const { objects } = await api.find(kind, [name]);
-      if (objects.length === 0) missing.push(name);
-      else victims.push({ kind, object: await api.one(kind, name) });
-    }
+    const { objects, missing } = await api.find(kind, names);
+    for (const name of names)
+      if (!missing.includes(name)) victims.push({ kind, object: onlyOne(kind, name, objects) });
     if (missing.length > 0 && !ignoreNotFound)
       throw notFound(`${noSuch(kind, missing)}; nothing was deleted`);
   }

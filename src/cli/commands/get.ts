@@ -119,6 +119,7 @@ const watch = async (
     list,
     lost: (why) => context.io.err(`${why}; trying again\n`),
     pause: context.pause,
+    ...(context.io.interrupted === undefined ? {} : { signal: context.io.interrupted }),
   });
   for await (const change of changes) await print(change);
 };

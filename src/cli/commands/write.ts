@@ -3,7 +3,7 @@ import { objectAt, stringAt } from '../../domain/json-tools.ts';
 import { ApiError } from '../api-client.ts';
 import { CliFailure, exitStatusOf } from '../exit.ts';
 import { applyDocument, type Outcome } from '../resources/apply.ts';
-import { parseDocuments, readSource, type FileDocument } from '../resources/documents.ts';
+import { identityOf, parseDocuments, readSource, type FileDocument } from '../resources/documents.ts';
 import { nameOf, type ResourceApi } from '../resources/resource-api.ts';
 import {
   outputOption,
@@ -120,7 +120,9 @@ const located = (
   const rest = count - index - 1;
   const after = rest === 0 ? '' : `\n  ${rest} more of the file ${rest === 1 ? 'was' : 'were'} not tried`;
   const message = error instanceof Error ? error.message : String(error);
-  const text = message.startsWith(where) ? message : `${where} (${nameOf(kind, document)}): ${message}`;
+  const { id, name = id } = identityOf(kind, document);
+  const what = name === undefined ? kind.singular : `${kind.singular}/${name}`;
+  const text = message.startsWith(where) ? message : `${where} (${what}): ${message}`;
   return new CliFailure(exitStatusOf(error), `${text}${after}`, { cause: error });
 };
 

@@ -143,15 +143,7 @@ export const createResourceApi = ({
     list,
     find,
     read,
-    one: async (kind, wanted) => {
-      const { objects } = await find(kind, [wanted]);
-      const byId = objects.find((candidate) => stringAt(candidate, 'id') === wanted);
-      if (byId !== undefined) return byId;
-      const [only, ...others] = objects;
-      if (only === undefined) throw notFound(noSuch(kind, [wanted]));
-      if (others.length > 0) throw ambiguous(kind, wanted, objects);
-      return only;
-    },
+    one: async (kind, wanted) => onlyOne(kind, wanted, (await find(kind, [wanted])).objects),
     create: async (kind, document, options) =>
       unwrapped(kind, await client.send('POST', collection(kind, 'Create'), document, headersOf(options))),
     update: async (kind, id, document, options) => {
@@ -190,6 +182,19 @@ export const nameOf = (kind: NamedKind, object: JsonObject): string =>
 
 export const noSuch = (kind: NamedKind, missing: readonly string[]): string =>
   `there is no ${kind.kind.words} ${missing.map((name) => `'${name}'`).join(', ')}`;
+
+/**
+ * The one of these objects that has this id, else this name. Throws CliFailure when there is none, or when several have
+ * the name.
+ */
+export const onlyOne = (kind: NamedKind, wanted: string, objects: readonly JsonObject[]): JsonObject => {
+  const byId = objects.find((candidate) => stringAt(candidate, 'id') === wanted);
+  if (byId !== undefined) return byId;
+  const [only, ...others] = objects.filter((candidate) => named(candidate, wanted));
+  if (only === undefined) throw notFound(noSuch(kind, [wanted]));
+  if (others.length > 0) throw ambiguous(kind, wanted, [only, ...others]);
+  return only;
+};
 
 const ambiguous = (kind: NamedKind, wanted: string, objects: readonly JsonObject[]): CliFailure => {
   const lines = objects.map((found) => {
