@@ -13,6 +13,17 @@ const MAX_NAME = 63;
 const MAX_PREFIX = 253;
 const MAX_DISPLAY_NAME = 63;
 const MAX_DESCRIPTION = 256;
+/**
+ * Labels, annotations and finalizers of one object; the original sets no bound. Whatever a document holds is in every
+ * event, row and watch of it. The size of annotations is what Kubernetes allows.
+ */
+export const MAX_LABELS = 128;
+export const MAX_ANNOTATIONS = 128;
+export const MAX_ANNOTATION_BYTES = 256 * 1024;
+export const MAX_FINALIZERS = 64;
+const MAX_FINALIZER = 253;
+/** Characters of a key that an answer repeats. */
+const MAX_SHOWN_KEY = 64;
 
 type Violation = { readonly field: string; readonly problem: string };
 
@@ -41,10 +52,12 @@ export const metadataRejection = (metadata: JsonObject): Rejection | undefined =
   textRejection(metadata['display_name'], 'object.metadata.display_name', MAX_DISPLAY_NAME) ??
   textRejection(metadata['description'], 'object.metadata.description', MAX_DESCRIPTION) ??
   labelsRejection(metadata['labels']) ??
-  annotationsRejection(metadata['annotations']);
+  annotationsRejection(metadata['annotations']) ??
+  finalizersRejection(metadata['finalizers']);
 
 export const labelsRejection = (labels: JsonValue | undefined): Rejection | undefined => {
   if (!isObject(labels)) return undefined;
+  if (Object.keys(labels).length > MAX_LABELS) return tooMany('metadata.labels', 'labels', MAX_LABELS);
   for (const [key, value] of Object.entries(labels)) {
     const found = keyRejection('metadata.labels', key) ?? labelValueRejection(key, value);
     if (found !== undefined) return found;
@@ -54,12 +67,44 @@ export const labelsRejection = (labels: JsonValue | undefined): Rejection | unde
 
 export const annotationsRejection = (annotations: JsonValue | undefined): Rejection | undefined => {
   if (!isObject(annotations)) return undefined;
-  for (const key of Object.keys(annotations)) {
-    const found = keyRejection('metadata.annotations', key);
+  const field = 'metadata.annotations';
+  const entries = Object.entries(annotations);
+  if (entries.length > MAX_ANNOTATIONS) return tooMany(field, 'annotations', MAX_ANNOTATIONS);
+  let bytes = 0;
+  for (const [key, text] of entries) {
+    const found = keyRejection(field, key);
     if (found !== undefined) return found;
+    bytes += bytesOf(key) + (typeof text === 'string' ? bytesOf(text) : 0);
   }
-  return undefined;
+  return bytes <= MAX_ANNOTATION_BYTES
+    ? undefined
+    : reject(
+        'invalid',
+        'TOO_LARGE',
+        `field '${field}' may hold at most ${MAX_ANNOTATION_BYTES} bytes of keys and values, but it holds ${bytes}`,
+        { field },
+      );
 };
+
+const finalizersRejection = (finalizers: JsonValue | undefined): Rejection | undefined => {
+  if (!Array.isArray(finalizers)) return undefined;
+  const field = 'metadata.finalizers';
+  if (finalizers.length > MAX_FINALIZERS) return tooMany(field, 'finalizers', MAX_FINALIZERS);
+  const wrong = finalizers.some(
+    (one) => typeof one !== 'string' || one.length === 0 || one.length > MAX_FINALIZER,
+  );
+  return wrong
+    ? reject('invalid', 'INVALID_FINALIZER', `every finalizer must have 1 to ${MAX_FINALIZER} characters`, {
+        field,
+      })
+    : undefined;
+};
+
+const tooMany = (field: string, what: string, most: number): Rejection =>
+  reject('invalid', 'TOO_MANY', `field '${field}' may hold at most ${most} ${what}`, { field });
+
+/** Of the text in UTF-8. */
+const bytesOf = (text: string): number => new TextEncoder().encode(text).byteLength;
 
 /** A field that keeps the value it was created with; several are named in one sentence. */
 export const immutableRejection = (paths: readonly string[]): Rejection => {
@@ -72,7 +117,8 @@ export const immutableRejection = (paths: readonly string[]): Rejection => {
 };
 
 const textRejection = (text: JsonValue | undefined, field: string, max: number): Rejection | undefined =>
-  typeof text === 'string' && codePoints(text).length > max
+  // Counting code points is left out where the text is too long however they are counted.
+  typeof text === 'string' && (text.length > 2 * max || codePoints(text).length > max)
     ? validationFailed([{ field, problem: `must be at most ${max} characters` }])
     : undefined;
 
@@ -81,7 +127,7 @@ const keyRejection = (field: string, key: string): Rejection | undefined => {
   const prefix = slash < 0 ? undefined : key.slice(0, slash);
   const name = slash < 0 ? key : key.slice(slash + 1);
   const say = (problem: string): Rejection =>
-    reject('invalid', 'INVALID_KEY', `field '${field}' key '${key}' ${problem}`, { field });
+    reject('invalid', 'INVALID_KEY', `field '${field}' key '${clip(key)}' ${problem}`, { field });
   if (prefix !== undefined) {
     if (prefix.length === 0) return say('prefix must not be empty');
     if (prefix.length > MAX_PREFIX) return say(`prefix must be at most ${MAX_PREFIX} characters long`);
@@ -96,10 +142,18 @@ const labelValueRejection = (key: string, value: JsonValue | undefined): Rejecti
   const problem = labelTextProblem(value);
   return problem === undefined
     ? undefined
-    : reject('invalid', 'INVALID_LABEL_VALUE', `field 'metadata.labels' key '${key}' value ${problem}`, {
-        field: 'metadata.labels',
-      });
+    : reject(
+        'invalid',
+        'INVALID_LABEL_VALUE',
+        `field 'metadata.labels' key '${clip(key)}' value ${problem}`,
+        {
+          field: 'metadata.labels',
+        },
+      );
 };
+
+const clip = (key: string): string =>
+  key.length <= MAX_SHOWN_KEY ? key : `${key.slice(0, MAX_SHOWN_KEY - 3)}...`;
 
 /** What is wrong with the name part of a key or with a label value. */
 const labelTextProblem = (text: string): string | undefined => {

@@ -9,6 +9,8 @@ export const MAX_BODY_BYTES = 1024 * 1024;
 const MAX_DROPPED_BYTES = 32 * 1024 * 1024;
 /** Levels of nested objects and lists; counted before anything is parsed. */
 export const MAX_JSON_DEPTH = 64;
+/** Members of objects and items of lists, all levels together; more would hold the thread for too long. */
+export const MAX_JSON_VALUES = 5_000;
 
 /** Reads the whole body. Throws ApiError: 413 past the limit, 415 when it is compressed. */
 export const readBody = async (request: IncomingMessage, limit = MAX_BODY_BYTES): Promise<Buffer> => {
@@ -50,13 +52,15 @@ const tooLarge = (limit: number, hangUp: boolean): ApiError =>
     hangUp ? { headers: { connection: 'close' } } : {},
   );
 
+const COMMA = 0x2c;
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
-/** The body as text: UTF-8, not nested deeper than the limit. Throws ApiError 400. */
+/** The body as text: UTF-8, not nested deeper and with no more values than the limits. Throws ApiError 400. */
 export const bodyText = (body: Buffer): string => {
   if (!isUtf8(body)) throw invalid('the request body is not valid UTF-8');
   let depth = 0;
+  let values = 1;
   let inText = false;
   for (let i = 0; i < body.length; i += 1) {
     const byte = body[i];
@@ -64,7 +68,11 @@ export const bodyText = (body: Buffer): string => {
       if (byte === BACKSLASH) i += 1;
       else if (byte === QUOTE) inText = false;
     } else if (byte === QUOTE) inText = true;
-    else if (byte === 0x7b || byte === 0x5b) {
+    else if (byte === COMMA) {
+      values += 1;
+      if (values > MAX_JSON_VALUES)
+        throw invalid(`the request body holds more than ${MAX_JSON_VALUES} values`);
+    } else if (byte === 0x7b || byte === 0x5b) {
       depth += 1;
       if (depth > MAX_JSON_DEPTH)
         throw invalid(`the request body is nested deeper than ${MAX_JSON_DEPTH} levels`);
@@ -86,14 +94,20 @@ export const parseJson = (text: string): JsonValue => {
   }
 };
 
+const linesBefore = (text: string, at: number): number => {
+  let lines = 0;
+  for (let end = text.indexOf('\n'); end >= 0 && end < at; end = text.indexOf('\n', end + 1)) lines += 1;
+  return lines;
+};
+
 const TOKEN = /\s+|"(?:[^"\\\p{Cc}]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null|[{}[\],:]/uy;
 
 /** V8 tells the position of some faults only; the others are the first place that fits no JSON value, or the end. */
 const whereIn = (text: string, error: unknown): string => {
   const told = /at position (\d+)/.exec(error instanceof Error ? error.message : '')?.[1];
   const at = told === undefined ? firstFault(text) : Number(told);
-  const before = text.slice(0, at);
-  const place = `line ${before.split('\n').length}, column ${at - before.lastIndexOf('\n')}`;
+  const lineStart = text.lastIndexOf('\n', at - 1) + 1;
+  const place = `line ${1 + linesBefore(text, at)}, column ${at - (at === 0 ? 0 : lineStart) + 1}`;
   return at >= text.length ? `: unexpected end at ${place}` : ` at ${place}`;
 };
 

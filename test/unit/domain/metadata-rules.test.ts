@@ -54,6 +54,30 @@ describe('metadata rules', () => {
       expect(labelsRejection({ [key]: '' }), key).to.equal(undefined);
     }
   });
+  it('labels, annotations and finalizers are bounded in number and size', () => {
+    const many = (count: number): Record<string, string> =>
+      Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, 'v']));
+    expect(labelsRejection(many(128))).to.equal(undefined);
+    expect(labelsRejection(many(129))?.message).to.equal(
+      "field 'metadata.labels' may hold at most 128 labels",
+    );
+    expect(annotationsRejection(many(128))).to.equal(undefined);
+    expect(annotationsRejection(many(129))?.code).to.equal('TOO_MANY');
+    // Bytes of UTF-8, keys included: 1 + 2 * 131,071 = 262,143.
+    expect(annotationsRejection({ a: 'é'.repeat(131_071) })).to.equal(undefined);
+    expect(annotationsRejection({ a: 'é'.repeat(131_072) })?.message).to.equal(
+      "field 'metadata.annotations' may hold at most 262144 bytes of keys and values, but it holds 262145",
+    );
+    const finalizers = Array.from({ length: 65 }, (_, i) => `f${i}`);
+    expect(metadataRejection({ finalizers: finalizers.slice(1) })).to.equal(undefined);
+    expect(metadataRejection({ finalizers })?.code).to.equal('TOO_MANY');
+    for (const wrong of ['', 'x'.repeat(254)])
+      expect(metadataRejection({ finalizers: [wrong] })?.code).to.equal('INVALID_FINALIZER');
+  });
+  it('a key of a megabyte is not repeated', () => {
+    for (const key of ['A'.repeat(1024 * 1024), `${'a'.repeat(1024 * 1024)}/x`])
+      expect(labelsRejection({ [key]: '' })?.message.length).to.be.lessThan(300);
+  });
   it('label values are empty or like names; annotation values are anything', () => {
     expect(labelsRejection({ a: 'Upper' })?.code).to.equal('INVALID_LABEL_VALUE');
     expect(labelsRejection({ a: 'fine-1' })).to.equal(undefined);
