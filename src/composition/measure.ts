@@ -3,6 +3,7 @@ import type { CommandHooks } from '../app/command-runner.ts';
 import type { Logger, RecordRejection } from '../app/ports.ts';
 import type { ProcessHooks } from '../app/process-runner/types.ts';
 import type { RequestHook } from '../http/exchange.ts';
+import type { Watch } from '../http/osac/watch/routes.ts';
 import type { ViewHooks } from '../projections/runner/supervisor.ts';
 import type { ReadinessProbe } from './readiness.ts';
 import type { System } from './system.ts';
@@ -58,5 +59,13 @@ export const measure = (metrics: Metrics) => {
     });
   };
 
-  return { request, commandsAndProcesses, views, recordRejection, follow };
+  const followWatch = ({ status }: Pick<Watch, 'status'>): void => {
+    metrics.onScrape(async () => {
+      const { watchers, waiting } = status();
+      metrics.watches.set(watchers);
+      metrics.watchesWaiting.set(waiting);
+    });
+  };
+
+  return { request, commandsAndProcesses, views, recordRejection, follow, followWatch };
 };

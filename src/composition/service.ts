@@ -223,6 +223,7 @@ export const startService = async (
       ending: ending.signal,
       settings: { perSubject: config.watchesPerSubject, total: config.watches },
     });
+    measured.followWatch(watch);
     const app = createHttpApp({
       authenticate,
       admission,

@@ -66,6 +66,8 @@ export const createMetrics = () => {
       ['view'],
     ),
     projectionEvents: counter('ledger_projection_events_total', 'Events applied by a view.', ['view']),
+    watches: gauge('ledger_watches', 'Watches that are open.'),
+    watchesWaiting: gauge('ledger_watches_waiting', 'Open watches whose readers do not take what was sent.'),
     laneOpen: gauge('ledger_process_lane_open', '1 while the circuit breaker of a lane is open.', ['lane']),
     laneParked: gauge(
       'ledger_process_lane_parked',
