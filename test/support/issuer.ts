@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:https';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { SignJWT, exportJWK, generateKeyPair, type CryptoKey, type JWK } from 'jose';
 
 const pem = (name: string): string => readFileSync(new URL(`./tls/${name}`, import.meta.url), 'utf8');
@@ -48,6 +48,11 @@ export const startIssuer = async (): Promise<TestIssuer> => {
       response.writeHead(404).end();
     },
   );
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const origin = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const self: TestIssuer = {
@@ -74,8 +79,10 @@ export const startIssuer = async (): Promise<TestIssuer> => {
         .sign(key);
     },
     close: async () => {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
+      const closed = new Promise((resolve) => server.close(resolve));
+      // Also those that are still shaking hands.
+      for (const socket of sockets) socket.destroy();
+      await closed;
     },
   };
   return self;
