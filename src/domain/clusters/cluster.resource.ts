@@ -1,6 +1,7 @@
 import type { JsonObject, JsonValue } from '../json.ts';
 import { listAt, objectAt, own, stringAt, withoutEmpty } from '../json-tools.ts';
 import type { ResourceKind, ResourceView } from '../resource.ts';
+import type { SecretRef } from '../secret-ref.ts';
 import { isStoredCluster, type ClusterState, type StoredCluster } from './state.ts';
 import type { ClusterCommand } from './commands.ts';
 import { clusterDecider } from './decide.ts';
@@ -38,6 +39,8 @@ export const cluster: ResourceKind<ClusterState, ClusterCommand, ClusterEvent> =
   references: [
     { path: 'spec.template', kind: 'clusterTemplate', scope: 'full' },
     { path: 'spec.version', kind: 'clusterVersion', scope: 'full' },
+    { path: 'spec.catalog_item', kind: 'clusterCatalogItem', scope: 'full' },
+    { path: 'spec.pull_secret_secret', kind: 'secret', scope: 'local' },
   ],
   event: { field: 'cluster', public: true },
   pointsAt: (document) => {
@@ -46,6 +49,8 @@ export const cluster: ResourceKind<ClusterState, ClusterCommand, ClusterEvent> =
     return [
       { kind: 'clusterTemplate', id: stringAt(objectAt(spec, 'template'), 'id') },
       { kind: 'clusterVersion', id: stringAt(objectAt(spec, 'version'), 'id') },
+      { kind: 'clusterCatalogItem', id: stringAt(objectAt(spec, 'catalog_item'), 'id') },
+      { kind: 'secret', id: stringAt(objectAt(spec, 'pull_secret_secret'), 'id') },
       { kind: 'hub', id: stringAt(objectAt(document, 'status'), 'hub') },
       ...sets.map((set) => ({ kind: 'hostType', id: stringAt(objectAt(set, 'host_type'), 'id') })),
     ].filter(({ id }) => id !== '');
@@ -91,10 +96,17 @@ const clusterView = (state: ClusterState): ResourceView => {
       // A cluster's status is always there, at first empty (osac-api.md §12 Create).
       status: statusOf(state),
     },
-    ...(state.pullSecret === undefined ? {} : { secrets: { 'spec.pull_secret': state.pullSecret } }),
+    ...secretsOf(ownPullSecret(state)),
     state: effectiveState(state),
   };
 };
+
+/** A pull secret that was given as a value; one that was taken from an object is shown as that object. */
+const ownPullSecret = (state: StoredCluster): SecretRef | undefined =>
+  state.pullSecretSecret === undefined ? state.pullSecret : undefined;
+
+const secretsOf = (pullSecret: SecretRef | undefined): { secrets?: { [path: string]: SecretRef } } =>
+  pullSecret === undefined ? {} : { secrets: { 'spec.pull_secret': pullSecret } };
 
 const metadataOf = (state: StoredCluster): JsonObject =>
   withoutEmpty({
@@ -116,9 +128,14 @@ const specOf = (state: StoredCluster): JsonObject =>
     template: { id: state.template.id, name: state.template.name },
     template_parameters: { ...state.templateParameters },
     node_sets: eachSet(state.nodeSets, ({ size }) => size),
-    pull_secret: state.pullSecret === undefined ? undefined : '***',
+    pull_secret: ownPullSecret(state) === undefined ? undefined : '***',
     ssh_public_key: state.sshPublicKey,
     version: { id: state.version.id, name: state.version.name },
+    catalog_item:
+      state.catalogItem === undefined
+        ? undefined
+        : { id: state.catalogItem.id, name: state.catalogItem.name },
+    pull_secret_secret: state.pullSecretSecret === undefined ? undefined : { ...state.pullSecretSecret },
     network:
       state.network === undefined
         ? undefined

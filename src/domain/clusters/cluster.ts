@@ -53,7 +53,13 @@ const evolveOrder = (state: LiveCluster, event: ClusterEvent): StoredCluster => 
       return specChanged(state, { nodeSets });
     }
     case 'ClusterSpecRevised': {
-      const { sshPublicKey: _key, pullSecret: _secret, network: _network, ...kept } = state;
+      const {
+        sshPublicKey: _key,
+        pullSecret: _secret,
+        pullSecretSecret: _named,
+        network: _network,
+        ...kept
+      } = state;
       return specChanged(kept as LiveCluster, { version: state.version, ...event.data.spec });
     }
     case 'ClusterFinalizersChanged': {

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../json.ts';
 import type { SecretRef } from '../secret-ref.ts';
-import type { ClusterEvent, NodeSet, PlacementDecision, ResolvedVersion } from './events.ts';
+import type { ClusterEvent, NamedSecret, NodeSet, PlacementDecision, ResolvedVersion } from './events.ts';
 import type { Assessment } from './observation.ts';
 
 type Ordered = Extract<ClusterEvent, { type: 'ClusterOrdered' }>['data'];
@@ -37,6 +37,8 @@ export type ClusterChanges = {
   readonly sshPublicKey?: string;
   /** null: removed. */
   readonly pullSecret?: SecretRef | null;
+  /** With its value as `pullSecret`; null: removed, and its value with it. */
+  readonly pullSecretSecret?: NamedSecret | null;
   readonly version?: ResolvedVersion;
   /** Replaces both ranges; `{}` removes them. */
   readonly network?: { readonly podCidr?: string; readonly serviceCidr?: string };

@@ -10,11 +10,13 @@ const nodeSet = z.strictObject({
 });
 
 const version = z.strictObject({ id: text, name: text, version: text, releaseImage: text });
+const namedSecret = z.strictObject({ id: text, name: text });
 const network = z.strictObject({ podCidr: text.exactOptional(), serviceCidr: text.exactOptional() });
 
 const mutableSpec = z.strictObject({
   sshPublicKey: text.exactOptional(),
   pullSecret: secretRef.exactOptional(),
+  pullSecretSecret: namedSecret.exactOptional(),
   network: network.exactOptional(),
   version: version.exactOptional(),
 });
@@ -62,11 +64,13 @@ export const clusterEventTypes: readonly EventType[] = typesOf(
         displayName: text.exactOptional(),
         description: text.exactOptional(),
         template: z.strictObject({ id: text, name: text, revision: count }),
+        catalogItem: z.strictObject({ id: text, name: text, revision: count }).exactOptional(),
         templateParameters: z.record(z.string(), jsonObject),
         nodeSets: z.record(z.string(), nodeSet),
         version,
         sshPublicKey: text.exactOptional(),
         pullSecret: secretRef.exactOptional(),
+        pullSecretSecret: namedSecret.exactOptional(),
         network: network.exactOptional(),
         zone: text.exactOptional(),
       },

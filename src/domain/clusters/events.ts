@@ -2,6 +2,9 @@ import type { DomainEvent } from '../decider.ts';
 import type { JsonObject } from '../json.ts';
 import type { SecretRef } from '../secret-ref.ts';
 
+/** An object of kind secret. */
+export type NamedSecret = { readonly id: string; readonly name: string };
+
 /**
  * Events of a cluster order's document stream `cluster-<id>`. These names and fields are the storage format:
  * version them with care. Times (`at`) are ISO strings that arrive in the command.
@@ -19,6 +22,8 @@ export type NodeSet = {
 export type MutableSpec = {
   readonly sshPublicKey?: string;
   readonly pullSecret?: SecretRef;
+  /** Object that `pullSecret` was taken from. */
+  readonly pullSecretSecret?: NamedSecret;
   readonly network?: { readonly podCidr?: string; readonly serviceCidr?: string };
   readonly version?: ResolvedVersion;
 };
@@ -67,12 +72,16 @@ export type ClusterEvent =
         readonly description?: string;
         /** Resolved facts: a later change of the catalog never changes a running order (design §4). */
         readonly template: { readonly id: string; readonly name: string; readonly revision: number };
+        /** The catalogue item that it was ordered from, if it was; its template is the one above. */
+        readonly catalogItem?: { readonly id: string; readonly name: string; readonly revision: number };
         /** After defaults; each value a protobuf Any in JSON form. */
         readonly templateParameters: { readonly [name: string]: JsonObject };
         readonly nodeSets: { readonly [name: string]: NodeSet };
         readonly version: ResolvedVersion;
         readonly sshPublicKey?: string;
         readonly pullSecret?: SecretRef;
+        /** The object that the pull secret was taken from, if it was given as one. */
+        readonly pullSecretSecret?: NamedSecret;
         readonly network?: { readonly podCidr?: string; readonly serviceCidr?: string };
         /** Requested zone, from annotation `fulfillment-ledger/zone`. */
         readonly zone?: string;

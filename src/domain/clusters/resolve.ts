@@ -1,7 +1,5 @@
-import { fabricInterfaceOf } from '../catalog/host-type.resource.ts';
-import { isOrderableTemplateId } from '../catalog/cluster-template.resource.ts';
 import { unusableReason } from '../catalog/cluster-version.resource.ts';
-import type { DocumentFacts } from '../catalog/document.ts';
+import { fabricInterfaceOf } from '../catalog/host-type.resource.ts';
 import { isRefused, reject, type Rejection } from '../decider.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
 import { isObject, numberAt, objectAt, own, stringAt, textsAt } from '../json-tools.ts';
@@ -14,37 +12,24 @@ import {
   unknownReference,
   type Reference,
 } from '../references.ts';
-import type { SecretRef } from '../secret-ref.ts';
+import type { Catalogue, CatalogueObject } from './catalogue.ts';
 import type { ClusterEvent, NodeSet, ResolvedVersion } from './events.ts';
+import { orderedSpec, orderSource } from './order-source.ts';
 import { parametersOf } from './parameters.ts';
+import { orderedPullSecret } from './pull-secret.ts';
 import { canonicalNetwork } from './network.ts';
 import { sizeRejection, sshKeyRejection } from './revise.ts';
+
+export type { Catalogue, CatalogueObject };
 
 /**
  * From what a caller sent and the catalogue as it is now to the facts of an order (osac-api.md §10, §11). Pure: the
  * caller looks the catalogue up. The order of the checks is that of osac-api.md §5 and §12.
  */
-export type CatalogueObject = Pick<DocumentFacts, 'id' | 'name' | 'tenant' | 'document' | 'secrets'> & {
-  /** Revision of its stream: recorded with the order. */
-  readonly revision: number;
-  /** Its deletion was requested: nothing new may use it. */
-  readonly deleting: boolean;
-};
-
-/** Objects that the caller may see; undefined when there is none. */
-export type Catalogue = {
-  readonly template: (reference: Reference) => CatalogueObject | undefined;
-  readonly version: (reference: Reference) => CatalogueObject | undefined;
-  readonly defaultVersion: () => CatalogueObject | undefined;
-  readonly hostType: (reference: Reference) => CatalogueObject | undefined;
-};
-
 export type OrderRequest = {
   /** `metadata` and `spec` as sent, in the private JSON form. */
   readonly metadata: JsonObject | undefined;
   readonly spec: JsonObject | undefined;
-  /** Reference of the pull secret that the caller sent, already stored. */
-  readonly pullSecret?: SecretRef;
 };
 
 type Ordered = Extract<ClusterEvent, { type: 'ClusterOrdered' }>['data'];
@@ -54,19 +39,48 @@ export type ResolvedOrder = Omit<Ordered, 'id' | 'at' | 'tenant' | 'project' | '
 export const ZONE_ANNOTATION = 'fulfillment-ledger/zone';
 
 export const resolveOrder = (
-  { metadata, spec: sent, pullSecret }: OrderRequest,
+  { metadata, spec: asked = {} }: OrderRequest,
   catalogue: Catalogue,
 ): ResolvedOrder | Rejection => {
-  const spec = sent ?? {};
   const early =
     (metadata === undefined ? undefined : nameRejection(stringAt(metadata, 'name'))) ??
-    referencesRejection(spec, catalogue);
+    referenceProblems(asked, catalogue)[0];
   if (early !== undefined) return early;
-  const template = orderedTemplate(spec, catalogue);
-  if (isRefused(template)) return template;
+  const source = orderSource(asked, catalogue);
+  if (isRefused(source)) return source;
   if (metadata === undefined) return required('metadata', 'metadata is required');
+  const spec = orderedSpec(asked, source, catalogue);
+  if (isRefused(spec)) return spec;
   const wrong = metadataRejection(metadata) ?? unsupportedRejection(spec);
   if (wrong !== undefined) return wrong;
+  const facts = specFacts(spec, source.template, catalogue);
+  if (isRefused(facts)) return facts;
+  const { template, item } = source;
+  return {
+    ...describedBy(metadata),
+    template: { id: template.id, name: template.name, revision: template.revision },
+    ...(item === undefined ? {} : { catalogItem: { id: item.id, name: item.name, revision: item.revision } }),
+    ...facts,
+  };
+};
+
+type SpecFacts = Pick<
+  ResolvedOrder,
+  | 'templateParameters'
+  | 'nodeSets'
+  | 'version'
+  | 'sshPublicKey'
+  | 'pullSecret'
+  | 'pullSecretSecret'
+  | 'network'
+>;
+
+/** The spec with everything that the template fills in. */
+const specFacts = (
+  spec: JsonObject,
+  template: CatalogueObject,
+  catalogue: Catalogue,
+): SpecFacts | Rejection => {
   const defaults = objectAt(template.document, 'spec_defaults');
   const version = orderedVersion(spec, defaults, catalogue);
   if (isRefused(version)) return version;
@@ -79,15 +93,14 @@ export const resolveOrder = (
   const sshPublicKey = stringAt(spec, 'ssh_public_key') || stringAt(defaults, 'ssh_public_key');
   const badKey = sshKeyRejection({ sshPublicKey });
   if (badKey !== undefined) return badKey;
-  const secret = pullSecret ?? defaultPullSecret(template);
+  const secret = orderedPullSecret(spec, template, catalogue);
+  if (isRefused(secret)) return secret;
   return {
-    ...describedBy(metadata),
-    template: { id: template.id, name: template.name, revision: template.revision },
     templateParameters: parameters,
     nodeSets,
     version,
     ...(sshPublicKey === '' ? {} : { sshPublicKey }),
-    ...(secret === undefined ? {} : { pullSecret: secret }),
+    ...secret,
     ...(Object.keys(network).length === 0 ? {} : { network }),
   };
 };
@@ -110,9 +123,18 @@ const describedBy = (
 };
 
 /** References are checked before everything else but the schema, each against what the caller may see. */
-const referencesRejection = (spec: JsonObject, catalogue: Catalogue): Rejection | undefined =>
-  referenceProblem('ClusterTemplate', 'object.spec.template', spec['template'], catalogue.template) ??
-  referenceProblem('ClusterVersion', 'object.spec.version', spec['version'], catalogue.version);
+export const referenceProblems = (spec: JsonObject, catalogue: Catalogue): readonly Rejection[] =>
+  [
+    referenceProblem('ClusterTemplate', 'object.spec.template', spec['template'], catalogue.template),
+    referenceProblem('ClusterVersion', 'object.spec.version', spec['version'], catalogue.version),
+    referenceProblem('ClusterCatalogItem', 'object.spec.catalog_item', spec['catalog_item'], catalogue.item),
+    referenceProblem(
+      'Secret',
+      'object.spec.pull_secret_secret',
+      spec['pull_secret_secret'],
+      catalogue.secret,
+    ),
+  ].filter((problem) => problem !== undefined);
 
 const referenceProblem = (
   message: string,
@@ -126,38 +148,8 @@ const referenceProblem = (
   return lookup(reference) === undefined ? unknownReference(message, field, reference) : undefined;
 };
 
-const orderedTemplate = (spec: JsonObject, catalogue: Catalogue): CatalogueObject | Rejection => {
-  const reference = referenceOf(spec['template']);
-  const item = referenceOf(spec['catalog_item']);
-  if (reference !== undefined && item !== undefined) {
-    return reject('invalid', 'TEMPLATE_AND_ITEM', 'give either a template or a catalog item, not both', {
-      field: 'spec.catalog_item',
-    });
-  }
-  if (item !== undefined) {
-    return unknownReference('ClusterCatalogItem', 'object.spec.catalog_item', item);
-  }
-  const template = reference === undefined ? undefined : catalogue.template(reference);
-  if (template === undefined) return required('spec.template', 'template is mandatory');
-  if (template.deleting) {
-    return reject('invalid', 'TEMPLATE_DELETED', `cluster template '${template.name}' is being deleted`, {
-      field: 'spec.template',
-    });
-  }
-  return isOrderableTemplateId(template.id)
-    ? template
-    : reject(
-        'invalid',
-        'TEMPLATE_NOT_ORDERABLE',
-        `cluster template '${template.id}' cannot be ordered: hubs accept only ids of letters, digits, dots and underscores`,
-        { field: 'spec.template' },
-      );
-};
-
 /** What this release has no objects for: said with the reason that OSAC gives when such an object is missing. */
 const unsupportedRejection = (spec: JsonObject): Rejection | undefined => {
-  const secret = referenceOf(spec['pull_secret_secret']);
-  if (secret !== undefined) return unknownReference('Secret', 'object.spec.pull_secret_secret', secret);
   const attachment = spec['network_attachment'];
   if (isObject(attachment)) {
     const subnet = referenceOf(attachment['subnet']) ?? {};
@@ -273,12 +265,6 @@ const orderedNodeSet = (
     size,
     ...(fabricInterface === undefined ? {} : { fabricInterface }),
   };
-};
-
-/** A template's default belongs to the template's tenant: the reference says so. */
-const defaultPullSecret = (template: CatalogueObject): SecretRef | undefined => {
-  const secret = template.secrets['spec_defaults.pull_secret'];
-  return secret === undefined ? undefined : { ...secret, tenant: secret.tenant ?? template.tenant };
 };
 
 const required = (field: string, message: string): Rejection =>

@@ -86,22 +86,39 @@ const specLocked = (state: LiveCluster): Rejection | undefined => {
 
 const mutableSpecEvents = (state: LiveCluster, at: string, changes: ClusterChanges): ClusterEvent[] => {
   const sshPublicKey = changes.sshPublicKey ?? state.sshPublicKey ?? '';
-  const pullSecret = changes.pullSecret === undefined ? state.pullSecret : (changes.pullSecret ?? undefined);
+  const { pullSecret, pullSecretSecret } = pullSecretAfter(state, changes);
   const network = changes.network ?? state.network ?? {};
   const spec: MutableSpec = {
     ...(sshPublicKey === '' ? {} : { sshPublicKey }),
     ...(pullSecret === undefined ? {} : { pullSecret }),
+    ...(pullSecretSecret === undefined ? {} : { pullSecretSecret }),
     ...(Object.keys(network).length === 0 ? {} : { network }),
     version: changes.version ?? state.version,
   };
   const { sshPublicKey: oldKey, pullSecret: oldSecret, network: oldNetwork, version } = state;
+  const oldNamed = state.pullSecretSecret;
   const before: MutableSpec = {
     ...(oldKey === undefined ? {} : { sshPublicKey: oldKey }),
     ...(oldSecret === undefined ? {} : { pullSecret: oldSecret }),
+    ...(oldNamed === undefined ? {} : { pullSecretSecret: oldNamed }),
     ...(oldNetwork === undefined ? {} : { network: oldNetwork }),
     version,
   };
   return sameJson(spec, before) ? [] : [{ type: 'ClusterSpecRevised', data: { at, spec } }];
+};
+
+/** An object that is no longer named takes its value along, unless the caller gives another one. */
+const pullSecretAfter = (
+  state: LiveCluster,
+  changes: ClusterChanges,
+): Pick<MutableSpec, 'pullSecret' | 'pullSecretSecret'> => {
+  const kept = changes.pullSecretSecret === undefined ? state.pullSecretSecret : changes.pullSecretSecret;
+  const stored = changes.pullSecretSecret === null ? undefined : state.pullSecret;
+  const pullSecret = changes.pullSecret === undefined ? stored : (changes.pullSecret ?? undefined);
+  return {
+    ...(pullSecret === undefined ? {} : { pullSecret }),
+    ...(kept === undefined || kept === null ? {} : { pullSecretSecret: kept }),
+  };
 };
 
 const nodeSetEvents = (

@@ -1,6 +1,13 @@
 import type { JsonObject } from '../json.ts';
 import type { SecretRef } from '../secret-ref.ts';
-import type { ConditionName, ConditionState, NodeSet, PlacementDecision, ResolvedVersion } from './events.ts';
+import type {
+  ConditionName,
+  ConditionState,
+  NamedSecret,
+  NodeSet,
+  PlacementDecision,
+  ResolvedVersion,
+} from './events.ts';
 
 /** What is known of a cluster at one moment; `cluster.ts` folds it from the cluster's events. */
 export type ClusterState =
@@ -32,11 +39,14 @@ export type Order = {
   readonly displayName: string;
   readonly description: string;
   readonly template: { readonly id: string; readonly name: string; readonly revision: number };
+  readonly catalogItem?: { readonly id: string; readonly name: string; readonly revision: number };
   readonly templateParameters: { readonly [name: string]: JsonObject };
   readonly nodeSets: { readonly [name: string]: NodeSet };
   readonly version: ResolvedVersion;
   readonly sshPublicKey?: string;
   readonly pullSecret?: SecretRef;
+  /** Object that `pullSecret` was taken from. */
+  readonly pullSecretSecret?: NamedSecret;
   readonly network?: { readonly podCidr?: string; readonly serviceCidr?: string };
   readonly zone?: string;
   /** As shown; ours among them while `ours`. */

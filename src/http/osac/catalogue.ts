@@ -1,12 +1,16 @@
 import { LRUCache } from 'lru-cache';
 import type { CommandRunner } from '../../app/command.ts';
-import { clusterTemplateAggregate } from '../../domain/kinds.ts';
+import { aggregateOf, clusterTemplateAggregate, secret } from '../../domain/kinds.ts';
+import { pullSecretIn } from '../../domain/clusters/pull-secret.ts';
+import type { CheckValue } from '../../domain/catalog/field-governance.ts';
+import type { Rejection } from '../../domain/decider.ts';
 import type { Catalogue, CatalogueObject } from '../../domain/clusters/resolve.ts';
 import { isStored } from '../../domain/catalog/document.ts';
 import { DEFAULT_MARK } from '../../domain/catalog/cluster-version.resource.ts';
 import { valueAt } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import type { Reference } from '../../domain/references.ts';
+import type { SecretRef } from '../../domain/secret-ref.ts';
 import type { ResourceReader, ResourceRow, Visibility } from '../../projections/read-models.ts';
 import { find, problemText, referencesInvalid } from './references.ts';
 import { HIDDEN } from './secrets.ts';
@@ -21,11 +25,17 @@ export type CatalogueReader = {
   /** Fills in the references of a template's own secrets, which read models do not hold. */
   withSecrets(object: CatalogueObject): Promise<CatalogueObject>;
   object(row: ResourceRow): CatalogueObject;
+  /** What hubs are given of a secret object; undefined when there is no such object (any more). */
+  pullSecretOf(id: string): Promise<SecretRef | Rejection | undefined>;
 };
 
 const REMEMBERED = 1_000;
 
-export const createCatalogueReader = (resources: ResourceReader, runner: CommandRunner): CatalogueReader => {
+export const createCatalogueReader = (
+  resources: ResourceReader,
+  runner: CommandRunner,
+  misfit: CheckValue,
+): CatalogueReader => {
   const parsed = new LRUCache<string, CatalogueObject>({ max: REMEMBERED });
   const found = new LRUCache<string, { readonly generation: number; readonly object: CatalogueObject }>({
     max: REMEMBERED,
@@ -69,16 +79,19 @@ export const createCatalogueReader = (resources: ResourceReader, runner: Command
     object,
     of: (tenant, visibility, project = '') => {
       const one =
-        (kind: string, message: string, field: string) =>
+        (kind: string, message: string, field: string, local = false) =>
         (reference: Reference): CatalogueObject | undefined =>
           remember(kind, [tenant, project, visibility, reference], () => {
-            const found = find({ kind, local: false }, reference, { tenant, project }, resources, visibility);
+            const found = find({ kind, local }, reference, { tenant, project }, resources, visibility);
             if ('row' in found) return found.row;
             if (found.problem !== 'ambiguous') return undefined;
             throw referencesInvalid([{ field, description: problemText(message, reference, found.problem) }]);
           });
       return {
         template: one('clusterTemplate', 'ClusterTemplate', 'object.spec.template'),
+        item: one('clusterCatalogItem', 'ClusterCatalogItem', 'object.spec.catalog_item'),
+        secret: one('secret', 'Secret', 'object.spec.pull_secret_secret', true),
+        misfit,
         version: one('clusterVersion', 'ClusterVersion', 'object.spec.version'),
         hostType: one('hostType', 'HostType', 'object.spec.node_sets'),
         defaultVersion: () =>
@@ -88,6 +101,10 @@ export const createCatalogueReader = (resources: ResourceReader, runner: Command
             () => resources.marked('clusterVersion', DEFAULT_MARK, visibility)[0],
           ),
       };
+    },
+    pullSecretOf: async (id) => {
+      const { state } = await runner.load(aggregateOf(secret), id);
+      return isStored(state) && state.status !== 'retired' ? pullSecretIn(state) : undefined;
     },
     withSecrets: async (template) => {
       if (valueAt(template.document, 'spec_defaults.pull_secret') !== HIDDEN) return template;

@@ -1,17 +1,29 @@
 import type { ClusterChanges, ClusterCommand, RequestedNodeSet } from '../../domain/clusters/commands.ts';
+import type { NamedSecret } from '../../domain/clusters/events.ts';
 import { canonicalNetwork } from '../../domain/clusters/network.ts';
-import { resolveOrder, usableVersion } from '../../domain/clusters/resolve.ts';
+import { templateReference } from '../../domain/clusters/order-source.ts';
+import { pullSecretTwice } from '../../domain/clusters/pull-secret.ts';
+import {
+  referenceProblems,
+  resolveOrder,
+  usableVersion,
+  type Catalogue,
+} from '../../domain/clusters/resolve.ts';
 import { fabricInterfaceOf } from '../../domain/catalog/host-type.resource.ts';
 import { isRefused, type Rejection } from '../../domain/decider.ts';
 import { numberAt, objectAt, own, sameJson, stringAt, textsAt, valueAt } from '../../domain/json-tools.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import { referenceOf, refersTo } from '../../domain/references.ts';
+import type { SecretRef } from '../../domain/secret-ref.ts';
 import type { CatalogueReader } from './catalogue.ts';
 import { refused, type Creation } from './creates.ts';
+import { problemText, referencesInvalid } from './references.ts';
+import { HIDDEN } from './secrets.ts';
 import type { Change, Revision } from './updates.ts';
 
 /** Orders: resolution against the catalogue, and changes in the words of the aggregate (osac-api.md §10, §11 Clusters). */
 const PULL_SECRET = 'spec.pull_secret';
+const PULL_SECRET_SECRET = 'spec.pull_secret_secret';
 
 const orThrow = <T extends object>(value: T | Rejection): T => {
   if (isRefused(value)) throw refused(value);
@@ -21,23 +33,14 @@ const orThrow = <T extends object>(value: T | Rejection): T => {
 export const clusterCreation = (catalogue: CatalogueReader): Creation<ClusterCommand> => ({
   ownChecks: true,
   resolve: async ({ id, at, tenant, project, creator, sent, principal }) => {
-    const known = catalogue.of(tenant, principal.visibility);
-    const template = referenceOf(objectAt(sent, 'spec')['template']);
-    const found = template === undefined ? undefined : known.template(template);
-    const withSecrets = found === undefined ? undefined : await catalogue.withSecrets(found);
-    const metadata = sent['metadata'];
-    const order = orThrow(
-      resolveOrder(
-        {
-          metadata: metadata === undefined ? undefined : objectAt(sent, 'metadata'),
-          spec: objectAt(sent, 'spec'),
-        },
-        {
-          ...known,
-          template: (reference) => (withSecrets === undefined ? known.template(reference) : withSecrets),
-        },
-      ),
+    const known = catalogue.of(tenant, principal.visibility, project);
+    const spec = objectAt(sent, 'spec');
+    checkReferences(spec, known);
+    const metadata = sent['metadata'] === undefined ? undefined : objectAt(sent, 'metadata');
+    const resolved = orThrow(
+      resolveOrder({ metadata, spec }, await withTemplateSecrets(catalogue, known, spec)),
     );
+    const order = { ...resolved, ...(await pullSecretFacts(catalogue, resolved.pullSecretSecret)) };
     return {
       command: (secrets, abandonedBefore) => {
         const pullSecret = secrets[PULL_SECRET];
@@ -57,17 +60,53 @@ export const clusterCreation = (catalogue: CatalogueReader): Creation<ClusterCom
   },
 });
 
+/** All problems at once, each with its field (osac-api-run.md §2). */
+const checkReferences = (spec: JsonObject, known: Catalogue): void => {
+  const violations = referenceProblems(spec, known).map(({ field = '', facts, message }) => ({
+    field,
+    description: String(facts?.['description'] ?? message),
+  }));
+  if (violations.length > 0) throw referencesInvalid(violations);
+};
+
+/** The catalogue, with the secrets of the template that the order speaks of. */
+const withTemplateSecrets = async (
+  catalogue: CatalogueReader,
+  known: Catalogue,
+  spec: JsonObject,
+): Promise<Catalogue> => {
+  const reference = templateReference(spec, known);
+  const template = reference === undefined ? undefined : known.template(reference);
+  const found = template === undefined ? undefined : await catalogue.withSecrets(template);
+  return found === undefined ? known : { ...known, template: () => found };
+};
+
+/** The value behind an object that is given as pull secret: what the hub gets is settled with the order. */
+const pullSecretFacts = async (
+  catalogue: CatalogueReader,
+  named: NamedSecret | undefined,
+): Promise<{ pullSecret?: SecretRef }> => {
+  if (named === undefined) return {};
+  const pullSecret = await catalogue.pullSecretOf(named.id);
+  if (pullSecret !== undefined) return { pullSecret: orThrow(pullSecret) };
+  const description = problemText('Secret', named, 'not-found');
+  throw referencesInvalid([{ field: 'object.spec.pull_secret_secret', description }]);
+};
+
 export const clusterRevision = (catalogue: CatalogueReader): Revision<ClusterCommand> => ({
-  command: (change) => ({ type: 'ReviseCluster', at: change.at, changes: changesOf(change, catalogue) }),
+  command: async (change) => ({
+    type: 'ReviseCluster',
+    at: change.at,
+    changes: { ...changesOf(change, catalogue), ...(await pullSecretChanges(change, catalogue)) },
+  }),
 });
 
 /** Only what differs; texts and maps that are gone are given as empty ones. */
 const changesOf = (change: Change, catalogue: CatalogueReader): ClusterChanges => {
-  const { before, after, secrets, surface } = change;
-  const differs = (path: string): boolean => !sameJson(valueAt(before, path), valueAt(after, path));
+  const { after, surface } = change;
+  const differs = differsIn(change);
   const metadata = objectAt(after, 'metadata');
   const spec = objectAt(after, 'spec');
-  const pullSecret = secrets[PULL_SECRET];
   const version = differs('spec.version') ? versionOf(change, catalogue) : undefined;
   return {
     ...(differs('metadata.labels') ? { labels: textsAt(metadata, 'labels') } : {}),
@@ -76,7 +115,6 @@ const changesOf = (change: Change, catalogue: CatalogueReader): ClusterChanges =
     ...(differs('metadata.description') ? { description: stringAt(metadata, 'description') } : {}),
     ...(differs('spec.node_sets') ? nodeSetChanges(change, catalogue) : {}),
     ...(differs('spec.ssh_public_key') ? { sshPublicKey: stringAt(spec, 'ssh_public_key') } : {}),
-    ...(pullSecret === undefined ? {} : { pullSecret }),
     ...(version === undefined ? {} : { version }),
     ...(differs('spec.network') ? { network: orThrow(canonicalNetwork(objectAt(spec, 'network'))) } : {}),
     ...(surface === 'private' && differs('metadata.finalizers')
@@ -84,6 +122,29 @@ const changesOf = (change: Change, catalogue: CatalogueReader): ClusterChanges =
       : {}),
     ...(surface === 'private' && differs('status') ? { status: objectAt(after, 'status') } : {}),
   };
+};
+
+const differsIn =
+  ({ before, after }: Pick<Change, 'before' | 'after'>) =>
+  (path: string): boolean =>
+    !sameJson(valueAt(before, path), valueAt(after, path));
+
+/** A value or an object: the merged cluster may have one of them (osac-api.md §11 ClusterSpec). */
+const pullSecretChanges = async (
+  change: Change,
+  catalogue: CatalogueReader,
+): Promise<Pick<ClusterChanges, 'pullSecret' | 'pullSecretSecret'>> => {
+  const { before, after, secrets } = change;
+  const value = secrets[PULL_SECRET];
+  const reference = valueAt(after, PULL_SECRET_SECRET);
+  const named = { id: stringAt(reference, 'id'), name: stringAt(reference, 'name') };
+  const hasValue = value === undefined ? valueAt(before, PULL_SECRET) === HIDDEN : value !== null;
+  if (reference !== undefined && hasValue) throw refused(pullSecretTwice());
+  const given = value === undefined ? {} : { pullSecret: value };
+  if (!differsIn(change)(PULL_SECRET_SECRET)) return given;
+  return reference === undefined
+    ? { pullSecretSecret: null, ...given }
+    : { pullSecretSecret: named, ...(await pullSecretFacts(catalogue, named)) };
 };
 
 /** An empty version keeps the old one (osac-api.md §11 Clusters). */
@@ -98,7 +159,8 @@ const nodeSetChanges = (
 ): Pick<ClusterChanges, 'nodeSets' | 'resized'> => {
   const stored = objectAt(objectAt(before, 'spec'), 'node_sets');
   const wanted = objectAt(objectAt(after, 'spec'), 'node_sets');
-  const known = catalogue.of(tenant, principal.visibility);
+  const project = stringAt(objectAt(before, 'metadata'), 'project');
+  const known = catalogue.of(tenant, principal.visibility, project);
   const nodeSets: [string, RequestedNodeSet][] = [];
   for (const [name, set] of Object.entries(wanted)) {
     const reference = referenceOf(objectAt(set, 'host_type')) ?? {};

@@ -75,6 +75,9 @@ const catalogue: Catalogue = {
   version: lookup(versions),
   defaultVersion: () => versions[0],
   hostType: lookup(hosts),
+  item: lookup([object('i', {})]),
+  secret: lookup([]),
+  misfit: () => undefined,
 };
 
 const NAMED = { name: 'c1' };
@@ -156,8 +159,9 @@ describe('clusters: from a request to the facts of an order', () => {
       network: { podCidr: '10.8.0.0/14' },
       pullSecret: { ...secretRef, tenant: 'shared' },
     });
-    const own = resolveOrder({ ...body, pullSecret: { ...secretRef, id: 'own' } }, catalogue);
-    expect(own).to.deep.include({ pullSecret: { ...secretRef, id: 'own' } });
+    // The value itself is stored before the order and comes with the command.
+    const own = resolve({ ...body, spec: { ...body.spec, pull_secret: 'sent' } });
+    expect(own).to.not.have.property('pullSecret');
     const held = { ...rich, secrets: { 'spec_defaults.pull_secret': { ...secretRef, tenant: 't9' } } };
     expect(resolve(body, { ...catalogue, template: () => held })).to.deep.include({
       pullSecret: { ...secretRef, tenant: 't9' },
@@ -190,7 +194,7 @@ describe('clusters: from a request to the facts of an order', () => {
   it('refuses what this release has no objects for', () => {
     const both = { template: { name: 'small' }, catalog_item: { name: 'i' } };
     refused({ metadata: NAMED, spec: both }, 'TEMPLATE_AND_ITEM');
-    refused({ metadata: NAMED, spec: { catalog_item: { name: 'i' } } }, 'REFERENCE_NOT_FOUND');
+    refused({ metadata: NAMED, spec: { catalog_item: { name: 'no' } } }, 'REFERENCE_NOT_FOUND');
     refused({ metadata: NAMED, spec: spec({ pull_secret_secret: { name: 's' } }) }, 'REFERENCE_NOT_FOUND');
     refused(
       { metadata: NAMED, spec: spec({ network_attachment: { subnet: { name: 's' } } }) },

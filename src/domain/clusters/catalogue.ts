@@ -1,0 +1,26 @@
+import type { CheckValue } from '../catalog/field-governance.ts';
+import type { DocumentFacts } from '../catalog/document.ts';
+import type { Reference } from '../references.ts';
+
+/** What an order looks up, as it is now. */
+export type CatalogueObject = Pick<DocumentFacts, 'id' | 'name' | 'tenant' | 'document' | 'secrets'> & {
+  /** Revision of its stream: recorded with the order. */
+  readonly revision: number;
+  /** Its deletion was requested: nothing new may use it. */
+  readonly deleting: boolean;
+};
+
+type LookUp = (reference: Reference) => CatalogueObject | undefined;
+
+/** Objects that the caller may see; undefined when there is none. */
+export type Catalogue = {
+  readonly template: LookUp;
+  readonly item: LookUp;
+  readonly version: LookUp;
+  readonly defaultVersion: () => CatalogueObject | undefined;
+  readonly hostType: LookUp;
+  /** Of the order's own tenant and project. */
+  readonly secret: LookUp;
+  /** Values against the schemas of catalogue items. */
+  readonly misfit: CheckValue;
+};

@@ -1,0 +1,79 @@
+import { isPublished } from '../catalog/cluster-catalog-item.resource.ts';
+import { isOrderableTemplateId } from '../catalog/cluster-template.resource.ts';
+import { governedSpec } from '../catalog/field-governance.ts';
+import { isRefused, reject, type Rejection } from '../decider.ts';
+import type { JsonObject } from '../json.ts';
+import { referenceOf, unknownReference, type Reference } from '../references.ts';
+import type { Catalogue, CatalogueObject } from './catalogue.ts';
+import { clusterGovernance } from './item-governance.ts';
+
+/** Where an order comes from: a template, or a catalogue item with its template (osac-api.md §10). */
+export type OrderSource = {
+  readonly template: CatalogueObject;
+  readonly item?: CatalogueObject;
+};
+
+const ITEM = 'spec.catalog_item';
+
+/** The template that an order speaks of, by itself or by its catalogue item. */
+export const templateReference = (
+  spec: JsonObject,
+  catalogue: Pick<Catalogue, 'item'>,
+): Reference | undefined => {
+  const item = referenceOf(spec['catalog_item']);
+  return item === undefined
+    ? referenceOf(spec['template'])
+    : referenceOf(catalogue.item(item)?.document['template']);
+};
+
+/** Exactly one of both must be there, and may be ordered. */
+export const orderSource = (
+  spec: JsonObject,
+  catalogue: Pick<Catalogue, 'item' | 'template'>,
+): OrderSource | Rejection => {
+  const reference = referenceOf(spec['catalog_item']);
+  if (reference === undefined) return withTemplate(referenceOf(spec['template']), catalogue);
+  if (referenceOf(spec['template']) !== undefined)
+    return reject('invalid', 'TEMPLATE_AND_ITEM', 'give either a template or a catalog item, not both', {
+      field: ITEM,
+    });
+  const item = catalogue.item(reference);
+  if (item === undefined) return unknownReference('ClusterCatalogItem', `object.${ITEM}`, reference);
+  if (item.deleting)
+    return reject('invalid', 'ITEM_DELETED', `catalog item '${item.name}' is being deleted`, { field: ITEM });
+  if (!isPublished(item.document))
+    return reject('not-found', 'ITEM_NOT_PUBLISHED', `catalog item '${item.name}' is not published`, {
+      field: ITEM,
+    });
+  const source = withTemplate(referenceOf(item.document['template']), catalogue);
+  return isRefused(source) ? source : { ...source, item };
+};
+
+const withTemplate = (
+  reference: Reference | undefined,
+  catalogue: Pick<Catalogue, 'template'>,
+): OrderSource | Rejection => {
+  const template = reference === undefined ? undefined : catalogue.template(reference);
+  if (template === undefined)
+    return reject('invalid', 'FIELD_REQUIRED', 'template is mandatory', { field: 'spec.template' });
+  if (template.deleting)
+    return reject('invalid', 'TEMPLATE_DELETED', `cluster template '${template.name}' is being deleted`, {
+      field: 'spec.template',
+    });
+  return isOrderableTemplateId(template.id)
+    ? { template }
+    : reject(
+        'invalid',
+        'TEMPLATE_NOT_ORDERABLE',
+        `cluster template '${template.id}' cannot be ordered: hubs accept only ids of letters, digits, dots and underscores`,
+        { field: 'spec.template' },
+      );
+};
+
+/** The spec as the item governs it; without an item as it was sent. */
+export const orderedSpec = (
+  spec: JsonObject,
+  { template, item }: OrderSource,
+  { misfit }: Pick<Catalogue, 'misfit'>,
+): JsonObject | Rejection =>
+  item === undefined ? spec : governedSpec(spec, clusterGovernance(item, template, misfit));
