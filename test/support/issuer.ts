@@ -23,8 +23,8 @@ export type TestIssuer = {
   keys: JWK[];
   /** Paths asked for, in order, with the authorization that was sent. */
   readonly asked: { path: string; authorization: string | undefined }[];
-  /** A token signed with the key of this id, made when it is first asked for. */
-  mint(claims: object, options?: { readonly kid?: string; readonly alg?: string }): Promise<string>;
+  /** A token that names this key, signed with it or with another; keys are made when they are first asked for. */
+  mint(claims: object, options?: { readonly kid?: string; readonly signer?: string }): Promise<string>;
   /** Makes a key and lists it. */
   rotate(kid: string): Promise<void>;
   close(): Promise<void>;
@@ -67,12 +67,12 @@ export const startIssuer = async (): Promise<TestIssuer> => {
       signers.set(kid, privateKey);
       self.keys.push({ ...(await exportJWK(publicKey)), kid, use: 'sig', alg: 'RS256' });
     },
-    mint: async (claims, { kid = 'k1', alg = 'RS256' } = {}) => {
-      if (!signers.has(kid)) await self.rotate(kid);
-      const key = signers.get(kid);
-      if (key === undefined) throw new Error(`no key ${kid}`);
+    mint: async (claims, { kid = 'k1', signer = kid } = {}) => {
+      if (!signers.has(signer)) await self.rotate(signer);
+      const key = signers.get(signer);
+      if (key === undefined) throw new Error(`no key ${signer}`);
       return new SignJWT({ typ: 'Bearer', sub: 'someone', ...claims })
-        .setProtectedHeader({ alg, kid })
+        .setProtectedHeader({ alg: 'RS256', kid })
         .setIssuer(self.issuer)
         .setIssuedAt()
         .setExpirationTime('5m')
