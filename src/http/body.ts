@@ -100,7 +100,9 @@ const linesBefore = (text: string, at: number): number => {
   return lines;
 };
 
-const TOKEN = /\s+|"(?:[^"\\\p{Cc}]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null|[{}[\],:]/uy;
+/** Only these four are white space in JSON; a byte order mark is none. */
+const TOKEN =
+  /[ \t\n\r]+|"(?:[^"\\\p{Cc}]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null|[{}[\],:]/uy;
 
 /** V8 tells the position of some faults only; the others are the first place that fits no JSON value, or the end. */
 const whereIn = (text: string, error: unknown): string => {
@@ -121,7 +123,7 @@ const firstFault = (text: string): number => {
     token.lastIndex = at;
     const [found = ''] = token.exec(text) ?? [];
     if (found === '') return at;
-    if (found.trim() !== '') {
+    if (!/^[ \t\n\r]/.test(found)) {
       if (!FITS[wanted].test(found)) return at;
       wanted = after(found, wanted, open);
       if (wanted === 'nothing') return at;
