@@ -34,6 +34,11 @@ export type ResourceKind<
     readonly filter: string;
     readonly when: 'always' | { readonly unlessMentioned: string };
   }[];
+  /**
+   * Whether public lists show a document when nothing is asked for: what all of `publicList` say together, so that such
+   * lists read an index. Given exactly when `publicList` is; a test compares the two.
+   */
+  readonly listed?: (document: JsonObject) => boolean;
   /** Who chooses the id: the client may; always generated; always equal to the name. */
   readonly ids: 'client-may-choose' | 'generated' | 'equals-name';
   /** Makes an id where a UUID cannot be one, from a UUID; only with `client-may-choose`. */

@@ -4,6 +4,7 @@ import type { LogReader } from './log-reader.ts';
 import type { ReadModels } from './read-models.ts';
 import { changeReader } from './resources/change-reader.ts';
 import { resourceReader } from './resources/resource-reader.ts';
+import { inlineScans, workerScans, type Scans } from './resources/scans.ts';
 import { inlineHost, type CopyHost } from './runner/host.ts';
 import { fileStorage, memoryStorage, type Storage } from './runner/storage.ts';
 import { superviseView, type Supervisor, type ViewHooks } from './runner/supervisor.ts';
@@ -102,7 +103,12 @@ export const openReadModels = async (options: ReadModelsOptions): Promise<ReadMo
     throw error;
   }
 
-  const resources = once(() => resourceReader(find('resources').connection));
+  let scans: Scans | undefined;
+  const resources = once(() => {
+    const { connection } = find('resources');
+    scans = source.kind === 'inline' ? inlineScans(connection.source) : workerScans(connection.source);
+    return resourceReader(connection, scans);
+  });
   const changes = once(() => changeReader(find('resources').connection));
   const timeline = once(() => timelineReader(find('timeline').connection));
   return {
@@ -120,7 +126,10 @@ export const openReadModels = async (options: ReadModelsOptions): Promise<ReadMo
     rebuild: (view, rebuildOptions = {}) => find(view).rebuild(rebuildOptions),
     digest: (view) => find(view).digest(),
     retryParked: (view, stream) => find(view).retryParked(stream),
-    close: closeAll,
+    close: async () => {
+      await scans?.close();
+      await closeAll();
+    },
   };
 };
 

@@ -1,5 +1,6 @@
 import type { Position } from '../app/event-store.ts';
 import type { PastAppend } from '../app/folded-stream.ts';
+import type { FilterNode, OrderTerm } from './filter/ast.ts';
 import type { ChangeReader } from './resources/change-reader.ts';
 
 /** What the HTTP thread reads. Every statement behind these is indexed and bounded (design §5, Threads). */
@@ -22,12 +23,44 @@ export type ResourceRow = {
   readonly privateJson: string;
 };
 
+/** `documents` are JSON texts of one surface; `total` counts all matches, whatever the page. */
+export type ListPage = { readonly documents: readonly string[]; readonly total: number };
+
+export type ListQuery = {
+  readonly kind: string;
+  readonly visibility: Visibility;
+  readonly surface: 'public' | 'private';
+  readonly offset: number;
+  readonly limit: number;
+  readonly filter?: FilterNode;
+  /** Default: the order of creation, which also decides between equals (backwards when the last term descends). */
+  readonly order?: readonly OrderTerm[];
+  /** Only what public lists show by themselves (`ResourceKind.listed`). */
+  readonly listedOnly?: boolean;
+  /** Paths of this kind whose values are indexed, beside labels: `indexedPaths` of its declaration. */
+  readonly indexed: ReadonlySet<string>;
+  /** What `now` reads as, milliseconds since 1970. */
+  readonly nowMs: number;
+  /** Ends a scan whose answer nobody waits for any more. */
+  readonly signal: AbortSignal;
+};
+
+/** A list that is not answered now; the same request may be later, or a narrower one at once. */
+export class ListRefused extends Error {
+  override readonly name = 'ListRefused';
+  readonly reason: 'busy' | 'too-long' | 'cancelled';
+  constructor(reason: ListRefused['reason']) {
+    super(`the list was not answered: ${reason}`);
+    this.reason = reason;
+  }
+}
+
 export type ResourceReader = {
   /** Foreign and absent ids run the same statement and both give undefined. */
   get(kind: string, id: string, visibility: Visibility): ResourceRow | undefined;
   /** Live (not archived) objects of this name that the caller may see, all projects, lowest id first. */
   findByName(kind: string, name: string, visibility: Visibility): readonly ResourceRow[];
-  /** Ordered by id (ids are UUIDv7: creation order). `limit` 0 gives only the total. */
+  /** In the order of creation. `limit` 0 gives only the total. */
   list(
     kind: string,
     visibility: Visibility,
@@ -40,6 +73,11 @@ export type ResourceReader = {
     page: { readonly offset: number; readonly limit: number },
     surface: 'public' | 'private',
   ): { readonly documents: readonly string[]; readonly total: number };
+  /**
+   * A page of what matches a filter, in any order. Answered at once where an index bounds the work, else from a thread
+   * that scans. Throws (or rejects with) ListRefused when too many scans run or one takes too long.
+   */
+  query(query: ListQuery): ListPage | Promise<ListPage>;
   /** Objects that carry a mark of their declaration, for example the default ClusterVersion. */
   marked(kind: string, mark: string, visibility: Visibility): readonly ResourceRow[];
   /** How many objects carry a mark; 10,000 means that many or more. */

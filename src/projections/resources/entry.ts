@@ -11,6 +11,8 @@ export type Entry = {
   position: string;
   /** Tenant of the live document; undefined: there is none. */
   tenant: string | undefined;
+  /** Position at which the live document came to exist; empty: there is none. */
+  created: string;
   /** Row in `changes` of the append of `folded.counted.commandId`. */
   change: { readonly position: string; readonly type: AppendType } | undefined;
   /** The rendered live document since the last flush; undefined: unchanged. */
@@ -26,9 +28,26 @@ export type Rendered = {
 /** What the tables hold of a stream, so that only what changed is written. */
 export type Stored = {
   readonly tenant: string | undefined;
-  /** JSON texts of what the live document points at and of its marks. */
+  /** Of the live document's row; undefined: not known here, or there is none. */
+  readonly project: string | undefined;
+  readonly name: string | undefined;
+  readonly creationTimestamp: string | undefined;
+  readonly created: string;
+  /** JSON texts of what the live document points at, of its marks and of its terms. */
   readonly refs: string;
   readonly marks: string;
+  readonly terms: string;
+};
+
+export const NOTHING_STORED: Stored = {
+  tenant: undefined,
+  project: undefined,
+  name: undefined,
+  creationTimestamp: undefined,
+  created: '',
+  refs: '[]',
+  marks: '[]',
+  terms: '[]',
 };
 
 export const newEntry = (stream: string, kind: DocumentKind, id: string): Entry => ({
@@ -38,7 +57,8 @@ export const newEntry = (stream: string, kind: DocumentKind, id: string): Entry 
   folded: emptyFold(kind),
   position: '',
   tenant: undefined,
+  created: '',
   change: undefined,
   rendered: undefined,
-  stored: { tenant: undefined, refs: '[]', marks: '[]' },
+  stored: NOTHING_STORED,
 });

@@ -11,6 +11,8 @@ export type DocumentKind = {
   readonly privateOnly: readonly string[];
   readonly pointsAt: (document: JsonObject) => readonly { readonly kind: string; readonly id: string }[];
   readonly marks?: (document: JsonObject) => readonly string[];
+  readonly references?: readonly { readonly path: string }[];
+  readonly listed?: (document: JsonObject) => boolean;
   readonly decider: {
     readonly initialState: () => unknown;
     readonly evolve: (state: never, event: never) => unknown;

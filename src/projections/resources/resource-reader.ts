@@ -2,6 +2,8 @@ import type { PastAppend } from '../../app/folded-stream.ts';
 import type { ResourceReader, ResourceRow, Visibility } from '../read-models.ts';
 import type { ReadConnection } from '../runner/read-connection.ts';
 import { commandBytes } from './commands.ts';
+import { listReader } from './list-reader.ts';
+import type { Scans } from './scans.ts';
 
 const COLUMNS = (table: string): string =>
   [
@@ -21,9 +23,9 @@ const COLUMNS = (table: string): string =>
     .join(', ');
 
 const pageOfAll = (columns: string): string => `SELECT ${columns}
-    FROM (SELECT id FROM resources INDEXED BY sqlite_autoindex_resources_1
-      WHERE kind = ?1 ORDER BY id LIMIT ?2 OFFSET ?3) AS page
-    CROSS JOIN resources AS r ON r.kind = ?1 AND r.id = page.id`;
+    FROM (SELECT created FROM resources INDEXED BY resources_by_created
+      WHERE kind = ?1 ORDER BY created LIMIT ?2 OFFSET ?3) AS page
+    CROSS JOIN resources AS r INDEXED BY resources_by_created ON r.kind = ?1 AND r.created = page.created`;
 
 /**
  * Statements of the HTTP thread on the view `resources`; their query plans are tested. Lists walk a covering index
@@ -31,9 +33,9 @@ const pageOfAll = (columns: string): string => `SELECT ${columns}
  */
 export const RESOURCE_STATEMENTS = {
   getOfAll: `SELECT ${COLUMNS('r')} FROM resources AS r WHERE kind = ?1 AND id = ?2`,
-  byNameOfAll: `SELECT ${COLUMNS('r')} FROM resources AS r WHERE kind = ?1 AND name = ?2 ORDER BY id`,
+  byNameOfAll: `SELECT ${COLUMNS('r')} FROM resources AS r WHERE kind = ?1 AND name = ?2`,
   byNameOfTenant: `SELECT ${COLUMNS('r')} FROM resources AS r
-    WHERE kind = ?1 AND tenant = ?3 AND name = ?2 ORDER BY id`,
+    WHERE kind = ?1 AND tenant = ?3 AND name = ?2`,
   pageOfAll: pageOfAll(COLUMNS('r')),
   publicPageOfAll: pageOfAll('r.public_json'),
   privatePageOfAll: pageOfAll('r.private_json'),
@@ -67,11 +69,11 @@ export const pageOfTenants = (tenants: number, columns = COLUMNS('r')): string =
   const walks = Array.from(
     { length: tenants },
     (_, i) =>
-      `SELECT id FROM resources INDEXED BY resources_by_tenant WHERE kind = ?1 AND tenant = ?${i + 4}`,
+      `SELECT created FROM resources INDEXED BY resources_by_tenant WHERE kind = ?1 AND tenant = ?${i + 4}`,
   );
   return `SELECT ${columns}
-    FROM (${walks.join(' UNION ALL ')} ORDER BY id LIMIT ?2 OFFSET ?3) AS page
-    CROSS JOIN resources AS r ON r.kind = ?1 AND r.id = page.id`;
+    FROM (${walks.join(' UNION ALL ')} ORDER BY created LIMIT ?2 OFFSET ?3) AS page
+    CROSS JOIN resources AS r INDEXED BY resources_by_created ON r.kind = ?1 AND r.created = page.created`;
 };
 
 const DOCUMENT_PAGES = {
@@ -85,8 +87,8 @@ const DOCUMENT_PAGES = {
   },
 } as const;
 
-/** Reads on the HTTP thread: point lookups and pages, each one indexed and bounded. */
-export const resourceReader = (connection: ReadConnection): ResourceReader => {
+/** Reads on the HTTP thread: point lookups and pages, each one indexed and bounded; what is not goes to `scans`. */
+export const resourceReader = (connection: ReadConnection, scans: Scans): ResourceReader => {
   const all = (sql: string, ...values: (string | number)[]): ResourceRow[] =>
     (connection.rows(sql).all(...values) as unknown as StoredRow[]).map(asRow);
   const tenantsOf = (visibility: Visibility): readonly string[] | undefined =>
@@ -110,10 +112,11 @@ export const resourceReader = (connection: ReadConnection): ResourceReader => {
     },
     findByName: (kind, name, visibility) => {
       const tenants = tenantsOf(visibility);
-      if (tenants === undefined) return all(RESOURCE_STATEMENTS.byNameOfAll, kind, name);
-      return tenants
-        .flatMap((tenant) => all(RESOURCE_STATEMENTS.byNameOfTenant, kind, name, tenant))
-        .toSorted(byId);
+      const rows =
+        tenants === undefined
+          ? all(RESOURCE_STATEMENTS.byNameOfAll, kind, name)
+          : tenants.flatMap((tenant) => all(RESOURCE_STATEMENTS.byNameOfTenant, kind, name, tenant));
+      return rows.toSorted(byId);
     },
     list: (kind, visibility, { offset, limit }) => {
       const tenants = tenantsOf(visibility);
@@ -137,6 +140,7 @@ export const resourceReader = (connection: ReadConnection): ResourceReader => {
       ][];
       return { documents: rows.map(([document]) => document), total };
     },
+    query: listReader(connection, totalOf, scans),
     marked: (kind, mark, visibility) => {
       const tenants = tenantsOf(visibility);
       const rows =

@@ -45,7 +45,7 @@ export const resourcesView = ({
   const indexOnly = commandsOf.map((category) => `${category}-`);
   return {
     name: 'resources',
-    version: 2,
+    version: 3,
     settings: JSON.stringify({
       retentionDays: days,
       commandsOf,
@@ -118,9 +118,12 @@ const openResources = (
         at: event.recordedAt,
         document,
       });
-      const parts = before === undefined ? isParting(entry.kind, stateBefore, view) : before.type === 'parting';
+      const parts =
+        before === undefined ? isParting(entry.kind, stateBefore, view) : before.type === 'parting';
       entry.change = { position: event.position, type: type === 'updated' && parts ? 'parting' : type };
     }
+    if (!live) entry.created = '';
+    else if (entry.tenant === undefined) entry.created = event.position;
     entry.tenant = live ? tenant : undefined;
     entry.rendered = live ? { view, privateText: document } : undefined;
   };

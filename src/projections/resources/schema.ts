@@ -17,8 +17,11 @@ export const RESOURCES_SCHEMA = `
     -- Position and type of the row that the append of command_id has in changes; NULL: it has none.
     change_position TEXT,
     change_type TEXT,
+    -- Where the live document stands in the order of creation; empty: there is none.
+    created TEXT NOT NULL,
     refs TEXT NOT NULL,
     marks TEXT NOT NULL,
+    terms TEXT NOT NULL,
     state TEXT NOT NULL
   ) STRICT;
 
@@ -33,13 +36,36 @@ export const RESOURCES_SCHEMA = `
     version INTEGER NOT NULL,
     position TEXT NOT NULL,
     deleting INTEGER NOT NULL,
+    -- Position of the event that made it exist: the order of lists, which no later write changes.
+    created TEXT NOT NULL,
+    -- Its creation timestamp in a form that sorts as text.
+    creation_time TEXT NOT NULL,
+    listed INTEGER NOT NULL,
     public_json TEXT NOT NULL,
     private_json TEXT NOT NULL,
     PRIMARY KEY (kind, id)
   ) STRICT;
-  CREATE INDEX resources_by_tenant ON resources (kind, tenant, id);
-  CREATE INDEX resources_by_name ON resources (kind, name, id);
-  CREATE INDEX resources_by_tenant_and_name ON resources (kind, tenant, name, id);
+  CREATE INDEX resources_by_created ON resources (kind, created);
+  CREATE INDEX resources_by_tenant ON resources (kind, tenant, created);
+  CREATE INDEX resources_by_name ON resources (kind, name, created);
+  CREATE INDEX resources_by_tenant_and_name ON resources (kind, tenant, name, created);
+  CREATE INDEX resources_by_time ON resources (kind, creation_time, created);
+  CREATE INDEX resources_by_tenant_and_time ON resources (kind, tenant, creation_time, created);
+
+  -- What live documents can be found by: labels, state, project, ids and names of references. In the order of creation.
+  CREATE TABLE terms (
+    kind TEXT NOT NULL, field TEXT NOT NULL, value TEXT NOT NULL, created TEXT NOT NULL, tenant TEXT NOT NULL,
+    PRIMARY KEY (kind, field, value, created)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX terms_by_tenant ON terms (kind, field, value, tenant, created);
+  CREATE TABLE term_counts (
+    kind TEXT NOT NULL, field TEXT NOT NULL, value TEXT NOT NULL, tenant TEXT NOT NULL, total INTEGER NOT NULL,
+    PRIMARY KEY (kind, field, value, tenant)
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE term_totals (
+    kind TEXT NOT NULL, field TEXT NOT NULL, value TEXT NOT NULL, total INTEGER NOT NULL,
+    PRIMARY KEY (kind, field, value)
+  ) STRICT, WITHOUT ROWID;
 
   -- How many live documents there are, of a tenant and of all, so that no list has to count them.
   CREATE TABLE counts (
@@ -100,6 +126,9 @@ export const RESOURCES_TABLES = [
   'resources',
   'counts',
   'totals',
+  'terms',
+  'term_counts',
+  'term_totals',
   'marks',
   'refs',
   'commands',

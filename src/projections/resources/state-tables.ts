@@ -1,8 +1,10 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { JsonObject } from '../../domain/json.ts';
 import type { AppendType } from './changes.ts';
 import { privateDocument, privatePaths, publicText, type DocumentKind, type PrivatePaths } from './fold.ts';
-import type { Entry, Rendered, Stored } from './entry.ts';
+import { NOTHING_STORED, type Entry, type Rendered, type Stored } from './entry.ts';
+import { openTermTables, type OwnedTerms } from './term-tables.ts';
+import { isListed, termsOf, type Term } from './terms.ts';
+import { timeText } from '../filter/evaluate.ts';
 
 /** Reads and writes one folded stream: its state, its live document, and the rows that follow from it. */
 export type StateTables = {
@@ -21,8 +23,10 @@ type StateRow = {
   readonly tenant: string | null;
   readonly change_position: string | null;
   readonly change_type: AppendType | null;
+  readonly created: string;
   readonly refs: string;
   readonly marks: string;
+  readonly terms: string;
   readonly state: string;
 };
 type Pointer = { readonly kind: string; readonly id: string };
@@ -32,18 +36,20 @@ const NOTHING = '[]';
 export const openStateTables = (db: DatabaseSync): StateTables => {
   const selectState = db.prepare('SELECT * FROM states WHERE stream = ?');
   const upsertState = db.prepare(
-    `INSERT INTO states VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    `INSERT INTO states VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
      ON CONFLICT (stream) DO UPDATE SET revision = excluded.revision, version = excluded.version,
        command_id = excluded.command_id, counted = excluded.counted, tenant = excluded.tenant,
        change_position = excluded.change_position, change_type = excluded.change_type,
-       refs = excluded.refs, marks = excluded.marks, state = excluded.state`,
+       created = excluded.created, refs = excluded.refs, marks = excluded.marks, terms = excluded.terms,
+       state = excluded.state`,
   );
   const upsertResource = db.prepare(
-    `INSERT INTO resources VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-     ON CONFLICT (kind, id) DO UPDATE SET tenant = excluded.tenant, project = excluded.project,
-       name = excluded.name, revision = excluded.revision, version = excluded.version,
-       position = excluded.position, deleting = excluded.deleting,
-       public_json = excluded.public_json, private_json = excluded.private_json`,
+    'INSERT OR REPLACE INTO resources VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+  );
+  // Only what is in no index: SQLite rewrites every index whose columns are named, changed or not.
+  const updateResource = db.prepare(
+    `UPDATE resources SET revision = ?, version = ?, position = ?, deleting = ?, listed = ?,
+       public_json = ?, private_json = ? WHERE kind = ? AND id = ?`,
   );
   const touchResource = db.prepare(
     'UPDATE resources SET revision = ?, position = ? WHERE kind = ? AND id = ?',
@@ -64,6 +70,7 @@ export const openStateTables = (db: DatabaseSync): StateTables => {
   const dropRef = db.prepare(
     'DELETE FROM refs WHERE to_kind = ? AND to_id = ? AND from_kind = ? AND from_id = ?',
   );
+  const termTables = openTermTables(db);
   const compiled = new Map<DocumentKind, PrivatePaths>();
   const privatePathsOf = (kind: DocumentKind): PrivatePaths => {
     const paths = compiled.get(kind) ?? privatePaths(kind.privateOnly);
@@ -94,18 +101,40 @@ export const openStateTables = (db: DatabaseSync): StateTables => {
     for (const mark of JSON.parse(marks) as string[]) addMark.run(kind, mark, tenant ?? '', entry.id);
   };
   const storeLive = (entry: Entry, { view, privateText }: Rendered): void => {
+    const { kind } = entry.kind;
     const version = entry.folded.counted.version;
+    const shown = publicText(privateDocument(view.document, version), privatePathsOf(entry.kind));
+    const deleting = view.deletionTimestamp === undefined ? 0 : 1;
+    const listed = isListed(entry.kind, view.document) ? 1 : 0;
+    const { revision } = entry.folded;
+    if (isSameRow(entry, view)) {
+      updateResource.run(
+        revision,
+        version,
+        entry.position,
+        deleting,
+        listed,
+        shown,
+        privateText,
+        kind,
+        entry.id,
+      );
+      return;
+    }
     upsertResource.run(
-      entry.kind.kind,
+      kind,
       entry.id,
       view.tenant,
       view.project,
       view.name,
-      entry.folded.revision,
+      revision,
       version,
       entry.position,
-      view.deletionTimestamp === undefined ? 0 : 1,
-      publicText(privateDocument(view.document, version), privatePathsOf(entry.kind)),
+      deleting,
+      entry.created,
+      timeText(view.creationTimestamp),
+      listed,
+      shown,
       privateText,
     );
   };
@@ -122,12 +151,12 @@ export const openStateTables = (db: DatabaseSync): StateTables => {
       if (stored.tenant !== undefined) count(kind.kind, stored.tenant, -1);
       if (tenant !== undefined) count(kind.kind, tenant, 1);
     }
-    const document: JsonObject | undefined = rendered?.view.document;
-    const refs = document === undefined ? NOTHING : textOfRefs(kind.pointsAt(document));
-    const marks = document === undefined ? NOTHING : JSON.stringify(kind.marks?.(document) ?? []);
-    storeRefs(entry, refs);
-    storeMarks(entry, marks, tenant);
-    return { tenant, refs, marks };
+    const next = rendered === undefined ? NOTHING_STORED : shownOf(entry, rendered);
+    storeRefs(entry, next.refs);
+    storeMarks(entry, next.marks, tenant);
+    if (next.terms !== stored.terms || next.created !== stored.created || tenant !== stored.tenant)
+      termTables.replace(ownedTerms(kind.kind, stored), ownedTerms(kind.kind, next));
+    return next;
   };
 
   return {
@@ -146,12 +175,23 @@ export const openStateTables = (db: DatabaseSync): StateTables => {
         },
         position: '',
         tenant,
+        created: row.created,
         change:
           row.change_position === null || row.change_type === null
             ? undefined
             : { position: row.change_position, type: row.change_type },
         rendered: undefined,
-        stored: { tenant, refs: row.refs, marks: row.marks },
+        stored: {
+          tenant,
+          // Unknown after a restart: the first write of each document then writes its whole row.
+          project: undefined,
+          name: undefined,
+          creationTimestamp: undefined,
+          created: row.created,
+          refs: row.refs,
+          marks: row.marks,
+          terms: row.terms,
+        },
       };
     },
     store: (entry) => {
@@ -166,8 +206,10 @@ export const openStateTables = (db: DatabaseSync): StateTables => {
         stored.tenant ?? null,
         change?.position ?? null,
         change?.type ?? null,
+        entry.created,
         stored.refs,
         stored.marks,
+        stored.terms,
         JSON.stringify(folded.state),
       );
       entry.rendered = undefined;
@@ -184,13 +226,40 @@ export const openStateTables = (db: DatabaseSync): StateTables => {
         dropEmptyTotal.run(kind);
       }
       sums.clear();
+      termTables.flush();
     },
-    reset: () => sums.clear(),
+    reset: () => {
+      sums.clear();
+      termTables.reset();
+    },
   };
 };
 
 const holds = (pointers: readonly Pointer[], { kind, id }: Pointer): boolean =>
   pointers.some((pointer) => pointer.kind === kind && pointer.id === id);
+
+/** What the tables will hold of a live document. */
+const shownOf = ({ kind, tenant, created }: Entry, { view }: Rendered): Stored => ({
+  tenant,
+  project: view.project,
+  name: view.name,
+  creationTimestamp: view.creationTimestamp,
+  created,
+  refs: textOfRefs(kind.pointsAt(view.document)),
+  marks: JSON.stringify(kind.marks?.(view.document) ?? []),
+  terms: JSON.stringify(termsOf(kind, view)),
+});
+
+/** True when nothing of the stored row changes that an index holds. */
+const isSameRow = ({ tenant, created, stored }: Entry, view: Rendered['view']): boolean =>
+  stored.tenant === tenant &&
+  stored.created === created &&
+  stored.project === view.project &&
+  stored.name === view.name &&
+  stored.creationTimestamp === view.creationTimestamp;
+
+const ownedTerms = (kind: string, { tenant, created, terms }: Stored): OwnedTerms | undefined =>
+  tenant === undefined ? undefined : { kind, tenant, created, terms: JSON.parse(terms) as Term[] };
 
 /** Only kind and id, in the order in which the document holds them. */
 const textOfRefs = (pointers: readonly Pointer[]): string =>

@@ -1,4 +1,6 @@
+import { LRUCache } from 'lru-cache';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { defineFunctions } from './sql-functions.ts';
 
 /**
  * The statements of the HTTP thread on one view, prepared once per file. All of them are registered in a list beside
@@ -9,6 +11,12 @@ export type ReadConnection = {
   readonly statement: (sql: string) => StatementSync;
   /** The same, but its rows are arrays of their columns. */
   readonly rows: (sql: string) => StatementSync;
+  /** The same for a text that callers shape, a filter for example; only those used last stay prepared. */
+  readonly shaped: (sql: string) => StatementSync;
+  /** What several statements read is of one moment. */
+  readonly together: <Result>(read: () => Result) => Result;
+  /** The file that is read, or the connection in memory; changes with `switchTo`. */
+  readonly source: () => string | DatabaseSync;
   /** Grows whenever rows of this stream category may have changed: what was read at the same number is still so. */
   readonly generation: (category: string) => number;
   /** Rows of these stream categories may have changed; undefined: any. */
@@ -26,6 +34,8 @@ export const openReadConnection = (source: string | DatabaseSync): ReadConnectio
   let owned = false;
   let statements = new Map<string, StatementSync>();
   let rowStatements = new Map<string, StatementSync>();
+  const shaped = new LRUCache<string, StatementSync>({ max: SHAPED_STATEMENTS });
+  let current = source;
   const generations = new Map<string, number>();
   const listeners = new Set<() => void>();
   let ofAll = 0;
@@ -35,8 +45,11 @@ export const openReadConnection = (source: string | DatabaseSync): ReadConnectio
   const open = (from: string | DatabaseSync): void => {
     owned = typeof from === 'string';
     db = typeof from === 'string' ? openReadOnly(from) : from;
+    defineFunctions(db);
+    current = from;
     statements = new Map();
     rowStatements = new Map();
+    shaped.clear();
   };
   open(source);
   return {
@@ -55,6 +68,25 @@ export const openReadConnection = (source: string | DatabaseSync): ReadConnectio
       rowStatements.set(sql, statement);
       return statement;
     },
+    shaped: (sql) => {
+      const known = shaped.get(sql);
+      if (known !== undefined) return known;
+      const statement = db.prepare(sql);
+      statement.setReturnArrays(true);
+      shaped.set(sql, statement);
+      return statement;
+    },
+    together: (read) => {
+      // In memory there is one connection, and nobody writes on it while this thread reads.
+      if (!owned) return read();
+      db.exec('BEGIN');
+      try {
+        return read();
+      } finally {
+        db.exec('COMMIT');
+      }
+    },
+    source: () => current,
     generation: (category) => ofAll + (generations.get(category) ?? 0),
     changed: (categories) => {
       if (categories === undefined) ofAll += 1;
@@ -77,6 +109,9 @@ export const openReadConnection = (source: string | DatabaseSync): ReadConnectio
     },
   };
 };
+
+/** Prepared statements of shapes that callers chose. */
+const SHAPED_STATEMENTS = 200;
 
 /** Room for the inner pages of every index and the rows read last; the default of 2 MB fits neither. */
 const READ_CACHE_KB = 12_000;

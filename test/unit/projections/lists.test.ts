@@ -103,9 +103,10 @@ describe('reads of resources', function () {
           await settle(models, log);
 
           for (const { kind, visibility, offset, limit } of queries) {
-            const expected = [...model.values()]
-              .filter((document) => document.kind === kind && sees(visibility, document.tenant))
-              .toSorted(byteOrder);
+            const expected = [...model.values()].filter(
+              (document) => document.kind === kind && sees(visibility, document.tenant),
+            );
+            const byId = expected.toSorted(byteOrder);
             const { rows, total } = models.resources.list(kind, visibility, { offset, limit });
             expect(total).to.equal(expected.length);
             expect(rows.map(({ id }) => id)).to.deep.equal(
@@ -120,11 +121,11 @@ describe('reads of resources', function () {
               });
             for (const name of NAMES)
               expect(models.resources.findByName(kind, name, visibility).map(({ id }) => id)).to.deep.equal(
-                expected.filter((document) => document.name === name).map(({ id }) => id),
+                byId.filter((document) => document.name === name).map(({ id }) => id),
               );
             for (const mark of ['m1', 'm2'])
               expect(models.resources.marked(kind, mark, visibility).map(({ id }) => id)).to.deep.equal(
-                expected.filter(({ marks }) => marks.includes(mark)).map(({ id }) => id),
+                byId.filter(({ marks }) => marks.includes(mark)).map(({ id }) => id),
               );
             for (const id of IDS) {
               expect(models.resources.get(kind, id, visibility)?.id).to.equal(

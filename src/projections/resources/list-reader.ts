@@ -1,0 +1,216 @@
+import type { FilterNode, OrderTerm } from '../filter/ast.ts';
+import { sortKeyOf, type Sql } from '../filter/to-sql.ts';
+import type { ListPage, ListQuery } from '../read-models.ts';
+import type { ReadConnection } from '../runner/read-connection.ts';
+import { accessOf, LISTED_PROBE, narrow, rowsOf, type Access, type Probe } from './list-plan.ts';
+import {
+  countByName,
+  countByTerm,
+  documentsAt,
+  filterSql,
+  isBackwards,
+  matchesAmong,
+  walkedPage,
+  type Walk,
+  type WalkKey,
+} from './list-statements.ts';
+import type { Scans } from './scans.ts';
+
+/** Most rows that this thread looks at one by one, and most entries of an index that it steps over: under 5 ms. */
+export const MAX_ROWS = 1000;
+export const MAX_STEPS = 10_000;
+/** Ways through an index that are merged; one per tenant and value. */
+const MAX_WALKS = 16;
+
+/** How many live documents a tenant has, or all have. */
+export type TotalOf = (kind: string, tenants: readonly string[] | undefined) => number;
+
+/**
+ * Lists on the HTTP thread wherever an index bounds the work: pages of all objects, pages of those with an indexed
+ * value, and whatever is among a few candidates. Everything else is a scan (design §5, Threads).
+ */
+export const listReader =
+  (connection: ReadConnection, totalOf: TotalOf, scans: Scans) =>
+  (query: ListQuery): ListPage | Promise<ListPage> => {
+    const { tenants, conditions } = narrow(query.filter, query.visibility);
+    if (tenants?.length === 0) return { documents: [], total: 0 };
+    const asked: Asked = { query, tenants, conditions };
+    return connection.together(() => answerFromIndex(connection, totalOf, asked)) ?? scan(scans, asked);
+  };
+
+type Asked = {
+  readonly query: ListQuery;
+  readonly tenants: readonly string[] | undefined;
+  readonly conditions: readonly FilterNode[];
+};
+
+const answerFromIndex = (
+  connection: ReadConnection,
+  totalOf: TotalOf,
+  asked: Asked,
+): ListPage | undefined => {
+  const { query, tenants, conditions } = asked;
+  const { kind, listedOnly = false } = query;
+  const visible = totalOf(kind, tenants);
+  if (visible === 0) return { documents: [], total: 0 };
+  const rows = rowCounter(connection, kind, tenants);
+  if (conditions.length === 0)
+    return listedOnly
+      ? walkTerms(connection, asked, LISTED_PROBE, rows)
+      : walkAll(connection, asked, visible);
+
+  const [only] = conditions;
+  const accesses = conditions.flatMap((condition) => accessOf(condition, query.indexed, rows) ?? []);
+  if (conditions.length === 1 && only !== undefined && !listedOnly) {
+    const walked = walkOnly(connection, asked, accesses[0], rows);
+    if (walked !== undefined) return walked;
+  }
+  const among = [
+    { probes: undefined, rows: visible },
+    ...(listedOnly ? [{ probes: [LISTED_PROBE], rows: rows(LISTED_PROBE) }] : []),
+    ...accesses.map(({ probes }) => ({ probes, rows: rowsOf(probes, rows) })),
+  ].toSorted((a, b) => a.rows - b.rows)[0];
+  return among === undefined || among.rows > MAX_ROWS
+    ? undefined
+    : pageAmong(connection, asked, among.probes);
+};
+
+/** Counted where it is known, else only as far as it matters. */
+const rowCounter = (
+  connection: ReadConnection,
+  kind: string,
+  tenants: readonly string[] | undefined,
+): ((probe: Probe) => number) => {
+  const known = new Map<Probe, number>();
+  const count = (probe: Probe): number => {
+    if (probe.by === 'id') return probe.values.length;
+    const { sql, values } =
+      probe.by === 'term'
+        ? countByTerm(kind, probe.field, probe.values, tenants)
+        : countByName(kind, probe.values, MAX_ROWS + 1);
+    const [total] = connection.shaped(sql).get(...values) as unknown as [number];
+    return total;
+  };
+  return (probe) => {
+    const rows = known.get(probe) ?? count(probe);
+    known.set(probe, rows);
+    return rows;
+  };
+};
+
+const walkOnly = (
+  connection: ReadConnection,
+  asked: Asked,
+  access: Access | undefined,
+  rows: (probe: Probe) => number,
+): ListPage | undefined => {
+  const [probe, ...others] = access?.probes ?? [];
+  if (access?.exact !== true || probe?.by !== 'term' || others.length > 0) return undefined;
+  return walkTerms(connection, asked, probe, rows);
+};
+
+/** Which index keeps an order, if one does. */
+const walkKeyOf = (order: readonly OrderTerm[] | undefined): WalkKey | undefined => {
+  if (order === undefined || order.length === 0) return 'created';
+  if (order.length > 1) return undefined;
+  return WALK_KEYS.get(order[0]?.field.path.join('.') ?? '');
+};
+const WALK_KEYS: ReadonlyMap<string, WalkKey> = new Map([
+  ['metadata.name', 'name'],
+  ['metadata.creation_timestamp', 'creation_time'],
+]);
+
+const walkAll = (connection: ReadConnection, asked: Asked, total: number): ListPage | undefined => {
+  const { query, tenants } = asked;
+  const key = walkKeyOf(query.order);
+  const walks = (tenants ?? [undefined]).map(
+    (tenant): Walk => ({ kind: query.kind, ...(tenant === undefined ? {} : { tenant }) }),
+  );
+  if (key !== undefined) {
+    const walked = walk(connection, asked, walks, key, total);
+    if (walked !== undefined) return walked;
+  }
+  return total > MAX_ROWS ? undefined : pageAmong(connection, asked, undefined);
+};
+
+const walkTerms = (
+  connection: ReadConnection,
+  asked: Asked,
+  probe: Probe,
+  rows: (probe: Probe) => number,
+): ListPage | undefined => {
+  const { query, tenants } = asked;
+  const total = rows(probe);
+  if (probe.by === 'term' && walkKeyOf(query.order) === 'created') {
+    const { field } = probe;
+    const walks = probe.values.flatMap((value) =>
+      (tenants ?? [undefined]).map(
+        (tenant): Walk => ({
+          kind: query.kind,
+          term: { field, value },
+          ...(tenant === undefined ? {} : { tenant }),
+        }),
+      ),
+    );
+    const walked = walk(connection, asked, walks, 'created', total);
+    if (walked !== undefined) return walked;
+  }
+  return total > MAX_ROWS ? undefined : pageAmong(connection, asked, [probe]);
+};
+
+/** From whichever end of the list is nearer; undefined when the page is far from both. */
+const walk = (
+  connection: ReadConnection,
+  { query }: Asked,
+  walks: readonly Walk[],
+  key: WalkKey,
+  total: number,
+): ListPage | undefined => {
+  const offset = query.offset;
+  const limit = Math.min(query.limit, Math.max(0, total - offset));
+  if (limit === 0 || walks.length === 0) return { documents: [], total };
+  const fromEnd = total - offset - limit;
+  const steps = Math.min(offset, fromEnd);
+  if (walks.length > MAX_WALKS || steps * walks.length > MAX_STEPS) return undefined;
+  const reverse = fromEnd < offset;
+  const { sql, values } = walkedPage(
+    walks,
+    { key, backwards: isBackwards(query.order) !== reverse, offset: steps, limit },
+    query.surface,
+  );
+  const documents = (connection.shaped(sql).all(...values) as unknown as [string][]).map(([text]) => text);
+  return { documents: reverse ? documents.toReversed() : documents, total };
+};
+
+const pageAmong = (
+  connection: ReadConnection,
+  { query, tenants, conditions }: Asked,
+  probes: readonly Probe[] | undefined,
+): ListPage => {
+  const { kind, offset, limit, nowMs, listedOnly = false } = query;
+  const found = matchesAmong(probes, { kind, tenants, filters: conditions, listedOnly, nowMs }, query.order);
+  const places = texts(connection, found);
+  const page = places.slice(offset, offset + limit);
+  const documents = page.length === 0 ? [] : texts(connection, documentsAt(kind, page, query.surface));
+  return { documents, total: places.length };
+};
+
+const texts = (connection: ReadConnection, { sql, values }: Sql): string[] =>
+  (connection.shaped(sql).all(...values) as unknown as [string][]).map(([text]) => text);
+
+const scan = (scans: Scans, { query, tenants, conditions }: Asked): Promise<ListPage> => {
+  const { kind, surface, offset, limit, nowMs, order = [], listedOnly = false } = query;
+  return scans.run(
+    {
+      kind,
+      tenants,
+      condition: filterSql({ filters: conditions, listedOnly, nowMs }),
+      order: order.map((term) => ({ key: sortKeyOf(term), descending: term.descending })),
+      backwards: isBackwards(order),
+      offset,
+      limit,
+      surface,
+    },
+    query.signal,
+  );
+};

@@ -1,0 +1,125 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { orderOfTexts } from '../filter/evaluate.ts';
+import { bound, join, raw, type Sql } from '../filter/to-sql.ts';
+import { ListRefused, type ListPage } from '../read-models.ts';
+import { documentsAt, type Surface } from './list-statements.ts';
+
+/** A list that no index bounds, as plain values: it crosses to a worker thread. */
+export type ScanRequest = {
+  readonly kind: string;
+  /** Undefined: all. */
+  readonly tenants: readonly string[] | undefined;
+  readonly condition: Sql;
+  readonly order: readonly { readonly key: Sql; readonly descending: boolean }[];
+  /** Equals follow in the order of creation, or against it. */
+  readonly backwards: boolean;
+  readonly offset: number;
+  readonly limit: number;
+  readonly surface: Surface;
+};
+
+export type ScanControl = {
+  readonly isCancelled: () => boolean;
+  /** Lets everything else on this thread go on. */
+  readonly pause: () => Promise<void>;
+  readonly nowMs: () => number;
+  /** Longest run, milliseconds. */
+  readonly timeLimitMs: number;
+};
+
+/** Rows looked at before others get their turn: about a millisecond's work. */
+const SLICE = 500;
+/** Most matches that are put in another order than that of creation: what is kept of them is some 100 bytes each. */
+const MAX_SORTED = 500_000;
+/** After every position: those are digits. */
+const END = '~';
+
+type Key = string | number | bigint | null;
+type Match = { readonly created: string; readonly keys: readonly Key[] };
+
+/** Looks at every row of the tenants, in slices. Rejects with ListRefused when it is cancelled or takes too long. */
+export const scanList = async (
+  db: DatabaseSync,
+  request: ScanRequest,
+  control: ScanControl,
+): Promise<ListPage> => {
+  const { offset, limit } = request;
+  const sorted = request.order.length > 0 || request.backwards || (request.tenants?.length ?? 0) > 1;
+  const page: Match[] = [];
+  let total = 0;
+  for await (const match of matchesOf(db, request, control)) {
+    if (sorted || (total >= offset && total < offset + limit)) page.push(match);
+    total += 1;
+    if (sorted && total > MAX_SORTED) throw new ListRefused('too-long');
+  }
+  const shown = sorted ? page.toSorted(orderOfMatches(request)).slice(offset, offset + limit) : page;
+  const { sql, values } = documentsAt(
+    request.kind,
+    shown.map(({ created }) => created),
+    request.surface,
+  );
+  const statement = db.prepare(sql);
+  statement.setReturnArrays(true);
+  return {
+    documents: (statement.all(...values) as unknown as [string][]).map(([document]) => document),
+    total,
+  };
+};
+
+async function* matchesOf(
+  db: DatabaseSync,
+  { kind, tenants, condition, order }: ScanRequest,
+  { isCancelled, pause, nowMs, timeLimitMs }: ScanControl,
+): AsyncGenerator<Match> {
+  const started = nowMs();
+  for (const tenant of tenants ?? [undefined]) {
+    const source = tenant === undefined ? raw('resources_by_created') : raw('resources_by_tenant');
+    const owner = tenant === undefined ? raw('') : join` AND r.tenant = ${bound(tenant)}`;
+    const from = join`FROM resources AS r INDEXED BY ${source} WHERE r.kind = ${bound(kind)}${owner}`;
+    const keys = order.map(({ key }) => join`, ${key}`).reduce((all, key) => join`${all}${key}`, raw(''));
+    const boundary = join`SELECT r.created ${from} AND r.created > ${AFTER} ORDER BY r.created LIMIT 1 OFFSET ${bound(BigInt(SLICE - 1))}`;
+    const slice = join`SELECT r.created${keys} ${from} AND r.created > ${AFTER} AND r.created <= ${UP_TO} AND ${condition} ORDER BY r.created`;
+    const [findBoundary, findMatches] = [prepare(db, boundary), prepare(db, slice)];
+    for (let after = ''; after !== END; ) {
+      if (isCancelled()) throw new ListRefused('cancelled');
+      if (nowMs() - started > timeLimitMs) throw new ListRefused('too-long');
+      const [upTo = END] = (findBoundary(after, END)[0] ?? []) as [string?];
+      for (const [created, ...found] of findMatches(after, upTo) as [string, ...Key[]][])
+        yield { created, keys: found };
+      after = upTo;
+      await pause();
+    }
+  }
+}
+
+/** Where a slice begins and ends; all other values stay the same. */
+const AFTER = raw('$after');
+const UP_TO = raw('$upTo');
+
+const prepare = (db: DatabaseSync, { sql, values }: Sql): ((after: string, upTo: string) => unknown[][]) => {
+  const statement: StatementSync = db.prepare(sql);
+  statement.setReturnArrays(true);
+  statement.setReadBigInts(true);
+  statement.setAllowUnknownNamedParameters(true);
+  return (after, upTo) => statement.all({ after, upTo }, ...values) as unknown as unknown[][];
+};
+
+const orderOfMatches =
+  ({ order, backwards }: ScanRequest) =>
+  (a: Match, b: Match): number => {
+    for (const [i, { descending }] of order.entries()) {
+      const by = orderOfKeys(a.keys[i] ?? null, b.keys[i] ?? null);
+      if (by !== 0) return descending ? -by : by;
+    }
+    const byCreation = orderOfTexts(a.created, b.created);
+    return backwards ? -byCreation : byCreation;
+  };
+
+/** As SQLite orders: null, then numbers, then texts by their bytes. */
+const orderOfKeys = (a: Key, b: Key): number => {
+  const rank = (key: Key): number => (key === null ? 0 : typeof key === 'string' ? 2 : 1);
+  if (rank(a) !== rank(b)) return rank(a) - rank(b);
+  if (a === null || b === null) return 0;
+  if (typeof a === 'string' && typeof b === 'string') return orderOfTexts(a, b);
+  return a < b ? -1 : a > b ? 1 : 0;
+};
