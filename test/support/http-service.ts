@@ -127,6 +127,8 @@ export type TokenOptions = {
   readonly admin?: boolean;
   /** Realm roles, for example `tenant-admin`. */
   readonly roles?: readonly string[];
+  /** Claims that come on top of these, or in place of them. */
+  readonly claims?: object;
   readonly expiresIn?: number;
 };
 
@@ -248,6 +250,7 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
     tenants = [],
     admin = false,
     roles = [],
+    claims = {},
     expiresIn = 300,
   }: TokenOptions): Promise<string> =>
     new SignJWT({
@@ -257,10 +260,11 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
       realm_access: { roles: [...roles] },
       typ: 'Bearer',
       jti: randomUUID(),
+      sub: user,
+      ...claims,
     })
       .setProtectedHeader({ alg: 'RS256', kid: 'test' })
       .setIssuer(ISSUER)
-      .setSubject(user)
       .setIssuedAt()
       .setExpirationTime(Math.floor(Date.now() / 1000) + expiresIn)
       .sign(key);

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { kinds } from '../../../src/domain/kinds.ts';
-import { allows } from '../../../src/domain/tenancy/rights.ts';
+import { allows, type Role } from '../../../src/domain/tenancy/rights.ts';
 import type { Method } from '../../../src/domain/resource.ts';
 import {
   PRIVATE,
@@ -11,6 +11,7 @@ import {
   textAt,
   type Caller,
   type TestService,
+  type TokenOptions,
 } from '../../support/http-service.ts';
 
 const METHODS: readonly Method[] = ['List', 'Get', 'Create', 'Update', 'Delete'];
@@ -30,19 +31,66 @@ const ALLOWED: Readonly<Record<Method, readonly number[]>> = {
   Delete: [404],
 };
 
-/** osac-api.md §7: every route × {anonymous, tenant user, user of another tenant, admin}. */
+/** Callers by what their tokens say, and the roles that osac-api.md §7 gives them. */
+const CALLERS: readonly { name: string; token: TokenOptions; roles: readonly Role[] }[] = [
+  { name: 'user', token: { user: 'alice', tenants: ['t1'] }, roles: ['client'] },
+  { name: 'user of another tenant', token: { user: 'bob', tenants: ['t2'] }, roles: ['client'] },
+  { name: 'user of no tenant', token: { user: 'nomad' }, roles: ['client'] },
+  {
+    name: 'tenant admin',
+    token: { user: 'tess', tenants: ['t1'], roles: ['tenant-admin'] },
+    roles: ['client', 'tenant-admin', 'tenant-idp-manager'],
+  },
+  {
+    name: 'identity provider manager',
+    token: { user: 'ivan', tenants: ['t1'], roles: ['tenant-idp-manager'] },
+    roles: ['client', 'tenant-idp-manager'],
+  },
+  {
+    name: 'project viewer',
+    token: { user: 'vic', claims: { organization: { t1: { groups: ['/p1/system:viewers'] } } } },
+    roles: ['client', 'project-viewer'],
+  },
+  {
+    name: 'project manager',
+    token: { user: 'max', tenants: ['t1'], claims: { groups: ['/p1/system:managers'] } },
+    roles: ['client', 'project-viewer', 'project-manager'],
+  },
+  {
+    name: 'CSI driver',
+    token: { user: 'csi', roles: ['osac-csi-driver'] },
+    roles: ['csi-driver'],
+  },
+  {
+    name: 'service account of a tenant',
+    token: {
+      claims: { sub: 'system:serviceaccount:t1:robot', 'kubernetes.io': {}, groups: ['admins'] },
+    },
+    roles: ['client'],
+  },
+  { name: 'admin', token: { user: 'root', admin: true }, roles: ['admin'] },
+  {
+    name: 'controller',
+    token: { user: 'service-account-osac-controller' },
+    roles: ['admin'],
+  },
+];
+
+/** osac-api.md §7: every route × every role, from the declarations. */
 describe('who may call what', () => {
   let service: TestService;
   let anonymous: Caller;
   let user: Caller;
   let other: Caller;
   let admin: Caller;
+  const callers = new Map<string, Caller>();
 
   before(async () => {
     service = await startTestService();
     anonymous = callerOf(service);
     admin = callerOf(service, await service.token({ user: 'root', admin: true }));
     await seedCatalogue(admin);
+    for (const { name, token } of CALLERS) callers.set(name, callerOf(service, await service.token(token)));
     user = callerOf(service, await service.token({ user: 'alice', tenants: ['t1'] }));
     other = callerOf(service, await service.token({ user: 'bob', tenants: ['t2'] }));
   });
@@ -58,20 +106,30 @@ describe('who may call what', () => {
         const path = `${prefix}/${kind.collection}${suffix}`;
         const offered = kind.methods[surface];
         it(`${surface} ${kind.service}/${method}`, async () => {
-          const statuses = async (...callers: Caller[]): Promise<number[]> =>
-            (await Promise.all(callers.map((caller) => caller(verb, path, body)))).map(
-              ({ status }) => status,
-            );
-          if (offered.length === 0)
-            return expect(await statuses(anonymous, user, other, admin)).to.deep.equal([404, 404, 404, 404]);
-          if (!offered.includes(method))
-            return expect(await statuses(anonymous, user, other, admin)).to.deep.equal([501, 501, 501, 501]);
-          expect(await statuses(anonymous)).to.deep.equal([401]);
-          const mayClient = surface === 'public' && allows(['client'], kind.service, method);
-          const [mine, theirs, admins] = await statuses(user, other, admin);
-          if (mayClient) expect(ALLOWED[method], `${mine} ${theirs}`).to.include(mine).and.to.include(theirs);
-          else expect([mine, theirs]).to.deep.equal([403, 403]);
-          return expect(ALLOWED[method], String(admins)).to.include(admins);
+          const all: readonly (readonly [string, Caller])[] = [['anonymous', anonymous], ...callers];
+          const statuses = new Map(
+            await Promise.all(
+              all.map(async ([name, caller]) => [name, (await caller(verb, path, body)).status] as const),
+            ),
+          );
+          if (!offered.includes(method)) {
+            const absent = offered.length === 0 ? 404 : 501;
+            return expect([...statuses.values()]).to.deep.equal(all.map(() => absent));
+          }
+          expect(statuses.get('anonymous')).to.equal(401);
+          for (const { name, roles } of CALLERS) {
+            // A project role says nothing of an object that names no project.
+            const nowhere = kind.service === 'ProjectMemberships' && method === 'Create';
+            const asked = nowhere ? roles.filter((role) => !role.startsWith('project-')) : roles;
+            const allowed = allows(asked, kind.service, method, surface);
+            const expected = allowed
+              ? name === 'user of no tenant' && method === 'Create'
+                ? [400, 403]
+                : ALLOWED[method]
+              : [403];
+            expect(expected, `${name}: ${statuses.get(name)}`).to.include(statuses.get(name));
+          }
+          return undefined;
         });
       }
     }
@@ -208,5 +266,66 @@ describe('who may call what', () => {
       spec: { template: { id: 'osac.templates.small' } },
     });
     expect(service.rejections.slice(before).map(({ code }) => code)).to.deep.equal(['ALREADY_EXISTS']);
+  });
+
+  it('project roles hold in their project and nowhere else', async () => {
+    const projects = ['p1', 'p2'];
+    const ids = new Map<string, string>();
+    for (const tenant of ['t1', 't2'])
+      for (const name of projects) {
+        const made = await admin('POST', `${PRIVATE}/projects`, { metadata: { name, tenant } });
+        expect(made.status, made.text).to.equal(200);
+        ids.set(`${tenant}/${name}`, textAt(made.json, 'id'));
+      }
+    const person = await admin('POST', `${PRIVATE}/users`, { metadata: { name: 'pat', tenant: 't1' } });
+    const status = async (name: string, verb: string, path: string, body?: object): Promise<number> => {
+      const reply = await (callers.get(name) as Caller)(verb, `${PUBLIC}/${path}`, body);
+      return reply.status;
+    };
+    const patch = { spec: { title: 'Mine' } };
+    for (const [name, get, update] of [
+      ['user', 403, 403],
+      ['project viewer', 200, 403],
+      ['project manager', 200, 200],
+      ['tenant admin', 200, 200],
+    ] as const) {
+      const [own, next, foreign] = ['t1/p1', 't1/p2', 't2/p1'].map((key) => `projects/${ids.get(key)}`);
+      expect(await status(name, 'GET', own ?? ''), name).to.equal(get);
+      expect(await status(name, 'PATCH', own ?? '', patch), name).to.equal(update);
+      const anywhere = name === 'tenant admin';
+      expect(await status(name, 'GET', next ?? ''), name).to.equal(anywhere ? 200 : 403);
+      expect(await status(name, 'PATCH', next ?? '', patch), name).to.equal(anywhere ? 200 : 403);
+      expect(await status(name, 'GET', foreign ?? ''), name).to.equal(name === 'user' ? 403 : 404);
+      expect(await status(name, 'GET', 'projects'), name).to.equal(200);
+    }
+    const membership = (project: string, name: string): object => ({
+      metadata: { name, project },
+      spec: { role: 'PROJECT_MEMBERSHIP_ROLE_VIEWER', users: [{ id: textAt(person.json, 'id') }] },
+    });
+    expect(await status('project viewer', 'POST', 'project_memberships', membership('p1', 'm1'))).to.equal(
+      403,
+    );
+    expect(await status('project manager', 'POST', 'project_memberships', membership('p2', 'm1'))).to.equal(
+      403,
+    );
+    const manager = callers.get('project manager') as Caller;
+    const mine = await manager('POST', `${PUBLIC}/project_memberships`, membership('p1', 'm1'));
+    expect(mine.status, mine.text).to.equal(200);
+    const theirs = await admin('POST', `${PRIVATE}/project_memberships`, {
+      ...membership('p2', 'm2'),
+      metadata: { name: 'm2', project: 'p2', tenant: 't1' },
+    });
+    expect(theirs.status, theirs.text).to.equal(200);
+    for (const [reply, expected] of [
+      [mine, 200],
+      [theirs, 403],
+    ] as const) {
+      const path = `project_memberships/${textAt(reply.json, 'id')}`;
+      expect(await status('project manager', 'GET', path)).to.equal(expected);
+      expect(await status('project viewer', 'GET', path)).to.equal(403);
+      expect(await status('project manager', 'DELETE', path)).to.equal(expected);
+    }
+    expect(await status('project manager', 'DELETE', `projects/${ids.get('t1/p2')}`)).to.equal(403);
+    expect(await status('project manager', 'DELETE', `projects/${ids.get('t1/p1')}`)).to.equal(200);
   });
 });
