@@ -2,9 +2,22 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import type { VerifiedToken } from '../../../src/app/identity.ts';
 import { kinds } from '../../../src/domain/kinds.ts';
-import { allows } from '../../../src/domain/tenancy/rights.ts';
-import { mayCall, mayWrite, tenantOfNew } from '../../../src/http/osac/authorization.ts';
+import {
+  allows,
+  PRIVATE_RIGHTS,
+  RIGHTS,
+  type AnyMethod,
+  type Role,
+} from '../../../src/domain/tenancy/rights.ts';
+import {
+  mayCall,
+  mayCallAnywhere,
+  mayCallOn,
+  mayWrite,
+  tenantOfNew,
+} from '../../../src/http/osac/authorization.ts';
 import { principalOf } from '../../../src/http/osac/principal.ts';
+import { check } from '../../support/property.ts';
 
 const token = (more: Partial<VerifiedToken> = {}): VerifiedToken => ({
   issuer: 'https://sso.example',
@@ -70,6 +83,48 @@ describe('principals', () => {
     expect(principalOf({ ...account, groups: ['admins'] })).to.include({ admin: false });
   });
 
+  it('of service accounts cannot become a built-in tenant by their namespace', () => {
+    const account = token({
+      serviceAccount: true,
+      organizations: [],
+      subject: 'system:serviceaccount:system:x',
+    });
+    expect(principalOf(account)).to.deep.include({ tenants: [], visibility: { tenants: ['shared'] } });
+  });
+
+  it('have project roles from the groups inside each tenant', () => {
+    const tenantGroups = new Map([
+      ['t1', ['/p1/system:viewers', '/p2/system:managers', '/a/b/system:viewers', 'admins']],
+      ['t2', ['p3/system:managers', '/system:managers', '/p4/system:owners', '/p5/system:managers/x']],
+      ['t3', ['/p1/system:managers']],
+    ]);
+    const { projects, admin } = principalOf(token({ organizations: ['t1', 't2'], tenantGroups }));
+    expect(admin).to.equal(false);
+    expect([...projects]).to.deep.equal([['t1', { viewers: ['p1', 'p2', 'a.b'], managers: ['p2'] }]]);
+  });
+
+  it("have project roles from the token's own groups when it names a single tenant", () => {
+    const groups = ['/p1/system:managers'];
+    const roles = (organizations: readonly string[]) =>
+      principalOf(token({ organizations, groups })).projects;
+    expect([...roles(['t1'])]).to.deep.equal([['t1', { viewers: ['p1'], managers: ['p1'] }]]);
+    for (const several of [['t1', 't2'], ['t1', 'shared'], ['shared'], []])
+      expect([...roles(several)], several.join()).to.deep.equal([]);
+    // The other form of the claim has groups of its own.
+    const other = token({ groups, tenantGroups: new Map([['t1', []]]) });
+    expect([...principalOf(other).projects]).to.deep.equal([]);
+  });
+
+  it('of the CSI driver see every tenant and are nothing else', () => {
+    expect(principalOf(token({ realmRoles: ['osac-csi-driver', 'tenant-admin'] }))).to.deep.include({
+      admin: false,
+      roles: ['csi-driver'],
+      visibility: { all: true },
+    });
+    const account = token({ serviceAccount: true, realmRoles: ['osac-csi-driver'] });
+    expect(principalOf(account)).to.deep.include({ roles: ['client'] });
+  });
+
   it('have an id that depends on tenant, issuer and subject and tells none of them', () => {
     const id = (more: Partial<VerifiedToken>): string => principalOf(token(more)).subjectId;
     expect(id({})).to.match(/^[0-9a-f]{8}-[0-9a-f]{4}-5/);
@@ -93,6 +148,113 @@ describe('the table of rights', () => {
     }
   });
 
+  /** Read off the sheet once more, so that a change of the table does not pass unseen. */
+  const SHEET: Readonly<Record<string, string>> = {
+    client:
+      'BareMetalInstances LGCUD; Clusters LGCUD GetKubeconfig GetPassword GetTimeline; ComputeInstances LGCUD; DiskImages LGCUD; ' +
+      'Subnets LGCUD; VirtualNetworks LGCUD; SecurityGroups LGCUD; ExternalIPs LGCUD; ExternalIPAttachments LGCUD; ' +
+      'NATGateways LGCUD; Secrets LGCUD; ClusterCatalogItems LG; ComputeInstanceCatalogItems LG; ' +
+      'BareMetalInstanceCatalogItems LG; ClusterTemplates LG; ComputeInstanceTemplates LG; BareMetalInstanceTemplates LG; ' +
+      'InstanceTypes LG; BareMetalInstanceTypes LG; ClusterVersions LG; HostTypes LG; ExternalIPPools LG; Roles LG; ' +
+      'RoleBindings LG; Projects L; ProjectMemberships L; ConsoleSessions C; Events Watch',
+    'tenant-admin':
+      'ClusterCatalogItems LGCUD; ComputeInstanceCatalogItems LGCUD; BareMetalInstanceCatalogItems LGCUD; ' +
+      'IdentityProviders LGCUD; Users LGCUD; Projects LGCUD; ProjectMemberships LGCUD; RoleBindings LGCUD; Roles LG',
+    'tenant-idp-manager': 'IdentityProviders LGCUD; Users LG; Roles LG; RoleBindings LGCUD',
+    'project-viewer': 'Projects G',
+    'project-manager': 'Projects GUD; ProjectMemberships GCUD',
+    'csi-driver': '',
+  };
+  const LETTERS: Readonly<Record<string, AnyMethod>> = {
+    L: 'List',
+    G: 'Get',
+    C: 'Create',
+    U: 'Update',
+    D: 'Delete',
+  };
+  const listed = (role: string): Set<string> =>
+    new Set(
+      (SHEET[role] ?? '').split('; ').flatMap((entry) => {
+        const [service = '', ...words] = entry.split(' ').filter((word) => word !== '');
+        return words.flatMap((word) =>
+          (/^[LGCUD]+$/.test(word) ? word.split('').map((letter) => LETTERS[letter]) : [word]).map(
+            (method) => `${service}/${method}`,
+          ),
+        );
+      }),
+    );
+  const inherits = ['tenant-admin', 'tenant-idp-manager'];
+
+  for (const role of Object.keys(SHEET))
+    it(`gives ${role} exactly what the sheet lists`, () => {
+      const wanted = new Set([...listed(role), ...(inherits.includes(role) ? listed('client') : [])]);
+      const given = Object.entries(RIGHTS[role as keyof typeof RIGHTS]).flatMap(([service, methods]) =>
+        methods.map((method) => `${service}/${method}`),
+      );
+      expect(given.toSorted()).to.deep.equal([...wanted].toSorted());
+    });
+
+  it('gives the CSI driver volumes on the private surface, but for their update, and nobody else anything there', () => {
+    expect(PRIVATE_RIGHTS['csi-driver']).to.deep.equal({ Volumes: ['Create', 'Get', 'Delete', 'List'] });
+    for (const [role, rights] of Object.entries(PRIVATE_RIGHTS))
+      if (role !== 'csi-driver') expect(rights, role).to.deep.equal({});
+  });
+
+  it('is no map of what every object has', () => {
+    for (const service of ['constructor', '__proto__', 'toString'])
+      expect(allows(['client', 'tenant-admin'], service, 'Get')).to.equal(false);
+  });
+
+  const projectNames = fc.constantFrom('p1', 'p2', 'a.b');
+  const projectRoles = fc.record({
+    viewers: fc.uniqueArray(projectNames),
+    managers: fc.uniqueArray(projectNames),
+  });
+  const callers = fc.record({
+    admin: fc.constant(false),
+    roles: fc.subarray<Role>(['client', 'tenant-admin', 'tenant-idp-manager', 'csi-driver']),
+    projects: fc
+      .array(fc.tuple(fc.constantFrom<string>('t1', 't2'), projectRoles))
+      .map((entries) => new Map(entries)),
+  });
+  const methods = fc.constantFrom<AnyMethod>('List', 'Get', 'Create', 'Update', 'Delete', 'Watch');
+  const services = fc.constantFrom(...Object.keys(RIGHTS['tenant-admin']), 'Volumes', 'Hubs', 'Tenants');
+
+  it('lets nobody do to an object what neither a role nor a project role of that very project lists', () => {
+    check(
+      fc.property(
+        callers,
+        fc.constantFrom('public', 'private'),
+        services,
+        methods,
+        fc.constantFrom<string>('t1', 't2', 'shared'),
+        projectNames,
+        (caller, surface, service, method, tenant, project) => {
+          const here = caller.projects.get(tenant);
+          const roles: Role[] = [
+            ...caller.roles,
+            ...(here?.viewers.includes(project) === true ? (['project-viewer'] as const) : []),
+            ...(here?.managers.includes(project) === true ? (['project-manager'] as const) : []),
+          ];
+          const right = roles.some((role) =>
+            (surface === 'public' ? RIGHTS : PRIVATE_RIGHTS)[role as Exclude<Role, 'admin'>][
+              service
+            ]?.includes(method),
+          );
+          const may = mayCallOn(caller, surface, { service }, method, { tenant, project });
+          expect(may).to.equal(right);
+          // Whoever may touch one object passes the route, and whoever passes by a project role is asked again.
+          if (may) expect(mayCall(caller, surface, { service }, method)).to.equal(true);
+          if (
+            mayCall(caller, surface, { service }, method) &&
+            !mayCallAnywhere(caller, surface, { service }, method)
+          )
+            expect(['Projects', 'ProjectMemberships']).to.include(service);
+        },
+      ),
+    );
+  });
+
   it('lets nobody put a new object into a tenant that is not theirs', () => {
     const tenants = fc.subarray(['t1', 't2', 't3']);
     const asked = fc.constantFrom('', 't1', 't2', 't3', 'shared', 'system', 'nope');
@@ -113,6 +275,17 @@ describe('the table of rights', () => {
         }
       }),
     );
+  });
+
+  it('a tenant that the token names and nobody has onboarded is a mistake, not a place', () => {
+    const principal = { tenants: ['ghost', 't1'], visibility: { tenants: ['ghost', 't1', 'shared'] } };
+    const exists = (name: string): boolean => name === 't1';
+    for (const asked of ['', 'ghost'])
+      expect(tenantOfNew(principal, asked, 'shared', exists)).to.deep.equal({
+        refused: 'invalid',
+        message: "tenant 'ghost' doesn't exist",
+      });
+    expect(tenantOfNew(principal, 't1', 'shared', exists)).to.deep.equal({ tenant: 't1' });
   });
 
   it('shared objects are writable for admins only', () => {
