@@ -4,7 +4,13 @@ import { isObject, listAt, numberAt, objectAt, stringAt } from '../json-tools.ts
 import { emptyReference, referenceOf } from '../references.ts';
 import type { ResourceKind } from '../resource.ts';
 import { nameFromId } from './derived-names.ts';
-import { documentDecider, documentView, type DocumentCommand, type DocumentState } from './document.ts';
+import {
+  documentDecider,
+  documentView,
+  type DocumentCommand,
+  type DocumentState,
+  type Secrets,
+} from './document.ts';
 import type { ClusterTemplateEvent } from './events.ts';
 import { MAX_INT32, TEMPLATE_ID } from './limits.ts';
 
@@ -22,8 +28,9 @@ export const clusterTemplateDecider = documentDecider({
     retired: 'ClusterTemplateRetired',
   },
   immutable: [],
-  check: (document, { id, previous }) =>
+  check: (document, { id, previous, secrets }) =>
     (previous === undefined ? idRejection(id) : undefined) ??
+    pullSecretRejection(document, secrets) ??
     nodeSetsRejection(document) ??
     parametersRejection(document),
 });
@@ -47,14 +54,22 @@ export const clusterTemplate: ResourceKind<DocumentState, DocumentCommand, Clust
   privateOnly: ['metadata.finalizers', 'spec_defaults.pull_secret'],
   secrets: SECRETS,
   immutable: [],
-  references: [{ path: 'spec_defaults.version', kind: 'clusterVersion', scope: 'full' }],
+  references: [
+    { path: 'node_sets.*.host_type', kind: 'hostType', scope: 'full' },
+    { path: 'spec_defaults.version', kind: 'clusterVersion', scope: 'full' },
+    { path: 'spec_defaults.pull_secret_secret', kind: 'secret', scope: 'local' },
+  ],
   pointsAt: (document) => {
     const hosts = Object.values(objectAt(document, 'node_sets')).map((set) => ({
       kind: 'hostType',
       id: stringAt(objectAt(set, 'host_type'), 'id'),
     }));
-    const version = stringAt(objectAt(objectAt(document, 'spec_defaults'), 'version'), 'id');
-    return [...hosts, { kind: 'clusterVersion', id: version }].filter(({ id }) => id !== '');
+    const defaults = objectAt(document, 'spec_defaults');
+    return [
+      ...hosts,
+      { kind: 'clusterVersion', id: stringAt(objectAt(defaults, 'version'), 'id') },
+      { kind: 'secret', id: stringAt(objectAt(defaults, 'pull_secret_secret'), 'id') },
+    ].filter(({ id }) => id !== '');
   },
   protectedWhileReferenced: true,
   decider: clusterTemplateDecider,
@@ -80,6 +95,18 @@ const idRejection = (id: string): Rejection | undefined => {
 
 /** True when a hub accepts the id as `templateID`. */
 export const isOrderableTemplateId = (id: string): boolean => TEMPLATE_ID.test(id);
+
+/** A value and an object at once would leave open which one counts (osac-api.md §11 ClusterSpec). */
+const pullSecretRejection = (document: JsonObject, secrets: Secrets): Rejection | undefined =>
+  secrets['spec_defaults.pull_secret'] !== undefined &&
+  objectAt(document, 'spec_defaults')['pull_secret_secret'] !== undefined
+    ? reject(
+        'invalid',
+        'PULL_SECRET_TWICE',
+        "give either 'pull_secret' or 'pull_secret_secret', not both; null removes the one that is stored",
+        { field: 'spec_defaults.pull_secret_secret' },
+      )
+    : undefined;
 
 const nodeSetsRejection = (document: JsonObject): Rejection | undefined => {
   for (const [name, set] of Object.entries(objectAt(document, 'node_sets'))) {

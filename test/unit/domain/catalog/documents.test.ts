@@ -200,14 +200,27 @@ describe('cluster templates', () => {
       .thenEvents({ type: 'ClusterTemplateRevised', data: { at: later, document: {} } });
     template(history).when(revise({})).thenNothing();
   });
+  it('have one pull secret, as a value or as an object', () => {
+    const named = { spec_defaults: { pull_secret_secret: { id: 's1', name: 's1' } } };
+    template()
+      .when(order(named))
+      .thenEvents(published({ document: named }));
+    template()
+      .when(order(named, { secrets: { 'spec_defaults.pull_secret': secret } }))
+      .thenRejected('PULL_SECRET_TWICE');
+    template(published({ document: named }))
+      .when(revise(named, { secrets: { 'spec_defaults.pull_secret': secret } }))
+      .thenRejected('PULL_SECRET_TWICE');
+  });
   it('point at what they are made of', () => {
     const pointing = {
       node_sets: { w: { host_type: { id: 'fc430' } }, x: { host_type: { name: 'g5' } } },
-      spec_defaults: { version: { id: 'v1' } },
+      spec_defaults: { version: { id: 'v1' }, pull_secret_secret: { id: 's1' } },
     };
     expect(clusterTemplate.pointsAt(pointing)).to.deep.equal([
       { kind: 'hostType', id: 'fc430' },
       { kind: 'clusterVersion', id: 'v1' },
+      { kind: 'secret', id: 's1' },
     ]);
   });
   it('have an id that hubs accept: a generated one, and any that a client chooses', () => {

@@ -1,0 +1,384 @@
+import { expect } from 'chai';
+import {
+  PRIVATE,
+  PUBLIC,
+  callerOf,
+  itemsOf,
+  seedCatalogue,
+  startTestService,
+  textAt,
+  type Caller,
+  type Reply,
+  type TestService,
+} from '../../support/http-service.ts';
+
+const ITEMS = 'cluster_catalog_items';
+const SMALL = { id: 'osac.templates.small' };
+const GOOGLE = 'type.googleapis.com/google.protobuf.';
+
+/** osac-api.md §10, §12; osac-wire catalog-item-*, cluster-create-catalog*; osac-api-run.md §2 Catalog items. */
+describe('cluster catalogue items over HTTP', () => {
+  let service: TestService;
+  let admin: Caller;
+  let user: Caller;
+  let tenantAdmin: Caller;
+  let serial = 0;
+
+  before(async () => {
+    service = await startTestService();
+    admin = callerOf(service, await service.token({ user: 'root', admin: true }));
+    await seedCatalogue(admin);
+    user = callerOf(service, await service.token({ user: 'alice', tenants: ['t1'] }));
+    tenantAdmin = callerOf(
+      service,
+      await service.token({ user: 'tess', tenants: ['t1'], roles: ['tenant-admin'] }),
+    );
+  });
+  after(() => service.close());
+
+  const name = (): string => `item-${(serial += 1)}`;
+  const item = async (more: object = {}): Promise<Reply> =>
+    admin('POST', `${PRIVATE}/${ITEMS}`, {
+      metadata: { name: name() },
+      title: 'Small item',
+      template: SMALL,
+      published: true,
+      ...more,
+    });
+  const made = async (more: object = {}): Promise<{ id: string; name: string }> => {
+    const reply = await item(more);
+    expect(reply.status, reply.text).to.equal(200);
+    return { id: textAt(reply.json, 'id'), name: textAt(reply.json, 'metadata', 'name') };
+  };
+  const order = (spec: object): Promise<Reply> =>
+    user('POST', `${PUBLIC}/clusters`, { metadata: { name: `c-${(serial += 1)}` }, spec });
+  const refused = (reply: Reply, status: number, message: string | RegExp): void => {
+    expect(reply.status, reply.text).to.equal(status);
+    if (typeof message === 'string') expect(reply.json['message']).to.contain(message);
+    else expect(reply.json['message']).to.match(message);
+  };
+
+  describe('create', () => {
+    it('answers the item with its template resolved', async () => {
+      const reply = await item({
+        field_definitions: [
+          { path: 'node_sets', display_name: 'Node sets', editable: true },
+          { path: 'ssh_public_key', display_name: 'Key', editable: true, default: 'ssh-ed25519 AAAA' },
+          { path: 'version', editable: true },
+        ],
+      });
+      expect(reply.status, reply.text).to.equal(200);
+      expect(reply.json).to.deep.include({
+        title: 'Small item',
+        template: { id: 'osac.templates.small', name: 'small' },
+        published: true,
+        field_definitions: [
+          { path: 'node_sets', display_name: 'Node sets', editable: true },
+          { path: 'ssh_public_key', display_name: 'Key', editable: true, default: 'ssh-ed25519 AAAA' },
+          { path: 'version', editable: true },
+        ],
+      });
+      expect(reply.json['metadata']).to.include({ creator: 'system', tenant: 'shared' });
+      const read = await user('GET', `${PUBLIC}/${ITEMS}/${textAt(reply.json, 'id')}`);
+      expect(read.json).to.deep.equal(reply.json);
+    });
+
+    it('refuses what no order could keep', async () => {
+      const cases: [object, string][] = [
+        [{ title: '' }, "field 'title' is required"],
+        [{ template: { id: 'no-such' } }, 'object.template: ClusterTemplate "no-such" not found'],
+        [{ template: undefined }, "field 'template' is required"],
+        [{ field_definitions: [{ path: 'nope', editable: true }] }, "no field 'nope'"],
+        [{ field_definitions: [{ path: 'ssh_public_key' }] }, 'needs a default'],
+        [
+          { field_definitions: [{ path: 'ssh_public_key', editable: true, validation_schema: '{' }] },
+          'it is not JSON',
+        ],
+        [
+          {
+            field_definitions: [
+              { path: 'ssh_public_key', editable: true, validation_schema: '{"pattern":"(?=a)"}' },
+            ],
+          },
+          'is not a regular expression of RE2',
+        ],
+        [
+          {
+            field_definitions: [
+              { path: 'ssh_public_key', editable: true, default: 5, validation_schema: '{"type":"number"}' },
+            ],
+          },
+          'is not what the field takes',
+        ],
+        [
+          {
+            field_definitions: [
+              {
+                path: 'node_sets.workers.size',
+                editable: true,
+                default: 9,
+                validation_schema: '{"maximum":5}',
+              },
+            ],
+          },
+          'does not fit its validation_schema: must be at most 5',
+        ],
+        [
+          {
+            field_definitions: [
+              { path: 'node_sets.workers', editable: true, default: { hostType: { id: 'fc430' } } },
+            ],
+          },
+          'must be written as clusters show it',
+        ],
+        [{ field_definitions: [{ path: 'node_sets.none.size', default: 1 }] }, "no node set 'none'"],
+        [
+          { field_definitions: [{ path: 'template_parameters.none', editable: true }] },
+          "no parameter 'none'",
+        ],
+        [
+          { field_definitions: [{ path: 'template_parameters.flavour', default: 5 }] },
+          "does not fit the parameter's type",
+        ],
+        [
+          { field_definitions: [{ path: 'version', default: { name: 'none' } }] },
+          'ClusterVersion "none" not found',
+        ],
+        [{ field_definitions: [{ path: 'version', default: '4.17' }] }, 'is not what the field takes'],
+      ];
+      for (const [body, message] of cases) refused(await item(body), 400, message);
+    });
+
+    it('names the field of a definition', async () => {
+      const reply = await item({
+        field_definitions: [
+          { path: 'network', editable: true },
+          { path: 'ssh_public_key', editable: true, validation_schema: '{"type":"no"}' },
+        ],
+      });
+      expect(JSON.stringify(reply.json['details'])).to.contain('field_definitions.1.validation_schema');
+    });
+
+    it('keeps a default version by id and name; it must be usable and is protected', async () => {
+      const version = { version: '4.19.9', image: 'quay.example/r:4.19.9' };
+      const created = await admin('POST', `${PRIVATE}/cluster_versions`, { spec: version });
+      const id = textAt(created.json, 'id');
+      const versionName = textAt(created.json, 'metadata', 'name');
+      const reply = await item({ field_definitions: [{ path: 'version', default: { name: versionName } }] });
+      expect(reply.json['field_definitions'], reply.text).to.deep.equal([
+        { path: 'version', default: { id, name: versionName } },
+      ]);
+      refused(await admin('DELETE', `${PRIVATE}/cluster_versions/${id}`), 400, 'in use');
+      const path = `${PRIVATE}/${ITEMS}/${textAt(reply.json, 'id')}`;
+      const again = await admin('PATCH', path, {
+        field_definitions: [{ path: 'version', default: { name: versionName } }],
+      });
+      expect(again.json).to.deep.equal(reply.json);
+      await admin('PATCH', `${PRIVATE}/cluster_versions/${id}`, { spec: { enabled: false } });
+      refused(
+        await item({ field_definitions: [{ path: 'version', default: { id } }] }),
+        400,
+        'cannot be a default: it is disabled',
+      );
+      refused(await order({ catalog_item: { id: textAt(reply.json, 'id') } }), 400, 'it is disabled');
+    });
+  });
+
+  describe('update', () => {
+    it('takes one field and keeps the rest, as everywhere', async () => {
+      const { id } = await made({ field_definitions: [{ path: 'network', editable: true }] });
+      const reply = await admin('PATCH', `${PRIVATE}/${ITEMS}/${id}`, { description: 'New' });
+      expect(reply.json, reply.text).to.deep.include({
+        description: 'New',
+        title: 'Small item',
+        published: true,
+        field_definitions: [{ path: 'network', editable: true }],
+      });
+      refused(
+        await admin('PATCH', `${PRIVATE}/${ITEMS}/${id}`, {
+          field_definitions: [{ path: 'network', editable: true, validation_schema: '{"minimum":"x"}' }],
+        }),
+        400,
+        "'minimum' must be a number",
+      );
+      refused(await admin('PATCH', `${PRIVATE}/${ITEMS}/${id}`, { template: null }), 400, 'is required');
+    });
+  });
+
+  describe('publication', () => {
+    it('hides an unpublished item from tenants until something refers to it', async () => {
+      const { id } = await made();
+      expect((await order({ catalog_item: { id } })).status).to.equal(200);
+      const { id: draft } = await made({ published: false });
+      await admin('PATCH', `${PRIVATE}/${ITEMS}/${id}`, { published: false });
+      refused(await user('GET', `${PUBLIC}/${ITEMS}/${draft}`), 404, `'${draft}' not found`);
+      expect((await user('GET', `${PUBLIC}/${ITEMS}/${id}`)).status).to.equal(200);
+      expect((await admin('GET', `${PRIVATE}/${ITEMS}/${draft}`)).status).to.equal(200);
+      refused(await order({ catalog_item: { id: draft } }), 404, 'is not published');
+    });
+
+    it('lists published items only on the public surface', async () => {
+      const { id: draft } = await made({ published: false });
+      const listed = itemsOf(await user('GET', `${PUBLIC}/${ITEMS}`)).map((shown) => shown['id']);
+      expect(listed).to.not.include(draft);
+      expect(listed.length).to.be.greaterThan(0);
+      const all = itemsOf(await admin('GET', `${PRIVATE}/${ITEMS}`)).map((shown) => shown['id']);
+      expect(all).to.include(draft);
+    });
+  });
+
+  describe('rights', () => {
+    it('lets administrators of a tenant keep items of their own, and nobody change shared ones', async () => {
+      const body = { metadata: { name: name() }, title: 'Ours', template: SMALL, published: true };
+      refused(await user('POST', `${PUBLIC}/${ITEMS}`, body), 403, 'permission denied');
+      const reply = await tenantAdmin('POST', `${PUBLIC}/${ITEMS}`, body);
+      expect(reply.status, reply.text).to.equal(200);
+      expect(reply.json['metadata']).to.include({ tenant: 't1' });
+      const { id } = await made();
+      refused(
+        await tenantAdmin('PATCH', `${PUBLIC}/${ITEMS}/${id}`, { title: 'Mine' }),
+        403,
+        "can't be assigned",
+      );
+      refused(await tenantAdmin('DELETE', `${PUBLIC}/${ITEMS}/${id}`), 403, "can't be assigned");
+      expect((await order({ catalog_item: { id: textAt(reply.json, 'id') } })).status).to.equal(200);
+      const other = callerOf(service, await service.token({ user: 'bob', tenants: ['t2'] }));
+      const foreign = await other('POST', `${PUBLIC}/clusters`, {
+        metadata: { name: 'x' },
+        spec: { catalog_item: { id: textAt(reply.json, 'id') } },
+      });
+      const absent = await other('POST', `${PUBLIC}/clusters`, {
+        metadata: { name: 'x' },
+        spec: { catalog_item: { id: '01a1fdbe-6ec6-7448-a69a-554dbb381e5f' } },
+      });
+      expect([foreign.status, absent.status]).to.deep.equal([400, 400]);
+      expect(foreign.text.replaceAll(textAt(reply.json, 'id'), 'ID')).to.equal(
+        absent.text.replaceAll('01a1fdbe-6ec6-7448-a69a-554dbb381e5f', 'ID'),
+      );
+    });
+  });
+
+  describe('orders', () => {
+    it('follow the recorded exchange', async () => {
+      const { id, name: itemName } = await made({
+        field_definitions: [
+          { path: 'node_sets', display_name: 'Node sets', editable: true },
+          { path: 'ssh_public_key', display_name: 'Key', editable: true, default: 'ssh-ed25519 AAAA' },
+          { path: 'version', editable: true },
+        ],
+      });
+      refused(await order({ catalog_item: { name: itemName } }), 400, /^field 'node_sets' is required/);
+      const versions = await user('GET', `${PUBLIC}/cluster_versions`);
+      const version = { name: textAt(itemsOf(versions)[0], 'metadata', 'name') };
+      const reply = await order({
+        catalog_item: { name: itemName },
+        node_sets: { workers: { size: 4 } },
+        version,
+      });
+      expect(reply.status, reply.text).to.equal(200);
+      expect(reply.json['spec']).to.deep.include({
+        template: { id: 'osac.templates.small', name: 'small' },
+        template_parameters: { flavour: { '@type': `${GOOGLE}StringValue`, value: 'plain' } },
+        node_sets: { workers: { host_type: { id: 'fc430', name: 'fc430' }, size: 4 } },
+        ssh_public_key: 'ssh-ed25519 AAAA',
+        catalog_item: { id, name: itemName },
+      });
+      const path = `${PUBLIC}/clusters/${textAt(reply.json, 'id')}`;
+      expect((await user('GET', path)).json).to.deep.equal(reply.json);
+      const { id: another } = await made();
+      refused(
+        await user('PATCH', path, { spec: { catalog_item: { id: another } } }),
+        400,
+        "'spec.catalog_item' is immutable",
+      );
+      refused(
+        await user('PATCH', path, { spec: { catalog_item: null } }),
+        400,
+        "'spec.catalog_item' is immutable",
+      );
+      expect((await user('PATCH', path, reply.json)).json['metadata']).to.deep.equal(reply.json['metadata']);
+    });
+
+    it('record the item, its template and the revision of both', async () => {
+      const { id, name: itemName } = await made();
+      await admin('PATCH', `${PRIVATE}/${ITEMS}/${id}`, { description: 'second' });
+      const reply = await order({ catalog_item: { id } });
+      const stream = `cluster-${textAt(reply.json, 'id')}`;
+      for await (const event of service.store.readStream(stream)) {
+        const data = event.data as { readonly catalogItem: object };
+        expect(data.catalogItem).to.deep.equal({ id, name: itemName, revision: 1 });
+        break;
+      }
+    });
+
+    it('hold to what the item allows', async () => {
+      const { id } = await made({
+        field_definitions: [
+          { path: 'node_sets.workers.size', editable: true, validation_schema: '{"maximum":5,"minimum":2}' },
+          { path: 'network.pod_cidr', default: '10.132.0.0/14' },
+        ],
+      });
+      const spec = (more: object): object => ({ catalog_item: { id }, ...more });
+      refused(
+        await order(spec({ node_sets: { workers: { size: 6 } } })),
+        400,
+        "validation failed for field 'node_sets.workers.size': must be at most 5",
+      );
+      refused(
+        await order(spec({ node_sets: { workers: { size: 3 } }, ssh_public_key: 'x' })),
+        400,
+        /^fields not allowed by catalog item '.*': ssh_public_key$/,
+      );
+      refused(
+        await order(spec({ node_sets: { workers: { size: 3 } }, network: { pod_cidr: '10.0.0.0/14' } })),
+        400,
+        "'network.pod_cidr' is not editable",
+      );
+      refused(await order(spec({ template: SMALL })), 400, 'not both');
+      const reply = await order(spec({ node_sets: { workers: { size: 3 } } }));
+      expect(reply.json, reply.text).to.have.nested.property('spec.network.pod_cidr', '10.132.0.0/14');
+    });
+
+    it('never repeat a secret that a schema refuses', async () => {
+      const { id } = await made({
+        field_definitions: [{ path: 'pull_secret', editable: true, validation_schema: '{"pattern":"^[{]"}' }],
+      });
+      const reply = await order({ catalog_item: { id }, pull_secret: 'CANARY-VALUE' });
+      refused(reply, 400, "validation failed for field 'pull_secret': must match the pattern '^[{]'");
+      expect(reply.text).to.not.contain('CANARY');
+      const good = await order({ catalog_item: { id }, pull_secret: '{"auths":{}}' });
+      expect(good.json, good.text).to.have.nested.property('spec.pull_secret', '***');
+    });
+
+    it('protect the item, and the item its template', async () => {
+      const template = {
+        id: 'osac.templates.kept',
+        title: 'Kept',
+        node_sets: { w: { host_type: { id: 'gpu' }, size: 1 } },
+      };
+      await admin('POST', `${PRIVATE}/cluster_templates`, template);
+      const { id } = await made({ template: { id: template.id } });
+      refused(await admin('DELETE', `${PRIVATE}/cluster_templates/${template.id}`), 400, 'in use');
+      const reply = await order({ catalog_item: { id } });
+      refused(await admin('DELETE', `${PRIVATE}/${ITEMS}/${id}`), 400, 'in use');
+      await user('DELETE', `${PUBLIC}/clusters/${textAt(reply.json, 'id')}`);
+      expect((await admin('DELETE', `${PRIVATE}/${ITEMS}/${id}`)).text).to.equal('{}');
+      refused(await order({ catalog_item: { id } }), 400, 'object.spec.catalog_item: ClusterCatalogItem');
+    });
+
+    it('name all unknown references at once', async () => {
+      const reply = await order({
+        catalog_item: { name: 'none' },
+        version: { name: 'none' },
+        pull_secret_secret: { name: 'none' },
+      });
+      expect(reply.json['message']).to.equal(
+        'reference validation failed: object.spec.version: ClusterVersion "none" not found; ' +
+          'object.spec.catalog_item: ClusterCatalogItem "none" not found; ' +
+          'object.spec.pull_secret_secret: Secret "none" not found',
+      );
+      const details = reply.json['details'] as unknown as { field_violations: object[] }[];
+      expect(details[0]?.field_violations).to.have.lengthOf(3);
+    });
+  });
+});
