@@ -26,8 +26,8 @@ export type ResolvedReferences = {
 /**
  * Resolves every reference of a document (osac-api.md §5 Object references): by id, by name, or both, among what the
  * caller may see. All problems are reported at once, each with its field. With `before`, the document as it is stored,
- * only what differs from it is looked up: what it refers to already stays, whatever has become of it. Throws
- * ApiError 400.
+ * only what differs from it is looked up: what it refers to already stays, whatever has become of it. What is about to
+ * go cannot be referred to anew. Throws ApiError 400.
  */
 export const resolveReferences = (
   rules: ReferenceRules,
@@ -48,7 +48,9 @@ export const resolveReferences = (
         resolved = withValueAtPlace(resolved, place, stored) as JsonObject;
         continue;
       }
-      const result = find({ kind, local: scope === 'local' }, reference, home, resources, visibility);
+      const result = standing(
+        find({ kind, local: scope === 'local' }, reference, home, resources, visibility),
+      );
       const at = place.join('.');
       if ('problem' in result) {
         const description = problemText(rules.messageOf(kind), reference, result.problem);
@@ -64,6 +66,9 @@ export const resolveReferences = (
   return { document: resolved, found };
 };
 
+const standing = (found: FoundReference): FoundReference =>
+  'row' in found && found.row.deleting ? { problem: 'deleting' } : found;
+
 /** A selector may mean another object of the same name, so it is looked up. */
 const isSame = ({ id, name, project, shared }: Reference, stored: Reference | undefined): boolean =>
   project === undefined &&
@@ -74,7 +79,7 @@ const isSame = ({ id, name, project, shared }: Reference, stored: Reference | un
     { id: stored.id ?? '', name: stored.name ?? '' },
   );
 
-type Problem = 'empty' | 'not-found' | 'ambiguous';
+type Problem = 'empty' | 'not-found' | 'ambiguous' | 'deleting';
 
 export type FoundReference = { readonly row: ResourceRow } | { readonly problem: Problem };
 
@@ -85,6 +90,8 @@ export const problemText = (message: string, reference: Reference, problem: Prob
       return `${message} reference must specify id or name`;
     case 'not-found':
       return `${message} "${referenceText(reference)}" not found`;
+    case 'deleting':
+      return `${message} "${referenceText(reference)}" is being deleted: refer to another one`;
     case 'ambiguous':
       return `${message} "${referenceText(reference)}" is ambiguous: several objects have this name; give the id or the project of one of them`;
   }
