@@ -43,6 +43,7 @@ export const clusterCatalogItem: ResourceKind<DocumentState, DocumentCommand, Cl
   nameScope: 'project',
   event: { field: 'cluster_catalog_item', public: false },
   publicList: [{ filter: 'this.published', when: 'always' }],
+  listed: (document) => document['published'] === true,
   defaultTenant: 'shared',
   privateOnly: ['metadata.finalizers', 'tenant'],
   secrets: [],

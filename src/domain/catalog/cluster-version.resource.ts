@@ -82,6 +82,10 @@ export const clusterVersion: ResourceKind<DocumentState, DocumentCommand, Cluste
     },
     { filter: 'this.spec.enabled == true', when: { unlessMentioned: 'spec.enabled' } },
   ],
+  listed: (document) => {
+    const { state, enabled } = objectAt(document, 'spec');
+    return (state === ACTIVE || state === DEPRECATED) && enabled === true;
+  },
   defaultTenant: 'shared',
   privateOnly: ['metadata.finalizers', 'spec.image'],
   secrets: [],

@@ -69,6 +69,10 @@ export const instanceType: ResourceKind<DocumentState, DocumentCommand, Instance
       when: { unlessMentioned: 'spec.state' },
     },
   ],
+  listed: (document) => {
+    const { state } = objectAt(document, 'spec');
+    return state === STAGES.active || state === STAGES.deprecated;
+  },
   defaultTenant: SHARED,
   privateOnly: ['metadata.finalizers'],
   secrets: [],

@@ -72,6 +72,7 @@ export const diskImage: ResourceKind<DocumentState, DocumentCommand, DiskImageEv
       when: { unlessMentioned: 'spec.lifecycle' },
     },
   ],
+  listed: (document) => !['', STAGES.obsolete].includes(stringAt(objectAt(document, 'spec'), 'lifecycle')),
   defaultTenant: 'shared',
   privateOnly: ['metadata.finalizers'],
   secrets: [],

@@ -1,4 +1,4 @@
-import { ApiError, invalid } from '../errors.ts';
+import { invalid } from '../errors.ts';
 import type { Positions } from '../positions.ts';
 import type { ExtraMessage, ListMessage, UpdateMessage } from './call.ts';
 import { MAX_MASK_PATHS } from './update-rule.ts';
@@ -9,20 +9,22 @@ const MAX_LIMIT = 1000;
 const INT32 = 2 ** 31;
 
 /**
- * `offset` and `limit` by the rules of osac-api.md §4. Unknown parameters are ignored, and so is `order`, as in OSAC:
- * the order is by id. A filter that is not applied would give wrong results, so it is refused. Throws ApiError.
+ * `offset`, `limit`, `filter` and `order` by the rules of osac-api.md §4; the last two as texts, since only the kind
+ * knows its fields. Unknown parameters are ignored. Throws ApiError 400.
  */
 export const readListQuery = (url: string): ListMessage => {
   if (!url.includes('?')) return { offset: 0, limit: DEFAULT_LIMIT };
   const query = queryOf(url);
-  if ((query.get('filter') ?? '') !== '')
-    throw new ApiError('UNIMPLEMENTED', "query parameter 'filter' is not supported by this version", {
-      reason: 'NOT_SUPPORTED_YET',
-    });
   const offset = readInteger(query, 'offset') ?? 0;
   const limit = readInteger(query, 'limit') ?? DEFAULT_LIMIT;
   if (limit < 0) throw invalid(`limit must be a non-negative integer, but it is ${limit}`, 'limit');
-  return { offset: Math.max(0, offset), limit: Math.min(limit, MAX_LIMIT) };
+  const [filter, order] = [query.get('filter') ?? '', query.get('order') ?? ''];
+  return {
+    offset: Math.max(0, offset),
+    limit: Math.min(limit, MAX_LIMIT),
+    ...(filter.trim() === '' ? {} : { filter }),
+    ...(order.trim() === '' ? {} : { order }),
+  };
 };
 
 /** `limit` and `after` (a position) of what is told oldest first; throws ApiError 400. */

@@ -9,17 +9,10 @@ import type {
   Visibility,
 } from '../../projections/read-models.ts';
 import { objectNotFound } from '../errors.ts';
-import {
-  etagOf,
-  type Answer,
-  type ExtraMessage,
-  type Handler,
-  type IdMessage,
-  type ListMessage,
-} from './call.ts';
+import { etagOf, type Answer, type ExtraMessage, type Handler, type IdMessage } from './call.ts';
 import type { Surface } from './messages.ts';
 
-/** Get and List of any kind: stored JSON texts, put together without being parsed (design §7). */
+/** Get of any kind: the stored JSON text (design §7). */
 export const getHandler =
   (kind: string, resources: ResourceReader): Handler<IdMessage> =>
   ({ surface, principal, message }) => {
@@ -32,19 +25,6 @@ export const rowAnswer = (row: ResourceRow, surface: Surface): Answer => ({
   body: surface === 'public' ? row.publicJson : row.privateJson,
   etag: etagOf(row.kind, row.revision),
 });
-
-export const listHandler =
-  (kind: string, resources: ResourceReader): Handler<ListMessage> =>
-  ({ surface, principal, message }) => {
-    const { documents, total } = resources.listDocuments(kind, principal.visibility, message, surface);
-    return { body: listText(documents, total) };
-  };
-
-/** `size`, `total` and `items` as the list message renders: zero and empty are left out (osac-api.md §3). */
-const listText = (documents: readonly string[], total: number): string => {
-  if (documents.length === 0) return total === 0 ? '{}' : `{"total":${total}}`;
-  return `{"size":${documents.length},"total":${total},"items":[${documents.join(',')}]}`;
-};
 
 /**
  * `GET …/clusters/{id}/timeline`, our addition: what happened to one order, oldest first. It can be read for as long as

@@ -17,7 +17,8 @@ import { documentCreation, documentRevision } from './documents.ts';
 import { documentParts } from './kinds/parts.ts';
 import { MESSAGES, type Surface } from './messages.ts';
 import { withProjectRights } from './project-rights.ts';
-import { getHandler, listHandler, timelineHandler } from './reads.ts';
+import { listHandler } from './lists.ts';
+import { getHandler, timelineHandler } from './reads.ts';
 import type { KindService, SingleService, SurfaceTable } from './rest.ts';
 import { concealing, createNameToken, type PersonalDocuments } from './personal.ts';
 import { deleteHandler, type Removal } from './deletes.ts';
@@ -117,7 +118,7 @@ const kindService = <S, C extends { readonly type: string }, E extends DomainEve
     governed: { service: kind.service },
     methods,
     schema,
-    list: listHandler(kind.kind, services.resources),
+    list: listHandler(kind, surface, services),
     get: getHandler(kind.kind, services.resources),
     create: createHandler(kind, creation, withNames),
     update: updateHandler(kind, revision, { schemas: { stored, sent: schema } }, withNames),

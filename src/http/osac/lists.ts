@@ -1,0 +1,122 @@
+import { LRUCache } from 'lru-cache';
+import type { Clock } from '../../app/ports.ts';
+import type { ResourceKind } from '../../domain/resource.ts';
+import type { FilterNode, OrderTerm } from '../../projections/filter/ast.ts';
+import { mentions } from '../../projections/filter/walk.ts';
+import { ListRefused, type ListPage, type ResourceReader } from '../../projections/read-models.ts';
+import { indexedPaths } from '../../projections/resources/terms.ts';
+import { ApiError } from '../errors.ts';
+import type { Handler, ListMessage } from './call.ts';
+import { compileFilter } from './filter/compile.ts';
+import { compileOrder } from './filter/order.ts';
+import { listTarget } from './filter/targets.ts';
+import type { Surface } from './messages.ts';
+
+/** What lists need to know of a kind; a ResourceKind is one. */
+export type ListedKind = Pick<
+  ResourceKind,
+  'kind' | 'message' | 'secrets' | 'event' | 'references' | 'publicList' | 'listed'
+>;
+
+/** Compiled filters and orders that are kept per kind and surface; clients ask the same again and again. */
+const KEPT_TEXTS = 100;
+
+/** List of any kind: stored JSON texts, put together without being parsed (design §7). */
+export const listHandler = (
+  kind: ListedKind,
+  surface: Surface,
+  { resources, clock }: { readonly resources: ResourceReader; readonly clock: Clock },
+): Handler<ListMessage> => {
+  const target = listTarget(kind, surface);
+  if (target === undefined) throw new TypeError(`${kind.kind} has no message on the ${surface} surface`);
+  const filters = kept((text) => compileFilter(text, target));
+  const orders = kept((text) => compileOrder(text, target));
+  const indexed = indexedPaths(kind);
+  const defaults = surface === 'public' ? defaultPredicates(kind, filters) : () => ({});
+
+  return async ({ principal, message, signal }) => {
+    const filter = message.filter === undefined ? undefined : filters(message.filter);
+    const order: readonly OrderTerm[] | undefined =
+      message.order === undefined ? undefined : orders(message.order);
+    const page = await readPage(() =>
+      resources.query({
+        kind: kind.kind,
+        surface,
+        visibility: principal.visibility,
+        offset: message.offset,
+        limit: message.limit,
+        ...(filter === undefined ? {} : { filter }),
+        ...(order === undefined ? {} : { order }),
+        ...defaults(filter),
+        indexed,
+        nowMs: Date.parse(clock.now()),
+        signal,
+      }),
+    );
+    return { body: listText(page) };
+  };
+};
+
+const kept = <Compiled extends object>(compile: (text: string) => Compiled): ((text: string) => Compiled) => {
+  const known = new LRUCache<string, Compiled>({ max: KEPT_TEXTS });
+  return (text) => {
+    const before = known.get(text);
+    if (before !== undefined) return before;
+    const compiled = compile(text);
+    known.set(text, compiled);
+    return compiled;
+  };
+};
+
+type Defaults = { readonly filter?: FilterNode; readonly listedOnly?: true };
+
+/** What a public list leaves out by itself, each part unless the caller's filter asks about it (osac-api.md §4). */
+const defaultPredicates = (
+  { publicList = [], listed }: ListedKind,
+  compile: (text: string) => FilterNode,
+): ((filter: FilterNode | undefined) => Defaults) => {
+  const predicates = publicList.map(({ filter, when }) => ({ node: compile(filter), when }));
+  if (predicates.length === 0) return () => ({});
+  return (filter) => {
+    const applying = predicates.filter(
+      ({ when }) => when === 'always' || filter === undefined || !mentions(filter, when.unlessMentioned),
+    );
+    if (applying.length === predicates.length && listed !== undefined) return { listedOnly: true };
+    const all = [...applying.map(({ node }) => node), ...(filter === undefined ? [] : [filter])];
+    return all.length === 0 ? {} : { filter: all.reduce((left, right) => ({ op: 'and', left, right })) };
+  };
+};
+
+const readPage = async (read: () => ListPage | Promise<ListPage>): Promise<ListPage> => {
+  try {
+    return await read();
+  } catch (error) {
+    throw error instanceof ListRefused ? refusal(error) : error;
+  }
+};
+
+const refusal = (error: ListRefused): ApiError => {
+  const cause = { cause: error };
+  switch (error.reason) {
+    case 'cancelled':
+      return new ApiError('CANCELLED', 'the caller went away', cause);
+    case 'busy':
+      return new ApiError(
+        'UNAVAILABLE',
+        'too many lists are read at this moment that no index answers; filter by id, name, label, state or reference, or try again',
+        { reason: 'LISTS_BUSY', retryAfterSeconds: 1, ...cause },
+      );
+    case 'too-long':
+      return new ApiError(
+        'UNAVAILABLE',
+        'reading this list takes too long; narrow it by id, name, label, state or reference',
+        { reason: 'LIST_TOO_LONG', retryAfterSeconds: 10, ...cause },
+      );
+  }
+};
+
+/** `size`, `total` and `items` as the list message renders: zero and empty are left out (osac-api.md §3). */
+const listText = ({ documents, total }: ListPage): string => {
+  if (documents.length === 0) return total === 0 ? '{}' : `{"total":${total}}`;
+  return `{"size":${documents.length},"total":${total},"items":[${documents.join(',')}]}`;
+};
