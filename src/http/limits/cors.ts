@@ -27,6 +27,7 @@ const EXPOSED = [
   'X-Ledger-Command-Id',
   'X-Ledger-Position',
   'X-Ledger-Reason',
+  'X-Ledger-Watch-Id',
   'X-Request-Id',
 ].join(', ');
 /** Seconds that a browser may remember the answer to a preflight. */

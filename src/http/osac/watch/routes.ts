@@ -184,12 +184,12 @@ const TCP_KEEP_ALIVE_MS = 30_000;
 const sendHead = (exchange: Exchange, framing: Framing, startId: string | undefined): void => {
   const { request, response, requestId } = exchange;
   request.socket.setKeepAlive(true, TCP_KEEP_ALIVE_MS);
+  response.appendHeader('vary', 'Accept');
   response.writeHead(200, {
     'content-type': framing === 'sse' ? 'text/event-stream' : 'application/json',
     'grpc-metadata-content-type': 'application/grpc',
     'cache-control': 'no-store',
     'x-accel-buffering': 'no',
-    vary: 'Accept',
     'x-request-id': requestId,
     ...(startId === undefined ? {} : { 'x-ledger-watch-id': startId }),
   });

@@ -1,0 +1,165 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { kinds } from '../../../src/domain/kinds.ts';
+import { RIGHTS, type Role } from '../../../src/domain/tenancy/rights.ts';
+import { audienceOf } from '../../../src/http/osac/watch/audience.ts';
+import { createSlices, SLICE_MS } from '../../../src/http/osac/watch/slices.ts';
+import { createWatchIds } from '../../../src/http/osac/watch/watch-id.ts';
+import { createPositions } from '../../../src/http/positions.ts';
+import { check } from '../../support/property.ts';
+
+const STORE = '01a1fdc2-451a-7c65-b5a4-0b389e5d8c56';
+
+describe('watch ids', () => {
+  const idsOf = (digits: number) =>
+    createWatchIds(createPositions({ storeId: STORE, waitFor: async () => true, digits }));
+
+  it('property: what was written is read again, in stores of either width', () => {
+    for (const digits of [16, 40]) {
+      const ids = idsOf(digits);
+      check(
+        fc.property(
+          fc.bigInt({ min: 0n, max: 10n ** BigInt(digits) - 1n }),
+          fc.nat({ max: 999_999_999 }),
+          (position, n) => {
+            const key = { position: String(position).padStart(digits, '0'), n };
+            expect(ids.parse(ids.format(key), 'from')).to.deep.equal(key);
+          },
+        ),
+      );
+    }
+  });
+
+  it('a position alone stands behind its changes, and can be written as an id again', () => {
+    const ids = idsOf(16);
+    const key = ids.parse(`${STORE}.0000000000000007`, 'from');
+    expect(key.position).to.equal('0000000000000007');
+    expect(key.n).to.be.greaterThan(1000);
+    expect(ids.parse(ids.format(key), 'from')).to.deep.equal(key);
+  });
+
+  it('property: anything else is refused with the name of the parameter', () => {
+    const ids = idsOf(16);
+    check(
+      fc.property(
+        fc.oneof(
+          fc.string(),
+          fc.string().map((text) => `${STORE}.${text}`),
+        ),
+        (text) => {
+          fc.pre(!/\.\d{16}(\.\d{1,9})?$/.test(text));
+          expect(() => ids.parse(text, 'Last-Event-ID')).to.throw("'Last-Event-ID'");
+        },
+      ),
+    );
+  });
+});
+
+describe('audience of a watch', () => {
+  const readable = (role: Exclude<Role, 'admin'>, service: string): boolean =>
+    (RIGHTS[role][service] ?? []).some((method) => method === 'List' || method === 'Get');
+
+  it('property: a public watcher sees a kind exactly when its roles may read it and its events are public', () => {
+    const roles = Object.keys(RIGHTS) as Exclude<Role, 'admin'>[];
+    check(
+      fc.property(
+        fc.subarray(roles),
+        fc.uniqueArray(fc.constantFrom('t1', 't2', 'shared')),
+        (some, tenants) => {
+          const audience = audienceOf(
+            { admin: false, roles: some, visibility: { tenants } },
+            'public',
+            kinds,
+          );
+          expect([...(audience.tenants ?? [])].toSorted()).to.deep.equal([...tenants].toSorted());
+          for (const { kind, service, event } of kinds)
+            expect(audience.kinds.has(kind), kind).to.equal(
+              event?.public === true && some.some((role) => readable(role, service)),
+            );
+          expect(
+            audienceOf({ admin: false, roles: some, visibility: { tenants } }, 'private', kinds).kinds.size,
+          ).to.equal(0);
+        },
+      ),
+    );
+  });
+
+  it('a plain caller sees clusters and the catalogue, neither hubs nor tenants; admins see what has events', () => {
+    const client = audienceOf(
+      { admin: false, roles: ['client'], visibility: { tenants: ['t1'] } },
+      'public',
+      kinds,
+    );
+    expect([...client.kinds]).to.include.members([
+      'cluster',
+      'clusterTemplate',
+      'clusterVersion',
+      'hostType',
+    ]);
+    for (const hidden of ['hub', 'tenant', 'user', 'identityProvider'])
+      expect(client.kinds.has(hidden), hidden).to.equal(false);
+    const admin = { admin: true, roles: ['admin'], visibility: { all: true } } as const;
+    const withEvents = kinds.filter(({ event }) => event !== undefined).map(({ kind }) => kind);
+    expect([...audienceOf(admin, 'private', kinds).kinds]).to.have.members(withEvents);
+    expect(audienceOf(admin, 'public', kinds).kinds.has('hub')).to.equal(false);
+  });
+
+  it('has the same key for the same callers only', () => {
+    const key = (tenants: string[], roles: Role[]): string =>
+      audienceOf({ admin: false, roles, visibility: { tenants } }, 'public', kinds).key;
+    expect(key(['a', 'b'], ['client'])).to.equal(key(['b', 'a', 'a'], ['client']));
+    expect(key(['a'], ['client'])).not.to.equal(key(['a', 'b'], ['client']));
+    expect(key(['a,b'], ['client'])).not.to.equal(key(['a', 'b'], ['client']));
+    expect(key(['a'], ['client'])).not.to.equal(key(['a'], ['project-viewer']));
+  });
+});
+
+describe('slices', () => {
+  const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+  it('give the loop back after a few milliseconds, and take turns', async () => {
+    let now = 0;
+    const slices = createSlices(() => now);
+    const done: string[] = [];
+    function* work(name: string): Generator<void, void> {
+      for (let i = 0; i < 10; i += 1) {
+        done.push(name);
+        now += 1;
+        yield;
+      }
+    }
+    const failed = (error: unknown): void => {
+      throw error;
+    };
+    slices.add(work('a'), failed);
+    slices.add(work('b'), failed);
+    const counts: number[] = [];
+    while (done.length < 20) {
+      const before = done.length;
+      await turn();
+      counts.push(done.length - before);
+    }
+    expect(Math.max(...counts)).to.be.at.most(SLICE_MS);
+    expect(done.slice(0, SLICE_MS)).to.deep.equal(Array(SLICE_MS).fill('a'));
+    expect(done.slice(SLICE_MS, 2 * SLICE_MS)).to.deep.equal(Array(SLICE_MS).fill('b'));
+  });
+
+  it('end a task that throws, tell of it, and go on with the others', async () => {
+    const slices = createSlices(() => 0);
+    const errors: unknown[] = [];
+    let others = 0;
+    function* broken(): Generator<void, void> {
+      yield;
+      throw new Error('broken');
+    }
+    function* whole(): Generator<void, void> {
+      yield;
+      others += 1;
+    }
+    slices.add(broken(), (error) => errors.push(error));
+    slices.add(whole(), (error) => errors.push(error));
+    await turn();
+    expect(errors).to.have.length(1);
+    expect(others).to.equal(1);
+  });
+});
