@@ -1,5 +1,5 @@
 import { reject, type DomainEvent, type Rejection } from '../domain/decider.ts';
-import type { ResourceKind } from '../domain/resource.ts';
+import type { ResourceKind, ResourceView } from '../domain/resource.ts';
 import type { CommandContext, CommandOutcome, CommandRunner, ExecuteOptions, Loaded } from './command.ts';
 import { OutcomeUnknown, StoreUnavailable, type Position } from './event-store.ts';
 import {
@@ -12,6 +12,7 @@ import {
   type Reservation,
 } from './names.ts';
 import type { Clock, RecordRejection } from './ports.ts';
+import { createProjectEntries, type ProjectEntries } from './project-entries.ts';
 import { settleSlot, type SlotParts } from './slots.ts';
 
 /** Runs commands on resources together with the names and unique values that they take and give back. */
@@ -56,6 +57,7 @@ export const createResourceCommands = ({
   recordRejection,
   onLeftBehind = () => undefined,
 }: ResourceCommandsOptions): ResourceCommands => {
+  const entries = createProjectEntries({ runner, names, clock });
   const executeOnce = async <S, C extends { readonly type: string }, E extends DomainEvent>(
     kind: ResourceKind<S, C, E>,
     id: string,
@@ -63,7 +65,7 @@ export const createResourceCommands = ({
     context: CommandContext,
     options: { readonly likelyNew?: boolean },
   ): Promise<{ readonly outcome: CommandOutcome<S>; readonly obstacle: NameClaim | undefined }> => {
-    const held = holdingsOf({ runner, names, clock }, kind, id, context);
+    const held = holdingsOf({ runner, names, clock, entries }, kind, id, context);
     const how: ExecuteOptions<S, E> = { ...options, step: true, beforeAppend: held.take };
     let outcome: CommandOutcome<S>;
     try {
@@ -74,6 +76,7 @@ export const createResourceCommands = ({
         throw new OutcomeUnknown(streamOf(kind, id), { cause: error });
       throw error;
     }
+    if (outcome.outcome === 'accepted') entries.leave(streamOf(kind, id));
     // A replayed outcome shows the past; who holds what now was settled then, or is by the repair loop.
     if (outcome.outcome === 'accepted' && outcome.replayed) return { outcome, obstacle: undefined };
     const release = outcome.outcome === 'rejected' ? held.giveUp() : held.giveBack(outcome);
@@ -158,12 +161,12 @@ export const takenRejection = (
 
 /** What one attempt at one resource holds and owes. */
 const holdingsOf = <S, C extends { readonly type: string }, E extends DomainEvent>(
-  parts: SlotParts,
+  parts: SlotParts & { readonly entries: ProjectEntries },
   kind: ResourceKind<S, C, E>,
   id: string,
   context: CommandContext,
 ) => {
-  const { names } = parts;
+  const { names, entries } = parts;
   const reserved = new Map<string, Reservation>();
   let obstacle: NameClaim | undefined;
   let removed: readonly { readonly id: string; readonly revision: number }[] = [];
@@ -214,7 +217,9 @@ const holdingsOf = <S, C extends { readonly type: string }, E extends DomainEven
         const still = earlier?.fresh === true && earlier.revision + 1 === reservation.revision;
         reserved.set(claim.id, { ...reservation, fresh: reservation.fresh || still });
       }
-      return undefined;
+      return comesInto(before, after)
+        ? entries.enter({ kind: kind.kind, stream: holder.stream }, after, context)
+        : undefined;
     },
 
     /** After the append: what the resource no longer has, or did not take after all, is free. */
@@ -242,6 +247,13 @@ const holdingsOf = <S, C extends { readonly type: string }, E extends DomainEven
     },
   };
 };
+
+/** The events bring the object into being, in a project that has a name. */
+const comesInto = (
+  before: ResourceView,
+  after: ResourceView,
+): after is Extract<ResourceView, { exists: true }> =>
+  (!before.exists || before.archived) && after.exists && !after.archived && after.project !== '';
 
 /** A command's last event may be one on a resource that had to yield. */
 const withPosition = <S>(outcome: CommandOutcome<S>, last: Position | undefined): CommandOutcome<S> =>

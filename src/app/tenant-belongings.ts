@@ -1,4 +1,4 @@
-import type { DocumentCommand, DocumentState } from '../domain/catalog/document.ts';
+import type { DocumentCommand } from '../domain/catalog/document.ts';
 import type { DomainEvent, Rejection } from '../domain/decider.ts';
 import { project, tenant, user } from '../domain/kinds.ts';
 import type { ResourceKind } from '../domain/resource.ts';
@@ -99,7 +99,10 @@ const defaultProject = ({ runner, commands, clock }: TenantBelongingsServices): 
     return { position: outcome.loaded.position };
   },
   take: async (tenantId) => ({
-    position: await remove({ runner, commands, clock }, project, tenantId, defaultProjectId(tenantId)),
+    position: await remove({ runner, commands }, project, tenantId, defaultProjectId(tenantId), {
+      type: 'DeleteDocument',
+      at: clock.now(),
+    }),
   }),
 });
 
@@ -112,21 +115,22 @@ const tenantUsers = (services: TenantBelongingsServices): TenantBelonging => ({
   take: async (tenantId) => {
     let position: Position | undefined;
     const ids = services.idsOf(user.kind, tenantId, PAGE);
-    for (const id of ids) position = (await remove(services, user, tenantId, id)) ?? position;
+    const command = { type: 'DeleteDocument', at: services.clock.now() } as const;
+    for (const id of ids) position = (await remove(services, user, tenantId, id, command)) ?? position;
     return { position, more: ids.length === PAGE };
   },
 });
 
-const remove = async <E extends DomainEvent>(
-  { runner, commands, clock }: Pick<TenantBelongingsServices, 'runner' | 'commands' | 'clock'>,
-  kind: ResourceKind<DocumentState, DocumentCommand, E>,
+const remove = async <S, C extends { readonly type: string }, E extends DomainEvent>(
+  { runner, commands }: Pick<TenantBelongingsServices, 'runner' | 'commands'>,
+  kind: ResourceKind<S, C, E>,
   tenantId: string,
   id: string,
+  command: C,
 ): Promise<Position | undefined> => {
   const loaded = await runner.load(aggregateOf(kind), id);
   const view = kind.view(loaded.state);
   if (!view.exists || view.archived) return undefined;
-  const command: DocumentCommand = { type: 'DeleteDocument', at: clock.now() };
   const context = contextOf(tenantId, 'remove', `${id} ${loaded.revision}`);
   const outcome = await commands.execute(kind, id, command, context);
   return outcome.loaded.position;

@@ -1,5 +1,7 @@
 import { documentTypes } from '../catalog/document-types.ts';
+import { z } from 'zod';
 import type { EventType } from '../event-type.ts';
+import { text, typesOf } from '../schemas.ts';
 
 /** Registry entries of projects, memberships, roles, role bindings and identity providers. */
 export const tenancyEventTypes: readonly EventType[] = [
@@ -13,6 +15,9 @@ export const tenancyEventTypes: readonly EventType[] = [
     },
     ['metadata.finalizers', 'status.conditions'],
   ),
+  ...typesOf({ context: 'tenancy', audience: 'internal', resource: 'project', changesDocument: false }, [
+    ['ProjectEntered', { stream: text, left: z.array(text).exactOptional() }],
+  ]),
   ...documentTypes(
     { context: 'tenancy', audience: 'tenant', resource: 'projectMembership' },
     {

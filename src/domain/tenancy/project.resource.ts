@@ -1,16 +1,11 @@
-import {
-  documentDecider,
-  documentView,
-  type CheckContext,
-  type DocumentCommand,
-  type DocumentState,
-} from '../catalog/document.ts';
+import { documentDecider, documentView, type CheckContext } from '../catalog/document.ts';
 import { reject, type Rejection } from '../decider.ts';
 import { objectAt, stringAt } from '../json-tools.ts';
 import type { JsonObject } from '../json.ts';
 import { validationFailed } from '../metadata-rules.ts';
 import type { ResourceKind } from '../resource.ts';
 import type { ProjectEvent } from './events.ts';
+import { withEntries, type ProjectCommand, type ProjectEntered, type ProjectState } from './project-entry.ts';
 import { BUILT_IN_TENANTS } from './tenant.resource.ts';
 
 /**
@@ -43,7 +38,7 @@ export const projectNameRejection = (name: string): Rejection | undefined => {
     : validationFailed([{ field, problem: `every dot-separated segment must match \`${SEGMENT.source}\`` }]);
 };
 
-export const projectDecider = documentDecider({
+const documents = documentDecider({
   words: 'project',
   events: {
     created: 'ProjectOpened',
@@ -58,7 +53,9 @@ export const projectDecider = documentDecider({
   check: (_document, context) => placeRejection(context),
 });
 
-export const project: ResourceKind<DocumentState, DocumentCommand, ProjectEvent> = {
+export const projectDecider = withEntries(documents);
+
+export const project: ResourceKind<ProjectState, ProjectCommand, ProjectEvent | ProjectEntered> = {
   kind: 'project',
   collection: 'projects',
   words: 'project',

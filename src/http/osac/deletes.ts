@@ -24,6 +24,11 @@ export type Removal<C> = {
   readonly command: (at: string) => C;
   /** Why it cannot be deleted now, beyond what points at it. */
   readonly blocked?: (id: string) => string | undefined;
+  /**
+   * Makes sure that what `blocked` found out holds for a deletion at exactly this revision, and says why it does not.
+   * Not asked by a dry run.
+   */
+  readonly secure?: (id: string, revision: number, commandId: string) => Promise<string | undefined>;
 };
 
 /** Delete (osac-api.md §5): `{}`; refused while something points at it. */
@@ -66,7 +71,7 @@ const remove = async <S, C extends { readonly type: string }, E extends DomainEv
 
 const removeOnce = async <S, C extends { readonly type: string }, E extends DomainEvent>(
   kind: ResourceKind<S, C, E>,
-  { command, blocked }: Removal<C>,
+  { command, blocked, secure }: Removal<C>,
   services: WriteServices,
   call: Call<IdMessage>,
   write: Write,
@@ -89,8 +94,10 @@ const removeOnce = async <S, C extends { readonly type: string }, E extends Doma
       ? services.resources.referencedBy(kind.kind, id, { limit: NAMED_USERS + 1 })
       : [];
   if (users.length > 0) throw inUse(kind.words, live.name, users, principal.admin);
-  const reason = pending ? undefined : blocked?.(id);
-  if (reason !== undefined) throw new ApiError('FAILED_PRECONDITION', reason, { reason: 'STILL_IN_USE' });
+  const refuse = (reason: string | undefined): void => {
+    if (reason !== undefined) throw new ApiError('FAILED_PRECONDITION', reason, { reason: 'STILL_IN_USE' });
+  };
+  if (!pending) refuse(blocked?.(id));
   if (write.dryRun === true) {
     if (kind.kind === hub.kind && !pending) await tryToCloseHub(id, revision, live.name, services);
     return rehearse(services.runner, kind, id, command(services.clock.now()), { ifRevision: revision });
@@ -98,10 +105,12 @@ const removeOnce = async <S, C extends { readonly type: string }, E extends Doma
   const context = await commandContext(call, write, { tenant: live.tenant, project: live.project }, services);
   const closed = kind.kind === hub.kind && !pending;
   if (closed) await closeHub(id, revision, live.name, context, services);
+  const secured = secure !== undefined && !pending;
+  if (secured) refuse(await secure(id, revision, context.commandId));
   return services.commands.execute(kind, id, command(services.clock.now()), {
     ...context,
     // What was closed for this revision opens again with the next one.
-    ...(closed ? { ifRevision: revision } : {}),
+    ...(closed || secured ? { ifRevision: revision } : {}),
     ...(metadata.ifRevision === undefined ? {} : { ifRevision: metadata.ifRevision }),
   });
 };

@@ -9,7 +9,7 @@ import type { Revision } from '../updates.ts';
 import { catalogItemCreation, catalogItemRevision, hidingUnpublished } from './cluster-catalog-item.ts';
 import { clusterVersionCreation } from './cluster-version.ts';
 import { boundUsersCreation, boundUsersRevision } from './bound-users.ts';
-import { projectInUse } from './project.ts';
+import { projectRemoval } from './project.ts';
 import { belongingsOf, settleTenant, tenantCreation, tenantInUse } from './tenant.ts';
 import { userCreation, userRevision } from './user.ts';
 
@@ -38,7 +38,7 @@ export const documentParts: { readonly [kind: string]: (services: PartServices) 
     serving: (service, surface) => (surface === 'public' ? hidingUnpublished(service, services) : service),
   }),
   clusterVersion: () => ({ creation: clusterVersionCreation }),
-  project: (services) => ({ removal: { blocked: projectInUse(services) } }),
+  project: (services) => ({ removal: projectRemoval(services) }),
   projectMembership: boundUsers,
   roleBinding: boundUsers,
   tenant: (services) => {

@@ -56,6 +56,30 @@ describe('projects', () => {
       .when(remove)
       .thenEvents({ type: 'ProjectClosureRequested', data: { at: later } });
   });
+  it('know which creations are on their way, while they are open', () => {
+    const enter = (stream: string, left: readonly string[] = []) =>
+      ({ type: 'EnterProject', at: later, stream, left }) as const;
+    given(opened)
+      .when(enter('secret-1'))
+      .thenEvents({ type: 'ProjectEntered', data: { at: later, stream: 'secret-1' } });
+    const one = { type: 'ProjectEntered', data: { at, stream: 'secret-1' } } as const;
+    const two = { type: 'ProjectEntered', data: { at, stream: 'secret-2', left: ['secret-1'] } } as const;
+    given(opened, one)
+      .when(enter('secret-2', ['secret-1']))
+      .thenEvents({ ...two, data: { ...two.data, at: later } });
+    expect(given(opened, one).state()).to.deep.include({ entering: ['secret-1'] });
+    expect(given(opened, one, one).state()).to.deep.include({ entering: ['secret-1'] });
+    expect(given(opened, one, two).state()).to.deep.include({ entering: ['secret-2'] });
+    const requested = { type: 'ProjectClosureRequested', data: { at } } as const;
+    const closed = { type: 'ProjectClosed', data: { at } } as const;
+    for (const history of [[], [opened, requested], [opened, closed]])
+      given(...history)
+        .when(enter('secret-1'))
+        .thenRejected('PROJECT_NOT_FOUND');
+    given(opened, one)
+      .when({ type: 'DeleteDocument', at: later })
+      .thenEvents({ type: 'ProjectClosed', data: { at: later } });
+  });
   it('lie where their name says, in a tenant', () => {
     given()
       .when(open({ name: 'a.b', project: 'a' }))

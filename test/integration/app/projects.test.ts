@@ -1,0 +1,220 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
+import { createEventCodec } from '../../../src/app/event-codec.ts';
+import type { EventStore } from '../../../src/app/event-store.ts';
+import { aggregateOf } from '../../../src/app/names.ts';
+import { settleEntries } from '../../../src/app/project-entries.ts';
+import type { DocumentCommand } from '../../../src/domain/catalog/document.ts';
+import { kinds, project, projectMembership, secret } from '../../../src/domain/kinds.ts';
+import { eventTypes } from '../../../src/domain/registry.ts';
+import { parseStreamName } from '../../../src/domain/stream-name.ts';
+import { collect, fakeContext } from '../../support/fake-context.ts';
+import { crashing, createIncarnation } from '../../support/fake-incarnation.ts';
+import { checkAsync } from '../../support/property.ts';
+
+/** No order of events leaves a deleted project with an object inside (`src/app/project-entries.ts`). */
+const settings = {
+  codec: createEventCodec(eventTypes),
+  kinds,
+  lifecycle: {
+    starts: ['ProjectOpened', 'SecretDeposited', 'ProjectMembershipGranted'],
+    ends: ['ProjectClosed', 'SecretRemoved', 'ProjectMembershipRevoked'],
+  },
+};
+const start = (store: EventStore, name: string) => createIncarnation(store, name, settings);
+type Incarnation = ReturnType<typeof start>;
+
+const at = '2026-11-21T10:00:00.000Z';
+const shared = () => createMemoryEventStore({ singleWriter: false });
+const KINDS = { project, projectMembership, secret };
+type Kind = keyof typeof KINDS;
+
+const DOCUMENTS: { readonly [kind in Kind]: DocumentCommand & { readonly type: 'CreateDocument' } } =
+  Object.fromEntries(
+    Object.keys(KINDS).map((kind) => [
+      kind,
+      {
+        type: 'CreateDocument',
+        at,
+        id: '',
+        tenant: 'acme',
+        project: '',
+        name: '',
+        creator: 'u',
+        document:
+          kind === 'projectMembership'
+            ? { spec: { role: 'PROJECT_MEMBERSHIP_ROLE_VIEWER', users: [{ id: 'u1' }] } }
+            : {},
+      },
+    ]),
+  ) as never;
+
+const create = (on: Incarnation, kind: Kind, id: string, place: string, name: string, command = id) =>
+  on.resources.execute(
+    KINDS[kind] as typeof secret,
+    id,
+    (abandonedBefore: number): DocumentCommand => ({
+      ...DOCUMENTS[kind],
+      id,
+      name,
+      project: place,
+      abandonedBefore,
+    }),
+    fakeContext(`create ${kind} ${command}`),
+  );
+
+const isLive = async (on: Incarnation, kind: Kind, id: string): Promise<boolean> => {
+  const declared = KINDS[kind] as typeof secret;
+  const view = declared.view((await on.runner.load(aggregateOf(declared), id)).state);
+  return view.exists && !view.archived;
+};
+
+/** What a read model that knows all of the log says is inside. */
+const inside = async (store: EventStore, place: string): Promise<boolean> => {
+  const reader = start(store, 'reader');
+  const streams = new Set((await collect(store.readAll({ limit: 10_000 }))).map(({ stream }) => stream));
+  for (const stream of streams) {
+    const { category, id } = parseStreamName(stream);
+    if (!Object.hasOwn(KINDS, category)) continue;
+    const declared = KINDS[category as Kind] as typeof secret;
+    const view = declared.view((await reader.runner.load(aggregateOf(declared), id)).state);
+    if (view.exists && !view.archived && view.project === place) return true;
+  }
+  return false;
+};
+
+/** A deletion as the handler makes it: look, settle, look, delete at the revision of the beginning. */
+const remove = async (on: Incarnation, log: EventStore, id: string, command: string): Promise<boolean> => {
+  for (let round = 0; round < 5; round += 1) {
+    const { state, revision } = await on.runner.load(aggregateOf(project), id);
+    const view = project.view(state);
+    if (!view.exists || view.archived || revision === 'no_stream') return false;
+    if ((await settleEntries(on, id, command)).length > 0) return false;
+    if (await inside(log, view.name)) return false;
+    const context = fakeContext(command, { ifRevision: revision });
+    const outcome = await on.resources.execute(project, id, { type: 'DeleteDocument', at }, context);
+    if (outcome.outcome === 'accepted') return true;
+    if (outcome.rejection.kind !== 'conflict') return false;
+  }
+  return false;
+};
+
+describe('projects and what is created in them', () => {
+  it('a creation enters the project first, and the next one says that it is over', async () => {
+    const store = shared();
+    const one = start(store, 'one');
+    await create(one, 'project', 'p1', '', 'a');
+    await create(one, 'secret', 's1', 'a', 'x');
+    await create(one, 'secret', 's2', 'a', 'y');
+    const entries = (await collect(store.readAll({ limit: 100 }))).filter(
+      ({ type }) => type === 'ProjectEntered',
+    );
+    expect(entries.map(({ stream, data }) => [stream, data['stream'], data['left']])).to.deep.equal([
+      ['project-p1', 'secret-s1', undefined],
+      ['project-p1', 'secret-s2', ['secret-s1']],
+    ]);
+    const { state } = await one.runner.load(aggregateOf(project), 'p1');
+    expect(state.entering).to.deep.equal(['secret-s2']);
+  });
+
+  it('nothing enters a project that is not there, is gone, or is being deleted; its name stays free', async () => {
+    const store = shared();
+    const one = start(store, 'one');
+    const refused = async (kind: Kind, name: string, place: string, text: string): Promise<void> => {
+      const outcome = await create(one, kind, `${kind}-${name}`, place, name, `${kind} ${name} ${place}`);
+      expect(outcome.outcome === 'rejected' && outcome.rejection).to.include({
+        code: 'PROJECT_NOT_FOUND',
+        kind: 'invalid',
+        message: text,
+      });
+    };
+    await refused('secret', 'x', 'a', "project 'a' doesn't exist");
+    await refused('project', 'a.b', 'a', "parent project 'a' doesn't exist");
+    await create(one, 'project', 'p1', '', 'a');
+    expect(await remove(one, store, 'p1', 'd1')).to.equal(true);
+    await refused('secret', 'x', 'a', "project 'a' doesn't exist");
+    await create(one, 'project', 'p2', '', 'a');
+    const held = { metadata: { finalizers: ['f'] } };
+    const hold = { type: 'ReviseDocument', at, document: held } as const;
+    await one.resources.execute(project, 'p2', hold, fakeContext('hold'));
+    expect(await remove(one, store, 'p2', 'd2')).to.equal(true);
+    await refused('secret', 'x', 'a', "project 'a' doesn't exist");
+    await one.resources.execute(project, 'p2', { ...hold, document: {} }, fakeContext('let go'));
+    await create(one, 'project', 'p3', '', 'a');
+    const made = await create(one, 'secret', 's9', 'a', 'x');
+    expect(made.outcome).to.equal('accepted');
+    expect(await remove(one, store, 'p3', 'd3')).to.equal(false);
+  });
+
+  it('a creation that died on its way does not keep the project, and cannot come back', async () => {
+    for (const at of [1, 2, 3]) {
+      const store = shared();
+      const one = start(store, 'one');
+      await create(one, 'project', 'p1', '', 'a');
+      const dying = start(crashing(store, { at, when: 'before' }), 'dying');
+      await create(dying, 'secret', 's1', 'a', 'x').catch(() => undefined);
+      expect(await remove(one, store, 'p1', 'd1'), String(at)).to.equal(true);
+      const again = await create(one, 'secret', 's1', 'a', 'x');
+      expect(again.outcome === 'rejected' && again.rejection.code).to.equal('PROJECT_NOT_FOUND');
+    }
+  });
+
+  /** Every call of the store waits for its turn, in an order that fast-check chooses. */
+  const inTurn = (store: EventStore, scheduler: fc.Scheduler): EventStore => ({
+    ...store,
+    append: async (...args) => {
+      await scheduler.schedule(Promise.resolve(), 'append');
+      const appended = await store.append(...args);
+      await scheduler.schedule(Promise.resolve(), 'appended');
+      return appended;
+    },
+    async *readStream(...args) {
+      await scheduler.schedule(Promise.resolve(), 'read');
+      yield* store.readStream(...args);
+    },
+  });
+
+  it('no interleaving leaves a deleted project with an object inside', async function () {
+    this.timeout(60_000);
+    const operation = fc.record({
+      on: fc.nat(1),
+      what: fc.oneof(
+        { weight: 2, arbitrary: fc.constantFrom('secret', 'projectMembership', 'project') },
+        { weight: 3, arbitrary: fc.constant('delete') },
+      ),
+      n: fc.nat(1),
+    });
+    const crash = fc.record({
+      at: fc.integer({ min: 2, max: 30 }),
+      when: fc.constantFrom('before' as const, 'after' as const),
+    });
+    await checkAsync(
+      fc.asyncProperty(
+        fc.scheduler(),
+        fc.array(operation, { minLength: 2, maxLength: 6 }),
+        fc.tuple(crash, crash),
+        async (scheduler, operations, crashes) => {
+          const store = shared();
+          await create(start(store, 'first'), 'project', 'p', '', 'a');
+          const scheduled = inTurn(store, scheduler);
+          const both = crashes.map((plan, i) => start(crashing(scheduled, plan), `i${i}`));
+          const run = ({ on, what, n }: { on: number; what: string; n: number }, again = '') => {
+            const where = both[on] as Incarnation;
+            return what === 'delete'
+              ? remove(where, store, 'p', `delete ${on} ${n}${again}`)
+              : create(where, what as Kind, `${what}-${n}`, 'a', what === 'project' ? `a.b${n}` : `o${n}`);
+          };
+          await scheduler.waitFor(Promise.allSettled(operations.map((one) => run(one))));
+          const last = start(store, 'last');
+          const open = await isLive(last, 'project', 'p');
+          expect(open || !(await inside(store, 'a')), 'an object in a deleted project').to.equal(true);
+          // And nobody is stuck: an empty project can be deleted by whoever comes last.
+          const empty = open && !(await inside(store, 'a'));
+          if (empty) expect(await remove(last, store, 'p', 'at last')).to.equal(true);
+        },
+      ),
+      { numRuns: Number(process.env['LEDGER_TEST_RUNS'] ?? 200) },
+    );
+  });
+});
