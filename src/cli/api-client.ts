@@ -19,6 +19,12 @@ export class ApiError extends Error {
 /** There was no answer at all, within the time and the number of tries that were allowed. */
 export class Unreachable extends Error {
   override readonly name = 'Unreachable';
+  /** The request may have arrived all the same. */
+  readonly sent: boolean;
+  constructor(message: string, { sent = true, ...options }: ErrorOptions & { readonly sent?: boolean } = {}) {
+    super(message, options);
+    this.sent = sent;
+  }
 }
 
 /** Problem documents say `detail`, OSAC's error bodies `message`. */
@@ -123,7 +129,10 @@ export const createApiClient = (baseUrl: string, token: string, options: ClientO
         throw new Unreachable(`no answer from ${url.origin} within ${(timeoutMs ?? 0) / 1000} s`, {
           cause: error,
         });
-      throw new Unreachable(`cannot reach ${url.origin}: is the service running there?`, { cause: error });
+      throw new Unreachable(`cannot reach ${url.origin}: is the service running there?`, {
+        cause: error,
+        sent: BROKEN.includes(codeOf(error)),
+      });
     } finally {
       clearTimeout(timer);
     }
@@ -135,10 +144,13 @@ export const createApiClient = (baseUrl: string, token: string, options: ClientO
     const left = (): number | undefined =>
       timeoutMs === undefined ? undefined : timeoutMs - (performance.now() - began);
     const repeatable = method === 'GET' || init.headers?.['idempotency-key'] !== undefined;
+    let sent = false;
     for (let attempt = 1; ; attempt += 1) {
       const last = !repeatable || attempt >= attempts;
       const outcome = await once(method, url, init, left()).catch((error: unknown) => {
-        if (last || !(error instanceof Unreachable) || !passing(error)) throw error;
+        if (!(error instanceof Unreachable)) throw error;
+        sent ||= error.sent;
+        if (last || !passing(error)) throw new Unreachable(error.message, { cause: error.cause, sent });
         return undefined;
       });
       if (outcome?.ok === true) {
@@ -149,7 +161,8 @@ export const createApiClient = (baseUrl: string, token: string, options: ClientO
       const inTime = (left() ?? Number.POSITIVE_INFINITY) > delay;
       if (outcome !== undefined && (last || !repeats(outcome) || !inTime))
         throw await refusal(method, url, outcome);
-      if (!inTime) throw new Unreachable(`no answer from ${url.origin} within ${(timeoutMs ?? 0) / 1000} s`);
+      if (!inTime)
+        throw new Unreachable(`no answer from ${url.origin} within ${(timeoutMs ?? 0) / 1000} s`, { sent });
       await pause(delay);
     }
   };
@@ -206,11 +219,16 @@ const refusal = async (method: string, url: URL, response: Response): Promise<Ap
 /** Too many calls, not ready, or done with an unknown outcome, which a repetition with the same key settles. */
 const repeats = ({ status }: Response): boolean => status === 429 || status === 503 || status === 504;
 
-/** What may be over in a moment: a connection that was refused or broke, not an address that cannot be right. */
-const passing = ({ cause }: Unreachable): boolean => {
-  const code = ((cause as { cause?: { code?: unknown } } | undefined)?.cause ?? {}).code;
-  return typeof code === 'string' && ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'].includes(code);
+const codeOf = (error: unknown): string => {
+  const { code } = ((error as { cause?: unknown } | undefined)?.cause ?? {}) as { code?: unknown };
+  return typeof code === 'string' ? code : '';
 };
+
+/** Codes of a connection that was there and broke. */
+const BROKEN = ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'];
+
+/** What may be over in a moment: a connection that was refused or broke, not an address that cannot be right. */
+const passing = ({ cause }: Unreachable): boolean => ['ECONNREFUSED', ...BROKEN].includes(codeOf(cause));
 
 /** Milliseconds until the next try: what the service asks for, or longer each time. */
 const delayOf = (response: Response | undefined, attempt: number): number => {

@@ -39,6 +39,5 @@ export const hintOf = (error: unknown): string | undefined => {
   if (error.status === 401)
     return 'give a valid token: --token, LEDGERCTL_TOKEN, or let `ledgerctl token` make one';
   if (error.status === 412) return 'somebody else changed it meanwhile: look at it again, then repeat';
-  if (error.status === 504) return 'it may have been carried out: look before you repeat it';
   return undefined;
 };

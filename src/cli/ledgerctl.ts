@@ -124,7 +124,7 @@ const ownToken = async ({ mintToken }: CliActions): Promise<string> => {
   }
 };
 
-const ADMIN: TokenRequest = { user: 'ledgerctl', admin: true, roles: [], ttlSeconds: 600 };
+const ADMIN: TokenRequest = { user: 'ledgerctl', admin: true, roles: [], ttlSeconds: 3600 };
 
 /** Runs one command line; returns the exit status and prints errors without a stack. */
 export const runCli = async (program: Command, argv: readonly string[], io: CliIo): Promise<number> => {

@@ -68,6 +68,8 @@ const show = async (
   options: GetOptions,
 ): Promise<void> => {
   const { filter, order, limit, output = 'table' } = options;
+  if (names.length > 0 && order !== undefined)
+    throw new InvalidArgumentError('--order is for lists; named objects come as they are named');
   const query = {
     ...(filter === undefined ? {} : { filter }),
     ...(order === undefined ? {} : { order }),

@@ -1,6 +1,6 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import { objectAt, stringAt } from '../../domain/json-tools.ts';
-import { ApiError } from '../api-client.ts';
+import { ApiError, Unreachable } from '../api-client.ts';
 import { CliFailure, exitStatusOf } from '../exit.ts';
 import { applyDocument, type Outcome } from '../resources/apply.ts';
 import { identityOf, parseDocuments, readSource, type FileDocument } from '../resources/documents.ts';
@@ -43,10 +43,14 @@ Examples:
   )
     .option('--idempotency-key <key>', 'a repetition with the same key and file creates nothing twice')
     .action((options: WriteOptions) =>
-      eachDocument(context, options, async (api, { kind, document }, key) => ({
-        done: 'created',
-        object: await api.create(kind, document, { dryRun: options.dryRun, key }),
-      })),
+      eachDocument(context, options, async (api, { kind, document, where }, key) => {
+        const { dryRun } = options;
+        try {
+          return { done: 'created', object: await api.create(kind, document, { dryRun, key }) };
+        } catch (error) {
+          throw isUnknown(error) && !dryRun ? unknownOutcome(error, where, key) : error;
+        }
+      }),
     );
   withFile(
     program
@@ -77,6 +81,17 @@ const withFile = (command: Command, help: string): Command =>
       .addOption(outputOption())
       .option('--dry-run', 'check everything and show the result, but change nothing', false)
       .addHelpText('after', help),
+  );
+
+/** Without an answer, or with one that says so, nobody knows whether the object is there. */
+const isUnknown = (error: unknown): error is Error =>
+  (error instanceof Unreachable && error.sent) || (error instanceof ApiError && error.status === 504);
+
+const unknownOutcome = (error: Error, where: string, key: string): CliFailure =>
+  new CliFailure(
+    exitStatusOf(error),
+    `${where}: ${error.message}\n  it may have been created; to settle it without a second one, create this object again with --idempotency-key ${key}`,
+    { cause: error },
   );
 
 /** One after the other, so that later objects may refer to earlier ones; it stops at the first that fails. */

@@ -3,7 +3,7 @@ import type { JsonObject } from '../../domain/json.ts';
 import { ApiError } from '../api-client.ts';
 import { CliFailure, EXIT } from '../exit.ts';
 import { desiredOf, identityOf, type FileDocument } from './documents.ts';
-import { allOf, literal, type ResourceApi, type Tagged } from './resource-api.ts';
+import { allOf, hiddenToo, literal, type ResourceApi, type Tagged } from './resource-api.ts';
 
 export type Outcome = {
   readonly done: 'created' | 'configured' | 'unchanged';
@@ -30,11 +30,14 @@ export const applyDocument = async (
   { dryRun, newKey }: ApplyOptions,
 ): Promise<Outcome> => {
   const { desired, version } = desiredOf(document);
+  let absent = 0;
   for (let round = 1; ; round += 1) {
     try {
       const current = await currentOf(api, { kind, document, where });
-      if (current === undefined)
+      if (current === undefined) {
+        absent += 1;
         return { done: 'created', object: await api.create(kind, desired, { dryRun, key: newKey() }) };
+      }
       const body =
         version === undefined
           ? desired
@@ -55,6 +58,12 @@ export const applyDocument = async (
           { cause: error },
         );
       // Changed by somebody else, or created by somebody else, since it was looked at.
+      if (absent > 1 && isStatus(error, 409))
+        throw new CliFailure(
+          EXIT.notFoundOrConflict,
+          `${where}: it exists, but this surface does not show it to this caller; with --private it may`,
+          { cause: error },
+        );
       const raced = isStatus(error, 412) || isStatus(error, 409) || isStatus(error, 404);
       if (!raced || round === ROUNDS) throw error;
     }
@@ -90,6 +99,7 @@ const currentOf = async (
   const metadata = objectAt(document, 'metadata');
   const filter = allOf([
     `this.metadata.name == ${literal(name)}`,
+    api.surfaceOf(kind, 'List') === 'public' ? hiddenToo(kind) : undefined,
     ...(['tenant', 'project'] as const).map((scope) => {
       const value = stringAt(metadata, scope);
       return value === '' ? undefined : `this.metadata.${scope} == ${literal(value)}`;

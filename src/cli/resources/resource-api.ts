@@ -123,7 +123,8 @@ export const createResourceApi = ({
     const found: JsonObject[] = [];
     for (let at = 0; at < names.length; at += NAMES_PER_CALL) {
       const some = names.slice(at, at + NAMES_PER_CALL);
-      found.push(...(await list(kind, { filter: allOf([isOneOf('this', some), filter]) ?? '' })));
+      const shown = surfaceOf(kind, 'List') === 'public' ? hiddenToo(kind) : undefined;
+      found.push(...(await list(kind, { filter: allOf([isOneOf('this', some), shown, filter]) ?? '' })));
     }
     const objects = new Map<string, JsonObject>();
     const missing: string[] = [];
@@ -236,6 +237,19 @@ export const isOneOf = (variable: string, names: readonly string[]): string => {
 
 const inTenant = (tenant: string | undefined): string | undefined =>
   tenant === undefined ? undefined : `this.metadata.tenant == ${literal(tenant)}`;
+
+/**
+ * Always true, and speaks of the fields by which the tenants' lists leave objects out unless a filter does (osac-api.md
+ * §4): whoever names an object wants it, obsolete or not. Undefined for kinds that hide nothing in this way.
+ */
+export const hiddenToo = ({ kind }: NamedKind): string | undefined =>
+  allOf(
+    (kind.publicList ?? []).map(({ when }) =>
+      when === 'always'
+        ? undefined
+        : `has(this.${when.unlessMentioned}) || !has(this.${when.unlessMentioned})`,
+    ),
+  );
 
 /** All that are given, joined by "and"; undefined when none is. */
 export const allOf = (filters: readonly (string | undefined)[]): string | undefined => {

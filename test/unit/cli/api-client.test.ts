@@ -101,6 +101,17 @@ describe('client of the command line', () => {
     expect(seen).to.have.length(1);
   });
 
+  it('knows whether a write may have arrived', async () => {
+    steps = [cut, cut, cut];
+    expect(await failed(client.send('POST', '/x', {}, keyed))).to.have.property('sent', true);
+    const port = (server.address() as AddressInfo).port;
+    await new Promise((resolve) => server.close(resolve));
+    expect(await failed(client.send('POST', '/x', {}, keyed)), `nobody at ${port}`).to.have.property(
+      'sent',
+      false,
+    );
+  });
+
   it('without options it tries once', async () => {
     steps = [answer(503, {})];
     expect(await failed(createApiClient(url, 't').get('/x'))).to.be.instanceOf(ApiError);

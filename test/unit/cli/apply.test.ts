@@ -30,6 +30,7 @@ describe('apply', () => {
   const tag = (object: JsonObject): string =>
     `"cluster-${numberAt(objectAt(object, 'metadata'), 'version')}"`;
   const api = {
+    surfaceOf: () => 'public',
     list: async (_, { filter = '' } = {}) => {
       asked.push(filter);
       return stored;
@@ -108,6 +109,15 @@ describe('apply', () => {
     expect((await apply({ metadata: { name: 'web' }, spec: { size: 1 } })).done).to.equal('configured');
     meanwhile = [() => void (stored = [])];
     expect((await apply({ metadata: { name: 'web' }, spec: { size: 2 } })).done).to.equal('created');
+  });
+
+  it('says when something exists that this surface does not show', async () => {
+    stored = [web(1)];
+    const blind = { ...api, list: async () => [] };
+    const file = { kind: cluster, document: { metadata: { name: 'web' } }, where: 'f.yaml' };
+    const error = await failed(applyDocument(blind, file, { dryRun: false, newKey: () => 'k' }));
+    expect(error).to.be.instanceOf(CliFailure).with.property('status', 3);
+    expect(error.message).to.include('it exists, but this surface does not show it');
   });
 
   it('gives up when others keep writing', async () => {

@@ -137,24 +137,26 @@ describe('ledgerctl about resources', () => {
     it('asks for ids and names as OSAC’s own command line does, and by id for what lists leave out', async () => {
       stored(web);
       await succeeds(['get', 'cluster', 'web']);
-      await succeeds([
-        'get',
-        'clusters',
-        'web',
-        'id-1',
-        '--tenant',
-        'acme',
-        '--filter',
-        'this.id != ""',
-        '--order',
-        'id desc',
-      ]);
+      await succeeds(['get', 'clusters', 'web', 'id-1', '--tenant', 'acme', '--filter', 'this.id != ""']);
       expect(filters()).to.deep.equal([
         'this.id == "web" || this.metadata.name == "web"',
         '(this.metadata.tenant == "acme") && ((this.id in ["web", "id-1"] || this.metadata.name in ["web", "id-1"]) && (this.id != ""))',
       ]);
       answer = ({ path }) => (path.endsWith('/old') ? { body: { id: 'old' } } : page());
       expect(await succeeds(['get', 'instance_type', 'old', '-o', 'name'])).to.equal('instance_type/old\n');
+    });
+
+    it('who names an object wants it also when lists hide it', async () => {
+      answer = () => page({ id: 'v', metadata: { name: 'old' } });
+      await succeeds(['get', 'cluster_version', 'old', '-o', 'name']);
+      await succeeds(['get', 'cluster_version', 'old', '-o', 'name', '--private']);
+      const mentioned = ['spec.state', 'spec.enabled'].map(
+        (field) => `(has(this.${field}) || !has(this.${field}))`,
+      );
+      expect(filters()).to.deep.equal([
+        `(this.id == "old" || this.metadata.name == "old") && (${mentioned.join(' && ')})`,
+        'this.id == "old" || this.metadata.name == "old"',
+      ]);
     });
 
     it('prints what was found, names what was not, and exits with 3', async () => {
@@ -218,6 +220,7 @@ describe('ledgerctl about resources', () => {
         [['get', 'clusters', '--watch', '--limit', '3'], '--watch and --limit exclude each other'],
         [['get', 'clusters', '--timeout', 'soon'], '"soon" is not a time'],
         [['--url', 'nonsense', 'get', 'clusters'], '"nonsense" is not an address'],
+        [['get', 'cluster', 'web', '--order', 'id'], '--order is for lists'],
         [['describe', 'cluster'], 'give one kind and the id or name of one object'],
         [['delete', 'cluster'], 'give the ids or names'],
         [['label', 'cluster', 'web'], 'give what to change'],
@@ -361,6 +364,15 @@ describe('ledgerctl about resources', () => {
       );
       expect({ code, out }).to.deep.equal({ code: 3, out: '' });
       expect(asked).to.have.length(1);
+    });
+
+    it('a creation without an answer tells the key that settles it', async () => {
+      answer = () => ({ status: 504, body: { message: 'unknown' }, headers: { 'retry-after': '60' } });
+      const { code, err } = await run(['create', '-f', '-', '--idempotency-key', 'o-1'], file);
+      expect(err)
+        .to.include('it may have been created')
+        .and.include('--idempotency-key o-1-1\n  1 more of the file');
+      expect(code).to.equal(4);
     });
 
     it('apply says what became of each', async () => {
