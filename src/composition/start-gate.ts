@@ -86,11 +86,11 @@ export const createStartGate = ({
 
   return {
     passed: passed.resources,
-    guard: (authenticate) => (authorization, method) => {
+    guard: (authenticate) => (authorization, method, how) => {
       const views = built.size === BOTH.length ? NONE : needs(method);
       return isOpen(views)
-        ? authenticate(authorization, method)
-        : wait(views).then(() => authenticate(authorization, method));
+        ? authenticate(authorization, method, how)
+        : wait(views).then(() => authenticate(authorization, method, how));
     },
   };
 };

@@ -13,10 +13,14 @@ export type AuthenticatorOptions = {
   readonly ensureUser?: (principal: Principal) => Promise<void> | undefined;
 };
 
-/** `method` names the called method for the error text. Throws ApiError 401, 400 (unknown tenant) or 503. */
+/**
+ * `method` names the called method for the error text; a call that only tries (osac-api.md §3 dry run) makes nobody a
+ * User. Throws ApiError 401, 400 (unknown tenant) or 503.
+ */
 export type Authenticate = (
   authorization: string | undefined,
   method: string,
+  how?: { readonly dryRun?: boolean },
 ) => Principal | Promise<Principal>;
 
 /** How long a tenant that was seen to exist is believed to go on existing, milliseconds. */
@@ -66,17 +70,21 @@ export const createAuthenticator = (options: AuthenticatorOptions): Authenticate
   };
 
   /** A call that writes waits for its User, so that the creator it records can be looked up; a read does not. */
-  const withUser = (principal: Principal, method: string): Principal | Promise<Principal> => {
-    const providing = options.ensureUser?.(principal);
+  const withUser = (
+    principal: Principal,
+    method: string,
+    dryRun: boolean | undefined,
+  ): Principal | Promise<Principal> => {
+    const providing = dryRun === true ? undefined : options.ensureUser?.(principal);
     return providing === undefined || !WRITES.test(method) ? principal : providing.then(() => principal);
   };
 
-  return (authorization, method) => {
+  return (authorization, method, { dryRun } = {}) => {
     const token = bearerToken(authorization, method);
     const known = verifier.recall(token);
     return known === undefined
-      ? verify(token).then((principal) => withUser(principal, method))
-      : withUser(toPrincipal(known), method);
+      ? verify(token).then((principal) => withUser(principal, method, dryRun))
+      : withUser(toPrincipal(known), method, dryRun);
   };
 };
 

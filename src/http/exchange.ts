@@ -19,6 +19,8 @@ export type Exchange = {
   principal: Principal | undefined;
   /** True for methods that change something: their refusals are recorded. */
   writes: boolean;
+  /** True for a write that is only tried: it leaves no trace, not even of who tried. */
+  dryRun?: true;
   /** A fault that ended an answer whose status had been sent already. */
   failure?: unknown;
   /** Aborted when the caller goes away; made on first use. */

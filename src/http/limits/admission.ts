@@ -153,7 +153,8 @@ const knownCaller = async (
   admission: Admission | undefined,
 ): Promise<Principal> => {
   try {
-    return await authenticate(exchange.request.headers.authorization, exchange.method);
+    const { authorization } = exchange.request.headers;
+    return await authenticate(authorization, exchange.method, { dryRun: exchange.dryRun === true });
   } catch (error) {
     if (error instanceof ApiError && error.status < 500) admission?.stranger(exchange);
     throw error;

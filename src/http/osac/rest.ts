@@ -247,7 +247,10 @@ type WriteMetadata = Pick<CallMetadata, 'idempotencyKey' | 'commandId' | 'ifRevi
 const beginWriting = (exchange: Exchange, { kind }: KindService): WriteMetadata => {
   exchange.writes = true;
   const metadata = writeMetadata(exchange, kind);
-  exchange.writes = metadata.dryRun !== true;
+  if (metadata.dryRun === true) {
+    exchange.writes = false;
+    exchange.dryRun = true;
+  }
   return metadata;
 };
 

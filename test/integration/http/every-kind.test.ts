@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { kinds } from '../../../src/domain/kinds.ts';
 import {
   PRIVATE,
+  PUBLIC,
   callerOf,
   seedCatalogue,
   startTestService,
@@ -279,4 +280,26 @@ describe('every kind over HTTP', () => {
       });
     });
   }
+});
+
+describe('a dry run by somebody who was never here', () => {
+  it('makes no user, the next call does', async () => {
+    const service = await startTestService({ provisionUsers: true });
+    try {
+      const admin = callerOf(service, await service.token({ user: 'root', admin: true }));
+      await seedCatalogue(admin);
+      const zoe = callerOf(service, await service.token({ user: 'zoe', tenants: ['t1'] }));
+      const order = { metadata: { name: 'tried' }, spec: SPEC };
+      const clusters = `${PUBLIC}/clusters`;
+      const last = await service.store.lastPosition();
+      const tried = await zoe('POST', clusters, order, { 'x-dry-run': 'true' });
+      expect(tried.status, tried.text).to.equal(200);
+      expect(await service.store.lastPosition()).to.equal(last);
+      expect((await admin('GET', `${PRIVATE}/users`)).json['total']).to.equal(undefined);
+      expect((await zoe('POST', clusters, order)).status).to.equal(200);
+      expect((await admin('GET', `${PRIVATE}/users`)).json['total']).to.equal(1);
+    } finally {
+      await service.close();
+    }
+  });
 });
