@@ -152,6 +152,25 @@ describe('HTTP: projects', () => {
     expect((await owner('POST', `${PUBLIC}/projects`, project('a'))).status).to.equal(200);
   });
 
+  it('are deleted or filled, never both, when both come at once', async () => {
+    for (let round = 0; round < 15; round += 1) {
+      const name = `p${round}`;
+      const made = await owner('POST', `${PUBLIC}/projects`, project(name));
+      const id = textAt(made.json, 'id');
+      const [gone, ...secrets] = await Promise.all([
+        owner('DELETE', `${PUBLIC}/projects/${id}`),
+        owner('POST', `${PUBLIC}/secrets`, secretIn(name, 'a')),
+        owner('POST', `${PUBLIC}/secrets`, secretIn(name, 'b')),
+      ]);
+      const filled = secrets.filter(({ status }) => status === 200).length;
+      expect([gone.status, filled > 0]).to.be.deep.oneOf([
+        [200, false],
+        [400, true],
+      ]);
+      for (const reply of secrets) expect(reply.status).to.be.oneOf([200, 400]);
+    }
+  });
+
   it('take what controllers report, and nothing from tenants', async () => {
     const made = await owner('POST', `${PUBLIC}/projects`, {
       ...project('a'),

@@ -147,6 +147,27 @@ describe('HTTP: secrets', () => {
     expect((await user('POST', URL, secret('t', many))).status).to.equal(400);
   });
 
+  it('that a cluster or a template uses stay', async () => {
+    const made = await user('POST', URL, secret('pull', { '.dockerconfigjson': '{}' }));
+    const ordered = await user('POST', `${PUBLIC}/clusters`, {
+      metadata: { name: 'c1' },
+      spec: { template: { name: 'small' }, pull_secret_secret: { name: 'pull' } },
+    });
+    expect(ordered.status, ordered.text).to.equal(200);
+    const held = await user('DELETE', `${URL}/${textAt(made.json, 'id')}`);
+    expect([held.status, held.json['code']], held.text).to.deep.equal([400, 9]);
+    const shared = await admin('POST', `${PRIVATE}/secrets`, secret('ours', { '.dockerconfigjson': '{}' }));
+    const template = await admin('POST', `${PRIVATE}/cluster_templates`, {
+      id: 'osac.templates.held',
+      title: 'Held',
+      node_sets: { workers: { host_type: { id: 'fc430' }, size: 1 } },
+      spec_defaults: { pull_secret_secret: { name: 'ours' } },
+    });
+    expect(template.status, template.text).to.equal(200);
+    const kept = await admin('DELETE', `${PRIVATE}/secrets/${textAt(shared.json, 'id')}`);
+    expect([kept.status, kept.json['code']], kept.text).to.deep.equal([400, 9]);
+  });
+
   it('belong to their tenant alone', async () => {
     const made = await user('POST', URL, secret('s', { k: 'v' }));
     const other = callerOf(service, await service.token({ user: 'eve', tenants: ['t2'] }));
