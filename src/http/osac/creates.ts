@@ -186,7 +186,7 @@ const generatedId = ({ idFrom }: Pick<ResourceKind, 'idFrom'>, { creationId }: W
 
 /** Who chooses the id: see `ResourceKind.ids`. Throws ApiError 400. */
 const idOf = (
-  kind: Pick<ResourceKind, 'ids' | 'idFrom' | 'words'>,
+  kind: Pick<ResourceKind, 'ids' | 'idFrom' | 'words' | 'defaultTenant'>,
   object: JsonObject,
   name: string,
   write: Write,
@@ -194,7 +194,8 @@ const idOf = (
   const wanted = stringAt(object, 'id');
   if (kind.ids === 'generated') return write.creationId;
   if (kind.ids === 'equals-name') {
-    if (wanted !== '' && wanted !== name)
+    // Of other kinds than tenants a sent id is ignored (osac-api.md §5 Create).
+    if (kind.defaultTenant === 'own-name' && wanted !== '' && wanted !== name)
       throw invalid(`the id of a ${kind.words} must equal its name '${name}' or be left out`, 'id');
     return name;
   }
