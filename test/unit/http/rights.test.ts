@@ -252,6 +252,7 @@ describe('the table of rights', () => {
             expect(['Projects', 'ProjectMemberships']).to.include(service);
         },
       ),
+      { numRuns: 5_000 },
     );
   });
 
