@@ -218,7 +218,10 @@ describe('the table of rights', () => {
       .map((entries) => new Map(entries)),
   });
   const methods = fc.constantFrom<AnyMethod>('List', 'Get', 'Create', 'Update', 'Delete', 'Watch');
-  const services = fc.constantFrom(...Object.keys(RIGHTS['tenant-admin']), 'Volumes', 'Hubs', 'Tenants');
+  const services = fc.oneof(
+    fc.constantFrom('Projects', 'ProjectMemberships'),
+    fc.constantFrom(...Object.keys(RIGHTS['tenant-admin']), 'Volumes', 'Hubs', 'Tenants'),
+  );
 
   it('lets nobody do to an object what neither a role nor a project role of that very project lists', () => {
     check(
@@ -252,7 +255,7 @@ describe('the table of rights', () => {
             expect(['Projects', 'ProjectMemberships']).to.include(service);
         },
       ),
-      { numRuns: 5_000 },
+      { numRuns: 2_000 },
     );
   });
 
