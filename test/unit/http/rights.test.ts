@@ -223,6 +223,30 @@ describe('the table of rights', () => {
     fc.constantFrom(...Object.keys(RIGHTS['tenant-admin']), 'Volumes', 'Hubs', 'Tenants'),
   );
 
+  it('gives by a role in one project nothing in another, nor in a project of that name elsewhere', () => {
+    const projects = new Map([['t1', { viewers: ['p1', 'p2'], managers: ['p2'] }]]);
+    const caller = { admin: false, roles: ['client'] as const, projects };
+    const given = ['List', 'Get', 'Create', 'Update', 'Delete'].flatMap((method) =>
+      ['Projects', 'ProjectMemberships'].flatMap((service) =>
+        ['t1/p1', 't1/p2', 't1/p3', 't2/p2'].flatMap((place) => {
+          const [tenant = '', project = ''] = place.split('/');
+          const may = mayCallOn(caller, 'public', { service }, method as AnyMethod, { tenant, project });
+          return may && method !== 'List' ? [`${service}/${method} ${place}`] : [];
+        }),
+      ),
+    );
+    expect(given.toSorted()).to.deep.equal([
+      'ProjectMemberships/Create t1/p2',
+      'ProjectMemberships/Delete t1/p2',
+      'ProjectMemberships/Get t1/p2',
+      'ProjectMemberships/Update t1/p2',
+      'Projects/Delete t1/p2',
+      'Projects/Get t1/p1',
+      'Projects/Get t1/p2',
+      'Projects/Update t1/p2',
+    ]);
+  });
+
   it('lets nobody do to an object what neither a role nor a project role of that very project lists', () => {
     check(
       fc.property(
