@@ -1,0 +1,190 @@
+import { expect } from 'chai';
+import { CLUSTERS, clusterOf, page, startCliStub, type CliStub } from '../../support/cli-stub.ts';
+
+const web = clusterOf('id-1', 'web', { labels: { env: 'prod', old: 'x' } });
+
+describe('ledgerctl changes resources', () => {
+  let cli: CliStub;
+  beforeEach(async () => {
+    cli = await startCliStub();
+  });
+  afterEach(() => cli.close());
+
+  describe('create and apply', () => {
+    const file = 'kind: cluster\nmetadata: {name: web}\n---\nkind: hub\nid: h\n';
+
+    it('send each object to its collection, with a key of its own', async () => {
+      cli.answers(({ body }) => ({ body: { id: 'new', ...(body as object) } }));
+      expect(await cli.succeeds(['create', '-f', '-'], file)).to.equal(
+        'cluster/web created\nhub/h created\n',
+      );
+      expect(cli.calls()).to.deep.equal([`POST ${CLUSTERS}`, 'POST /api/private/v1/hubs']);
+      expect(cli.asked.map(({ body }) => body)).to.deep.equal([{ metadata: { name: 'web' } }, { id: 'h' }]);
+      const keys = cli.asked.map(({ headers }) => headers['idempotency-key']);
+      for (const key of keys) expect(key).to.match(/^"[0-9a-f-]{36}"$/);
+      expect(new Set(keys).size).to.equal(2);
+    });
+
+    it('a given key, dry run, tenant and form are passed on', async () => {
+      cli.answers(({ body }) => ({ body: { id: 'new', ...(body as object) } }));
+      await cli.succeeds(['create', '-f', '-', '--idempotency-key', 'o-1', '--tenant', 't'], file);
+      expect(cli.asked.map(({ headers }) => headers['idempotency-key'])).to.deep.equal([
+        '"o-1-1"',
+        '"o-1-2"',
+      ]);
+      expect(cli.asked[0]?.body).to.deep.equal({ metadata: { name: 'web', tenant: 't' } });
+      const out = await cli.succeeds(
+        ['create', '-f', '-', '--dry-run', '-o', 'json'],
+        'kind: cluster\nmetadata: {name: web}',
+      );
+      expect(JSON.parse(out)).to.deep.include({ id: 'new', metadata: { name: 'web' } });
+      expect(cli.asked.at(-1)?.headers['x-dry-run']).to.equal('true');
+      expect(await cli.succeeds(['create', '-f', '-', '--dry-run'], file)).to.equal(
+        'cluster/web created (dry run)\nhub/h created (dry run)\n',
+      );
+    });
+
+    it('a wrong file is not sent at all', async () => {
+      const { code, err } = await cli.run(['apply', '-f', '-'], `${file}---\nkind: volcano\n`);
+      expect(err).to.include('stdin, document 3: there is no kind "volcano"');
+      expect(code).to.equal(1);
+      expect((await cli.run(['create', '-f', 'no/such.yaml'])).err).to.equal(
+        'ledgerctl: cannot read no/such.yaml: ENOENT\n',
+      );
+      expect(cli.asked).to.deep.equal([]);
+    });
+
+    it('the first that is refused ends it, and says what was not tried', async () => {
+      cli.answers(() => ({ status: 409, body: { message: 'taken' } }));
+      const { code, out, err } = await cli.run(['create', '-f', '-'], file);
+      expect(err).to.equal(
+        `ledgerctl: stdin, document 1 (cluster/web): POST ${CLUSTERS} answered 409: taken (request r-1)\n  1 more of the file was not tried\n`,
+      );
+      expect({ code, out }).to.deep.equal({ code: 3, out: '' });
+      expect(cli.asked).to.have.length(1);
+    });
+
+    it('a creation without an answer tells the key that settles it', async () => {
+      cli.answers(() => ({ status: 504, body: { message: 'unknown' }, headers: { 'retry-after': '60' } }));
+      const { code, err } = await cli.run(['create', '-f', '-', '--idempotency-key', 'o-1'], file);
+      expect(err)
+        .to.include('it may have been created')
+        .and.include('--idempotency-key o-1-1\n  1 more of the file');
+      expect(code).to.equal(4);
+    });
+
+    it('apply says what became of each', async () => {
+      cli.holds(web);
+      expect(await cli.succeeds(['apply', '-f', '-'], 'kind: cluster\nid: id-1\nspec: {}\n')).to.equal(
+        'cluster/web unchanged\n',
+      );
+      expect(cli.calls()).to.deep.equal([`GET ${CLUSTERS}/id-1`, `PATCH ${CLUSTERS}/id-1`]);
+      expect(cli.asked[1]?.headers).to.include({ 'if-match': '"cluster-4"' });
+    });
+
+    it('replies that wrap the object are understood', async () => {
+      cli.answers(({ body }) => ({ body: { object: { id: 'idp-1', ...(body as object) } } }));
+      expect(
+        await cli.succeeds(
+          ['create', '-f', '-', '-o', 'name'],
+          'kind: identity_provider\nmetadata: {name: sso}',
+        ),
+      ).to.equal('identity_provider/sso\n');
+    });
+  });
+
+  describe('label, annotate and scale', () => {
+    it('send the whole map that results, for the state that was read', async () => {
+      cli.holds(web);
+      expect(await cli.succeeds(['label', 'cluster', 'web', 'old-', 'tier=gold'])).to.equal(
+        'cluster/web labelled\n',
+      );
+      const patch = cli.asked.at(-1);
+      expect(patch?.body).to.deep.equal({ metadata: { labels: { env: 'prod', tier: 'gold' } } });
+      expect(patch?.headers).to.include({ 'if-match': '"cluster-4"' });
+      expect(await cli.succeeds(['label', 'cluster/web', 'env=prod', 'none-'])).to.equal(
+        'cluster/web unchanged\n',
+      );
+      expect(await cli.succeeds(['annotate', 'cluster', 'web', 'owner=a=b'])).to.equal(
+        'cluster/web annotated\n',
+      );
+      expect(cli.asked.at(-1)?.body).to.deep.equal({ metadata: { annotations: { owner: 'a=b' } } });
+    });
+
+    it('begin again when somebody else wrote first', async () => {
+      let version = 4;
+      cli.answers(({ verb, path, headers }) => {
+        if (path === CLUSTERS) return page(web);
+        if (verb === 'GET')
+          return {
+            body: clusterOf('id-1', 'web', { labels: { [`by-${version}`]: '' } }),
+            headers: { etag: `"cluster-${version}"` },
+          };
+        if (headers['if-match'] === '"cluster-4"') {
+          version = 5;
+          return { status: 412, body: { message: 'stale' } };
+        }
+        return { body: web };
+      });
+      await cli.succeeds(['label', 'cluster', 'web', 'a=b']);
+      expect(cli.asked.at(-1)?.body).to.deep.equal({ metadata: { labels: { 'by-5': '', a: 'b' } } });
+    });
+
+    it('touch nothing when one of several is unknown', async () => {
+      cli.holds(web);
+      const { code, err } = await cli.run(['label', 'cluster', 'web', 'gone', 'a=b']);
+      expect(err).to.equal("ledgerctl: there is no cluster 'gone'\n");
+      expect(code).to.equal(3);
+      expect(cli.asked.some(({ verb }) => verb === 'PATCH')).to.equal(false);
+    });
+
+    it('scale names only the sizes', async () => {
+      cli.holds(web);
+      expect(await cli.succeeds(['scale', 'cluster', 'web', 'workers=5', 'gpu=0'])).to.equal(
+        'cluster/web scaled: workers=5 gpu=0\n',
+      );
+      expect(cli.asked.at(-1)?.query.get('update_mask')).to.equal(
+        'spec.node_sets.workers.size,spec.node_sets.gpu.size',
+      );
+      expect(cli.asked.at(-1)?.body).to.deep.equal({
+        spec: { node_sets: { workers: { size: 5 }, gpu: { size: 0 } } },
+      });
+      const { code, err } = await cli.run(['scale', 'cluster', 'web', 'nodes=5']);
+      expect(err).to.equal("ledgerctl: cluster/web has no node set 'nodes'; it has workers, gpu\n");
+      expect(code).to.equal(3);
+    });
+  });
+
+  describe('delete', () => {
+    it('deletes each once and says so; nothing when one is unknown', async () => {
+      cli.holds(web, clusterOf('id-2', 'db'));
+      const { code, err } = await cli.run(['delete', 'cluster', 'web', 'gone']);
+      expect(err).to.equal("ledgerctl: there is no cluster 'gone'; nothing was deleted\n");
+      expect(code).to.equal(3);
+      expect(cli.asked.some(({ verb }) => verb === 'DELETE')).to.equal(false);
+      expect(
+        await cli.succeeds(['delete', 'cluster', 'web', 'gone', 'id-1', 'db', '--ignore-not-found']),
+      ).to.equal('cluster/web deleted\ncluster/db deleted\n');
+      expect(cli.calls().filter((call) => call.startsWith('DELETE'))).to.deep.equal([
+        `DELETE ${CLUSTERS}/id-1`,
+        `DELETE ${CLUSTERS}/id-2`,
+      ]);
+    });
+
+    it('waits until it is gone, or says that it is not', async () => {
+      let looks = 0;
+      cli.answers(({ verb, path }) => {
+        if (path === CLUSTERS) return page(web);
+        if (verb === 'DELETE') return { body: {} };
+        return (looks += 1) < 2 ? { body: web } : undefined;
+      });
+      expect(await cli.succeeds(['delete', 'cluster', 'web', '--wait'])).to.equal(
+        'cluster/web deleted\ncluster/web gone\n',
+      );
+      cli.holds(web);
+      const { code, err } = await cli.run(['delete', 'cluster', 'web', '--wait', '--wait-timeout', '1s']);
+      expect(err).to.include('cluster/web is marked for deletion but not gone after 1 s');
+      expect(code).to.equal(1);
+    });
+  });
+});
