@@ -41,13 +41,13 @@ export const fakeChanges = (): FakeChanges => {
   const changes: FakeChanges = {
     broken: false,
     reads: 0,
-    after: (key, { rows: most, characters }) => {
+    after: (key, { rows: most, characters, tenants }) => {
       if (changes.broken) throw new Error('disk I/O error');
       changes.reads += 1;
       const page: Change[] = [];
       let size = 0;
       for (const row of rows) {
-        if (compareKeys(row, key) <= 0) continue;
+        if (compareKeys(row, key) <= 0 || tenants?.includes(row.tenant) === false) continue;
         page.push(row);
         size += row.document.length;
         if (page.length >= most || size >= characters) break;

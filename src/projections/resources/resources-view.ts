@@ -45,7 +45,7 @@ export const resourcesView = ({
   const indexOnly = commandsOf.map((category) => `${category}-`);
   return {
     name: 'resources',
-    version: 3,
+    version: 4,
     settings: JSON.stringify({
       retentionDays: days,
       commandsOf,

@@ -110,6 +110,8 @@ export const RESOURCES_SCHEMA = `
     document TEXT NOT NULL,
     PRIMARY KEY (position, n)
   ) STRICT;
+  -- A tenant's watch that resumes reads its own changes only.
+  CREATE INDEX changes_by_tenant ON changes (tenant, position, n);
 
   -- Recorded time of the newest event: retention is measured from it and so needs no clock. And the last change that
   -- retention removed: a watch cannot resume before it. Empty: none was removed.

@@ -144,6 +144,32 @@ describe('slices', () => {
     expect(done.slice(SLICE_MS, 2 * SLICE_MS)).to.deep.equal(Array(SLICE_MS).fill('b'));
   });
 
+  it('rest after a slice that was used up, when told to', async () => {
+    let now = 0;
+    const slices = createSlices(() => now, 20);
+    let pieces = 0;
+    function* work(): Generator<void, void> {
+      for (let i = 0; i < 2 * SLICE_MS; i += 1) {
+        pieces += 1;
+        now += 1;
+        yield;
+      }
+    }
+    const ended = new Promise<void>((resolve, reject) => {
+      slices.add(work(), reject);
+      slices.add(
+        (function* last(): Generator<void, void> {
+          yield;
+          resolve();
+        })(),
+        reject,
+      );
+    });
+    for (let i = 0; i < 5; i += 1) await turn();
+    expect(pieces).to.equal(SLICE_MS);
+    await ended;
+  });
+
   it('end a task that throws, tell of it, and go on with the others', async () => {
     const slices = createSlices(() => 0);
     const errors: unknown[] = [];

@@ -63,6 +63,21 @@ describe('change reader', () => {
     expect(seen).to.deep.equal(['0', '1', '2', '3', '4']);
   });
 
+  it('gives those of some tenants, in the order of all', async () => {
+    const tenants = ['t1', 't2', 't3'];
+    for (let i = 0; i < 12; i += 1)
+      await log.append(`note-${i}`, written(String(i), { tenant: tenants[(i * i) % 3] ?? '' }));
+    await open();
+    const all = models.changes.after(BEFORE_ALL_CHANGES, PAGE);
+    for (const some of [['t1'], ['t2', 't1'], tenants, ['t3'], ['nobody'], []]) {
+      const own = all.filter(({ tenant }) => some.includes(tenant));
+      for (const key of [BEFORE_ALL_CHANGES, ...all])
+        expect(models.changes.after(key, { ...PAGE, rows: 3, tenants: some })).to.deep.equal(
+          own.filter((change) => compareKeys(change, key) > 0).slice(0, 3),
+        );
+    }
+  });
+
   it('knows its end, and how far back it reaches', async () => {
     await open(10);
     expect(models.changes.newest()).to.deep.equal(BEFORE_ALL_CHANGES);

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { DatabaseSync } from 'node:sqlite';
-import { CHANGE_STATEMENTS } from '../../../src/projections/resources/change-reader.ts';
+import { CHANGE_STATEMENTS, changesOfTenants } from '../../../src/projections/resources/change-reader.ts';
 import {
   getOfTenants,
   pageOfTenants,
@@ -30,6 +30,7 @@ const REGISTERED: readonly { schema: string; statements: { readonly [name: strin
     statements: {
       ...RESOURCE_STATEMENTS,
       ...CHANGE_STATEMENTS,
+      ...Object.fromEntries([1, 2, 20].map((n) => [`changes of ${n} tenants`, changesOfTenants(n)])),
       ...Object.fromEntries([1, 2, 3, 20].map((n) => [`get of ${n} tenants`, getOfTenants(n)])),
       ...Object.fromEntries([1, 2, 3, 4, 8, 20].map((n) => [`page of ${n} tenants`, pageOfTenants(n)])),
       ...Object.fromEntries(

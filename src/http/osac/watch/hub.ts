@@ -8,7 +8,7 @@ import {
 import { fellOutOfRetention, logReplaced, readFailed, tooSlow, type Ending } from './endings.ts';
 import { createGroups, type GroupRequest } from './groups.ts';
 import type { RenderedChange, Renderer } from './rendered-change.ts';
-import { createSlices } from './slices.ts';
+import { createSlices, SLICE_MS } from './slices.ts';
 import { chunkFor, endOf, type Sink, type Watcher } from './watcher.ts';
 
 /**
@@ -80,7 +80,7 @@ export const createWatchHub = (options: WatchHubOptions): WatchHub => {
   const page = { rows: settings.pageRows, characters: settings.pageCharacters };
   // Two, so that what comes is not behind thousands who read what was.
   const forAll = createSlices(monotonicMs);
-  const forSingle = createSlices(monotonicMs);
+  const forSingle = createSlices(monotonicMs, REST_MS);
   const groups = createGroups();
   const all = new Set<Watcher>();
   /** What live watchers have been given, and whether more is being given now. */
@@ -137,13 +137,17 @@ export const createWatchHub = (options: WatchHubOptions): WatchHub => {
 
   /** One watcher's way from where it is to what comes, a page at a time. */
   function* readOn(watcher: Watcher): Generator<void, void> {
+    const tenants = watcher.group.audience.tenants;
+    const own = { ...page, tenants: tenants === undefined ? undefined : [...tenants] };
     while (watcher.state === 'reading') {
       const pruned = changes.prunedTo();
       if (pruned !== undefined && compareKeys(watcher.after, pruned) < 0)
         return end(watcher, fellOutOfRetention);
-      const rows = changes.after(watcher.after, page);
+      const rows = changes.after(watcher.after, own);
       const last = rows.at(-1);
       if (last === undefined) {
+        const newest = changes.newest();
+        if (compareKeys(newest, watcher.after) > 0) watcher.after = newest;
         watcher.state = 'live';
         watcher.group.live.add(watcher);
         return;
@@ -260,5 +264,7 @@ export const createWatchHub = (options: WatchHubOptions): WatchHub => {
   };
 };
 
+/** Reading what was takes a third of the thread at most, however many do it and however far back they begin. */
+const REST_MS = 2 * SLICE_MS;
 /** A comment of Server-Sent Events: proxies see that the answer lives, clients ignore it. */
 const COMMENT = Buffer.from(':\n\n');

@@ -117,7 +117,7 @@ export const createWatch = (services: WatchServices): Watch => {
     sendHead(exchange, framing, after.position === '' ? undefined : ids.format(after));
     if (verb === 'HEAD') return void response.end();
     const sink = httpSink(response, timers);
-    if (framing === 'sse') sink.write(RETRY);
+    if (framing === 'sse') sink.write(retryLine());
     const watch = hub.open({ audience, filter, filterText, framing, after, sink });
     seat.take(watch);
     response.once('close', watch.forget);
@@ -176,8 +176,8 @@ const createFilterCache = (
   };
 };
 
-/** Milliseconds after which a browser reconnects. */
-const RETRY = Buffer.from('retry: 3000\n\n');
+/** Milliseconds after which a browser reconnects; not the same for all, since all are cut off by the same stop. */
+const retryLine = (): Uint8Array => Buffer.from(`retry: ${2000 + Math.floor(Math.random() * 3000)}\n\n`);
 /** Milliseconds of silence after which TCP asks whether the far side is still there: lines of JSON allow no heartbeat. */
 const TCP_KEEP_ALIVE_MS = 30_000;
 

@@ -4,16 +4,16 @@ export const SLICE_MS = 4;
 export type Slices = {
   /** Carries a task out; one that throws is over, and `failed` is told. */
   readonly add: (task: Generator<void, void>, failed: (error: unknown) => void) => void;
-  readonly stop: () => void;
 };
 
 /**
  * Carries work out in slices, so that the HTTP thread is never held (design §5, Threads). A task is a generator that
- * yields after each small piece; tasks take turns.
+ * yields after each small piece; tasks take turns. `restMs`: milliseconds of pause after a slice that was used up, so
+ * that much work at once leaves most of the thread to others. Default 0.
  */
-export const createSlices = (nowMs: () => number): Slices => {
+export const createSlices = (nowMs: () => number, restMs = 0): Slices => {
   const tasks = new Map<Generator<void, void>, (error: unknown) => void>();
-  let scheduled: NodeJS.Immediate | undefined;
+  let scheduled = false;
 
   /** True when nothing is left of it. */
   const work = (task: Generator<void, void>, failed: (error: unknown) => void, until: number): boolean => {
@@ -27,24 +27,27 @@ export const createSlices = (nowMs: () => number): Slices => {
     }
   };
   const turn = (): void => {
-    scheduled = undefined;
+    scheduled = false;
     const until = nowMs() + SLICE_MS;
+    let usedUp = false;
     for (const [task, failed] of tasks) {
       tasks.delete(task);
       if (!work(task, failed, until)) tasks.set(task, failed); // behind the others
-      if (nowMs() >= until) break;
+      usedUp = nowMs() >= until;
+      if (usedUp) break;
     }
-    if (tasks.size > 0) scheduled ??= setImmediate(turn);
+    if (tasks.size > 0) schedule(usedUp ? restMs : 0);
+  };
+  const schedule = (ms: number): void => {
+    if (scheduled) return;
+    scheduled = true;
+    if (ms > 0) setTimeout(turn, ms);
+    else setImmediate(turn);
   };
   return {
     add: (task, failed) => {
       tasks.set(task, failed);
-      scheduled ??= setImmediate(turn);
-    },
-    stop: () => {
-      clearImmediate(scheduled);
-      scheduled = undefined;
-      tasks.clear();
+      schedule(0);
     },
   };
 };
