@@ -77,7 +77,9 @@ const catalogue: Catalogue = {
   hostType: lookup([object('fc430', {})]),
   secret: lookup([object('mine', {}, { tenant: 't1' })]),
   misfit: (schema, value) =>
-    schema === '"max 5"' && (Number(value) > 5 || JSON.stringify(value).length > 7) ? 'must be at most 5' : undefined,
+    schema === '"max 5"' && (Number(value) > 5 || JSON.stringify(value).length > 7)
+      ? 'must be at most 5'
+      : undefined,
 };
 
 const order = (spec: JsonObject) => resolveOrder({ metadata: { name: 'c1' }, spec }, catalogue);
@@ -122,6 +124,11 @@ describe('clusters: ordered from a catalogue item', () => {
     );
     refusal(from('bounded', { node_sets: { 'workers.size': { size: 1 } } }), 'FIELD_NOT_ALLOWED');
     refusal(from('bounded', { node_sets: { workers: {} } }), 'FIELD_NOT_ALLOWED');
+    refusal(
+      from('closed', { template_parameters: { flag: { '@type': `${GOOGLE}BoolValue`, value: true } } }),
+      'FIELD_NOT_ALLOWED',
+      "fields not allowed by catalog item 'closed': template_parameters.flag",
+    );
     refusal(from('closed', { version: {} }), 'REFERENCE_EMPTY');
     refusal(from('closed', { network: {} }), 'FIELD_NOT_ALLOWED');
     const many = Object.fromEntries(Array.from({ length: 14 }, (_, i) => [`set${i}`, { size: 1 }]));
