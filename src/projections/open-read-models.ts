@@ -3,6 +3,7 @@ import type { JsonObject } from '../domain/json.ts';
 import type { LogReader } from './log-reader.ts';
 import type { ReadModels } from './read-models.ts';
 import { changeReader } from './resources/change-reader.ts';
+import type { ListBounds } from './resources/list-reader.ts';
 import { resourceReader } from './resources/resource-reader.ts';
 import { inlineScans, workerScans, type Scans } from './resources/scans.ts';
 import { inlineHost, type CopyHost } from './runner/host.ts';
@@ -25,6 +26,8 @@ export type ReadModelsOptions = {
   readonly nowMs?: () => number;
   /** Most callers of `waitFor` per view at one time. Default 10,000; those beyond are answered false at once. */
   readonly maxWaiters?: number;
+  /** What lists do on the calling thread; all else is scanned elsewhere. Default: `LIST_BOUNDS`. */
+  readonly listBounds?: ListBounds;
 };
 
 /** Applied on this thread from any log: for specs and the simulation. */
@@ -107,7 +110,7 @@ export const openReadModels = async (options: ReadModelsOptions): Promise<ReadMo
   const resources = once(() => {
     const { connection } = find('resources');
     scans = source.kind === 'inline' ? inlineScans(connection.source) : workerScans(connection.source);
-    return resourceReader(connection, scans);
+    return resourceReader(connection, scans, options.listBounds);
   });
   const changes = once(() => changeReader(find('resources').connection));
   const timeline = once(() => timelineReader(find('timeline').connection));

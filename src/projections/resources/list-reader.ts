@@ -16,9 +16,14 @@ import {
 } from './list-statements.ts';
 import type { Scans } from './scans.ts';
 
-/** Most rows that this thread looks at one by one, and most entries of an index that it steps over: under 5 ms. */
-export const MAX_ROWS = 1000;
-export const MAX_STEPS = 10_000;
+/** What the HTTP thread does itself. */
+export type ListBounds = {
+  /** Most rows looked at one by one. Default 1,000, some milliseconds. */
+  readonly rows: number;
+  /** Most entries of an index that are stepped over to reach a page. Default 10,000, a millisecond. */
+  readonly steps: number;
+};
+export const LIST_BOUNDS: ListBounds = { rows: 1000, steps: 10_000 };
 /** Ways through an index that are merged; one per tenant and value. */
 const MAX_WALKS = 16;
 
@@ -30,11 +35,11 @@ export type TotalOf = (kind: string, tenants: readonly string[] | undefined) => 
  * value, and whatever is among a few candidates. Everything else is a scan (design §5, Threads).
  */
 export const listReader =
-  (connection: ReadConnection, totalOf: TotalOf, scans: Scans) =>
+  (connection: ReadConnection, totalOf: TotalOf, scans: Scans, bounds: ListBounds = LIST_BOUNDS) =>
   (query: ListQuery): ListPage | Promise<ListPage> => {
     const { tenants, conditions } = narrow(query.filter, query.visibility);
     if (tenants?.length === 0) return { documents: [], total: 0 };
-    const asked: Asked = { query, tenants, conditions };
+    const asked: Asked = { query, tenants, conditions, bounds };
     return connection.together(() => answerFromIndex(connection, totalOf, asked)) ?? scan(scans, asked);
   };
 
@@ -42,6 +47,7 @@ type Asked = {
   readonly query: ListQuery;
   readonly tenants: readonly string[] | undefined;
   readonly conditions: readonly FilterNode[];
+  readonly bounds: ListBounds;
 };
 
 const answerFromIndex = (
@@ -53,7 +59,7 @@ const answerFromIndex = (
   const { kind, listedOnly = false } = query;
   const visible = totalOf(kind, tenants);
   if (visible === 0) return { documents: [], total: 0 };
-  const rows = rowCounter(connection, kind, tenants);
+  const rows = rowCounter(connection, asked);
   if (conditions.length === 0)
     return listedOnly
       ? walkTerms(connection, asked, LISTED_PROBE, rows)
@@ -70,7 +76,7 @@ const answerFromIndex = (
     ...(listedOnly ? [{ probes: [LISTED_PROBE], rows: rows(LISTED_PROBE) }] : []),
     ...accesses.map(({ probes }) => ({ probes, rows: rowsOf(probes, rows) })),
   ].toSorted((a, b) => a.rows - b.rows)[0];
-  return among === undefined || among.rows > MAX_ROWS
+  return among === undefined || among.rows > asked.bounds.rows
     ? undefined
     : pageAmong(connection, asked, among.probes);
 };
@@ -78,8 +84,7 @@ const answerFromIndex = (
 /** Counted where it is known, else only as far as it matters. */
 const rowCounter = (
   connection: ReadConnection,
-  kind: string,
-  tenants: readonly string[] | undefined,
+  { query: { kind }, tenants, bounds }: Asked,
 ): ((probe: Probe) => number) => {
   const known = new Map<Probe, number>();
   const count = (probe: Probe): number => {
@@ -87,7 +92,7 @@ const rowCounter = (
     const { sql, values } =
       probe.by === 'term'
         ? countByTerm(kind, probe.field, probe.values, tenants)
-        : countByName(kind, probe.values, MAX_ROWS + 1);
+        : countByName(kind, probe.values, bounds.rows + 1);
     const [total] = connection.shaped(sql).get(...values) as unknown as [number];
     return total;
   };
@@ -130,7 +135,7 @@ const walkAll = (connection: ReadConnection, asked: Asked, total: number): ListP
     const walked = walk(connection, asked, walks, key, total);
     if (walked !== undefined) return walked;
   }
-  return total > MAX_ROWS ? undefined : pageAmong(connection, asked, undefined);
+  return total > asked.bounds.rows ? undefined : pageAmong(connection, asked, undefined);
 };
 
 const walkTerms = (
@@ -155,13 +160,13 @@ const walkTerms = (
     const walked = walk(connection, asked, walks, 'created', total);
     if (walked !== undefined) return walked;
   }
-  return total > MAX_ROWS ? undefined : pageAmong(connection, asked, [probe]);
+  return total > asked.bounds.rows ? undefined : pageAmong(connection, asked, [probe]);
 };
 
 /** From whichever end of the list is nearer; undefined when the page is far from both. */
 const walk = (
   connection: ReadConnection,
-  { query }: Asked,
+  { query, bounds }: Asked,
   walks: readonly Walk[],
   key: WalkKey,
   total: number,
@@ -171,7 +176,7 @@ const walk = (
   if (limit === 0 || walks.length === 0) return { documents: [], total };
   const fromEnd = total - offset - limit;
   const steps = Math.min(offset, fromEnd);
-  if (walks.length > MAX_WALKS || steps * walks.length > MAX_STEPS) return undefined;
+  if (walks.length > MAX_WALKS || steps * walks.length > bounds.steps) return undefined;
   const reverse = fromEnd < offset;
   const { sql, values } = walkedPage(
     walks,

@@ -2,7 +2,7 @@ import type { PastAppend } from '../../app/folded-stream.ts';
 import type { ResourceReader, ResourceRow, Visibility } from '../read-models.ts';
 import type { ReadConnection } from '../runner/read-connection.ts';
 import { commandBytes } from './commands.ts';
-import { listReader } from './list-reader.ts';
+import { listReader, type ListBounds } from './list-reader.ts';
 import type { Scans } from './scans.ts';
 
 const COLUMNS = (table: string): string =>
@@ -88,7 +88,11 @@ const DOCUMENT_PAGES = {
 } as const;
 
 /** Reads on the HTTP thread: point lookups and pages, each one indexed and bounded; what is not goes to `scans`. */
-export const resourceReader = (connection: ReadConnection, scans: Scans): ResourceReader => {
+export const resourceReader = (
+  connection: ReadConnection,
+  scans: Scans,
+  bounds?: ListBounds,
+): ResourceReader => {
   const all = (sql: string, ...values: (string | number)[]): ResourceRow[] =>
     (connection.rows(sql).all(...values) as unknown as StoredRow[]).map(asRow);
   const tenantsOf = (visibility: Visibility): readonly string[] | undefined =>
@@ -140,7 +144,7 @@ export const resourceReader = (connection: ReadConnection, scans: Scans): Resour
       ][];
       return { documents: rows.map(([document]) => document), total };
     },
-    query: listReader(connection, totalOf, scans),
+    query: listReader(connection, totalOf, scans, bounds),
     marked: (kind, mark, visibility) => {
       const tenants = tenantsOf(visibility);
       const rows =

@@ -93,7 +93,7 @@ describe('read models in worker threads, on the embedded log', function () {
     expect(report.events).to.be.greaterThan(399);
     await settle(opened, log);
     const names = readdirSync(`${dataDir}/read-models`).filter((name) => name.endsWith('.sqlite'));
-    expect(names).to.deep.equal(['resources-v1-2.sqlite']);
+    expect(names).to.deep.equal(['resources-v3-2.sqlite']);
 
     const clean = await openNotes(log);
     await settle(clean, log);
