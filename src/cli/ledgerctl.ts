@@ -1,6 +1,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { kinds } from '../domain/kinds.ts';
 import { createApiClient } from './api-client.ts';
+import { addCredentialCommands } from './commands/credentials.ts';
 import { addMapCommands, addScaleCommand } from './commands/change.ts';
 import { addDeleteCommand } from './commands/delete.ts';
 import { addDescribeCommand } from './commands/describe.ts';
@@ -101,6 +102,7 @@ export const createCli = (actions: CliActions, io: CliIo): Command => {
   addMapCommands(program, resources);
   addScaleCommand(program, resources);
   addDeleteCommand(program, resources);
+  addCredentialCommands(program, resources);
   addKindsCommand(program, resources);
   addEventCommands(program, connection);
   addOrderCommands(program, connection);

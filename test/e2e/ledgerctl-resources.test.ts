@@ -54,6 +54,8 @@ describe('ledgerctl about resources', function () {
     expect(await succeeds('apply', '-f', file('life'))).to.equal('cluster/life created\n');
     await until('it is ready', async () => / READY +1\/1 /.test(await state('life')));
     expect(await succeeds('apply', '-f', file('life'))).to.equal('cluster/life unchanged\n');
+    expect(await succeeds('kubeconfig', 'life')).to.match(/^apiVersion: v1\n/m);
+    expect((await succeeds('password', 'life')).trim()).to.match(/^\S{8,}$/);
     expect(await succeeds('scale', 'cluster', 'life', 'workers=2')).to.equal(
       'cluster/life scaled: workers=2\n',
     );

@@ -40,10 +40,15 @@ export const resourceContext = ({ client, io }: Connection, names: KindNames): R
   pause,
 });
 
+export const withTenant = (command: Command): Command =>
+  command.option('--tenant <name>', 'only objects of this tenant');
+
 export const withScope = (command: Command): Command =>
-  command
-    .option('--private', 'the surface of providers, with everything that tenants do not see', false)
-    .option('--tenant <name>', 'only objects of this tenant');
+  withTenant(command).option(
+    '--private',
+    'the surface of providers, with everything that tenants do not see',
+    false,
+  );
 
 export const OUTPUTS = ['table', 'wide', 'json', 'yaml', 'name'] as const;
 export type Output = (typeof OUTPUTS)[number];

@@ -23,9 +23,10 @@ const valuesAt = (node: JsonValue | undefined, [head, ...rest]: readonly string[
 };
 
 /** A value on one line. What steers a terminal goes: titles are what tenants write, and admins read them. */
-const plain = (value: JsonValue): string => printable(textOf(value)).replaceAll(/\s+/g, ' ');
+const plain = (value: JsonValue): string => printable(textOf(value).replaceAll(/\s+/g, ' '));
 
-export const printable = (text: string): string => text.replaceAll(/[^\P{Cc}\s]/gu, '\u{fffd}');
+/** Text without control characters but line breaks and tabs. */
+export const printable = (text: string): string => text.replaceAll(/[^\P{Cc}\n\t]/gu, '\u{fffd}');
 
 const SHOWN: Readonly<
   Record<Exclude<Column['as'], undefined | 'nodes'>, (value: JsonValue, now: number) => string>

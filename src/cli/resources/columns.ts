@@ -16,6 +16,8 @@ export type Column = {
 
 /** Before a kind's own columns. TENANT has a rule of its own, see `tableView`. */
 export const TENANT: Column = { title: 'tenant', path: 'metadata.tenant' };
+/** Kinds that are their own tenant: a column for it would repeat the name. */
+export const OWN_TENANTS: readonly string[] = ['tenant'];
 export const FIRST: readonly Column[] = [
   { title: 'project', path: 'metadata.project', optional: true },
   { title: 'id', path: 'id' },
@@ -95,7 +97,7 @@ export const COLUMNS: { readonly [kind: string]: readonly Column[] } = {
     { title: 'control planes', path: 'spec.capacity.control_planes', wide: true },
     { title: 'capacity', path: 'spec.capacity.nodes', as: 'entries', wide: true },
   ],
-  tenant: [STATE, { title: 'domains', path: 'spec.domains.*' }, MESSAGE],
+  tenant: [{ ...STATE, optional: true }, { title: 'domains', path: 'spec.domains.*' }, MESSAGE],
   project: [{ title: 'title', path: 'spec.title' }, STATE, MESSAGE],
   projectMembership: [
     { title: 'role', path: 'spec.role', as: 'state' },

@@ -24,12 +24,13 @@ export const describeText = (
       `${kind.words} ${stringAt(objectAt(object, 'metadata'), 'name') || stringAt(object, 'id')}`,
       ...head(object, now),
     ].join('\n'),
-    ...Object.entries(body).map(([key, value]) => section(key, value, now)),
+    short(body, now),
+    ...Object.entries(body).map(([key, value]) => (isNested(value) ? section(key, value, now) : '')),
     ...(Object.keys(status).length === 0 ? [] : [section('status', status, now)]),
     conditionTable(listAt(objectAt(object, 'status'), 'conditions'), now),
     timelineTable(timeline, now),
   ];
-  return parts.filter((part) => part !== '').join('\n\n');
+  return printable(parts.filter((part) => part !== '').join('\n\n'));
 };
 
 const head = (object: JsonObject, now: number): string[] => {
@@ -51,8 +52,7 @@ const head = (object: JsonObject, now: number): string[] => {
   const shown = rows.filter(([, value]) => value !== '');
   const width = Math.max(...shown.map(([name]) => name.length));
   return shown.map(
-    ([name, value]) =>
-      `  ${name}:${' '.repeat(width - name.length)} ${printable(value).replaceAll(/\s+/g, ' ')}`,
+    ([name, value]) => `  ${name}:${' '.repeat(width - name.length)} ${value.replaceAll(/\s+/g, ' ')}`,
   );
 };
 
@@ -68,6 +68,13 @@ const moment = (timestamp: string, now: number): string => {
   const age = ageOf(timestamp, now);
   return `${timestamp} (${age.startsWith('-') ? `in ${age.slice(1)}` : `${age} ago`})`;
 };
+
+/** What fits on a line each. */
+const short = (body: JsonObject, now: number): string =>
+  Object.entries(body)
+    .filter(([, value]) => !isNested(value))
+    .map(([key, value]) => `${key.replaceAll('_', ' ')}: ${scalar(value, now)}`)
+    .join('\n');
 
 const section = (title: string, value: JsonValue, now: number): string =>
   [`${title.replaceAll('_', ' ')}:`, ...linesOf(value, '  ', now)].join('\n');
@@ -107,7 +114,7 @@ const scalar = (value: JsonValue, now: number): string => {
   if (typeof value !== 'string') return isNested(value) ? '' : JSON.stringify(value);
   if (TIMESTAMP.test(value)) return moment(value, now);
   if (/^[A-Z][A-Z0-9_]+$/.test(value)) return withoutPrefix(value);
-  return printable(value).replaceAll(/\s*\n\s*/g, ' ');
+  return value.replaceAll(/\s*[\r\n]\s*/g, ' ');
 };
 
 const conditionTable = (conditions: readonly JsonValue[], now: number): string =>

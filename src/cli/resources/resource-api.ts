@@ -52,6 +52,8 @@ export type ResourceApi = {
   remove(kind: NamedKind, id: string, options: WriteOptions): Promise<void>;
   /** Entries of a cluster's timeline, oldest first. */
   timeline(kind: NamedKind, id: string): Promise<readonly JsonValue[]>;
+  /** How to get into a cluster, as text (osac-api.md §9). */
+  credential(kind: NamedKind, id: string, which: 'kubeconfig' | 'password'): Promise<string>;
 };
 
 export type Found = { readonly objects: readonly JsonObject[]; readonly missing: readonly string[] };
@@ -161,6 +163,7 @@ export const createResourceApi = ({
     remove: async (kind, id, options) => {
       await client.send('DELETE', object(kind, 'Delete', id), undefined, headersOf(options));
     },
+    credential: (kind, id, which) => client.text(`${object(kind, 'Get', id)}/${which}`),
     timeline: async (kind, id) => {
       const entries: JsonValue[] = [];
       for (;;) {

@@ -2,7 +2,7 @@ import { objectAt, own, stringAt } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { table } from '../output.ts';
 import { cellOf } from './cells.ts';
-import { ANY_KIND, COLUMNS, FIRST, LAST, TENANT, type Column } from './columns.ts';
+import { ANY_KIND, COLUMNS, FIRST, LAST, OWN_TENANTS, TENANT, type Column } from './columns.ts';
 
 export type TableOptions = {
   readonly wide: boolean;
@@ -24,7 +24,7 @@ export const columnsFor = (
 ): readonly Column[] => {
   const owners = new Set(objects.map((object) => stringAt(objectAt(object, 'metadata'), 'tenant')));
   return [
-    ...(tenants || owners.size > 1 ? [TENANT] : []),
+    ...((tenants || owners.size > 1) && !OWN_TENANTS.includes(kind) ? [TENANT] : []),
     ...[...FIRST, ...(own(COLUMNS, kind) ?? ANY_KIND), ...LAST].filter(
       (column) =>
         (wide || column.wide !== true) &&

@@ -146,6 +146,18 @@ describe('ledgerctl reads resources', () => {
     });
   });
 
+  it('kubeconfig and password print the text alone', async () => {
+    cli.answers(({ path }) => (path === CLUSTERS ? page(web) : { body: path.split('/').at(-1) }));
+    expect(await cli.succeeds(['kubeconfig', 'web'])).to.equal('"kubeconfig"\n');
+    expect(await cli.succeeds(['password', 'cluster/web'])).to.equal('"password"\n');
+    expect(cli.asked.at(-1)?.path).to.equal(`${CLUSTERS}/id-1/password`);
+    expect((await cli.run(['kubeconfig', 'hub/h'])).err).to.include(
+      'a hub has no kubeconfig; give a cluster',
+    );
+    cli.answers(({ path }) => (path === CLUSTERS ? page(web) : undefined));
+    expect((await cli.run(['kubeconfig', 'web'])).code).to.equal(3);
+  });
+
   describe('exit statuses', () => {
     it('tell refusals, absence, conflicts and an absent service apart', async () => {
       for (const [status, code] of [
@@ -209,6 +221,15 @@ describe('ledgerctl reads resources', () => {
       expect(out).to.include('Event3').and.not.include('Event1');
     });
 
+    it('what fits on a line stands on one', async () => {
+      const interfaces = [{ name: 'nic1', role: 'fabric' }, { name: 'bmc' }];
+      cli.answers(() => page({ id: 'h', title: 'A\u001B[31m host', description: 'two\nlines', interfaces }));
+      expect(await cli.succeeds(['describe', 'ht', 'h'])).to.equal(
+        'host type h\n  id: h\n\ntitle: A\uFFFD[31m host\ndescription: two lines\n\n' +
+          'interfaces:\n  - name: nic1\n    role: fabric\n  - name: bmc\n',
+      );
+    });
+
     it('a name that several have lists them; one of their ids is enough', async () => {
       cli.holds(web, clusterOf('id-2', 'web', { tenant: 'other', project: 'p' }));
       const { code, err, out } = await cli.run(['describe', 'cluster', 'web']);
@@ -227,7 +248,18 @@ describe('ledgerctl reads resources', () => {
   });
 
   it('every command has help with an example', async () => {
-    for (const command of ['get', 'describe', 'create', 'apply', 'label', 'annotate', 'scale', 'delete']) {
+    for (const command of [
+      'get',
+      'describe',
+      'create',
+      'apply',
+      'label',
+      'annotate',
+      'scale',
+      'delete',
+      'kubeconfig',
+      'password',
+    ]) {
       const { code, out } = await cli.run([command, '--help']);
       expect(out, command).to.match(new RegExp(`^Usage: ledgerctl ${command} `));
       expect(out, command).to.match(new RegExp(`Examples:\n {2}ledgerctl ${command} `));

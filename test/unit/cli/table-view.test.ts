@@ -41,6 +41,11 @@ describe('tables of objects', () => {
     expect(titles([cluster('a', {}, { project: 'p' })])).to.equal('project id name');
   });
 
+  it('a tenant is not named twice', () => {
+    const tenants = ['a', 'b'].map((name) => ({ id: name, metadata: { name, tenant: name } }));
+    expect(tableView('tenant', tenants, plain).split('\n')[0]).to.equal('ID  NAME  DOMAINS  AGE');
+  });
+
   it('say that something is being deleted only when something is', () => {
     const going = cluster('a', {}, { deletion_timestamp: '2026-11-21T11:59:30Z' });
     expect(tableView('cluster', [going], plain))
