@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { EventType } from './event-type.ts';
 import type { JsonObject } from './json.ts';
+import { SECRET_KINDS } from './secret-ref.ts';
 
 /** Building blocks of event schemas. Strict: what is not described is not stored. */
 /** That every value inside is JSON is checked where events are stored (the codec); here it would be checked twice. */
@@ -15,15 +16,7 @@ export const at = { at: time };
 export const secretRef = z.strictObject({
   id: text,
   version: text,
-  kind: z.enum([
-    'kubeconfig',
-    'pull-secret',
-    'break-glass-password',
-    'admin-password',
-    'user-password',
-    'client-secret',
-    'secret-data',
-  ]),
+  kind: z.enum(SECRET_KINDS),
   fingerprint: text,
   tenant: text.exactOptional(),
 });

@@ -1,15 +1,19 @@
+/** What secrets are for: a value is sealed for one kind and opens as no other. */
+export const SECRET_KINDS = [
+  'kubeconfig',
+  'pull-secret',
+  'break-glass-password',
+  'admin-password',
+  'user-password',
+  'client-secret',
+  'secret-data',
+] as const;
+
 /** Reference to a secret value; the only form in which a secret appears in events (fleet-and-networks.md §1.9). */
 export type SecretRef = {
   readonly id: string;
   readonly version: string;
-  readonly kind:
-    | 'kubeconfig'
-    | 'pull-secret'
-    | 'break-glass-password'
-    | 'admin-password'
-    | 'user-password'
-    | 'client-secret'
-    | 'secret-data';
+  readonly kind: (typeof SECRET_KINDS)[number];
   /** HMAC-SHA-256 of the value under the deployment key, first 16 hex digits. */
   readonly fingerprint: string;
   /** Tenant that the value is stored under, when it is not the tenant of the document (a template's default). */

@@ -3,6 +3,7 @@ import { mkdir, readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import type { SecretStore } from '../../app/ports.ts';
+import { SECRET_KINDS } from '../../domain/secret-ref.ts';
 import type { DeploymentKeys } from '../keys/deployment-keys.ts';
 import {
   privateDirectory,
@@ -19,7 +20,7 @@ const envelopeFile = z.strictObject({
   v: z.literal(1),
   id: z.string(),
   version: z.string(),
-  kind: z.enum(['kubeconfig', 'pull-secret', 'break-glass-password', 'admin-password']),
+  kind: z.enum(SECRET_KINDS),
   tenant: z.string(),
   storedAt: z.string(),
   kekId: z.string(),

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { SecretStore } from '../../../src/app/ports.ts';
 import { SecretTampered } from '../../../src/adapters/secrets/sealed-secrets.ts';
+import { SECRET_KINDS } from '../../../src/domain/secret-ref.ts';
 import { collect } from '../../support/fake-context.ts';
 
 const bytes = (text: string): Uint8Array => Buffer.from(text, 'utf8');
@@ -36,6 +37,13 @@ export const secretStoreContract = (open: () => Promise<SecretStore>): void => {
     expect(one.fingerprint).to.equal(two.fingerprint);
     expect(one.fingerprint).not.to.equal(three.fingerprint);
   });
+
+  for (const kind of SECRET_KINDS)
+    it(`keeps a ${kind}`, async () => {
+      const ref = await store.put(secret({ kind }));
+      const revealed = await (await open()).reveal(ref, 'acme');
+      expect(Buffer.from(revealed ?? []).toString()).to.equal('apiVersion: v1');
+    });
 
   it('knows nothing of an unknown id or version', async () => {
     const ref = await store.put(secret());
