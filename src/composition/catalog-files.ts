@@ -12,8 +12,17 @@ import { checkNewName, withoutServerSet } from '../http/osac/creates.ts';
 import { decodeMessage, MESSAGES } from '../http/osac/messages.ts';
 import { takeSecrets } from '../http/osac/secrets.ts';
 
-/** In this order, because templates refer to host types and versions. Each file holds bodies of the private API. */
-const COLLECTIONS = ['tenants', 'host_types', 'cluster_versions', 'cluster_templates', 'hubs'] as const;
+/** In this order, since items refer to templates, and those to host types and versions. Each file holds bodies of the private API. */
+const COLLECTIONS = [
+  'tenants',
+  'host_types',
+  'cluster_versions',
+  'cluster_templates',
+  'cluster_catalog_items',
+  'instance_types',
+  'disk_images',
+  'hubs',
+] as const;
 
 /** A catalogue that cannot be used: which file, which entry, what is wrong. */
 export class BadCatalog extends Error {

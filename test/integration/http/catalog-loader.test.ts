@@ -7,6 +7,7 @@ import { loadCatalog } from '../../../src/composition/catalog-loader.ts';
 import { silentLogger } from '../../support/fake-incarnation.ts';
 import {
   PRIVATE,
+  PUBLIC,
   callerOf,
   itemsOf,
   startTestService,
@@ -55,6 +56,36 @@ describe('catalogue folder', () => {
       expect(await load()).to.deep.equal({ created: 0, kept: first.created });
       expect(await service.store.lastPosition()).to.equal(before);
       expect(service.rejections).to.deep.equal([]);
+    });
+
+    it('offers what can be ordered', async () => {
+      const user = callerOf(service, await service.token({ user: 'alice', tenants: ['acme'] }));
+      const order = (spec: object) =>
+        user('POST', `${PUBLIC}/clusters`, { metadata: { name: 'from-item' }, spec });
+      const size = (workers: number): object => ({
+        catalog_item: { name: 'dev-cluster' },
+        node_sets: { workers: { size: workers } },
+      });
+      expect((await order(size(7))).json['message']).to.contain('must be at most 6');
+      const reply = await order(size(3));
+      expect(reply.status, reply.text).to.equal(200);
+      expect(reply.json).to.have.nested.property('spec.network.pod_cidr', '10.128.0.0/14');
+      const model = { '@type': 'type.googleapis.com/google.protobuf.StringValue', value: 'granite' };
+      const serving = await user('POST', `${PUBLIC}/clusters`, {
+        metadata: { name: 'serving' },
+        spec: {
+          catalog_item: { id: 'model-serving' },
+          template_parameters: { model },
+          pull_secret: '{"auths":{}}',
+        },
+      });
+      expect(serving.status, serving.text).to.equal(200);
+      expect(serving.json)
+        .to.have.nested.property('spec.template_parameters')
+        .that.deep.equals({
+          model,
+          replicas: { '@type': 'type.googleapis.com/google.protobuf.Int32Value', value: 2 },
+        });
     });
 
     it('leaves what an admin did: another default, changes, deletions of objects with an id of their own', async () => {
