@@ -10,6 +10,7 @@ import {
   type Exchange,
   type ExchangeServices,
 } from './exchange.ts';
+import { createBodyBudget } from './body.ts';
 import { createCors, type CorsSettings } from './limits/cors.ts';
 import { serveLedger, type LedgerRoute } from './ledger/serve.ts';
 import { createDocuments } from './openapi/serve.ts';
@@ -30,6 +31,8 @@ export type HttpAppOptions = ExchangeServices &
     /** `Events/Watch` of the surfaces. Default: none. */
     readonly watches?: readonly WatchRoute[];
     readonly ledgerRoutes: readonly LedgerRoute[];
+    /** Milliseconds without progress after which a caller who does not read its answer is cut off. Default 30,000. */
+    readonly slowReaderMs?: number;
     /** Which pages of browsers may call. Default: those of no other origin. */
     readonly cors?: CorsSettings;
     readonly readiness: () => Promise<Readiness> | Readiness;
@@ -49,6 +52,8 @@ export type HttpLimits = {
 /** Bytes of a request's headers; more is answered 431 by Node. */
 const MAX_HEADER_BYTES = 32 * 1024;
 
+const SLOW_READER_MS = 30_000;
+
 /** Header fields of one request; more is answered 431. */
 const MAX_HEADER_FIELDS = 200;
 
@@ -58,6 +63,9 @@ const MAX_HEADER_FIELDS = 200;
  */
 const KEYS_PATH = '/.well-known/jwks.json';
 const NO_KEYS = '{"keys":[]}';
+
+/** Bytes that the bodies of all running requests may take together; more is answered 503. */
+const MAX_BODIES_BYTES = 128 * 1024 * 1024;
 
 const LEDGER_PREFIX = '/api/ledger/v1';
 
@@ -75,6 +83,7 @@ export const createHttpApp = (options: HttpAppOptions): Express => {
   app.enable('case sensitive routing');
 
   const nextRequestId = requestIds(options.ids);
+  const limited = { bodies: createBodyBudget(MAX_BODIES_BYTES), ...options };
   const cors = createCors(options.cors ?? { origins: [] });
   const run = (
     request: IncomingMessage,
@@ -95,7 +104,7 @@ export const createHttpApp = (options: HttpAppOptions): Express => {
   for (const table of options.surfaces) {
     app.all(`${table.prefix}/:collection{/:id}{/:sub}`, (request, response) => {
       run(request, response, 'osac', (exchange) =>
-        serveRest(exchange, table, request.params as unknown as Target, options),
+        serveRest(exchange, table, request.params as unknown as Target, limited),
       );
     });
   }
@@ -134,7 +143,12 @@ export const createHttpApp = (options: HttpAppOptions): Express => {
     ledgerRoutes: options.ledgerRoutes,
   });
   for (const path of documents.paths)
-    app.all(path, (request, response) => run(request, response, 'osac', documents.serve));
+    app.all(path, (request, response) =>
+      run(request, response, 'osac', async (exchange) => {
+        options.admission?.stranger(exchange);
+        await documents.serve(exchange);
+      }),
+    );
   app.use((request, response) => {
     run(request, response, styleOf(request.url), () => Promise.reject(urlNotFound()));
   });
@@ -193,7 +207,7 @@ const requestIds = (ids: Ids): (() => string) => {
 const openExchange = (
   request: IncomingMessage,
   response: ServerResponse,
-  { clock }: HttpAppOptions,
+  { clock, slowReaderMs = SLOW_READER_MS }: HttpAppOptions,
   nextRequestId: () => string,
 ): Exchange => {
   let controller: AbortController | undefined;
@@ -207,6 +221,7 @@ const openExchange = (
     method: '',
     principal: undefined,
     writes: false,
+    slowReaderMs,
     signal: () => {
       if (controller === undefined) {
         const created = new AbortController();

@@ -12,8 +12,39 @@ export const MAX_JSON_DEPTH = 64;
 /** Members of objects and items of lists, all levels together; more would hold the thread for too long. */
 export const MAX_JSON_VALUES = 5_000;
 
-/** Reads the whole body. Throws ApiError: 413 past the limit, 415 when it is compressed. */
-export const readBody = async (request: IncomingMessage, limit = MAX_BODY_BYTES): Promise<Buffer> => {
+/** Memory that the bodies of all running requests may take together. */
+export type BodyBudget = {
+  /** False when that much is not left. */
+  take(bytes: number): boolean;
+  give(bytes: number): void;
+};
+
+/** `bytes`: how much at most. */
+export const createBodyBudget = (bytes: number): BodyBudget => {
+  let left = bytes;
+  return {
+    take: (wanted) => {
+      if (wanted > left) return false;
+      left -= wanted;
+      return true;
+    },
+    give: (returned) => {
+      left += returned;
+    },
+  };
+};
+
+export type ReadBodyOptions = {
+  /** Largest body, bytes. Default `MAX_BODY_BYTES`. */
+  readonly limit?: number;
+  readonly budget?: BodyBudget | undefined;
+};
+
+/** Reads the whole body. Throws ApiError: 413 past the limit, 415 when it is compressed, 503 past the budget. */
+export const readBody = async (
+  request: IncomingMessage,
+  { limit = MAX_BODY_BYTES, budget }: ReadBodyOptions = {},
+): Promise<Buffer> => {
   const encoding = request.headers['content-encoding'];
   if (encoding !== undefined && encoding !== 'identity') {
     throw new ApiError(
@@ -21,29 +52,84 @@ export const readBody = async (request: IncomingMessage, limit = MAX_BODY_BYTES)
       `content encoding '${encoding}' is not supported; send plain JSON`,
     );
   }
-  const announced = Number(request.headers['content-length'] ?? 0);
+  const announced = Number(request.headers['content-length'] ?? 0) || 0;
   if (announced > MAX_DROPPED_BYTES) throw tooLarge(limit, true);
-  return new Promise((resolve, reject) => {
-    const parts: Buffer[] = [];
+  const kept = collect(Math.min(announced, limit), budget);
+  try {
+    return await receive(request, limit, kept);
+  } finally {
+    kept.release();
+  }
+};
+
+const receive = (
+  request: IncomingMessage,
+  limit: number,
+  kept: ReturnType<typeof collect>,
+): Promise<Buffer> =>
+  new Promise((resolve, reject) => {
     let bytes = 0;
     request.on('data', (part: Buffer) => {
       bytes += part.length;
-      if (bytes <= limit) parts.push(part);
-      else {
-        parts.length = 0;
-        if (bytes > MAX_DROPPED_BYTES) reject(tooLarge(limit, true));
-      }
+      if (bytes > MAX_DROPPED_BYTES) reject(tooLarge(limit, true));
+      else if (bytes > limit) kept.release();
+      else if (!kept.add(part)) reject(tooManyBodies());
     });
     request.on('end', () => {
       if (bytes > limit) reject(tooLarge(limit, false));
-      else resolve(parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts));
+      else resolve(kept.taken());
     });
     // Hanging up in the middle of a body comes as an error of the request.
     request.on('error', (error) => {
       reject(new ApiError('CANCELLED', 'the caller went away', { cause: error }));
     });
   });
+
+const FIRST_BYTES = 4_096;
+
+/** One buffer that grows: parts of a byte each would otherwise take a hundred times what they hold. */
+const collect = (expected: number, budget: BodyBudget | undefined) => {
+  let buffer = Buffer.alloc(0);
+  let length = 0;
+  let released = false;
+  const grow = (needed: number): boolean => {
+    const capacity = Math.max(needed, expected, 2 * buffer.length, FIRST_BYTES);
+    if (budget?.take(capacity - buffer.length) === false) return false;
+    const larger = Buffer.allocUnsafeSlow(capacity);
+    buffer.copy(larger, 0, 0, length);
+    buffer = larger;
+    return true;
+  };
+  return {
+    /** False when there is no room in the budget. */
+    add: (part: Buffer): boolean => {
+      if (released) return true;
+      if (length + part.length > buffer.length && !grow(length + part.length)) return false;
+      part.copy(buffer, length);
+      length += part.length;
+      return true;
+    },
+    taken: (): Buffer => buffer.subarray(0, length),
+    /** Gives back what was taken of the budget, and keeps nothing of what still comes. */
+    release: (): void => {
+      released = true;
+      budget?.give(buffer.length);
+      buffer = Buffer.alloc(0);
+      length = 0;
+    },
+  };
 };
+
+const tooManyBodies = (): ApiError =>
+  new ApiError(
+    'UNAVAILABLE',
+    'too much is being sent to this service at once; nothing was stored, try again',
+    {
+      reason: 'TOO_MANY_BODIES',
+      retryAfterSeconds: 1,
+      headers: { connection: 'close' },
+    },
+  );
 
 const tooLarge = (limit: number, hangUp: boolean): ApiError =>
   new ApiError(

@@ -19,6 +19,8 @@ export type Exchange = {
   principal: Principal | undefined;
   /** True for methods that change something: their refusals are recorded. */
   writes: boolean;
+  /** Milliseconds without progress after which a caller who does not read a complete answer is cut off. */
+  readonly slowReaderMs: number;
   /** True for a write that is only tried: it leaves no trace, not even of who tried. */
   dryRun?: true;
   /** A fault that ended an answer whose status had been sent already. */
@@ -59,6 +61,8 @@ export const send = (
     'x-request-id': exchange.requestId,
   });
   response.end(body);
+  // Otherwise an answer would be kept for as long as its reader likes. Node's own limits follow once it is out.
+  if (response.writableLength > 0) response.setTimeout(exchange.slowReaderMs);
 };
 
 /** `osac-stream`: OSAC's error body as its streams wrap it, `{"error":{…}}` (osac-api.md §12). */

@@ -56,6 +56,7 @@ export type TestServiceOptions = {
   /** What callers may take; default: everything. */
   readonly admission?: Partial<AdmissionSettings>;
   readonly cors?: CorsSettings;
+  readonly slowReaderMs?: number;
   readonly ending?: AbortSignal;
   readonly watch?: NonNullable<WatchServices['settings']>;
   /** Days that watches resume back. Default 90. */
@@ -224,6 +225,7 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
       ? {}
       : { admission: createAdmission({ ...UNLIMITED, ...options.admission }, clock) }),
     ...(options.cors === undefined ? {} : { cors: options.cors }),
+    ...(options.slowReaderMs === undefined ? {} : { slowReaderMs: options.slowReaderMs }),
     ...(options.ending === undefined ? {} : { ending: options.ending }),
     authenticate,
     positions,

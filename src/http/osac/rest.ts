@@ -1,7 +1,7 @@
 import type { DescMessage } from '@bufbuild/protobuf';
 import type { Method } from '../../domain/resource.ts';
 import type { Authenticate } from '../authenticate.ts';
-import { bodyText, readBody } from '../body.ts';
+import { bodyText, readBody, type BodyBudget } from '../body.ts';
 import { admitted, countingFailures, type Admission } from '../limits/admission.ts';
 import { ApiError, methodNotAllowed, urlNotFound } from '../errors.ts';
 import { send, type Exchange } from '../exchange.ts';
@@ -68,6 +68,8 @@ export type RestOptions = {
   readonly authenticate: Authenticate;
   /** Absent: everybody is let in. */
   readonly admission?: Admission;
+  /** Absent: bodies take what they need. */
+  readonly bodies?: BodyBudget;
   readonly positions: Positions;
 };
 
@@ -139,7 +141,7 @@ const serveCreate = async (
   begin(exchange, table, service, 'Create');
   const metadata = beginWriting(exchange, service);
   const document = await countingFailures(exchange, options, async () => {
-    const { document: sent } = await decodeBody(exchange, service);
+    const { document: sent } = await decodeBody(exchange, service, options);
     service.checkCreate(sent);
     return sent;
   });
@@ -160,7 +162,7 @@ const serveUpdate = async (
   const metadata = beginWriting(exchange, service);
   const wanted = readUpdateQuery(exchange.request.url ?? '');
   const { document, present } = await countingFailures(exchange, options, () =>
-    decodeBody(exchange, service),
+    decodeBody(exchange, service, options),
   );
   const message: UpdateMessage = { id, object: document, present, ...wanted };
   const principal = await admit(exchange, table, service, 'Update', options);
@@ -235,8 +237,11 @@ const admit = async (
 
 const permissionDenied = (): ApiError => new ApiError('PERMISSION_DENIED', 'permission denied');
 
-const decodeBody = async (exchange: Exchange, service: KindService): Promise<Decoded> =>
-  decodeMessage(service.schema, bodyText(await readBody(exchange.request)));
+const decodeBody = async (
+  exchange: Exchange,
+  service: KindService,
+  { bodies: budget }: RestOptions,
+): Promise<Decoded> => decodeMessage(service.schema, bodyText(await readBody(exchange.request, { budget })));
 
 /** OSAC's header, plain and as its gateway forwards it (osac-api.md §3). */
 const DRY_RUN = ['x-dry-run', 'grpc-metadata-x-dry-run'];

@@ -156,7 +156,7 @@ const intoMap = (
   path: string,
 ): JsonValue | undefined => {
   // Keys of text maps hold dots (label prefixes), so all that is left of the path is the key.
-  const [key, rest] = inner === undefined ? [segments.join('.'), []] : [segments[0] ?? '', segments.slice(1)];
+  const [key, rest] = inner === undefined ? [segments.join('.'), []] : keyOf(segments, [before, value]);
   const target: JsonObject = { ...asObject(before) };
   const sent = own(asObject(value), key);
   if (inner === undefined) setOrClear(target, key, sent);
@@ -180,6 +180,18 @@ const intoMap = (
     );
   }
   return Object.keys(target).length === 0 ? undefined : target;
+};
+
+/** The longest beginning of the path that is a key of the map, since keys may hold dots; else its first segment. */
+const keyOf = (
+  segments: readonly string[],
+  maps: readonly (JsonValue | undefined)[],
+): readonly [key: string, rest: readonly string[]] => {
+  for (let length = segments.length; length > 1; length -= 1) {
+    const key = segments.slice(0, length).join('.');
+    if (maps.some((map) => Object.hasOwn(asObject(map), key))) return [key, segments.slice(length)];
+  }
+  return [segments[0] ?? '', segments.slice(1)];
 };
 
 const intoList = (

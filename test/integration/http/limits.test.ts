@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { connect } from 'node:net';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
 import type { EventStore } from '../../../src/app/event-store.ts';
 import {
@@ -141,6 +142,45 @@ describe('limits over HTTP', () => {
         await started.close();
       }
     });
+  });
+});
+
+describe('callers who do not read', () => {
+  it('are cut off when nothing moves any more; their answer is not kept', async () => {
+    const { started, admin } = await service({ slowReaderMs: 100 });
+    try {
+      const annotations = { big: 'x'.repeat(250_000) };
+      for (let i = 0; i < 40; i += 1) {
+        const reply = await admin('POST', `${PRIVATE}/roles`, { metadata: { name: `r-${i}`, annotations } });
+        expect(reply.status).to.equal(200);
+      }
+      const { hostname, port } = new URL(started.url);
+      const token = await started.token({ user: 'root', admin: true });
+      const socket = connect(Number(port), hostname);
+      socket.pause();
+      socket.write(`GET ${PRIVATE}/roles HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`);
+      // Nothing is read here, so only the server can end it.
+      const connections = (): Promise<number> =>
+        new Promise((resolve, reject) => {
+          started.server.getConnections((error, count) => (error === null ? resolve(count) : reject(error)));
+        });
+      const answered = (): boolean =>
+        started.logger.lines.some(
+          ({ fields }) =>
+            'route' in fields &&
+            fields.route === `${PRIVATE}/roles` &&
+            'method' in fields &&
+            fields.method === 'GET',
+        );
+      for (let i = 0; i < 500 && !answered(); i += 1) await new Promise((resolve) => setTimeout(resolve, 10));
+      expect(answered(), 'the exchange is over').to.equal(true);
+      expect(socket.bytesRead).to.be.lessThan(10_000_000);
+      socket.destroy();
+      for (let i = 0; i < 500 && (await connections()) > 1; i += 1)
+        await new Promise((resolve) => setTimeout(resolve, 10));
+    } finally {
+      await started.close();
+    }
   });
 });
 

@@ -75,6 +75,17 @@ describe('update rule', () => {
     });
   });
 
+  it('a mask finds keys of maps that hold dots', () => {
+    const before = stored();
+    (before['spec'] as JsonObject)['node_sets'] = { 'a.b': { host_type: host, size: 1 }, a: { size: 9 } };
+    const { document, present } = decodeMessage(ClusterSchema, '{"spec":{"node_sets":{"a.b":{"size":4}}}}');
+    const after = applyMask(ClusterSchema, before, document, present, ['spec.node_sets.a.b.size']);
+    expect((after['spec'] as JsonObject)['node_sets']).to.deep.equal({
+      'a.b': { host_type: host, size: 4 },
+      a: { size: 9 },
+    });
+  });
+
   describe('with a mask', () => {
     it('takes one value inside a map and keeps its siblings', () => {
       for (const path of ['spec.node_sets.workers.size', 'spec.nodeSets.workers.size']) {
