@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../domain/json.ts';
-import { stringAt } from '../../domain/json-tools.ts';
+import { objectAt, stringAt } from '../../domain/json-tools.ts';
 import type { Answer, Call } from './call.ts';
 import type { KindService } from './rest.ts';
 
@@ -21,7 +21,8 @@ export const withAfterWrite = (
     ...service,
     create: async (call) => {
       const answer = await service.create(call);
-      return run(call, answer, stringAt(JSON.parse(String(answer.body)) as JsonObject, 'id'));
+      const reply = JSON.parse(String(answer.body)) as JsonObject;
+      return run(call, answer, stringAt(reply, 'id') || stringAt(objectAt(reply, 'object'), 'id'));
     },
     update: async (call) => run(call, await service.update(call), call.message.id),
     remove: async (call) => run(call, await service.remove(call), call.message.id),

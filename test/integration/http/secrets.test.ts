@@ -178,7 +178,10 @@ describe('HTTP: secrets', () => {
       await other('DELETE', path),
     ])
       expect(reply.status).to.equal(404);
+    expect(service.secrets.values.size).to.be.greaterThan(0);
+    const before = service.secrets.values.size;
     expect((await user('DELETE', path)).status).to.equal(200);
     expect((await user('GET', path)).status).to.equal(404);
+    expect(service.secrets.values.size, 'a value whose secret is gone').to.equal(before - 1);
   });
 });

@@ -6,6 +6,7 @@ import type { JsonObject } from '../../../domain/json.ts';
 import { kinds } from '../../../domain/kinds.ts';
 import { defaultProjectId } from '../../../domain/tenancy/project.resource.ts';
 import { ApiError } from '../../errors.ts';
+import type { AfterWrite } from '../after-write.ts';
 import { refused, type Creation, type CreateServices } from '../creates.ts';
 import { createDocument } from '../documents.ts';
 
@@ -72,8 +73,9 @@ export const belongingsOf = (services: CreateServices): TenantBelongings =>
  * a tenant that is stored into a failure: the service settles it at its next round.
  */
 export const settleTenant =
-  (belongings: TenantBelongings) =>
-  async (id: string): Promise<string | undefined> => {
+  (belongings: TenantBelongings, forget: AfterWrite): AfterWrite =>
+  async (id) => {
+    await forget(id);
     try {
       return await belongings.settle(id);
     } catch (error) {
