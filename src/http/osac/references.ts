@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../domain/json.ts';
+import { kinds } from '../../domain/kinds.ts';
 import { placesOf, valueAtPlace, withValueAtPlace } from '../../domain/places.ts';
 import { referenceOf, referenceText, refersTo, type Reference } from '../../domain/references.ts';
 import type { ResourceKind } from '../../domain/resource.ts';
@@ -85,16 +86,26 @@ export type FoundReference = { readonly row: ResourceRow } | { readonly problem:
 
 /** The text of a field violation. It says the same of objects that do not exist and of those of others. */
 export const problemText = (message: string, reference: Reference, problem: Problem): string => {
+  const named = `${message}${shownText(message, reference)}`;
   switch (problem) {
     case 'empty':
       return `${message} reference must specify id or name`;
     case 'not-found':
-      return `${message} "${referenceText(reference)}" not found`;
+      return `${named} not found`;
     case 'deleting':
-      return `${message} "${referenceText(reference)}" is being deleted: refer to another one`;
+      return `${named} is being deleted: refer to another one`;
     case 'ambiguous':
-      return `${message} "${referenceText(reference)}" is ambiguous: several objects have this name; give the id or the project of one of them`;
+      return `${named} is ambiguous: several objects have this name; give the id or the project of one of them`;
   }
+};
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** A text that is answered is recorded and logged too: what may be a person's name is not repeated (design §4). */
+const shownText = (message: string, reference: Reference): string => {
+  const text = referenceText(reference);
+  const personal = kinds.some((kind) => kind.message === message && kind.personal !== undefined);
+  return personal && !UUID.test(text) ? '' : ` "${text}"`;
 };
 
 export const referencesInvalid = (

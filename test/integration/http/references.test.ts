@@ -167,7 +167,7 @@ describe('references between objects over HTTP', () => {
     });
     expect(reply.status).to.equal(400);
     expect(message(reply)).to.equal(
-      'reference validation failed: object.spec.role: Role "nope" not found; object.spec.users.0: User "nobody" not found',
+      'reference validation failed: object.spec.role: Role "nope" not found; object.spec.users.0: User not found',
     );
     const details = reply.json['details'] as unknown as { field_violations: { field: string }[] }[];
     expect(details[0]?.field_violations.map(({ field }) => field)).to.deep.equal([

@@ -251,7 +251,7 @@ describe('HTTP: roles, role bindings, project memberships', () => {
       await refusal(post(membership('m', [])), "field 'spec.users' must name at least one user");
       await refusal(
         post(membership('m', [{ name: 'nobody' }])),
-        'reference validation failed: object.spec.users.0: User "nobody" not found',
+        'reference validation failed: object.spec.users.0: User not found',
       );
     });
     it('a user has one in a project, also of two that come at once', async () => {

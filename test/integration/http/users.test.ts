@@ -183,6 +183,18 @@ describe('users over HTTP', () => {
     expect(JSON.stringify(service.rejections) + JSON.stringify(service.logger.lines)).not.to.match(/canary/i);
   });
 
+  it('are not named in the log by a reference that finds nobody', async () => {
+    const lost = await manager('POST', `${PUBLIC}/role_bindings`, {
+      metadata: { name: 'rb' },
+      spec: { role: { name: 'nope' }, users: [{ name: 'canary-stranger' }, { id: 'canary-id' }] },
+    });
+    expect(lost.status).to.equal(400);
+    expect(textAt(lost.json, 'message'))
+      .to.include('object.spec.users.0: User not found')
+      .and.not.include('canary');
+    expect(JSON.stringify(service.rejections) + JSON.stringify(service.logger.lines)).not.to.match(/canary-/);
+  });
+
   it('read `erased` once their key was destroyed', async () => {
     const user = await create('ivy', { username: 'ivy', email: 'ivy@t1.example', enabled: true });
     const id = textAt(user, 'id');
