@@ -1,6 +1,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { kinds } from '../domain/kinds.ts';
 import { createApiClient } from './api-client.ts';
+import { addCompletionCommand } from './commands/completion.ts';
 import { addCredentialCommands } from './commands/credentials.ts';
 import { addMapCommands, addScaleCommand } from './commands/change.ts';
 import { addDeleteCommand } from './commands/delete.ts';
@@ -15,7 +16,7 @@ import { addOrderCommands } from './commands/orders.ts';
 import { addProjectionCommands } from './commands/projections.ts';
 import { addStoreCommands } from './commands/store.ts';
 import { CliFailure, EXIT, EXIT_HELP, exitStatusOf, hintOf } from './exit.ts';
-import { parseDuration } from './output.ts';
+import { parseDuration, printable } from './output.ts';
 import { createKindNames } from './resources/kind-names.ts';
 
 export const DEFAULT_URL = 'http://127.0.0.1:8001';
@@ -109,6 +110,7 @@ export const createCli = (actions: CliActions, io: CliIo): Command => {
   addLaneCommands(program, connection);
   addProjectionCommands(program, connection);
   addStoreCommands(program, connection, actions);
+  addCompletionCommand(program, resources);
   return program;
 };
 
@@ -138,7 +140,7 @@ export const runCli = async (program: Command, argv: readonly string[], io: CliI
     if (error instanceof InvalidArgumentError)
       io.err(`error: ${error.message}\n(--help lists what there is)\n`);
     if (isCommanderError(error)) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
-    io.err(`ledgerctl: ${error instanceof Error ? error.message : String(error)}\n`);
+    io.err(`ledgerctl: ${printable(error instanceof Error ? error.message : String(error))}\n`);
     const hint = hintOf(error instanceof CliFailure ? error.cause : error);
     if (hint !== undefined) io.err(`hint: ${hint}\n`);
     return exitStatusOf(error);

@@ -35,6 +35,9 @@ export const padded = {
 const shown = (value: Cell): string => (value === undefined || value === '' ? '-' : String(value));
 const width = (text: string): number => stripVTControlCharacters(text).length;
 
+/** Text without control characters but line breaks and tabs. */
+export const printable = (text: string): string => text.replaceAll(/[^\P{Cc}\n\t]/gu, '\u{fffd}');
+
 /** Seconds for people: `0.3 s`, `12 s`, `3 min 5 s`. */
 export const duration = (seconds: number): string => {
   if (seconds < 10) return `${seconds.toFixed(1)} s`;

@@ -228,7 +228,7 @@ describe('ledgerctl', function () {
       ...['serve', 'demo', 'token', 'events', 'kinds', 'get', 'describe', 'create', 'apply', 'delete'].map(
         (name) => [name],
       ),
-      ...['label', 'annotate', 'scale', 'kubeconfig', 'password'].map((name) => [name]),
+      ...['label', 'annotate', 'scale', 'kubeconfig', 'password', 'completion'].map((name) => [name]),
       ['orders'],
       ...['list', 'show', 'retry', 'cancel'].map((name) => ['orders', name]),
       ['lanes'],

@@ -1,5 +1,6 @@
 import { isObject, numberAt, objectAt, own, stringAt, textOf } from '../../domain/json-tools.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
+import { printable } from '../output.ts';
 import type { Column } from './columns.ts';
 
 /** The text of one column for one document; empty when the document has nothing there. `now` is in ms since 1970. */
@@ -24,9 +25,6 @@ const valuesAt = (node: JsonValue | undefined, [head, ...rest]: readonly string[
 
 /** A value on one line. What steers a terminal goes: titles are what tenants write, and admins read them. */
 const plain = (value: JsonValue): string => printable(textOf(value).replaceAll(/\s+/g, ' '));
-
-/** Text without control characters but line breaks and tabs. */
-export const printable = (text: string): string => text.replaceAll(/[^\P{Cc}\n\t]/gu, '\u{fffd}');
 
 const SHOWN: Readonly<
   Record<Exclude<Column['as'], undefined | 'nodes'>, (value: JsonValue, now: number) => string>

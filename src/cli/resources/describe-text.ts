@@ -1,7 +1,7 @@
 import { isObject, listAt, objectAt, stringAt, textOf, textsAt } from '../../domain/json-tools.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
-import { table } from '../output.ts';
-import { ageOf, printable, withoutPrefix } from './cells.ts';
+import { printable, table } from '../output.ts';
+import { ageOf, withoutPrefix } from './cells.ts';
 import type { NamedKind } from './kind-names.ts';
 
 export type DescribeOptions = {
