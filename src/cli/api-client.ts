@@ -94,7 +94,8 @@ const FIRST_DELAY_MS = 200;
 
 export const createApiClient = (baseUrl: string, token: string, options: ClientOptions = {}): ApiClient => {
   const { attempts = 1, timeoutMs, pause = sleep } = options;
-  // Another instance may answer the next call: it must show what was written by then.
+  // Another instance may answer the next call: it must show what was written by then, or say that it cannot yet, which
+  // only a client that tries again can bear.
   let written: string | undefined;
 
   const once = async (
@@ -154,7 +155,7 @@ export const createApiClient = (baseUrl: string, token: string, options: ClientO
         return undefined;
       });
       if (outcome?.ok === true) {
-        written = outcome.headers.get('x-ledger-position') ?? written;
+        if (attempts > 1) written = outcome.headers.get('x-ledger-position') ?? written;
         return outcome;
       }
       const delay = delayOf(outcome, attempt);
