@@ -16,7 +16,7 @@ import { asApiError, outcomeUnknown } from '../../../src/http/exchange.ts';
 /** osac-api.md §6. */
 const GRPC_TO_HTTP: Readonly<Record<number, readonly number[]>> = {
   1: [499],
-  3: [400, 413, 415, 422],
+  3: [400, 413, 415, 422, 431],
   4: [504],
   5: [404],
   6: [409],
