@@ -68,9 +68,14 @@ const uniqueItems: Keyword = (operand) => {
   if (!operand) return undefined;
   return (value, at, run) => {
     if (!Array.isArray(value)) return undefined;
-    const twice = value.some((item, index) => value.slice(0, index).some((other) => equal(item, other, run)));
-    return twice ? { at, problem: 'must not hold the same item twice' } : undefined;
+    return holdsTwice(value, run) ? { at, problem: 'must not hold the same item twice' } : undefined;
   };
+};
+
+const holdsTwice = (items: readonly JsonValue[], run: Run): boolean => {
+  for (const [index, item] of items.entries())
+    for (let other = 0; other < index; other += 1) if (equal(item, items[other] ?? null, run)) return true;
+  return false;
 };
 
 const readWithContains: Keyword = () => undefined;

@@ -6,13 +6,22 @@ import { evaluate } from './types.ts';
 
 /** Schemas as texts, and values against them. Both bounded: neither ever holds the thread (see `schema.ts`). */
 export type JsonSchemas = {
-  /** Why a text is not a schema that is taken, as one clause; undefined when it is. */
-  readonly problemWith: (schema: string) => string | undefined;
-  /** What is asked of the value that it does not fulfil, `workers.size: must be at most 10`; undefined when it fits. */
-  readonly misfit: (schema: string, value: JsonValue) => string | undefined;
+  /** Reads a schema that somebody wrote. */
+  readonly read: (schema: string) => SchemaOutcome;
+  /**
+   * Judges the values of one request: what a value does not fulfil, `workers.size: must be at most 10`; undefined when
+   * it fits. All its judgements together have one bound.
+   */
+  readonly judge: () => (schema: string, value: JsonValue) => string | undefined;
 };
 
-/** Steps of one evaluation: at most about ten milliseconds. */
+export type SchemaOutcome =
+  /** `patternSize`: what its patterns cost to read again, see `SchemaLimits.patterns`. */
+  | { readonly ok: true; readonly patternSize: number }
+  /** Why it is not taken, as one clause. */
+  | { readonly ok: false; readonly problem: string };
+
+/** Steps of one request: a few milliseconds, about ten when the code is cold. */
 const MAX_STEPS = 100_000;
 /** Schemas that are kept read, at most 8 kB of text each. */
 const REMEMBERED = 500;
@@ -22,32 +31,32 @@ export const createJsonSchemas = ({
 }: {
   readonly maxSteps?: number;
 } = {}): JsonSchemas => {
-  const read = new LRUCache<string, ReadSchema>({ max: REMEMBERED });
+  const known = new LRUCache<string, Extract<ReadSchema, { ok: true }>>({ max: REMEMBERED });
 
-  const schemaOf = (text: string): ReadSchema => {
-    const known = read.get(text);
-    if (known !== undefined) return known;
+  const read = (text: string): ReadSchema => {
+    const before = known.get(text);
+    if (before !== undefined) return before;
     const schema = readSchema(text);
     // A refused text may be of any length.
-    if (schema.ok) read.set(text, schema);
+    if (schema.ok) known.set(text, schema);
     return schema;
   };
 
   return {
-    problemWith: (text) => {
-      const schema = schemaOf(text);
-      return schema.ok ? undefined : schema.problem;
-    },
-    misfit: (text, value) => {
-      const schema = schemaOf(text);
-      if (!schema.ok) return `its schema cannot be used: ${schema.problem}`;
-      try {
-        const found = evaluate(schema.schema, value, [], createRun(maxSteps));
-        return found === undefined ? undefined : worded(found.at, found.problem);
-      } catch (error) {
-        if (error instanceof TooMuchWork) return error.message;
-        throw error;
-      }
+    read,
+    judge: () => {
+      const run = createRun(maxSteps);
+      return (text, value) => {
+        const schema = read(text);
+        if (!schema.ok) return `its schema cannot be used: ${schema.problem}`;
+        try {
+          const found = evaluate(schema.schema, value, [], run);
+          return found === undefined ? undefined : worded(found.at, found.problem);
+        } catch (error) {
+          if (error instanceof TooMuchWork) return error.message;
+          throw error;
+        }
+      };
     },
   };
 };

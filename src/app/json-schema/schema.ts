@@ -26,7 +26,8 @@ export type SchemaLimits = {
 export const SCHEMA_LIMITS: SchemaLimits = { text: 8_192, nodes: 256, depth: 16, patterns: 2_000 };
 
 export type ReadSchema =
-  | { readonly ok: true; readonly schema: Schema }
+  /** `patternSize`: sum of the sizes of its patterns, what reading it again would cost. */
+  | { readonly ok: true; readonly schema: Schema; readonly patternSize: number }
   /** One clause about the schema: `keyword 'foo' is not supported`. */
   | { readonly ok: false; readonly problem: string };
 
@@ -53,7 +54,7 @@ const NOTHING: Schema = [(_value, at) => ({ at, problem: 'must not be there' })]
 export const readSchema = (text: string, limits: SchemaLimits = SCHEMA_LIMITS): ReadSchema => {
   if (text.length > limits.text) return { ok: false, problem: `it has more than ${limits.text} characters` };
   try {
-    return { ok: true, schema: readAll(parse(text), limits) };
+    return { ok: true, ...readAll(parse(text), limits) };
   } catch (error) {
     if (error instanceof BadSchema || error instanceof BadPattern)
       return { ok: false, problem: error.message };
@@ -69,7 +70,10 @@ const parse = (text: string): JsonValue => {
   }
 };
 
-const readAll = (root: JsonValue, limits: SchemaLimits): Schema => {
+const readAll = (
+  root: JsonValue,
+  limits: SchemaLimits,
+): { readonly schema: Schema; readonly patternSize: number } => {
   let nodes = 0;
   let patternSize = 0;
   let level = 0;
@@ -121,7 +125,8 @@ const readAll = (root: JsonValue, limits: SchemaLimits): Schema => {
     return schema;
   };
 
-  return read(root);
+  const schema = read(root);
+  return { schema, patternSize };
 };
 
 /** The value at a JSON pointer of the form `#/a/b`. */

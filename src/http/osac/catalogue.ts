@@ -34,7 +34,7 @@ const REMEMBERED = 1_000;
 export const createCatalogueReader = (
   resources: ResourceReader,
   runner: CommandRunner,
-  misfit: CheckValue,
+  judge: () => CheckValue,
 ): CatalogueReader => {
   const parsed = new LRUCache<string, CatalogueObject>({ max: REMEMBERED });
   const found = new LRUCache<string, { readonly generation: number; readonly object: CatalogueObject }>({
@@ -91,7 +91,7 @@ export const createCatalogueReader = (
         template: one('clusterTemplate', 'ClusterTemplate', 'object.spec.template'),
         item: one('clusterCatalogItem', 'ClusterCatalogItem', 'object.spec.catalog_item'),
         secret: one('secret', 'Secret', 'object.spec.pull_secret_secret', true),
-        misfit,
+        misfit: judge(),
         version: one('clusterVersion', 'ClusterVersion', 'object.spec.version'),
         hostType: one('hostType', 'HostType', 'object.spec.node_sets'),
         defaultVersion: () =>

@@ -57,7 +57,7 @@ const surfaceTable = (
   const services = { ...given, commands: concealing(given.commands, { ...given, nameToken }) };
   const table = new Map<string, KindService>();
   const withNames = { ...services, messageOf, schemas };
-  const catalogue = createCatalogueReader(services.resources, services.runner, schemas.misfit);
+  const catalogue = createCatalogueReader(services.resources, services.runner, schemas.judge);
   const add = (service: KindService | undefined): void => {
     if (service !== undefined)
       table.set(service.collection, withProjectRights(surface, service, services.resources));

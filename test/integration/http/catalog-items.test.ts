@@ -131,6 +131,16 @@ describe('cluster catalogue items over HTTP', () => {
           },
           'must be written as clusters show it',
         ],
+        [
+          {
+            field_definitions: ['ssh_public_key', 'network.pod_cidr'].map((path) => ({
+              path,
+              editable: true,
+              validation_schema: '{"pattern":"a{900}b{900}"}',
+            })),
+          },
+          'the patterns of all field definitions together are too large',
+        ],
         [{ field_definitions: [{ path: 'node_sets.none.size', default: 1 }] }, "no node set 'none'"],
         [
           { field_definitions: [{ path: 'template_parameters.none', editable: true }] },

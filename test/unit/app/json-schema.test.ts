@@ -7,9 +7,11 @@ import { check } from '../../support/property.ts';
 
 const schemas = createJsonSchemas();
 const misfit = (schema: object | boolean, value: JsonValue): string | undefined =>
-  schemas.misfit(JSON.stringify(schema), value);
-const problemWith = (schema: unknown): string | undefined =>
-  schemas.problemWith(typeof schema === 'string' ? schema : JSON.stringify(schema));
+  schemas.judge()(JSON.stringify(schema), value);
+const problemWith = (schema: unknown): string | undefined => {
+  const read = schemas.read(typeof schema === 'string' ? schema : JSON.stringify(schema));
+  return read.ok ? undefined : read.problem;
+};
 
 /** Not written out: a literal `then` looks like a promise. */
 const [IF, THEN, ELSE] = ['if', 'then', 'else'] as const;
@@ -79,7 +81,7 @@ describe('JSON schemas of governed fields', () => {
     expect(misfit({ required: ['toString'] }, {})).to.equal("must have 'toString'");
     expect(misfit({ properties: { constructor: { type: 'string' } } }, {})).to.equal(undefined);
     expect(
-      schemas.misfit('{"properties":{"__proto__":{"type":"string"}}}', JSON.parse('{"__proto__":1}')),
+      schemas.judge()('{"properties":{"__proto__":{"type":"string"}}}', JSON.parse('{"__proto__":1}')),
     ).to.equal('__proto__: must be of type string');
   });
 
@@ -154,16 +156,36 @@ describe('JSON schemas of governed fields', () => {
     ];
     for (const [schema, value] of hard) {
       const text = JSON.stringify(schema);
-      expect(schemas.problemWith(text), text.slice(0, 80)).to.equal(undefined);
+      expect(problemWith(text), text.slice(0, 80)).to.equal(undefined);
       const started = process.cpuUsage();
-      expect(schemas.misfit(text, value), text.slice(0, 80)).to.equal('the value is too large to be checked');
+      expect(schemas.judge()(text, value), text.slice(0, 80)).to.equal(
+        'the value is too large to be checked',
+      );
       const { user, system } = process.cpuUsage(started);
       // Ten times the bound: other work of the process counts as well.
       expect((user + system) / 1_000, text.slice(0, 80)).to.be.lessThan(200);
     }
-    expect(createJsonSchemas({ maxSteps: 3 }).misfit('{"type":"string","maxLength":3}', 'abc')).to.contain(
+    expect(createJsonSchemas({ maxSteps: 3 }).judge()('{"type":"string","maxLength":3}', 'abc')).to.contain(
       'too large',
     );
+  });
+
+  it('share one bound among all values of a request', () => {
+    const judge = createJsonSchemas({ maxSteps: 10 }).judge();
+    expect(judge('{"maxLength":9}', 'abc')).to.equal(undefined);
+    expect(judge('{"maxLength":9}', 'abc')).to.equal(undefined);
+    expect(judge('{"maxLength":9}', 'abc')).to.contain('too large');
+    expect(judge('true', 1)).to.contain('too large');
+  });
+
+  it('tell what their patterns cost', () => {
+    const size = (schema: string): number => {
+      const read = schemas.read(schema);
+      return read.ok ? read.patternSize : NaN;
+    };
+    expect(size('{"maxLength":9}')).to.equal(0);
+    expect(size('{"pattern":"a{100}"}')).to.be.greaterThan(100).and.lessThan(200);
+    expect(size('{"allOf":[{"pattern":"a{100}"},{"pattern":"a{100}"}]}')).to.be.greaterThan(200);
   });
 
   it('agree with a schema compiler about every value (fast-check)', () => {

@@ -31,7 +31,7 @@ describe('catalogue reader', () => {
     },
     findByName: () => [],
   } as unknown as ResourceReader;
-  const catalogue = createCatalogueReader(resources, {} as CommandRunner, () => undefined);
+  const catalogue = createCatalogueReader(resources, {} as CommandRunner, () => () => undefined);
   const revisionOf = (id: string, visibility: Visibility = everyone): unknown =>
     catalogue.of('acme', visibility).hostType({ id })?.document['revision'];
 

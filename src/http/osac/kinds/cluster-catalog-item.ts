@@ -63,18 +63,7 @@ export const catalogItemRevision = (services: Services): Revision<DocumentComman
 });
 
 const checkedItem = async (document: JsonObject, services: Services, place: Place): Promise<JsonObject> => {
-  const { schemas } = services;
-  for (const [index, definition] of listAt(document, 'field_definitions').entries()) {
-    const schema = stringAt(definition, 'validation_schema');
-    const problem = schema === '' ? undefined : schemas.problemWith(schema);
-    if (problem !== undefined)
-      throw invalid(
-        `the validation_schema of field definition '${stringAt(definition, 'path')}' cannot be used: ${problem}`,
-        `field_definitions.${index}.validation_schema`,
-      );
-    // A pattern may take milliseconds to read; there may be a hundred.
-    if (schema !== '') await setImmediate();
-  }
+  await checkSchemas(document, services);
   const template = place.template;
   const parsed =
     template === undefined
@@ -82,10 +71,33 @@ const checkedItem = async (document: JsonObject, services: Services, place: Plac
       : { id: template.id, document: JSON.parse(template.privateJson) as JsonObject };
   const wrong =
     (parsed === undefined ? undefined : templateMisfit(document, parsed)) ??
-    defaultMisfit(document, schemas.misfit);
+    defaultMisfit(document, services.schemas.judge());
   if (wrong !== undefined) throw refused(wrong);
   checkDefaults(document, parsed?.document ?? {});
   return withVersionDefault(document, services, place);
+};
+
+/** Sizes of all patterns of one item: the first order after a start reads them all at once. */
+const MAX_PATTERNS = 3_000;
+
+const checkSchemas = async (document: JsonObject, { schemas }: Services): Promise<void> => {
+  let patterns = 0;
+  for (const [index, definition] of listAt(document, 'field_definitions').entries()) {
+    const schema = stringAt(definition, 'validation_schema');
+    if (schema === '') continue;
+    const read = schemas.read(schema);
+    patterns += read.ok ? read.patternSize : 0;
+    const problem = read.ok
+      ? patterns > MAX_PATTERNS && 'the patterns of all field definitions together are too large'
+      : read.problem;
+    if (problem !== false)
+      throw invalid(
+        `the validation_schema of field definition '${stringAt(definition, 'path')}' cannot be used: ${problem}`,
+        `field_definitions.${index}.validation_schema`,
+      );
+    // A pattern may take milliseconds to read, and there may be a hundred definitions.
+    await setImmediate();
+  }
 };
 
 /** A default must be what the field takes, written as it is shown: it is put into specs as it stands. */
