@@ -143,7 +143,7 @@ const fields = {
     '',
     './fixtures/catalog',
     z.string().transform((path) => (path === '' ? undefined : resolve(path))),
-    'Folder of catalogue files (tenants, host types, versions, templates, hubs) loaded at start; what exists already is left as it is.',
+    'Folder of catalogue files (tenants, host types, versions, templates, catalogue items, instance types, disk images, hubs) loaded at start; what exists already is left as it is.',
   ),
   kafkaBrokers: field(
     'LEDGER_KAFKA_BROKERS',
