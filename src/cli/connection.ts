@@ -23,6 +23,9 @@ export type TokenRequest = {
   readonly user: string;
   readonly admin: boolean;
   readonly roles: readonly string[];
+  /** Groups of the user, for example `/p1/system:managers`. */
+  readonly groups?: readonly string[];
+  readonly email?: string;
   readonly ttlSeconds: number;
 };
 

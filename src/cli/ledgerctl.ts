@@ -86,16 +86,25 @@ export const createCli = (actions: CliActions, io: CliIo): Command => {
     .requiredOption('--user <name>', 'user name')
     .option('--admin', 'provider admin: every tenant, private surface', false)
     .option('--role <role...>', 'realm role, for example tenant-admin', [])
+    .option('--group <group...>', 'group of the user, for example /p1/system:viewers', [])
+    .option('--project-role <project=role...>', 'role in a project of the tenant: p1=viewer, p1=manager', [])
+    .option('--email <address>', 'e-mail address of the user')
     .option('--ttl <time>', 'how long it is valid, for example 30m or 8h', '1h')
-    .action(
-      async (options: { tenant?: string; user: string; admin: boolean; role: string[]; ttl: string }) => {
-        if (options.tenant === undefined && !options.admin)
-          throw new InvalidArgumentError('--tenant or --admin is needed');
-        const { tenant, user, admin, role: roles } = options;
-        const request = { user, admin, roles, ttlSeconds: parseDuration(options.ttl) };
-        io.out(`${await actions.mintToken(tenant === undefined ? request : { ...request, tenant })}\n`);
-      },
-    );
+    .action(async (options: TokenOptions) => {
+      if (options.tenant === undefined && !options.admin)
+        throw new InvalidArgumentError('--tenant or --admin is needed');
+      const { tenant, user, admin, role: roles, email } = options;
+      const groups = [...options.group, ...options.projectRole.map(projectGroup)];
+      const request = {
+        user,
+        admin,
+        roles,
+        ...(groups.length === 0 ? {} : { groups }),
+        ...(email === undefined ? {} : { email }),
+        ttlSeconds: parseDuration(options.ttl),
+      };
+      io.out(`${await actions.mintToken(tenant === undefined ? request : { ...request, tenant })}\n`);
+    });
   const resources = resourceContext(connection, createKindNames(kinds));
   addGetCommand(program, resources);
   addDescribeCommand(program, resources);
@@ -112,6 +121,25 @@ export const createCli = (actions: CliActions, io: CliIo): Command => {
   addStoreCommands(program, connection, actions);
   addCompletionCommand(program, resources);
   return program;
+};
+
+type TokenOptions = {
+  readonly tenant?: string;
+  readonly user: string;
+  readonly admin: boolean;
+  readonly role: string[];
+  readonly group: string[];
+  readonly projectRole: string[];
+  readonly email?: string;
+  readonly ttl: string;
+};
+
+/** `p1=manager` as the group that says so (osac-api.md §7 Roles). */
+const projectGroup = (text: string): string => {
+  const [, project, role] = /^([^=/]+)=(viewer|manager)$/.exec(text) ?? [];
+  if (project === undefined)
+    throw new InvalidArgumentError(`"${text}" is no role in a project; give for example p1=manager`);
+  return `/${project}/system:${role}s`;
 };
 
 const ownToken = async ({ mintToken }: CliActions): Promise<string> => {

@@ -64,6 +64,20 @@ describe('ledgerctl without a service', () => {
     expect(JSON.parse(out)).to.deep.equal(wanted);
   });
 
+  it('token puts its user into groups, and into projects by their role', async () => {
+    const argv = ['token', '--tenant', 't', '--user', 'u', '--group', '/x', '--email', 'u@t.example'];
+    const { out } = await run([...argv, '--project-role', 'p1=manager', 'a.b=viewer']);
+    expect(JSON.parse(out)).to.deep.include({
+      groups: ['/x', '/p1/system:managers', '/a.b/system:viewers'],
+      email: 'u@t.example',
+    });
+    for (const wrong of ['p1', 'p1=owner', '=viewer', 'a/b=viewer']) {
+      const refused = await run(['token', '--tenant', 't', '--user', 'u', '--project-role', wrong]);
+      expect([refused.code, refused.out]).to.deep.equal([2, '']);
+      expect(refused.err).to.include('p1=manager');
+    }
+  });
+
   it('a command that has no token of its own says how to give one', async () => {
     const { code, err } = await run(['orders', 'list'], {
       mintToken: () => Promise.reject(new Error('no key')),
