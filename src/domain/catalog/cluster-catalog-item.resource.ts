@@ -10,6 +10,8 @@ import { documentDecider, documentView, type DocumentCommand, type DocumentState
 /** Templates as they are offered: which fields a customer sets, and within which bounds (osac-api.md §10). */
 export const MAX_FIELD_DEFINITIONS = 100;
 const MAX_PATH = 253;
+/** Characters of a default as JSON; it stands in every list of items. */
+const MAX_DEFAULT = 16_384;
 /** Write-only: a default would lie in the open in every item. */
 const SECRET_PATH = 'pull_secret';
 
@@ -137,6 +139,8 @@ const definitionProblem = (
     return editable === true
       ? undefined
       : { field: 'default', problem: `field '${path}' is not editable, so it needs a default` };
+  if (JSON.stringify(fallback).length > MAX_DEFAULT)
+    return { field: 'default', problem: `the default of '${path}' has more than ${MAX_DEFAULT} characters` };
   return path === SECRET_PATH
     ? {
         field: 'default',

@@ -8,7 +8,8 @@ type Summary = string | ((data: JsonObject) => string);
 
 const SUMMARIES: { readonly [type: string]: Summary } = {
   ClusterOrdered: (data) =>
-    `Cluster${quoted(data['name'])} was ordered${from(nameOf(data['template']), ' from template ')}` +
+    `Cluster${quoted(data['name'])} was ordered${from(nameOf(data['catalogItem']), ' from catalogue item ')}` +
+    `${from(nameOf(data['template']), data['catalogItem'] === undefined ? ' from template ' : ', template ')}` +
     `${from(textOf(objectOf(data['version'])['version']), ', version ')}${nodeSets(data['nodeSets'])}.`,
   ClusterLabelled: 'The labels were changed.',
   ClusterAnnotated: 'The annotations were changed.',

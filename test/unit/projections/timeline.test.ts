@@ -118,6 +118,9 @@ describe('summaries', () => {
     expect(summaryOf('ClusterOrdered', ordered)).to.equal(
       'Cluster "web" was ordered from template OpenShift, version 4.20.1 (workers 3 nodes of type large).',
     );
+    expect(summaryOf('ClusterOrdered', { ...ordered, catalogItem: { id: 'i', name: 'dev' } })).to.contain(
+      'was ordered from catalogue item dev, template OpenShift, version',
+    );
     expect(summaryOf('NodeSetResized', { name: 'workers', from: 3, to: 0 })).to.equal(
       'Node set "workers" is to be resized from 3 to 0 nodes.',
     );

@@ -72,6 +72,11 @@ describe('cluster catalog items', () => {
         'a secret cannot be',
       ],
       [
+        [{ path: 'ssh_public_key', default: 'x'.repeat(16_384) }],
+        'field_definitions.0.default',
+        'has more than 16384 characters',
+      ],
+      [
         Array.from({ length: MAX_FIELD_DEFINITIONS + 1 }, (_, i) => ({
           path: `template_parameters.p${i}`,
           editable: true,
