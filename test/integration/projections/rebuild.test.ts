@@ -22,6 +22,7 @@ import {
 } from '../../support/projections/open-notes.ts';
 
 const EVERYONE = { all: true } as const;
+const VERSION = notesView().version;
 
 const filesIn = (dir: string): string[] =>
   readdirSync(dir)
@@ -91,8 +92,8 @@ describe('rebuild of a view', () => {
     expect(report.events).to.equal(60);
     expect(progress.at(-1)).to.equal(60);
     expect(await models.digest('resources')).to.deep.equal(before);
-    expect(filesIn(dir)).to.deep.equal(['resources-v3-2.sqlite', 'resources.current']);
-    expect(pointedAt(dir)).to.equal('resources-v3-2.sqlite');
+    expect(filesIn(dir)).to.deep.equal([`resources-v${VERSION}-2.sqlite`, 'resources.current']);
+    expect(pointedAt(dir)).to.equal(`resources-v${VERSION}-2.sqlite`);
 
     await log.append('note-0', changed('after'));
     await settle(models, log);
@@ -108,7 +109,7 @@ describe('rebuild of a view', () => {
     expect(models.status()[0]).to.deep.include({ position: before.position, state: 'live' });
     await settle(models, log);
     expect(textOf(models, '1')).to.equal('while away');
-    expect(filesIn(dir)).to.deep.equal(['resources-v3-2.sqlite', 'resources.current']);
+    expect(filesIn(dir)).to.deep.equal([`resources-v${VERSION}-2.sqlite`, 'resources.current']);
   });
 
   it('lets reads and writes go on meanwhile, and no read ever goes back', async () => {
@@ -151,7 +152,7 @@ describe('rebuild of a view', () => {
     expect(report.differences).to.have.length(2);
     expect(report.differences[0]).to.equal('marks ["note","m","t1","3"]: only in the rebuilt copy');
     expect(report.differences[1]).to.match(/^resources \["note","7"\]: differs in private_json \(live "\{/);
-    expect(filesIn(dir)).to.deep.equal(['resources-v3-1.sqlite', 'resources.current']);
+    expect(filesIn(dir)).to.deep.equal([`resources-v${VERSION}-1.sqlite`, 'resources.current']);
     expect(models.resources.get('note', '7', EVERYONE)?.privateJson).to.equal('{"tampered":true}');
 
     const forced = await models.rebuild('resources', { force: true });
@@ -171,7 +172,7 @@ describe('rebuild of a view', () => {
     expect((await models.rebuild('resources', { signal: AbortSignal.abort() })).outcome).to.equal(
       'cancelled',
     );
-    expect(filesIn(dir)).to.deep.equal(['resources-v3-1.sqlite', 'resources.current']);
+    expect(filesIn(dir)).to.deep.equal([`resources-v${VERSION}-1.sqlite`, 'resources.current']);
     expect(readdirSync(dir).filter((name) => name.includes('-v1-2'))).to.deep.equal([]);
     expect(await models.digest('resources')).to.deep.equal(before);
     expect(models.status()[0]).to.include({ state: 'live' });
@@ -210,7 +211,10 @@ describe('rebuild of a view', () => {
     await eventually('waiting in a rebuild', () => waiting === 30);
     await models.close();
     expect((await rebuilding).outcome).to.equal('cancelled');
-    expect(readdirSync(dir).toSorted()).to.deep.equal(['resources-v3-1.sqlite', 'resources.current']);
+    expect(readdirSync(dir).toSorted()).to.deep.equal([
+      `resources-v${VERSION}-1.sqlite`,
+      'resources.current',
+    ]);
   });
 
   it('can be asked for as soon as the first copy is there, and is silent when it is over', async () => {
@@ -294,9 +298,9 @@ describe('opening a view', () => {
   it('removes leftovers of a crash', async () => {
     await openOnce();
     for (const name of [
-      'resources-v3-7.sqlite',
-      'resources-v3-7.sqlite-wal',
-      'resources-v3-7.sqlite-shm',
+      `resources-v${VERSION}-7.sqlite`,
+      `resources-v${VERSION}-7.sqlite-wal`,
+      `resources-v${VERSION}-7.sqlite-shm`,
       'resources-v0-3.sqlite',
       'resources.current.new',
     ])
@@ -304,7 +308,7 @@ describe('opening a view', () => {
     writeFileSync(join(dir, 'timeline-v1-1.sqlite'), 'of another view');
     expect((await openOnce()).startedAt).to.equal(await log.lastPosition());
     expect(filesIn(dir)).to.deep.equal([
-      'resources-v3-1.sqlite',
+      `resources-v${VERSION}-1.sqlite`,
       'resources.current',
       'timeline-v1-1.sqlite',
     ]);
@@ -312,7 +316,10 @@ describe('opening a view', () => {
 
   it('builds anew what cannot be read or points nowhere', async () => {
     await openOnce();
-    writeFileSync(join(dir, 'resources-v3-1.sqlite'), 'this is no database, it only takes the place of one');
+    writeFileSync(
+      join(dir, `resources-v${VERSION}-1.sqlite`),
+      'this is no database, it only takes the place of one',
+    );
     expect((await openOnce()).text).to.equal('right');
     writeFileSync(join(dir, 'resources.current'), '../../etc/passwd\n');
     expect((await openOnce()).text).to.equal('right');

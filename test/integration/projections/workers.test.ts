@@ -8,9 +8,16 @@ import { openReadModels } from '../../../src/projections/open-read-models.ts';
 import type { ReadModels } from '../../../src/projections/read-models.ts';
 import { changed, createTestLog, poisoned, written, type TestLog } from '../../support/projections/log.ts';
 import { createViews, type NoteViewsConfig } from '../../support/projections/note-views.ts';
-import { eventually, openNotes, settle, temporaryFolders } from '../../support/projections/open-notes.ts';
+import {
+  eventually,
+  notesView,
+  openNotes,
+  settle,
+  temporaryFolders,
+} from '../../support/projections/open-notes.ts';
 
 const EVERYONE = { all: true } as const;
+const VERSION = notesView().version;
 const support = (name: string): string => new URL(`../../support/projections/${name}`, import.meta.url).href;
 
 describe('read models in worker threads, on the embedded log', function () {
@@ -93,7 +100,7 @@ describe('read models in worker threads, on the embedded log', function () {
     expect(report.events).to.be.greaterThan(399);
     await settle(opened, log);
     const names = readdirSync(`${dataDir}/read-models`).filter((name) => name.endsWith('.sqlite'));
-    expect(names).to.deep.equal(['resources-v3-2.sqlite']);
+    expect(names).to.deep.equal([`resources-v${VERSION}-2.sqlite`]);
 
     const clean = await openNotes(log);
     await settle(clean, log);
