@@ -17,10 +17,14 @@ export type BenchService = {
   close(): Promise<void>;
 };
 
-/** The real service on an empty data directory with the demo catalogue, hubs without limits. */
+/**
+ * The real service with the demo catalogue, hubs without limits, on a data directory that is empty but for what `prepare`
+ * writes there.
+ */
 export const startBenchService = async (
   roles: string,
   nodeOptions: readonly string[] = [],
+  prepare: (dataDir: string) => Promise<void> = async () => undefined,
 ): Promise<BenchService> => {
   const dir = mkdtempSync(join(tmpdir(), 'ledger-bench-'));
   const dataDir = join(dir, 'data');
@@ -34,6 +38,7 @@ export const startBenchService = async (
     // What the service can do is measured here, not what one tenant is allowed.
     LEDGER_RATE_LIMIT_TENANT: '0',
   };
+  await prepare(dataDir);
   const service = await startService({ command: [MAIN, 'serve'], environment, nodeOptions });
   await ready(service.http);
   const token = (...args: string[]): string =>

@@ -269,6 +269,38 @@ describe('filters that are refused', () => {
   });
 });
 
+describe('the time that a filter may take', function () {
+  this.timeout(20_000);
+  const worst: readonly (readonly [what: string, filter: string])[] = [
+    ['a long literal', `this.id == "${'a'.repeat(4080)}"`],
+    ['a long literal with escapes', `this.id == "${'\\n'.repeat(700)}"`],
+    ['many ids', `this.id in [${Array(90).fill('"01a1fdbf-853f-7699-b03b-202e1bbb7ff3"').join(', ')}]`],
+    ['many conditions', `this.id == "a"${' && this.id == "a"'.repeat(80)}`],
+    ['a long sum', `${'1+'.repeat(760)}1 == 1`],
+    ['a long path', `this${'.a'.repeat(760)} == 1`],
+    ['parentheses', `${'('.repeat(32)}true${')'.repeat(32)}`],
+    ['open brackets', '(['.repeat(16)],
+    ['conditionals', `${'(true ? '.repeat(31)}true${' : false)'.repeat(31)}`],
+    ['macros', `${'a.all(x, '.repeat(31)}true${')'.repeat(31)}`],
+    ['minus signs', `${'-'.repeat(1500)}1 == 1`],
+    ['blanks', `${' '.repeat(1500)}`],
+  ];
+  for (const [what, filter] of worst)
+    it(`is short for ${what}`, () => {
+      // The fastest of several: others share the processor.
+      const times = Array.from({ length: 8 }, () => {
+        const started = performance.now();
+        try {
+          compileFilter(filter, clusters);
+        } catch (error) {
+          expect(error).to.be.instanceOf(ApiError);
+        }
+        return performance.now() - started;
+      });
+      expect(Math.min(...times)).to.be.lessThan(20);
+    });
+});
+
 describe('filters of watches (osac-api.md §8)', () => {
   const target = eventTarget('private', [...kinds]);
   const created: JsonObject = { id: '7.0', type: 'EVENT_TYPE_OBJECT_CREATED', cluster: READY };
