@@ -19,7 +19,18 @@ export const ownerOf = (
     kind.defaultTenant === 'own-name'
       ? ownNameTenant(kind, name, asked)
       : assignedTenant(kind, asked, principal, services);
+  if (kind.defaultTenant !== 'own-name') assertNotLeaving(tenant, services);
   return { tenant, project: projectOfNew(kind, object, name, tenant, services) };
+};
+
+/** Nothing new comes into a tenant that only waits for its last finalizer. Throws ApiError 400. */
+const assertNotLeaving = (tenant: string, { resources }: Pick<WriteServices, 'resources'>): void => {
+  if (resources.get('tenant', tenant, { all: true })?.deleting === true)
+    throw new ApiError(
+      'FAILED_PRECONDITION',
+      `tenant '${tenant}' is being deleted: nothing can be created in it any more`,
+      { reason: 'TENANT_DELETING' },
+    );
 };
 
 const ownNameTenant = ({ words }: Pick<ResourceKind, 'words'>, name: string, asked: string): string => {

@@ -56,6 +56,13 @@ describe('HTTP: identity providers', () => {
     expect(same.json).to.deep.equal(changed.json);
     expect((await owner('GET', `${URL}/${id}`)).json).to.deep.equal(changed.json['object']);
     expect(itemsOf(await owner('GET', URL))).to.deep.equal([changed.json['object']]);
+    const key = { 'idempotency-key': '"k1"' };
+    const first = await owner('POST', URL, provider('second'), key);
+    const again = await owner('POST', URL, provider('second'), key);
+    expect([again.status, again.json]).to.deep.equal([200, first.json]);
+    const dry = await owner('POST', URL, provider('third'), { 'x-dry-run': 'true' });
+    expect(dry.json).to.have.nested.property('object.metadata.name', 'third');
+    expect((await owner('DELETE', `${URL}/${id}`)).text).to.equal('{}');
   });
 
   it('never show the client secret, on no surface and in no event; null removes it, leaving it out keeps it', async () => {

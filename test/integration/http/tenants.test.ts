@@ -133,6 +133,13 @@ describe('HTTP: tenants', () => {
     await onboard('t1', { metadata: { name: 't1', finalizers: ['idp'] } });
     await admin('DELETE', `${URL}/t1`);
     expect((await admin('GET', `${PRIVATE}/projects/${DEFAULT}`)).status).to.equal(200);
+    const user = callerOf(service, await service.token({ tenants: ['t1'] }));
+    const late = await user('POST', `${PUBLIC}/secrets`, { metadata: { name: 's' } });
+    expect([late.status, late.json['code'], late.json['message']]).to.deep.equal([
+      400,
+      9,
+      "tenant 't1' is being deleted: nothing can be created in it any more",
+    ]);
     await admin('PATCH', `${URL}/t1`, { metadata: { finalizers: [] } });
     expect((await admin('GET', `${URL}/t1`)).status).to.equal(404);
     expect((await admin('GET', `${PRIVATE}/projects/${DEFAULT}`)).status).to.equal(404);
