@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { reject, type Decider, type DomainEvent, type Rejection } from '../domain/decider.ts';
 import { kindOf, project, type AnyKind } from '../domain/kinds.ts';
 import type { CommandContext, CommandRunner } from './command.ts';
@@ -30,8 +31,8 @@ export type ProjectEntries = {
   leave(stream: string): void;
 };
 
-/** Projects for which it is remembered who has left; one that is forgotten costs a deletion one look per entry. */
-const REMEMBERED = 1_000;
+/** Creations and projects that are remembered; what is forgotten costs a deletion one look per entry. */
+const REMEMBERED = 10_000;
 
 export const createProjectEntries = ({
   runner,
@@ -43,8 +44,9 @@ export const createProjectEntries = ({
   readonly clock: Clock;
 }): ProjectEntries => {
   /** Project id by the stream of an object that entered it. */
-  const inside = new Map<string, string>();
-  const leaving = new Map<string, Set<string>>();
+  const inside = new LRUCache<string, string>({ max: REMEMBERED });
+  /** Who has left a project, until the next one that enters says so. */
+  const leaving = new LRUCache<string, Set<string>>({ max: REMEMBERED });
 
   const enterById = async (id: string, stream: string, context: CommandContext): Promise<boolean> => {
     const left = [...(leaving.get(id) ?? [])].filter((one) => one !== stream);
@@ -73,10 +75,7 @@ export const createProjectEntries = ({
       inside.delete(stream);
       const left = leaving.get(id) ?? new Set<string>();
       left.add(stream);
-      leaving.delete(id);
       leaving.set(id, left);
-      const [oldest] = leaving.keys();
-      if (leaving.size > REMEMBERED && oldest !== undefined) leaving.delete(oldest);
     },
   };
 };
