@@ -36,7 +36,15 @@ const spellings = (text: string): string[] => [
   encodeURIComponent(text),
 ];
 
-const KINDS = ['kubeconfig', 'pull-secret', 'break-glass-password', 'admin-password'] as const;
+const KINDS = [
+  'kubeconfig',
+  'pull-secret',
+  'break-glass-password',
+  'admin-password',
+  'user-password',
+  'client-secret',
+  'secret-data',
+] as const;
 
 /** fleet-and-networks.md §1.9 rule 8 (a): a value of every kind goes through the service and is found nowhere. */
 describe('secret and personal canaries', () => {
