@@ -150,6 +150,46 @@ spec: {version: 4.99.1, image: "quay.example/r:4.99"}
     expect(third).to.match(/^host_type\/cli-host configured\n.* unchanged\n.* unchanged\n$/);
   });
 
+  it('every kind: what get prints is what apply finds unchanged', async () => {
+    await succeeds(alice, ['create', '-f', '-'], file('round'));
+    const others = `
+{kind: disk_image, metadata: {name: cli-image}, spec: {source_type: SOURCE_TYPE_REGISTRY, source_ref: quay.example/i, architecture: [ARCHITECTURE_AMD64]}}
+---
+{kind: instance_type, metadata: {name: cli-type}, spec: {cores: 4, memory_gib: 16}}
+---
+{kind: project, metadata: {name: cli-project, tenant: t1}, spec: {title: P}}
+---
+{kind: secret, metadata: {name: cli-secret, tenant: t1}, data: {key: c2VjcmV0}}
+---
+{kind: identity_provider, metadata: {name: cli-idp, tenant: t1}, spec: {title: I, enabled: true, oidc: {issuer: "https://i.example", client_id: c, client_secret: s3cret}}}
+---
+{kind: cluster_catalog_item, metadata: {name: cli-item}, title: Item, template: {name: small}, published: true}
+`;
+    await succeeds(root, ['apply', '-f', '-', '--private'], others);
+    const met: string[] = [];
+    for (const { collection, methods } of kinds) {
+      if (!methods.private.includes('Update')) continue;
+      const yaml = await succeeds(root, ['get', collection, '--private', '-o', 'yaml']);
+      const plain = yaml.replaceAll(/^ {2}version: \d+\n/gm, '');
+      if (plain === '') continue;
+      const said = (await succeeds(root, ['apply', '-f', '-', '--private'], plain)).trimEnd().split('\n');
+      expect(
+        said.filter((line) => !line.endsWith(' unchanged')),
+        collection,
+      ).to.deep.equal([]);
+      met.push(collection);
+    }
+    expect(met).to.include.members([
+      'clusters',
+      'hubs',
+      'tenants',
+      'projects',
+      'secrets',
+      'disk_images',
+      'identity_providers',
+    ]);
+  });
+
   it('a dry run leaves nothing behind', async () => {
     expect(await succeeds(alice, ['create', '-f', '-', '--dry-run'], file('dry'))).to.equal(
       'cluster/dry created (dry run)\n',

@@ -1,6 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { painter } from '../../../src/cli/commands/resource-context.ts';
 import { ageOf, cellOf, withoutPrefix } from '../../../src/cli/resources/cells.ts';
 import type { Column } from '../../../src/cli/resources/columns.ts';
 import { columnsFor, tableView, type TableOptions } from '../../../src/cli/resources/table-view.ts';
@@ -83,6 +84,23 @@ describe('tables of objects', () => {
     const objects = [cluster('a', { status: { state: 'CLUSTER_STATE_FAILED' } }), cluster('b')];
     expect(stripVTControlCharacters(tableView('cluster', objects, red))).to.equal(
       tableView('cluster', objects, plain),
+    );
+  });
+});
+
+describe('colours of states', () => {
+  const silent = { out: () => undefined, err: () => undefined };
+
+  it('are there on a terminal only, and change no letter', () => {
+    expect(painter(silent)('READY')).to.equal('READY');
+    const painted = ['READY', 'FAILED', 'PROGRESSING'].map(painter({ ...silent, colour: true }));
+    expect(painted.map((text) => stripVTControlCharacters(text))).to.deep.equal([
+      'READY',
+      'FAILED',
+      'PROGRESSING',
+    ]);
+    expect(new Set(painted.map((text) => text.slice(0, 5))).size, 'each kind of state has its own').to.equal(
+      3,
     );
   });
 });
