@@ -1,38 +1,17 @@
 import { expect } from 'chai';
-import { ensureBuiltIns } from '../../../src/app/built-ins.ts';
-import { createTenantBelongings } from '../../../src/app/tenant-belongings.ts';
-import { systemClock } from '../../../src/adapters/system/system-ports.ts';
+import { makeBuiltIns } from '../../support/built-ins.ts';
 import { collect } from '../../support/fake-context.ts';
 import {
   PRIVATE,
   PUBLIC,
   callerOf,
   itemsOf,
-  recordingLogger,
   seedCatalogue,
   startTestService,
   textAt,
   type Caller,
   type TestService,
 } from '../../support/http-service.ts';
-
-/** What the service makes of its own at every start. */
-const startUp = async (service: TestService): Promise<ReturnType<typeof recordingLogger>> => {
-  const logger = recordingLogger();
-  const clock = systemClock();
-  const { runner, commands } = service;
-  const position = await ensureBuiltIns({
-    runner,
-    commands,
-    clock,
-    logger,
-    belongings: createTenantBelongings({ runner, commands, clock, idsOf: () => [] }),
-    async *tenants() {},
-    signal: new AbortController().signal,
-  });
-  if (position !== undefined) await service.models.waitFor('resources', position, { timeoutMs: 5_000 });
-  return logger;
-};
 
 describe('HTTP: roles, role bindings, project memberships', () => {
   let service: TestService;
@@ -59,7 +38,7 @@ describe('HTTP: roles, role bindings, project memberships', () => {
     service = await startTestService();
     admin = callerOf(service, await service.token({ admin: true }));
     await seedCatalogue(admin);
-    await startUp(service);
+    await makeBuiltIns(service);
     owner = callerOf(
       service,
       await service.token({ user: 'boss', tenants: ['t1'], roles: ['tenant-admin'] }),
@@ -86,7 +65,7 @@ describe('HTTP: roles, role bindings, project memberships', () => {
         expect(textAt(role, 'id')).to.match(/^019dd9f6-36c[b-f]-/);
       }
       const before = (await collect(service.store.readAll({ limit: 1_000 }))).length;
-      expect((await startUp(service)).lines).to.deep.equal([]);
+      expect(await makeBuiltIns(service)).to.deep.equal([]);
       expect(await collect(service.store.readAll({ limit: 1_000 }))).to.have.length(before);
     });
     it('built-in ones are neither changed nor deleted, by nobody', async () => {
@@ -104,7 +83,7 @@ describe('HTTP: roles, role bindings, project memberships', () => {
       const fresh = await startTestService();
       const other = callerOf(fresh, await fresh.token({ admin: true }));
       await other('POST', `${PRIVATE}/roles`, { metadata: { name: 'tenant-user' } });
-      expect((await startUp(fresh)).lines).to.deep.equal([
+      expect(await makeBuiltIns(fresh)).to.deep.equal([
         { level: 'warn', fields: { role: 'tenant-user', code: 'ALREADY_EXISTS' } },
       ]);
       await fresh.close();

@@ -1,15 +1,13 @@
 import { expect } from 'chai';
 import { OutcomeUnknown, StoreUnavailable, type EventStore } from '../../../src/app/event-store.ts';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
-import { startUpkeep } from '../../../src/composition/upkeep.ts';
-import { systemClock, systemTimers } from '../../../src/adapters/system/system-ports.ts';
+import { makeBuiltIns } from '../../support/built-ins.ts';
 import { collect } from '../../support/fake-context.ts';
 import {
   PRIVATE,
   PUBLIC,
   callerOf,
   itemsOf,
-  recordingLogger,
   startTestService,
   textAt,
   type Caller,
@@ -32,27 +30,7 @@ describe('HTTP: tenants', () => {
     admin('POST', URL, { metadata: { name }, ...more }, headers);
   const types = async (): Promise<readonly string[]> =>
     (await collect(service.store.readAll({ limit: 10_000 }))).map(({ type }) => type);
-  const upkeep = async () => {
-    const stop = new AbortController();
-    const logger = recordingLogger();
-    const { runner, commands, models } = service;
-    const running = startUpkeep(
-      {
-        runner,
-        commands,
-        resources: models.resources,
-        clock: systemClock(),
-        timers: systemTimers(),
-        logger,
-        applied: (position) => models.waitFor('resources', position, { timeoutMs: 5_000 }),
-      },
-      stop.signal,
-    );
-    await running.first;
-    stop.abort();
-    await running.ended;
-    return logger.lines;
-  };
+  const upkeep = () => makeBuiltIns(service);
 
   afterEach(() => service.close());
 
