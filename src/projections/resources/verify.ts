@@ -11,6 +11,8 @@ import {
   type DocumentKind,
 } from './fold.ts';
 
+import { termsOf } from './terms.ts';
+
 /** Streams that are folded again, spread over the table. */
 const SAMPLES = 50;
 
@@ -21,8 +23,8 @@ export const verifyResources = async (
   codec: Decode,
   readStream: ReadStream,
 ): Promise<readonly string[]> => {
-  const problems = checkSums(db);
-  for (const { stream, revision } of sampleStreams(db)) {
+  const problems = [...checkSums(db), ...checkTermSums(db)];
+  for (const { stream, revision, terms } of sampleStreams(db)) {
     const { category, id } = parseStreamName(stream);
     const kind = kinds.find((candidate) => candidate.kind === category);
     if (kind === undefined) {
@@ -41,6 +43,8 @@ export const verifyResources = async (
     const stored = db
       .prepare('SELECT private_json FROM resources WHERE kind = ? AND id = ?')
       .get(category, id)?.['private_json'];
+    if (isLive(view) && JSON.stringify(termsOf(kind, view)) !== terms)
+      problems.push(`${stream}@${revision}: the stored terms are not those of its document`);
     if (stored !== expected)
       problems.push(`${stream}@${revision}: the stored document is not what its events give`);
   }
@@ -63,10 +67,35 @@ const checkSums = (db: DatabaseSync): string[] =>
       ({ kind, tenant, counted, present }) => `${kind} of ${tenant}: counted ${counted}, present ${present}`,
     );
 
-const sampleStreams = (db: DatabaseSync): { stream: string; revision: number }[] => {
+/** Counts of indexed values against the values themselves, of each tenant and of all. */
+const checkTermSums = (db: DatabaseSync): string[] =>
+  db
+    .prepare(
+      `SELECT kind, field, value, owner, sum(counted) AS counted, sum(present) AS present FROM (
+         SELECT kind, field, value, 'tenant ' || tenant AS owner, total AS counted, 0 AS present FROM term_counts
+         UNION ALL SELECT kind, field, value, 'tenant ' || tenant, 0, count(*) FROM terms GROUP BY kind, field, value, tenant
+         UNION ALL SELECT kind, field, value, 'all tenants', total, 0 FROM term_totals
+         UNION ALL SELECT kind, field, value, 'all tenants', 0, count(*) FROM terms GROUP BY kind, field, value
+       ) GROUP BY kind, field, value, owner HAVING sum(counted) <> sum(present)`,
+    )
+    .all()
+    .map((row) => {
+      const { kind, field, owner, counted, present } = row as unknown as TermSum;
+      return `${kind} with a value of ${field} of ${owner}: counted ${counted}, present ${present}`;
+    });
+
+type TermSum = {
+  readonly kind: string;
+  readonly field: string;
+  readonly owner: string;
+  readonly counted: number;
+  readonly present: number;
+};
+
+const sampleStreams = (db: DatabaseSync): { stream: string; revision: number; terms: string }[] => {
   const total = db.prepare('SELECT count(*) AS total FROM states').get()?.['total'] as number;
   const step = Math.max(1, Math.ceil(total / SAMPLES));
   return db
-    .prepare('SELECT stream, revision FROM states WHERE rowid % ? = 0 ORDER BY rowid')
-    .all(step) as unknown as { stream: string; revision: number }[];
+    .prepare('SELECT stream, revision, terms FROM states WHERE rowid % ? = 0 ORDER BY rowid')
+    .all(step) as unknown as { stream: string; revision: number; terms: string }[];
 };
