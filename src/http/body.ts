@@ -12,6 +12,20 @@ export const MAX_JSON_DEPTH = 64;
 /** Members of objects and items of lists, all levels together; more would hold the thread for too long. */
 export const MAX_JSON_VALUES = 5_000;
 
+/** Bytes of a body that is read from anybody; who sends more, or does not say how much, is asked for a token first. */
+const SMALL_BODY_BYTES = 64 * 1024;
+
+/** Throws ApiError 413 for what is announced beyond all reason. */
+export const isSmallBody = ({ headers }: Pick<IncomingMessage, 'headers'>): boolean => {
+  if (headers['transfer-encoding'] !== undefined) return false;
+  const announced = announcedBytes(headers);
+  if (announced > MAX_DROPPED_BYTES) throw tooLarge(MAX_BODY_BYTES, true);
+  return announced <= SMALL_BODY_BYTES;
+};
+
+const announcedBytes = (headers: IncomingMessage['headers']): number =>
+  Number(headers['content-length'] ?? 0) || 0;
+
 /** Memory that the bodies of all running requests may take together. */
 export type BodyBudget = {
   /** False when that much is not left. */
@@ -52,9 +66,8 @@ export const readBody = async (
       `content encoding '${encoding}' is not supported; send plain JSON`,
     );
   }
-  const announced = Number(request.headers['content-length'] ?? 0) || 0;
-  if (announced > MAX_DROPPED_BYTES) throw tooLarge(limit, true);
-  const kept = collect(Math.min(announced, limit), budget);
+  if (announcedBytes(request.headers) > MAX_DROPPED_BYTES) throw tooLarge(limit, true);
+  const kept = collect(budget);
   try {
     return await receive(request, limit, kept);
   } finally {
@@ -87,13 +100,16 @@ const receive = (
 
 const FIRST_BYTES = 4_096;
 
-/** One buffer that grows: parts of a byte each would otherwise take a hundred times what they hold. */
-const collect = (expected: number, budget: BodyBudget | undefined) => {
+/**
+ * One buffer that grows with what arrives, not with what is announced. Parts of a byte each would otherwise take a hundred times
+ * what they hold.
+ */
+const collect = (budget: BodyBudget | undefined) => {
   let buffer = Buffer.alloc(0);
   let length = 0;
   let released = false;
   const grow = (needed: number): boolean => {
-    const capacity = Math.max(needed, expected, 2 * buffer.length, FIRST_BYTES);
+    const capacity = Math.max(needed, 2 * buffer.length, FIRST_BYTES);
     if (budget?.take(capacity - buffer.length) === false) return false;
     const larger = Buffer.allocUnsafeSlow(capacity);
     buffer.copy(larger, 0, 0, length);

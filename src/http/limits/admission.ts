@@ -2,6 +2,7 @@ import { isIPv6 } from 'node:net';
 import type { Clock } from '../../app/ports.ts';
 import { ApiError } from '../errors.ts';
 import type { Authenticate } from '../authenticate.ts';
+import { isSmallBody } from '../body.ts';
 import type { Exchange } from '../exchange.ts';
 import type { Principal } from '../osac/principal.ts';
 import { createRateLimit, type RateLimit, type Taken } from './rate-limit.ts';
@@ -127,13 +128,22 @@ export const admittedListener = async (
 
 /**
  * Runs what is checked before anybody asks who calls (osac-api.md §6). A request that fails there counts for whoever
- * sent it all the same, so that nobody sends as many as they like. Throws what `check` throws, or ApiError 429.
+ * sent it all the same, so that nobody sends as many as they like; and a large body is read from known callers only.
+ * Throws what `check` throws, or ApiError 401 or 429.
  */
 export const countingFailures = async <T>(
   exchange: Exchange,
   { authenticate, admission }: Callers,
   check: () => Promise<T>,
 ): Promise<T> => {
+  if (!isSmallBody(exchange.request)) {
+    // The rest of it is not waited for: the connection ends with the refusal.
+    const { response } = exchange;
+    const { shouldKeepAlive } = response;
+    response.shouldKeepAlive = false;
+    await knownCaller(exchange, authenticate, admission);
+    response.shouldKeepAlive = shouldKeepAlive;
+  }
   try {
     return await check();
   } catch (error) {

@@ -120,6 +120,20 @@ describe('bad input over HTTP', function () {
       expect(reply.status).to.equal(413);
     });
 
+    it('a large one is read from known callers only, a small one is checked first (osac-api.md §6)', async () => {
+      const large = { ...SPEC, ssh_public_key: 'x'.repeat(70_000) };
+      for (const [body, status] of [
+        [JSON.stringify({ spec: large, nope: 1 }), 401],
+        [JSON.stringify({ nope: 1 }), 400],
+      ] as const)
+        expect((await raw.send('POST', CLUSTERS, { body })).status).to.equal(status);
+      const chunked = await raw.send('POST', CLUSTERS, {
+        headers: { 'transfer-encoding': 'chunked' },
+        body: [Buffer.from('{"nope":1}')],
+      });
+      expect(chunked.status).to.equal(401);
+    });
+
     it('an absurd announcement is answered without waiting for it', async () => {
       const text = await rawExchange(
         service.url,
