@@ -33,6 +33,11 @@ describe('settings', () => {
     ['LEDGER_LOG_LEVEL', 'loud', 'info'],
     ['LEDGER_STORE_DEADLINE_MS', '10s', 'milliseconds'],
     ['LEDGER_DATA_DIR', '', 'directory'],
+    ['LEDGER_CORS_ORIGINS', 'ui.example', 'origins like https://host:port'],
+    ['LEDGER_CORS_ORIGINS', 'https://ui.example/', 'origins like https://host:port'],
+    ['LEDGER_RATE_LIMIT_TENANT', '-1', 'whole number'],
+    ['LEDGER_RATE_LIMIT_ADDRESS', '1e3', 'whole number'],
+    ['LEDGER_CONCURRENT_REQUESTS', '100001', 'between 0 and 100000'],
   ] as const) {
     it(`refuses ${variable}=${value}, naming variable, fault and an example`, () => {
       expect(refusal({ [variable]: value }))
