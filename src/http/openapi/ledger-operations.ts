@@ -209,7 +209,7 @@ export const ledgerOperations = (prefix: string, routes: readonly LedgerRoute[])
     verb: verb.toLowerCase() as Verb,
     path: `${prefix}/${path}`,
     operationId: `ledger_${nameOf(verb, path)}`,
-    tag: `ledger: ${path.split('/')[0] ?? ''}`,
+    tag: `ledger.${path.split('/')[0] ?? ''}`,
     style: 'problem',
     ...shapeOf(
       Object.hasOwn(DESCRIPTIONS, `${verb} ${path}`) ? DESCRIPTIONS[`${verb} ${path}`] : undefined,

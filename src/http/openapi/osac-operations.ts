@@ -52,7 +52,7 @@ const frame = ({ surface, service }: Served, method: string) =>
     style: 'osac',
   }) as const;
 
-export const tagOf = (surface: string, service: string): string => `${surface}: ${service}`;
+export const tagOf = (surface: string, service: string): string => `${surface}.${service}`;
 
 const collection = ({ prefix, service }: Served): string => `${prefix}/${service.collection}`;
 const single = (served: Served): string => `${collection(served)}/{id}`;
