@@ -24,6 +24,7 @@ export const reviseCluster = (
     metadataRejection({
       ...(changes.displayName === undefined ? {} : { display_name: changes.displayName }),
       ...(changes.description === undefined ? {} : { description: changes.description }),
+      ...(changes.finalizers === undefined ? {} : { finalizers: [...changes.finalizers] }),
     }) ??
     statusRejection(changes);
   if (wrong !== undefined) return wrong;

@@ -92,7 +92,7 @@ const SAMPLES: { readonly [kind: string]: Sample } = {
 };
 
 /** Users for everything that binds one. */
-const MEMBERS = 30;
+const MEMBERS = 40;
 
 const objectOf = (reply: Reply): Json => reply.json['object'] ?? reply.json;
 const idOf = (reply: Reply): string => textAt(objectOf(reply), 'id');
@@ -272,6 +272,22 @@ describe('every kind over HTTP', () => {
           ['DELETE', undefined],
         ] as const)
           expect((await admin(verb, path, body)).status, verb).to.equal(404);
+      });
+
+      it('labels, annotations and finalizers are bounded', async () => {
+        const { path } = await create();
+        const many = Object.fromEntries(Array.from({ length: 129 }, (_, i) => [`k-${i}`, 'v']));
+        for (const [metadata, text] of [
+          [{ labels: many }, 'at most 128 labels'],
+          [{ annotations: many }, 'at most 128 annotations'],
+          [{ annotations: { big: 'x'.repeat(262_144) } }, 'at most 262144 bytes'],
+          [{ finalizers: Array.from({ length: 65 }, (_, i) => `f-${i}`) }, 'at most 64 finalizers'],
+          [{ finalizers: [''] }, 'every finalizer must have'],
+        ] as const) {
+          const reply = await admin('PATCH', path, { metadata });
+          expect(reply.status, text).to.equal(400);
+          expect(textAt(reply.json, 'message')).to.contain(text);
+        }
       });
 
       it('answers are wrapped where OSAC wraps them', async () => {
