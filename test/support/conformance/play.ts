@@ -1,4 +1,4 @@
-import { startTestService, type TestService } from '../http-service.ts';
+import { startTestService, type TestService, type TokenOptions } from '../http-service.ts';
 import { difference, fill, type Captures } from './match.ts';
 import type { Step } from './scenario.ts';
 
@@ -9,18 +9,46 @@ const TOKENS: Readonly<Record<string, (service: TestService) => Promise<string> 
   user2: (service) => service.token({ user: 'bob', tenants: ['t2'] }),
   'tenant-admin': (service) => service.token({ user: 'tina', tenants: ['t1'], roles: ['tenant-admin'] }),
   admin: (service) => service.token({ user: 'root', admin: true }),
+  'idp-manager': (service) => service.token({ user: 'ivan', tenants: ['t1'], roles: ['tenant-idp-manager'] }),
+  'project-viewer': (service) => service.token({ user: 'vera', ...inProject('viewers') }),
+  'project-manager': (service) => service.token({ user: 'mona', ...inProject('managers') }),
+  'both-tenants': (service) => service.token({ user: 'carol', tenants: ['t2', 't1'] }),
+  'group-admin': (service) => service.token({ user: 'gina', claims: { groups: ['/admins'] } }),
+  'service-account': (service) =>
+    service.token({
+      claims: { 'kubernetes.io': { namespace: 't1' }, sub: 'system:serviceaccount:t1:robot', typ: undefined },
+    }),
+  'csi-driver': (service) => service.token({ user: 'csi', roles: ['osac-csi-driver'] }),
   'no-tenant': (service) => service.token({ user: 'nemo' }),
   'unknown-tenant': (service) => service.token({ user: 'ulla', tenants: ['nowhere'] }),
   expired: (service) => service.token({ user: 'alice', tenants: ['t1'], expiresIn: -3600 }),
 };
 
+/** A user of t1 whose groups name a role in its project `apps`. */
+const inProject = (role: string): TokenOptions => ({
+  claims: { organization: { t1: { groups: [`/apps/system:${role}`] } } },
+});
+
 const LINES_WITHIN_MS = 5_000;
 
-type OpenStream = { readonly next: () => Promise<string>; readonly close: () => void };
+type OpenStream = {
+  readonly of: Omit<Seen, 'text'>;
+  readonly next: () => Promise<string>;
+  readonly close: () => void;
+};
 
-/** Plays steps against a service of its own. */
-export const openStage = async () => {
-  const service = await startTestService();
+/** An answer as it came, a line of a stream included. */
+export type Seen = {
+  readonly method: string;
+  readonly path: string;
+  readonly status: number;
+  readonly contentType: string;
+  readonly text: string;
+};
+
+/** Plays steps against a service of its own. `seen` is told of every answer and line, whatever was expected. */
+export const openStage = async (seen: (answer: Seen) => void = () => undefined) => {
+  const service = await startTestService({ provisionUsers: true });
   const captures: Captures = new Map();
   const streams = new Map<string, OpenStream>();
   const tokens = new Map<string, string | undefined>();
@@ -55,11 +83,19 @@ export const openStage = async () => {
     const response = await send(step);
     const expected = step.answer ?? { status: 200 };
     const head = headDifference(expected, response, captures);
+    const [method = ''] = (step.request ?? '').split(' ');
+    const of = {
+      method,
+      path: new URL(response.url).pathname,
+      status: response.status,
+      contentType: response.headers.get('content-type') ?? '',
+    };
     if (step.opens !== undefined && response.ok) {
-      streams.set(step.opens, linesOf(response));
+      streams.set(step.opens, linesOf(response, of));
       return head;
     }
     const text = await response.text();
+    seen({ ...of, text });
     if (head !== undefined) return `${head}; answered: ${text.slice(0, 600)}`;
     if (expected.text !== undefined) return difference(expected.text, text, captures, 'text');
     if (expected.body === undefined) return undefined;
@@ -72,11 +108,22 @@ export const openStage = async () => {
     return difference(expected.body, json, captures);
   };
 
+  /** Sends one request as often as the step says, counted as `{N}`; the first answer that is wrong ends it. */
+  const askOften = async (step: Step): Promise<string | undefined> => {
+    for (let n = 1; n <= (step.times ?? 1); n += 1) {
+      captures.set('N', String(n));
+      const found = await ask(step);
+      if (found !== undefined) return step.times === undefined ? found : `time ${n}: ${found}`;
+    }
+    return undefined;
+  };
+
   const listen = async ({ stream = '', lines = [] }: Step): Promise<string | undefined> => {
     const open = streams.get(stream);
     if (open === undefined) return `no stream is called ${stream}`;
     for (const [i, expected] of lines.entries()) {
       const line = await open.next();
+      seen({ ...open.of, text: line });
       const found = difference(expected, JSON.parse(line), captures, `line ${i + 1}`);
       if (found !== undefined) return found;
     }
@@ -85,7 +132,8 @@ export const openStage = async () => {
 
   return {
     /** What is different from what the step expects; undefined: nothing. */
-    play: (step: Step): Promise<string | undefined> => (step.stream === undefined ? ask(step) : listen(step)),
+    play: (step: Step): Promise<string | undefined> =>
+      step.stream === undefined ? askOften(step) : listen(step),
     close: async (): Promise<void> => {
       for (const stream of streams.values()) stream.close();
       await service.close();
@@ -110,7 +158,7 @@ const headDifference = (
 };
 
 /** Lines of a stream one by one; a line that does not come in time is an error. */
-const linesOf = (response: Response): OpenStream => {
+const linesOf = (response: Response, of: OpenStream['of']): OpenStream => {
   const reader = (response.body ?? new ReadableStream()).pipeThrough(new TextDecoderStream()).getReader();
   let rest = '';
   const read = async (): Promise<string> => {
@@ -128,6 +176,7 @@ const linesOf = (response: Response): OpenStream => {
     }
   };
   return {
+    of,
     next: async () => {
       const late = Promise.withResolvers<never>();
       const timer = setTimeout(
