@@ -204,10 +204,10 @@ export const usableVersion = (version: CatalogueObject): ResolvedVersion | Rejec
 };
 
 /** All sets of the template, with the caller's sizes; hosts are the template's (osac-api.md §11 Clusters). */
-const orderedNodeSets = (
+export const orderedNodeSets = (
   spec: JsonObject,
-  template: CatalogueObject,
-  catalogue: Catalogue,
+  template: Pick<CatalogueObject, 'id' | 'document'>,
+  catalogue: Pick<Catalogue, 'hostType'>,
 ): { [name: string]: NodeSet } | Rejection => {
   const offered = objectAt(template.document, 'node_sets');
   const asked = objectAt(spec, 'node_sets');
@@ -234,7 +234,7 @@ const orderedNodeSet = (
   name: string,
   offer: JsonValue,
   asked: JsonValue | undefined,
-  catalogue: Catalogue,
+  catalogue: Pick<Catalogue, 'hostType'>,
 ): NodeSet | Rejection => {
   const field = `spec.node_sets.${name}.host_type`;
   const reference = referenceOf(objectAt(offer, 'host_type')) ?? {};

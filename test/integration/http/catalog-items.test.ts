@@ -132,6 +132,22 @@ describe('cluster catalogue items over HTTP', () => {
           'must be written as clusters show it',
         ],
         [
+          { field_definitions: [{ path: 'network.pod_cidr', default: 'wide' }] },
+          "the defaults of this item cannot be ordered: field 'spec.network.pod_cidr' must be an IPv4 range",
+        ],
+        [
+          { field_definitions: [{ path: 'node_sets.workers.host_type', default: { id: 'gpu' } }] },
+          "host type for node set 'workers' should be empty or 'fc430'",
+        ],
+        [
+          { field_definitions: [{ path: 'node_sets', editable: true, default: { none: { size: 1 } } }] },
+          "node set 'none' doesn't exist",
+        ],
+        [
+          { field_definitions: [{ path: 'template_parameters', editable: true, default: { flavour: 1 } }] },
+          "type of parameter 'flavour'",
+        ],
+        [
           {
             field_definitions: ['ssh_public_key', 'network.pod_cidr'].map((path) => ({
               path,
@@ -157,6 +173,18 @@ describe('cluster catalogue items over HTTP', () => {
         [{ field_definitions: [{ path: 'version', default: '4.17' }] }, 'is not what the field takes'],
       ];
       for (const [body, message] of cases) refused(await item(body), 400, message);
+    });
+
+    it('takes defaults beside what customers will give', async () => {
+      const reply = await item({
+        field_definitions: [
+          { path: 'node_sets.workers.host_type', default: { id: 'fc430', name: 'fc430' } },
+          { path: 'node_sets.workers.size', editable: true },
+        ],
+      });
+      const spec = { catalog_item: { id: textAt(reply.json, 'id') } };
+      refused(await order(spec), 400, /^field 'node_sets.workers.size' is required/);
+      expect((await order({ ...spec, node_sets: { workers: { size: 2 } } })).status).to.equal(200);
     });
 
     it('names the field of a definition', async () => {

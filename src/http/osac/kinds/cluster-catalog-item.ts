@@ -8,11 +8,13 @@ import {
   defaultMisfit,
   templateMisfit,
 } from '../../../domain/clusters/item-governance.ts';
+import type { CatalogueObject } from '../../../domain/clusters/catalogue.ts';
+import { trialRejection } from '../../../domain/clusters/item-trial.ts';
 import { specSegments } from '../../../domain/clusters/spec-paths.ts';
 import { isObject, listAt, objectAt, sameJson, stringAt } from '../../../domain/json-tools.ts';
 import type { JsonObject, JsonValue } from '../../../domain/json.ts';
 import { valueAtPlace, withValueAtPlace } from '../../../domain/places.ts';
-import { referenceOf } from '../../../domain/references.ts';
+import { referenceOf, type Reference } from '../../../domain/references.ts';
 import type { ResourceRow, Visibility } from '../../../projections/read-models.ts';
 import { ApiError, invalid, objectNotFound } from '../../errors.ts';
 import { refused, type CreateServices, type Creation } from '../creates.ts';
@@ -64,18 +66,32 @@ export const catalogItemRevision = (services: Services): Revision<DocumentComman
 
 const checkedItem = async (document: JsonObject, services: Services, place: Place): Promise<JsonObject> => {
   await checkSchemas(document, services);
-  const template = place.template;
-  const parsed =
-    template === undefined
-      ? undefined
-      : { id: template.id, document: JSON.parse(template.privateJson) as JsonObject };
+  const parsed = place.template === undefined ? undefined : objectOf(place.template);
   const wrong =
     (parsed === undefined ? undefined : templateMisfit(document, parsed)) ??
     defaultMisfit(document, services.schemas.judge());
   if (wrong !== undefined) throw refused(wrong);
   checkDefaults(document, parsed?.document ?? {});
+  const hostType = (reference: Reference): CatalogueObject | undefined => {
+    const result = find({ kind: 'hostType', local: false }, reference, place.home, services.resources, ALL);
+    return 'row' in result ? objectOf(result.row) : undefined;
+  };
+  const trial = parsed === undefined ? undefined : trialRejection(document, parsed, { hostType });
+  if (trial !== undefined) throw refused(trial);
   return withVersionDefault(document, services, place);
 };
+
+const ALL = { all: true } as const;
+
+const objectOf = ({ id, name, tenant, privateJson, revision, deleting }: ResourceRow): CatalogueObject => ({
+  id,
+  name,
+  tenant,
+  document: JSON.parse(privateJson) as JsonObject,
+  secrets: {},
+  revision,
+  deleting,
+});
 
 /** Sizes of all patterns of one item: the first order after a start reads them all at once. */
 const MAX_PATTERNS = 3_000;

@@ -5,6 +5,8 @@ import {
   type Catalogue,
   type CatalogueObject,
 } from '../../../../src/domain/clusters/resolve.ts';
+import { defaultMisfit, templateMisfit } from '../../../../src/domain/clusters/item-governance.ts';
+import { trialRejection } from '../../../../src/domain/clusters/item-trial.ts';
 import { templateReference } from '../../../../src/domain/clusters/order-source.ts';
 import { pullSecretIn } from '../../../../src/domain/clusters/pull-secret.ts';
 import { isRefused } from '../../../../src/domain/decider.ts';
@@ -200,6 +202,64 @@ describe('clusters: ordered from a catalogue item', () => {
     });
     expect(templateReference({ catalog_item: { name: 'no' } }, catalogue)).to.equal(undefined);
     expect(templateReference({ template: { id: 'a' } }, catalogue)).to.deep.equal({ id: 'a' });
+  });
+});
+
+describe('clusters: what an item promises', () => {
+  const promised = (...field_definitions: JsonObject[]) => ({ title: 'x', field_definitions });
+  const trial = (...definitions: JsonObject[]) =>
+    trialRejection(promised(...definitions), template, catalogue);
+  const fits = (...definitions: JsonObject[]) => templateMisfit(promised(...definitions), template);
+
+  it('can be ordered', () => {
+    for (const one of items)
+      expect(trialRejection(one.document, template, catalogue), one.id).to.equal(undefined);
+    expect(
+      trial(
+        { path: 'node_sets.workers.host_type', default: { id: 'fc430' } },
+        { path: 'node_sets.workers.size', editable: true },
+      ),
+    ).to.equal(undefined);
+  });
+  it('is refused when nobody could order it', () => {
+    for (const definition of [
+      { path: 'network.service_cidr', default: 'x' },
+      { path: 'node_sets.workers.host_type', default: { id: 'other' } },
+      { path: 'node_sets.workers.size', default: 0 },
+      { path: 'node_sets', default: { none: { size: 1 } } },
+      { path: 'template_parameters', default: { none: 1 } },
+      { path: 'template_parameters', default: { replicas: 'x' } },
+      { path: 'ssh_public_key', default: 'x'.repeat(20_000) },
+    ])
+      expect(trial(definition), definition.path).to.include({ field: 'field_definitions' });
+  });
+  it('is about sets and parameters that the template has, in their types', () => {
+    expect(
+      fits({ path: 'node_sets.workers.size', default: 1 }, { path: 'network', editable: true }),
+    ).to.equal(undefined);
+    expect(
+      fits({ path: 'template_parameters', editable: true }, { path: 'node_sets', editable: true }),
+    ).to.equal(undefined);
+    expect(fits({ path: 'node_sets.none.size', default: 1 })).to.include({
+      field: 'field_definitions.0.path',
+    });
+    expect(fits({ path: 'template_parameters.none', editable: true })).to.include({
+      field: 'field_definitions.0.path',
+    });
+    expect(fits({ path: 'template_parameters.replicas', default: 2 ** 31 })).to.include({
+      field: 'field_definitions.0.default',
+    });
+    expect(fits({ path: 'template_parameters.replicas', default: 5 })).to.equal(undefined);
+  });
+  it('keeps to its own schemas', () => {
+    const size = { path: 'node_sets.workers.size', editable: true, validation_schema: '"max 5"' };
+    expect(defaultMisfit(promised({ ...size, default: 5 }), catalogue.misfit)).to.equal(undefined);
+    expect(defaultMisfit(promised(size), catalogue.misfit)).to.equal(undefined);
+    expect(defaultMisfit(promised({ ...size, default: 6 }), catalogue.misfit)).to.include({
+      field: 'field_definitions.0.default',
+      message:
+        "the default of field definition 'node_sets.workers.size' does not fit its validation_schema: must be at most 5",
+    });
   });
 });
 

@@ -1,0 +1,60 @@
+import { isRefused, type Rejection } from '../decider.ts';
+import type { JsonObject, JsonValue } from '../json.ts';
+import { isObject, listAt, objectAt, stringAt } from '../json-tools.ts';
+import { withValueAtPlace } from '../places.ts';
+import type { Catalogue, CatalogueObject } from './catalogue.ts';
+import { clusterGovernance } from './item-governance.ts';
+import { canonicalNetwork } from './network.ts';
+import { parametersOf } from './parameters.ts';
+import { orderedNodeSets } from './resolve.ts';
+import { sshKeyRejection } from './revise.ts';
+
+/**
+ * What an order would say to the defaults of an item, as far as it does not depend on the customer: an item that nobody
+ * could order is refused when it is written. Undefined: all is well.
+ */
+export const trialRejection = (
+  item: JsonObject,
+  template: Pick<CatalogueObject, 'id' | 'document'>,
+  catalogue: Pick<Catalogue, 'hostType'>,
+): Rejection | undefined => {
+  const governance = clusterGovernance({ name: '', document: item }, template, () => undefined);
+  const spec = governance.item.definitions.reduce<JsonObject>(
+    (filled, { segments, fallback = givenLater(segments) }) =>
+      fallback === undefined
+        ? filled
+        : (withValueAtPlace(filled, segments, governance.asStored(segments, fallback)) as JsonObject),
+    {},
+  );
+  const found = [
+    orderedNodeSets(spec, template, catalogue),
+    parametersOf(withoutRequired(template), objectAt(spec, 'template_parameters')),
+    canonicalNetwork(objectAt(spec, 'network')),
+    sshKeyRejection({ sshPublicKey: stringAt(spec, 'ssh_public_key') }) ?? {},
+  ].find(isRefused);
+  return found === undefined
+    ? undefined
+    : {
+        ...found,
+        message: `the defaults of this item cannot be ordered: ${found.message}`,
+        field: 'field_definitions',
+      };
+};
+
+/** A size that customers will give: without one the other fields of a set could not be tried. */
+const givenLater = ([head, , field]: readonly string[]): JsonValue | undefined =>
+  head === 'node_sets' && field === 'size' ? 1 : undefined;
+
+/** What is missing is what customers will give. */
+const withoutRequired = ({
+  id,
+  document,
+}: Pick<CatalogueObject, 'id' | 'document'>): Pick<CatalogueObject, 'id' | 'document'> => ({
+  id,
+  document: {
+    ...document,
+    parameters: listAt(document, 'parameters').map((parameter) =>
+      isObject(parameter) ? { ...parameter, required: false } : parameter,
+    ),
+  },
+});
