@@ -98,14 +98,15 @@ export const settleEntries = async (
   projectId: string,
   causationId: string,
 ): Promise<readonly string[]> => {
-  const { state } = await runner.load(aggregateOf(project), projectId);
+  const { state, revision } = await runner.load(aggregateOf(project), projectId);
   const found: string[] = [];
   for (const stream of state.entering ?? []) {
     const { kind: name, id } = resourceOf(stream);
     const kind = kindOf(name);
     if (kind === undefined) continue;
     const fence: Fence = { type: 'FenceEntry', at: clock.now(), commandId: causationId };
-    const commandId = derivedCommandId(causationId, 'fence', stream);
+    // With the revision: whoever was fenced off and entered again moved it on, and has to be fenced off again.
+    const commandId = derivedCommandId(causationId, 'fence', stream, revision);
     const context = systemContext(commandId, 'tenancy', { causationId });
     const { loaded } = await runner.execute(fenceOf(kind), id, fence, context, { step: true });
     const view = kind.view(loaded.state);

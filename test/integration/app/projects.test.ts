@@ -160,6 +160,40 @@ describe('projects and what is created in them', () => {
     }
   });
 
+  it('a creation that was fenced off and entered again is fenced off again by the same deletion', async () => {
+    const store = shared();
+    const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    let appends = 0;
+    const gated: EventStore = {
+      ...store,
+      append: async (stream, ...rest) => {
+        if (stream === 'secret-s1') await gates[appends++]?.promise;
+        return store.append(stream, ...rest);
+      },
+    };
+    const count = async (type: string): Promise<number> =>
+      (await collect(store.readAll({ limit: 100 }))).filter((event) => event.type === type).length;
+    const entered = async (times: number): Promise<void> => {
+      for (let looks = 0; looks < 10_000 && appends < times; looks += 1)
+        await new Promise((resolve) => setImmediate(resolve));
+      expect([appends, await count('ProjectEntered')]).to.deep.equal([times, times]);
+    };
+    const two = start(store, 'two');
+    await create(two, 'project', 'p1', '', 'a');
+    const creation = create(start(gated, 'one'), 'secret', 's1', 'a', 'x');
+    for (const [round, gate] of gates.entries()) {
+      await entered(round + 1);
+      await settleEntries(two, 'p1', 'd1');
+      expect(await count('CreationAbandoned')).to.equal(round + 1);
+      if (round === 0) gate.resolve();
+    }
+    expect(await remove(two, store, 'p1', 'd1')).to.equal(true);
+    gates[1]?.resolve();
+    const outcome = await creation;
+    expect(outcome.outcome === 'rejected' && outcome.rejection.code).to.equal('PROJECT_NOT_FOUND');
+    expect(await isLive(two, 'secret', 's1')).to.equal(false);
+  });
+
   /** Every call of the store waits for its turn, in an order that fast-check chooses. */
   const inTurn = (store: EventStore, scheduler: fc.Scheduler): EventStore => ({
     ...store,
