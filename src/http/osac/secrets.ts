@@ -164,7 +164,7 @@ const valueOf = ({ kind, encoding }: SecretRule, path: string, text: string): Se
   value: Buffer.from(text, encoding === 'base64' ? 'base64' : 'utf8'),
 });
 
-/** The values that differ from what is stored: sending a secret again changes nothing. */
+/** The values that differ from what is stored: sending a secret again changes nothing. One that cannot be read is replaced. */
 export const newValues = async (
   store: SecretStore,
   values: readonly SecretValue[],
@@ -174,7 +174,8 @@ export const newValues = async (
   const changed: SecretValue[] = [];
   for (const value of values) {
     const ref = own(stored, value.path);
-    const current = ref === undefined ? undefined : await store.reveal(ref, ref.tenant ?? tenant);
+    const current =
+      ref === undefined ? undefined : await store.reveal(ref, ref.tenant ?? tenant).catch(() => undefined);
     if (current === undefined || !isSame(current, value.value)) changed.push(value);
   }
   return changed;

@@ -1,9 +1,10 @@
 import type { DescMessage } from '@bufbuild/protobuf';
 import { rehearse } from '../../app/rehearsal.ts';
 import type { DomainEvent } from '../../domain/decider.ts';
-import { numberAt, objectAt, sameJson, valueAt } from '../../domain/json-tools.ts';
+import { listAt, numberAt, objectAt, sameJson, valueAt } from '../../domain/json-tools.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import { immutableRejection } from '../../domain/metadata-rules.ts';
+import { sortedTexts } from '../../domain/catalog/document.ts';
 import type { ResourceKind, ResourceView } from '../../domain/resource.ts';
 import type { SecretRef } from '../../domain/secret-ref.ts';
 import type { ResourceRow } from '../../projections/read-models.ts';
@@ -205,6 +206,9 @@ const keepServerSet = (
   for (const field of SET_BY_SERVICE) restore(field);
   for (const field of SET_AT_CREATION)
     if (metadata[field] === undefined && written[field] === undefined) restore(field);
+  // As they are shown: another order of the same ones is no change.
+  const finalizers = listAt(metadata, 'finalizers');
+  if (finalizers.length > 0) metadata['finalizers'] = sortedTexts(finalizers);
   const { status: _status, ...rest } = changed;
   const status = surface === 'public' ? before['status'] : changed['status'];
   return {

@@ -255,6 +255,9 @@ describe('every kind over HTTP', () => {
         const set = await admin('PATCH', path, { metadata: { finalizers: ['z', 'a', 'z'] } });
         expect(set.status, set.text).to.equal(200);
         expect(metadataOf(set)['finalizers']).to.deep.equal(['a', 'z']);
+        await leavesNoTrace('the same in another order', () =>
+          admin('PATCH', path, { metadata: { finalizers: ['z', 'z', 'a'] } }),
+        );
         expect((await admin('DELETE', path)).text).to.equal('{}');
         const first = textAt(metadataOf(await admin('GET', path)), 'deletion_timestamp');
         const again = await leavesNoTrace('second delete', () => admin('DELETE', path));

@@ -163,6 +163,14 @@ describe('write-only fields', () => {
     expect(changed.map(({ path }) => path)).to.deep.equal(['data.b', 'data.c']);
   });
 
+  it('that cannot be read any more are replaced', async () => {
+    const store = { ...memorySecrets(), reveal: () => Promise.reject(new Error('tampered with')) };
+    const owner = { kind: 'secret', id: 's1', tenant: 't1' };
+    const { values } = takeSecrets(map, { data: { a: b64('1') } });
+    const refs = await storeSecrets(store, owner, { commandId: 'c', requestHash: 'h' }, values);
+    expect(await newValues(store, values, refs, 't1')).to.deep.equal(values);
+  });
+
   it('are not stored by a dry run', async () => {
     const store = memorySecrets();
     const owner = { kind: 'secret', id: 's1', tenant: 't1' };
