@@ -1,14 +1,14 @@
 /**
  * `npm run bench -- list [--clusters 1000,10000,100000] [--seconds 5] [--repeat 3] [--clients 8]`: lists of 100 of so many
  * clusters of one tenant, over HTTP: plain, by every indexed filter, in another order, at deep offsets, and by a filter
- * that no index answers. At last what such a filter does to reads of single objects beside it.
+ * that no index answers. `cpu ms` is the processor time of the service per answer, all of its threads. At last what such a filter does to reads of single objects beside it.
  */
 import { randomUUID } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { v7 } from 'uuid';
 import { openSqliteEventStore } from '../../src/adapters/event-store/sqlite/sqlite-event-store.ts';
 import type { EventStore } from '../../src/app/event-store.ts';
-import { printMachine, range, residentMb } from './support/report.ts';
+import { printMachine, processorMs, range, residentMb } from './support/report.ts';
 import { load, startBenchService, type BenchService, type LoadResult } from './support/service.ts';
 
 const { values } = parseArgs({
@@ -137,20 +137,23 @@ const measure = async (bench: BenchService, name: string, path: string): Promise
   });
   const { total = 0 } = (await first.json()) as { total?: number };
   const runs: LoadResult[] = [];
+  const processorBefore = processorMs(bench.service.pid);
   for (let i = 0; i < repeat; i += 1)
     runs.push(await load(bench.service.http, bench.userToken, clients, seconds, { method: 'GET', path }));
+  const answers = runs.reduce((sum, run) => sum + run.perSecond * seconds, 0);
   print([
     name,
     String(total),
     range(runs.map((run) => run.perSecond)),
     range(runs.map((run) => run.p50)),
     range(runs.map((run) => run.p99)),
+    range([(processorMs(bench.service.pid) - processorBefore) / Math.max(1, answers)], 2),
     String(runs.reduce((sum, run) => sum + run.errors, 0)),
   ]);
 };
 
 const print = (columns: readonly string[]): void => {
-  const widths = [26, 10, 19, 11, 11, 6];
+  const widths = [26, 10, 19, 11, 11, 9, 6];
   console.log(columns.map((text, i) => text.padEnd(widths[i] ?? 0)).join(''));
 };
 
@@ -163,7 +166,7 @@ for (const clusters of values.clusters.split(',').map(Number)) {
   });
   try {
     console.log(`\n${clusters} clusters, RSS ${residentMb(bench.service.pid).toFixed(0)} MB`);
-    print(['list of 100', 'matches', 'per s', 'p50 ms', 'p99 ms', 'failed']);
+    print(['list of 100', 'matches', 'per s', 'p50 ms', 'p99 ms', 'cpu ms', 'failed']);
     for (const [name, path] of requestsOf(clusters)) await measure(bench, name, path);
 
     const answer = await fetch(`${bench.service.http}${list({})}`, {

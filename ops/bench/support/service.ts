@@ -58,9 +58,12 @@ export const startBenchService = async (
   };
 };
 
+/** Long enough for read models of a few hundred thousand events on a busy machine. */
+const READY_MS = 300_000;
+
 /** The service listens before its catalogue is loaded: orders that come earlier are refused. */
 const ready = async (http: string): Promise<void> => {
-  const deadline = performance.now() + 30_000;
+  const deadline = performance.now() + READY_MS;
   for (;;) {
     const answer = await fetch(`${http}/readyz`);
     const body = await answer.text();
