@@ -9,18 +9,20 @@ import { isObject } from './json-tools.ts';
 export type Place = readonly string[];
 
 /** Every place of the document that a declared path names and that holds a value, in the document's order. */
-export const placesOf = (document: JsonValue | undefined, path: string): readonly Place[] =>
-  path.split('.').reduce<readonly Place[]>(
+export const placesOf = (document: JsonValue | undefined, path: string): readonly Place[] => {
+  const segments = path.split('.');
+  if (!segments.includes('*')) return valueAtPlace(document, segments) === undefined ? [] : [segments];
+  return segments.reduce<readonly Place[]>(
     (places, segment) =>
       places.flatMap((place) => {
-        const node = valueAtPlace(document, place);
-        const keys = segment === '*' ? keysOf(node) : [segment];
+        const keys = segment === '*' ? keysOf(valueAtPlace(document, place)) : [segment];
         return keys
           .map((key) => [...place, key])
           .filter((inner) => valueAtPlace(document, inner) !== undefined);
       }),
     [[]],
   );
+};
 
 const keysOf = (node: JsonValue | undefined): readonly string[] =>
   typeof node === 'object' && node !== null ? Object.keys(node) : [];
