@@ -3,9 +3,8 @@ import type { Visibility } from '../read-models.ts';
 import { labelField, LISTED } from './terms.ts';
 
 /** Rows of `resources` that one index leads to: by id, by name, or by one value of an indexed field. */
-export type Probe =
-  | { readonly by: 'id' | 'name'; readonly values: readonly string[] }
-  | { readonly by: 'term'; readonly field: string; readonly values: readonly string[] };
+export type Probe = { readonly by: 'id' | 'name'; readonly values: readonly string[] } | TermProbe;
+export type TermProbe = { readonly by: 'term'; readonly field: string; readonly values: readonly string[] };
 
 /** What an `&&` is made of, the tenants it names taken out of it. */
 export type Narrowed = {
@@ -56,7 +55,13 @@ export const accessOf = (node: FilterNode, indexed: ReadonlySet<string>, rows: R
 export const rowsOf = (probes: readonly Probe[], rows: Rows): number =>
   probes.reduce((sum, probe) => sum + rows(probe), 0);
 
-export const LISTED_PROBE: Probe = { by: 'term', field: LISTED[0], values: [LISTED[1]] };
+export const LISTED_PROBE: TermProbe = { by: 'term', field: LISTED[0], values: [LISTED[1]] };
+
+/** The one indexed value (or one of several) that is all a condition asks for, if it is. */
+export const onlyTermOf = ({ probes, exact }: Access): TermProbe | undefined => {
+  const [probe, ...others] = probes;
+  return exact && others.length === 0 && probe?.by === 'term' ? probe : undefined;
+};
 
 const merged = (probes: readonly Probe[]): readonly Probe[] => {
   const byKey = new Map<string, Probe>();

@@ -2,7 +2,16 @@ import type { FilterNode, OrderTerm } from '../filter/ast.ts';
 import { sortKeyOf, type Sql } from '../filter/to-sql.ts';
 import type { ListPage, ListQuery } from '../read-models.ts';
 import type { ReadConnection } from '../runner/read-connection.ts';
-import { accessOf, LISTED_PROBE, narrow, rowsOf, type Access, type Probe } from './list-plan.ts';
+import {
+  accessOf,
+  LISTED_PROBE,
+  narrow,
+  onlyTermOf,
+  rowsOf,
+  type Access,
+  type Probe,
+  type TermProbe,
+} from './list-plan.ts';
 import {
   countByName,
   countByTerm,
@@ -39,7 +48,9 @@ export const listReader =
   (query: ListQuery): ListPage | Promise<ListPage> => {
     const { tenants, conditions } = narrow(query.filter, query.visibility);
     if (tenants?.length === 0) return { documents: [], total: 0 };
-    const asked: Asked = { query, tenants, conditions, bounds };
+    // Tenants without such objects are no way to go: nearly always that is `shared`.
+    const present = connection.together(() => tenants?.filter((tenant) => totalOf(query.kind, [tenant]) > 0));
+    const asked: Asked = { query, tenants: present, conditions, bounds };
     return connection.together(() => answerFromIndex(connection, totalOf, asked)) ?? scan(scans, asked);
   };
 
@@ -65,20 +76,29 @@ const answerFromIndex = (
       ? walkTerms(connection, asked, LISTED_PROBE, rows)
       : walkAll(connection, asked, visible);
 
-  const [only] = conditions;
-  const accesses = conditions.flatMap((condition) => accessOf(condition, query.indexed, rows) ?? []);
-  if (conditions.length === 1 && only !== undefined && !listedOnly) {
+  const accesses = conditions.map((condition) => accessOf(condition, query.indexed, rows));
+  if (conditions.length === 1 && !listedOnly) {
     const walked = walkOnly(connection, asked, accesses[0], rows);
     if (walked !== undefined) return walked;
   }
-  const among = [
-    { probes: undefined, rows: visible },
+  const ways: readonly Way[] = [
+    { rows: visible },
     ...(listedOnly ? [{ probes: [LISTED_PROBE], rows: rows(LISTED_PROBE) }] : []),
-    ...accesses.map(({ probes }) => ({ probes, rows: rowsOf(probes, rows) })),
-  ].toSorted((a, b) => a.rows - b.rows)[0];
-  return among === undefined || among.rows > asked.bounds.rows
-    ? undefined
-    : pageAmong(connection, asked, among.probes);
+    ...accesses.flatMap((access, condition) =>
+      access === undefined ? [] : { probes: access.probes, rows: rowsOf(access.probes, rows), condition },
+    ),
+  ];
+  const way = ways.reduce((best, other) => (other.rows < best.rows ? other : best));
+  return way.rows > asked.bounds.rows ? undefined : pageAmong(connection, asked, way, accesses);
+};
+
+/** Few rows among which all matches are. */
+type Way = {
+  readonly rows: number;
+  /** Undefined: all rows of the tenants. */
+  readonly probes?: readonly Probe[];
+  /** Which condition leads there. */
+  readonly condition?: number;
 };
 
 /** Counted where it is known, else only as far as it matters. */
@@ -109,9 +129,8 @@ const walkOnly = (
   access: Access | undefined,
   rows: (probe: Probe) => number,
 ): ListPage | undefined => {
-  const [probe, ...others] = access?.probes ?? [];
-  if (access?.exact !== true || probe?.by !== 'term' || others.length > 0) return undefined;
-  return walkTerms(connection, asked, probe, rows);
+  const probe = access === undefined ? undefined : onlyTermOf(access);
+  return probe === undefined ? undefined : walkTerms(connection, asked, probe, rows);
 };
 
 /** Which index keeps an order, if one does. */
@@ -135,20 +154,20 @@ const walkAll = (connection: ReadConnection, asked: Asked, total: number): ListP
     const walked = walk(connection, asked, walks, key, total);
     if (walked !== undefined) return walked;
   }
-  return total > asked.bounds.rows ? undefined : pageAmong(connection, asked, undefined);
+  return total > asked.bounds.rows ? undefined : pageAmong(connection, asked, { rows: total }, []);
 };
 
 const walkTerms = (
   connection: ReadConnection,
   asked: Asked,
-  probe: Probe,
+  probe: TermProbe,
   rows: (probe: Probe) => number,
 ): ListPage | undefined => {
   const { query, tenants } = asked;
   const total = rows(probe);
-  if (probe.by === 'term' && walkKeyOf(query.order) === 'created') {
-    const { field } = probe;
-    const walks = probe.values.flatMap((value) =>
+  if (walkKeyOf(query.order) === 'created') {
+    const { field, values } = probe;
+    const walks = values.flatMap((value) =>
       (tenants ?? [undefined]).map(
         (tenant): Walk => ({
           kind: query.kind,
@@ -160,7 +179,9 @@ const walkTerms = (
     const walked = walk(connection, asked, walks, 'created', total);
     if (walked !== undefined) return walked;
   }
-  return total > asked.bounds.rows ? undefined : pageAmong(connection, asked, [probe]);
+  return total > asked.bounds.rows
+    ? undefined
+    : pageAmong(connection, asked, { rows: total, probes: [probe] }, []);
 };
 
 /** From whichever end of the list is nearer; undefined when the page is far from both. */
@@ -176,7 +197,7 @@ const walk = (
   if (limit === 0 || walks.length === 0) return { documents: [], total };
   const fromEnd = total - offset - limit;
   const steps = Math.min(offset, fromEnd);
-  if (walks.length > MAX_WALKS || steps * walks.length > bounds.steps) return undefined;
+  if (walks.length > MAX_WALKS || steps > bounds.steps) return undefined;
   const reverse = fromEnd < offset;
   const { sql, values } = walkedPage(
     walks,
@@ -190,10 +211,20 @@ const walk = (
 const pageAmong = (
   connection: ReadConnection,
   { query, tenants, conditions }: Asked,
-  probes: readonly Probe[] | undefined,
+  way: Way,
+  accesses: readonly (Access | undefined)[],
 ): ListPage => {
   const { kind, offset, limit, nowMs, listedOnly = false } = query;
-  const found = matchesAmong(probes, { kind, tenants, filters: conditions, listedOnly, nowMs }, query.order);
+  const filters: FilterNode[] = [];
+  const terms: TermProbe[] = [];
+  for (const [i, condition] of conditions.entries()) {
+    const access = accesses[i];
+    if (i === way.condition && access?.exact === true) continue;
+    const term = access === undefined ? undefined : onlyTermOf(access);
+    if (term === undefined) filters.push(condition);
+    else terms.push(term);
+  }
+  const found = matchesAmong(way.probes, { kind, tenants, filters, terms, listedOnly, nowMs }, query.order);
   const places = texts(connection, found);
   const page = places.slice(offset, offset + limit);
   const documents = page.length === 0 ? [] : texts(connection, documentsAt(kind, page, query.surface));
@@ -209,7 +240,7 @@ const scan = (scans: Scans, { query, tenants, conditions }: Asked): Promise<List
     {
       kind,
       tenants,
-      condition: filterSql({ filters: conditions, listedOnly, nowMs }),
+      condition: filterSql({ kind, filters: conditions, terms: [], listedOnly, nowMs }),
       order: order.map((term) => ({ key: sortKeyOf(term), descending: term.descending })),
       backwards: isBackwards(order),
       offset,

@@ -1,6 +1,6 @@
 import { conditionOf, join, raw, sortKeyOf, type Sql, bound } from '../filter/to-sql.ts';
 import type { FilterNode, OrderTerm } from '../filter/ast.ts';
-import type { Probe } from './list-plan.ts';
+import type { Probe, TermProbe } from './list-plan.ts';
 
 /** Statements that lists are made of. What callers send is only ever among the values. */
 
@@ -58,15 +58,21 @@ export type Conditions = {
   /** Undefined: all. */
   readonly tenants: readonly string[] | undefined;
   readonly filters: readonly FilterNode[];
+  /** What else a row must have, looked up without its document. */
+  readonly terms: readonly TermProbe[];
   readonly listedOnly: boolean;
   readonly nowMs: number;
 };
 
-/** Everything that a row must meet, but for its kind and its tenant. */
-export const filterSql = ({ filters, listedOnly, nowMs }: Omit<Conditions, 'kind' | 'tenants'>): Sql =>
-  filters
-    .map((filter) => conditionOf(filter, nowMs))
-    .reduce((left, right) => join`${left} AND ${right}`, raw(listedOnly ? 'r.listed = 1' : '1'));
+/** Everything that a row must meet, but for its tenant. */
+export const filterSql = ({ kind, filters, terms, listedOnly, nowMs }: Omit<Conditions, 'tenants'>): Sql =>
+  [
+    ...terms.map(
+      ({ field, values }) =>
+        join`EXISTS (SELECT 1 FROM terms AS t WHERE t.kind = ${bound(kind)} AND t.field = ${bound(field)} AND ${oneOf('t.value', values)} AND t.created = r.created)`,
+    ),
+    ...filters.map((filter) => conditionOf(filter, nowMs)),
+  ].reduce((left, right) => join`${left} AND ${right}`, raw(listedOnly ? 'r.listed = 1' : '1'));
 
 const oneOf = (column: string, values: readonly string[]): Sql =>
   join`${raw(column)} IN (SELECT value FROM json_each(${bound(JSON.stringify(values))}))`;

@@ -96,6 +96,7 @@ describe('query plans of lists', () => {
                   target,
                 ),
               ],
+              terms: [{ by: 'term', field: 'status.state', values: ['x', 'y'] }],
               listedOnly: true,
               nowMs: 0,
             },
