@@ -1,4 +1,4 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { listAt, stringAt } from '../../src/domain/json-tools.ts';
 import { callerOf, type Caller } from '../support/e2e-http.ts';
 import { createStack, type Stack, type Who } from '../support/e2e-stack.ts';
 import { narrowed } from '../support/openapi/narrow.ts';
-import { SCHEMATHESIS, installFuzzer } from '../support/schemathesis.ts';
+import { SCHEMATHESIS, installPythonTools } from '../support/python-tools.ts';
 
 /**
  * Random calls from our own document, valid and not, to the running service: no fault of the service, no answer that the
@@ -36,20 +36,22 @@ const ADMIN: Who = { admin: true, user: 'fuzz-admin' };
 const TENANT: Who = { tenant: 'acme', user: 'fuzz-user' };
 
 describe(`the service under ${SCHEMATHESIS}`, function () {
-  this.timeout(150_000);
+  this.timeout(300_000);
   let stack: Stack;
   let folder: string;
   let command: string;
+  let validator: string;
   let admin: Caller;
   let running: ChildProcess | undefined;
 
   before(async function () {
-    const fuzzer = installFuzzer();
-    if ('missing' in fuzzer) {
-      console.log(`      skipped: the fuzzer cannot be installed here: ${fuzzer.missing}`);
+    const tools = installPythonTools();
+    if ('missing' in tools) {
+      console.log(`      skipped: the fuzzer cannot be installed here: ${tools.missing}`);
       this.skip();
     }
-    command = fuzzer.command;
+    command = tools.programOf('schemathesis');
+    validator = tools.programOf('openapi-spec-validator');
     folder = mkdtempSync(join(tmpdir(), 'ledger-fuzz-'));
     stack = await createStack('sqlite');
     await stack.start();
@@ -103,6 +105,13 @@ describe(`the service under ${SCHEMATHESIS}`, function () {
     );
     return [...counted].reduce((sum, [, count]) => sum + Number(count), 0);
   };
+
+  it('has a document that fits the official schema of OpenAPI 3.1', async () => {
+    const location = join(folder, 'openapi.json');
+    writeFileSync(location, (await admin('GET', '/openapi.json')).text);
+    const run = spawnSync(validator, ['--schema', '3.1', location], { encoding: 'utf8' });
+    expect(run.status, run.stdout + run.stderr).to.equal(0);
+  });
 
   it('answers what the document says to calls at every boundary of its schemas', async () => {
     const said = await fuzz(ADMIN, `${stack.http()}/openapi.json`, {

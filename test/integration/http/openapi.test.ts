@@ -1,5 +1,7 @@
 import { Ajv2020, type AnySchema } from 'ajv/dist/2020.js';
 import { expect } from 'chai';
+import { globSync, readFileSync } from 'node:fs';
+import { basename } from 'node:path';
 import { kinds } from '../../../src/domain/kinds.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { listAt, objectAt, stringAt } from '../../../src/domain/json-tools.ts';
@@ -161,6 +163,17 @@ describe('the OpenAPI document', () => {
         }
         if (example.body !== undefined)
           expect(api.problemsOf(requestSchemaOf(operation), example.body), example.id).to.deep.equal([]);
+      }
+    });
+
+    it('of the shipped catalogue fit the schemas, too', () => {
+      const files = globSync('fixtures/catalog/*.json');
+      expect(files.length).to.be.greaterThan(0);
+      for (const file of files) {
+        const operation = api.find('post', `${PRIVATE_PREFIX}/${basename(file, '.json')}`);
+        if (operation === undefined) throw new Error(`${file} is of no kind that can be created`);
+        for (const object of JSON.parse(readFileSync(file, 'utf8')) as JsonObject[])
+          expect(api.problemsOf(requestSchemaOf(operation), object), file).to.deep.equal([]);
       }
     });
 
