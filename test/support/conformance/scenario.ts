@@ -29,6 +29,8 @@ const step = z
     /** Why our answer is not the recorded one. */
     differs: z.string().optional(),
     caller: z.string().default('user'),
+    /** The request is sent this often, counted from 1 as `{N}`; every answer is compared. */
+    times: z.int().min(1).optional(),
     /** `GET /path`; captured values as `{NAME}`. */
     request: z.string().optional(),
     /** Query parameters, encoded for the URL. */
@@ -74,7 +76,9 @@ export const loadScenarios = (): readonly Scenario[] =>
 /** A rule of the wire protocol, in one sentence of ours, with the section of the sheet that states it. */
 export type Rule = { readonly section: string; readonly says: string };
 export const loadRules = (): ReadonlyMap<string, Rule> =>
-  new Map(Object.entries((parse(readFileSync(join(ROOT, 'rules.yaml'), 'utf8')) ?? {}) as Record<string, Rule>));
+  new Map(
+    Object.entries((parse(readFileSync(join(ROOT, 'rules.yaml'), 'utf8')) ?? {}) as Record<string, Rule>),
+  );
 
 /** Names of the recorded exchanges, and why some have no pair of their own. */
 export const loadRecordings = (): ReadonlyMap<string, string | null> =>
