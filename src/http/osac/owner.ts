@@ -1,3 +1,4 @@
+import { noSuchProject } from '../../app/project-entries.ts';
 import { objectAt, stringAt } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import type { ResourceKind } from '../../domain/resource.ts';
@@ -78,6 +79,5 @@ const projectOfNew = (
   if (path === '') return path;
   const exists = resources.findByName('project', path, { tenants: [tenant] }).some((row) => !row.deleting);
   if (exists) return path;
-  const words = kind === 'project' ? 'parent project' : 'project';
-  throw invalid(`${words} '${path.slice(0, 255)}' doesn't exist`, 'metadata.project');
+  throw invalid(noSuchProject(kind, path).message, 'metadata.project');
 };
