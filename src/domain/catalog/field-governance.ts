@@ -72,29 +72,50 @@ export const governedSpec = (spec: JsonObject, governance: Governance): JsonObje
   return governed;
 };
 
-/** Every leaf that the caller set and no definition speaks of, sorted. */
+/** Paths of definitions as a tree of keys: compared key by key, since a key that holds a dot is not two keys. */
+type Cover = { whole: boolean; readonly below: Map<string, Cover> };
+
+const coverOf = (paths: readonly (readonly string[])[]): Cover => {
+  const root: Cover = { whole: false, below: new Map() };
+  for (const path of paths) {
+    let node = root;
+    for (const key of path) {
+      const next = node.below.get(key) ?? { whole: false, below: new Map() };
+      node.below.set(key, next);
+      node = next;
+    }
+    node.whole = true;
+  }
+  return root;
+};
+
+const MAX_NAMED = 10;
+
+/**
+ * The first leaves that the caller set and no definition speaks of: texts, numbers, lists, and messages that are empty.
+ * What is covered is not walked through, and a few are enough, so that a large spec costs no more than a small one.
+ */
 const uncoveredPaths = (
   spec: JsonObject,
   definitions: readonly FieldDefinition[],
   { alwaysAllowed, leaves }: GovernedKind,
-): readonly string[] =>
-  leavesOf(spec, [], leaves)
-    .filter(
-      (leaf) =>
-        !alwaysAllowed.includes(leaf[0] ?? '') && !definitions.some(({ segments }) => covers(segments, leaf)),
-    )
-    .map((leaf) => leaf.join('.'))
-    .sort();
-
-/** Compared key by key: a key that holds a dot is not two keys. */
-const covers = (segments: readonly string[], leaf: readonly string[]): boolean =>
-  segments.length <= leaf.length && segments.every((segment, index) => segment === leaf[index]);
-
-/** Paths of everything that says something: texts, numbers, lists, and messages that are empty. */
-const leavesOf = (value: JsonValue, path: readonly string[], leaves: string): (readonly string[])[] => {
-  const whole = path.length === 2 && path[0] === leaves;
-  if (!isObject(value) || whole || (path.length > 0 && Object.keys(value).length === 0)) return [path];
-  return Object.entries(value).flatMap(([key, inner]) => leavesOf(inner, [...path, key], leaves));
+): readonly string[] => {
+  const found: string[] = [];
+  const walk = (value: JsonValue, path: readonly string[], cover: Cover | undefined): void => {
+    if (cover?.whole === true) return;
+    const entry = path.length === 2 && path[0] === leaves;
+    if (!isObject(value) || entry || (path.length > 0 && Object.keys(value).length === 0)) {
+      found.push(path.join('.'));
+      return;
+    }
+    for (const key in value) {
+      if (found.length > MAX_NAMED) return;
+      if (!Object.hasOwn(value, key) || (path.length === 0 && alwaysAllowed.includes(key))) continue;
+      walk(value[key] ?? null, [...path, key], cover?.below.get(key));
+    }
+  };
+  walk(spec, [], coverOf(definitions.map(({ segments }) => segments)));
+  return found;
 };
 
 const judged = (
@@ -123,14 +144,15 @@ const missing = ({ path, fallback }: FieldDefinition, item: string): Rejection |
       )
     : undefined;
 
-const MAX_NAMED = 10;
-
 const notAllowed = (item: string, paths: readonly string[]): Rejection => {
-  const named = paths.slice(0, MAX_NAMED).map((path) => path.slice(0, 128));
-  const more = paths.length > MAX_NAMED ? ` and ${paths.length - MAX_NAMED} more` : '';
+  const named = paths
+    .slice(0, MAX_NAMED)
+    .map((path) => path.slice(0, 128))
+    .sort();
+  const more = paths.length > MAX_NAMED ? ' and others' : '';
   return refuse(
     'FIELD_NOT_ALLOWED',
-    paths[0] ?? '',
+    named[0] ?? '',
     `fields not allowed by catalog item '${item}': ${named.join(', ')}${more}`,
   );
 };
