@@ -48,7 +48,11 @@ const notesOf = (kind: AnyKind, surface: Surface): (readonly [path: string, note
     : []),
   ...kind.immutable.map((path) => [path, { description: 'Never changes after creation.' }] as const),
   ...kind.references.map(({ path, kind: target, scope }) => {
-    const words = `Reference to a ${wordsOf(target)}${scope === 'local' ? ' of the same tenant and project' : ''}: id, name or both; the other is filled in.`;
+    const place = scope === 'local' ? ' of the same tenant and project' : '';
+    // What is personal is not repeated elsewhere, so that it can be erased.
+    const given =
+      target === 'user' ? 'by id or name, answered by id' : 'by id, name or both, answered with both';
+    const words = `Refers to one ${wordsOf(target)}${place}, ${given}.`;
     return [path, { description: words }] as const;
   }),
   ...kind.secrets.map(({ path, kind: secret, reads }) => [path, secretNote(secret, reads)] as const),

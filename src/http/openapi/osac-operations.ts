@@ -98,7 +98,7 @@ const STANDARD: { readonly [M in Method]: (served: Served) => Operation } = {
     ...frame(served, 'Create'),
     verb: 'post',
     path: collection(served),
-    summary: `Create a ${served.kind.words}`,
+    summary: `Create ${one(served.kind.words)}`,
     parameters: WRITE,
     body: { schema: served.schemas.ref(served.service.schema, 'request'), required: true },
     answers: { 200: writeAnswer(served, 'The object as it was stored.') },
@@ -108,7 +108,7 @@ const STANDARD: { readonly [M in Method]: (served: Served) => Operation } = {
     ...frame(served, 'Update'),
     verb: 'patch',
     path: single(served),
-    summary: `Change a ${served.kind.words}`,
+    summary: `Change ${one(served.kind.words)}`,
     description:
       'The fields that the body names change; the others stay. What changes nothing writes nothing.',
     parameters: ['id', 'update_mask', 'lock', 'If_Match', ...WRITE],
@@ -120,7 +120,7 @@ const STANDARD: { readonly [M in Method]: (served: Served) => Operation } = {
     ...frame(served, 'Delete'),
     verb: 'delete',
     path: single(served),
-    summary: `Delete a ${served.kind.words}`,
+    summary: `Delete ${one(served.kind.words)}`,
     description: served.kind.protectedWhileReferenced
       ? 'Refused with 400 (code 9) while something refers to it. It stays readable while finalizers hold it.'
       : 'It stays readable, with `metadata.deletion_timestamp`, until what it stands for is gone.',
@@ -149,6 +149,9 @@ const publicListText = ({ surface, kind }: Served): string =>
             : `Shows only \`${filter}\`, unless your filter speaks of \`${when.unlessMentioned}\`.`,
         )
         .join(' ');
+
+/** No kind begins with a `u` that is spoken as a vowel. */
+const one = (words: string): string => `${/^[aeio]/.test(words) ? 'an' : 'a'} ${words}`;
 
 const plural = (words: string): string =>
   /(?<![aeiou])y$/.test(words) ? `${words.slice(0, -1)}ies` : `${words}s`;
