@@ -51,9 +51,7 @@ export const everyClaimOf = (
     field: 'metadata.name',
     value: claimed,
     // The sentence is recorded and logged: it must not tell a name that is personal data.
-    ...(view.claimedName === undefined
-      ? {}
-      : { taken: `${kind.words} with identifier '${view.id}' already exists: its name is taken` }),
+    ...(view.claimedName === undefined ? {} : { taken: nameTakenText(kind.words, view.id) }),
   };
   const values = kind.uniqueValues?.(view.document) ?? [];
   return [
@@ -67,6 +65,10 @@ export const everyClaimOf = (
     })),
   ];
 };
+
+/** What is said of a taken name that must not be told. */
+export const nameTakenText = (words: string, id: string): string =>
+  `${words} with identifier '${id}' already exists: its name is taken`;
 
 /** A kind whose state and commands are of no interest here. */
 export type AnyKind = Pick<ResourceKind, 'kind' | 'nameScope' | 'uniqueValues' | 'words'>;

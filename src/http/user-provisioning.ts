@@ -7,6 +7,7 @@ import type { RequestHash } from '../app/request-hash.ts';
 import type { ResourceCommands } from '../app/resource-commands.ts';
 import type { DocumentCommand } from '../domain/catalog/document.ts';
 import type { JsonObject } from '../domain/json.ts';
+import { tenant as tenants } from '../domain/tenancy/tenant.resource.ts';
 import { MAX_EMAIL, MAX_USERNAME, user, userNameOf } from '../domain/tenancy/user.resource.ts';
 import type { ResourceReader } from '../projections/read-models.ts';
 import { concealing, createNameToken, type PersonalDocuments } from './osac/personal.ts';
@@ -57,6 +58,9 @@ export const createUserProvisioning = (options: UserProvisioningOptions): UserPr
     // The read model may not have got so far; the stream has.
     const { state } = await runner.load(aggregateOf(user), subjectId);
     if (state.status === 'present' || state.status === 'deleting') return;
+    // It was there a second ago; a user without a tenant would belong to whoever gets its name next.
+    const owner = tenants.view((await runner.load(aggregateOf(tenants), tenant)).state);
+    if (!owner.exists || owner.archived) return;
     const commandId = ids.uuidv7();
     const command = (abandonedBefore: number): DocumentCommand => ({
       type: 'CreateDocument',

@@ -137,6 +137,12 @@ describe('users of callers', () => {
   const instance = (logger = recordingLogger()) =>
     createUserProvisioning({ ...service.provisioning, logger });
 
+  it('are not made in a tenant that has just gone', async () => {
+    expect((await admin('DELETE', `${PRIVATE}/tenants/t1`)).status).to.equal(200);
+    await instance().ensure(principalNamed('late'));
+    expect(await admitted()).to.deep.equal([]);
+  });
+
   it('are made once by two instances together', async () => {
     await Promise.all([instance(), instance()].map(async ({ ensure }) => ensure(principalNamed('hal'))));
     await settled();

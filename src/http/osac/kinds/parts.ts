@@ -53,5 +53,5 @@ export const documentParts: { readonly [kind: string]: (services: PartServices) 
       after: settleTenant(belongings, forgetSecrets(tenant, services)),
     };
   },
-  user: (services) => ({ creation: userCreation, revision: userRevision(services) }),
+  user: (services) => ({ creation: userCreation(services), revision: userRevision(services) }),
 };

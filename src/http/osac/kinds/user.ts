@@ -1,6 +1,7 @@
-import { aggregateOf } from '../../../app/names.ts';
+import { aggregateOf, nameTakenText } from '../../../app/names.ts';
 import type { DocumentCommand } from '../../../domain/catalog/document.ts';
 import { isObject, objectAt, valueAt, withoutValueAt, withValueAt } from '../../../domain/json-tools.ts';
+import { reject, type Rejection } from '../../../domain/decider.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { metadataRejection } from '../../../domain/metadata-rules.ts';
 import { user, userRejection } from '../../../domain/tenancy/user.resource.ts';
@@ -9,12 +10,21 @@ import { createDocument, documentRevision } from '../documents.ts';
 import type { Change, Revision } from '../updates.ts';
 
 /** Users are checked here, where their texts can be read: the aggregate sees ciphertext (design §4 Personal data). */
-export const userCreation: Creation<DocumentCommand> = {
+export const userCreation = ({
+  resources,
+}: Pick<CreateServices, 'resources'>): Creation<DocumentCommand> => ({
   resolve: (object) => {
     checkTexts(object.document);
+    const { id, tenant, name } = object;
+    // The reservation decides; this spares the key that would be made first, and stay behind for nobody.
+    if (resources.findByName(user.kind, name, { tenants: [tenant] }).some((row) => row.id !== id))
+      throw refused(nameTaken(id));
     return { command: (secrets, abandonedBefore) => createDocument(object, secrets, abandonedBefore) };
   },
-};
+});
+
+const nameTaken = (id: string): Rejection =>
+  reject('already-exists', 'ALREADY_EXISTS', nameTakenText(user.words, id), { field: 'metadata.name' });
 
 export const userRevision = ({ runner }: Pick<CreateServices, 'runner'>): Revision<DocumentCommand> => ({
   command: async (change) => {
