@@ -65,6 +65,8 @@ export type TestServiceOptions = {
   readonly forgetful?: boolean;
   /** Callers are made Users, as the service does; default: not, so that specs count their own events only. */
   readonly provisionUsers?: boolean;
+  /** Told of every question to the read model: its name and what was asked. */
+  readonly onRead?: (question: string, asked: readonly unknown[]) => void;
 };
 
 const UNLIMITED: AdmissionSettings = {
@@ -133,6 +135,20 @@ export type TokenOptions = {
   readonly expiresIn?: number;
 };
 
+const spied = <Reader extends object>(reader: Reader, onRead: TestServiceOptions['onRead']): Reader =>
+  onRead === undefined
+    ? reader
+    : new Proxy(reader, {
+        get: (target, name, receiver): unknown => {
+          const member: unknown = Reflect.get(target, name, receiver);
+          if (typeof member !== 'function') return member;
+          return (...asked: unknown[]): unknown => {
+            onRead(String(name), asked);
+            return Reflect.apply(member, target, asked);
+          };
+        },
+      });
+
 export const startTestService = async (options: TestServiceOptions = {}) => {
   const store = options.store ?? createMemoryEventStore();
   const clock = systemClock();
@@ -181,7 +197,7 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
   const services = {
     runner,
     commands,
-    resources: models.resources,
+    resources: spied(models.resources, options.onRead),
     secrets,
     clock,
     ids,

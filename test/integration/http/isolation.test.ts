@@ -110,10 +110,13 @@ describe('tenants see and change their own and nothing else', () => {
   let service: TestService;
   let admin: Caller;
   const things: Thing[] = [];
+  let reads: string[] = [];
   const callers = new Map<string, Caller>();
 
   before(async () => {
-    service = await startTestService();
+    service = await startTestService({
+      onRead: (question, asked) => reads.push(JSON.stringify([question, ...asked])),
+    });
     admin = callerOf(service, await service.token({ user: 'root', admin: true }));
     await seedCatalogue(admin);
     for (const { collection, tenants, spec } of BODIES)
@@ -196,6 +199,34 @@ describe('tenants see and change their own and nothing else', () => {
       }),
       { numRuns: 150 },
     );
+  });
+
+  it('since both take the same way through the read model', async () => {
+    const wayOf = async (person: Person, verb: string, path: string, id: string): Promise<string> => {
+      reads = [];
+      await call(person, verb, `${path}/${id}`, bodyOf(verb));
+      return reads.join('\n').replaceAll(id, '<id>');
+    };
+    for (const person of PEOPLE)
+      for (const thing of things.filter(({ tenant }) => ![...person.tenants, 'shared'].includes(tenant)))
+        for (const verb of ['GET', 'PATCH', 'DELETE']) {
+          const foreign = await wayOf(person, verb, thing.collection, thing.id);
+          const absent = await wayOf(person, verb, thing.collection, randomUUID());
+          expect(foreign, `${person.name} ${verb} ${thing.collection}`).to.equal(absent);
+        }
+    const ann = PEOPLE.find(({ name }) => name === 'user of t1') as Person;
+    const order = async (id: string): Promise<string> => {
+      reads = [];
+      const body = { metadata: { name: 'way' }, spec: { template: { id } } };
+      await call(ann, 'POST', 'clusters', body);
+      return reads.join('\n').replaceAll(id, '<id>');
+    };
+    const theirs = things.find(
+      ({ collection, tenant }) => collection === 'cluster_templates' && tenant === 't2',
+    );
+    const way = await order(theirs?.id ?? '');
+    expect(way).to.include('"get","clusterTemplate","<id>"');
+    expect(way).to.equal(await order(randomUUID()));
   });
 
   it('in lists, in their totals, and in what a filter finds', async () => {
