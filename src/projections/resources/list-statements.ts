@@ -1,6 +1,6 @@
 import { conditionOf, join, raw, sortKeyOf, type Sql, bound } from '../filter/to-sql.ts';
 import type { FilterNode, OrderTerm } from '../filter/ast.ts';
-import type { Probe, TermProbe } from './list-plan.ts';
+import { LISTED_PROBE, type Probe, type TermProbe } from './list-plan.ts';
 
 /** Statements that lists are made of. What callers send is only ever among the values. */
 
@@ -67,10 +67,7 @@ export type Conditions = {
 /** Everything that a row must meet, but for its tenant. */
 export const filterSql = ({ kind, filters, terms, listedOnly, nowMs }: Omit<Conditions, 'tenants'>): Sql =>
   [
-    ...terms.map(
-      ({ field, values }) =>
-        join`EXISTS (SELECT 1 FROM terms AS t WHERE t.kind = ${bound(kind)} AND t.field = ${bound(field)} AND ${oneOf('t.value', values)} AND t.created = r.created)`,
-    ),
+    ...terms.map((term) => hasTerm(kind, term)),
     ...filters.map((filter) => conditionOf(filter, nowMs)),
   ].reduce((left, right) => join`${left} AND ${right}`, raw(listedOnly ? 'r.listed = 1' : '1'));
 
@@ -98,6 +95,8 @@ export const matchesAmong = (
   order: readonly OrderTerm[] | undefined,
 ): Sql => {
   const { kind, tenants } = conditions;
+  const fromTerms = order === undefined ? matchesInTerms(probes, conditions) : undefined;
+  if (fromTerms !== undefined) return fromTerms;
   const byTenant = probes === undefined && tenants !== undefined;
   const index = raw(byTenant ? 'resources_by_tenant' : 'resources_by_created');
   const among = probes === undefined ? raw('') : join` AND r.created IN (${probed(probes, kind, tenants)})`;
@@ -105,6 +104,25 @@ export const matchesAmong = (
   return join`SELECT r.created FROM resources AS r INDEXED BY ${index}
     WHERE r.kind = ${bound(kind)}${visible}${among} AND ${filterSql(conditions)} ORDER BY ${orderSql(order)}`;
 };
+
+/** Where indexed values decide alone, no row of `resources` is read: each would be a page of a large file. */
+const matchesInTerms = (
+  probes: readonly Probe[] | undefined,
+  { kind, tenants, filters, terms, listedOnly }: Conditions,
+): Sql | undefined => {
+  const [probe, ...others] = probes ?? [];
+  if (probe?.by !== 'term' || others.length > 0 || filters.length > 0) return undefined;
+  const visible = tenants === undefined ? raw('') : join` AND ${oneOf('r.tenant', tenants)}`;
+  const further = [...terms, ...(listedOnly ? [LISTED_PROBE] : [])]
+    .map((term) => join` AND ${hasTerm(kind, term)}`)
+    .reduce((left, right) => join`${left}${right}`, raw(''));
+  return join`SELECT r.created FROM terms AS r
+    WHERE r.kind = ${bound(kind)} AND r.field = ${bound(probe.field)} AND ${oneOf('r.value', probe.values)}${visible}${further}
+    ORDER BY r.created`;
+};
+
+const hasTerm = (kind: string, { field, values }: TermProbe): Sql =>
+  join`EXISTS (SELECT 1 FROM terms AS t WHERE t.kind = ${bound(kind)} AND t.field = ${bound(field)} AND ${oneOf('t.value', values)} AND t.created = r.created)`;
 
 const orderSql = (order: readonly OrderTerm[] | undefined): Sql => {
   const terms = (order ?? []).map((term) => join`${sortKeyOf(term)}${wayOf(term.descending)}`);

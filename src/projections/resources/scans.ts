@@ -15,8 +15,9 @@ export type Scans = {
 /** What is read: the path of a file, or a connection in memory. Asked for each scan, since a rebuild replaces it. */
 export type ScanSource = () => string | DatabaseSync;
 
-/** Scans at one time; those beyond are refused. They take turns on one thread. */
+/** Scans at one time, and those for the same tenants; those beyond are refused. They take turns on one thread. */
 export const MAX_SCANS = 8;
+export const MAX_SCANS_OF_ONE = 4;
 /** Longest scan, milliseconds. */
 export const SCAN_TIME_LIMIT_MS = 10_000;
 
@@ -26,10 +27,19 @@ const bounded = (
   carryOut: (of: string | DatabaseSync, request: ScanRequest, signal: AbortSignal) => Promise<ListPage>,
 ): Scans['run'] => {
   let running = 0;
+  const runningOf = new Map<string, number>();
+  const add = (owner: string, by: 1 | -1): void => {
+    running += by;
+    const ofOwner = (runningOf.get(owner) ?? 0) + by;
+    if (ofOwner === 0) runningOf.delete(owner);
+    else runningOf.set(owner, ofOwner);
+  };
   return async (request, signal) => {
     if (signal.aborted) throw new ListRefused('cancelled');
-    if (running >= MAX_SCANS) throw new ListRefused('busy');
-    running += 1;
+    const owner = request.tenants === undefined ? 'all' : JSON.stringify(request.tenants);
+    if (running >= MAX_SCANS || (runningOf.get(owner) ?? 0) >= MAX_SCANS_OF_ONE)
+      throw new ListRefused('busy');
+    add(owner, 1);
     const before = source();
     try {
       return await carryOut(before, request, signal);
@@ -37,7 +47,7 @@ const bounded = (
       if (error instanceof ListRefused || source() === before) throw error;
       return await carryOut(source(), request, signal);
     } finally {
-      running -= 1;
+      add(owner, -1);
     }
   };
 };

@@ -5,7 +5,13 @@ import type { FilterNode } from '../../../src/projections/filter/ast.ts';
 import { bound, join, raw } from '../../../src/projections/filter/to-sql.ts';
 import { ListRefused, type ListPage } from '../../../src/projections/read-models.ts';
 import { scanList, type ScanRequest } from '../../../src/projections/resources/scan.ts';
-import { inlineScans, MAX_SCANS, workerScans, type Scans } from '../../../src/projections/resources/scans.ts';
+import {
+  inlineScans,
+  MAX_SCANS,
+  MAX_SCANS_OF_ONE,
+  workerScans,
+  type Scans,
+} from '../../../src/projections/resources/scans.ts';
 import { RESOURCES_SCHEMA } from '../../../src/projections/resources/schema.ts';
 import { openReadModels } from '../../../src/projections/open-read-models.ts';
 import { openSqliteEventStore } from '../../../src/adapters/event-store/sqlite/sqlite-event-store.ts';
@@ -117,10 +123,15 @@ describe('scans of lists', function () {
 
     it(`on ${where} are refused beyond their number, and not any more afterwards`, async () => {
       const scans = keep(open(() => path));
-      const running = Array.from({ length: MAX_SCANS }, () => scans.run(request, never()));
-      expect(await refusalOf(scans.run(request, never()))).to.equal('busy');
-      for (const page of await Promise.all(running)) expect(page.total).to.equal((3 * ROWS) / 10);
-      expect(await refusalOf(scans.run(request, never()))).to.equal('answered');
+      const of = (tenants: readonly string[] | undefined): Promise<ListPage> =>
+        scans.run({ ...request, tenants }, never());
+      const all = Array.from({ length: MAX_SCANS_OF_ONE }, () => of(undefined));
+      expect(await refusalOf(of(undefined))).to.equal('busy');
+      const own = Array.from({ length: MAX_SCANS - MAX_SCANS_OF_ONE }, () => of(['t0']));
+      expect(await refusalOf(of(['t1']))).to.equal('busy');
+      for (const page of await Promise.all(all)) expect(page.total).to.equal((3 * ROWS) / 10);
+      for (const page of await Promise.all(own)) expect(page.total).to.equal(ROWS / 10);
+      expect(await refusalOf(of(undefined))).to.equal('answered');
     });
 
     it(`on ${where} end when nobody waits any more`, async () => {

@@ -110,6 +110,25 @@ describe('query plans of lists', () => {
         else if (tenants !== undefined) expect(keys).to.contain('tenant=?');
       });
 
+    it(`matches of ${who} by several indexed values read only those`, () => {
+      const plan = planOf(
+        matchesAmong(
+          [{ by: 'term', field: 'metadata.labels.env', values: ['dev'] }],
+          {
+            kind: 'cluster',
+            tenants,
+            filters: [],
+            terms: [{ by: 'term', field: 'status.state', values: ['x', 'y'] }],
+            listedOnly: true,
+            nowMs: 0,
+          },
+          undefined,
+        ),
+      );
+      expect(unbounded(plan), plan.join('\n')).to.deep.equal([]);
+      expect(plan.join('\n')).not.to.match(/AUTOMATIC|resources/);
+    });
+
     it(`counts of ${who} read sums`, () => {
       const plan = planOf(countByTerm('cluster', 'status.state', ['x', 'y'], tenants));
       expect(unbounded(plan), plan.join('\n')).to.deep.equal([]);
