@@ -250,11 +250,6 @@ const act = (
 const osacCall = (call: LedgerCall): Call<Readonly<Record<string, string>>> => {
   const { principal, path, requestId, traceparent, idempotencyKey, verb, route, signal } = call;
   const { headers = {}, remoteAddress } = call;
-  const write = writeMetadata({ request: { headers } }, cluster.kind);
-  if (write.dryRun === true)
-    throw new ApiError('UNIMPLEMENTED', 'what operators do to an order cannot be tried; nothing was done', {
-      reason: 'NOT_SUPPORTED_YET',
-    });
   const key = readIdempotencyKey(idempotencyKey);
   const userAgent = headers['user-agent'];
   return {
@@ -270,7 +265,7 @@ const osacCall = (call: LedgerCall): Call<Readonly<Record<string, string>>> => {
       ...(remoteAddress === undefined ? {} : { remoteAddress }),
       ...(userAgent === undefined ? {} : { userAgent }),
       ...(key === undefined ? {} : { idempotencyKey: key }),
-      ...write,
+      ...writeMetadata({ request: { headers } }, cluster.kind),
     },
     signal,
   };

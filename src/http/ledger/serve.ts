@@ -5,6 +5,7 @@ import { bodyText, parseJson, readBody } from '../body.ts';
 import { ApiError, invalid, urlNotFound } from '../errors.ts';
 import { send, type Exchange } from '../exchange.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
+import { isDryRun } from '../osac/call.ts';
 import type { Principal } from '../osac/principal.ts';
 
 /**
@@ -90,6 +91,7 @@ export const serveLedger = (
     const principal = await admitted(exchange, { authenticate, admission });
     if (!principal.admin)
       throw new ApiError('PERMISSION_DENIED', 'only provider admins may use this surface');
+    if (exchange.writes && isDryRun(exchange.request.headers)) throw cannotBeTried();
     const answer = await route.handler({
       principal,
       path,
@@ -111,6 +113,12 @@ export const serveLedger = (
     else await sendLines(exchange, answer.lines);
   };
 };
+
+/** Ignoring the wish would carry out what was only to be tried. */
+const cannotBeTried = (): ApiError =>
+  new ApiError('UNIMPLEMENTED', 'what operators do here cannot be tried by a dry run; nothing was done', {
+    reason: 'NO_DRY_RUN',
+  });
 
 const headerOf = (exchange: Exchange, name: string): string | undefined => {
   const value = exchange.request.headers[name];

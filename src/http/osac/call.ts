@@ -73,6 +73,17 @@ export type Handler<Message> = (call: Call<Message>) => Promise<Answer> | Answer
 /** `"<kind>-<revision>"`: the strong tag of one state of one object (design §5). */
 export const etagOf = (kind: string, revision: number): string => `"${kind}-${revision}"`;
 
+/** OSAC's header, plain and as its gateway forwards it (osac-api.md §3). */
+const DRY_RUN = ['x-dry-run', 'grpc-metadata-x-dry-run'];
+
+/** Anything but a plain "no" is a wish to try: carrying it out by mistake could not be taken back. */
+export const isDryRun = (headers: IncomingHttpHeaders): boolean =>
+  DRY_RUN.some((name) => {
+    const header = headers[name];
+    const text = (Array.isArray(header) ? header.join(',') : header)?.trim().toLowerCase();
+    return text !== undefined && text !== '' && text !== 'false' && text !== '0';
+  });
+
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i;
 const TRACEPARENT = /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
 const REQUEST_ID = /^[A-Za-z0-9._:/+=@-]{1,128}$/;

@@ -8,6 +8,7 @@ import { send, type Exchange } from '../exchange.ts';
 import { RESOURCES_VIEW, TIMELINE_VIEW, type Positions } from '../positions.ts';
 import { mayCall, type AnyMethod, type ExtraMethod, type Governed } from './authorization.ts';
 import {
+  isDryRun,
   readCommandId,
   readIdempotencyKey,
   readIfMatch,
@@ -243,9 +244,6 @@ const decodeBody = async (
   { bodies: budget }: RestOptions,
 ): Promise<Decoded> => decodeMessage(service.schema, bodyText(await readBody(exchange.request, { budget })));
 
-/** OSAC's header, plain and as its gateway forwards it (osac-api.md §3). */
-const DRY_RUN = ['x-dry-run', 'grpc-metadata-x-dry-run'];
-
 type WriteMetadata = Pick<CallMetadata, 'idempotencyKey' | 'commandId' | 'ifRevision' | 'ticket' | 'dryRun'>;
 
 /** Refusals of what would have been carried out are recorded; trying leaves no trace. */
@@ -277,13 +275,6 @@ export const writeMetadata = (
     ...(ticket === undefined || ticket === '' ? {} : { ticket: ticket.slice(0, 128) }),
   };
 };
-
-/** Anything but a plain "no" is a wish to try: carrying it out by mistake could not be taken back. */
-const isDryRun = (headers: Exchange['request']['headers']): boolean =>
-  DRY_RUN.some((name) => {
-    const text = one(headers[name])?.trim().toLowerCase();
-    return text !== undefined && text !== '' && text !== 'false' && text !== '0';
-  });
 
 const one = (header: string | string[] | undefined): string | undefined =>
   Array.isArray(header) ? header.join(', ') : header;

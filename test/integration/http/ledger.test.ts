@@ -383,6 +383,13 @@ describe('credentials and admin routes over HTTP', () => {
     });
   });
 
+  it('what operators do is not carried out when it was only to be tried', async () => {
+    for (const path of ['projections/resources/rebuild', 'store/backup', 'orders/nope/retry']) {
+      const reply = await admin('POST', `${LEDGER}/${path}`, undefined, { 'x-dry-run': 'true' });
+      expect([reply.status, reply.json['code']], path).to.deep.equal([501, 'NO_DRY_RUN']);
+    }
+  });
+
   describe('projections', () => {
     it('show state, digest, and are rebuilt while reads go on', async () => {
       const listed = await admin('GET', `${LEDGER}/projections`);
