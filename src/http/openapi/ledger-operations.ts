@@ -54,6 +54,8 @@ const ACT: readonly ParameterName[] = [
   'If_Match',
   'X_Ledger_Ticket',
 ];
+/** What operators do here cannot be tried. */
+const NO_DRY_RUN: ErrorName = 'UNIMPLEMENTED';
 const NO_BODY: JsonObject = { type: 'object' };
 
 const DESCRIPTIONS: { readonly [route: string]: Description | undefined } = {
@@ -252,7 +254,7 @@ const shapeOf = (found: Description | undefined, verb: string, path: string) => 
         content,
       },
     },
-    errors: [...ANY_CALL, ...errors, ...(verb === 'POST' ? ANY_BODY : [])],
+    errors: [...ANY_CALL, ...errors, ...(verb === 'POST' ? [...ANY_BODY, NO_DRY_RUN] : [])],
   };
 };
 
