@@ -2,6 +2,8 @@ import { compile, prettifyError, type ZodType } from 'zod';
 import type { DomainEvent } from '../domain/decider.ts';
 import type { EventType } from '../domain/event-type.ts';
 import type { JsonObject } from '../domain/json.ts';
+import { isEncrypted } from '../domain/personal.ts';
+import { placesOf, valueAtPlace } from '../domain/places.ts';
 import { createRegistry } from '../domain/registry.ts';
 import type { EventToAppend, RecordedEvent } from './event-store.ts';
 import { eventId } from './identifiers.ts';
@@ -40,6 +42,7 @@ export const createEventCodec = (eventTypes: readonly EventType[]): EventCodec =
     const checked = schema.safeParse(event.data);
     if (!checked.success) throw new InvalidEvent(event.type, prettifyError(checked.error));
     assertJson(event.type, event.data, 'data');
+    assertConcealed(entry, event.data as JsonObject);
     return {
       id,
       type: event.type,
@@ -69,6 +72,14 @@ type MetadataText = (schemaVersion: number) => string;
 const metadataTextOf = (metadata: CommandMetadata): MetadataText => {
   const open = JSON.stringify(metadata).slice(0, -1);
   return (schemaVersion) => `${open},"schemaVersion":${schemaVersion}}`;
+};
+
+/** Personal data that was once stored in clear could never be erased (design §4). */
+const assertConcealed = ({ type, personal = [] }: EventType, data: JsonObject): void => {
+  for (const path of personal)
+    for (const place of placesOf(data, path))
+      if (!isEncrypted(valueAtPlace(data, place)))
+        throw new InvalidEvent(type, `${place.join('.')} is personal data in clear`);
 };
 
 /**

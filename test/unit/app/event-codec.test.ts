@@ -50,6 +50,23 @@ describe('event codec', () => {
     expect(eventId('c-1', 'thing-1', 0)).to.equal('d4018c28-9dd1-5367-a2ba-f0d306a01aba');
   });
 
+  it('refuses personal data in clear, without repeating it', () => {
+    const sealed = { alg: 'A256GCM', keyId: 's.1', nonce: 'n', ct: 'c', tag: 't' };
+    const about = createEventCodec([
+      entry({
+        schema: z.strictObject({ who: z.unknown(), all: z.unknown() }),
+        personal: ['who', 'all.*.name'],
+      }),
+    ]);
+    const encode = (who: unknown, name: unknown) =>
+      about.encode({ type: 'ThingHappened', data: { who, all: [{ name }] } }, 'i', metadata);
+    expect(encode(sealed, sealed).data).to.include('"ct":"c"');
+    for (const clear of ['Ann', '', 7, { ...sealed, alg: 'none' }, { name: 'Ann' }]) {
+      expect(() => encode(clear, sealed)).to.throw(InvalidEvent, /who is personal data in clear$/);
+      expect(() => encode(sealed, clear)).to.throw(InvalidEvent, /all\.0\.name is personal data in clear$/);
+    }
+  });
+
   it('refuses an unregistered type, data against its schema, and a type registered twice', () => {
     expect(() => codec.encode({ type: 'Unknown', data: {} }, 'i', metadata)).to.throw(
       InvalidEvent,
