@@ -170,6 +170,41 @@ describe('token verifier', () => {
     expect(await reasonOf(text)).to.match(/expired/);
   });
 
+  it('remembers so many tokens and no more, the least used leaves first', async () => {
+    const small = createTokenVerifier({
+      issuers: new Map([[ISSUER, createLocalJWKSet({ keys: [jwk] })]]),
+      now: () => now,
+      cacheSize: 2,
+    });
+    const [first = '', second = '', third = ''] = await Promise.all(
+      ['a', 'b', 'c'].map((jti) => token({ jti })),
+    );
+    await small.verify(first);
+    await small.verify(second);
+    expect(small.recall(first)).not.to.equal(undefined);
+    await small.verify(third);
+    expect([first, second, third].map((text) => small.recall(text) !== undefined)).to.deep.equal([
+      true,
+      false,
+      true,
+    ]);
+  });
+
+  it('remembers a token by its hash alone, and one that differs in a character not at all', async () => {
+    const text = await token();
+    const { tokenIdHash } = await verifier.verify(text);
+    expect(tokenIdHash).to.match(/^[\w-]{43}$/);
+    expect(JSON.stringify(await verifier.verify(text))).not.to.include(text.slice(-40));
+    expect(verifier.recall(`${text.slice(0, -1)}${text.endsWith('A') ? 'B' : 'A'}`)).to.equal(undefined);
+    expect(verifier.recall('')).to.equal(undefined);
+  });
+
+  it('shows only the issuers that clients may sign in with', () => {
+    const issuers = new Map([[ISSUER, createLocalJWKSet({ keys: [jwk] })]]);
+    expect(createTokenVerifier({ issuers, now: () => now }).issuers).to.deep.equal([ISSUER]);
+    expect(createTokenVerifier({ issuers, now: () => now, advertised: [] }).issuers).to.deep.equal([]);
+  });
+
   it('says that a token has expired, so that a client knows to fetch a new one', async () => {
     const error = await verifier
       .verify(await token({ exp: seconds - 60 }))
