@@ -1,11 +1,6 @@
 import { hostname } from 'node:os';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createEventStoreDbStore } from '../adapters/event-store/eventstoredb/eventstoredb-event-store.ts';
-import {
-  openSqliteEventStore,
-  type SqliteEventStore,
-} from '../adapters/event-store/sqlite/sqlite-event-store.ts';
 import { readPodIdentity } from '../adapters/identity/pod-identity.ts';
 import { openDeploymentKeys } from '../adapters/keys/deployment-keys.ts';
 import { openFileKeyStore } from '../adapters/keys/file-key-store.ts';
@@ -18,18 +13,16 @@ import { createWorkerFolds } from '../adapters/folding/worker-folds.ts';
 import { openSqliteSnapshots } from '../adapters/snapshots/sqlite-snapshots.ts';
 import { systemClock, systemIds, systemTimers } from '../adapters/system/system-ports.ts';
 import { assertDeployment } from '../app/deployment.ts';
-import { StoreUnavailable, type EventStore } from '../app/event-store.ts';
 import type { Logger, Timers } from '../app/ports.ts';
 import type { Failpoint } from '../app/process-runner/types.ts';
 import { createRequestHash } from '../app/request-hash.ts';
 import { createPersonalMetadata } from '../app/subjects.ts';
-import { BadSetting, type Config, type Role } from '../config.ts';
+import { type Config, type Role } from '../config.ts';
 import { kinds } from '../domain/kinds.ts';
 import { registry } from '../domain/registry.ts';
 import { createUserProvisioning } from '../http/user-provisioning.ts';
 import { createHttpApp, createHttpServer } from '../http/app.ts';
 import { createAuthenticator } from '../http/authenticate.ts';
-import { ApiError } from '../http/errors.ts';
 import { ledgerRoutes } from '../http/ledger/routes.ts';
 import { createAdmission } from '../http/limits/admission.ts';
 import { createPositions } from '../http/positions.ts';
@@ -37,8 +30,8 @@ import { osacSurfaces } from '../http/osac/surfaces.ts';
 import { createWatch } from '../http/osac/watch/routes.ts';
 import { readCatalog } from './catalog-files.ts';
 import { loadCatalog } from './catalog-loader.ts';
+import { embeddedStoreServices, openStore } from './event-log.ts';
 import { cannotListen, closeServer, listen, urlOf } from './listeners.ts';
-import type { LogReaderConfig } from './log-reader-module.ts';
 import { measure } from './measure.ts';
 import { createReadiness } from './readiness.ts';
 import { createStartGate } from './start-gate.ts';
@@ -326,62 +319,6 @@ const within = async (ms: number, timers: Timers, work: Promise<void>): Promise<
 
 const moduleUrl = (path: string): string =>
   new URL(`${path}${import.meta.url.slice(-3)}`, import.meta.url).href;
-
-const openStore = async (
-  config: Config,
-  instance: string,
-  logger: Logger,
-): Promise<{ store: EventStore; sqlite: SqliteEventStore | undefined; readerConfig: LogReaderConfig }> => {
-  const deadlineMs = config.storeDeadlineMs;
-  if (config.eventStore === 'sqlite') {
-    const sqlite = await openSqliteEventStore({ dataDir: config.dataDir, deadlineMs, logger });
-    return { store: sqlite, sqlite, readerConfig: { kind: 'sqlite', dataDir: config.dataDir } };
-  }
-  const connectionString = config.eventStore;
-  const options = { connectionString, instance, deadlineMs, logger };
-  const store = await createEventStoreDbStore(options).catch((error: unknown) => {
-    throw noEventStore(error);
-  });
-  return { store, sqlite: undefined, readerConfig: { kind: 'eventstoredb', connectionString, instance } };
-};
-
-/** The connection string is not repeated: it may hold a password. */
-const noEventStore = (error: unknown): unknown =>
-  error instanceof StoreUnavailable || error instanceof TypeError
-    ? new BadSetting(
-        `LEDGER_EVENT_STORE: the event store cannot be used: ${error.message.replace(/[.\s]*(Resolution note:)?\s*$/, '')}. ` +
-          'Example: LEDGER_EVENT_STORE=esdb://localhost:2113?tls=false',
-        { cause: error },
-      )
-    : error;
-
-/** What only the embedded store offers over the admin routes. */
-const embeddedStoreServices = (sqlite: SqliteEventStore | undefined) =>
-  sqlite === undefined
-    ? {}
-    : {
-        storeInfo: async () => ({ pragmas: { ...(await sqlite.pragmas()) } }),
-        backupStore: async (file: string) => {
-          const { target, bytes } = await sqlite.backup(file).catch((error: unknown) => {
-            throw notBackedUp(error);
-          });
-          return { file: target, bytes };
-        },
-        checkStore: async () => {
-          const { events, findings } = await sqlite.fullCheck();
-          return { events, findings: findings.map((finding) => Object.values(finding).join(': ')) };
-        },
-      };
-
-/** A file that exists, a folder that does not, a disk without space: for the operator to put right. */
-const notBackedUp = (error: unknown): unknown =>
-  error instanceof StoreUnavailable
-    ? error
-    : new ApiError(
-        'FAILED_PRECONDITION',
-        `the backup was not made: ${error instanceof Error ? error.message : String(error)}`,
-        { reason: 'BACKUP_FAILED', cause: error },
-      );
 
 type Background = { readonly ended: Promise<unknown>; readonly broken: Promise<never> };
 

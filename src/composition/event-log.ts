@@ -1,0 +1,67 @@
+import { createEventStoreDbStore } from '../adapters/event-store/eventstoredb/eventstoredb-event-store.ts';
+import {
+  openSqliteEventStore,
+  type SqliteEventStore,
+} from '../adapters/event-store/sqlite/sqlite-event-store.ts';
+import { StoreUnavailable, type EventStore } from '../app/event-store.ts';
+import type { Logger } from '../app/ports.ts';
+import { BadSetting, type Config } from '../config.ts';
+import { ApiError } from '../http/errors.ts';
+import type { LogReaderConfig } from './log-reader-module.ts';
+
+/** Opens the event log that the settings name. Throws BadSetting when a named one cannot be used. */
+export const openStore = async (
+  config: Config,
+  instance: string,
+  logger: Logger,
+): Promise<{ store: EventStore; sqlite: SqliteEventStore | undefined; readerConfig: LogReaderConfig }> => {
+  const deadlineMs = config.storeDeadlineMs;
+  if (config.eventStore === 'sqlite') {
+    const sqlite = await openSqliteEventStore({ dataDir: config.dataDir, deadlineMs, logger });
+    return { store: sqlite, sqlite, readerConfig: { kind: 'sqlite', dataDir: config.dataDir } };
+  }
+  const connectionString = config.eventStore;
+  const options = { connectionString, instance, deadlineMs, logger };
+  const store = await createEventStoreDbStore(options).catch((error: unknown) => {
+    throw noEventStore(error);
+  });
+  return { store, sqlite: undefined, readerConfig: { kind: 'eventstoredb', connectionString, instance } };
+};
+
+/** The connection string is not repeated: it may hold a password. */
+const noEventStore = (error: unknown): unknown =>
+  error instanceof StoreUnavailable || error instanceof TypeError
+    ? new BadSetting(
+        `LEDGER_EVENT_STORE: the event store cannot be used: ${error.message.replace(/[.\s]*(Resolution note:)?\s*$/, '')}. ` +
+          'Example: LEDGER_EVENT_STORE=esdb://localhost:2113?tls=false',
+        { cause: error },
+      )
+    : error;
+
+/** What only the embedded store offers over the admin routes. */
+export const embeddedStoreServices = (sqlite: SqliteEventStore | undefined) =>
+  sqlite === undefined
+    ? {}
+    : {
+        storeInfo: async () => ({ pragmas: { ...(await sqlite.pragmas()) } }),
+        backupStore: async (file: string) => {
+          const { target, bytes } = await sqlite.backup(file).catch((error: unknown) => {
+            throw notBackedUp(error);
+          });
+          return { file: target, bytes };
+        },
+        checkStore: async () => {
+          const { events, findings } = await sqlite.fullCheck();
+          return { events, findings: findings.map((finding) => Object.values(finding).join(': ')) };
+        },
+      };
+
+/** A file that exists, a folder that does not, a disk without space: for the operator to put right. */
+const notBackedUp = (error: unknown): unknown =>
+  error instanceof StoreUnavailable
+    ? error
+    : new ApiError(
+        'FAILED_PRECONDITION',
+        `the backup was not made: ${error instanceof Error ? error.message : String(error)}`,
+        { reason: 'BACKUP_FAILED', cause: error },
+      );
