@@ -12,7 +12,8 @@ export type ClusterRequest =
       readonly type: 'OrderCluster';
       /** How often the creation had been abandoned when its name was reserved; see `AbandonCreation`. */
       readonly abandonedBefore?: number;
-    } & Ordered)
+    } & Ordered &
+      Pick<ClusterChanges, 'finalizers' | 'status'>)
   | { readonly type: 'ReviseCluster'; readonly at: string; readonly changes: ClusterChanges }
   | { readonly type: 'DeleteCluster'; readonly at: string }
   /** Ends an order before its dispatch; afterwards only deletion does. */

@@ -1,5 +1,5 @@
 import { abandonedRejection, alreadyCreated, alreadyExists } from '../catalog/document.ts';
-import { reject, type Decider, type Decision, type Rejection } from '../decider.ts';
+import { isRefused, reject, type Decider, type Decision, type Rejection } from '../decider.ts';
 import {
   annotationsRejection,
   labelsRejection,
@@ -14,7 +14,7 @@ import {
   type ClusterState,
   type LiveCluster,
 } from './state.ts';
-import type { ClusterCommand, ClusterRequest } from './commands.ts';
+import type { ClusterChanges, ClusterCommand, ClusterRequest } from './commands.ts';
 import type { ClusterEvent } from './events.ts';
 import { reportOnCluster } from './report.ts';
 import { reviseCluster, sizeRejection, sshKeyRejection } from './revise.ts';
@@ -52,7 +52,7 @@ const order = (
   state: ClusterState,
   command: Extract<ClusterRequest, { type: 'OrderCluster' }>,
 ): Decision<ClusterEvent> => {
-  const { type: _type, abandonedBefore, ...data } = command;
+  const { type: _type, abandonedBefore, finalizers, status, ...data } = command;
   if (isStoredCluster(state)) return alreadyExists('cluster', data.id, data.name);
   const wrong =
     abandonedRejection(state, abandonedBefore) ??
@@ -64,8 +64,24 @@ const order = (
     Object.entries(data.nodeSets)
       .map(([name, { size }]) => sizeRejection(name, size, false))
       .find((rejection) => rejection !== undefined);
-  return wrong ?? [{ type: 'ClusterOrdered', data }];
+  if (wrong !== undefined) return wrong;
+  const ordered: ClusterEvent = { type: 'ClusterOrdered', data };
+  const reported = reportedWithOrder(evolveCluster(state, ordered), data.at, { finalizers, status });
+  return isRefused(reported) ? reported : [ordered, ...reported];
 };
+
+/** Private callers may set finalizers and status with the order (osac-api.md §5 Create), as they may afterwards. */
+const reportedWithOrder = (
+  state: ClusterState,
+  at: string,
+  { finalizers, status }: { [K in 'finalizers' | 'status']: ClusterChanges[K] | undefined },
+): Decision<ClusterEvent> =>
+  isLiveCluster(state)
+    ? reviseCluster(state, at, {
+        ...(finalizers === undefined ? {} : { finalizers }),
+        ...(status === undefined ? {} : { status }),
+      })
+    : [];
 
 /** Before dispatch nothing exists anywhere: unless somebody else holds it, the cluster is gone at once (design §6). */
 const requestDeletion = (state: LiveCluster, at: string): ClusterEvent[] => {

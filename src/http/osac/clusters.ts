@@ -32,7 +32,7 @@ const orThrow = <T extends object>(value: T | Rejection): T => {
 
 export const clusterCreation = (catalogue: CatalogueReader): Creation<ClusterCommand> => ({
   ownChecks: true,
-  resolve: async ({ id, at, tenant, project, creator, sent, principal }) => {
+  resolve: async ({ id, at, tenant, project, creator, sent, principal, surface }) => {
     const known = catalogue.of(tenant, principal.visibility, project);
     const spec = objectAt(sent, 'spec');
     checkReferences(spec, known);
@@ -53,12 +53,22 @@ export const clusterCreation = (catalogue: CatalogueReader): Creation<ClusterCom
           project,
           creator,
           ...(pullSecret === undefined ? {} : { pullSecret }),
+          ...(surface === 'private' ? reportedIn(sent) : {}),
           abandonedBefore,
         };
       },
     };
   },
 });
+
+/** Finalizers and status that a private caller sets with the order (osac-api.md §5 Create). */
+const reportedIn = (sent: JsonObject): Pick<ClusterChanges, 'finalizers' | 'status'> => {
+  const finalizers = textListAt(objectAt(sent, 'metadata'), 'finalizers');
+  return {
+    ...(finalizers.length === 0 ? {} : { finalizers }),
+    ...(sent['status'] === undefined ? {} : { status: objectAt(sent, 'status') }),
+  };
+};
 
 /** All problems at once, each with its field (osac-api-run.md §2). */
 const checkReferences = (spec: JsonObject, known: Catalogue): void => {

@@ -44,6 +44,24 @@ const change = (changes: Extract<ClusterCommand, { type: 'ReviseCluster' }>['cha
 
 describe('clusters: ordering', () => {
   it('accepts an order with its resolved facts', () => given().when(orderCommand).thenEvents(order));
+  it('takes finalizers and status of a private caller with the order', () => {
+    const status = {
+      state: 'CLUSTER_STATE_PROGRESSING',
+      conditions: [{ type: 'CLUSTER_CONDITION_TYPE_READY' }],
+    };
+    const told = { ...orderCommand, finalizers: ['z', 'a', 'z'], status } as ClusterCommand;
+    given()
+      .when(told)
+      .thenEvents(
+        order,
+        { type: 'ClusterStatusReported', data: { at: order.data.at, status } },
+        { type: 'ClusterFinalizersChanged', data: { at: order.data.at, finalizers: ['a', 'z'] } },
+      );
+    const twice = { conditions: [...status.conditions, ...status.conditions] };
+    given()
+      .when({ ...told, status: twice } as ClusterCommand)
+      .thenRejected('DUPLICATE_CONDITION');
+  });
   it('refuses an id that is taken', () =>
     given(order)
       .when(orderCommand)
