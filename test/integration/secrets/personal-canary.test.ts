@@ -63,6 +63,13 @@ describe('personal canaries of users', () => {
     expect(response.status, text).to.equal(200);
     return JSON.parse(text) as Json;
   };
+  const rebuild = async (bearer: string): Promise<string> => {
+    const response = await fetch(`${service.http}/api/ledger/v1/projections/resources/rebuild`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${bearer}` },
+    });
+    return response.text();
+  };
   const filesWith = async (texts: readonly string[]): Promise<string[]> => {
     const found: string[] = [];
     for (const entry of await readdir(directory, { withFileTypes: true, recursive: true })) {
@@ -121,6 +128,9 @@ describe('personal canaries of users', () => {
     });
     expect(taken.status).to.equal(409);
     expect(await taken.text()).not.to.include(TEXTS.name);
+    expect(await rebuild(admin), 'a copy made from ciphertext is the same').to.include(
+      '"outcome":"switched"',
+    );
     await service.stop();
 
     const inFiles = await filesWith(Object.values(TEXTS));
