@@ -72,7 +72,15 @@ const measureReads = (models: ReadModels, seconds: number): void => {
   const everyone = { all: true } as const;
   const own = { tenants: ['tenant-1', 'shared'] } as const;
   const { rows, total } = models.resources.list('cluster', everyone, { offset: 0, limit: 1000 });
-  const perSecond = (name: string, read: (n: number) => void): void => {
+  const documents = {
+    kind: 'cluster',
+    surface: 'public',
+    limit: 100,
+    indexed: new Set<string>(),
+    nowMs: 0,
+    signal: new AbortController().signal,
+  } as const;
+  const perSecond = (name: string, read: (n: number) => unknown): void => {
     let count = 0;
     const started = performance.now();
     while (performance.now() - started < (seconds * 1000) / 4) {
@@ -92,10 +100,10 @@ const measureReads = (models: ReadModels, seconds: number): void => {
     models.resources.list('cluster', own, { offset: 0, limit: 100 }),
   );
   perSecond('documents of a list of 100, all', (n) =>
-    models.resources.listDocuments('cluster', everyone, { offset: (n * 100) % 1000, limit: 100 }, 'public'),
+    models.resources.query({ ...documents, visibility: everyone, offset: (n * 100) % 1000 }),
   );
   perSecond('documents of a list of 100, own and shared', () =>
-    models.resources.listDocuments('cluster', own, { offset: 0, limit: 100 }, 'public'),
+    models.resources.query({ ...documents, visibility: own, offset: 0 }),
   );
   perSecond('list of 100 at the last offset, all', () =>
     models.resources.list('cluster', everyone, { offset: total - 100, limit: 100 }),

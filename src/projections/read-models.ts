@@ -66,13 +66,6 @@ export type ResourceReader = {
     visibility: Visibility,
     page: { readonly offset: number; readonly limit: number },
   ): { readonly rows: readonly ResourceRow[]; readonly total: number };
-  /** The same page as rendered JSON texts of one surface only: a third of the work of `list`. */
-  listDocuments(
-    kind: string,
-    visibility: Visibility,
-    page: { readonly offset: number; readonly limit: number },
-    surface: 'public' | 'private',
-  ): { readonly documents: readonly string[]; readonly total: number };
   /**
    * A page of what matches a filter, in any order. Answered at once where an index bounds the work, else from a thread
    * that scans. Throws (or rejects with) ListRefused when too many scans run or one takes too long.

@@ -22,11 +22,6 @@ const COLUMNS = (table: string): string =>
     .map((column) => `${table}.${column}`)
     .join(', ');
 
-const pageOfAll = (columns: string): string => `SELECT ${columns}
-    FROM (SELECT created FROM resources INDEXED BY resources_by_created
-      WHERE kind = ?1 ORDER BY created LIMIT ?2 OFFSET ?3) AS page
-    CROSS JOIN resources AS r INDEXED BY resources_by_created ON r.kind = ?1 AND r.created = page.created`;
-
 /**
  * Statements of the HTTP thread on the view `resources`; their query plans are tested. Lists walk a covering index
  * to their offset and only then fetch rows; those over several tenants merge one ordered walk per tenant.
@@ -36,9 +31,10 @@ export const RESOURCE_STATEMENTS = {
   byNameOfAll: `SELECT ${COLUMNS('r')} FROM resources AS r WHERE kind = ?1 AND name = ?2`,
   byNameOfTenant: `SELECT ${COLUMNS('r')} FROM resources AS r
     WHERE kind = ?1 AND tenant = ?3 AND name = ?2`,
-  pageOfAll: pageOfAll(COLUMNS('r')),
-  publicPageOfAll: pageOfAll('r.public_json'),
-  privatePageOfAll: pageOfAll('r.private_json'),
+  pageOfAll: `SELECT ${COLUMNS('r')}
+    FROM (SELECT created FROM resources INDEXED BY resources_by_created
+      WHERE kind = ?1 ORDER BY created LIMIT ?2 OFFSET ?3) AS page
+    CROSS JOIN resources AS r INDEXED BY resources_by_created ON r.kind = ?1 AND r.created = page.created`,
   totalOfAll: 'SELECT total FROM totals WHERE kind = ?1',
   totalOfTenant: 'SELECT total FROM counts WHERE kind = ?1 AND tenant = ?2',
   markedOfAll: `SELECT ${COLUMNS('r')} FROM marks AS m
@@ -65,27 +61,16 @@ export const getOfTenants = (tenants: number): string =>
   `${RESOURCE_STATEMENTS.getOfAll} AND tenant IN (${Array.from({ length: tenants }, (_, i) => `?${i + 3}`).join(', ')})`;
 
 /** The list statement for a caller who sees `tenants` tenants: parameters kind, limit, offset, then the tenants. */
-export const pageOfTenants = (tenants: number, columns = COLUMNS('r')): string => {
+export const pageOfTenants = (tenants: number): string => {
   const walks = Array.from(
     { length: tenants },
     (_, i) =>
       `SELECT created FROM resources INDEXED BY resources_by_tenant WHERE kind = ?1 AND tenant = ?${i + 4}`,
   );
-  return `SELECT ${columns}
+  return `SELECT ${COLUMNS('r')}
     FROM (${walks.join(' UNION ALL ')} ORDER BY created LIMIT ?2 OFFSET ?3) AS page
     CROSS JOIN resources AS r INDEXED BY resources_by_created ON r.kind = ?1 AND r.created = page.created`;
 };
-
-const DOCUMENT_PAGES = {
-  public: {
-    ofAll: RESOURCE_STATEMENTS.publicPageOfAll,
-    ofTenants: (tenants: number) => pageOfTenants(tenants, 'r.public_json'),
-  },
-  private: {
-    ofAll: RESOURCE_STATEMENTS.privatePageOfAll,
-    ofTenants: (tenants: number) => pageOfTenants(tenants, 'r.private_json'),
-  },
-} as const;
 
 /** Reads on the HTTP thread: point lookups and pages, each one indexed and bounded; what is not goes to `scans`. */
 export const resourceReader = (
@@ -131,18 +116,6 @@ export const resourceReader = (
           ? all(RESOURCE_STATEMENTS.pageOfAll, kind, limit, offset)
           : all(pageOfTenants(tenants.length), kind, limit, offset, ...tenants);
       return { rows, total };
-    },
-    listDocuments: (kind, visibility, { offset, limit }, surface) => {
-      const tenants = tenantsOf(visibility);
-      const total = totalOf(kind, tenants);
-      if (limit === 0 || offset >= total) return { documents: [], total };
-      const sql = DOCUMENT_PAGES[surface];
-      const rows = (tenants === undefined
-        ? connection.rows(sql.ofAll).all(kind, limit, offset)
-        : connection.rows(sql.ofTenants(tenants.length)).all(kind, limit, offset, ...tenants)) as unknown as [
-        string,
-      ][];
-      return { documents: rows.map(([document]) => document), total };
     },
     query: listReader(connection, totalOf, scans, bounds),
     marked: (kind, mark, visibility) => {

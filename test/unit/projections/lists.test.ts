@@ -114,7 +114,16 @@ describe('reads of resources', function () {
             );
             for (const surface of ['public', 'private'] as const)
               expect(
-                models.resources.listDocuments(kind, visibility, { offset, limit }, surface),
+                await models.resources.query({
+                  kind,
+                  visibility,
+                  surface,
+                  offset,
+                  limit,
+                  indexed: new Set(),
+                  nowMs: 0,
+                  signal: new AbortController().signal,
+                }),
               ).to.deep.equal({
                 documents: rows.map((row) => (surface === 'public' ? row.publicJson : row.privateJson)),
                 total,

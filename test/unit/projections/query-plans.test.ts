@@ -33,9 +33,6 @@ const REGISTERED: readonly { schema: string; statements: { readonly [name: strin
       ...Object.fromEntries([1, 2, 20].map((n) => [`changes of ${n} tenants`, changesOfTenants(n)])),
       ...Object.fromEntries([1, 2, 3, 20].map((n) => [`get of ${n} tenants`, getOfTenants(n)])),
       ...Object.fromEntries([1, 2, 3, 4, 8, 20].map((n) => [`page of ${n} tenants`, pageOfTenants(n)])),
-      ...Object.fromEntries(
-        [1, 3].map((n) => [`documents of ${n} tenants`, pageOfTenants(n, 'r.public_json')]),
-      ),
     },
   },
   { schema: timeline.schema, statements: TIMELINE_STATEMENTS },
