@@ -1,5 +1,6 @@
 import type { FilterNode, OrderTerm } from '../filter/ast.ts';
 import { sortKeyOf, type Sql } from '../filter/to-sql.ts';
+import { fieldsOf } from '../filter/walk.ts';
 import type { ListPage, ListQuery } from '../read-models.ts';
 import type { ReadConnection } from '../runner/read-connection.ts';
 import {
@@ -27,12 +28,17 @@ import type { Scans } from './scans.ts';
 
 /** What the HTTP thread does itself. */
 export type ListBounds = {
-  /** Most rows looked at one by one. Default 1,000, some milliseconds. */
+  /**
+   * Most rows looked at one by one; fewer when many fields of each are compared. Default 1,000, up to 15 ms where every
+   * document must be read.
+   */
   readonly rows: number;
   /** Most entries of an index that are stepped over to reach a page. Default 50,000, some 3 ms. */
   readonly steps: number;
 };
 export const LIST_BOUNDS: ListBounds = { rows: 1000, steps: 50_000 };
+/** Fields per row that are compared in the time which reading the row takes. */
+const FIELDS_PER_ROW = 6;
 /** Ways through an index that are merged; one per tenant and value. */
 const MAX_WALKS = 16;
 
@@ -89,7 +95,12 @@ const answerFromIndex = (
     ),
   ];
   const way = ways.reduce((best, other) => (other.rows < best.rows ? other : best));
-  return way.rows > asked.bounds.rows ? undefined : pageAmong(connection, asked, way, accesses);
+  return way.rows > mostRows(asked) ? undefined : pageAmong(connection, asked, way, accesses);
+};
+
+const mostRows = ({ query, conditions, bounds }: Asked): number => {
+  const fields = conditions.flatMap(fieldsOf).length + (query.order?.length ?? 0);
+  return Math.floor(bounds.rows / Math.max(1, fields / FIELDS_PER_ROW));
 };
 
 /** Few rows among which all matches are. */
@@ -154,7 +165,7 @@ const walkAll = (connection: ReadConnection, asked: Asked, total: number): ListP
     const walked = walk(connection, asked, walks, key, total);
     if (walked !== undefined) return walked;
   }
-  return total > asked.bounds.rows ? undefined : pageAmong(connection, asked, { rows: total }, []);
+  return total > mostRows(asked) ? undefined : pageAmong(connection, asked, { rows: total }, []);
 };
 
 const walkTerms = (
@@ -179,7 +190,7 @@ const walkTerms = (
     const walked = walk(connection, asked, walks, 'created', total);
     if (walked !== undefined) return walked;
   }
-  return total > asked.bounds.rows
+  return total > mostRows(asked)
     ? undefined
     : pageAmong(connection, asked, { rows: total, probes: [probe] }, []);
 };
