@@ -1,13 +1,21 @@
-import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:https';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { SignJWT, exportJWK, generateKeyPair, type CryptoKey, type JWK } from 'jose';
+import { generate } from 'selfsigned';
 
-const pem = (name: string): string => readFileSync(new URL(`./tls/${name}`, import.meta.url), 'utf8');
+/** A certificate for 127.0.0.1 that is its own authority, made anew in every run: no key lies in the repository. */
+const { cert, private: key } = await generate([{ name: 'commonName', value: '127.0.0.1' }], {
+  algorithm: 'sha256',
+  keySize: 2048,
+  extensions: [
+    { name: 'basicConstraints', cA: true },
+    { name: 'subjectAltName', altNames: [{ type: 7, ip: '127.0.0.1' }] },
+  ],
+});
 
-/** Certificate of the authority that signed `localhost.pem`; made for specs, its key was thrown away. */
-export const TEST_CA = pem('ca.pem');
+/** What a client has to trust to reach the issuers of this file. */
+export const TEST_CA = cert;
 
 export type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
@@ -34,20 +42,17 @@ export type TestIssuer = {
 export const startIssuer = async (): Promise<TestIssuer> => {
   const signers = new Map<string, CryptoKey>();
   const asked: TestIssuer['asked'] = [];
-  const server: Server = createServer(
-    { cert: pem('localhost.pem'), key: pem('localhost-key.pem') },
-    (request, response) => {
-      const path = request.url ?? '';
-      asked.push({ path, authorization: request.headers.authorization });
-      if (path === '/realms/osac/.well-known/openid-configuration')
-        return (self.discovery ?? json({ issuer: self.issuer, jwks_uri: `${self.origin}/keys` }))(
-          request,
-          response,
-        );
-      if (path === '/keys') return (self.jwks ?? json({ keys: self.keys }))(request, response);
-      response.writeHead(404).end();
-    },
-  );
+  const server: Server = createServer({ cert, key }, (request, response) => {
+    const path = request.url ?? '';
+    asked.push({ path, authorization: request.headers.authorization });
+    if (path === '/realms/osac/.well-known/openid-configuration')
+      return (self.discovery ?? json({ issuer: self.issuer, jwks_uri: `${self.origin}/keys` }))(
+        request,
+        response,
+      );
+    if (path === '/keys') return (self.jwks ?? json({ keys: self.keys }))(request, response);
+    response.writeHead(404).end();
+  });
   const sockets = new Set<Socket>();
   server.on('connection', (socket: Socket) => {
     sockets.add(socket);
