@@ -15,9 +15,9 @@ export type Scans = {
 /** What is read: the path of a file, or a connection in memory. Asked for each scan, since a rebuild replaces it. */
 export type ScanSource = () => string | DatabaseSync;
 
-/** Scans at one time, and those for the same tenants; those beyond are refused. They take turns on one thread. */
-export const MAX_SCANS = 8;
-export const MAX_SCANS_OF_ONE = 4;
+/** Scans that run or wait, of all and for the same tenants; those beyond are refused. */
+export const MAX_SCANS = 32;
+export const MAX_SCANS_OF_ONE = 16;
 /** Longest scan, milliseconds. */
 export const SCAN_TIME_LIMIT_MS = 10_000;
 
