@@ -38,7 +38,10 @@ const ownNameTenant = ({ words }: Pick<ResourceKind, 'words'>, name: string, ask
   if (BUILT_IN_TENANTS.includes(name))
     throw new ApiError('ALREADY_EXISTS', `${words} '${name}' already exists`);
   if (asked !== '' && asked !== name)
-    throw invalid(`'metadata.tenant' of a ${words} must equal its name '${name}' or be left out`);
+    throw invalid(
+      `'metadata.tenant' of a ${words} must equal its name '${name}' or be left out`,
+      'metadata.tenant',
+    );
   return name;
 };
 

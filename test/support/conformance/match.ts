@@ -7,7 +7,7 @@ export type Captures = Map<string, string>;
 
 const FORMS: Readonly<Record<string, RegExp>> = {
   uuid: /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
-  time: /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.(\d{3}|\d{6}|\d{9}))?Z$/,
+  time: /^2\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d(\.(\d{3}|\d{6}|\d{9}))?Z$/,
   text: /^[^]+$/,
   etag: /^"[A-Za-z]+-\d+"$/,
 };

@@ -1,3 +1,5 @@
+import { ensureBuiltIns } from '../../../src/app/built-ins.ts';
+import { createTenantBelongings } from '../../../src/app/tenant-belongings.ts';
 import { startTestService, type TestService, type TokenOptions } from '../http-service.ts';
 import { difference, fill, type Captures } from './match.ts';
 import type { Step } from './scenario.ts';
@@ -29,6 +31,21 @@ const inProject = (role: string): TokenOptions => ({
   claims: { organization: { t1: { groups: [`/apps/system:${role}`] } } },
 });
 
+/** A service as it is after its first start: with built-in roles and the default project of `shared`. */
+const startService = async (): Promise<TestService> => {
+  const service = await startTestService({ provisionUsers: true, cors: { origins: ['*'] } });
+  const { provisioning, logger, models } = service;
+  const position = await ensureBuiltIns({
+    ...provisioning,
+    logger,
+    belongings: createTenantBelongings({ ...provisioning, idsOf: () => [] }),
+    tenants: async function* () {},
+    signal: AbortSignal.timeout(LINES_WITHIN_MS),
+  });
+  if (position !== undefined) await models.waitFor('resources', position, { timeoutMs: LINES_WITHIN_MS });
+  return service;
+};
+
 const LINES_WITHIN_MS = 5_000;
 
 type OpenStream = {
@@ -48,7 +65,7 @@ export type Seen = {
 
 /** Plays steps against a service of its own. `seen` is told of every answer and line, whatever was expected. */
 export const openStage = async (seen: (answer: Seen) => void = () => undefined) => {
-  const service = await startTestService({ provisionUsers: true });
+  const service = await startService();
   const captures: Captures = new Map();
   const streams = new Map<string, OpenStream>();
   const tokens = new Map<string, string | undefined>();
