@@ -1,5 +1,6 @@
 import { ScalarType, type DescEnum, type DescField, type DescMessage } from '@bufbuild/protobuf';
 import type { FieldPath, FieldType, Literal } from '../../../projections/filter/ast.ts';
+import { quoted } from './parse.ts';
 
 /** What a filter or an order is about. */
 export type FilterTarget = {
@@ -37,10 +38,9 @@ export const resolveField = (target: FilterTarget, steps: readonly Step[]): Reso
     if (refused !== undefined) return { at: step.at, problem: refused };
     place = next;
   }
-  return {
-    field: fieldPath(target, place, path),
-    ...(enumOf(place) === undefined ? {} : { enum: enumOf(place)! }),
-  };
+  const declared = enumOf(place);
+  const field = fieldPath(target, place, path);
+  return declared === undefined ? { field } : { field, enum: declared };
 };
 
 export const isProblem = (resolved: ResolvedField | FieldProblem): resolved is FieldProblem =>
@@ -59,14 +59,15 @@ const enter = (place: Place, step: Step, path: readonly string[]): Place | Field
   if (inside === undefined) {
     const problem =
       place.kind === 'value' && place.field.fieldKind === 'list'
-        ? `items of the list '${here}' cannot be picked; use 'in'`
-        : `'${here}' has no fields`;
+        ? `items of the list ${quoted(here)} cannot be picked; use 'in'`
+        : `${quoted(here)} has no fields`;
     return { at: step.at, problem };
   }
-  if (step.bracket) return { at: step.at, problem: `'${here}' is not a map; write .${step.name}` };
+  if (step.bracket)
+    return { at: step.at, problem: `${quoted(here)} is not a map; write .name instead of ['name']` };
   const field = inside.fields.find(({ name }) => name === step.name);
   if (field === undefined)
-    return { at: step.at, problem: `unknown field '${[...path, step.name].join('.').slice(0, 80)}'` };
+    return { at: step.at, problem: `unknown field ${quoted([...path, step.name].join('.'))}` };
   return field.fieldKind === 'message'
     ? { kind: 'message', schema: field.message }
     : { kind: 'value', field };
@@ -99,7 +100,7 @@ const refusal = (target: FilterTarget, path: readonly string[]): string | undefi
     return path.length >= compared.length && compared.every((key, i) => key === '*' || key === path[i]);
   };
   return target.hidden?.some(isHidden) === true
-    ? `'${here}' is write-only and cannot be asked about`
+    ? `${quoted(here)} is write-only and cannot be asked about`
     : undefined;
 };
 

@@ -1,6 +1,6 @@
 import type { OrderTerm } from '../../../projections/filter/ast.ts';
 import { isProblem, resolveField, type FilterTarget, type Step } from './fields.ts';
-import { problemAt, type Source } from './parse.ts';
+import { problemAt, quoted, type Source } from './parse.ts';
 
 /** Longest text and most terms of an order. */
 export const MAX_ORDER_LENGTH = 1024;
@@ -67,6 +67,6 @@ const orderable = (
   if (isProblem(resolved)) throw problemAt(source, resolved.at, resolved.problem);
   const { field } = resolved;
   if (field.type === 'message' || field.type === 'list' || field.type === 'map')
-    throw problemAt(source, at, `'${field.path.join('.')}' has no order; name a field with one value`);
+    throw problemAt(source, at, `${quoted(field.path.join('.'))} has no order; name a field with one value`);
   return field;
 };
