@@ -29,14 +29,16 @@ import type { Scans } from './scans.ts';
 /** What the HTTP thread does itself. */
 export type ListBounds = {
   /**
-   * Most rows looked at one by one; fewer when many fields of each are compared. Default 1,000, up to 15 ms where every
-   * document must be read.
+   * Most documents looked at one by one, fewer when many fields of each are compared; four times as many where indexed
+   * values decide alone. Default 250, some 2 ms.
    */
   readonly rows: number;
   /** Most entries of an index that are stepped over to reach a page. Default 50,000, some 3 ms. */
   readonly steps: number;
 };
-export const LIST_BOUNDS: ListBounds = { rows: 1000, steps: 50_000 };
+export const LIST_BOUNDS: ListBounds = { rows: 250, steps: 50_000 };
+/** Rows of an index that are looked at in the time which reading a document takes. */
+const ROWS_WITHOUT_DOCUMENT = 4;
 /** Fields per row that are compared in the time which reading the row takes. */
 const FIELDS_PER_ROW = 6;
 /** Ways through an index that are merged; one per tenant and value. */
@@ -57,7 +59,9 @@ export const listReader =
     // Tenants without such objects are no way to go: nearly always that is `shared`.
     const present = connection.together(() => tenants?.filter((tenant) => totalOf(query.kind, [tenant]) > 0));
     const asked: Asked = { query, tenants: present, conditions, bounds };
-    return connection.together(() => answerFromIndex(connection, totalOf, asked)) ?? scan(scans, asked);
+    return (
+      connection.together(() => answerFromIndex(connection, totalOf, asked)) ?? scan(connection, scans, asked)
+    );
   };
 
 type Asked = {
@@ -95,11 +99,23 @@ const answerFromIndex = (
     ),
   ];
   const way = ways.reduce((best, other) => (other.rows < best.rows ? other : best));
-  return way.rows > mostRows(asked) ? undefined : pageAmong(connection, asked, way, accesses);
+  return way.rows > mostRows(asked, way, accesses) ? undefined : pageAmong(connection, asked, way, accesses);
 };
 
-const mostRows = ({ query, conditions, bounds }: Asked): number => {
-  const fields = conditions.flatMap(fieldsOf).length + (query.order?.length ?? 0);
+/** Rows of a way that this thread may look at, by what it has to read of each. */
+const mostRows = (
+  { query, conditions, bounds }: Asked,
+  way: Way,
+  accesses: readonly (Access | undefined)[],
+): number => {
+  const read = conditions.filter((_, i) => {
+    const access = accesses[i];
+    return (
+      access === undefined || !((i === way.condition && access.exact) || onlyTermOf(access) !== undefined)
+    );
+  });
+  const fields = read.flatMap(fieldsOf).length + (query.order?.length ?? 0);
+  if (fields === 0) return bounds.rows * ROWS_WITHOUT_DOCUMENT;
   return Math.floor(bounds.rows / Math.max(1, fields / FIELDS_PER_ROW));
 };
 
@@ -123,7 +139,7 @@ const rowCounter = (
     const { sql, values } =
       probe.by === 'term'
         ? countByTerm(kind, probe.field, probe.values, tenants)
-        : countByName(kind, probe.values, bounds.rows + 1);
+        : countByName(kind, probe.values, bounds.rows * ROWS_WITHOUT_DOCUMENT + 1);
     const [total] = connection.shaped(sql).get(...values) as unknown as [number];
     return total;
   };
@@ -165,7 +181,7 @@ const walkAll = (connection: ReadConnection, asked: Asked, total: number): ListP
     const walked = walk(connection, asked, walks, key, total);
     if (walked !== undefined) return walked;
   }
-  return total > mostRows(asked) ? undefined : pageAmong(connection, asked, { rows: total }, []);
+  return total > asked.bounds.rows ? undefined : pageAmong(connection, asked, { rows: total }, []);
 };
 
 const walkTerms = (
@@ -190,7 +206,7 @@ const walkTerms = (
     const walked = walk(connection, asked, walks, 'created', total);
     if (walked !== undefined) return walked;
   }
-  return total > mostRows(asked)
+  return total > asked.bounds.rows
     ? undefined
     : pageAmong(connection, asked, { rows: total, probes: [probe] }, []);
 };
@@ -245,12 +261,27 @@ const pageAmong = (
 const texts = (connection: ReadConnection, { sql, values }: Sql): string[] =>
   (connection.shaped(sql).all(...values) as unknown as [string][]).map(([text]) => text);
 
-const scan = (scans: Scans, { query, tenants, conditions }: Asked): Promise<ListPage> => {
+/** The indexed value that the fewest rows have among those which every match has. */
+const scannedTerm = (connection: ReadConnection, asked: Asked): TermProbe | undefined => {
+  const { query, conditions } = asked;
+  const rows = rowCounter(connection, asked);
+  const probes = conditions.flatMap((condition) => {
+    const [probe, ...others] = accessOf(condition, query.indexed, rows)?.probes ?? [];
+    return probe?.by === 'term' && others.length === 0 ? probe : [];
+  });
+  if (query.listedOnly === true) probes.push(LISTED_PROBE);
+  return probes.toSorted((a, b) => rows(a) - rows(b))[0];
+};
+
+const scan = (connection: ReadConnection, scans: Scans, asked: Asked): Promise<ListPage> => {
+  const { query, tenants, conditions } = asked;
+  const term = connection.together(() => scannedTerm(connection, asked));
   const { kind, surface, offset, limit, nowMs, order = [], listedOnly = false } = query;
   return scans.run(
     {
       kind,
       tenants,
+      ...(term === undefined ? {} : { term: { field: term.field, values: term.values } }),
       condition: filterSql({ kind, filters: conditions, terms: [], listedOnly, nowMs }),
       order: order.map((term) => ({ key: sortKeyOf(term), descending: term.descending })),
       backwards: isBackwards(order),

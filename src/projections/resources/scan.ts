@@ -10,6 +10,8 @@ export type ScanRequest = {
   /** Undefined: all. */
   readonly tenants: readonly string[] | undefined;
   readonly condition: Sql;
+  /** An indexed value (or one of several) that all matches have: only such rows are looked at. */
+  readonly term?: { readonly field: string; readonly values: readonly string[] };
   readonly order: readonly { readonly key: Sql; readonly descending: boolean }[];
   /** Equals follow in the order of creation, or against it. */
   readonly backwards: boolean;
@@ -44,7 +46,7 @@ export const scanList = async (
   control: ScanControl,
 ): Promise<ListPage> => {
   const { offset, limit } = request;
-  const sorted = request.order.length > 0 || request.backwards || (request.tenants?.length ?? 0) > 1;
+  const sorted = request.order.length > 0 || request.backwards || waysOf(request).length > 1;
   const page: Match[] = [];
   let total = 0;
   for await (const match of matchesOf(db, request, control)) {
@@ -66,19 +68,47 @@ export const scanList = async (
   };
 };
 
+type Way = { readonly tenant: string | undefined; readonly value: string | undefined };
+
+const waysOf = ({ tenants, term }: ScanRequest): readonly Way[] =>
+  (tenants ?? [undefined]).flatMap((tenant) =>
+    (term?.values ?? [undefined]).map((value) => ({ tenant, value })),
+  );
+
+/** Statements of one way: where a slice that begins after a place ends, and the matches in between. */
+const statementsOf = (
+  { kind, condition, order, term }: ScanRequest,
+  { tenant, value }: Way,
+): { readonly boundary: Sql; readonly slice: Sql } => {
+  const keys = order.map(({ key }) => join`, ${key}`).reduce((all, key) => join`${all}${key}`, raw(''));
+  const ofTenant = (alias: string): Sql =>
+    tenant === undefined ? raw('') : join` AND ${raw(alias)}.tenant = ${bound(tenant)}`;
+  const end = bound(BigInt(SLICE - 1));
+  if (term === undefined || value === undefined) {
+    const index = raw(tenant === undefined ? 'resources_by_created' : 'resources_by_tenant');
+    const from = join`FROM resources AS r INDEXED BY ${index} WHERE r.kind = ${bound(kind)}${ofTenant('r')}`;
+    return {
+      boundary: join`SELECT r.created ${from} AND r.created > ${AFTER} ORDER BY r.created LIMIT 1 OFFSET ${end}`,
+      slice: join`SELECT r.created${keys} ${from} AND r.created > ${AFTER} AND r.created <= ${UP_TO} AND ${condition} ORDER BY r.created`,
+    };
+  }
+  const those = join`c.kind = ${bound(kind)} AND c.field = ${bound(term.field)} AND c.value = ${bound(value)}${ofTenant('c')}`;
+  return {
+    boundary: join`SELECT c.created FROM terms AS c WHERE ${those} AND c.created > ${AFTER} ORDER BY c.created LIMIT 1 OFFSET ${end}`,
+    slice: join`SELECT r.created${keys} FROM terms AS c
+      CROSS JOIN resources AS r INDEXED BY resources_by_created ON r.kind = ${bound(kind)} AND r.created = c.created
+      WHERE ${those} AND c.created > ${AFTER} AND c.created <= ${UP_TO} AND ${condition} ORDER BY c.created`,
+  };
+};
+
 async function* matchesOf(
   db: DatabaseSync,
-  { kind, tenants, condition, order }: ScanRequest,
+  request: ScanRequest,
   { isCancelled, pause, nowMs, timeLimitMs }: ScanControl,
 ): AsyncGenerator<Match> {
   const started = nowMs();
-  for (const tenant of tenants ?? [undefined]) {
-    const source = tenant === undefined ? raw('resources_by_created') : raw('resources_by_tenant');
-    const owner = tenant === undefined ? raw('') : join` AND r.tenant = ${bound(tenant)}`;
-    const from = join`FROM resources AS r INDEXED BY ${source} WHERE r.kind = ${bound(kind)}${owner}`;
-    const keys = order.map(({ key }) => join`, ${key}`).reduce((all, key) => join`${all}${key}`, raw(''));
-    const boundary = join`SELECT r.created ${from} AND r.created > ${AFTER} ORDER BY r.created LIMIT 1 OFFSET ${bound(BigInt(SLICE - 1))}`;
-    const slice = join`SELECT r.created${keys} ${from} AND r.created > ${AFTER} AND r.created <= ${UP_TO} AND ${condition} ORDER BY r.created`;
+  for (const way of waysOf(request)) {
+    const { boundary, slice } = statementsOf(request, way);
     const [findBoundary, findMatches] = [prepare(db, boundary), prepare(db, slice)];
     for (let after = ''; after !== END; ) {
       if (isCancelled()) throw new ListRefused('cancelled');
