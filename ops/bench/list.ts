@@ -153,7 +153,7 @@ const measure = async (bench: BenchService, name: string, path: string): Promise
 };
 
 const print = (columns: readonly string[]): void => {
-  const widths = [26, 10, 19, 11, 11, 9, 6];
+  const widths = [26, 10, 19, 13, 13, 9, 6];
   console.log(columns.map((text, i) => text.padEnd(widths[i] ?? 0)).join(''));
 };
 
