@@ -65,6 +65,8 @@ export type TestServiceOptions = {
   readonly forgetful?: boolean;
   /** Callers are made Users, as the service does; default: not, so that specs count their own events only. */
   readonly provisionUsers?: boolean;
+  /** Namespace whose service accounts may be admins. Default: none is. */
+  readonly deploymentNamespace?: string;
   /** Told of every question to the read model: its name and what was asked. */
   readonly onRead?: (question: string, asked: readonly unknown[]) => void;
 };
@@ -218,6 +220,9 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
     verifier,
     tenantExists: (tenant) => models.resources.get('tenant', tenant, { all: true }) !== undefined,
     monotonicMs: () => clock.monotonicMs(),
+    ...(options.deploymentNamespace === undefined
+      ? {}
+      : { principal: { deploymentNamespace: options.deploymentNamespace } }),
     ...(options.provisionUsers === true ? { ensureUser: users.ensure } : {}),
   });
   const watch = createWatch({

@@ -9,6 +9,7 @@ const FORMS: Readonly<Record<string, RegExp>> = {
   uuid: /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
   time: /^2\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d(\.(\d{3}|\d{6}|\d{9}))?Z$/,
   text: /^[^]+$/,
+  event: /^[A-Za-z0-9-]+\.\d+\.\d+$/,
   etag: /^"[A-Za-z]+-\d+"$/,
 };
 const PLACEHOLDER = /<([A-Z][A-Z0-9_]*)(?::([a-z]+))?>|<([a-z]+)>/g;

@@ -16,15 +16,37 @@ const TOKENS: Readonly<Record<string, (service: TestService) => Promise<string> 
   'project-manager': (service) => service.token({ user: 'mona', ...inProject('managers') }),
   'both-tenants': (service) => service.token({ user: 'carol', tenants: ['t2', 't1'] }),
   'group-admin': (service) => service.token({ user: 'gina', claims: { groups: ['/admins'] } }),
-  'service-account': (service) =>
+  'service-account': (service) => service.token(account('t1', 'robot')),
+  publisher: (service) => service.token(account(DEPLOYMENT, 'template-publisher')),
+  newcomer: (service) => service.token({ user: 'nora', tenants: ['t1'] }),
+  'other-claims': (service) =>
     service.token({
-      claims: { 'kubernetes.io': { namespace: 't1' }, sub: 'system:serviceaccount:t1:robot', typ: undefined },
+      claims: {
+        preferred_username: undefined,
+        username: 'Una.Smith',
+        email: 'una@t1.example',
+        organization: { t1: { groups: [] } },
+      },
     }),
+  'id-token': (service) => service.token({ tenants: ['t1'], claims: { typ: 'ID' } }),
+  'no-subject': (service) => service.token({ tenants: ['t1'], claims: { sub: '' } }),
+  'too-early': (service) =>
+    service.token({ tenants: ['t1'], claims: { nbf: Math.floor(Date.now() / 1000) + 3600 } }),
   'csi-driver': (service) => service.token({ user: 'csi', roles: ['osac-csi-driver'] }),
   'no-tenant': (service) => service.token({ user: 'nemo' }),
   'unknown-tenant': (service) => service.token({ user: 'ulla', tenants: ['nowhere'] }),
   expired: (service) => service.token({ user: 'alice', tenants: ['t1'], expiresIn: -3600 }),
 };
+
+const DEPLOYMENT = 'osac';
+
+const account = (namespace: string, name: string): TokenOptions => ({
+  claims: {
+    'kubernetes.io': { namespace },
+    sub: `system:serviceaccount:${namespace}:${name}`,
+    typ: undefined,
+  },
+});
 
 /** A user of t1 whose groups name a role in its project `apps`. */
 const inProject = (role: string): TokenOptions => ({
@@ -33,7 +55,11 @@ const inProject = (role: string): TokenOptions => ({
 
 /** A service as it is after its first start: with built-in roles and the default project of `shared`. */
 const startService = async (): Promise<TestService> => {
-  const service = await startTestService({ provisionUsers: true, cors: { origins: ['*'] } });
+  const service = await startTestService({
+    provisionUsers: true,
+    cors: { origins: ['*'] },
+    deploymentNamespace: DEPLOYMENT,
+  });
   const { provisioning, logger, models } = service;
   const position = await ensureBuiltIns({
     ...provisioning,

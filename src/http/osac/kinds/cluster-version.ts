@@ -1,7 +1,9 @@
 import type { DocumentCommand } from '../../../domain/catalog/document.ts';
-import { withoutValueAt } from '../../../domain/json-tools.ts';
+import { valueAt, withoutValueAt, withValueAt } from '../../../domain/json-tools.ts';
+import type { JsonObject } from '../../../domain/json.ts';
 import type { Creation } from '../creates.ts';
-import { createDocument } from '../documents.ts';
+import { createDocument, documentRevision } from '../documents.ts';
+import type { Revision } from '../updates.ts';
 
 const IS_DEFAULT = 'spec.is_default';
 
@@ -15,4 +17,17 @@ export const clusterVersionCreation: Creation<DocumentCommand> = {
         createDocument({ ...object, document }, secrets, abandonedBefore),
     };
   },
+};
+
+/** What a public update says of the default is ignored, as on creation. */
+export const clusterVersionRevision: Revision<DocumentCommand> = {
+  command: (change) =>
+    documentRevision.command(
+      change.surface === 'public' ? { ...change, after: withDefaultOf(change.before, change.after) } : change,
+    ),
+};
+
+const withDefaultOf = (before: JsonObject, after: JsonObject): JsonObject => {
+  const stored = valueAt(before, IS_DEFAULT);
+  return stored === undefined ? withoutValueAt(after, IS_DEFAULT) : withValueAt(after, IS_DEFAULT, stored);
 };

@@ -8,7 +8,7 @@ import type { Surface } from '../messages.ts';
 import type { KindService } from '../rest.ts';
 import type { Revision } from '../updates.ts';
 import { catalogItemCreation, catalogItemRevision, hidingUnpublished } from './cluster-catalog-item.ts';
-import { clusterVersionCreation } from './cluster-version.ts';
+import { clusterVersionCreation, clusterVersionRevision } from './cluster-version.ts';
 import { boundUsersCreation, boundUsersRevision } from './bound-users.ts';
 import { forgetSecrets } from './forget-secrets.ts';
 import { projectRemoval } from './project.ts';
@@ -39,7 +39,7 @@ export const documentParts: { readonly [kind: string]: (services: PartServices) 
     revision: catalogItemRevision(services),
     serving: (service, surface) => (surface === 'public' ? hidingUnpublished(service, services) : service),
   }),
-  clusterVersion: () => ({ creation: clusterVersionCreation }),
+  clusterVersion: () => ({ creation: clusterVersionCreation, revision: clusterVersionRevision }),
   identityProvider: (services) => ({ after: forgetSecrets(identityProvider, services) }),
   project: (services) => ({ removal: projectRemoval(services) }),
   projectMembership: boundUsers,
