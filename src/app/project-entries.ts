@@ -38,15 +38,17 @@ export const createProjectEntries = ({
   runner,
   names,
   clock,
+  remembered = REMEMBERED,
 }: {
   readonly runner: CommandRunner;
   readonly names: Names;
   readonly clock: Clock;
+  readonly remembered?: number | undefined;
 }): ProjectEntries => {
   /** Project id by the stream of an object that entered it. */
-  const inside = new LRUCache<string, string>({ max: REMEMBERED });
+  const inside = new LRUCache<string, string>({ max: remembered });
   /** Who has left a project, until the next one that enters says so. */
-  const leaving = new LRUCache<string, Set<string>>({ max: REMEMBERED });
+  const leaving = new LRUCache<string, Set<string>>({ max: remembered });
 
   const enterById = async (id: string, stream: string, context: CommandContext): Promise<boolean> => {
     const left = [...(leaving.get(id) ?? [])].filter((one) => one !== stream);

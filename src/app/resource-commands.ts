@@ -45,6 +45,8 @@ export type ResourceCommandsOptions = {
   readonly recordRejection: RecordRejection;
   /** Called when names could not be given back at once; the repair loop does it later. */
   readonly onLeftBehind?: (error: unknown) => void;
+  /** Creations in projects that are remembered until another one follows; default 10,000. Room is taken at once. */
+  readonly rememberedEntries?: number;
 };
 
 /** How often a command is repeated because it was abandoned while it ran, or because a gone resource held a name. */
@@ -56,8 +58,9 @@ export const createResourceCommands = ({
   clock,
   recordRejection,
   onLeftBehind = () => undefined,
+  rememberedEntries,
 }: ResourceCommandsOptions): ResourceCommands => {
-  const entries = createProjectEntries({ runner, names, clock });
+  const entries = createProjectEntries({ runner, names, clock, remembered: rememberedEntries });
   const executeOnce = async <S, C extends { readonly type: string }, E extends DomainEvent>(
     kind: ResourceKind<S, C, E>,
     id: string,

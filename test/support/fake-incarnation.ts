@@ -44,6 +44,12 @@ export const createFakeTimers = (): Timers & { fire(): void } => {
   };
 };
 
+/**
+ * Streams and creations that an incarnation remembers. Caches take their room at once: with those of a service, making
+ * one takes longer than most of what properties do with it.
+ */
+const REMEMBERED = 100;
+
 const noCheckpoint: Checkpoint = { load: async () => undefined, save: async () => true };
 
 type Settings = {
@@ -73,9 +79,22 @@ export const createIncarnation = (
   const ids = createFakeIds(name);
   const rejections: RejectionRecord[] = [];
   const recordRejection = (record: RejectionRecord): void => void rejections.push(record);
-  const runner = createCommandRunner({ store, codec, clock, instance: name, recordRejection });
+  const runner = createCommandRunner({
+    store,
+    codec,
+    clock,
+    instance: name,
+    recordRejection,
+    cacheSize: REMEMBERED,
+  });
   const names = createNames({ runner, clock, ids });
-  const resources = createResourceCommands({ runner, names, clock, recordRejection });
+  const resources = createResourceCommands({
+    runner,
+    names,
+    clock,
+    recordRejection,
+    rememberedEntries: REMEMBERED,
+  });
   const repair = createNameRepair({
     store,
     runner,

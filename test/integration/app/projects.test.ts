@@ -194,6 +194,30 @@ describe('projects and what is created in them', () => {
     expect(await isLive(two, 'secret', 's1')).to.equal(false);
   });
 
+  it('a refused creation is not said to be over, since another attempt at the same object may be under way', async () => {
+    const store = shared();
+    const one = start(store, 'one');
+    await create(one, 'project', 'p1', '', 'a');
+    let fenced = false;
+    const overtaken: EventStore = {
+      ...store,
+      append: async (stream, ...rest) => {
+        if (stream === 'secret-s1' && !fenced) {
+          fenced = true;
+          await settleEntries(one, 'p1', 'd1');
+        }
+        return store.append(stream, ...rest);
+      },
+    };
+    const two = start(overtaken, 'two');
+    const command = { ...DOCUMENTS.secret, id: 's1', name: 'x', project: 'a' };
+    const refused = await two.resources.execute(secret, 's1', command, fakeContext('create s1'));
+    expect(refused.outcome === 'rejected' && refused.rejection.code).to.equal('CREATION_ABANDONED');
+    await create(two, 'secret', 's2', 'a', 'y');
+    const { state } = await one.runner.load(aggregateOf(project), 'p1');
+    expect(state.entering).to.deep.equal(['secret-s1', 'secret-s2']);
+  });
+
   /** Every call of the store waits for its turn, in an order that fast-check chooses. */
   const inTurn = (store: EventStore, scheduler: fc.Scheduler): EventStore => ({
     ...store,
@@ -248,7 +272,7 @@ describe('projects and what is created in them', () => {
           if (empty) expect(await remove(last, store, 'p', 'at last')).to.equal(true);
         },
       ),
-      { numRuns: Number(process.env['LEDGER_TEST_RUNS'] ?? 200) },
+      { numRuns: Number(process.env['LEDGER_TEST_RUNS'] ?? 1_000) },
     );
   });
 });
