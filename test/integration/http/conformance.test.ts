@@ -24,6 +24,11 @@ describe('conformance with OSAC on the wire', () => {
 
   const steps = scenarios.flatMap((scenario) => scenario.steps);
 
+  it('names every step of a scenario differently', () => {
+    for (const { file, steps: own } of scenarios)
+      expect(new Set(own.map(({ name }) => name)).size, file).to.equal(own.length);
+  });
+
   it('has a pair for every rule, and no pair for a rule that is not listed', () => {
     const rules = loadRules();
     const shown = new Set(steps.flatMap((step) => step.rules ?? []));

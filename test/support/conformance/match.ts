@@ -93,12 +93,18 @@ const bare = (form: RegExp): string => form.source.replace(/^\^|\$$/g, '').repla
 const unknownForm = (placeholder: string): never => {
   throw new Error(`${placeholder} is no placeholder`);
 };
+const nothingCaptured = (placeholder: string): never => {
+  throw new Error(`nothing was captured for ${placeholder}`);
+};
 const escape = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 
-/** Fills captured values into what is sent: `{NAME}`. */
+/** Fills captured values into what is sent: `{NAME}`. Throws where nothing was captured under the name. */
 export const fill = <T>(value: T, captures: Captures): T => {
   if (typeof value === 'string')
-    return value.replace(/\{([A-Z][A-Z0-9_]*)\}/g, (whole, name: string) => captures.get(name) ?? whole) as T;
+    return value.replace(
+      /\{([A-Z][A-Z0-9_]*)\}/g,
+      (whole, name: string) => captures.get(name) ?? nothingCaptured(whole),
+    ) as T;
   if (Array.isArray(value)) return value.map((item: unknown) => fill(item, captures)) as T;
   if (typeof value === 'object' && value !== null)
     return Object.fromEntries(
