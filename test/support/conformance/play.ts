@@ -108,6 +108,7 @@ export const openStage = async (seen: (answer: Seen) => void = () => undefined) 
     const query = new URLSearchParams(fill(step.query ?? {}, captures)).toString();
     const separator = path.includes('?') ? '&' : '?';
     const token = await tokenOf(step.caller);
+    if (token !== undefined) captures.set('TOKEN', token);
     const body =
       step.text ?? (step.body === undefined ? undefined : JSON.stringify(fill(step.body, captures)));
     return fetch(service.url + path + (query === '' ? '' : separator + query), {
