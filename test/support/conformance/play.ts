@@ -108,7 +108,6 @@ export const openStage = async (seen: (answer: Seen) => void = () => undefined) 
     const query = new URLSearchParams(fill(step.query ?? {}, captures)).toString();
     const separator = path.includes('?') ? '&' : '?';
     const token = await tokenOf(step.caller);
-    if (token !== undefined) captures.set('TOKEN', token);
     const body =
       step.text ?? (step.body === undefined ? undefined : JSON.stringify(fill(step.body, captures)));
     return fetch(service.url + path + (query === '' ? '' : separator + query), {
@@ -116,7 +115,7 @@ export const openStage = async (seen: (answer: Seen) => void = () => undefined) 
       headers: {
         ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-        ...fill(step.headers ?? {}, captures),
+        ...fill(step.headers ?? {}, new Map([...captures, ['BEARER', token ?? '']])),
       },
       ...(body === undefined ? {} : { body }),
       ...(step.opens === undefined ? { signal: AbortSignal.timeout(LINES_WITHIN_MS) } : {}),
