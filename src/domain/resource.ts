@@ -81,7 +81,7 @@ export type ResourceKind<
   readonly immutable: readonly string[];
   /**
    * References to resolve on create and update, by path of the reference message; `*` stands for every index of a list
-   * and every key of a map. `local` ones lie in the same tenant and project.
+   * and every key of a map. `local` ones lie in the same tenant, the own project first; never in `shared`.
    */
   readonly references: readonly {
     readonly path: string;

@@ -48,7 +48,7 @@ const notesOf = (kind: AnyKind, surface: Surface): (readonly [path: string, note
     : []),
   ...kind.immutable.map((path) => [path, { description: 'Never changes after creation.' }] as const),
   ...kind.references.map(({ path, kind: target, scope }) => {
-    const place = scope === 'local' ? ' of the same tenant and project' : '';
+    const place = scope === 'local' ? ' of the same tenant' : '';
     // What is personal is not repeated elsewhere, so that it can be erased.
     const given =
       target === 'user' ? 'by id or name, answered by id' : 'by id, name or both, answered with both';

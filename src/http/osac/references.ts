@@ -95,7 +95,7 @@ export const problemText = (message: string, reference: Reference, problem: Prob
     case 'deleting':
       return `${named} is being deleted: refer to another one`;
     case 'ambiguous':
-      return `${named} is ambiguous: several objects have this name; give the id or the project of one of them`;
+      return `${named} is ambiguous: several objects have this name; give the id of one of them`;
   }
 };
 
@@ -152,7 +152,7 @@ const near = (visibility: Visibility, { tenant }: Home): Visibility => {
 
 /** True when the object lies where the reference looks. */
 const fits = (row: ResourceRow, local: boolean, { project, shared }: Reference, home: Home): boolean => {
-  if (local) return row.tenant === home.tenant && row.project === home.project;
+  if (local) return row.tenant === home.tenant;
   if (shared === true) return row.tenant === SHARED_TENANT && (project ?? row.project) === row.project;
   return project === undefined || (row.tenant === home.tenant && row.project === project);
 };

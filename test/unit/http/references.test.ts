@@ -138,11 +138,24 @@ describe('references', () => {
     });
   });
 
-  it('local ones lie in the same tenant and project', () => {
+  it('local ones lie in the own project, else in the own tenant, and nowhere else', () => {
     expect(resolve({ name: 'small' }, { of: LOCAL })).to.equal('t1-p-small');
-    expect(resolve({ id: 't1-p-small' }, { of: LOCAL })).to.equal('t1-p-small');
-    for (const ref of [{ id: 't1-small' }, { name: 'big' }, { name: 'only-q' }])
-      expect(refusal(() => resolve(ref, { of: LOCAL })).message).to.contain('not found');
+    expect(resolve({ name: 'only-q' }, { of: LOCAL })).to.equal('t1-q-only');
+    for (const id of ['t1-p-small', 't1-small', 't1-q-only'])
+      expect(resolve({ id }, { of: LOCAL })).to.equal(id);
+    expect(refusal(() => resolve({ name: 'twin' }, { of: LOCAL })).message).to.contain('is ambiguous');
+    for (const visibility of [ofT1, { all: true }] as const)
+      for (const ref of [{ id: 's-big' }, { name: 'big' }, { id: 't2-foreign' }, { name: 'foreign' }])
+        expect(refusal(() => resolve(ref, { of: LOCAL, visibility })).message).to.contain('not found');
+  });
+  it("local ones say the same of what is shared, another tenant's and absent, by the same statements", () => {
+    const asked = ['s-big', 't2-foreign', 'nonsense'].map((id) => {
+      const { resources, calls } = reader();
+      const error = refusal(() => resolveReferences(LOCAL, { spec: { ref: { id } } }, t1, resources, ofT1));
+      return { calls, text: error.message.replaceAll(id, 'ID') };
+    });
+    expect(asked[1]).to.deep.equal(asked[2]);
+    expect(asked[0]).to.deep.equal(asked[2]);
   });
 
   describe('in maps and lists', () => {

@@ -489,7 +489,7 @@ export const ClusterNodeSetSchema: GenMessage<ClusterNodeSet, {jsonType: Cluster
   messageDesc(file_osac_private_v1_clusters, 5);
 
 /**
- * Cluster of the same tenant and project.
+ * Cluster of the same tenant.
  *
  * @generated from message osac.private.v1.ClusterLocalReference
  */
@@ -506,7 +506,7 @@ export type ClusterLocalReference = Message<"osac.private.v1.ClusterLocalReferen
 };
 
 /**
- * Cluster of the same tenant and project.
+ * Cluster of the same tenant.
  *
  * @generated from message osac.private.v1.ClusterLocalReference
  */

@@ -74,7 +74,7 @@ export const ClusterCatalogItemReferenceSchema: GenMessage<ClusterCatalogItemRef
   messageDesc(file_osac_private_v1_references, 0);
 
 /**
- * Subnet of the same tenant and project.
+ * Subnet of the same tenant.
  *
  * @generated from message osac.private.v1.SubnetLocalReference
  */
@@ -91,7 +91,7 @@ export type SubnetLocalReference = Message<"osac.private.v1.SubnetLocalReference
 };
 
 /**
- * Subnet of the same tenant and project.
+ * Subnet of the same tenant.
  *
  * @generated from message osac.private.v1.SubnetLocalReference
  */
@@ -115,7 +115,7 @@ export const SubnetLocalReferenceSchema: GenMessage<SubnetLocalReference, {jsonT
   messageDesc(file_osac_private_v1_references, 1);
 
 /**
- * Security group of the same tenant and project.
+ * Security group of the same tenant.
  *
  * @generated from message osac.private.v1.SecurityGroupLocalReference
  */
@@ -132,7 +132,7 @@ export type SecurityGroupLocalReference = Message<"osac.private.v1.SecurityGroup
 };
 
 /**
- * Security group of the same tenant and project.
+ * Security group of the same tenant.
  *
  * @generated from message osac.private.v1.SecurityGroupLocalReference
  */
@@ -156,7 +156,7 @@ export const SecurityGroupLocalReferenceSchema: GenMessage<SecurityGroupLocalRef
   messageDesc(file_osac_private_v1_references, 2);
 
 /**
- * Secret of the same tenant and project.
+ * Secret of the same tenant.
  *
  * @generated from message osac.private.v1.SecretLocalReference
  */
@@ -173,7 +173,7 @@ export type SecretLocalReference = Message<"osac.private.v1.SecretLocalReference
 };
 
 /**
- * Secret of the same tenant and project.
+ * Secret of the same tenant.
  *
  * @generated from message osac.private.v1.SecretLocalReference
  */

@@ -461,7 +461,7 @@ export const ClusterNodeSetSchema: GenMessage<ClusterNodeSet, {jsonType: Cluster
   messageDesc(file_osac_public_v1_clusters, 5);
 
 /**
- * Cluster of the same tenant and project.
+ * Cluster of the same tenant.
  *
  * @generated from message osac.public.v1.ClusterLocalReference
  */
@@ -478,7 +478,7 @@ export type ClusterLocalReference = Message<"osac.public.v1.ClusterLocalReferenc
 };
 
 /**
- * Cluster of the same tenant and project.
+ * Cluster of the same tenant.
  *
  * @generated from message osac.public.v1.ClusterLocalReference
  */
