@@ -1,9 +1,12 @@
+import { IdempotencyMismatch } from '../../app/command.ts';
+import { aggregateOf } from '../../app/names.ts';
 import { rehearse } from '../../app/rehearsal.ts';
+import { alreadyExists } from '../../domain/catalog/document.ts';
 import type { DomainEvent } from '../../domain/decider.ts';
 import { objectAt, stringAt, withoutValueAt } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { nameRejection } from '../../domain/metadata-rules.ts';
-import type { ResourceKind } from '../../domain/resource.ts';
+import type { ResourceKind, ResourceView } from '../../domain/resource.ts';
 import type { SecretRef } from '../../domain/secret-ref.ts';
 import type { ResourceRow } from '../../projections/read-models.ts';
 import { ApiError, invalid, rejected } from '../errors.ts';
@@ -16,6 +19,7 @@ import {
   beginWrite,
   commandContext,
   dryAnswer,
+  isWritable,
   settledBefore,
   settling,
   writeAnswer,
@@ -102,7 +106,7 @@ const create = async <S, C extends { readonly type: string }, E extends DomainEv
   const name = stringAt(objectAt(object, 'metadata'), 'name') || kind.deriveName?.(object) || '';
   if (creation.ownChecks !== true) checkNamed(kind, object, name);
   const id = idOf(kind, object, name, write);
-  const before = await settledBefore(kind, id, write, services);
+  const before = await settledBefore(kind, id, write, principal, services);
   if (before !== undefined) return writeAnswer(kind, before, surface, before.position);
 
   const owner = ownerOf(kind, object, name, principal, services);
@@ -133,13 +137,16 @@ const create = async <S, C extends { readonly type: string }, E extends DomainEv
   const secrets = await storeSecrets(services.secrets, at, write, values);
   if (write.dryRun === true) return rehearsed(kind, id, planned.command, secrets, services, call);
   const context = await commandContext(call, write, owner, services);
-  const outcome = await services.commands.execute(
-    kind,
-    id,
-    (abandonedBefore) => planned.command(secrets, abandonedBefore),
-    context,
-    { likelyNew: id === generatedId(kind, write) && !write.repeatable },
-  );
+  const outcome = await services.commands
+    .execute(kind, id, (abandonedBefore) => planned.command(secrets, abandonedBefore), context, {
+      likelyNew: id === generatedId(kind, write) && !write.repeatable,
+    })
+    .catch(async (error: unknown) => {
+      // A command of somebody else made it: the id is taken, and whose command it was is not told (design §7).
+      const taken = error instanceof IdempotencyMismatch;
+      if (!taken || isWritable(principal, await viewOf(kind, id, services))) throw error;
+      throw refused(alreadyExists(kind.words, id, name));
+    });
   if (outcome.outcome === 'rejected') throw rejected(outcome.rejection);
   const { state, revision, version, position } = outcome.loaded;
   const view = kind.view(state);
@@ -148,6 +155,12 @@ const create = async <S, C extends { readonly type: string }, E extends DomainEv
   if (revealOnce === undefined || outcome.replayed) return writeAnswer(kind, shown, surface, position);
   return writeAnswer(kind, shown, surface, position, (document) => revealOnce(document, write));
 };
+
+const viewOf = async <S, C extends { readonly type: string }, E extends DomainEvent>(
+  kind: ResourceKind<S, C, E>,
+  id: string,
+  { runner }: CreateServices,
+): Promise<ResourceView> => kind.view((await runner.load(aggregateOf(kind), id)).state);
 
 /** What the object would be: no id unless one was sent, and none of what only storing gives (osac-api.md §12 Create). */
 const rehearsed = async <S, C extends { readonly type: string }, E extends DomainEvent>(

@@ -41,7 +41,9 @@ export const deleteHandler =
   (call) => {
     const write = beginWrite(call, {}, services);
     const look = async (): Promise<Answer | undefined> => {
-      const settled = await settledBefore(kind, call.message.id, write, services, { exists: true });
+      const settled = await settledBefore(kind, call.message.id, write, call.principal, services, {
+        exists: true,
+      });
       return settled === undefined ? undefined : deleted(settled.position);
     };
     return settling(write, () => onceOnly(look, () => remove(kind, removal, services, call, write)));
@@ -109,8 +111,8 @@ const removeOnce = async <S, C extends { readonly type: string }, E extends Doma
   if (secured) refuse(await secure(id, revision, context.commandId));
   return services.commands.execute(kind, id, command(services.clock.now()), {
     ...context,
-    // What was closed for this revision opens again with the next one.
-    ...(closed || secured ? { ifRevision: revision } : {}),
+    // What was closed for this revision opens again with the next one; and the next object under this id is another.
+    ...(closed || secured || kind.idOnce !== true ? { ifRevision: revision } : {}),
     ...(metadata.ifRevision === undefined ? {} : { ifRevision: metadata.ifRevision }),
   });
 };

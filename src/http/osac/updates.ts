@@ -71,7 +71,9 @@ export const updateHandler =
     const request = { present, mask: updateMask === null ? null : [...updateMask], lock };
     const write = beginWrite(call, request, services);
     const look = async (): Promise<Answer | undefined> => {
-      const settled = await settledBefore(kind, call.message.id, write, services, { exists: true });
+      const settled = await settledBefore(kind, call.message.id, write, call.principal, services, {
+        exists: true,
+      });
       return settled === undefined ? undefined : writeAnswer(kind, settled, call.surface, settled.position);
     };
     return settling(write, () =>
@@ -186,9 +188,12 @@ const callersPart = (object: JsonObject, surface: 'public' | 'private'): JsonObj
 };
 
 const SET_BY_SERVICE = ['creation_timestamp', 'deletion_timestamp', 'creator', 'version'];
-const SET_AT_CREATION = ['name', 'tenant', 'project'];
+const SET_AT_CREATION = ['tenant', 'project'];
 
-/** Undoes what a body says about values that the service sets, and what a mask over all of `metadata` would clear. */
+/**
+ * Undoes what a body says about values that the service sets. A mask over all of `metadata` need not repeat the tenant;
+ * what clears `metadata` as a whole would clear the name, too, which is immutable (osac-api.md §5 Update).
+ */
 const keepServerSet = (
   before: JsonObject,
   changed: JsonObject,
@@ -204,8 +209,9 @@ const keepServerSet = (
     else metadata[field] = value;
   };
   for (const field of SET_BY_SERVICE) restore(field);
+  const clearsNameless = changed['metadata'] === undefined && stored['name'] === undefined;
   for (const field of SET_AT_CREATION)
-    if (metadata[field] === undefined && written[field] === undefined) restore(field);
+    if (!clearsNameless && metadata[field] === undefined && written[field] === undefined) restore(field);
   // As they are shown: another order of the same ones is no change.
   const finalizers = listAt(metadata, 'finalizers');
   if (finalizers.length > 0) metadata['finalizers'] = sortedTexts(finalizers);

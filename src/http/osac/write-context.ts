@@ -192,16 +192,20 @@ export const shownDocument = (
  * The state in which an earlier call of this very command left the object, if it was carried out. `exists`: the object
  * was there before the command, so that its stream is asked as well when the index does not know of it (yet): what is
  * checked before the command runner would meanwhile refuse the repeat. A creation is recognised by the runner itself.
+ * What the caller may not write has no earlier calls of this caller.
  */
 export const settledBefore = async <S, C extends { readonly type: string }, E extends DomainEvent>(
   kind: WritableKind<S, C, E>,
   id: string,
   write: Write,
+  principal: Principal,
   { resources, runner }: Pick<WriteServices, 'resources' | 'runner'>,
   { exists = false }: { readonly exists?: boolean } = {},
 ): Promise<(Shown & { readonly position: string | undefined }) | undefined> => {
   if (!write.repeatable) return undefined;
   const aggregate = { category: kind.kind, decider: kind.decider, stateVersion: kind.stateVersion };
+  // Before anything is compared: a foreign id must not answer otherwise than one that never was (design §7).
+  if (!isWritable(principal, kind.view((await runner.load(aggregate, id)).state))) return undefined;
   const indexed = resources.findCommand(write.commandId);
   if (indexed !== undefined && indexed.stream !== streamName(kind.kind, id)) return undefined;
   const past = indexed ?? (exists ? await runner.find(aggregate, id, write.commandId) : undefined);
@@ -247,6 +251,12 @@ export const settling = async <T>(write: Write, run: () => Promise<T>): Promise<
   }
 };
 
+/** The object is or was there, and the caller may write it. */
+export const isWritable = ({ visibility, admin, tenants }: Principal, view: ResourceView): boolean =>
+  view.exists &&
+  ('all' in visibility || visibility.tenants.includes(view.tenant)) &&
+  (admin || tenants.includes(view.tenant));
+
 /** What a caller may touch of an existing object: visible (else 404) and writable (else 403). */
 export const assertWritable = (
   principal: Principal,
@@ -257,7 +267,7 @@ export const assertWritable = (
   const { visibility } = principal;
   if (!('all' in visibility) && !visibility.tenants.includes(view.tenant)) throw objectNotFound(id);
   if (!principal.admin && !principal.tenants.includes(view.tenant))
-    throw new ApiError('PERMISSION_DENIED', `tenant '${view.tenant}' can't be assigned`);
+    throw new ApiError('PERMISSION_DENIED', `objects of tenant '${view.tenant}' are read-only for tenants`);
   return view;
 };
 
