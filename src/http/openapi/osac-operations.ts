@@ -41,9 +41,28 @@ export function* osacOperations(
 }
 
 const kindOperations = (served: Served): Operation[] => [
-  ...served.service.methods.map((method) => STANDARD[method](served)),
+  ...METHODS.map((method) =>
+    served.service.methods.includes(method) ? STANDARD[method](served) : unimplemented(served, method),
+  ),
   ...[...served.service.extras].map(([path, { method }]) => extraOperation(served, path, method)),
 ];
+
+const METHODS: readonly Method[] = ['List', 'Get', 'Create', 'Update', 'Delete'];
+
+/** OSAC's clients ask for all five methods of a service: what one surface only declares is told, too (osac-api.md §2). */
+const unimplemented = (served: Served, method: Method): Operation => {
+  const { verb, path, parameters = [], body } = STANDARD[method](served);
+  return {
+    ...frame(served, method),
+    verb,
+    path,
+    summary: 'Declared, but answered with 501 on this surface',
+    parameters: parameters.filter((name) => name === 'id'),
+    ...(body === undefined ? {} : { body: { ...body, required: false } }),
+    answers: {},
+    errors: [...ANY_CALL, 'UNIMPLEMENTED'],
+  };
+};
 
 const frame = ({ surface, service }: Served, method: string) =>
   ({
