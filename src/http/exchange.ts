@@ -21,6 +21,8 @@ export type Exchange = {
   writes: boolean;
   /** Milliseconds without progress after which a caller who does not read a complete answer is cut off. */
   readonly slowReaderMs: number;
+  /** What it takes of its caller's rate, in requests. Default 1. */
+  cost?: number;
   /** True for a write that is only tried: it leaves no trace, not even of who tried. */
   dryRun?: true;
   /** A fault that ended an answer whose status had been sent already. */

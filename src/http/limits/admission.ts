@@ -5,6 +5,7 @@ import type { Authenticate } from '../authenticate.ts';
 import { isSmallBody } from '../body.ts';
 import type { Exchange } from '../exchange.ts';
 import type { Principal } from '../osac/principal.ts';
+import { createFairTurns } from './fair-turns.ts';
 import { createRateLimit, type RateLimit, type Taken } from './rate-limit.ts';
 import { createTurnstile, type Leave } from './turnstile.ts';
 
@@ -18,14 +19,20 @@ export type AdmissionSettings = {
   readonly rateLimitAddress: number;
   /** Requests of one tenant that run at once. */
   readonly concurrentRequests: number;
+  /** Milliseconds of one turn of the thread in which requests are begun. Default `TURN_SLICE_MS`. */
+  readonly sliceMs?: number;
 };
 
 /** Lets requests in, one tenant no more than is fair. Throws ApiError 429 RESOURCE_EXHAUSTED. */
 export type Admission = {
   /** A caller whose token is good. A request of a tenant takes a turn that ends with its answer. */
   enter(exchange: Exchange, principal: Principal): void | Promise<void>;
-  /** The same for an answer that goes on for as long as the caller listens: it counts, and takes no turn. */
-  enterStream(exchange: Exchange, principal: Principal): void;
+  /** The same for an answer that goes on for as long as the caller listens: it takes no turn that ends with it. */
+  enterStream(exchange: Exchange, principal: Principal): void | Promise<void>;
+  /** Counts a request that failed before anybody asked who calls. */
+  count(exchange: Exchange, principal: Principal): void;
+  /** Before work that is done for anybody: no more of it in one turn of the thread than is fair to others. */
+  anybody(exchange: Exchange): void | Promise<void>;
   /** A caller who has no token, or none that is good, or is asked for none. */
   stranger(exchange: Exchange): void;
 };
@@ -57,39 +64,55 @@ export const createAdmission = (
       ? undefined
       : createTurnstile({ running: settings.concurrentRequests, waiting: WAITING });
 
+  const shares = createFairTurns({
+    monotonicMs,
+    ...(settings.sliceMs === undefined ? {} : { sliceMs: settings.sliceMs }),
+  });
+  const share = (exchange: Exchange, key: string): void | Promise<void> =>
+    shares.enter(key)?.then(() => {
+      if (exchange.response.closed || exchange.response.destroyed) throw callerGone(undefined);
+    });
+
   const count = (exchange: Exchange, { admin, subjectId, homeTenant }: Principal): void => {
     if (admin) spend(exchange, admins, subjectId, 'admin', settings.rateLimitAdmin);
     else spend(exchange, tenants, homeTenant ?? subjectId, 'tenant', settings.rateLimitTenant);
   };
 
   return {
-    enterStream: count,
+    count,
+    anybody: (exchange) => share(exchange, `address ${addressOf(exchange)}`),
+    enterStream: (exchange, principal) => {
+      count(exchange, principal);
+      return share(exchange, keyOf(principal));
+    },
     enter: (exchange, principal) => {
       count(exchange, principal);
-      if (turns === undefined || principal.admin) return undefined;
-      const leave = turns.enter(principal.homeTenant ?? principal.subjectId, exchange.signal);
+      const key = keyOf(principal);
+      if (turns === undefined || principal.admin) return share(exchange, key);
+      const leave = turns.enter(key, exchange.signal);
       if (leave === undefined) throw tooManyAtOnce(settings.concurrentRequests);
       if (!(leave instanceof Promise)) {
         untilAnswered(exchange, leave);
-        return undefined;
+        return share(exchange, key);
       }
       return leave.then(
-        (end) => untilAnswered(exchange, end),
+        (end) => {
+          untilAnswered(exchange, end);
+          return share(exchange, key);
+        },
         (error: unknown) => {
           throw callerGone(error);
         },
       );
     },
     stranger: (exchange) =>
-      spend(
-        exchange,
-        addresses,
-        addressKey(exchange.request.socket.remoteAddress ?? ''),
-        'address',
-        settings.rateLimitAddress,
-      ),
+      spend(exchange, addresses, addressOf(exchange), 'address', settings.rateLimitAddress),
   };
 };
+
+/** Whose turns they are. Admins act for many tenants, so each has its own. */
+const keyOf = ({ admin, homeTenant, subjectId }: Principal): string =>
+  admin || homeTenant === undefined ? `subject ${subjectId}` : `tenant ${homeTenant}`;
 
 /** A turn ends with the answer; whoever went away before it began has none. */
 const untilAnswered = ({ response }: Exchange, leave: Leave): void => {
@@ -122,7 +145,8 @@ export const admittedListener = async (
 ): Promise<Principal> => {
   const principal = await knownCaller(exchange, authenticate, admission);
   exchange.principal = principal;
-  admission?.enterStream(exchange, principal);
+  const turn = admission?.enterStream(exchange, principal);
+  if (turn !== undefined) await turn;
   return principal;
 };
 
@@ -152,7 +176,7 @@ export const countingFailures = async <T>(
       if (unknown instanceof ApiError && unknown.error === 'RESOURCE_EXHAUSTED') throw unknown;
       return undefined;
     });
-    if (principal !== undefined) admission.enterStream(exchange, principal);
+    if (principal !== undefined) admission.count(exchange, principal);
     throw error;
   }
 };
@@ -173,14 +197,14 @@ const knownCaller = async (
 
 /** Draft RateLimit fields (draft-ietf-httpapi-ratelimit-headers-08) on every answer that was counted. */
 const spend = (
-  { response }: Exchange,
+  { response, cost }: Exchange,
   limit: RateLimit | undefined,
   key: string,
   policy: 'tenant' | 'admin' | 'address',
   quota: number,
 ): void => {
   if (limit === undefined) return;
-  const taken = limit.take(key);
+  const taken = limit.take(key, cost);
   response.setHeader('ratelimit-policy', `"${policy}";q=${quota};w=${WINDOW_SECONDS}`);
   response.setHeader('ratelimit', `"${policy}";r=${taken.remaining};t=${taken.fullAfter}`);
   if (!taken.allowed) throw tooMany(policy, quota, taken);
@@ -205,6 +229,8 @@ const tooManyAtOnce = (running: number): ApiError =>
     `too many requests of this tenant at once: ${running} run and ${WAITING} wait already`,
     { reason: 'TOO_MANY_AT_ONCE', retryAfterSeconds: 1 },
   );
+
+const addressOf = ({ request }: Exchange): string => addressKey(request.socket.remoteAddress ?? '');
 
 /** One key for all addresses that one customer has: IPv6 hands out whole subnets. */
 export const addressKey = (address: string): string => {

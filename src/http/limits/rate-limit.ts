@@ -6,8 +6,8 @@ import { LRUCache } from 'lru-cache';
  * clock, behind a promise per request, and has a timer to stop; this needs one look-up and the monotonic clock.
  */
 export type RateLimit = {
-  /** Takes one from the key's bucket. */
-  take(key: string): Taken;
+  /** Takes so many from the key's bucket (default 1), never more than it can hold. */
+  take(key: string, cost?: number): Taken;
 };
 
 export type Taken = {
@@ -16,7 +16,7 @@ export type Taken = {
   readonly remaining: number;
   /** Seconds until the bucket is full again. */
   readonly fullAfter: number;
-  /** Seconds until one more request is allowed; 0 when one is now. */
+  /** Seconds until one more request of this cost is allowed; 0 when one is now. */
   readonly retryAfter: number;
 };
 
@@ -41,19 +41,20 @@ export const createRateLimit = ({
   const buckets = new LRUCache<string, Bucket>({ max: maxKeys });
   const perSecond = quota / windowSeconds;
   return {
-    take: (key) => {
+    take: (key, asked = 1) => {
+      const cost = Math.min(asked, quota);
       const now = monotonicMs();
       const bucket = buckets.get(key) ?? { tokens: quota, at: now };
       bucket.tokens = Math.min(quota, bucket.tokens + ((now - bucket.at) / 1000) * perSecond);
       bucket.at = now;
-      const allowed = bucket.tokens >= 1;
-      if (allowed) bucket.tokens -= 1;
+      const allowed = bucket.tokens >= cost;
+      if (allowed) bucket.tokens -= cost;
       buckets.set(key, bucket);
       return {
         allowed,
         remaining: Math.floor(bucket.tokens),
         fullAfter: Math.ceil((quota - bucket.tokens) / perSecond),
-        retryAfter: bucket.tokens >= 1 ? 0 : (1 - bucket.tokens) / perSecond,
+        retryAfter: bucket.tokens >= cost ? 0 : (cost - bucket.tokens) / perSecond,
       };
     },
   };

@@ -128,10 +128,15 @@ const serveList = async (
 ): Promise<void> => {
   begin(exchange, table, service, 'List');
   const message = readListQuery(exchange.request.url ?? '');
+  exchange.cost = costOfList(message);
   const principal = await admit(exchange, table, service, 'List', options);
   await waitForMinimum(exchange, options, RESOURCES_VIEW);
   return answerRead(exchange, await service.list(callOf(exchange, table, principal, message, {})));
 };
+
+/** Rows that count as one request. */
+const ROWS_PER_REQUEST = 100;
+const costOfList = ({ limit }: ListMessage): number => Math.max(1, Math.ceil(limit / ROWS_PER_REQUEST));
 
 const serveCreate = async (
   exchange: Exchange,
@@ -241,8 +246,13 @@ const permissionDenied = (): ApiError => new ApiError('PERMISSION_DENIED', 'perm
 const decodeBody = async (
   exchange: Exchange,
   service: KindService,
-  { bodies: budget }: RestOptions,
-): Promise<Decoded> => decodeMessage(service.schema, bodyText(await readBody(exchange.request, { budget })));
+  { bodies: budget, admission }: RestOptions,
+): Promise<Decoded> => {
+  const body = await readBody(exchange.request, { budget });
+  const turn = admission?.anybody(exchange);
+  if (turn !== undefined) await turn;
+  return decodeMessage(service.schema, bodyText(body));
+};
 
 type WriteMetadata = Pick<CallMetadata, 'idempotencyKey' | 'commandId' | 'ifRevision' | 'ticket' | 'dryRun'>;
 

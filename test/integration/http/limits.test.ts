@@ -145,6 +145,55 @@ describe('limits over HTTP', () => {
   });
 });
 
+describe('turns of the thread', () => {
+  it('go round: what a tenant has sent does not come before what another one sends', async () => {
+    const served: string[] = [];
+    const { started } = await service({
+      // Every request waits for a turn of its own.
+      admission: { sliceMs: 0 },
+      onRequest: ({ route }) => void served.push(route),
+    });
+    try {
+      const [hog, quiet] = [
+        await started.token({ user: 'alice', tenants: ['t1'] }),
+        await started.token({ user: 'bob', tenants: ['t2'] }),
+      ];
+      const request = (path: string, token: string): string =>
+        `GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`;
+      for (const token of [hog, quiet])
+        expect((await callerOf(started, token)('GET', CLUSTERS)).status).to.equal(200);
+      const { hostname, port } = new URL(started.url);
+      const sockets = [connect(Number(port), hostname), connect(Number(port), hostname)] as const;
+      await Promise.all(sockets.map((socket) => new Promise((resolve) => socket.once('connect', resolve))));
+      served.length = 0;
+      // Pipelined: all of them are there before the first one is answered.
+      const path = `${PUBLIC}/cluster_templates`;
+      sockets[0].write(request(`${path}?limit=1000`, hog).repeat(80));
+      sockets[1].write(request(`${path}/osac.templates.small`, quiet));
+      for (const socket of sockets) socket.resume();
+      for (let i = 0; i < 500 && served.length < 81; i += 1)
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      expect(served).to.have.length(81);
+      expect(served.indexOf(`${path}/{id}`)).to.be.within(0, 10);
+      for (const socket of sockets) socket.destroy();
+    } finally {
+      await started.close();
+    }
+  });
+
+  it('a list counts by its rows', async () => {
+    const { started, alice } = await service({ admission: { rateLimitTenant: 25 } });
+    try {
+      const left: (string | undefined)[] = [];
+      for (const limit of ['', '?limit=0', '?limit=1000', '?limit=101'])
+        left.push((await alice('GET', CLUSTERS + limit)).headers.get('ratelimit')?.split(';')[1]);
+      expect(left).to.deep.equal(['r=24', 'r=23', 'r=13', 'r=11']);
+    } finally {
+      await started.close();
+    }
+  });
+});
+
 describe('callers who do not read', () => {
   it('are cut off when nothing moves any more; their answer is not kept', async () => {
     const { started, admin } = await service({ slowReaderMs: 100 });

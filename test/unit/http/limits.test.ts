@@ -11,7 +11,7 @@ describe('rate limit', () => {
   const limitOf = (quota: number, windowSeconds = 60, maxKeys = 10) => {
     const time = { ms: 0 };
     const limit = createRateLimit({ quota, windowSeconds, maxKeys, monotonicMs: () => time.ms });
-    return { time, take: (key = 'a') => limit.take(key) };
+    return { time, take: (key = 'a', cost = 1) => limit.take(key, cost) };
   };
 
   it('lets the quota through at once, and then says when to come again', () => {
@@ -32,6 +32,22 @@ describe('rate limit', () => {
     time.ms = 20_000;
     expect(take().allowed).to.equal(true);
     expect(take().allowed).to.equal(false);
+  });
+
+  it('what costs more takes more, and never more than a full bucket', () => {
+    const { time, take } = limitOf(12);
+    expect(take('a', 10)).to.deep.include({ allowed: true, remaining: 2 });
+    expect(take('a', 10), 'one token comes back every 5 seconds').to.deep.include({
+      allowed: false,
+      remaining: 2,
+      retryAfter: 40,
+    });
+    expect(take('a', 2).allowed).to.equal(true);
+    time.ms = 60_000;
+    expect(take('a', 1_000), 'a full bucket is enough for anything').to.deep.include({
+      allowed: true,
+      remaining: 0,
+    });
   });
 
   it('keys do not know of each other, and forgotten ones begin anew', () => {
