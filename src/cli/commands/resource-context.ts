@@ -96,7 +96,11 @@ export const positive = (text: string): number => {
 };
 
 /** A whole number, 0 too. Throws InvalidArgumentError. */
-export const wholeNumber = (text: string): number => (text === '0' ? 0 : positive(text));
+export const wholeNumber = (text: string): number => {
+  if (!/^(0|[1-9]\d{0,8})$/.test(text))
+    throw new InvalidArgumentError(`"${text}" is not a whole number: 0 or more, up to 9 digits`);
+  return Number(text);
+};
 
 export type PrintOptions = {
   readonly output: Output;

@@ -3,6 +3,7 @@ import { InvalidArgumentError } from 'commander';
 import { isObject, objectAt, own, stringAt } from '../../domain/json-tools.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import { CliFailure, EXIT } from '../exit.ts';
+import { printable } from '../output.ts';
 import type { KindNames, NamedKind } from './kind-names.ts';
 import type { Surface } from './resource-api.ts';
 
@@ -69,13 +70,13 @@ const readDocument = (
   if (said === undefined && fallback === undefined)
     throw new InvalidArgumentError(`${where}: say what it is with "kind:" in the file, or with --kind`);
   if (said !== undefined && typeof said !== 'string')
-    throw new CliFailure(EXIT.failed, `${where}: "kind" must be the name of a kind`);
+    throw new InvalidArgumentError(`${where}: "kind" must be the name of a kind`);
   try {
     const kind = said === undefined ? fallback : names.find(said);
     return { kind: kind as NamedKind, document, where };
   } catch (error) {
     if (!(error instanceof InvalidArgumentError)) throw error;
-    throw new CliFailure(EXIT.failed, `${where}: ${error.message}`, { cause: error });
+    throw new InvalidArgumentError(printable(`${where}: ${error.message}`));
   }
 };
 

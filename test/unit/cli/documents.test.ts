@@ -62,7 +62,9 @@ id: h
       ['kind: hub\n---\nid: x\n', /document 2: say what it is/],
     ] as const)
       expect((await failure(parse(text))).message, text).to.match(says);
-    expect(await failure(parse('id: x'))).to.be.instanceOf(InvalidArgumentError);
+    for (const text of ['id: x', 'kind: volcano', '{"@type":"osac.public.v1.Volcano"}', 'kind: [a]'])
+      expect(await failure(parse(text)), text).to.be.instanceOf(InvalidArgumentError);
+    expect((await failure(parse('kind: "a\\u001b[2J"'))).message).to.not.include('\u001b');
     expect((await failure(parse(`a: &a [1]\nb: [${'*a,'.repeat(200)}]\nkind: hub`))).message).to.match(
       /alias/i,
     );

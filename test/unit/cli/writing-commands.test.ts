@@ -47,7 +47,7 @@ describe('ledgerctl changes resources', () => {
     it('a wrong file is not sent at all', async () => {
       const { code, err } = await cli.run(['apply', '-f', '-'], `${file}---\nkind: volcano\n`);
       expect(err).to.include('stdin, document 3: there is no kind "volcano"');
-      expect(code).to.equal(1);
+      expect(code).to.equal(2);
       expect((await cli.run(['create', '-f', 'no/such.yaml'])).err).to.equal(
         'ledgerctl: cannot read no/such.yaml: ENOENT\n',
       );
@@ -149,6 +149,11 @@ describe('ledgerctl changes resources', () => {
       expect(cli.asked.at(-1)?.body).to.deep.equal({
         spec: { node_sets: { workers: { size: 5 }, gpu: { size: 0 } } },
       });
+      for (const size of ['-1', '1.5', 'many', '1234567890']) {
+        const wrong = await cli.run(['scale', 'cluster', 'web', `workers=${size}`]);
+        expect(wrong.err).to.include(`"${size}" is not a whole number: 0 or more`);
+        expect(wrong.code).to.equal(2);
+      }
       const { code, err } = await cli.run(['scale', 'cluster', 'web', 'nodes=5']);
       expect(err).to.equal("ledgerctl: cluster/web has no node set 'nodes'; it has workers, gpu\n");
       expect(code).to.equal(3);
