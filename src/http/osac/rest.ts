@@ -100,14 +100,14 @@ export const serveRest = async (
   exchange.route = `${table.prefix}/${service.collection}/{id}`;
   const message = { id: target.id };
   if (verb === 'GET') {
-    begin(exchange, table, service, 'Get');
+    await begin(exchange, table, service, 'Get', options);
     const principal = await admit(exchange, table, service, 'Get', options);
     await waitForMinimum(exchange, options, RESOURCES_VIEW);
     return answerRead(exchange, await service.get(callOf(exchange, table, principal, message, {})));
   }
   if (verb === 'PATCH') return serveUpdate(exchange, table, service, target.id, options);
   if (verb === 'DELETE') {
-    begin(exchange, table, service, 'Delete');
+    await begin(exchange, table, service, 'Delete', options);
     const metadata = beginWriting(exchange, service);
     const principal = await admit(exchange, table, service, 'Delete', options);
     await waitForMinimum(exchange, options, RESOURCES_VIEW);
@@ -126,7 +126,7 @@ const serveList = async (
   service: KindService,
   options: RestOptions,
 ): Promise<void> => {
-  begin(exchange, table, service, 'List');
+  await begin(exchange, table, service, 'List', options);
   const message = readListQuery(exchange.request.url ?? '');
   exchange.cost = costOfList(message);
   const principal = await admit(exchange, table, service, 'List', options);
@@ -144,7 +144,7 @@ const serveCreate = async (
   service: KindService,
   options: RestOptions,
 ): Promise<void> => {
-  begin(exchange, table, service, 'Create');
+  await begin(exchange, table, service, 'Create', options);
   const metadata = beginWriting(exchange, service);
   const document = await countingFailures(exchange, options, async () => {
     const { document: sent } = await decodeBody(exchange, service, options);
@@ -164,7 +164,7 @@ const serveUpdate = async (
   id: string,
   options: RestOptions,
 ): Promise<void> => {
-  begin(exchange, table, service, 'Update');
+  await begin(exchange, table, service, 'Update', options);
   const metadata = beginWriting(exchange, service);
   const wanted = readUpdateQuery(exchange.request.url ?? '');
   const { document, present } = await countingFailures(exchange, options, () =>
@@ -192,7 +192,7 @@ const serveExtra = async (
   if (extra === undefined) throw urlNotFound();
   exchange.route = `${table.prefix}/${service.collection}/{id}/${target.sub}`;
   if (verb !== 'GET') throw methodNotAllowed();
-  begin(exchange, table, service, extra.method);
+  await begin(exchange, table, service, extra.method, options);
   const principal = await admit(exchange, table, service, extra.method, options);
   const view = extra.method === 'GetTimeline' ? TIMELINE_VIEW : RESOURCES_VIEW;
   await waitForMinimum(exchange, options, view);
@@ -218,11 +218,18 @@ const serveSingle = async (
   answerRead(exchange, single.handler({ surface: table.surface }));
 };
 
-const begin = (exchange: Exchange, table: SurfaceTable, service: KindService, method: AnyMethod): void => {
+/** What a surface does not offer is told to those who might call it (osac-api.md §6, order of checks). */
+const begin = async (
+  exchange: Exchange,
+  table: SurfaceTable,
+  service: KindService,
+  method: AnyMethod,
+  options: RestOptions,
+): Promise<void> => {
   exchange.method = `/osac.${table.surface}.v1.${service.governed.service}/${method}`;
-  if (isStandard(method) && !service.methods.includes(method)) {
-    throw new ApiError('UNIMPLEMENTED', `method '${exchange.method}' is not implemented`);
-  }
+  if (!isStandard(method) || service.methods.includes(method)) return;
+  await admit(exchange, table, service, method, options);
+  throw new ApiError('UNIMPLEMENTED', `method '${exchange.method}' is not implemented`);
 };
 
 const isStandard = (method: AnyMethod): method is Method =>

@@ -315,6 +315,15 @@ describe('catalogue kinds over HTTP', () => {
       expect(create.status).to.equal(501);
       expect(create.json['code']).to.equal(12);
       expect((await user('GET', `${PUBLIC}/tenants`)).status).to.equal(403);
+      for (const [verb, path] of [
+        ['POST', 'tenants'],
+        ['PATCH', 'tenants/t1'],
+        ['DELETE', 'tenants/t1'],
+      ] as const) {
+        const body = verb === 'DELETE' ? undefined : {};
+        expect((await user(verb, `${PUBLIC}/${path}`, body)).status, verb).to.equal(403);
+        expect((await callerOf(service)(verb, `${PUBLIC}/${path}`, body)).status, verb).to.equal(401);
+      }
     });
 
     it('stay while they own something', async () => {
