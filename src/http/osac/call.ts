@@ -76,13 +76,17 @@ export const etagOf = (kind: string, revision: number): string => `"${kind}-${re
 /** OSAC's header, plain and as its gateway forwards it (osac-api.md §3). */
 const DRY_RUN = ['x-dry-run', 'grpc-metadata-x-dry-run'];
 
-/** Anything but a plain "no" is a wish to try: carrying it out by mistake could not be taken back. */
+/**
+ * Whether the call shall only be tried. Throws ApiError 400 for anything but `true` and `false`: carrying out by mistake
+ * what was meant as a trial could not be taken back.
+ */
 export const isDryRun = (headers: IncomingHttpHeaders): boolean =>
-  DRY_RUN.some((name) => {
+  DRY_RUN.map((name) => {
     const header = headers[name];
-    const text = (Array.isArray(header) ? header.join(',') : header)?.trim().toLowerCase();
-    return text !== undefined && text !== '' && text !== 'false' && text !== '0';
-  });
+    if (header === undefined || header === 'false') return false;
+    if (header === 'true') return true;
+    throw invalid("header 'X-Dry-Run' must be true or false", 'X-Dry-Run');
+  }).includes(true);
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i;
 const TRACEPARENT = /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;

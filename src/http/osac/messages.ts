@@ -208,8 +208,17 @@ const faultOfField = (
     return undefined;
   } catch {
     const path = at.join('.');
-    return { path, problem: `invalid value for field '${path}': ${expectation(field)}` };
+    const problem = holdsHalfCharacter(value) ? HALF_CHARACTER : expectation(field);
+    return { path, problem: `invalid value for field '${path}': ${problem}` };
   }
+};
+
+const HALF_CHARACTER = 'it holds a lone surrogate, one half of a character, which is no valid Unicode';
+
+const holdsHalfCharacter = (value: JsonValue): boolean => {
+  if (typeof value === 'string') return !value.isWellFormed();
+  if (typeof value !== 'object' || value === null) return false;
+  return Object.entries(value).some(([key, inner]) => !key.isWellFormed() || holdsHalfCharacter(inner));
 };
 
 const clip = (text: string): string => (text.length > 64 ? `${text.slice(0, 61)}...` : text);

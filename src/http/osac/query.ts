@@ -1,12 +1,13 @@
 import { invalid } from '../errors.ts';
 import type { Positions } from '../positions.ts';
 import type { ExtraMessage, ListMessage, UpdateMessage } from './call.ts';
-import { MAX_MASK_PATHS } from './update-rule.ts';
 
 /** Query strings of OSAC's surfaces (osac-api.md §4, §5). Unknown parameters are ignored; bad values are 400. */
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 1000;
 const INT32 = 2 ** 31;
+/** Paths of one update mask. */
+const MAX_MASK_PATHS = 100;
 
 /**
  * `offset`, `limit`, `filter` and `order` by the rules of osac-api.md §4; the last two as texts, since only the kind

@@ -76,9 +76,6 @@ const isEmptyObject = (value: JsonValue | undefined): boolean =>
 const asObject = (value: JsonValue | undefined): JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {};
 
-/** Paths of one update mask; more is 400. */
-export const MAX_MASK_PATHS = 100;
-
 /** Takes the paths of a mask from the body. Throws ApiError 400 that names the path that does not exist. */
 export const applyMask = (
   schema: DescMessage,
@@ -87,7 +84,6 @@ export const applyMask = (
   present: JsonObject,
   paths: readonly string[],
 ): JsonObject => {
-  if (paths.length > MAX_MASK_PATHS) throw invalid(`an update mask may hold at most ${MAX_MASK_PATHS} paths`);
   let merged = stored;
   for (const path of paths) {
     const segments = path.split('.');
@@ -98,7 +94,16 @@ export const applyMask = (
 };
 
 const unknownPath = (path: string): Error =>
-  invalid(`update mask path '${path.slice(0, 200)}' does not exist in this kind of object`, 'update_mask');
+  invalid(`update mask path '${shown(path)}' does not exist in this kind of object`, 'update_mask');
+
+const noSuchItem = (path: string, position: string, items: number): Error =>
+  invalid(
+    `update mask path '${shown(path)}': '${position.slice(0, 20)}' is no index of the list, ` +
+      (items === 0 ? 'which is empty' : `whose items are 0 to ${items - 1}`),
+    'update_mask',
+  );
+
+const shown = (path: string): string => path.slice(0, 200);
 
 const takePath = (
   schema: DescMessage,
@@ -203,10 +208,15 @@ const intoList = (
   path: string,
 ): JsonValue => {
   const [position = '', ...rest] = segments;
-  const index = /^\d{1,6}$/.test(position) ? Number(position) : -1;
   const target = Array.isArray(before) ? [...before] : [];
+  const index = /^\d{1,6}$/.test(position) ? Number(position) : -1;
+  if (index < 0 || index >= target.length) throw noSuchItem(path, position, target.length);
   const sent = Array.isArray(value) ? value[index] : undefined;
-  if (index < 0 || index >= target.length || sent === undefined) throw unknownPath(path);
+  if (sent === undefined)
+    throw invalid(
+      `update mask path '${shown(path)}': the list in the request body has no item with index ${index}`,
+      'update_mask',
+    );
   if (rest.length === 0) target[index] = sent;
   else if (inner === undefined) throw unknownPath(path);
   else {

@@ -353,7 +353,11 @@ const badRequests = (
       /'spec\.node_sets\.w\.size'/,
     ),
     post('a fraction', '{"spec":{"node_sets":{"w":{"size":1.5}}}}', /'spec\.node_sets\.w\.size': a whole/),
-    post('a lone surrogate', '{"metadata":{"name":"\\ud800"}}', /'metadata\.name': a string is expected/),
+    post(
+      'a lone surrogate',
+      '{"metadata":{"name":"\\ud800"}}',
+      /'metadata\.name': it holds a lone surrogate/,
+    ),
     post(
       'a bomb of values',
       `{"metadata":{"finalizers":[${'"a",'.repeat(5_000)}"a"]}}`,
@@ -534,6 +538,12 @@ const badRequests = (
       ...get('201 header fields', CLUSTERS, 431, 3, /^a request may have at most 200 header fields$/),
       headers: Object.fromEntries(Array.from({ length: 201 }, (_, i) => [`x-${i}`, 'v'])),
     },
+    ...['yes', 'TRUE', '1', '', 'true, true'].map(
+      (value): Bad => ({
+        ...json(`a dry run of '${value}'`, {}, /^header 'X-Dry-Run' must be true or false$/),
+        headers: { 'x-dry-run': value },
+      }),
+    ),
     {
       ...json('a bad If-Match', {}, /^header 'If-Match' must hold one ETag/),
       verb: 'PATCH',

@@ -276,9 +276,13 @@ describe('cluster catalogue items over HTTP', () => {
       refused(
         await tenantAdmin('PATCH', `${PUBLIC}/${ITEMS}/${id}`, { title: 'Mine' }),
         403,
-        "can't be assigned",
+        "objects of tenant 'shared' are read-only",
       );
-      refused(await tenantAdmin('DELETE', `${PUBLIC}/${ITEMS}/${id}`), 403, "can't be assigned");
+      refused(
+        await tenantAdmin('DELETE', `${PUBLIC}/${ITEMS}/${id}`),
+        403,
+        "objects of tenant 'shared' are read-only",
+      );
       expect((await order({ catalog_item: { id: textAt(reply.json, 'id') } })).status).to.equal(200);
       const other = callerOf(service, await service.token({ user: 'bob', tenants: ['t2'] }));
       const foreign = await other('POST', `${PUBLIC}/clusters`, {

@@ -152,7 +152,7 @@ describe('every kind over HTTP', () => {
       it('a change of nothing writes nothing', async () => {
         const { path, reply } = await create();
         const read = await admin('GET', path);
-        for (const body of [{}, { metadata: {} }, objectOf(read)]) {
+        for (const body of [{}, objectOf(read)]) {
           const same = await leavesNoTrace(JSON.stringify(body), () => admin('PATCH', path, body));
           expect(same.status, same.text).to.equal(200);
           expect(objectOf(same)).to.deep.equal(objectOf(read));
@@ -198,6 +198,38 @@ describe('every kind over HTTP', () => {
           ['DELETE', undefined],
         ] as const)
           expect((await admin(verb, path, body)).status, verb).to.equal(404);
+      });
+
+      it('what would clear the name or another immutable value is refused, and changes nothing', async () => {
+        const { path } = await create();
+        const marked = await admin('PATCH', path, {
+          metadata: { labels: { a: 'b' }, annotations: { c: 'd' }, finalizers: ['of-somebody'] },
+        });
+        expect(marked.status, marked.text).to.equal(200);
+        const before = objectOf(marked);
+        const spec =
+          Object.hasOwn(before, 'spec') && kind.immutable.some((field) => field.startsWith('spec.'));
+        for (const [query, body] of [
+          ['', { metadata: {} }],
+          ['', { metadata: null }],
+          ['?update_mask=metadata', {}],
+          ['?update_mask=metadata', { metadata: { labels: { z: 'z' } } }],
+          ...(spec
+            ? ([
+                ['', { spec: {} }],
+                ['', { spec: null }],
+                ['?update_mask=spec', {}],
+              ] as const)
+            : []),
+        ] as const) {
+          const reply = await admin('PATCH', `${path}${query}`, body);
+          const what = `${query} ${JSON.stringify(body)}: ${reply.text}`;
+          expect(reply.status, what).to.equal(400);
+          expect(textAt(reply.json, 'message'), what).to.contain('immutable');
+          expect(objectOf(await admin('GET', path)), what).to.deep.equal(before);
+        }
+        const emptied = await admin('PATCH', path, { metadata: { finalizers: [] } });
+        expect(emptied.status, emptied.text).to.equal(200);
       });
 
       it('labels, annotations and finalizers are bounded', async () => {

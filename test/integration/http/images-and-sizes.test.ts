@@ -134,9 +134,9 @@ describe('what compute instances are made of, over HTTP', () => {
       refused(
         await user('PATCH', path, { metadata: { labels: { a: 'b' } } }),
         403,
-        "tenant 'shared' can't be assigned",
+        "objects of tenant 'shared' are read-only for tenants",
       );
-      refused(await user('DELETE', path), 403, "tenant 'shared' can't be assigned");
+      refused(await user('DELETE', path), 403, "objects of tenant 'shared' are read-only for tenants");
       ok(await user('GET', path));
       const { id } = await image();
       expect((await user('DELETE', `${IMAGES}/${id}`)).text).to.equal('{}');

@@ -105,6 +105,18 @@ describe('JSON codec', () => {
       'spec.ssh_public_key',
     ],
     [
+      'half of a character',
+      '{"spec":{"ssh_public_key":"\\ud800"}}',
+      /^invalid value for field 'spec\.ssh_public_key': it holds a lone surrogate/,
+      'spec.ssh_public_key',
+    ],
+    [
+      'half of a character in a map',
+      '{"metadata":{"labels":{"\\udc00":"a"}}}',
+      /'metadata\.labels': it holds a lone surrogate/,
+      'metadata.labels',
+    ],
+    [
       'a wrong type of a map value',
       '{"metadata":{"labels":{"a":1}}}',
       /'metadata\.labels': a JSON object is expected; of each value a string/,

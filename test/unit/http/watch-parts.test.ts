@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { kinds } from '../../../src/domain/kinds.ts';
 import { RIGHTS, type Role } from '../../../src/domain/tenancy/rights.ts';
+import { ApiError } from '../../../src/http/errors.ts';
 import { audienceOf } from '../../../src/http/osac/watch/audience.ts';
 import { createSlices, SLICE_MS } from '../../../src/http/osac/watch/slices.ts';
 import { createWatchIds } from '../../../src/http/osac/watch/watch-id.ts';
@@ -28,6 +29,13 @@ describe('watch ids', () => {
         ),
       );
     }
+  });
+
+  it('has one spelling', () => {
+    const ids = idsOf(16);
+    for (const n of ['00', '09', '01', '+1', '1000000000'])
+      expect(() => ids.parse(`${STORE}.0000000000000007.${n}`, 'from'), n).to.throw(ApiError, "'from'");
+    expect(ids.parse(`${STORE}.0000000000000007.0`, 'from').n).to.equal(0);
   });
 
   it('a position alone stands behind its changes, and can be written as an id again', () => {

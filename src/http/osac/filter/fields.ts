@@ -31,7 +31,7 @@ export const resolveField = (target: FilterTarget, steps: readonly Step[]): Reso
   let place: Place = { kind: 'message', schema: target.schema };
   const path: string[] = [];
   for (const step of steps) {
-    const next = enter(place, step, path);
+    const next = enter(place, step, path, target);
     if ('problem' in next) return next;
     path.push(step.name);
     const refused = refusal(target, path);
@@ -52,7 +52,12 @@ type Place =
   | { readonly kind: 'entry'; readonly map: MapField };
 type MapField = DescField & { readonly fieldKind: 'map' };
 
-const enter = (place: Place, step: Step, path: readonly string[]): Place | FieldProblem => {
+const enter = (
+  place: Place,
+  step: Step,
+  path: readonly string[],
+  { root }: FilterTarget,
+): Place | FieldProblem => {
   const here = path.join('.');
   const inside = contentOf(place);
   if (inside === 'map') return { kind: 'entry', map: (place as { readonly field: MapField }).field };
@@ -64,7 +69,10 @@ const enter = (place: Place, step: Step, path: readonly string[]): Place | Field
     return { at: step.at, problem };
   }
   if (step.bracket)
-    return { at: step.at, problem: `${quoted(here)} is not a map; write .name instead of ['name']` };
+    return {
+      at: step.at,
+      problem: `${quoted(here === '' ? root : here)} is not a map; write .name instead of ['name']`,
+    };
   const field = inside.fields.find(({ name }) => name === step.name);
   if (field === undefined)
     return { at: step.at, problem: `unknown field ${quoted([...path, step.name].join('.'))}` };

@@ -66,7 +66,11 @@ export const operandOf = (expr: Expr, compilation: Compilation, beside?: DescEnu
       break;
     default:
   }
-  throw problemOf(compilation.source, expr, `${describe(expr)} cannot be compared`);
+  throw problemOf(
+    compilation.source,
+    expr,
+    `${describe(expr)} ${isResult(expr) ? 'cannot be compared' : 'is not supported'}`,
+  );
 };
 
 const ARITHMETIC = { '_+_': '+', '_-_': '-', '_*_': '*', '_/_': '/', '_%_': '%' } as const;
@@ -231,6 +235,10 @@ const FUNCTIONS: Readonly<Record<string, string>> = {
   '_>_': "the result of '>'",
   '_>=_': "the result of '>='",
 };
+
+/** True for what is supported as a condition, but not as a side of a comparison. */
+const isResult = (expr: Expr): boolean => describe(expr).startsWith(RESULT);
+const RESULT = 'the result of ';
 
 /** An expression in words, for error texts that say it is not supported. */
 export const describe = (expr: Expr): string => {

@@ -55,16 +55,20 @@ export const parseFilter = (text: string): { readonly expr: Expr; readonly sourc
   } catch (error) {
     const at = failureOffset(error);
     if (at === undefined) throw problemAt(unparsed, 0, 'this is not a CEL expression');
-    const found = text.codePointAt(original(at));
-    throw problemAt(
-      unparsed,
-      original(at),
-      found === undefined
-        ? 'the expression is not complete'
-        : `unexpected ${quoted(String.fromCodePoint(found))}`,
-    );
+    throw problemAt(unparsed, original(at), unexpected(text, original(at)));
   }
 };
+
+/** The parser stops before an operator that has nothing behind it. */
+const unexpected = (text: string, at: number): string => {
+  const [operator] = LAST_OPERATOR.exec(text.slice(at).trim()) ?? [];
+  if (operator !== undefined) return `the expression is not complete: nothing follows ${quoted(operator)}`;
+  const found = text.codePointAt(at);
+  return found === undefined
+    ? 'the expression is not complete'
+    : `unexpected ${quoted(String.fromCodePoint(found))}`;
+};
+const LAST_OPERATOR = /^(?:[=!<>]=|[<>!+\-*/%?:.]|&&|\|\||in)$/;
 
 /** What is wrong at a place of the text, 1-based; `at` is an offset in UTF-16 units. */
 export const problemAt = ({ parameter, text }: Source, at: number, problem: string): ApiError => {

@@ -21,7 +21,7 @@ const AFTER_ALL_OF_POSITION = 999_999_999;
 export const createWatchIds = (positions: Pick<Positions, 'format' | 'parse'>): WatchIds => ({
   format: ({ position, n }) => `${positions.format(position)}.${n}`,
   parse: (text, name) => {
-    const id = /^(.+)\.(\d{1,9})$/.exec(text);
+    const id = /^(.+)\.(0|[1-9]\d{0,8})$/.exec(text);
     try {
       return id === null
         ? { position: positions.parse(text, name), n: AFTER_ALL_OF_POSITION }
