@@ -36,8 +36,12 @@ export const exitStatusOf = (error: unknown): number => {
 /** What to do next, where the answer alone does not say it. */
 export const hintOf = (error: unknown): string | undefined => {
   if (!(error instanceof ApiError)) return undefined;
+  if (error.status === 401 && /key id is not one of its issuer/.test(error.message))
+    return 'its key is not the one of this service: set LEDGER_DATA_DIR (or LEDGER_SECRETS_DIR) as the service has it, also for `ledgerctl token`; or give a token of an issuer that it trusts';
   if (error.status === 401)
     return 'give a valid token: --token, LEDGERCTL_TOKEN, or let `ledgerctl token` make one';
+  if (/ \/api\/fulfillment\/\S+ answered 400: unknown field/.test(error.message))
+    return 'if it is a field for providers, add --private';
   if (error.status === 412) return 'somebody else changed it meanwhile: look at it again, then repeat';
   return undefined;
 };

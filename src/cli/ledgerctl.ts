@@ -15,6 +15,7 @@ import { addLaneCommands } from './commands/lanes.ts';
 import { addOrderCommands } from './commands/orders.ts';
 import { addProjectionCommands } from './commands/projections.ts';
 import { addStoreCommands } from './commands/store.ts';
+import { examples } from './examples.ts';
 import { CliFailure, EXIT, EXIT_HELP, exitStatusOf, hintOf } from './exit.ts';
 import { parseDuration, printable } from './output.ts';
 import { createKindNames } from './resources/kind-names.ts';
@@ -70,12 +71,14 @@ export const createCli = (actions: CliActions, io: CliIo): Command => {
   program
     .command('serve')
     .description('run the service; settings are environment variables, see the README')
+    .addHelpText('after', examples('serve'))
     .action(() => actions.serve());
   program
     .command('demo')
     .description(
       'order, scale, crash, recover and delete clusters on a service of its own, and check what it claims',
     )
+    .addHelpText('after', examples('demo'))
     .action(async () => {
       process.exitCode = await actions.demo();
     });
@@ -90,10 +93,25 @@ export const createCli = (actions: CliActions, io: CliIo): Command => {
     .option('--project-role <project=role...>', 'role in a project of the tenant: p1=viewer, p1=manager', [])
     .option('--email <address>', 'e-mail address of the user')
     .option('--ttl <time>', 'how long it is valid, for example 30m or 8h', '1h')
+    .addHelpText(
+      'after',
+      examples(
+        'token --tenant acme --user alice',
+        'token --tenant acme --user carol --role tenant-admin --ttl 8h',
+        'token --tenant acme --user dave --project-role p1=manager',
+        'token --user operator --admin',
+      ),
+    )
     .action(async (options: TokenOptions) => {
       if (options.tenant === undefined && !options.admin)
         throw new InvalidArgumentError('--tenant or --admin is needed');
       const { tenant, user, admin, role: roles, email } = options;
+      const unknown = roles.filter((role) => !REALM_ROLES.includes(role));
+      if (unknown.length > 0)
+        io.err(
+          `note: the service knows no role ${unknown.map((role) => `"${role}"`).join(', ')}; ` +
+            `it gives rights for ${REALM_ROLES.join(', ')}\n`,
+        );
       const groups = [...options.group, ...options.projectRole.map(projectGroup)];
       const request = {
         user,
@@ -115,13 +133,16 @@ export const createCli = (actions: CliActions, io: CliIo): Command => {
   addCredentialCommands(program, resources);
   addKindsCommand(program, resources);
   addEventCommands(program, connection);
-  addOrderCommands(program, connection);
+  addOrderCommands(program, connection, resources);
   addLaneCommands(program, connection);
   addProjectionCommands(program, connection);
   addStoreCommands(program, connection, actions);
   addCompletionCommand(program, resources);
   return program;
 };
+
+/** Realm roles that give rights (osac-api.md §7 Roles). */
+const REALM_ROLES: readonly string[] = ['tenant-admin', 'tenant-idp-manager', 'osac-csi-driver'];
 
 type TokenOptions = {
   readonly tenant?: string;

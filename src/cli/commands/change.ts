@@ -96,7 +96,7 @@ export const addScaleCommand = (program: Command, context: ResourceContext): voi
       ),
   ).action(async (kindText: string, args: string[], options: ChangeOptions) => {
     const slash = kindText.includes('/');
-    const { names, changes } = splitChanges(slash ? [kindText, ...args] : args);
+    const { names, changes } = splitChanges(slash ? [kindText, ...args] : args, SCALE_USAGE);
     const sizes = changes.map(sizeOf);
     const [
       {
@@ -125,8 +125,15 @@ export const addScaleCommand = (program: Command, context: ResourceContext): voi
   });
 };
 
+const SCALE_USAGE = {
+  changes: 'say which node set gets how many nodes, for example workers=3',
+  names: 'give the id or name of the cluster, for example: scale cluster web workers=3',
+};
+
 const missing = (): never => {
-  throw new InvalidArgumentError('give one cluster and <node set>=<nodes>');
+  throw new InvalidArgumentError(
+    'give one cluster and <node set>=<nodes>, for example: cluster web workers=3',
+  );
 };
 
 const sizeOf = ({ key, value = '' }: MapChange): { readonly set: string; readonly size: number } => ({

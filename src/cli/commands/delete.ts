@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { stringAt } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
-import { CliFailure, EXIT, notFound } from '../exit.ts';
+import { CliFailure, EXIT, exitStatusOf, notFound } from '../exit.ts';
 import { parseDuration } from '../output.ts';
 import type { NamedKind } from '../resources/kind-names.ts';
 import { nameOf, noSuch, onlyOne, type ResourceApi } from '../resources/resource-api.ts';
@@ -16,7 +16,8 @@ type DeleteOptions = Scope & {
 type Victim = { readonly kind: NamedKind; readonly object: JsonObject };
 
 const EXAMPLES = `
-Nothing is deleted unless every id or name is found, and only once.
+Nothing is deleted unless every id or name is found, and only once. Then one after the other: it ends at the first that
+the service refuses, for example because something refers to it, and says which were not tried.
 
 Examples:
   ledgerctl delete cluster web
@@ -40,7 +41,10 @@ export const addDeleteCommand = (program: Command, context: ResourceContext): vo
     const targets = targetsOf(context.names, [kind, ...names]);
     const api = await context.open(options);
     const victims = await victimsOf(api, targets, options);
-    for (const victim of victims) await remove(context, api, victim);
+    for (const [i, victim] of victims.entries())
+      await remove(context, api, victim).catch((error: unknown) => {
+        throw victims.length === 1 ? error : stopped(error, victims, i);
+      });
     if (options.wait)
       for (const victim of victims) await untilGone(context, api, victim, options.waitTimeout);
   });
@@ -64,6 +68,16 @@ const victimsOf = async (
   return victims.filter(({ kind, object }) => {
     const id = `${kind.singular}/${stringAt(object, 'id')}`;
     return !ids.has(id) && ids.add(id);
+  });
+};
+
+/** What was deleted before is on stdout; what was not is said here. */
+const stopped = (error: unknown, victims: readonly Victim[], at: number): CliFailure => {
+  const [failed, ...rest] = victims.slice(at).map(({ kind, object }) => nameOf(kind, object));
+  const untouched = rest.length === 0 ? '' : `\n  not tried: ${rest.join(', ')}`;
+  const message = error instanceof Error ? error.message : String(error);
+  return new CliFailure(exitStatusOf(error), `${failed} was not deleted: ${message}${untouched}`, {
+    cause: error,
   });
 };
 

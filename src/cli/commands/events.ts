@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { Connection } from '../connection.ts';
+import { examples } from '../examples.ts';
 
 export type ListedEvent = {
   readonly position: string;
@@ -37,6 +38,10 @@ export const addEventCommands = (program: Command, { client, io }: Connection): 
       false,
     )
     .option('--json', 'one JSON object per line', false)
+    .addHelpText(
+      'after',
+      examples('events --tenant acme --limit 20', 'events --type ClusterOrdered --json', 'events --follow'),
+    )
     .action(async (options: EventOptions) => {
       const query = new URLSearchParams({ limit: options.limit });
       for (const name of ['stream', 'type', 'tenant', 'from'] as const) {

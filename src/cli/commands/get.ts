@@ -1,5 +1,6 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import type { JsonObject } from '../../domain/json.ts';
+import { examples } from '../examples.ts';
 import { notFound } from '../exit.ts';
 import { padded, table } from '../output.ts';
 import { toYaml, typed } from '../resources/documents.ts';
@@ -105,11 +106,16 @@ const watch = async (
   const { kind, names } = target;
   const { filter, tenant } = options;
   let first: readonly JsonObject[] = [];
+  let told = false;
+  const named = async (): Promise<readonly JsonObject[]> => {
+    const { objects, missing } = await api.find(kind, names, filter);
+    if (missing.length > 0 && !told) context.io.err(`${noSuch(kind, missing)} yet; waiting for changes\n`);
+    told = true;
+    return objects;
+  };
   const list = async (): Promise<readonly JsonObject[]> =>
     (first =
-      names.length === 0
-        ? await api.list(kind, filter === undefined ? {} : { filter })
-        : (await api.find(kind, names, filter)).objects);
+      names.length === 0 ? await api.list(kind, filter === undefined ? {} : { filter }) : await named());
   const print = await changePrinter(context, target, options, api, () => first);
   const changes = watchChanges({
     client: context.client,
@@ -172,6 +178,7 @@ export const addKindsCommand = (program: Command, { names, io }: ResourceContext
   program
     .command('kinds')
     .description('kinds of objects, with the short forms that commands take')
+    .addHelpText('after', examples('kinds'))
     .action(() => {
       const rows = names.all.map(({ kind, singular, alias }) => [
         singular,

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { Connection } from '../connection.ts';
+import { examples } from '../examples.ts';
 import { table } from '../output.ts';
 
 type Lane = {
@@ -20,6 +21,7 @@ export const addLaneCommands = (program: Command, { client, io }: Connection): v
   lanes
     .command('list')
     .description('lanes with work or trouble; an idle one is not kept')
+    .addHelpText('after', examples('lanes list'))
     .action(async () => {
       const { items = [] } = await (await client()).get<{ items?: Lane[] }>('/api/ledger/v1/lanes');
       const rows = items.map((lane) => [
@@ -30,6 +32,7 @@ export const addLaneCommands = (program: Command, { client, io }: Connection): v
         lane.consecutive_failures,
         lane.last_reason,
       ]);
+      if (items.length === 0) return io.err('no lane has work or trouble\n');
       io.out(`${table(['lane', 'state', 'in flight', 'waiting', 'failures', 'last reason'], rows)}\n`);
     });
   for (const [verb, description] of [
@@ -38,7 +41,8 @@ export const addLaneCommands = (program: Command, { client, io }: Connection): v
   ] as const)
     lanes
       .command(`${verb} <lane>`)
-      .description(`${description}; for example hub:sim-east-1`)
+      .description(description)
+      .addHelpText('after', examples(`lanes ${verb} hub:sim-east-1`))
       .action(async (name: string) => {
         const path = `/api/ledger/v1/lanes/${encodeURIComponent(name)}/${verb}`;
         const lane = await (await client()).send<Lane>('POST', path);

@@ -1,7 +1,12 @@
 import type { Command } from 'commander';
+import { stringAt } from '../../domain/json-tools.ts';
+import { ApiError } from '../api-client.ts';
 import type { Connection } from '../connection.ts';
+import { examples } from '../examples.ts';
 import { table } from '../output.ts';
+import { onlyOne } from '../resources/resource-api.ts';
 import { orderText, type OrderDetails } from './order-text.ts';
+import type { ResourceContext } from './resource-context.ts';
 
 export type Order = {
   readonly id: string;
@@ -14,7 +19,11 @@ export type Order = {
 };
 
 /** `ledgerctl orders`: what is under way, and the two things an operator can do about it. */
-export const addOrderCommands = (program: Command, { client, io }: Connection): void => {
+export const addOrderCommands = (
+  program: Command,
+  { client, io }: Connection,
+  context: ResourceContext,
+): void => {
   const orders = program.command('orders').description('cluster orders of all tenants');
   orders
     .command('list')
@@ -22,6 +31,7 @@ export const addOrderCommands = (program: Command, { client, io }: Connection): 
     .option('--state <state>', 'only orders in this state, for example failed')
     .option('--limit <n>', 'at most so many', '100')
     .option('--json', 'as JSON', false)
+    .addHelpText('after', examples('orders list', 'orders list --state failed'))
     .action(async ({ state, limit, json }: { state?: string; limit: string; json: boolean }) => {
       const query = new URLSearchParams({ limit, ...(state === undefined ? {} : { state }) });
       const { items = [] } = await (await client()).get<{ items?: Order[] }>(
@@ -40,25 +50,52 @@ export const addOrderCommands = (program: Command, { client, io }: Connection): 
       );
     });
   orders
-    .command('show <id>')
+    .command('show')
+    .argument('<order>', 'id of the order, or name or id of its cluster')
     .description('one order: why it is where it is, conditions, what is outstanding, timeline')
     .option('--json', 'as JSON', false)
-    .action(async (id: string, { json }: { json: boolean }) => {
-      const order = await (await client()).get<OrderDetails>(
-        `/api/ledger/v1/orders/${encodeURIComponent(id)}`,
-      );
+    .addHelpText('after', examples('orders show web', 'orders show web --json'))
+    .action(async (wanted: string, { json }: { json: boolean }) => {
+      const api = await client();
+      const order = await byIdOrName(context, wanted, (id) => api.get<OrderDetails>(pathOf(id)));
       io.out(`${json ? JSON.stringify(order, null, 2) : orderText(order)}\n`);
     });
   for (const [verb, description, done] of [
     ['retry', 'try a failed order again', 'retry requested'],
-    ['cancel', 'cancel an order that was not dispatched yet', 'cancelled'],
+    [
+      'cancel',
+      'cancel an order that no hub has taken yet; its cluster is removed, as if it had been deleted',
+      'cancelled, its cluster is removed',
+    ],
   ] as const) {
     orders
-      .command(`${verb} <id>`)
+      .command(verb)
+      .argument('<order>', 'id of the order, or name or id of its cluster')
       .description(description)
-      .action(async (id: string) => {
-        await (await client()).send('POST', `/api/ledger/v1/orders/${encodeURIComponent(id)}/${verb}`);
-        io.out(`order ${id}: ${done}\n`);
+      .addHelpText('after', examples(`orders ${verb} web`))
+      .action(async (wanted: string) => {
+        const api = await client();
+        await byIdOrName(context, wanted, (id) => api.send('POST', `${pathOf(id)}/${verb}`));
+        io.out(`order ${wanted}: ${done}\n`);
       });
+  }
+};
+
+const pathOf = (id: string): string => `/api/ledger/v1/orders/${encodeURIComponent(id)}`;
+
+/** An order has the id of its cluster and outlives it; a name finds it while the cluster is there. */
+const byIdOrName = async <T>(
+  { names, open }: ResourceContext,
+  wanted: string,
+  call: (id: string) => Promise<T>,
+): Promise<T> => {
+  try {
+    return await call(wanted);
+  } catch (error) {
+    if (!(error instanceof ApiError && error.status === 404)) throw error;
+    const kind = names.find('cluster');
+    const { objects } = await (await open({ private: true })).find(kind, [wanted]);
+    if (objects.length === 0) throw error;
+    return call(stringAt(onlyOne(kind, wanted, objects), 'id'));
   }
 };

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { ProjectionStatus, RebuildReport } from '../../projections/read-models.ts';
 import type { Connection } from '../connection.ts';
+import { examples } from '../examples.ts';
 import { duration, table } from '../output.ts';
 
 type RebuildLine =
@@ -14,6 +15,7 @@ export const addProjectionCommands = (program: Command, { client, io }: Connecti
   projections
     .command('list')
     .description('all read models with their position and lag')
+    .addHelpText('after', examples('projections list'))
     .action(async () => {
       const { items } = await (await client()).get<{ items: ProjectionStatus[] }>(
         '/api/ledger/v1/projections',
@@ -31,6 +33,7 @@ export const addProjectionCommands = (program: Command, { client, io }: Connecti
   projections
     .command('status <name>')
     .description('everything about one read model, as JSON')
+    .addHelpText('after', examples('projections status timeline'))
     .action(async (name: string) => {
       const status = await (await client()).get<ProjectionStatus>(
         `/api/ledger/v1/projections/${encodeURIComponent(name)}`,
@@ -40,6 +43,7 @@ export const addProjectionCommands = (program: Command, { client, io }: Connecti
   projections
     .command('rebuild <name>')
     .description('build a fresh copy beside the live one, check it and switch; reads never stop')
+    .addHelpText('after', examples('projections rebuild resources'))
     .action(async (name: string) => {
       const path = `/api/ledger/v1/projections/${encodeURIComponent(name)}/rebuild`;
       for await (const line of (await client()).lines<RebuildLine>('POST', path)) {
@@ -51,6 +55,7 @@ export const addProjectionCommands = (program: Command, { client, io }: Connecti
   projections
     .command('digest <name>')
     .description('SHA-256 over all rows at a stated position; equal on every instance at that position')
+    .addHelpText('after', examples('projections digest resources'))
     .action(async (name: string) => {
       const digest = await (await client()).get<{ position?: string; digest: string; rows: number }>(
         `/api/ledger/v1/projections/${encodeURIComponent(name)}/digest`,

@@ -1,5 +1,6 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import type { CliActions, Connection, StoreToCheck } from '../connection.ts';
+import { examples } from '../examples.ts';
 
 /** `ledgerctl store`: online backup of a running service, full check of a stopped one. */
 export const addStoreCommands = (program: Command, { client, io }: Connection, actions: CliActions): void => {
@@ -19,6 +20,7 @@ export const addStoreCommands = (program: Command, { client, io }: Connection, a
   store
     .command('backup <file>')
     .description('copy the running store to a file on the machine of the service; writes go on')
+    .addHelpText('after', examples('store backup /var/backups/ledger-1.sqlite'))
     .action(async (file: string) => {
       const done = await (await client()).send<{ file: string; bytes: number }>(
         'POST',
@@ -32,6 +34,10 @@ export const addStoreCommands = (program: Command, { client, io }: Connection, a
     .description('read the whole store of a stopped service, or a backup of one, and report what is wrong')
     .option('--data-dir <directory>', 'data directory', actions.defaultDataDir)
     .option('--file <file>', 'one file, for example a backup, instead of a data directory')
+    .addHelpText(
+      'after',
+      examples('store check --data-dir ./data', 'store check --file /var/backups/ledger-1.sqlite'),
+    )
     .action(async (options: { dataDir: string; file?: string }, command: Command) => {
       const named = command.getOptionValueSource('dataDir') === 'cli';
       const { events, findings } = await actions.checkStore(wanted(options, named));

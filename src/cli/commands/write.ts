@@ -3,6 +3,7 @@ import { objectAt, stringAt } from '../../domain/json-tools.ts';
 import { ApiError, Unreachable } from '../api-client.ts';
 import { CliFailure, exitStatusOf } from '../exit.ts';
 import { applyDocument, type Outcome } from '../resources/apply.ts';
+import type { JsonObject } from '../../domain/json.ts';
 import { identityOf, parseDocuments, readSource, type FileDocument } from '../resources/documents.ts';
 import { nameOf, type ResourceApi } from '../resources/resource-api.ts';
 import {
@@ -148,6 +149,8 @@ const report = async (
   { done, object }: Outcome,
   { output, dryRun }: WriteOptions,
 ): Promise<void> => {
+  if (!dryRun && done === 'created' && output !== 'json' && output !== 'yaml')
+    sayBreakGlass(context, object, output === 'name');
   if (output === undefined) return said(context, nameOf(kind, object), done, dryRun);
   const surface = api.surfaceOf(kind, 'Create');
   if (output === 'yaml') context.io.out('---\n');
@@ -158,6 +161,16 @@ const report = async (
     header: true,
     tenants: false,
   });
+};
+
+/** The service shows it in this one answer only (design §4), also to whoever wants nothing else of the object. */
+const sayBreakGlass = ({ io }: ResourceContext, object: JsonObject, apart: boolean): void => {
+  const credentials = objectAt(objectAt(object, 'status'), 'break_glass_credentials');
+  const password = stringAt(credentials, 'password');
+  if (password === '') return;
+  const write = apart ? io.err : io.out;
+  write(`break-glass user:     ${stringAt(credentials, 'username')}\nbreak-glass password: ${password}\n`);
+  io.err('keep the break-glass password now: it is not shown again\n');
 };
 
 const said = ({ io }: ResourceContext, name: string, done: string, dryRun: boolean): void =>

@@ -38,6 +38,13 @@ export const applyDocument = async (
         absent += 1;
         return { done: 'created', object: await api.create(kind, desired, { dryRun, key: newKey() }) };
       }
+      const leaving = stringAt(objectAt(current.object, 'metadata'), 'deletion_timestamp');
+      if (leaving !== '')
+        throw new CliFailure(
+          EXIT.notFoundOrConflict,
+          `${where}: it is being deleted since ${leaving}, and goes whatever is changed about it; ` +
+            `when it is gone, apply the file again`,
+        );
       const body =
         version === undefined
           ? desired

@@ -3,9 +3,13 @@ import { InvalidArgumentError } from 'commander';
 /** What `label` and `annotate` are told: `key=value` sets, `key-` removes. */
 export type MapChange = { readonly key: string; readonly value: string | undefined };
 
-/** Splits arguments into names of objects and changes. Throws InvalidArgumentError. */
+/** Splits arguments into names of objects and changes; `lacking` says what to give. Throws InvalidArgumentError. */
 export const splitChanges = (
   args: readonly string[],
+  lacking = {
+    changes: 'give what to change: key=value sets, key- removes',
+    names: 'give the id or name of what to change',
+  },
 ): { readonly names: readonly string[]; readonly changes: readonly MapChange[] } => {
   const names: string[] = [];
   const changes: MapChange[] = [];
@@ -18,9 +22,8 @@ export const splitChanges = (
   }
   const twice = changes.find(({ key }, i) => changes.findIndex((other) => other.key === key) !== i);
   if (twice !== undefined) throw new InvalidArgumentError(`"${twice.key}" is given more than once`);
-  if (changes.length === 0)
-    throw new InvalidArgumentError('give what to change: key=value sets, key- removes');
-  if (names.length === 0) throw new InvalidArgumentError('give the id or name of what to change');
+  if (changes.length === 0) throw new InvalidArgumentError(lacking.changes);
+  if (names.length === 0) throw new InvalidArgumentError(lacking.names);
   return { names, changes };
 };
 

@@ -78,6 +78,14 @@ describe('ledgerctl without a service', () => {
     }
   });
 
+  it('token notes a role that gives no right, and makes the token all the same', async () => {
+    const argv = ['token', '--tenant', 't', '--user', 'u', '--role'];
+    const { code, out, err } = await run([...argv, 'tenant-admn']);
+    expect(err).to.match(/^note: .*"tenant-admn".* tenant-admin, /);
+    expect({ code, roles: JSON.parse(out).roles }).to.deep.equal({ code: 0, roles: ['tenant-admn'] });
+    expect((await run([...argv, 'tenant-admin', 'tenant-idp-manager'])).err).to.equal('');
+  });
+
   it('a command that has no token of its own says how to give one', async () => {
     const { code, err } = await run(['orders', 'list'], {
       mintToken: () => Promise.reject(new Error('no key')),
@@ -122,6 +130,35 @@ describe('ledgerctl with a service', () => {
     const { code, err } = await run(['--url', url, 'projections', 'list']);
     expect(err).to.equal('ledgerctl: GET /api/ledger/v1/projections answered 500: it broke (request r-1)\n');
     expect(code).to.equal(1);
+  });
+
+  it('says of an order by name what it says by id', async () => {
+    const found = { id: 'o-1', metadata: { name: 'web' } };
+    answer = (path) => {
+      if (path.startsWith('/api/private/v1/clusters?'))
+        return { status: 200, body: JSON.stringify({ size: 1, total: 1, items: [found] }) };
+      return path.includes('/orders/o-1')
+        ? { status: 200, body: '{"id":"o-1"}' }
+        : { status: 404, body: '{"detail":"absent"}' };
+    };
+    for (const name of ['o-1', 'web']) {
+      const { out, err } = await run(['--url', url, 'orders', 'show', name, '--json']);
+      expect(JSON.parse(out), err).to.deep.equal({ id: 'o-1' });
+    }
+    expect((await run(['--url', url, 'orders', 'cancel', 'web'])).out).to.include('its cluster is removed');
+    expect(asked.at(-1)).to.equal('/api/ledger/v1/orders/o-1/cancel');
+    const absent = await run(['--url', url, 'orders', 'retry', 'db']);
+    expect(absent.err).to.include('/orders/db/retry answered 404: absent');
+    expect(absent.code).to.equal(3);
+  });
+
+  it('no lanes are said on stderr', async () => {
+    answer = () => ({ status: 200, body: '{}' });
+    expect(await run(['--url', url, 'lanes', 'list'])).to.deep.equal({
+      code: 0,
+      out: '',
+      err: 'no lane has work or trouble\n',
+    });
   });
 
   it('lanes are listed, paused and resumed', async () => {

@@ -158,6 +158,19 @@ describe('ledgerctl reads resources', () => {
     expect((await cli.run(['kubeconfig', 'web'])).code).to.equal(3);
   });
 
+  it('get --watch says that what is named is not there yet', async () => {
+    let streams = 0;
+    cli.answers(({ path }) => {
+      if (path === CLUSTERS) return page();
+      if (!path.endsWith('/events')) return undefined;
+      streams += 1;
+      return streams === 1 ? { body: { result: {} } } : { status: 403, body: { message: 'enough' } };
+    });
+    const { code, out, err } = await cli.run(['get', 'cluster', 'nope', '--watch']);
+    expect(err).to.match(/^there is no cluster 'nope' yet; waiting for changes\n/);
+    expect({ code, out }).to.deep.equal({ code: 1, out: '' });
+  });
+
   describe('exit statuses', () => {
     it('tell refusals, absence, conflicts and an absent service apart', async () => {
       for (const [status, code] of [
@@ -186,6 +199,11 @@ describe('ledgerctl reads resources', () => {
       cli.answers(() => ({ status: 401, body: { message: 'token is not valid' } }));
       expect((await cli.run(['get', 'clusters'])).err).to.match(
         /\nhint: give a valid token: --token, LEDGERCTL_TOKEN/,
+      );
+      const message = 'token is not valid: its key id is not one of its issuer';
+      cli.answers(() => ({ status: 401, body: { message } }));
+      expect((await cli.run(['get', 'clusters'])).err).to.match(
+        /\nhint: .*LEDGER_DATA_DIR.*LEDGER_SECRETS_DIR/,
       );
     });
   });

@@ -44,6 +44,51 @@ describe('ledgerctl changes resources', () => {
       );
     });
 
+    it('what is shown once is shown, and nothing of it later', async () => {
+      const status = { break_glass_credentials: { username: 'acme-break', password: 'pass-1' } };
+      const tenant = { id: 't', metadata: { name: 't' }, status };
+      const text = 'kind: tenant\nmetadata: {name: t}\n';
+      cli.answers(({ verb, path }) => {
+        if (verb === 'POST') return { body: tenant };
+        return path.endsWith('/tenants') ? page() : undefined;
+      });
+      const lines = 'break-glass user:     acme-break\nbreak-glass password: pass-1\n';
+      for (const verb of ['create', 'apply']) {
+        const { out, err } = await cli.run([verb, '-f', '-', '--private'], text);
+        expect(out).to.equal(`${lines}tenant/t created\n`);
+        expect(err).to.include('not shown again');
+      }
+      const names = await cli.run(['create', '-f', '-', '-o', 'name'], text);
+      expect(names.out).to.equal('tenant/t\n');
+      expect(names.err).to.include(lines);
+      for (const form of ['yaml', 'json']) {
+        const { out, err } = await cli.run(['create', '-f', '-', '-o', form], text);
+        expect(out.split('pass-1')).to.have.length(2);
+        expect(err).to.equal('');
+      }
+      expect(await cli.succeeds(['create', '-f', '-', '--dry-run'], text)).to.equal(
+        'tenant/t created (dry run)\n',
+      );
+    });
+
+    it('apply says of what is being deleted that it goes all the same', async () => {
+      cli.holds(clusterOf('id-1', 'web', { deletion_timestamp: '2026-11-21T10:00:00Z' }));
+      const { code, out, err } = await cli.run(['apply', '-f', '-'], 'kind: cluster\nid: id-1\nspec: {}\n');
+      expect(err)
+        .to.include('it is being deleted since 2026-11-21T10:00:00Z')
+        .and.include('apply the file again');
+      expect({ code, out }).to.deep.equal({ code: 3, out: '' });
+      expect(cli.calls().filter((call) => !call.startsWith('GET'))).to.deep.equal([]);
+    });
+
+    it('a field that only providers have is a hint to their surface', async () => {
+      cli.answers(() => ({ status: 400, body: { code: 3, message: 'unknown field "spec.image"' } }));
+      const { err } = await cli.run(['create', '-f', '-'], 'kind: cluster_version\nspec: {image: x}\n');
+      expect(err).to.match(/\nhint: .*--private\n$/);
+      const already = await cli.run(['create', '-f', '-', '--private'], 'kind: hub\nspec: {imag: x}\n');
+      expect(already.err).not.to.include('hint');
+    });
+
     it('a wrong file is not sent at all', async () => {
       const { code, err } = await cli.run(['apply', '-f', '-'], `${file}---\nkind: volcano\n`);
       expect(err).to.include('stdin, document 3: there is no kind "volcano"');
@@ -138,6 +183,18 @@ describe('ledgerctl changes resources', () => {
       expect(cli.asked.some(({ verb }) => verb === 'PATCH')).to.equal(false);
     });
 
+    it('scale says what it lacks in its own words', async () => {
+      for (const [argv, says] of [
+        [['x'], 'for example workers=3'],
+        [['x', '3'], 'for example workers=3'],
+        [['workers=3'], 'for example: scale cluster web workers=3'],
+      ] as const) {
+        const { code, err } = await cli.run(['scale', 'cluster', ...argv]);
+        expect(err, argv.join(' ')).to.include(says);
+        expect(code).to.equal(2);
+      }
+    });
+
     it('scale names only the sizes', async () => {
       cli.holds(web);
       expect(await cli.succeeds(['scale', 'cluster', 'web', 'workers=5', 'gpu=0'])).to.equal(
@@ -174,6 +231,21 @@ describe('ledgerctl changes resources', () => {
         `DELETE ${CLUSTERS}/id-1`,
         `DELETE ${CLUSTERS}/id-2`,
       ]);
+    });
+
+    it('ends at the first that is refused, and says which were not tried', async () => {
+      cli.answers(({ verb, path }) => {
+        if (path === CLUSTERS) return page(web, clusterOf('id-2', 'db'), clusterOf('id-3', 'ci'));
+        return verb === 'DELETE' && path.endsWith('/id-2')
+          ? { status: 400, body: { message: 'in use' } }
+          : {};
+      });
+      const { code, out, err } = await cli.run(['delete', 'cluster', 'web', 'db', 'ci']);
+      expect(out).to.equal('cluster/web deleted\n');
+      expect(err).to.equal(
+        `ledgerctl: cluster/db was not deleted: DELETE ${CLUSTERS}/id-2 answered 400: in use (request r-1)\n  not tried: cluster/ci\n`,
+      );
+      expect(code).to.equal(1);
     });
 
     it('waits until it is gone, or says that it is not', async () => {

@@ -1,0 +1,47 @@
+import { expect } from 'chai';
+import type { Command } from 'commander';
+import type { CliActions } from '../../../src/cli/connection.ts';
+import { createCli, runCli } from '../../../src/cli/ledgerctl.ts';
+
+const unused = () => Promise.reject(new Error('not in this test'));
+const actions: CliActions = {
+  serve: unused,
+  demo: unused,
+  mintToken: async () => 'token',
+  checkStore: unused,
+  defaultDataDir: 'data',
+  eventStore: 'sqlite',
+  version: '1',
+};
+
+const helpOf = async (path: readonly string[]): Promise<string> => {
+  let out = '';
+  const io = { out: (text: string) => (out += text), err: () => undefined };
+  expect(await runCli(createCli(actions, io), [...path, '--help'], io)).to.equal(0);
+  return out;
+};
+
+/** Every command that does something; groups only list theirs, hidden ones are not for people. */
+const commandsOf = (command: Command, path: readonly string[] = []): string[][] =>
+  command.commands
+    .filter((each) => !each.name().startsWith('_'))
+    .flatMap((each) =>
+      each.commands.length > 0 ? commandsOf(each, [...path, each.name()]) : [[...path, each.name()]],
+    );
+
+describe('the help of ledgerctl', () => {
+  const io = { out: () => undefined, err: () => undefined };
+  const commands = commandsOf(createCli(actions, io));
+
+  it('is asked of every command', () => {
+    expect(commands.map((path) => path.join(' '))).to.include.members(['serve', 'kinds', 'orders show']);
+  });
+
+  for (const path of commands) {
+    const called = path.join(' ');
+    it(`of "${called}" ends with examples of it`, async () => {
+      const [, examples = ''] = (await helpOf(path)).split('\nExamples:\n');
+      expect(examples).to.match(new RegExp(`ledgerctl ${called}\\b`));
+    });
+  }
+});
