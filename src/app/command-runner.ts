@@ -209,7 +209,7 @@ export const createCommandRunner = (
         id: encoded[index]?.id ?? '',
         commandId: context.commandId,
         requestHash: context.requestHash,
-        changesDocument: codec.typeOf(event.type)?.changesDocument !== false,
+        type: codec.typeOf(event.type),
       });
     });
     keep(attempt, folded);

@@ -1,5 +1,10 @@
 import type { Decider, DomainEvent } from '../domain/decider.ts';
-import { countVersion, NO_VERSION, type DocumentVersion } from '../domain/document-version.ts';
+import {
+  countVersion,
+  NO_VERSION,
+  type DocumentVersion,
+  type VersionedType,
+} from '../domain/document-version.ts';
 import type { Loaded } from './command.ts';
 import type { EventCodec } from './event-codec.ts';
 import type { ExpectedRevision, Position, RecordedEvent } from './event-store.ts';
@@ -56,7 +61,7 @@ export const loadedOf = <State>(folded: FoldedStream<State>): Loaded<State> => (
 type Envelope = Pick<RecordedEvent, 'revision' | 'position' | 'id'> & {
   readonly commandId: string;
   readonly requestHash: string;
-  readonly changesDocument: boolean;
+  readonly type: VersionedType | undefined;
 };
 
 export const foldEvent = <State, Event extends DomainEvent>(
@@ -70,7 +75,7 @@ export const foldEvent = <State, Event extends DomainEvent>(
   folded.revision = revision;
   folded.position = position;
   folded.eventId = id;
-  folded.version = countVersion(folded.version, commandId, envelope.changesDocument);
+  folded.version = countVersion(folded.version, commandId, envelope.type);
   const newest = folded.appends.at(-1);
   if (newest?.commandId === commandId) {
     folded.appends[folded.appends.length - 1] = { ...newest, last: revision, position };
@@ -94,7 +99,7 @@ export const foldRecorded = <State, Event extends DomainEvent>(
     position: event.position,
     id: event.id,
     ...commandOf(event),
-    changesDocument: codec.typeOf(event.type)?.changesDocument !== false,
+    type: codec.typeOf(event.type),
   });
 
 export const commandOf = ({ metadata }: RecordedEvent): { commandId: string; requestHash: string } => {

@@ -1,6 +1,6 @@
 import type { DomainEvent } from '../domain/decider.ts';
 import type { JsonValue } from '../domain/json.ts';
-import type { ResourceKind } from '../domain/resource.ts';
+import type { ResourceKind, ResourceView } from '../domain/resource.ts';
 import { parseStreamName } from '../domain/stream-name.ts';
 import type { Checkpoint } from './checkpoint.ts';
 import type { Aggregate, CommandRunner } from './command.ts';
@@ -87,18 +87,20 @@ export const createNameRepair = (options: NameRepairOptions): NameRepair => {
   const waitingFor = new Map<string, readonly string[]>();
   let skipped = 0;
 
-  const load = (kind: RepairableKind, id: string) => runner.load(fenceOf(kind), id);
-
-  /** Moves the resource's stream on, unless it owns the name after all: an append under way then fails. */
-  const fence = async (kind: RepairableKind, id: string, nameId: string, commandId: string) => {
+  /**
+   * Moves the resource's stream on, unless it owns the name after all: an append under way then fails. Returns what the
+   * resource is now; undefined: others kept changing it, and nothing may be taken from it.
+   */
+  const fence = async (
+    kind: RepairableKind,
+    id: string,
+    nameId: string,
+    commandId: string,
+  ): Promise<ResourceView | undefined> => {
     const command: Fence = { type: 'FenceReservation', at: clock.now(), nameId, commandId };
-    return runner.execute(
-      fenceOf(kind),
-      id,
-      command,
-      systemContext(ids.uuidv7(), 'repair', { causationId: commandId }),
-      { step: true },
-    );
+    const context = systemContext(ids.uuidv7(), 'repair', { causationId: commandId });
+    const fenced = await runner.execute(fenceOf(kind), id, command, context, { step: true });
+    return fenced.outcome === 'accepted' ? kind.view(fenced.loaded.state) : undefined;
   };
 
   /** Who shows a slot, where the name is one. */
@@ -114,8 +116,8 @@ export const createNameRepair = (options: NameRepairOptions): NameRepair => {
     const { kind: kindName, id } = resourceOf(stream);
     const kind = kinds.get(kindName);
     if (kind === undefined) return 'kept';
-    const fenced = await fence(kind, id, nameId, commandId);
-    const view = kind.view(fenced.loaded.state);
+    const view = await fence(kind, id, nameId, commandId);
+    if (view === undefined) return 'busy';
     if (claimsOf(kind, view).some((claim) => claim.id === nameId)) {
       await settleAt(kind, nameId, commandId);
       return 'kept';
@@ -128,17 +130,29 @@ export const createNameRepair = (options: NameRepairOptions): NameRepair => {
     return released ? 'released' : 'busy';
   };
 
-  /** What a gone resource still holds. Where its end is not final, whoever is about to write it again is stopped first. */
+  /** As the event left it: the next one under its id may exist by now, and own other names. */
+  const viewAt = async (kind: RepairableKind, id: string, revision: number): Promise<ResourceView> => {
+    const now = await runner.load(aggregateOf(kind), id);
+    if (now.revision === revision) return kind.view(now.state);
+    return kind.view((await runner.load(aggregateOf(kind), id, { asOfRevision: revision })).state);
+  };
+
+  /**
+   * What a gone resource still holds, and the next one under its id has not taken. Whoever is about to write that one is
+   * stopped first.
+   */
   const releaseAllOf = async (event: RecordedEvent): Promise<void> => {
     const { kind: kindName, id } = resourceOf(event.stream);
     const kind = kinds.get(kindName);
     if (kind === undefined) return;
-    const view = kind.view((await load(kind, id)).state);
+    const view = await viewAt(kind, id, event.revision);
     if (!view.exists || !view.archived) return;
     for (const claim of everyClaimOf(kind, view)) {
       const found = await names.look(claim.id);
       if (found?.state.status !== 'held' || found.state.stream !== event.stream) continue;
-      if (kind.returns === true) await fence(kind, id, claim.id, event.id);
+      const now = await fence(kind, id, claim.id, event.id);
+      if (now === undefined) throw new Error(`${event.stream} keeps changing`);
+      if (claimsOf(kind, now).some((owned) => owned.id === claim.id)) continue;
       const context = systemContext(ids.uuidv7(), 'repair', { causationId: event.id, tenant: view.tenant });
       await names.release(claim.id, found.revision, found.state.holder, 'deleted', context);
       if (claim.slot === true) await settleAt(kind, claim.id, event.id);
@@ -304,7 +318,7 @@ const fenceOf = (kind: RepairableKind): Aggregate<unknown, Fence, DomainEvent> =
     ...kind.decider,
     decide: (state, { at, nameId, commandId }) => {
       const view = kind.view(state);
-      const gone = view.exists && view.archived && kind.returns !== true;
+      const gone = view.exists && view.archived && kind.idOnce === true;
       if (gone || claimsOf(kind, view).some(({ id }) => id === nameId)) return [];
       return [{ type: 'CreationAbandoned', data: { at, commandId } }];
     },

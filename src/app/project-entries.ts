@@ -50,9 +50,13 @@ export const createProjectEntries = ({
   /** Who has left a project, until the next one that enters says so. */
   const leaving = new LRUCache<string, Set<string>>({ max: remembered });
 
-  const enterById = async (id: string, stream: string, context: CommandContext): Promise<boolean> => {
+  const enterById = async (
+    id: string,
+    { stream, ...where }: { readonly stream: string; readonly tenant: string; readonly path: string },
+    context: CommandContext,
+  ): Promise<boolean> => {
     const left = [...(leaving.get(id) ?? [])].filter((one) => one !== stream);
-    const command = { type: 'EnterProject', at: clock.now(), stream, left } as const;
+    const command = { type: 'EnterProject', at: clock.now(), ...where, stream, left } as const;
     const outcome = await runner.execute(aggregateOf(project), id, command, names.step(context), {
       step: true,
     });
@@ -68,7 +72,7 @@ export const createProjectEntries = ({
       // Who holds the path is known to its own stream, whatever the read models show.
       const found = await names.look(nameStreamId(project.kind, tenant, '', path));
       const id = found?.state.status === 'held' ? resourceOf(found.state.stream).id : undefined;
-      if (id !== undefined && (await enterById(id, stream, context))) return undefined;
+      if (id !== undefined && (await enterById(id, { stream, tenant, path }, context))) return undefined;
       return noSuchProject(kind, path);
     },
     leave: (stream) => {
@@ -88,7 +92,8 @@ export const noSuchProject = (kind: string, path: string): Rejection =>
     'invalid',
     'PROJECT_NOT_FOUND',
     `${kind === project.kind ? 'parent project' : 'project'} '${path.slice(0, 255)}' doesn't exist`,
-    { field: 'metadata.project' },
+    // The parent of a project follows from its name.
+    { field: kind === project.kind ? 'metadata.name' : 'metadata.project' },
   );
 
 /**
@@ -132,7 +137,7 @@ const fenceOf = (
     ...kind.decider,
     decide: (state, { at, commandId }) => {
       const view = kind.view(state);
-      const final = view.exists && (!view.archived || kind.returns !== true);
+      const final = view.exists && (!view.archived || kind.idOnce === true);
       return final ? [] : [{ type: 'CreationAbandoned', data: { at, commandId } }];
     },
   },

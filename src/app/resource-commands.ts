@@ -102,9 +102,13 @@ export const createResourceCommands = ({
     if (found?.state.status !== 'held') return true;
     const { holder, stream } = found.state;
     const owner = resourceOf(stream);
-    // What may come back may be on its way: only the repair loop, which stops it first, takes its name.
-    if (owner.kind !== kind.kind || kind.returns === true) return false;
-    const view = kind.view((await runner.load(aggregateOf(kind), owner.id)).state);
+    if (owner.kind !== kind.kind) return false;
+    const aggregate = aggregateOf(kind);
+    // Reserved by what was never written: the next one under this id may be on its way, and only the repair loop, which
+    // stops it first, takes its name. Asked before the state is read, which would else miss that it was written meanwhile.
+    const left = kind.idOnce === true || (await runner.find(aggregate, owner.id, found.state.commandId));
+    if (left === undefined) return false;
+    const view = kind.view((await runner.load(aggregate, owner.id)).state);
     if (!view.exists || !view.archived) return false;
     // Not released by us: the repair loop or another instance was faster, and whoever has it now is looked at anew.
     await names.release(claim.id, found.revision, holder, 'deleted', context);

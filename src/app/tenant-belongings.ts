@@ -44,6 +44,9 @@ export type TenantBelongingsServices = {
   readonly idsOf: (kind: string, tenantId: string, limit: number) => readonly string[];
 };
 
+/** How often a tenant may come or go while it is settled, before the rest waits for the next time. */
+const MAX_ROUNDS = 3;
+
 /** Objects of the service itself, without having been created by anybody. */
 const SHARED = 'shared';
 
@@ -59,13 +62,18 @@ export const createTenantBelongings = (
     return undefined;
   },
   settle: async (tenantId) => {
-    const lives = await livesOf(services.runner, tenantId);
-    if (lives === undefined) return undefined;
     let last: Position | undefined;
-    for (const { give, take } of belongings) {
-      const { position, more } = await (lives ? give : take)(tenantId);
-      last = position ?? last;
-      if (more === true) break;
+    let lives = await livesOf(services.runner, tenantId);
+    for (let round = 0; lives !== undefined && round < MAX_ROUNDS; round += 1) {
+      for (const { give, take } of belongings) {
+        const { position, more } = await (lives ? give : take)(tenantId);
+        last = position ?? last;
+        if (more === true) break;
+      }
+      // Taken from a tenant that came back meanwhile, or given to one that went: the other way round, then.
+      const livesNow = await livesOf(services.runner, tenantId);
+      if (livesNow === lives) break;
+      lives = livesNow;
     }
     return last;
   },
@@ -82,8 +90,9 @@ const livesOf = async (runner: CommandRunner, tenantId: string): Promise<boolean
 const defaultProject = ({ runner, commands, clock }: TenantBelongingsServices): TenantBelonging => ({
   give: async (tenantId) => {
     const id = defaultProjectId(tenantId);
-    const { state } = await runner.load(aggregateOf(project), id);
-    if (project.view(state).exists) return { position: undefined };
+    const { state, revision } = await runner.load(aggregateOf(project), id);
+    const view = project.view(state);
+    if (view.exists && !view.archived) return { position: undefined };
     const create = (abandonedBefore: number): DocumentCommand => ({
       type: 'CreateDocument',
       at: clock.now(),
@@ -95,7 +104,12 @@ const defaultProject = ({ runner, commands, clock }: TenantBelongingsServices): 
       document: {},
       abandonedBefore,
     });
-    const outcome = await commands.execute(project, id, create, contextOf(tenantId, 'open', id));
+    const outcome = await commands.execute(
+      project,
+      id,
+      create,
+      contextOf(tenantId, 'open', `${id} ${revision}`),
+    );
     return { position: outcome.loaded.position };
   },
   take: async (tenantId) => ({

@@ -14,12 +14,16 @@ export type DocumentVersion = {
 
 export const NO_VERSION: DocumentVersion = { version: -1, commandId: '', counted: false };
 
-/** Folds one event. `changes` is the registry entry's `changesDocument` (absent means true). */
+/** What the registry says of an event's type; absent means that it changes the document, and does not begin it. */
+export type VersionedType = { readonly changesDocument?: boolean; readonly begins?: true };
+
+/** Folds one event. `type`: undefined is one of a newer release. */
 export const countVersion = (
   before: DocumentVersion,
   commandId: string,
-  changes: boolean,
+  { changesDocument: changes = true, begins }: VersionedType = {},
 ): DocumentVersion => {
+  if (begins === true) return { version: 0, commandId, counted: true };
   const counted = before.commandId === commandId && before.counted;
   if (!changes || counted) {
     return before.commandId === commandId ? before : { version: before.version, commandId, counted: false };

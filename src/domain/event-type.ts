@@ -19,6 +19,8 @@ export type EventType = {
   readonly resource?: string;
   /** False for events of a document's stream that do not change the document (no version bump, no watch event). */
   readonly changesDocument?: boolean;
+  /** True for the event that creates a document: versions are counted from there, also when one came before it. */
+  readonly begins?: true;
   /** Dotted paths of fields only the provider may see; `*` matches one key or list index. */
   readonly providerOnly?: readonly string[];
   /** Dotted paths of fields that hold `Encrypted` personal data. */

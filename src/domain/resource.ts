@@ -93,8 +93,11 @@ export type ResourceKind<
    * reach an event, shown in clear by read models while the key exists (design §4 Personal data).
    */
   readonly personal?: readonly string[];
-  /** An object that is gone may be created again under its id; otherwise its end is final. */
-  readonly returns?: true;
+  /**
+   * An id is used once: nothing comes back under the id of what is gone. Otherwise the id is free again once its object
+   * is archived (osac-api.md §5), and the next one begins there with nothing of the former.
+   */
+  readonly idOnce?: true;
   /** What a stored document points at; a referenced object of a `protects` kind cannot be deleted. */
   readonly pointsAt: (document: JsonObject) => readonly { readonly kind: string; readonly id: string }[];
   /** True: an object that something points at cannot be deleted. */

@@ -31,7 +31,7 @@ export const documentTypes = (
         document: jsonObject,
         secrets: secrets.exactOptional(),
       },
-      { providerOnly },
+      { providerOnly, begins: true },
     ],
     [names.revised, { document: jsonObject, secrets: secrets.exactOptional() }, { providerOnly }],
     [names.deletionRequested, {}],

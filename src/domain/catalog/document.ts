@@ -17,7 +17,8 @@ import type {
  * document, events named in the words of the kind. A kind adds its own rules as data and pure functions.
  *
  * Deleting: without finalizers the document is retired at once; with finalizers its deletion is requested, and the
- * change that empties the list retires it in the same append (osac-api.md §5 Delete).
+ * change that empties the list retires it in the same append (osac-api.md §5 Delete). What is retired may be created
+ * again under its id: the new one has nothing of the former but the stream.
  */
 export type DocumentCommand =
   | {
@@ -132,7 +133,7 @@ const decideDocument = (
     case 'DeleteDocument':
       return remove(rules, state, command);
     case 'AbandonCreation':
-      if (isStored(state)) return alreadyCreated(rules.words);
+      if (isLive(state)) return alreadyCreated(rules.words);
       return [{ type: 'CreationAbandoned', data: { at: command.at, commandId: command.commandId } }];
   }
 };
@@ -142,8 +143,8 @@ const create = (
   state: DocumentState,
   command: Extract<DocumentCommand, { type: 'CreateDocument' }>,
 ): Decision<DomainEvent> => {
-  if (isStored(state)) return alreadyExists(rules.words, command.id, command.name);
-  const abandoned = abandonedRejection(state, command.abandonedBefore);
+  if (isLive(state)) return alreadyExists(rules.words, command.id, command.name);
+  const abandoned = isStored(state) ? undefined : abandonedRejection(state, command.abandonedBefore);
   if (abandoned !== undefined) return abandoned;
   const { at, id, tenant, project, name, creator, secrets = {} } = command;
   const document = rules.normalize?.(command.document, { at }) ?? command.document;

@@ -20,6 +20,8 @@ export const cluster: ResourceKind<ClusterState, ClusterCommand, ClusterEvent> =
     private: ['List', 'Get', 'Create', 'Update', 'Delete'],
   },
   ids: 'client-may-choose',
+  // Its workflow run has ended for good, and so have its objects on a hub, which bear names made of its id.
+  idOnce: true,
   nameScope: 'project',
   defaultTenant: 'shared',
   privateOnly: [

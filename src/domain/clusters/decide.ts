@@ -53,9 +53,13 @@ const order = (
   command: Extract<ClusterRequest, { type: 'OrderCluster' }>,
 ): Decision<ClusterEvent> => {
   const { type: _type, abandonedBefore, finalizers, status, ...data } = command;
-  if (isStoredCluster(state)) return alreadyExists('cluster', data.id, data.name);
+  if (isStoredCluster(state))
+    return isLiveCluster(state) || state.tenant !== data.tenant
+      ? alreadyExists('cluster', data.id, data.name)
+      : idUsed(data.id);
   const wrong =
     abandonedRejection(state, abandonedBefore) ??
+    tenantRejection(data.tenant) ??
     nameRejection(data.name) ??
     metadataRejection({ display_name: data.displayName ?? '', description: data.description ?? '' }) ??
     labelsRejection(data.labels) ??
@@ -69,6 +73,26 @@ const order = (
   const reported = reportedWithOrder(evolveCluster(state, ordered), data.at, { finalizers, status });
   return isRefused(reported) ? reported : [ordered, ...reported];
 };
+
+/** Its workflow run has ended for good, and its objects on a hub bore names made of its id. Other tenants are not told. */
+const idUsed = (id: string): Rejection =>
+  reject(
+    'already-exists',
+    'ALREADY_EXISTS',
+    `identifier '${id}' was used by a cluster that is gone: choose another 'id' or leave it out`,
+    { field: 'id' },
+  );
+
+/** It belongs to the service itself: nobody would see the cluster, and nothing there is anybody's order. */
+const tenantRejection = (tenant: string): Rejection | undefined =>
+  tenant === 'system'
+    ? reject(
+        'invalid',
+        'TENANT_REQUIRED',
+        "a cluster must belong to a tenant, not to 'system': name one in 'metadata.tenant'",
+        { field: 'metadata.tenant' },
+      )
+    : undefined;
 
 /** Private callers may set finalizers and status with the order (osac-api.md §5 Create), as they may afterwards. */
 const reportedWithOrder = (

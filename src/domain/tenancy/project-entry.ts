@@ -10,6 +10,9 @@ import type { ProjectEvent } from './events.ts';
 export type EnterProject = {
   readonly type: 'EnterProject';
   readonly at: string;
+  /** Where the object says that it lies. The project of this id may be another one by now. */
+  readonly tenant: string;
+  readonly path: string;
   /** Stream of the object to be created. */
   readonly stream: string;
   /** Streams that entered earlier and whose creation is over, one way or the other. */
@@ -42,8 +45,8 @@ export const withEntries = (
   },
   decide: (state, command) => {
     if (command.type !== 'EnterProject') return documents.decide(state, command);
-    const { at, stream, left } = command;
-    if (state.status !== 'present')
+    const { at, tenant, path, stream, left } = command;
+    if (state.status !== 'present' || state.tenant !== tenant || state.name !== path)
       return reject('invalid', 'PROJECT_NOT_FOUND', 'the project does not exist, or is being deleted', {
         field: 'metadata.project',
       });

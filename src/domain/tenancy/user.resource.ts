@@ -6,7 +6,6 @@ import {
   type NormalizeContext,
 } from '../catalog/document.ts';
 import { reject, type Rejection } from '../decider.ts';
-import type { Decider } from '../decider.ts';
 import { codePoints, objectAt, valueAt, withoutValueAt, withValueAt } from '../json-tools.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
 import { validationFailed } from '../metadata-rules.ts';
@@ -34,7 +33,8 @@ export const USER_PERSONAL: readonly string[] = [
 export const MAX_USERNAME = 255;
 export const MAX_EMAIL = 320;
 
-const decider = documentDecider({
+/** A removed user whose token still lives is admitted again: its id is derived from the token (osac-api-run.md §2 Users). */
+export const userDecider = documentDecider({
   words: 'user',
   events: {
     created: 'UserAdmitted',
@@ -46,19 +46,6 @@ const decider = documentDecider({
   normalize: withName,
   check: (document, { tenant }) => tenantRejection(tenant) ?? specRejection(objectAt(document, 'spec')),
 });
-
-/**
- * A removed user whose token still lives is admitted again under the same id, since that id is derived from the token
- * (osac-api-run.md §2 Users).
- */
-export const userDecider: Decider<DocumentState, DocumentCommand, UserEvent> = {
-  ...decider,
-  decide: (state, command) =>
-    decider.decide(
-      command.type === 'CreateDocument' && state.status === 'retired' ? decider.initialState() : state,
-      command,
-    ),
-};
 
 export const user: ResourceKind<DocumentState, DocumentCommand, UserEvent> = {
   kind: 'user',
@@ -73,7 +60,6 @@ export const user: ResourceKind<DocumentState, DocumentCommand, UserEvent> = {
   event: { field: 'user', public: false },
   ids: 'generated',
   nameScope: 'tenant',
-  returns: true,
   defaultTenant: 'shared',
   privateOnly: ['metadata.finalizers', 'status.keycloak_user_id'],
   secrets: SECRETS,
@@ -83,7 +69,7 @@ export const user: ResourceKind<DocumentState, DocumentCommand, UserEvent> = {
   pointsAt: () => [],
   protectedWhileReferenced: true,
   decider: userDecider,
-  stateVersion: 1,
+  stateVersion: 2,
   view: (state) => {
     const view = documentView(state, SECRETS, withoutCredentials);
     if (!view.exists || !('document' in state)) return view;

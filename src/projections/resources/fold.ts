@@ -1,6 +1,11 @@
 import type { RecordedEvent } from '../../app/event-store.ts';
 import type { DomainEvent } from '../../domain/decider.ts';
-import { countVersion, NO_VERSION, type DocumentVersion } from '../../domain/document-version.ts';
+import {
+  countVersion,
+  NO_VERSION,
+  type DocumentVersion,
+  type VersionedType,
+} from '../../domain/document-version.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import type { ResourceView } from '../../domain/resource.ts';
 import { own } from '../../domain/json-tools.ts';
@@ -26,7 +31,7 @@ export type Decode = {
   readonly decode: (
     event: Pick<RecordedEvent, 'type' | 'data' | 'metadata'>,
   ) => DomainEvent<string, JsonObject>;
-  readonly typeOf: (type: string) => { readonly changesDocument?: boolean } | undefined;
+  readonly typeOf: (type: string) => VersionedType | undefined;
 };
 
 /** A document's stream, folded up to `revision`. */
@@ -53,7 +58,7 @@ export const foldEvent = (
   event: RecordedEvent,
 ): Folded => ({
   revision: event.revision,
-  counted: countVersion(before.counted, commandIdOf(event), changesDocument(codec, event.type)),
+  counted: countVersion(before.counted, commandIdOf(event), codec.typeOf(event.type)),
   state: kind.decider.evolve(before.state as never, codec.decode(event) as never),
 });
 

@@ -45,7 +45,7 @@ export const resourcesView = ({
   const indexOnly = commandsOf.map((category) => `${category}-`);
   return {
     name: 'resources',
-    version: 4,
+    version: 5,
     settings: JSON.stringify({
       retentionDays: days,
       commandsOf,

@@ -63,8 +63,26 @@ describe('document version', () => {
       fc.property(fc.array(append, { maxLength: 20 }), (appends) => {
         let folded = NO_VERSION;
         for (const [index, events] of appends.entries())
-          for (const changes of events) folded = countVersion(folded, `command ${index}`, changes);
+          for (const changesDocument of events)
+            folded = countVersion(folded, `command ${index}`, { changesDocument });
         expect(folded.version).to.equal(appends.filter((events) => events.includes(true)).length - 1);
+      }),
+    );
+  });
+  it('counts from 0 again where a document begins, whatever came before it', () => {
+    const append = fc.array(fc.boolean(), { minLength: 1, maxLength: 4 });
+    fc.assert(
+      fc.property(fc.array(append, { maxLength: 9 }), fc.array(append, { maxLength: 9 }), (before, after) => {
+        let folded = NO_VERSION;
+        const fold = (command: string, events: readonly boolean[]): void => {
+          for (const changesDocument of events) folded = countVersion(folded, command, { changesDocument });
+        };
+        for (const [index, events] of before.entries()) fold(`before ${index}`, events);
+        folded = countVersion(folded, 'create', { begins: true });
+        fold('create', [true, false]);
+        expect(folded.version).to.equal(0);
+        for (const [index, events] of after.entries()) fold(`after ${index}`, events);
+        expect(folded.version).to.equal(after.filter((events) => events.includes(true)).length);
       }),
     );
   });

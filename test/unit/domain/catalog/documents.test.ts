@@ -41,13 +41,54 @@ describe('catalogue documents', () => {
   it('are created once, with a valid name and valid metadata', () => {
     given().when(create).thenEvents(defined);
     given(defined).when(create).thenRejected('ALREADY_EXISTS');
-    given(defined, retired).when(create).thenRejected('ALREADY_EXISTS');
+    given(defined, held, requested).when(create).thenRejected('ALREADY_EXISTS');
     given()
       .when({ ...create, name: 'No' })
       .thenRejected('VALIDATION_FAILED');
     given()
       .when({ ...create, document: { metadata: { labels: { 'Bad Key': '' } } } })
       .thenRejected('INVALID_KEY');
+  });
+  it('are created again under the id of one that is gone, with nothing of it', () => {
+    const again: DocumentCommand = {
+      ...create,
+      at: later,
+      tenant: 't2',
+      project: 'house',
+      name: 'other',
+      creator: 'bob',
+      document: { description: 'new' },
+    };
+    const { type: _type, ...facts2 } = again as Extract<DocumentCommand, { type: 'CreateDocument' }>;
+    const second: HostTypeEvent = { type: 'HostTypeDefined', data: facts2 };
+    const withSecret: HostTypeEvent = {
+      type: 'HostTypeRevised',
+      data: {
+        at,
+        document: { ...document, metadata: { labels: { a: 'b' } } },
+        secrets: { 'spec.x': secret },
+      },
+    };
+    for (const first of [
+      [defined, retired],
+      [defined, withSecret, retired],
+      [defined, held, requested, retired],
+      [abandoned, abandoned, defined, retired, abandoned],
+    ]) {
+      given(...first)
+        .when(again)
+        .thenEvents(second);
+      expect(given(...first, second).state()).to.deep.equal(given(second).state());
+      given(...first)
+        .when({ ...again, abandonedBefore: 2 } as DocumentCommand)
+        .thenEvents(second);
+    }
+    given(defined, retired, second).when(create).thenRejected('ALREADY_EXISTS');
+    given(defined, retired, second).when(remove).thenEvents(retired);
+    given(defined, retired, second, retired).when(create).thenEvents(defined);
+    given(defined, retired)
+      .when({ ...create, name: 'No' })
+      .thenRejected('VALIDATION_FAILED');
   });
   it('are revised as a whole or by paths, and only when something changes', () => {
     const changed = { title: 'FC430', description: 'x' };
@@ -84,6 +125,8 @@ describe('catalogue documents', () => {
     given().when(abandon).thenEvents(abandoned);
     given(abandoned).when(abandon).thenEvents(abandoned);
     given(defined).when(abandon).thenRejected('ALREADY_CREATED');
+    given(defined, retired).when(abandon).thenEvents(abandoned);
+    expect(given(defined, retired, abandoned).state()).to.deep.equal(given(defined, retired).state());
     given(abandoned).when(create).thenRejected('CREATION_ABANDONED');
     given(abandoned, abandoned)
       .when({ ...create, abandonedBefore: 2 })

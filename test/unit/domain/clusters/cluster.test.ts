@@ -69,7 +69,21 @@ describe('clusters: ordering', () => {
         message: `cluster with identifier '${ID}' and name 'my-cluster' already exists`,
       }));
   it('keeps the id of a deleted cluster taken', () =>
-    given(order, deletionRequested, absence).when(orderCommand).thenRejected('ALREADY_EXISTS'));
+    given(order, deletionRequested, absence)
+      .when(orderCommand)
+      .thenRejected('ALREADY_EXISTS', {
+        message: `identifier '${ID}' was used by a cluster that is gone: choose another 'id' or leave it out`,
+        field: 'id',
+      }));
+  it('tells other tenants nothing of a deleted cluster but that its id is taken', () => {
+    const foreign = { ...orderCommand, tenant: 'stranger' } as ClusterCommand;
+    const gone = given(order, deletionRequested, absence).when(foreign).decision;
+    expect(gone).to.deep.equal(given(order).when(foreign).decision);
+  });
+  it('is refused in the tenant of the service itself', () =>
+    given()
+      .when({ ...orderCommand, tenant: 'system' } as ClusterCommand)
+      .thenRejected('TENANT_REQUIRED', { field: 'metadata.tenant' }));
   it('checks name, labels, sizes and texts', () => {
     given()
       .when({ ...orderCommand, name: 'Bad_Name' } as ClusterCommand)

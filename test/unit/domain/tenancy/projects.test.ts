@@ -58,7 +58,14 @@ describe('projects', () => {
   });
   it('know which creations are on their way, while they are open', () => {
     const enter = (stream: string, left: readonly string[] = []) =>
-      ({ type: 'EnterProject', at: later, stream, left }) as const;
+      ({
+        type: 'EnterProject',
+        at: later,
+        tenant: opened.data.tenant,
+        path: opened.data.name,
+        stream,
+        left,
+      }) as const;
     given(opened)
       .when(enter('secret-1'))
       .thenEvents({ type: 'ProjectEntered', data: { at: later, stream: 'secret-1' } });
@@ -76,6 +83,12 @@ describe('projects', () => {
       given(...history)
         .when(enter('secret-1'))
         .thenRejected('PROJECT_NOT_FOUND');
+    // The project of this id may be another one by the time that somebody enters who looked up a path.
+    for (const other of [{ path: 'other' }, { tenant: 'stranger' }])
+      given(opened)
+        .when({ ...enter('secret-1'), ...other })
+        .thenRejected('PROJECT_NOT_FOUND');
+    expect(given(opened, one, closed, opened).state()).to.deep.equal(given(opened).state());
     given(opened, one)
       .when({ type: 'DeleteDocument', at: later })
       .thenEvents({ type: 'ProjectClosed', data: { at: later } });
