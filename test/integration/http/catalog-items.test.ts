@@ -133,7 +133,7 @@ describe('cluster catalogue items over HTTP', () => {
         ],
         [
           { field_definitions: [{ path: 'network.pod_cidr', default: 'wide' }] },
-          "the defaults of this item cannot be ordered: field 'spec.network.pod_cidr' must be an IPv4 range",
+          "the defaults of this item cannot be ordered: field 'spec.network.pod_cidr' must be an IPv4 or IPv6 range",
         ],
         [
           { field_definitions: [{ path: 'node_sets.workers.host_type', default: { id: 'gpu' } }] },
