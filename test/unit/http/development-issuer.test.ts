@@ -73,7 +73,11 @@ describe('development issuer', () => {
         }),
       ),
     );
-    expect(user).to.deep.include({ admin: false, tenants: ['t1'], roles: ['client', 'tenant-admin', 'tenant-idp-manager'] });
+    expect(user).to.deep.include({
+      admin: false,
+      tenants: ['t1'],
+      roles: ['client', 'tenant-admin', 'tenant-idp-manager'],
+    });
     expect(DEVELOPMENT_ISSUER).to.match(/^https:\/\//);
   });
 });
