@@ -11,6 +11,8 @@ export type OperationExample = {
   /** Query, path and header parameters by their names. */
   readonly parameters?: { readonly [name: string]: string | number | boolean };
   readonly body?: JsonObject;
+  /** Where the service chooses ids: what later examples call the object that this one creates. */
+  readonly made?: string;
 };
 
 /** Examples of a folder, by name of file; none when there is no such folder. */
