@@ -347,6 +347,18 @@ export const createCommandRunner = (
         return loadedOf(await loader.loadAt(aggregate, stream, asOfRevision, { signal }));
       return queue.run(stream, async () => loadedOf(await newest(aggregate, stream, signal)));
     },
+    peek: async (aggregate, id, { remembered = false, signal } = {}) => {
+      const stream = streamName(aggregate.category, id);
+      const known = cached<StateOf<typeof aggregate>>(stream, aggregate.stateVersion);
+      if (known !== undefined) {
+        if (remembered || isCurrent(stream)) return loadedOf(known);
+        if ((await store.currentRevision(stream, signal)) === known.revision) return loadedOf(known);
+      }
+      const folded = await loader.load(aggregate, stream, signal);
+      // A command may have brought the stream further meanwhile: what it keeps is newer than this.
+      if (folded.revision !== 'no_stream' && !cache.has(stream)) keep({ aggregate, stream }, folded);
+      return loadedOf(folded);
+    },
     find: async (aggregate, id, commandId, { signal } = {}) => {
       const stream = streamName(aggregate.category, id);
       return queue.run(stream, async () => {
@@ -358,6 +370,8 @@ export const createCommandRunner = (
     idle: () => queue.idle(),
   };
 };
+
+type StateOf<A> = A extends Aggregate<infer S, never, never> ? S : never;
 
 /** What a call may have stored without knowing: `expected` is where its last append, if it made one, was to go. */
 type Unsettled = { unknown: boolean; expected: ExpectedRevision | undefined };

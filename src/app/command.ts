@@ -69,6 +69,15 @@ export type CommandRunner = {
     options?: { asOfRevision?: number; signal?: AbortSignal },
   ): Promise<Loaded<S>>;
   /**
+   * The state of a stream without waiting for commands under way on it, so that commands on other streams may ask. With
+   * `remembered`, what is in memory is good enough, although another instance may have written since.
+   */
+  peek<S, C extends { readonly type: string }, E extends DomainEvent>(
+    aggregate: Aggregate<S, C, E>,
+    id: string,
+    options?: { remembered?: boolean; signal?: AbortSignal | undefined },
+  ): Promise<Loaded<S>>;
+  /**
    * Where a stream says that this command was carried out on it, also while no index knows of it yet; waits for one
    * that is being carried out. Undefined: it was not.
    */

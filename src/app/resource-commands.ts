@@ -1,7 +1,10 @@
 import { reject, type DomainEvent, type Rejection } from '../domain/decider.ts';
+import { cluster } from '../domain/kinds.ts';
 import type { ResourceKind, ResourceView } from '../domain/resource.ts';
 import type { CommandContext, CommandOutcome, CommandRunner, ExecuteOptions, Loaded } from './command.ts';
 import { OutcomeUnknown, StoreUnavailable, type Position } from './event-store.ts';
+import { derivedCommandId } from './identifiers.ts';
+import { systemContext } from './metadata.ts';
 import {
   aggregateOf,
   claimsOf,
@@ -11,9 +14,12 @@ import {
   type Names,
   type Reservation,
 } from './names.ts';
-import type { Clock, RecordRejection } from './ports.ts';
+import type { Clock, RecordRejection, Timers } from './ports.ts';
 import { createProjectEntries, type ProjectEntries } from './project-entries.ts';
+import { createReferenceGuard, ReferencesBusy } from './reference-guard.ts';
+import { createReferrals, type Referral, type ReferralsOptions, type Unreferenced } from './referrals.ts';
 import { settleSlot, type SlotParts } from './slots.ts';
+import { createStreamQueue } from './stream-queue.ts';
 
 /** Runs commands on resources together with the names and unique values that they take and give back. */
 export type ResourceCommands = {
@@ -32,10 +38,14 @@ export type ResourceCommands = {
     context: CommandContext,
     options?: ResourceOptions,
   ): Promise<CommandOutcome<S>>;
+  /** Runs tasks on one object one after another: those that would overtake each other again and again. */
+  inTurn<T>(kind: string, id: string, task: () => Promise<T>): Promise<T>;
 };
 
 export type ResourceOptions = {
   readonly likelyNew?: boolean;
+  /** Of a deletion that is refused while something refers to the object. */
+  readonly unreferenced?: Unreferenced;
 };
 
 export type ResourceCommandsOptions = {
@@ -47,6 +57,19 @@ export type ResourceCommandsOptions = {
   readonly onLeftBehind?: (error: unknown) => void;
   /** Creations in projects that are remembered until another one follows; default 10,000. Room is taken at once. */
   readonly rememberedEntries?: number;
+  /** Bounds how long a creation and a deletion wait for each other. Default: those of the process. */
+  readonly timers?: Timers;
+  /** `ReferralsOptions.caughtUp`. Default: there is no read model to wait for. */
+  readonly caughtUp?: ReferralsOptions['caughtUp'];
+  /** `EventStore.singleWriter`. Default true. */
+  readonly singleWriter?: boolean;
+};
+
+const processTimers: Timers = {
+  after: (ms, run) => {
+    const timer = setTimeout(run, ms);
+    return () => clearTimeout(timer);
+  },
 };
 
 /** How often a command is repeated because it was abandoned while it ran, or because a gone resource held a name. */
@@ -59,25 +82,60 @@ export const createResourceCommands = ({
   recordRejection,
   onLeftBehind = () => undefined,
   rememberedEntries,
+  timers = processTimers,
+  caughtUp = async () => true,
+  singleWriter = true,
 }: ResourceCommandsOptions): ResourceCommands => {
   const entries = createProjectEntries({ runner, names, clock, remembered: rememberedEntries });
+  const guard = createReferenceGuard({ timers });
+  const referrals = createReferrals({ runner, guard, caughtUp, alone: singleWriter });
+  const turns = createStreamQueue();
+
+  /** Takes back a creation that refers to what another instance had deleted before. */
+  const takeBack = async <S, C extends { readonly type: string }, E extends DomainEvent>(
+    kind: ResourceKind<S, C, E>,
+    id: string,
+    { commandId, tenant, project }: CommandContext,
+  ): Promise<void> => {
+    const removal = {
+      type: kind.kind === cluster.kind ? 'DeleteCluster' : 'DeleteDocument',
+      at: clock.now(),
+    };
+    const context = systemContext(derivedCommandId(commandId, 'take-back', kind.kind, id), 'references', {
+      tenant,
+      project,
+      causationId: commandId,
+    });
+    // The two deciders that there are know these commands.
+    await executeOnce(kind, id, removal as unknown as C, context, {});
+  };
+
   const executeOnce = async <S, C extends { readonly type: string }, E extends DomainEvent>(
     kind: ResourceKind<S, C, E>,
     id: string,
     command: C,
     context: CommandContext,
-    options: { readonly likelyNew?: boolean },
+    { unreferenced, ...options }: ResourceOptions,
   ): Promise<{ readonly outcome: CommandOutcome<S>; readonly obstacle: NameClaim | undefined }> => {
-    const held = holdingsOf({ runner, names, clock, entries }, kind, id, context);
+    const referral = referrals.begin(kind, id, context, unreferenced);
+    const held = holdingsOf({ runner, names, clock, entries, referral }, kind, id, context);
     const how: ExecuteOptions<S, E> = { ...options, step: true, beforeAppend: held.take };
     let outcome: CommandOutcome<S>;
+    let lost: Rejection | undefined;
     try {
       outcome = await runner.execute(aggregateOf(kind), id, command, context, how);
+      if (outcome.outcome === 'accepted' && !outcome.replayed && held.isNew())
+        lost = await referral.lost().catch((error: unknown) => {
+          throw new OutcomeUnknown(streamOf(kind, id), { cause: error });
+        });
     } catch (error) {
+      if (error instanceof ReferencesBusy) await held.giveUp().catch(onLeftBehind);
       // A reservation is stored: "nothing happened" would be wrong, and the retry finishes what was begun.
       if (error instanceof StoreUnavailable && held.holdsAny())
         throw new OutcomeUnknown(streamOf(kind, id), { cause: error });
       throw error;
+    } finally {
+      referral.end();
     }
     if (outcome.outcome === 'accepted') entries.leave(streamOf(kind, id));
     // A replayed outcome shows the past; who holds what now was settled then, or is by the repair loop.
@@ -85,6 +143,11 @@ export const createResourceCommands = ({
     const release = outcome.outcome === 'rejected' ? held.giveUp() : held.giveBack(outcome);
     // The command has its outcome; what is left behind here is released by the repair loop.
     const settled = await release.catch(onLeftBehind);
+    if (lost !== undefined) {
+      await takeBack(kind, id, context);
+      const { loaded } = outcome;
+      return { outcome: { outcome: 'rejected', rejection: lost, loaded }, obstacle: undefined };
+    }
     return { outcome: withPosition(outcome, settled ?? undefined), obstacle: held.obstacle() };
   };
 
@@ -116,6 +179,7 @@ export const createResourceCommands = ({
   };
 
   return {
+    inTurn: (kind, id, task) => turns.run(`${kind} ${id}`, task),
     execute: async (kind, id, command, context, options = {}) => {
       let abandonedBefore = 0;
       for (let repeats = 0; ; repeats += 1) {
@@ -168,12 +232,13 @@ export const takenRejection = (
 
 /** What one attempt at one resource holds and owes. */
 const holdingsOf = <S, C extends { readonly type: string }, E extends DomainEvent>(
-  parts: SlotParts & { readonly entries: ProjectEntries },
+  parts: SlotParts & { readonly entries: ProjectEntries; readonly referral: Referral },
   kind: ResourceKind<S, C, E>,
   id: string,
   context: CommandContext,
 ) => {
-  const { names, entries } = parts;
+  const { names, entries, referral } = parts;
+  let isNew = false;
   const reserved = new Map<string, Reservation>();
   let obstacle: NameClaim | undefined;
   let removed: readonly { readonly id: string; readonly revision: number }[] = [];
@@ -199,6 +264,8 @@ const holdingsOf = <S, C extends { readonly type: string }, E extends DomainEven
 
   return {
     holdsAny: (): boolean => reserved.size > 0,
+    /** The events that were last to be appended bring the object into being. */
+    isNew: (): boolean => isNew,
     /** What somebody else holds, so that the command was refused. */
     obstacle: (): NameClaim | undefined => obstacle,
 
@@ -207,6 +274,10 @@ const holdingsOf = <S, C extends { readonly type: string }, E extends DomainEven
       obstacle = undefined;
       const before = kind.view(loaded.state);
       const after = kind.view(events.reduce(kind.decider.evolve, loaded.state));
+      isNew = comesAbout(before, after);
+      // Before anything is reserved: whoever waits here is in nobody's way.
+      const refused = await referral.take(before, after);
+      if (refused !== undefined) return refused;
       const had = claimsOf(kind, before);
       const has = claimsOf(kind, after);
       planned = { events, has };
@@ -255,12 +326,18 @@ const holdingsOf = <S, C extends { readonly type: string }, E extends DomainEven
   };
 };
 
-/** The events bring the object into being, in a project that has a name. */
-const comesInto = (
+/** The events bring the object into being. */
+const comesAbout = (
   before: ResourceView,
   after: ResourceView,
 ): after is Extract<ResourceView, { exists: true }> =>
-  (!before.exists || before.archived) && after.exists && !after.archived && after.project !== '';
+  (!before.exists || before.archived) && after.exists && !after.archived;
+
+/** In a project that has a name, too. */
+const comesInto = (
+  before: ResourceView,
+  after: ResourceView,
+): after is Extract<ResourceView, { exists: true }> => comesAbout(before, after) && after.project !== '';
 
 /** A command's last event may be one on a resource that had to yield. */
 const withPosition = <S>(outcome: CommandOutcome<S>, last: Position | undefined): CommandOutcome<S> =>

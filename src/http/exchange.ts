@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { EventTooLarge, OutcomeUnknown, StoreUnavailable } from '../app/event-store.ts';
+import { ReferencesBusy } from '../app/reference-guard.ts';
 import { IdempotencyMismatch } from '../app/command.ts';
 import type { Clock, Logger, RecordRejection } from '../app/ports.ts';
 import { ApiError, ERRORS, errorHeaders, osacErrorBody, problemBody } from './errors.ts';
@@ -113,6 +114,12 @@ export const asApiError = (failure: unknown): ApiError => {
       cause: failure,
     });
   }
+  if (failure instanceof ReferencesBusy)
+    return new ApiError('UNAVAILABLE', `${failure.message}; nothing was stored, try again`, {
+      reason: 'REFERENCES_BUSY',
+      retryAfterSeconds: 1,
+      cause: failure,
+    });
   if (failure instanceof OutcomeUnknown) return outcomeUnknown(undefined, failure);
   if (failure instanceof IdempotencyMismatch) {
     return new ApiError(

@@ -165,6 +165,11 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
     names: createNames({ runner, clock, ids }),
     clock,
     recordRejection,
+    singleWriter: store.singleWriter,
+    caughtUp: async () => {
+      const last = await store.lastPosition();
+      return last === undefined || models.waitFor('resources', last, { timeoutMs: 2_000 });
+    },
   });
   const people = createMemoryKeyStore();
   const models = await openReadModels({

@@ -2,7 +2,7 @@ import { hubCapacity } from '../../app/scheduler.ts';
 import { derivedCommandId } from '../../app/identifiers.ts';
 import type { CommandContext, CommandOutcome, CommandRunner } from '../../app/command.ts';
 import { rehearse, type Rehearsed } from '../../app/rehearsal.ts';
-import { isRejection, type DomainEvent } from '../../domain/decider.ts';
+import { isRejection, reject, type DomainEvent, type Rejection } from '../../domain/decider.ts';
 import { hub, kindOf } from '../../domain/kinds.ts';
 import type { ResourceKind } from '../../domain/resource.ts';
 import { ApiError, objectNotFound, rejected } from '../errors.ts';
@@ -46,7 +46,10 @@ export const deleteHandler =
       });
       return settled === undefined ? undefined : deleted(settled.position);
     };
-    return settling(write, () => onceOnly(look, () => remove(kind, removal, services, call, write)));
+    const run = (): Promise<Answer> => onceOnly(look, () => remove(kind, removal, services, call, write));
+    return settling(write, () =>
+      write.dryRun === true ? run() : services.commands.inTurn(kind.kind, call.message.id, run),
+    );
   };
 
 /** How often a deletion starts over because its object changed between the look and the deletion. */
@@ -109,13 +112,26 @@ const removeOnce = async <S, C extends { readonly type: string }, E extends Doma
   if (closed) await closeHub(id, revision, live.name, context, services);
   const secured = secure !== undefined && !pending;
   if (secured) refuse(await secure(id, revision, context.commandId));
-  return services.commands.execute(kind, id, command(services.clock.now()), {
+  // The looks above refuse nearly all; what is on its way is known only once nothing more can come.
+  const unreferenced = (): Rejection | undefined => {
+    const late = services.resources.referencedBy(kind.kind, id, { limit: NAMED_USERS + 1 });
+    if (late.length > 0)
+      return stillIn('STILL_REFERENCED', inUse(kind.words, live.name, late, principal.admin).message);
+    const reason = blocked?.(id);
+    return reason === undefined ? undefined : stillIn('STILL_IN_USE', reason);
+  };
+  const exact = {
     ...context,
     // What was closed for this revision opens again with the next one; and the next object under this id is another.
     ...(closed || secured || kind.idOnce !== true ? { ifRevision: revision } : {}),
     ...(metadata.ifRevision === undefined ? {} : { ifRevision: metadata.ifRevision }),
-  });
+  };
+  const guarded = kind.protectedWhileReferenced && !pending && !closed && !secured;
+  const how = guarded ? { unreferenced } : {};
+  return services.commands.execute(kind, id, command(services.clock.now()), exact, how);
 };
+
+const stillIn = (code: string, message: string): Rejection => reject('failed-precondition', code, message);
 
 /**
  * Read models lag, and a document may not show all that is reserved: only the stream that owns a hub's capacity knows

@@ -40,6 +40,7 @@ export const concealing = (
     readonly nameToken: NameToken;
   },
 ): ResourceCommands => ({
+  inTurn: commands.inTurn,
   execute: async <S, C extends { readonly type: string }, E extends DomainEvent>(
     kind: ResourceKind<S, C, E>,
     id: string,

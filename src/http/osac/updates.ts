@@ -1,4 +1,7 @@
+import { setTimeout } from 'node:timers/promises';
 import type { DescMessage } from '@bufbuild/protobuf';
+import type { Clock } from '../../app/ports.ts';
+import { TOO_MANY_CONFLICTS } from '../../app/refusals.ts';
 import { rehearse } from '../../app/rehearsal.ts';
 import type { DomainEvent } from '../../domain/decider.ts';
 import { listAt, numberAt, objectAt, sameJson, valueAt } from '../../domain/json-tools.ts';
@@ -56,8 +59,20 @@ export type UpdateOptions = {
   readonly schemas: { readonly stored: DescMessage; readonly sent: DescMessage };
 };
 
-/** How often an update is merged again because somebody else was faster. */
-const MAX_REPEATS = 5;
+/**
+ * Milliseconds for which an update is merged again because others were faster: whoever asks for no lock is the last
+ * writer. Those of this instance take turns, so that only other instances and workflows can be faster.
+ */
+const REPEAT_MS = 5_000;
+/** Longest pause between two attempts, milliseconds. */
+const LONGEST_PAUSE_MS = 200;
+
+/** Waits a moment of random length, the longer the more attempts there were; false: there is no time left. */
+const another = async (repeats: number, started: number, clock: Clock): Promise<boolean> => {
+  if (clock.monotonicMs() - started > REPEAT_MS) return false;
+  if (repeats > 0) await setTimeout(Math.random() * Math.min(2 ** repeats, LONGEST_PAUSE_MS));
+  return true;
+};
 
 export const updateHandler =
   <S, C extends { readonly type: string }, E extends DomainEvent>(
@@ -76,10 +91,14 @@ export const updateHandler =
       });
       return settled === undefined ? undefined : writeAnswer(kind, settled, call.surface, settled.position);
     };
+    const run = (): Promise<Answer> =>
+      onceOnly(look, () => update(kind, revision, options, services, call, write));
     return settling(write, () =>
-      onceOnly(look, () => update(kind, revision, options, services, call, write)),
+      write.dryRun === true ? run() : services.commands.inTurn(kind.kind, call.message.id, run),
     );
   };
+
+const OVERTAKEN = ['VERSION_MISMATCH', TOO_MANY_CONFLICTS.code];
 
 const update = async <S, C extends { readonly type: string }, E extends DomainEvent>(
   kind: ResourceKind<S, C, E>,
@@ -92,6 +111,7 @@ const update = async <S, C extends { readonly type: string }, E extends DomainEv
   const { message, principal, surface, metadata } = call;
   const { id } = message;
   const aggregate = { category: kind.kind, decider: kind.decider, stateVersion: kind.stateVersion };
+  const started = services.clock.monotonicMs();
   for (let repeats = 0; ; repeats += 1) {
     const loaded = await services.runner.load(aggregate, id);
     const live = assertWritable(principal, kind.view(loaded.state), id);
@@ -111,8 +131,9 @@ const update = async <S, C extends { readonly type: string }, E extends DomainEv
       const tried = await rehearse(services.runner, kind, id, command, { ifRevision: stored.revision });
       if (tried.outcome === 'accepted')
         return dryAnswer(kind, kind.view(tried.state), stored.version, surface);
-      if (tried.rejection.code === 'VERSION_MISMATCH' && repeats < MAX_REPEATS) continue;
-      throw refused(tried.rejection);
+      if (tried.rejection.code !== 'VERSION_MISMATCH') throw refused(tried.rejection);
+      if (await another(repeats, started, services.clock)) continue;
+      throw refused(TOO_MANY_CONFLICTS);
     }
     const owner = { tenant: live.tenant, project: live.project };
     const context = await commandContext(call, write, owner, services);
@@ -127,8 +148,9 @@ const update = async <S, C extends { readonly type: string }, E extends DomainEv
       const shown = { view: kind.view(state), revision: Number(outcome.loaded.revision), version };
       return writeAnswer(kind, shown, surface, position);
     }
-    const overtaken = outcome.rejection.code === 'VERSION_MISMATCH' && repeats < MAX_REPEATS;
-    if (!overtaken) throw rejected(outcome.rejection);
+    if (!OVERTAKEN.includes(outcome.rejection.code)) throw rejected(outcome.rejection);
+    // Of the version it was merged into the caller knows nothing.
+    if (!(await another(repeats, started, services.clock))) throw rejected(TOO_MANY_CONFLICTS);
   }
 };
 

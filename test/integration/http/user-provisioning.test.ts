@@ -183,6 +183,7 @@ describe('users of callers', () => {
       ...service.provisioning,
       logger,
       commands: {
+        ...commands,
         execute: (...call) => (away ? Promise.reject(new Error('away')) : commands.execute(...call)),
       },
     });
