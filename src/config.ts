@@ -183,7 +183,7 @@ const fields = {
   rateLimitTenant: field(
     'LEDGER_RATE_LIMIT_TENANT',
     '120000',
-    '6000',
+    '600000',
     wholeNumber(0, 100_000_000),
     'Requests per minute of one tenant; more are answered 429 with `Retry-After`. 0: no limit.',
   ),

@@ -43,8 +43,18 @@ export const refersTo = (reference: Reference, object: { id: string; name: strin
 export const emptyReference = (message: string, field: string): Rejection =>
   referenceRejection(field, `${message} reference must specify id or name`, 'REFERENCE_EMPTY');
 
-export const unknownReference = (message: string, field: string, reference: Reference): Rejection =>
-  referenceRejection(field, `${message} "${referenceText(reference)}" not found`, 'REFERENCE_NOT_FOUND');
+/** `hint` goes on after the text: what to do about it. */
+export const unknownReference = (
+  message: string,
+  field: string,
+  reference: Reference,
+  hint = '',
+): Rejection =>
+  referenceRejection(
+    field,
+    `${message} "${referenceText(reference)}" not found${hint}`,
+    'REFERENCE_NOT_FOUND',
+  );
 
 /** `facts.description` is the text of the field violation that accompanies the message. */
 const referenceRejection = (field: string, description: string, code: string): Rejection =>

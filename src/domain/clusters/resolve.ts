@@ -48,7 +48,7 @@ export const resolveOrder = (
   if (early !== undefined) return early;
   const source = orderSource(asked, catalogue);
   if (isRefused(source)) return source;
-  if (metadata === undefined) return required('metadata', 'metadata is required');
+  if (metadata === undefined) return required('metadata', 'metadata is required: give metadata.name');
   const spec = orderedSpec(asked, source, catalogue);
   if (isRefused(spec)) return spec;
   const wrong = metadataRejection(metadata) ?? unsupportedRejection(spec);
@@ -145,7 +145,13 @@ const referenceProblem = (
   const reference = referenceOf(value);
   if (reference === undefined) return undefined;
   if (referenceText(reference) === '') return emptyReference(message, field);
-  return lookup(reference) === undefined ? unknownReference(message, field, reference) : undefined;
+  if (lookup(reference) !== undefined) return undefined;
+  // No name has a dot: whoever writes the number of a release takes it for a name.
+  const hint =
+    message === 'ClusterVersion' && referenceText(reference).includes('.')
+      ? ': give id or metadata.name of the version, whose spec.version is this number'
+      : '';
+  return unknownReference(message, field, reference, hint);
 };
 
 /** What this release has no objects for: said with the reason that OSAC gives when such an object is missing. */

@@ -187,7 +187,7 @@ const checkNamed = (
   name: string,
 ): void => {
   if (object['metadata'] === undefined && kind.deriveName === undefined)
-    throw invalid('metadata is required', 'metadata');
+    throw invalid('metadata is required: give metadata.name', 'metadata');
   const wrong = (kind.nameRule ?? nameRejection)(name);
   if (wrong !== undefined) throw refused(wrong);
 };

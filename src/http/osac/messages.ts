@@ -46,6 +46,7 @@ import { UserSchema as PrivateUser } from '../../gen/osac/private/v1/users_pb.ts
 import { UserSchema as PublicUser } from '../../gen/osac/public/v1/users_pb.ts';
 import { EventSchema as PrivateEvent } from '../../gen/osac/private/v1/events_pb.ts';
 import { EventSchema as PublicEvent } from '../../gen/osac/public/v1/events_pb.ts';
+import { isObject } from '../../domain/json-tools.ts';
 import { invalid } from '../errors.ts';
 import { parseJson } from '../body.ts';
 
@@ -203,14 +204,42 @@ const faultOfField = (
     }
     return undefined;
   }
+  if (fits(schema, key, value)) return undefined;
+  const entry = isTypedMap(field) && isObject(value) ? unfitEntry(schema, key, value) : undefined;
+  const path = [...at, ...(entry === undefined ? [] : [clip(entry.name)])].join('.');
+  const expected = entry === undefined ? expectation(field) : typedExample(entry.value);
+  const problem = holdsHalfCharacter(value) ? HALF_CHARACTER : expected;
+  return { path, problem: `invalid value for field '${path}': ${problem}` };
+};
+
+const fits = (schema: DescMessage, key: string, value: JsonValue): boolean => {
   try {
     fromJson(schema, { [key]: value } as ProtoJson, READ);
-    return undefined;
+    return true;
   } catch {
-    const path = at.join('.');
-    const problem = holdsHalfCharacter(value) ? HALF_CHARACTER : expectation(field);
-    return { path, problem: `invalid value for field '${path}': ${problem}` };
+    return false;
   }
+};
+
+/** A map of values that each say their own type, for example `spec.template_parameters`. */
+const isTypedMap = (field: DescField): boolean =>
+  field.fieldKind === 'map' && field.message?.typeName === 'google.protobuf.Any';
+
+const unfitEntry = (schema: DescMessage, key: string, map: JsonObject) =>
+  Object.entries(map)
+    .map(([name, value]) => ({ name, value }))
+    .find(({ name, value }) => !fits(schema, key, { [name]: value }));
+
+/** The form of a value that says its type, by an example of the kind of what was sent. */
+const typedExample = (sent: JsonValue): string => {
+  const [type, value] =
+    typeof sent === 'boolean'
+      ? ['BoolValue', true]
+      : typeof sent === 'number'
+        ? ['Int32Value', 3]
+        : ['StringValue', 'text'];
+  const example = { '@type': `type.googleapis.com/google.protobuf.${type}`, value };
+  return `an object with "@type" and a fitting "value" is expected, for example ${JSON.stringify(example)}`;
 };
 
 const HALF_CHARACTER = 'it holds a lone surrogate, one half of a character, which is no valid Unicode';

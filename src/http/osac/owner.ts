@@ -82,5 +82,8 @@ const projectOfNew = (
   if (path === '') return path;
   const exists = resources.findByName('project', path, { tenants: [tenant] }).some((row) => !row.deleting);
   if (exists) return path;
-  throw invalid(noSuchProject(kind, path).message, 'metadata.project');
+  throw invalid(
+    noSuchProject(kind, path).message,
+    derived === undefined ? 'metadata.project' : 'metadata.name',
+  );
 };

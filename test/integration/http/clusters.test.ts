@@ -141,7 +141,7 @@ describe('clusters over HTTP', () => {
     for (const [what, body, status, code, message] of [
       ['no template', { metadata: { name: 'x1' } }, 400, 3, /^template is mandatory$/],
       ['an empty body object', {}, 400, 3, /^template is mandatory$/],
-      ['no metadata', { spec: SMALL }, 400, 3, /^metadata is required$/],
+      ['no metadata', { spec: SMALL }, 400, 3, /^metadata is required: give metadata\.name$/],
       [
         'no name',
         { metadata: {}, spec: SMALL },
@@ -207,11 +207,25 @@ describe('clusters over HTTP', () => {
         /nope/,
       ],
       [
+        'a version by its number',
+        { metadata: { name: 'x1' }, spec: { ...SMALL, version: { name: '4.20.3' } } },
+        400,
+        3,
+        /ClusterVersion "4.20.3" not found: give id or metadata.name of the version/,
+      ],
+      [
+        'a parameter without its type',
+        { metadata: { name: 'x1' }, spec: { ...SMALL, template_parameters: { n: 7 } } },
+        400,
+        3,
+        /'spec.template_parameters.n': .*for example \{"@type":"type.googleapis.com\/google.protobuf.Int32Value","value":3\}/,
+      ],
+      [
         'an unknown version',
         { metadata: { name: 'x1' }, spec: { ...SMALL, version: { name: '9-9' } } },
         400,
         3,
-        /ClusterVersion "9-9" not found/,
+        /ClusterVersion "9-9" not found$/,
       ],
       [
         'a tenant of somebody else',

@@ -144,8 +144,14 @@ describe('JSON codec', () => {
     [
       'an Any without a known type',
       '{"spec":{"template_parameters":{"p":{"@type":"x"}}}}',
-      /'spec\.template_parameters': a JSON object is expected; of each value an object with "@type"/,
-      'spec.template_parameters',
+      /'spec\.template_parameters\.p': an object with "@type" and a fitting "value" is expected, for example \{/,
+      'spec.template_parameters.p',
+    ],
+    [
+      'a plain value for an Any',
+      '{"spec":{"template_parameters":{"p":{"@type":"type.googleapis.com/google.protobuf.BoolValue","value":true},"on":true}}}',
+      /'spec\.template_parameters\.on': .*\{"@type":"type\.googleapis\.com\/google\.protobuf\.BoolValue","value":true\}$/,
+      'spec.template_parameters.on',
     ],
     [
       'one field under both names',

@@ -67,7 +67,7 @@ export const createSessions = ({ authenticate, timers, logger, settings }: Sessi
     if (!admin && (bySubject.get(subjectId) ?? 0) >= perSubject) {
       throw new ApiError(
         'RESOURCE_EXHAUSTED',
-        `the caller has ${perSubject} watches open already, and more are not allowed; close one, or let one watch serve several readers`,
+        `the caller has ${perSubject === 1 ? '1 watch' : `${perSubject} watches`} open already, and more are not allowed; close one, or let one watch serve several readers`,
         { reason: 'TOO_MANY_WATCHES', retryAfterSeconds: 30 },
       );
     }
