@@ -99,10 +99,9 @@ async function* rowsOf(
   timers: Timers,
   signal: AbortSignal,
 ): AsyncGenerator<ResourceRow> {
-  for (let offset = 0; !signal.aborted; offset += PAGE) {
-    const { rows } = resources.list(kind, ALL, { offset, limit: PAGE });
+  for (const rows of resources.pages(kind, { offset: 0, limit: PAGE })) {
+    if (signal.aborted) return;
     yield* rows;
-    if (rows.length < PAGE) return;
     await pause(timers, 0, signal);
   }
 }

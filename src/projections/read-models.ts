@@ -67,6 +67,14 @@ export type ResourceReader = {
     page: { readonly offset: number; readonly limit: number },
   ): { readonly rows: readonly ResourceRow[]; readonly total: number };
   /**
+   * All objects of a kind in the order of creation, beginning with the one at `offset`. Each page is read when it is asked
+   * for and goes on behind the last row of the one before, so that the last costs no more than the first.
+   */
+  pages(
+    kind: string,
+    page: { readonly offset: number; readonly limit: number },
+  ): Iterable<readonly ResourceRow[]>;
+  /**
    * A page of what matches a filter, in any order. Answered at once where an index bounds the work, else from a thread
    * that scans. Throws (or rejects with) ListRefused when too many scans run or one takes too long.
    */

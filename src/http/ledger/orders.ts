@@ -58,18 +58,16 @@ const listOrders = async ({ query }: LedgerCall, { resources }: OrderServices): 
   if (state !== '' && !ORDER_STATES.includes(state))
     throw invalid(`query parameter 'state' must be one of ${ORDER_STATES.join(', ')}`, 'state');
   const items: JsonObject[] = [];
+  const { total } = resources.list(cluster.kind, ALL, { offset: 0, limit: 0 });
   let offset = start;
-  let total = 0;
-  while (items.length < limit && offset - start < MAX_SCANNED) {
-    const page = resources.list(cluster.kind, ALL, { offset, limit: PAGE });
-    total = page.total;
-    for (const row of page.rows) {
+  for (const rows of resources.pages(cluster.kind, { offset: start, limit: PAGE })) {
+    for (const row of rows) {
       if (items.length === limit) break;
       offset += 1;
       const order = summary(row);
       if (state === '' || order['state'] === state) items.push(order);
     }
-    if (page.rows.length < PAGE) break;
+    if (items.length === limit || offset - start >= MAX_SCANNED) break;
     await breathe();
   }
   return { json: { items, total, ...(offset < total ? { next_offset: offset } : {}) } };

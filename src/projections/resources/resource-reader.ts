@@ -35,6 +35,10 @@ export const RESOURCE_STATEMENTS = {
     FROM (SELECT created FROM resources INDEXED BY resources_by_created
       WHERE kind = ?1 ORDER BY created LIMIT ?2 OFFSET ?3) AS page
     CROSS JOIN resources AS r INDEXED BY resources_by_created ON r.kind = ?1 AND r.created = page.created`,
+  pageBehind: `SELECT ${COLUMNS('r')}, r.created FROM resources AS r INDEXED BY resources_by_created
+    WHERE kind = ?1 AND created > ?2 ORDER BY created LIMIT ?3`,
+  placeAt: `SELECT created FROM resources INDEXED BY resources_by_created
+    WHERE kind = ?1 ORDER BY created LIMIT 1 OFFSET ?2`,
   totalOfAll: 'SELECT total FROM totals WHERE kind = ?1',
   totalOfTenant: 'SELECT total FROM counts WHERE kind = ?1 AND tenant = ?2',
   markedOfAll: `SELECT ${COLUMNS('r')} FROM marks AS m
@@ -89,7 +93,27 @@ export const resourceReader = (
       ? total(RESOURCE_STATEMENTS.totalOfAll, kind)
       : tenants.reduce((sum, tenant) => sum + total(RESOURCE_STATEMENTS.totalOfTenant, kind, tenant), 0);
 
+  /** Where the row before an offset stands; undefined when there are fewer. */
+  const placeBefore = (kind: string, offset: number): string | undefined =>
+    offset === 0
+      ? ''
+      : (connection.statement(RESOURCE_STATEMENTS.placeAt).get(kind, offset - 1)?.['created'] as
+          | string
+          | undefined);
+  function* pages(
+    kind: string,
+    { offset, limit }: { offset: number; limit: number },
+  ): Generator<readonly ResourceRow[]> {
+    for (let place = placeBefore(kind, offset); place !== undefined; ) {
+      const rows = connection.rows(RESOURCE_STATEMENTS.pageBehind).all(kind, place, limit);
+      const stored = rows as unknown as PlacedRow[];
+      if (stored.length > 0) yield stored.map(asRow);
+      place = stored.length < limit ? undefined : stored.at(-1)?.[11];
+    }
+  }
+
   return {
+    pages,
     get: (kind, id, visibility) => {
       const tenants = tenantsOf(visibility);
       if (tenants?.length === 0) return undefined;
@@ -162,7 +186,9 @@ type StoredRow = [
   publicJson: string,
   privateJson: string,
 ];
-const asRow = (row: StoredRow): ResourceRow => ({
+type PlacedRow = [...StoredRow, created: string];
+
+const asRow = (row: StoredRow | PlacedRow): ResourceRow => ({
   kind: row[0],
   id: row[1],
   tenant: row[2],

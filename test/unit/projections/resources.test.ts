@@ -87,6 +87,29 @@ describe('view resources', () => {
     expect(get('a')).to.equal(undefined);
   });
 
+  it('is read in pages that go on behind the last row, whatever is written or goes between two of them', async () => {
+    for (const id of ['e', 'd', 'c', 'b', 'a']) await log.append(`note-${id}`, written(id));
+    await log.append('memo-x', written('x'));
+    await settle(models, log);
+    const idsFrom = (offset: number, limit: number) =>
+      [...models.resources.pages('note', { offset, limit })].map((rows) => rows.map(({ id }) => id));
+    expect(idsFrom(0, 2)).to.deep.equal([['e', 'd'], ['c', 'b'], ['a']]);
+    expect(idsFrom(0, 5)).to.deep.equal([['e', 'd', 'c', 'b', 'a']]);
+    expect(idsFrom(3, 2)).to.deep.equal([['b', 'a']]);
+    for (const offset of [5, 6]) expect(idsFrom(offset, 2)).to.deep.equal([]);
+
+    const rest = models.resources.pages('note', { offset: 0, limit: 2 })[Symbol.iterator]();
+    rest.next();
+    await log.append('note-e', removed);
+    await log.append('note-f', written('f'));
+    await settle(models, log);
+    const seen = [rest.next(), rest.next()].map(({ value }) => (value as ResourceRow[]).map(({ id }) => id));
+    expect(seen).to.deep.equal([
+      ['c', 'b'],
+      ['a', 'f'],
+    ]);
+  });
+
   it('hides a foreign document like an absent one', async () => {
     await log.append('note-a', written('a', { tenant: 't1' }));
     await settle(models, log);
