@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import express, { type Express } from 'express';
 import type { Ids } from '../app/ports.ts';
-import { ApiError, methodNotAllowed, urlNotFound } from './errors.ts';
+import { methodNotAllowed, urlNotFound } from './errors.ts';
 import {
   finish,
   send,
@@ -17,6 +17,7 @@ import { createDocuments } from './openapi/serve.ts';
 import { readRequestId, readTraceparent } from './osac/call.ts';
 import { serveRest, type RestOptions, type SurfaceTable, type Target } from './osac/rest.ts';
 import type { WatchRoute } from './osac/watch/routes.ts';
+import { answerParserErrors, headerRefusal } from './parser-refusals.ts';
 
 /** Whether this instance should get traffic, and what says so (`/readyz`). */
 export type Readiness = {
@@ -49,7 +50,7 @@ export type HttpLimits = {
   readonly keepAliveTimeoutMs?: number;
 };
 
-/** Bytes of a request's headers; more is answered 431 by Node. */
+/** Bytes of a request's headers; more is answered 431. */
 const MAX_HEADER_BYTES = 32 * 1024;
 
 const SLOW_READER_MS = 30_000;
@@ -94,7 +95,8 @@ export const createHttpApp = (options: HttpAppOptions): Express => {
     const exchange = openExchange(request, response, options, nextRequestId);
     response.once('close', () => finish(exchange, options));
     if (cors(exchange)) return;
-    const served = request.rawHeaders.length > 2 * MAX_HEADER_FIELDS ? tooManyHeaders() : serve(exchange);
+    const refusal = headerRefusal(request, MAX_HEADER_FIELDS);
+    const served = refusal === undefined ? serve(exchange) : Promise.reject(refusal);
     served.catch((error: unknown) => sendError(exchange, error, style, options));
   };
 
@@ -168,14 +170,6 @@ const assertRead = ({ request }: Exchange): void => {
   if (request.method !== 'GET' && request.method !== 'HEAD') throw methodNotAllowed();
 };
 
-/** Node would drop the surplus without a word, and with it a precondition perhaps. */
-const tooManyHeaders = (): Promise<never> =>
-  Promise.reject(
-    new ApiError('HEADERS_TOO_LARGE', `a request may have at most ${MAX_HEADER_FIELDS} header fields`, {
-      headers: { connection: 'close' },
-    }),
-  );
-
 const styleOf = (url: string): ErrorStyle => (url.startsWith('/api/ledger/') ? 'problem' : 'osac');
 
 /** A listener for the application with limits against slow and oversized senders. */
@@ -185,6 +179,8 @@ export const createHttpServer = (app: Express, limits: HttpLimits = {}): Server 
   const server = createServer(
     {
       maxHeaderSize: MAX_HEADER_BYTES,
+      // Asked for by the application, which says so in its answer.
+      requireHostHeader: false,
       headersTimeout,
       requestTimeout,
       keepAliveTimeout: limits.keepAliveTimeoutMs ?? 65_000,
@@ -194,6 +190,7 @@ export const createHttpServer = (app: Express, limits: HttpLimits = {}): Server 
   );
   // Counted by the application, which refuses what is too much; only the bytes are limited here.
   server.maxHeadersCount = 0;
+  answerParserErrors(server, MAX_HEADER_BYTES);
   return server;
 };
 

@@ -164,7 +164,12 @@ export const outcomeUnknown = (
   );
 
 /** Nobody said no to what was asked. */
-const NOT_DECIDED: ReadonlySet<string> = new Set(['CANCELLED', 'RESOURCE_EXHAUSTED', 'HEADERS_TOO_LARGE']);
+const NOT_DECIDED: ReadonlySet<string> = new Set([
+  'CANCELLED',
+  'RESOURCE_EXHAUSTED',
+  'HEADERS_TOO_LARGE',
+  'EXPECTATION_FAILED',
+]);
 
 /** Refused writes, and every call by somebody unknown or without the right (design §4). */
 const record = (exchange: Exchange, error: ApiError, services: ExchangeServices): void => {

@@ -131,11 +131,19 @@ const refusal = (status: number, style: Style): JsonObject => ({
 });
 
 /** What a call that needs no token may be answered. */
-export const EVERYBODY: readonly ErrorName[] = ['RESOURCE_EXHAUSTED', 'HEADERS_TOO_LARGE', 'INTERNAL'];
+export const EVERYBODY: readonly ErrorName[] = [
+  'RESOURCE_EXHAUSTED',
+  'HEADERS_TOO_LARGE',
+  'EXPECTATION_FAILED',
+  'REQUEST_TIMEOUT',
+  'INTERNAL',
+];
 /** What any other call may be answered. */
 export const ANY_CALL: readonly ErrorName[] = [
   'RESOURCE_EXHAUSTED',
   'HEADERS_TOO_LARGE',
+  'EXPECTATION_FAILED',
+  'REQUEST_TIMEOUT',
   'INVALID_ARGUMENT',
   'UNAUTHENTICATED',
   'PERMISSION_DENIED',

@@ -16,8 +16,8 @@ import { asApiError, outcomeUnknown } from '../../../src/http/exchange.ts';
 /** osac-api.md §6. */
 const GRPC_TO_HTTP: Readonly<Record<number, readonly number[]>> = {
   1: [499],
-  3: [400, 413, 415, 422, 431],
-  4: [504],
+  3: [400, 413, 415, 417, 422, 431],
+  4: [408, 504],
   5: [404],
   6: [409],
   7: [403],
