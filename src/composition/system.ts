@@ -11,7 +11,7 @@ import { createNameRepair, type NameRepair, type RepairableKind } from '../app/n
 import { createNames } from '../app/names.ts';
 import type { Ownership } from '../app/ownership.ts';
 import type { Clock, Ids, Logger, RecordRejection, SecretStore, Timers } from '../app/ports.ts';
-import { createOrphanSweeper } from '../app/orphan-secrets.ts';
+import { createOrphanSweeper, secretRefsIn } from '../app/orphan-secrets.ts';
 import { pause } from '../app/process-runner/pause.ts';
 import { createProcessRunner } from '../app/process-runner/process-runner.ts';
 import type {
@@ -31,12 +31,18 @@ import { aggregates, cluster, kinds } from '../domain/kinds.ts';
 import type { OpenPersonal } from '../domain/personal.ts';
 import { processEventTypes } from '../domain/process/event-types.ts';
 import { eventTypes } from '../domain/registry.ts';
-import type { JsonObject } from '../domain/json.ts';
+import type { JsonObject, JsonValue } from '../domain/json.ts';
 import { streamName } from '../domain/stream-name.ts';
 import { appliedTo } from '../projections/applied-to.ts';
 import { openReadModels, type ReadModelsOptions } from '../projections/open-read-models.ts';
 import type { ReadModels } from '../projections/read-models.ts';
 import { createViews } from '../projections/views.ts';
+import {
+  createSecretUses,
+  createUnusedSweeper,
+  type StoredValue,
+  type UnusedSweeper,
+} from '../app/unused-secrets.ts';
 
 /** Everything outside the system. The simulation schedules exactly these and nothing else. */
 export type SystemPorts = {
@@ -237,6 +243,17 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     logger: logger.child({ component: 'name-repair' }),
     ...(ports.settings?.nameGraceMs === undefined ? {} : { graceMs: ports.settings.nameGraceMs }),
   });
+  const unused = createUnusedSweeper({
+    secrets: ports.secrets,
+    use: createSecretUses({
+      runner,
+      kinds: kinds.filter(({ secrets }) => secrets.length > 0),
+      referencedBy: (kind, id, page) => readModels.resources.referencedBy(kind, id, page),
+      refsOfRun: (clusterId) => refsOfRun(workflow, clusterId, store, codec),
+    }),
+    olderThanMs: SWEEP_EVERY_MS,
+    rest: (signal) => pause(timers, 0, signal),
+  });
   owning.run = async (signal) => {
     await Promise.all([observer.run(signal), repair.run(signal)]);
   };
@@ -261,7 +278,11 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
         isOwner,
       });
       try {
-        await Promise.all([processes.start(signal), sweepSecrets(ports, isOwner, signal)]);
+        await Promise.all([
+          processes.start(signal),
+          sweepSecrets(ports, isOwner, signal),
+          sweepUnused(ports, unused, () => processes.status().state === 'live', signal),
+        ]);
       } finally {
         stopDeclaring();
       }
@@ -294,18 +315,65 @@ const sweepSecrets = async (
   }
 };
 
-const describeRun = async (
+/** Milliseconds after the start until what a crash left is looked for; other work comes first. */
+const FIRST_SWEEP_MS = 60_000;
+
+/**
+ * Removes secrets that nothing uses any more. Only while the runs are up to date: one that has not heard of a new
+ * secret yet still needs the old one.
+ */
+const sweepUnused = async (
+  { clock, timers, logger }: SystemPorts,
+  sweeper: UnusedSweeper,
+  isLive: () => boolean,
+  signal: AbortSignal,
+): Promise<void> => {
+  for (let wait = FIRST_SWEEP_MS; !signal.aborted; wait = SWEEP_EVERY_MS) {
+    await pause(timers, wait, signal);
+    if (signal.aborted || !isLive()) continue;
+    try {
+      const swept = await sweeper.sweep(clock.now(), signal);
+      if (swept.removed > 0) logger.info(swept, 'secrets that nothing uses any more were removed');
+    } catch (error) {
+      if (!signal.aborted)
+        logger.warn({ err: error }, 'secrets that nothing uses are looked for again later');
+    }
+  }
+};
+
+/** What the run of an order still means to hand to a hub; nothing once it is closed. */
+const refsOfRun = async (
   workflow: AnyWorkflow,
   runId: string,
   store: EventStore,
   codec: EventCodec,
-): Promise<JsonObject | undefined> => {
+): Promise<readonly StoredValue[]> => {
+  const { state } = await foldRun(workflow, runId, store, codec);
+  return workflow.isClosed(state) ? [] : [...secretRefsIn(state as JsonValue)];
+};
+
+const foldRun = async (
+  workflow: AnyWorkflow,
+  runId: string,
+  store: EventStore,
+  codec: EventCodec,
+): Promise<{ readonly state: unknown; readonly events: number }> => {
   let state = workflow.initialState();
   let events = 0;
   for await (const event of store.readStream(streamName(workflow.name, runId))) {
     state = workflow.evolve(state, codec.decode(event));
     events += 1;
   }
+  return { state, events };
+};
+
+const describeRun = async (
+  workflow: AnyWorkflow,
+  runId: string,
+  store: EventStore,
+  codec: EventCodec,
+): Promise<JsonObject | undefined> => {
+  const { state, events } = await foldRun(workflow, runId, store, codec);
   if (events === 0) return undefined;
   const { commands, effects, timers } = workflow.pending(state);
   return {

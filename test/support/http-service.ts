@@ -52,6 +52,8 @@ export type TestServiceOptions = {
   readonly readiness?: () => Readiness;
   readonly onRequest?: RequestHook;
   readonly ledger?: Partial<LedgerServices>;
+  /** Default: `memorySecrets()`. */
+  readonly secrets?: ReturnType<typeof memorySecrets>;
   readonly limits?: HttpLimits;
   /** What callers may take; default: everything. */
   readonly admission?: Partial<AdmissionSettings>;
@@ -190,7 +192,7 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
     ],
     source: { kind: 'inline', reader: store },
   });
-  const secrets = memorySecrets();
+  const secrets = options.secrets ?? memorySecrets();
   const { key, keys } = await sharedSigner();
   const verifier = createTokenVerifier({ issuers: new Map([[ISSUER, keys]]), now: () => Date.now() });
   const positions = createPositions({

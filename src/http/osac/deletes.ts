@@ -7,6 +7,7 @@ import { hub, kindOf } from '../../domain/kinds.ts';
 import type { ResourceKind } from '../../domain/resource.ts';
 import { ApiError, objectNotFound, rejected } from '../errors.ts';
 import type { Answer, Call, Handler, IdMessage } from './call.ts';
+import { forgetFormer } from './secrets.ts';
 import {
   assertUnchanged,
   assertWritable,
@@ -128,7 +129,10 @@ const removeOnce = async <S, C extends { readonly type: string }, E extends Doma
   };
   const guarded = kind.protectedWhileReferenced && !pending && !closed && !secured;
   const how = guarded ? { unreferenced } : {};
-  return services.commands.execute(kind, id, command(services.clock.now()), exact, how);
+  const outcome = await services.commands.execute(kind, id, command(services.clock.now()), exact, how);
+  if (outcome.outcome === 'accepted' && !outcome.replayed)
+    await forgetFormer(services.secrets, kind.kind, live, kind.view(outcome.loaded.state));
+  return outcome;
 };
 
 const stillIn = (code: string, message: string): Rejection => reject('failed-precondition', code, message);

@@ -1,9 +1,11 @@
 import { timingSafeEqual } from 'node:crypto';
 import { secretVersionOf } from '../../app/identifiers.ts';
 import type { SecretStore } from '../../app/ports.ts';
+import { isOnlyItsOwn, refsOf, secretIdOf } from '../../app/unused-secrets.ts';
 import { objectAt, own, valueAt, withoutValueAt } from '../../domain/json-tools.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
-import type { ResourceKind } from '../../domain/resource.ts';
+import { cluster } from '../../domain/kinds.ts';
+import type { ResourceKind, ResourceView } from '../../domain/resource.ts';
 import type { SecretRef } from '../../domain/secret-ref.ts';
 import { invalid } from '../errors.ts';
 import type { UpdateMessage } from './call.ts';
@@ -196,7 +198,7 @@ export const storeSecrets = async (
 ): Promise<{ readonly [path: string]: SecretRef }> => {
   const stored: [string, SecretRef][] = [];
   for (const { path, kind, value } of values) {
-    const id = `${owner.kind}.${owner.id}.${path}`;
+    const id = secretIdOf(owner.kind, owner.id, path);
     const version = secretVersionOf(command.commandId, command.requestHash, path);
     const ref =
       command.dryRun === true
@@ -206,6 +208,26 @@ export const storeSecrets = async (
   }
   return Object.fromEntries(stored);
 };
+
+/**
+ * Removes what an object no longer has, once its event says so; what others may have taken over goes later, with what
+ * a crash or a store that fails leaves here (`unused-secrets.ts`). Never throws: the write is done.
+ */
+export const forgetFormer = async (
+  store: Pick<SecretStore, 'remove'>,
+  kind: string,
+  before: ResourceView,
+  after: ResourceView,
+): Promise<void> => {
+  const gone = after.exists && after.archived;
+  // An order's own value may still be on its way to a hub. What is in use elsewhere could not have been deleted.
+  const alone = isOnlyItsOwn(kind) || (gone && kind !== cluster.kind);
+  const kept = new Set(refsOf(after).map(keyOfRef));
+  const former = alone ? refsOf(before).filter((ref) => !kept.has(keyOfRef(ref))) : [];
+  for (const ref of former) await store.remove(ref).catch(() => undefined);
+};
+
+const keyOfRef = ({ id, version }: SecretRef): string => JSON.stringify([id, version]);
 
 /** Where a dry run shows that a value would be stored. */
 const NO_FINGERPRINT = '0'.repeat(16);

@@ -17,7 +17,14 @@ import { refused, withoutServerSet, type CreateServices } from './creates.ts';
 import { canonicalDocument } from './messages.ts';
 import type { Principal } from './principal.ts';
 import { resolveReferences } from './references.ts';
-import { changedSecrets, newValues, storeSecrets, withoutSecrets, type SecretChanges } from './secrets.ts';
+import {
+  changedSecrets,
+  forgetFormer,
+  newValues,
+  storeSecrets,
+  withoutSecrets,
+  type SecretChanges,
+} from './secrets.ts';
 import { applyBody, applyMask } from './update-rule.ts';
 import {
   assertUnchanged,
@@ -146,6 +153,7 @@ const update = async <S, C extends { readonly type: string }, E extends DomainEv
     if (outcome.outcome === 'accepted') {
       const { state, version, position } = outcome.loaded;
       const shown = { view: kind.view(state), revision: Number(outcome.loaded.revision), version };
+      if (!outcome.replayed) await forgetFormer(services.secrets, kind.kind, live, shown.view);
       return writeAnswer(kind, shown, surface, position);
     }
     if (!OVERTAKEN.includes(outcome.rejection.code)) throw rejected(outcome.rejection);

@@ -1,6 +1,5 @@
 import type { JsonSchemas } from '../../../app/json-schema/json-schemas.ts';
 import type { DocumentCommand } from '../../../domain/catalog/document.ts';
-import { identityProvider, secret, tenant } from '../../../domain/kinds.ts';
 import type { AfterWrite } from '../after-write.ts';
 import type { Creation, CreateServices } from '../creates.ts';
 import type { Removal } from '../deletes.ts';
@@ -10,7 +9,6 @@ import type { Revision } from '../updates.ts';
 import { catalogItemCreation, catalogItemRevision, hidingUnpublished } from './cluster-catalog-item.ts';
 import { clusterVersionCreation, clusterVersionRevision } from './cluster-version.ts';
 import { boundUsersCreation, boundUsersRevision } from './bound-users.ts';
-import { forgetSecrets } from './forget-secrets.ts';
 import { projectRemoval } from './project.ts';
 import { belongingsOf, settleTenant, tenantCreation, tenantInUse } from './tenant.ts';
 import { userCreation, userRevision } from './user.ts';
@@ -40,17 +38,15 @@ export const documentParts: { readonly [kind: string]: (services: PartServices) 
     serving: (service, surface) => (surface === 'public' ? hidingUnpublished(service, services) : service),
   }),
   clusterVersion: () => ({ creation: clusterVersionCreation, revision: clusterVersionRevision }),
-  identityProvider: (services) => ({ after: forgetSecrets(identityProvider, services) }),
   project: (services) => ({ removal: projectRemoval(services) }),
   projectMembership: boundUsers,
   roleBinding: boundUsers,
-  secret: (services) => ({ after: forgetSecrets(secret, services) }),
   tenant: (services) => {
     const belongings = belongingsOf(services);
     return {
       creation: tenantCreation(services, belongings),
       removal: { blocked: tenantInUse(services) },
-      after: settleTenant(belongings, forgetSecrets(tenant, services)),
+      after: settleTenant(belongings),
     };
   },
   user: (services) => ({ creation: userCreation(services), revision: userRevision(services) }),

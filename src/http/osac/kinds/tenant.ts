@@ -73,9 +73,8 @@ export const belongingsOf = (services: CreateServices): TenantBelongings =>
  * a tenant that is stored into a failure: the service settles it at its next round.
  */
 export const settleTenant =
-  (belongings: TenantBelongings, forget: AfterWrite): AfterWrite =>
+  (belongings: TenantBelongings): AfterWrite =>
   async (id) => {
-    await forget(id);
     try {
       return await belongings.settle(id);
     } catch (error) {

@@ -1,0 +1,174 @@
+import { isLiveCluster, type ClusterState } from '../domain/clusters/state.ts';
+import type { DomainEvent } from '../domain/decider.ts';
+import type { ResourceKind, ResourceView } from '../domain/resource.ts';
+import type { SecretRef } from '../domain/secret-ref.ts';
+import type { CommandRunner } from './command.ts';
+import { aggregateOf } from './names.ts';
+import type { SecretStore } from './ports.ts';
+
+/**
+ * What becomes of secret values that nothing alive refers to: rotated and removed ones, those of objects that are
+ * gone, and those whose event was never written (design §4, Secrets). Events name most of them for ever, so the states
+ * are asked, not the log.
+ */
+export type StoredValue = Pick<SecretRef, 'id' | 'version'>;
+
+/**
+ * `used`: something alive refers to it. `unused`: nothing does, nor can any more. `left`: nothing does, but what was
+ * decided before may still come to; so it goes only once it was seen like this twice.
+ */
+export type SecretUse = 'used' | 'unused' | 'left';
+
+/** Kinds whose values others take over: orders take pull secrets, and their runs go on with what orders had. */
+const TAKEN_OVER: readonly string[] = ['cluster', 'clusterTemplate', 'secret'];
+
+/** True when only the object itself ever reads its values: what it no longer has may go at once. */
+export const isOnlyItsOwn = (kind: string): boolean => !TAKEN_OVER.includes(kind);
+
+/** Where the values of an object lie: the id says whose they are. */
+export const secretIdOf = (kind: string, objectId: string, path: string): string =>
+  `${kind}.${objectId}.${path}`;
+
+type Owner = { readonly kind: string; readonly id: string };
+
+/** Every object that a value of this id may belong to: ids of objects may hold dots and paths themselves. */
+export const ownersOf = (
+  kinds: readonly Pick<ResourceKind, 'kind' | 'secrets'>[],
+  secretId: string,
+): readonly Owner[] =>
+  kinds.flatMap(({ kind, secrets }) => {
+    if (!secretId.startsWith(`${kind}.`)) return [];
+    const rest = secretId.slice(kind.length + 1);
+    return secrets
+      .flatMap(({ path }) =>
+        path.endsWith('.*') ? beforeEach(rest, `.${path.slice(0, -1)}`) : beforeLast(rest, `.${path}`),
+      )
+      .map((id) => ({ kind, id }));
+  });
+
+const beforeLast = (text: string, end: string): readonly string[] =>
+  text.endsWith(end) ? [text.slice(0, -end.length)] : [];
+
+const beforeEach = (text: string, part: string): readonly string[] => {
+  const found: string[] = [];
+  for (let at = text.indexOf(part); at >= 0; at = text.indexOf(part, at + 1)) found.push(text.slice(0, at));
+  return found;
+};
+
+/** A kind whose state and commands are of no interest here; only those with secrets are asked. */
+export type SecretiveKind = ResourceKind<unknown, { readonly type: string }, DomainEvent>;
+
+export type SecretUsesOptions = {
+  readonly runner: Pick<CommandRunner, 'load'>;
+  readonly kinds: readonly SecretiveKind[];
+  /** Live objects that point at one; at most `limit` of them. */
+  readonly referencedBy: (kind: string, id: string, page: { readonly limit: number }) => readonly Owner[];
+  /** What the run of an order still means to hand to a hub, until it is closed. */
+  readonly refsOfRun: (clusterId: string) => Promise<readonly StoredValue[]>;
+};
+
+/** More users than this are not looked through: their value stays. */
+const MAX_USERS = 10_000;
+
+/** Whether anything alive refers to a stored value. Undefined for ids of other forms: they are none of its business. */
+export const createSecretUses = ({ runner, kinds, referencedBy, refsOfRun }: SecretUsesOptions) => {
+  const byName = new Map(kinds.map((kind) => [kind.kind, kind]));
+  const clusters = byName.get('cluster');
+
+  const refsIn = async ({ kind, id }: Owner): Promise<readonly StoredValue[]> => {
+    const declared = byName.get(kind);
+    if (declared === undefined) return [];
+    const { state } = await runner.load(aggregateOf(declared), id);
+    if (kind === 'cluster') return orderRefs(state as ClusterState);
+    return refsOf(declared.view(state));
+  };
+
+  const usedByOrder = async (id: string, value: StoredValue): Promise<boolean> =>
+    (clusters !== undefined && holds(await refsIn({ kind: 'cluster', id }), value)) ||
+    holds(await refsOfRun(id), value);
+
+  return async (value: StoredValue): Promise<SecretUse | undefined> => {
+    const owners = ownersOf(kinds, value.id);
+    if (owners.length === 0) return undefined;
+    for (const owner of owners) {
+      if (holds(await refsIn(owner), value)) return 'used';
+      if (isOnlyItsOwn(owner.kind)) continue;
+      if (owner.kind === 'cluster') {
+        if (await usedByOrder(owner.id, value)) return 'used';
+        continue;
+      }
+      const users = referencedBy(owner.kind, owner.id, { limit: MAX_USERS });
+      if (users.length >= MAX_USERS) return 'used';
+      for (const user of users)
+        if (user.kind === 'cluster' && (await usedByOrder(user.id, value))) return 'used';
+    }
+    return owners.every(({ kind }) => isOnlyItsOwn(kind)) ? 'unused' : 'left';
+  };
+};
+
+/** The values that an object has; none once it is gone. */
+export const refsOf = (view: ResourceView): readonly SecretRef[] =>
+  view.exists && !view.archived ? Object.values(view.secrets ?? {}) : [];
+
+/** An order keeps what it took from a template or an object, which its view shows as that object. */
+const orderRefs = (state: ClusterState): readonly SecretRef[] =>
+  isLiveCluster(state) && state.pullSecret !== undefined ? [state.pullSecret] : [];
+
+const holds = (refs: readonly StoredValue[], { id, version }: StoredValue): boolean =>
+  refs.some((ref) => ref.id === id && ref.version === version);
+
+export type UnusedSweeper = {
+  /** `now` is ISO time. Throws what the stores throw; the next sweep then does the work of this one too. */
+  sweep(now: string, signal: AbortSignal): Promise<{ readonly examined: number; readonly removed: number }>;
+};
+
+/** Values that are looked at before other work gets its turn. */
+const PAGE = 50;
+
+/**
+ * Removes the values that nothing uses, which is what a crash between an event and the removal leaves too. Only values
+ * older than `olderThanMs` (at least the longest time a request may take) are looked at: a value is stored before its
+ * event. What was used until a moment ago, and may have been taken over meanwhile, goes once it has been unused for
+ * that long.
+ */
+export const createUnusedSweeper = ({
+  secrets,
+  use,
+  olderThanMs,
+  rest,
+}: {
+  secrets: Pick<SecretStore, 'list' | 'remove'>;
+  use: (value: StoredValue) => Promise<SecretUse | undefined>;
+  /** Milliseconds. */
+  olderThanMs: number;
+  /** Lets other work have its turn. */
+  rest: (signal: AbortSignal) => Promise<unknown>;
+}): UnusedSweeper => {
+  /** Since when (epoch milliseconds) a value was seen to be left. */
+  let leftSince: ReadonlyMap<string, number> = new Map();
+  return {
+    sweep: async (now, signal) => {
+      const at = Date.parse(now);
+      const left = new Map<string, number>();
+      let [examined, removed] = [0, 0];
+      for await (const { id, version, storedAt } of secrets.list()) {
+        signal.throwIfAborted();
+        if (Date.parse(storedAt) > at - olderThanMs) continue;
+        examined += 1;
+        if (examined % PAGE === 0) await rest(signal);
+        const used = await use({ id, version });
+        if (used === undefined || used === 'used') continue;
+        const key = JSON.stringify([id, version]);
+        const since = leftSince.get(key) ?? at;
+        if (used === 'left' && since > at - olderThanMs) {
+          left.set(key, since);
+          continue;
+        }
+        await secrets.remove({ id, version });
+        removed += 1;
+      }
+      leftSince = left;
+      return { examined, removed };
+    },
+  };
+};
