@@ -63,7 +63,7 @@ const eventType = (type: string, more: Partial<EventType> = {}): EventType => ({
 });
 
 export const gadgetCodec = createEventCodec([
-  eventType('GadgetDefined'),
+  eventType('GadgetDefined', { begins: true }),
   eventType('GadgetRevised'),
   eventType('GadgetRetirementRequested'),
   eventType('GadgetRetired'),

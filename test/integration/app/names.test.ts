@@ -254,6 +254,30 @@ describe('name repair', () => {
     expect(await holderOf(one, 'drill')).to.equal(undefined);
   });
 
+  it('releases what a gone resource held and the next one under its id has not taken', async () => {
+    const store = shared();
+    await create(createIncarnation(store, 'one'), 'g1', 'drill', ['c1', 'c2']);
+    // Retired, and then nothing was given back.
+    const dying = createIncarnation(crashing(store, { at: 2, when: 'before' }), 'dying');
+    await dying.resources.execute(gadget, 'g1', deleteGadget, fakeContext('delete')).catch(() => undefined);
+    const next = createIncarnation(store, 'next');
+    const again = createGadget('g1', 'saw', ['c2']);
+    const { outcome, loaded } = await next.resources.execute(gadget, 'g1', again, fakeContext('again'));
+    expect([outcome, loaded.version]).to.deep.equal(['accepted', 0]);
+    expect(await holderOf(next, 'drill')).to.equal('g1');
+    await runUntil(next, async () => (await codeHolderOf(next, 'c1')) === undefined);
+    expect(await Promise.all(['drill', 'saw'].map((name) => holderOf(next, name)))).to.deep.equal([
+      undefined,
+      'g1',
+    ]);
+    expect(await codeHolderOf(next, 'c2')).to.equal('g1');
+    expect(
+      (await next.runner.load({ category: 'gadget', decider: gadget.decider, stateVersion: 1 }, 'g1'))
+        .version,
+    ).to.equal(0);
+    expect((await create(next, 'g2', 'drill', ['c1'])).outcome).to.equal('accepted');
+  });
+
   it('releases a value that was reserved for a change that never came', async () => {
     const store = shared();
     await create(createIncarnation(store, 'one'), 'g1', 'drill', ['c1']);

@@ -40,9 +40,13 @@ describe('belongings of tenants', () => {
         document: {},
         abandonedBefore,
       }) satisfies DocumentCommand;
-    const onboard = () => on.resources.execute(tenant, 't1', make('t1', 't1', 't1'), fakeContext('onboard'));
+    let lives = 0;
+    const onboard = () => {
+      lives += 1;
+      return on.resources.execute(tenant, 't1', make('t1', 't1', 't1'), fakeContext(`onboard ${lives}`));
+    };
     const offboard = () =>
-      on.resources.execute(tenant, 't1', { type: 'DeleteDocument', at }, fakeContext('offboard'));
+      on.resources.execute(tenant, 't1', { type: 'DeleteDocument', at }, fakeContext(`offboard ${lives}`));
     const admit = async (id: string) => {
       await on.resources.execute(user, id, make(id, id, 't1'), fakeContext(`admit ${id}`));
       users.push(id);
@@ -76,6 +80,33 @@ describe('belongings of tenants', () => {
     await belongings.settle('shared');
     await belongings.settle('system');
     expect(await types()).to.deep.equal(['ProjectOpened']);
+  });
+
+  it('are given again to a tenant that comes back, also while they are being taken', async () => {
+    const { services, onboard, offboard, types } = open();
+    const belongings = createTenantBelongings(services);
+    await onboard();
+    await belongings.settle('t1');
+    await offboard();
+    await belongings.settle('t1');
+    await onboard();
+    await belongings.settle('t1');
+    expect((await types()).slice(-2)).to.deep.equal(['TenantOnboarded', 'ProjectOpened']);
+    await offboard();
+    const calls: string[] = [];
+    const slow: TenantBelonging = {
+      give: async () => {
+        calls.push('given');
+        return { position: undefined };
+      },
+      take: async () => {
+        await onboard();
+        calls.push('taken');
+        return { position: undefined };
+      },
+    };
+    await createTenantBelongings(services, [slow]).settle('t1');
+    expect(calls).to.deep.equal(['taken', 'given']);
   });
 
   it('two instances that settle at once make one project', async () => {

@@ -177,6 +177,27 @@ describe('scheduler', function () {
     expect(await place(fixture.scheduler, request('c1'))).to.deep.include({ placed: true, hub: 'sim-a' });
   });
 
+  it('places orders on a hub that was registered again, by what it declares now', async () => {
+    const fixture = setUp();
+    await fixture.register('sim-a', { capacity: { control_planes: 1 } });
+    await known(fixture, 1);
+    await place(fixture.scheduler, request('c1'));
+    await fixture.scheduler('release', { clusterId: 'c1' }, effectCall());
+    const close = { type: 'CloseCapacity', at: systemClock().now(), hub: 'sim-a', hubRevision: 0 } as const;
+    await fixture.commandRunner.execute(hubCapacity, 'sim-a', close, commandContext('close'));
+    await fixture.deregister('sim-a');
+    await known(fixture, 0);
+    await fixture.register('sim-a', { zone: 'south', capacity: { control_planes: 2 } });
+    await known(fixture, 1);
+    expect(fixture.registry.get('sim-a')).to.deep.include({ revision: 2, limits: { controlPlanes: 2 } });
+    for (const cluster of ['c2', 'c3'])
+      expect(await place(fixture.scheduler, request(cluster, { zone: 'south' }))).to.include({
+        placed: true,
+      });
+    expect(await place(fixture.scheduler, request('c4'))).to.include({ placed: false });
+    expect((await capacityOf(fixture, 'sim-a')).used.controlPlanes).to.equal(2);
+  });
+
   it('moves a reservation whose hub no longer fits', async () => {
     const fixture = setUp();
     await fixture.register('sim-a');
