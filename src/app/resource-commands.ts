@@ -91,11 +91,15 @@ export const createResourceCommands = ({
   const referrals = createReferrals({ runner, guard, caughtUp, alone: singleWriter });
   const turns = createStreamQueue();
 
-  /** Takes back a creation that refers to what another instance had deleted before. */
+  /**
+   * Takes back a creation that refers to what another instance had deleted before; not the next object under its id,
+   * should it be gone and followed by now.
+   */
   const takeBack = async <S, C extends { readonly type: string }, E extends DomainEvent>(
     kind: ResourceKind<S, C, E>,
     id: string,
     { commandId, tenant, project }: CommandContext,
+    created: Loaded<S>,
   ): Promise<void> => {
     const removal = {
       type: kind.kind === cluster.kind ? 'DeleteCluster' : 'DeleteDocument',
@@ -106,8 +110,18 @@ export const createResourceCommands = ({
       project,
       causationId: commandId,
     });
-    // The two deciders that there are know these commands.
-    await executeOnce(kind, id, removal as unknown as C, context, {});
+    const bornAt = (state: S): string | undefined => {
+      const view = kind.view(state);
+      return view.exists && !view.archived ? view.creationTimestamp : undefined;
+    };
+    let { revision } = created;
+    for (let repeats = 0; repeats < MAX_REPEATS; repeats += 1) {
+      // The two deciders that there are know these commands.
+      const exact = { ...context, ifRevision: Number(revision) };
+      const { outcome } = await executeOnce(kind, id, removal as unknown as C, exact, {});
+      if (outcome.outcome === 'accepted' || bornAt(outcome.loaded.state) !== bornAt(created.state)) return;
+      revision = outcome.loaded.revision;
+    }
   };
 
   const executeOnce = async <S, C extends { readonly type: string }, E extends DomainEvent>(
@@ -144,8 +158,8 @@ export const createResourceCommands = ({
     // The command has its outcome; what is left behind here is released by the repair loop.
     const settled = await release.catch(onLeftBehind);
     if (lost !== undefined) {
-      await takeBack(kind, id, context);
       const { loaded } = outcome;
+      await takeBack(kind, id, context, loaded);
       return { outcome: { outcome: 'rejected', rejection: lost, loaded }, obstacle: undefined };
     }
     return { outcome: withPosition(outcome, settled ?? undefined), obstacle: held.obstacle() };
