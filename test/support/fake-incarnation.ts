@@ -58,6 +58,8 @@ type Settings = {
   readonly kinds?: readonly RepairableKind[];
   readonly lifecycle?: NameRepairOptions['lifecycle'];
   readonly checkpoint?: Checkpoint;
+  /** Of the resource commands; default: there is no read model. */
+  readonly caughtUp?: () => Promise<boolean>;
 };
 // Repair only folds and looks: the kind's own commands never reach it.
 const gadgets = [gadget as unknown as RepairableKind];
@@ -72,6 +74,7 @@ export const createIncarnation = (
     kinds = gadgets,
     lifecycle = GADGET_LIFECYCLE,
     checkpoint = noCheckpoint,
+    caughtUp,
   }: Settings = {},
 ) => {
   const clock = createFakeClock();
@@ -94,6 +97,9 @@ export const createIncarnation = (
     clock,
     recordRejection,
     rememberedEntries: REMEMBERED,
+    timers,
+    singleWriter: store.singleWriter,
+    ...(caughtUp === undefined ? {} : { caughtUp }),
   });
   const repair = createNameRepair({
     store,
