@@ -14,6 +14,7 @@ import type { RoleBindingEvent } from './events.ts';
 /**
  * Role bindings (osac-api-more.md Role bindings): users of one tenant who have a role. The role may be changed, as in
  * the original, but a binding without one would say nothing; one without users is what is left when the last has gone.
+ * Names are unique in the tenant: tenants write bindings, and must not learn of each other's by a name that is taken.
  */
 const READY = 'ROLE_BINDING_STATE_READY';
 
@@ -42,7 +43,7 @@ export const roleBinding: ResourceKind<DocumentState, DocumentCommand, RoleBindi
   },
   event: { field: 'role_binding', public: true },
   ids: 'client-may-choose',
-  nameScope: 'global',
+  nameScope: 'tenant',
   defaultTenant: 'shared',
   privateOnly: ['metadata.finalizers', 'status.users'],
   secrets: [],

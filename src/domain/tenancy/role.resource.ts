@@ -7,6 +7,7 @@ import {
 } from '../catalog/document.ts';
 import { reject, type Decider } from '../decider.ts';
 import { objectAt, stringAt } from '../json-tools.ts';
+import type { JsonObject } from '../json.ts';
 import type { ResourceKind } from '../resource.ts';
 import type { RoleEvent } from './events.ts';
 
@@ -51,6 +52,14 @@ export const BUILT_IN_ROLES: readonly {
     description: 'Orders and uses the services of one tenant.',
   },
 ];
+/** Roles over all tenants: what they give is not a tenant's to give. */
+const PROVIDER_ROLES: readonly string[] = ['cloud-provider-admin', 'cloud-provider-reader'];
+const PROVIDER_IDS = BUILT_IN_ROLES.flatMap(({ id, name }) => (PROVIDER_ROLES.includes(name) ? [id] : []));
+
+/** By id, and by name for a role of this name that was there before the built-in one. */
+export const isProviderRole = (role: JsonObject): boolean =>
+  PROVIDER_IDS.includes(stringAt(role, 'id')) || PROVIDER_ROLES.includes(stringAt(role, 'name'));
+
 const BUILT_IN_IDS = new Set(BUILT_IN_ROLES.map(({ id }) => id));
 
 const documents = documentDecider({

@@ -161,15 +161,40 @@ describe('HTTP: roles, role bindings, project memberships', () => {
       });
       expect(same.json['metadata']).to.deep.equal(none.json['metadata']);
     });
-    it('keep their role and their users from being deleted; their names are unique everywhere', async () => {
+    it('of the provider: roles that only admins give', async () => {
+      const denied = async (reply: Promise<{ status: number; text: string; json: object }>) => {
+        const { status, text, json } = await reply;
+        expect([status, (json as { code?: number }).code], text).to.deep.equal([403, 7]);
+        expect(text).to.contain('cloud-provider-');
+      };
+      for (const name of ['cloud-provider-admin', 'cloud-provider-reader']) {
+        await denied(owner('POST', `${PUBLIC}/role_bindings`, binding('x', { name }, [{ id: alice }])));
+        await denied(owner('POST', `${PUBLIC}/role_bindings`, binding('x', { name }, [])));
+        const body = binding('given', { name }, [{ id: alice }], { tenant: 't1' });
+        const given = await admin('POST', `${PRIVATE}/role_bindings`, body);
+        expect(given.status, given.text).to.equal(200);
+        const path = `${PUBLIC}/role_bindings/${textAt(given.json, 'id')}`;
+        await denied(owner('PATCH', path, { spec: { users: [{ id: alice }, { id: bob }] } }));
+        expect((await owner('PATCH', path, { metadata: { labels: { a: 'b' } } })).status).to.equal(200);
+        expect((await owner('DELETE', path)).status).to.equal(200);
+        const own = binding('own', { name: 'tenant-user' }, [{ id: alice }]);
+        const made = await owner('POST', `${PUBLIC}/role_bindings`, own);
+        const mine = `${PUBLIC}/role_bindings/${textAt(made.json, 'id')}`;
+        await denied(owner('PATCH', mine, { spec: { role: { name } } }));
+        await owner('DELETE', mine);
+      }
+    });
+    it('keep their role and their users from being deleted; their names are unique in their tenant', async () => {
       const role = textAt((await admin('POST', `${PRIVATE}/roles`, { metadata: { name: 'op' } })).json, 'id');
       const body = binding('b', { name: 'op' }, [{ id: alice }]);
       const made = await owner('POST', `${PUBLIC}/role_bindings`, body);
-      const taken = await admin('POST', `${PRIVATE}/role_bindings`, {
-        ...binding('b', { name: 'op' }, []),
+      expect((await owner('POST', `${PUBLIC}/role_bindings`, body)).status).to.equal(409);
+      // What another tenant calls its bindings is not told, and takes nothing away.
+      const other = await admin('POST', `${PRIVATE}/role_bindings`, {
+        ...binding('b', { name: 'tenant-user' }, []),
         metadata: { name: 'b', tenant: 't2' },
       });
-      expect(taken.status).to.equal(409);
+      expect(other.status, other.text).to.equal(200);
       for (const path of [`roles/${role}`, `users/${alice}`]) {
         const gone = await admin('DELETE', `${PRIVATE}/${path}`);
         expect([gone.status, gone.json['code']], gone.text).to.deep.equal([400, 9]);

@@ -1,8 +1,12 @@
 import type { DocumentCommand } from '../../../domain/catalog/document.ts';
+import { objectAt, sameJson, stringAt } from '../../../domain/json-tools.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { boundUserIds } from '../../../domain/tenancy/bound-users.ts';
+import { isProviderRole } from '../../../domain/tenancy/role.resource.ts';
+import { ApiError } from '../../errors.ts';
 import type { Creation, CreateServices } from '../creates.ts';
 import { documentCreation, documentRevision } from '../documents.ts';
+import type { Principal } from '../principal.ts';
 import { problemText, referencesInvalid } from '../references.ts';
 import type { Revision } from '../updates.ts';
 
@@ -25,6 +29,32 @@ export const boundUsersRevision = (services: Services): Revision<DocumentCommand
     return documentRevision.command(change);
   },
 });
+
+/** The same for role bindings, whose role must be the caller's to give. */
+export const roleBindingCreation = (services: Services): Creation<DocumentCommand> => ({
+  resolve: (object) => {
+    checkRole(object.document, object.principal);
+    return boundUsersCreation(services).resolve(object);
+  },
+});
+
+export const roleBindingRevision = (services: Services): Revision<DocumentCommand> => ({
+  command: (change) => {
+    if (!sameJson(objectAt(change.before, 'spec'), objectAt(change.after, 'spec')))
+      checkRole(change.after, change.principal);
+    return boundUsersRevision(services).command(change);
+  },
+});
+
+/** Throws ApiError 403. */
+const checkRole = (document: JsonObject, { admin }: Pick<Principal, 'admin'>): void => {
+  const role = objectAt(objectAt(document, 'spec'), 'role');
+  if (admin || !isProviderRole(role)) return;
+  throw new ApiError(
+    'PERMISSION_DENIED',
+    `role '${stringAt(role, 'name')}' reaches beyond one tenant: only administrators of the provider bind users to it`,
+  );
+};
 
 /** `known`: bound already, so that whatever became of them since does not stop another change. Throws ApiError 400. */
 const checkUsers = (

@@ -8,7 +8,12 @@ import type { KindService } from '../rest.ts';
 import type { Revision } from '../updates.ts';
 import { catalogItemCreation, catalogItemRevision, hidingUnpublished } from './cluster-catalog-item.ts';
 import { clusterVersionCreation, clusterVersionRevision } from './cluster-version.ts';
-import { boundUsersCreation, boundUsersRevision } from './bound-users.ts';
+import {
+  boundUsersCreation,
+  boundUsersRevision,
+  roleBindingCreation,
+  roleBindingRevision,
+} from './bound-users.ts';
 import { projectRemoval } from './project.ts';
 import { belongingsOf, settleTenant, tenantCreation, tenantInUse } from './tenant.ts';
 import { userCreation, userRevision } from './user.ts';
@@ -40,7 +45,10 @@ export const documentParts: { readonly [kind: string]: (services: PartServices) 
   clusterVersion: () => ({ creation: clusterVersionCreation, revision: clusterVersionRevision }),
   project: (services) => ({ removal: projectRemoval(services) }),
   projectMembership: boundUsers,
-  roleBinding: boundUsers,
+  roleBinding: (services) => ({
+    creation: roleBindingCreation(services),
+    revision: roleBindingRevision(services),
+  }),
   tenant: (services) => {
     const belongings = belongingsOf(services);
     return {
