@@ -5,20 +5,12 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { createStack, type Stack } from '../support/e2e-stack.ts';
+import { SHELL, statedIn } from '../support/shell-examples.ts';
 
 const run = promisify(execFile);
 
 /** The lines of the README's examples as they stand there, typed into a shell. */
 const HEADING = '### By example';
-
-/** Every call says its status and how many lines of events it got; what it printed stays what it printed. */
-const SHELL = String.raw`
-curl() {
-  body=$(command curl -w '\n%{http_code}' "$@")
-  printf '%s\n' "$body" | sed '$d'
-  printf '%s\n' "$(printf '%s\n' "$body" | tail -n 1)" >> statuses.txt
-}
-`;
 
 describe('the examples of the README', function () {
   this.timeout(60_000);
@@ -52,14 +44,3 @@ describe('the examples of the README', function () {
     expect(stdout, 'the mask kept the other label').to.match(/"labels":\{[^}]*"team":"ai"/);
   });
 });
-
-/** A status in the comment above a call, or 200. */
-const statedIn = (block: string): readonly string[] => {
-  const stated: string[] = [];
-  let last = '200';
-  for (const line of block.split('\n')) {
-    if (line.startsWith('# ')) last = /\((\d{3})\)/.exec(line)?.[1] ?? '200';
-    if (line.startsWith('curl ')) stated.push(last);
-  }
-  return stated;
-};

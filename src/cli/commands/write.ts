@@ -5,6 +5,7 @@ import { CliFailure, exitStatusOf } from '../exit.ts';
 import { applyDocument, type Outcome } from '../resources/apply.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { identityOf, parseDocuments, readSource, type FileDocument } from '../resources/documents.ts';
+import type { NamedKind } from '../resources/kind-names.ts';
 import { nameOf, type ResourceApi } from '../resources/resource-api.ts';
 import {
   outputOption,
@@ -150,7 +151,7 @@ const report = async (
   { output, dryRun }: WriteOptions,
 ): Promise<void> => {
   if (!dryRun && done === 'created' && output !== 'json' && output !== 'yaml')
-    sayBreakGlass(context, object, output === 'name');
+    sayBreakGlass(context, kind, object, output === 'name');
   if (output === undefined) return said(context, nameOf(kind, object), done, dryRun);
   const surface = api.surfaceOf(kind, 'Create');
   if (output === 'yaml') context.io.out('---\n');
@@ -164,10 +165,18 @@ const report = async (
 };
 
 /** The service shows it in this one answer only (design §4), also to whoever wants nothing else of the object. */
-const sayBreakGlass = ({ io }: ResourceContext, object: JsonObject, apart: boolean): void => {
+const sayBreakGlass = (
+  { io }: ResourceContext,
+  { kind }: NamedKind,
+  object: JsonObject,
+  apart: boolean,
+): void => {
+  if (kind.kind !== 'tenant') return;
   const credentials = objectAt(objectAt(object, 'status'), 'break_glass_credentials');
   const password = stringAt(credentials, 'password');
-  if (password === '') return;
+  // Repeated by the client after a lost answer, or by the caller with an old key.
+  if (password === '')
+    return io.err('the break-glass password was shown by an earlier answer: set one if it is lost\n');
   const write = apart ? io.err : io.out;
   write(`break-glass user:     ${stringAt(credentials, 'username')}\nbreak-glass password: ${password}\n`);
   io.err('keep the break-glass password now: it is not shown again\n');

@@ -76,6 +76,9 @@ describe('sqlite event store: the file', function () {
         .and.to.include('ledgerctl store check');
       const noDatabase = await copyOf(dataDir, (bytes) => bytes.fill(0xa5, 0, PAGE));
       expect(await errorOf(made.openStore(noDatabase))).to.be.instanceOf(StoreDamaged);
+      const [found] = (await checkSqliteStore(noDatabase)).findings;
+      expect(found?.check).to.equal('file');
+      expect(found?.finding, 'the check does not advise to run it').not.to.include('store check');
       expect(() => openSqliteLogReader({ dataDir: noDatabase })).to.throw(StoreDamaged);
     });
 

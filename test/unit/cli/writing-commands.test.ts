@@ -69,6 +69,10 @@ describe('ledgerctl changes resources', () => {
       expect(await cli.succeeds(['create', '-f', '-', '--dry-run'], text)).to.equal(
         'tenant/t created (dry run)\n',
       );
+      cli.answers(() => ({ body: { id: 't', metadata: { name: 't' } } }));
+      const repeated = await cli.run(['create', '-f', '-', '--idempotency-key', 'k'], text);
+      expect(repeated.out).to.equal('tenant/t created\n');
+      expect(repeated.err).to.include('shown by an earlier answer');
     });
 
     it('apply says of what is being deleted that it goes all the same', async () => {

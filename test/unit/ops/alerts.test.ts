@@ -129,6 +129,8 @@ describe('alert rules, runbooks and dashboards', () => {
       expect(problemWith('orders list --state failed')).to.equal(undefined);
       expect(problemWith('orders mend <id>')).to.include('no "mend"');
       expect(problemWith('orders retry')).to.include('takes 1 words');
+      expect(problemWith('get user a b --private -o yaml')).to.equal(undefined);
+      expect(problemWith('get user -x')).to.include('has no -x');
       expect(problemWith('events --since yesterday')).to.include('has no --since');
       expect(
         commandLinesIn('do `npx ledgerctl store check` or "$(npx ledgerctl token --user a)"'),

@@ -75,14 +75,18 @@ export const problemWith = (line: string): string | undefined => {
   }
   let operands = 0;
   for (let word = words.shift(); word !== undefined; word = words.shift()) {
-    if (!word.startsWith('--')) {
+    if (!/^-./.test(word)) {
       operands += 1;
       continue;
     }
-    const option = command.options.find((one) => one.long === word);
+    const option = command.options.find((one) => one.long === word || one.short === word);
     if (option === undefined) return `${command.name()} has no ${word}`;
     if (!option.isBoolean() && words.shift() === undefined) return `${word} needs a value`;
   }
-  const wanted = command.registeredArguments.length;
-  return operands === wanted ? undefined : `${command.name()} takes ${wanted} words, not ${operands}`;
+  const taken = command.registeredArguments;
+  const wanted = taken.length;
+  // The last of them may be many, or none.
+  const open = taken.at(-1)?.variadic === true;
+  const fits = open ? operands >= taken.filter(({ required }) => required).length : operands === wanted;
+  return fits ? undefined : `${command.name()} takes ${wanted} words, not ${operands}`;
 };

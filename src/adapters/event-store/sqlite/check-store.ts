@@ -53,7 +53,8 @@ export const checkSqliteLog = async (file: string): Promise<StoreCheck> => {
       }
     } catch (error) {
       if (!(error instanceof StoreDamaged || error instanceof StoreTooNew || isDamage(error))) throw error;
-      report('file', messageOf(error));
+      // The check has been run already: what is found counts, not the advice to run it.
+      report('file', error instanceof StoreDamaged ? error.finding : messageOf(error));
     }
   }
   return { file, ...sizes, findings, count };
