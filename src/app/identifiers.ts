@@ -41,6 +41,11 @@ const derive = (namespace: Namespace, parts: readonly (string | number)[]): stri
   return stringify(bytes);
 };
 
+const DERIVED = /^[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i;
+
+/** True for ids that look like those of `derive`, which anybody can compute: callers may not choose them. */
+export const isDerivedForm = (id: string): boolean => DERIVED.test(id);
+
 /** Id of the `index`-th event that a command appends to a stream: the same for every retry (design §4). */
 export const eventId = (commandId: string, stream: string, index: number): string =>
   derive('event', [commandId, stream, index]);

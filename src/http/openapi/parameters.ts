@@ -74,7 +74,8 @@ export const PARAMETERS = {
   X_Ledger_Command_Id: header(
     'X-Ledger-Command-Id',
     UUID,
-    'From a 504: repeats exactly that write, where it had no key. Not together with Idempotency-Key.',
+    'From a 504: repeats exactly that write, where it had no key. Not of version 5, and not together with ' +
+      'Idempotency-Key.',
   ),
   If_Match: header('If-Match', ETAG, 'The ETag that the change is meant for; another one now is 412.'),
   If_None_Match: header('If-None-Match', TEXT, 'The ETag that you have; the same one now is 304.'),

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { parseIdempotencyKey } from '../../app/idempotency.ts';
+import { isDerivedForm } from '../../app/identifiers.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { ApiError, invalid } from '../errors.ts';
 import type { Surface } from './messages.ts';
@@ -62,6 +63,8 @@ export type UpdateMessage = {
 export type Answer = {
   /** The reply message as JSON text, or another representation with its media type. */
   readonly body: string | Uint8Array;
+  /** Instead of the body, where that would be long: sent one after the other, as the caller reads them. */
+  readonly parts?: Iterable<string>;
   readonly contentType?: string;
   readonly etag?: string;
   /** Position of the last event that this call wrote. */
@@ -116,6 +119,11 @@ export const staleEtag = (message: string, current?: string): ApiError =>
 export const readCommandId = (header: string | undefined, key: string | undefined): string | undefined => {
   if (header === undefined) return undefined;
   if (!UUID.test(header)) throw invalid(`header 'X-Ledger-Command-Id' must be a UUID`, 'X-Ledger-Command-Id');
+  if (isDerivedForm(header))
+    throw invalid(
+      "header 'X-Ledger-Command-Id' must not be a UUID of version 5: such a command is repeated by its Idempotency-Key",
+      'X-Ledger-Command-Id',
+    );
   if (key !== undefined)
     throw invalid(`send 'Idempotency-Key' or 'X-Ledger-Command-Id', not both`, 'X-Ledger-Command-Id');
   return header.toLowerCase();

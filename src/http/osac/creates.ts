@@ -9,6 +9,7 @@ import { nameRejection } from '../../domain/metadata-rules.ts';
 import type { ResourceKind, ResourceView } from '../../domain/resource.ts';
 import type { SecretRef } from '../../domain/secret-ref.ts';
 import type { ResourceRow } from '../../projections/read-models.ts';
+import { isDerivedForm } from '../../app/identifiers.ts';
 import { ApiError, invalid, rejected } from '../errors.ts';
 import type { Answer, Call, CreateMessage, Handler } from './call.ts';
 import type { Principal } from './principal.ts';
@@ -105,7 +106,7 @@ const create = async <S, C extends { readonly type: string }, E extends DomainEv
   const { object } = call.message;
   const name = stringAt(objectAt(object, 'metadata'), 'name') || kind.deriveName?.(object) || '';
   if (creation.ownChecks !== true) checkNamed(kind, object, name);
-  const id = idOf(kind, object, name, write);
+  const id = idOf(kind, object, name, write, principal);
   const before = await settledBefore(kind, id, write, principal, services);
   if (before !== undefined) return writeAnswer(kind, before, surface, before.position);
 
@@ -203,6 +204,7 @@ const idOf = (
   object: JsonObject,
   name: string,
   write: Write,
+  { admin }: Pick<Principal, 'admin'>,
 ): string => {
   const wanted = stringAt(object, 'id');
   if (kind.ids === 'generated') return write.creationId;
@@ -213,6 +215,12 @@ const idOf = (
     return name;
   }
   if (wanted === '') return generatedId(kind, write);
+  // Anybody can compute what another tenant's keyed creation gets: nobody may take it beforehand (design §4).
+  if (!admin && isDerivedForm(wanted))
+    throw invalid(
+      "field 'id' must not be a UUID of version 5, as the service derives ids itself: choose another form, or leave it out",
+      'id',
+    );
   if (wanted.length > MAX_ID_CHARACTERS)
     throw invalid(`field 'id' must be at most ${MAX_ID_CHARACTERS} characters`, 'id');
   // Such an id could not be addressed in a URL path, or would mean another path there.

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { randomUUID } from 'node:crypto';
-import { v7 } from 'uuid';
+import { v5, v7 } from 'uuid';
+import { keyedCreationId, subjectIdOf } from '../../../src/app/identifiers.ts';
 import { kinds } from '../../../src/domain/kinds.ts';
 import { KIND_SAMPLES } from '../../support/kind-samples.ts';
 import {
@@ -146,5 +147,51 @@ describe('ids of another tenant', () => {
     expect(chosen?.status).to.equal(409);
     expect([repeated?.status, repeated?.text]).to.deep.equal([409, chosen?.text]);
     expect([both?.status, both?.text]).to.deep.equal([409, chosen?.text]);
+  });
+
+  /** What a keyed creation gets can be computed by anybody; so nobody may choose ids of that form (design §4). */
+  it('ids of the form that keys lead to cannot be chosen by tenants, so that none is taken beforehand', async () => {
+    const scope = {
+      tenant: 't1',
+      subjectId: subjectIdOf('t1', 'https://sso.example/realms/osac', 'vic'),
+      method: 'POST',
+      route: `${PUBLIC}/disk_images`,
+    };
+    const squatted = keyedCreationId(scope, 'order-1');
+    const image = (name: string, id?: string) => ({
+      ...(id === undefined ? {} : { id }),
+      metadata: { name },
+      spec: {
+        source_type: 'SOURCE_TYPE_REGISTRY',
+        source_ref: 'quay.example/i:1',
+        architecture: ['ARCHITECTURE_AMD64'],
+      },
+    });
+    const admins = callerOf(
+      service,
+      await service.token({ user: 'eli', tenants: ['t2'], roles: ['tenant-admin'] }),
+    );
+    for (const stranger of [...strangers, admins])
+      for (const id of [squatted, squatted.toUpperCase()])
+        for (const [body, headers] of [
+          [image('sq', id), {}],
+          [image('sq', id), { 'idempotency-key': 'k' }],
+          [image('sq', id), { 'x-dry-run': 'true' }],
+          [image('sq'), { 'x-ledger-command-id': id }],
+        ] as const) {
+          const reply = await stranger('POST', `${PUBLIC}/disk_images`, body, headers);
+          expect(reply.status, reply.text).to.equal(400);
+          expect(reply.text).to.contain('version 5');
+        }
+    const vic = callerOf(service, await service.token({ user: 'vic', tenants: ['t1'] }));
+    const made = await vic('POST', `${PUBLIC}/disk_images`, image('vics'), { 'idempotency-key': 'order-1' });
+    expect([made.status, textAt(made.json, 'id')], made.text).to.deep.equal([200, squatted]);
+    const own = v5('mine', v5.URL);
+    const chosen = await admin('POST', `${PRIVATE}/disk_images`, image('of-admin', own));
+    expect(chosen.status, 'an admin may bring ids along').to.equal(200);
+    const command = await admin('PATCH', `${PRIVATE}/disk_images/${own}`, image('of-admin'), {
+      'x-ledger-command-id': own,
+    });
+    expect(command.status, 'commands of that form are those of keys').to.equal(400);
   });
 });
