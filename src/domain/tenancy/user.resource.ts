@@ -21,13 +21,16 @@ const SECRETS = [
   { path: 'spec.credentials.password', kind: 'user-password', reads: 'absent', encoding: 'text' },
 ] as const;
 
-/** Everything about a user that says who it is. */
+/** Everything about a user that says who it is, or is a text that may. Labels are for filters, and not for such texts. */
 export const USER_PERSONAL: readonly string[] = [
   'metadata.name',
   'metadata.display_name',
   'metadata.description',
+  'metadata.annotations.*',
   'spec.username',
   'spec.email',
+  'status.keycloak_user_id',
+  'status.conditions.*.message',
 ];
 
 export const MAX_USERNAME = 255;

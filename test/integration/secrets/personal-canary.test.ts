@@ -14,6 +14,9 @@ const TEXTS = {
   email: 'canary-5e1f@mail.example',
   display: 'Canary Display 5e1f',
   password: 'canary-password-5e1f',
+  annotation: 'Canary Annotation 5e1f',
+  keycloak: 'canary-keycloak-5e1f',
+  condition: 'Canary Condition 5e1f',
   caller: 'canary-caller-5e1f',
   callerMail: 'caller-5e1f@mail.example',
 } as const;
@@ -103,7 +106,11 @@ describe('personal canaries of users', () => {
       roles: ['tenant-admin'],
     });
     const created = await call(boss, 'POST', '/api/fulfillment/v1/users', {
-      metadata: { name: TEXTS.name, display_name: TEXTS.display },
+      metadata: {
+        name: TEXTS.name,
+        display_name: TEXTS.display,
+        annotations: { 'example.com/note': TEXTS.annotation },
+      },
       spec: {
         username: TEXTS.username,
         email: TEXTS.email,
@@ -112,7 +119,15 @@ describe('personal canaries of users', () => {
     });
     const path = `/api/fulfillment/v1/users/${textAt(created, 'id')}`;
     await call(boss, 'PATCH', path, { spec: { enabled: true } });
+    const condition = { type: 'Synced', status: 'CONDITION_STATUS_TRUE', message: TEXTS.condition };
+    const reported = await call(admin, 'PATCH', path.replace('fulfillment', 'private'), {
+      status: { keycloak_user_id: TEXTS.keycloak, conditions: [condition] },
+    });
+    expect(textAt(reported, 'status', 'keycloak_user_id')).to.equal(TEXTS.keycloak);
+    expect(textAt(reported, 'status', 'conditions', '0', 'message')).to.equal(TEXTS.condition);
+    await call(boss, 'PATCH', path, { metadata: { labels: { a: 'b' } } });
     const shown = await call(boss, 'GET', path);
+    expect(textAt(shown, 'metadata', 'annotations', 'example.com/note')).to.equal(TEXTS.annotation);
     expect(textAt(shown, 'spec', 'email')).to.equal(TEXTS.email);
     const creator = await call(
       boss,
@@ -146,6 +161,9 @@ describe('personal canaries of users', () => {
     const erased = await call(await token({ admin: true }), 'GET', path.replace('fulfillment', 'private'));
     expect(erased['spec']).to.deep.equal({ username: 'erased', email: 'erased', enabled: true });
     expect(textAt(erased, 'metadata', 'name')).to.equal('erased');
+    expect(textAt(erased, 'metadata', 'annotations', 'example.com/note')).to.equal('erased');
+    expect(textAt(erased, 'status', 'keycloak_user_id')).to.equal('erased');
+    expect(textAt(erased, 'status', 'conditions', '0', 'message')).to.equal('erased');
     await service.stop();
     expect(await filesWith(Object.values(TEXTS))).to.deep.equal([]);
     await start();
