@@ -1,5 +1,5 @@
 import { reject, type DomainEvent, type Rejection } from '../domain/decider.ts';
-import { hub, kindOf, project, tenant } from '../domain/kinds.ts';
+import { hub, kindOf, kinds, project, tenant } from '../domain/kinds.ts';
 import type { ResourceKind, ResourceView } from '../domain/resource.ts';
 import { aggregateOf } from './names.ts';
 import type { CommandContext, CommandRunner } from './command.ts';
@@ -57,12 +57,33 @@ const keyOf = ({ kind, id }: Pointer): string => `${kind} ${id}`;
 const nothing = (): void => undefined;
 
 export const createReferrals = ({ runner, guard, caughtUp, alone }: ReferralsOptions): Referrals => {
+  const declared = new Map(kinds.map((kind) => [kind.kind, kind]));
+  /** What was found of a state: everything refers to the same few objects. */
+  const seen = new WeakMap<object, boolean>();
+
+  /** What never was counts as there: built-in tenants have no stream, and references were resolved before. */
+  const isGone = async (
+    { kind: name, id }: Pointer,
+    remembered: boolean,
+    signal: AbortSignal | undefined,
+  ): Promise<boolean> => {
+    const kind = declared.get(name);
+    if (kind === undefined || id === '') return false;
+    const { state } = await runner.peek(aggregateOf(kind), id, { remembered, signal });
+    const found = seen.get(state as object);
+    if (found !== undefined) return found;
+    const view = kind.view(state);
+    const gone = view.exists && (view.archived || view.deletionTimestamp !== undefined);
+    seen.set(state as object, gone);
+    return gone;
+  };
+
   const goneAmong = async (
     pointers: readonly Pointer[],
     remembered: boolean,
     signal: AbortSignal | undefined,
   ): Promise<Rejection | undefined> => {
-    const looks = pointers.map((pointer) => isGone(runner, pointer, remembered, signal));
+    const looks = pointers.map((pointer) => isGone(pointer, remembered, signal));
     const at = (await Promise.all(looks)).indexOf(true);
     const gone = pointers[at];
     return gone === undefined ? undefined : goneRejection(gone);
@@ -126,19 +147,6 @@ const newTargets = (
 
 const without = (pointers: readonly Pointer[], others: readonly Pointer[]): readonly Pointer[] =>
   pointers.filter(({ kind, id }) => !others.some((other) => other.kind === kind && other.id === id));
-
-/** What never was counts as there: built-in tenants have no stream, and references were resolved before. */
-const isGone = async (
-  runner: CommandRunner,
-  { kind: name, id }: Pointer,
-  remembered: boolean,
-  signal: AbortSignal | undefined,
-): Promise<boolean> => {
-  const kind = kindOf(name);
-  if (kind === undefined || id === '') return false;
-  const view = kind.view((await runner.peek(aggregateOf(kind), id, { remembered, signal })).state);
-  return view.exists && (view.archived || view.deletionTimestamp !== undefined);
-};
 
 /** Ids of people are not repeated (design §4). */
 const goneRejection = ({ kind: name, id }: Pointer): Rejection => {
