@@ -68,6 +68,47 @@ export const send = (
   if (response.writableLength > 0) response.setTimeout(exchange.slowReaderMs);
 };
 
+/**
+ * Sends an answer part by part, no faster than its reader takes it. `nextTurn` lets others have the thread between two
+ * parts. A fault in the middle can only break the answer off: its status has been sent.
+ */
+export const sendParts = async (
+  exchange: Exchange,
+  parts: Iterable<string>,
+  headers: Readonly<Record<string, string>>,
+  nextTurn: () => Promise<void>,
+): Promise<void> => {
+  const { request, response } = exchange;
+  if (response.headersSent || response.destroyed) return;
+  response.writeHead(200, { ...headers, 'x-request-id': exchange.requestId });
+  try {
+    if (request.method !== 'HEAD')
+      for (const part of parts) {
+        if (!response.write(part)) await drained(exchange);
+        await nextTurn();
+        if (response.destroyed) return;
+      }
+  } catch (error) {
+    if (!response.destroyed) exchange.failure = error;
+    response.destroy();
+    return;
+  }
+  response.end();
+};
+
+/** Resolves when the caller has read what was sent, or is gone. */
+const drained = ({ response, slowReaderMs }: Exchange): Promise<void> =>
+  new Promise((resolve) => {
+    response.setTimeout(slowReaderMs);
+    const done = (): void => {
+      response.off('drain', done);
+      response.off('close', done);
+      resolve();
+    };
+    response.once('drain', done);
+    response.once('close', done);
+  });
+
 /** `osac-stream`: OSAC's error body as its streams wrap it, `{"error":{…}}` (osac-api.md §12). */
 export type ErrorStyle = 'osac' | 'osac-stream' | 'problem';
 

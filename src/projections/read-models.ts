@@ -23,8 +23,15 @@ export type ResourceRow = {
   readonly privateJson: string;
 };
 
-/** `documents` are JSON texts of one surface; `total` counts all matches, whatever the page. */
-export type ListPage = { readonly documents: readonly string[]; readonly total: number };
+/**
+ * `documents` are JSON texts of one surface; `total` counts all matches, whatever the page. `places` stand instead of
+ * the documents where these are longer together than the query lets be read at once: for `documentAt`, in their order.
+ */
+export type ListPage = {
+  readonly documents: readonly string[];
+  readonly total: number;
+  readonly places?: readonly string[];
+};
 
 export type ListQuery = {
   readonly kind: string;
@@ -41,6 +48,8 @@ export type ListQuery = {
   readonly indexed: ReadonlySet<string>;
   /** What `now` reads as, milliseconds since 1970. */
   readonly nowMs: number;
+  /** Most characters of documents that are read at once. Default: any. */
+  readonly atOnce?: number;
   /** Ends a scan whose answer nobody waits for any more. */
   readonly signal: AbortSignal;
 };
@@ -79,6 +88,8 @@ export type ResourceReader = {
    * that scans. Throws (or rejects with) ListRefused when too many scans run or one takes too long.
    */
   query(query: ListQuery): ListPage | Promise<ListPage>;
+  /** The document at a place of a page as it is now; undefined once it is gone. The page says who may see it. */
+  documentAt(kind: string, place: string, surface: 'public' | 'private'): string | undefined;
   /** Objects that carry a mark of their declaration, for example the default ClusterVersion. */
   marked(kind: string, mark: string, visibility: Visibility): readonly ResourceRow[];
   /** How many objects carry a mark; 10,000 means that many or more. */

@@ -160,7 +160,7 @@ const badRequests = (
       400,
       /nested deeper than 64 levels/,
     ),
-    bytes('10 MiB', Buffer.alloc(10 * MiB, 0x20), 413, /larger than 1048576 bytes/),
+    bytes('10 MiB', Buffer.alloc(10 * MiB, 0x20), 413, /larger than 294912 bytes/),
     {
       what: 'another content type on a surface of our own',
       path: '/api/ledger/v1/store/backup',

@@ -22,7 +22,7 @@ export type Operation = {
   readonly pathNames?: { readonly [name: string]: string };
   /** Parameters of this operation only. */
   readonly ownParameters?: readonly JsonObject[];
-  readonly body?: { readonly schema: JsonObject; readonly required: boolean };
+  readonly body?: { readonly schema: JsonObject; readonly required: boolean; readonly description?: string };
   /** By status: the answers that are no errors. */
   readonly answers: { readonly [status: string]: JsonObject };
   readonly errors: readonly ErrorName[];
@@ -44,6 +44,7 @@ export const renderOperation = (operation: Operation, examples: readonly Operati
       ? {}
       : {
           requestBody: {
+            ...(body.description === undefined ? {} : { description: body.description }),
             required: body.required,
             content: jsonContent(body.schema, bodyExamples(examples)),
           },

@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../domain/json.ts';
 import type { AnyKind } from '../../domain/kinds.ts';
 import type { Method } from '../../domain/resource.ts';
+import { MAX_BODY_BYTES } from '../body.ts';
 import type { ExtraMethod } from '../osac/authorization.ts';
 import type { Surface } from '../osac/messages.ts';
 import type { KindService, SurfaceTable } from '../osac/rest.ts';
@@ -47,6 +48,8 @@ const kindOperations = (served: Served): Operation[] => [
   ...[...served.service.extras].map(([path, { method }]) => extraOperation(served, path, method)),
 ];
 
+const BODY = `At most ${MAX_BODY_BYTES} bytes; more is 413.`;
+
 const METHODS: readonly Method[] = ['List', 'Get', 'Create', 'Update', 'Delete'];
 
 /** OSAC's clients ask for all five methods of a service: what one surface only declares is told, too (osac-api.md §2). */
@@ -58,7 +61,7 @@ const unimplemented = (served: Served, method: Method): Operation => {
     path,
     summary: 'Declared, but answered with 501 on this surface',
     parameters: parameters.filter((name) => name === 'id'),
-    ...(body === undefined ? {} : { body: { ...body, required: false } }),
+    ...(body === undefined ? {} : { body: { ...body, required: false, description: BODY } }),
     answers: {},
     errors: [...ANY_CALL, 'UNIMPLEMENTED'],
   };
@@ -119,7 +122,7 @@ const STANDARD: { readonly [M in Method]: (served: Served) => Operation } = {
     path: collection(served),
     summary: `Create ${one(served.kind.words)}`,
     parameters: WRITE,
-    body: { schema: served.schemas.ref(served.service.schema, 'request'), required: true },
+    body: { schema: served.schemas.ref(served.service.schema, 'request'), required: true, description: BODY },
     answers: { 200: writeAnswer(served, 'The object as it was stored.') },
     errors: [...ANY_CALL, ...ANY_WRITE, ...ANY_BODY, 'ALREADY_EXISTS', 'NOT_FOUND'],
   }),
@@ -131,7 +134,7 @@ const STANDARD: { readonly [M in Method]: (served: Served) => Operation } = {
     description:
       'The fields that the body names change; the others stay. What changes nothing writes nothing.',
     parameters: ['id', 'update_mask', 'lock', 'If_Match', ...WRITE],
-    body: { schema: served.schemas.ref(served.service.schema, 'request'), required: true },
+    body: { schema: served.schemas.ref(served.service.schema, 'request'), required: true, description: BODY },
     answers: { 200: writeAnswer(served, 'The object as it is now.') },
     errors: [...ANY_CALL, ...ANY_WRITE, ...ANY_BODY, ...OF_ONE_OBJECT, 'STALE_ETAG', 'ALREADY_EXISTS'],
   }),

@@ -1,10 +1,11 @@
 import type { DescMessage } from '@bufbuild/protobuf';
+import { setImmediate } from 'node:timers/promises';
 import type { Method } from '../../domain/resource.ts';
 import type { Authenticate } from '../authenticate.ts';
-import { bodyText, readBody, type BodyBudget } from '../body.ts';
+import { bodyText, LARGE_BODY_BYTES, readBody, type BodyBudget } from '../body.ts';
 import { admitted, countingFailures, type Admission } from '../limits/admission.ts';
 import { ApiError, methodNotAllowed, urlNotFound } from '../errors.ts';
-import { send, type Exchange } from '../exchange.ts';
+import { send, sendParts, type Exchange } from '../exchange.ts';
 import { RESOURCES_VIEW, TIMELINE_VIEW, type Positions } from '../positions.ts';
 import { mayCall, type AnyMethod, type ExtraMethod, type Governed } from './authorization.ts';
 import {
@@ -131,7 +132,9 @@ const serveList = async (
   exchange.cost = costOfList(message);
   const principal = await admit(exchange, table, service, 'List', options);
   await waitForMinimum(exchange, options, RESOURCES_VIEW);
-  return answerRead(exchange, await service.list(callOf(exchange, table, principal, message, {})));
+  const answer = await service.list(callOf(exchange, table, principal, message, {}));
+  if (answer.parts === undefined) return answerRead(exchange, answer);
+  return sendParts(exchange, answer.parts, headersOf(answer), () => nextTurn(exchange, options));
 };
 
 /** Rows that count as one request. */
@@ -256,9 +259,23 @@ const decodeBody = async (
   { bodies: budget, admission }: RestOptions,
 ): Promise<Decoded> => {
   const body = await readBody(exchange.request, { budget });
-  const turn = admission?.anybody(exchange);
-  if (turn !== undefined) await turn;
-  return decodeMessage(service.schema, bodyText(body));
+  const share = admission?.anybody(exchange);
+  if (share !== undefined) await share;
+  const text = bodyText(body);
+  if (body.length <= LARGE_BODY_BYTES) return decodeMessage(service.schema, text);
+  await nextTurn(exchange, { admission });
+  const decoded = decodeMessage(service.schema, text);
+  await nextTurn(exchange, { admission });
+  return decoded;
+};
+
+/** Lets others have the thread in the middle of what takes long. */
+const nextTurn = async (
+  exchange: Exchange,
+  { admission }: { readonly admission?: Admission | undefined },
+): Promise<void> => {
+  await setImmediate();
+  await admission?.anybody(exchange);
 };
 
 type WriteMetadata = Pick<CallMetadata, 'idempotencyKey' | 'commandId' | 'ifRevision' | 'ticket' | 'dryRun'>;

@@ -20,7 +20,9 @@ import {
   filterSql,
   isBackwards,
   matchesAmong,
+  textsWithin,
   walkedPage,
+  walkedPlaces,
   type Walk,
   type WalkKey,
 } from './list-statements.ts';
@@ -226,13 +228,12 @@ const walk = (
   const steps = Math.min(offset, fromEnd);
   if (walks.length > MAX_WALKS || steps > bounds.steps) return undefined;
   const reverse = fromEnd < offset;
-  const { sql, values } = walkedPage(
-    walks,
-    { key, backwards: isBackwards(query.order) !== reverse, offset: steps, limit },
-    query.surface,
-  );
-  const documents = (connection.shaped(sql).all(...values) as unknown as [string][]).map(([text]) => text);
-  return { documents: reverse ? documents.toReversed() : documents, total };
+  const page = { key, backwards: isBackwards(query.order) !== reverse, offset: steps, limit };
+  const inOrder = (found: readonly string[]): readonly string[] => (reverse ? found.toReversed() : found);
+  const { sql, values } = walkedPage(walks, page, query.surface);
+  const documents = textsWithin(connection.shaped(sql), values, query.atOnce);
+  if (documents !== undefined) return { documents: inOrder(documents), total };
+  return { documents: [], total, places: inOrder(texts(connection, walkedPlaces(walks, page))) };
 };
 
 const pageAmong = (
@@ -241,7 +242,7 @@ const pageAmong = (
   way: Way,
   accesses: readonly (Access | undefined)[],
 ): ListPage => {
-  const { kind, offset, limit, nowMs, listedOnly = false } = query;
+  const { kind, offset, limit, nowMs, atOnce, listedOnly = false } = query;
   const filters: FilterNode[] = [];
   const terms: TermProbe[] = [];
   for (const [i, condition] of conditions.entries()) {
@@ -254,8 +255,12 @@ const pageAmong = (
   const found = matchesAmong(way.probes, { kind, tenants, filters, terms, listedOnly, nowMs }, query.order);
   const places = texts(connection, found);
   const page = places.slice(offset, offset + limit);
-  const documents = page.length === 0 ? [] : texts(connection, documentsAt(kind, page, query.surface));
-  return { documents, total: places.length };
+  if (page.length === 0) return { documents: [], total: places.length };
+  const { sql, values } = documentsAt(kind, page, query.surface);
+  const documents = textsWithin(connection.shaped(sql), values, atOnce);
+  return documents === undefined
+    ? { documents: [], total: places.length, places: page }
+    : { documents, total: places.length };
 };
 
 const texts = (connection: ReadConnection, { sql, values }: Sql): string[] =>
@@ -276,7 +281,7 @@ const scannedTerm = (connection: ReadConnection, asked: Asked): TermProbe | unde
 const scan = (connection: ReadConnection, scans: Scans, asked: Asked): Promise<ListPage> => {
   const { query, tenants, conditions } = asked;
   const term = connection.together(() => scannedTerm(connection, asked));
-  const { kind, surface, offset, limit, nowMs, order = [], listedOnly = false } = query;
+  const { kind, surface, offset, limit, nowMs, atOnce, order = [], listedOnly = false } = query;
   return scans.run(
     {
       kind,
@@ -288,6 +293,7 @@ const scan = (connection: ReadConnection, scans: Scans, asked: Asked): Promise<L
       offset,
       limit,
       surface,
+      ...(atOnce === undefined ? {} : { atOnce }),
     },
     query.signal,
   );

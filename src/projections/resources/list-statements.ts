@@ -1,3 +1,4 @@
+import type { StatementSync } from 'node:sqlite';
 import { conditionOf, join, raw, sortKeyOf, type Sql, bound } from '../filter/to-sql.ts';
 import type { FilterNode, OrderTerm } from '../filter/ast.ts';
 import { LISTED_PROBE, type Probe, type TermProbe } from './list-plan.ts';
@@ -31,26 +32,46 @@ const walkSql = ({ kind, tenant, term }: Walk, key: WalkKey): Sql => {
   return join`SELECT ${columns} FROM resources INDEXED BY ${index} WHERE kind = ${bound(kind)}${ofTenant}`;
 };
 
+export type WalkedPage = {
+  readonly key: WalkKey;
+  readonly backwards: boolean;
+  readonly offset: number;
+  readonly limit: number;
+};
+
 /** A page of documents on the way through indexes, which are only left for the rows of the page. */
-export const walkedPage = (
-  walks: readonly Walk[],
-  page: {
-    readonly key: WalkKey;
-    readonly backwards: boolean;
-    readonly offset: number;
-    readonly limit: number;
-  },
-  surface: Surface,
-): Sql => {
+export const walkedPage = (walks: readonly Walk[], page: WalkedPage, surface: Surface): Sql => {
   const [kind = ''] = walks.map((walk) => walk.kind);
+  return join`SELECT ${raw(DOCUMENTS[surface])}
+    FROM (${walkedPlaces(walks, page)}) AS page
+    CROSS JOIN resources AS r INDEXED BY resources_by_created ON r.kind = ${bound(kind)} AND r.created = page.created`;
+};
+
+/** The places of such a page in the order of creation; no row is read. */
+export const walkedPlaces = (walks: readonly Walk[], page: WalkedPage): Sql => {
   const way = raw(page.backwards ? ' DESC' : '');
   const order = page.key === 'created' ? join`created${way}` : join`${raw(page.key)}${way}, created${way}`;
   const union = walks
     .map((walk) => walkSql(walk, page.key))
     .reduce((left, right) => join`${left} UNION ALL ${right}`);
-  return join`SELECT ${raw(DOCUMENTS[surface])}
-    FROM (${union} ORDER BY ${order} LIMIT ${bound(BigInt(page.limit))} OFFSET ${bound(BigInt(page.offset))}) AS page
-    CROSS JOIN resources AS r INDEXED BY resources_by_created ON r.kind = ${bound(kind)} AND r.created = page.created`;
+  return join`${union} ORDER BY ${order} LIMIT ${bound(BigInt(page.limit))} OFFSET ${bound(BigInt(page.offset))}`;
+};
+
+/** First columns of all rows, or undefined once they are longer together than `most` characters. */
+export const textsWithin = (
+  statement: StatementSync,
+  values: Sql['values'],
+  most: number | undefined,
+): string[] | undefined => {
+  if (most === undefined) return (statement.all(...values) as unknown as [string][]).map(([text]) => text);
+  const texts: string[] = [];
+  let length = 0;
+  for (const [text] of statement.iterate(...values) as unknown as Iterable<[string]>) {
+    length += text.length;
+    if (length > most) return undefined;
+    texts.push(text);
+  }
+  return texts;
 };
 
 export type Conditions = {

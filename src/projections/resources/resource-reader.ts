@@ -49,6 +49,10 @@ export const RESOURCE_STATEMENTS = {
   countMarked: `SELECT count(*) AS total FROM
     (SELECT 1 FROM marks WHERE kind = ?1 AND mark = ?2 LIMIT 10000) AS page`,
   isReferenced: 'SELECT 1 FROM refs WHERE to_kind = ?1 AND to_id = ?2 LIMIT 1',
+  publicDocumentAt: `SELECT public_json FROM resources INDEXED BY resources_by_created
+    WHERE kind = ?1 AND created = ?2`,
+  privateDocumentAt: `SELECT private_json FROM resources INDEXED BY resources_by_created
+    WHERE kind = ?1 AND created = ?2`,
   referencedBy: `SELECT from_kind AS kind, from_id AS id FROM refs WHERE to_kind = ?1 AND to_id = ?2
     ORDER BY from_kind, from_id LIMIT ?3`,
   findCommand: `SELECT stream, revision, request_hash AS requestHash FROM commands
@@ -142,6 +146,11 @@ export const resourceReader = (
       return { rows, total };
     },
     query: listReader(connection, totalOf, scans, bounds),
+    documentAt: (kind, place, surface) => {
+      const { publicDocumentAt, privateDocumentAt } = RESOURCE_STATEMENTS;
+      const statement = connection.rows(surface === 'public' ? publicDocumentAt : privateDocumentAt);
+      return (statement.get(kind, place) as unknown as [string] | undefined)?.[0];
+    },
     marked: (kind, mark, visibility) => {
       const tenants = tenantsOf(visibility);
       const rows =

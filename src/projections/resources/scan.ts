@@ -2,7 +2,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { orderOfTexts } from '../filter/evaluate.ts';
 import { bound, join, raw, type Sql } from '../filter/to-sql.ts';
 import { ListRefused, type ListPage } from '../read-models.ts';
-import { documentsAt, type Surface } from './list-statements.ts';
+import { documentsAt, textsWithin, type Surface } from './list-statements.ts';
 
 /** A list that no index bounds, as plain values: it crosses to a worker thread. */
 export type ScanRequest = {
@@ -18,6 +18,8 @@ export type ScanRequest = {
   readonly offset: number;
   readonly limit: number;
   readonly surface: Surface;
+  /** As `ListQuery.atOnce`. */
+  readonly atOnce?: number;
 };
 
 export type ScanControl = {
@@ -55,17 +57,12 @@ export const scanList = async (
     if (sorted && total > MAX_SORTED) throw new ListRefused('too-long');
   }
   const shown = sorted ? page.toSorted(orderOfMatches(request)).slice(offset, offset + limit) : page;
-  const { sql, values } = documentsAt(
-    request.kind,
-    shown.map(({ created }) => created),
-    request.surface,
-  );
+  const places = shown.map(({ created }) => created);
+  const { sql, values } = documentsAt(request.kind, places, request.surface);
   const statement = db.prepare(sql);
   statement.setReturnArrays(true);
-  return {
-    documents: (statement.all(...values) as unknown as [string][]).map(([document]) => document),
-    total,
-  };
+  const documents = textsWithin(statement, values, request.atOnce);
+  return documents === undefined ? { documents: [], total, places } : { documents, total };
 };
 
 type Way = { readonly tenant: string | undefined; readonly value: string | undefined };

@@ -12,6 +12,7 @@ import {
   documentsAt,
   matchesAmong,
   walkedPage,
+  walkedPlaces,
   type Walk,
   type WalkKey,
 } from '../../../src/projections/resources/list-statements.ts';
@@ -67,6 +68,7 @@ describe('query plans of lists', () => {
           walkedPage(walks(tenants), { ...page, key, backwards }, 'public'),
         ]),
       ),
+      ['of places', walkedPlaces(walks(tenants), { ...page, key: 'created', backwards: false })],
       ...[false, true].map((backwards): [string, Sql] => [
         `with one value${backwards ? ' backwards' : ''}`,
         walkedPage(walks(tenants, TERM), { ...page, key: 'created', backwards }, 'private'),
