@@ -50,6 +50,8 @@ export type ListQuery = {
   readonly nowMs: number;
   /** Most characters of documents that are read at once. Default: any. */
   readonly atOnce?: number;
+  /** Who takes a share of what scans: not what is looked at, which a filter chooses. Default: nobody in particular. */
+  readonly caller?: string;
   /** Ends a scan whose answer nobody waits for any more. */
   readonly signal: AbortSignal;
 };

@@ -4,7 +4,7 @@ import { ApiError } from '../errors.ts';
 import type { Authenticate } from '../authenticate.ts';
 import { isSmallBody } from '../body.ts';
 import type { Exchange } from '../exchange.ts';
-import type { Principal } from '../osac/principal.ts';
+import { payerOf, type Principal } from '../osac/principal.ts';
 import { createFairTurns } from './fair-turns.ts';
 import { createRateLimit, type RateLimit, type Taken } from './rate-limit.ts';
 import { createTurnstile, type Leave } from './turnstile.ts';
@@ -83,11 +83,11 @@ export const createAdmission = (
     anybody: (exchange) => share(exchange, `address ${addressOf(exchange)}`),
     enterStream: (exchange, principal) => {
       count(exchange, principal);
-      return share(exchange, keyOf(principal));
+      return share(exchange, payerOf(principal));
     },
     enter: (exchange, principal) => {
       count(exchange, principal);
-      const key = keyOf(principal);
+      const key = payerOf(principal);
       if (turns === undefined || principal.admin) return share(exchange, key);
       const leave = turns.enter(key, exchange.signal);
       if (leave === undefined) throw tooManyAtOnce(settings.concurrentRequests);
@@ -109,10 +109,6 @@ export const createAdmission = (
       spend(exchange, addresses, addressOf(exchange), 'address', settings.rateLimitAddress),
   };
 };
-
-/** Whose turns they are. Admins act for many tenants, so each has its own. */
-const keyOf = ({ admin, homeTenant, subjectId }: Principal): string =>
-  admin || homeTenant === undefined ? `subject ${subjectId}` : `tenant ${homeTenant}`;
 
 /** A turn ends with the answer; whoever went away before it began has none. */
 const untilAnswered = ({ response }: Exchange, leave: Leave): void => {

@@ -11,6 +11,7 @@ import { compileFilter } from './filter/compile.ts';
 import { compileOrder } from './filter/order.ts';
 import { listTarget } from './filter/targets.ts';
 import type { Surface } from './messages.ts';
+import { payerOf } from './principal.ts';
 
 /** What lists need to know of a kind; a ResourceKind is one. */
 export type ListedKind = Pick<
@@ -56,6 +57,7 @@ export const listHandler = (
         indexed,
         atOnce: MAX_CHARACTERS_AT_ONCE,
         nowMs: Date.parse(clock.now()),
+        caller: payerOf(principal),
         signal,
       }),
     );

@@ -29,6 +29,14 @@ export type Principal = {
   readonly tokenIdHash: string;
 };
 
+/** For whom counts what a caller takes of the service: a tenant's users share; admins act for many, so each is one. */
+export const payerOf = ({
+  admin,
+  homeTenant,
+  subjectId,
+}: Pick<Principal, 'admin' | 'homeTenant' | 'subjectId'>): string =>
+  admin || homeTenant === undefined ? `subject ${subjectId}` : `tenant ${homeTenant}`;
+
 /** Names of projects in which the caller is viewer or manager; a manager is a viewer too. */
 export type ProjectRoles = { readonly viewers: readonly string[]; readonly managers: readonly string[] };
 

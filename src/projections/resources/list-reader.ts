@@ -296,5 +296,6 @@ const scan = (connection: ReadConnection, scans: Scans, asked: Asked): Promise<L
       ...(atOnce === undefined ? {} : { atOnce }),
     },
     query.signal,
+    query.caller,
   );
 };

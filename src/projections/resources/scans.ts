@@ -4,20 +4,21 @@ import { Worker } from 'node:worker_threads';
 import { ListRefused, type ListPage } from '../read-models.ts';
 import { defineFunctions } from '../runner/sql-functions.ts';
 import { scanList, type ScanRequest } from './scan.ts';
+import { createScanSlots } from './scan-slots.ts';
 
 /** Runs lists that look at every row, away from the HTTP thread wherever there are files. */
 export type Scans = {
-  /** Rejects with ListRefused when too many run, when it takes too long, and once the signal is aborted. */
-  readonly run: (request: ScanRequest, signal: AbortSignal) => Promise<ListPage>;
+  /**
+   * `caller`: for whom it counts. Rejects with ListRefused when too many wait, when it takes too long, and once the signal
+   * is aborted.
+   */
+  readonly run: (request: ScanRequest, signal: AbortSignal, caller?: string) => Promise<ListPage>;
   readonly close: () => Promise<void>;
 };
 
 /** What is read: the path of a file, or a connection in memory. Asked for each scan, since a rebuild replaces it. */
 export type ScanSource = () => string | DatabaseSync;
 
-/** Scans that run or wait, of all and for the same tenants; those beyond are refused. */
-export const MAX_SCANS = 32;
-export const MAX_SCANS_OF_ONE = 16;
 /** Longest scan, milliseconds. */
 export const SCAN_TIME_LIMIT_MS = 10_000;
 
@@ -26,28 +27,18 @@ const bounded = (
   source: ScanSource,
   carryOut: (of: string | DatabaseSync, request: ScanRequest, signal: AbortSignal) => Promise<ListPage>,
 ): Scans['run'] => {
-  let running = 0;
-  const runningOf = new Map<string, number>();
-  const add = (owner: string, by: 1 | -1): void => {
-    running += by;
-    const ofOwner = (runningOf.get(owner) ?? 0) + by;
-    if (ofOwner === 0) runningOf.delete(owner);
-    else runningOf.set(owner, ofOwner);
-  };
-  return async (request, signal) => {
-    if (signal.aborted) throw new ListRefused('cancelled');
-    const owner = request.tenants === undefined ? 'all' : JSON.stringify(request.tenants);
-    if (running >= MAX_SCANS || (runningOf.get(owner) ?? 0) >= MAX_SCANS_OF_ONE)
-      throw new ListRefused('busy');
-    add(owner, 1);
+  const slots = createScanSlots();
+  return async (request, signal, caller = '') => {
+    const leave = await slots.enter(caller, signal);
     const before = source();
     try {
+      if (signal.aborted) throw new ListRefused('cancelled');
       return await carryOut(before, request, signal);
     } catch (error) {
       if (error instanceof ListRefused || source() === before) throw error;
       return await carryOut(source(), request, signal);
     } finally {
-      add(owner, -1);
+      leave();
     }
   };
 };
@@ -103,6 +94,7 @@ export const workerScans = (source: ScanSource): Scans => {
   const waiting = new Map<number, Waiting>();
   let worker: Worker | undefined;
   let lastCall = 0;
+  let closed = false;
 
   const answered = (message: FromScanner): void => {
     const call = waiting.get(message.call);
@@ -134,6 +126,7 @@ export const workerScans = (source: ScanSource): Scans => {
     request: ScanRequest,
     signal: AbortSignal,
   ): Promise<ListPage> => {
+    if (closed) throw new ListRefused('cancelled');
     // Before the first copy is built there is only an empty table in memory.
     if (typeof of !== 'string') return scanSource(of, request, () => signal.aborted);
     const scanner = (worker ??= start());
@@ -157,6 +150,7 @@ export const workerScans = (source: ScanSource): Scans => {
   return {
     run: bounded(source, carryOut),
     close: async () => {
+      closed = true;
       const closing = worker;
       if (closing === undefined) return;
       broken(closing, new ListRefused('cancelled'));

@@ -5,13 +5,8 @@ import type { FilterNode } from '../../../src/projections/filter/ast.ts';
 import { bound, join, raw } from '../../../src/projections/filter/to-sql.ts';
 import { ListRefused, type ListPage } from '../../../src/projections/read-models.ts';
 import { scanList, type ScanRequest } from '../../../src/projections/resources/scan.ts';
-import {
-  inlineScans,
-  MAX_SCANS,
-  MAX_SCANS_OF_ONE,
-  workerScans,
-  type Scans,
-} from '../../../src/projections/resources/scans.ts';
+import { inlineScans, workerScans, type Scans } from '../../../src/projections/resources/scans.ts';
+import { SCAN_LIMITS } from '../../../src/projections/resources/scan-slots.ts';
 import { RESOURCES_SCHEMA } from '../../../src/projections/resources/schema.ts';
 import { openReadModels } from '../../../src/projections/open-read-models.ts';
 import { openSqliteEventStore } from '../../../src/adapters/event-store/sqlite/sqlite-event-store.ts';
@@ -123,15 +118,19 @@ describe('scans of lists', function () {
 
     it(`on ${where} are refused beyond their number, and not any more afterwards`, async () => {
       const scans = keep(open(() => path));
-      const of = (tenants: readonly string[] | undefined): Promise<ListPage> =>
-        scans.run({ ...request, tenants }, never());
-      const all = Array.from({ length: MAX_SCANS_OF_ONE }, () => of(undefined));
-      expect(await refusalOf(of(undefined))).to.equal('busy');
-      const own = Array.from({ length: MAX_SCANS - MAX_SCANS_OF_ONE }, () => of(['t0']));
-      expect(await refusalOf(of(['t1']))).to.equal('busy');
-      for (const page of await Promise.all(all)) expect(page.total).to.equal((3 * ROWS) / 10);
-      for (const page of await Promise.all(own)) expect(page.total).to.equal(ROWS / 10);
-      expect(await refusalOf(of(undefined))).to.equal('answered');
+      // A filter chooses the tenants that are looked at; it chooses nobody's share.
+      const of = (caller: string, tenants?: readonly string[]): Promise<ListPage> =>
+        scans.run({ ...request, tenants }, never(), caller);
+      const { held, heldOfOne } = SCAN_LIMITS;
+      const own = Array.from({ length: heldOfOne }, (_, i) => of('a', i % 2 === 0 ? undefined : ['t0']));
+      expect(await refusalOf(of('a', ['t1']))).to.equal('busy');
+      const others = Array.from({ length: held - heldOfOne }, () => of('b'));
+      expect(await refusalOf(of('b'))).to.equal('busy');
+      const newcomer = of('c');
+      expect(await refusalOf(of('c')), 'one is let in, no more').to.equal('busy');
+      expect((await newcomer).total).to.equal((3 * ROWS) / 10);
+      for (const page of await Promise.all([...own, ...others])) expect(page.documents).to.have.length(3);
+      expect(await refusalOf(of('a'))).to.equal('answered');
     });
 
     it(`on ${where} end when nobody waits any more`, async () => {
