@@ -2,6 +2,7 @@ import { copyFileSync, mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { decodeJwt } from 'jose';
+import { openDevelopmentIssuer } from '../../src/adapters/identity/development-issuer.ts';
 import { logFile } from '../../src/adapters/event-store/sqlite/files.ts';
 import type { ApiClient } from '../../src/cli/api-client.ts';
 import { runMain, startMain, type Run } from '../support/e2e-process.ts';
@@ -156,7 +157,9 @@ describe('ledgerctl', function () {
     expect(told).to.match(/^Last step: .* was refused: .*422.* \(attempt 1\)$/m);
     expect(await succeeds('orders', 'retry', failed)).to.equal(`order ${failed}: retry requested\n`);
     await untilCluster(alice, failed, isReady);
-    expect(await succeeds('orders', 'cancel', waiting)).to.equal(`order ${waiting}: cancelled\n`);
+    expect(await succeeds('orders', 'cancel', 'waiting')).to.equal(
+      'order waiting: cancelled, its cluster is removed\n',
+    );
     expect((await refusal(alice.get(`${CLUSTERS}/${waiting}`))).status).to.equal(404);
 
     await fails(1, /./, 'orders', 'cancel', ready);
@@ -253,7 +256,7 @@ describe('ledgerctl', function () {
     }
     await fails(2, /unknown command 'nonsense'/, 'nonsense');
     await fails(2, /unknown option '--nonsense'/, 'events', '--nonsense');
-    await fails(2, /missing required argument 'id'/, 'orders', 'show');
+    await fails(2, /missing required argument 'order'/, 'orders', 'show');
     expect((await ledgerctl()).code, 'no command at all').to.equal(2);
     expect((await ledgerctl('orders')).code, 'half a command').to.equal(2);
   });
@@ -272,6 +275,16 @@ describe('ledgerctl', function () {
       /answered 401: .+ \(request \S+\)\nhint: give a valid token: .+\n$/,
       '--token',
       'a.b.c',
+      'orders',
+      'list',
+    );
+    const other = await openDevelopmentIssuer(join(dirname(stack.dataDir), 'other-secrets'));
+    const foreign = await other.mintToken({ user: 'x', admin: true, ttlSeconds: 60, now: Date.now() });
+    await fails(
+      1,
+      /answered 401: .+\nhint: its key is not the one of this service: set LEDGER_DATA_DIR \(or LEDGER_SECRETS_DIR\)/,
+      '--token',
+      foreign,
       'orders',
       'list',
     );
