@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { OutcomeUnknown, StoreUnavailable, type EventStore } from '../../../src/app/event-store.ts';
 import { accounts } from '../../support/fake-account.ts';
 import { collect, createTestRunner, fakeContext } from '../../support/fake-context.ts';
-import { createGadget, gadget } from '../../support/fake-gadget.ts';
+import { createGadget, deleteGadget, gadget } from '../../support/fake-gadget.ts';
 import { createIncarnation } from '../../support/fake-incarnation.ts';
 import { createRandom } from '../../support/faulty-store.ts';
 import { createBench } from '../../support/eventstoredb-peer/fixture.ts';
@@ -78,6 +78,50 @@ describe('two instances on one EventStoreDB', function () {
       '"name-1"',
       '"name-2"',
     ]);
+  });
+
+  it('give the id of what is gone to exactly one of those who want it, with its names', async () => {
+    const [one, two] = both((store, i) => createIncarnation(store, `instance ${i}`));
+    for (let life = 0; life < 4; life += 1) {
+      const outcomes = await Promise.all(
+        Array.from({ length: 6 }, (_, i) =>
+          (i % 2 === 0 ? one : two).resources.execute(
+            gadget,
+            'g',
+            createGadget('g', `name-${i % 3}`, [`code-${i}`]),
+            fakeContext(`create ${life} ${i}`),
+          ),
+        ),
+      );
+      const accepted = outcomes.flatMap((outcome, i) => (outcome.outcome === 'accepted' ? [i] : []));
+      expect(accepted, `life ${life}`).to.have.length(1);
+      expect(outcomes[accepted[0] ?? 0]?.loaded.version).to.equal(0);
+      // Whoever came too late holds nothing: others take those names and codes.
+      const rest = [0, 1, 2].filter((n) => n !== (accepted[0] ?? 0) % 3);
+      for (const n of rest)
+        for (const type of ['create', 'delete'])
+          expect(
+            await two.resources.execute(
+              gadget,
+              `other-${n}`,
+              type === 'create' ? createGadget(`other-${n}`, `name-${n}`, [`code-${n}`]) : deleteGadget,
+              fakeContext(`${type} ${life} other-${n}`),
+            ),
+          ).to.include({ outcome: 'accepted' });
+      // Of two deletions that come at once with the same id, none reaches the next life.
+      const removals = [one, two].map(({ resources }) =>
+        resources.execute(gadget, 'g', deleteGadget, fakeContext(`delete ${life}`)),
+      );
+      expect((await Promise.all(removals)).map(({ outcome }) => outcome)).to.deep.equal([
+        'accepted',
+        'accepted',
+      ]);
+    }
+    const late = await two.resources.execute(gadget, 'g', createGadget('g', 'last'), fakeContext('last'));
+    await one.resources.execute(gadget, 'g', deleteGadget, fakeContext('delete 0'));
+    expect(
+      (await one.runner.load({ category: 'gadget', decider: gadget.decider, stateVersion: 1 }, 'g')).revision,
+    ).to.equal(late.loaded.revision);
   });
 
   it('keep their word while answers are lost and connections are cut', async () => {
