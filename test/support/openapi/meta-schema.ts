@@ -110,7 +110,7 @@ export const META_SCHEMA = {
         description: text,
         security: ref('security'),
         parameters: { type: 'array', items: referenceOr('parameters', ref('parameter')), uniqueItems: true },
-        requestBody: record({ required: { type: 'boolean' }, content }, ['content']),
+        requestBody: record({ description: text, required: { type: 'boolean' }, content }, ['content']),
         responses: {
           type: 'object',
           propertyNames: { pattern: '^[1-5]\\d\\d$' },
