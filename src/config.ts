@@ -173,6 +173,13 @@ const fields = {
     wholeNumber(1, 1_000_000),
     'Watches that one caller may have open at one time on an instance; more are answered 429. Admins count in the total only.',
   ),
+  watchesPerTenant: field(
+    'LEDGER_WATCHES_PER_TENANT',
+    '10000',
+    '10000',
+    wholeNumber(1, 1_000_000),
+    'Watches that the users of one tenant may have open at one time on an instance, with at most 50 different filters; more are answered 429. Admins count in the total only.',
+  ),
   corsOrigins: field(
     'LEDGER_CORS_ORIGINS',
     '*',
@@ -185,7 +192,7 @@ const fields = {
     '120000',
     '600000',
     wholeNumber(0, 100_000_000),
-    'Requests per minute of one tenant; more are answered 429 with `Retry-After`. 0: no limit.',
+    'Requests per minute of one tenant; more are answered 429 with `Retry-After`. A list counts as one request for each 100 objects it may show (`limit`). 0: no limit.',
   ),
   rateLimitAdmin: field(
     'LEDGER_RATE_LIMIT_ADMIN',
@@ -199,7 +206,7 @@ const fields = {
     '6000',
     '600',
     wholeNumber(0, 100_000_000),
-    'Requests per minute from one address that come without a valid token; valid ones from there are not held back. 0: no limit.',
+    'Requests per minute from one address that come without a valid token; valid ones from there are not held back, nor are `/healthz` and `/readyz`, which probes ask. 0: no limit.',
   ),
   concurrentRequests: field(
     'LEDGER_CONCURRENT_REQUESTS',

@@ -214,7 +214,11 @@ export const startService = async (
       timers,
       logger: logger.child({ component: 'watch' }),
       ending: ending.signal,
-      settings: { perSubject: config.watchesPerSubject, total: config.watches },
+      settings: {
+        perSubject: config.watchesPerSubject,
+        perTenant: config.watchesPerTenant,
+        total: config.watches,
+      },
     });
     measured.followWatch(watch);
     const app = createHttpApp({

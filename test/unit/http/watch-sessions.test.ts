@@ -35,12 +35,13 @@ const fixture = (settings: Partial<SessionSettings> = {}) => {
     settings,
   });
   /** Opens a watch; what ended it is in `ended`. */
-  const enter = (token: string, subjectId = 'somebody', admin = false) => {
+  const enter = (token: string, subjectId = 'somebody', admin = false, homeTenant = 't1', filter = '') => {
     tokens.set(token, tokens.get(token) ?? { tenants: ['t1'] });
     const seat = sessions.enter({
-      principal: { subjectId, tokenIdHash: `hash of ${token}`, admin },
+      principal: { subjectId, tokenIdHash: `hash of ${token}`, admin, homeTenant },
       authorization: token,
       method: '/osac.public.v1.Events/Watch',
+      filter,
       rightsOf: ({ tenants }) => tenants.join(),
       rights: 't1',
     });
@@ -129,5 +130,38 @@ describe('sessions of watches', () => {
     expect(sessions.count()).to.equal(2);
     seat.leave();
     enter('c', 'root', true);
+  });
+
+  it('leave room for others: the many users of a tenant share its places', () => {
+    const { enter, sessions } = fixture({ perTenant: 3, perSubject: 2, total: 5 });
+    const seats = ['a', 'b', 'c'].map((user) => enter(user, user));
+    const refused = refusal(() => enter('d', 'd'));
+    expect([refused.status, refused.reason]).to.deep.equal([429, 'TOO_MANY_WATCHES']);
+    expect(refused.message).to.contain('this tenant have 3 watches');
+    enter('e', 'e', false, 't2');
+    enter('root', 'root', true, 't1');
+    expect(refusal(() => enter('f', 'f', false, 't2')).status, 'the total').to.equal(503);
+    seats[0]?.leave();
+    enter('d', 'd');
+    expect(sessions.count()).to.equal(5);
+  });
+
+  it('have so many different filters of one tenant; equal ones are one', () => {
+    const { enter } = fixture({ filtersPerTenant: 2 });
+    const first = enter('a', 'a', false, 't1', 'x');
+    const again = enter('b', 'b', false, 't1', 'x');
+    enter('b', 'b', false, 't1', 'y');
+    const refused = refusal(() => enter('c', 'c', false, 't1', 'z'));
+    expect([refused.status, refused.reason]).to.deep.equal([429, 'TOO_MANY_FILTERS']);
+    expect(refused.message).to.contain('2 different filters');
+    enter('c', 'c', false, 't1');
+    enter('d', 'd', false, 't2', 'z');
+    for (const filter of ['p', 'q', 'r']) enter('root', 'root', true, 't1', filter);
+    first.leave();
+    expect(refusal(() => enter('c', 'c', false, 't1', 'z')).reason).to.equal('TOO_MANY_FILTERS');
+    again.leave();
+    again.leave();
+    enter('c', 'c', false, 't1', 'z');
+    expect(refusal(() => enter('c', 'c', false, 't1', 'x')).reason).to.equal('TOO_MANY_FILTERS');
   });
 });

@@ -109,6 +109,7 @@ export const createWatch = (services: WatchServices): Watch => {
       principal,
       authorization,
       method: exchange.method,
+      filter: filterText === '' ? '' : `${surface} ${filterText}`,
       rightsOf: (caller) => rightsOf(caller).key,
       rights: audience.key,
     });

@@ -4,6 +4,7 @@ import { ApiError } from '../../errors.ts';
 import type { Principal } from '../principal.ts';
 import { notAccepted, rightsChanged } from './endings.ts';
 import type { OpenWatch } from './hub.ts';
+import { createSeats, type SeatLimits } from './seats.ts';
 
 /**
  * Who watches with which token. A watch may outlive the token it was opened with, the tenant or the caller's roles, so
@@ -16,9 +17,11 @@ export type Sessions = {
 };
 
 export type Caller = {
-  readonly principal: Pick<Principal, 'subjectId' | 'tokenIdHash' | 'admin'>;
+  readonly principal: Pick<Principal, 'subjectId' | 'tokenIdHash' | 'homeTenant' | 'admin'>;
   readonly authorization: string | undefined;
   readonly method: string;
+  /** Equal for filters that are evaluated once for all who sent them; empty: none. */
+  readonly filter: string;
   /** Equal as long as the caller sees the same things; throws ApiError when the caller may not watch at all. */
   readonly rightsOf: (principal: Principal) => string;
   readonly rights: string;
@@ -30,16 +33,18 @@ export type Seat = {
   readonly leave: () => void;
 };
 
-export type SessionSettings = {
-  /** Watches of one subject at one time; admins, who watch for many, are counted in the total only. */
-  readonly perSubject: number;
-  /** Watches of all at one time. */
-  readonly total: number;
+export type SessionSettings = SeatLimits & {
   /** Milliseconds between two looks at a token. */
   readonly recheckMs: number;
 };
 
-export const SESSION_SETTINGS: SessionSettings = { perSubject: 100, total: 20_000, recheckMs: 5_000 };
+export const SESSION_SETTINGS: SessionSettings = {
+  total: 20_000,
+  perTenant: 10_000,
+  perSubject: 100,
+  filtersPerTenant: 50,
+  recheckMs: 5_000,
+};
 
 export type SessionsOptions = {
   readonly authenticate: Authenticate;
@@ -51,27 +56,12 @@ export type SessionsOptions = {
 type Session = { readonly caller: Caller; readonly watches: Set<OpenWatch>; seats: number };
 
 export const createSessions = ({ authenticate, timers, logger, settings }: SessionsOptions): Sessions => {
-  const { perSubject, total, recheckMs } = { ...SESSION_SETTINGS, ...settings };
+  const limits = { ...SESSION_SETTINGS, ...settings };
+  const { recheckMs } = limits;
+  const seats = createSeats(limits);
   const sessions = new Map<string, Session>();
-  const bySubject = new Map<string, number>();
-  let seats = 0;
   let cancel = (): void => {};
 
-  const admit = ({ subjectId, admin }: Caller['principal']): void => {
-    if (seats >= total) {
-      throw new ApiError('UNAVAILABLE', 'this instance serves as many watches as it can; try again later', {
-        reason: 'TOO_MANY_WATCHES',
-        retryAfterSeconds: 30,
-      });
-    }
-    if (!admin && (bySubject.get(subjectId) ?? 0) >= perSubject) {
-      throw new ApiError(
-        'RESOURCE_EXHAUSTED',
-        `the caller has ${perSubject === 1 ? '1 watch' : `${perSubject} watches`} open already, and more are not allowed; close one, or let one watch serve several readers`,
-        { reason: 'TOO_MANY_WATCHES', retryAfterSeconds: 30 },
-      );
-    }
-  };
   const end = (session: Session, ending: Parameters<OpenWatch['end']>[0]): void => {
     for (const watch of session.watches) watch.end(ending);
   };
@@ -103,14 +93,12 @@ export const createSessions = ({ authenticate, timers, logger, settings }: Sessi
   return {
     enter: (caller) => {
       const { principal, rights } = caller;
-      admit(principal);
+      const vacate = seats.take(caller);
       const key = `${principal.tokenIdHash} ${rights}`;
       const session = sessions.get(key) ?? { caller, watches: new Set<OpenWatch>(), seats: 0 };
       sessions.set(key, session);
-      if (seats === 0) later();
+      if (seats.count() === 1) later();
       session.seats += 1;
-      seats += 1;
-      bySubject.set(principal.subjectId, (bySubject.get(principal.subjectId) ?? 0) + 1);
       let mine: OpenWatch | undefined;
       let left = false;
       return {
@@ -123,16 +111,13 @@ export const createSessions = ({ authenticate, timers, logger, settings }: Sessi
           left = true;
           if (mine !== undefined) session.watches.delete(mine);
           session.seats -= 1;
-          seats -= 1;
+          vacate();
           if (session.seats === 0) sessions.delete(key);
-          if (seats === 0) cancel();
-          const others = (bySubject.get(principal.subjectId) ?? 1) - 1;
-          if (others > 0) bySubject.set(principal.subjectId, others);
-          else bySubject.delete(principal.subjectId);
+          if (seats.count() === 0) cancel();
         },
       };
     },
-    count: () => seats,
+    count: seats.count,
   };
 };
 
