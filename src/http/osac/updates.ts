@@ -15,6 +15,7 @@ import { rejected } from '../errors.ts';
 import type { Answer, Call, Handler, UpdateMessage } from './call.ts';
 import { refused, withoutServerSet, type CreateServices } from './creates.ts';
 import { canonicalDocument } from './messages.ts';
+import { assertMayGrow, assertSecretsFit } from './object-size.ts';
 import type { Principal } from './principal.ts';
 import { resolveReferences } from './references.ts';
 import {
@@ -206,6 +207,8 @@ const merge = async (
   if (secretsStay && sameJson(shape(before), shape(after))) return undefined;
   const immutable = [...IMMUTABLE, ...kind.immutable].filter((path) => differs(path, after));
   if (immutable.length > 0) throw refused(immutableRejection(immutable));
+  assertMayGrow(before, withoutSecrets(kind, after));
+  await assertSecretsFit(kind, store, secrets, stored, tenant);
   return { tenant, before, after, found, secrets };
 };
 

@@ -86,6 +86,41 @@ describe('the largest documents over HTTP', function () {
       process.stdout.write(`      ${kind.words}: ${ms.toFixed(1)} ms\n`);
     });
 
+  it('many changes add up to no more', async () => {
+    const path = `${PRIVATE}/cluster_templates/osac.templates.small`;
+    const text = 'x'.repeat(100_000);
+    const change = (mask: string, body: object): Promise<Reply> =>
+      admin('PATCH', `${path}?update_mask=${mask}`, body);
+    expect((await change('description', { description: text })).status).to.equal(200);
+    expect((await change('title', { title: text })).status).to.equal(200);
+    const refused = await change('metadata.annotations', { metadata: { annotations: { a: text } } });
+    expect([refused.status, refused.headers.get('x-ledger-reason')]).to.deep.equal([400, 'OBJECT_TOO_LARGE']);
+    expect(textAt(refused.json, 'message')).to.contain(`at most ${MAX_BODY_BYTES} bytes`);
+    expect((await change('title', { title: 'Small' })).status).to.equal(200);
+  });
+
+  it('nor do the values of a secret', async () => {
+    const sized = (bytes: number): string => Buffer.alloc(bytes, 'v').toString('base64');
+    const made = await admin('POST', `${PRIVATE}/secrets`, {
+      ...named('sized'),
+      data: { a: sized(100_000), b: sized(100_000) },
+    });
+    const path = `${PRIVATE}/secrets/${textAt(made.json, 'id')}`;
+    const refused = await admin('PATCH', `${path}?update_mask=data.c`, { data: { c: sized(62_145) } });
+    expect([refused.status, refused.headers.get('x-ledger-reason')]).to.deep.equal([400, 'OBJECT_TOO_LARGE']);
+    expect(textAt(refused.json, 'message')).to.equal(
+      "the values of field 'data' may have at most 262144 bytes together",
+    );
+    for (const [mask, data] of [
+      ['data.c', { c: sized(62_144) }],
+      ['data.b', { b: sized(99_000) }],
+      ['data.b', {}],
+      ['data.d', { d: sized(100_000) }],
+      ['data', { z: sized(200_000) }],
+    ] as const)
+      expect((await admin('PATCH', `${path}?update_mask=${mask}`, { data })).status, mask).to.equal(200);
+  });
+
   describe('in lists', () => {
     const LIST = `${PRIVATE}/host_types?limit=1000`;
     before(async () => {
