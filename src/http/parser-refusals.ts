@@ -69,6 +69,9 @@ const answerText = (error: ApiError): string => {
   return `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status] ?? ''}\r\n${lines.join('')}\r\n${body}`;
 };
 
+const isAuthorization = (text: string, index: number): boolean =>
+  index % 2 === 0 && text.length === 13 && text.toLowerCase() === 'authorization';
+
 /**
  * Refusals of whole requests that Node would answer without a body; undefined: none. What asks for something that this
  * server does not do must not be carried out without it.
@@ -83,6 +86,9 @@ export const headerRefusal = (
     return new ApiError('HEADERS_TOO_LARGE', `a request may have at most ${maxFields} header fields`, close);
   if (headers.host === undefined && httpVersion === '1.1')
     return new ApiError('INVALID_ARGUMENT', "a request must have the header 'Host'", close);
+  // Node would take the first: a proxy that checked another one would have checked for nothing.
+  if (rawHeaders.filter(isAuthorization).length > 1)
+    return new ApiError('INVALID_ARGUMENT', "header 'Authorization' may be given once", close);
   if (headers.expect !== undefined && headers.expect.toLowerCase() !== '100-continue')
     return new ApiError('EXPECTATION_FAILED', "only '100-continue' can be expected here", close);
   return undefined;

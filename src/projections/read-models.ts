@@ -48,10 +48,10 @@ export type ListQuery = {
   readonly indexed: ReadonlySet<string>;
   /** What `now` reads as, milliseconds since 1970. */
   readonly nowMs: number;
-  /** Most characters of documents that are read at once. Default: any. */
-  readonly atOnce?: number;
   /** Who takes a share of what scans: not what is looked at, which a filter chooses. Default: nobody in particular. */
   readonly caller?: string;
+  /** Most characters of documents that are read at once. Default: any. */
+  readonly atOnce?: number;
   /** Ends a scan whose answer nobody waits for any more. */
   readonly signal: AbortSignal;
 };
@@ -98,8 +98,8 @@ export type ResourceReader = {
   countMarked(kind: string, mark: string): number;
   /** Grows whenever objects of this kind may have changed: what was read at the same number is still so. */
   generation(kind: string): number;
-  /** True when a live object points at it. */
-  isReferenced(kind: string, id: string): boolean;
+  /** True when a live object of these tenants points at it. */
+  isReferenced(kind: string, id: string, visibility: Visibility): boolean;
   /** Live objects of any tenant that point at it, by kind and id; for callers who see all. */
   referencedBy(
     kind: string,

@@ -1,3 +1,4 @@
+import { onlyOne } from '../osac/query.ts';
 import type { EventCodec } from '../../app/event-codec.ts';
 import type { EventFilter, EventStore, RecordedEvent } from '../../app/event-store.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
@@ -42,12 +43,12 @@ type Wanted = {
 };
 
 const readWanted = ({ query }: LedgerCall, positions: Positions): Wanted => {
-  const from = query.get('from');
+  const from = onlyOne(query, 'from');
   return {
     after: from === null || from === '' ? undefined : positions.parse(from, 'from'),
-    stream: query.get('stream') ?? undefined,
-    type: query.get('type') ?? undefined,
-    tenant: query.get('tenant') ?? undefined,
+    stream: onlyOne(query, 'stream') ?? undefined,
+    type: onlyOne(query, 'type') ?? undefined,
+    tenant: onlyOne(query, 'tenant') ?? undefined,
     limit: wholeNumber(query, 'limit', DEFAULT_LIMIT, MAX_LIMIT),
     follow: flag(query, 'follow'),
   };

@@ -5,6 +5,7 @@ import { listAt, objectAt, stringAt } from '../../domain/json-tools.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import type { ReadModels, ResourceRow } from '../../projections/read-models.ts';
 import { ApiError, invalid, objectNotFound, rejected } from '../errors.ts';
+import { onlyOne } from '../osac/query.ts';
 import type { Call } from '../osac/call.ts';
 import { readIdempotencyKey } from '../osac/call.ts';
 import { writeMetadata } from '../osac/rest.ts';
@@ -54,7 +55,7 @@ const ORDER_STATES: readonly string[] = [
 const listOrders = async ({ query }: LedgerCall, { resources }: OrderServices): Promise<LedgerAnswer> => {
   const limit = wholeNumber(query, 'limit', DEFAULT_LIMIT, MAX_LIMIT);
   const start = wholeNumber(query, 'offset', 0, 2 ** 31 - 1);
-  const state = query.get('state') ?? '';
+  const state = onlyOne(query, 'state') ?? '';
   if (state !== '' && !ORDER_STATES.includes(state))
     throw invalid(`query parameter 'state' must be one of ${ORDER_STATES.join(', ')}`, 'state');
   const items: JsonObject[] = [];

@@ -1,8 +1,9 @@
 import { invalid } from '../errors.ts';
+import { onlyOne } from '../osac/query.ts';
 
 /** A whole number of a query. Throws ApiError 400 that names the parameter and its bounds. */
 export const wholeNumber = (query: URLSearchParams, name: string, fallback: number, most: number): number => {
-  const text = query.get(name);
+  const text = onlyOne(query, name);
   if (text === null || text === '') return fallback;
   const value = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
   if (!(value <= most))
@@ -11,7 +12,7 @@ export const wholeNumber = (query: URLSearchParams, name: string, fallback: numb
 };
 
 export const flag = (query: URLSearchParams, name: string): boolean => {
-  const text = query.get(name);
+  const text = onlyOne(query, name);
   if (text === null || text === 'false' || text === '') return false;
   if (text === 'true') return true;
   throw invalid(`query parameter '${name}' must be true or false`, name);

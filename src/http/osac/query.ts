@@ -19,7 +19,7 @@ export const readListQuery = (url: string): ListMessage => {
   const offset = readInteger(query, 'offset') ?? 0;
   const limit = readInteger(query, 'limit') ?? DEFAULT_LIMIT;
   if (limit < 0) throw invalid(`limit must be a non-negative integer, but it is ${limit}`, 'limit');
-  const [filter, order] = [query.get('filter') ?? '', query.get('order') ?? ''];
+  const [filter, order] = [onlyOne(query, 'filter') ?? '', onlyOne(query, 'order') ?? ''];
   return {
     offset: Math.max(0, offset),
     limit: Math.min(limit, MAX_LIMIT),
@@ -34,7 +34,7 @@ export const readPage = (url: string, positions: Positions): Omit<ExtraMessage, 
   const query = queryOf(url);
   const limit = readInteger(query, 'limit') ?? MAX_LIMIT;
   if (limit < 0) throw invalid(`limit must be a non-negative integer, but it is ${limit}`, 'limit');
-  const after = query.get('after');
+  const after = onlyOne(query, 'after');
   return {
     limit: Math.min(limit, MAX_LIMIT),
     ...(after === null || after === '' ? {} : { after: positions.parse(after, 'after') }),
@@ -63,8 +63,15 @@ export const queryOf = (url: string): URLSearchParams => {
   return new URLSearchParams(at < 0 ? '' : url.slice(at + 1));
 };
 
+/** A parameter that may be given once; null when it is not. Which of two was meant cannot be known: throws ApiError 400. */
+export const onlyOne = (query: URLSearchParams, name: string): string | null => {
+  const [text = null, ...more] = query.getAll(name);
+  if (more.length > 0) throw invalid(`query parameter '${name}' may be given once`, name);
+  return text;
+};
+
 export const readInteger = (query: URLSearchParams, name: string): number | undefined => {
-  const text = query.get(name);
+  const text = onlyOne(query, name);
   if (text === null || text === '') return undefined;
   const value = /^[+-]?\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
   if (!(value >= -INT32 && value < INT32))
@@ -73,7 +80,7 @@ export const readInteger = (query: URLSearchParams, name: string): number | unde
 };
 
 const readBoolean = (query: URLSearchParams, name: string): boolean => {
-  const text = query.get(name);
+  const text = onlyOne(query, name);
   if (text === null || text === '' || text === 'false' || text === '0') return false;
   if (text === 'true' || text === '1') return true;
   throw invalid(`parsing field "${name}": "${text.slice(0, 64)}" is not true or false`, name);

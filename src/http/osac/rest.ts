@@ -4,7 +4,7 @@ import type { Method } from '../../domain/resource.ts';
 import type { Authenticate } from '../authenticate.ts';
 import { bodyText, LARGE_BODY_BYTES, readBody, type BodyBudget } from '../body.ts';
 import { admitted, countingFailures, type Admission } from '../limits/admission.ts';
-import { ApiError, methodNotAllowed, urlNotFound } from '../errors.ts';
+import { ApiError, invalid, methodNotAllowed, urlNotFound } from '../errors.ts';
 import { send, sendParts, type Exchange } from '../exchange.ts';
 import { RESOURCES_VIEW, TIMELINE_VIEW, type Positions } from '../positions.ts';
 import { mayCall, type AnyMethod, type ExtraMethod, type Governed } from './authorization.ts';
@@ -291,6 +291,8 @@ const beginWriting = (exchange: Exchange, { kind }: KindService): WriteMetadata 
   return metadata;
 };
 
+const MAX_TICKET = 128;
+
 /** What headers say of a write, checked before anything else is done. Throws ApiError 400 or 412. */
 export const writeMetadata = (
   { request }: { readonly request: Pick<Exchange['request'], 'headers'> },
@@ -301,12 +303,14 @@ export const writeMetadata = (
   const commandId = readCommandId(one(headers['x-ledger-command-id']), idempotencyKey);
   const ifRevision = readIfMatch(headers['if-match'], kind);
   const ticket = one(headers['x-ledger-ticket']);
+  if (ticket !== undefined && ticket.length > MAX_TICKET)
+    throw invalid(`header 'X-Ledger-Ticket' must be at most ${MAX_TICKET} characters`, 'X-Ledger-Ticket');
   return {
     ...(isDryRun(headers) ? { dryRun: true } : {}),
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
     ...(commandId === undefined ? {} : { commandId }),
     ...(ifRevision === undefined ? {} : { ifRevision }),
-    ...(ticket === undefined || ticket === '' ? {} : { ticket: ticket.slice(0, 128) }),
+    ...(ticket === undefined || ticket === '' ? {} : { ticket }),
   };
 };
 

@@ -49,12 +49,13 @@ export const RESOURCE_STATEMENTS = {
   countMarked: `SELECT count(*) AS total FROM
     (SELECT 1 FROM marks WHERE kind = ?1 AND mark = ?2 LIMIT 10000) AS page`,
   isReferenced: 'SELECT 1 FROM refs WHERE to_kind = ?1 AND to_id = ?2 LIMIT 1',
+  isReferencedByTenant: 'SELECT 1 FROM refs WHERE to_kind = ?1 AND to_id = ?2 AND tenant = ?3 LIMIT 1',
   publicDocumentAt: `SELECT public_json FROM resources INDEXED BY resources_by_created
     WHERE kind = ?1 AND created = ?2`,
   privateDocumentAt: `SELECT private_json FROM resources INDEXED BY resources_by_created
     WHERE kind = ?1 AND created = ?2`,
   referencedBy: `SELECT from_kind AS kind, from_id AS id FROM refs WHERE to_kind = ?1 AND to_id = ?2
-    ORDER BY from_kind, from_id LIMIT ?3`,
+    ORDER BY tenant, from_kind, from_id LIMIT ?3`,
   findCommand: `SELECT stream, revision, request_hash AS requestHash FROM commands
     WHERE command_id = ?1 ORDER BY stream LIMIT 1`,
   findAppend: `SELECT first, revision AS last, position, request_hash AS requestHash FROM commands
@@ -161,8 +162,13 @@ export const resourceReader = (
     },
     generation: connection.generation,
     countMarked: (kind, mark) => total(RESOURCE_STATEMENTS.countMarked, kind, mark),
-    isReferenced: (kind, id) =>
-      connection.statement(RESOURCE_STATEMENTS.isReferenced).get(kind, id) !== undefined,
+    isReferenced: (kind, id, visibility) => {
+      const { isReferenced, isReferencedByTenant } = RESOURCE_STATEMENTS;
+      const tenants = tenantsOf(visibility);
+      return tenants === undefined
+        ? connection.statement(isReferenced).get(kind, id) !== undefined
+        : tenants.some((tenant) => connection.statement(isReferencedByTenant).get(kind, id, tenant));
+    },
     referencedBy: (kind, id, { limit }) =>
       connection
         .statement(RESOURCE_STATEMENTS.referencedBy)

@@ -45,7 +45,7 @@ export const resourcesView = ({
   const indexOnly = commandsOf.map((category) => `${category}-`);
   return {
     name: 'resources',
-    version: 5,
+    version: 6,
     settings: JSON.stringify({
       retentionDays: days,
       commandsOf,

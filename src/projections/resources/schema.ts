@@ -79,10 +79,10 @@ export const RESOURCES_SCHEMA = `
     PRIMARY KEY (kind, mark, tenant, id)
   ) STRICT, WITHOUT ROWID;
 
-  -- Live document (from_kind, from_id) points at (to_kind, to_id).
+  -- Live document (from_kind, from_id) of a tenant points at (to_kind, to_id).
   CREATE TABLE refs (
-    to_kind TEXT NOT NULL, to_id TEXT NOT NULL, from_kind TEXT NOT NULL, from_id TEXT NOT NULL,
-    PRIMARY KEY (to_kind, to_id, from_kind, from_id)
+    to_kind TEXT NOT NULL, to_id TEXT NOT NULL, tenant TEXT NOT NULL, from_kind TEXT NOT NULL, from_id TEXT NOT NULL,
+    PRIMARY KEY (to_kind, to_id, tenant, from_kind, from_id)
   ) STRICT, WITHOUT ROWID;
 
   -- Which append a command became: revisions of its first and last event, position of the last.

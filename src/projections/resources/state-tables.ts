@@ -66,9 +66,9 @@ export const openStateTables = (db: DatabaseSync): StateTables => {
   const dropEmptyTotal = db.prepare('DELETE FROM totals WHERE kind = ? AND total = 0');
   const addMark = db.prepare('INSERT OR IGNORE INTO marks VALUES (?, ?, ?, ?)');
   const dropMark = db.prepare('DELETE FROM marks WHERE kind = ? AND mark = ? AND tenant = ? AND id = ?');
-  const addRef = db.prepare('INSERT OR IGNORE INTO refs VALUES (?, ?, ?, ?)');
+  const addRef = db.prepare('INSERT OR IGNORE INTO refs VALUES (?, ?, ?, ?, ?)');
   const dropRef = db.prepare(
-    'DELETE FROM refs WHERE to_kind = ? AND to_id = ? AND from_kind = ? AND from_id = ?',
+    'DELETE FROM refs WHERE to_kind = ? AND to_id = ? AND tenant = ? AND from_kind = ? AND from_id = ?',
   );
   const termTables = openTermTables(db);
   const compiled = new Map<DocumentKind, PrivatePaths>();
@@ -85,13 +85,17 @@ export const openStateTables = (db: DatabaseSync): StateTables => {
     ofKind.set(tenant, (ofKind.get(tenant) ?? 0) + by);
   };
 
-  const storeRefs = (entry: Entry, refs: string): void => {
-    if (refs === entry.stored.refs) return;
+  const storeRefs = (entry: Entry, refs: string, tenant: string | undefined): void => {
+    const { tenant: former = '', refs: stored } = entry.stored;
+    const moved = tenant !== entry.stored.tenant;
+    if (refs === stored && !moved) return;
     const { kind } = entry.kind;
-    const before = JSON.parse(entry.stored.refs) as Pointer[];
+    const before = JSON.parse(stored) as Pointer[];
     const after = JSON.parse(refs) as Pointer[];
-    for (const to of before) if (!holds(after, to)) dropRef.run(to.kind, to.id, kind, entry.id);
-    for (const to of after) if (!holds(before, to)) addRef.run(to.kind, to.id, kind, entry.id);
+    for (const to of before)
+      if (moved || !holds(after, to)) dropRef.run(to.kind, to.id, former, kind, entry.id);
+    for (const to of after)
+      if (moved || !holds(before, to)) addRef.run(to.kind, to.id, tenant ?? '', kind, entry.id);
   };
   const storeMarks = (entry: Entry, marks: string, tenant: string | undefined): void => {
     if (marks === entry.stored.marks && tenant === entry.stored.tenant) return;
@@ -152,7 +156,7 @@ export const openStateTables = (db: DatabaseSync): StateTables => {
       if (tenant !== undefined) count(kind.kind, tenant, 1);
     }
     const next = rendered === undefined ? NOTHING_STORED : shownOf(entry, rendered);
-    storeRefs(entry, next.refs);
+    storeRefs(entry, next.refs, tenant);
     storeMarks(entry, next.marks, tenant);
     if (next.terms !== stored.terms || next.created !== stored.created || tenant !== stored.tenant)
       termTables.replace(ownedTerms(kind.kind, stored), ownedTerms(kind.kind, next));

@@ -251,6 +251,9 @@ describe('cluster catalogue items over HTTP', () => {
       await admin('PATCH', `${PRIVATE}/${ITEMS}/${id}`, { published: false });
       refused(await user('GET', `${PUBLIC}/${ITEMS}/${draft}`), 404, `'${draft}' not found`);
       expect((await user('GET', `${PUBLIC}/${ITEMS}/${id}`)).status).to.equal(200);
+      const stranger = callerOf(service, await service.token({ user: 'ben', tenants: ['t2'] }));
+      refused(await stranger('GET', `${PUBLIC}/${ITEMS}/${id}`), 404, `'${id}' not found`);
+      expect((await admin('GET', `${PUBLIC}/${ITEMS}/${id}`)).status).to.equal(200);
       expect((await admin('GET', `${PRIVATE}/${ITEMS}/${draft}`)).status).to.equal(200);
       refused(await order({ catalog_item: { id: draft } }), 404, 'is not published');
     });

@@ -141,6 +141,8 @@ describe('token verifier', () => {
 
   for (const [what, more, reason] of [
     ['no expiry', { exp: undefined }, /exp/],
+    ['an expiry that is no time', { exp: 1e300 }, /exp/],
+    ['an expiry after the year 9999', { exp: 253_402_300_800 }, /exp/],
     ['expired', { exp: seconds - 6 }, /expired/],
     ['issued in the future', { iat: seconds + 60 }, /iat/],
     ['not valid yet', { nbf: seconds + 60 }, /nbf/],

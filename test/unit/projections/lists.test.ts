@@ -140,8 +140,10 @@ describe('reads of resources', function () {
               expect(models.resources.get(kind, id, visibility)?.id).to.equal(
                 expected.find((document) => document.id === id)?.id,
               );
-              expect(models.resources.isReferenced('note', id)).to.equal(
-                [...model.values()].some(({ links }) => links.includes(id)),
+              expect(models.resources.isReferenced('note', id, visibility)).to.equal(
+                [...model.values()].some(
+                  ({ links, tenant }) => links.includes(id) && sees(visibility, tenant),
+                ),
               );
             }
           }

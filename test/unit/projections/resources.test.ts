@@ -165,21 +165,28 @@ describe('view resources', () => {
     await log.append('memo-m', written('m'));
     await log.append('memo-m', linked('y'));
     await settle(models, log);
-    expect(models.resources.isReferenced('note', 'x')).to.equal(true);
+    expect(models.resources.isReferenced('note', 'x', { all: true })).to.equal(true);
     expect(models.resources.referencedBy('note', 'x', { limit: 1 })).to.have.length(1);
     expect(models.resources.referencedBy('note', 'z', { limit: 1 })).to.deep.equal([]);
-    expect(models.resources.isReferenced('note', 'z')).to.equal(false);
-    expect(models.resources.isReferenced('memo', 'x')).to.equal(false);
+    expect(models.resources.isReferenced('note', 'z', { all: true })).to.equal(false);
+    expect(models.resources.isReferenced('memo', 'x', { all: true })).to.equal(false);
+
+    for (const [tenants, there] of [
+      [['t1'], true],
+      [['t2'], false],
+      [[], false],
+    ] as const)
+      expect(models.resources.isReferenced('note', 'x', { tenants })).to.equal(there);
 
     await log.append('note-a', linked('z'));
     await settle(models, log);
-    expect(models.resources.isReferenced('note', 'x')).to.equal(false);
-    expect(models.resources.isReferenced('note', 'y')).to.equal(true);
+    expect(models.resources.isReferenced('note', 'x', { all: true })).to.equal(false);
+    expect(models.resources.isReferenced('note', 'y', { all: true })).to.equal(true);
 
     await log.append('memo-m', removed);
     await settle(models, log);
-    expect(models.resources.isReferenced('note', 'y')).to.equal(false);
-    expect(models.resources.isReferenced('note', 'z')).to.equal(true);
+    expect(models.resources.isReferenced('note', 'y', { all: true })).to.equal(false);
+    expect(models.resources.isReferenced('note', 'z', { all: true })).to.equal(true);
   });
 
   it('finds appends by command id, of documents and of the other streams it was told to index', async () => {

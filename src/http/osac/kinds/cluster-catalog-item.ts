@@ -186,7 +186,10 @@ const withVersionDefault = (
   return { ...document, field_definitions: resolved };
 };
 
-/** On the public surface an unpublished item is there only for as long as something refers to it (osac-api.md §10). */
+/**
+ * On the public surface an unpublished item is there only for as long as something of the caller's own tenants refers
+ * to it (osac-api.md §10): what others do with it is not told.
+ */
 export const hidingUnpublished = (
   service: KindService,
   { resources }: Pick<CreateServices, 'resources'>,
@@ -194,11 +197,12 @@ export const hidingUnpublished = (
   ...service,
   get: (call) => {
     const { id } = call.message;
-    const row = resources.get(service.kind, id, call.principal.visibility);
+    const { admin, tenants, visibility } = call.principal;
+    const row = resources.get(service.kind, id, visibility);
     const hidden =
       row !== undefined &&
       !isPublished(JSON.parse(row.publicJson) as JsonObject) &&
-      !resources.isReferenced(service.kind, id);
+      !resources.isReferenced(service.kind, id, admin ? ALL : { tenants });
     if (hidden) throw objectNotFound(id);
     return service.get(call);
   },

@@ -9,7 +9,7 @@ import {
 } from '../../../projections/resources/change-reader.ts';
 import type { Authenticate } from '../../authenticate.ts';
 import { admittedListener, type Admission } from '../../limits/admission.ts';
-import { ApiError, invalid, methodNotAllowed } from '../../errors.ts';
+import { ApiError, methodNotAllowed } from '../../errors.ts';
 import type { Exchange } from '../../exchange.ts';
 import { RESOURCES_VIEW, type Positions } from '../../positions.ts';
 import { mayCall } from '../authorization.ts';
@@ -17,7 +17,7 @@ import { compileFilter } from '../filter/compile.ts';
 import { eventTarget } from '../filter/targets.ts';
 import type { Surface } from '../messages.ts';
 import type { Principal } from '../principal.ts';
-import { queryOf } from '../query.ts';
+import { onlyOne, queryOf } from '../query.ts';
 import { audienceOf, type Audience, type WatchedKind } from './audience.ts';
 import { stopping } from './endings.ts';
 import { httpSink } from './http-sink.ts';
@@ -148,15 +148,11 @@ type Asked = { readonly headers: IncomingHttpHeaders; readonly url: string };
 const resumeId = ({ headers, url }: Asked): { readonly text: string; readonly name: string } | undefined => {
   const header = headers['last-event-id'];
   if (typeof header === 'string' && header !== '') return { text: header, name: 'Last-Event-ID' };
-  const from = queryOf(url).get('from');
+  const from = onlyOne(queryOf(url), 'from');
   return from === null || from === '' ? undefined : { text: from, name: 'from' };
 };
 
-const readFilter = (url: string): string => {
-  const given = queryOf(url).getAll('filter');
-  if (given.length > 1) throw invalid("query parameter 'filter' may be given once", 'filter');
-  return given[0]?.trim() ?? '';
-};
+const readFilter = (url: string): string => onlyOne(queryOf(url), 'filter')?.trim() ?? '';
 
 /** Distinct filters that are kept compiled. */
 const KEPT_FILTERS = 1_000;
