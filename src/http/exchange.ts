@@ -22,6 +22,8 @@ export type Exchange = {
   writes: boolean;
   /** Milliseconds without progress after which a caller who does not read a complete answer is cut off. */
   readonly slowReaderMs: number;
+  /** Counts bytes that wait for the caller to read them; gives back what ends that. Set once the caller is known. */
+  holdUnread?: (bytes: number) => () => void;
   /** What it takes of its caller's rate, in requests. Default 1. */
   cost?: number;
   /** True for a write that is only tried: it leaves no trace, not even of who tried. */
@@ -65,7 +67,11 @@ export const send = (
   });
   response.end(body);
   // Otherwise an answer would be kept for as long as its reader likes. Node's own limits follow once it is out.
-  if (response.writableLength > 0) response.setTimeout(exchange.slowReaderMs);
+  if (response.writableLength > 0) {
+    response.setTimeout(exchange.slowReaderMs);
+    const read = exchange.holdUnread?.(response.writableLength);
+    if (read !== undefined) response.once('close', read);
+  }
 };
 
 /**
@@ -97,10 +103,12 @@ export const sendParts = async (
 };
 
 /** Resolves when the caller has read what was sent, or is gone. */
-const drained = ({ response, slowReaderMs }: Exchange): Promise<void> =>
+const drained = ({ response, slowReaderMs, holdUnread }: Exchange): Promise<void> =>
   new Promise((resolve) => {
     response.setTimeout(slowReaderMs);
+    const read = holdUnread?.(response.writableLength);
     const done = (): void => {
+      read?.();
       response.off('drain', done);
       response.off('close', done);
       resolve();

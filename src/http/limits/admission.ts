@@ -8,6 +8,7 @@ import { payerOf, type Principal } from '../osac/principal.ts';
 import { createFairTurns } from './fair-turns.ts';
 import { createRateLimit, type RateLimit, type Taken } from './rate-limit.ts';
 import { createTurnstile, type Leave } from './turnstile.ts';
+import { createUnread, type UnreadLimits } from './unread.ts';
 
 /** What a caller may take of the service; 0 means no limit. */
 export type AdmissionSettings = {
@@ -21,6 +22,8 @@ export type AdmissionSettings = {
   readonly concurrentRequests: number;
   /** Milliseconds of one turn of the thread in which requests are begun. Default `TURN_SLICE_MS`. */
   readonly sliceMs?: number;
+  /** Bytes of answers that may wait to be read. Default `UNREAD_LIMITS`. */
+  readonly unread?: UnreadLimits;
 };
 
 /** Lets requests in, one tenant no more than is fair. Throws ApiError 429 RESOURCE_EXHAUSTED. */
@@ -73,6 +76,16 @@ export const createAdmission = (
       if (exchange.response.closed || exchange.response.destroyed) throw callerGone(undefined);
     });
 
+  const unread = createUnread(settings.unread);
+  /** Looked at when the turn has come: those before it have left their answers by then. */
+  const begin = (exchange: Exchange, key: string): void | Promise<void> => {
+    exchange.holdUnread = (bytes) => unread.hold(key, bytes);
+    const turn = share(exchange, key);
+    if (exchange.writes) return turn;
+    if (turn === undefined) return unread.assertRoom(key);
+    return turn.then(() => unread.assertRoom(key));
+  };
+
   const count = (exchange: Exchange, { admin, subjectId, homeTenant }: Principal): void => {
     if (admin) spend(exchange, admins, subjectId, 'admin', settings.rateLimitAdmin);
     else spend(exchange, tenants, homeTenant ?? subjectId, 'tenant', settings.rateLimitTenant);
@@ -88,17 +101,17 @@ export const createAdmission = (
     enter: (exchange, principal) => {
       count(exchange, principal);
       const key = payerOf(principal);
-      if (turns === undefined || principal.admin) return share(exchange, key);
+      if (turns === undefined || principal.admin) return begin(exchange, key);
       const leave = turns.enter(key, exchange.signal);
       if (leave === undefined) throw tooManyAtOnce(settings.concurrentRequests);
       if (!(leave instanceof Promise)) {
         untilAnswered(exchange, leave);
-        return share(exchange, key);
+        return begin(exchange, key);
       }
       return leave.then(
         (end) => {
           untilAnswered(exchange, end);
-          return share(exchange, key);
+          return begin(exchange, key);
         },
         (error: unknown) => {
           throw callerGone(error);

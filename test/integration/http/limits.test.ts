@@ -231,6 +231,50 @@ describe('callers who do not read', () => {
       await started.close();
     }
   });
+
+  it('get no more answers while too much waits for them; others do, and they again once they have read', async () => {
+    const { started, admin, alice, bob } = await service({
+      admission: { unread: { ofAll: 4_000_000, ofOne: 1_000_000 } },
+    });
+    try {
+      // Each list is a little less than what is sent in one piece.
+      const annotations = { big: 'x'.repeat(240_000) };
+      for (let i = 0; i < 4; i += 1) {
+        const metadata = { name: `p-${i}`, tenant: 't1', annotations };
+        expect((await admin('POST', `${PRIVATE}/projects`, { metadata })).status).to.equal(200);
+      }
+      const path = `${PUBLIC}/projects`;
+      const token = await started.token({ user: 'alice', tenants: ['t1'] });
+      const { hostname, port } = new URL(started.url);
+      const sockets: ReturnType<typeof connect>[] = [];
+      let refused: Reply | undefined;
+      // The buffers of the sockets take some; then the service keeps them.
+      for (let i = 0; i < 40 && refused === undefined; i += 1) {
+        const socket = connect(Number(port), hostname);
+        sockets.push(socket);
+        socket.pause();
+        const request = `GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`;
+        socket.write(request.repeat(12));
+        const reply = await alice('GET', CLUSTERS);
+        if (reply.status !== 200) refused = reply;
+      }
+      expect(refused?.status).to.equal(429);
+      expect(refused?.headers.get('x-ledger-reason')).to.equal('ANSWERS_NOT_READ');
+      expect(refused?.headers.get('retry-after')).to.equal('1');
+      expect((await bob('GET', CLUSTERS)).status, 'another tenant').to.equal(200);
+      const order = await alice('POST', CLUSTERS, { metadata: { name: 'still' }, spec: SPEC });
+      expect(order.status, 'what is written needs no room').to.equal(200);
+      for (const socket of sockets) socket.destroy();
+      let status = 0;
+      for (let i = 0; i < 200 && status !== 200; i += 1) {
+        ({ status } = await alice('GET', CLUSTERS));
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+      expect(status).to.equal(200);
+    } finally {
+      await started.close();
+    }
+  });
 });
 
 /** osac-api.md §1 and §12 CORS. */

@@ -3,6 +3,8 @@ import fc from 'fast-check';
 import { addressKey } from '../../../src/http/limits/admission.ts';
 import { createRateLimit } from '../../../src/http/limits/rate-limit.ts';
 import { createTurnstile, type Leave } from '../../../src/http/limits/turnstile.ts';
+import { createUnread } from '../../../src/http/limits/unread.ts';
+import { ApiError } from '../../../src/http/errors.ts';
 import { check } from '../../support/property.ts';
 
 const never = (): AbortSignal => new AbortController().signal;
@@ -122,6 +124,44 @@ describe('turnstile', () => {
     expect(turnstile.size).to.equal(3);
     for (const leave of leaves) leave();
     expect(turnstile.size).to.equal(0);
+  });
+});
+
+describe('answers that nobody reads', () => {
+  const statusOf = (act: () => void): number => {
+    try {
+      act();
+    } catch (error) {
+      if (error instanceof ApiError) return error.status;
+      throw error;
+    }
+    return 200;
+  };
+
+  it('are bounded for one payer, and for all together', () => {
+    const unread = createUnread({ ofAll: 100, ofOne: 40 });
+    const asked = (payer: string): number => statusOf(() => unread.assertRoom(payer));
+    const read = unread.hold('a', 50);
+    expect([asked('a'), asked('b')]).to.deep.equal([429, 200]);
+    for (const payer of ['b', 'c']) unread.hold(payer, 25);
+    expect([asked('a'), asked('b'), asked('d')]).to.deep.equal([429, 503, 503]);
+    read();
+    read();
+    expect(unread.bytes).to.equal(50);
+    expect([asked('a'), asked('b'), asked('d')]).to.deep.equal([200, 200, 200]);
+  });
+
+  it('leave nothing behind once they are read', () => {
+    check(
+      fc.property(fc.array(fc.tuple(fc.constantFrom('a', 'b', '__proto__'), fc.nat(1000))), (answers) => {
+        const unread = createUnread({ ofAll: 10, ofOne: 1 });
+        const reads = answers.map(([payer, bytes]) => unread.hold(payer, bytes));
+        expect(unread.bytes).to.equal(answers.reduce((sum, [, bytes]) => sum + bytes, 0));
+        for (const read of reads) read();
+        expect(unread.bytes).to.equal(0);
+        for (const payer of ['a', 'b', '__proto__']) unread.assertRoom(payer);
+      }),
+    );
   });
 });
 
