@@ -48,8 +48,13 @@ export const createWorkload = (world: World, clients: Clients, random: Random): 
     ...(mask === undefined ? {} : { mask }),
   });
 
+  /** Another instance may not know yet what it refers to: these callers send no position that it would wait for. */
   const mustCreate = async (collection: string, body: JsonObject): Promise<void> => {
-    const reply = await clients.send(ask('POST', 'private', collection, body));
+    let reply = await clients.send(ask('POST', 'private', collection, body));
+    for (let tries = 0; tries < 100 && reply?.reason === 'INVALID_ARGUMENT'; tries += 1) {
+      await agenda.sleep('client', 200);
+      reply = await clients.send(ask('POST', 'private', collection, body));
+    }
     if (reply?.status !== 200) world.fail(new Violation(`${collection}: ${reply?.status} ${reply?.message}`));
   };
 
