@@ -126,10 +126,13 @@ export type TimelineEntry = {
 };
 
 export type TimelineReader = {
-  /** Entries of one order after a position, oldest first. */
+  /**
+   * Entries of one order after a position, oldest first: at most `limit`, and fewer once their data have `characters`
+   * together (default: any number).
+   */
   of(
     clusterId: string,
-    options: { after?: Position; limit: number; audience: 'tenant' | 'provider' },
+    options: { after?: Position; limit: number; audience: 'tenant' | 'provider'; characters?: number },
   ): readonly TimelineEntry[];
 };
 

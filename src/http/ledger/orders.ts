@@ -120,7 +120,9 @@ const orderDeleted = (id: string): ApiError =>
     recorded: true,
   });
 
+/** Of what happened, the oldest; all of it is at the cluster's own `timeline`. */
 const MAX_TIMELINE = 1_000;
+const MAX_TIMELINE_CHARACTERS = 256 * 1024;
 
 const showOrder = async ({ path }: LedgerCall, services: OrderServices): Promise<LedgerAnswer> => {
   const id = path['id'] ?? '';
@@ -129,7 +131,11 @@ const showOrder = async ({ path }: LedgerCall, services: OrderServices): Promise
   if (!view.exists) throw objectNotFound(id);
   const run = await services.runOf?.(id);
   const parked = services.processes?.parkedFor(CLUSTER_ORDER, id);
-  const timeline = services.readModels.timeline.of(id, { limit: MAX_TIMELINE, audience: 'provider' });
+  const timeline = services.readModels.timeline.of(id, {
+    limit: MAX_TIMELINE,
+    audience: 'provider',
+    characters: MAX_TIMELINE_CHARACTERS,
+  });
   return {
     json: {
       ...identity(view),

@@ -5,6 +5,7 @@ import type { ResourceKind } from '../../domain/resource.ts';
 import type {
   ResourceReader,
   ResourceRow,
+  TimelineEntry,
   TimelineReader,
   Visibility,
 } from '../../projections/read-models.ts';
@@ -43,16 +44,47 @@ export const timelineHandler =
       if (!view.exists || !sees(principal.visibility, view.tenant)) throw objectNotFound(message.id);
     }
     const audience = surface === 'private' && principal.admin ? 'provider' : 'tenant';
-    const { id, limit, after } = message;
-    const entries = timeline.of(id, { limit, audience, ...(after === undefined ? {} : { after }) });
-    const items = entries.map(
-      (entry) =>
-        `{"position":${JSON.stringify(formatPosition(entry.position))},"at":${JSON.stringify(entry.at)},"type":${JSON.stringify(entry.type)},` +
-        `"summary":${JSON.stringify(entry.summary)},"actor":${JSON.stringify(entry.actor)},` +
-        `"correlation_id":${JSON.stringify(entry.correlationId)},"data":${entry.data || '{}'}}`,
-    );
-    return { body: items.length === 0 ? '{}' : `{"size":${items.length},"items":[${items.join(',')}]}` };
+    const { id, limit, after: begin } = message;
+    const read = (rest: number, after: string | undefined): readonly TimelineEntry[] =>
+      rest <= 0
+        ? []
+        : timeline.of(id, {
+            limit: rest,
+            audience,
+            characters: CHARACTERS_AT_ONCE,
+            ...(after === undefined ? {} : { after }),
+          });
+    const text = (entry: TimelineEntry): string => entryText(entry, formatPosition);
+    const first = read(limit, begin);
+    const last = first.at(-1);
+    const more = last === undefined ? [] : read(limit - first.length, last.position);
+    if (more.length > 0) return { body: '', parts: timelineParts(first, limit, read, text) };
+    return {
+      body: last === undefined ? '{}' : `{"size":${first.length},"items":[${first.map(text).join(',')}]}`,
+    };
   };
+
+/** Data of entries that are read in one turn of the thread; more are sent in parts, with the size at the end. */
+const CHARACTERS_AT_ONCE = 256 * 1024;
+
+function* timelineParts(
+  first: readonly TimelineEntry[],
+  limit: number,
+  read: (rest: number, after: string | undefined) => readonly TimelineEntry[],
+  text: (entry: TimelineEntry) => string,
+): Generator<string> {
+  let size = 0;
+  for (let entries = first; entries.length > 0; entries = read(limit - size, entries.at(-1)?.position)) {
+    yield `${size === 0 ? '{"items":[' : ','}${entries.map(text).join(',')}`;
+    size += entries.length;
+  }
+  yield `],"size":${size}}`;
+}
+
+const entryText = (entry: TimelineEntry, formatPosition: (position: string) => string): string =>
+  `{"position":${JSON.stringify(formatPosition(entry.position))},"at":${JSON.stringify(entry.at)},"type":${JSON.stringify(entry.type)},` +
+  `"summary":${JSON.stringify(entry.summary)},"actor":${JSON.stringify(entry.actor)},` +
+  `"correlation_id":${JSON.stringify(entry.correlationId)},"data":${entry.data || '{}'}}`;
 
 const sees = (visibility: Visibility, tenant: string): boolean =>
   'all' in visibility || visibility.tenants.includes(tenant);

@@ -133,8 +133,7 @@ const serveList = async (
   const principal = await admit(exchange, table, service, 'List', options);
   await waitForMinimum(exchange, options, RESOURCES_VIEW);
   const answer = await service.list(callOf(exchange, table, principal, message, {}));
-  if (answer.parts === undefined) return answerRead(exchange, answer);
-  return sendParts(exchange, answer.parts, headersOf(answer), () => nextTurn(exchange, options));
+  return answerLong(exchange, answer, options);
 };
 
 /** Rows that count as one request. */
@@ -200,7 +199,7 @@ const serveExtra = async (
   const view = extra.method === 'GetTimeline' ? TIMELINE_VIEW : RESOURCES_VIEW;
   await waitForMinimum(exchange, options, view);
   const message = { id: target.id ?? '', ...readPage(exchange.request.url ?? '', options.positions) };
-  return answerRead(exchange, await extra.handler(callOf(exchange, table, principal, message, {})));
+  return answerLong(exchange, await extra.handler(callOf(exchange, table, principal, message, {})), options);
 };
 
 const serveSingle = async (
@@ -368,6 +367,12 @@ const answerRead = (exchange: Exchange, answer: Answer): void => {
     return;
   }
   send(exchange, 200, answer.body, headersOf(answer));
+};
+
+/** What may be too long for one turn of the thread. */
+const answerLong = async (exchange: Exchange, answer: Answer, options: RestOptions): Promise<void> => {
+  if (answer.parts === undefined) answerRead(exchange, answer);
+  else await sendParts(exchange, answer.parts, headersOf(answer), () => nextTurn(exchange, options));
 };
 
 const answerWrite = async (exchange: Exchange, answer: Answer, { positions }: RestOptions): Promise<void> => {

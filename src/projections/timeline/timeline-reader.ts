@@ -14,9 +14,18 @@ export const TIMELINE_STATEMENTS = {
 
 /** Tenants see what concerns them, without what only the provider may see; the provider sees all entries. */
 export const timelineReader = (connection: ReadConnection): TimelineReader => ({
-  of: (clusterId, { after, limit, audience }) =>
-    connection
-      .statement(TIMELINE_STATEMENTS[audience === 'tenant' ? 'ofTenant' : 'ofProvider'])
-      .all(clusterId, after ?? '', limit)
-      .map((row) => ({ ...row }) as unknown as TimelineEntry),
+  of: (clusterId, { after, limit, audience, characters = Number.POSITIVE_INFINITY }) => {
+    const statement = connection.statement(
+      TIMELINE_STATEMENTS[audience === 'tenant' ? 'ofTenant' : 'ofProvider'],
+    );
+    const entries: TimelineEntry[] = [];
+    let length = 0;
+    for (const row of statement.iterate(clusterId, after ?? '', limit)) {
+      const entry = { ...row } as unknown as TimelineEntry;
+      entries.push(entry);
+      length += entry.data.length;
+      if (length >= characters) break;
+    }
+    return entries;
+  },
 });

@@ -121,6 +121,36 @@ describe('the largest documents over HTTP', function () {
       expect((await admin('PATCH', `${path}?update_mask=${mask}`, { data })).status, mask).to.equal(200);
   });
 
+  it('what happened to an order is told in parts, too', async () => {
+    const made = await admin('POST', `${PUBLIC}/clusters`, {
+      ...named('told'),
+      spec: { template: { id: 'osac.templates.small' } },
+    });
+    const path = `${PUBLIC}/clusters/${textAt(made.json, 'id')}`;
+    const changes = 6;
+    let position = '';
+    for (let i = 0; i < changes; i += 1) {
+      const annotations = { a: String(i).repeat(100_000) };
+      const reply = await admin('PATCH', path, { metadata: { annotations } });
+      expect(reply.status, reply.text.slice(0, 200)).to.equal(200);
+      position = reply.headers.get('x-ledger-position') ?? '';
+    }
+    const told = (limit: number): Promise<Reply> =>
+      admin('GET', `${path}/timeline?limit=${limit}`, undefined, { 'x-ledger-min-position': position });
+    const whole = await told(1_000);
+    expect(whole.headers.get('content-length')).to.equal(null);
+    expect(whole.json['size']).to.equal(changes + 1);
+    expect(
+      itemsOf(whole)
+        .slice(1)
+        .map((item) => textAt(item, 'data', 'annotations', 'a').charAt(0)),
+    ).to.deep.equal(Array.from({ length: changes }, (_, i) => String(i)));
+    expect(itemsOf(await told(4))).to.deep.equal(itemsOf(whole).slice(0, 4));
+    const short = await told(2);
+    expect(short.headers.get('content-length')).to.equal(String(short.text.length));
+    expect(itemsOf(short)).to.deep.equal(itemsOf(whole).slice(0, 2));
+  });
+
   describe('in lists', () => {
     const LIST = `${PRIVATE}/host_types?limit=1000`;
     before(async () => {

@@ -63,6 +63,16 @@ describe('view timeline', () => {
       positions.slice(2, 4),
     );
     expect(of('tenant', positions[4])).to.deep.equal([]);
+    const data = JSON.stringify({ at: AT }).length;
+    for (const [characters, entries] of [
+      [1, 1],
+      [data, 1],
+      [data + 1, 2],
+      [5 * data, 5],
+    ] as const)
+      expect(models.timeline.of('c1', { audience: 'tenant', limit: 100, characters })).to.have.length(
+        entries,
+      );
   });
 
   it('shows tenants neither fields nor words that only the provider may see', async () => {
