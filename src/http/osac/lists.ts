@@ -19,8 +19,8 @@ export type ListedKind = Pick<
   'kind' | 'message' | 'secrets' | 'event' | 'references' | 'publicList' | 'listed'
 >;
 
-/** Documents that are read and sent in one turn of the thread; more are sent in parts. About 6 ms. */
-const MAX_CHARACTERS_AT_ONCE = 1024 * 1024;
+/** Documents that are read and sent in one turn of the thread; more are sent in parts. Some 4 ms. */
+const MAX_CHARACTERS_AT_ONCE = 512 * 1024;
 /** Characters of such a part, but for its last document. */
 const PART_CHARACTERS = 128 * 1024;
 
