@@ -51,7 +51,7 @@ export const everyClaimOf = (
     field: 'metadata.name',
     value: claimed,
     // The sentence is recorded and logged: it must not tell a name that is personal data.
-    ...(view.claimedName === undefined ? {} : { taken: nameTakenText(kind.words, view.id) }),
+    ...(view.claimedName === undefined ? {} : { taken: nameTakenText(kind.words) }),
   };
   const values = kind.uniqueValues?.(view.document) ?? [];
   return [
@@ -67,8 +67,7 @@ export const everyClaimOf = (
 };
 
 /** What is said of a taken name that must not be told. */
-export const nameTakenText = (words: string, id: string): string =>
-  `${words} with identifier '${id}' already exists: its name is taken`;
+export const nameTakenText = (words: string): string => `${words} with this name already exists`;
 
 /** A kind whose state and commands are of no interest here. */
 export type AnyKind = Pick<ResourceKind, 'kind' | 'nameScope' | 'uniqueValues' | 'words'>;

@@ -38,7 +38,7 @@ export const rehearse = async <S, C extends { readonly type: string }, E extends
   for (const claim of claimsOf(kind, view)) {
     if (had.has(claim.id) || !(await isTaken(runner, kind, id, claim))) continue;
     const name = view.exists ? view.name : '';
-    return { outcome: 'rejected', rejection: takenRejection(kind, id, claim, name) };
+    return { outcome: 'rejected', rejection: takenRejection(kind, claim, name) };
   }
   return { outcome: 'accepted', state: after, events: decision };
 };

@@ -230,7 +230,6 @@ export const createResourceCommands = ({
 /** What the caller is told of a name or value that somebody else has (osac-api.md §5 Names). */
 export const takenRejection = (
   kind: Pick<ResourceKind, 'words' | 'ids'>,
-  id: string,
   claim: NameClaim,
   name: string,
 ): Rejection => {
@@ -240,7 +239,7 @@ export const takenRejection = (
       ? `${kind.words} with ${claim.field} '${claim.value}' already exists`
       : kind.ids === 'equals-name'
         ? `${kind.words} '${name}' already exists`
-        : `${kind.words} with identifier '${id}' and name '${name}' already exists`);
+        : `${kind.words} with name '${name}' already exists`);
   return reject('already-exists', 'ALREADY_EXISTS', message, { field: claim.field });
 };
 
@@ -303,7 +302,7 @@ const holdingsOf = <S, C extends { readonly type: string }, E extends DomainEven
         const reservation = await names.reserve(claim, holder, context);
         if (reservation === undefined) {
           obstacle = claim;
-          return takenRejection(kind, id, claim, after.exists ? after.name : '');
+          return takenRejection(kind, claim, after.exists ? after.name : '');
         }
         const earlier = reserved.get(claim.id);
         const still = earlier?.fresh === true && earlier.revision + 1 === reservation.revision;

@@ -303,17 +303,17 @@ const notFound = (state: DocumentState): Rejection =>
     isStored(state) ? `object with identifier '${state.id}' not found` : 'object not found',
   );
 
-/** Kinds whose id is their name: saying both would say one thing twice. */
+/** Kinds whose id is their name: it is told as the name. */
 const NAMED_BY_ID: readonly string[] = ['tenant', 'instance type'];
 
-/** A taken id and a taken name give the same answer, whoever holds them (design §7). */
+/** A taken id gives the same answer, whoever holds it (design §7). */
 export const alreadyExists = (words: string, id: string, name: string): Rejection =>
   reject(
     'already-exists',
     'ALREADY_EXISTS',
     id === name && NAMED_BY_ID.includes(words)
       ? `${words} '${name}' already exists`
-      : `${words} with identifier '${id}' and name '${name}' already exists`,
+      : `${words} with identifier '${id}' already exists`,
   );
 
 export const alreadyCreated = (words: string): Rejection =>

@@ -173,7 +173,8 @@ export const resourceReader = (
       connection
         .statement(RESOURCE_STATEMENTS.referencedBy)
         .all(kind, id, limit)
-        .map((row) => ({ ...row }) as unknown as { kind: string; id: string }),
+        .map((row) => ({ ...row }) as unknown as { kind: string; id: string })
+        .toSorted((one, other) => byText(one.kind, other.kind) || byText(one.id, other.id)),
     findCommand: (commandId) => {
       const row = connection.statement(RESOURCE_STATEMENTS.findCommand).get(commandBytes(commandId));
       return row === undefined
@@ -217,5 +218,7 @@ const asRow = (row: StoredRow | PlacedRow): ResourceRow => ({
   privateJson: row[10],
 });
 /** Ids as SQLite orders them: by their UTF-8 bytes, which for plain ASCII is the order of the text. */
+const byText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+
 const byId = (a: ResourceRow, b: ResourceRow): number =>
   a.id === b.id ? 0 : Buffer.compare(Buffer.from(a.id), Buffer.from(b.id));

@@ -44,7 +44,7 @@ describe('names of resources', () => {
     expect(outcome.outcome === 'rejected' && outcome.rejection).to.include({
       kind: 'already-exists',
       code: 'ALREADY_EXISTS',
-      message: "gadget with identifier 'g2' and name 'drill' already exists",
+      message: "gadget with name 'drill' already exists",
     });
     expect(one.rejections).to.have.length(1);
   });
@@ -61,7 +61,7 @@ describe('names of resources', () => {
     await create(one, 'g1', 'drill');
     const outcome = await create(one, 'g1', 'saw', [], 'other');
     expect(outcome.outcome === 'rejected' && outcome.rejection.message).to.equal(
-      "gadget with identifier 'g1' and name 'saw' already exists",
+      "gadget with identifier 'g1' already exists",
     );
     expect(await holderOf(one, 'saw')).to.equal(undefined);
   });

@@ -18,13 +18,13 @@ export const userCreation = ({
     const { id, tenant, name } = object;
     // The reservation decides; this spares the key that would be made first, and stay behind for nobody.
     if (resources.findByName(user.kind, name, { tenants: [tenant] }).some((row) => row.id !== id))
-      throw refused(nameTaken(id));
+      throw refused(nameTaken());
     return { command: (secrets, abandonedBefore) => createDocument(object, secrets, abandonedBefore) };
   },
 });
 
-const nameTaken = (id: string): Rejection =>
-  reject('already-exists', 'ALREADY_EXISTS', nameTakenText(user.words, id), { field: 'metadata.name' });
+const nameTaken = (): Rejection =>
+  reject('already-exists', 'ALREADY_EXISTS', nameTakenText(user.words), { field: 'metadata.name' });
 
 export const userRevision = ({ runner }: Pick<CreateServices, 'runner'>): Revision<DocumentCommand> => ({
   command: async (change) => {

@@ -66,7 +66,7 @@ describe('clusters: ordering', () => {
     given(order)
       .when(orderCommand)
       .thenRejected('ALREADY_EXISTS', {
-        message: `cluster with identifier '${ID}' and name 'my-cluster' already exists`,
+        message: `cluster with identifier '${ID}' already exists`,
       }));
   it('keeps the id of a deleted cluster taken', () =>
     given(order, deletionRequested, absence)
