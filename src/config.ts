@@ -164,7 +164,7 @@ const fields = {
     '20000',
     '20000',
     wholeNumber(1, 1_000_000),
-    'Watches (`events/watch` and `events`) that this instance serves at one time, each at about 20 kB of memory; more are answered 503.',
+    'Watches (`events/watch` and `events`) that this instance serves at one time, each for some memory (`npm run bench -- watch` measures it); more are answered 503.',
   ),
   watchesPerSubject: field(
     'LEDGER_WATCHES_PER_SUBJECT',

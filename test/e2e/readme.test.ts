@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { createStack, type Stack } from '../support/e2e-stack.ts';
-import { SHELL, statedIn } from '../support/shell-examples.ts';
+import { isShown, SHELL, shownIn, statedIn } from '../support/shell-examples.ts';
 
 const run = promisify(execFile);
 
@@ -30,7 +30,7 @@ describe('the examples of the README', function () {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  it('work as written, with the statuses that they state', async () => {
+  it('work as written, with the statuses that they state and the answers that they show', async () => {
     const environment = {
       ...process.env,
       TOKEN: await stack.token({ tenant: 'acme', user: 'alice' }),
@@ -39,8 +39,12 @@ describe('the examples of the README', function () {
     const { stdout } = await run('bash', ['-c', SHELL + block], { cwd: folder, env: environment });
     const statuses = readFileSync(join(folder, 'statuses.txt'), 'utf8').trim().split('\n');
     expect(statuses, stdout).to.deep.equal(statedIn(block));
-    const watched = stdout.split('\n').filter((line) => line.startsWith('{"result":'));
-    expect(watched.join('\n'), stdout).to.include('while you were away');
-    expect(stdout, 'the mask kept the other label').to.match(/"labels":\{[^}]*"team":"ai"/);
+    const shown = shownIn(block);
+    // The first watch waits for what does not come.
+    expect(shown.filter((text) => text === '')).to.have.length(1);
+    for (const [i, text] of shown.entries()) {
+      const answer = readFileSync(join(folder, `answer-${i + 1}.txt`), 'utf8');
+      if (text !== '') expect(isShown(text, answer), `shown: ${text}\nanswered: ${answer}`).to.equal(true);
+    }
   });
 });

@@ -1,8 +1,9 @@
-/** Examples of documents as they are typed: every `curl` writes its status down; what it printed stays what it printed. */
+/** Examples of documents as they are typed: every `curl` writes down its status, and its answer under its number. */
 export const SHELL = String.raw`
 curl() {
   body=$(command curl -w '\n%{http_code}' "$@")
-  printf '%s\n' "$body" | sed '$d'
+  touch statuses.txt
+  printf '%s\n' "$body" | sed '$d' | tee "answer-$(($(wc -l < statuses.txt) + 1)).txt"
   printf '%s\n' "$(printf '%s\n' "$body" | tail -n 1)" >> statuses.txt
 }
 `;
@@ -17,4 +18,21 @@ export const statedIn = (block: string): readonly string[] => {
     if (line.startsWith('curl ')) stated.push(last);
   }
   return stated;
+};
+
+/** What stands behind `#>` below each call; nothing where nothing is said. */
+export const shownIn = (block: string): readonly string[] => {
+  const shown: string[] = [];
+  for (const line of block.split('\n')) {
+    if (line.startsWith('curl ')) shown.push('');
+    if (line.startsWith('#> ')) shown.push(`${shown.pop() ?? ''}${line.slice(3)}`);
+  }
+  return shown;
+};
+
+/** True when one line of the answer is as shown, where `…` stands for any text. */
+export const isShown = (shown: string, answer: string): boolean => {
+  const parts = shown.split('…').map((text) => text.replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`));
+  const pattern = new RegExp(`^${parts.join('.*')}$`);
+  return answer.split('\n').some((line) => pattern.test(line));
 };

@@ -1,20 +1,26 @@
 import type { DocumentCommand } from '../../../domain/catalog/document.ts';
 import { valueAt, withoutValueAt, withValueAt } from '../../../domain/json-tools.ts';
 import type { JsonObject } from '../../../domain/json.ts';
+import { invalid, type ApiError } from '../../errors.ts';
 import type { Creation } from '../creates.ts';
 import { createDocument, documentRevision } from '../documents.ts';
 import type { Revision } from '../updates.ts';
 
 const IS_DEFAULT = 'spec.is_default';
 
-/** Only admins choose the default, on the private surface; the previous one ceases to be it (osac-api.md §11). */
+/** The public message has no release image (osac-api.md §11), and a version without one cannot be ordered. */
+const withoutImage = (): ApiError =>
+  invalid(
+    'a version needs a release image, which public versions do not show: create it on the private surface',
+    'spec.image',
+  );
+
+/** Only the private surface creates versions and chooses the default; the previous one ceases to be it (§11). */
 export const clusterVersionCreation: Creation<DocumentCommand> = {
   resolve: (object) => {
-    const document =
-      object.surface === 'public' ? withoutValueAt(object.document, IS_DEFAULT) : object.document;
+    if (object.surface === 'public') throw withoutImage();
     return {
-      command: (secrets, abandonedBefore) =>
-        createDocument({ ...object, document }, secrets, abandonedBefore),
+      command: (secrets, abandonedBefore) => createDocument(object, secrets, abandonedBefore),
     };
   },
 };
