@@ -276,7 +276,13 @@ export const startService = async (
     const finish = async (): Promise<void> => {
       await gate.passed;
       background.upkeep = startUpkeep(
-        { ...services, timers, logger, applied: positions.applied },
+        {
+          ...services,
+          timers,
+          logger,
+          applied: positions.applied,
+          onDangling: (total) => metrics.danglingReferences.set(total),
+        },
         running.signal,
       );
       await background.upkeep.first;

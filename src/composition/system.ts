@@ -37,6 +37,7 @@ import { appliedTo } from '../projections/applied-to.ts';
 import { openReadModels, type ReadModelsOptions } from '../projections/open-read-models.ts';
 import type { ReadModels } from '../projections/read-models.ts';
 import { createViews } from '../projections/views.ts';
+import { caughtUpWith } from './caught-up.ts';
 import {
   createSecretUses,
   createUnusedSweeper,
@@ -136,9 +137,6 @@ const LIFECYCLE = {
   ],
 } as const;
 
-/** Milliseconds that a deletion waits for the read model before it is to be repeated. */
-const CATCH_UP_MS = 2_000;
-
 /** Builds one system on its ports. Holds no state outside of what it returns: many can live in one process. */
 export const createSystem = async (ports: SystemPorts): Promise<System> => {
   const { store, clock, timers, ids, logger, instance, hooks } = ports;
@@ -171,11 +169,7 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     recordRejection: ports.recordRejection,
     timers,
     singleWriter: store.singleWriter,
-    caughtUp: async (signal) => {
-      const last = await store.lastPosition(signal);
-      const waiting = { timeoutMs: CATCH_UP_MS, ...(signal && { signal }) };
-      return last === undefined || readModels.waitFor('resources', last, waiting);
-    },
+    caughtUp: caughtUpWith(store, readModels),
     onLeftBehind: (error) => logger.warn({ err: error }, 'names are given back later, by the repair loop'),
   });
   const hubs = createHubRegistry({ store, codec, clusters: ports.clusters });

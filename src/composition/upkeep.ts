@@ -5,6 +5,7 @@ import type { Clock, Logger, Timers } from '../app/ports.ts';
 import { pause } from '../app/process-runner/pause.ts';
 import type { ResourceCommands } from '../app/resource-commands.ts';
 import { createTenantBelongings } from '../app/tenant-belongings.ts';
+import { findDangling } from './dangling.ts';
 import { defaultProjectId, isDefaultProject } from '../domain/tenancy/project.resource.ts';
 import type { ResourceReader, ResourceRow } from '../projections/read-models.ts';
 
@@ -17,6 +18,8 @@ export type UpkeepServices = {
   readonly logger: Logger;
   /** Waits until reads show everything up to a position. */
   readonly applied: (position: Position) => Promise<unknown>;
+  /** Told after every round how many targets and tenants of live objects are missing. */
+  readonly onDangling?: (total: number) => void;
 };
 
 /** Both never reject: the service works without it, and the next round makes up for what failed. */
@@ -68,9 +71,21 @@ export const startUpkeep = (services: UpkeepServices, signal: AbortSignal): Upke
       return false;
     }
   };
+  /** Says what refers to nothing. What its caller was told is not known here, so that an operator decides. */
+  const sweep = async (): Promise<void> => {
+    try {
+      const { total, named } = await findDangling(resources, timers, signal);
+      if (signal.aborted) return;
+      services.onDangling?.(total);
+      if (total > 0) logger.warn({ total, named }, 'live objects refer to what is not there');
+    } catch (error) {
+      logger.warn({ err: error }, 'what refers to nothing is looked for again later');
+    }
+  };
   const again = async (done: boolean): Promise<void> => {
     let complete = done;
     for (;;) {
+      if (complete) await sweep();
       await pause(timers, complete ? EVERY_MS : AGAIN_MS, signal);
       if (signal.aborted) return;
       complete = await tried();

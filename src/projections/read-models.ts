@@ -106,6 +106,16 @@ export type ResourceReader = {
     id: string,
     page: { readonly limit: number },
   ): readonly { readonly kind: string; readonly id: string }[];
+  /** The next thing that a live object points at, in the order of kind and id, whether it is there or not. */
+  nextReferred(after: {
+    readonly kind: string;
+    readonly id: string;
+  }): { readonly kind: string; readonly id: string } | undefined;
+  /** The next kind and tenant of which there are live objects, in that order, whether the tenant is there or not. */
+  nextOwner(after: {
+    readonly kind: string;
+    readonly tenant: string;
+  }): { readonly kind: string; readonly tenant: string } | undefined;
   /** Where a command id was carried out, for keys older than what is folded beside the state. */
   findCommand(commandId: string): { stream: string; revision: number; requestHash: string } | undefined;
   /** The append that a command made to one stream: what the command runner's index of old appends asks for. */

@@ -22,6 +22,7 @@ import { createNames } from '../../src/app/names.ts';
 import type { Logger, RejectionRecord, SecretStore } from '../../src/app/ports.ts';
 import { createRequestHash } from '../../src/app/request-hash.ts';
 import { createResourceCommands } from '../../src/app/resource-commands.ts';
+import { caughtUpWith } from '../../src/composition/caught-up.ts';
 import { kinds } from '../../src/domain/kinds.ts';
 import { revealing } from '../../src/domain/personal.ts';
 import { eventTypes, registry } from '../../src/domain/registry.ts';
@@ -168,10 +169,7 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
     clock,
     recordRejection,
     singleWriter: store.singleWriter,
-    caughtUp: async () => {
-      const last = await store.lastPosition();
-      return last === undefined || models.waitFor('resources', last, { timeoutMs: 2_000 });
-    },
+    caughtUp: (signal) => caughtUpWith(store, models)(signal),
   });
   const people = createMemoryKeyStore();
   const models = await openReadModels({

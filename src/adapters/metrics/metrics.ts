@@ -104,6 +104,10 @@ export const createMetrics = () => {
       'ledger_name_repair_skipped',
       'Events and reservations that the repair of names gave up since the start; the log file names each.',
     ),
+    danglingReferences: gauge(
+      'ledger_dangling_references',
+      'Objects and tenants that live objects refer to and that are not there; the log names them.',
+    ),
     httpSeconds: histogram('ledger_http_request_seconds', 'Requests by method, route template and status.', [
       'method',
       'route',

@@ -56,6 +56,10 @@ export const RESOURCE_STATEMENTS = {
     WHERE kind = ?1 AND created = ?2`,
   referencedBy: `SELECT from_kind AS kind, from_id AS id FROM refs WHERE to_kind = ?1 AND to_id = ?2
     ORDER BY tenant, from_kind, from_id LIMIT ?3`,
+  nextReferred: `SELECT to_kind AS kind, to_id AS id FROM refs WHERE (to_kind, to_id) > (?1, ?2)
+    ORDER BY to_kind, to_id LIMIT 1`,
+  nextOwner: `SELECT kind, tenant FROM counts WHERE (kind, tenant) > (?1, ?2) AND total > 0
+    ORDER BY kind, tenant LIMIT 1`,
   findCommand: `SELECT stream, revision, request_hash AS requestHash FROM commands
     WHERE command_id = ?1 ORDER BY stream LIMIT 1`,
   findAppend: `SELECT first, revision AS last, position, request_hash AS requestHash FROM commands
@@ -175,6 +179,14 @@ export const resourceReader = (
         .all(kind, id, limit)
         .map((row) => ({ ...row }) as unknown as { kind: string; id: string })
         .toSorted((one, other) => byText(one.kind, other.kind) || byText(one.id, other.id)),
+    nextReferred: ({ kind, id }) => {
+      const row = connection.statement(RESOURCE_STATEMENTS.nextReferred).get(kind, id);
+      return row === undefined ? undefined : ({ ...row } as { kind: string; id: string });
+    },
+    nextOwner: ({ kind, tenant }) => {
+      const row = connection.statement(RESOURCE_STATEMENTS.nextOwner).get(kind, tenant);
+      return row === undefined ? undefined : ({ ...row } as { kind: string; tenant: string });
+    },
     findCommand: (commandId) => {
       const row = connection.statement(RESOURCE_STATEMENTS.findCommand).get(commandBytes(commandId));
       return row === undefined

@@ -56,6 +56,7 @@ describe('alert rules, runbooks and dashboards', () => {
       'ledger_clock_divergence_seconds',
       'ledger_name_reservations_pending',
       'ledger_name_repair_skipped',
+      'ledger_dangling_references',
       'ledger_event_loop_delay_seconds',
     ];
     expect([...used]).to.include.members(expected);
