@@ -115,15 +115,26 @@ export const matchesAmong = (
   conditions: Conditions,
   order: readonly OrderTerm[] | undefined,
 ): Sql => {
-  const { kind, tenants } = conditions;
   const fromTerms = order === undefined ? matchesInTerms(probes, conditions) : undefined;
   if (fromTerms !== undefined) return fromTerms;
+  return join`SELECT r.created ${rowsAmong(probes, conditions)} AND ${filterSql(conditions)} ORDER BY ${orderSql(order)}`;
+};
+
+/** How many bytes the documents of those rows have together. */
+export const sizeAmong = (
+  probes: readonly Probe[] | undefined,
+  of: Pick<Conditions, 'kind' | 'tenants'>,
+): Sql => join`SELECT sum(octet_length(r.private_json)) ${rowsAmong(probes, of)}`;
+
+const rowsAmong = (
+  probes: readonly Probe[] | undefined,
+  { kind, tenants }: Pick<Conditions, 'kind' | 'tenants'>,
+): Sql => {
   const byTenant = probes === undefined && tenants !== undefined;
   const index = raw(byTenant ? 'resources_by_tenant' : 'resources_by_created');
   const among = probes === undefined ? raw('') : join` AND r.created IN (${probed(probes, kind, tenants)})`;
   const visible = tenants === undefined ? raw('') : join` AND ${oneOf('r.tenant', tenants)}`;
-  return join`SELECT r.created FROM resources AS r INDEXED BY ${index}
-    WHERE r.kind = ${bound(kind)}${visible}${among} AND ${filterSql(conditions)} ORDER BY ${orderSql(order)}`;
+  return join`FROM resources AS r INDEXED BY ${index} WHERE r.kind = ${bound(kind)}${visible}${among}`;
 };
 
 /** Where indexed values decide alone, no row of `resources` is read: each would be a page of a large file. */

@@ -11,6 +11,7 @@ import {
   countByTerm,
   documentsAt,
   matchesAmong,
+  sizeAmong,
   walkedPage,
   walkedPlaces,
   type Walk,
@@ -107,6 +108,7 @@ describe('query plans of lists', () => {
         );
         expect(unbounded(plan), plan.join('\n')).to.deep.equal([]);
         expect(plan.join('\n')).not.to.match(/AUTOMATIC/);
+        expect(unbounded(planOf(sizeAmong(probes, { kind: 'cluster', tenants })))).to.deep.equal([]);
         const keys = plan.filter((step) => step.startsWith('SEARCH r ')).join('\n');
         if (probes !== undefined) expect(keys).to.contain('created=?');
         else if (tenants !== undefined) expect(keys).to.contain('tenant=?');

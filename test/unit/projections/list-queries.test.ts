@@ -215,4 +215,42 @@ describe('queries of lists', function () {
         ),
         { numRuns: 120 },
       ));
+
+  it('look at few long documents elsewhere: what counts is what must be read', async () => {
+    const log = createTestLog();
+    const models = await open(log, LIST_BOUNDS);
+    const document = (id: string, note: string): JsonObject => ({
+      id,
+      metadata: { name: id, tenant: 't1', annotations: { note } },
+      spec: { ssh_public_key: 'key of somebody' },
+    });
+    const asked = (filter?: string, order?: string): ListPage | Promise<ListPage> =>
+      models.resources.query({
+        kind: 'cluster',
+        visibility: { all: true },
+        surface: 'private',
+        offset: 0,
+        limit: 10,
+        ...(filter === undefined ? {} : { filter: compileFilter(filter, target) }),
+        ...(order === undefined ? {} : { order: compileOrder(order, target) }),
+        indexed: indexedPaths(documentKind),
+        nowMs: NOW,
+        signal: new AbortController().signal,
+      });
+    const READ = 'this.spec.ssh_public_key.contains("somebody")';
+    for (const [id, note, here] of [
+      ['c0', 'short', true],
+      ['c1', 'x'.repeat(600_000), true],
+      ['c2', 'x'.repeat(600_000), false],
+    ] as const) {
+      await log.append(`cluster-${id}`, put(document(id, note)));
+      await settle(models, log);
+      for (const page of [asked(READ), asked(undefined, 'spec.ssh_public_key')])
+        expect([id, !(page instanceof Promise)]).to.deep.equal([id, here]);
+      expect((await asked(READ)).total).to.equal(1 + Number(id.slice(1)));
+      expect(asked(`${READ} && this.id == "c0"`)).to.not.be.instanceOf(Promise);
+      expect(asked()).to.not.be.instanceOf(Promise);
+    }
+    await models.close();
+  });
 });
