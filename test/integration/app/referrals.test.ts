@@ -309,4 +309,41 @@ describe('what is referred to, and its deletion', () => {
       expect(declared(kind).view(state)).to.include({ exists: true, archived: true });
     }
   });
+
+  it('what is taken back is that creation, changed or not, and never the next object under its id', async () => {
+    const x = { id: 'x', tenant: T1, project: '', name: 'x', creator: 'u' };
+    const again = { ...x, type: 'CreateDocument', at: '2026-11-21T10:59:00.000Z' } as const;
+    for (const [follows, survives] of [
+      ['changed', false],
+      ['followed', true],
+    ] as const) {
+      const store = createMemoryEventStore({ singleWriter: false });
+      await seed(store);
+      const two = start(store, 'two');
+      let overtaken = false;
+      const overtaking: EventStore = {
+        ...store,
+        append: async (stream, ...rest) => {
+          if (!stream.startsWith('roleBinding-') || overtaken) return store.append(stream, ...rest);
+          overtaken = true;
+          await remove(two, 'role', 'role0', 'd1');
+          const appended = await store.append(stream, ...rest);
+          if (follows === 'changed') await revise(two, 'roleBinding', 'x', 1, 'meanwhile');
+          else {
+            await remove(two, 'roleBinding', 'x', 'd2');
+            const document = REFERRING.roleBinding?.(1) ?? {};
+            const next: DocumentCommand = { ...again, document };
+            const made = await two.resources.execute(declared('roleBinding'), 'x', next, fakeContext('next'));
+            expect(made.outcome).to.equal('accepted');
+          }
+          return appended;
+        },
+      };
+      const outcome = await create(start(overtaking, 'one'), 'roleBinding', 'x', 0);
+      expect(outcome.outcome === 'rejected' && outcome.rejection.code).to.equal('REFERENCE_NOT_FOUND');
+      const { state } = await two.runner.load(aggregateOf(declared('roleBinding')), 'x');
+      const view = declared('roleBinding').view(state);
+      expect(view.exists && !view.archived, follows).to.equal(survives);
+    }
+  });
 });
