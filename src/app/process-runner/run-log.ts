@@ -6,6 +6,7 @@ import {
   type EventStore,
   type RecordedEvent,
 } from '../event-store.ts';
+import { ReferencesBusy } from '../reference-guard.ts';
 import { derivedCommandId } from '../identifiers.ts';
 import { workflowActor, type CommandMetadata } from '../metadata.ts';
 import type { Clock, Logger, Timers } from '../ports.ts';
@@ -71,9 +72,11 @@ export const createRunLog = (options: {
       try {
         return await attempt();
       } catch (error) {
-        const transient = error instanceof StoreUnavailable || error instanceof OutcomeUnknown;
+        const busy = error instanceof ReferencesBusy;
+        const transient = busy || error instanceof StoreUnavailable || error instanceof OutcomeUnknown;
         if (!transient || (error instanceof StoreUnavailable && error.reason === 'closed')) throw error;
-        if (tries === 0) logger.warn({ err: error }, 'event store does not answer; trying again');
+        const what = busy ? 'a deletion is in the way' : 'event store does not answer';
+        if (tries === 0) logger.warn({ err: error }, `${what}; trying again`);
         const advised = error instanceof StoreUnavailable ? error.retryAfterMs : RETRY_FIRST_MS;
         await pause(timers, Math.min(RETRY_MAX_MS, Math.max(advised, RETRY_FIRST_MS * 2 ** tries)), signal);
       }

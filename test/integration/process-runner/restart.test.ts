@@ -2,7 +2,10 @@ import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from '
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { systemClock } from '../../../src/adapters/system/system-ports.ts';
+import { createCommandRunner } from '../../../src/app/command-runner.ts';
 import { StoreUnavailable, type EventStore } from '../../../src/app/event-store.ts';
+import { ReferencesBusy } from '../../../src/app/reference-guard.ts';
 import {
   appendToy,
   createWorkshop,
@@ -12,7 +15,10 @@ import {
   readAll,
   silentLogger,
   startToyRunner,
+  toyAggregate,
+  toyCodec,
   toyStore,
+  type ToyCommand,
   type ToyRunner,
 } from '../../support/toy-workflow.ts';
 
@@ -177,6 +183,38 @@ describe('process runner and its index', () => {
     await live(second);
     expect(refusals).to.equal(-1);
     expect(logged).to.deep.equal([]);
+  });
+
+  it('waits out a deletion that keeps a command from referring to something, instead of parking the run', async () => {
+    const store = toyStore();
+    const workshop = createWorkshop();
+    const clock = systemClock();
+    const commands = createCommandRunner({
+      store,
+      codec: toyCodec(),
+      clock,
+      instance: 'a',
+      recordRejection: () => undefined,
+    });
+    let busy = 2;
+    const runner = startToyRunner({
+      store,
+      workshop,
+      instance: 'a',
+      more: {
+        commandTargets: {
+          toy: (id, command, context) => {
+            busy -= 1;
+            if (busy >= 0) return Promise.reject(new ReferencesBusy());
+            return commands.execute(toyAggregate, id, command as ToyCommand, context);
+          },
+        },
+      },
+    });
+    running.push(runner);
+    await orderToy(store, { id: 't1' });
+    await eventually('t1 is done', () => isDone(store, 't1'));
+    expect(busy).to.be.lessThan(0);
   });
 
   it('starts a file anew that turns out to be damaged inside', async () => {
