@@ -20,7 +20,7 @@ import { CLUSTERS, createStack, until, type Stack } from '../../support/e2e-stac
 const PAGE = 4096;
 /** Blocks of 1 KiB that no file of the service may outgrow: above what a start needs, soon reached by orders. */
 const LIMIT_KB = 8_192;
-const PADDING = 60_000;
+const PADDING = 200_000;
 const AT_ONCE = 16;
 const MOST = 800;
 const PRLIMIT = '/usr/bin/prlimit';
