@@ -91,6 +91,8 @@ export const resourceReader = (
   scans: Scans,
   bounds?: ListBounds,
 ): ResourceReader => {
+  /** By number of tenants: every GET of a tenant asks for the same few texts. */
+  const getOf: string[] = [];
   const all = (sql: string, ...values: (string | number)[]): ResourceRow[] =>
     (connection.rows(sql).all(...values) as unknown as StoredRow[]).map(asRow);
   const tenantsOf = (visibility: Visibility): readonly string[] | undefined =>
@@ -129,7 +131,9 @@ export const resourceReader = (
       const row =
         tenants === undefined
           ? connection.rows(RESOURCE_STATEMENTS.getOfAll).get(kind, id)
-          : connection.rows(getOfTenants(tenants.length)).get(kind, id, ...tenants);
+          : connection
+              .rows((getOf[tenants.length] ??= getOfTenants(tenants.length)))
+              .get(kind, id, ...tenants);
       return row === undefined ? undefined : asRow(row as unknown as StoredRow);
     },
     findByName: (kind, name, visibility) => {
