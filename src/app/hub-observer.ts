@@ -122,7 +122,7 @@ export const createHubObserver = (options: HubObserverOptions): HubObserver => {
 /** Where orders of any tenant may be on this hub. */
 const namespacesOf = ({ facts }: RegisteredHub): readonly string[] => [
   facts.namespace,
-  ...Object.values(facts.tenantNamespaces),
+  ...Object.values(facts.namespaces),
 ];
 
 type HubWatch = HubObserverOptions & {

@@ -97,12 +97,19 @@ export const createHubRegistry = (options: {
   const registered = (state: DocumentState, revision: number): RegisteredHub | undefined => {
     if (state.status !== 'present' && state.status !== 'deleting') return undefined;
     const facts = hubFacts(state);
+    const kubeconfig = state.secrets[KUBECONFIG_PATH];
     return {
       facts,
       deleting: state.status === 'deleting',
       limits: capacityLimitsOf(state.document),
-      adapter: clusters.of({ id: facts.id, namespace: facts.namespace }),
-      kubeconfig: state.secrets[KUBECONFIG_PATH],
+      adapter: clusters.of({
+        id: facts.id,
+        namespace: facts.namespace,
+        tenant: state.tenant,
+        revision,
+        ...(kubeconfig === undefined ? {} : { kubeconfig }),
+      }),
+      kubeconfig,
       revision,
       tenant: state.tenant,
       project: state.project,

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../domain/json.ts';
+import type { SecretRef } from '../domain/secret-ref.ts';
 
 /**
  * Port of a management cluster (hub). The simulated hub implements it now, the Kubernetes adapter later, so it is
@@ -60,6 +61,8 @@ export type ObservedClusterOrder = {
     readonly configVersion?: string;
   }[];
   readonly clusterReference?: { readonly namespace: string; readonly hostedClusterName: string };
+  /** `status.nodeRequests`: what the operator counted; only meaningful for orders with one node request (§2.2). */
+  readonly observedNodes?: readonly { readonly resourceClass: string; readonly numberOfNodes: number }[];
   readonly apiEndpoint?: string;
   readonly ingressEndpoint?: string;
 };
@@ -94,9 +97,97 @@ export type CallOptions = {
   readonly signal: AbortSignal;
 };
 
+/** What a look at a hub found wrong; each is one thing that somebody can mend (issue: "Hub life"). */
+export type HubProblemCode =
+  | 'InvalidKubeconfig' // not YAML, points to a file, exec plugin, no server …: refused without connecting
+  | 'Unreachable' // no TCP or TLS connection, wrong CA, time-out
+  | 'CredentialsRefused' // 401
+  | 'VersionTooOld'
+  | 'NamespaceMissing'
+  | 'CrdMissing' // a kind of management-cluster.md §1 that we write, or a field of it, is not there
+  | 'RightMissing'; // SelfSubjectAccessReview says no
+
+export type HubProblem = {
+  readonly code: HubProblemCode;
+  /** What is wrong and what to do; never a credential. */
+  readonly message: string;
+  /** The kind, verb or file that it is about. */
+  readonly subject?: string;
+};
+
+/** Result of really connecting to a hub. No problems: orders can be sent there. */
+export type HubReport = {
+  readonly problems: readonly HubProblem[];
+  /** `gitVersion` of the API server, once it answered. */
+  readonly version?: string;
+  /** The hub's clock minus ours in milliseconds, from its Date header. */
+  readonly clockSkewMs?: number;
+  /** What the rights allow besides the order itself. */
+  readonly canReadNodePools?: boolean;
+  readonly canReadAgents?: boolean;
+};
+
+/** Agents (bare-metal hosts) of a hub by resource class (management-cluster.md §3.3). */
+export type HubInventory = {
+  readonly [resourceClass: string]: {
+    readonly free: number;
+    /** Labelled with a ClusterOrder of ours. */
+    readonly ours: number;
+    /** Claimed by somebody else. */
+    readonly foreign: number;
+  };
+};
+
+/** Where one order is on a hub. */
+export type OrderPlace = { readonly namespace: string; readonly name: string };
+
+/** `<namespace>-<order>`: where a cluster's own objects are; its HostedCluster has the order's name (§1.1, §3.1). */
+export const clusterNamespace = ({ namespace, name }: OrderPlace): string => `${namespace}-${name}`;
+
+/**
+ * The controller's part, on a hub where nobody else reconciles ClusterOrders (`controller: ledger`, design §6).
+ * All of it converges: repeated at any time it does what is missing and nothing else.
+ */
+export type ClusterOrderController = {
+  /** Finalizer on the order, then Namespace, ServiceAccount and RoleBindings of §1.1. Says what was missing. */
+  prepare(place: OrderPlace, options: CallOptions): Promise<{ readonly created: readonly string[] }>;
+  /** Replaces `status.phase`, our conditions, `clusterReference`, `nodeRequests` and the newest jobs. */
+  writeStatus(place: OrderPlace, status: ClusterOrderStatus, options: CallOptions): Promise<void>;
+  /**
+   * One step of the end of a deletion (§4.7): asks for the namespace to go, and once it is gone takes our finalizer
+   * off. Called until `released`; `waitingFor` says what is still there.
+   */
+  release(
+    place: OrderPlace,
+    options: CallOptions,
+  ): Promise<{ readonly released: boolean; readonly waitingFor: readonly string[] }>;
+};
+
+/** What a controller writes into a ClusterOrder's status (management-cluster.md §1.1). */
+export type ClusterOrderStatus = {
+  readonly phase: 'Progressing' | 'Failed' | 'Ready' | 'Deleting';
+  readonly conditions: readonly Condition[];
+  readonly desiredConfigVersion: string;
+  readonly nodeRequests?: readonly { readonly resourceClass: string; readonly numberOfNodes: number }[];
+  readonly jobs?: ObservedClusterOrder['jobs'];
+};
+
 export type ManagementCluster = {
   readonly hubId: string;
   readonly simulated: boolean;
+  /** Really connects and looks at everything that orders need. Never throws for what it finds wrong. */
+  check(options: CallOptions): Promise<HubReport>;
+  /** Undefined: the hub has no agents or its rights do not show them. */
+  inventory(options: CallOptions): Promise<HubInventory | undefined>;
+  /** Creates the namespace of a tenant when it is not there; labels it with `tenant-ref` and `project` (§0). */
+  ensureTenantNamespace(
+    namespace: { readonly name: string; readonly tenant: string },
+    options: CallOptions,
+  ): Promise<{ readonly created: boolean }>;
+  /** The whole object as the hub stores it, for webhooks and jobs; holds the pull secret in clear (§7.2). */
+  readClusterOrder(place: OrderPlace, options: CallOptions): Promise<JsonObject | undefined>;
+  /** Absent where something else on the hub reconciles ClusterOrders in any case. */
+  readonly controller?: ClusterOrderController;
   /** Creates the order. Throws HubError `already-exists` (its `order` says whose it is). */
   createClusterOrder(manifest: ClusterOrderManifest, options: CallOptions): Promise<ObservedClusterOrder>;
   /** Merge patch of owned spec fields only. */
@@ -163,9 +254,25 @@ export class HubError extends Error {
   }
 }
 
-/** Finds the adapter of a hub; undefined: no adapter can reach it (shown as `NoAdapter`). */
+/** What an adapter needs to know of a registered hub. */
+export type HubConnection = {
+  readonly id: string;
+  readonly namespace: string;
+  /** Who owns the secret below. */
+  readonly tenant: string;
+  /** Reference of the kubeconfig; a later reference or revision replaces the credentials without a restart. */
+  readonly kubeconfig?: SecretRef;
+  readonly revision: number;
+};
+
+/**
+ * Finds the adapter of a hub; undefined: no adapter can reach it (shown as `NoAdapter`). The same hub gets the same
+ * adapter again, which takes over what changed in its connection.
+ */
 export type ManagementClusters = {
-  of(hub: { id: string; namespace: string }): ManagementCluster | undefined;
+  of(hub: HubConnection): ManagementCluster | undefined;
+  /** A connection that is not registered yet, to check it first; closed by its caller. */
+  candidate?(hub: Omit<HubConnection, 'kubeconfig'>, kubeconfig: Uint8Array): ManagementCluster;
 };
 
 export const CLUSTER_ORDER_UUID_LABEL = 'osac.openshift.io/clusterorder-uuid';

@@ -182,7 +182,7 @@ export const startService = async (
       requestHash: createRequestHash(keys.requestHashKey),
       personal: createPersonalMetadata({ keys: keyStore }),
       people: { encrypt: keyStore.encrypt, open: openPersonal },
-      hubs: clusters,
+      hubs: { adapterOf: (id: string) => system.hubs.get(id)?.adapter },
       issuers: verifier.issuers,
       formatPosition: positions.format,
     };

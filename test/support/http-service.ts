@@ -215,7 +215,7 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
     ...services,
     timeline: models.timeline,
     people,
-    hubs: { of: () => options.hub },
+    hubs: { adapterOf: () => options.hub },
     issuers: verifier.issuers,
     formatPosition: (position) => positions.format(position),
   });

@@ -129,6 +129,10 @@ export const fakeCluster = (hubId: string, more: Partial<ManagementCluster> = {}
     findClusterOrders: unexpected('find'),
     getHostedCluster: unexpected('get-hosted-cluster'),
     readSecret: unexpected('read-secret'),
+    check: unexpected('check'),
+    inventory: unexpected('inventory'),
+    ensureTenantNamespace: unexpected('ensure-tenant-namespace'),
+    readClusterOrder: unexpected('read-cluster-order'),
     watchClusterOrders: () => {
       throw new Error('unexpected call: watch');
     },

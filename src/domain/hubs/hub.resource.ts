@@ -9,7 +9,8 @@ import {
 import type { HubEvent } from '../catalog/events.ts';
 import { MAX_INT32 } from '../catalog/limits.ts';
 import type { JsonObject } from '../json.ts';
-import { listAt, objectAt, own, stringAt, textOf, textsAt } from '../json-tools.ts';
+import { base32, fnv1a64 } from '../hash.ts';
+import { listAt, numberAt, objectAt, own, stringAt, textOf, textsAt } from '../json-tools.ts';
 import { nameFromId } from '../catalog/derived-names.ts';
 import type { ResourceKind } from '../resource.ts';
 
@@ -20,6 +21,7 @@ const SECRETS = [
 
 export type HubMode = 'operator' | 'eda' | 'aap';
 export type HubController = 'operator' | 'ledger';
+export type HubScheduling = 'open' | 'cordoned' | 'draining';
 export type StepRule = 'ledger' | 'hub' | 'none';
 
 /** Steps that either our aggregates and adapters do, or the hub's operator and Ansible content (design §6). */
@@ -89,7 +91,17 @@ export type HubFacts = {
   readonly zone: string;
   /** Ids of offered templates; empty: all. */
   readonly templates: readonly string[];
-  readonly tenantNamespaces: { readonly [tenant: string]: string };
+  /** Namespaces of single tenants, by tenant. */
+  readonly namespaces: { readonly [tenant: string]: string };
+  /** Each tenant's orders are in a namespace of its own, made when first needed. */
+  readonly tenantNamespaces: boolean;
+  /** `cordoned`: nothing new is placed here; `draining`: what has not been sent yet goes elsewhere, too. */
+  readonly scheduling: HubScheduling;
+  /** Addresses of the hub's automation by mode. */
+  readonly endpoints: { readonly [mode: string]: string };
+  readonly automation: { readonly templatePrefix: string; readonly ca?: string };
+  /** Absent: the defaults. */
+  readonly pacing?: { readonly callsPerSecond: number; readonly burst: number };
   /** Resolved: every delegated step has its rule. */
   readonly steps: { readonly [Step in DelegatedStep]: StepRule };
 };
@@ -99,6 +111,9 @@ export const hubFacts = (facts: Pick<DocumentFacts, 'id' | 'document'>): HubFact
   const spec = objectAt(facts.document, 'spec');
   const simulated = isSimulatedHub(facts.id);
   const steps = objectAt(spec, 'steps');
+  const automation = objectAt(spec, 'automation');
+  const pacing = objectAt(spec, 'pacing');
+  const calls = numberAt(pacing, 'calls_per_second');
   const fallback: StepRule = simulated ? 'ledger' : 'hub';
   return {
     id: facts.id,
@@ -108,7 +123,15 @@ export const hubFacts = (facts: Pick<DocumentFacts, 'id' | 'document'>): HubFact
     simulated,
     zone: stringAt(spec, 'zone'),
     templates: listAt(spec, 'templates').map(textOf),
-    tenantNamespaces: textsAt(spec, 'tenant_namespaces'),
+    namespaces: textsAt(spec, 'namespaces'),
+    tenantNamespaces: spec['tenant_namespaces'] === true,
+    scheduling: (stringAt(spec, 'scheduling') || 'open') as HubScheduling,
+    endpoints: textsAt(spec, 'endpoints'),
+    automation: {
+      templatePrefix: stringAt(automation, 'template_prefix') || 'osac',
+      ...(stringAt(automation, 'ca') === '' ? {} : { ca: stringAt(automation, 'ca') }),
+    },
+    ...(calls === 0 ? {} : { pacing: { callsPerSecond: calls, burst: numberAt(pacing, 'burst') || 1 } }),
     steps: Object.fromEntries(
       DELEGATED_STEPS.map((step) => [step, (stringAt(steps, step) || fallback) as StepRule]),
     ) as HubFacts['steps'],
@@ -117,7 +140,27 @@ export const hubFacts = (facts: Pick<DocumentFacts, 'id' | 'document'>): HubFact
 
 /** Where orders of this tenant are created on the hub. */
 export const namespaceOf = (hub: HubFacts, tenantName: string): string =>
-  own(hub.tenantNamespaces, tenantName) ?? hub.namespace;
+  own(hub.namespaces, tenantName) ??
+  (hub.tenantNamespaces ? tenantNamespace(hub.namespace, tenantName) : hub.namespace);
+
+/** Longest name that leaves room for the control plane's namespace (management-cluster.md §10.1). */
+const MAX_TENANT_NAMESPACE = 23;
+
+/**
+ * A tenant's own namespace: its name where that is short enough to be one, otherwise its beginning and a hash. The hub's
+ * namespace goes into the hash, so that two services may share a management cluster.
+ */
+export const tenantNamespace = (hubNamespace: string, tenant: string): string => {
+  if (NAMESPACE.test(tenant) && tenant.length <= MAX_TENANT_NAMESPACE && tenant !== hubNamespace)
+    return tenant;
+  const digits = base32(fnv1a64(`${hubNamespace}\n${tenant}`));
+  const head = tenant
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .slice(0, MAX_TENANT_NAMESPACE - digits.length - 1)
+    .replaceAll(/^-+|-+$/g, '');
+  return head === '' ? `t-${digits}` : `${head}-${digits}`;
+};
 
 /** A hub whose id begins with `sim-` is simulated (design §6). */
 export const isSimulatedHub = (id: string): boolean => SIMULATED_ID.test(id);
@@ -141,8 +184,8 @@ const specRejection = (spec: JsonObject): Rejection | undefined => {
     reject('invalid', 'INVALID_HUB', message, { field });
   const namespaces: [string, string][] = [
     ['spec.namespace', stringAt(spec, 'namespace')],
-    ...Object.entries(objectAt(spec, 'tenant_namespaces')).map(([tenant, namespace]): [string, string] => [
-      `spec.tenant_namespaces.${tenant}`,
+    ...Object.entries(objectAt(spec, 'namespaces')).map(([tenant, namespace]): [string, string] => [
+      `spec.namespaces.${tenant}`,
       textOf(namespace),
     ]),
   ];

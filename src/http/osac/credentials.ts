@@ -1,4 +1,4 @@
-import type { CallOptions, ManagementCluster, ManagementClusters } from '../../app/management-cluster.ts';
+import type { CallOptions, ManagementCluster } from '../../app/management-cluster.ts';
 import { HubError } from '../../app/management-cluster.ts';
 import { isLiveCluster, type ClusterState } from '../../domain/clusters/state.ts';
 import { clusterAggregate } from '../../domain/kinds.ts';
@@ -11,7 +11,10 @@ import { beginWrite, commandContext, type WriteServices } from './write-context.
  * Kubeconfig and password of a cluster (osac-api.md §9), read from the hub when asked for and stored nowhere. Each
  * reveal is an event, appended before the answer (design §4).
  */
-export type CredentialServices = WriteServices & { readonly hubs: ManagementClusters };
+export type CredentialServices = WriteServices & { readonly hubs: HubAdapters };
+
+/** The registered hubs, as far as they are reached from here. */
+export type HubAdapters = { adapterOf(hubId: string): ManagementCluster | undefined };
 
 type What = 'kubeconfig' | 'password';
 
@@ -61,12 +64,12 @@ export const credentialHandler =
 const readFromHub = async (
   what: What,
   state: ClusterState,
-  hubs: ManagementClusters,
+  hubs: HubAdapters,
   options: CallOptions,
 ): Promise<Uint8Array | undefined> => {
   if (state.status !== 'dispatched') return undefined;
   const { hub } = state;
-  const cluster = hubs.of({ id: hub.id, namespace: hub.namespace });
+  const cluster = hubs.adapterOf(hub.id);
   if (cluster === undefined) return undefined;
   try {
     return await readSecret(what, cluster, { namespace: hub.namespace, name: hub.orderName }, options);

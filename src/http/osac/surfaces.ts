@@ -1,6 +1,5 @@
 import type { DescMessage } from '@bufbuild/protobuf';
 import { createJsonSchemas, type JsonSchemas } from '../../app/json-schema/json-schemas.ts';
-import type { ManagementClusters } from '../../app/management-cluster.ts';
 import type { DomainEvent } from '../../domain/decider.ts';
 import { cluster, documentKinds, kinds } from '../../domain/kinds.ts';
 import { revealing } from '../../domain/personal.ts';
@@ -12,7 +11,7 @@ import { withAfterWrite } from './after-write.ts';
 import { createCatalogueReader } from './catalogue.ts';
 import { clusterCreation, clusterRevision } from './clusters.ts';
 import { checkNewName, createHandler, type Creation } from './creates.ts';
-import { credentialHandler } from './credentials.ts';
+import { credentialHandler, type HubAdapters } from './credentials.ts';
 import { documentCreation, documentRevision } from './documents.ts';
 import { documentParts } from './kinds/parts.ts';
 import { MESSAGES, type Surface } from './messages.ts';
@@ -29,7 +28,7 @@ import type { WriteServices } from './write-context.ts';
 export type OsacServices = WriteServices & {
   readonly people: PersonalDocuments;
   readonly timeline: TimelineReader;
-  readonly hubs: ManagementClusters;
+  readonly hubs: HubAdapters;
   /** Issuers that clients may sign in with, as capabilities shows them. */
   readonly issuers: readonly string[];
   readonly formatPosition: (position: string) => string;

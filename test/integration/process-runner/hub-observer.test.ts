@@ -298,7 +298,7 @@ describe('hub observer', function () {
         );
       },
     });
-    await register('a', { tenant_namespaces: { acme: 'acme-orders', globex: 'globex-orders' } });
+    await register('a', { namespaces: { acme: 'acme-orders', globex: 'globex-orders' } });
     await eventually('all are watched', () => watched.size === 3);
     expect([...watched].toSorted()).to.deep.equal(['acme-orders', 'globex-orders', 'orders']);
     expect(observer.status().map(({ hub }) => hub)).to.deep.equal(['a', 'a', 'a']);

@@ -77,7 +77,7 @@ describe('scheduler', function () {
 
   it("puts a tenant's orders into the namespace that the hub keeps for it", async () => {
     const fixture = setUp();
-    await fixture.register('sim-a', { tenant_namespaces: { acme: 'acme-orders' } });
+    await fixture.register('sim-a', { namespaces: { acme: 'acme-orders' } });
     await known(fixture, 1);
     const result = await place(fixture.scheduler, request('c1'));
     expect(result).to.deep.include({ placed: true, namespace: 'acme-orders' });

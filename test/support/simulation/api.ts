@@ -66,7 +66,7 @@ export const createApi = (options: {
     requestHash: createRequestHash(Buffer.from('simulation')),
     personal: { personal: async () => HIDDEN, source: async () => HIDDEN },
     people: createMemoryKeyStore(),
-    hubs: ports.clusters,
+    hubs: { adapterOf: (id: string) => system.hubs.get(id)?.adapter },
     issuers: [],
     formatPosition: positions.format,
   };

@@ -164,6 +164,17 @@ export const createHubPort = ({ hub, life, faults, witness }: HubPortOptions): M
       call(`get hosted ${ref.name}`, false, (options) => hub.getHostedCluster(ref, options), by),
     readSecret: (ref, by) =>
       call(`read secret ${ref.name}`, false, (options) => hub.readSecret(ref, options), by),
+    check: (by) => call('check', false, (options) => hub.check(options), by),
+    inventory: (by) => call('inventory', false, (options) => hub.inventory(options), by),
+    ensureTenantNamespace: (namespace, by) =>
+      call(
+        `namespace ${namespace.name}`,
+        true,
+        (options) => hub.ensureTenantNamespace(namespace, options),
+        by,
+      ),
+    readClusterOrder: (place, by) =>
+      call(`read ${place.name}`, false, (options) => hub.readClusterOrder(place, options), by),
     watchClusterOrders: watch,
     close: async () => undefined,
   };

@@ -1,13 +1,16 @@
 import { setMaxListeners } from 'node:events';
 import {
+  CLUSTER_ORDER_UUID_LABEL,
   HubError,
   type CallOptions,
   type ClusterOrderWatchEvent,
+  type HubReport,
   type ManagementCluster,
   type ObservedClusterOrder,
   type ObservedHostedCluster,
 } from '../../../app/management-cluster.ts';
 import type { Clock, Timers } from '../../../app/ports.ts';
+import type { JsonObject } from '../../../domain/json.ts';
 import {
   createInlineChannel,
   createWorkerChannel,
@@ -242,6 +245,15 @@ export const createSimulatedHub = (options: SimulatedHubOptions): SimulatedHub =
       const text = await call<string | undefined>({ op: 'read-secret', ref: { namespace, name }, key }, by);
       return text === undefined ? undefined : Buffer.from(text, 'utf8');
     },
+    check: (by) => checkedBy(call<unknown>({ op: 'find', namespace: 'default', clusterId: '' }, by)),
+    // It has as many hosts as anybody asks for.
+    inventory: async () => undefined,
+    // Namespaces of a simulated hub need not be made.
+    ensureTenantNamespace: async () => ({ created: false }),
+    readClusterOrder: async (ref, by) => {
+      const order = await call<ObservedClusterOrder | undefined>({ op: 'get', ref }, by);
+      return order === undefined ? undefined : wholeObject(ref.namespace, order);
+    },
     watchClusterOrders,
     close,
     control: {
@@ -252,6 +264,46 @@ export const createSimulatedHub = (options: SimulatedHubOptions): SimulatedHub =
     },
   };
 };
+
+/** A call that reaches it is all there is to check of a simulated hub. */
+const checkedBy = async (probe: Promise<unknown>): Promise<HubReport> => {
+  try {
+    await probe;
+    return { problems: [], version: 'simulated', canReadNodePools: true, canReadAgents: false };
+  } catch (error) {
+    if (!(error instanceof HubError)) throw error;
+    const code = error.kind === 'unauthorized' ? 'CredentialsRefused' : 'Unreachable';
+    return { problems: [{ code, message: error.message }] };
+  }
+};
+
+/** A ClusterOrder in the form in which an API server would tell it. */
+const wholeObject = (namespace: string, order: ObservedClusterOrder): JsonObject =>
+  JSON.parse(
+    JSON.stringify({
+      apiVersion: 'osac.openshift.io/v1alpha1',
+      kind: 'ClusterOrder',
+      metadata: {
+        name: order.name,
+        namespace,
+        uid: order.uid,
+        resourceVersion: order.resourceVersion,
+        generation: order.generation,
+        creationTimestamp: order.creationTimestamp,
+        deletionTimestamp: order.deletionTimestamp,
+        finalizers: order.finalizers,
+        annotations: order.annotations,
+        labels: order.clusterId === undefined ? {} : { [CLUSTER_ORDER_UUID_LABEL]: order.clusterId },
+      },
+      spec: order.spec,
+      status: {
+        phase: order.phase,
+        conditions: order.conditions,
+        desiredConfigVersion: order.desiredConfigVersion,
+        clusterReference: order.clusterReference,
+      },
+    }),
+  ) as JsonObject;
 
 const readSettings = (settings: string | { readonly [key: string]: string | number }) =>
   typeof settings === 'string' ? parseSettings(settings) : givenSettings(settings);

@@ -133,7 +133,7 @@ describe('hubs', () => {
 
   it('are checked field by field', () => {
     refused({ namespace: 'Bad_Namespace' }, 'spec.namespace');
-    refused({ tenant_namespaces: { t1: 'No!' } }, 'spec.tenant_namespaces.t1');
+    refused({ namespaces: { t1: 'No!' } }, 'spec.namespaces.t1');
     refused({ mode: 'magic' }, 'spec.mode');
     refused({ controller: 'magic' }, 'spec.controller');
     refused({ steps: { agents: 'magic' } }, 'spec.steps.agents');
@@ -185,13 +185,13 @@ describe('hubs', () => {
           zone: 'east',
           templates: ['t'],
           steps: { dns: 'none' },
-          tenant_namespaces: { t1: 'n1' },
+          namespaces: { t1: 'n1' },
         },
       },
     });
     expect(facts).to.deep.include({ mode: 'eda', controller: 'ledger', zone: 'east', templates: ['t'] });
     expect(facts.steps).to.deep.include({ agents: 'ledger', dns: 'none' });
-    expect(facts.tenantNamespaces).to.deep.equal({ t1: 'n1' });
+    expect(facts.namespaces).to.deep.equal({ t1: 'n1' });
     expect(hub.deriveName?.({ id: 'sim-east-1' })).to.equal('sim-east-1');
     expect(hub.pointsAt({})).to.deep.equal([]);
   });

@@ -102,8 +102,8 @@ describe('clusters: placement', () => {
     expect(place(request, [])).to.deep.include({ message: 'no management cluster is registered' });
   });
   it('looks at the namespace of the tenant where the hub has one', () => {
-    const tenantNamespaces = { t1: 'n'.repeat(24) };
-    const hubs = [candidate('sim-1', {}, { tenantNamespaces })];
+    const namespaces = { t1: 'n'.repeat(24) };
+    const hubs = [candidate('sim-1', {}, { namespaces })];
     expect(place(request, hubs).placed).to.equal(false);
     expect(place({ ...request, tenant: 't2' }, hubs).placed).to.equal(true);
   });

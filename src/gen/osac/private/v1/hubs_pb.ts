@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file osac/private/v1/hubs.proto.
  */
 export const file_osac_private_v1_hubs: GenFile = /*@__PURE__*/
-  fileDesc("Chpvc2FjL3ByaXZhdGUvdjEvaHVicy5wcm90bxIPb3NhYy5wcml2YXRlLnYxIpIBCgNIdWISCgoCaWQYASABKAkSKwoIbWV0YWRhdGEYAiABKAsyGS5vc2FjLnByaXZhdGUudjEuTWV0YWRhdGESJgoEc3BlYxgDIAEoCzIYLm9zYWMucHJpdmF0ZS52MS5IdWJTcGVjEioKBnN0YXR1cxgEIAEoCzIaLm9zYWMucHJpdmF0ZS52MS5IdWJTdGF0dXMi/wMKB0h1YlNwZWMSEgoKa3ViZWNvbmZpZxgDIAEoDBIRCgluYW1lc3BhY2UYBCABKAkSDQoEbW9kZRjoByABKAkSEwoKY29udHJvbGxlchjpByABKAkSSgoRdGVuYW50X25hbWVzcGFjZXMY6gcgAygLMi4ub3NhYy5wcml2YXRlLnYxLkh1YlNwZWMuVGVuYW50TmFtZXNwYWNlc0VudHJ5Eg0KBHpvbmUY6wcgASgJEi8KCGNhcGFjaXR5GOwHIAEoCzIcLm9zYWMucHJpdmF0ZS52MS5IdWJDYXBhY2l0eRISCgl0ZW1wbGF0ZXMY7QcgAygJEjMKBXN0ZXBzGO4HIAMoCzIjLm9zYWMucHJpdmF0ZS52MS5IdWJTcGVjLlN0ZXBzRW50cnkSOwoJZW5kcG9pbnRzGO8HIAMoCzInLm9zYWMucHJpdmF0ZS52MS5IdWJTcGVjLkVuZHBvaW50c0VudHJ5GjcKFVRlbmFudE5hbWVzcGFjZXNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGiwKClN0ZXBzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARowCg5FbmRwb2ludHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIqMBCgtIdWJDYXBhY2l0eRIbCg5jb250cm9sX3BsYW5lcxgBIAEoBUgAiAEBEjYKBW5vZGVzGAIgAygLMicub3NhYy5wcml2YXRlLnYxLkh1YkNhcGFjaXR5Lk5vZGVzRW50cnkaLAoKTm9kZXNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAU6AjgBQhEKD19jb250cm9sX3BsYW5lcyJRCglIdWJTdGF0dXMSEAoHYWRhcHRlchjoByABKAkSMgoKY29uZGl0aW9ucxjpByADKAsyHS5vc2FjLnByaXZhdGUudjEuSHViQ29uZGl0aW9uIsoBCgxIdWJDb25kaXRpb24SDAoEdHlwZRgBIAEoCRIwCgZzdGF0dXMYAiABKA4yIC5vc2FjLnByaXZhdGUudjEuQ29uZGl0aW9uU3RhdHVzEjgKFGxhc3RfdHJhbnNpdGlvbl90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBITCgZyZWFzb24YBCABKAlIAIgBARIUCgdtZXNzYWdlGAUgASgJSAGIAQFCCQoHX3JlYXNvbkIKCghfbWVzc2FnZSKNAQoPSHVic0xpc3RSZXF1ZXN0EhMKBm9mZnNldBgBIAEoBUgAiAEBEhIKBWxpbWl0GAIgASgFSAGIAQESEwoGZmlsdGVyGAMgASgJSAKIAQESEgoFb3JkZXIYBCABKAlIA4gBAUIJCgdfb2Zmc2V0QggKBl9saW1pdEIJCgdfZmlsdGVyQggKBl9vcmRlciJUChBIdWJzTGlzdFJlc3BvbnNlEgwKBHNpemUYASABKAUSDQoFdG90YWwYAiABKAUSIwoFaXRlbXMYAyADKAsyFC5vc2FjLnByaXZhdGUudjEuSHViIhwKDkh1YnNHZXRSZXF1ZXN0EgoKAmlkGAEgASgJIjcKD0h1YnNHZXRSZXNwb25zZRIkCgZvYmplY3QYASABKAsyFC5vc2FjLnByaXZhdGUudjEuSHViIjkKEUh1YnNDcmVhdGVSZXF1ZXN0EiQKBm9iamVjdBgBIAEoCzIULm9zYWMucHJpdmF0ZS52MS5IdWIiOgoSSHVic0NyZWF0ZVJlc3BvbnNlEiQKBm9iamVjdBgBIAEoCzIULm9zYWMucHJpdmF0ZS52MS5IdWIieAoRSHVic1VwZGF0ZVJlcXVlc3QSJAoGb2JqZWN0GAEgASgLMhQub3NhYy5wcml2YXRlLnYxLkh1YhIvCgt1cGRhdGVfbWFzaxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2sSDAoEbG9jaxgDIAEoCCI6ChJIdWJzVXBkYXRlUmVzcG9uc2USJAoGb2JqZWN0GAEgASgLMhQub3NhYy5wcml2YXRlLnYxLkh1YiIfChFIdWJzRGVsZXRlUmVxdWVzdBIKCgJpZBgBIAEoCSIUChJIdWJzRGVsZXRlUmVzcG9uc2UiHwoRSHVic1NpZ25hbFJlcXVlc3QSCgoCaWQYASABKAkiFAoSSHVic1NpZ25hbFJlc3BvbnNlMukDCgRIdWJzEksKBExpc3QSIC5vc2FjLnByaXZhdGUudjEuSHVic0xpc3RSZXF1ZXN0GiEub3NhYy5wcml2YXRlLnYxLkh1YnNMaXN0UmVzcG9uc2USSAoDR2V0Eh8ub3NhYy5wcml2YXRlLnYxLkh1YnNHZXRSZXF1ZXN0GiAub3NhYy5wcml2YXRlLnYxLkh1YnNHZXRSZXNwb25zZRJRCgZDcmVhdGUSIi5vc2FjLnByaXZhdGUudjEuSHVic0NyZWF0ZVJlcXVlc3QaIy5vc2FjLnByaXZhdGUudjEuSHVic0NyZWF0ZVJlc3BvbnNlElEKBlVwZGF0ZRIiLm9zYWMucHJpdmF0ZS52MS5IdWJzVXBkYXRlUmVxdWVzdBojLm9zYWMucHJpdmF0ZS52MS5IdWJzVXBkYXRlUmVzcG9uc2USUQoGRGVsZXRlEiIub3NhYy5wcml2YXRlLnYxLkh1YnNEZWxldGVSZXF1ZXN0GiMub3NhYy5wcml2YXRlLnYxLkh1YnNEZWxldGVSZXNwb25zZRJRCgZTaWduYWwSIi5vc2FjLnByaXZhdGUudjEuSHVic1NpZ25hbFJlcXVlc3QaIy5vc2FjLnByaXZhdGUudjEuSHVic1NpZ25hbFJlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_osac_private_v1_metadata]);
+  fileDesc("Chpvc2FjL3ByaXZhdGUvdjEvaHVicy5wcm90bxIPb3NhYy5wcml2YXRlLnYxIpIBCgNIdWISCgoCaWQYASABKAkSKwoIbWV0YWRhdGEYAiABKAsyGS5vc2FjLnByaXZhdGUudjEuTWV0YWRhdGESJgoEc3BlYxgDIAEoCzIYLm9zYWMucHJpdmF0ZS52MS5IdWJTcGVjEioKBnN0YXR1cxgEIAEoCzIaLm9zYWMucHJpdmF0ZS52MS5IdWJTdGF0dXMi/wQKB0h1YlNwZWMSEgoKa3ViZWNvbmZpZxgDIAEoDBIRCgluYW1lc3BhY2UYBCABKAkSDQoEbW9kZRjoByABKAkSEwoKY29udHJvbGxlchjpByABKAkSPQoKbmFtZXNwYWNlcxjqByADKAsyKC5vc2FjLnByaXZhdGUudjEuSHViU3BlYy5OYW1lc3BhY2VzRW50cnkSDQoEem9uZRjrByABKAkSLwoIY2FwYWNpdHkY7AcgASgLMhwub3NhYy5wcml2YXRlLnYxLkh1YkNhcGFjaXR5EhIKCXRlbXBsYXRlcxjtByADKAkSMwoFc3RlcHMY7gcgAygLMiMub3NhYy5wcml2YXRlLnYxLkh1YlNwZWMuU3RlcHNFbnRyeRI7CgllbmRwb2ludHMY7wcgAygLMicub3NhYy5wcml2YXRlLnYxLkh1YlNwZWMuRW5kcG9pbnRzRW50cnkSGgoRdGVuYW50X25hbWVzcGFjZXMY8AcgASgIEjMKCmF1dG9tYXRpb24Y8QcgASgLMh4ub3NhYy5wcml2YXRlLnYxLkh1YkF1dG9tYXRpb24SEwoKc2NoZWR1bGluZxjyByABKAkSKwoGcGFjaW5nGPMHIAEoCzIaLm9zYWMucHJpdmF0ZS52MS5IdWJQYWNpbmcaMQoPTmFtZXNwYWNlc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaLAoKU3RlcHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGjAKDkVuZHBvaW50c0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiWAoNSHViQXV0b21hdGlvbhINCgV0b2tlbhgBIAEoCRITCgtobWFjX3NlY3JldBgCIAEoCRIKCgJjYRgDIAEoCRIXCg90ZW1wbGF0ZV9wcmVmaXgYBCABKAkiNAoJSHViUGFjaW5nEhgKEGNhbGxzX3Blcl9zZWNvbmQYASABKAESDQoFYnVyc3QYAiABKAUiowEKC0h1YkNhcGFjaXR5EhsKDmNvbnRyb2xfcGxhbmVzGAEgASgFSACIAQESNgoFbm9kZXMYAiADKAsyJy5vc2FjLnByaXZhdGUudjEuSHViQ2FwYWNpdHkuTm9kZXNFbnRyeRosCgpOb2Rlc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoBToCOAFCEQoPX2NvbnRyb2xfcGxhbmVzIuMBCglIdWJTdGF0dXMSEAoHYWRhcHRlchjoByABKAkSMgoKY29uZGl0aW9ucxjpByADKAsyHS5vc2FjLnByaXZhdGUudjEuSHViQ29uZGl0aW9uEhAKB3ZlcnNpb24Y6gcgASgJEjUKBWhvc3RzGOsHIAMoCzIlLm9zYWMucHJpdmF0ZS52MS5IdWJTdGF0dXMuSG9zdHNFbnRyeRpHCgpIb3N0c0VudHJ5EgsKA2tleRgBIAEoCRIoCgV2YWx1ZRgCIAEoCzIZLm9zYWMucHJpdmF0ZS52MS5IdWJIb3N0czoCOAEiNwoISHViSG9zdHMSDAoEZnJlZRgBIAEoBRIMCgRvdXJzGAIgASgFEg8KB2ZvcmVpZ24YAyABKAUiygEKDEh1YkNvbmRpdGlvbhIMCgR0eXBlGAEgASgJEjAKBnN0YXR1cxgCIAEoDjIgLm9zYWMucHJpdmF0ZS52MS5Db25kaXRpb25TdGF0dXMSOAoUbGFzdF90cmFuc2l0aW9uX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhMKBnJlYXNvbhgEIAEoCUgAiAEBEhQKB21lc3NhZ2UYBSABKAlIAYgBAUIJCgdfcmVhc29uQgoKCF9tZXNzYWdlIo0BCg9IdWJzTGlzdFJlcXVlc3QSEwoGb2Zmc2V0GAEgASgFSACIAQESEgoFbGltaXQYAiABKAVIAYgBARITCgZmaWx0ZXIYAyABKAlIAogBARISCgVvcmRlchgEIAEoCUgDiAEBQgkKB19vZmZzZXRCCAoGX2xpbWl0QgkKB19maWx0ZXJCCAoGX29yZGVyIlQKEEh1YnNMaXN0UmVzcG9uc2USDAoEc2l6ZRgBIAEoBRINCgV0b3RhbBgCIAEoBRIjCgVpdGVtcxgDIAMoCzIULm9zYWMucHJpdmF0ZS52MS5IdWIiHAoOSHVic0dldFJlcXVlc3QSCgoCaWQYASABKAkiNwoPSHVic0dldFJlc3BvbnNlEiQKBm9iamVjdBgBIAEoCzIULm9zYWMucHJpdmF0ZS52MS5IdWIiOQoRSHVic0NyZWF0ZVJlcXVlc3QSJAoGb2JqZWN0GAEgASgLMhQub3NhYy5wcml2YXRlLnYxLkh1YiI6ChJIdWJzQ3JlYXRlUmVzcG9uc2USJAoGb2JqZWN0GAEgASgLMhQub3NhYy5wcml2YXRlLnYxLkh1YiJ4ChFIdWJzVXBkYXRlUmVxdWVzdBIkCgZvYmplY3QYASABKAsyFC5vc2FjLnByaXZhdGUudjEuSHViEi8KC3VwZGF0ZV9tYXNrGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFzaxIMCgRsb2NrGAMgASgIIjoKEkh1YnNVcGRhdGVSZXNwb25zZRIkCgZvYmplY3QYASABKAsyFC5vc2FjLnByaXZhdGUudjEuSHViIh8KEUh1YnNEZWxldGVSZXF1ZXN0EgoKAmlkGAEgASgJIhQKEkh1YnNEZWxldGVSZXNwb25zZSIfChFIdWJzU2lnbmFsUmVxdWVzdBIKCgJpZBgBIAEoCSIUChJIdWJzU2lnbmFsUmVzcG9uc2Uy6QMKBEh1YnMSSwoETGlzdBIgLm9zYWMucHJpdmF0ZS52MS5IdWJzTGlzdFJlcXVlc3QaIS5vc2FjLnByaXZhdGUudjEuSHVic0xpc3RSZXNwb25zZRJICgNHZXQSHy5vc2FjLnByaXZhdGUudjEuSHVic0dldFJlcXVlc3QaIC5vc2FjLnByaXZhdGUudjEuSHVic0dldFJlc3BvbnNlElEKBkNyZWF0ZRIiLm9zYWMucHJpdmF0ZS52MS5IdWJzQ3JlYXRlUmVxdWVzdBojLm9zYWMucHJpdmF0ZS52MS5IdWJzQ3JlYXRlUmVzcG9uc2USUQoGVXBkYXRlEiIub3NhYy5wcml2YXRlLnYxLkh1YnNVcGRhdGVSZXF1ZXN0GiMub3NhYy5wcml2YXRlLnYxLkh1YnNVcGRhdGVSZXNwb25zZRJRCgZEZWxldGUSIi5vc2FjLnByaXZhdGUudjEuSHVic0RlbGV0ZVJlcXVlc3QaIy5vc2FjLnByaXZhdGUudjEuSHVic0RlbGV0ZVJlc3BvbnNlElEKBlNpZ25hbBIiLm9zYWMucHJpdmF0ZS52MS5IdWJzU2lnbmFsUmVxdWVzdBojLm9zYWMucHJpdmF0ZS52MS5IdWJzU2lnbmFsUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_osac_private_v1_metadata]);
 
 /**
  * A management cluster (osac-api.md §11 Hubs). Fields from 1000 on are additions of this service.
@@ -112,9 +112,9 @@ export type HubSpec = Message<"osac.private.v1.HubSpec"> & {
   /**
    * Namespace of each tenant that does not use the common one, by tenant.
    *
-   * @generated from field: map<string, string> tenant_namespaces = 1002;
+   * @generated from field: map<string, string> namespaces = 1002;
    */
-  tenantNamespaces: { [key: string]: string };
+  namespaces: { [key: string]: string };
 
   /**
    * Matched with the annotation `fulfillment-ledger/zone` of an order.
@@ -150,6 +150,34 @@ export type HubSpec = Message<"osac.private.v1.HubSpec"> & {
    * @generated from field: map<string, string> endpoints = 1007;
    */
   endpoints: { [key: string]: string };
+
+  /**
+   * True: each tenant's orders are in a namespace of their own, made when first needed.
+   *
+   * @generated from field: bool tenant_namespaces = 1008;
+   */
+  tenantNamespaces: boolean;
+
+  /**
+   * Credentials and names of the hub's automation.
+   *
+   * @generated from field: osac.private.v1.HubAutomation automation = 1009;
+   */
+  automation?: HubAutomation | undefined;
+
+  /**
+   * `open` (default), `cordoned` or `draining`: whether new orders are placed here.
+   *
+   * @generated from field: string scheduling = 1010;
+   */
+  scheduling: string;
+
+  /**
+   * How fast we talk to the hub; absent means the defaults.
+   *
+   * @generated from field: osac.private.v1.HubPacing pacing = 1011;
+   */
+  pacing?: HubPacing | undefined;
 };
 
 /**
@@ -187,9 +215,9 @@ export type HubSpecJson = {
   /**
    * Namespace of each tenant that does not use the common one, by tenant.
    *
-   * @generated from field: map<string, string> tenant_namespaces = 1002;
+   * @generated from field: map<string, string> namespaces = 1002;
    */
-  tenantNamespaces?: { [key: string]: string };
+  namespaces?: { [key: string]: string };
 
   /**
    * Matched with the annotation `fulfillment-ledger/zone` of an order.
@@ -225,6 +253,34 @@ export type HubSpecJson = {
    * @generated from field: map<string, string> endpoints = 1007;
    */
   endpoints?: { [key: string]: string };
+
+  /**
+   * True: each tenant's orders are in a namespace of their own, made when first needed.
+   *
+   * @generated from field: bool tenant_namespaces = 1008;
+   */
+  tenantNamespaces?: boolean;
+
+  /**
+   * Credentials and names of the hub's automation.
+   *
+   * @generated from field: osac.private.v1.HubAutomation automation = 1009;
+   */
+  automation?: HubAutomationJson;
+
+  /**
+   * `open` (default), `cordoned` or `draining`: whether new orders are placed here.
+   *
+   * @generated from field: string scheduling = 1010;
+   */
+  scheduling?: string;
+
+  /**
+   * How fast we talk to the hub; absent means the defaults.
+   *
+   * @generated from field: osac.private.v1.HubPacing pacing = 1011;
+   */
+  pacing?: HubPacingJson;
 };
 
 /**
@@ -233,6 +289,132 @@ export type HubSpecJson = {
  */
 export const HubSpecSchema: GenMessage<HubSpec, {jsonType: HubSpecJson}> = /*@__PURE__*/
   messageDesc(file_osac_private_v1_hubs, 1);
+
+/**
+ * How Event-Driven Ansible or the Automation Platform of a hub is called. Secrets are write-only.
+ *
+ * @generated from message osac.private.v1.HubAutomation
+ */
+export type HubAutomation = Message<"osac.private.v1.HubAutomation"> & {
+  /**
+   * Bearer token of the webhook listener, or of the platform.
+   *
+   * @generated from field: string token = 1;
+   */
+  token: string;
+
+  /**
+   * Key of the HMAC that signs webhooks (`x-hub-signature-256`).
+   *
+   * @generated from field: string hmac_secret = 2;
+   */
+  hmacSecret: string;
+
+  /**
+   * Certificate authority of the listener or platform, PEM; absent means the system's.
+   *
+   * @generated from field: string ca = 3;
+   */
+  ca: string;
+
+  /**
+   * Job templates are `<prefix>-create-hosted-cluster` and so on; absent means `osac`.
+   *
+   * @generated from field: string template_prefix = 4;
+   */
+  templatePrefix: string;
+};
+
+/**
+ * How Event-Driven Ansible or the Automation Platform of a hub is called. Secrets are write-only.
+ *
+ * @generated from message osac.private.v1.HubAutomation
+ */
+export type HubAutomationJson = {
+  /**
+   * Bearer token of the webhook listener, or of the platform.
+   *
+   * @generated from field: string token = 1;
+   */
+  token?: string;
+
+  /**
+   * Key of the HMAC that signs webhooks (`x-hub-signature-256`).
+   *
+   * @generated from field: string hmac_secret = 2;
+   */
+  hmacSecret?: string;
+
+  /**
+   * Certificate authority of the listener or platform, PEM; absent means the system's.
+   *
+   * @generated from field: string ca = 3;
+   */
+  ca?: string;
+
+  /**
+   * Job templates are `<prefix>-create-hosted-cluster` and so on; absent means `osac`.
+   *
+   * @generated from field: string template_prefix = 4;
+   */
+  templatePrefix?: string;
+};
+
+/**
+ * Describes the message osac.private.v1.HubAutomation.
+ * Use `create(HubAutomationSchema)` to create a new message.
+ */
+export const HubAutomationSchema: GenMessage<HubAutomation, {jsonType: HubAutomationJson}> = /*@__PURE__*/
+  messageDesc(file_osac_private_v1_hubs, 2);
+
+/**
+ * Token bucket of the hub's lane.
+ *
+ * @generated from message osac.private.v1.HubPacing
+ */
+export type HubPacing = Message<"osac.private.v1.HubPacing"> & {
+  /**
+   * Calls per second, on average.
+   *
+   * @generated from field: double calls_per_second = 1;
+   */
+  callsPerSecond: number;
+
+  /**
+   * Calls that may be made at once after a rest.
+   *
+   * @generated from field: int32 burst = 2;
+   */
+  burst: number;
+};
+
+/**
+ * Token bucket of the hub's lane.
+ *
+ * @generated from message osac.private.v1.HubPacing
+ */
+export type HubPacingJson = {
+  /**
+   * Calls per second, on average.
+   *
+   * @generated from field: double calls_per_second = 1;
+   */
+  callsPerSecond?: number | "NaN" | "Infinity" | "-Infinity";
+
+  /**
+   * Calls that may be made at once after a rest.
+   *
+   * @generated from field: int32 burst = 2;
+   */
+  burst?: number;
+};
+
+/**
+ * Describes the message osac.private.v1.HubPacing.
+ * Use `create(HubPacingSchema)` to create a new message.
+ */
+export const HubPacingSchema: GenMessage<HubPacing, {jsonType: HubPacingJson}> = /*@__PURE__*/
+  messageDesc(file_osac_private_v1_hubs, 3);
 
 /**
  * @generated from message osac.private.v1.HubCapacity
@@ -277,7 +459,7 @@ export type HubCapacityJson = {
  * Use `create(HubCapacitySchema)` to create a new message.
  */
 export const HubCapacitySchema: GenMessage<HubCapacity, {jsonType: HubCapacityJson}> = /*@__PURE__*/
-  messageDesc(file_osac_private_v1_hubs, 2);
+  messageDesc(file_osac_private_v1_hubs, 4);
 
 /**
  * @generated from message osac.private.v1.HubStatus
@@ -294,6 +476,20 @@ export type HubStatus = Message<"osac.private.v1.HubStatus"> & {
    * @generated from field: repeated osac.private.v1.HubCondition conditions = 1001;
    */
   conditions: HubCondition[];
+
+  /**
+   * Version of its API server, as it said last.
+   *
+   * @generated from field: string version = 1002;
+   */
+  version: string;
+
+  /**
+   * Hosts by resource class, as the hub shows them.
+   *
+   * @generated from field: map<string, osac.private.v1.HubHosts> hosts = 1003;
+   */
+  hosts: { [key: string]: HubHosts };
 };
 
 /**
@@ -311,6 +507,20 @@ export type HubStatusJson = {
    * @generated from field: repeated osac.private.v1.HubCondition conditions = 1001;
    */
   conditions?: HubConditionJson[];
+
+  /**
+   * Version of its API server, as it said last.
+   *
+   * @generated from field: string version = 1002;
+   */
+  version?: string;
+
+  /**
+   * Hosts by resource class, as the hub shows them.
+   *
+   * @generated from field: map<string, osac.private.v1.HubHosts> hosts = 1003;
+   */
+  hosts?: { [key: string]: HubHostsJson };
 };
 
 /**
@@ -318,7 +528,62 @@ export type HubStatusJson = {
  * Use `create(HubStatusSchema)` to create a new message.
  */
 export const HubStatusSchema: GenMessage<HubStatus, {jsonType: HubStatusJson}> = /*@__PURE__*/
-  messageDesc(file_osac_private_v1_hubs, 3);
+  messageDesc(file_osac_private_v1_hubs, 5);
+
+/**
+ * @generated from message osac.private.v1.HubHosts
+ */
+export type HubHosts = Message<"osac.private.v1.HubHosts"> & {
+  /**
+   * @generated from field: int32 free = 1;
+   */
+  free: number;
+
+  /**
+   * In clusters of ours.
+   *
+   * @generated from field: int32 ours = 2;
+   */
+  ours: number;
+
+  /**
+   * In use by somebody else.
+   *
+   * @generated from field: int32 foreign = 3;
+   */
+  foreign: number;
+};
+
+/**
+ * @generated from message osac.private.v1.HubHosts
+ */
+export type HubHostsJson = {
+  /**
+   * @generated from field: int32 free = 1;
+   */
+  free?: number;
+
+  /**
+   * In clusters of ours.
+   *
+   * @generated from field: int32 ours = 2;
+   */
+  ours?: number;
+
+  /**
+   * In use by somebody else.
+   *
+   * @generated from field: int32 foreign = 3;
+   */
+  foreign?: number;
+};
+
+/**
+ * Describes the message osac.private.v1.HubHosts.
+ * Use `create(HubHostsSchema)` to create a new message.
+ */
+export const HubHostsSchema: GenMessage<HubHosts, {jsonType: HubHostsJson}> = /*@__PURE__*/
+  messageDesc(file_osac_private_v1_hubs, 6);
 
 /**
  * @generated from message osac.private.v1.HubCondition
@@ -385,7 +650,7 @@ export type HubConditionJson = {
  * Use `create(HubConditionSchema)` to create a new message.
  */
 export const HubConditionSchema: GenMessage<HubCondition, {jsonType: HubConditionJson}> = /*@__PURE__*/
-  messageDesc(file_osac_private_v1_hubs, 4);
+  messageDesc(file_osac_private_v1_hubs, 7);
 
 /**
  * @generated from message osac.private.v1.HubsListRequest
@@ -442,7 +707,7 @@ export type HubsListRequestJson = {
  * Use `create(HubsListRequestSchema)` to create a new message.
  */
 export const HubsListRequestSchema: GenMessage<HubsListRequest, {jsonType: HubsListRequestJson}> = /*@__PURE__*/
-  messageDesc(file_osac_private_v1_hubs, 5);
+  messageDesc(file_osac_private_v1_hubs, 8);
 
 /**
  * @generated from message osac.private.v1.HubsListResponse
@@ -489,7 +754,7 @@ export type HubsListResponseJson = {
  * Use `create(HubsListResponseSchema)` to create a new message.
  */
 export const HubsListResponseSchema: GenMessage<HubsListResponse, {jsonType: HubsListResponseJson}> = /*@__PURE__*/
-  messageDesc(file_osac_private_v1_hubs, 6);
+  messageDesc(file_osac_private_v1_hubs, 9);
 
 /**
  * @generated from message osac.private.v1.HubsGetRequest
@@ -516,7 +781,7 @@ export type HubsGetRequestJson = {
  * Use `create(HubsGetRequestSchema)` to create a new message.
  */
 export const HubsGetRequestSchema: GenMessage<HubsGetRequest, {jsonType: HubsGetRequestJson}> = /*@__PURE__*/
-  messageDesc(file_osac_private_v1_hubs, 7);
+  messageDesc(file_osac_private_v1_hubs, 10);
 
 /**
  * @generated from message osac.private.v1.HubsGetResponse
@@ -543,7 +808,7 @@ export type HubsGetResponseJson = {
  * Use `create(HubsGetResponseSchema)` to create a new message.
  */
 export const HubsGetResponseSchema: GenMessage<HubsGetResponse, {jsonType: HubsGetResponseJson}> = /*@__PURE__*/
-  messageDesc(file_osac_private_v1_hubs, 8);
+  messageDesc(file_osac_private_v1_hubs, 11);
 
 /**
  * @generated from message osac.private.v1.HubsCreateRequest
@@ -570,7 +835,7 @@ export type HubsCreateRequestJson = {
  * Use `create(HubsCreateRequestSchema)` to create a new message.
  */
 export const HubsCreateRequestSchema: GenMessage<HubsCreateRequest, {jsonType: HubsCreateRequestJson}> = /*@__PURE__*/
-  messageDesc(file_osac_private_v1_hubs, 9);
+  messageDesc(file_osac_private_v1_hubs, 12);
 
 /**
  * @generated from message osac.private.v1.HubsCreateResponse
@@ -597,7 +862,7 @@ export type HubsCreateResponseJson = {
  * Use `create(HubsCreateResponseSchema)` to create a new message.
  */
 export const HubsCreateResponseSchema: GenMessage<HubsCreateResponse, {jsonType: HubsCreateResponseJson}> = /*@__PURE__*/
-  messageDesc(file_osac_private_v1_hubs, 10);
+  messageDesc(file_osac_private_v1_hubs, 13);
 
 /**
  * @generated from message osac.private.v1.HubsUpdateRequest
@@ -644,7 +909,7 @@ export type HubsUpdateRequestJson = {
  * Use `create(HubsUpdateRequestSchema)` to create a new message.
  */
 export const HubsUpdateRequestSchema: GenMessage<HubsUpdateRequest, {jsonType: HubsUpdateRequestJson}> = /*@__PURE__*/
-  messageDesc(file_osac_private_v1_hubs, 11);
+  messageDesc(file_osac_private_v1_hubs, 14);
 
 /**
  * @generated from message osac.private.v1.HubsUpdateResponse
@@ -671,7 +936,7 @@ export type HubsUpdateResponseJson = {
  * Use `create(HubsUpdateResponseSchema)` to create a new message.
  */
 export const HubsUpdateResponseSchema: GenMessage<HubsUpdateResponse, {jsonType: HubsUpdateResponseJson}> = /*@__PURE__*/
-  messageDesc(file_osac_private_v1_hubs, 12);
+  messageDesc(file_osac_private_v1_hubs, 15);
 
 /**
  * @generated from message osac.private.v1.HubsDeleteRequest
@@ -698,7 +963,7 @@ export type HubsDeleteRequestJson = {
  * Use `create(HubsDeleteRequestSchema)` to create a new message.
  */
 export const HubsDeleteRequestSchema: GenMessage<HubsDeleteRequest, {jsonType: HubsDeleteRequestJson}> = /*@__PURE__*/
-  messageDesc(file_osac_private_v1_hubs, 13);
+  messageDesc(file_osac_private_v1_hubs, 16);
 
 /**
  * @generated from message osac.private.v1.HubsDeleteResponse
@@ -717,7 +982,7 @@ export type HubsDeleteResponseJson = {
  * Use `create(HubsDeleteResponseSchema)` to create a new message.
  */
 export const HubsDeleteResponseSchema: GenMessage<HubsDeleteResponse, {jsonType: HubsDeleteResponseJson}> = /*@__PURE__*/
-  messageDesc(file_osac_private_v1_hubs, 14);
+  messageDesc(file_osac_private_v1_hubs, 17);
 
 /**
  * @generated from message osac.private.v1.HubsSignalRequest
@@ -744,7 +1009,7 @@ export type HubsSignalRequestJson = {
  * Use `create(HubsSignalRequestSchema)` to create a new message.
  */
 export const HubsSignalRequestSchema: GenMessage<HubsSignalRequest, {jsonType: HubsSignalRequestJson}> = /*@__PURE__*/
-  messageDesc(file_osac_private_v1_hubs, 15);
+  messageDesc(file_osac_private_v1_hubs, 18);
 
 /**
  * @generated from message osac.private.v1.HubsSignalResponse
@@ -763,7 +1028,7 @@ export type HubsSignalResponseJson = {
  * Use `create(HubsSignalResponseSchema)` to create a new message.
  */
 export const HubsSignalResponseSchema: GenMessage<HubsSignalResponse, {jsonType: HubsSignalResponseJson}> = /*@__PURE__*/
-  messageDesc(file_osac_private_v1_hubs, 16);
+  messageDesc(file_osac_private_v1_hubs, 19);
 
 /**
  * Management clusters.
