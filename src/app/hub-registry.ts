@@ -21,6 +21,8 @@ export type RegisteredHub = {
   readonly adapter: ManagementCluster | undefined;
   /** Reference of its credentials; only adapters reveal it. */
   readonly kubeconfig: SecretRef | undefined;
+  /** References of what its automation is called with; absent without any. */
+  readonly automation?: { readonly token?: SecretRef; readonly hmacSecret?: SecretRef };
   /** Revision of the hub's stream: which wording of the hub this is. */
   readonly revision: number;
   readonly tenant: string;
@@ -44,6 +46,8 @@ const HUB_TYPES = ['HubRegistered', 'HubRevised', 'HubDeregistrationRequested', 
 const RESERVED = 'HubCapacityReserved';
 const RELEASED = 'HubCapacityReleased';
 const KUBECONFIG_PATH = 'spec.kubeconfig';
+const TOKEN_PATH = 'spec.automation.token';
+const HMAC_SECRET_PATH = 'spec.automation.hmac_secret';
 
 /** Hubs change rarely, while every order grows the log: news may be this late, so that not each is looked at alone. */
 const PATIENCE_MS = 10;
@@ -110,6 +114,7 @@ export const createHubRegistry = (options: {
         ...(kubeconfig === undefined ? {} : { kubeconfig }),
       }),
       kubeconfig,
+      ...automationOf(state.secrets),
       revision,
       tenant: state.tenant,
       project: state.project,
@@ -150,6 +155,18 @@ export const createHubRegistry = (options: {
       listeners.add(listener);
       if (ready) for (const [id, hub] of hubs) listener(id, hub);
       return () => listeners.delete(listener);
+    },
+  };
+};
+
+const automationOf = (secrets: { readonly [path: string]: SecretRef }): Pick<RegisteredHub, 'automation'> => {
+  const token = secrets[TOKEN_PATH];
+  const hmacSecret = secrets[HMAC_SECRET_PATH];
+  if (token === undefined && hmacSecret === undefined) return {};
+  return {
+    automation: {
+      ...(token === undefined ? {} : { token }),
+      ...(hmacSecret === undefined ? {} : { hmacSecret }),
     },
   };
 };

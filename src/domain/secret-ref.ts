@@ -7,6 +7,8 @@ export const SECRET_KINDS = [
   'user-password',
   'client-secret',
   'secret-data',
+  'automation-token',
+  'automation-key',
 ] as const;
 
 /** Reference to a secret value; the only form in which a secret appears in events (fleet-and-networks.md §1.9). */

@@ -1,0 +1,111 @@
+import type { DocumentFacts } from '../catalog/document.ts';
+import { base32, fnv1a64 } from '../hash.ts';
+import { listAt, numberAt, objectAt, own, stringAt, textOf, textsAt } from '../json-tools.ts';
+
+export type HubMode = 'operator' | 'eda' | 'aap';
+export type HubController = 'operator' | 'ledger';
+export type HubScheduling = 'open' | 'cordoned' | 'draining';
+export type StepRule = 'ledger' | 'hub' | 'none';
+
+/** Steps that either our aggregates and adapters do, or the hub's operator and Ansible content (design §6). */
+export const DELEGATED_STEPS = [
+  'agents',
+  'l2',
+  'l3',
+  'floating-ip',
+  'storage',
+  'dns',
+  'install',
+  'post-install',
+  'validation',
+] as const;
+export type DelegatedStep = (typeof DELEGATED_STEPS)[number];
+
+const SIMULATED_ID = /^sim-/;
+const NAMESPACE = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
+
+/** A hub as the scheduler and the workflow need it. */
+export type HubFacts = {
+  readonly id: string;
+  readonly namespace: string;
+  readonly mode: HubMode;
+  readonly controller: HubController;
+  readonly simulated: boolean;
+  readonly zone: string;
+  /** Ids of offered templates; empty: all. */
+  readonly templates: readonly string[];
+  /** Namespaces of single tenants, by tenant. */
+  readonly namespaces: { readonly [tenant: string]: string };
+  /** Each tenant's orders are in a namespace of its own, made when first needed. */
+  readonly tenantNamespaces: boolean;
+  /** `cordoned`: nothing new is placed here; `draining`: what has not been sent yet goes elsewhere, too. */
+  readonly scheduling: HubScheduling;
+  /** Addresses of the hub's automation by mode. */
+  readonly endpoints: { readonly [mode: string]: string };
+  readonly automation: { readonly templatePrefix: string; readonly ca?: string };
+  /** Absent: the defaults. */
+  readonly pacing?: { readonly callsPerSecond: number; readonly burst: number };
+  /** Resolved: every delegated step has its rule. */
+  readonly steps: { readonly [Step in DelegatedStep]: StepRule };
+};
+
+/** Undefined when the hub is absent; a hub being deleted is still a fact, the scheduler filters it out. */
+export const hubFacts = (facts: Pick<DocumentFacts, 'id' | 'document'>): HubFacts => {
+  const spec = objectAt(facts.document, 'spec');
+  const simulated = isSimulatedHub(facts.id);
+  const steps = objectAt(spec, 'steps');
+  const automation = objectAt(spec, 'automation');
+  const pacing = objectAt(spec, 'pacing');
+  const calls = numberAt(pacing, 'calls_per_second');
+  const fallback: StepRule = simulated ? 'ledger' : 'hub';
+  return {
+    id: facts.id,
+    namespace: stringAt(spec, 'namespace'),
+    mode: (stringAt(spec, 'mode') || 'operator') as HubMode,
+    controller: (stringAt(spec, 'controller') || 'operator') as HubController,
+    simulated,
+    zone: stringAt(spec, 'zone'),
+    templates: listAt(spec, 'templates').map(textOf),
+    namespaces: textsAt(spec, 'namespaces'),
+    tenantNamespaces: spec['tenant_namespaces'] === true,
+    scheduling: (stringAt(spec, 'scheduling') || 'open') as HubScheduling,
+    endpoints: textsAt(spec, 'endpoints'),
+    automation: {
+      templatePrefix: stringAt(automation, 'template_prefix') || 'osac',
+      ...(stringAt(automation, 'ca') === '' ? {} : { ca: stringAt(automation, 'ca') }),
+    },
+    ...(calls === 0 ? {} : { pacing: { callsPerSecond: calls, burst: numberAt(pacing, 'burst') || 1 } }),
+    steps: Object.fromEntries(
+      DELEGATED_STEPS.map((step) => [step, (stringAt(steps, step) || fallback) as StepRule]),
+    ) as HubFacts['steps'],
+  };
+};
+
+/** Where orders of this tenant are created on the hub. */
+export const namespaceOf = (hub: HubFacts, tenantName: string): string =>
+  own(hub.namespaces, tenantName) ??
+  (hub.tenantNamespaces ? tenantNamespace(hub.namespace, tenantName) : hub.namespace);
+
+/**
+ * `<namespace>-<order>-<order>` is a namespace of the hub as well, and an order's name has 19 characters
+ * (management-cluster.md §10.1): 63 − 2·19 − 2.
+ */
+export const MAX_NAMESPACE = 23;
+
+/**
+ * A tenant's own namespace: its name where that is short enough to be one, otherwise its beginning and a hash. The hub's
+ * namespace goes into the hash, so that two services may share a management cluster.
+ */
+export const tenantNamespace = (hubNamespace: string, tenant: string): string => {
+  if (NAMESPACE.test(tenant) && tenant.length <= MAX_NAMESPACE && tenant !== hubNamespace) return tenant;
+  const digits = base32(fnv1a64(`${hubNamespace}\n${tenant}`));
+  const head = tenant
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .slice(0, MAX_NAMESPACE - digits.length - 1)
+    .replaceAll(/^-+|-+$/g, '');
+  return head === '' ? `t-${digits}` : `${head}-${digits}`;
+};
+
+/** A hub whose id begins with `sim-` is simulated (design §6). */
+export const isSimulatedHub = (id: string): boolean => SIMULATED_ID.test(id);
