@@ -19,6 +19,8 @@ export type Loaded<State> = {
   readonly revision: ExpectedRevision;
   /** OSAC's `metadata.version`: appends that changed the document, minus one; -1 for an empty stream. */
   readonly version: number;
+  /** Type of the last event; absent: there is none. */
+  readonly lastType?: string;
   readonly position?: Position;
 };
 

@@ -28,6 +28,8 @@ export type FoldedStream<State> = {
   revision: ExpectedRevision;
   position: Position | undefined;
   eventId: string;
+  /** Type of the last event; empty: there is none. */
+  lastType: string;
   version: DocumentVersion;
   /** The newest appends, oldest first; at most `REMEMBERED_APPENDS`. */
   appends: PastAppend[];
@@ -44,6 +46,7 @@ export const emptyStream = <State>(initial: State): FoldedStream<State> => ({
   revision: 'no_stream',
   position: undefined,
   eventId: '',
+  lastType: '',
   version: NO_VERSION,
   appends: [],
   forgotten: undefined,
@@ -54,6 +57,7 @@ export const loadedOf = <State>(folded: FoldedStream<State>): Loaded<State> => (
   state: folded.state,
   revision: folded.revision,
   version: folded.version.version,
+  ...(folded.lastType !== '' && { lastType: folded.lastType }),
   ...(folded.position !== undefined && { position: folded.position }),
 });
 
@@ -75,6 +79,7 @@ export const foldEvent = <State, Event extends DomainEvent>(
   folded.revision = revision;
   folded.position = position;
   folded.eventId = id;
+  folded.lastType = event.type;
   folded.version = countVersion(folded.version, commandId, envelope.type);
   const newest = folded.appends.at(-1);
   if (newest?.commandId === commandId) {

@@ -21,8 +21,11 @@ export type ReferenceGuard = {
 /** Nothing was stored: what refers to an object and its deletion kept each other waiting. Later it may succeed. */
 export class ReferencesBusy extends Error {
   override readonly name = 'ReferencesBusy';
-  constructor(message = 'what refers to an object and its deletion wait for each other') {
-    super(message);
+  constructor(
+    message = 'what refers to an object and its deletion wait for each other',
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
   }
 }
 

@@ -1,10 +1,7 @@
 import { reject, type DomainEvent, type Rejection } from '../domain/decider.ts';
-import { cluster } from '../domain/kinds.ts';
 import type { ResourceKind, ResourceView } from '../domain/resource.ts';
 import type { CommandContext, CommandOutcome, CommandRunner, ExecuteOptions, Loaded } from './command.ts';
 import { OutcomeUnknown, StoreUnavailable, type Position } from './event-store.ts';
-import { derivedCommandId } from './identifiers.ts';
-import { systemContext } from './metadata.ts';
 import {
   aggregateOf,
   claimsOf,
@@ -17,7 +14,14 @@ import {
 import type { Clock, RecordRejection, Timers } from './ports.ts';
 import { createProjectEntries, type ProjectEntries } from './project-entries.ts';
 import { createReferenceGuard, ReferencesBusy } from './reference-guard.ts';
-import { createReferrals, type Referral, type ReferralsOptions, type Unreferenced } from './referrals.ts';
+import { createAnnouncements } from './announcements.ts';
+import {
+  createReferrals,
+  type Referral,
+  type ReferralOptions,
+  type ReferralsOptions,
+  type Unreferenced,
+} from './referrals.ts';
 import { settleSlot, type SlotParts } from './slots.ts';
 import { createStreamQueue } from './stream-queue.ts';
 
@@ -46,6 +50,7 @@ export type ResourceOptions = {
   readonly likelyNew?: boolean;
   /** Of a deletion that is refused while something refers to the object. */
   readonly unreferenced?: Unreferenced;
+  readonly resolvedIn?: ReferralOptions['resolvedIn'];
 };
 
 export type ResourceCommandsOptions = {
@@ -61,6 +66,8 @@ export type ResourceCommandsOptions = {
   readonly timers?: Timers;
   /** `ReferralsOptions.caughtUp`. Default: there is no read model to wait for. */
   readonly caughtUp?: ReferralsOptions['caughtUp'];
+  /** `ReferralsOptions.announcedTo`. Default: nothing is announced. */
+  readonly announcedTo?: ReferralsOptions['announcedTo'];
   /** `EventStore.singleWriter`. Default true. */
   readonly singleWriter?: boolean;
 };
@@ -84,72 +91,42 @@ export const createResourceCommands = ({
   rememberedEntries,
   timers = processTimers,
   caughtUp = async () => true,
+  announcedTo = () => [],
   singleWriter = true,
 }: ResourceCommandsOptions): ResourceCommands => {
   const entries = createProjectEntries({ runner, names, clock, remembered: rememberedEntries });
   const guard = createReferenceGuard({ timers });
-  const referrals = createReferrals({ runner, guard, caughtUp, alone: singleWriter });
+  const announcements = createAnnouncements({ runner, clock, step: names.step });
+  const referrals = createReferrals({
+    runner,
+    guard,
+    announcements,
+    caughtUp,
+    announcedTo,
+    timers,
+    alone: singleWriter,
+  });
   const turns = createStreamQueue();
-
-  /**
-   * Takes back a creation that refers to what another instance had deleted before; not the next object under its id,
-   * should it be gone and followed by now.
-   */
-  const takeBack = async <S, C extends { readonly type: string }, E extends DomainEvent>(
-    kind: ResourceKind<S, C, E>,
-    id: string,
-    { commandId, tenant, project }: CommandContext,
-    created: Loaded<S>,
-  ): Promise<void> => {
-    const removal = {
-      type: kind.kind === cluster.kind ? 'DeleteCluster' : 'DeleteDocument',
-      at: clock.now(),
-    };
-    const context = systemContext(derivedCommandId(commandId, 'take-back', kind.kind, id), 'references', {
-      tenant,
-      project,
-      causationId: commandId,
-    });
-    const bornAt = (state: S): string | undefined => {
-      const view = kind.view(state);
-      return view.exists && !view.archived ? view.creationTimestamp : undefined;
-    };
-    let { revision } = created;
-    for (let repeats = 0; repeats < MAX_REPEATS; repeats += 1) {
-      // The two deciders that there are know these commands.
-      const exact = { ...context, ifRevision: Number(revision) };
-      const { outcome } = await executeOnce(kind, id, removal as unknown as C, exact, {});
-      if (outcome.outcome === 'accepted' || bornAt(outcome.loaded.state) !== bornAt(created.state)) return;
-      revision = outcome.loaded.revision;
-    }
-  };
 
   const executeOnce = async <S, C extends { readonly type: string }, E extends DomainEvent>(
     kind: ResourceKind<S, C, E>,
     id: string,
     command: C,
     context: CommandContext,
-    { unreferenced, ...options }: ResourceOptions,
+    { unreferenced, resolvedIn, ...options }: ResourceOptions,
   ): Promise<{ readonly outcome: CommandOutcome<S>; readonly obstacle: NameClaim | undefined }> => {
-    const referral = referrals.begin(kind, id, context, unreferenced);
+    const referral = referrals.begin(kind, id, context, { unreferenced, resolvedIn });
     const held = holdingsOf({ runner, names, clock, entries, referral }, kind, id, context);
     const how: ExecuteOptions<S, E> = { ...options, step: true, beforeAppend: held.take };
     let outcome: CommandOutcome<S>;
-    let lost: Rejection | undefined;
     try {
-      outcome = await runner.execute(aggregateOf(kind), id, command, context, how);
-      if (outcome.outcome === 'accepted' && !outcome.replayed && held.isNew())
-        lost = await referral.lost().catch((error: unknown) => {
-          throw new OutcomeUnknown(streamOf(kind, id), { cause: error });
-        });
+      outcome = await referral.run((exact) => runner.execute(aggregateOf(kind), id, command, exact, how));
     } catch (error) {
       if (error instanceof ReferencesBusy) await held.giveUp().catch(onLeftBehind);
       // A reservation is stored: "nothing happened" would be wrong, and the retry finishes what was begun.
       if (error instanceof StoreUnavailable && held.holdsAny())
         throw new OutcomeUnknown(streamOf(kind, id), { cause: error });
       throw error;
-    } finally {
-      referral.end();
     }
     if (outcome.outcome === 'accepted') entries.leave(streamOf(kind, id));
     // A replayed outcome shows the past; who holds what now was settled then, or is by the repair loop.
@@ -157,11 +134,6 @@ export const createResourceCommands = ({
     const release = outcome.outcome === 'rejected' ? held.giveUp() : held.giveBack(outcome);
     // The command has its outcome; what is left behind here is released by the repair loop.
     const settled = await release.catch(onLeftBehind);
-    if (lost !== undefined) {
-      const { loaded } = outcome;
-      await takeBack(kind, id, context, loaded);
-      return { outcome: { outcome: 'rejected', rejection: lost, loaded }, obstacle: undefined };
-    }
     return { outcome: withPosition(outcome, settled ?? undefined), obstacle: held.obstacle() };
   };
 
@@ -251,7 +223,6 @@ const holdingsOf = <S, C extends { readonly type: string }, E extends DomainEven
   context: CommandContext,
 ) => {
   const { names, entries, referral } = parts;
-  let isNew = false;
   const reserved = new Map<string, Reservation>();
   let obstacle: NameClaim | undefined;
   let removed: readonly { readonly id: string; readonly revision: number }[] = [];
@@ -277,8 +248,6 @@ const holdingsOf = <S, C extends { readonly type: string }, E extends DomainEven
 
   return {
     holdsAny: (): boolean => reserved.size > 0,
-    /** The events that were last to be appended bring the object into being. */
-    isNew: (): boolean => isNew,
     /** What somebody else holds, so that the command was refused. */
     obstacle: (): NameClaim | undefined => obstacle,
 
@@ -287,9 +256,8 @@ const holdingsOf = <S, C extends { readonly type: string }, E extends DomainEven
       obstacle = undefined;
       const before = kind.view(loaded.state);
       const after = kind.view(events.reduce(kind.decider.evolve, loaded.state));
-      isNew = comesAbout(before, after);
       // Before anything is reserved: whoever waits here is in nobody's way.
-      const refused = await referral.take(before, after);
+      const refused = await referral.take(before, after, loaded.revision);
       if (refused !== undefined) return refused;
       const had = claimsOf(kind, before);
       const has = claimsOf(kind, after);

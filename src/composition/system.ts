@@ -170,6 +170,8 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     timers,
     singleWriter: store.singleWriter,
     caughtUp: caughtUpWith(store, readModels),
+    announcedTo: (kind, id, before) =>
+      readModels.resources.announcedTo(kind, id, { before, limit: ANNOUNCED_AT_ONCE }),
     onLeftBehind: (error) => logger.warn({ err: error }, 'names are given back later, by the repair loop'),
   });
   const hubs = createHubRegistry({ store, codec, clusters: ports.clusters });
@@ -286,6 +288,9 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     close: () => readModels.close(),
   };
 };
+
+/** Announced references that a deletion withdraws before it looks again. */
+const ANNOUNCED_AT_ONCE = 100;
 
 /** Milliseconds between two sweeps, and the age below which a stored secret may still get its event. */
 const SWEEP_EVERY_MS = 3_600_000;

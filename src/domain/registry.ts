@@ -1,3 +1,4 @@
+import { announcementTypes } from './announcements.ts';
 import { bookkeepingEventTypes } from './bookkeeping/event-types.ts';
 import { catalogEventTypes } from './catalog/event-types.ts';
 import { catalogItemEventTypes } from './catalog/cluster-catalog-item-events.ts';
@@ -28,6 +29,7 @@ export const eventTypes: readonly EventType[] = [
   ...namingEventTypes,
   ...processEventTypes,
   ...bookkeepingEventTypes,
+  ...announcementTypes,
 ];
 
 export type Registry = {

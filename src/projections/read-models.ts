@@ -106,6 +106,12 @@ export type ResourceReader = {
     id: string,
     page: { readonly limit: number },
   ): readonly { readonly kind: string; readonly id: string }[];
+  /** Objects whose last event, at `revision` and before a position, announces that they will point at it (`app/referrals.ts`). */
+  announcedTo(
+    kind: string,
+    id: string,
+    page: { readonly before: Position; readonly limit: number },
+  ): readonly { readonly kind: string; readonly id: string; readonly revision: number }[];
   /** The next thing that a live object points at, in the order of kind and id, whether it is there or not. */
   nextReferred(after: {
     readonly kind: string;

@@ -5,7 +5,7 @@ import { StoreUnavailable, type EventStore } from '../../src/app/event-store.ts'
 import { createNameRepair, type NameRepairOptions, type RepairableKind } from '../../src/app/name-repair.ts';
 import { createNames } from '../../src/app/names.ts';
 import type { Ids, Logger, RejectionRecord, Timers } from '../../src/app/ports.ts';
-import { createResourceCommands } from '../../src/app/resource-commands.ts';
+import { createResourceCommands, type ResourceCommandsOptions } from '../../src/app/resource-commands.ts';
 import { createFakeClock } from './fake-context.ts';
 import { GADGET_LIFECYCLE, gadget, gadgetCodec } from './fake-gadget.ts';
 
@@ -60,6 +60,9 @@ type Settings = {
   readonly checkpoint?: Checkpoint;
   /** Of the resource commands; default: there is no read model. */
   readonly caughtUp?: () => Promise<boolean>;
+  readonly announcedTo?: ResourceCommandsOptions['announcedTo'];
+  /** Of the resource commands; default: those that fire only when told to. */
+  readonly waits?: Timers;
 };
 // Repair only folds and looks: the kind's own commands never reach it.
 const gadgets = [gadget as unknown as RepairableKind];
@@ -75,6 +78,8 @@ export const createIncarnation = (
     lifecycle = GADGET_LIFECYCLE,
     checkpoint = noCheckpoint,
     caughtUp,
+    announcedTo,
+    waits,
   }: Settings = {},
 ) => {
   const clock = createFakeClock();
@@ -97,9 +102,10 @@ export const createIncarnation = (
     clock,
     recordRejection,
     rememberedEntries: REMEMBERED,
-    timers,
+    timers: waits ?? timers,
     singleWriter: store.singleWriter,
     ...(caughtUp === undefined ? {} : { caughtUp }),
+    ...(announcedTo === undefined ? {} : { announcedTo }),
   });
   const repair = createNameRepair({
     store,

@@ -17,6 +17,10 @@ export type Entry = {
   change: { readonly position: string; readonly type: AppendType } | undefined;
   /** The rendered live document since the last flush; undefined: unchanged. */
   rendered: Rendered | undefined;
+  /** References that the last event announces, as the tables hold them (`announcedBy`); empty: it announces none. */
+  announced: string;
+  /** What the tables hold of that. */
+  storedAnnounced: string;
   /** What the tables hold. */
   stored: Stored;
 };
@@ -60,5 +64,7 @@ export const newEntry = (stream: string, kind: DocumentKind, id: string): Entry 
   created: '',
   change: undefined,
   rendered: undefined,
+  announced: '',
+  storedAnnounced: '',
   stored: NOTHING_STORED,
 });

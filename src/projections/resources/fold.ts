@@ -1,4 +1,5 @@
 import type { RecordedEvent } from '../../app/event-store.ts';
+import { REFERENCES_ANNOUNCED } from '../../domain/announcements.ts';
 import type { DomainEvent } from '../../domain/decider.ts';
 import {
   countVersion,
@@ -61,6 +62,13 @@ export const foldEvent = (
   counted: countVersion(before.counted, commandIdOf(event), codec.typeOf(event.type)),
   state: kind.decider.evolve(before.state as never, codec.decode(event) as never),
 });
+
+/**
+ * References that are announced and may be made by the next event of the stream, as JSON of where and which; empty: this
+ * event announces none (`app/referrals.ts`).
+ */
+export const announcedBy = ({ type, revision, position, data }: RecordedEvent): string =>
+  type === REFERENCES_ANNOUNCED ? JSON.stringify({ revision, position, targets: data['targets'] ?? [] }) : '';
 
 export const commandIdOf = (event: RecordedEvent): string => textIn(event.metadata, 'commandId');
 export const textIn = (object: JsonObject, key: string): string => {

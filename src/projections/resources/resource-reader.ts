@@ -56,6 +56,8 @@ export const RESOURCE_STATEMENTS = {
     WHERE kind = ?1 AND created = ?2`,
   referencedBy: `SELECT from_kind AS kind, from_id AS id FROM refs WHERE to_kind = ?1 AND to_id = ?2
     ORDER BY tenant, from_kind, from_id LIMIT ?3`,
+  announcedTo: `SELECT from_kind AS kind, from_id AS id, revision FROM announced
+    WHERE to_kind = ?1 AND to_id = ?2 AND position < ?3 LIMIT ?4`,
   nextReferred: `SELECT to_kind AS kind, to_id AS id FROM refs WHERE (to_kind, to_id) > (?1, ?2)
     ORDER BY to_kind, to_id LIMIT 1`,
   nextOwner: `SELECT kind, tenant FROM counts WHERE (kind, tenant) > (?1, ?2) AND total > 0
@@ -183,6 +185,11 @@ export const resourceReader = (
         .all(kind, id, limit)
         .map((row) => ({ ...row }) as unknown as { kind: string; id: string })
         .toSorted((one, other) => byText(one.kind, other.kind) || byText(one.id, other.id)),
+    announcedTo: (kind, id, { before, limit }) =>
+      connection
+        .statement(RESOURCE_STATEMENTS.announcedTo)
+        .all(kind, id, before, limit)
+        .map((row) => ({ ...row }) as unknown as { kind: string; id: string; revision: number }),
     nextReferred: ({ kind, id }) => {
       const row = connection.statement(RESOURCE_STATEMENTS.nextReferred).get(kind, id);
       return row === undefined ? undefined : ({ ...row } as { kind: string; id: string });

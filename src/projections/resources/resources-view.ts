@@ -7,6 +7,7 @@ import { openChangeLog, type ChangeType } from './changes.ts';
 import { openCommandLog } from './commands.ts';
 import { newEntry, type Entry } from './entry.ts';
 import {
+  announcedBy,
   changesDocument,
   commandIdOf,
   foldEvent,
@@ -45,7 +46,7 @@ export const resourcesView = ({
   const indexOnly = commandsOf.map((category) => `${category}-`);
   return {
     name: 'resources',
-    version: 6,
+    version: 7,
     settings: JSON.stringify({
       retentionDays: days,
       commandsOf,
@@ -142,6 +143,7 @@ const openResources = (
     const { state: stateBefore } = entry.folded;
     entry.folded = foldEvent(entry.folded, entry.kind, codec, event);
     entry.position = event.position;
+    entry.announced = announcedBy(event);
     dirty.add(entry);
     if (!isSameAppend && !changesDocument(codec, event.type)) entry.change = undefined;
     if (changesDocument(codec, event.type)) recordChange(entry, event, stateBefore, isSameAppend);

@@ -22,6 +22,8 @@ export const RESOURCES_SCHEMA = `
     refs TEXT NOT NULL,
     marks TEXT NOT NULL,
     terms TEXT NOT NULL,
+    -- JSON of the references that the last event announces; empty: none.
+    announced TEXT NOT NULL,
     state TEXT NOT NULL
   ) STRICT;
 
@@ -85,6 +87,13 @@ export const RESOURCES_SCHEMA = `
     PRIMARY KEY (to_kind, to_id, tenant, from_kind, from_id)
   ) STRICT, WITHOUT ROWID;
 
+  -- The last event in the stream of (from_kind, from_id), at this revision, announces that it will refer to (to_kind, to_id).
+  CREATE TABLE announced (
+    to_kind TEXT NOT NULL, to_id TEXT NOT NULL, from_kind TEXT NOT NULL, from_id TEXT NOT NULL,
+    revision INTEGER NOT NULL, position TEXT NOT NULL,
+    PRIMARY KEY (to_kind, to_id, from_kind, from_id)
+  ) STRICT, WITHOUT ROWID;
+
   -- Which append a command became: revisions of its first and last event, position of the last.
   -- Ids are stored as the 16 bytes of their UUID: this is the largest index.
   CREATE TABLE commands (
@@ -133,6 +142,7 @@ export const RESOURCES_TABLES = [
   'term_totals',
   'marks',
   'refs',
+  'announced',
   'commands',
   'changes',
   'newest',

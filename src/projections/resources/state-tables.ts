@@ -27,6 +27,7 @@ type StateRow = {
   readonly refs: string;
   readonly marks: string;
   readonly terms: string;
+  readonly announced: string;
   readonly state: string;
 };
 type Pointer = { readonly kind: string; readonly id: string };
@@ -36,12 +37,12 @@ const NOTHING = '[]';
 export const openStateTables = (db: DatabaseSync): StateTables => {
   const selectState = db.prepare('SELECT * FROM states WHERE stream = ?');
   const upsertState = db.prepare(
-    `INSERT INTO states VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    `INSERT INTO states VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
      ON CONFLICT (stream) DO UPDATE SET revision = excluded.revision, version = excluded.version,
        command_id = excluded.command_id, counted = excluded.counted, tenant = excluded.tenant,
        change_position = excluded.change_position, change_type = excluded.change_type,
        created = excluded.created, refs = excluded.refs, marks = excluded.marks, terms = excluded.terms,
-       state = excluded.state`,
+       announced = excluded.announced, state = excluded.state`,
   );
   const upsertResource = db.prepare(
     'INSERT OR REPLACE INTO resources VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
@@ -70,6 +71,10 @@ export const openStateTables = (db: DatabaseSync): StateTables => {
   const dropRef = db.prepare(
     'DELETE FROM refs WHERE to_kind = ? AND to_id = ? AND tenant = ? AND from_kind = ? AND from_id = ?',
   );
+  const addAnnounced = db.prepare('INSERT OR REPLACE INTO announced VALUES (?, ?, ?, ?, ?, ?)');
+  const dropAnnounced = db.prepare(
+    'DELETE FROM announced WHERE to_kind = ? AND to_id = ? AND from_kind = ? AND from_id = ?',
+  );
   const termTables = openTermTables(db);
   const compiled = new Map<DocumentKind, PrivatePaths>();
   const privatePathsOf = (kind: DocumentKind): PrivatePaths => {
@@ -96,6 +101,15 @@ export const openStateTables = (db: DatabaseSync): StateTables => {
       if (moved || !holds(after, to)) dropRef.run(to.kind, to.id, former, kind, entry.id);
     for (const to of after)
       if (moved || !holds(before, to)) addRef.run(to.kind, to.id, tenant ?? '', kind, entry.id);
+  };
+  const storeAnnounced = (entry: Entry): void => {
+    if (entry.announced === entry.storedAnnounced) return;
+    const { kind } = entry.kind;
+    for (const to of announcedIn(entry.storedAnnounced).targets)
+      dropAnnounced.run(to.kind, to.id, kind, entry.id);
+    const { revision, position, targets } = announcedIn(entry.announced);
+    for (const to of targets) addAnnounced.run(to.kind, to.id, kind, entry.id, revision, position);
+    entry.storedAnnounced = entry.announced;
   };
   const storeMarks = (entry: Entry, marks: string, tenant: string | undefined): void => {
     if (marks === entry.stored.marks && tenant === entry.stored.tenant) return;
@@ -185,6 +199,8 @@ export const openStateTables = (db: DatabaseSync): StateTables => {
             ? undefined
             : { position: row.change_position, type: row.change_type },
         rendered: undefined,
+        announced: row.announced,
+        storedAnnounced: row.announced,
         stored: {
           tenant,
           // Unknown after a restart: the first write of each document then writes its whole row.
@@ -200,6 +216,7 @@ export const openStateTables = (db: DatabaseSync): StateTables => {
     },
     store: (entry) => {
       entry.stored = storeDocument(entry);
+      storeAnnounced(entry);
       const { folded, stored, change } = entry;
       upsertState.run(
         entry.stream,
@@ -214,6 +231,7 @@ export const openStateTables = (db: DatabaseSync): StateTables => {
         stored.refs,
         stored.marks,
         stored.terms,
+        entry.announced,
         JSON.stringify(folded.state),
       );
       entry.rendered = undefined;
@@ -238,6 +256,14 @@ export const openStateTables = (db: DatabaseSync): StateTables => {
     },
   };
 };
+
+type Announced = {
+  readonly revision: number;
+  readonly position: string;
+  readonly targets: readonly Pointer[];
+};
+const announcedIn = (text: string): Announced =>
+  text === '' ? { revision: 0, position: '', targets: [] } : (JSON.parse(text) as Announced);
 
 const holds = (pointers: readonly Pointer[], { kind, id }: Pointer): boolean =>
   pointers.some((pointer) => pointer.kind === kind && pointer.id === id);

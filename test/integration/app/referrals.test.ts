@@ -1,206 +1,30 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
-import { createEventCodec } from '../../../src/app/event-codec.ts';
-import type { EventStore } from '../../../src/app/event-store.ts';
-import { aggregateOf } from '../../../src/app/names.ts';
-import { clusterCatalogItem } from '../../../src/domain/catalog/cluster-catalog-item.resource.ts';
-import type { ClusterCommand } from '../../../src/domain/clusters/commands.ts';
+import { OutcomeUnknown, StoreUnavailable, type EventStore } from '../../../src/app/event-store.ts';
+import type { Timers } from '../../../src/app/ports.ts';
+import { ReferencesBusy } from '../../../src/app/reference-guard.ts';
 import type { DocumentCommand } from '../../../src/domain/catalog/document.ts';
-import { reject } from '../../../src/domain/decider.ts';
-import type { JsonObject } from '../../../src/domain/json.ts';
-import {
-  cluster,
-  clusterTemplate,
-  clusterVersion,
-  hostType,
-  kinds,
-  role,
-  roleBinding,
-  secret,
-  tenant,
-} from '../../../src/domain/kinds.ts';
-import { eventTypes } from '../../../src/domain/registry.ts';
-import type { ResourceView } from '../../../src/domain/resource.ts';
-import { parseStreamName } from '../../../src/domain/stream-name.ts';
+import { DELETION_ANNOUNCED } from '../../../src/domain/announcements.ts';
 import { collect, fakeContext } from '../../support/fake-context.ts';
-import { createIncarnation } from '../../support/fake-incarnation.ts';
+import { crashing } from '../../support/fake-incarnation.ts';
 import { checkAsync } from '../../support/property.ts';
-import { ordered } from '../../unit/domain/clusters/samples.ts';
+import {
+  at,
+  create,
+  dangling,
+  declared,
+  operation,
+  REFERRING,
+  remove,
+  run,
+  seed,
+  start,
+  T1,
+  type Planted,
+} from '../../support/referring.ts';
 
 /** No order of events makes a live object point at a missing one, or lie in a tenant that is gone (`referrals.ts`). */
-const at = '2026-11-21T10:00:00.000Z';
-const codec = createEventCodec(eventTypes);
-const DOCUMENTS = {
-  clusterCatalogItem,
-  clusterTemplate,
-  clusterVersion,
-  hostType,
-  role,
-  roleBinding,
-  secret,
-  tenant,
-};
-type DocumentKind = keyof typeof DOCUMENTS;
-type Kind = DocumentKind | 'cluster';
-const declared = (kind: Kind) => (kind === 'cluster' ? cluster : DOCUMENTS[kind]) as typeof secret;
-
-/** What an object of a kind refers to: always number `n` of each other kind. */
-const REFERRING: { readonly [kind in Kind]?: (n: number) => JsonObject } = {
-  clusterCatalogItem: (n) => ({ title: 'i', template: { id: `clusterTemplate${n}` } }),
-  clusterTemplate: (n) => ({ node_sets: { w: { host_type: { id: `hostType${n}` }, size: 1 } } }),
-  roleBinding: (n) => ({ spec: { role: { id: `role${n}` }, users: [{ id: 'u1' }] } }),
-};
-/** What else a document must hold. */
-const OWN: { readonly [kind in Kind]?: (id: string) => JsonObject } = {
-  clusterVersion: (id) => ({ spec: { version: `4.2${id.at(-1)}.0`, image: 'registry.invalid/r:1' } }),
-};
-const TARGETS: readonly DocumentKind[] = ['clusterTemplate', 'clusterVersion', 'hostType', 'role', 'secret'];
-const T1 = 't1';
-
-type Live = readonly { readonly kind: Kind; readonly view: Extract<ResourceView, { exists: true }> }[];
-
-/** `blind`: deletions do not wait for the read model, which knows nothing: the planted bug. */
-const start = (store: EventStore, name: string, { blind = false }: { readonly blind?: boolean } = {}) => {
-  const model: { live: Live } = { live: [] };
-  const caughtUp = async (): Promise<boolean> => {
-    if (!blind) model.live = await liveIn(store);
-    return true;
-  };
-  const lifecycle = { starts: [], ends: [] };
-  return { ...createIncarnation(store, name, { codec, kinds, lifecycle, caughtUp }), model };
-};
-type Incarnation = ReturnType<typeof start>;
-
-/** Everything that is live, as a read model that knows the whole log shows it. */
-const liveIn = async (store: EventStore): Promise<Live> => {
-  const states = new Map<string, unknown>();
-  for (const event of await collect(store.readAll({ limit: 10_000 }))) {
-    const { category } = parseStreamName(event.stream);
-    const kind = kinds.find((one) => one.kind === category);
-    if (kind === undefined) continue;
-    const state = states.get(event.stream) ?? kind.decider.initialState();
-    states.set(event.stream, kind.decider.evolve(state, codec.decode(event)));
-  }
-  return [...states].flatMap(([stream, state]) => {
-    const kind = parseStreamName(stream).category as Kind;
-    const view = declared(kind).view(state as never);
-    return view.exists && !view.archived ? [{ kind, view }] : [];
-  });
-};
-
-/** Live objects whose targets or tenants are gone. */
-const dangling = async (store: EventStore): Promise<string[]> => {
-  const live = await liveIn(store);
-  const has = (kind: string, id: string): boolean =>
-    live.some((one) => one.kind === kind && one.view.id === id);
-  return live.flatMap(({ kind, view }) => {
-    const targets = declared(kind).pointsAt(view.document);
-    const all = view.tenant === T1 ? [...targets, { kind: 'tenant', id: T1 }] : targets;
-    const missing = all.filter((target) => target.kind !== 'user' && !has(target.kind, target.id));
-    return missing.map((target) => `${kind} ${view.id} -> ${target.kind} ${target.id}`);
-  });
-};
-
-const isUsed = (live: Live, kind: Kind, id: string): boolean =>
-  live.some(({ kind: from, view }) =>
-    kind === 'tenant'
-      ? from !== 'tenant' && view.tenant === id
-      : declared(from)
-          .pointsAt(view.document)
-          .some((pointer) => pointer.kind === kind && pointer.id === id),
-  );
-
-/** What is referred to lies outside, so that nothing but what is created keeps the tenant. */
-const tenantOf = (kind: Kind, id: string): string => {
-  if (kind === 'tenant') return id;
-  return TARGETS.some((target) => target === kind) ? 'shared' : T1;
-};
-
-const create = (on: Incarnation, kind: Kind, id: string, n: number, command = id) => {
-  const common = { id, at, tenant: tenantOf(kind, id), project: '', name: id.toLowerCase(), creator: 'u' };
-  if (kind !== 'cluster') {
-    const document = { ...OWN[kind]?.(id), ...(n < 0 ? {} : REFERRING[kind]?.(n)) };
-    return on.resources.execute(
-      declared(kind),
-      id,
-      (abandonedBefore: number): DocumentCommand => ({
-        type: 'CreateDocument',
-        ...common,
-        document,
-        abandonedBefore,
-      }),
-      fakeContext(`create ${kind} ${command}`),
-    );
-  }
-  const order: ClusterCommand = {
-    ...ordered,
-    type: 'OrderCluster',
-    ...common,
-    template: { id: `clusterTemplate${n}`, name: 't', revision: 0 },
-    version: { ...ordered.version, id: `clusterVersion${n}` } as NonNullable<typeof ordered.version>,
-    nodeSets: { w: { hostType: { id: `hostType${n}`, name: 'h' }, size: 1 } },
-    pullSecretSecret: { id: `secret${n}`, name: 's' },
-  };
-  return on.resources.execute(cluster, id, order, fakeContext(`create cluster ${command}`));
-};
-
-const revise = (on: Incarnation, kind: DocumentKind, id: string, n: number, command: string) =>
-  on.resources.execute(
-    declared(kind),
-    id,
-    { type: 'ReviseDocument', at, document: REFERRING[kind]?.(n) ?? {} } as DocumentCommand,
-    fakeContext(command),
-  );
-
-/** A deletion as the handler makes it. */
-const remove = (on: Incarnation, kind: DocumentKind, id: string, command: string) => {
-  const unreferenced = () =>
-    isUsed(on.model.live, kind, id) ? reject('failed-precondition', 'STILL_REFERENCED', 'in use') : undefined;
-  const deletion = { type: 'DeleteDocument', at } as DocumentCommand;
-  return on.resources.execute(declared(kind), id, deletion, fakeContext(command), { unreferenced });
-};
-
-/** Tenant `t1` and numbers 0 and 1 of everything that can be referred to. */
-const seed = async (store: EventStore): Promise<void> => {
-  const on = start(store, 'first');
-  const made = async (kind: Kind, id: string): Promise<void> => {
-    const outcome = await create(on, kind, id, -1);
-    expect(outcome.outcome, JSON.stringify(outcome)).to.equal('accepted');
-  };
-  await made('tenant', T1);
-  for (const kind of TARGETS) for (const n of [0, 1]) await made(kind, `${kind}${n}`);
-};
-
-type Operation = { readonly what: 'create' | 'revise' | 'delete'; readonly kind: Kind; readonly n: number };
-
-const run = (on: Incarnation, { what, kind, n }: Operation, i: number) => {
-  if (what === 'create') return create(on, kind, `new${i}`, n);
-  if (what === 'revise') return revise(on, kind as DocumentKind, `${kind}0`, n, `revise ${i}`);
-  const id = kind === 'tenant' ? T1 : `${kind}${n}`;
-  return remove(on, kind as DocumentKind, id, `delete ${i}`);
-};
-
-const operation: fc.Arbitrary<Operation> = fc.oneof(
-  fc.record({
-    what: fc.constant('create' as const),
-    kind: fc.constantFrom<Kind[]>('cluster', 'clusterCatalogItem', 'clusterTemplate', 'roleBinding'),
-    n: fc.nat(1),
-  }),
-  fc.record({
-    what: fc.constant('revise' as const),
-    kind: fc.constant<Kind>('clusterTemplate'),
-    n: fc.nat(1),
-  }),
-  {
-    weight: 2,
-    arbitrary: fc.record({
-      what: fc.constant('delete' as const),
-      kind: fc.constantFrom<Kind[]>(...TARGETS, 'tenant'),
-      n: fc.nat(1),
-    }),
-  },
-);
 
 /** Every call of the store waits for its turn, in an order that fast-check chooses. */
 const inTurn = (store: EventStore, scheduler: fc.Scheduler): EventStore => ({
@@ -222,7 +46,7 @@ const inTurn = (store: EventStore, scheduler: fc.Scheduler): EventStore => ({
   },
 });
 
-const neverDangling = (how: { readonly blind?: boolean } = {}) =>
+const neverDangling = (how: Planted = {}) =>
   fc.asyncProperty(
     fc.scheduler(),
     fc.array(operation, { minLength: 2, maxLength: 7 }),
@@ -230,7 +54,12 @@ const neverDangling = (how: { readonly blind?: boolean } = {}) =>
       const store = createMemoryEventStore({ singleWriter: true });
       await seed(store);
       const on = start(inTurn(store, scheduler), 'one', how);
-      const all = Promise.all(operations.map((one, i) => run(on, one, i)));
+      const all = Promise.all(
+        operations.map(async (one, i) => {
+          await scheduler.schedule(Promise.resolve(), 'begin');
+          return run(on, one, i);
+        }),
+      );
       await scheduler.waitFor(all);
       for (const outcome of await all)
         if (outcome.outcome === 'rejected')
@@ -239,6 +68,67 @@ const neverDangling = (how: { readonly blind?: boolean } = {}) =>
     },
   );
 const EXPECTED = ['REFERENCE_NOT_FOUND', 'TENANT_DELETING', 'STILL_REFERENCED', 'NOT_FOUND'];
+
+/** Short pauses end when it is their turn; long ones, after which somebody gives up, never. */
+const scheduledTimers = (scheduler: fc.Scheduler): Timers => ({
+  after: (ms, fire) => {
+    let cancelled = false;
+    if (ms < 1_000)
+      void scheduler.schedule(Promise.resolve(), 'pause').then(() => (cancelled ? undefined : fire()));
+    return () => {
+      cancelled = true;
+    };
+  },
+});
+
+/** The planted bug: an instance that never sees that a deletion is announced. */
+const hidingDeletions = (store: EventStore): EventStore => ({
+  ...store,
+  async *readStream(...args) {
+    for await (const event of store.readStream(...args))
+      yield event.type === DELETION_ANNOUNCED ? { ...event, type: 'SomethingElse' } : event;
+  },
+});
+
+type TwoWriters = Planted & { readonly hiding?: boolean };
+
+/** Two instances, each of which may die at one of its appends; the other one goes on. */
+const neverDanglingOnTwo = ({ hiding = false, ...how }: TwoWriters = {}) =>
+  fc.asyncProperty(
+    fc.scheduler(),
+    fc.array(fc.tuple(operation, fc.nat(1)), { minLength: 2, maxLength: 6 }),
+    fc.array(
+      fc.record({
+        at: fc.integer({ min: 2, max: 30 }),
+        when: fc.constantFrom('before' as const, 'after' as const),
+      }),
+      { minLength: 2, maxLength: 2 },
+    ),
+    async (scheduler, operations, crashes) => {
+      const store = createMemoryEventStore({ singleWriter: false });
+      await seed(store);
+      const scheduled = inTurn(hiding ? hidingDeletions(store) : store, scheduler);
+      const timers = scheduledTimers(scheduler);
+      const both = crashes.map((plan, i) => start(crashing(scheduled, plan), `i${i}`, how, timers));
+      const all = Promise.allSettled(
+        operations.map(async ([one, where], i) => {
+          await scheduler.schedule(Promise.resolve(), 'begin');
+          return run(both[where] as (typeof both)[0], one, i);
+        }),
+      );
+      await scheduler.waitFor(all);
+      for (const ended of await all) {
+        if (ended.status === 'rejected')
+          expect(isExpected(ended.reason), String(ended.reason)).to.equal(true);
+        else if (ended.value.outcome === 'rejected')
+          expect([...EXPECTED, 'CONCURRENT_MODIFICATION']).to.include(ended.value.rejection.code);
+      }
+      expect(await dangling(store), 'left dangling').to.deep.equal([]);
+    },
+  );
+
+const isExpected = (error: unknown): boolean =>
+  error instanceof ReferencesBusy || error instanceof StoreUnavailable || error instanceof OutcomeUnknown;
 
 describe('what is referred to, and its deletion', () => {
   it('no interleaving leaves an object whose target or tenant is gone', async function () {
@@ -282,68 +172,18 @@ describe('what is referred to, and its deletion', () => {
     expect(outcome.outcome).to.equal('accepted');
   });
 
-  it('on a log with other writers a creation is taken back when another instance had deleted its target', async () => {
-    for (const kind of ['cluster', 'roleBinding'] as const) {
-      const store = createMemoryEventStore({ singleWriter: false });
-      await seed(store);
-      const two = start(store, 'two');
-      const target = kind === 'cluster' ? 'clusterTemplate' : 'role';
-      let overtaken = false;
-      const overtaking: EventStore = {
-        ...store,
-        append: async (stream, ...rest) => {
-          if (stream.startsWith(`${kind}-`) && !overtaken) {
-            overtaken = true;
-            const removed = await remove(two, target, `${target}0`, 'd1');
-            expect(removed, JSON.stringify(removed)).to.include({ outcome: 'accepted' });
-          }
-          return store.append(stream, ...rest);
-        },
-      };
-      const outcome = await create(start(overtaking, 'one'), kind, 'x', 0);
-      expect(outcome.outcome === 'rejected' && outcome.rejection.code).to.equal('REFERENCE_NOT_FOUND');
-      expect(await dangling(store)).to.deep.equal([]);
-      // And its name is free.
-      expect((await create(two, kind, 'y', 1)).outcome, kind).to.equal('accepted');
-      const { state } = await two.runner.load(aggregateOf(declared(kind)), 'x');
-      expect(declared(kind).view(state)).to.include({ exists: true, archived: true });
-    }
+  it('no interleaving of two instances does, whichever of them dies', async function () {
+    this.timeout(120_000);
+    await checkAsync(neverDanglingOnTwo(), { numRuns: Number(process.env['LEDGER_TEST_RUNS'] ?? 500) });
   });
 
-  it('what is taken back is that creation, changed or not, and never the next object under its id', async () => {
-    const x = { id: 'x', tenant: T1, project: '', name: 'x', creator: 'u' };
-    const again = { ...x, type: 'CreateDocument', at: '2026-11-21T10:59:00.000Z' } as const;
-    for (const [follows, survives] of [
-      ['changed', false],
-      ['followed', true],
-    ] as const) {
-      const store = createMemoryEventStore({ singleWriter: false });
-      await seed(store);
-      const two = start(store, 'two');
-      let overtaken = false;
-      const overtaking: EventStore = {
-        ...store,
-        append: async (stream, ...rest) => {
-          if (!stream.startsWith('roleBinding-') || overtaken) return store.append(stream, ...rest);
-          overtaken = true;
-          await remove(two, 'role', 'role0', 'd1');
-          const appended = await store.append(stream, ...rest);
-          if (follows === 'changed') await revise(two, 'roleBinding', 'x', 1, 'meanwhile');
-          else {
-            await remove(two, 'roleBinding', 'x', 'd2');
-            const document = REFERRING.roleBinding?.(1) ?? {};
-            const next: DocumentCommand = { ...again, document };
-            const made = await two.resources.execute(declared('roleBinding'), 'x', next, fakeContext('next'));
-            expect(made.outcome).to.equal('accepted');
-          }
-          return appended;
-        },
-      };
-      const outcome = await create(start(overtaking, 'one'), 'roleBinding', 'x', 0);
-      expect(outcome.outcome === 'rejected' && outcome.rejection.code).to.equal('REFERENCE_NOT_FOUND');
-      const { state } = await two.runner.load(aggregateOf(declared('roleBinding')), 'x');
-      const view = declared('roleBinding').view(state);
-      expect(view.exists && !view.archived, follows).to.equal(survives);
-    }
-  });
+  for (const [words, planted] of [
+    ['knows nothing of announced references', { deaf: true }],
+    ['does not see announced deletions', { hiding: true }],
+  ] as const)
+    it(`and the property finds an instance that ${words}`, async function () {
+      this.timeout(120_000);
+      const found = await fc.check(neverDanglingOnTwo(planted), { numRuns: 3_000, endOnFailure: true });
+      expect(found.failed && String(found.errorInstance)).to.match(/left dangling/);
+    });
 });

@@ -73,6 +73,11 @@ export const changed = (text: string): NoteEvent => ({ type: 'NoteChanged', data
 export const marked = (...marks: string[]): NoteEvent => ({ type: 'NoteMarked', data: { marks } });
 export const linked = (...to: string[]): NoteEvent => ({ type: 'NoteLinked', data: { to } });
 export const touched: NoteEvent = { type: 'NoteTouched', data: {} };
+/** Says which notes the next event will link to. */
+export const announced = (...to: string[]) => ({
+  type: 'ReferencesAnnounced',
+  data: { targets: to.map((id) => ({ kind: 'note', id })) },
+});
 export const deletionRequested: NoteEvent = {
   type: 'NoteDeletionRequested',
   data: { at: '2026-01-02T00:00:00Z' },

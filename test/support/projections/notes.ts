@@ -81,11 +81,13 @@ export const noteKind = (kind = 'note'): DocumentKind => ({
   view,
 });
 
+const UNCHANGING = ['NoteTouched', 'ReferencesAnnounced'];
+
 /** Passes events as they are; `poison()` says whether NotePoisoned can be decoded. */
 export const noteCodec = (poison: () => boolean = () => false): Decode => ({
   decode: ({ type, data }: Pick<RecordedEvent, 'type' | 'data'>) => {
     if (type === 'NotePoisoned' && poison()) throw new Error('this event cannot be read');
     return { type, data };
   },
-  typeOf: (type) => (type === 'NoteTouched' ? { changesDocument: false } : {}),
+  typeOf: (type) => (UNCHANGING.includes(type) ? { changesDocument: false } : {}),
 });

@@ -121,7 +121,8 @@ describe('registry: every event type', () => {
           aggregates.map(({ category }) => category),
           type,
         ).to.include(resource);
-      if (changesDocument === false) expect(type).to.match(/Abandoned|Entered|Placed|Revealed/);
+      if (changesDocument === false)
+        expect(type).to.match(/Abandoned|Announced|Entered|Placed|Revealed|Withdrawn/);
     }
   });
 });

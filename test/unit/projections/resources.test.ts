@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { ReadModels, ResourceRow } from '../../../src/projections/read-models.ts';
 import {
+  announced,
   changed,
   createTestLog,
   deletionRequested,
@@ -85,6 +86,38 @@ describe('view resources', () => {
     await log.append('note-a', changed('after the end'));
     await settle(models, log);
     expect(get('a')).to.equal(undefined);
+  });
+
+  it('knows announced references while nothing follows them, and changes no document by them', async () => {
+    const of = (id: string, before = '9'.repeat(40)) =>
+      models.resources.announcedTo('note', id, { before, limit: 10 });
+    const first = await log.append('note-a', announced('x', 'y'));
+    await settle(models, log);
+    expect(of('x')).to.deep.equal([{ kind: 'note', id: 'a', revision: 0 }]);
+    expect(of('x', first), 'before its own position').to.deep.equal([]);
+    expect(get('a')).to.equal(undefined);
+
+    await log.append('note-a', written('a'));
+    await settle(models, log);
+    expect([of('x'), of('y')]).to.deep.equal([[], []]);
+    expect(get('a')).to.include({ version: 0, revision: 1 });
+
+    await log.append('note-a', announced('y'));
+    await log.append('note-a', announced('y', 'z'));
+    await log.append('note-b', announced('z'));
+    await settle(models, log);
+    expect(get('a')).to.include({ version: 0, revision: 3 });
+    expect([of('x'), of('y'), of('z')]).to.deep.equal([
+      [],
+      [{ kind: 'note', id: 'a', revision: 3 }],
+      [
+        { kind: 'note', id: 'a', revision: 3 },
+        { kind: 'note', id: 'b', revision: 0 },
+      ],
+    ]);
+    await log.append('note-a', touched);
+    await settle(models, log);
+    expect(of('z')).to.deep.equal([{ kind: 'note', id: 'b', revision: 0 }]);
   });
 
   it('is read in pages that go on behind the last row, whatever is written or goes between two of them', async () => {
