@@ -212,7 +212,8 @@ export const seed = async (store: EventStore): Promise<void> => {
 };
 
 export type Operation = {
-  readonly what: 'create' | 'revise' | 'delete';
+  /** `restore`: something new under the id of a target, which may be there or gone. */
+  readonly what: 'create' | 'revise' | 'delete' | 'restore';
   readonly kind: Kind;
   readonly n: number;
 };
@@ -221,6 +222,7 @@ export const run = (on: Incarnation, { what, kind, n }: Operation, i: number) =>
   if (what === 'create') return create(on, kind, `new${i}`, n);
   if (what === 'revise') return revise(on, kind as DocumentKind, `${kind}0`, n, `revise ${i}`);
   const id = kind === 'tenant' ? T1 : `${kind}${n}`;
+  if (what === 'restore') return create(on, kind, id, -1, `restore ${i}`);
   return remove(on, kind as DocumentKind, id, `delete ${i}`);
 };
 
@@ -233,6 +235,11 @@ export const operation: fc.Arbitrary<Operation> = fc.oneof(
   fc.record({
     what: fc.constant('revise' as const),
     kind: fc.constant<Kind>('clusterTemplate'),
+    n: fc.nat(1),
+  }),
+  fc.record({
+    what: fc.constant('restore' as const),
+    kind: fc.constantFrom<Kind[]>('role', 'hostType', 'clusterTemplate', 'tenant'),
     n: fc.nat(1),
   }),
   {

@@ -67,7 +67,13 @@ const neverDangling = (how: Planted = {}) =>
       expect(await dangling(store), 'left dangling').to.deep.equal([]);
     },
   );
-const EXPECTED = ['REFERENCE_NOT_FOUND', 'TENANT_DELETING', 'STILL_REFERENCED', 'NOT_FOUND'];
+const EXPECTED = [
+  'REFERENCE_NOT_FOUND',
+  'TENANT_DELETING',
+  'STILL_REFERENCED',
+  'NOT_FOUND',
+  'ALREADY_EXISTS',
+];
 
 /** Short pauses end when it is their turn; long ones, after which somebody gives up, never. */
 const scheduledTimers = (scheduler: fc.Scheduler): Timers => ({
