@@ -6,7 +6,7 @@ import { clusterEventTypes } from './clusters/event-types.ts';
 import { computeEventTypes } from './compute/event-types.ts';
 import type { DomainEvent } from './decider.ts';
 import type { Audience, EventType } from './event-type.ts';
-import { hubCapacityEventTypes } from './hubs/event-types.ts';
+import { hubEventTypes } from './hubs/event-types.ts';
 import { imageEventTypes } from './images/event-types.ts';
 import type { JsonObject } from './json.ts';
 import { namingEventTypes } from './naming/event-types.ts';
@@ -25,7 +25,7 @@ export const eventTypes: readonly EventType[] = [
   ...secretEventTypes,
   ...computeEventTypes,
   ...imageEventTypes,
-  ...hubCapacityEventTypes,
+  ...hubEventTypes,
   ...namingEventTypes,
   ...processEventTypes,
   ...bookkeepingEventTypes,

@@ -35,15 +35,6 @@ export const catalogEventTypes: readonly EventType[] = [
     ['metadata.finalizers', 'spec.image'],
   ),
   ...documentTypes(
-    { context: 'hubs', audience: 'provider', resource: 'hub' },
-    {
-      created: 'HubRegistered',
-      revised: 'HubRevised',
-      deletionRequested: 'HubDeregistrationRequested',
-      retired: 'HubDeregistered',
-    },
-  ),
-  ...documentTypes(
     { context: 'tenancy', audience: 'tenant', resource: 'tenant' },
     {
       created: 'TenantOnboarded',

@@ -1,4 +1,5 @@
 import type { DomainEvent } from '../decider.ts';
+import type { HubHealthEvent } from '../hubs/health-events.ts';
 import type { JsonObject } from '../json.ts';
 import type { SecretRef } from '../secret-ref.ts';
 
@@ -62,6 +63,7 @@ export type HubEvent =
   | DocumentRevised<'HubRevised'>
   | DocumentDeletionRequested<'HubDeregistrationRequested'>
   | DocumentRetired<'HubDeregistered'>
+  | HubHealthEvent
   | CreationAbandoned;
 export type TenantEvent =
   | DocumentCreated<'TenantOnboarded'>

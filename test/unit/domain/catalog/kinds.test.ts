@@ -152,18 +152,18 @@ describe('hubs', () => {
   });
   it('say which adapter reaches them, and never show the kubeconfig', () => {
     const kubeconfig = { id: 'k', version: '1', kind: 'kubeconfig', fingerprint: 'f' } as const;
-    const shown = (id: string): JsonObject => {
-      const events = given().when(
-        create({ spec: { namespace: 'n' } }, { id, secrets: { 'spec.kubeconfig': kubeconfig } }),
-      ).decision;
+    const shown = (id: string, secrets: object = { 'spec.kubeconfig': kubeconfig }): JsonObject => {
+      const events = given().when(create({ spec: { namespace: 'n' } }, { id, secrets })).decision;
       const state = (events as never[]).reduce(hub.decider.evolve, hub.decider.initialState());
       const view = hub.view(state);
       if (!view.exists) throw new Error('nothing is shown');
       return view.document;
     };
     expect(shown('sim-1')['status']).to.deep.equal({ adapter: 'simulated' });
-    expect(shown('hub-1')).to.have.nested.property('status.adapter', 'none');
-    expect(shown('hub-1')).to.have.nested.property('status.conditions[0].type', 'NoAdapter');
+    expect(shown('hub-1')).to.have.nested.property('status.adapter', 'kubernetes');
+    expect(shown('hub-1')).to.have.nested.property('status.conditions[0].reason', 'NotChecked');
+    expect(shown('hub-1', {})).to.have.nested.property('status.adapter', 'none');
+    expect(shown('hub-1', {})).to.have.nested.property('status.conditions[0].type', 'NoAdapter');
     expect(JSON.stringify(shown('sim-1'))).to.not.contain('kubeconfig');
   });
   it('have facts with defaults', () => {

@@ -1,0 +1,227 @@
+import type { Decision } from '../decider.ts';
+import type { JsonObject } from '../json.ts';
+import { sameJson } from '../json-tools.ts';
+import type { HostCount, HubHealthEvent, HubProblemFact } from './health-events.ts';
+
+/**
+ * Health of a hub: what can be wrong is four things, each with its own pair of events, and each says since when. What
+ * was not looked at, because something before it failed, keeps what was last known of it.
+ */
+export const ASPECTS = ['reachable', 'credentials', 'requirements', 'automation'] as const;
+export type AspectName = (typeof ASPECTS)[number];
+
+export type Aspect = {
+  readonly ok: boolean;
+  /** When `ok` became what it is. */
+  readonly since: string;
+  /** When this was recorded. */
+  readonly at: string;
+  readonly problems: readonly HubProblemFact[];
+};
+
+export type HubHealth = {
+  readonly [Name in AspectName]?: Aspect;
+} & {
+  readonly version?: string;
+  readonly hosts?: { readonly at: string; readonly counts: HostCounts };
+  /** All that is known is well; since when that is so. */
+  readonly ready?: { readonly ok: boolean; readonly since: string };
+};
+
+export type HostCounts = { readonly [resourceClass: string]: HostCount };
+
+/** What one look found. An aspect that is absent was not looked at. */
+export type HubFindings = {
+  readonly [Name in AspectName]?: readonly HubProblemFact[];
+} & { readonly version?: string; readonly hosts?: HostCounts };
+
+export type ReportHubCheck = {
+  readonly type: 'ReportHubCheck';
+  readonly at: string;
+  /** Version of the kubeconfig that was used: news of credentials that were replaced since are no news. */
+  readonly kubeconfig?: string;
+  readonly findings: HubFindings;
+};
+
+/** Codes of the port's problems, by what they say something about. */
+const UNREACHABLE: readonly string[] = ['InvalidKubeconfig', 'Unreachable'];
+const REFUSED: readonly string[] = ['CredentialsRefused'];
+
+/** Sorts what a check found by aspect; who does not answer tells nothing of rights, and so on. */
+export const findingsOf = (report: {
+  readonly problems: readonly HubProblemFact[];
+  readonly version?: string;
+}): HubFindings => {
+  const of = (codes: readonly string[]): readonly HubProblemFact[] =>
+    report.problems.filter(({ code }) => codes.includes(code));
+  const unreachable = of(UNREACHABLE);
+  if (unreachable.length > 0) return { reachable: unreachable };
+  const version = report.version === undefined ? {} : { version: report.version };
+  const refused = of(REFUSED);
+  if (refused.length > 0) return { reachable: [], credentials: refused, ...version };
+  return { reachable: [], credentials: [], requirements: report.problems, ...version };
+};
+
+/** The first thing that is wrong, in the order in which somebody would mend them; undefined when nothing is known to be. */
+export const firstProblem = (
+  health: HubHealth,
+): { readonly aspect: AspectName; readonly problem: HubProblemFact } | undefined => {
+  for (const aspect of ASPECTS) {
+    const known = health[aspect];
+    if (known === undefined || known.ok) continue;
+    const [problem = { code: 'Unknown', message: 'something is wrong' }] = known.problems;
+    return { aspect, problem };
+  }
+  return undefined;
+};
+
+const GOOD: { readonly [Name in AspectName]: HubHealthEvent['type'] } = {
+  reachable: 'HubBecameReachable',
+  credentials: 'HubCredentialsAccepted',
+  requirements: 'HubFoundComplete',
+  automation: 'HubAutomationAnswered',
+};
+const BAD: { readonly [Name in AspectName]: HubHealthEvent['type'] } = {
+  reachable: 'HubBecameUnreachable',
+  credentials: 'HubCredentialsRefused',
+  requirements: 'HubFoundIncomplete',
+  automation: 'HubAutomationFailed',
+};
+const ASPECT_OF = new Map<string, { readonly aspect: AspectName; readonly ok: boolean }>(
+  ASPECTS.flatMap((aspect) => [
+    [GOOD[aspect], { aspect, ok: true }] as const,
+    [BAD[aspect], { aspect, ok: false }] as const,
+  ]),
+);
+
+/** Milliseconds for which a problem that only words itself differently is not told again. */
+const REWORD_MS = 600_000;
+/** Milliseconds between two counts of a hub's hosts that are recorded. */
+const COUNT_MS = 60_000;
+
+/** What of the findings is new. Pure: times are compared, none is read. */
+export const decideHealth = (
+  health: HubHealth,
+  { at, findings }: ReportHubCheck,
+): Decision<HubHealthEvent> => {
+  const events: HubHealthEvent[] = [];
+  for (const aspect of ASPECTS) {
+    const found = findings[aspect];
+    if (found === undefined || !isNews(health[aspect], found, at)) continue;
+    const problems = found.map(plainProblem);
+    const event =
+      problems.length === 0
+        ? { type: GOOD[aspect], data: { at } }
+        : { type: BAD[aspect], data: { at, problems } };
+    events.push(event as HubHealthEvent);
+  }
+  const { version, hosts } = findings;
+  if (version !== undefined && version !== health.version)
+    events.push({ type: 'HubVersionSeen', data: { at, version } });
+  if (hosts !== undefined && isNewCount(health.hosts, hosts, at))
+    events.push({ type: 'HubHostsCounted', data: { at, hosts } });
+  return events;
+};
+
+const isNews = (known: Aspect | undefined, found: readonly HubProblemFact[], at: string): boolean => {
+  if (known === undefined || known.ok !== (found.length === 0)) return true;
+  if (!sameJson(known.problems.map(identityOf).toSorted(), found.map(identityOf).toSorted())) return true;
+  const reworded = !sameJson(known.problems.map(textOf).toSorted(), found.map(textOf).toSorted());
+  return reworded && between(known.at, at) >= REWORD_MS;
+};
+
+const isNewCount = (known: HubHealth['hosts'], counts: HostCounts, at: string): boolean =>
+  known === undefined || (!sameJson(known.counts, counts) && between(known.at, at) >= COUNT_MS);
+
+const between = (from: string, to: string): number => Date.parse(to) - Date.parse(from);
+const identityOf = ({ code, subject = '' }: HubProblemFact): string => `${code}\n${subject}`;
+const textOf = (problem: HubProblemFact): string => `${identityOf(problem)}\n${problem.message}`;
+const plainProblem = ({ code, message, subject }: HubProblemFact): HubProblemFact => ({
+  code,
+  message: message.slice(0, MAX_MESSAGE),
+  ...(subject === undefined ? {} : { subject }),
+});
+/** Characters of one problem's text that are kept: an API server may answer pages. */
+const MAX_MESSAGE = 1_000;
+
+export const isHealthEvent = (event: { readonly type: string }): event is HubHealthEvent =>
+  ASPECT_OF.has(event.type) || event.type === 'HubVersionSeen' || event.type === 'HubHostsCounted';
+
+export const evolveHealth = (health: HubHealth, event: HubHealthEvent): HubHealth => {
+  const { at } = event.data;
+  if (event.type === 'HubVersionSeen') return { ...health, version: event.data.version };
+  if (event.type === 'HubHostsCounted') return { ...health, hosts: { at, counts: event.data.hosts } };
+  const is = ASPECT_OF.get(event.type);
+  if (is === undefined) return health;
+  const before = health[is.aspect];
+  const since = before?.ok === is.ok ? before.since : at;
+  const problems = 'problems' in event.data ? event.data.problems : [];
+  const next: HubHealth = { ...health, [is.aspect]: { ok: is.ok, since, at, problems } };
+  const ok = firstProblem(next) === undefined;
+  return health.ready?.ok === ok ? next : { ...next, ready: { ok, since: at } };
+};
+
+const CONDITIONS: {
+  readonly [Name in AspectName]: { readonly type: string; readonly good: string; readonly bad: string };
+} = {
+  reachable: { type: 'Reachable', good: 'Connected', bad: 'Unreachable' },
+  credentials: { type: 'CredentialsAccepted', good: 'Accepted', bad: 'Refused' },
+  requirements: { type: 'Compatible', good: 'Complete', bad: 'Incomplete' },
+  automation: { type: 'AutomationReachable', good: 'Connected', bad: 'Failing' },
+};
+
+const conditionOf = (
+  type: string,
+  { ok, since, reason, message }: { ok: boolean; since: string; reason: string; message?: string },
+): JsonObject => ({
+  type,
+  status: ok ? 'CONDITION_STATUS_TRUE' : 'CONDITION_STATUS_FALSE',
+  last_transition_time: since,
+  reason,
+  ...(message === undefined || message === '' ? {} : { message }),
+});
+
+/**
+ * Conditions of the hub's document: `Ready` sums up, the others say what exactly. A hub that was just registered is not
+ * ready, for it was not looked at yet.
+ */
+export const conditionsOf = (health: HubHealth, registeredAt: string): readonly JsonObject[] => {
+  const conditions: JsonObject[] = [];
+  for (const aspect of ASPECTS) {
+    const known = health[aspect];
+    if (known === undefined) continue;
+    const { type, good, bad } = CONDITIONS[aspect];
+    const [first] = known.problems;
+    conditions.push(
+      conditionOf(type, {
+        ok: known.ok,
+        since: known.since,
+        reason: known.ok ? good : (first?.code ?? bad),
+        message: known.problems.map(({ message }) => message).join('; '),
+      }),
+    );
+  }
+  const wrong = firstProblem(health);
+  if (health.ready !== undefined) {
+    const reason = wrong === undefined ? 'Checked' : wrong.problem.code;
+    return [
+      conditionOf('Ready', {
+        ...health.ready,
+        reason,
+        ...(wrong === undefined ? {} : { message: wrong.problem.message }),
+      }),
+      ...conditions,
+    ];
+  }
+  const message = 'the hub was not looked at yet; orders are placed on it once it was';
+  return [conditionOf('Ready', { ok: false, since: registeredAt, reason: 'NotChecked', message })];
+};
+
+/** Counts as the document shows them: what is 0 is left out. */
+export const shownHosts = (counts: HostCounts): JsonObject =>
+  Object.fromEntries(
+    Object.entries(counts).map(([resourceClass, count]) => [
+      resourceClass,
+      Object.fromEntries(Object.entries(count).filter(([, number]) => number !== 0)),
+    ]),
+  );

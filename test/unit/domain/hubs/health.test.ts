@@ -1,0 +1,180 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { findingsOf, type HubFindings, type ReportHubCheck } from '../../../../src/domain/hubs/health.ts';
+import { hub } from '../../../../src/domain/hubs/hub.resource.ts';
+import type { HubEvent } from '../../../../src/domain/catalog/events.ts';
+import type { JsonObject } from '../../../../src/domain/json.ts';
+import { listAt, objectAt, stringAt } from '../../../../src/domain/json-tools.ts';
+import { specify } from '../../../support/decider-spec.ts';
+import { check } from '../../../support/property.ts';
+
+const at = '2026-11-21T12:00:00.000Z';
+const minutes = (count: number): string => new Date(Date.parse(at) + count * 60_000).toISOString();
+const ref = (version: string) => ({ id: 'k', version, kind: 'kubeconfig', fingerprint: 'f' }) as const;
+const registered = (id = 'hub-1'): HubEvent => ({
+  type: 'HubRegistered',
+  data: {
+    id,
+    at,
+    tenant: 'shared',
+    project: '',
+    name: id,
+    creator: 'system',
+    document: { spec: { namespace: 'osac-hub' } },
+    secrets: { 'spec.kubeconfig': ref('1') },
+  },
+});
+const report = (findings: HubFindings, when = at): ReportHubCheck => ({
+  type: 'ReportHubCheck',
+  at: when,
+  kubeconfig: '1',
+  findings,
+});
+const WELL: HubFindings = { reachable: [], credentials: [], requirements: [], version: 'v1.36.0' };
+const refusedConnection = { code: 'Unreachable', message: 'connection refused' };
+
+describe('hubs: health', () => {
+  const { given } = specify(hub.decider);
+  const after = (...reports: readonly ReportHubCheck[]): HubEvent[] => {
+    const events: HubEvent[] = [registered()];
+    for (const each of reports) events.push(...(given(...events).when(each).decision as HubEvent[]));
+    return events;
+  };
+  const statusOf = (events: readonly HubEvent[]): JsonObject => {
+    const view = hub.view(given(...events).state());
+    return view.exists ? objectAt(view.document, 'status') : {};
+  };
+  const condition = (events: readonly HubEvent[], type: string): JsonObject | undefined =>
+    listAt(statusOf(events), 'conditions')
+      .map((each) => each as JsonObject)
+      .find((each) => each['type'] === type);
+
+  it('a first look that finds nothing wrong tells that all is well, each thing once', () => {
+    given(registered())
+      .when(report(WELL))
+      .thenEvents(
+        { type: 'HubBecameReachable', data: { at } },
+        { type: 'HubCredentialsAccepted', data: { at } },
+        { type: 'HubFoundComplete', data: { at } },
+        { type: 'HubVersionSeen', data: { at, version: 'v1.36.0' } },
+      );
+    given(...after(report(WELL)))
+      .when(report(WELL, minutes(60)))
+      .thenNothing();
+    expect(statusOf(after(report(WELL)))).to.deep.include({ adapter: 'kubernetes', version: 'v1.36.0' });
+    expect(condition(after(report(WELL)), 'Ready')).to.deep.include({ status: 'CONDITION_STATUS_TRUE' });
+  });
+  it('who does not answer tells nothing of credentials and kinds, and keeps what was known of them', () => {
+    const events = after(report(WELL), report(findingsOf({ problems: [refusedConnection] }), minutes(1)));
+    expect(events.at(-1)).to.deep.equal({
+      type: 'HubBecameUnreachable',
+      data: { at: minutes(1), problems: [refusedConnection] },
+    });
+    expect(condition(events, 'Reachable')).to.deep.equal({
+      type: 'Reachable',
+      status: 'CONDITION_STATUS_FALSE',
+      last_transition_time: minutes(1),
+      reason: 'Unreachable',
+      message: 'connection refused',
+    });
+    expect(condition(events, 'Compatible')).to.deep.include({ status: 'CONDITION_STATUS_TRUE' });
+    expect(condition(events, 'Ready')).to.deep.include({
+      status: 'CONDITION_STATUS_FALSE',
+      reason: 'Unreachable',
+    });
+  });
+  it('refused credentials, missing kinds and failing automation are told apart', () => {
+    expect(
+      findingsOf({ problems: [{ code: 'CredentialsRefused', message: '401' }], version: 'v1' }),
+    ).to.deep.equal({
+      reachable: [],
+      credentials: [{ code: 'CredentialsRefused', message: '401' }],
+      version: 'v1',
+    });
+    const missing = { code: 'CrdMissing', message: 'no clusterorders', subject: 'clusterorders' };
+    expect(findingsOf({ problems: [missing] })).to.deep.equal({
+      reachable: [],
+      credentials: [],
+      requirements: [missing],
+    });
+    const failing = { code: 'AutomationFailing', message: 'no listener' };
+    const events = after(report({ ...WELL, requirements: [missing], automation: [failing] }));
+    expect(condition(events, 'Compatible')).to.deep.include({ reason: 'CrdMissing' });
+    expect(condition(events, 'AutomationReachable')).to.deep.include({ message: 'no listener' });
+    expect(condition(events, 'Ready')).to.deep.include({ reason: 'CrdMissing' });
+  });
+  it('another problem of the same thing is news; only another wording is, after ten minutes', () => {
+    const missing = (subject: string, message = 'missing') => ({ code: 'CrdMissing', message, subject });
+    const before = after(report({ ...WELL, requirements: [missing('a')] }));
+    const next = (problem: ReturnType<typeof missing>, when: string) =>
+      given(...before).when(report({ ...WELL, requirements: [problem] }, when)).decision;
+    expect(next(missing('b'), minutes(1))).to.have.lengthOf(1);
+    expect(next(missing('a', 'gone'), minutes(1))).to.deep.equal([]);
+    expect(next(missing('a', 'gone'), minutes(10))).to.have.lengthOf(1);
+    const events = [...before, ...(next(missing('b'), minutes(1)) as HubEvent[])];
+    expect(condition(events, 'Compatible')).to.deep.include({ last_transition_time: at });
+  });
+  it('hosts are counted again only when they changed, and at most once a minute', () => {
+    const hosts = (free: number) => ({ ...WELL, hosts: { fc430: { free, ours: 2, foreign: 0 } } });
+    const before = after(report(hosts(4)));
+    expect(statusOf(before)['hosts']).to.deep.equal({ fc430: { free: 4, ours: 2 } });
+    given(...before)
+      .when(report(hosts(3), new Date(Date.parse(at) + 59_000).toISOString()))
+      .thenNothing();
+    given(...before)
+      .when(report(hosts(4), minutes(5)))
+      .thenNothing();
+    given(...before)
+      .when(report(hosts(3), minutes(1)))
+      .thenEvents({
+        type: 'HubHostsCounted',
+        data: { at: minutes(1), hosts: { fc430: { free: 3, ours: 2, foreign: 0 } } },
+      });
+  });
+  it('news of credentials that were replaced meanwhile, or of a hub that is gone, are none', () => {
+    const { kubeconfig: _used, ...unsaid } = report(WELL);
+    given(registered()).when(unsaid).thenNothing();
+    given(registered())
+      .when({ ...report(WELL), kubeconfig: '0' })
+      .thenNothing();
+    given(registered(), { type: 'HubDeregistered', data: { at } }).when(report(WELL)).thenNothing();
+    given().when(report(WELL)).thenNothing();
+  });
+  it('what was seen of a hub is not told of the next one under its id', () => {
+    const events = [...after(report(WELL)), { type: 'HubDeregistered', data: { at } } as const, registered()];
+    expect(condition(events, 'Ready')).to.deep.include({ reason: 'NotChecked' });
+    const revised = {
+      type: 'HubRevised',
+      data: { at, document: { spec: {} }, secrets: { 'spec.kubeconfig': ref('1') } },
+    } as const;
+    expect(condition([...after(report(WELL)), revised], 'Ready')).to.deep.include({ reason: 'Checked' });
+  });
+  it('a simulated hub shows conditions only once something was wrong', () => {
+    expect(statusOf([registered('sim-1')])).to.deep.equal({ adapter: 'simulated' });
+  });
+  it('whatever is reported, repeating it adds nothing, and Ready sums the others up', () => {
+    const problem = fc.record({
+      code: fc.constantFrom(
+        'InvalidKubeconfig',
+        'Unreachable',
+        'CredentialsRefused',
+        'CrdMissing',
+        'RightMissing',
+      ),
+      message: fc.string(),
+      subject: fc.constantFrom('a', 'b'),
+    });
+    const reports = fc.array(fc.array(problem, { maxLength: 3 }), { minLength: 1, maxLength: 8 });
+    check(
+      fc.property(reports, (found) => {
+        const events = after(...found.map((problems, i) => report(findingsOf({ problems }), minutes(i))));
+        const last = report(findingsOf({ problems: found.at(-1) ?? [] }), minutes(found.length));
+        expect(given(...events).when(last).decision).to.deep.equal([]);
+        const conditions = listAt(statusOf(events), 'conditions').map((each) => each as JsonObject);
+        const [ready, ...others] = conditions;
+        const good = others.every((each) => stringAt(each, 'status') === 'CONDITION_STATUS_TRUE');
+        expect(ready?.['status']).to.equal(good ? 'CONDITION_STATUS_TRUE' : 'CONDITION_STATUS_FALSE');
+      }),
+    );
+  });
+});

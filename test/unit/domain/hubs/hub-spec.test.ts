@@ -1,0 +1,109 @@
+import { expect } from 'chai';
+import type { DocumentCommand } from '../../../../src/domain/catalog/document.ts';
+import { orderName } from '../../../../src/domain/clusters/cluster-order-manifest.ts';
+import { namespaceFits } from '../../../../src/domain/clusters/cluster-order-manifest.ts';
+import { MAX_NAMESPACE, tenantNamespace } from '../../../../src/domain/hubs/hub-facts.ts';
+import { hub } from '../../../../src/domain/hubs/hub.resource.ts';
+import type { JsonObject } from '../../../../src/domain/json.ts';
+import { specify } from '../../../support/decider-spec.ts';
+import { check } from '../../../support/property.ts';
+import fc from 'fast-check';
+
+const at = '2026-11-21T12:00:00.000Z';
+const create = (spec: JsonObject, id = 'hub-1'): DocumentCommand => ({
+  type: 'CreateDocument',
+  at,
+  id,
+  tenant: 'shared',
+  project: '',
+  name: id,
+  creator: 'system',
+  document: { spec: { namespace: 'osac-hub', ...spec } },
+});
+const registered = (spec: JsonObject) =>
+  ({
+    type: 'HubRegistered',
+    data: { id: 'hub-1', at, tenant: 'shared', project: '', name: 'hub-1', creator: 's', document: { spec } },
+  }) as const;
+
+const EDA = { mode: 'eda', endpoints: { eda: 'http://rulebook.osac:5000' } };
+const PEM = '-----BEGIN CERTIFICATE-----\nTUlJQg==\n-----END CERTIFICATE-----\n';
+
+describe("hubs: what a hub's spec may say", () => {
+  const { given } = specify(hub.decider);
+  const accepts = (spec: JsonObject, id?: string): void => {
+    expect(given().when(create(spec, id)).decision, JSON.stringify(spec)).to.have.lengthOf(1);
+  };
+  const refuses = (spec: JsonObject, field: string, id?: string): void => {
+    given().when(create(spec, id)).thenRejected('INVALID_HUB', { field });
+  };
+
+  it('the three modes, with what each needs', () => {
+    accepts({});
+    accepts(EDA);
+    accepts({ ...EDA, controller: 'ledger' });
+    accepts({ mode: 'aap', endpoints: { aap: 'https://aap.example/api/controller' } });
+    refuses({ mode: 'eda' }, 'spec.endpoints.eda');
+    refuses({ mode: 'aap', endpoints: { eda: 'http://x' } }, 'spec.endpoints.aap');
+    refuses({ controller: 'ledger' }, 'spec.controller');
+    refuses({ mode: 'operator', controller: 'ledger' }, 'spec.controller');
+  });
+  it('a simulated hub plays the operator and nothing else', () => {
+    accepts({ mode: 'operator' }, 'sim-1');
+    refuses(EDA, 'spec.mode', 'sim-1');
+  });
+  it('addresses that can be called and hold no credentials', () => {
+    for (const eda of ['ftp://x', 'x', 'http://u:p@x', 'http://x/?token=1', 'http://x/#a', 'http://a b'])
+      refuses({ mode: 'eda', endpoints: { eda } }, 'spec.endpoints.eda');
+  });
+  it('an authority is certificates, and never a key', () => {
+    accepts({ ...EDA, automation: { ca: PEM + PEM, template_prefix: 'osac-prod' } });
+    refuses({ automation: { ca: 'nonsense' } }, 'spec.automation.ca');
+    const key = PEM.replaceAll('CERTIFICATE', 'PRIVATE KEY');
+    refuses({ automation: { ca: PEM + key } }, 'spec.automation.ca');
+    refuses({ automation: { template_prefix: '../x' } }, 'spec.automation.template_prefix');
+  });
+  it('scheduling and pacing in their ranges', () => {
+    for (const scheduling of ['open', 'cordoned', 'draining']) accepts({ scheduling });
+    refuses({ scheduling: 'closed' }, 'spec.scheduling');
+    accepts({ pacing: { calls_per_second: 0.5, burst: 1 } });
+    refuses({ pacing: { calls_per_second: -1 } }, 'spec.pacing.calls_per_second');
+    refuses({ pacing: { calls_per_second: 'NaN' } }, 'spec.pacing.calls_per_second');
+    refuses({ pacing: { calls_per_second: 20_000 } }, 'spec.pacing.calls_per_second');
+    refuses({ pacing: { calls_per_second: 5, burst: -3 } }, 'spec.pacing.burst');
+    refuses({ pacing: { burst: 5 } }, 'spec.pacing.burst');
+  });
+  it('namespaces that leave room for those of a control plane (management-cluster.md §10.1)', () => {
+    const longest = 'n'.repeat(MAX_NAMESPACE);
+    expect(namespaceFits(longest, orderName('any'))).to.equal(true);
+    expect(namespaceFits(`${longest}n`, orderName('any'))).to.equal(false);
+    accepts({ namespace: longest });
+    refuses({ namespace: `${longest}n` }, 'spec.namespace');
+    refuses({ namespaces: { acme: `${longest}n` } }, 'spec.namespaces.acme');
+  });
+  it("gives every tenant's own namespace a name with room, too", () => {
+    const tenant = fc.string({ minLength: 1, maxLength: 300, unit: 'grapheme' });
+    check(
+      fc.property(tenant, (name) => {
+        const namespace = tenantNamespace('osac-hub', name);
+        expect(namespace).to.match(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/);
+        expect(namespaceFits(namespace, orderName(name))).to.equal(true);
+      }),
+    );
+  });
+  it('what an earlier release let pass does not stand in the way of cordoning', () => {
+    const old = { namespace: 'osac-hub', mode: 'eda' };
+    const revise = (spec: JsonObject): DocumentCommand => ({
+      type: 'ReviseDocument',
+      at,
+      document: { spec },
+    });
+    const cordoned = { ...old, scheduling: 'cordoned' };
+    given(registered(old))
+      .when(revise(cordoned))
+      .thenEvents({ type: 'HubRevised', data: { at, document: { spec: cordoned } } });
+    given(registered(old))
+      .when(revise({ ...old, mode: 'aap' }))
+      .thenRejected('INVALID_HUB', { field: 'spec.endpoints.aap' });
+  });
+});
