@@ -57,7 +57,7 @@ export const createPlanner = (
   const gateOf = (actor: Actor, run: Run, effect: PendingEffect, offset: number): Due => {
     const { effectId, attempt, notBefore } = effect;
     if (actor.busy.has(effectId)) return { due: false };
-    const until = [notBefore, heldUntil(run, effectId)]
+    const until = [notBefore, heldUntil(run, effect)]
       .filter((time) => time !== undefined)
       .toSorted()
       .at(-1);
@@ -95,12 +95,13 @@ export const createPlanner = (
    * An attempt that another live runner started is left alone for as long as it may take: looking at once would only
    * double the calls. The start of an earlier epoch, or our own, is a crash's: it is observed at once.
    */
-  const heldUntil = (run: Run, effectId: string): string | undefined => {
+  const heldUntil = (run: Run, { effectId, port }: PendingEffect): string | undefined => {
     const started = run.started[effectId];
     if (started === undefined || started.instance === options.instance || started.epoch < options.epoch) {
       return undefined;
     }
-    return new Date(Date.parse(started.at) + settings.effectDeadlineMs).toISOString();
+    const deadlineMs = options.effectDeadlinesMs?.[port] ?? settings.effectDeadlineMs;
+    return new Date(Date.parse(started.at) + deadlineMs).toISOString();
   };
 
   /** One at a time per run, in the order in which the workflow wants them. */

@@ -31,6 +31,8 @@ export type EffectStart = {
   readonly epoch: number;
   readonly instance: string;
   readonly at: string;
+  /** Of the first attempt; absent when its start is no longer remembered. */
+  readonly firstAt?: string;
 };
 
 /** The one run event that the runner writes by itself (design §6): before an effect, at the expected revision. */
@@ -81,7 +83,9 @@ export const fold = (
   if (event.type === EFFECT_STARTED) {
     const data = event.data as { effectId: string; attempt: number; epoch: number; at: string };
     const { effectId, attempt, epoch, at } = data;
-    run.started[effectId] = { attempt, epoch, at, instance: metadata.instance };
+    const firstAt = attempt === 1 ? at : run.started[effectId]?.firstAt;
+    const start = { attempt, epoch, at, instance: metadata.instance };
+    run.started[effectId] = { ...start, ...(firstAt === undefined ? {} : { firstAt }) };
   }
 };
 

@@ -24,6 +24,7 @@ export type RunsOptions = {
   readonly instance: string;
   readonly epoch: number;
   readonly settings: ProcessRunnerSettings;
+  readonly effectDeadlinesMs?: { readonly [port: string]: number };
   /** The index failed: everything stops and starts anew. */
   readonly broken: (error: unknown) => void;
 };

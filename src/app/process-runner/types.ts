@@ -13,6 +13,8 @@ export type EffectCall = {
   readonly effectId: string;
   /** 1 for the first attempt. */
   readonly attempt: number;
+  /** When the first attempt was started (ISO): what any of them did is not older. Absent when that is not known. */
+  readonly firstStartedAt?: string;
   /** `observe`: an earlier attempt may have happened, so look before (or instead of) repeating. */
   readonly mode: 'perform' | 'observe';
   /** Milliseconds this attempt may take; past it the outcome counts as unknown. */
@@ -135,6 +137,8 @@ export type ProcessRunnerOptions = {
   /** Types of the events in run streams; with the workflows' inputs they are the subscription's filter. */
   readonly runEventTypes: readonly string[];
   readonly effectPorts: { readonly [port: string]: EffectPort };
+  /** Ports whose attempts may take longer than `effectDeadlineMs`: milliseconds by port. */
+  readonly effectDeadlinesMs?: { readonly [port: string]: number };
   readonly clock: Clock;
   readonly timers: Timers;
   /** Name of this process incarnation, unique among all runners of the store. */

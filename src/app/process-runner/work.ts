@@ -20,6 +20,7 @@ import type {
 export type WorkContext = Pick<Run, 'key' | 'runId' | 'tenant' | 'project' | 'correlationId'> & {
   readonly workflow: string;
   readonly causationId: string;
+  readonly started: Run['started'];
 };
 
 export const contextOf = (run: Run): WorkContext => ({
@@ -30,6 +31,7 @@ export const contextOf = (run: Run): WorkContext => ({
   project: run.project,
   correlationId: run.correlationId,
   causationId: run.lastEventId,
+  started: { ...run.started },
 });
 
 export type Work = {
@@ -49,6 +51,7 @@ export const createWork = (options: {
   readonly aggregates: Aggregates;
   readonly commandTargets?: { readonly [aggregate: string]: CommandTarget };
   readonly effectPorts: { readonly [port: string]: EffectPort };
+  readonly effectDeadlinesMs?: { readonly [port: string]: number };
   readonly log: RunLog;
   readonly clock: Clock;
   readonly timers: Timers;
@@ -127,19 +130,22 @@ export const createWork = (options: {
     if (port === undefined) {
       return { outcome: 'refused', reason: 'NoAdapter', message: `no adapter is called ${pending.port}` };
     }
+    const deadlineMs = options.effectDeadlinesMs?.[pending.port] ?? settings.effectDeadlineMs;
+    const firstStartedAt = context.started[pending.effectId]?.firstAt;
     const controller = new AbortController();
     const stop = (): void => controller.abort(signal.reason);
     signal.addEventListener('abort', stop, { once: true });
     const deadline = Promise.withResolvers<EffectOutcome>();
-    const cancel = timers.after(settings.effectDeadlineMs + DEADLINE_GRACE_MS, () => {
+    const cancel = timers.after(deadlineMs + DEADLINE_GRACE_MS, () => {
       controller.abort(new Error('deadline exceeded'));
-      deadline.resolve(unknown('DeadlineExceeded', `no answer within ${settings.effectDeadlineMs} ms`));
+      deadline.resolve(unknown('DeadlineExceeded', `no answer within ${deadlineMs} ms`));
     });
     const call = port(pending.operation, pending.args, {
       effectId: `${context.key}/${pending.effectId}`,
       attempt: pending.attempt,
       mode: pending.mode,
-      deadlineMs: settings.effectDeadlineMs,
+      deadlineMs,
+      ...(firstStartedAt === undefined ? {} : { firstStartedAt }),
       signal: controller.signal,
       workflow: context.workflow,
       runId: context.runId,

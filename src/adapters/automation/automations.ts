@@ -1,0 +1,45 @@
+import type { Automation, AutomationConnection, Automations } from '../../app/automation.ts';
+import type { SecretStore } from '../../app/ports.ts';
+import { createAapAutomation } from './aap/aap-automation.ts';
+import { createEdaAutomation } from './eda/eda-automation.ts';
+import { createListenerSlots } from './listener-slots.ts';
+
+/** Requests in flight per listener: of 50 at once the slowest waits 26 s (real-servers.md §2.3). */
+const PER_LISTENER = 8;
+/** Hubs whose adapter is kept, by hub and mode. */
+const KEPT = 1_000;
+
+/**
+ * The automation of every hub. One adapter per hub, mode and way of reaching it; a change of either makes a new one,
+ * while requests of the old one end by themselves.
+ */
+export const createAutomations = (options: {
+  readonly secrets: Pick<SecretStore, 'reveal'>;
+}): Automations => {
+  const slots = createListenerSlots(PER_LISTENER);
+  const known = new Map<string, { readonly wording: string; readonly automation: Automation }>();
+
+  const made = (connection: AutomationConnection): Automation =>
+    connection.mode === 'eda'
+      ? createEdaAutomation({ connection, secrets: options.secrets, slots })
+      : createAapAutomation({ connection, secrets: options.secrets });
+
+  return {
+    of: (connection) => {
+      const key = `${connection.mode} ${connection.hub}`;
+      const wording = JSON.stringify(connection);
+      const kept = known.get(key);
+      if (kept?.wording === wording) return kept.automation;
+      const automation = made(connection);
+      known.delete(key);
+      known.set(key, { wording, automation });
+      const [oldest] = known.keys();
+      if (known.size > KEPT && oldest !== undefined) known.delete(oldest);
+      return automation;
+    },
+    close: () => {
+      known.clear();
+      return Promise.resolve();
+    },
+  };
+};
