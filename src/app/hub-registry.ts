@@ -1,8 +1,9 @@
-import type { DocumentState } from '../domain/catalog/document.ts';
 import type { HubEvent } from '../domain/catalog/events.ts';
 import type { CapacityLimits } from '../domain/hubs/capacity-events.ts';
-import { capacityLimitsOf } from '../domain/hubs/capacity.ts';
-import { hubDecider, hubFacts, type HubFacts } from '../domain/hubs/hub.resource.ts';
+import { capacityLimitsOf, limitsWithHosts } from '../domain/hubs/capacity.ts';
+import { HEALTH_EVENTS, type HubHealth } from '../domain/hubs/health.ts';
+import { hubFacts, type HubFacts } from '../domain/hubs/hub-facts.ts';
+import { hubDecider, KUBECONFIG_PATH, type HubState } from '../domain/hubs/hub.resource.ts';
 import type { SecretRef } from '../domain/secret-ref.ts';
 import { parseStreamName } from '../domain/stream-name.ts';
 import type { EventCodec } from './event-codec.ts';
@@ -15,15 +16,17 @@ export type RegisteredHub = {
   readonly facts: HubFacts;
   /** It is being deregistered: nothing new goes there, what is there is still looked after. */
   readonly deleting: boolean;
-  /** What its document declares; absent limits mean unlimited. */
+  /** What its document declares, and of other classes what hosts it shows; absent limits mean unlimited. */
   readonly limits: CapacityLimits;
+  /** What looking at it showed last. */
+  readonly health: HubHealth;
   /** Undefined: nothing in this release reaches it (shown as `NoAdapter`). */
   readonly adapter: ManagementCluster | undefined;
   /** Reference of its credentials; only adapters reveal it. */
   readonly kubeconfig: SecretRef | undefined;
   /** References of what its automation is called with; absent without any. */
   readonly automation?: { readonly token?: SecretRef; readonly hmacSecret?: SecretRef };
-  /** Revision of the hub's stream: which wording of the hub this is. */
+  /** Revision of the hub's stream at which its document was last worded anew; what was seen of it words nothing. */
   readonly revision: number;
   readonly tenant: string;
   readonly project: string;
@@ -42,10 +45,10 @@ export type HubRegistry = {
   onChange(listener: (id: string, hub: RegisteredHub | undefined) => void): () => void;
 };
 
-const HUB_TYPES = ['HubRegistered', 'HubRevised', 'HubDeregistrationRequested', 'HubDeregistered'];
+const DOCUMENT_TYPES = ['HubRegistered', 'HubRevised', 'HubDeregistrationRequested', 'HubDeregistered'];
+const HUB_TYPES: readonly string[] = [...DOCUMENT_TYPES, ...HEALTH_EVENTS];
 const RESERVED = 'HubCapacityReserved';
 const RELEASED = 'HubCapacityReleased';
-const KUBECONFIG_PATH = 'spec.kubeconfig';
 const TOKEN_PATH = 'spec.automation.token';
 const HMAC_SECRET_PATH = 'spec.automation.hmac_secret';
 
@@ -62,7 +65,7 @@ export const createHubRegistry = (options: {
   readonly clusters: ManagementClusters;
 }): HubRegistry => {
   const { store, codec, clusters } = options;
-  const states = new Map<string, { state: DocumentState; revision: number }>();
+  const states = new Map<string, HubState>();
   const hubs = new Map<string, RegisteredHub>();
   const counts = new Map<string, Map<string, number>>();
   const listeners = new Set<(id: string, hub: RegisteredHub | undefined) => void>();
@@ -86,26 +89,31 @@ export const createHubRegistry = (options: {
   };
 
   const seeHub = (id: string, event: RecordedEvent): void => {
-    const known = states.get(id);
-    const before = known?.state ?? hubDecider.initialState();
+    const before = states.get(id) ?? hubDecider.initialState();
     const state = hubDecider.evolve(before, codec.decode(event) as HubEvent);
-    states.set(id, { state, revision: event.revision });
-    const hub = registered(state, event.revision);
+    const known = hubs.get(id);
+    const worded = DOCUMENT_TYPES.includes(event.type);
+    const hub = known === undefined || worded ? registered(state, event.revision) : seen(known, state);
     if (hub === undefined) {
       hubs.delete(id);
       states.delete(id);
-    } else hubs.set(id, hub);
+    } else {
+      hubs.set(id, hub);
+      states.set(id, state);
+    }
     if (ready) for (const listener of listeners) listener(id, hub);
   };
 
-  const registered = (state: DocumentState, revision: number): RegisteredHub | undefined => {
+  const seen = (hub: RegisteredHub, state: HubState): RegisteredHub => ({ ...hub, ...seenOf(state) });
+
+  const registered = (state: HubState, revision: number): RegisteredHub | undefined => {
     if (state.status !== 'present' && state.status !== 'deleting') return undefined;
     const facts = hubFacts(state);
     const kubeconfig = state.secrets[KUBECONFIG_PATH];
     return {
       facts,
       deleting: state.status === 'deleting',
-      limits: capacityLimitsOf(state.document),
+      ...seenOf(state),
       adapter: clusters.of({
         id: facts.id,
         namespace: facts.namespace,
@@ -157,6 +165,12 @@ export const createHubRegistry = (options: {
       return () => listeners.delete(listener);
     },
   };
+};
+
+const seenOf = (state: HubState): Pick<RegisteredHub, 'health' | 'limits'> => {
+  const { health = {} } = state;
+  const declared = 'document' in state ? capacityLimitsOf(state.document) : {};
+  return { health, limits: limitsWithHosts(declared, health.hosts?.counts) };
 };
 
 const automationOf = (secrets: { readonly [path: string]: SecretRef }): Pick<RegisteredHub, 'automation'> => {

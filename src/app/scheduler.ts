@@ -9,7 +9,7 @@ import {
   type HubCapacityCommand,
   type HubCapacityState,
 } from '../domain/hubs/capacity.ts';
-import { namespaceOf } from '../domain/hubs/hub.resource.ts';
+import { namespaceOf } from '../domain/hubs/hub-facts.ts';
 import type { JsonObject } from '../domain/json.ts';
 import { own, sameJson } from '../domain/json-tools.ts';
 import type { EffectOutcome } from '../domain/workflow.ts';
@@ -50,6 +50,8 @@ export const createScheduler = (options: {
   readonly logger: Logger;
   /** True while nothing may be placed on this hub: its lane is paused or its circuit breaker open. */
   readonly isBlocked: (hub: string) => boolean;
+  /** Calls of the last hour to this hub, and how many failed. Default: nothing is known. */
+  readonly callsOf?: (hub: string) => Candidate['calls'];
 }): EffectPort => {
   const { registry, commandRunner, clock, logger } = options;
 
@@ -114,8 +116,13 @@ export const createScheduler = (options: {
     if (isDeclared(capacity, hub)) return seen;
     const { id } = hub.facts;
     const command = declarationOf(hub, clock.now());
-    const done = await execute(id, command, call, hub.revision);
+    const done = await execute(id, command, call, hub.revision, JSON.stringify(hub.limits));
     return { hub, capacity: done.loaded.state };
+  };
+
+  const callsOf = (hub: string): Pick<Candidate, 'calls'> => {
+    const calls = options.callsOf?.(hub);
+    return calls === undefined ? {} : { calls };
   };
 
   const candidateOf = ({ hub, capacity, fault }: Seen, request: PlacementRequest): Candidate => {
@@ -126,6 +133,8 @@ export const createScheduler = (options: {
       deleting: hub.deleting || isClosedFor(capacity, hub.revision),
       adapter: hub.adapter !== undefined,
       blocked: options.isBlocked(hub.facts.id),
+      health: hub.health,
+      ...callsOf(hub.facts.id),
       limits: hub.limits,
       // What this very order holds from an earlier attempt is not in its own way.
       used: held === undefined ? capacity.used : without(capacity.used, held),

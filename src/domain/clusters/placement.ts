@@ -1,7 +1,8 @@
 import { fnv1a64, mix } from '../hash.ts';
 import type { CapacityClaim, CapacityLimits } from '../hubs/capacity-events.ts';
 import { nodeLimit, shortages } from '../hubs/capacity.ts';
-import { namespaceOf, type HubFacts } from '../hubs/hub.resource.ts';
+import { firstProblem, type HubHealth } from '../hubs/health.ts';
+import { namespaceOf, type HubFacts } from '../hubs/hub-facts.ts';
 import { byKey, own } from '../json-tools.ts';
 import type { NodeSet, PlacementDecision } from './events.ts';
 import { namespaceFits, orderName } from './cluster-order-manifest.ts';
@@ -28,6 +29,10 @@ export type Candidate = {
   readonly adapter: boolean;
   /** Its lane is parked: circuit breaker open or paused. */
   readonly blocked: boolean;
+  /** What looking at it showed; absent where nobody looks. */
+  readonly health?: HubHealth;
+  /** Calls of the last hour and how many of them failed; absent when there were none. */
+  readonly calls?: { readonly attempts: number; readonly failures: number };
   readonly limits: CapacityLimits;
   readonly used: CapacityClaim;
   /** Clusters of the same tenant there. */
@@ -36,7 +41,7 @@ export type Candidate = {
   readonly fault?: string;
 };
 
-export type ScoreName = 'leastAllocated' | 'mostAllocated' | 'balanced' | 'spread';
+export type ScoreName = 'leastAllocated' | 'mostAllocated' | 'balanced' | 'spread' | 'health';
 export type Weights = {
   readonly version: number;
   readonly weights: { readonly [Name in ScoreName]?: number };
@@ -44,8 +49,8 @@ export type Weights = {
 
 /** Bump `version` when a weight changes: decisions name it. */
 export const DEFAULT_WEIGHTS: Weights = {
-  version: 1,
-  weights: { leastAllocated: 1, balanced: 1, spread: 1 },
+  version: 2,
+  weights: { leastAllocated: 1, balanced: 1, spread: 1, health: 1 },
 };
 
 export type Placement =
@@ -85,7 +90,7 @@ export const place = (
   candidates: readonly Candidate[],
   weights: Weights = DEFAULT_WEIGHTS,
 ): Placement => {
-  const realHub = candidates.some(({ hub, adapter, deleting }) => !hub.simulated && adapter && !deleting);
+  const realHub = candidates.some(isReal);
   const filtered = candidates.map((candidate) => ({
     candidate,
     refusals: refusalsOf(request, candidate, realHub),
@@ -109,9 +114,24 @@ export const place = (
   return { placed: false, message: waitingMessage(filtered.map(({ refusals }) => refusals)), decision };
 };
 
+/**
+ * A real hub that was reached once: from then on no simulated one takes its orders, also while it is away. One that never
+ * answered, as with a kubeconfig that is none, does not count.
+ */
+const isReal = ({ hub, adapter, deleting, health }: Candidate): boolean =>
+  !hub.simulated && adapter && !deleting && (health === undefined || health.credentials !== undefined);
+
 /** As the tenant reads it; the recorded reasons name the numbers. */
 type Refusal = { readonly kind: RefusalKind; readonly text: string };
-type RefusalKind = 'leaving' | 'unreachable' | 'zone' | 'template' | 'capacity' | 'other';
+type RefusalKind =
+  | 'leaving'
+  | 'cordoned'
+  | 'unreachable'
+  | 'unfit'
+  | 'zone'
+  | 'template'
+  | 'capacity'
+  | 'other';
 
 const refusalsOf = (
   request: PlacementRequest,
@@ -126,7 +146,10 @@ const refusalsOf = (
     return refusals;
   }
   if (candidate.deleting) refuse('leaving', 'hub is being deregistered');
-  if (!candidate.adapter) refuse('unreachable', 'NoAdapter: nothing in this release reaches this hub');
+  if (hub.scheduling !== 'open') refuse('cordoned', `hub is ${hub.scheduling}`);
+  if (!candidate.adapter) refuse('unreachable', 'NoAdapter: nothing reaches this hub');
+  const unwell = healthRefusal(candidate);
+  if (unwell !== undefined) refusals.push(unwell);
   if (candidate.blocked) refuse('unreachable', 'circuit breaker open');
   if (hub.simulated && realHub) refuse('other', 'simulated hub while a real one is registered');
   if (request.zone !== undefined && request.zone !== hub.zone) {
@@ -145,9 +168,25 @@ const refusalsOf = (
   return refusals;
 };
 
+/** What of its health speaks against a hub: the first thing that would have to be mended. */
+const healthRefusal = ({ hub, adapter, health }: Candidate): Refusal | undefined => {
+  if (health === undefined) return undefined;
+  const wrong = firstProblem(health);
+  if (wrong !== undefined) {
+    const { code, subject } = wrong.problem;
+    const kind = wrong.aspect === 'requirements' ? 'unfit' : 'unreachable';
+    return { kind, text: subject === undefined ? code : `${code}: ${subject}` };
+  }
+  return hub.simulated || !adapter || health.reachable !== undefined
+    ? undefined
+    : { kind: 'unreachable', text: 'NotChecked: the hub was not looked at yet' };
+};
+
 const WAITING: { readonly [Kind in RefusalKind]: string } = {
   leaving: 'being deregistered',
+  cordoned: 'closed to new orders',
   unreachable: 'not reachable',
+  unfit: 'not ready for orders',
   zone: 'in another zone',
   template: 'without this template',
   capacity: 'without enough capacity',
@@ -177,6 +216,7 @@ const scoresOf = (
     mostAllocated: 100 * mean(after),
     balanced: 100 * (1 - deviation(after)),
     spread: spread(candidate, fitting),
+    health: callsThatSucceeded(candidate),
   };
   const scores: { [name: string]: number } = {};
   let sum = 0;
@@ -209,6 +249,10 @@ const spread = ({ tenantClusters }: Candidate, fitting: readonly Candidate[]): n
   const min = Math.min(...counts);
   return max === min ? 100 : (100 * (max - tenantClusters)) / (max - min);
 };
+
+/** 100·(1 − failures/attempts) over the last hour; a hub that nobody called has not failed. */
+const callsThatSucceeded = ({ calls }: Candidate): number =>
+  calls === undefined || calls.attempts === 0 ? 100 : 100 * (1 - calls.failures / calls.attempts);
 
 const mean = (values: readonly number[]): number =>
   values.length === 0 ? 0 : values.reduce((sum, value) => sum + value, 0) / values.length;

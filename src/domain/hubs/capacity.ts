@@ -129,6 +129,20 @@ export const capacityLimitsOf = (hubDocument: JsonObject): CapacityLimits => {
   };
 };
 
+/**
+ * Limits of a hub: what its document declares wins class by class; of other classes the hub has the hosts that it
+ * shows, of which ours are already in clusters that hold capacity here. Hosts of others are no room.
+ */
+export const limitsWithHosts = (
+  declared: CapacityLimits,
+  hosts: { readonly [resourceClass: string]: { readonly free: number; readonly ours: number } } | undefined,
+): CapacityLimits => {
+  if (hosts === undefined) return declared;
+  const counted = Object.entries(hosts).map(([type, { free, ours }]) => [type, free + ours] as const);
+  const nodes = new Map<string, number>([...counted, ...Object.entries(declared.nodes ?? {})]);
+  return { ...declared, nodes: Object.fromEntries(nodes) };
+};
+
 const declare = (
   state: HubCapacityState,
   command: Extract<HubCapacityCommand, { type: 'DeclareCapacity' }>,

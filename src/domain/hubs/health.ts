@@ -144,8 +144,11 @@ const plainProblem = ({ code, message, subject }: HubProblemFact): HubProblemFac
 /** Characters of one problem's text that are kept: an API server may answer pages. */
 const MAX_MESSAGE = 1_000;
 
+/** Types of the events of health, as a subscription names them. */
+export const HEALTH_EVENTS: readonly string[] = [...ASPECT_OF.keys(), 'HubVersionSeen', 'HubHostsCounted'];
+
 export const isHealthEvent = (event: { readonly type: string }): event is HubHealthEvent =>
-  ASPECT_OF.has(event.type) || event.type === 'HubVersionSeen' || event.type === 'HubHostsCounted';
+  HEALTH_EVENTS.includes(event.type);
 
 export const evolveHealth = (health: HubHealth, event: HubHealthEvent): HubHealth => {
   const { at } = event.data;

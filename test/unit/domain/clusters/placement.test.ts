@@ -9,11 +9,13 @@ import {
   type PlacementRequest,
 } from '../../../../src/domain/clusters/placement.ts';
 import { hubFacts, type HubFacts } from '../../../../src/domain/hubs/hub.resource.ts';
+import type { HubHealth } from '../../../../src/domain/hubs/health.ts';
 import { shortages } from '../../../../src/domain/hubs/capacity.ts';
 import { candidates } from '../../../support/arbitraries/candidates.ts';
 import { ID, ordered } from './samples.ts';
 import { check } from '../../../support/property.ts';
 
+const at = '2026-11-21T12:00:00.000Z';
 const facts = (id: string, change: Partial<HubFacts> = {}): HubFacts => ({
   ...hubFacts({ id, document: { spec: { namespace: 'osac-hub' } } }),
   ...change,
@@ -114,6 +116,63 @@ describe('clusters: placement', () => {
     expect(reasonsOf(placement, 'sim-1')).to.deep.equal(['simulated hub while a real one is registered']);
     expect(hubOf(place(request, [candidate('sim-1'), { ...real, adapter: false }]))).to.equal('sim-1');
     expect(hubOf(place(request, [candidate('sim-1'), { ...real, deleting: true }]))).to.equal('sim-1');
+  });
+  it('leaves out hubs that are closed, were not looked at, or with which something is wrong', () => {
+    const aspect = (ok: boolean, code = '', subject?: string) => ({
+      ok,
+      since: at,
+      at,
+      problems: ok ? [] : [{ code, message: 'long', ...(subject === undefined ? {} : { subject }) }],
+    });
+    const well: HubHealth = {
+      reachable: aspect(true),
+      credentials: aspect(true),
+      requirements: aspect(true),
+    };
+    const hubs = [
+      candidate('hub-1', { health: {} }),
+      candidate('hub-2', { health: { ...well, reachable: aspect(false, 'Unreachable') } }),
+      candidate('hub-3', { health: { ...well, credentials: aspect(false, 'CredentialsRefused') } }),
+      candidate('hub-4', { health: { ...well, requirements: aspect(false, 'CrdMissing', 'clusterorders') } }),
+      candidate('hub-5', { health: { ...well, automation: aspect(false, 'AutomationFailing') } }),
+      candidate('hub-6', { health: well }, { scheduling: 'cordoned' }),
+      candidate('hub-7', { health: well }, { scheduling: 'draining' }),
+    ];
+    const placement = place(request, hubs);
+    expect(hubs.map(({ hub }) => reasonsOf(placement, hub.id)[0])).to.deep.equal([
+      'NotChecked: the hub was not looked at yet',
+      'Unreachable',
+      'CredentialsRefused',
+      'CrdMissing: clusterorders',
+      'AutomationFailing',
+      'hub is cordoned',
+      'hub is draining',
+    ]);
+    if (placement.placed) throw new Error('nothing fits');
+    expect(placement.message).to.equal(
+      'no management cluster fits: 2 closed to new orders, 4 not reachable, 1 not ready for orders',
+    );
+    expect(hubOf(place(request, [...hubs, candidate('hub-8', { health: well })]))).to.equal('hub-8');
+    expect(hubOf(place(request, [candidate('sim-1', { health: {} })]))).to.equal('sim-1');
+  });
+  it('does not hold simulated hubs back for a real one that never answered', () => {
+    const never = candidate('hub-1', { health: { reachable: { ok: false, since: at, at, problems: [] } } });
+    expect(hubOf(place(request, [candidate('sim-1'), never]))).to.equal('sim-1');
+    const away = {
+      ...never,
+      health: { ...never.health, credentials: { ok: true, since: at, at, problems: [] } },
+    };
+    expect(place(request, [candidate('sim-1'), away]).placed).to.equal(false);
+  });
+  it('prefers hubs whose calls succeeded (fleet-and-networks.md §2.9, health)', () => {
+    const weights = { version: 8, weights: { health: 1 } };
+    const hubs = [
+      candidate('sim-a', { calls: { attempts: 8, failures: 2 } }),
+      candidate('sim-b', { calls: { attempts: 0, failures: 0 } }),
+      candidate('sim-c'),
+    ];
+    const totals = place(request, hubs, weights).decision.candidates.map(({ total }) => total);
+    expect(totals).to.deep.equal([75, 100, 100]);
   });
   it('spreads a tenant over the hubs', () => {
     const weights = { version: 1, weights: { spread: 1 } };
