@@ -1,4 +1,3 @@
-import { createEventStoreDbStore } from '../adapters/event-store/eventstoredb/eventstoredb-event-store.ts';
 import {
   openSqliteEventStore,
   type SqliteEventStore,
@@ -20,6 +19,11 @@ export const openStore = async (
     const sqlite = await openSqliteEventStore({ dataDir: config.dataDir, deadlineMs, logger });
     return { store: sqlite, sqlite, readerConfig: { kind: 'sqlite', dataDir: config.dataDir } };
   }
+  // Loaded here: the client and its protocol are a good part of what a start has to load, and the embedded store uses
+  // neither.
+  const { createEventStoreDbStore } = await import(
+    '../adapters/event-store/eventstoredb/eventstoredb-event-store.ts'
+  );
   const connectionString = config.eventStore;
   const options = { connectionString, instance, deadlineMs, logger };
   const store = await createEventStoreDbStore(options).catch((error: unknown) => {

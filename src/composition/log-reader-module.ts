@@ -1,4 +1,3 @@
-import { createEventStoreDbStore } from '../adapters/event-store/eventstoredb/eventstoredb-event-store.ts';
 import { openSqliteLogReader } from '../adapters/event-store/sqlite/open-log-reader.ts';
 import type { LogReader } from '../projections/log-reader.ts';
 
@@ -8,5 +7,11 @@ export type LogReaderConfig =
   | { readonly kind: 'eventstoredb'; readonly connectionString: string; readonly instance: string };
 
 /** Entry of the projection workers' reader module: projections know no adapters. */
-export const openLogReader = (config: LogReaderConfig): LogReader | Promise<LogReader> =>
-  config.kind === 'sqlite' ? openSqliteLogReader(config) : createEventStoreDbStore(config);
+export const openLogReader = async (config: LogReaderConfig): Promise<LogReader> => {
+  if (config.kind === 'sqlite') return openSqliteLogReader(config);
+  // Loaded here, so that the threads of the embedded store start without the client and its protocol.
+  const { createEventStoreDbStore } = await import(
+    '../adapters/event-store/eventstoredb/eventstoredb-event-store.ts'
+  );
+  return createEventStoreDbStore(config);
+};
