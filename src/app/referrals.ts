@@ -1,12 +1,13 @@
 import { reject, type DomainEvent, type Rejection } from '../domain/decider.ts';
 import { hub, kindOf, kinds, project, tenant, type AnyKind } from '../domain/kinds.ts';
 import type { ResourceKind, ResourceView } from '../domain/resource.ts';
-import { isAboutToGo, type Announced, type Announcements, type Pointer } from './announcements.ts';
-import type { CommandContext, CommandOutcome, CommandRunner, Loaded } from './command.ts';
-import { OutcomeUnknown, StoreUnavailable, type ExpectedRevision, type Position } from './event-store.ts';
+import type { Announced, Announcements, Pointer } from './announcements.ts';
+import type { CommandContext, CommandOutcome, CommandRunner } from './command.ts';
+import { OutcomeUnknown, type ExpectedRevision, type Position } from './event-store.ts';
 import { aggregateOf, streamOf } from './names.ts';
 import type { Timers } from './ports.ts';
 import { ReferencesBusy, type ReferenceGuard } from './reference-guard.ts';
+import { createReferenceTargets, holds, type Reaches, type ReferenceTargets } from './reference-targets.ts';
 import { TOO_MANY_CONFLICTS } from './refusals.ts';
 
 /**
@@ -43,16 +44,17 @@ export type Referrals = {
 export type ReferralOptions = {
   /** Of a deletion that is refused while something refers to the object. */
   readonly unreferenced?: Unreferenced | undefined;
-  /** Tenant in which a target was when the reference to it was resolved; an id may have passed on since. */
-  readonly resolvedIn?: ((target: Pointer) => string | undefined) | undefined;
+  readonly reaches?: Reaches | undefined;
 };
+
+type Execute<S> = (context: CommandContext) => Promise<CommandOutcome<S>>;
 
 export type Referral = {
   /**
    * Carries the command out with the context that it gives, more than once where it has to. Throws ReferencesBusy, and
    * what `execute` throws.
    */
-  run<S>(execute: (context: CommandContext) => Promise<CommandOutcome<S>>): Promise<CommandOutcome<S>>;
+  run<S>(execute: Execute<S>): Promise<CommandOutcome<S>>;
   /**
    * Before each append, with the revision it is for: undefined when the targets of what is new are there and stay, and
    * nothing refers to what is deleted. Else why not. Throws ReferencesBusy.
@@ -86,242 +88,230 @@ const nothing = (): void => undefined;
 const MAX_ANNOUNCEMENTS = 6;
 /** Pages of announcements that a deletion withdraws. */
 const MAX_PAGES = 20;
-/** Milliseconds after which a deletion that was announced and does not come is withdrawn. */
-const DELETION_WAIT_MS = 4_000;
-/** Milliseconds that a reference waits for deletions of its targets altogether. */
-const WAIT_MS = 10_000;
-const FIRST_PAUSE_MS = 5;
-const LONGEST_PAUSE_MS = 100;
-
-type Standing = { readonly isGone: boolean; readonly tenant: string | undefined };
-type Looking = {
-  readonly signal: AbortSignal | undefined;
-  readonly resolvedIn: ReferralOptions['resolvedIn'];
-};
-/** `goes`: revision at which its deletion is announced. */
-type Look = { readonly gone: boolean; readonly goes: number | undefined };
 
 /** Tells `run` to announce what is wanted, and is never shown. */
 const ANNOUNCE_FIRST = reject('conflict', 'REFERENCES_NOT_ANNOUNCED', 'the references are announced first');
 
 export const createReferrals = (options: ReferralsOptions): Referrals => {
-  const { runner, guard, announcements, caughtUp, announcedTo, timers, alone } = options;
+  const parts: Parts = { ...options, targets: createReferenceTargets(options) };
   const declared = new Map<string, AnyKind>(kinds.map((kind) => [kind.kind, kind]));
-  /**
-   * Of the only writer: streams whose last append may still be stored, with what it would refer to. They are moved on
-   * before anybody relies on what they show.
-   */
-  const doubts = new Map<string, { readonly object: Pointer; readonly targets: readonly Pointer[] }>();
-
-  /** Work on streams of others: when it fails, nothing has become of the command itself. */
-  const onOthers = async (work: () => Promise<void>): Promise<void> => {
-    try {
-      await work();
-    } catch (error) {
-      if (!(error instanceof OutcomeUnknown || error instanceof StoreUnavailable)) throw error;
-      throw new ReferencesBusy('what refers to an object cannot be settled now', { cause: error });
-    }
+  return {
+    begin: (kind, id, context, how) => {
+      const own = declared.get(kind.kind);
+      const object: Referring = { kind, id, context, reaches: how.reaches, own };
+      if (how.unreferenced !== undefined) return deletion(parts, object, how.unreferenced);
+      return options.alone || own === undefined
+        ? reference(parts, object)
+        : announcedReference(parts, object, own);
+    },
   };
-  const settle = (stream: string, { kind: name, id }: Pointer): Promise<void> =>
-    onOthers(async () => {
-      const kind = declared.get(name);
-      if (kind !== undefined) await announcements.settle(kind, id);
-      doubts.delete(stream);
-    });
+};
 
-  /** What was found of a state: everything refers to the same few objects. */
-  const seen = new WeakMap<object, Standing>();
-  const standingOf = (kind: AnyKind, state: unknown): Standing => {
-    const known = seen.get(state as object);
-    if (known !== undefined) return known;
-    const view = kind.view(state);
-    const isGone = view.exists && (view.archived || view.deletionTimestamp !== undefined);
-    const standing = { isGone, tenant: view.exists ? view.tenant : undefined };
-    seen.set(state as object, standing);
-    return standing;
+type Parts = ReferralsOptions & { readonly targets: ReferenceTargets };
+type Referring = {
+  readonly kind: Pick<ResourceKind, 'kind' | 'pointsAt'>;
+  readonly id: string;
+  readonly context: CommandContext;
+  readonly reaches: Reaches | undefined;
+  /** The kind as it is declared; undefined: it is none of this service's, and nothing refers to it. */
+  readonly own: AnyKind | undefined;
+};
+
+/** The keys that one command shares or closes; at most one set of them at a time. */
+const holding = (guard: ReferenceGuard, signal: AbortSignal | undefined) => {
+  let held: readonly Pointer[] = [];
+  let release = nothing;
+  const end = (): void => {
+    release();
+    release = nothing;
+    held = [];
   };
-
-  /** What never was counts as there: built-in tenants have no stream, and references were resolved before. */
-  const look = async (
-    { kind: name, id }: Pointer,
-    remembered: boolean,
-    { signal, resolvedIn }: Looking,
-  ): Promise<Look> => {
-    const kind = declared.get(name);
-    if (kind === undefined || id === '') return { gone: false, goes: undefined };
-    const doubt = doubts.get(streamOf(kind, id));
-    if (doubt !== undefined) await settle(streamOf(kind, id), doubt.object);
-    const loaded: Loaded<unknown> = await runner.peek(aggregateOf(kind), id, { remembered, signal });
-    const { isGone, tenant: lies } = standingOf(kind, loaded.state);
-    const was = resolvedIn?.({ kind: name, id });
-    const gone = isGone || (was !== undefined && lies !== undefined && lies !== was);
-    return { gone, goes: isAboutToGo(loaded) ? Number(loaded.revision) : undefined };
-  };
-
-  const begin: Referrals['begin'] = (kind, id, context, { unreferenced, resolvedIn }) => {
-    const { signal } = context;
-    const own = declared.get(kind.kind);
-    const stream = streamOf(kind, id);
-    const view = { signal, resolvedIn };
-    let held: readonly Pointer[] = [];
-    let release = nothing;
-    /** What the append that is being tried needs, and the revision at which it was announced that it comes. */
-    let wanted: { readonly targets: readonly Pointer[]; readonly at: ExpectedRevision } | undefined;
-    let announced: { readonly targets: readonly Pointer[]; readonly at: number } | undefined;
-    /** Of a deletion: what came of looking who refers to the object, valid for one revision. */
-    let looked: { readonly refused: Rejection | undefined; readonly at: number | undefined } | undefined;
-
-    const end = (): void => {
-      release();
-      release = nothing;
-      held = [];
-    };
+  return {
+    held: (): readonly Pointer[] => held,
+    end,
     /** Holds exactly these: whoever waits for more holds nothing meanwhile. */
-    const hold = async (targets: readonly Pointer[]): Promise<void> => {
+    share: async (targets: readonly Pointer[]): Promise<void> => {
       if (without(targets, held).length === 0) return;
       end();
       release = await guard.share(targets.map(keyOf), signal);
       held = targets;
-    };
-
-    const goneAmong = async (
-      targets: readonly Pointer[],
-      remembered: boolean,
-    ): Promise<Rejection | undefined> => {
-      const looks = await Promise.all(targets.map((target) => look(target, remembered, view)));
-      const gone = targets[looks.findIndex((found) => found.gone)];
-      return gone === undefined ? undefined : goneRejection(gone);
-    };
-
-    /** Waits until it is certain whether the target stays; a deletion that does not come is withdrawn. */
-    const stays = async (target: Pointer): Promise<boolean> => {
-      let [seen, since, waited] = [-1, 0, 0];
-      for (let ms = FIRST_PAUSE_MS; ; ms = Math.min(2 * ms, LONGEST_PAUSE_MS)) {
-        const { gone, goes } = await look(target, false, view);
-        if (gone) return false;
-        if (goes === undefined) return true;
-        if (goes !== seen) [seen, since] = [goes, waited];
-        const targetKind = declared.get(target.kind);
-        if (waited - since >= DELETION_WAIT_MS && targetKind !== undefined)
-          await onOthers(() => announcements.withdraw(targetKind, target.id, goes));
-        if (waited >= WAIT_MS) throw new ReferencesBusy();
-        signal?.throwIfAborted();
-        await new Promise<void>((resolve) => void timers.after(ms, resolve));
-        waited += ms;
-      }
-    };
-
-    /** Step 1 up to the append. Why it is refused otherwise. */
-    const announce = async ({ targets, at }: NonNullable<typeof wanted>): Promise<Rejection | undefined> => {
-      if (own === undefined) return undefined;
-      await hold(targets);
-      // What is gone already is refused without a trace in the log; from memory only when it is certain.
-      const known = await goneAmong(targets, true);
-      const certain = known === undefined ? undefined : await goneAmong(targets, false);
-      if (certain !== undefined) return certain;
-      const revision = await announcements.references({ kind: own, id, revision: at }, targets, context);
-      if (revision === undefined) return undefined;
-      const stay = await Promise.all(targets.map(stays));
-      const gone = targets[stay.indexOf(false)];
-      if (gone !== undefined) return goneRejection(gone);
-      announced = { targets, at: revision };
-      return undefined;
-    };
-
-    const referring = async <S>(
-      execute: (context: CommandContext) => Promise<CommandOutcome<S>>,
-    ): Promise<CommandOutcome<S>> => {
-      let exact = context;
-      for (let times = 0; ; times += 1) {
-        const outcome = await execute(exact);
-        if (outcome.outcome === 'accepted') return outcome;
-        if (outcome.rejection !== ANNOUNCE_FIRST || wanted === undefined)
-          return told(outcome, exact, context);
-        const refused = times < MAX_ANNOUNCEMENTS ? await announce(wanted) : TOO_MANY_CONFLICTS;
-        if (refused !== undefined) return { ...outcome, rejection: refused };
-        // The caller's revision is the one before the announcement, which changed nothing.
-        const moved = announced !== undefined && exact.ifRevision !== undefined;
-        if (moved && exact.ifRevision === wanted.at) exact = { ...exact, ifRevision: announced?.at ?? 0 };
-      }
-    };
-
-    /** Why the object cannot be deleted; afterwards nothing that was announced before can come to refer to it. */
-    const lookForUsers = async (before: Position | undefined): Promise<Rejection | undefined> => {
-      for (let page = 0; page < MAX_PAGES; page += 1) {
-        if (!(await caughtUp(signal)))
-          throw new ReferencesBusy('this instance does not know yet what refers to the object');
-        const doubtful = [...doubts].filter(([, { targets }]) => holds(targets, { kind: kind.kind, id }));
-        const open = before === undefined ? [] : announcedTo(kind.kind, id, before);
-        // After the look at what is announced: what was carried out in between is seen here.
-        const refused = unreferenced?.();
-        if (refused !== undefined) return refused;
-        if (doubtful.length === 0 && open.length === 0) return undefined;
-        for (const [about, { object }] of doubtful) await settle(about, object);
-        for (const { kind: name, id: from, revision } of open) {
-          const fromKind = declared.get(name);
-          if (fromKind !== undefined) await onOthers(() => announcements.withdraw(fromKind, from, revision));
-        }
-      }
-      throw new ReferencesBusy('too much is about to refer to the object');
-    };
-
-    const deleting = async <S>(
-      execute: (context: CommandContext) => Promise<CommandOutcome<S>>,
-    ): Promise<CommandOutcome<S>> => {
-      release = await guard.close(keyOf({ kind: kind.kind, id }), signal);
-      if (alone || own === undefined) {
-        looked = { refused: await lookForUsers(undefined), at: undefined };
-        return execute(context);
-      }
-      const past = await runner.find(aggregateOf(own), id, context.commandId, { ...(signal && { signal }) });
-      const intent = past === undefined ? await announcements.deletion(own, id, context) : undefined;
-      if (intent === undefined) return execute(context);
-      let carriedOut = false;
-      try {
-        looked = { refused: await lookForUsers(intent.position), at: intent.revision };
-        const outcome = await execute({ ...context, ifRevision: intent.revision });
-        carriedOut = outcome.outcome === 'accepted';
-        return told(outcome, { ifRevision: intent.revision }, context);
-      } finally {
-        // Else whoever comes to refer to it does that, later.
-        if (!carriedOut) await announcements.withdraw(own, id, intent.revision).catch(nothing);
-      }
-    };
-
-    return {
-      run: async (execute) => {
-        try {
-          const outcome = await (unreferenced === undefined ? referring(execute) : deleting(execute));
-          if (outcome.outcome === 'accepted') doubts.delete(stream);
-          return outcome;
-        } catch (error) {
-          const doubtful = error instanceof OutcomeUnknown && error.stream === stream;
-          if (alone && doubtful) doubts.set(stream, { object: { kind: kind.kind, id }, targets: held });
-          throw error;
-        } finally {
-          end();
-        }
-      },
-      take: async (before, after, revision) => {
-        if (unreferenced !== undefined) {
-          const valid = looked !== undefined && (alone || looked.at === revision);
-          return valid ? looked?.refused : TOO_MANY_CONFLICTS;
-        }
-        const targets = newTargets(kind, before, after);
-        if (targets.length === 0) return undefined;
-        if (!alone) {
-          if (announced?.at === revision && without(targets, announced.targets).length === 0)
-            return undefined;
-          wanted = { targets, at: revision };
-          return ANNOUNCE_FIRST;
-        }
-        await hold(targets);
-        return goneAmong(targets, true);
-      },
-    };
+    },
+    close: async (object: Pointer): Promise<void> => {
+      release = await guard.close(keyOf(object), signal);
+    },
   };
-  return { begin };
 };
+
+/** On a log with one writer: the guard is all that it takes. */
+const reference = ({ guard, targets, alone }: Parts, { kind, id, context, reaches }: Referring): Referral => {
+  const { signal } = context;
+  const keys = holding(guard, signal);
+  return {
+    run: async (execute) => {
+      try {
+        return await inDoubt(targets, alone, { kind: kind.kind, id }, keys.held, () => execute(context));
+      } finally {
+        keys.end();
+      }
+    },
+    take: async (before, after) => {
+      const wanted = newTargets(kind, before, after);
+      if (wanted.length === 0) return undefined;
+      await keys.share(wanted);
+      return refusalOf(await targets.gone(wanted, { signal, reaches, remembered: alone }));
+    },
+  };
+};
+
+/** Step 1 on a log with other writers. */
+const announcedReference = (
+  { guard, targets, announcements }: Parts,
+  { kind, id, context, reaches }: Referring,
+  own: AnyKind,
+): Referral => {
+  const { signal } = context;
+  const keys = holding(guard, signal);
+  /** What the append that is being tried needs, and the revision that it is for. */
+  let wanted: { readonly targets: readonly Pointer[]; readonly at: ExpectedRevision } | undefined;
+  let announced: { readonly targets: readonly Pointer[]; readonly at: number } | undefined;
+
+  /** Everything up to the append, without waiting on the object's own stream. Why it is refused. */
+  const announce = async ({
+    targets: to,
+    at,
+  }: NonNullable<typeof wanted>): Promise<Rejection | undefined> => {
+    await keys.share(to);
+    // What is gone already is refused without a trace in the log; from memory only when it is certain.
+    const maybe = await targets.gone(to, { signal, reaches, remembered: true });
+    const known = maybe && (await targets.gone(to, { signal, reaches, remembered: false }));
+    if (known !== undefined) return refusalOf(known);
+    const revision = await announcements.references({ kind: own, id, revision: at }, to, context);
+    if (revision === undefined) return undefined;
+    const gone = await targets.goneAfterAll(to, { signal, reaches });
+    if (gone === undefined) announced = { targets: to, at: revision };
+    return refusalOf(gone);
+  };
+
+  return {
+    run: async (execute) => {
+      let exact = context;
+      try {
+        for (let times = 0; ; times += 1) {
+          const outcome = await execute(exact);
+          if (outcome.outcome === 'accepted') return outcome;
+          if (outcome.rejection !== ANNOUNCE_FIRST || wanted === undefined)
+            return told(outcome, exact, context);
+          const refused = times < MAX_ANNOUNCEMENTS ? await announce(wanted) : TOO_MANY_CONFLICTS;
+          if (refused !== undefined) return { ...outcome, rejection: refused };
+          // The caller's revision is the one before the announcement, which changed nothing.
+          if (announced !== undefined && exact.ifRevision === wanted.at)
+            exact = { ...exact, ifRevision: announced.at };
+        }
+      } finally {
+        keys.end();
+      }
+    },
+    take: async (before, after, revision) => {
+      const to = newTargets(kind, before, after);
+      const isSaid = announced?.at === revision && without(to, announced.targets).length === 0;
+      if (to.length === 0 || isSaid) return undefined;
+      wanted = { targets: to, at: revision };
+      return ANNOUNCE_FIRST;
+    },
+  };
+};
+
+/** Step 2, on a log with one writer without the announcement. */
+const deletion = (
+  parts: Parts,
+  { kind, id, context, own }: Referring,
+  unreferenced: Unreferenced,
+): Referral => {
+  const { guard, targets, announcements, runner, alone } = parts;
+  const object = { kind: kind.kind, id };
+  const keys = holding(guard, context.signal);
+  /** What came of looking who refers to the object, valid for one revision; without one while it is closed. */
+  let looked: { readonly refused: Rejection | undefined; readonly at?: number } | undefined;
+
+  const announced = async <S>(of: AnyKind, execute: Execute<S>): Promise<CommandOutcome<S>> => {
+    const past = await runner.find(aggregateOf(of), id, context.commandId, {
+      ...(context.signal && { signal: context.signal }),
+    });
+    const intent = past === undefined ? await announcements.deletion(of, id, context) : undefined;
+    // There is nothing to delete: the decider says so.
+    if (intent === undefined) return execute(context);
+    let carriedOut = false;
+    try {
+      const refused = await lookForUsers(parts, object, unreferenced, context.signal, intent.position);
+      looked = { refused, at: intent.revision };
+      const outcome = await execute({ ...context, ifRevision: intent.revision });
+      carriedOut = outcome.outcome === 'accepted';
+      return told(outcome, { ifRevision: intent.revision }, context);
+    } finally {
+      // Else whoever comes to refer to it does that, later.
+      if (!carriedOut) await announcements.withdraw(of, id, intent.revision).catch(nothing);
+    }
+  };
+
+  return {
+    run: async (execute) => {
+      try {
+        await keys.close(object);
+        if (!alone && own !== undefined) return await announced(own, execute);
+        looked = { refused: await lookForUsers(parts, object, unreferenced, context.signal) };
+        return await inDoubt(targets, alone, object, keys.held, () => execute(context));
+      } finally {
+        keys.end();
+      }
+    },
+    take: async (_before, _after, revision) =>
+      looked !== undefined && (looked.at ?? revision) === revision ? looked.refused : TOO_MANY_CONFLICTS,
+  };
+};
+
+/** Why the object cannot be deleted; afterwards nothing that was announced before can come to refer to it. */
+const lookForUsers = async (
+  { targets, caughtUp, announcedTo }: Parts,
+  object: Pointer,
+  unreferenced: Unreferenced,
+  signal: AbortSignal | undefined,
+  announcedBefore?: Position,
+): Promise<Rejection | undefined> => {
+  for (let page = 0; page < MAX_PAGES; page += 1) {
+    if (!(await caughtUp(signal)))
+      throw new ReferencesBusy('this instance does not know yet what refers to the object');
+    const doubtful = targets.inDoubtOf(object);
+    const open = announcedBefore === undefined ? [] : announcedTo(object.kind, object.id, announcedBefore);
+    // After the look at what is announced: what was carried out in between is seen here.
+    const refused = unreferenced();
+    if (refused !== undefined || (doubtful.length === 0 && open.length === 0)) return refused;
+    for (const other of doubtful) await targets.settle(other);
+    for (const other of open) await targets.withdraw(other);
+  }
+  throw new ReferencesBusy('too much is about to refer to the object');
+};
+
+/** Of the only writer: remembers an object whose append may still be stored, until one that came later is. */
+const inDoubt = async <S>(
+  targets: ReferenceTargets,
+  alone: boolean,
+  object: Pointer,
+  wanted: () => readonly Pointer[],
+  execute: () => Promise<CommandOutcome<S>>,
+): Promise<CommandOutcome<S>> => {
+  try {
+    const outcome = await execute();
+    if (outcome.outcome === 'accepted') targets.certain(object);
+    return outcome;
+  } catch (error) {
+    const isOwn = error instanceof OutcomeUnknown && error.stream === streamOf(object, object.id);
+    if (alone && isOwn) targets.doubt(object, wanted());
+    throw error;
+  }
+};
+
+const refusalOf = (gone: Pointer | undefined): Rejection | undefined =>
+  gone === undefined ? undefined : goneRejection(gone);
 
 /** Kinds that are kept in ways of their own; a tenant is no target of itself. */
 const KEPT_OTHERWISE: readonly string[] = [hub.kind, project.kind];
@@ -353,9 +343,6 @@ const told = <S>(
   tried.ifRevision !== ifRevision
     ? { ...outcome, rejection: TOO_MANY_CONFLICTS }
     : outcome;
-
-const holds = (pointers: readonly Pointer[], { kind, id }: Pointer): boolean =>
-  pointers.some((other) => other.kind === kind && other.id === id);
 
 const without = (pointers: readonly Pointer[], others: readonly Pointer[]): readonly Pointer[] =>
   pointers.filter((pointer) => !holds(others, pointer));

@@ -50,7 +50,7 @@ export type ResourceOptions = {
   readonly likelyNew?: boolean;
   /** Of a deletion that is refused while something refers to the object. */
   readonly unreferenced?: Unreferenced;
-  readonly resolvedIn?: ReferralOptions['resolvedIn'];
+  readonly reaches?: ReferralOptions['reaches'];
 };
 
 export type ResourceCommandsOptions = {
@@ -113,9 +113,9 @@ export const createResourceCommands = ({
     id: string,
     command: C,
     context: CommandContext,
-    { unreferenced, resolvedIn, ...options }: ResourceOptions,
+    { unreferenced, reaches, ...options }: ResourceOptions,
   ): Promise<{ readonly outcome: CommandOutcome<S>; readonly obstacle: NameClaim | undefined }> => {
-    const referral = referrals.begin(kind, id, context, { unreferenced, resolvedIn });
+    const referral = referrals.begin(kind, id, context, { unreferenced, reaches });
     const held = holdingsOf({ runner, names, clock, entries, referral }, kind, id, context);
     const how: ExecuteOptions<S, E> = { ...options, step: true, beforeAppend: held.take };
     let outcome: CommandOutcome<S>;

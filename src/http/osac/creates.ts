@@ -14,7 +14,7 @@ import { ApiError, invalid, rejected } from '../errors.ts';
 import type { Answer, Call, CreateMessage, Handler } from './call.ts';
 import type { Principal } from './principal.ts';
 import { ownerOf } from './owner.ts';
-import { resolveReferences } from './references.ts';
+import { reachOf, resolveReferences } from './references.ts';
 import { storeSecrets, takeSecrets, type SecretValue } from './secrets.ts';
 import {
   beginWrite,
@@ -141,6 +141,7 @@ const create = async <S, C extends { readonly type: string }, E extends DomainEv
   const outcome = await services.commands
     .execute(kind, id, (abandonedBefore) => planned.command(secrets, abandonedBefore), context, {
       likelyNew: id === generatedId(kind, write) && !write.repeatable,
+      reaches: reachOf(kind, owner, principal.visibility),
     })
     .catch(async (error: unknown) => {
       // A command of somebody else made it: the id is taken, and whose command it was is not told (design §7).

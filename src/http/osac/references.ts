@@ -150,6 +150,20 @@ const near = (visibility: Visibility, { tenant }: Home): Visibility => {
   return { tenants: 'all' in visibility ? both : both.filter((one) => visibility.tenants.includes(one)) };
 };
 
+/**
+ * Whether references of an object at home reach a tenant's objects of a kind: asked once more when the reference is
+ * stored, since the id may have passed on to another tenant's object.
+ */
+export const reachOf =
+  ({ references }: Pick<ResourceKind, 'references'>, home: Home, visibility: Visibility) =>
+  (kind: string, tenant: string): boolean => {
+    const declared = references.filter((reference) => reference.kind === kind);
+    if (declared.length === 0) return true;
+    if (declared.every(({ scope }) => scope === 'local')) return tenant === home.tenant;
+    const reached = reachable(visibility, home);
+    return 'all' in reached || reached.tenants.includes(tenant);
+  };
+
 /** True when the object lies where the reference looks. */
 const fits = (row: ResourceRow, local: boolean, { project, shared }: Reference, home: Home): boolean => {
   if (local) return row.tenant === home.tenant;

@@ -17,7 +17,7 @@ import { refused, withoutServerSet, type CreateServices } from './creates.ts';
 import { canonicalDocument } from './messages.ts';
 import { assertMayGrow, assertSecretsFit } from './object-size.ts';
 import type { Principal } from './principal.ts';
-import { resolveReferences } from './references.ts';
+import { reachOf, resolveReferences } from './references.ts';
 import {
   changedSecrets,
   forgetFormer,
@@ -147,10 +147,9 @@ const update = async <S, C extends { readonly type: string }, E extends DomainEv
     const context = await commandContext(call, write, owner, services);
     const change = await changeOf(kind, call, write, services, merged);
     const command = await revision.command(change);
-    const outcome = await services.commands.execute(kind, id, command, {
-      ...context,
-      ifRevision: stored.revision,
-    });
+    const exact = { ...context, ifRevision: stored.revision };
+    const reaches = reachOf(kind, owner, principal.visibility);
+    const outcome = await services.commands.execute(kind, id, command, exact, { reaches });
     if (outcome.outcome === 'accepted') {
       const { state, version, position } = outcome.loaded;
       const shown = { view: kind.view(state), revision: Number(outcome.loaded.revision), version };

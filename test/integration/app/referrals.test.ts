@@ -8,6 +8,7 @@ import type { DocumentCommand } from '../../../src/domain/catalog/document.ts';
 import { DELETION_ANNOUNCED } from '../../../src/domain/announcements.ts';
 import { collect, fakeContext } from '../../support/fake-context.ts';
 import { crashing } from '../../support/fake-incarnation.ts';
+import { delaying } from '../../support/held-appends.ts';
 import { checkAsync } from '../../support/property.ts';
 import {
   at,
@@ -176,6 +177,67 @@ describe('what is referred to, and its deletion', () => {
     const command = { type: 'ReviseDocument', at, document } as DocumentCommand;
     const outcome = await on.resources.execute(declared('clusterTemplate'), 'x', command, fakeContext('r'));
     expect(outcome.outcome).to.equal('accepted');
+  });
+
+  it('an append of the only writer whose outcome is not known does not come after the deletion of its target', async () => {
+    const store = createMemoryEventStore({ singleWriter: true });
+    await seed(store);
+    const wire = delaying(store, 'RoleBound');
+    const on = start(wire.store, 'one');
+    const failed = await create(on, 'roleBinding', 'x', 0).catch((error: unknown) => error);
+    expect(failed).to.be.instanceOf(OutcomeUnknown);
+    expect((await remove(on, 'role', 'role0', 'd1')).outcome).to.equal('accepted');
+    expect((await wire.deliver()).map(({ status }) => status))
+      .to.include('rejected')
+      .and.not.include('fulfilled');
+    expect(await dangling(store)).to.deep.equal([]);
+    const again = await create(on, 'roleBinding', 'x', 0);
+    expect(again.outcome === 'rejected' && again.rejection.code).to.equal('REFERENCE_NOT_FOUND');
+  });
+
+  it('nor its deletion after what has come to refer to the object', async () => {
+    const store = createMemoryEventStore({ singleWriter: true });
+    await seed(store);
+    const wire = delaying(store, 'RoleRetired');
+    const on = start(wire.store, 'one');
+    const failed = await remove(on, 'role', 'role0', 'd1').catch((error: unknown) => error);
+    expect(failed).to.be.instanceOf(OutcomeUnknown);
+    expect((await create(on, 'roleBinding', 'x', 0)).outcome).to.equal('accepted');
+    expect((await wire.deliver()).map(({ status }) => status))
+      .to.include('rejected')
+      .and.not.include('fulfilled');
+    expect(await dangling(store)).to.deep.equal([]);
+  });
+
+  it('an id that has passed on to a tenant that the caller does not reach is as good as gone', async () => {
+    for (const singleWriter of [true, false]) {
+      const store = createMemoryEventStore({ singleWriter });
+      await seed(store);
+      const on = start(store, 'one');
+      await remove(on, 'role', 'role0', 'd1');
+      const role0 = { id: 'role0', tenant: 't2', project: '', name: 'role0', creator: 'u', document: {} };
+      const passedOn: DocumentCommand = { type: 'CreateDocument', at, ...role0 };
+      await on.resources.execute(declared('role'), 'role0', passedOn, fakeContext('passed on'));
+      const document = REFERRING.roleBinding?.(0) ?? {};
+      const bind = { ...passedOn, id: 'x', tenant: T1, name: 'x', document };
+      const bound = (command: string, tenants: readonly string[]) =>
+        on.resources.execute(declared('roleBinding'), 'x', bind, fakeContext(command), {
+          reaches: (kind, tenant) => kind !== 'role' || tenants.includes(tenant),
+        });
+      const refused = await bound('b1', [T1, 'shared']);
+      expect(refused.outcome === 'rejected' && refused.rejection.code).to.equal('REFERENCE_NOT_FOUND');
+      expect((await bound('b2', [T1, 't2'])).outcome).to.equal('accepted');
+    }
+  });
+
+  it('nothing is announced on a log with one writer', async () => {
+    const store = createMemoryEventStore({ singleWriter: true });
+    await seed(store);
+    const on = start(store, 'one');
+    await create(on, 'roleBinding', 'x', 0);
+    await remove(on, 'role', 'role1', 'd1');
+    const types = (await collect(store.readAll({ limit: 1_000 }))).map(({ type }) => type);
+    expect(types.filter((type) => type.endsWith('Announced'))).to.deep.equal([]);
   });
 
   it('no interleaving of two instances does, whichever of them dies', async function () {

@@ -1,0 +1,30 @@
+import { expect } from 'chai';
+import { cluster, roleBinding } from '../../../src/domain/kinds.ts';
+import { reachOf } from '../../../src/http/osac/references.ts';
+
+/** Which tenants' objects references may mean (osac-api.md §5 Object references). */
+describe('what references reach', () => {
+  const home = { tenant: 'acme', project: '' };
+  const caller = { tenants: ['acme', 'shared', 'other'] };
+
+  it('objects of the own tenant and shared ones, of others only for admins', () => {
+    const reaches = reachOf(cluster, home, caller);
+    const tenants = ['acme', 'shared', 'other', 'foreign'];
+    expect(tenants.filter((tenant) => reaches('clusterTemplate', tenant))).to.deep.equal(['acme', 'shared']);
+    const admin = reachOf(cluster, home, { all: true });
+    expect(tenants.filter((tenant) => admin('clusterTemplate', tenant))).to.deep.equal(tenants);
+  });
+
+  it('nothing that the caller does not see', () => {
+    expect(reachOf(cluster, home, { tenants: ['acme'] })('clusterTemplate', 'shared')).to.equal(false);
+  });
+
+  it('secrets of the own tenant only, whoever asks', () => {
+    const reaches = reachOf(cluster, home, { all: true });
+    expect([reaches('secret', 'acme'), reaches('secret', 'shared')]).to.deep.equal([true, false]);
+  });
+
+  it('what is no declared reference is left alone', () => {
+    expect(reachOf(roleBinding, home, { tenants: ['acme'] })('tenant', 'system')).to.equal(true);
+  });
+});
