@@ -70,6 +70,7 @@ export type ObservedClusterOrder = {
 export type ObservedHostedCluster = {
   readonly name: string;
   readonly namespace: string;
+  readonly deletionTimestamp?: string;
   readonly conditions: readonly Condition[];
   readonly controlPlaneEndpoint?: { readonly host: string; readonly port: number };
   readonly baseDomain?: string;

@@ -1,0 +1,342 @@
+import type { JsonObject } from '../domain/json.ts';
+import { objectAt, stringAt } from '../domain/json-tools.ts';
+import type { EffectOutcome } from '../domain/workflow.ts';
+import {
+  AutomationError,
+  type Automation,
+  type AutomationJob,
+  type AutomationPurpose,
+  type Automations,
+} from './automation.ts';
+import { evidenceOf, WORKFLOW_TIME, type Shown } from './automation-evidence.ts';
+import type { HubRegistry, RegisteredHub } from './hub-registry.ts';
+import { outcomeOfError } from './management-cluster-effects.ts';
+import {
+  CLUSTER_ORDER_UUID_LABEL,
+  HubError,
+  clusterNamespace,
+  type CallOptions,
+  type ManagementCluster,
+  type OrderPlace,
+} from './management-cluster.ts';
+import type { Clock, Timers } from './ports.ts';
+import { pause } from './process-runner/pause.ts';
+import type { EffectCall, EffectPort } from './process-runner/types.ts';
+
+/** Name of the port in a workflow's effects. */
+export const AUTOMATION_PORT = 'automation';
+/** What an attempt may take in all: two looks, the settling between them, the wait for a place and the request. */
+export const AUTOMATION_EFFECT_DEADLINE_MS = 150_000;
+
+/** Arguments of `trigger`. */
+export type TriggerArgs = {
+  readonly hub: string;
+  /** The mode in which the order was begun; the hub may have another one by now. */
+  readonly mode: 'eda' | 'aap';
+  readonly purpose: AutomationPurpose;
+  readonly place: OrderPlace & { readonly clusterId: string };
+  /** The order was provisioned before and has changed, in its node counts or otherwise. */
+  readonly again?: 'nodes' | 'other';
+  /** eda: time (ISO) of an earlier trigger of the same intent that was accepted and showed no effect. */
+  readonly since?: string;
+};
+/** Arguments of `job` and `cancel` (mode aap). */
+export type JobArgs = { readonly hub: string; readonly job: Pick<AutomationJob, 'id' | 'workflow'> };
+
+export type AutomationEffectSettings = {
+  /** Milliseconds until a request that was sent is surely refused or accepted. Default 30,000 (real-servers.md §2.3). */
+  readonly requestDeadlineMs: number;
+  /** Milliseconds after that until its effect shows: a listener may have it queued. Default 30,000. */
+  readonly queuedGraceMs: number;
+  /** Milliseconds after that until a job is listed. Default 10,000. */
+  readonly launchGraceMs: number;
+  /** Milliseconds between the two last looks for a job. Default 2,000. */
+  readonly lookAgainMs: number;
+  /** Milliseconds that one call to the hub or for a job may take. Default 10,000. */
+  readonly callDeadlineMs: number;
+};
+const DEFAULTS: AutomationEffectSettings = {
+  requestDeadlineMs: 30_000,
+  queuedGraceMs: 30_000,
+  launchGraceMs: 10_000,
+  lookAgainMs: 2_000,
+  callDeadlineMs: 10_000,
+};
+
+/** How far back jobs are looked for when nobody remembers the first attempt. */
+const LONG_AGO_MS = 24 * 3_600_000;
+
+/** An outcome that ends the effect from deep inside; it never leaves this file. */
+class Ended extends Error {
+  override readonly name = 'Ended';
+  readonly outcome: EffectOutcome;
+  constructor(outcome: EffectOutcome) {
+    super(outcome.outcome);
+    this.outcome = outcome;
+  }
+}
+
+/**
+ * Effect port `automation`: has a hub's rulebook or automation platform run the playbook of an order.
+ *
+ * - `trigger` TriggerArgs → eda {queued, did: posted | observed, evidence?}; aap {job, did: launched | adopted}.
+ *   `queued` is false and `job` null when the order to deprovision is gone: nothing was asked for.
+ * - `job` JobArgs → {job}: null when the platform has no such job any more.
+ * - `cancel` JobArgs → {cancelled}: false when it had ended or was gone.
+ *
+ * After an attempt of unknown outcome nothing is repeated before a look: eda at what playbooks leave on the hub, aap at
+ * the jobs of our effect id; and not before any request of an earlier attempt must have arrived or never will. Earlier
+ * attempts are over when this one begins, so that is counted from here.
+ */
+export const createAutomationEffects = (options: {
+  readonly registry: Pick<HubRegistry, 'ready' | 'get'>;
+  readonly automations: Automations;
+  readonly clock: Pick<Clock, 'now'>;
+  readonly timers: Timers;
+  readonly settings?: Partial<AutomationEffectSettings>;
+}): EffectPort => {
+  const { registry, automations, clock, timers } = options;
+  const settings = { ...DEFAULTS, ...options.settings };
+
+  const reading = (call: EffectCall): CallOptions => ({
+    effectId: call.effectId,
+    deadlineMs: Math.min(settings.callDeadlineMs, call.deadlineMs),
+    signal: call.signal,
+  });
+  const requesting = (call: EffectCall): CallOptions => ({
+    ...reading(call),
+    deadlineMs: settings.requestDeadlineMs,
+  });
+
+  const hubOf = async (id: string, call: EffectCall): Promise<RegisteredHub> => {
+    await registry.ready(call.signal);
+    const hub = registry.get(id);
+    // A hub that was deregistered may come back; its orders wait.
+    if (hub === undefined) throw new Ended(failed('HubNotRegistered', `hub ${id} is not registered`));
+    return hub;
+  };
+
+  const automationOf = (hub: RegisteredHub, mode: 'eda' | 'aap'): Automation => {
+    const { facts, automation, tenant } = hub;
+    const url = Object.hasOwn(facts.endpoints, mode) ? facts.endpoints[mode] : undefined;
+    if (url === undefined || url === '') {
+      throw new Ended(
+        failed('EndpointMissing', `hub ${facts.id} has no spec.endpoints.${mode}; its orders need it`),
+      );
+    }
+    return automations.of({ hub: facts.id, mode, url, tenant, ...facts.automation, ...automation });
+  };
+
+  const clusterOf = ({ adapter, facts }: RegisteredHub): ManagementCluster => {
+    if (adapter !== undefined) return adapter;
+    throw new Ended(failed('NoAdapter', `nothing in this release reaches hub ${facts.id}`));
+  };
+
+  /** The whole order, as the playbooks get it. Undefined: it is not there. */
+  const orderOf = async (
+    cluster: ManagementCluster,
+    { place, hub }: TriggerArgs,
+    call: EffectCall,
+  ): Promise<JsonObject | undefined> => {
+    const order = await cluster.readClusterOrder(place, reading(call));
+    if (order === undefined) return undefined;
+    const owner = stringAt(objectAt(objectAt(order, 'metadata'), 'labels'), CLUSTER_ORDER_UUID_LABEL);
+    if (owner === place.clusterId) return order;
+    throw new Ended(
+      refused(
+        'NameTaken',
+        `ClusterOrder ${place.name} on hub ${hub} is not that of cluster ${place.clusterId}`,
+      ),
+    );
+  };
+
+  /** Until no request of an earlier attempt can still arrive and show no effect. */
+  const settled = async (call: EffectCall, graceMs: number, since?: string): Promise<void> => {
+    const now = Date.parse(clock.now());
+    const sent =
+      call.mode === 'perform' && since !== undefined
+        ? Date.parse(since)
+        : call.attempt === 2 && call.firstStartedAt !== undefined
+          ? Math.min(now, Date.parse(call.firstStartedAt) + call.deadlineMs)
+          : now;
+    const wait = sent + settings.requestDeadlineMs + graceMs - now;
+    if (wait > 0) await pause(timers, wait, call.signal);
+    call.signal.throwIfAborted();
+  };
+
+  const shown = async (
+    cluster: ManagementCluster,
+    place: OrderPlace,
+    call: EffectCall,
+  ): Promise<Shown | undefined> => {
+    const order = await cluster.getClusterOrder(place, reading(call));
+    return order === undefined ? undefined : { order, hosted: await hostedOf(cluster, place, reading(call)) };
+  };
+
+  /** What shows that an earlier request was acted on, looked for now and once nothing of it can be under way. */
+  const actedOn = async (
+    cluster: ManagementCluster,
+    { place, purpose, again, since }: TriggerArgs,
+    call: EffectCall,
+  ): Promise<string | undefined> => {
+    const from = [since, call.firstStartedAt].filter((time) => time !== undefined).toSorted()[0];
+    const look = async (): Promise<string | undefined> => {
+      const now = await shown(cluster, place, call);
+      if (now === undefined) return purpose === 'deprovision' ? 'the order is gone' : undefined;
+      // The report's time is by the hub's clock, which may be an hour off.
+      const dated = now.order.annotations[WORKFLOW_TIME] !== undefined && from !== undefined;
+      const skewMs = dated ? ((await cluster.check(reading(call))).clockSkewMs ?? 0) : 0;
+      const base = from ?? clock.now();
+      const question = {
+        purpose,
+        since: new Date(Date.parse(base) + skewMs).toISOString(),
+        ...(again === undefined ? {} : { again }),
+      };
+      return evidenceOf(now, question);
+    };
+    const first = await look();
+    if (first !== undefined) return first;
+    await settled(call, settings.queuedGraceMs, since);
+    return look();
+  };
+
+  const triggerEda = async (
+    args: TriggerArgs,
+    hub: RegisteredHub,
+    call: EffectCall,
+  ): Promise<EffectOutcome> => {
+    const { purpose, place } = args;
+    const automation = automationOf(hub, 'eda');
+    const cluster = clusterOf(hub);
+    if (call.mode === 'observe' || args.since !== undefined) {
+      const evidence = await actedOn(cluster, args, call);
+      if (evidence !== undefined) return done({ queued: true, did: 'observed', evidence });
+    }
+    const order = await orderOf(cluster, args, call);
+    if (order === undefined) return withoutOrder(purpose, place, { queued: false });
+    await automation.trigger({ purpose, orderName: place.name, order }, requesting(call));
+    return done({ queued: true, did: 'posted' });
+  };
+
+  /** The first job of this effect. Two looks that find none, both when nothing can be under way, mean that there is none. */
+  const jobOfEarlier = async (
+    automation: Automation,
+    purpose: AutomationPurpose,
+    call: EffectCall,
+  ): Promise<AutomationJob | undefined> => {
+    const since = call.firstStartedAt ?? new Date(Date.parse(clock.now()) - LONG_AGO_MS).toISOString();
+    const look = async (): Promise<AutomationJob | undefined> =>
+      (await automation.findJobs?.({ purpose, since }, reading(call)))?.[0];
+    const first = await look();
+    if (first !== undefined) return first;
+    await settled(call, settings.launchGraceMs);
+    const second = await look();
+    if (second !== undefined) return second;
+    await pause(timers, settings.lookAgainMs, call.signal);
+    call.signal.throwIfAborted();
+    return look();
+  };
+
+  const triggerAap = async (
+    args: TriggerArgs,
+    hub: RegisteredHub,
+    call: EffectCall,
+  ): Promise<EffectOutcome> => {
+    const { purpose, place } = args;
+    const automation = automationOf(hub, 'aap');
+    if (call.mode === 'observe') {
+      const job = await jobOfEarlier(automation, purpose, call);
+      if (job !== undefined) return done({ job, did: 'adopted' });
+    }
+    const order = await orderOf(clusterOf(hub), args, call);
+    if (order === undefined) return withoutOrder(purpose, place, { job: null });
+    const triggered = await automation.trigger({ purpose, orderName: place.name, order }, requesting(call));
+    if (triggered.kind === 'launched') return done({ job: triggered.job, did: 'launched' });
+    throw new TypeError('an automation platform answers a launch with a job');
+  };
+
+  const job = async (args: JobArgs, call: EffectCall): Promise<EffectOutcome> => {
+    const automation = automationOf(await hubOf(args.hub, call), 'aap');
+    return done({ job: (await automation.job?.(args.job, reading(call))) ?? null });
+  };
+
+  const cancel = async (args: JobArgs, call: EffectCall): Promise<EffectOutcome> => {
+    const automation = automationOf(await hubOf(args.hub, call), 'aap');
+    return done({ cancelled: (await automation.cancel?.(args.job, reading(call))) ?? false });
+  };
+
+  const trigger = async (args: TriggerArgs, call: EffectCall): Promise<EffectOutcome> => {
+    const hub = await hubOf(args.hub, call);
+    return args.mode === 'eda' ? triggerEda(args, hub, call) : triggerAap(args, hub, call);
+  };
+
+  return async (operation, args, call) => {
+    try {
+      // Arguments are this service's own, made by its workflow and typed there.
+      if (operation === 'trigger') return await trigger(args as unknown as TriggerArgs, call);
+      if (operation === 'job') return await job(args as unknown as JobArgs, call);
+      if (operation === 'cancel') return await cancel(args as unknown as JobArgs, call);
+      return refused('NoSuchOperation', `no operation is called ${operation}`);
+    } catch (error) {
+      if (error instanceof Ended) return error.outcome;
+      if (error instanceof AutomationError) return outcomeOfAutomationError(error);
+      if (error instanceof HubError) return outcomeOfError(error);
+      // Stopped while it waited: nothing was sent by this attempt.
+      if (call.signal.aborted) return failed('Stopped', 'the attempt was stopped before anything was sent');
+      throw error;
+    }
+  };
+};
+
+const hostedOf = async (
+  cluster: ManagementCluster,
+  place: OrderPlace,
+  options: CallOptions,
+): Promise<Shown['hosted']> => {
+  try {
+    return await cluster.getHostedCluster({ namespace: clusterNamespace(place), name: place.name }, options);
+  } catch (error) {
+    if (error instanceof HubError && error.kind === 'unauthorized') return 'unreadable';
+    throw error;
+  }
+};
+
+const withoutOrder = (
+  purpose: AutomationPurpose,
+  { namespace, name }: OrderPlace,
+  nothing: JsonObject,
+): EffectOutcome =>
+  purpose === 'deprovision'
+    ? done({ ...nothing, did: 'observed', evidence: 'the order is gone' })
+    : failed('OrderMissing', `there is no ClusterOrder ${name} in ${namespace} to provision`);
+
+const done = (result: { readonly [key: string]: unknown }): EffectOutcome => ({
+  outcome: 'done',
+  result: result as JsonObject,
+});
+const failed = (reason: string, message: string, retryAfterMs?: number): EffectOutcome => ({
+  outcome: 'failed',
+  reason,
+  message,
+  ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+});
+const refused = (reason: string, message: string): EffectOutcome => ({ outcome: 'refused', reason, message });
+
+/** The outcomes of management-cluster.md §10.4 and §10.5 for what a listener or a platform says. */
+export const outcomeOfAutomationError = (error: AutomationError): EffectOutcome => {
+  const { message, retryAfterMs } = error;
+  switch (error.kind) {
+    case 'invalid':
+      return refused('AutomationRefused', message);
+    case 'unauthorized':
+      return failed('AutomationUnauthorized', message, retryAfterMs);
+    case 'not-found':
+      return failed('AutomationNotFound', message, retryAfterMs);
+    case 'throttled':
+      return failed('AutomationThrottled', message, retryAfterMs);
+    case 'unavailable':
+      return failed('AutomationUnavailable', message, retryAfterMs);
+    case 'unknown-outcome':
+      return { outcome: 'unknown', reason: 'OutcomeUnknown', message };
+  }
+};
