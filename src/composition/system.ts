@@ -3,6 +3,8 @@ import type { CommandRunner } from '../app/command.ts';
 import { createCheckpoint } from '../app/checkpoint.ts';
 import { createEventCodec, type EventCodec } from '../app/event-codec.ts';
 import type { EventStore } from '../app/event-store.ts';
+import type { Automations } from '../app/automation.ts';
+import { createHubHealth, type HubHealthMonitor } from '../app/hub-health.ts';
 import { createHubObserver, type HubObserver } from '../app/hub-observer.ts';
 import { createHubRegistry, type HubRegistry } from '../app/hub-registry.ts';
 import { createManagementClusterEffects } from '../app/management-cluster-effects.ts';
@@ -11,7 +13,7 @@ import { createNameRepair, type NameRepair, type RepairableKind } from '../app/n
 import { createNames } from '../app/names.ts';
 import type { Ownership } from '../app/ownership.ts';
 import type { Clock, Ids, Logger, RecordRejection, SecretStore, Timers } from '../app/ports.ts';
-import { createOrphanSweeper, secretRefsIn } from '../app/orphan-secrets.ts';
+import { createOrphanSweeper } from '../app/orphan-secrets.ts';
 import { pause } from '../app/process-runner/pause.ts';
 import { createProcessRunner } from '../app/process-runner/process-runner.ts';
 import type {
@@ -31,19 +33,14 @@ import { aggregates, cluster, kinds } from '../domain/kinds.ts';
 import type { OpenPersonal } from '../domain/personal.ts';
 import { processEventTypes } from '../domain/process/event-types.ts';
 import { eventTypes } from '../domain/registry.ts';
-import type { JsonObject, JsonValue } from '../domain/json.ts';
-import { streamName } from '../domain/stream-name.ts';
+import type { JsonObject } from '../domain/json.ts';
 import { appliedTo } from '../projections/applied-to.ts';
 import { openReadModels, type ReadModelsOptions } from '../projections/open-read-models.ts';
 import type { ReadModels } from '../projections/read-models.ts';
 import { createViews } from '../projections/views.ts';
 import { caughtUpWith } from './caught-up.ts';
-import {
-  createSecretUses,
-  createUnusedSweeper,
-  type StoredValue,
-  type UnusedSweeper,
-} from '../app/unused-secrets.ts';
+import { describeRun, refsOfRun } from './run-state.ts';
+import { createSecretUses, createUnusedSweeper, type UnusedSweeper } from '../app/unused-secrets.ts';
 
 /** Everything outside the system. The simulation schedules exactly these and nothing else. */
 export type SystemPorts = {
@@ -56,6 +53,8 @@ export type SystemPorts = {
   readonly instance: string;
   /** Adapters of management clusters. */
   readonly clusters: ManagementClusters;
+  /** Adapters of the hubs' automation; absent: none is looked at. */
+  readonly automations?: Automations;
   readonly secrets: SecretStore;
   readonly ownership: Ownership;
   readonly recordRejection: RecordRejection;
@@ -73,6 +72,7 @@ export type SystemPorts = {
     readonly processes?: Partial<ProcessRunnerSettings>;
     readonly nameGraceMs?: number;
     readonly hubCallDeadlineMs?: number;
+    readonly hubCheckMs?: number;
   };
 };
 
@@ -82,6 +82,7 @@ export type System = {
   readonly commands: ResourceCommands;
   readonly readModels: ReadModels;
   readonly hubs: HubRegistry;
+  readonly hubHealth: HubHealthMonitor;
   readonly processes: ProcessRunner;
   readonly observer: HubObserver;
   readonly names: NameRepair;
@@ -226,6 +227,16 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     timers,
     logger: logger.child({ component: 'hub-observer' }),
   });
+  const hubHealth = createHubHealth({
+    registry: hubs,
+    commandRunner: runner,
+    ...(ports.automations === undefined ? {} : { automations: ports.automations }),
+    clock,
+    timers,
+    ids,
+    logger: logger.child({ component: 'hub-health' }),
+    ...(ports.settings?.hubCheckMs === undefined ? {} : { intervalMs: ports.settings.hubCheckMs }),
+  });
   const repair = createNameRepair({
     store,
     runner,
@@ -251,7 +262,7 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     rest: (signal) => pause(timers, 0, signal),
   });
   owning.run = async (signal) => {
-    await Promise.all([observer.run(signal), repair.run(signal)]);
+    await Promise.all([observer.run(signal), hubHealth.run(signal), repair.run(signal)]);
   };
 
   return {
@@ -260,6 +271,7 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     commands,
     readModels,
     hubs,
+    hubHealth,
     processes,
     observer,
     names: repair,
@@ -338,54 +350,4 @@ const sweepUnused = async (
         logger.warn({ err: error }, 'secrets that nothing uses are looked for again later');
     }
   }
-};
-
-/** What the run of an order still means to hand to a hub; nothing once it is closed. */
-const refsOfRun = async (
-  workflow: AnyWorkflow,
-  runId: string,
-  store: EventStore,
-  codec: EventCodec,
-): Promise<readonly StoredValue[]> => {
-  const { state } = await foldRun(workflow, runId, store, codec);
-  return workflow.isClosed(state) ? [] : [...secretRefsIn(state as JsonValue)];
-};
-
-const foldRun = async (
-  workflow: AnyWorkflow,
-  runId: string,
-  store: EventStore,
-  codec: EventCodec,
-): Promise<{ readonly state: unknown; readonly events: number }> => {
-  let state = workflow.initialState();
-  let events = 0;
-  for await (const event of store.readStream(streamName(workflow.name, runId))) {
-    state = workflow.evolve(state, codec.decode(event));
-    events += 1;
-  }
-  return { state, events };
-};
-
-const describeRun = async (
-  workflow: AnyWorkflow,
-  runId: string,
-  store: EventStore,
-  codec: EventCodec,
-): Promise<JsonObject | undefined> => {
-  const { state, events } = await foldRun(workflow, runId, store, codec);
-  if (events === 0) return undefined;
-  const { commands, effects, timers } = workflow.pending(state);
-  return {
-    closed: workflow.isClosed(state),
-    events,
-    commands: commands.map(({ command }) => command.type),
-    effects: effects.map(({ operation, attempt, mode, lane, notBefore }) => ({
-      operation,
-      attempt,
-      mode,
-      lane,
-      ...(notBefore === undefined ? {} : { not_before: notBefore }),
-    })),
-    timers: timers.map(({ timerId, dueAt }) => ({ timer: timerId, due_at: dueAt })),
-  };
 };

@@ -1,0 +1,110 @@
+import type { HubProblemFact } from '../domain/hubs/health-events.ts';
+import { findingsOf, type HostCounts, type HubFindings } from '../domain/hubs/health.ts';
+import type { Automation, AutomationConnection } from './automation.ts';
+import type { RegisteredHub } from './hub-registry.ts';
+import type { CallOptions, HubProblem, HubReport, ManagementCluster } from './management-cluster.ts';
+import type { Logger, Timers } from './ports.ts';
+
+/** What one look at a hub comes to: the adapter's report, with what its automation says. */
+export type HubCheck = {
+  readonly problems: readonly HubProblemFact[];
+  readonly version?: string;
+  /** The hub's clock minus ours, in milliseconds. */
+  readonly clockSkewMs?: number;
+  readonly canReadNodePools?: boolean;
+  readonly canReadAgents?: boolean;
+  readonly hosts?: HostCounts;
+  /** The same by what it says something about; what was not reached is absent. */
+  readonly findings: HubFindings;
+};
+
+/** Milliseconds that one call of a look may take, and all of them together. */
+const CALL_MS = 10_000;
+const LOOK_MS = 30_000;
+
+export type Look = {
+  readonly hub: string;
+  readonly cluster: ManagementCluster;
+  /** Absent: the hub's operator runs its automation itself. */
+  readonly automation?: Automation;
+  readonly timers: Timers;
+  readonly logger: Logger;
+  readonly signal: AbortSignal;
+};
+
+/**
+ * Really connects to a hub and its automation. Ends within 30 s, whatever they do; never throws for what they do. Once
+ * `signal` is aborted the answer means nothing.
+ */
+export const lookAtHub = async (look: Look): Promise<HubCheck> => {
+  const { hub, timers, logger, signal } = look;
+  const late = Promise.withResolvers<HubCheck>();
+  const stop = new AbortController();
+  const cancel = timers.after(LOOK_MS, () => {
+    stop.abort();
+    late.resolve(
+      checkOf({ problems: [unreachable(`the hub did not answer everything within ${LOOK_MS / 1000} s`)] }),
+    );
+  });
+  const options: CallOptions = {
+    effectId: `hub-check/${hub}`,
+    deadlineMs: CALL_MS,
+    signal: AbortSignal.any([signal, stop.signal]),
+  };
+  try {
+    return await Promise.race([looked(look, options), late.promise]);
+  } catch (error) {
+    // A port never throws for what it finds wrong, so this is a fault of ours; the hub is not used until it is mended.
+    if (!signal.aborted) logger.error({ err: error, hub }, 'a hub could not be checked');
+    return checkOf({ problems: [unreachable('the check itself failed; see the log of the service')] });
+  } finally {
+    cancel();
+    stop.abort();
+  }
+};
+
+const unreachable = (message: string): HubProblem => ({ code: 'Unreachable', message });
+
+const looked = async ({ cluster, automation }: Look, options: CallOptions): Promise<HubCheck> => {
+  const [report, failing] = await Promise.all([
+    cluster.check(options),
+    automation === undefined ? undefined : automation.check(options),
+  ]);
+  const connects = report.problems.every(({ code }) => !SILENT.includes(code));
+  // Counting is a help and no requirement: rights that do not show the hosts, or a fault meanwhile, leave them unknown.
+  const hosts =
+    connects && report.canReadAgents !== false
+      ? await cluster.inventory(options).catch(() => undefined)
+      : undefined;
+  return checkOf(report, failing?.problems, hosts);
+};
+
+/** With these nothing more can be asked. */
+const SILENT: readonly string[] = ['InvalidKubeconfig', 'Unreachable', 'CredentialsRefused'];
+
+const checkOf = (report: HubReport, failing?: readonly string[], hosts?: HostCounts): HubCheck => {
+  const automation = failing?.map((message) => ({ code: 'AutomationFailing', message }));
+  const { problems, ...rest } = report;
+  return {
+    ...rest,
+    problems: [...problems, ...(automation ?? [])],
+    ...(hosts === undefined ? {} : { hosts }),
+    findings: {
+      ...findingsOf(report),
+      ...(automation === undefined ? {} : { automation }),
+      ...(hosts === undefined ? {} : { hosts }),
+    },
+  };
+};
+
+/** How the automation of a hub is called; undefined where its operator runs it. */
+export const automationConnectionOf = ({
+  facts,
+  automation,
+  tenant,
+}: Pick<RegisteredHub, 'facts' | 'automation' | 'tenant'>): AutomationConnection | undefined => {
+  const { id, mode, endpoints } = facts;
+  const url = mode === 'operator' ? undefined : endpoints[mode];
+  if (mode === 'operator' || url === undefined) return undefined;
+  return { hub: id, mode, url, ...facts.automation, ...automation, tenant };
+};

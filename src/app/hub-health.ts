@@ -1,0 +1,198 @@
+import { fnv1a32 } from '../domain/hash.ts';
+import type { HubFindings } from '../domain/hubs/health.ts';
+import { aggregateOf, hub as hubKind } from '../domain/kinds.ts';
+import type { Automations } from './automation.ts';
+import type { CommandRunner } from './command.ts';
+import { StoreUnavailable, OutcomeUnknown, type Position } from './event-store.ts';
+import { automationConnectionOf, lookAtHub, type HubCheck } from './hub-check.ts';
+import type { HubRegistry, RegisteredHub } from './hub-registry.ts';
+import { derivedCommandId } from './identifiers.ts';
+import { workflowActor } from './metadata.ts';
+import type { Clock, Ids, Logger, Timers } from './ports.ts';
+import { pause } from './process-runner/pause.ts';
+
+/**
+ * Health of the registered hubs: each is looked at as soon as it is registered or changed and then every half minute, by
+ * a loop of its own, so that one that hangs delays no other. What changed is recorded on the hub's stream, and so is in
+ * its document, in placement and in metrics. Simulated hubs are files of this service and are looked at when asked only.
+ */
+export type HubHealthMonitor = {
+  /** Looks until the signal is aborted; only for the owner of the processes. */
+  run(signal: AbortSignal): Promise<void>;
+  /** Looks at a hub now, and records what it finds. Undefined: nothing reaches it. */
+  check(
+    hub: RegisteredHub,
+    signal: AbortSignal,
+  ): Promise<{ readonly check: HubCheck; readonly position?: Position } | undefined>;
+  /** Something says that this hub may have changed: its loop looks at it now instead of later. */
+  lookSoon(id: string): void;
+};
+
+export type HubHealthOptions = {
+  readonly registry: HubRegistry;
+  readonly commandRunner: CommandRunner;
+  /** Absent: automation is not looked at. */
+  readonly automations?: Automations;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly ids: Ids;
+  readonly logger: Logger;
+  /** Milliseconds between two looks at one hub, give or take a tenth. Default 30,000. */
+  readonly intervalMs?: number;
+  /** Called when a look finds a hub well that has been found otherwise. */
+  readonly recovered?: (id: string) => void;
+};
+
+const INTERVAL_MS = 30_000;
+/** Milliseconds after which a hub that did not answer is looked at again before it counts as away. */
+const CONFIRM_MS = 5_000;
+
+type Loop = { revision: number; wake: () => void; readonly stop: AbortController };
+
+export const createHubHealth = (options: HubHealthOptions): HubHealthMonitor => {
+  const { registry, commandRunner, automations, clock, timers, ids, logger } = options;
+  const { intervalMs = INTERVAL_MS } = options;
+  const aggregate = aggregateOf(hubKind);
+  const loops = new Map<string, Loop>();
+
+  const look = async (hub: RegisteredHub, signal: AbortSignal): Promise<HubCheck | undefined> => {
+    if (hub.adapter === undefined) return undefined;
+    const connection = automationConnectionOf(hub);
+    const automation = connection === undefined ? undefined : automations?.of(connection);
+    return lookAtHub({
+      hub: hub.facts.id,
+      cluster: hub.adapter,
+      ...(automation === undefined ? {} : { automation }),
+      timers,
+      logger,
+      signal,
+    });
+  };
+
+  const record = async (hub: RegisteredHub, findings: HubFindings): Promise<Position | undefined> => {
+    const { id } = hub.facts;
+    const commandId = derivedCommandId('hub-check', id, ids.uuidv7());
+    const kubeconfig = hub.kubeconfig?.version;
+    const outcome = await commandRunner.execute(
+      aggregate,
+      id,
+      {
+        type: 'ReportHubCheck',
+        at: clock.now(),
+        ...(kubeconfig === undefined ? {} : { kubeconfig }),
+        findings,
+      },
+      {
+        tenant: hub.tenant,
+        project: hub.project,
+        actor: workflowActor('hub-health'),
+        commandId,
+        requestHash: commandId,
+        correlationId: commandId,
+        causationId: commandId,
+        hub: id,
+      },
+    );
+    if (outcome.outcome === 'rejected' || outcome.events.length === 0) return undefined;
+    const news = outcome.events.map(({ type }) => type);
+    const well = 'health' in outcome.loaded.state && outcome.loaded.state.health?.ready?.ok === true;
+    logger[well ? 'info' : 'warn']({ hub: id, news, problems: problemsOf(findings) }, 'a hub changed');
+    return outcome.loaded.position;
+  };
+
+  /** One look of the loop. True: it did not answer, which counts only when it does not the next time either. */
+  const lookOnce = async (hub: RegisteredHub, missed: boolean, signal: AbortSignal): Promise<boolean> => {
+    const check = await look(hub, signal);
+    if (check === undefined || signal.aborted) return false;
+    const { findings } = check;
+    const silent = findings.reachable?.some(({ code }) => code === 'Unreachable') === true;
+    if (silent && !missed && hub.health.reachable?.ok === true) return true;
+    await record(hub, findings);
+    if (check.problems.length === 0) options.recovered?.(hub.facts.id);
+    return silent;
+  };
+
+  const watch = async (id: string, loop: Loop, signal: AbortSignal): Promise<void> => {
+    let missed = false;
+    while (!signal.aborted) {
+      const hub = registry.get(id);
+      if (hub === undefined) return;
+      const woken = Promise.withResolvers<void>();
+      loop.wake = woken.resolve;
+      try {
+        const was = missed;
+        missed = await lookOnce(hub, missed, signal);
+        if (missed && !was && hub.health.reachable?.ok === true)
+          logger.info({ hub: id }, 'a hub did not answer; looking again before it counts as away');
+      } catch (error) {
+        if (signal.aborted) return;
+        // Nothing was recorded, so the next look finds the same news.
+        if (!(error instanceof StoreUnavailable || error instanceof OutcomeUnknown)) throw error;
+        logger.warn({ err: error, hub: id }, 'what a look at a hub found could not be recorded');
+      }
+      const rest = missed ? Math.min(CONFIRM_MS, intervalMs) : jittered(id, intervalMs);
+      const rested = new AbortController();
+      await Promise.race([pause(timers, rest, AbortSignal.any([signal, rested.signal])), woken.promise]);
+      rested.abort();
+    }
+  };
+
+  const follow = (id: string, hub: RegisteredHub | undefined, start: (loop: Loop) => void): void => {
+    const known = loops.get(id);
+    if (hub === undefined || hub.facts.simulated || hub.adapter === undefined) {
+      known?.stop.abort();
+      loops.delete(id);
+      return;
+    }
+    if (known === undefined) {
+      const loop = { revision: hub.revision, wake: () => undefined, stop: new AbortController() };
+      loops.set(id, loop);
+      start(loop);
+    } else if (known.revision !== hub.revision) {
+      known.revision = hub.revision;
+      known.wake();
+    }
+  };
+
+  return {
+    run: async (signal) => {
+      if (signal.aborted) return;
+      const running = new Set<Promise<void>>();
+      const broken = Promise.withResolvers<void>();
+      const unsubscribe = registry.onChange((id, hub) =>
+        follow(id, hub, (loop) => {
+          const ended = watch(id, loop, AbortSignal.any([signal, loop.stop.signal]))
+            .catch(broken.reject)
+            .finally(() => running.delete(ended));
+          running.add(ended);
+        }),
+      );
+      signal.addEventListener('abort', () => broken.resolve(), { once: true });
+      try {
+        await broken.promise;
+      } finally {
+        unsubscribe();
+        for (const { stop } of loops.values()) stop.abort();
+        loops.clear();
+        await Promise.all(running);
+      }
+    },
+    check: async (hub, signal) => {
+      const check = await look(hub, signal);
+      if (check === undefined) return undefined;
+      signal.throwIfAborted();
+      const position = await record(hub, check.findings);
+      return { check, ...(position === undefined ? {} : { position }) };
+    },
+    lookSoon: (id) => loops.get(id)?.wake(),
+  };
+};
+
+const problemsOf = (findings: HubFindings): readonly string[] =>
+  [findings.reachable, findings.credentials, findings.requirements, findings.automation].flatMap((found) =>
+    (found ?? []).map(({ code, subject }) => (subject === undefined ? code : `${code} ${subject}`)),
+  );
+
+/** Nine to eleven tenths of the interval, always the same for one hub: many hubs are not looked at in one moment. */
+const jittered = (id: string, intervalMs: number): number =>
+  intervalMs * (0.9 + (0.2 * fnv1a32(id)) / 2 ** 32);

@@ -1,0 +1,58 @@
+import type { EventCodec } from '../app/event-codec.ts';
+import type { EventStore } from '../app/event-store.ts';
+import { secretRefsIn } from '../app/orphan-secrets.ts';
+import type { AnyWorkflow } from '../app/process-runner/types.ts';
+import type { StoredValue } from '../app/unused-secrets.ts';
+import type { JsonObject, JsonValue } from '../domain/json.ts';
+import { streamName } from '../domain/stream-name.ts';
+
+/** What the run of an order still means to hand to a hub; nothing once it is closed. */
+export const refsOfRun = async (
+  workflow: AnyWorkflow,
+  runId: string,
+  store: EventStore,
+  codec: EventCodec,
+): Promise<readonly StoredValue[]> => {
+  const { state } = await foldRun(workflow, runId, store, codec);
+  return workflow.isClosed(state) ? [] : [...secretRefsIn(state as JsonValue)];
+};
+
+const foldRun = async (
+  workflow: AnyWorkflow,
+  runId: string,
+  store: EventStore,
+  codec: EventCodec,
+): Promise<{ readonly state: unknown; readonly events: number }> => {
+  let state = workflow.initialState();
+  let events = 0;
+  for await (const event of store.readStream(streamName(workflow.name, runId))) {
+    state = workflow.evolve(state, codec.decode(event));
+    events += 1;
+  }
+  return { state, events };
+};
+
+/** What a workflow's run has outstanding; undefined when there is no such run. */
+export const describeRun = async (
+  workflow: AnyWorkflow,
+  runId: string,
+  store: EventStore,
+  codec: EventCodec,
+): Promise<JsonObject | undefined> => {
+  const { state, events } = await foldRun(workflow, runId, store, codec);
+  if (events === 0) return undefined;
+  const { commands, effects, timers } = workflow.pending(state);
+  return {
+    closed: workflow.isClosed(state),
+    events,
+    commands: commands.map(({ command }) => command.type),
+    effects: effects.map(({ operation, attempt, mode, lane, notBefore }) => ({
+      operation,
+      attempt,
+      mode,
+      lane,
+      ...(notBefore === undefined ? {} : { not_before: notBefore }),
+    })),
+    timers: timers.map(({ timerId, dueAt }) => ({ timer: timerId, due_at: dueAt })),
+  };
+};
