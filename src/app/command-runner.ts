@@ -1,15 +1,10 @@
 import { LRUCache } from 'lru-cache';
 import { isRejection, type DomainEvent, type Rejection } from '../domain/decider.ts';
 import { streamName } from '../domain/stream-name.ts';
-import {
-  IdempotencyMismatch,
-  type Aggregate,
-  type CommandContext,
-  type CommandOutcome,
-  type CommandRunner,
-  type ExecuteOptions,
-} from './command.ts';
+import { createAppendLines, type Attempt, type Unsettled } from './append-lines.ts';
+import { IdempotencyMismatch, type Aggregate, type CommandOutcome, type CommandRunner } from './command.ts';
 import { findPastAppend, type CommandIndex } from './command-index.ts';
+import { errorName, resultName, type CommandResultName } from './command-results.ts';
 import type { EventCodec } from './event-codec.ts';
 import {
   OutcomeUnknown,
@@ -30,17 +25,6 @@ import type { SnapshotStore } from './snapshot-store.ts';
 import type { LongFolds } from './long-folds.ts';
 import { createStreamLoader } from './stream-loader.ts';
 import { createStreamQueue } from './stream-queue.ts';
-
-/** How a command ended, for metrics. */
-export type CommandResultName =
-  | 'accepted'
-  | 'replayed'
-  | 'unchanged'
-  | 'rejected'
-  | 'mismatch'
-  | 'unknown'
-  | 'unavailable'
-  | 'failed';
 
 export type CommandHooks = {
   onCommand?(type: string, result: CommandResultName, ms: number): void;
@@ -69,15 +53,6 @@ export type CommandRunnerOptions = {
 
 /** Decisions taken for one command before it gives up because others keep changing the stream. */
 const MAX_CONFLICTS = 5;
-
-/** One call of `execute`, as the steps of the loop see it. */
-type Attempt<S, C extends { readonly type: string }, E extends DomainEvent> = {
-  readonly aggregate: Aggregate<S, C, E>;
-  readonly stream: string;
-  readonly command: C;
-  readonly context: CommandContext;
-  readonly options: ExecuteOptions<S, E>;
-};
 
 type Cached = { readonly folded: FoldedStream<unknown>; readonly stateVersion: number };
 
@@ -296,12 +271,21 @@ export const createCommandRunner = (
     }
   };
 
+  /** What the caller is told; notes that the stream may still move on without anybody's doing. */
+  const failureOf = (stream: string, error: unknown, { unknown, expected }: Unsettled): unknown => {
+    // Not even the look for our own events succeeded: the first append may still have been stored.
+    const lost =
+      unknown && error instanceof StoreUnavailable ? new OutcomeUnknown(stream, { cause: error }) : error;
+    if (lost instanceof OutcomeUnknown && expected !== undefined) unsettled.set(stream, expected);
+    return lost;
+  };
+
   /** The outcome of `carryOut` with everything that must hold when it fails. */
   const settle = async <S, C extends { readonly type: string }, E extends DomainEvent>(
     attempt: Attempt<S, C, E>,
+    settled: Unsettled = { unknown: false, expected: undefined },
   ): Promise<CommandOutcome<S>> => {
     const started = clock.monotonicMs();
-    const settled: Unsettled = { unknown: false, expected: undefined };
     let result: CommandResultName = 'failed';
     try {
       const outcome = await carryOut(attempt, settled);
@@ -309,18 +293,56 @@ export const createCommandRunner = (
       return outcome;
     } catch (error) {
       if (!(error instanceof IdempotencyMismatch)) cache.delete(attempt.stream);
-      // Not even the look for our own events succeeded: the first append may still have been stored.
-      const lost =
-        settled.unknown && error instanceof StoreUnavailable
-          ? new OutcomeUnknown(attempt.stream, { cause: error })
-          : error;
-      if (lost instanceof OutcomeUnknown && settled.expected !== undefined)
-        unsettled.set(attempt.stream, settled.expected);
+      const lost = failureOf(attempt.stream, error, settled);
       result = errorName(lost);
       throw lost;
     } finally {
       hooks.onCommand?.(attempt.command.type, result, clock.monotonicMs() - started);
     }
+  };
+
+  const lines = createAppendLines({
+    start: async (attempt) => (unsettled.has(attempt.stream) ? undefined : (await start(attempt)).folded),
+    decide: async ({ aggregate, stream, command, context, options: how }, stored, state) => {
+      context.signal?.throwIfAborted();
+      const plain = how.beforeAppend === undefined && context.ifRevision === undefined;
+      if (!plain || context.ifVersion !== undefined) return undefined;
+      if (await findPastAppend(store, stream, stored, context.commandId, options.commandIndex))
+        return undefined;
+      const events = aggregate.decider.decide(state, command);
+      if (isRejection(events) || events.length === 0) return undefined;
+      const metadata = commandMetadata(context, command.type, clock.now(), options.instance);
+      return { events, encoded: codec.encodeAll(events, stream, metadata) };
+    },
+    append: ({ stream, options: how }, expected, events, settled) =>
+      append(stream, expected, events, settled, how).catch((error: unknown) => {
+        throw failureOf(stream, error, settled);
+      }),
+    advance,
+    forget: (stream) => void cache.delete(stream),
+  });
+
+  /** In the stream's turn, with nothing of it on its way. */
+  const alone = <S, C extends { readonly type: string }, E extends DomainEvent>(
+    attempt: Attempt<S, C, E>,
+    settled?: Unsettled,
+  ): Promise<CommandOutcome<S>> =>
+    queue.run(attempt.stream, async () => {
+      const drained = lines.drained(attempt.stream);
+      if (drained !== undefined) await drained;
+      return settle(attempt, settled);
+    });
+
+  const inLine = async <S, C extends { readonly type: string }, E extends DomainEvent>(
+    attempt: Attempt<S, C, E>,
+  ): Promise<CommandOutcome<S>> => {
+    const started = clock.monotonicMs();
+    const joined = await queue.run(attempt.stream, () => lines.join(attempt));
+    if (joined === undefined) return alone(attempt);
+    const outcome = await joined.outcome;
+    if (outcome.outcome === 'alone') return alone(attempt, outcome.settled);
+    hooks.onCommand?.(attempt.command.type, resultName(outcome), clock.monotonicMs() - started);
+    return outcome;
   };
 
   /** The stream as it is now. */
@@ -339,7 +361,8 @@ export const createCommandRunner = (
   return {
     execute: (aggregate, id, command, context, how = {}) => {
       const stream = streamName(aggregate.category, id);
-      return queue.run(stream, () => settle({ aggregate, stream, command, context, options: how }));
+      const attempt = { aggregate, stream, command, context, options: how };
+      return how.inLine === true && store.singleWriter ? inLine(attempt) : alone(attempt);
     },
     load: async (aggregate, id, { asOfRevision, signal } = {}) => {
       const stream = streamName(aggregate.category, id);
@@ -367,25 +390,13 @@ export const createCommandRunner = (
         return past === undefined ? undefined : { revision: past.last, requestHash: past.requestHash };
       });
     },
-    idle: () => queue.idle(),
+    idle: async () => {
+      await queue.idle();
+      await lines.idle();
+    },
   };
 };
 
 type StateOf<A> = A extends Aggregate<infer S, never, never> ? S : never;
 
-/** What a call may have stored without knowing: `expected` is where its last append, if it made one, was to go. */
-type Unsettled = { unknown: boolean; expected: ExpectedRevision | undefined };
-
 const orderOf = (revision: ExpectedRevision): number => (revision === 'no_stream' ? -1 : revision);
-
-const resultName = (outcome: CommandOutcome<unknown>): CommandResultName => {
-  if (outcome.outcome === 'rejected') return 'rejected';
-  if (outcome.replayed) return 'replayed';
-  return outcome.events.length === 0 ? 'unchanged' : 'accepted';
-};
-
-const errorName = (error: unknown): CommandResultName => {
-  if (error instanceof OutcomeUnknown) return 'unknown';
-  if (error instanceof StoreUnavailable) return 'unavailable';
-  return error instanceof IdempotencyMismatch ? 'mismatch' : 'failed';
-};

@@ -55,8 +55,12 @@ export const createScheduler = (options: {
 }): EffectPort => {
   const { registry, commandRunner, clock, logger } = options;
 
+  /**
+   * Without waiting for the reservations under way: whatever is decided from it, the capacity stream decides for good.
+   * Waited for, each order stood twice in the line of every hub, and a burst of them for seconds.
+   */
   const capacityOf = async (id: string, call: EffectCall): Promise<HubCapacityState> =>
-    (await commandRunner.load(hubCapacity, id, { signal: call.signal })).state;
+    (await commandRunner.peek(hubCapacity, id, { signal: call.signal })).state;
 
   const look = async (hub: RegisteredHub, call: EffectCall): Promise<Seen> => ({
     hub,
@@ -106,7 +110,7 @@ export const createScheduler = (options: {
         hub,
         signal: call.signal,
       },
-      { step: true },
+      { step: true, inLine: true },
     );
   };
 

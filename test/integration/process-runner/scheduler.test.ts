@@ -105,10 +105,10 @@ describe('scheduler', function () {
       registry,
       commandRunner: {
         ...commandRunner,
-        load: (aggregate, id, options) =>
+        peek: (aggregate, id, options) =>
           id === 'sim-a'
             ? Promise.reject(new TypeError('not what it should be'))
-            : commandRunner.load(aggregate, id, options),
+            : commandRunner.peek(aggregate, id, options),
       },
       clock: systemClock(),
       logger: { ...silentLogger(), error: (fields) => void logged.push(fields) },
