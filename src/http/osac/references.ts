@@ -157,9 +157,8 @@ const near = (visibility: Visibility, { tenant }: Home): Visibility => {
 export const reachOf =
   ({ references }: Pick<ResourceKind, 'references'>, home: Home, visibility: Visibility) =>
   (kind: string, tenant: string): boolean => {
-    const declared = references.filter((reference) => reference.kind === kind);
-    if (declared.length === 0) return true;
-    if (declared.every(({ scope }) => scope === 'local')) return tenant === home.tenant;
+    if (!references.some((reference) => reference.kind === kind)) return true;
+    // Also of local references: an order takes over a secret of its template, which may be shared.
     const reached = reachable(visibility, home);
     return 'all' in reached || reached.tenants.includes(tenant);
   };

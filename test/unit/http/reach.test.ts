@@ -19,9 +19,12 @@ describe('what references reach', () => {
     expect(reachOf(cluster, home, { tenants: ['acme'] })('clusterTemplate', 'shared')).to.equal(false);
   });
 
-  it('secrets of the own tenant only, whoever asks', () => {
-    const reaches = reachOf(cluster, home, { all: true });
-    expect([reaches('secret', 'acme'), reaches('secret', 'shared')]).to.deep.equal([true, false]);
+  it('shared secrets too, which an order takes over from its template', () => {
+    const reaches = reachOf(cluster, home, caller);
+    expect(['acme', 'shared', 'other'].filter((tenant) => reaches('secret', tenant))).to.deep.equal([
+      'acme',
+      'shared',
+    ]);
   });
 
   it('what is no declared reference is left alone', () => {
