@@ -154,7 +154,7 @@ export const createAutomationEffects = (options: {
   const settled = async (call: EffectCall, graceMs: number, since?: string): Promise<void> => {
     const now = Date.parse(clock.now());
     const sent =
-      call.mode === 'perform' && since !== undefined
+      since !== undefined && (call.mode === 'perform' || call.attempt === 1)
         ? Date.parse(since)
         : call.attempt === 2 && call.firstStartedAt !== undefined
           ? Math.min(now, Date.parse(call.firstStartedAt) + call.deadlineMs)
