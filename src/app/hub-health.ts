@@ -6,6 +6,7 @@ import type { CommandRunner } from './command.ts';
 import { StoreUnavailable, OutcomeUnknown, type Position } from './event-store.ts';
 import { automationConnectionOf, lookAtHub, type HubCheck } from './hub-check.ts';
 import type { HubRegistry, RegisteredHub } from './hub-registry.ts';
+import type { ManagementCluster } from './management-cluster.ts';
 import { derivedCommandId } from './identifiers.ts';
 import { workflowActor } from './metadata.ts';
 import type { Clock, Ids, Logger, Timers } from './ports.ts';
@@ -24,6 +25,8 @@ export type HubHealthMonitor = {
     hub: RegisteredHub,
     signal: AbortSignal,
   ): Promise<{ readonly check: HubCheck; readonly position?: Position } | undefined>;
+  /** Looks at a hub that is not registered, or with other credentials than it has; records nothing. */
+  checkCandidate(adapter: ManagementCluster, signal: AbortSignal): Promise<HubCheck>;
   /** Something says that this hub may have changed: its loop looks at it now instead of later. */
   lookSoon(id: string): void;
 };
@@ -184,6 +187,8 @@ export const createHubHealth = (options: HubHealthOptions): HubHealthMonitor => 
       const position = await record(hub, check.findings);
       return { check, ...(position === undefined ? {} : { position }) };
     },
+    checkCandidate: (adapter, signal) =>
+      lookAtHub({ hub: adapter.hubId, cluster: adapter, timers, logger, signal }),
     lookSoon: (id) => loops.get(id)?.wake(),
   };
 };

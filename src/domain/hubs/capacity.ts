@@ -88,6 +88,10 @@ export const hubCapacityDecider: Decider<HubCapacityState, HubCapacityCommand, H
 export const claimOf = (state: HubCapacityState, clusterId: string): CapacityClaim | undefined =>
   own(state.claims[bucketOf(clusterId)], clusterId);
 
+/** Ids of all clusters that hold capacity on this hub. */
+export const claimedBy = (state: HubCapacityState): readonly string[] =>
+  Object.values(state.claims).flatMap((bucket) => Object.keys(bucket));
+
 /** Nothing is reserved on a hub that was closed, until this or a later revision of its document declares again. */
 export const isClosedFor = ({ closedAt }: Pick<HubCapacityState, 'closedAt'>, hubRevision: number): boolean =>
   closedAt !== undefined && hubRevision <= closedAt;
@@ -186,7 +190,7 @@ const close = (
   state: HubCapacityState,
   { at, hub, hubRevision }: Extract<HubCapacityCommand, { type: 'CloseCapacity' }>,
 ): Decision<HubCapacityEvent> => {
-  const holders = Object.values(state.claims).reduce((sum, bucket) => sum + Object.keys(bucket).length, 0);
+  const holders = claimedBy(state).length;
   if (holders > 0) {
     return reject('failed-precondition', 'CAPACITY_IN_USE', `${holders} clusters hold capacity on this hub`);
   }

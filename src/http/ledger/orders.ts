@@ -65,7 +65,7 @@ const listOrders = async ({ query }: LedgerCall, { resources }: OrderServices): 
     for (const row of rows) {
       if (items.length === limit) break;
       offset += 1;
-      const order = summary(row);
+      const order = orderSummary(row);
       if (state === '' || order['state'] === state) items.push(order);
     }
     if (items.length === limit || offset - start >= MAX_SCANNED) break;
@@ -74,7 +74,8 @@ const listOrders = async ({ query }: LedgerCall, { resources }: OrderServices): 
   return { json: { items, total, ...(offset < total ? { next_offset: offset } : {}) } };
 };
 
-const summary = (row: ResourceRow): JsonObject => {
+/** An order in one line: who and where it is, its state in one word, and why. */
+export const orderSummary = (row: ResourceRow): JsonObject => {
   const document = JSON.parse(row.privateJson) as JsonObject;
   return { ...identity(row), ...progress(document, row.deleting) };
 };

@@ -1,4 +1,5 @@
 import { eventRoutes, type EventServices } from './events.ts';
+import { hubRoutes, type HubServices } from './hubs.ts';
 import { laneRoutes, type LaneServices } from './lanes.ts';
 import { orderRoutes, type OrderServices } from './orders.ts';
 import { projectionRoutes, type ProjectionServices } from './projections.ts';
@@ -6,6 +7,7 @@ import type { LedgerRoute } from './serve.ts';
 import { storeRoutes, type StoreServices } from './store.ts';
 
 export type LedgerServices = EventServices &
+  HubServices &
   LaneServices &
   OrderServices &
   ProjectionServices &
@@ -15,6 +17,7 @@ export type LedgerServices = EventServices &
 export const ledgerRoutes = (services: LedgerServices): readonly LedgerRoute[] => [
   ...eventRoutes(services),
   ...orderRoutes(services),
+  ...hubRoutes(services),
   ...laneRoutes(services),
   ...projectionRoutes(services),
   ...storeRoutes(services),

@@ -3,47 +3,21 @@ import type { ErrorName } from '../errors.ts';
 import type { LedgerRoute } from '../ledger/serve.ts';
 import { componentRef } from './message-schemas.ts';
 import type { Operation, Verb } from './operation.ts';
-import { headerRefs, jsonContent, type HeaderName, type ParameterName } from './parameters.ts';
+import { HUB_COMPONENTS, HUB_DESCRIPTIONS } from './hub-operations.ts';
+import {
+  COUNT,
+  FLAG,
+  listOf,
+  NO_BODY,
+  OPEN,
+  query,
+  record,
+  TEXT,
+  TIME,
+  type Description,
+} from './ledger-schemas.ts';
+import { headerRefs, jsonContent, type ParameterName } from './parameters.ts';
 import { ANY_BODY, ANY_CALL, ANY_WRITE, OF_ONE_OBJECT } from './refusals.ts';
-
-/** What a route of `/api/ledger/v1` is for; its verb and path come from the route itself. A test asks for every one. */
-type Description = {
-  readonly summary: string;
-  readonly description?: string;
-  readonly pathNames?: { readonly [name: string]: string };
-  readonly ownParameters?: readonly JsonObject[];
-  readonly parameters?: readonly ParameterName[];
-  readonly body?: JsonObject;
-  /** Name of the component of the answer, or its schema. */
-  readonly answer?: string | JsonObject;
-  /** Component of each line, where the answer is newline-delimited JSON. */
-  readonly lines?: string;
-  readonly headers?: readonly HeaderName[];
-  readonly errors?: readonly ErrorName[];
-};
-
-const TEXT: JsonObject = { type: 'string' };
-const COUNT: JsonObject = { type: 'integer', minimum: 0 };
-const FLAG: JsonObject = { type: 'boolean' };
-const TIME: JsonObject = { type: 'string', format: 'date-time' };
-const OPEN: JsonObject = { type: 'object' };
-
-const query = (name: string, schema: JsonObject, description: string): JsonObject => ({
-  name,
-  in: 'query',
-  schema,
-  description,
-});
-const listOf = (items: JsonObject): JsonObject => ({ type: 'array', items });
-/** Every property is there but for those whose names end in `?`. */
-const record = (properties: JsonObject): JsonObject => ({
-  type: 'object',
-  properties: Object.fromEntries(
-    Object.entries(properties).map(([name, schema]) => [name.replace('?', ''), schema]),
-  ),
-  required: Object.keys(properties).filter((name) => !name.endsWith('?')),
-  additionalProperties: false,
-});
 
 const ORDER_ID = { id: 'Id of the order, which is the id of its cluster.' };
 const LANE = { lane: '`scheduler` or `hub:<id>`.' };
@@ -56,7 +30,6 @@ const ACT: readonly ParameterName[] = [
 ];
 /** What operators do here cannot be tried. */
 const NO_DRY_RUN: ErrorName = 'UNIMPLEMENTED';
-const NO_BODY: JsonObject = { type: 'object' };
 
 const DESCRIPTIONS: { readonly [route: string]: Description | undefined } = {
   'GET events': {
@@ -123,6 +96,7 @@ const DESCRIPTIONS: { readonly [route: string]: Description | undefined } = {
     answer: 'ClusterConditions',
     errors: OF_ONE_OBJECT,
   },
+  ...HUB_DESCRIPTIONS,
   'GET lanes': {
     summary: 'Queues of work towards hubs, of the instance that runs the processes',
     answer: record({ items: listOf(componentRef('Lane')) }),
@@ -328,6 +302,7 @@ export const LEDGER_COMPONENTS: { readonly [name: string]: JsonObject } = {
     conditions: CONDITIONS,
     ...WAITING,
   }),
+  ...HUB_COMPONENTS,
   Lane: record({
     lane: TEXT,
     breaker: { type: 'string', enum: ['closed', 'open', 'half-open'] },

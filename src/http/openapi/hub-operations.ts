@@ -1,0 +1,116 @@
+import type { JsonObject } from '../../domain/json.ts';
+import {
+  COUNT,
+  FLAG,
+  listOf,
+  NO_BODY,
+  OPEN,
+  query,
+  record,
+  TEXT,
+  type Description,
+} from './ledger-schemas.ts';
+import { componentRef } from './message-schemas.ts';
+import { OF_ONE_OBJECT } from './refusals.ts';
+
+const HUB_ID = { id: 'Id of the hub.' };
+const KUBECONFIG: JsonObject = {
+  type: 'string',
+  contentEncoding: 'base64',
+  description: 'A kubeconfig. It is used for this look and not kept.',
+};
+
+/** What the routes of hubs on `/api/ledger/v1` are for. */
+export const HUB_DESCRIPTIONS: { readonly [route: string]: Description } = {
+  'GET hubs': {
+    summary: 'Management clusters and what is wrong with each',
+    answer: record({ items: listOf(componentRef('HubSummary')) }),
+  },
+  'GET hubs/{id}': {
+    summary: 'One management cluster: problems, capacity, orders by state',
+    pathNames: HUB_ID,
+    answer: 'HubDetails',
+    errors: OF_ONE_OBJECT,
+  },
+  'GET hubs/{id}/orders': {
+    summary: 'Orders that are on a management cluster or hold capacity there',
+    pathNames: HUB_ID,
+    ownParameters: [
+      query('limit', { ...COUNT, maximum: 1_000, default: 100 }, 'How many orders.'),
+      query(
+        'offset',
+        { ...COUNT, maximum: 2 ** 31 - 1 },
+        'Where to go on: `next_offset` of the page before.',
+      ),
+    ],
+    answer: record({ items: listOf(componentRef('OrderSummary')), total: COUNT, 'next_offset?': COUNT }),
+    errors: OF_ONE_OBJECT,
+  },
+  'POST hubs/check': {
+    summary: 'Connects to a management cluster that is not registered yet and says what is missing',
+    description:
+      'Nothing is recorded. Problems are in the answer, which is 200 also when nothing answers there.',
+    body: {
+      type: 'object',
+      properties: {
+        kubeconfig: KUBECONFIG,
+        namespace: { type: 'string', description: 'Where orders will be created.' },
+        id: { type: 'string', description: 'Id that the hub will have.' },
+      },
+      required: ['kubeconfig', 'namespace'],
+    },
+    answer: 'HubCheck',
+    errors: ['UNIMPLEMENTED'],
+  },
+  'POST hubs/{id}/check': {
+    summary: 'Connects to a management cluster now and says what is wrong',
+    description:
+      'What it finds is recorded and shown by the hub. With a `kubeconfig` in the body those credentials are tried instead, and nothing is recorded.',
+    pathNames: HUB_ID,
+    body: { ...NO_BODY, properties: { kubeconfig: KUBECONFIG } },
+    answer: 'HubCheck',
+    headers: ['X_Ledger_Position'],
+    errors: OF_ONE_OBJECT,
+  },
+};
+
+const PROBLEM: JsonObject = { code: TEXT, message: TEXT, 'subject?': TEXT };
+const SUMMARY: JsonObject = {
+  id: TEXT,
+  adapter: { type: 'string', enum: ['simulated', 'kubernetes', 'none'] },
+  mode: { type: 'string', enum: ['operator', 'eda', 'aap'] },
+  controller: { type: 'string', enum: ['operator', 'ledger'] },
+  namespace: TEXT,
+  'zone?': TEXT,
+  scheduling: { type: 'string', enum: ['open', 'cordoned', 'draining', 'leaving'] },
+  health: { type: 'string', description: '`ok`, or the code of the first problem.' },
+  'message?': TEXT,
+  'version?': TEXT,
+};
+const HOSTS: JsonObject = {
+  type: 'object',
+  additionalProperties: record({ free: COUNT, ours: COUNT, foreign: COUNT }),
+};
+
+export const HUB_COMPONENTS: { readonly [name: string]: JsonObject } = {
+  HubSummary: record(SUMMARY),
+  HubDetails: record({
+    ...SUMMARY,
+    limits: OPEN,
+    used: OPEN,
+    'hosts?': HOSTS,
+    problems: listOf(record({ ...PROBLEM, since: TEXT })),
+    orders: { type: 'object', additionalProperties: COUNT },
+    'lane?': OPEN,
+  }),
+  HubCheck: record({
+    id: TEXT,
+    ok: FLAG,
+    problems: listOf(record(PROBLEM)),
+    'version?': TEXT,
+    'clock_skew_ms?': { type: 'integer' },
+    'can_read_node_pools?': FLAG,
+    'can_read_agents?': FLAG,
+    'hosts?': HOSTS,
+  }),
+};

@@ -1,0 +1,45 @@
+import type { JsonObject } from '../../domain/json.ts';
+import type { ErrorName } from '../errors.ts';
+import type { HeaderName, ParameterName } from './parameters.ts';
+
+/** What a route of `/api/ledger/v1` is for; its verb and path come from the route itself. A test asks for every one. */
+export type Description = {
+  readonly summary: string;
+  readonly description?: string;
+  readonly pathNames?: { readonly [name: string]: string };
+  readonly ownParameters?: readonly JsonObject[];
+  readonly parameters?: readonly ParameterName[];
+  readonly body?: JsonObject;
+  /** Name of the component of the answer, or its schema. */
+  readonly answer?: string | JsonObject;
+  /** Component of each line, where the answer is newline-delimited JSON. */
+  readonly lines?: string;
+  readonly headers?: readonly HeaderName[];
+  readonly errors?: readonly ErrorName[];
+};
+
+export const TEXT: JsonObject = { type: 'string' };
+export const COUNT: JsonObject = { type: 'integer', minimum: 0 };
+export const FLAG: JsonObject = { type: 'boolean' };
+export const TIME: JsonObject = { type: 'string', format: 'date-time' };
+export const OPEN: JsonObject = { type: 'object' };
+
+export const query = (name: string, schema: JsonObject, description: string): JsonObject => ({
+  name,
+  in: 'query',
+  schema,
+  description,
+});
+export const listOf = (items: JsonObject): JsonObject => ({ type: 'array', items });
+/** Every property is there but for those whose names end in `?`. */
+export const record = (properties: JsonObject): JsonObject => ({
+  type: 'object',
+  properties: Object.fromEntries(
+    Object.entries(properties).map(([name, schema]) => [name.replace('?', ''), schema]),
+  ),
+  required: Object.keys(properties).filter((name) => !name.endsWith('?')),
+  additionalProperties: false,
+});
+
+/** What has no parameters of its own is sent without a body, or with an empty object. */
+export const NO_BODY: JsonObject = { type: 'object' };

@@ -1,0 +1,188 @@
+import { expect } from 'chai';
+import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
+import { systemIds, systemTimers, systemClock } from '../../../src/adapters/system/system-ports.ts';
+import { createHubHealth } from '../../../src/app/hub-health.ts';
+import type { HubProblem, ManagementCluster } from '../../../src/app/management-cluster.ts';
+import { hubCapacity } from '../../../src/app/scheduler.ts';
+import { listAt, objectAt } from '../../../src/domain/json-tools.ts';
+import type { JsonObject } from '../../../src/domain/json.ts';
+import { silentLogger } from '../../support/fake-incarnation.ts';
+import { commandContext, fakeCluster, hubFixture, type HubFixture } from '../../support/hub-fixture.ts';
+import {
+  PRIVATE,
+  PUBLIC,
+  callerOf,
+  itemsOf,
+  seedCatalogue,
+  startTestService,
+  textAt,
+  type Caller,
+  type TestService,
+} from '../../support/http-service.ts';
+
+const HUBS = '/api/ledger/v1/hubs';
+const KUBECONFIG = Buffer.from('kind: Config # a-secret-token').toString('base64');
+const missing: HubProblem = {
+  code: 'CrdMissing',
+  message: 'the API server has no kind clusterorders',
+  subject: 'clusterorders',
+};
+
+describe('hubs over HTTP', () => {
+  let service: TestService;
+  let hubs: HubFixture;
+  let admin: Caller;
+  let user: Caller;
+  let problems: readonly HubProblem[] = [];
+  /** What candidates were made with, and how many were closed. */
+  const candidates = { used: [] as string[], closed: 0 };
+
+  const adapter = (id: string): ManagementCluster =>
+    fakeCluster(id, {
+      simulated: false,
+      check: async () => ({ problems, version: 'v1.36.0', clockSkewMs: 12.4, canReadAgents: false }),
+      close: async () => void (candidates.closed += 1),
+    });
+
+  before(async () => {
+    const store = createMemoryEventStore();
+    hubs = hubFixture(
+      {
+        of: ({ id, kubeconfig }) =>
+          kubeconfig === undefined && !id.startsWith('sim-') ? undefined : adapter(id),
+      },
+      store,
+    );
+    const hubHealth = createHubHealth({
+      registry: hubs.registry,
+      commandRunner: hubs.commandRunner,
+      clock: systemClock(),
+      timers: systemTimers(),
+      ids: systemIds(),
+      logger: silentLogger,
+    });
+    service = await startTestService({
+      store,
+      ledger: {
+        hubRegistry: hubs.registry,
+        hubHealth,
+        clusters: {
+          candidate: ({ id }, kubeconfig) => {
+            candidates.used.push(Buffer.from(kubeconfig).toString('utf8'));
+            return adapter(id);
+          },
+        },
+      },
+    });
+    admin = callerOf(service, await service.token({ user: 'root', admin: true }));
+    await seedCatalogue(admin);
+    user = callerOf(service, await service.token({ user: 'alice', tenants: ['t1'] }));
+  });
+  after(async () => {
+    await hubs.stop();
+    await service.close();
+  });
+  beforeEach(() => {
+    problems = [];
+  });
+  const register = async (id: string, spec: JsonObject = {}): Promise<void> => {
+    const body = {
+      id,
+      metadata: { name: id },
+      spec: { namespace: 'osac-hub', kubeconfig: KUBECONFIG, ...spec },
+    };
+    const answer = await admin('POST', `${PRIVATE}/hubs`, body);
+    expect(answer.status, answer.text).to.equal(200);
+    await known(id);
+  };
+  /** The registry follows the log a few milliseconds behind. */
+  const known = async (id: string): Promise<void> => {
+    for (let i = 0; i < 500 && hubs.registry.get(id) === undefined; i += 1)
+      await new Promise((resolve) => setImmediate(resolve));
+  };
+  const conditionOf = async (id: string, type: string): Promise<JsonObject | undefined> => {
+    const { json } = await admin('GET', `${PRIVATE}/hubs/${id}`);
+    return listAt(objectAt(json as JsonObject, 'status'), 'conditions')
+      .map((each) => each as JsonObject)
+      .find((each) => each['type'] === type);
+  };
+
+  it('a registration is accepted whatever its kubeconfig is; a look says what is wrong, and the document shows it', async () => {
+    await register('hub-1');
+    expect(await conditionOf('hub-1', 'Ready')).to.deep.include({ reason: 'NotChecked' });
+    problems = [missing];
+    const looked = await admin('POST', `${HUBS}/hub-1/check`);
+    expect(looked.status, looked.text).to.equal(200);
+    expect(looked.json).to.deep.equal({
+      id: 'hub-1',
+      ok: false,
+      problems: [missing],
+      version: 'v1.36.0',
+      clock_skew_ms: 12,
+      can_read_agents: false,
+    });
+    expect(await conditionOf('hub-1', 'Compatible')).to.deep.include({
+      status: 'CONDITION_STATUS_FALSE',
+      reason: 'CrdMissing',
+      message: missing.message,
+    });
+    problems = [];
+    expect((await admin('POST', `${HUBS}/hub-1/check`)).json).to.deep.include({ ok: true, problems: [] });
+    expect(await conditionOf('hub-1', 'Ready')).to.deep.include({ status: 'CONDITION_STATUS_TRUE' });
+    const { text } = await admin('GET', `${PRIVATE}/hubs/hub-1`);
+    expect(text).to.not.contain('a-secret-token');
+  });
+  it('a hub can be checked before it is registered, and new credentials before they are given to it', async () => {
+    problems = [missing];
+    const body = { namespace: 'osac-hub', kubeconfig: KUBECONFIG };
+    const looked = await admin('POST', `${HUBS}/check`, body);
+    expect(looked.json, looked.text).to.deep.include({ ok: false, problems: [missing] });
+    const before = await conditionOf('hub-1', 'Ready');
+    const rotated = await admin('POST', `${HUBS}/hub-1/check`, { kubeconfig: KUBECONFIG });
+    expect(rotated.json, rotated.text).to.deep.include({ id: 'hub-1', ok: false });
+    expect(await conditionOf('hub-1', 'Ready'), 'nothing was recorded').to.deep.equal(before);
+    expect(candidates.used).to.have.lengthOf(2);
+    expect(candidates.used[0]).to.contain('a-secret-token');
+    expect(candidates.closed).to.equal(2);
+    expect((await admin('POST', `${HUBS}/check`, { kubeconfig: KUBECONFIG })).status).to.equal(400);
+    expect((await admin('POST', `${HUBS}/check`, { namespace: 'n', kubeconfig: '' })).status).to.equal(400);
+    expect((await user('POST', `${HUBS}/check`, body)).status).to.equal(403);
+  });
+  it('hubs are listed with what is wrong, and one is shown with its capacity and its orders', async () => {
+    const { status, text } = await admin('POST', `${PRIVATE}/hubs`, {
+      id: 'hub-2',
+      metadata: { name: 'hub-2' },
+      spec: { namespace: 'osac-hub', scheduling: 'cordoned', capacity: { control_planes: 3 } },
+    });
+    expect(status, text).to.equal(200);
+    await known('hub-2');
+    const order = { metadata: { name: 'web' }, spec: { template: { id: 'osac.templates.small' } } };
+    const id = textAt((await user('POST', `${PUBLIC}/clusters`, order)).json, 'id');
+    const claim = { controlPlanes: 1, nodes: {} };
+    for (const clusterId of [id, 'an-order-that-no-read-model-knows'])
+      await hubs.commandRunner.execute(
+        hubCapacity,
+        'hub-2',
+        { type: 'ReserveCapacity', at: '2026-11-21T12:00:00.000Z', clusterId, claim },
+        commandContext(clusterId),
+      );
+    const listed = itemsOf(await admin('GET', HUBS));
+    expect(listed.map((each) => [each['id'], each['health'], each['scheduling']])).to.deep.include.members([
+      ['hub-1', 'ok', 'open'],
+      ['hub-2', 'NoAdapter', 'cordoned'],
+    ]);
+    const shown = (await admin('GET', `${HUBS}/hub-2`)).json;
+    expect(shown).to.deep.include({ orders: { accepted: 1, unknown: 1 }, limits: { controlPlanes: 3 } });
+    const first = (await admin('GET', `${HUBS}/hub-2/orders?limit=1`)).json;
+    expect(first).to.deep.include({ total: 2, next_offset: 1 });
+    const all = itemsOf(await admin('GET', `${HUBS}/hub-2/orders`));
+    expect(all.find((each) => textAt(each, 'id') === id)).to.deep.include({
+      name: 'web',
+      tenant: 't1',
+      state: 'accepted',
+    });
+    expect((await admin('GET', `${HUBS}/nope`)).status).to.equal(404);
+    expect((await admin('POST', `${HUBS}/hub-2/check`)).json).to.deep.include({ ok: false });
+    expect(textAt((await admin('GET', `${HUBS}/nope/orders`)).json, 'detail')).to.contain("no hub 'nope'");
+  });
+});
