@@ -119,6 +119,8 @@ export const createHubRegistry = (options: {
         namespace: facts.namespace,
         tenant: state.tenant,
         revision,
+        controller: facts.controller,
+        tenantNamespaces: facts.tenantNamespaces,
         ...(kubeconfig === undefined ? {} : { kubeconfig }),
       }),
       kubeconfig,

@@ -264,6 +264,9 @@ export type HubConnection = {
   /** Reference of the kubeconfig; a later reference or revision replaces the credentials without a restart. */
   readonly kubeconfig?: SecretRef;
   readonly revision: number;
+  /** Decide which rights the hub's credentials need; default `operator` and false. */
+  readonly controller?: 'operator' | 'ledger';
+  readonly tenantNamespaces?: boolean;
 };
 
 /**

@@ -1,12 +1,9 @@
-import {
-  HubError,
-  type ClusterOrderManifest,
-  type ClusterOrderSpec,
-  type ClusterOrderWatchEvent,
-  type HubErrorKind,
-  type ObservedClusterOrder,
+import type {
+  ClusterOrderManifest,
+  ClusterOrderSpec,
+  ClusterOrderWatchEvent,
 } from '../../../app/management-cluster.ts';
-import type { JsonObject } from '../../../domain/json.ts';
+import type { HubErrorData } from '../error-data.ts';
 import type { GivenSettings } from './settings.ts';
 
 /**
@@ -38,14 +35,6 @@ export type CallMeta = {
   readonly arrived: boolean;
 };
 
-export type HubErrorData = {
-  readonly kind: HubErrorKind;
-  readonly message: string;
-  readonly retryAfterMs?: number;
-  readonly order?: ObservedClusterOrder;
-  readonly facts?: JsonObject;
-};
-
 export type Outcome =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly error: HubErrorData };
@@ -69,17 +58,4 @@ export type WatchPoll = {
 export const isWrite = (op: CallRequest['op']): boolean =>
   op === 'create' || op === 'patch' || op === 'delete';
 
-export const errorData = (error: HubError): HubErrorData => ({
-  kind: error.kind,
-  message: error.message,
-  ...(error.retryAfterMs === undefined ? {} : { retryAfterMs: error.retryAfterMs }),
-  ...(error.order === undefined ? {} : { order: error.order }),
-  facts: error.facts,
-});
-
-export const hubError = (data: HubErrorData): HubError =>
-  new HubError(data.kind, data.message, {
-    ...(data.retryAfterMs === undefined ? {} : { retryAfterMs: data.retryAfterMs }),
-    ...(data.order === undefined ? {} : { order: data.order }),
-    ...(data.facts === undefined ? {} : { facts: data.facts }),
-  });
+export { errorData, hubError } from '../error-data.ts';

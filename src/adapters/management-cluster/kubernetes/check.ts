@@ -1,0 +1,217 @@
+import {
+  HubError,
+  type CallOptions,
+  type HubProblem,
+  type HubReport,
+} from '../../../app/management-cluster.ts';
+import type { Clock } from '../../../app/ports.ts';
+import type { JsonObject } from '../../../domain/json.ts';
+import { listAt, stringAt } from '../../../domain/json-tools.ts';
+import { refusal } from './api-errors.ts';
+import { CLUSTER_ORDERS, HOSTED_CLUSTERS, NAMESPACES, type Api, type Kind } from './api.ts';
+import { isTlsCode } from './connection.ts';
+import { missingFields, schemaInOpenApi } from './crd-fields.ts';
+import {
+  controllerRights,
+  orderRights,
+  READ_AGENTS,
+  READ_NODE_POOLS,
+  sayRight,
+  tenantNamespaceRights,
+  type Right,
+  type Rights,
+} from './rights.ts';
+
+/** What of a hub decides which rights it needs. */
+export type HubNeeds = {
+  readonly namespace: string;
+  readonly controller: 'operator' | 'ledger';
+  readonly tenantNamespaces: boolean;
+};
+
+/** The oldest Kubernetes that osac-operator's CRDs (CEL rules) and HyperShift's run on. */
+const OLDEST_MINOR = 27;
+
+/**
+ * Really connects and looks at everything that orders need. What is wrong is told, each thing for itself; what cannot
+ * be asked because of it is left out. Never throws for what it finds.
+ */
+export const checkHub = async (
+  api: Api,
+  rights: Rights,
+  needs: HubNeeds,
+  clock: Clock,
+  by: CallOptions,
+): Promise<HubReport> => {
+  const reached = await reach(api, clock, by);
+  if (reached.problems.length > 0) return reached;
+  const found = await Promise.all(
+    [namespaceProblems(api, needs.namespace, by), crdProblems(api, by), rightProblems(rights, needs, by)].map(
+      told,
+    ),
+  );
+  const allowed = (right: Right): Promise<boolean> => rights.ask(right, by).catch(() => false);
+  return {
+    ...reached,
+    problems: found.flat(),
+    canReadNodePools: await allowed(READ_NODE_POOLS),
+    canReadAgents: await allowed(READ_AGENTS),
+  };
+};
+
+/** Something that was asked and got no answer is a problem as well. */
+const told = async (look: Promise<readonly HubProblem[]>): Promise<readonly HubProblem[]> => {
+  try {
+    return await look;
+  } catch (error) {
+    if (error instanceof HubError) return [problemOf(error)];
+    throw error;
+  }
+};
+
+export const problemOf = (error: HubError): HubProblem => {
+  if (error.facts['status'] === 401)
+    return {
+      code: 'CredentialsRefused',
+      message:
+        'the hub refuses the credentials (401): the token or certificate has ended or was revoked; register new ones',
+    };
+  if (error.kind === 'unauthorized') return { code: 'RightMissing', message: error.message };
+  const code = error.facts['code'];
+  if (typeof code === 'string' && isTlsCode(code))
+    return {
+      code: 'Unreachable',
+      message: `TLS failed (${code}): certificate-authority-data does not fit the server, or its name does not`,
+      subject: 'TLS',
+    };
+  return { code: 'Unreachable', message: error.message };
+};
+
+const reach = async (api: Api, clock: Clock, by: CallOptions): Promise<HubReport> => {
+  const startedAt = Date.parse(clock.now());
+  try {
+    const call = { what: 'get version', method: 'GET', path: '/version' } as const;
+    const answer = await api.raw(call, by);
+    const took = Date.parse(clock.now()) - startedAt;
+    if (answer.status !== 200) throw refusal(answer, call.what, false, api.redact);
+    const { major, minor, gitVersion } = versionOf(answer.body);
+    const skew = Date.parse(answer.headers.date ?? '') - (startedAt + took / 2);
+    const old = Number(major) < 1 || (Number(major) === 1 && Number.parseInt(minor, 10) < OLDEST_MINOR);
+    const problem: HubProblem = {
+      code: 'VersionTooOld',
+      message: `the hub runs Kubernetes ${gitVersion}; 1.${OLDEST_MINOR} is the oldest that works`,
+    };
+    return {
+      problems: old ? [problem] : [],
+      version: gitVersion,
+      ...(Number.isFinite(skew) ? { clockSkewMs: Math.round(skew) } : {}),
+    };
+  } catch (error) {
+    if (error instanceof HubError) return { problems: [problemOf(error)] };
+    throw error;
+  }
+};
+
+const versionOf = (body: string): { major: string; minor: string; gitVersion: string } => {
+  try {
+    const told = JSON.parse(body) as JsonObject;
+    return {
+      major: stringAt(told, 'major') || '1',
+      minor: stringAt(told, 'minor') || String(OLDEST_MINOR),
+      gitVersion: stringAt(told, 'gitVersion').slice(0, 100),
+    };
+  } catch {
+    throw new HubError('unavailable', 'what answers at this address is not an API server');
+  }
+};
+
+const namespaceProblems = async (api: Api, name: string, by: CallOptions): Promise<readonly HubProblem[]> => {
+  try {
+    if ((await api.get(NAMESPACES, { name }, by)) !== undefined) return [];
+  } catch (error) {
+    // Whether it may be read is no matter: the rights within it are asked for by name.
+    if (error instanceof HubError && error.facts['status'] === 403) return [];
+    throw error;
+  }
+  const message = `namespace ${name} is not on the hub; create it or correct spec.namespace`;
+  return [{ code: 'NamespaceMissing', message, subject: name }];
+};
+
+const crdProblems = async (api: Api, by: CallOptions): Promise<readonly HubProblem[]> => {
+  const looks = await Promise.all(
+    [CLUSTER_ORDERS, HOSTED_CLUSTERS].map(async (kind) =>
+      (await isServed(api, kind, by)) ? [] : [missingCrd(kind)],
+    ),
+  );
+  const missing = looks.flat();
+  if (missing.some(({ subject }) => subject === crdName(CLUSTER_ORDERS))) return missing;
+  return [...missing, ...(await fieldProblems(api, by))];
+};
+
+const crdName = ({ plural, group }: Kind): string => `${plural}.${group}`;
+const missingCrd = (kind: Kind): HubProblem => ({
+  code: 'CrdMissing',
+  message: `the hub does not serve ${crdName(kind)} ${kind.version}; install its CRD`,
+  subject: crdName(kind),
+});
+
+/** Discovery, which everybody may read. */
+const isServed = async (api: Api, { group, version, plural }: Kind, by: CallOptions): Promise<boolean> => {
+  try {
+    const path = `/apis/${group}/${version}`;
+    const told = await api.ask({ what: `discover ${group}`, method: 'GET', path }, by);
+    return listAt(told, 'resources').some((resource) => stringAt(resource, 'name') === plural);
+  } catch (error) {
+    if (error instanceof HubError && error.facts['status'] === 404) return false;
+    throw error;
+  }
+};
+
+/** From the published schema; a hub that publishes none is not accused of anything. */
+const fieldProblems = async (api: Api, by: CallOptions): Promise<readonly HubProblem[]> => {
+  const { group, version } = CLUSTER_ORDERS;
+  try {
+    const path = `/openapi/v3/apis/${group}/${version}`;
+    const document = await api.ask({ what: `schema of ${group}`, method: 'GET', path }, by);
+    const schema = schemaInOpenApi(document);
+    if (schema === undefined) return [];
+    return missingFields(schema, document).map((field) => ({
+      code: 'CrdMissing',
+      message: `the hub's CRD of ClusterOrder has no ${field}: it would be dropped without a word; update the CRD`,
+      subject: `${crdName(CLUSTER_ORDERS)} ${field}`,
+    }));
+  } catch (error) {
+    if (
+      error instanceof HubError &&
+      ['not-ready', 'not-found', 'unauthorized', 'invalid'].includes(error.kind)
+    )
+      return [];
+    throw error;
+  }
+};
+
+const rightProblems = async (
+  rights: Rights,
+  { namespace, controller, tenantNamespaces }: HubNeeds,
+  by: CallOptions,
+): Promise<readonly HubProblem[]> => {
+  const needed: readonly (readonly [Right, string])[] = [
+    ...orderRights(namespace).map((right) => [right, 'hub-access.yaml'] as const),
+    ...(tenantNamespaces
+      ? tenantNamespaceRights().map((right) => [right, 'tenant-namespaces.yaml'] as const)
+      : []),
+    ...(controller === 'ledger'
+      ? controllerRights(namespace).map((right) => [right, 'controller-ledger.yaml'] as const)
+      : []),
+  ];
+  const answers = await Promise.all(
+    needed.map(async ([right, file]) => ((await rights.ask(right, by)) ? [] : [missingRight(right, file)])),
+  );
+  return answers.flat();
+};
+
+const missingRight = (right: Right, file: string): HubProblem => ({
+  code: 'RightMissing',
+  message: `the hub's credentials may not ${sayRight(right)}; ops/rbac/${file} grants it`,
+  subject: sayRight(right),
+});

@@ -1,0 +1,73 @@
+import type { HubConnection, ManagementClusters } from '../../../app/management-cluster.ts';
+import type { Clock, Logger, SecretStore, Timers } from '../../../app/ports.ts';
+import { createInlineChannel, createWorkerChannel, type HubChannel } from './channel.ts';
+import { createKubernetesHub, type KubernetesHub } from './kubernetes-hub.ts';
+import type { WatchSettings } from './watch.ts';
+
+export type KubernetesClustersOptions = {
+  readonly secrets: Pick<SecretStore, 'reveal'>;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly logger: Logger;
+  /** In this thread, for virtual time; absent: in one worker thread for all hubs. */
+  readonly inline?: { readonly random?: () => number; readonly watch?: WatchSettings };
+};
+
+export type KubernetesClusters = Required<ManagementClusters> & {
+  of(hub: HubConnection): KubernetesHub | undefined;
+  close(): Promise<void>;
+};
+
+/**
+ * Adapters of the hubs that have a kubeconfig, made when first asked for. `of` gives undefined for a hub without one.
+ * The worker thread starts with the first call on a hub; credentials reach it by message and are never on disk.
+ */
+export const createKubernetesClusters = (options: KubernetesClustersOptions): KubernetesClusters => {
+  const { secrets, clock, timers } = options;
+  const channel = channelOf(options);
+  const hubs = new Map<string, KubernetesHub>();
+  const monotonicMs = (): number => clock.monotonicMs();
+
+  /** The value as a copy: what is sent to another thread is not the store's own. */
+  const kubeconfigOf = async ({ kubeconfig, tenant }: HubConnection): Promise<Uint8Array | undefined> =>
+    kubeconfig === undefined ? undefined : secrets.reveal(kubeconfig, kubeconfig.tenant ?? tenant);
+
+  return {
+    of: (connection) => {
+      const known = hubs.get(connection.id);
+      if (connection.kubeconfig === undefined) return undefined;
+      if (known !== undefined) {
+        known.update(connection);
+        return known;
+      }
+      const made = createKubernetesHub({ connection, channel, timers, monotonicMs, kubeconfigOf });
+      hubs.set(connection.id, made);
+      return made;
+    },
+    candidate: (connection, kubeconfig) =>
+      createKubernetesHub({
+        connection,
+        channel,
+        timers,
+        monotonicMs,
+        kubeconfigOf: () => Promise.resolve(kubeconfig),
+      }),
+    close: async () => {
+      await Promise.all([...hubs.values()].map((hub) => hub.close()));
+      await channel.close();
+    },
+  };
+};
+
+const channelOf = ({ clock, timers, logger, inline }: KubernetesClustersOptions): HubChannel =>
+  inline === undefined
+    ? createWorkerChannel({ logger })
+    : createInlineChannel({
+        clock,
+        timers,
+        logger,
+        random: inline.random ?? Math.random,
+        ...watchOf(inline),
+      });
+
+const watchOf = ({ watch }: { readonly watch?: WatchSettings }) => (watch === undefined ? {} : { watch });

@@ -1,0 +1,75 @@
+import type { ClusterOrderWatchEvent } from '../../../app/management-cluster.ts';
+
+/** Events told at once: few enough that taking them over does not hold the thread that answers HTTP. */
+const MAX_BATCH = 50;
+const MAX_BATCH_BYTES = 262_144;
+
+const SYNCED = ' synced';
+
+export type PendingEvents = {
+  /** Of one object only its newest state waits; a new object of the same name is another one. */
+  push(event: ClusterOrderWatchEvent, bytes: number): void;
+  /** Events that wait, oldest first; waits for the first. Undefined: the watch is over. */
+  take(): Promise<readonly ClusterOrderWatchEvent[] | undefined>;
+  /** Resolves when there is room for more: what waits is bounded by number and size. */
+  room(): Promise<void>;
+  end(): void;
+};
+
+/** Between the stream of a hub and whoever reads it: bounded, in order per object, changes coalesced. */
+export const createPendingEvents = (limits: {
+  readonly events: number;
+  readonly bytes: number;
+}): PendingEvents => {
+  const waiting = new Map<string, { readonly event: ClusterOrderWatchEvent; readonly bytes: number }>();
+  let bytes = 0;
+  let ended = false;
+  let changed = Promise.withResolvers<void>();
+  const signal = (): void => {
+    changed.resolve();
+    changed = Promise.withResolvers();
+  };
+  const drop = (key: string): void => {
+    bytes -= waiting.get(key)?.bytes ?? 0;
+    waiting.delete(key);
+  };
+  const batch = (): readonly ClusterOrderWatchEvent[] => {
+    const taken: ClusterOrderWatchEvent[] = [];
+    let size = 0;
+    for (const [key, one] of waiting) {
+      if (taken.length >= MAX_BATCH || (taken.length > 0 && size + one.bytes > MAX_BATCH_BYTES)) break;
+      taken.push(one.event);
+      size += one.bytes;
+      drop(key);
+    }
+    return taken;
+  };
+
+  return {
+    push: (event, size) => {
+      const key = event.type === 'synced' ? SYNCED : event.order.uid;
+      // A later list replaces an earlier one and stands behind everything that it holds.
+      if (event.type === 'synced') drop(key);
+      else bytes -= waiting.get(key)?.bytes ?? 0;
+      waiting.set(key, { event, bytes: size });
+      bytes += size;
+      signal();
+    },
+    take: async () => {
+      while (waiting.size === 0 && !ended) await changed.promise;
+      if (waiting.size === 0) return undefined;
+      const taken = batch();
+      signal();
+      return taken;
+    },
+    room: async () => {
+      while ((waiting.size >= limits.events || bytes >= limits.bytes) && !ended) await changed.promise;
+    },
+    end: () => {
+      ended = true;
+      waiting.clear();
+      bytes = 0;
+      signal();
+    },
+  };
+};

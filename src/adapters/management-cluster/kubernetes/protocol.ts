@@ -1,0 +1,86 @@
+import type {
+  CallOptions,
+  ClusterOrderController,
+  ClusterOrderWatchEvent,
+  ManagementCluster,
+} from '../../../app/management-cluster.ts';
+import type { HubErrorData } from '../error-data.ts';
+import type { HubNeeds } from './check.ts';
+
+/** What can be done with a hub besides watching it. Each takes its CallOptions last. */
+export type HubOperations = Pick<
+  ManagementCluster,
+  | 'check'
+  | 'inventory'
+  | 'ensureTenantNamespace'
+  | 'readClusterOrder'
+  | 'createClusterOrder'
+  | 'patchClusterOrder'
+  | 'deleteClusterOrder'
+  | 'getClusterOrder'
+  | 'findClusterOrders'
+  | 'getHostedCluster'
+  | 'readSecret'
+> &
+  ClusterOrderController;
+
+export type Operation = keyof HubOperations;
+/** Arguments without the CallOptions. */
+export type ArgumentsOf<Op extends Operation> =
+  Parameters<HubOperations[Op]> extends [...infer Given, CallOptions] ? Given : never;
+export type ResultOf<Op extends Operation> = Awaited<ReturnType<HubOperations[Op]>>;
+
+const WRITES: readonly Operation[] = [
+  'createClusterOrder',
+  'patchClusterOrder',
+  'deleteClusterOrder',
+  'ensureTenantNamespace',
+  'prepare',
+  'writeStatus',
+  'release',
+];
+export const isWrite = (op: Operation): boolean => WRITES.includes(op);
+
+/** One union of questions, so that the worker and the inline mode run the same code. Plain data only. */
+export type Ask =
+  /** Again with other credentials: they replace the first, and running watches start anew with them. */
+  | { readonly do: 'open'; readonly needs: HubNeeds; readonly kubeconfig: Uint8Array }
+  | {
+      readonly do: 'call';
+      readonly op: Operation;
+      readonly args: readonly unknown[];
+      readonly effectId: string;
+      readonly deadlineMs: number;
+      /** Number under which `abort` ends it. */
+      readonly call: number;
+    }
+  | { readonly do: 'abort'; readonly call: number }
+  | { readonly do: 'watch'; readonly namespace: string }
+  | { readonly do: 'next'; readonly watch: number }
+  | { readonly do: 'unwatch'; readonly watch: number }
+  | { readonly do: 'close' };
+
+/** Answer to each kind of question. */
+export type Told<A extends Ask> = A extends { do: 'watch' }
+  ? number
+  : A extends { do: 'next' }
+    ? readonly ClusterOrderWatchEvent[] | undefined
+    : A extends { do: 'call' }
+      ? unknown
+      : undefined;
+
+export type Answer =
+  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: false; readonly error: HubErrorData }
+  | { readonly ok: false; readonly notOpen: true }
+  | { readonly ok: false; readonly fault: string };
+
+/** Something for the log of the process. */
+export type Note = {
+  readonly hub: number;
+  readonly level: 'debug' | 'warn';
+  readonly fields: { readonly [name: string]: string | number };
+  readonly message: string;
+};
+
+export type FromWorker = { readonly number: number; readonly answer: Answer } | { readonly note: Note };

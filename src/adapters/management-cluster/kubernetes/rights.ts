@@ -1,0 +1,113 @@
+import type { CallOptions } from '../../../app/management-cluster.ts';
+import { objectAt } from '../../../domain/json-tools.ts';
+import {
+  ACCESS_REVIEWS,
+  AGENTS,
+  apiVersion,
+  CLUSTER_ORDERS,
+  HOSTED_CLUSTERS,
+  NAMESPACES,
+  NODE_POOLS,
+  pathOf,
+  ROLE_BINDINGS,
+  SECRETS,
+  SERVICE_ACCOUNTS,
+  type Api,
+  type Kind,
+} from './api.ts';
+
+/** One thing that the hub's RBAC may allow. Without a namespace: in every namespace. */
+export type Right = {
+  readonly kind: Pick<Kind, 'group' | 'plural'>;
+  readonly verb: string;
+  readonly namespace?: string;
+  readonly part?: 'status';
+};
+
+const rights = (
+  kind: Kind,
+  verbs: readonly string[],
+  more: { namespace?: string; part?: 'status' } = {},
+): readonly Right[] => verbs.map((verb) => ({ kind, verb, ...more }));
+
+/** Of management-cluster.md §5 what orders need, and nothing besides. */
+export const orderRights = (namespace: string): readonly Right[] => [
+  ...rights(CLUSTER_ORDERS, ['create', 'delete', 'get', 'list', 'patch', 'watch'], { namespace }),
+  ...rights(HOSTED_CLUSTERS, ['get']),
+  ...rights(SECRETS, ['get']),
+];
+
+/** `tenant_namespaces`: orders may be anywhere, and their namespaces are made (ops/rbac/tenant-namespaces.yaml). */
+export const tenantNamespaceRights = (): readonly Right[] => [
+  ...rights(CLUSTER_ORDERS, ['create', 'delete', 'get', 'list', 'patch', 'watch']),
+  ...rights(NAMESPACES, ['create', 'get']),
+];
+
+/** `controller: ledger` (ops/rbac/controller-ledger.yaml). */
+export const controllerRights = (namespace: string): readonly Right[] => [
+  ...rights(CLUSTER_ORDERS, ['get', 'patch'], { namespace, part: 'status' }),
+  ...rights(NAMESPACES, ['create', 'delete', 'get', 'list']),
+  ...rights(SERVICE_ACCOUNTS, ['create', 'get']),
+  ...rights(ROLE_BINDINGS, ['create', 'get']),
+  ...rights(NODE_POOLS, ['list']),
+];
+
+export const READ_NODE_POOLS: Right = { kind: NODE_POOLS, verb: 'list' };
+export const READ_AGENTS: Right = { kind: AGENTS, verb: 'list' };
+
+export const sayRight = ({ kind, verb, namespace, part }: Right): string =>
+  `${verb} ${kind.plural}${part === undefined ? '' : `/${part}`}${kind.group === '' ? '' : `.${kind.group}`} ${
+    namespace === undefined ? 'in every namespace' : `in namespace ${namespace}`
+  }`;
+
+/** Milliseconds after which an answer is asked for again. */
+const REMEMBER_MS = 600_000;
+
+export type Rights = {
+  /** Asked anew each time (a SelfSubjectAccessReview, which everybody may make). Throws HubError. */
+  ask(right: Right, by: CallOptions): Promise<boolean>;
+  /** As `ask`, remembered for ten minutes: what is not allowed is not tried on each read. */
+  has(right: Right, by: CallOptions): Promise<boolean>;
+};
+
+export const createRights = (api: Api, monotonicMs: () => number): Rights => {
+  const known = new Map<string, { readonly allowed: boolean; readonly at: number }>();
+
+  const ask: Rights['ask'] = async ({ kind, verb, namespace, part }, by) => {
+    const review = await api.ask(
+      {
+        what: `review of the right to ${verb} ${kind.plural}`,
+        method: 'POST',
+        path: pathOf(ACCESS_REVIEWS),
+        reads: true,
+        body: {
+          apiVersion: apiVersion(ACCESS_REVIEWS),
+          kind: 'SelfSubjectAccessReview',
+          spec: {
+            resourceAttributes: {
+              group: kind.group,
+              resource: kind.plural,
+              verb,
+              ...(namespace === undefined ? {} : { namespace }),
+              ...(part === undefined ? {} : { subresource: part }),
+            },
+          },
+        },
+      },
+      by,
+    );
+    return objectAt(review, 'status')['allowed'] === true;
+  };
+
+  return {
+    ask,
+    has: async (right, by) => {
+      const key = sayRight(right);
+      const before = known.get(key);
+      if (before !== undefined && monotonicMs() - before.at < REMEMBER_MS) return before.allowed;
+      const allowed = await ask(right, by);
+      known.set(key, { allowed, at: monotonicMs() });
+      return allowed;
+    },
+  };
+};

@@ -1,0 +1,290 @@
+import {
+  HubError,
+  type ClusterOrderWatchEvent,
+  type ObservedClusterOrder,
+} from '../../../app/management-cluster.ts';
+import type { Timers } from '../../../app/ports.ts';
+import { pause } from '../../../app/process-runner/pause.ts';
+import type { JsonObject } from '../../../domain/json.ts';
+import { numberAt, objectAt, stringAt } from '../../../domain/json-tools.ts';
+import { isExpired, refusal, retryAfterMs, silence, statusOf } from './api-errors.ts';
+import { CLUSTER_ORDERS, pathOf, type Api } from './api.ts';
+import { NoAnswer } from './connection.ts';
+import { observedClusterOrder } from './observed.ts';
+import { createPendingEvents } from './pending-events.ts';
+import { watchLines } from './watch-lines.ts';
+
+export type WatchSettings = {
+  /** Milliseconds between full lists. Default 300,000, ± 10 %. */
+  readonly relistMs?: number;
+  /** Milliseconds of silence after which a stream is opened anew; bookmarks come each minute. Default 120,000. */
+  readonly idleMs?: number;
+  /** First pause after an error, doubling to the longest. Default 500 and 30,000. */
+  readonly backoffMs?: number;
+  readonly backoffMaxMs?: number;
+  /** Milliseconds for the headers of an answer and for one page of a list. Default 30,000. */
+  readonly callMs?: number;
+};
+
+export type WatchNote = (level: 'debug' | 'warn', fields: object, message: string) => void;
+
+export type OrderWatch = {
+  /** Some events, in order; waits for the first. Undefined: closed. */
+  next(): Promise<readonly ClusterOrderWatchEvent[] | undefined>;
+  /** The connection was replaced: list and follow with the new one. */
+  restart(): void;
+  close(): void;
+};
+
+/** What waits for its reader: 2,000 orders or 8 MiB of them. */
+const PENDING = { events: 2_000, bytes: 8_388_608 };
+/** A server ends a watch by itself after so many seconds, so that connections move to where there is room. */
+const SERVER_SECONDS = 290;
+/** Streams that failed one after the other without an event; then a list tells whether the version still stands. */
+const MAX_FRUITLESS = 2;
+
+/** The version is gone: list. */
+class Expired extends Error {
+  override readonly name = 'Expired';
+}
+/** Deliberate end of a stream, to list or to use another connection. */
+class Renew extends Error {
+  override readonly name = 'Renew';
+}
+
+type Known = { readonly uid: string; readonly resourceVersion: string };
+
+/**
+ * Follows the ClusterOrders of one namespace for ever (management-cluster.md §10.8): lists in pages, watches from
+ * there with bookmarks, and lists again on 410, every few minutes, and when the stream keeps failing. Held in memory
+ * are names, uids and versions, not objects. Each version of an object is told at most once and never an older one
+ * after a newer; what vanished between two lists is what a `synced` does not name.
+ */
+export const watchOrders = (options: {
+  /** The connection of the moment. Throws HubError while there is none. */
+  readonly api: () => Promise<Api>;
+  readonly namespace: string;
+  readonly timers: Timers;
+  /** 0 to 1, for jitter. */
+  readonly random: () => number;
+  readonly note: WatchNote;
+  readonly settings?: WatchSettings;
+}): OrderWatch => {
+  const { api, namespace, timers, random, note } = options;
+  const { relistMs = 300_000, idleMs = 120_000, callMs = 30_000 } = options.settings ?? {};
+  const { backoffMs = 500, backoffMaxMs = 30_000 } = options.settings ?? {};
+  const known = new Map<string, Known>();
+  const pending = createPendingEvents(PENDING);
+  const closing = new AbortController();
+  let renewing = new AbortController();
+  let newest = '';
+  const path = pathOf(CLUSTER_ORDERS, { namespace });
+  const what = `watch clusterorders ${namespace}`;
+
+  const see = async (order: ObservedClusterOrder, bytes: number): Promise<void> => {
+    if (order.name === '' || order.uid === '') return;
+    const before = known.get(order.name);
+    if (before !== undefined && !isNewer(order.resourceVersion, before.resourceVersion)) return;
+    known.set(order.name, { uid: order.uid, resourceVersion: order.resourceVersion });
+    await pending.room();
+    pending.push({ type: 'applied', order }, bytes);
+  };
+
+  const lose = (order: ObservedClusterOrder, bytes: number): void => {
+    // Of an object that was never told, or that another one has replaced, there is nothing to take back.
+    if (known.get(order.name)?.uid !== order.uid) return;
+    known.delete(order.name);
+    pending.push({ type: 'deleted', order }, bytes);
+  };
+
+  /** Versions that went back are those of a hub that was restored from a backup: what is known of it counts no more. */
+  const startedAt = (version: string): void => {
+    if (newest !== '' && version !== newest && !isNewer(version, newest)) {
+      note(
+        'warn',
+        { namespace },
+        'the versions of a hub went back, as after a restore; taking everything in anew',
+      );
+      known.clear();
+    }
+    newest = version;
+  };
+
+  /** Tells what changed since the last list or event, then what there is. Returns the version to watch from. */
+  const list = async (signal: AbortSignal): Promise<string> => {
+    let names = new Set<string>();
+    let resourceVersion = '';
+    const by = { effectId: 'watch', deadlineMs: callMs, signal };
+    for await (const page of (await api()).list(CLUSTER_ORDERS, { namespace }, by)) {
+      if (page.first) {
+        names = new Set();
+        startedAt(page.resourceVersion);
+      }
+      for (const item of page.items) {
+        const order = observedClusterOrder(item);
+        names.add(order.name);
+        await see(order, sizeOf(order));
+      }
+      // All pages show the hub as it was at the first one.
+      resourceVersion = page.resourceVersion;
+    }
+    for (const name of known.keys()) if (!names.has(name)) known.delete(name);
+    pending.push({ type: 'synced', names: [...names], resourceVersion }, names.size * 24);
+    return resourceVersion;
+  };
+
+  /** One stream from `position.version` on, which it moves. Returns when the server ended it. */
+  const follow = async (
+    position: { version: string; fruitful: boolean },
+    until: AbortSignal,
+  ): Promise<void> => {
+    const idle = new AbortController();
+    const signal = AbortSignal.any([until, idle.signal]);
+    let cancelIdle = (): void => undefined;
+    const heard = (): void => {
+      cancelIdle();
+      cancelIdle = timers.after(idleMs, () => idle.abort());
+    };
+    try {
+      const connection = await api();
+      const query = {
+        watch: 'true',
+        allowWatchBookmarks: 'true',
+        resourceVersion: position.version,
+        timeoutSeconds: String(Math.round(SERVER_SECONDS * (0.9 + 0.2 * random()))),
+      };
+      const request = { method: 'GET', path, query } as const;
+      const { answer, chunks } = await connection.connection.stream(request, { deadlineMs: callMs, signal });
+      if (chunks === undefined) {
+        if (isExpired(answer.status, statusOf(answer.body))) throw new Expired('the version is gone');
+        throw refusal(answer, what, false, connection.redact);
+      }
+      heard();
+      for await (const { value, bytes } of watchLines(chunks)) {
+        heard();
+        await take(value, bytes, position);
+        // While its reader is slow nothing is read, and that is not the hub's silence.
+        heard();
+      }
+    } catch (error) {
+      if (idle.signal.aborted && !until.aborted)
+        throw new HubError('unavailable', `${what}: nothing was heard for ${idleMs} ms`);
+      throw error instanceof NoAnswer ? silence(error, what, false) : error;
+    } finally {
+      cancelIdle();
+    }
+  };
+
+  const take = async (
+    value: JsonObject,
+    bytes: number,
+    position: { version: string; fruitful: boolean },
+  ): Promise<void> => {
+    const object = objectAt(value, 'object');
+    const type = stringAt(value, 'type');
+    if (type === 'ERROR') throw errorInStream(object, what);
+    if (type !== 'BOOKMARK') {
+      const order = observedClusterOrder(object);
+      if (type === 'DELETED') lose(order, bytes);
+      else if (type === 'ADDED' || type === 'MODIFIED') await see(order, bytes);
+    }
+    // Moved only now: what was not taken in comes again.
+    position.version = stringAt(objectAt(object, 'metadata'), 'resourceVersion') || position.version;
+    position.fruitful = true;
+  };
+
+  /** From one list to the next. */
+  const round = async (settled: () => void): Promise<void> => {
+    const until = AbortSignal.any([closing.signal, renewing.signal]);
+    const position = { version: await list(until), fruitful: true };
+    const relist = new AbortController();
+    const cancel = timers.after(relistMs * (0.9 + 0.2 * random()), () =>
+      relist.abort(new Renew('time to list')),
+    );
+    const signal = AbortSignal.any([until, relist.signal]);
+    try {
+      for (let failures = 0; !signal.aborted; ) {
+        position.fruitful = false;
+        const problem = await follow(position, signal).catch((error: unknown) => error);
+        if (position.fruitful) {
+          failures = 0;
+          settled();
+        }
+        if (signal.aborted) return;
+        if (problem instanceof Expired) throw problem;
+        if (problem !== undefined) note('debug', { namespace, err: problem }, 'the stream of a watch failed');
+        failures += 1;
+        if (failures > MAX_FRUITLESS && problem !== undefined) throw problem;
+        // A stream that lived and ended is opened at once; one that brought nothing is not, or it would spin.
+        if (!position.fruitful || problem !== undefined)
+          await pause(timers, delayOf(problem, failures), signal);
+      }
+    } finally {
+      cancel();
+    }
+  };
+
+  const delayOf = (problem: unknown, failures: number): number => {
+    const asked = problem instanceof HubError ? (problem.retryAfterMs ?? 0) : 0;
+    const own = Math.min(backoffMaxMs, backoffMs * 2 ** Math.min(failures - 1, 16));
+    return Math.max(asked, own * (0.5 + random()));
+  };
+
+  const run = async (): Promise<void> => {
+    let failures = 0;
+    while (!closing.signal.aborted) {
+      try {
+        await round(() => {
+          failures = 0;
+        });
+      } catch (error) {
+        if (closing.signal.aborted) return;
+        if (renewing.signal.aborted) continue;
+        failures += 1;
+        if (error instanceof Expired && failures === 1) {
+          note('debug', { namespace }, 'the version of a watch is gone; listing');
+          continue;
+        }
+        note('warn', { namespace, err: error, failures }, 'watching orders of a hub failed; listing again');
+        const signal = AbortSignal.any([closing.signal, renewing.signal]);
+        await pause(timers, delayOf(error, failures), signal);
+      } finally {
+        if (renewing.signal.aborted) renewing = new AbortController();
+      }
+    }
+  };
+
+  run().catch((error: unknown) =>
+    note('warn', { namespace, err: error }, 'a watch ended by a fault of its own'),
+  );
+  return {
+    next: pending.take,
+    restart: () => renewing.abort(),
+    close: () => {
+      closing.abort();
+      pending.end();
+    },
+  };
+};
+
+/** Errors come as events of an answer that began as a success. */
+const errorInStream = (status: JsonObject, what: string): Error => {
+  const code = numberAt(status, 'code');
+  if (isExpired(code, status)) return new Expired('the version is gone');
+  const seconds = numberAt(objectAt(status, 'details'), 'retryAfterSeconds');
+  const after = retryAfterMs({ headers: seconds > 0 ? { 'retry-after': String(seconds) } : {} });
+  return new HubError(code === 429 ? 'throttled' : 'unavailable', `${what}: error ${code} in the stream`, {
+    facts: { status: code },
+    ...(after === undefined ? {} : { retryAfterMs: after }),
+  });
+};
+
+/** Versions are numbers that rise on every API server; where one is not, another text is another version. */
+const isNewer = (version: string, than: string): boolean => {
+  if (!/^\d+$/.test(version) || !/^\d+$/.test(than)) return version !== than;
+  return BigInt(version) > BigInt(than);
+};
+
+/** Roughly what an order takes; its longest part is the pull secret. */
+const sizeOf = ({ spec }: ObservedClusterOrder): number =>
+  2_000 + (spec.pullSecret?.length ?? 0) + spec.templateParameters.length;
