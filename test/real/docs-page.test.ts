@@ -17,7 +17,7 @@ describe('/docs in a real browser', function () {
   before(async function () {
     const found = BROWSERS.find((name) => spawnSync(name, ['--version']).status === 0);
     if (found === undefined) {
-      console.log(`      skipped: none of ${BROWSERS.join(', ')} is installed`);
+      console.log(`      not run here: /docs in a browser: none of ${BROWSERS.join(', ')} is installed`);
       this.skip();
     }
     browser = found;

@@ -56,7 +56,7 @@ describe(`the service under ${SCHEMATHESIS}`, function () {
   before(async function () {
     const tools = installPythonTools();
     if ('missing' in tools) {
-      console.log(`      skipped: the fuzzer cannot be installed here: ${tools.missing}`);
+      console.log(`      not run here: fuzzing: ${tools.missing}`);
       this.skip();
     }
     command = tools.programOf('schemathesis');
