@@ -1,5 +1,6 @@
 import { reject, type DomainEvent, type Rejection } from '../domain/decider.ts';
 import { hub, kindOf, kinds, project, tenant, type AnyKind } from '../domain/kinds.ts';
+import { BUILT_IN_TENANTS } from '../domain/tenancy/tenant.resource.ts';
 import type { ResourceKind, ResourceView } from '../domain/resource.ts';
 import type { Announced, Announcements, Pointer } from './announcements.ts';
 import type { CommandContext, CommandOutcome, CommandRunner } from './command.ts';
@@ -316,6 +317,9 @@ const refusalOf = (gone: Pointer | undefined): Rejection | undefined =>
 /** Kinds that are kept in ways of their own; a tenant is no target of itself. */
 const KEPT_OTHERWISE: readonly string[] = [hub.kind, project.kind];
 
+/** Tenants that nobody can delete. */
+const ALWAYS_THERE: readonly string[] = BUILT_IN_TENANTS;
+
 /** What the object refers to after the events and did not before; of a new one its tenant too. */
 const newTargets = (
   kind: Pick<ResourceKind, 'kind' | 'pointsAt'>,
@@ -327,7 +331,8 @@ const newTargets = (
   const has = without(kind.pointsAt(after.document), had ?? []).filter(
     (pointer) => !KEPT_OTHERWISE.includes(pointer.kind),
   );
-  return had === undefined && kind.kind !== tenant.kind
+  const comesIntoTenant = had === undefined && kind.kind !== tenant.kind;
+  return comesIntoTenant && !ALWAYS_THERE.includes(after.tenant)
     ? [...has, { kind: tenant.kind, id: after.tenant }]
     : has;
 };

@@ -166,9 +166,9 @@ describe('projects and what is created in them', () => {
     let appends = 0;
     const gated: EventStore = {
       ...store,
-      append: async (stream, ...rest) => {
-        if (stream === 'secret-s1') await gates[appends++]?.promise;
-        return store.append(stream, ...rest);
+      append: async (stream, expected, events, ...rest) => {
+        if (events.some(({ type }) => type === 'SecretDeposited')) await gates[appends++]?.promise;
+        return store.append(stream, expected, events, ...rest);
       },
     };
     const count = async (type: string): Promise<number> =>
@@ -201,12 +201,12 @@ describe('projects and what is created in them', () => {
     let fenced = false;
     const overtaken: EventStore = {
       ...store,
-      append: async (stream, ...rest) => {
-        if (stream === 'secret-s1' && !fenced) {
+      append: async (stream, expected, events, ...rest) => {
+        if (events.some(({ type }) => type === 'SecretDeposited') && !fenced) {
           fenced = true;
           await settleEntries(one, 'p1', 'd1');
         }
-        return store.append(stream, ...rest);
+        return store.append(stream, expected, events, ...rest);
       },
     };
     const two = start(overtaken, 'two');
