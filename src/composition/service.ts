@@ -5,7 +5,6 @@ import { readPodIdentity } from '../adapters/identity/pod-identity.ts';
 import { openDeploymentKeys } from '../adapters/keys/deployment-keys.ts';
 import { openFileKeyStore } from '../adapters/keys/file-key-store.ts';
 import { openSubjectKeyReader } from '../adapters/keys/subject-key-reader.ts';
-import { createSimulatedHubs } from '../adapters/management-cluster/simulated/simulated-hubs.ts';
 import { createMetrics, serveMetrics } from '../adapters/metrics/metrics.ts';
 import { createLeaseOwnership } from '../adapters/ownership/lease-ownership.ts';
 import { openFileSecretStore } from '../adapters/secrets/file-secret-store.ts';
@@ -30,6 +29,7 @@ import { osacSurfaces } from '../http/osac/surfaces.ts';
 import { createWatch } from '../http/osac/watch/routes.ts';
 import { readCatalog } from './catalog-files.ts';
 import { loadCatalog } from './catalog-loader.ts';
+import { createClusters } from './clusters.ts';
 import { embeddedStoreServices, openStore } from './event-log.ts';
 import { cannotListen, closeServer, listen, urlOf } from './listeners.ts';
 import { measure } from './measure.ts';
@@ -107,7 +107,14 @@ export const startService = async (
     closers.push(() => store.close());
     await assertDeployment({ store, fingerprint: keys.fingerprint, clock, ids, instance });
 
-    const clusters = createSimulatedHubs({ dir: join(config.dataDir, 'hubs'), clock, timers, instance });
+    const clusters = createClusters({
+      dir: join(config.dataDir, 'hubs'),
+      instance,
+      secrets,
+      clock,
+      timers,
+      logger,
+    });
     closers.push(() => clusters.close());
     const snapshots = openSqliteSnapshots({
       file: join(config.dataDir, 'snapshots.sqlite'),

@@ -2,7 +2,6 @@ import { Worker } from 'node:worker_threads';
 import type { Logger } from '../../../app/ports.ts';
 import { hubError } from '../error-data.ts';
 import type { Answer, Ask, FromWorker, Note, Told } from './protocol.ts';
-import { createRoom, type RoomOptions } from './room.ts';
 
 /** The hub is not open in the thread (any more): nothing was done. */
 export class NotOpen extends Error {
@@ -20,33 +19,21 @@ export type HubChannel = {
   close(): Promise<void>;
 };
 
-const valueOf = (answer: Answer): unknown => {
+/** What an answer comes to; throws what it tells. */
+export const valueOf = (answer: Answer): unknown => {
   if (answer.ok) return answer.value;
   if ('error' in answer) throw hubError(answer.error);
   if ('notOpen' in answer) throw new NotOpen('the hub is not open in its thread');
   throw new ThreadLost(answer.fault);
 };
 
-const names = (logger: Logger) => {
+/** Numbers of the adapters of a channel, and their log. */
+export const hubNumbers = (logger: Logger) => {
   const known: string[] = [];
   return {
     nextHub: (name: string): number => known.push(name) - 1,
     log: ({ hub, level, fields, message }: Note): void =>
       logger[level]({ hub: known[hub] ?? '', ...fields }, message),
-  };
-};
-
-/** In the caller's thread: for tests with virtual time. */
-export const createInlineChannel = (
-  options: Omit<RoomOptions, 'note'> & { readonly logger: Logger },
-): HubChannel => {
-  const { nextHub, log } = names(options.logger);
-  const room = createRoom({ ...options, note: log });
-  return {
-    nextHub,
-    ask: async <A extends Ask>(hub: number, question: A) =>
-      valueOf(await room.answer(hub, question)) as Told<A>,
-    close: () => Promise.resolve(),
   };
 };
 
@@ -62,7 +49,7 @@ const MAX_HEAP_MB = 1_536;
 
 /** One worker thread for all hubs of a process; started when first needed, again after it died. */
 export const createWorkerChannel = ({ logger }: { readonly logger: Logger }): HubChannel => {
-  const { nextHub, log } = names(logger);
+  const { nextHub, log } = hubNumbers(logger);
   const waiting = new Map<number, Waiting>();
   let worker: Worker | undefined;
   let asked = 0;

@@ -95,7 +95,8 @@ const reach = async (api: Api, clock: Clock, by: CallOptions): Promise<HubReport
     const took = Date.parse(clock.now()) - startedAt;
     if (answer.status !== 200) throw refusal(answer, call.what, false, api.redact);
     const { major, minor, gitVersion } = versionOf(answer.body);
-    const skew = Date.parse(answer.headers.date ?? '') - (startedAt + took / 2);
+    // The header counts whole seconds: on average the clock shows half a second more.
+    const skew = Date.parse(answer.headers.date ?? '') + 500 - (startedAt + took / 2);
     const old = Number(major) < 1 || (Number(major) === 1 && Number.parseInt(minor, 10) < OLDEST_MINOR);
     const problem: HubProblem = {
       code: 'VersionTooOld',

@@ -1,16 +1,15 @@
 import type { HubConnection, ManagementClusters } from '../../../app/management-cluster.ts';
 import type { Clock, Logger, SecretStore, Timers } from '../../../app/ports.ts';
-import { createInlineChannel, createWorkerChannel, type HubChannel } from './channel.ts';
+import { createWorkerChannel, type HubChannel } from './channel.ts';
 import { createKubernetesHub, type KubernetesHub } from './kubernetes-hub.ts';
-import type { WatchSettings } from './watch.ts';
 
 export type KubernetesClustersOptions = {
   readonly secrets: Pick<SecretStore, 'reveal'>;
   readonly clock: Clock;
   readonly timers: Timers;
   readonly logger: Logger;
-  /** In this thread, for virtual time; absent: in one worker thread for all hubs. */
-  readonly inline?: { readonly random?: () => number; readonly watch?: WatchSettings };
+  /** Where the clients run. Default: in one worker thread for all hubs, which `close` ends. */
+  readonly channel?: HubChannel;
 };
 
 export type KubernetesClusters = Required<ManagementClusters> & {
@@ -24,7 +23,7 @@ export type KubernetesClusters = Required<ManagementClusters> & {
  */
 export const createKubernetesClusters = (options: KubernetesClustersOptions): KubernetesClusters => {
   const { secrets, clock, timers } = options;
-  const channel = channelOf(options);
+  const channel = options.channel ?? createWorkerChannel({ logger: options.logger });
   const hubs = new Map<string, KubernetesHub>();
   const monotonicMs = (): number => clock.monotonicMs();
 
@@ -58,16 +57,3 @@ export const createKubernetesClusters = (options: KubernetesClustersOptions): Ku
     },
   };
 };
-
-const channelOf = ({ clock, timers, logger, inline }: KubernetesClustersOptions): HubChannel =>
-  inline === undefined
-    ? createWorkerChannel({ logger })
-    : createInlineChannel({
-        clock,
-        timers,
-        logger,
-        random: inline.random ?? Math.random,
-        ...watchOf(inline),
-      });
-
-const watchOf = ({ watch }: { readonly watch?: WatchSettings }) => (watch === undefined ? {} : { watch });
