@@ -4,6 +4,7 @@ import { createCheckpoint } from '../app/checkpoint.ts';
 import { createEventCodec, type EventCodec } from '../app/event-codec.ts';
 import type { EventStore } from '../app/event-store.ts';
 import type { Automations } from '../app/automation.ts';
+import { laneOfHub, lookWhenClosed, pacingOfLanes, probeOnNewCredentials } from '../app/hub-lanes.ts';
 import { createHubHealth, type HubHealthMonitor } from '../app/hub-health.ts';
 import { createHubObserver, type HubObserver } from '../app/hub-observer.ts';
 import { createHubRegistry, type HubRegistry } from '../app/hub-registry.ts';
@@ -177,7 +178,11 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
   });
   const hubs = createHubRegistry({ store, codec, clusters: ports.clusters });
 
-  const lane: { blocked: (hub: string) => boolean } = { blocked: () => false };
+  const lane: {
+    blocked: (hub: string) => boolean;
+    calls: ProcessRunner['laneCalls'];
+    lookSoon: (hub: string) => void;
+  } = { blocked: () => false, calls: () => undefined, lookSoon: () => undefined };
   const owning: { run: (signal: AbortSignal) => Promise<void> } = { run: async () => undefined };
   const scheduler = createScheduler({
     registry: hubs,
@@ -185,6 +190,7 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     clock,
     logger,
     isBlocked: (hub) => lane.blocked(hub),
+    callsOf: (hub) => lane.calls(hub),
   });
   const deadline = ports.settings?.hubCallDeadlineMs;
   const managementClusters = createManagementClusterEffects({
@@ -214,11 +220,13 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     logger: logger.child({ component: 'processes' }),
     ownership: ports.ownership,
     dataFile: ports.processFile,
-    ...(hooks === undefined ? {} : { hooks }),
+    lanePacing: pacingOfLanes(hubs),
+    hooks: lookWhenClosed((hub) => lane.lookSoon(hub), hooks),
     ...(ports.failpoint === undefined ? {} : { failpoint: ports.failpoint }),
     ...(ports.settings?.processes === undefined ? {} : { settings: ports.settings.processes }),
   });
-  lane.blocked = (hub) => processes.laneBlocked(`hub:${hub}`);
+  lane.blocked = (hub) => processes.laneBlocked(laneOfHub(hub));
+  lane.calls = (hub) => processes.laneCalls(laneOfHub(hub));
   const observer = createHubObserver({
     registry: hubs,
     observe: (clusterId, observation) => processes.observe(workflow.name, clusterId, observation),
@@ -236,7 +244,9 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     ids,
     logger: logger.child({ component: 'hub-health' }),
     ...(ports.settings?.hubCheckMs === undefined ? {} : { intervalMs: ports.settings.hubCheckMs }),
+    recovered: (hub) => processes.probeLane(laneOfHub(hub)),
   });
+  lane.lookSoon = hubHealth.lookSoon;
   const repair = createNameRepair({
     store,
     runner,
@@ -285,6 +295,7 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
         logger,
         isOwner,
       });
+      const stopProbing = probeOnNewCredentials(hubs, processes.probeLane);
       try {
         await Promise.all([
           processes.start(signal),
@@ -292,6 +303,7 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
           sweepUnused(ports, unused, () => processes.status().state === 'live', signal),
         ]);
       } finally {
+        stopProbing();
         stopDeclaring();
       }
     },

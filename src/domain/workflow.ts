@@ -112,6 +112,8 @@ export type PendingEffect = {
   readonly mode: 'perform' | 'observe';
   /** Lane key: effects of one lane share a circuit breaker; an open one parks them (for example `hub:<id>`). */
   readonly lane: string;
+  /** What goes first when its lane cannot do everything at once. Default: `read` for a timed read, else `work`. */
+  readonly priority?: 'deletion' | 'work' | 'read';
   /** ISO time before which it must not start (backoff), if any. */
   readonly notBefore?: string;
   /**

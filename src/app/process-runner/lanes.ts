@@ -1,5 +1,8 @@
 import type { EffectOutcome } from '../../domain/workflow.ts';
 import type { Timers } from '../ports.ts';
+import { createCallCounts, type CallCounts } from './call-counts.ts';
+import { createFairQueue, type FairQueue, type Priority } from './fair-queue.ts';
+import { createTokenBucket, type Pacing, type TokenBucket } from './token-bucket.ts';
 import type { LaneStatus, ProcessRunnerSettings } from './types.ts';
 
 /** How a slot ended: with the effect's outcome, or `unused` when there was nothing to do after all. */
@@ -9,16 +12,26 @@ export type SlotEnd = EffectOutcome | 'unused';
 export type Slot = { readonly lane: string; release(end: SlotEnd): void };
 
 export type Lanes = {
-  /** Calls `granted` when the lane has room and its breaker lets it through; possibly at once. */
-  enqueue(lane: string, granted: (slot: Slot) => void): void;
+  /**
+   * Calls `granted` when the lane has room, its pace allows it and its breaker lets it through; possibly at once.
+   * `by`: whose effect it is and what kind of one; tenants take turns, deletions go first.
+   */
+  enqueue(lane: string, granted: (slot: Slot) => void, by?: Asker): void;
   pause(lane: string): void;
   /** Ends a pause and closes the breaker. */
   resume(lane: string): void;
+  /** Something says that the far side works again: an open breaker lets one effect through to try, at once. */
+  probe(lane: string): void;
   blocked(lane: string): boolean;
+  /** Calls of the last hour; undefined when there were none. */
+  calls(lane: string): ReturnType<CallCounts['of']>;
   status(): readonly LaneStatus[];
   /** Grants nothing any more. */
   close(): void;
 };
+
+export type Asker = { readonly tenant: string; readonly priority: Priority };
+const NOBODY: Asker = { tenant: '', priority: 'work' };
 
 type Lane = {
   readonly name: string;
@@ -27,8 +40,11 @@ type Lane = {
   inFlight: number;
   failures: number;
   lastReason: string | undefined;
-  /** A set keeps the order of arrival and gives up its first member in constant time, however long it is. */
-  readonly waiting: Set<(slot: Slot) => void>;
+  readonly waiting: FairQueue<(slot: Slot) => void>;
+  /** Absent: as fast as there are slots. */
+  bucket: TokenBucket | undefined;
+  pacing: Pacing | undefined;
+  cancelPace: (() => void) | undefined;
   cancelProbe: (() => void) | undefined;
 };
 
@@ -55,15 +71,21 @@ const verdict = (end: SlotEnd): Verdict => {
 
 /**
  * Lanes keep a slow or dead hub from delaying the others: each has its own slots and its own circuit breaker. An open
- * breaker parks its lane without an event per order (design §6); after a while one effect goes through to try.
+ * breaker parks its lane without an event per order (design §6); after a while one effect goes through to try. A lane may
+ * be paced, so that a hub is not flooded; what waits is let through tenant by tenant.
  */
 export const createLanes = (options: {
   readonly settings: Pick<ProcessRunnerSettings, 'laneConcurrency' | 'breakerFailures' | 'breakerHalfOpenMs'>;
   readonly timers: Timers;
   readonly changed?: (lane: LaneStatus) => void;
+  /** Monotonic milliseconds. Default: those of this process. */
+  readonly nowMs?: () => number;
+  /** How fast a lane may go, asked anew each time; undefined: as fast as it can. Default: no lane is paced. */
+  readonly pacingOf?: (lane: string) => Pacing | undefined;
 }): Lanes => {
-  const { settings, timers } = options;
+  const { settings, timers, nowMs = () => performance.now(), pacingOf = () => undefined } = options;
   const lanes = new Map<string, Lane>();
+  const counts = createCallCounts(nowMs);
   let closed = false;
 
   const laneOf = (name: string): Lane => {
@@ -76,7 +98,10 @@ export const createLanes = (options: {
       inFlight: 0,
       failures: 0,
       lastReason: undefined,
-      waiting: new Set(),
+      waiting: createFairQueue(),
+      bucket: undefined,
+      pacing: undefined,
+      cancelPace: undefined,
       cancelProbe: undefined,
     };
     lanes.set(name, lane);
@@ -99,14 +124,35 @@ export const createLanes = (options: {
   };
 
   const pump = (lane: Lane): void => {
-    for (const granted of lane.waiting) {
-      if (!room(lane)) break;
-      lane.waiting.delete(granted);
+    while (lane.waiting.size > 0 && room(lane) && paced(lane)) {
       lane.inFlight += 1;
-      granted(slotOf(lane));
+      lane.waiting.take()?.(slotOf(lane));
     }
-    const idle = lane.inFlight === 0 && lane.waiting.size === 0;
-    if (idle && lane.breaker === 'closed' && !lane.paused && lane.failures === 0) lanes.delete(lane.name);
+    // One that may not burst again yet is kept, or its pace would be forgotten; who lists lanes does not see it.
+    if (isIdle(lane) && lane.bucket?.isFull() !== false) lanes.delete(lane.name);
+  };
+
+  const isIdle = (lane: Lane): boolean =>
+    lane.inFlight === 0 &&
+    lane.waiting.size === 0 &&
+    lane.breaker === 'closed' &&
+    !lane.paused &&
+    lane.failures === 0;
+
+  /** Takes what one effect costs. Not yet: comes back by itself when it may. */
+  const paced = (lane: Lane): boolean => {
+    const pacing = pacingOf(lane.name);
+    if (pacing === undefined) lane.bucket = undefined;
+    else if (lane.bucket === undefined) lane.bucket = createTokenBucket(pacing, nowMs);
+    else if (pacing.burst !== lane.pacing?.burst || pacing.callsPerSecond !== lane.pacing.callsPerSecond)
+      lane.bucket.setPace(pacing);
+    lane.pacing = pacing;
+    if (lane.bucket === undefined || lane.bucket.take()) return true;
+    lane.cancelPace ??= timers.after(lane.bucket.waitMs(), () => {
+      lane.cancelPace = undefined;
+      pump(lane);
+    });
+    return false;
   };
 
   const slotOf = (lane: Lane): Slot => {
@@ -117,6 +163,7 @@ export const createLanes = (options: {
         if (released) return;
         released = true;
         lane.inFlight -= 1;
+        if (end === 'unused') lane.bucket?.giveBack();
         judge(lane, end);
         pump(lane);
       },
@@ -126,6 +173,7 @@ export const createLanes = (options: {
   const judge = (lane: Lane, end: SlotEnd): void => {
     const judged = verdict(end);
     if (judged === 'neutral') return;
+    counts.note(lane.name, judged === 'good');
     if (judged === 'good') {
       lane.failures = 0;
       lane.lastReason = undefined;
@@ -143,14 +191,17 @@ export const createLanes = (options: {
     if (lane.breaker === 'open') return;
     lane.breaker = 'open';
     lane.cancelProbe?.();
-    lane.cancelProbe = timers.after(settings.breakerHalfOpenMs, () => {
-      lane.cancelProbe = undefined;
-      if (closed || lane.breaker !== 'open') return;
-      lane.breaker = 'half-open';
-      options.changed?.(statusOf(lane));
-      pump(lane);
-    });
+    lane.cancelProbe = timers.after(settings.breakerHalfOpenMs, () => tryOne(lane));
     options.changed?.(statusOf(lane));
+  };
+
+  const tryOne = (lane: Lane): void => {
+    lane.cancelProbe?.();
+    lane.cancelProbe = undefined;
+    if (closed || lane.breaker !== 'open') return;
+    lane.breaker = 'half-open';
+    options.changed?.(statusOf(lane));
+    pump(lane);
   };
 
   const shut = (lane: Lane): void => {
@@ -162,11 +213,16 @@ export const createLanes = (options: {
   };
 
   return {
-    enqueue: (name, granted) => {
+    enqueue: (name, granted, by = NOBODY) => {
       const lane = laneOf(name);
-      lane.waiting.add(granted);
+      lane.waiting.add(granted, by);
       pump(lane);
     },
+    probe: (name) => {
+      const lane = lanes.get(name);
+      if (lane !== undefined) tryOne(lane);
+    },
+    calls: (name) => counts.of(name),
     pause: (name) => {
       const lane = laneOf(name);
       lane.paused = true;
@@ -182,10 +238,13 @@ export const createLanes = (options: {
       const lane = lanes.get(name);
       return lane !== undefined && (lane.paused || lane.breaker === 'open');
     },
-    status: () => [...lanes.values()].map(statusOf),
+    status: () => [...lanes.values()].filter((lane) => !isIdle(lane)).map(statusOf),
     close: () => {
       closed = true;
-      for (const lane of lanes.values()) lane.cancelProbe?.();
+      for (const lane of lanes.values()) {
+        lane.cancelProbe?.();
+        lane.cancelPace?.();
+      }
     },
   };
 };

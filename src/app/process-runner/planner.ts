@@ -1,4 +1,5 @@
 import type { PendingCommand, PendingEffect } from '../../domain/workflow.ts';
+import type { Priority } from './fair-queue.ts';
 import type { Alarm, StoredAlarm } from './run-index.ts';
 import { Stopped } from './run-log.ts';
 import { alarmAt, alarmIn, gateAlarm, readAlarmKey, timerAlarms } from './run-memory.ts';
@@ -18,6 +19,10 @@ export type Planner = {
 /** A command that its workflow still wants after its result is repeated, but not in a busy loop. */
 const REPEAT_FIRST_MS = 500;
 const REPEAT_MAX_MS = 60_000;
+
+/** What only looks can wait for what does something. */
+const priorityOf = ({ priority, everyMs }: PendingEffect): Priority =>
+  priority ?? (everyMs === undefined ? 'work' : 'read');
 
 export const createPlanner = (
   options: RunsOptions & {
@@ -47,8 +52,10 @@ export const createPlanner = (
     if (command !== undefined) startCommand(actor, run, command);
     for (const effect of due) {
       actor.busy.set(effect.effectId, 'waiting');
-      lanes.enqueue(effect.lane, (slot) =>
-        post(run.key, { kind: 'start-effect', effectId: effect.effectId, slot }),
+      lanes.enqueue(
+        effect.lane,
+        (slot) => post(run.key, { kind: 'start-effect', effectId: effect.effectId, slot }),
+        { tenant: run.tenant, priority: priorityOf(effect) },
       );
     }
   };

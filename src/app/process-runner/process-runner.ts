@@ -80,6 +80,8 @@ export const createProcessRunner = (options: ProcessRunnerOptions): ProcessRunne
     pauseLane: (lane) => session?.lanes.pause(lane),
     resumeLane: (lane) => session?.lanes.resume(lane),
     laneBlocked: (lane) => session?.lanes.blocked(lane) ?? false,
+    probeLane: (lane) => session?.lanes.probe(lane),
+    laneCalls: (lane) => session?.lanes.calls(lane),
     parkedFor: (workflow, runId) => session?.parkedFor(streamName(workflow, runId)),
     retryRun: async (workflow, runId) => session?.retry(streamName(workflow, runId)) ?? false,
   };

@@ -69,6 +69,8 @@ export const createSession = (options: SessionOptions): Session => {
   const lanes = createLanes({
     settings,
     timers,
+    nowMs: () => clock.monotonicMs(),
+    ...(options.lanePacing === undefined ? {} : { pacingOf: options.lanePacing }),
     changed: (lane) => {
       const { lane: name, breaker, paused, waiting, lastReason: reason } = lane;
       const level = breaker === 'open' || paused ? 'warn' : 'info';

@@ -6,6 +6,7 @@ import type { EventCodec } from '../event-codec.ts';
 import type { EventStore, Position } from '../event-store.ts';
 import type { Ownership } from '../ownership.ts';
 import type { Clock, Logger, Timers } from '../ports.ts';
+import type { Pacing } from './token-bucket.ts';
 
 /** What an effect port learns about the call besides operation and arguments. */
 export type EffectCall = {
@@ -147,6 +148,8 @@ export type ProcessRunnerOptions = {
   readonly ownership: Ownership;
   /** The disposable index; `:memory:` rebuilds it from the log at every start. */
   readonly dataFile: string;
+  /** How fast a lane may go, asked before each effect; undefined: as fast as it has slots. Default: no lane is paced. */
+  readonly lanePacing?: (lane: string) => Pacing | undefined;
   /** Runs beside the workflows while this instance owns them and has caught up, for example the hub observer. */
   readonly whileLive?: (signal: AbortSignal) => Promise<void>;
   readonly hooks?: ProcessHooks;
@@ -203,6 +206,10 @@ export type ProcessRunner = {
   resumeLane(lane: string): void;
   /** True when a lane's breaker is open or it is paused: nothing should be placed there. */
   laneBlocked(lane: string): boolean;
+  /** The far side seems to work again: a lane with an open breaker tries one effect at once instead of later. */
+  probeLane(lane: string): void;
+  /** Effects of a lane in the last hour, and how many failed; undefined when there were none. */
+  laneCalls(lane: string): { readonly attempts: number; readonly failures: number } | undefined;
   /** Operator: looks at a parked run again. False when there is no such run. */
   retryRun(workflow: string, runId: string): Promise<boolean>;
   /** Why a run is parked; undefined when it is not, or while this instance is not the owner. */

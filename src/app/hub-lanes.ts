@@ -1,0 +1,54 @@
+import type { HubRegistry } from './hub-registry.ts';
+import type { ProcessHooks, ProcessRunner } from './process-runner/types.ts';
+import type { Pacing } from './process-runner/token-bucket.ts';
+
+/** Lane of the effects on one hub. */
+export const laneOfHub = (id: string): string => `hub:${id}`;
+const hubOfLane = (lane: string): string | undefined =>
+  lane.startsWith('hub:') ? lane.slice('hub:'.length) : undefined;
+
+/**
+ * Effects on a real hub where its document says nothing: each is a few calls, an API server's own clients make 5 a second
+ * and 10 at once unless told otherwise (management-cluster.md §6), and ours replaces many of them.
+ */
+export const DEFAULT_PACING: Pacing = { callsPerSecond: 20, burst: 40 };
+
+/** How fast a lane may go: as its hub's document says; simulated hubs and what is no hub are not paced. */
+export const pacingOfLanes =
+  (registry: Pick<HubRegistry, 'get'>) =>
+  (lane: string): Pacing | undefined => {
+    const id = hubOfLane(lane);
+    const facts = id === undefined ? undefined : registry.get(id)?.facts;
+    if (facts === undefined) return undefined;
+    return facts.pacing ?? (facts.simulated ? undefined : DEFAULT_PACING);
+  };
+
+/**
+ * Hooks that have a hub looked at as soon as its lane closes, so that its document says why, long before the next look.
+ * `then`: hooks that are told as well.
+ */
+export const lookWhenClosed = (lookSoon: (hub: string) => void, then: ProcessHooks = {}): ProcessHooks => ({
+  ...then,
+  laneChanged: (lane) => {
+    const hub = hubOfLane(lane.lane);
+    if (hub !== undefined && lane.breaker === 'open') lookSoon(hub);
+    then.laneChanged?.(lane);
+  },
+});
+
+/**
+ * New credentials end what refused ones parked: the lane tries one effect at once. Returns how to stop.
+ */
+export const probeOnNewCredentials = (
+  registry: Pick<HubRegistry, 'onChange'>,
+  probe: ProcessRunner['probeLane'],
+): (() => void) => {
+  const versions = new Map<string, string | undefined>();
+  return registry.onChange((id, hub) => {
+    const version = hub?.kubeconfig?.version;
+    const known = versions.has(id);
+    if (known && hub !== undefined && versions.get(id) !== version) probe(laneOfHub(id));
+    if (hub === undefined) versions.delete(id);
+    else versions.set(id, version);
+  });
+};

@@ -1,0 +1,79 @@
+import { expect } from 'chai';
+import {
+  DEFAULT_PACING,
+  lookWhenClosed,
+  pacingOfLanes,
+  probeOnNewCredentials,
+} from '../../../src/app/hub-lanes.ts';
+import type { RegisteredHub } from '../../../src/app/hub-registry.ts';
+import type { LaneStatus } from '../../../src/app/process-runner/types.ts';
+import { hubFacts } from '../../../src/domain/hubs/hub-facts.ts';
+import type { JsonObject } from '../../../src/domain/json.ts';
+
+describe('lanes of hubs', () => {
+  const hub = (id: string, spec: JsonObject = {}, version = '1'): RegisteredHub => ({
+    facts: hubFacts({ id, document: { spec: { namespace: 'n', ...spec } } }),
+    deleting: false,
+    limits: {},
+    health: {},
+    adapter: undefined,
+    kubeconfig: { id: 'k', version, kind: 'kubeconfig', fingerprint: 'f' },
+    revision: 0,
+    tenant: 'shared',
+    project: '',
+  });
+
+  it('go as fast as the hub’s document says, real ones otherwise at the default, simulated ones unpaced', () => {
+    const hubs = new Map(
+      [hub('hub-1'), hub('sim-1'), hub('hub-2', { pacing: { calls_per_second: 5, burst: 7 } })].map(
+        (each) => [each.facts.id, each],
+      ),
+    );
+    const pacingOf = pacingOfLanes({ get: (id) => hubs.get(id) });
+    expect(pacingOf('hub:hub-1')).to.deep.equal(DEFAULT_PACING);
+    expect(pacingOf('hub:hub-2')).to.deep.equal({ callsPerSecond: 5, burst: 7 });
+    for (const unpaced of ['hub:sim-1', 'hub:nope', 'scheduler'])
+      expect(pacingOf(unpaced)).to.equal(undefined);
+  });
+  it('have their hub looked at when they close', () => {
+    const looked: string[] = [];
+    const told: string[] = [];
+    const hooks = lookWhenClosed((id) => looked.push(id), {
+      laneChanged: ({ lane }) => void told.push(lane),
+    });
+    const status = (lane: string, breaker: LaneStatus['breaker']): LaneStatus => ({
+      lane,
+      breaker,
+      paused: false,
+      inFlight: 0,
+      waiting: 0,
+      consecutiveFailures: 1,
+    });
+    hooks.laneChanged?.(status('hub:hub-1', 'open'));
+    hooks.laneChanged?.(status('hub:hub-1', 'closed'));
+    hooks.laneChanged?.(status('scheduler', 'open'));
+    expect(looked).to.deep.equal(['hub-1']);
+    expect(told).to.have.lengthOf(3);
+  });
+  it('try one effect at once when their hub has new credentials', () => {
+    const probed: string[] = [];
+    let tell: (id: string, hub: RegisteredHub | undefined) => void = () => undefined;
+    probeOnNewCredentials(
+      {
+        onChange: (listener) => {
+          tell = listener;
+          return () => undefined;
+        },
+      },
+      (lane) => probed.push(lane),
+    );
+    tell('hub-1', hub('hub-1'));
+    tell('hub-1', hub('hub-1', { zone: 'east' }));
+    expect(probed).to.deep.equal([]);
+    tell('hub-1', hub('hub-1', {}, '2'));
+    expect(probed).to.deep.equal(['hub:hub-1']);
+    tell('hub-1', undefined);
+    tell('hub-1', hub('hub-1', {}, '3'));
+    expect(probed).to.have.lengthOf(1);
+  });
+});
