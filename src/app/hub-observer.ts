@@ -1,14 +1,8 @@
-import { hash } from 'node:crypto';
+import { namespaceOf } from '../domain/hubs/hub-facts.ts';
 import type { JsonObject } from '../domain/json.ts';
 import type { HubRegistry, RegisteredHub } from './hub-registry.ts';
-import {
-  HubError,
-  type CallOptions,
-  type ClusterOrderWatchEvent,
-  type ManagementCluster,
-  type ObservedClusterOrder,
-} from './management-cluster.ts';
-import { observationOf } from './management-cluster-effects.ts';
+import { createHubReader } from './hub-reader.ts';
+import type { ManagementCluster } from './management-cluster.ts';
 import type { Clock, Logger, Timers } from './ports.ts';
 import { pause } from './process-runner/pause.ts';
 
@@ -52,10 +46,6 @@ export type HubObserverOptions = {
   readonly backoffMaxMs?: number;
 };
 
-/** Changed orders of one hub that may wait to be read before its watch is held back. */
-const MAX_WAITING = 500;
-const CALL_DEADLINE_MS = 10_000;
-
 type Watch = {
   readonly hub: RegisteredHub;
   readonly stop: AbortController;
@@ -88,7 +78,7 @@ export const createHubObserver = (options: HubObserverOptions): HubObserver => {
   };
 
   const changed = (id: string, hub: RegisteredHub | undefined, signal: AbortSignal): void => {
-    const wanted = new Set(hub?.adapter === undefined ? [] : namespacesOf(hub));
+    const wanted = new Set(hub?.adapter === undefined ? [] : namespacesOf(hub, registry.tenantsOn(id)));
     for (const watch of watches) {
       if (watch.status.hub !== id) continue;
       const { namespace } = watch.status;
@@ -119,13 +109,15 @@ export const createHubObserver = (options: HubObserverOptions): HubObserver => {
   };
 };
 
-/** Where orders of any tenant may be on this hub. */
-const namespacesOf = ({ facts }: RegisteredHub): readonly string[] => [
-  facts.namespace,
-  ...Object.values(facts.namespaces),
-];
+/** Where orders of any tenant may be on this hub: a tenant's own namespace is watched once the tenant has a place. */
+const namespacesOf = ({ facts }: RegisteredHub, tenants: readonly string[]): ReadonlySet<string> =>
+  new Set([
+    facts.namespace,
+    ...Object.values(facts.namespaces),
+    ...(facts.tenantNamespaces ? tenants.map((tenant) => namespaceOf(facts, tenant)) : []),
+  ]);
 
-type HubWatch = HubObserverOptions & {
+export type HubWatch = HubObserverOptions & {
   readonly hub: RegisteredHub;
   readonly namespace: string;
   readonly cluster: ManagementCluster;
@@ -136,7 +128,7 @@ type HubWatch = HubObserverOptions & {
 /** Follows one hub for ever; never rejects. */
 const watchHub = async (watch: HubWatch): Promise<void> => {
   const { hub, cluster, status, signal, timers, logger, backoffMs = 1_000, backoffMaxMs = 60_000 } = watch;
-  const reader = createReader(watch);
+  const reader = createHubReader(watch);
   for (let failures = 0; !signal.aborted; ) {
     try {
       for await (const event of cluster.watchClusterOrders(watch.namespace, signal)) {
@@ -159,105 +151,4 @@ const watchHub = async (watch: HubWatch): Promise<void> => {
     failures += 1;
   }
   await reader.idle();
-};
-
-type Known = { readonly clusterId: string; digest: string };
-
-/** Completes changed orders and feeds what differs from what was fed last. Of one order only the newest is read. */
-const createReader = (watch: HubWatch) => {
-  const { cluster, hub, status, signal, logger, observe, concurrency = 4 } = watch;
-  /** By name on the hub; what it holds of ours. */
-  const known = new Map<string, Known>();
-  const waiting = new Map<string, ObservedClusterOrder>();
-  /** Names being read: of one order a second read must not overtake the first. */
-  const reading = new Set<string>();
-  let changed = Promise.withResolvers<void>();
-
-  const feed = (name: string, entry: Known, observation: JsonObject): void => {
-    const digest = hash('sha256', JSON.stringify(observation), 'base64');
-    if (digest === entry.digest) return;
-    if (observe(entry.clusterId, observation)) entry.digest = digest;
-    if (observation['order'] === null) known.delete(name);
-    status.orders = known.size;
-    status.observations += 1;
-  };
-
-  const callOptions = (what: string, { name }: ObservedClusterOrder): CallOptions => ({
-    effectId: `${what}/${hub.facts.id}/${name}`,
-    deadlineMs: CALL_DEADLINE_MS,
-    signal,
-  });
-
-  const look = async (order: ObservedClusterOrder, entry: Known): Promise<void> => {
-    try {
-      if (watch.isOver?.(entry.clusterId) === true) return await removeOrphan(order, entry);
-      const observation = await observationOf(cluster, order, callOptions('observer', order));
-      if (known.get(order.name) === entry && !signal.aborted) {
-        feed(order.name, entry, observation as unknown as JsonObject);
-      }
-    } catch (error) {
-      // The next change or the workflow's own timed read shows it.
-      if (!(error instanceof HubError) && !signal.aborted) throw error;
-      logger.debug({ err: error, hub: hub.facts.id, order: order.name }, 'a changed order could not be read');
-    }
-  };
-
-  const removeOrphan = async (order: ObservedClusterOrder, { clusterId }: Known): Promise<void> => {
-    if (order.deletionTimestamp !== undefined) return;
-    status.orphans += 1;
-    logger.warn({ hub: hub.facts.id, order: order.name, cluster: clusterId }, 'deleting an orphan on a hub');
-    const ref = { namespace: watch.namespace, name: order.name };
-    await cluster.deleteClusterOrder(ref, callOptions('orphan', order));
-  };
-
-  const pump = (): void => {
-    for (const [name, order] of waiting) {
-      if (reading.size >= concurrency) return;
-      if (reading.has(name)) continue;
-      waiting.delete(name);
-      const entry = known.get(name);
-      if (entry === undefined) continue;
-      reading.add(name);
-      look(order, entry)
-        .catch((error: unknown) => logger.error({ err: error, hub: hub.facts.id }, 'observing a hub failed'))
-        .finally(() => {
-          reading.delete(name);
-          changed.resolve();
-          changed = Promise.withResolvers();
-          pump();
-        })
-        .catch(() => undefined);
-    }
-  };
-
-  const gone = (name: string): void => {
-    waiting.delete(name);
-    const entry = known.get(name);
-    if (entry !== undefined) feed(name, entry, { order: null });
-  };
-
-  return {
-    take: async (event: ClusterOrderWatchEvent): Promise<void> => {
-      if (event.type === 'synced') {
-        const names = new Set(event.names);
-        for (const name of known.keys()) if (!names.has(name)) gone(name);
-        return;
-      }
-      const { order } = event;
-      if (event.type === 'deleted') return gone(order.name);
-      if (order.clusterId === undefined) return;
-      const before = known.get(order.name);
-      if (before?.clusterId !== order.clusterId) {
-        known.set(order.name, { clusterId: order.clusterId, digest: '' });
-        status.orders = known.size;
-      }
-      waiting.set(order.name, order);
-      pump();
-      while (waiting.size > MAX_WAITING && !signal.aborted) await changed.promise;
-    },
-    idle: async (): Promise<void> => {
-      waiting.clear();
-      while (reading.size > 0) await changed.promise;
-    },
-  };
 };

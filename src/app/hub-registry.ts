@@ -41,6 +41,8 @@ export type HubRegistry = {
   get(id: string): RegisteredHub | undefined;
   /** Clusters of a tenant that hold capacity on a hub. */
   tenantClusters(hub: string, tenant: string): number;
+  /** Tenants that ever had a place on a hub; a first one is told like a change of the hub. */
+  tenantsOn(hub: string): readonly string[];
   /** Called with the hub after each change (undefined: it is gone), first for each hub once ready. Returns how to stop. */
   onChange(listener: (id: string, hub: RegisteredHub | undefined) => void): () => void;
 };
@@ -82,10 +84,13 @@ export const createHubRegistry = (options: {
   const count = (hub: string, event: RecordedEvent, change: 1 | -1): void => {
     const { tenant } = event.metadata as unknown as EventMetadata;
     const ofHub = counts.get(hub) ?? new Map<string, number>();
-    const now = (ofHub.get(tenant) ?? 0) + change;
-    if (now <= 0) ofHub.delete(tenant);
-    else ofHub.set(tenant, now);
+    const isNew = !ofHub.has(tenant);
+    // Of one that has left, something may still be there.
+    ofHub.set(tenant, Math.max(0, (ofHub.get(tenant) ?? 0) + change));
     counts.set(hub, ofHub);
+    if (isNew && ready && hubs.get(hub)?.facts.tenantNamespaces === true) {
+      for (const listener of listeners) listener(hub, hubs.get(hub));
+    }
   };
 
   const seeHub = (id: string, event: RecordedEvent): void => {
@@ -161,6 +166,7 @@ export const createHubRegistry = (options: {
     hubs: () => [...hubs.values()],
     get: (id) => hubs.get(id),
     tenantClusters: (hub, tenant) => counts.get(hub)?.get(tenant) ?? 0,
+    tenantsOn: (hub) => [...(counts.get(hub)?.keys() ?? [])],
     onChange: (listener) => {
       listeners.add(listener);
       if (ready) for (const [id, hub] of hubs) listener(id, hub);

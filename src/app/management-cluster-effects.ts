@@ -1,10 +1,10 @@
 import type { ClusterOrderDraft } from '../domain/clusters/cluster-order-manifest.ts';
 import { configVersion } from '../domain/clusters/observation.ts';
-import type { ClusterObservation, ObservedHosted } from '../domain/clusters/observed.ts';
 import type { JsonObject } from '../domain/json.ts';
-import { sameJson } from '../domain/json-tools.ts';
+import { own, sameJson } from '../domain/json-tools.ts';
 import type { SecretRef } from '../domain/secret-ref.ts';
 import type { EffectOutcome } from '../domain/workflow.ts';
+import { findLabelled, findOrder, observationAt, type OrderRef } from './hub-looks.ts';
 import type { HubRegistry } from './hub-registry.ts';
 import {
   CLUSTER_ORDER_UUID_LABEL,
@@ -13,20 +13,14 @@ import {
   type CallOptions,
   type ClusterOrderManifest,
   type ClusterOrderSpec,
+  type ClusterOrderStatus,
   type ManagementCluster,
   type ObservedClusterOrder,
-  type ObservedHostedCluster,
 } from './management-cluster.ts';
 import type { SecretStore } from './ports.ts';
 import type { EffectCall, EffectPort } from './process-runner/types.ts';
 
-/** Where a ClusterOrder is. */
-export type OrderRef = {
-  readonly hub: string;
-  readonly namespace: string;
-  readonly name: string;
-  readonly clusterId: string;
-};
+export type { OrderRef };
 /** Arguments of `applyClusterOrder`. */
 export type ApplyArgs = {
   readonly hub: string;
@@ -34,7 +28,18 @@ export type ApplyArgs = {
   readonly manifest: ClusterOrderDraft;
   /** Revealed at the last moment; never in events or logs. */
   readonly pullSecret?: SecretRef;
+  /** The namespace is the tenant's own: made when first needed. */
+  readonly tenantNamespace?: boolean;
 };
+/** Arguments of `writeOrderStatus`: times of conditions are made here, from when it was seen. */
+export type StatusArgs = OrderRef & {
+  readonly status: Omit<ClusterOrderStatus, 'desiredConfigVersion'>;
+  /** ISO time of the observation that it is made of. */
+  readonly at: string;
+};
+
+/** A namespace takes five seconds and more to go (operator-run.md §2 f). */
+const RELEASE_AGAIN_MS = 5_000;
 
 /** An outcome that ends the effect from deep inside; it never leaves this file. */
 class Ended extends Error {
@@ -49,9 +54,14 @@ class Ended extends Error {
 /**
  * Effect port `management-cluster` (management-cluster.md §10): makes the hub hold what the order wants.
  *
- * - `applyClusterOrder` ApplyArgs → {uid, name, did}: creates the ClusterOrder or patches what differs in it.
+ * - `applyClusterOrder` ApplyArgs → {uid, name, did, fields?}: creates the ClusterOrder or patches what differs in it.
  * - `deleteClusterOrder` OrderRef → {existed}: asks for deletion; absence is confirmed by later observations only.
  * - `observeCluster` OrderRef → ClusterObservation.
+ *
+ * Where nobody else reconciles ClusterOrders (`controller: ledger`):
+ * - `prepareOrder` OrderRef → {created}: finalizer, namespace, account and rights.
+ * - `writeOrderStatus` StatusArgs → {}.
+ * - `releaseOrder` OrderRef → {}: done when namespace and finalizer are gone; until then it fails with what it waits for.
  *
  * Everything here may be repeated at any time: names are deterministic, patches say what should be, and an object that
  * is there already is ours when its uuid label says so.
@@ -108,10 +118,11 @@ export const createManagementClusterEffects = (options: {
   const apply = async (args: ApplyArgs, call: EffectCall): Promise<EffectOutcome> => {
     const cluster = await adapterOf(args.hub, call);
     const manifest = await manifestOf(args, call);
-    // An earlier attempt may have happened: look, by name and by label, before anything is written.
-    const there =
-      call.mode === 'observe' ? await findOrder(cluster, refOf(args), optionsOf(call)) : undefined;
+    const there = await existingOrder(cluster, args, call);
     if (there !== undefined) return adopt(cluster, manifest, args, there, call);
+    if (args.tenantNamespace === true) {
+      await cluster.ensureTenantNamespace({ name: manifest.namespace, tenant: call.tenant }, optionsOf(call));
+    }
     try {
       return applied(await cluster.createClusterOrder(manifest, optionsOf(call)), 'created');
     } catch (error) {
@@ -122,6 +133,30 @@ export const createManagementClusterEffects = (options: {
     }
   };
 
+  /**
+   * An earlier attempt may have happened: looked for by name and by label before anything is written. What OSAC's own
+   * service once made has another name (management-cluster.md §10.2); simulated hubs hold nothing of others.
+   */
+  const existingOrder = async (
+    cluster: ManagementCluster,
+    args: ApplyArgs,
+    call: EffectCall,
+  ): Promise<ObservedClusterOrder | undefined> => {
+    if (call.mode === 'observe') {
+      const named = await findOrder(cluster, refOf(args), optionsOf(call));
+      if (named === undefined || named.name === args.manifest.name || cluster.simulated) return named;
+    } else if (cluster.simulated) return undefined;
+    const labelled = await findLabelled(cluster, refOf(args), optionsOf(call));
+    const ours = labelled.find(({ name }) => name === args.manifest.name);
+    if (labelled.length > 1 && ours === undefined) {
+      const names = labelled.map(({ name, uid }) => `${name} (uid ${uid})`).join(', ');
+      throw new Ended(
+        refused('DuplicateOrders', `hub ${args.hub} holds several orders of this cluster: ${names}`),
+      );
+    }
+    return ours ?? labelled[0];
+  };
+
   const adopt = async (
     cluster: ManagementCluster,
     manifest: ClusterOrderManifest,
@@ -129,6 +164,13 @@ export const createManagementClusterEffects = (options: {
     existing: ObservedClusterOrder,
     call: EffectCall,
   ): Promise<EffectOutcome> => {
+    if (existing.deletionTimestamp !== undefined) {
+      // Whoever's it was: the name is free once it has gone (operator-run.md §3, §10.1).
+      return failed(
+        'BeingDeleted',
+        `ClusterOrder ${existing.name} is being deleted since ${existing.deletionTimestamp}`,
+      );
+    }
     if (existing.clusterId !== clusterId) {
       const owner = existing.clusterId === undefined ? 'nobody known' : `cluster ${existing.clusterId}`;
       return refused(
@@ -136,16 +178,11 @@ export const createManagementClusterEffects = (options: {
         `ClusterOrder ${existing.name} (uid ${existing.uid}) in ${manifest.namespace} on hub ${hub} belongs to ${owner}`,
       );
     }
-    if (existing.deletionTimestamp !== undefined) {
-      return failed(
-        'BeingDeleted',
-        `ClusterOrder ${existing.name} is being deleted since ${existing.deletionTimestamp}`,
-      );
-    }
     const patch = driftOf(existing.spec, manifest.spec);
     if (patch === undefined) return applied(existing, 'unchanged');
     const ref = { namespace: manifest.namespace, name: existing.name };
-    return applied(await cluster.patchClusterOrder(ref, patch, optionsOf(call)), 'patched');
+    const patched = await cluster.patchClusterOrder(ref, patch, optionsOf(call));
+    return applied(patched, 'patched', Object.keys(patch));
   };
 
   const remove = async (args: OrderRef, call: EffectCall): Promise<EffectOutcome> => {
@@ -160,18 +197,66 @@ export const createManagementClusterEffects = (options: {
 
   const observe = async (args: OrderRef, call: EffectCall): Promise<EffectOutcome> => {
     const cluster = await adapterOf(args.hub, call);
-    const order = await findOrder(cluster, args, optionsOf(call));
-    const observation = await observationOf(cluster, order, optionsOf(call));
+    const observation = await observationAt(cluster, args, optionsOf(call));
     return { outcome: 'done', result: observation as unknown as JsonObject };
   };
 
+  const controllerOf = async (hub: string, call: EffectCall) => {
+    const { controller } = await adapterOf(hub, call);
+    if (controller !== undefined) return controller;
+    throw new Ended(failed('NoController', `nothing in this release reconciles the orders of hub ${hub}`));
+  };
+
+  const prepare = async (args: OrderRef, call: EffectCall): Promise<EffectOutcome> => {
+    const { created } = await (await controllerOf(args.hub, call)).prepare(args, optionsOf(call));
+    return { outcome: 'done', result: { created: [...created] } };
+  };
+
+  const writeStatus = async (
+    { status, at, ...ref }: StatusArgs,
+    call: EffectCall,
+  ): Promise<EffectOutcome> => {
+    const cluster = await adapterOf(ref.hub, call);
+    const controller = await controllerOf(ref.hub, call);
+    const order = await cluster.getClusterOrder(ref, optionsOf(call));
+    // Gone meanwhile: there is nothing to say any more.
+    if (order?.clusterId !== ref.clusterId) return { outcome: 'done', result: {} };
+    const conditions = status.conditions.map((condition) => {
+      const known = order.conditions.find(({ type }) => type === condition.type);
+      const since = known?.status === condition.status ? known.lastTransitionTime : undefined;
+      return { ...condition, lastTransitionTime: since ?? at };
+    });
+    const wanted = { ...status, conditions, desiredConfigVersion: configVersion(order.spec) };
+    await controller.writeStatus(ref, wanted, optionsOf(call));
+    return { outcome: 'done', result: {} };
+  };
+
+  const release = async (args: OrderRef, call: EffectCall): Promise<EffectOutcome> => {
+    const controller = await controllerOf(args.hub, call);
+    const { released, waitingFor } = await controller.release(args, optionsOf(call));
+    return released
+      ? { outcome: 'done', result: {} }
+      : failed('BeingDeleted', `waiting for ${waitingFor.join(', ')}`, RELEASE_AGAIN_MS);
+  };
+
+  const operations: {
+    readonly [operation: string]: (args: never, call: EffectCall) => Promise<EffectOutcome>;
+  } = {
+    applyClusterOrder: apply,
+    deleteClusterOrder: remove,
+    observeCluster: observe,
+    prepareOrder: prepare,
+    writeOrderStatus: writeStatus,
+    releaseOrder: release,
+  };
+
   return async (operation, args, call) => {
+    const operationOf = own(operations, operation);
     try {
       // Arguments are this service's own, made by its workflow and typed there.
-      if (operation === 'applyClusterOrder') return await apply(args as unknown as ApplyArgs, call);
-      if (operation === 'deleteClusterOrder') return await remove(args as unknown as OrderRef, call);
-      if (operation === 'observeCluster') return await observe(args as unknown as OrderRef, call);
-      return refused('NoSuchOperation', `no operation is called ${operation}`);
+      return operationOf === undefined
+        ? refused('NoSuchOperation', `no operation is called ${operation}`)
+        : await operationOf(args as never, call);
     } catch (error) {
       if (error instanceof Ended) return error.outcome;
       if (error instanceof HubError) return outcomeOfError(error);
@@ -185,75 +270,6 @@ const refOf = ({ hub, clusterId, manifest }: ApplyArgs): OrderRef => ({
   clusterId,
   namespace: manifest.namespace,
   name: manifest.name,
-});
-
-/**
- * By our name, then by label (management-cluster.md §10.2): ours is what carries our label, and nothing else. What has
- * our name without it belongs to somebody else, and ours is not there.
- */
-const findOrder = async (
-  cluster: ManagementCluster,
-  { namespace, name, clusterId }: OrderRef,
-  options: CallOptions,
-): Promise<ObservedClusterOrder | undefined> => {
-  const named = await cluster.getClusterOrder({ namespace, name }, options);
-  if (named?.clusterId === clusterId) return named;
-  const labelled = await cluster.findClusterOrders(namespace, clusterId, options);
-  return labelled.find((order) => order.clusterId === clusterId);
-};
-
-/** What is around an order, as the workflow judges it. The pull secret stays here; its hash goes along. */
-export const observationOf = async (
-  cluster: ManagementCluster,
-  order: ObservedClusterOrder | undefined,
-  options: CallOptions,
-): Promise<ClusterObservation> => {
-  if (order === undefined) return { order: null };
-  const { pullSecret: _secret, ...spec } = order.spec;
-  const hostedCluster = await hostedOf(cluster, order, options);
-  return {
-    order: {
-      uid: order.uid,
-      ...(order.deletionTimestamp === undefined ? {} : { deletionTimestamp: order.deletionTimestamp }),
-      finalizers: order.finalizers,
-      spec,
-      ...(order.phase === undefined ? {} : { phase: order.phase }),
-      conditions: order.conditions,
-      ...(order.desiredConfigVersion === undefined
-        ? {}
-        : { desiredConfigVersion: order.desiredConfigVersion }),
-      jobs: order.jobs,
-      ...(order.apiEndpoint === undefined ? {} : { apiEndpoint: order.apiEndpoint }),
-      ...(order.ingressEndpoint === undefined ? {} : { ingressEndpoint: order.ingressEndpoint }),
-    },
-    specVersion: configVersion(order.spec),
-    ...(hostedCluster === undefined ? {} : { hostedCluster }),
-  };
-};
-
-/** null: there is none; undefined: the hub does not let us read it. */
-const hostedOf = async (
-  cluster: ManagementCluster,
-  { clusterReference }: ObservedClusterOrder,
-  options: CallOptions,
-): Promise<ObservedHosted | null | undefined> => {
-  const { namespace = '', hostedClusterName: name = '' } = clusterReference ?? {};
-  if (namespace === '' || name === '') return null;
-  try {
-    const hosted = await cluster.getHostedCluster({ namespace, name }, options);
-    return hosted === undefined ? null : shownHosted(hosted);
-  } catch (error) {
-    if (error instanceof HubError && error.kind === 'unauthorized') return undefined;
-    throw error;
-  }
-};
-
-const shownHosted = (hosted: ObservedHostedCluster): ObservedHosted => ({
-  name: hosted.name,
-  conditions: hosted.conditions,
-  ...(hosted.controlPlaneEndpoint === undefined ? {} : { controlPlaneEndpoint: hosted.controlPlaneEndpoint }),
-  ...(hosted.baseDomain === undefined ? {} : { baseDomain: hosted.baseDomain }),
-  ...(hosted.nodePools === undefined ? {} : { nodePools: hosted.nodePools }),
 });
 
 /**
@@ -293,9 +309,13 @@ const driftOf = (
   return Object.keys(patch).length === 0 ? undefined : patch;
 };
 
-const applied = (order: ObservedClusterOrder, did: 'created' | 'patched' | 'unchanged'): EffectOutcome => ({
+const applied = (
+  { uid, name, generation }: ObservedClusterOrder,
+  did: 'created' | 'patched' | 'unchanged',
+  fields?: string[],
+): EffectOutcome => ({
   outcome: 'done',
-  result: { uid: order.uid, name: order.name, generation: order.generation, did },
+  result: { uid, name, generation, did, ...(fields === undefined ? {} : { fields }) },
 });
 
 const failed = (reason: string, message: string, retryAfterMs?: number): EffectOutcome => ({

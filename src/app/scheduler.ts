@@ -317,6 +317,9 @@ const resultOf = ({ facts }: RegisteredHub, { decision }: Placement, tenant: str
   mode: facts.mode,
   controller: facts.controller,
   simulated: facts.simulated,
+  ...(facts.tenantNamespaces && own(facts.namespaces, tenant) === undefined
+    ? { tenantNamespace: true as const }
+    : {}),
   steps: facts.steps,
   decision,
 });

@@ -60,7 +60,7 @@ export const cluster: ResourceKind<ClusterState, ClusterCommand, ClusterEvent> =
   protectedWhileReferenced: false,
   marks: (document) => marksOf(objectAt(document, 'status')),
   decider: clusterDecider,
-  stateVersion: 1,
+  stateVersion: 2,
   view: (state) => clusterView(state),
 };
 
@@ -68,6 +68,7 @@ export const cluster: ResourceKind<ClusterState, ClusterCommand, ClusterEvent> =
 const MARK_OF_REASON: { readonly [reason: string]: string } = {
   WaitingForCapacity: 'waiting',
   HubNotAccepting: 'hub-not-accepting',
+  DeletionOverdue: 'deletion-overdue',
 };
 
 const marksOf = (status: JsonObject): readonly string[] => {

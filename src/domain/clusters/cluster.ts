@@ -148,6 +148,8 @@ const evolveProgress = (state: LiveCluster, event: ClusterEvent): LiveCluster =>
       const { lost: _lost, notAccepting: _late, ...kept } = state;
       return kept;
     }
+    case 'ClusterDeletionOverdue':
+      return { ...state, overdue: { since: event.data.since } };
     case 'ClusterDeletionBlocked':
       return { ...state, waitingFor: event.data.waitingFor };
     default:

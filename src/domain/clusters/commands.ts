@@ -1,6 +1,15 @@
 import type { JsonObject } from '../json.ts';
 import type { SecretRef } from '../secret-ref.ts';
-import type { ClusterEvent, NamedSecret, NodeSet, PlacementDecision, ResolvedVersion } from './events.ts';
+import type {
+  AutomationMode,
+  AutomationPurpose,
+  ClusterEvent,
+  JobState,
+  NamedSecret,
+  NodeSet,
+  PlacementDecision,
+  ResolvedVersion,
+} from './events.ts';
 import type { Assessment } from './observation.ts';
 
 type Ordered = Extract<ClusterEvent, { type: 'ClusterOrdered' }>['data'];
@@ -86,6 +95,37 @@ export type ClusterReport =
       readonly type: 'ReportLost';
       readonly at: string;
       readonly what: 'cluster-order' | 'hosted-cluster';
+    }
+  | {
+      readonly type: 'RecordPrepared';
+      readonly at: string;
+      readonly created: readonly string[];
+    }
+  | {
+      readonly type: 'RecordAutomationRequest';
+      readonly at: string;
+      readonly mode: AutomationMode;
+      readonly purpose: AutomationPurpose;
+      readonly repeats: number;
+      readonly job?: string;
+      readonly template?: string;
+    }
+  | {
+      readonly type: 'RecordJob';
+      readonly at: string;
+      readonly purpose: AutomationPurpose;
+      readonly job: string;
+      readonly template: string;
+      readonly state: JobState;
+      readonly outputTail?: string;
+    }
+  | { readonly type: 'RecordDriftCorrected'; readonly at: string; readonly fields: readonly string[] }
+  | { readonly type: 'ReportDuplicates'; readonly at: string; readonly names: readonly string[] }
+  | {
+      readonly type: 'ReportDeletionOverdue';
+      readonly at: string;
+      readonly since: string;
+      readonly waitingFor: readonly string[];
     }
   | { readonly type: 'BlockDeletion'; readonly at: string; readonly waitingFor: readonly string[] }
   | { readonly type: 'ConfirmAbsence'; readonly at: string };

@@ -47,6 +47,7 @@ const hubAndOrder = { hub: text, orderName: text };
 /** Where a cluster lives is the provider's to know. */
 const HUB_FIELDS = { providerOnly: ['hub', 'orderName'] };
 const INTERNAL = { changesDocument: false };
+const purpose = z.enum(['provision', 'deprovision']);
 
 export const clusterEventTypes: readonly EventType[] = typesOf(
   { context: 'clusters', audience: 'tenant', resource: 'cluster' },
@@ -113,6 +114,41 @@ export const clusterEventTypes: readonly EventType[] = typesOf(
       { ...INTERNAL, providerOnly: ['hub', 'orderName', 'uid'] },
     ],
     ['ClusterSpecSynced', hubAndOrder, HUB_FIELDS],
+    [
+      'ClusterSpacePrepared',
+      { ...hubAndOrder, created: z.array(text) },
+      { ...INTERNAL, audience: 'provider' },
+    ],
+    [
+      'AutomationRequested',
+      {
+        hub: text,
+        mode: z.enum(['eda', 'aap']),
+        purpose,
+        repeats: count,
+        job: text.exactOptional(),
+        template: text.exactOptional(),
+      },
+      { ...INTERNAL, providerOnly: ['hub', 'mode', 'job', 'template'] },
+    ],
+    [
+      'AutomationJobChanged',
+      {
+        hub: text,
+        purpose,
+        job: text,
+        template: text,
+        state: z.enum(['Pending', 'Waiting', 'Running', 'Succeeded', 'Failed', 'Canceled', 'Unknown']),
+        outputTail: text.exactOptional(),
+      },
+      { ...INTERNAL, providerOnly: ['hub', 'job', 'template', 'outputTail'] },
+    ],
+    [
+      'ClusterDriftCorrected',
+      { ...hubAndOrder, fields: z.array(text) },
+      { ...INTERNAL, providerOnly: ['hub', 'orderName'] },
+    ],
+    ['ClusterOrdersDuplicated', { hub: text, names: z.array(text) }, { ...INTERNAL, audience: 'provider' }],
     ['ClusterConditionsObserved', { conditions: z.partialRecord(conditionName, condition) }],
     [
       'ControlPlaneBecameAvailable',
@@ -135,6 +171,7 @@ export const clusterEventTypes: readonly EventType[] = typesOf(
     ['ClusterCredentialsRevealed', { what: z.enum(['kubeconfig', 'password']) }, INTERNAL],
     ['ClusterDeletionRequested', {}],
     ['ClusterDeletionBlocked', { waitingFor: z.array(text) }, { providerOnly: ['waitingFor'] }],
+    ['ClusterDeletionOverdue', { since: time, waitingFor: z.array(text) }, { providerOnly: ['waitingFor'] }],
     ['ClusterDeleted', { how: z.enum(['not-dispatched', 'absence-confirmed']) }],
   ],
 );

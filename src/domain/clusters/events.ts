@@ -56,6 +56,12 @@ export type ConditionState = {
   readonly since: string;
 };
 
+/** What a hub's automation is asked for (management-cluster.md §7). */
+export type AutomationPurpose = 'provision' | 'deprovision';
+export type AutomationMode = 'eda' | 'aap';
+/** `Unknown`: its platform shows no state of it, or no longer knows it. */
+export type JobState = 'Pending' | 'Waiting' | 'Running' | 'Succeeded' | 'Failed' | 'Canceled' | 'Unknown';
+
 export type ClusterEvent =
   | DomainEvent<
       'ClusterOrdered',
@@ -142,6 +148,59 @@ export type ClusterEvent =
       'ClusterSpecSynced',
       { readonly at: string; readonly hub: string; readonly orderName: string }
     >
+  /** Where we are the controller of a hub's orders: what the order needed there was made (management-cluster.md §1.1). */
+  | DomainEvent<
+      'ClusterSpacePrepared',
+      {
+        readonly at: string;
+        readonly hub: string;
+        readonly orderName: string;
+        readonly created: readonly string[];
+      }
+    >
+  /** The hub's automation was asked to build, change or tear down the cluster: a webhook was taken, or a job launched. */
+  | DomainEvent<
+      'AutomationRequested',
+      {
+        readonly at: string;
+        readonly hub: string;
+        readonly mode: AutomationMode;
+        readonly purpose: AutomationPurpose;
+        /** How often it was asked for the same thing before. */
+        readonly repeats: number;
+        readonly job?: string;
+        readonly template?: string;
+      }
+    >
+  /** aap only: a job that we launched changed its state. */
+  | DomainEvent<
+      'AutomationJobChanged',
+      {
+        readonly at: string;
+        readonly hub: string;
+        readonly purpose: AutomationPurpose;
+        readonly job: string;
+        readonly template: string;
+        readonly state: JobState;
+        /** Of a failed job: the end of its output. */
+        readonly outputTail?: string;
+      }
+    >
+  /** Somebody had changed the order on the hub; these fields of its spec are as ordered again. */
+  | DomainEvent<
+      'ClusterDriftCorrected',
+      {
+        readonly at: string;
+        readonly hub: string;
+        readonly orderName: string;
+        readonly fields: readonly string[];
+      }
+    >
+  /** The hub holds further objects with this cluster's label, which we did not make. */
+  | DomainEvent<
+      'ClusterOrdersDuplicated',
+      { readonly at: string; readonly hub: string; readonly names: readonly string[] }
+    >
   // --- what was observed on the hub
   | DomainEvent<
       'ClusterConditionsObserved',
@@ -196,6 +255,16 @@ export type ClusterEvent =
     >
   | DomainEvent<'ClusterDeletionRequested', { readonly at: string }>
   | DomainEvent<'ClusterDeletionBlocked', { readonly at: string; readonly waitingFor: readonly string[] }>
+  /** An alarm of its own: the teardown goes on, but took longer than any should (fleet-and-networks.md §2.2, step D). */
+  | DomainEvent<
+      'ClusterDeletionOverdue',
+      {
+        readonly at: string;
+        /** Since when it is waited for. */
+        readonly since: string;
+        readonly waitingFor: readonly string[];
+      }
+    >
   /** Never dispatched, or absence was observed on the hub. The name is free again after this. */
   | DomainEvent<
       'ClusterDeleted',

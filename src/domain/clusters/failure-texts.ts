@@ -12,6 +12,14 @@ const SENTENCES: { readonly [reason: string]: string } = {
   Unauthorized: 'the hub of this order refuses the service',
   Unavailable: 'the hub of this order does not answer',
   NotReady: 'the hub of this order is not ready',
+  DuplicateOrders: 'the hub holds more than one order of this cluster',
+  NoController: 'the hub of this order cannot be worked on by this release',
+  EndpointMissing: 'the automation of the hub is not set up for this order',
+  AutomationRefused: 'the automation of the hub refuses the order',
+  AutomationUnauthorized: 'the automation of the hub refuses the service',
+  AutomationNotFound: 'the automation of the hub does not know how to carry out the order',
+  AutomationThrottled: 'the automation of the hub is busy',
+  AutomationUnavailable: 'the automation of the hub does not answer',
   BeingDeleted: 'an earlier object of this order is still being deleted on its hub',
 };
 const OTHERWISE = 'the order cannot be carried out for now; its provider sees why';

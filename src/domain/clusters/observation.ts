@@ -1,15 +1,17 @@
-import { fnv1a64, hex64 } from '../hash.ts';
-import { byKey, own, sameJson } from '../json-tools.ts';
+import { configVersion } from './config-version.ts';
+import { clusterConditions, type ObservedConditions } from './observed-conditions.ts';
+import { factsOf, latestJob } from './observed-facts.ts';
 import type {
   ClusterObservation,
-  ClusterOrderSpecShape,
   DesiredCluster,
+  HubWork,
   ObservedFacts,
   ObservedHosted,
   ObservedJob,
   ObservedOrder,
 } from './observed.ts';
-import { clusterConditions, type ObservedConditions } from './observed-conditions.ts';
+
+export { configVersion, latestJob };
 
 export type Verdict =
   | { readonly kind: 'progressing' | 'ready' | 'deleting' | 'not-accepted' | 'hosted-cluster-lost' }
@@ -24,7 +26,11 @@ export type Verdict =
   | { readonly kind: 'degraded'; readonly reason: string; readonly message: string };
 
 export type Assessment =
-  | { readonly found: false }
+  | {
+      readonly found: false;
+      /** A HostedCluster that is there although its order is not. */
+      readonly left?: string;
+    }
   | {
       readonly found: true;
       readonly uid: string;
@@ -45,50 +51,36 @@ export type Assessment =
       /** Ready nodes by node set; empty when the hub does not show them. */
       readonly ready: { readonly [nodeSet: string]: number };
       readonly verdict: Verdict;
+      /** Where we run the automation: what is to be seen of it. */
+      readonly work?: HubWork;
+      /** Further objects with the cluster's label; absent: nobody has looked for any. */
+      readonly duplicates?: readonly string[];
     };
 
 /** Pure: an observation and what we want, to what it means. Holds no times, so that equal means unchanged. */
 export const assess = (observation: ClusterObservation, desired: DesiredCluster): Assessment => {
-  const { order } = observation;
-  if (order === null) return { found: false };
+  const { order, hostedCluster, duplicates } = observation;
+  if (order === null) {
+    return hostedCluster === undefined || hostedCluster === null
+      ? { found: false }
+      : { found: false, left: hostedCluster.name };
+  }
   const facts = factsOf(observation, order, desired);
   const conditions = clusterConditions(facts);
-  const controlPlane = controlPlaneOf(order, observation.hostedCluster ?? undefined);
+  const controlPlane = controlPlaneOf(order, hostedCluster ?? undefined);
   return {
     found: true,
     uid: order.uid,
     deleting: order.deletionTimestamp !== undefined,
-    waitingFor: waitingFor(order),
-    accepted: order.phase !== undefined,
+    waitingFor: waitingFor(order, hostedCluster),
+    accepted: facts.order.phase !== undefined,
     specMatches: facts.specMatches,
     conditions,
     ...(controlPlane === undefined ? {} : { controlPlane }),
     ready: facts.ready,
     verdict: verdictOf(facts, conditions, desired),
-  };
-};
-
-const factsOf = (
-  observation: ClusterObservation,
-  order: ObservedOrder,
-  desired: DesiredCluster,
-): ObservedFacts => {
-  const version = observation.specVersion ?? configVersion(order.spec);
-  const job = latestJob(order.jobs, 'provision');
-  const pools = observation.hostedCluster?.nodePools;
-  const ready = pools === undefined ? {} : readyNodes(pools, desired.nodeSets);
-  const sets = Object.entries(desired.nodeSets);
-  return {
-    order,
-    hosted: observation.hostedCluster,
-    specMatches: sameSpec(order.spec, desired.spec),
-    specSeen: desired.controller === 'ledger' || order.desiredConfigVersion === version,
-    job,
-    jobFailed: job !== undefined && isFailedJob(job),
-    jobDone: job === undefined || (job.state === 'Succeeded' && (job.configVersion ?? version) === version),
-    ready,
-    nodesReached:
-      pools === undefined ? undefined : sets.every(([name, { size }]) => (own(ready, name) ?? 0) >= size),
+    ...(facts.work === undefined ? {} : { work: facts.work }),
+    ...(duplicates === undefined ? {} : { duplicates }),
   };
 };
 
@@ -101,21 +93,19 @@ const verdictOf = (
   if (order.deletionTimestamp !== undefined) return { kind: 'deleting' };
   if (desired.wasAvailable && hosted === null) return { kind: 'hosted-cluster-lost' };
   if (order.phase === undefined) return { kind: 'not-accepted' };
-  if (job !== undefined && facts.jobFailed) return failedJob(job);
-  const retrying = job !== undefined && job.state !== 'Succeeded';
-  if (order.phase === 'Failed' && !retrying) return failedPhase(order);
   const specDone = facts.specMatches && facts.specSeen && facts.jobDone;
   const nodes = conditions.NodesReady;
   const healthy = conditions.ClusterAvailable.status === 'True' && nodes.status !== 'False';
+  // Of a job without a record the hub still shows what it has done.
+  if (job?.vanished === true && healthy && specDone) return { kind: 'ready' };
+  if (job !== undefined && facts.jobFailed) return failedJob(job);
+  const retrying = job !== undefined && job.state !== 'Succeeded';
+  if (order.phase === 'Failed' && !retrying) return failedPhase(order);
   if (healthy && specDone) return { kind: 'ready' };
   if (!desired.wasReady || !specDone) return { kind: 'progressing' };
   const cause = conditions.ClusterAvailable.status === 'True' ? nodes : conditions.ClusterAvailable;
   return { kind: 'degraded', reason: cause.reason, message: cause.message };
 };
-
-/** FAILED comes from the latest job; it clears when a newer one appears (operator-run.md §4.4). */
-const isFailedJob = ({ state, message }: ObservedJob): boolean =>
-  state === 'Failed' || state === 'Canceled' || (message ?? '').startsWith('Failed to get job status');
 
 const failedJob = (job: ObservedJob): Verdict => {
   if (job.state === 'Failed' || job.state === 'Canceled') {
@@ -144,32 +134,6 @@ const failedPhase = (order: ObservedOrder): Verdict => {
 const detailOf = (words: string | undefined): { detail?: string } =>
   words === undefined || words === '' ? {} : { detail: words };
 
-/** By time of launch; of two launched at the same time the one listed later. */
-export const latestJob = (jobs: readonly ObservedJob[], type: string): ObservedJob | undefined =>
-  jobs
-    .filter((job) => job.type === type)
-    .reduce<ObservedJob | undefined>(
-      (latest, job) => (latest === undefined || job.timestamp >= latest.timestamp ? job : latest),
-      undefined,
-    );
-
-/** Ready nodes of a class go to its node sets in the order of their names, each up to its size. */
-const readyNodes = (
-  pools: NonNullable<ObservedHosted['nodePools']>,
-  nodeSets: DesiredCluster['nodeSets'],
-): { [nodeSet: string]: number } => {
-  const left = new Map<string, number>();
-  for (const { resourceClass, ready } of pools)
-    left.set(resourceClass, (left.get(resourceClass) ?? 0) + ready);
-  const counts = new Map<string, number>();
-  for (const [name, { hostType, size }] of Object.entries(nodeSets).sort(byKey)) {
-    const available = left.get(hostType.id) ?? 0;
-    counts.set(name, Math.min(size, available));
-    left.set(hostType.id, available - Math.min(size, available));
-  }
-  return Object.fromEntries(counts);
-};
-
 /** URLs as the operator's feedback builds them (management-cluster.md §2.2), once the API answers. */
 const controlPlaneOf = (
   order: ObservedOrder,
@@ -180,67 +144,29 @@ const controlPlaneOf = (
   const { host = '', port = 0 } = hosted.controlPlaneEndpoint ?? {};
   const domain = hosted.baseDomain ?? '';
   return {
-    apiUrl: host === '' || port === 0 ? '' : `https://${host}:${port}`,
+    apiUrl: host === '' || port === 0 ? '' : `https://${urlHost(host)}:${port}`,
     consoleUrl: domain === '' ? '' : `https://console-openshift-console.apps.${hosted.name}.${domain}`,
     apiEndpoint: order.apiEndpoint ?? '',
     ingressEndpoint: order.ingressEndpoint ?? '',
   };
 };
 
-const waitingFor = (order: ObservedOrder): readonly string[] => {
+/** An IPv6 address stands in brackets in a URL. */
+const urlHost = (host: string): string => (host.includes(':') ? `[${host}]` : host);
+
+/** How a HostedCluster is named among what a deletion waits for. */
+export const hostedText = (name: string): string => `HostedCluster ${name}`;
+
+const waitingFor = (order: ObservedOrder, hosted: ObservedHosted | null | undefined): readonly string[] => {
   if (order.deletionTimestamp === undefined) return [];
   const job = latestJob(order.jobs, 'deprovision');
   const jobs =
     job === undefined || job.state === 'Succeeded'
       ? []
       : [`job ${job.jobId} ${job.state}${job.message === undefined ? '' : `: ${job.message}`}`];
-  return [...jobs, ...order.finalizers.map((finalizer) => `finalizer ${finalizer}`)];
+  return [
+    ...jobs,
+    ...(hosted === null || hosted === undefined ? [] : [hostedText(hosted.name)]),
+    ...order.finalizers.map((finalizer) => `finalizer ${finalizer}`),
+  ];
 };
-
-/** Equal as far as we can know: the pull secret's value is not ours to compare. */
-const sameSpec = (stored: ClusterOrderSpecShape, wanted: ClusterOrderSpecShape): boolean =>
-  sameJson(comparable(stored), comparable(wanted));
-
-const comparable = (spec: ClusterOrderSpecShape): object => ({
-  templateID: spec.templateID,
-  templateParameters: spec.templateParameters,
-  nodeRequests: (spec.nodeRequests as typeof spec.nodeRequests | undefined) ?? [],
-  sshPublicKey: spec.sshPublicKey ?? '',
-  releaseImage: spec.releaseImage ?? '',
-  podCIDR: spec.network?.podCIDR ?? '',
-  serviceCIDR: spec.network?.serviceCIDR ?? '',
-});
-
-/**
- * The operator's `desiredConfigVersion`: FNV-1a 64 of the spec as compact Go JSON, pull secret included
- * (operator-run.md §3). Key order and escapes are part of it.
- */
-export const configVersion = (spec: ClusterOrderSpecShape): string => {
-  const network = filled({ podCIDR: spec.network?.podCIDR, serviceCIDR: spec.network?.serviceCIDR });
-  const requests = (spec.nodeRequests as typeof spec.nodeRequests | undefined) ?? [];
-  const text = JSON.stringify({
-    ...filled({ templateID: spec.templateID, templateParameters: spec.templateParameters }),
-    ...(requests.length === 0
-      ? {}
-      : {
-          nodeRequests: requests.map(({ resourceClass, numberOfNodes }) => ({
-            resourceClass,
-            numberOfNodes,
-          })),
-        }),
-    ...filled({
-      pullSecret: spec.pullSecret,
-      sshPublicKey: spec.sshPublicKey,
-      releaseImage: spec.releaseImage,
-    }),
-    ...(Object.keys(network).length === 0 ? {} : { network }),
-  });
-  return hex64(fnv1a64(text.replaceAll(/[<>&\u2028\u2029]/g, goEscape)));
-};
-
-const goEscape = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
-
-const filled = (values: { [key: string]: string | undefined }): { [key: string]: string } =>
-  Object.fromEntries(
-    Object.entries(values).filter((entry): entry is [string, string] => (entry[1] ?? '') !== ''),
-  );

@@ -1,4 +1,5 @@
 import type { ConditionName, ConditionState } from './events.ts';
+import { findCondition as find } from './observed-facts.ts';
 import type { ObservedCondition, ObservedFacts } from './observed.ts';
 
 /** The four conditions that are kept of every cluster (design §6), without the time since when. */
@@ -53,6 +54,10 @@ const infrastructureReady = ({ order, hosted }: ObservedFacts): Shown => {
   const own = find(hosted?.conditions ?? [], 'InfrastructureReady');
   if (own !== undefined) return copied(own, own.status === 'True' ? 'True' : 'False', own.type, '');
   const created = find(order.conditions, 'ControlPlaneCreated');
+  // An operator that is short of hosts does not look at what is there (operator-run.md §2 g).
+  if (hosted !== null && hosted !== undefined && created?.status !== 'True') {
+    return shown('True', 'HostedClusterExists', '');
+  }
   if (created === undefined) return shown('Unknown', 'NotReported', 'the hub has not reported it yet');
   return copied(created, created.status === 'True' ? 'True' : 'False', created.type, '');
 };
@@ -62,12 +67,13 @@ const templateApplied = ({ job, jobDone, jobFailed, specMatches, specSeen }: Obs
     return shown('False', 'JobFailed', `job ${job.jobId} of the hub has failed`);
   if (!specMatches) return shown('False', 'SpecNotStored', 'the hub still holds another spec');
   if (!specSeen) return shown('False', 'SpecNotSeen', 'the operator has not taken up the present spec');
-  if (!jobDone) return shown('False', 'Applying', `job ${job?.jobId ?? ''} is ${job?.state ?? 'expected'}`);
+  if (!jobDone) {
+    const state =
+      job === undefined ? 'the automation of the hub is expected' : `job ${job.jobId} is ${job.state}`;
+    return shown('False', 'Applying', state);
+  }
   return shown('True', 'AsExpected', '');
 };
-
-const find = (conditions: readonly ObservedCondition[], type: string): ObservedCondition | undefined =>
-  conditions.find((condition) => condition.type === type);
 
 const shown = (status: Shown['status'], reason: string, message: string): Shown => ({
   status,

@@ -26,6 +26,8 @@ export type ObservedJob = {
   readonly timestamp: string;
   readonly message?: string;
   readonly configVersion?: string;
+  /** Its platform no longer has a record of it. */
+  readonly vanished?: boolean;
 };
 
 export type ObservedOrder = {
@@ -37,12 +39,15 @@ export type ObservedOrder = {
   readonly conditions: readonly ObservedCondition[];
   readonly desiredConfigVersion?: string;
   readonly jobs: readonly ObservedJob[];
+  /** What the operator counted; it does so only for orders with one node request (management-cluster.md §2.2). */
+  readonly observedNodes?: readonly { readonly resourceClass: string; readonly numberOfNodes: number }[];
   readonly apiEndpoint?: string;
   readonly ingressEndpoint?: string;
 };
 
 export type ObservedHosted = {
   readonly name: string;
+  readonly deletionTimestamp?: string;
   readonly conditions: readonly ObservedCondition[];
   readonly controlPlaneEndpoint?: { readonly host: string; readonly port: number };
   readonly baseDomain?: string;
@@ -53,12 +58,24 @@ export type ObservedHosted = {
   }[];
 };
 
+/** A job that we launched, as its platform showed it last. */
+export type LaunchedJob = {
+  readonly id: string;
+  readonly state: string;
+  readonly createdAt: string;
+  /** The platform no longer has a record of it. */
+  readonly vanished?: true;
+  readonly outputTail?: string;
+};
+
 /** The payload of an `observation` input, and the result of the effect `observeCluster`. */
 export type ClusterObservation = {
   /** null: there is none on the hub, looked up by name and by label. */
   readonly order: ObservedOrder | null;
-  /** null: there is none; absent: the hub does not let us read it. */
+  /** null: there is none; absent: the hub does not let us read it, or nobody looked for it without its order. */
   readonly hostedCluster?: ObservedHosted | null;
+  /** Further orders with the cluster's label; absent: nobody looked for any. */
+  readonly duplicates?: readonly string[];
   /** `configVersion` of the stored spec, when the adapter removed the pull secret from `order.spec`. */
   readonly specVersion?: string;
 };
@@ -76,6 +93,14 @@ export type DesiredCluster = {
   readonly wasAvailable: boolean;
   /** It was READY with the present spec, so that a fault now is a degradation. */
   readonly wasReady: boolean;
+  /** Where we run the hub's automation ourselves. */
+  readonly automation?: {
+    readonly mode: 'eda' | 'aap';
+    /** It was asked to bring about the present spec. */
+    readonly asked: boolean;
+    /** aap: the job that was launched last. */
+    readonly job?: LaunchedJob;
+  };
 };
 
 /** The observation with everything worked out once. */
@@ -92,4 +117,12 @@ export type ObservedFacts = {
   readonly ready: { readonly [nodeSet: string]: number };
   /** Undefined: the hub does not show node counts. */
   readonly nodesReached: boolean | undefined;
+  readonly work?: HubWork;
 };
+
+/**
+ * What a hub shows of the automation that it was asked for: nothing of it; that it is going on; `resting`: it does
+ * nothing, but is not as it should be; `cleaning`: the HostedCluster is gone, and Ansible's mark still stands;
+ * `finished`: nothing is left to do.
+ */
+export type HubWork = 'nothing' | 'busy' | 'resting' | 'cleaning' | 'finished';

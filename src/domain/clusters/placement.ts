@@ -71,6 +71,8 @@ export type PlaceResult =
       readonly mode: HubFacts['mode'];
       readonly controller: HubFacts['controller'];
       readonly simulated: boolean;
+      /** The namespace is the tenant's own and made when first needed. */
+      readonly tenantNamespace?: true;
       readonly steps: HubFacts['steps'];
       readonly decision: PlacementDecision;
     }

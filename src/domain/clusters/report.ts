@@ -64,12 +64,46 @@ const reportOnDispatched = (
       return state.lost === report.what || state.deletionRequestedAt !== undefined
         ? []
         : [{ type: 'ClusterLostOnHub', data: { at, what: report.what } }];
+    case 'RecordPrepared':
+    case 'RecordAutomationRequest':
+    case 'RecordJob':
+    case 'RecordDriftCorrected':
+    case 'ReportDuplicates':
+      return reportWork(state, report);
+    case 'ReportDeletionOverdue':
+      return state.overdue !== undefined || state.deletionRequestedAt === undefined
+        ? []
+        : [{ type: 'ClusterDeletionOverdue', data: withoutType(report) }];
     case 'BlockDeletion':
       return blockDeletion(state, report);
     case 'ConfirmAbsence':
       return confirmAbsence(state, at);
   }
 };
+
+type WorkReport = Report<
+  'RecordPrepared' | 'RecordAutomationRequest' | 'RecordJob' | 'RecordDriftCorrected' | 'ReportDuplicates'
+>;
+
+/** What was done for it on its hub: for the timeline, the document stays as it is. */
+const reportWork = ({ hub: { id: hub, orderName } }: Dispatched, report: WorkReport): ClusterEvent[] => {
+  switch (report.type) {
+    case 'RecordPrepared':
+      return report.created.length === 0
+        ? []
+        : [{ type: 'ClusterSpacePrepared', data: { ...withoutType(report), hub, orderName } }];
+    case 'RecordAutomationRequest':
+      return [{ type: 'AutomationRequested', data: { ...withoutType(report), hub } }];
+    case 'RecordJob':
+      return [{ type: 'AutomationJobChanged', data: { ...withoutType(report), hub } }];
+    case 'RecordDriftCorrected':
+      return [{ type: 'ClusterDriftCorrected', data: { ...withoutType(report), hub, orderName } }];
+    case 'ReportDuplicates':
+      return [{ type: 'ClusterOrdersDuplicated', data: { ...withoutType(report), hub } }];
+  }
+};
+
+const withoutType = <R extends ClusterReport>({ type: _type, ...data }: R): Omit<R, 'type'> => data;
 
 const selectHub = (state: LiveCluster, command: Report<'SelectHub'>): Decision<ClusterEvent> => {
   if (state.deletionRequestedAt !== undefined) return deletionRequested();

@@ -66,6 +66,9 @@ const progressing = (state: StoredCluster): Omit<ShownCondition, 'type'> => {
   });
   if (state.status === 'dispatched' && state.deletionRequestedAt !== undefined) {
     // What exactly is left is the provider's to know: it stands in the timeline.
+    if (state.overdue !== undefined) {
+      return say(true, 'DeletionOverdue', 'the hub takes unusually long to clean up; it goes on trying');
+    }
     const blocked = state.waitingFor.length > 0;
     return say(true, 'Deleting', blocked ? 'waiting for the hub to clean up' : '');
   }

@@ -100,6 +100,8 @@ export type Progress = {
   readonly lost?: 'cluster-order' | 'hosted-cluster';
   /** What the hub still has to do before the cluster is gone. */
   readonly waitingFor: readonly string[];
+  /** The teardown takes longer than any should. */
+  readonly overdue?: { readonly since: string };
 };
 
 export type LiveCluster = Exclude<ClusterState, { status: 'absent' | 'abandoned' | 'deleted' }>;

@@ -27,5 +27,17 @@ export const processEventTypes: readonly EventType[] = typesOf({ context: 'proce
   ['CommandRefused', { key: text, code: text, message: text }],
   ['StepsAssigned', { hub: text, rules: z.record(z.string(), z.enum(['ledger', 'hub', 'none'])) }],
   ['ObservationTaken', { number: count, assessment: jsonObject }],
+  [
+    'AutomationJobSeen',
+    {
+      purpose: z.enum(['provision', 'deprovision']),
+      job: text,
+      state: text,
+      vanished: z.literal(true).exactOptional(),
+      outputTail: text.exactOptional(),
+    },
+    // The cluster's own AutomationJobChanged says it to people.
+    { audience: 'internal' },
+  ],
   ['RunClosed', { outcome: z.enum(['cancelled', 'deleted']) }],
 ]);

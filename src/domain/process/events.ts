@@ -111,4 +111,17 @@ export type RunEvent =
       'ObservationTaken',
       { readonly at: string; readonly number: number; readonly assessment: JsonObject }
     >
+  /** aap: what the automation platform showed of a job that we launched; recorded when its state changed. */
+  | DomainEvent<
+      'AutomationJobSeen',
+      {
+        readonly at: string;
+        readonly purpose: 'provision' | 'deprovision';
+        readonly job: string;
+        readonly state: string;
+        /** The platform no longer has a record of it. */
+        readonly vanished?: true;
+        readonly outputTail?: string;
+      }
+    >
   | DomainEvent<'RunClosed', { readonly at: string; readonly outcome: 'cancelled' | 'deleted' }>;

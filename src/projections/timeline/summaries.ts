@@ -33,6 +33,23 @@ const SUMMARIES: { readonly [type: string]: Summary } = {
   ClusterDispatchStarted: (data) => `The order is being sent to its hub${from(textOf(data['hub']), ', ')}.`,
   ClusterOrderPlaced: (data) => `The hub${quoted(data['hub'])} accepted the order.`,
   ClusterSpecSynced: (data) => `The hub${quoted(data['hub'])} accepted the changed specification.`,
+  ClusterSpacePrepared: (data) =>
+    `The ledger, which controls the orders of hub${quoted(data['hub'])}, made what was missing for this one: ` +
+    `${listOf(data['created']).map(textOf).join(', ')}.`,
+  AutomationRequested: (data) =>
+    `The automation of the hub${quoted(data['hub'])} was asked to ${deedOf(data)} the cluster` +
+    `${data['mode'] === 'eda' ? ' by a webhook, which is no promise' : ''}` +
+    `${from(textOf(data['job']), ': job ')}${from(textOf(data['template']), ' of template ')}` +
+    `${Number(data['repeats'] ?? 0) > 0 ? `, for the ${Number(data['repeats']) + 1}. time: nothing came of it before` : ''}.`,
+  AutomationJobChanged: (data) =>
+    `The job${from(textOf(data['job']), ' ')} to ${deedOf(data)} the cluster ${jobStateOf(data)}` +
+    `${from(lastLineOf(data['outputTail']), ': ')}.`,
+  ClusterDriftCorrected: (data) =>
+    `Somebody had changed the order on its hub${quoted(data['hub'])}; it is as ordered again` +
+    `${from(listOf(data['fields']).map(textOf).join(', '), ': ')}.`,
+  ClusterOrdersDuplicated: (data) =>
+    `The hub${quoted(data['hub'])} holds further objects with the label of this cluster, which the ledger did not make: ` +
+    `${listOf(data['names']).map(textOf).join(', ')}. Remove them by hand.`,
   ClusterConditionsObserved: (data) =>
     `Conditions: ${Object.entries(objectOf(data['conditions']))
       .map(([name, condition]) => `${name} ${textOf(objectOf(condition)['status'])}`)
@@ -63,6 +80,9 @@ const SUMMARIES: { readonly [type: string]: Summary } = {
   ClusterDeletionRequested: 'Deletion was requested.',
   ClusterDeletionBlocked: (data) =>
     `Deletion waits for ${listOf(data['waitingFor']).map(textOf).join(', ') || 'its finalizers'}.`,
+  ClusterDeletionOverdue: (data) =>
+    `The deletion takes unusually long, since ${textOf(data['since'])}` +
+    `${from(listOf(data['waitingFor']).map(textOf).join(', '), ': it waits for ')}. It goes on.`,
   ClusterDeleted: (data) =>
     data['how'] === 'not-dispatched'
       ? 'The cluster was deleted before anything was sent to a hub.'
@@ -92,6 +112,7 @@ const SUMMARIES: { readonly [type: string]: Summary } = {
   StepSkipped: (data) =>
     `Step ${textOf(data['step'])} was skipped${from(textOf(data['reason']) || textOf(data['rule']), ': ')}.`,
   ObservationTaken: 'The hub shows something new.',
+  AutomationJobSeen: (data) => `The automation shows job ${textOf(data['job'])} as ${textOf(data['state'])}.`,
   RunClosed: (data) => `Work on the order ended: ${textOf(data['outcome'])}.`,
 };
 
@@ -120,6 +141,20 @@ const quoted = (value: JsonValue | undefined): string => {
 const because = (data: JsonObject): string =>
   from((textOf(data['message']) || textOf(data['reason'])).replace(/\.$/, ''), ': ');
 const stepOf = (data: JsonObject): string => `Step ${textOf(data['effectId'])}`.trimEnd();
+const deedOf = (data: JsonObject): string =>
+  data['purpose'] === 'deprovision' ? 'tear down' : 'build or change';
+const JOB_STATES: { readonly [state: string]: string } = {
+  Pending: 'waits to be started',
+  Waiting: 'waits for its turn',
+  Running: 'is running',
+  Succeeded: 'has succeeded',
+  Failed: 'has failed',
+  Canceled: 'was cancelled',
+};
+const jobStateOf = (data: JsonObject): string =>
+  JOB_STATES[textOf(data['state'])] ?? 'shows no state any more';
+const lastLineOf = (value: JsonValue | undefined): string =>
+  (textOf(value).trimEnd().split('\n').at(-1) ?? '').replace(/\.$/, '');
 const sizeOf = (value: JsonValue | undefined): string => {
   const set = objectOf(value);
   const size = textOf(set['size']);

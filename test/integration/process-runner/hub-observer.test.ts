@@ -98,7 +98,10 @@ describe('hub observer', function () {
     return { ...fixture, observer, fed };
   };
   const onFake = (fake: Partial<ManagementCluster>, isOver?: (clusterId: string) => boolean) =>
-    observing({ of: ({ id }) => fakeCluster(id, fake) }, isOver);
+    observing(
+      { of: ({ id }) => fakeCluster(id, { getHostedCluster: async () => undefined, ...fake }) },
+      isOver,
+    );
 
   it('tells the run of each cluster what its hub shows, from creation to absence', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'observer-'));
@@ -265,6 +268,7 @@ describe('hub observer', function () {
     const watched = new Set<string>();
     const fake = (id: string) =>
       fakeCluster(id, {
+        getHostedCluster: async () => undefined,
         watchClusterOrders: async function* (_namespace, signal) {
           watched.add(id);
           yield { type: 'synced', names: [], resourceVersion: '1' };

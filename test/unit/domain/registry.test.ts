@@ -122,7 +122,7 @@ describe('registry: every event type', () => {
           type,
         ).to.include(resource);
       if (changesDocument === false)
-        expect(type).to.match(/Abandoned|Announced|Entered|Placed|Revealed|Withdrawn/);
+        expect(type).to.match(/Abandoned|Announced|Automation|Corrected|Duplicated|Entered|Placed|Prepared|Revealed|Withdrawn/);
     }
   });
 });

@@ -1,5 +1,7 @@
 import { SIMULATION_ANNOTATION } from '../cluster-order-manifest.ts';
-import { own, sameJson } from '../../json-tools.ts';
+import { own, sameJson, stringAt } from '../../json-tools.ts';
+import type { JsonObject } from '../../json.ts';
+import { watchedJob } from './automation-steps.ts';
 import { kindOfEffect, later, recordOutcome } from '../../process/effects.ts';
 import type { RunEvent } from '../../process/events.ts';
 import type { InputEvent, WorkflowInput } from '../../workflow.ts';
@@ -10,7 +12,7 @@ import { evolveRun } from './evolve.ts';
 import { desiredOf, type Missing, type OpenRun, type OrderRun } from './run.ts';
 import { EFFECT_RULES } from './step.ts';
 import { activeSteps, STEPS } from './steps.ts';
-import { asJson } from './work.ts';
+import { asJson } from './as-json.ts';
 
 /** What to record of an input, and what follows from it at once: deadlines to keep, and the end of the run. */
 export const decideRun = (state: OrderRun, input: WorkflowInput): readonly RunEvent[] => {
@@ -49,6 +51,7 @@ const direct = (state: OrderRun, input: WorkflowInput): readonly RunEvent[] => {
     case 'effect-result':
       return effectEnded(state, input);
     case 'observation':
+      if (Object.hasOwn(input.observation, 'job')) return jobShown(state, input.observation, input.now);
       return observe(state, observationOf(input.observation), input.now);
     case 'timer-due':
       return own(state.timers, input.timerId) === undefined
@@ -101,6 +104,7 @@ const effectEnded = (
   const { effectId, outcome, now } = input;
   const kind = kindOfEffect(effectId);
   // A runner that records the start of timed reads as well gives their answers here.
+  if (kind === 'job' && outcome.outcome === 'done') return jobShown(run, outcome.result, now);
   if (kind === 'read') {
     return outcome.outcome === 'done' ? observe(run, observationOf(outcome.result), now) : [];
   }
@@ -112,7 +116,7 @@ const effectEnded = (
   const observation = observationOf(outcome.result);
   if (observation === undefined) return [];
   const assessment = assess(observation, desiredOf(run));
-  const missing = missingIn(assessment);
+  const missing = missingIn(run, assessment);
   const result = { found: assessment.found, ...(missing === undefined ? {} : { missing }) };
   const recorded = recordOutcome(own(run.effects, kind), effectId, { outcome: 'done', result }, now, rules);
   if (recorded.length === 0) return [];
@@ -120,8 +124,30 @@ const effectEnded = (
   return after.status === 'open' ? [...recorded, ...taken(after, assessment, now)] : recorded;
 };
 
-const missingIn = (assessment: Assessment): Missing | undefined => {
-  if (!assessment.found) return 'cluster-order';
+const MAX_TAIL = 4_000;
+
+/** The platform's answer about the job that is looked at; null: it has no record of it. */
+const jobShown = (run: OpenRun, { job: shown }: JsonObject, at: string): readonly RunEvent[] => {
+  const watched = watchedJob(run);
+  if (watched === undefined) return [];
+  const { purpose, job } = watched;
+  if (shown === null) {
+    return job.vanished === true
+      ? []
+      : [{ type: 'AutomationJobSeen', data: { at, purpose, job: job.id, state: 'Unknown', vanished: true } }];
+  }
+  // Another one's may come late.
+  const state = stringAt(shown, 'state');
+  if (stringAt(shown, 'id') !== job.id || (state === job.state && job.vanished !== true)) return [];
+  const tail = stringAt(shown, 'outputTail').slice(-MAX_TAIL).toWellFormed();
+  const outputTail = tail === '' ? {} : { outputTail: tail };
+  return [{ type: 'AutomationJobSeen', data: { at, purpose, job: job.id, state, ...outputTail } }];
+};
+
+const missingIn = (run: OpenRun, assessment: Assessment): Missing | undefined => {
+  if (!assessment.found) {
+    return run.deletion !== undefined && assessment.left !== undefined ? undefined : 'cluster-order';
+  }
   return assessment.verdict.kind === 'hosted-cluster-lost' ? 'hosted-cluster' : undefined;
 };
 
@@ -139,9 +165,19 @@ const observe = (
 
 /** Recorded only when it says something new, so that a cluster that stays as it is leaves no events. */
 const taken = (run: OpenRun, assessment: Assessment, at: string): readonly RunEvent[] => {
-  if (!run.recordNext && sameJson(run.observation?.assessment, assessment)) return [];
+  const seen = withKnownDuplicates(run, assessment);
+  if (!run.recordNext && sameJson(run.observation?.assessment, seen)) return [];
   const number = run.observations + 1;
-  return [{ type: 'ObservationTaken', data: { at, number, assessment: asJson(assessment) } }];
+  return [{ type: 'ObservationTaken', data: { at, number, assessment: asJson(seen) } }];
+};
+
+/** Only the watch sees all orders at once; a look by name says nothing of others. */
+const withKnownDuplicates = (run: OpenRun, assessment: Assessment): Assessment => {
+  const known = run.observation?.assessment;
+  if (!assessment.found || assessment.duplicates !== undefined) return assessment;
+  return known?.found === true && known.duplicates !== undefined
+    ? { ...assessment, duplicates: known.duplicates }
+    : assessment;
 };
 
 /** Undefined when it is not an observation: an empty answer must never count as absence. */

@@ -1,7 +1,18 @@
-import { isUnresolved } from '../../process/effects.ts';
+import { isUnresolved, later } from '../../process/effects.ts';
+import type { ClusterCommand } from '../commands.ts';
+import { hostedText } from '../observation.ts';
+import { isRunning } from './automation.ts';
+import { UNDOING } from './automation-steps.ts';
 import type { OpenRun } from './run.ts';
-import type { Step } from './step.ts';
+import { CLEANUP_DEADLINE_MS, TEARDOWN_DEADLINE_MS, type Step } from './step.ts';
 import { answeredFor, cluster, observeCall, onHub, orderRef, releaseCall, settled } from './work.ts';
+
+const reportOverdue = (run: OpenRun, since: string): ClusterCommand => ({
+  type: 'ReportDeletionOverdue',
+  at: later(since, isHostedGone(run) ? CLEANUP_DEADLINE_MS : TEARDOWN_DEADLINE_MS),
+  since,
+  waitingFor: waitingFor(run),
+});
 
 /** Undoing, to confirmed absence and capacity given back. */
 export const DELETION: readonly Step[] = [
@@ -35,14 +46,15 @@ export const DELETION: readonly Step[] = [
         args: orderRef(run),
       }),
   },
+  ...UNDOING,
   {
     name: 'report-blocked',
     phase: 'deletion',
     after: ['delete'],
     needed: (run) => waitingFor(run).length > 0,
-    done: (run) => answeredFor(run, 'report-blocked', run.observation?.number ?? 0),
+    done: (run) => answeredFor(run, 'report-blocked', blockedInstance(run)),
     work: (run, at) =>
-      cluster(run.observation?.number ?? 0, {
+      cluster(blockedInstance(run), {
         type: 'BlockDeletion',
         at: run.observation?.at ?? at,
         waitingFor: waitingFor(run),
@@ -62,6 +74,22 @@ export const DELETION: readonly Step[] = [
             at: problem.at,
             waitingFor: [`${problem.reason}: ${problem.message}`],
           }),
+  },
+  {
+    name: 'teardown',
+    phase: 'deletion',
+    after: ['delete'],
+    needed: (run) => run.dispatched,
+    done: (run) => run.absenceRecorded || isHostedGone(run),
+    deadline: { ms: TEARDOWN_DEADLINE_MS, onOverdue: reportOverdue },
+  },
+  {
+    name: 'cleanup',
+    phase: 'deletion',
+    after: ['delete', 'teardown'],
+    needed: (run) => run.dispatched,
+    done: (run) => run.absenceRecorded,
+    deadline: { ms: CLEANUP_DEADLINE_MS, onOverdue: reportOverdue },
   },
   {
     name: 'confirm-absence',
@@ -91,5 +119,24 @@ const isBack = ({ observation }: OpenRun): boolean =>
 
 const waitingFor = (run: OpenRun): readonly string[] => {
   const assessment = run.observation?.assessment;
-  return assessment?.found === true ? assessment.waitingFor : [];
+  if (assessment === undefined) return [];
+  if (!assessment.found) return assessment.left === undefined ? [] : [hostedText(assessment.left)];
+  return [...ownJob(run), ...assessment.waitingFor];
 };
+
+/** What is waited for of a job that we launched. */
+const ownJob = ({ asked: { provision, deprovision } }: OpenRun): readonly string[] => {
+  const job = isRunning(provision?.job) ? provision.job : deprovision?.job;
+  if (job === undefined || job.state === 'Succeeded') return [];
+  const tail = (job.outputTail ?? '').trimEnd().split('\n').at(-1) ?? '';
+  return [`job ${job.id} ${job.state}${tail === '' ? '' : `: ${tail}`}`];
+};
+
+/** One report for each thing that was seen: an observation, or the state of a job. */
+const blockedInstance = (run: OpenRun): string => {
+  const [job] = ownJob(run);
+  return `${run.observation?.number ?? 0}${job === undefined ? '' : `.${job.split(':')[0]}`}`;
+};
+
+const isHostedGone = (run: OpenRun): boolean =>
+  run.observation !== undefined && !waitingFor(run).some((what) => what.startsWith(hostedText('')));

@@ -2,13 +2,10 @@ import type { JsonObject } from '../../json.ts';
 import { evolveEffect, isUnresolved, kindOfEffect } from '../../process/effects.ts';
 import type { RunEvent } from '../../process/events.ts';
 import type { OrderedSpec } from '../cluster-order-manifest.ts';
-import type { ClusterEvent } from '../events.ts';
-import type { Assessment } from '../observation.ts';
 import type { PlaceResult } from '../placement.ts';
 import {
   claimBeforeApply,
   NOTHING_REACHED,
-  suspected,
   wantedClaim,
   type OpenRun,
   type OrderRun,
@@ -17,7 +14,11 @@ import {
 } from './run.ts';
 import { CHECK_OF_DELETION } from './looking-steps.ts';
 import { activeSteps } from './steps.ts';
-import { own } from '../../json-tools.ts';
+import { stringAt } from '../../json-tools.ts';
+import { driftCorrected, jobSeen, prepared, requestTaken, withoutNews } from './evolve-automation.ts';
+import { observed } from './evolve-observation.ts';
+import { changedSpec } from './spec-changes.ts';
+import { statusText } from './wanted-status.ts';
 
 /** Folds the events of a run. Accepts everything ever stored. */
 export const evolveRun = (state: OrderRun, event: RunEvent): OrderRun => {
@@ -54,6 +55,10 @@ const started = ({ runId, tenant, facts, revision }: Started): OpenRun => {
     selected: false,
     dispatched: false,
     stepsAssigned: false,
+    asked: {},
+    news: [],
+    newsCount: 0,
+    statusWrites: 0,
     drift: 0,
     effects: {},
     sent: {},
@@ -77,7 +82,8 @@ const evolveOpen = (run: OpenRun, event: RunEvent): OpenRun => {
     case 'EffectStarted': {
       const kind = kindOfEffect(event.data.effectId);
       const claim = kind === 'place' ? wantedClaim(run) : claimToSend(run);
-      const sent = { ...run.sent, [kind]: { revision: run.specRevision, claim } };
+      const status = kind === 'status' ? { status: statusText(run) } : {};
+      const sent = { ...run.sent, [kind]: { revision: run.specRevision, claim, ...status } };
       return withEffect({ ...run, sent }, event);
     }
     case 'EffectSucceeded':
@@ -106,6 +112,8 @@ const evolveOpen = (run: OpenRun, event: RunEvent): OpenRun => {
       return answered(run, event.data.key, event.data.code);
     case 'StepsAssigned':
       return { ...run, stepsAssigned: true };
+    case 'AutomationJobSeen':
+      return jobSeen(run, event.data);
     case 'ObservationTaken':
       return observed(run, event.data);
     default:
@@ -141,37 +149,14 @@ const inputTaken = (
     default:
       return {
         ...withoutWaiting(run),
+        ...(type === 'ClusterSpecRevised' && run.asked.provision !== undefined ? { otherChanged: true } : {}),
+        ...(run.applied === undefined ? {} : { changes: { first: run.changes?.first ?? at, last: at } }),
         spec: changedSpec(run.spec, type, facts),
         specRevision: revision,
         drift: 0,
         overdue: withoutKeys(run.overdue, ['nodes', 'ready']),
         reached: { ...run.reached, nodes: false, ready: false },
       };
-  }
-};
-
-const changedSpec = (spec: OrderedSpec, type: string, facts: JsonObject): OrderedSpec => {
-  const { nodeSets } = spec;
-  // The facts are the data of the cluster's own event of this type.
-  const event = { type, data: facts } as unknown as ClusterEvent;
-  switch (event.type) {
-    case 'NodeSetAdded':
-      return { ...spec, nodeSets: { ...nodeSets, [event.data.name]: event.data.nodeSet } };
-    case 'NodeSetResized': {
-      const { name, to } = event.data;
-      const set = own(nodeSets, name);
-      return set === undefined ? spec : { ...spec, nodeSets: { ...nodeSets, [name]: { ...set, size: to } } };
-    }
-    case 'NodeSetRemoved': {
-      const { [event.data.name]: _removed, ...kept } = nodeSets;
-      return { ...spec, nodeSets: kept };
-    }
-    case 'ClusterSpecRevised': {
-      const { sshPublicKey: _key, pullSecret: _secret, network: _network, ...kept } = spec;
-      return { ...kept, ...event.data.spec, version: event.data.spec.version ?? spec.version };
-    }
-    default:
-      return spec;
   }
 };
 
@@ -209,19 +194,25 @@ const settledOnHub = ({ replacing, ...run }: OpenRun): OpenRun =>
 
 const succeeded = (
   run: OpenRun,
-  { effectId, result, at }: Extract<RunEvent, { type: 'EffectSucceeded' }>['data'],
+  { effectId, attempt, result, at }: Extract<RunEvent, { type: 'EffectSucceeded' }>['data'],
 ): OpenRun => {
   switch (kindOfEffect(effectId)) {
     case 'place':
       return placed({ ...run, capacityTries: run.capacityTries + 1 }, result, at);
     case 'resize':
       return resized({ ...run, capacityTries: run.capacityTries + 1 }, result, at);
-    case 'apply': {
-      const revision = run.sent['apply']?.revision ?? run.specRevision;
-      const uid = typeof result['uid'] === 'string' ? result['uid'] : '';
-      const instance = effectId.slice('apply:'.length);
-      // Whatever was reported before, the next look says how things are now.
-      return { ...settledOnHub(withoutWaiting(run)), applied: { instance, revision, uid }, recordNext: true };
+    case 'apply':
+      return driftCorrected(applied(run, effectId, result), { effectId, attempt, result, at });
+    case 'prepare':
+      return prepared(run, { effectId, attempt, result, at });
+    case 'trigger':
+      return requestTaken(run, 'provision', { effectId, attempt, result, at });
+    case 'undo':
+      return requestTaken(run, 'deprovision', { effectId, attempt, result, at });
+    case 'status': {
+      const written = run.sent['status']?.status;
+      const statusWrites = run.statusWrites + 1;
+      return written === undefined ? run : { ...run, statusWrites, statusWritten: written };
     }
     case 'check':
       return checked(run, effectId, result);
@@ -237,6 +228,23 @@ const succeeded = (
     default:
       return run;
   }
+};
+
+const applied = (run: OpenRun, effectId: string, result: JsonObject): OpenRun => {
+  const revision = run.sent['apply']?.revision ?? run.specRevision;
+  const [uid, name] = [stringAt(result, 'uid'), stringAt(result, 'name')];
+  const instance = effectId.slice('apply:'.length);
+  const { changes, ...kept } = settledOnHub(withoutWaiting(run));
+  return {
+    ...kept,
+    // What came after it was sent waits for the next time.
+    ...(changes === undefined || revision === run.specRevision
+      ? {}
+      : { changes: { first: changes.last, last: changes.last } }),
+    applied: { instance, revision, uid, ...(name === '' ? {} : { name }) },
+    // Whatever was reported before, the next look says how things are now.
+    recordNext: true,
+  };
 };
 
 const placed = (run: OpenRun, result: JsonObject, at: string): OpenRun => {
@@ -278,41 +286,6 @@ const checked = (run: OpenRun, effectId: string, result: JsonObject): OpenRun =>
     : { ...kept, overdue };
 };
 
-const observed = (
-  run: OpenRun,
-  { number, assessment: json, at }: Extract<RunEvent, { type: 'ObservationTaken' }>['data'],
-): OpenRun => {
-  const assessment = json as unknown as Assessment;
-  const observation = { number, at, assessment };
-  const next: OpenRun = { ...run, observation, observations: number, recordNext: false };
-  const { gone, ...rest } = next;
-  const kept = gone !== undefined && gone === suspected(next) ? next : rest;
-  if (!assessment.found) return kept;
-  const nodes = assessment.conditions.NodesReady.status !== 'False' && assessment.specMatches;
-  const available = assessment.controlPlane !== undefined;
-  const ready = assessment.verdict.kind === 'ready';
-  return {
-    ...kept,
-    drift: run.drift + (driftsNow(run, assessment) ? 1 : 0),
-    wasAvailable: run.wasAvailable || available,
-    reached: {
-      accepted: run.reached.accepted || assessment.accepted,
-      'control-plane': run.reached['control-plane'] || available || ready,
-      nodes: run.reached.nodes || ((available || ready) && nodes),
-      ready: run.reached.ready || ready,
-    },
-  };
-};
-
-/** Corrections per wording of the spec: a hub that rewrites what it is given must not be written to for ever. */
-const MAX_DRIFT = 3;
-const driftsNow = (run: OpenRun, assessment: Extract<Assessment, { found: true }>): boolean =>
-  !assessment.specMatches &&
-  run.deletion === undefined &&
-  run.drift < MAX_DRIFT &&
-  run.applied?.revision === run.specRevision &&
-  run.effects['apply']?.status === 'done';
-
 /** Timers run on the monotonic clock: one that is due may be recorded a little before its wall-clock time. */
 const EARLY_MS = 1_000;
 
@@ -343,6 +316,9 @@ const answered = (run: OpenRun, key: string, code: string | undefined): OpenRun 
       return run.waiting === undefined ? next : { ...next, shownWaiting: run.waiting };
     case 'confirm-absence':
       return { ...next, absenceRecorded: true };
+    case 'tell-live':
+    case 'tell-deletion':
+      return withoutNews(next, instance);
     case 'report-problem': {
       const { problem, ...kept } = next;
       return problem === undefined || String(problem.number) !== instance ? next : kept;

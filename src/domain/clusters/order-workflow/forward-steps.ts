@@ -1,5 +1,7 @@
+import { isUnresolved, later } from '../../process/effects.ts';
 import { orderName } from '../cluster-order-manifest.ts';
 import type { ClusterCommand } from '../commands.ts';
+import { PREPARING } from './automation-steps.ts';
 import {
   applyInstance,
   claimBeforeApply,
@@ -12,7 +14,9 @@ import {
 import {
   ACCEPT_DEADLINE_MS,
   CONTROL_PLANE_DEADLINE_MS,
+  LONGEST_QUIET_MS,
   NODES_DEADLINE_MS,
+  QUIET_MS,
   READY_DEADLINE_MS,
   type Step,
 } from './step.ts';
@@ -31,6 +35,15 @@ const overdueCommand =
   });
 
 const reachedStep = (step: ObservedStep) => (run: OpenRun) => run.reached[step];
+
+/**
+ * A cluster that is being built is not changed at each of a burst of changes, but some time after the last of them.
+ * Simulated hubs are told at once: nothing is spared there.
+ */
+const quietUntil = ({ changes, hub, effects }: OpenRun): string | undefined =>
+  changes === undefined || hub?.simulated !== false || isUnresolved(effects['apply'])
+    ? undefined
+    : [later(changes.last, QUIET_MS), later(changes.first, LONGEST_QUIET_MS)].toSorted()[0];
 
 /** The way to READY, again for every change of the spec. */
 export const FORWARD: readonly Step[] = [
@@ -88,8 +101,13 @@ export const FORWARD: readonly Step[] = [
     phase: 'forward',
     after: ['select-hub', 'start-dispatch', 'resize-up'],
     done: isApplied,
-    work: (run) => settled(run, 'apply', applyInstance(run), applyCall(run)),
+    work: (run) => {
+      const work = settled(run, 'apply', applyInstance(run), applyCall(run));
+      const quiet = quietUntil(run);
+      return quiet === undefined ? work : { ...work, notBefore: quiet };
+    },
   },
+  ...PREPARING,
   {
     name: 'record-placed',
     phase: 'forward',
@@ -128,7 +146,7 @@ export const FORWARD: readonly Step[] = [
   {
     name: 'control-plane',
     phase: 'forward',
-    after: ['accepted'],
+    after: ['accepted', 'trigger'],
     done: reachedStep('control-plane'),
     deadline: {
       ms: CONTROL_PLANE_DEADLINE_MS,

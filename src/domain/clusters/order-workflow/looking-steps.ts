@@ -22,6 +22,7 @@ export const reading = (phase: 'live' | 'deletion'): Step => ({
   done: (run) => run.absenceRecorded,
   work: (run) => ({
     kind: 'read',
+    effect: 'read',
     everyMs: run.reached.ready && run.deletion === undefined ? READ_READY_MS : READ_BUSY_MS,
     ...observeCall(run),
   }),

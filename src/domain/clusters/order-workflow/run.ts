@@ -2,9 +2,10 @@ import type { CapacityClaim } from '../../hubs/capacity-events.ts';
 import type { EffectState } from '../../process/effects.ts';
 import type { RunEvent } from '../../process/events.ts';
 import type { OrderedSpec } from '../cluster-order-manifest.ts';
-import type { PlacementDecision } from '../events.ts';
+import type { ClusterReport } from '../commands.ts';
+import type { AutomationPurpose, PlacementDecision } from '../events.ts';
 import type { Assessment } from '../observation.ts';
-import type { DesiredCluster } from '../observed.ts';
+import type { DesiredCluster, LaunchedJob } from '../observed.ts';
 import { claimOfCluster, type PlaceResult } from '../placement.ts';
 import { clusterOrderSpec } from '../cluster-order-manifest.ts';
 import { sameJson } from '../../json-tools.ts';
@@ -44,14 +45,37 @@ export type OpenRun = {
   readonly selected: boolean;
   readonly dispatched: boolean;
   readonly stepsAssigned: boolean;
-  /** The spec that the hub accepted last. */
-  readonly applied?: { readonly instance: string; readonly revision: number; readonly uid: string };
+  /** The spec that the hub accepted last; the order may bear another name than ours when it was adopted. */
+  readonly applied?: {
+    readonly instance: string;
+    readonly revision: number;
+    readonly uid: string;
+    readonly name?: string;
+  };
+  /** When the first and the last change of the spec came that the hub was not sent yet. */
+  readonly changes?: { readonly first: string; readonly last: string };
+  /** More than node counts changed since the automation was asked. */
+  readonly otherChanged?: true;
+  /** What the hub's automation was asked for last. */
+  readonly asked: { readonly [Purpose in AutomationPurpose]?: Asked };
+  /** What the cluster is to be told, in this order. */
+  readonly news: readonly { readonly number: number; readonly report: ClusterReport }[];
+  readonly newsCount: number;
+  /** Where we write the order's status: how often, and what stands there. */
+  readonly statusWrites: number;
+  readonly statusWritten?: string;
   /** How often the hub showed another spec than the one that was applied. */
   readonly drift: number;
   /** By kind: `place`, `apply`, `resize`, `check`, `delete`, `release`, `read`. */
   readonly effects: { readonly [kind: string]: EffectState };
   /** Spec and claim that the attempt in `effects` was started with. */
-  readonly sent: { readonly [kind: string]: { readonly revision: number; readonly claim: CapacityClaim } };
+  readonly sent: {
+    readonly [kind: string]: {
+      readonly revision: number;
+      readonly claim: CapacityClaim;
+      readonly status?: string;
+    };
+  };
   /** Instance of the last command of each step that was answered, and the code when it was refused. */
   readonly answered: { readonly [step: string]: { readonly instance: string; readonly code?: string } };
   readonly timers: { readonly [timerId: string]: string };
@@ -81,6 +105,26 @@ export type OpenRun = {
   readonly problems: number;
   /** Since when each active step is active. */
   readonly activeSince: { readonly [step: string]: string };
+};
+
+/** A request to the hub's automation, and the job that came of it (aap). */
+export type Asked = {
+  /** What it was asked for: the wording of the order. */
+  readonly wording: string;
+  /** How often it was asked for the same before. */
+  readonly repeats: number;
+  readonly at: string;
+  readonly job?: RunningJob;
+  readonly again?: 'nodes' | 'other';
+  /** eda: the hub once showed that there was nothing left of it to do. */
+  readonly finished?: true;
+};
+
+export type RunningJob = LaunchedJob & {
+  readonly workflow: boolean;
+  readonly template: string;
+  /** When this state of it was first seen. */
+  readonly seenAt: string;
 };
 
 export type ObservedStep = 'accepted' | 'control-plane' | 'nodes' | 'ready';
@@ -137,6 +181,8 @@ export const suspected = (run: OpenRun): Missing | undefined => {
   const assessment = run.observation?.assessment;
   if (assessment === undefined) return undefined;
   if (!assessment.found) {
+    // Gone is what has left nothing behind: a HostedCluster without its order still runs.
+    if (run.deletion !== undefined && assessment.left !== undefined) return undefined;
     return run.applied === undefined && run.deletion === undefined ? undefined : 'cluster-order';
   }
   return assessment.verdict.kind === 'hosted-cluster-lost' ? 'hosted-cluster' : undefined;
@@ -148,4 +194,24 @@ export const desiredOf = (run: OpenRun): DesiredCluster => ({
   controller: run.hub?.controller ?? 'operator',
   wasAvailable: run.wasAvailable,
   wasReady: run.reached.ready,
+  ...automationOf(run),
 });
+
+const automationOf = (run: OpenRun): Pick<DesiredCluster, 'automation'> => {
+  const mode = automationMode(run);
+  if (mode === undefined) return {};
+  const { provision } = run.asked;
+  const asked = provision?.wording === provisionWording(run) && run.applied?.revision === run.specRevision;
+  return { automation: { mode, asked, ...(provision?.job === undefined ? {} : { job: provision.job }) } };
+};
+
+/** How we run the automation of its hub; undefined: the hub does that itself, or is simulated and does everything. */
+export const automationMode = ({ hub }: OpenRun): 'eda' | 'aap' | undefined =>
+  hub === undefined || hub.simulated || hub.mode === 'operator' ? undefined : hub.mode;
+
+/** Nobody but us reconciles ClusterOrders there. */
+export const isController = (run: OpenRun): boolean =>
+  run.hub?.controller === 'ledger' && automationMode(run) !== undefined;
+
+/** Names what the automation is asked for: the spec that the hub holds, again after each retry. */
+export const provisionWording = (run: OpenRun): string => `${run.applied?.revision ?? 0}.${run.cycle}`;

@@ -28,12 +28,20 @@ export type Step = {
 
 export type Work =
   | { readonly kind: 'command'; readonly instance: string; readonly command: ClusterCommand }
-  | ({ readonly kind: 'effect'; readonly effect: string; readonly instance: string } & Call)
+  | EffectWork
   /** A timed read, every so often while the step is active. */
-  | ({ readonly kind: 'read'; readonly everyMs: number } & Call);
+  | ({ readonly kind: 'read'; readonly effect: 'read' | 'job'; readonly everyMs: number } & Call);
+
+export type EffectWork = {
+  readonly kind: 'effect';
+  readonly effect: string;
+  readonly instance: string;
+  /** Not before this time, whatever becomes of earlier attempts. */
+  readonly notBefore?: string;
+} & Call;
 
 export type Call = {
-  readonly port: 'scheduler' | 'management-cluster';
+  readonly port: 'scheduler' | 'management-cluster' | 'automation';
   readonly operation: string;
   readonly args: JsonObject;
   readonly lane: string;
@@ -51,6 +59,12 @@ export const EFFECT_RULES: {
   resize: { backoff: BACKOFF, attempts: 10, mayBeRefused: true },
   apply: { backoff: BACKOFF, attempts: 10, mayBeRefused: true },
   check: { backoff: BACKOFF, attempts: 10, mayBeRefused: false },
+  prepare: { backoff: BACKOFF, attempts: 10, mayBeRefused: true },
+  trigger: { backoff: BACKOFF, attempts: 10, mayBeRefused: true },
+  cancel: { backoff: BACKOFF, attempts: 10, mayBeRefused: false },
+  undo: { backoff: BACKOFF, attempts: 10, mayBeRefused: false },
+  status: { backoff: BACKOFF, attempts: 10, mayBeRefused: false },
+  finish: { backoff: BACKOFF, attempts: 30, mayBeRefused: false },
   delete: { backoff: BACKOFF, attempts: 10, mayBeRefused: false },
   release: { backoff: BACKOFF, attempts: 10, mayBeRefused: false },
 };
@@ -65,3 +79,9 @@ export const READY_DEADLINE_MS = 60 * MINUTE;
 /** How often the hub is read besides its watch: changes are expected, or only degradation and loss. */
 export const READ_BUSY_MS = 10_000;
 export const READ_READY_MS = 60_000;
+/** From the deletion until the HostedCluster is gone, and from there until nothing is left (§2.2, step D). */
+export const TEARDOWN_DEADLINE_MS = 120 * MINUTE;
+export const CLEANUP_DEADLINE_MS = 20 * MINUTE;
+/** Each change is a full run of the automation (operator-run.md §4.6): a burst of changes is sent at its end. */
+export const QUIET_MS = 2_000;
+export const LONGEST_QUIET_MS = 10_000;

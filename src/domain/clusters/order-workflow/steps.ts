@@ -1,3 +1,4 @@
+import { AUTOMATION_LIVE } from './automation-steps.ts';
 import { DELETION } from './deletion-steps.ts';
 import { FORWARD } from './forward-steps.ts';
 import { LIVE } from './live-steps.ts';
@@ -10,6 +11,7 @@ import { answeredFor } from './work.ts';
 export const STEPS: readonly Step[] = [
   ...FORWARD,
   ...LIVE,
+  ...AUTOMATION_LIVE,
   checking('live'),
   reading('live'),
   ...DELETION,

@@ -1,9 +1,11 @@
 import type { JsonObject } from '../../json.ts';
 import { isUnresolved } from '../../process/effects.ts';
+import { asJson } from './as-json.ts';
 import { clusterOrderDraft, orderName } from '../cluster-order-manifest.ts';
 import type { ClusterCommand } from '../commands.ts';
-import { wantedClaim, type OpenRun } from './run.ts';
-import type { Call, Work } from './step.ts';
+import type { AutomationPurpose } from '../events.ts';
+import { automationMode, wantedClaim, type OpenRun } from './run.ts';
+import type { Call, EffectWork, Work } from './step.ts';
 
 /** What steps ask for: commands to the cluster, effects on hub and scheduler. */
 export const cluster = (instance: string | number, command: ClusterCommand): Work => ({
@@ -20,9 +22,23 @@ export const onHub = (run: OpenRun): { readonly port: 'management-cluster'; read
 export const orderRef = (run: OpenRun): JsonObject => ({
   hub: run.hub?.hub ?? '',
   namespace: run.hub?.namespace ?? '',
-  name: orderName(run.clusterId),
+  name: run.applied?.name ?? orderName(run.clusterId),
   clusterId: run.clusterId,
 });
+
+/** A call of the hub's automation; its lane is its own, so that a listener that hangs delays no look at the hub. */
+export const onAutomation = (run: OpenRun, operation: string, args: JsonObject): Call => ({
+  port: 'automation',
+  operation,
+  lane: `automation:${run.hub?.hub ?? ''}`,
+  args: { hub: run.hub?.hub ?? '', mode: automationMode(run) ?? '', ...args },
+});
+
+export const triggerCall = (run: OpenRun, purpose: AutomationPurpose, more: JsonObject = {}): Call => {
+  const { namespace, name, clusterId } = orderRef(run);
+  const place = { namespace: namespace ?? '', name: name ?? '', clusterId: clusterId ?? '' };
+  return onAutomation(run, 'trigger', { purpose, place, ...more });
+};
 
 export const placeCall = (run: OpenRun): Call => ({
   port: 'scheduler',
@@ -71,11 +87,12 @@ export const applyCall = (run: OpenRun): Call => {
       clusterId: run.clusterId,
       manifest: asJson(draft),
       ...(pullSecret === undefined ? {} : { pullSecret: asJson(pullSecret) }),
+      ...(run.hub?.tenantNamespace === true ? { tenantNamespace: true } : {}),
     },
   };
 };
 
-export const effect = (kind: string, instance: string | number, call: Call): Work => ({
+export const effect = (kind: string, instance: string | number, call: Call): EffectWork => ({
   kind: 'effect',
   effect: kind,
   instance: String(instance),
@@ -83,7 +100,7 @@ export const effect = (kind: string, instance: string | number, call: Call): Wor
 });
 
 /** An effect that may have happened is settled under its own id before another takes its place. */
-export const settled = (run: OpenRun, kind: string, instance: string | number, call: Call): Work => {
+export const settled = (run: OpenRun, kind: string, instance: string | number, call: Call): EffectWork => {
   const known = run.effects[kind];
   return isUnresolved(known)
     ? { kind: 'effect', effect: kind, instance: known.id.slice(kind.length + 1), ...call }
@@ -102,6 +119,3 @@ export const resizeWork = (run: OpenRun, claim: ReturnType<typeof wantedClaim>):
 
 export const answeredFor = (run: OpenRun, step: string, instance: string | number): boolean =>
   run.answered[step]?.instance === String(instance);
-
-/** Plain data that TypeScript knows as a readonly type, as JSON. */
-export const asJson = (value: object): JsonObject => value as JsonObject;

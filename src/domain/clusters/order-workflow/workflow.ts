@@ -9,7 +9,7 @@ import { evolveRun } from './evolve.ts';
 import type { OpenRun, OrderRun } from './run.ts';
 import { EFFECT_RULES, type Work } from './step.ts';
 import { activeSteps, overdueInstance, overdueSteps, STEPS } from './steps.ts';
-import { asJson } from './work.ts';
+import { asJson } from './as-json.ts';
 
 /**
  * Process manager of a cluster order: from the accepted order to READY, through every change of its spec, to confirmed
@@ -17,6 +17,7 @@ import { asJson } from './work.ts';
  */
 export const clusterOrderWorkflow: Workflow<OrderRun, RunEvent> = {
   name: CLUSTER_ORDER,
+  stateVersion: 2,
   inputTypes: INPUT_TYPES,
   runIdOf: ({ stream }) => {
     const { category, id } = parseStreamName(stream);
@@ -72,11 +73,11 @@ const commandTo = (run: OpenRun, key: string, command: ClusterCommand): PendingC
 const effectOf = (run: OpenRun, todo: Exclude<Work, { kind: 'command' }>): readonly PendingEffect[] => {
   const { port, operation, args, lane } = todo;
   if (todo.kind === 'read') {
-    const known = run.effects['read'];
+    const known = run.effects[todo.effect];
     const { attempt, notBefore } = nextRead(known?.attempt, known?.startedAt, todo.everyMs);
     return [
       {
-        effectId: 'read:0',
+        effectId: `${todo.effect}:0`,
         port,
         operation,
         args,
@@ -92,7 +93,22 @@ const effectOf = (run: OpenRun, todo: Exclude<Work, { kind: 'command' }>): reado
   const known = run.effects[todo.effect];
   if (known?.id === effectId && (known.status === 'done' || known.status === 'refused')) return [];
   const { backoff } = EFFECT_RULES[todo.effect] ?? { backoff: { firstMs: 1_000, maxMs: 60_000 } };
-  return [{ effectId, port, operation, args, lane, ...nextAttempt(known, effectId, backoff) }];
+  const next = nextAttempt(known, effectId, backoff);
+  const notBefore = [next.notBefore, todo.notBefore]
+    .filter((time) => time !== undefined)
+    .toSorted()
+    .at(-1);
+  return [
+    {
+      effectId,
+      port,
+      operation,
+      args,
+      lane,
+      ...next,
+      ...(notBefore === undefined ? {} : { notBefore }),
+    },
+  ];
 };
 
 /** Only a runner that records the start of a timed read leaves anything here to count on from. */

@@ -11,7 +11,7 @@ import type {
   DesiredCluster,
   ObservedJob,
 } from '../../../../src/domain/clusters/observed.ts';
-import { healthy, hosted, observedOrder, ordered, time } from './samples.ts';
+import { healthy, hosted, ORDER_NAME, observedOrder, ordered, time } from './samples.ts';
 
 const spec = clusterOrderSpec(ordered);
 const desired: DesiredCluster = {
@@ -157,7 +157,11 @@ describe('clusters: what a hub shows and what it means', () => {
     });
     expect(seen(healthy({ order }))).to.deep.include({
       deleting: true,
-      waitingFor: ['job 9 Failed: no', 'finalizer osac.openshift.io/finalizer'],
+      waitingFor: [
+        'job 9 Failed: no',
+        `HostedCluster ${ORDER_NAME}`,
+        'finalizer osac.openshift.io/finalizer',
+      ],
       verdict: { kind: 'deleting' },
     });
     const done = observedOrder({
@@ -165,13 +169,13 @@ describe('clusters: what a hub shows and what it means', () => {
       finalizers: [],
       jobs: [job({ type: 'deprovision' })],
     });
-    expect(seen(healthy({ order: done })).waitingFor).to.deep.equal([]);
+    expect(seen({ order: done, hostedCluster: null }).waitingFor).to.deep.equal([]);
     const running = observedOrder({
       deletionTimestamp: time(20),
       finalizers: [],
       jobs: [job({ type: 'deprovision', state: 'Running' })],
     });
-    expect(seen(healthy({ order: running })).waitingFor).to.deep.equal(['job 102 Running']);
+    expect(seen({ order: running, hostedCluster: null }).waitingFor).to.deep.equal(['job 102 Running']);
   });
   it('keeps four conditions, and names what a hub cannot show', () => {
     const { nodePools: _pools, ...noPools } = hosted() ?? {};
@@ -203,9 +207,14 @@ describe('clusters: what a hub shows and what it means', () => {
     const not = seen(healthy({ hostedCluster: hosted({ InfrastructureReady: 'False' }) }));
     expect(not.conditions.InfrastructureReady.status).to.equal('False');
     const created = [{ type: 'ControlPlaneCreated', status: 'False' }];
-    expect(
-      seen(healthy({ order: observedOrder({ conditions: created }) })).conditions.InfrastructureReady,
-    ).to.deep.equal({ status: 'False', reason: 'ControlPlaneCreated', message: '' });
+    const order = observedOrder({ conditions: created });
+    expect(seen({ order, hostedCluster: null }).conditions.InfrastructureReady).to.deep.equal({
+      status: 'False',
+      reason: 'ControlPlaneCreated',
+      message: '',
+    });
+    // An operator that is short of hosts stays with that, whatever is there (operator-run.md §2 g).
+    expect(seen(healthy({ order })).conditions.InfrastructureReady.status).to.equal('True');
     const template = (order: ClusterObservation['order']): string =>
       seen(healthy({ order })).conditions.TemplateApplied.reason;
     expect(template(observedOrder({ jobs: [job({ state: 'Failed' })] }))).to.equal('JobFailed');

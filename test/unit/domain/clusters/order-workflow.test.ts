@@ -3,7 +3,7 @@ import { clusterOrderSpec, orderName } from '../../../../src/domain/clusters/clu
 import { cluster } from '../../../../src/domain/clusters/cluster.resource.ts';
 import { clusterOrderWorkflow } from '../../../../src/domain/clusters/order-workflow/workflow.ts';
 import { createOrderRun, done, failed, placedOn, refused, unknown } from './order-run.ts';
-import { HUB, healthy, hosted, ID, noRoom, observedOrder, ordered, time } from './samples.ts';
+import { HUB, healthy, hosted, ID, noRoom, ORDER_NAME, observedOrder, ordered, time } from './samples.ts';
 
 const NOWHERE = { order: null };
 const stateOf = (run: ReturnType<typeof createOrderRun>): string | undefined => {
@@ -645,7 +645,7 @@ describe('cluster order: the end', () => {
     run.observe(deleting);
     expect(run.commands()).to.deep.equal(['BlockDeletion']);
     expect(run.cluster()).to.deep.include({
-      waitingFor: ['finalizer osac.openshift.io/infrastructure'],
+      waitingFor: [`HostedCluster ${ORDER_NAME}`, 'finalizer osac.openshift.io/infrastructure'],
       status: 'dispatched',
     });
     run.observe(NOWHERE);
@@ -669,10 +669,8 @@ describe('cluster order: the end', () => {
     run.result(effectId, done(NOWHERE));
     expect(run.commands(), 'that look may have been made before').to.deep.equal([]);
     expect(run.effect('check').effectId).to.match(/\.deletion$/);
-    run.perform(
-      'check',
-      done(healthy({ order: observedOrder({ deletionTimestamp: time(50), finalizers: [] }) })),
-    );
+    const leaving = observedOrder({ deletionTimestamp: time(50), finalizers: [] });
+    run.perform('check', done(healthy({ order: leaving, hostedCluster: null })));
     expect(run.commands()).to.deep.equal([]);
     run.observe(NOWHERE);
     run.perform('check', done(NOWHERE));

@@ -1,0 +1,174 @@
+import { hash } from 'node:crypto';
+import { orderName } from '../domain/clusters/cluster-order-manifest.ts';
+import type { JsonObject } from '../domain/json.ts';
+import { observationOf } from './hub-looks.ts';
+import type { HubWatch } from './hub-observer.ts';
+import {
+  HubError,
+  type CallOptions,
+  type ClusterOrderWatchEvent,
+  type ObservedClusterOrder,
+} from './management-cluster.ts';
+
+/** Changed orders of one hub that may wait to be read before its watch is held back. */
+const MAX_WAITING = 500;
+const CALL_DEADLINE_MS = 10_000;
+
+type Known = { readonly clusterId: string; digest: string };
+
+/** Names with the label of one cluster. Two of them are one too many: only one is its order. */
+type Bearers = { readonly names: Set<string>; wereMany: boolean };
+
+export type HubReader = {
+  take(event: ClusterOrderWatchEvent): Promise<void>;
+  /** Resolves when nothing is being read any more. */
+  idle(): Promise<void>;
+};
+
+/** Completes changed orders and feeds what differs from what was fed last. Of one order only the newest is read. */
+export const createHubReader = (watch: HubWatch): HubReader => {
+  const { cluster, hub, status, signal, logger, observe, concurrency = 4 } = watch;
+  /** By name on the hub; what it holds of ours. */
+  const known = new Map<string, Known>();
+  const bearers = new Map<string, Bearers>();
+  /** Undefined: it is read anew. */
+  const waiting = new Map<string, ObservedClusterOrder | undefined>();
+  /** Names being read: of one order a second read must not overtake the first. */
+  const reading = new Set<string>();
+  let changed = Promise.withResolvers<void>();
+
+  const feed = (entry: Known, observation: JsonObject): void => {
+    const digest = hash('sha256', JSON.stringify(observation), 'base64');
+    if (digest === entry.digest) return;
+    if (observe(entry.clusterId, observation)) entry.digest = digest;
+    status.observations += 1;
+  };
+
+  const callOptions = (what: string, name: string): CallOptions => ({
+    effectId: `${what}/${hub.facts.id}/${name}`,
+    deadlineMs: CALL_DEADLINE_MS,
+    signal,
+  });
+
+  /** The order that counts: the one that bears our name, otherwise always the same one. */
+  const bearerOf = (clusterId: string): string | undefined => {
+    const names = bearers.get(clusterId)?.names;
+    if (names === undefined) return undefined;
+    const ours = orderName(clusterId);
+    return names.has(ours) ? ours : [...names].toSorted()[0];
+  };
+
+  const othersOf = (name: string, clusterId: string): { duplicates?: string[] } => {
+    const { names, wereMany } = bearers.get(clusterId) ?? { names: new Set<string>(), wereMany: false };
+    return wereMany ? { duplicates: [...names].filter((other) => other !== name).toSorted() } : {};
+  };
+
+  const remember = (name: string, clusterId: string): void => {
+    forget(name);
+    known.set(name, { clusterId, digest: '' });
+    const before = bearers.get(clusterId) ?? { names: new Set<string>(), wereMany: false };
+    before.names.add(name);
+    if (before.names.size > 1) {
+      before.wereMany = true;
+      logger.warn(
+        { hub: hub.facts.id, cluster: clusterId, orders: [...before.names] },
+        'two orders of one cluster',
+      );
+      lookAgain(clusterId);
+    }
+    bearers.set(clusterId, before);
+    status.orders = known.size;
+  };
+
+  const forget = (name: string): void => {
+    const entry = known.get(name);
+    if (entry === undefined) return;
+    known.delete(name);
+    status.orders = known.size;
+    const left = bearers.get(entry.clusterId);
+    left?.names.delete(name);
+    if (left?.names.size === 0) bearers.delete(entry.clusterId);
+    else lookAgain(entry.clusterId);
+  };
+
+  const lookAgain = (clusterId: string): void => {
+    const bearer = bearerOf(clusterId);
+    if (bearer !== undefined && !waiting.has(bearer)) waiting.set(bearer, undefined);
+  };
+
+  const look = async (name: string, seen: ObservedClusterOrder | undefined, entry: Known): Promise<void> => {
+    try {
+      const place = { namespace: watch.namespace, name };
+      const order = seen ?? (await cluster.getClusterOrder(place, callOptions('observer', name)));
+      if (order === undefined) return;
+      if (watch.isOver?.(entry.clusterId) === true) return await removeOrphan(order, entry);
+      if (bearerOf(entry.clusterId) !== name) return;
+      const observation = await observationOf(cluster, watch.namespace, order, callOptions('observer', name));
+      if (known.get(name) !== entry || signal.aborted) return;
+      feed(entry, { ...observation, ...othersOf(name, entry.clusterId) } as unknown as JsonObject);
+    } catch (error) {
+      // The next change or the workflow's own timed read shows it.
+      if (!(error instanceof HubError) && !signal.aborted) throw error;
+      logger.debug({ err: error, hub: hub.facts.id, order: name }, 'a changed order could not be read');
+    }
+  };
+
+  const removeOrphan = async (order: ObservedClusterOrder, { clusterId }: Known): Promise<void> => {
+    if (order.deletionTimestamp !== undefined) return;
+    status.orphans += 1;
+    logger.warn({ hub: hub.facts.id, order: order.name, cluster: clusterId }, 'deleting an orphan on a hub');
+    const ref = { namespace: watch.namespace, name: order.name };
+    await cluster.deleteClusterOrder(ref, callOptions('orphan', order.name));
+  };
+
+  const pump = (): void => {
+    for (const [name, order] of waiting) {
+      if (reading.size >= concurrency) return;
+      if (reading.has(name)) continue;
+      waiting.delete(name);
+      const entry = known.get(name);
+      if (entry === undefined) continue;
+      reading.add(name);
+      look(name, order, entry)
+        .catch((error: unknown) => logger.error({ err: error, hub: hub.facts.id }, 'observing a hub failed'))
+        .finally(() => {
+          reading.delete(name);
+          changed.resolve();
+          changed = Promise.withResolvers();
+          pump();
+        })
+        .catch(() => undefined);
+    }
+  };
+
+  const gone = (name: string): void => {
+    waiting.delete(name);
+    const entry = known.get(name);
+    if (entry === undefined) return;
+    forget(name);
+    // Another one of the same cluster is looked at instead.
+    if (bearers.has(entry.clusterId)) return pump();
+    feed(entry, { order: null });
+  };
+
+  return {
+    take: async (event) => {
+      if (event.type === 'synced') {
+        const names = new Set(event.names);
+        for (const name of known.keys()) if (!names.has(name)) gone(name);
+        return;
+      }
+      const { order } = event;
+      if (event.type === 'deleted') return gone(order.name);
+      if (order.clusterId === undefined) return;
+      if (known.get(order.name)?.clusterId !== order.clusterId) remember(order.name, order.clusterId);
+      waiting.set(order.name, order);
+      pump();
+      while (waiting.size > MAX_WAITING && !signal.aborted) await changed.promise;
+    },
+    idle: async () => {
+      waiting.clear();
+      while (reading.size > 0) await changed.promise;
+    },
+  };
+};

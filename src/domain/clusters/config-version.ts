@@ -1,0 +1,51 @@
+import { fnv1a64, hex64 } from '../hash.ts';
+import { sameJson } from '../json-tools.ts';
+import type { ClusterOrderSpecShape } from './observed.ts';
+
+/** Equal as far as we can know: the pull secret's value is not ours to compare. */
+export const sameSpec = (stored: ClusterOrderSpecShape, wanted: ClusterOrderSpecShape): boolean =>
+  sameJson(comparable(stored), comparable(wanted));
+
+const comparable = (spec: ClusterOrderSpecShape): object => ({
+  templateID: spec.templateID,
+  templateParameters: spec.templateParameters,
+  nodeRequests: (spec.nodeRequests as typeof spec.nodeRequests | undefined) ?? [],
+  sshPublicKey: spec.sshPublicKey ?? '',
+  releaseImage: spec.releaseImage ?? '',
+  podCIDR: spec.network?.podCIDR ?? '',
+  serviceCIDR: spec.network?.serviceCIDR ?? '',
+});
+
+/**
+ * The operator's `desiredConfigVersion`: FNV-1a 64 of the spec as compact Go JSON, pull secret included
+ * (operator-run.md §3). Key order and escapes are part of it.
+ */
+export const configVersion = (spec: ClusterOrderSpecShape): string => {
+  const network = filled({ podCIDR: spec.network?.podCIDR, serviceCIDR: spec.network?.serviceCIDR });
+  const requests = (spec.nodeRequests as typeof spec.nodeRequests | undefined) ?? [];
+  const text = JSON.stringify({
+    ...filled({ templateID: spec.templateID, templateParameters: spec.templateParameters }),
+    ...(requests.length === 0
+      ? {}
+      : {
+          nodeRequests: requests.map(({ resourceClass, numberOfNodes }) => ({
+            resourceClass,
+            numberOfNodes,
+          })),
+        }),
+    ...filled({
+      pullSecret: spec.pullSecret,
+      sshPublicKey: spec.sshPublicKey,
+      releaseImage: spec.releaseImage,
+    }),
+    ...(Object.keys(network).length === 0 ? {} : { network }),
+  });
+  return hex64(fnv1a64(text.replaceAll(/[<>&\u2028\u2029]/g, goEscape)));
+};
+
+const goEscape = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+
+const filled = (values: { [key: string]: string | undefined }): { [key: string]: string } =>
+  Object.fromEntries(
+    Object.entries(values).filter((entry): entry is [string, string] => (entry[1] ?? '') !== ''),
+  );

@@ -1,0 +1,162 @@
+import { byKey, own } from '../json-tools.ts';
+import { configVersion, sameSpec } from './config-version.ts';
+import type {
+  ClusterObservation,
+  DesiredCluster,
+  HubWork,
+  ObservedCondition,
+  ObservedFacts,
+  ObservedHosted,
+  ObservedJob,
+  ObservedOrder,
+} from './observed.ts';
+
+/** Ansible's own mark on what it still has to clean up (management-cluster.md §0). */
+export const INFRASTRUCTURE_FINALIZER = 'osac.openshift.io/infrastructure';
+
+/** Works an observation out, once for everything that is said of it. */
+export const factsOf = (
+  observation: ClusterObservation,
+  shown: ObservedOrder,
+  desired: DesiredCluster,
+): ObservedFacts => {
+  const { automation, controller, nodeSets } = desired;
+  // Where we are the controller, phase and conditions are our own words: they say nothing of the hub.
+  const order: ObservedOrder =
+    controller === 'ledger' && automation !== undefined
+      ? { ...shown, phase: 'Progressing', conditions: [] }
+      : shown;
+  const hosted = observation.hostedCluster;
+  const version = observation.specVersion ?? configVersion(order.spec);
+  const job = automation === undefined ? latestJob(order.jobs, 'provision') : launchedJob(automation);
+  const ready = readyNodes(order, hosted, desired);
+  const work = automation === undefined ? undefined : hubWork(order, hosted, desired);
+  return {
+    order,
+    hosted,
+    specMatches: sameSpec(order.spec, desired.spec),
+    specSeen: controller === 'ledger' || order.desiredConfigVersion === version,
+    job,
+    jobFailed: job !== undefined && isFailedJob(job),
+    jobDone: automation === undefined ? isDoneFor(job, version) : isDoneByUs(automation),
+    ready: ready ?? {},
+    nodesReached:
+      ready === undefined
+        ? undefined
+        : Object.entries(nodeSets).every(([name, { size }]) => (own(ready, name) ?? 0) >= size),
+    ...(work === undefined ? {} : { work }),
+  };
+};
+
+/** Undefined: the hub does not show node counts. */
+const readyNodes = (
+  order: ObservedOrder,
+  hosted: ObservedHosted | null | undefined,
+  { nodeSets, controller }: DesiredCluster,
+): { [nodeSet: string]: number } | undefined => {
+  if (hosted?.nodePools !== undefined) return spread(hosted.nodePools, nodeSets);
+  const [request, ...others] = order.spec.nodeRequests;
+  // Only orders with one request are counted, and an old count stays when a second one is added (operator-run.md §3).
+  if (hosted === null || controller === 'ledger' || request === undefined || others.length > 0) {
+    return undefined;
+  }
+  const counted = order.observedNodes?.find(({ resourceClass }) => resourceClass === request.resourceClass);
+  // An operator that is short of hosts looks no further: what it does not count says nothing (§2 g).
+  const isFrozen = findCondition(order.conditions, 'ControlPlaneCreated')?.status !== 'True';
+  if (counted === undefined && (isFrozen || hosted === undefined)) return undefined;
+  const { resourceClass } = request;
+  return spread([{ resourceClass, ready: counted?.numberOfNodes ?? 0 }], nodeSets);
+};
+
+/** Ready nodes of a class go to its node sets in the order of their names, each up to its size. */
+const spread = (
+  pools: readonly { readonly resourceClass: string; readonly ready: number }[],
+  nodeSets: DesiredCluster['nodeSets'],
+): { [nodeSet: string]: number } => {
+  const left = new Map<string, number>();
+  for (const { resourceClass, ready } of pools)
+    left.set(resourceClass, (left.get(resourceClass) ?? 0) + ready);
+  const counts = new Map<string, number>();
+  for (const [name, { hostType, size }] of Object.entries(nodeSets).sort(byKey)) {
+    const available = left.get(hostType.id) ?? 0;
+    counts.set(name, Math.min(size, available));
+    left.set(hostType.id, available - Math.min(size, available));
+  }
+  return Object.fromEntries(counts);
+};
+
+/** By time of launch; of two launched at the same time the one listed later. */
+export const latestJob = (jobs: readonly ObservedJob[], type: string): ObservedJob | undefined =>
+  jobs
+    .filter((job) => job.type === type)
+    .reduce<ObservedJob | undefined>(
+      (latest, job) => (latest === undefined || job.timestamp >= latest.timestamp ? job : latest),
+      undefined,
+    );
+
+type Automation = NonNullable<DesiredCluster['automation']>;
+
+const launchedJob = ({ job }: Automation): ObservedJob | undefined =>
+  job === undefined
+    ? undefined
+    : {
+        jobId: job.id,
+        type: 'provision',
+        state: job.state,
+        timestamp: job.createdAt,
+        ...(job.vanished === true ? { vanished: true } : {}),
+        ...(job.outputTail === undefined ? {} : { message: job.outputTail }),
+      };
+
+const isDoneFor = (job: ObservedJob | undefined, version: string): boolean =>
+  job === undefined || (job.state === 'Succeeded' && (job.configVersion ?? version) === version);
+
+/** A webhook is only taken: what comes of it, the hub shows. A job whose record is gone says no more either. */
+const isDoneByUs = ({ asked, mode, job }: Automation): boolean =>
+  asked && (mode === 'eda' || job?.state === 'Succeeded' || job?.vanished === true);
+
+/** FAILED comes from the latest job; it clears when a newer one appears (operator-run.md §4.4). */
+const isFailedJob = ({ state, message, vanished }: ObservedJob): boolean =>
+  state === 'Failed' ||
+  state === 'Canceled' ||
+  vanished === true ||
+  (message ?? '').startsWith('Failed to get job status');
+
+/** What is to be seen of the automation that was asked last (management-cluster.md §7.3). */
+const hubWork = (
+  order: ObservedOrder,
+  hosted: ObservedHosted | null | undefined,
+  { nodeSets }: DesiredCluster,
+): HubWork => {
+  const isMarked = order.finalizers.includes(INFRASTRUCTURE_FINALIZER);
+  if (order.deletionTimestamp !== undefined) {
+    if (hosted === null || hosted === undefined) return isMarked ? 'cleaning' : 'finished';
+    return hosted.deletionTimestamp === undefined ? 'nothing' : 'busy';
+  }
+  if (hosted === null || hosted === undefined) return isMarked ? 'busy' : 'nothing';
+  const pools = hosted.nodePools;
+  const atRest = pools?.every(({ ready, desired }) => ready >= desired) ?? true;
+  if (!atRest || !isHealthy(hosted)) return 'busy';
+  return pools === undefined || isAskedOf(pools, nodeSets) ? 'finished' : 'resting';
+};
+
+const isAskedOf = (
+  pools: NonNullable<ObservedHosted['nodePools']>,
+  nodeSets: DesiredCluster['nodeSets'],
+): boolean => {
+  const counts = new Map<string, number>();
+  const count = (type: string, change: number): unknown => counts.set(type, (counts.get(type) ?? 0) + change);
+  for (const { hostType, size } of Object.values(nodeSets)) count(hostType.id, size);
+  for (const { resourceClass, desired } of pools) count(resourceClass, -desired);
+  return counts.values().every((difference) => difference === 0);
+};
+
+const isHealthy = ({ conditions }: ObservedHosted): boolean =>
+  findCondition(conditions, 'Available')?.status === 'True' &&
+  findCondition(conditions, 'Degraded')?.status !== 'True' &&
+  findCondition(conditions, 'ClusterVersionSucceeding')?.status === 'True';
+
+export const findCondition = (
+  conditions: readonly ObservedCondition[],
+  type: string,
+): ObservedCondition | undefined => conditions.find((condition) => condition.type === type);

@@ -1,0 +1,100 @@
+import { later } from '../../process/effects.ts';
+import type { AutomationPurpose } from '../events.ts';
+import type { HubWork } from '../observed.ts';
+import { automationMode, provisionWording, type Asked, type OpenRun, type RunningJob } from './run.ts';
+
+/**
+ * When the automation of a hub is asked, and asked again. In aap mode a job tells how it ended; in eda mode a webhook
+ * that was taken is a promise of nothing (management-cluster.md §7.4): what came of it is read off the hub.
+ */
+export type Request = {
+  readonly wording: string;
+  readonly repeats: number;
+  readonly notBefore?: string;
+  /** The cluster was built before: what of it is to be changed. */
+  readonly again?: 'nodes' | 'other';
+  /** When it was asked for the same before and nothing came of it: to be looked at again before it is repeated. */
+  readonly since?: string;
+};
+
+const MINUTE = 60_000;
+/** As the operator does after a failed job: 2 to 30 minutes, doubling (management-cluster.md §6). */
+const RETRY_FIRST_MS = 2 * MINUTE;
+const RETRY_MAX_MS = 30 * MINUTE;
+/** A webhook of which nothing is to be seen for so long may have been lost with its rulebook. */
+export const REPOST_FIRST_MS = 5 * MINUTE;
+const REPOST_MAX_MS = 30 * MINUTE;
+/** Cleaning up after a HostedCluster may take that long (fleet-and-networks.md §2.2, step D). */
+const CLEANING_MS = 30 * MINUTE;
+const CLEANING_MAX_MS = 120 * MINUTE;
+/** A webhook's playbook that is still at work is not disturbed for so long: it holds a lock that the next one needs. */
+const PLAYBOOK_MS = 60 * MINUTE;
+
+const RUNNING: readonly string[] = ['Pending', 'Waiting', 'Running'];
+
+/** A job that may still do something; one without a record counts as ended. */
+export const isRunning = (job: RunningJob | undefined): job is RunningJob =>
+  job !== undefined && job.vanished !== true && RUNNING.includes(job.state);
+
+/** Still worth looking at: also a job whose state is not known may show one again. */
+export const isUnsettled = (job: RunningJob | undefined): job is RunningJob =>
+  job !== undefined && (job.state === 'Unknown' || RUNNING.includes(job.state));
+
+const hasEndedBadly = (job: RunningJob | undefined): job is RunningJob =>
+  job?.state === 'Failed' || job?.state === 'Canceled';
+
+const doubled = (firstMs: number, maxMs: number, repeats: number): number =>
+  Math.min(maxMs, firstMs * 2 ** Math.min(repeats, 10));
+
+/** What the hub shows of a request; undefined while nothing was seen since. */
+const workSince = (run: OpenRun, { at }: Asked): HubWork | undefined => {
+  const { observation } = run;
+  if (observation === undefined || observation.at <= at || !observation.assessment.found) return undefined;
+  return observation.assessment.work;
+};
+
+/** The first request for the present wording; undefined while the job before it is known to be running. */
+export const firstRequest = (run: OpenRun): Request | undefined => {
+  const { provision } = run.asked;
+  const first: Request = { wording: provisionWording(run), repeats: 0 };
+  if (provision === undefined) return first;
+  const request: Request = { ...first, again: run.otherChanged === true ? 'other' : 'nodes' };
+  if (automationMode(run) === 'aap') return isRunning(provision.job) ? undefined : request;
+  if (provision.finished === true) return request;
+  const wait = workSince(run, provision) === 'busy' ? PLAYBOOK_MS : REPOST_FIRST_MS;
+  return { ...request, notBefore: later(provision.at, wait) };
+};
+
+/** Another request for the same; undefined while the last one needs none. */
+export const repeatedRequest = (run: OpenRun, purpose: AutomationPurpose): Request | undefined => {
+  const asked = run.asked[purpose];
+  if (asked === undefined) return undefined;
+  const { wording, repeats, job, again } = asked;
+  const next = { wording, repeats: repeats + 1, ...(again === undefined ? {} : { again }) };
+  if (automationMode(run) === 'aap') {
+    return hasEndedBadly(job)
+      ? { ...next, notBefore: later(job.seenAt, doubled(RETRY_FIRST_MS, RETRY_MAX_MS, repeats)) }
+      : undefined;
+  }
+  const wait = patience(purpose, workSince(run, asked), repeats);
+  return wait === undefined ? undefined : { ...next, notBefore: later(asked.at, wait), since: asked.at };
+};
+
+const patience = (
+  purpose: AutomationPurpose,
+  work: HubWork | undefined,
+  repeats: number,
+): number | undefined => {
+  if (work === 'nothing') return doubled(REPOST_FIRST_MS, REPOST_MAX_MS, repeats);
+  if (purpose === 'provision' && work === 'resting') {
+    return doubled(REPOST_FIRST_MS, REPOST_MAX_MS, repeats);
+  }
+  if (purpose === 'deprovision' && work === 'cleaning') {
+    return doubled(CLEANING_MS, CLEANING_MAX_MS, repeats);
+  }
+  return undefined;
+};
+
+/** Something may have been built: the automation was asked for it, or may have been. */
+export const wasAsked = ({ asked, effects }: OpenRun): boolean =>
+  asked.provision !== undefined || effects['trigger'] !== undefined;

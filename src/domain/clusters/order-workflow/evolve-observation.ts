@@ -1,0 +1,54 @@
+import { sameJson } from '../../json-tools.ts';
+import type { RunEvent } from '../../process/events.ts';
+import type { Assessment } from '../observation.ts';
+import { withFinished, withNews } from './evolve-automation.ts';
+import { suspected, type OpenRun } from './run.ts';
+
+/** Folds what the hub showed. */
+export const observed = (
+  run: OpenRun,
+  { number, assessment: json, at }: Extract<RunEvent, { type: 'ObservationTaken' }>['data'],
+): OpenRun => {
+  const assessment = json as unknown as Assessment;
+  const observation = { number, at, assessment };
+  const next: OpenRun = { ...run, observation, observations: number, recordNext: false };
+  const { gone, ...rest } = next;
+  const kept = withFinished(gone !== undefined && gone === suspected(next) ? next : rest);
+  if (!assessment.found) return kept;
+  const nodes = assessment.conditions.NodesReady.status !== 'False' && assessment.specMatches;
+  const available = assessment.controlPlane !== undefined;
+  const ready = assessment.verdict.kind === 'ready';
+  return {
+    ...withDuplicates(kept, run.observation?.assessment, assessment, at),
+    drift: run.drift + (driftsNow(run, assessment) ? 1 : 0),
+    wasAvailable: run.wasAvailable || available,
+    reached: {
+      accepted: run.reached.accepted || assessment.accepted,
+      'control-plane': run.reached['control-plane'] || available || ready,
+      nodes: run.reached.nodes || ((available || ready) && nodes),
+      ready: run.reached.ready || ready,
+    },
+  };
+};
+
+/** Two objects of one cluster need somebody to choose: they are told of once for each set of them. */
+const withDuplicates = (
+  run: OpenRun,
+  before: Assessment | undefined,
+  { duplicates = [] }: Extract<Assessment, { found: true }>,
+  at: string,
+): OpenRun => {
+  const known = before?.found === true ? (before.duplicates ?? []) : [];
+  return duplicates.length === 0 || sameJson(known, duplicates)
+    ? run
+    : withNews(run, { type: 'ReportDuplicates', at, names: duplicates });
+};
+
+/** Corrections per wording of the spec: a hub that rewrites what it is given must not be written to for ever. */
+const MAX_DRIFT = 3;
+const driftsNow = (run: OpenRun, assessment: Extract<Assessment, { found: true }>): boolean =>
+  !assessment.specMatches &&
+  run.deletion === undefined &&
+  run.drift < MAX_DRIFT &&
+  run.applied?.revision === run.specRevision &&
+  run.effects['apply']?.status === 'done';
