@@ -24,7 +24,11 @@ export const revealCredentials = async (
       `the ${what} of hub ${hub}'s automation is not in the secret store`,
     );
   };
-  const [bearer, key] = await Promise.all([revealed(token, 'token'), revealed(hmacSecret, 'HMAC secret')]);
+  // A line end that came with a file is no part of a token, and no header can hold it.
+  const [bearer, key] = await Promise.all([
+    revealed(token, 'token').then((value) => value?.trim()),
+    revealed(hmacSecret, 'HMAC secret'),
+  ]);
   return {
     ...(bearer === undefined ? {} : { token: bearer }),
     ...(key === undefined ? {} : { hmacSecret: key }),

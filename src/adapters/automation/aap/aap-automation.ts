@@ -11,6 +11,7 @@ import type { JsonObject } from '../../../domain/json.ts';
 import { own } from '../../../domain/json-tools.ts';
 import { jobAnswer, jobOf, jobPage, templateClock, templatePage, variablesOf } from './answers.ts';
 import { outputTailOf } from './job-output.ts';
+import { playbookSafe } from '../playbook-safe.ts';
 import { createPlatform, type Platform } from './platform.ts';
 
 /** Extra variable by which a launch is found again; playbooks take no notice of it. */
@@ -79,7 +80,7 @@ export const createAapAutomation = (options: {
   return {
     trigger: async ({ purpose, order }, call) => ({
       kind: 'launched',
-      job: await launch(purpose, variablesFor(order, call.effectId), call),
+      job: await launch(purpose, variablesFor(playbookSafe(order), call.effectId), call),
     }),
 
     findJobs: async ({ purpose, since }, call) => {

@@ -11,6 +11,7 @@ import type { SecretStore } from '../../../app/ports.ts';
 import { revealCredentials } from '../credentials.ts';
 import { retryAfterOf, send, type HttpAnswer } from '../http.ts';
 import type { ListenerSlots } from '../listener-slots.ts';
+import { playbookSafe } from '../playbook-safe.ts';
 import { redacted } from '../redact.ts';
 
 /** Paths of the rulebook's listener (management-cluster.md §7.2). */
@@ -83,7 +84,7 @@ export const createEdaAutomation = (options: {
 
   return {
     trigger: async ({ purpose, orderName, order }, call) => {
-      await post(EDA_ENDPOINTS[purpose], orderName, order, call);
+      await post(EDA_ENDPOINTS[purpose], orderName, playbookSafe(order), call);
       return { kind: 'queued' };
     },
     check: async (call) => {
