@@ -10,6 +10,7 @@ import type { Timers } from './ports.ts';
 import { ReferencesBusy, type ReferenceGuard } from './reference-guard.ts';
 import { createReferenceTargets, holds, type Reaches, type ReferenceTargets } from './reference-targets.ts';
 import { TOO_MANY_CONFLICTS } from './refusals.ts';
+import { createStreamQueue, type StreamQueue } from './stream-queue.ts';
 
 /**
  * How nothing that is referred to disappears, nor a tenant under its objects. Within one instance:
@@ -94,7 +95,7 @@ const MAX_PAGES = 20;
 const ANNOUNCE_FIRST = reject('conflict', 'REFERENCES_NOT_ANNOUNCED', 'the references are announced first');
 
 export const createReferrals = (options: ReferralsOptions): Referrals => {
-  const parts: Parts = { ...options, targets: createReferenceTargets(options) };
+  const parts: Parts = { ...options, targets: createReferenceTargets(options), turns: createStreamQueue() };
   const declared = new Map<string, AnyKind>(kinds.map((kind) => [kind.kind, kind]));
   return {
     begin: (kind, id, context, how) => {
@@ -108,7 +109,14 @@ export const createReferrals = (options: ReferralsOptions): Referrals => {
   };
 };
 
-type Parts = ReferralsOptions & { readonly targets: ReferenceTargets };
+type Parts = ReferralsOptions & {
+  readonly targets: ReferenceTargets;
+  /**
+   * Of one object, within this instance: an announcement makes every other append to its stream start again, so that
+   * several at once (one order posted twice, say) would do nothing but overtake each other.
+   */
+  readonly turns: StreamQueue;
+};
 type Referring = {
   readonly kind: Pick<ResourceKind, 'kind' | 'pointsAt'>;
   readonly id: string;
@@ -166,7 +174,7 @@ const reference = ({ guard, targets, alone }: Parts, { kind, id, context, reache
 
 /** Step 1 on a log with other writers. */
 const announcedReference = (
-  { guard, targets, announcements }: Parts,
+  { guard, targets, announcements, turns }: Parts,
   { kind, id, context, reaches }: Referring,
   own: AnyKind,
 ): Referral => {
@@ -193,25 +201,28 @@ const announcedReference = (
     return refusalOf(gone);
   };
 
-  return {
-    run: async (execute) => {
-      let exact = context;
-      try {
-        for (let times = 0; ; times += 1) {
-          const outcome = await execute(exact);
-          if (outcome.outcome === 'accepted') return outcome;
-          if (outcome.rejection !== ANNOUNCE_FIRST || wanted === undefined)
-            return told(outcome, exact, context);
-          const refused = times < MAX_ANNOUNCEMENTS ? await announce(wanted) : TOO_MANY_CONFLICTS;
-          if (refused !== undefined) return { ...outcome, rejection: refused };
-          // The caller's revision is the one before the announcement, which changed nothing.
-          if (announced !== undefined && exact.ifRevision === wanted.at)
-            exact = { ...exact, ifRevision: announced.at };
-        }
-      } finally {
-        keys.end();
+  const carryOut = async <S>(execute: Execute<S>): Promise<CommandOutcome<S>> => {
+    let exact = context;
+    try {
+      for (let times = 0; ; times += 1) {
+        const outcome = await execute(exact);
+        if (outcome.outcome === 'accepted') return outcome;
+        if (outcome.rejection !== ANNOUNCE_FIRST || wanted === undefined)
+          return told(outcome, exact, context);
+        const refused = times < MAX_ANNOUNCEMENTS ? await announce(wanted) : TOO_MANY_CONFLICTS;
+        if (refused !== undefined) return { ...outcome, rejection: refused };
+        // The caller's revision is the one before the announcement, which changed nothing.
+        if (announced !== undefined && exact.ifRevision === wanted.at)
+          exact = { ...exact, ifRevision: announced.at };
       }
-    },
+    } finally {
+      keys.end();
+    }
+  };
+
+  return {
+    // Nothing is held yet, so that nobody waits in a circle.
+    run: (execute) => turns.run(keyOf({ kind: kind.kind, id }), () => carryOut(execute)),
     take: async (before, after, revision) => {
       const to = newTargets(kind, before, after);
       const isSaid = announced?.at === revision && without(to, announced.targets).length === 0;

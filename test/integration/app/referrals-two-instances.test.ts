@@ -84,6 +84,17 @@ describe('what is referred to, with two instances on one EventStoreDB', function
     expect.fail(`${type} was not stored`);
   };
 
+  it('one order that is posted many times at once, to one instance or to both, is one order each time', async () => {
+    const both = [begin(stores[0], 'one'), begin(stores[1], 'two')];
+    for (const instances of [both.slice(0, 1), both]) {
+      const id = `often${instances.length}`;
+      const posts = Array.from({ length: 4 }, () => instances.map((on) => create(on, 'cluster', id, 0)));
+      const codes = (await Promise.all(posts.flat())).map(codeOf);
+      expect(new Set(codes), codes.join(', ')).to.deep.equal(new Set(['accepted']));
+    }
+    expect((await typesIn()).filter((type) => type === 'ClusterOrdered')).to.have.length(2);
+  });
+
   for (const one of CASES) {
     const { words, event, target, retired } = one;
     const id = `${target}0`;
