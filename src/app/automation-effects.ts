@@ -81,6 +81,7 @@ class Ended extends Error {
  *
  * - `trigger` TriggerArgs → eda {queued, did: posted | observed, evidence?}; aap {job, did: launched | adopted}.
  *   `queued` is false and `job` null when the order to deprovision is gone: nothing was asked for.
+ * - `lookUp` TriggerArgs → {job}: what an attempt to trigger has left (mode aap), null: nothing. Asks for nothing.
  * - `job` JobArgs → {job}: null when the platform has no such job any more.
  * - `cancel` JobArgs → {cancelled}: false when it had ended or was gone.
  *
@@ -255,6 +256,11 @@ export const createAutomationEffects = (options: {
     throw new TypeError('an automation platform answers a launch with a job');
   };
 
+  const lookUp = async (args: TriggerArgs, call: EffectCall): Promise<EffectOutcome> => {
+    const automation = automationOf(await hubOf(args.hub, call), 'aap');
+    return done({ job: (await jobOfEarlier(automation, args.purpose, call)) ?? null });
+  };
+
   const job = async (args: JobArgs, call: EffectCall): Promise<EffectOutcome> => {
     const automation = automationOf(await hubOf(args.hub, call), 'aap');
     return done({ job: (await automation.job?.(args.job, reading(call))) ?? null });
@@ -274,6 +280,7 @@ export const createAutomationEffects = (options: {
     try {
       // Arguments are this service's own, made by its workflow and typed there.
       if (operation === 'trigger') return await trigger(args as unknown as TriggerArgs, call);
+      if (operation === 'lookUp') return await lookUp(args as unknown as TriggerArgs, call);
       if (operation === 'job') return await job(args as unknown as JobArgs, call);
       if (operation === 'cancel') return await cancel(args as unknown as JobArgs, call);
       return refused('NoSuchOperation', `no operation is called ${operation}`);
