@@ -20,8 +20,8 @@ const GO_ALONG = ['tenant', 'user', 'project'];
 const BUILT_IN = ['shared', 'system'];
 
 /**
- * Looks for what should not be: two instances that create and delete at once, or a crash while a creation was being
- * taken back, may leave it (`app/referrals.ts`). One indexed step per target, pages of them with pauses. `total` counts
+ * Looks for what should never be (`app/referrals.ts` says why), so that a bug or a log written by an older release does not
+ * stay unseen. One indexed step per target, pages of them with pauses. `total` counts
  * targets and tenants that are missing.
  */
 export const findDangling = async (

@@ -1,8 +1,7 @@
 import type { EventCodec } from '../app/event-codec.ts';
 import type { EventStore } from '../app/event-store.ts';
-import { secretRefsIn } from '../app/orphan-secrets.ts';
 import type { AnyWorkflow } from '../app/process-runner/types.ts';
-import type { StoredValue } from '../app/unused-secrets.ts';
+import { secretRefsIn, type StoredValue } from '../app/stored-secrets.ts';
 import type { JsonObject, JsonValue } from '../domain/json.ts';
 import { streamName } from '../domain/stream-name.ts';
 

@@ -5,6 +5,7 @@ import { createEventCodec, type EventCodec } from '../app/event-codec.ts';
 import type { EventStore } from '../app/event-store.ts';
 import type { Automations } from '../app/automation.ts';
 import { laneOfHub, lookWhenClosed, pacingOfLanes, probeOnNewCredentials } from '../app/hub-lanes.ts';
+import { finishDecommissions } from '../app/hub-decommission.ts';
 import { createHubHealth, type HubHealthMonitor } from '../app/hub-health.ts';
 import { createHubObserver, type HubObserver } from '../app/hub-observer.ts';
 import { createHubRegistry, type HubRegistry } from '../app/hub-registry.ts';
@@ -14,7 +15,6 @@ import { createNameRepair, type NameRepair, type RepairableKind } from '../app/n
 import { createNames } from '../app/names.ts';
 import type { Ownership } from '../app/ownership.ts';
 import type { Clock, Ids, Logger, RecordRejection, SecretStore, Timers } from '../app/ports.ts';
-import { createOrphanSweeper } from '../app/orphan-secrets.ts';
 import { pause } from '../app/process-runner/pause.ts';
 import { createProcessRunner } from '../app/process-runner/process-runner.ts';
 import type {
@@ -41,7 +41,7 @@ import type { ReadModels } from '../projections/read-models.ts';
 import { createViews } from '../projections/views.ts';
 import { caughtUpWith } from './caught-up.ts';
 import { describeRun, refsOfRun } from './run-state.ts';
-import { createSecretUses, createUnusedSweeper, type UnusedSweeper } from '../app/unused-secrets.ts';
+import { createSecretSweeper, createSecretUses, type SecretSweeper } from '../app/stored-secrets.ts';
 
 /** Everything outside the system. The simulation schedules exactly these and nothing else. */
 export type SystemPorts = {
@@ -260,7 +260,7 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     logger: logger.child({ component: 'name-repair' }),
     ...(ports.settings?.nameGraceMs === undefined ? {} : { graceMs: ports.settings.nameGraceMs }),
   });
-  const unused = createUnusedSweeper({
+  const sweeper = createSecretSweeper({
     secrets: ports.secrets,
     use: createSecretUses({
       runner,
@@ -272,7 +272,13 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     rest: (signal) => pause(timers, 0, signal),
   });
   owning.run = async (signal) => {
-    await Promise.all([observer.run(signal), hubHealth.run(signal), repair.run(signal)]);
+    const ending = { registry: hubs, commandRunner: runner, commands, clock, timers, logger, signal };
+    await Promise.all([
+      observer.run(signal),
+      hubHealth.run(signal),
+      finishDecommissions(ending),
+      repair.run(signal),
+    ]);
   };
 
   return {
@@ -299,8 +305,7 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
       try {
         await Promise.all([
           processes.start(signal),
-          sweepSecrets(ports, isOwner, signal),
-          sweepUnused(ports, unused, () => processes.status().state === 'live', signal),
+          sweepSecrets(ports, sweeper, () => processes.status().state === 'live', signal),
         ]);
       } finally {
         stopProbing();
@@ -318,26 +323,6 @@ const ANNOUNCED_AT_ONCE = 100;
 
 /** Milliseconds between two sweeps, and the age below which a stored secret may still get its event. */
 const SWEEP_EVERY_MS = 3_600_000;
-
-/** Removes secrets whose event was never written: a crash between the two leaves them behind (design §4, Secrets). */
-const sweepSecrets = async (
-  { secrets, store, clock, timers, logger }: SystemPorts,
-  isOwner: () => boolean,
-  signal: AbortSignal,
-): Promise<void> => {
-  const sweeper = createOrphanSweeper({ secrets, store, olderThanMs: SWEEP_EVERY_MS });
-  while (!signal.aborted) {
-    await pause(timers, SWEEP_EVERY_MS, signal);
-    if (signal.aborted || !isOwner()) continue;
-    try {
-      const swept = await sweeper.sweep(clock.now(), signal);
-      if (swept.removed > 0) logger.info(swept, 'secrets without an event were removed');
-    } catch (error) {
-      if (!signal.aborted) logger.warn({ err: error }, 'secrets without an event are looked for again later');
-    }
-  }
-};
-
 /** Milliseconds after the start until what a crash left is looked for; other work comes first. */
 const FIRST_SWEEP_MS = 60_000;
 
@@ -345,9 +330,9 @@ const FIRST_SWEEP_MS = 60_000;
  * Removes secrets that nothing uses any more. Only while the runs are up to date: one that has not heard of a new
  * secret yet still needs the old one.
  */
-const sweepUnused = async (
+const sweepSecrets = async (
   { clock, timers, logger }: SystemPorts,
-  sweeper: UnusedSweeper,
+  sweeper: SecretSweeper,
   isLive: () => boolean,
   signal: AbortSignal,
 ): Promise<void> => {

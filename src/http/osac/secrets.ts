@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import { secretVersionOf } from '../../app/identifiers.ts';
 import type { SecretStore } from '../../app/ports.ts';
-import { isOnlyItsOwn, refsOf, secretIdOf } from '../../app/unused-secrets.ts';
+import { isOnlyItsOwn, refsOf, secretIdOf } from '../../app/stored-secrets.ts';
 import { objectAt, own, valueAt, withoutValueAt } from '../../domain/json-tools.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import { cluster } from '../../domain/kinds.ts';
@@ -211,7 +211,7 @@ export const storeSecrets = async (
 
 /**
  * Removes what an object no longer has, once its event says so; what others may have taken over goes later, with what
- * a crash or a store that fails leaves here (`unused-secrets.ts`). Never throws: the write is done.
+ * a crash or a store that fails leaves here (`stored-secrets.ts`). Never throws: the write is done.
  */
 export const forgetFormer = async (
   store: Pick<SecretStore, 'remove'>,

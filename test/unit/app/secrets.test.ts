@@ -3,21 +3,15 @@ import { pino } from 'pino';
 import { Writable } from 'node:stream';
 import { inspect } from 'node:util';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
-import { deriveDeploymentKeys } from '../../../src/adapters/keys/deployment-keys.ts';
 import { createMemoryKeyStore } from '../../../src/adapters/keys/memory-key-store.ts';
-import { createMemorySecretStore } from '../../../src/adapters/secrets/memory-secret-store.ts';
 import { assertDeployment, DeploymentMismatch, DEPLOYMENT_STREAM } from '../../../src/app/deployment.ts';
-import type { EventStore } from '../../../src/app/event-store.ts';
 import { subjectIdOf, secretVersionOf } from '../../../src/app/identifiers.ts';
-import { createOrphanSweeper, secretRefsIn } from '../../../src/app/orphan-secrets.ts';
 import type { KeyStore } from '../../../src/app/ports.ts';
 import { LOG_REDACT_PATHS, LOG_REDACTED } from '../../../src/app/redaction.ts';
 import { Secret } from '../../../src/app/secret.ts';
 import { createPersonalMetadata } from '../../../src/app/subjects.ts';
-import { collect, createFakeClock } from '../../support/fake-context.ts';
+import { createFakeClock } from '../../support/fake-context.ts';
 import { createFakeIds } from '../../support/fake-incarnation.ts';
-
-const keys = deriveDeploymentKeys(Buffer.alloc(32, 7));
 
 describe('Secret', () => {
   const secret = new Secret('hunter2');
@@ -162,93 +156,7 @@ describe('binding of a log to its deployment', () => {
   });
 });
 
-describe('orphaned secrets', () => {
-  it('are removed once they are old enough; what an event refers to stays', async () => {
-    const clock = createFakeClock();
-    const secrets = createMemorySecretStore({ keys, now: () => clock.now() });
-    const put = (id: string) =>
-      secrets.put({ id, version: 'v1', kind: 'pull-secret', tenant: 'acme', value: Buffer.from(id) });
-    const kept = await put('kept');
-    await put('orphan');
-    clock.advance(3_600_000);
-    await put('young');
-    const store = createMemoryEventStore();
-    await store.append('cluster-1', 'no_stream', [
-      {
-        id: '1',
-        type: 'ClusterOrdered',
-        data: JSON.stringify({ list: [{ pullSecret: kept }] }),
-        metadata: '{}',
-      },
-    ]);
-    const sweeper = createOrphanSweeper({ secrets, store, olderThanMs: 600_000 });
-    expect(await sweeper.sweep(clock.now())).to.deep.equal({ examined: 2, removed: 1 });
-    expect((await collect(secrets.list())).map(({ id }) => id)).to.deep.equal(['kept', 'young']);
-    expect(await sweeper.sweep(clock.now())).to.deep.equal({ examined: 0, removed: 0 });
-    clock.advance(600_001);
-    expect(await sweeper.sweep(clock.now()), 'old by now, and nothing refers to it').to.deep.equal({
-      examined: 1,
-      removed: 1,
-    });
-  });
-
-  it('are looked at once each, in the part of the log that came since; removal looks at all of it', async () => {
-    const clock = createFakeClock();
-    const secrets = createMemorySecretStore({ keys, now: () => clock.now() });
-    const put = (id: string) =>
-      secrets.put({ id, version: 'v1', kind: 'pull-secret', tenant: 'acme', value: Buffer.from(id) });
-    const log = createMemoryEventStore();
-    let read = 0;
-    const store: EventStore = {
-      ...log,
-      async *readAll(options) {
-        for await (const event of log.readAll(options)) {
-          read += 1;
-          yield event;
-        }
-      },
-    };
-    const HOUR = 3_600_000;
-    const sweeper = createOrphanSweeper({ secrets, store, olderThanMs: HOUR });
-    const referTo = async (id: string) => {
-      const data = JSON.stringify({ pullSecret: await put(id) });
-      await log.append(`cluster-${id}`, 'no_stream', [{ id, type: 'ClusterOrdered', data, metadata: '{}' }]);
-    };
-    const sweep = async () => {
-      clock.advance(HOUR);
-      read = 0;
-      return sweeper.sweep(clock.now());
-    };
-    for (let hour = 0; hour < 10; hour += 1) {
-      for (let i = 0; i < 10; i += 1) await referTo(`${hour}-${i}`);
-      clock.advance(1);
-      const swept = await sweep();
-      expect(swept.removed).to.equal(0);
-      expect(swept.examined).to.equal(10);
-      expect(read, 'at most what the last three hours added').to.be.at.most(30);
-    }
-    // The request of the first hour comes once more: its value is new, its event is not.
-    await put('0-0');
-    await put('orphan');
-    clock.advance(1);
-    expect(await sweep()).to.deep.equal({ examined: 2, removed: 1 });
-    expect((await collect(secrets.list())).map(({ id }) => id))
-      .to.include('0-0')
-      .and.not.include('orphan');
-    expect((await sweep()).examined).to.equal(0);
-    expect(read).to.equal(0);
-  });
-
-  it('are found by their references wherever these are in an event', () => {
-    const ref = { id: 'a', version: 'v', kind: 'kubeconfig', fingerprint: 'f' };
-    expect([
-      ...secretRefsIn({ x: [1, null, { y: ref }], z: ref, no: { id: 'a', version: 'v' } }),
-    ]).to.deep.equal([
-      { id: 'a', version: 'v' },
-      { id: 'a', version: 'v' },
-    ]);
-  });
-
+describe('stored secrets', () => {
   it('have versions that a refused repeat with another body cannot overwrite', () => {
     const version = secretVersionOf('command', 'hash', 'spec.kubeconfig');
     expect(version).to.equal(secretVersionOf('command', 'hash', 'spec.kubeconfig'));

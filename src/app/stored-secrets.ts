@@ -1,5 +1,6 @@
 import { isLiveCluster, type ClusterState } from '../domain/clusters/state.ts';
 import type { DomainEvent } from '../domain/decider.ts';
+import type { JsonValue } from '../domain/json.ts';
 import type { ResourceKind, ResourceView } from '../domain/resource.ts';
 import type { SecretRef } from '../domain/secret-ref.ts';
 import type { CommandRunner } from './command.ts';
@@ -7,9 +8,9 @@ import { aggregateOf } from './names.ts';
 import type { SecretStore } from './ports.ts';
 
 /**
- * What becomes of secret values that nothing alive refers to: rotated and removed ones, those of objects that are
- * gone, and those whose event was never written (design §4, Secrets). Events name most of them for ever, so the states
- * are asked, not the log.
+ * What becomes of secret values in the store (design §4, Secrets). A value is stored before its event, which says who has
+ * it, so that a crash leaves values whose event was never written; rotation, clearing and deletion leave others. The states
+ * of those who may use a value are asked, not the log, where most of them stay named for ever. Its id says who they are.
  */
 export type StoredValue = Pick<SecretRef, 'id' | 'version'>;
 
@@ -70,7 +71,7 @@ export type SecretUsesOptions = {
 /** More users than this are not looked through: their value stays. */
 const MAX_USERS = 10_000;
 
-/** Whether anything alive refers to a stored value. Undefined for ids of other forms: they are none of its business. */
+/** Whether anything alive refers to a stored value. Undefined for ids of other forms: another release may know whose. */
 export const createSecretUses = ({ runner, kinds, referencedBy, refsOfRun }: SecretUsesOptions) => {
   const byName = new Map(kinds.map((kind) => [kind.kind, kind]));
   const clusters = byName.get('cluster');
@@ -114,10 +115,30 @@ export const refsOf = (view: ResourceView): readonly SecretRef[] =>
 const orderRefs = (state: ClusterState): readonly SecretRef[] =>
   isLiveCluster(state) && state.pullSecret !== undefined ? [state.pullSecret] : [];
 
+/** Every reference to a value anywhere in JSON, for example in the state of a run. */
+export function* secretRefsIn(value: JsonValue): Generator<StoredValue> {
+  if (typeof value !== 'object' || value === null) return;
+  if (Array.isArray(value)) {
+    for (const item of value) yield* secretRefsIn(item);
+    return;
+  }
+  const { id, version, fingerprint, kind } = value;
+  if (
+    typeof id === 'string' &&
+    typeof version === 'string' &&
+    typeof fingerprint === 'string' &&
+    typeof kind === 'string'
+  ) {
+    yield { id, version };
+    return;
+  }
+  for (const item of Object.values(value)) yield* secretRefsIn(item);
+}
+
 const holds = (refs: readonly StoredValue[], { id, version }: StoredValue): boolean =>
   refs.some((ref) => ref.id === id && ref.version === version);
 
-export type UnusedSweeper = {
+export type SecretSweeper = {
   /** `now` is ISO time. Throws what the stores throw; the next sweep then does the work of this one too. */
   sweep(now: string, signal: AbortSignal): Promise<{ readonly examined: number; readonly removed: number }>;
 };
@@ -126,12 +147,12 @@ export type UnusedSweeper = {
 const PAGE = 50;
 
 /**
- * Removes the values that nothing uses, which is what a crash between an event and the removal leaves too. Only values
- * older than `olderThanMs` (at least the longest time a request may take) are looked at: a value is stored before its
+ * Removes the values that nothing uses, wherever a crash left them: before their event, or between an event and the
+ * removal. Only values older than `olderThanMs` (at least the longest time a request may take) are looked at: a value is stored before its
  * event. What was used until a moment ago, and may have been taken over meanwhile, goes once it has been unused for
  * that long.
  */
-export const createUnusedSweeper = ({
+export const createSecretSweeper = ({
   secrets,
   use,
   olderThanMs,
@@ -143,7 +164,7 @@ export const createUnusedSweeper = ({
   olderThanMs: number;
   /** Lets other work have its turn. */
   rest: (signal: AbortSignal) => Promise<unknown>;
-}): UnusedSweeper => {
+}): SecretSweeper => {
   /** Since when (epoch milliseconds) a value was seen to be left. */
   let leftSince: ReadonlyMap<string, number> = new Map();
   return {

@@ -3,11 +3,12 @@ import fc from 'fast-check';
 import { aggregateOf } from '../../../src/app/names.ts';
 import {
   createSecretUses,
-  createUnusedSweeper,
+  createSecretSweeper,
   ownersOf,
   refsOf,
+  secretRefsIn,
   type StoredValue,
-} from '../../../src/app/unused-secrets.ts';
+} from '../../../src/app/stored-secrets.ts';
 import { isLiveCluster } from '../../../src/domain/clusters/state.ts';
 import { clusterAggregate, kinds } from '../../../src/domain/kinds.ts';
 import {
@@ -68,7 +69,7 @@ describe('secret values', () => {
   afterEach(() => service.close());
 
   const sweeper = () =>
-    createUnusedSweeper({
+    createSecretSweeper({
       secrets: secrets.store,
       use: createSecretUses({
         runner: service.runner,
@@ -221,6 +222,29 @@ describe('secret values', () => {
       expect(stored().size).to.equal(before);
     });
   }
+
+  it('whose event was never written go once they are old enough; those of forms that nobody knows stay', async () => {
+    const put = (id: string) =>
+      secrets.store.put({ id, version: 'v', kind: 'pull-secret', tenant: 't1', value: Buffer.from('x') });
+    const before = stored();
+    const orphans = ['cluster.never.spec.pull_secret', 'hub.sim-1.spec.kubeconfig', 'secret.never.data.a'];
+    for (const id of [...orphans, 'of another release']) await put(id);
+    const one = sweeper();
+    secrets.state.now += HOUR - 1;
+    await sweepWith(one);
+    expect(stored().size, 'their events may still come').to.equal(before.size + 4);
+    await settle();
+    expect(stored()).to.deep.equal(new Set([...before, 'of another release v']));
+  });
+
+  it('are found by their references wherever these are', () => {
+    const ref = { id: 'a', version: 'v', kind: 'kubeconfig', fingerprint: 'f' };
+    const found = [...secretRefsIn({ x: [1, null, { y: ref }], z: ref, no: { id: 'a', version: 'v' } })];
+    expect(found).to.deep.equal([
+      { id: 'a', version: 'v' },
+      { id: 'a', version: 'v' },
+    ]);
+  });
 
   it('users that go with their tenant take their passwords along', async () => {
     const before = stored().size;
