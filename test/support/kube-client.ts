@@ -60,7 +60,8 @@ export const kubeClient = (access: KubeAccess) => {
     const text = body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body);
     const sent = {
       ...(access.token === undefined ? {} : { authorization: `Bearer ${access.token}` }),
-      ...(text === undefined ? {} : { 'content-type': type }),
+      // Node leaves the length of a DELETE's body out.
+      ...(text === undefined ? {} : { 'content-type': type, 'content-length': Buffer.byteLength(text) }),
       'user-agent': 'kube-client/1',
       ...headers,
     };

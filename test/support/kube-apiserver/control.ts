@@ -12,7 +12,7 @@ import type { JsonObject } from './types.ts';
 export const startControl = async (server: KubeApiServer, stop: () => Promise<void>) => {
   const handles = new Map<string, FaultHandle>();
 
-  const commands: { readonly [name: string]: (body: JsonObject) => Promise<unknown> | unknown } = {
+  const commands: { readonly [name: string]: (body: JsonObject) => unknown } = {
     fault: ({ match, fault, times }) => {
       const handle = server.faults.next(
         (match ?? {}) as FaultMatch,

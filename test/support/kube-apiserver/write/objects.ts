@@ -17,10 +17,11 @@ import {
   type JsonObject,
   type Kind,
   type KubeObject,
+  type ManagedFields,
   type ObjectMeta,
   type User,
 } from '../types.ts';
-import { trackUpdate } from './managed-fields.ts';
+import { trackUpdate, withManaged } from './managed-fields.ts';
 import { metadataFaults, metadataStepFaults, nameFaults, nameSuffix } from './metadata.ts';
 
 /** Who writes, and how. */
@@ -33,8 +34,8 @@ export type WriteContext = {
   readonly strict?: boolean;
   /** Paths of unknown fields that were dropped; the answer warns of them. */
   readonly dropped?: string[];
-  /** Manages `managedFields` itself (server-side apply). */
-  readonly tracked?: boolean;
+  /** `managedFields` as server-side apply worked them out; otherwise they follow from what changed. */
+  readonly managed?: readonly ManagedFields[];
 };
 
 export type DeleteOptions = {
@@ -81,6 +82,16 @@ export const createObjects = (store: Store, now: () => Date, admission: Admissio
     return object;
   };
 
+  const owned = (
+    kind: Kind,
+    before: KubeObject | undefined,
+    object: KubeObject,
+    context: WriteContext,
+  ): KubeObject =>
+    context.managed === undefined
+      ? trackUpdate(kind, before, object, context, stamp())
+      : withManaged(object, context.managed);
+
   const create = (kind: Kind, namespace: string, body: JsonObject, context: WriteContext): KubeObject => {
     checkType(kind, body);
     const given = (isObject(body['metadata']) ? body['metadata'] : {}) as unknown as Partial<ObjectMeta>;
@@ -97,7 +108,7 @@ export const createObjects = (store: Store, now: () => Date, admission: Admissio
     const ready = checked(kind, admission(kind, object, undefined, context), undefined);
     const taken = store.get(kind, namespace, name);
     if (taken !== undefined) throw alreadyExists(kind, name, taken.metadata.deletionTimestamp !== undefined);
-    const tracked = context.tracked === true ? ready : trackUpdate(kind, undefined, ready, context, stamp());
+    const tracked = owned(kind, undefined, ready, context);
     return context.dryRun === true ? tracked : store.put(kind, tracked);
   };
 
@@ -120,7 +131,7 @@ export const createObjects = (store: Store, now: () => Date, admission: Admissio
       ? { ...merged, metadata: { ...merged.metadata, generation: (current.metadata.generation ?? 0) + 1 } }
       : merged;
     const ready = checked(kind, admission(kind, object, current, context), current);
-    const tracked = context.tracked === true ? ready : trackUpdate(kind, current, ready, context, stamp());
+    const tracked = owned(kind, current, ready, context);
     if (context.dryRun === true) return tracked;
     return isFinished(tracked) ? store.remove(kind, tracked) : store.put(kind, tracked);
   };
@@ -317,10 +328,9 @@ const keptMeta = (current: ObjectMeta, wanted: Partial<ObjectMeta>): ObjectMeta 
     generation: _generation,
     deletionTimestamp: _deleted,
     deletionGracePeriodSeconds: _grace,
-    managedFields: given,
+    managedFields: _managed,
     ...rest
   } = wanted;
-  const fields = given ?? managedFields;
   return {
     ...withoutEmptyMaps(rest),
     name: current.name,
@@ -331,7 +341,7 @@ const keptMeta = (current: ObjectMeta, wanted: Partial<ObjectMeta>): ObjectMeta 
     ...(generation === undefined ? {} : { generation }),
     ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
     ...(deletionGracePeriodSeconds === undefined ? {} : { deletionGracePeriodSeconds }),
-    ...(fields === undefined ? {} : { managedFields: fields }),
+    ...(managedFields === undefined ? {} : { managedFields }),
   };
 };
 

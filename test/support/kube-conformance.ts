@@ -1,0 +1,12 @@
+import type { Behaviour } from './kube-conformance/context.ts';
+import { READING } from './kube-conformance/reading.ts';
+import { RIGHTS } from './kube-conformance/rights.ts';
+import { WRITING } from './kube-conformance/writing.ts';
+
+export { conformanceContext, type Behaviour, type ConformanceContext } from './kube-conformance/context.ts';
+
+/**
+ * What an API server does that our adapter relies on, as checks over a plain HTTPS client. The stand-in and a real
+ * kube-apiserver (with the namespace, serviceaccount, token and garbage-collector controllers) both pass the list.
+ */
+export const KUBE_BEHAVIOURS: readonly Behaviour[] = [...WRITING, ...READING, ...RIGHTS];
