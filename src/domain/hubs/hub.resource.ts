@@ -1,4 +1,4 @@
-import type { Decider, Decision } from '../decider.ts';
+import { isRejection, type Decider, type Decision } from '../decider.ts';
 import {
   documentDecider,
   documentView,
@@ -9,7 +9,7 @@ import {
 } from '../catalog/document.ts';
 import type { HubEvent } from '../catalog/events.ts';
 import type { JsonObject } from '../json.ts';
-import { objectAt, stringAt } from '../json-tools.ts';
+import { listAt, objectAt, stringAt, withoutEmpty } from '../json-tools.ts';
 import { nameFromId } from '../catalog/derived-names.ts';
 import {
   conditionsOf,
@@ -67,7 +67,21 @@ const documents = documentDecider({
 
 /** A hub's document and what looking at it showed. */
 export type HubState = DocumentState & { readonly health?: HubHealth };
-export type HubCommand = DocumentCommand | ReportHubCheck;
+export type HubCommand = DocumentCommand | ReportHubCheck | FinishDeregistration;
+
+/** Nothing of ours is left on a hub that was given up with orders on it. */
+export type FinishDeregistration = { readonly type: 'FinishDeregistration'; readonly at: string };
+
+/**
+ * Annotation of a hub that is to be given up although orders are on it. Its deletion then begins at once and ends when
+ * the last of them has left: until then hub and orders are there to be seen, and worked on.
+ */
+export const DECOMMISSION_ANNOTATION = 'fulfillment-ledger/decommission';
+const FORCE = 'force';
+
+/** True when a document says so. */
+export const isGivenUp = (document: JsonObject): boolean =>
+  stringAt(objectAt(objectAt(document, 'metadata'), 'annotations'), DECOMMISSION_ANNOTATION) === FORCE;
 
 export const hubDecider: Decider<HubState, HubCommand, HubEvent> = {
   initialState: documents.initialState,
@@ -80,8 +94,30 @@ export const hubDecider: Decider<HubState, HubCommand, HubEvent> = {
       ? next
       : { ...next, health: state.health };
   },
-  decide: (state, command) =>
-    command.type === 'ReportHubCheck' ? reportCheck(state, command) : documents.decide(state, command),
+  decide: (state, command) => {
+    if (command.type === 'ReportHubCheck') return reportCheck(state, command);
+    if (command.type === 'FinishDeregistration') return finish(state, command.at);
+    return stillThere(state, documents.decide(state, command));
+  },
+};
+
+const finalizersOf = (document: JsonObject): readonly unknown[] =>
+  listAt(objectAt(document, 'metadata'), 'finalizers');
+
+const finish = (state: HubState, at: string): Decision<HubEvent> =>
+  isStored(state) && state.status === 'deleting' && finalizersOf(state.document).length === 0
+    ? [{ type: 'HubDeregistered', data: { at } }]
+    : [];
+
+/** A hub that is given up ends only when nothing is left on it, not with the request or a change on the way. */
+const stillThere = (state: HubState, decision: Decision<HubEvent>): Decision<HubEvent> => {
+  if (isRejection(decision) || !isStored(state) || !isGivenUp(state.document)) return decision;
+  return decision.flatMap((event): HubEvent[] => {
+    if (event.type !== 'HubDeregistered') return [event];
+    return state.status === 'deleting'
+      ? []
+      : [{ type: 'HubDeregistrationRequested', data: { at: event.data.at } }];
+  });
 };
 
 const reportCheck = (state: HubState, command: ReportHubCheck): Decision<HubEvent> => {
@@ -113,36 +149,52 @@ export const hub: ResourceKind<HubState, HubCommand, HubEvent> = {
   view: (state) => documentView(state, SECRETS, renderHub),
 };
 
-/** Condition `NoAdapter`: the hub is accepted, but without a kubeconfig nothing can reach it. */
-const renderHub = (
-  document: JsonObject,
-  facts: DocumentFacts & { readonly health?: HubHealth },
-): JsonObject => {
-  const { health = {} } = facts;
+type ShownHub = DocumentFacts & { readonly health?: HubHealth; readonly deletedAt?: string };
+
+/** What is known of the hub, and whether it is being given up. Condition `NoAdapter`: without a kubeconfig nothing reaches it. */
+const renderHub = (document: JsonObject, facts: ShownHub): JsonObject => {
+  const { health = {}, deletedAt } = facts;
   const simulated = isSimulatedHub(facts.id);
-  const { version, hosts } = health;
-  const seen = {
-    ...(version === undefined ? {} : { version }),
-    ...(hosts === undefined ? {} : { hosts: shownHosts(hosts.counts) }),
+  const reached = simulated || facts.secrets[KUBECONFIG_PATH] !== undefined;
+  const conditions = [
+    ...(reached ? knownConditions(health, simulated, facts.createdAt) : [noAdapter(facts.createdAt)]),
+    ...(deletedAt !== undefined && isGivenUp(document) ? [leaving(facts.id, deletedAt)] : []),
+  ];
+  return {
+    ...document,
+    status: withoutEmpty({
+      adapter: simulated ? 'simulated' : reached ? 'kubernetes' : 'none',
+      conditions,
+      version: health.version,
+      hosts: health.hosts === undefined ? {} : shownHosts(health.hosts.counts),
+    }),
   };
-  // A simulated hub is there as long as this service is: it has conditions only once something was found wrong.
-  if (simulated) {
-    const conditions = health.ready === undefined ? [] : [...conditionsOf(health, facts.createdAt)];
-    return {
-      ...document,
-      status: { adapter: 'simulated', ...(conditions.length === 0 ? {} : { conditions }), ...seen },
-    };
-  }
-  if (facts.secrets[KUBECONFIG_PATH] !== undefined) {
-    const conditions = [...conditionsOf(health, facts.createdAt)];
-    return { ...document, status: { adapter: 'kubernetes', conditions, ...seen } };
-  }
-  const condition = {
-    type: 'NoAdapter',
-    status: 'CONDITION_STATUS_TRUE',
-    last_transition_time: facts.createdAt,
-    reason: 'NoKubeconfig',
-    message: 'the hub has no kubeconfig, so that nothing reaches it; orders are not placed on it',
-  };
-  return { ...document, status: { adapter: 'none', conditions: [condition] } };
 };
+
+/** A simulated hub is there as long as this service is: it has conditions only once somebody looked at it. */
+const knownConditions = (health: HubHealth, simulated: boolean, createdAt: string): readonly JsonObject[] =>
+  simulated && health.ready === undefined ? [] : conditionsOf(health, createdAt);
+
+const holds = (type: string, since: string, reason: string, message: string): JsonObject => ({
+  type,
+  status: 'CONDITION_STATUS_TRUE',
+  last_transition_time: since,
+  reason,
+  message,
+});
+
+const noAdapter = (since: string): JsonObject =>
+  holds(
+    'NoAdapter',
+    since,
+    'NoKubeconfig',
+    'the hub has no kubeconfig, so that nothing reaches it; orders are not placed on it',
+  );
+
+const leaving = (id: string, since: string): JsonObject =>
+  holds(
+    'Leaving',
+    since,
+    'OrdersLeft',
+    `the hub is given up and goes when the last order has left it: \`ledgerctl hubs orders ${id}\` lists them`,
+  );

@@ -1,8 +1,10 @@
 import { hubCapacity } from '../../app/scheduler.ts';
 import { derivedCommandId } from '../../app/identifiers.ts';
-import type { CommandContext, CommandOutcome, CommandRunner } from '../../app/command.ts';
+import type { CommandContext, CommandOutcome } from '../../app/command.ts';
 import { rehearse, type Rehearsed } from '../../app/rehearsal.ts';
 import { isRejection, reject, type DomainEvent, type Rejection } from '../../domain/decider.ts';
+import { claimedBy } from '../../domain/hubs/capacity.ts';
+import { isGivenUp } from '../../domain/hubs/hub.resource.ts';
 import { hub, kindOf } from '../../domain/kinds.ts';
 import type { ResourceKind } from '../../domain/resource.ts';
 import { ApiError, objectNotFound, rejected } from '../errors.ts';
@@ -95,22 +97,33 @@ const removeOnce = async <S, C extends { readonly type: string }, E extends Doma
   );
   // It was decided then; a second deletion moves nothing, other than in the original (head of osac-api-run.md).
   const pending = live.deletionTimestamp !== undefined;
+  // Who gives a hub up knows that orders are on it: they stay to be seen, and the hub with them.
+  const givenUp = kind.kind === hub.kind && isGivenUp(live.document);
   const users =
-    kind.protectedWhileReferenced && !pending
+    kind.protectedWhileReferenced && !pending && !givenUp
       ? services.resources.referencedBy(kind.kind, id, { limit: NAMED_USERS + 1 })
       : [];
-  if (users.length > 0) throw inUse(kind.words, live.name, users, principal.admin);
+  const inUseBy = async (by: readonly User[]): Promise<ApiError> =>
+    inUse(
+      kind.words,
+      live.name,
+      by,
+      principal.admin,
+      kind.kind === hub.kind ? await ordersOn(id, services) : '',
+    );
+  if (users.length > 0) throw await inUseBy(users);
   const refuse = (reason: string | undefined): void => {
     if (reason !== undefined) throw new ApiError('FAILED_PRECONDITION', reason, { reason: 'STILL_IN_USE' });
   };
   if (!pending) refuse(blocked?.(id));
   if (write.dryRun === true) {
-    if (kind.kind === hub.kind && !pending) await tryToCloseHub(id, revision, live.name, services);
+    if (kind.kind === hub.kind && !pending && !givenUp && !(await tryToCloseHub(id, revision, services)))
+      throw await inUseBy([]);
     return rehearse(services.runner, kind, id, command(services.clock.now()), { ifRevision: revision });
   }
   const context = await commandContext(call, write, { tenant: live.tenant, project: live.project }, services);
-  const closed = kind.kind === hub.kind && !pending;
-  if (closed) await closeHub(id, revision, live.name, context, services);
+  const closed = kind.kind === hub.kind && !pending && !givenUp;
+  if (closed && !(await closeHub(id, revision, context, services))) throw await inUseBy([]);
   const secured = secure !== undefined && !pending;
   if (secured) refuse(await secure(id, revision, context.commandId));
   // The looks above refuse nearly all; what is on its way is known only once nothing more can come.
@@ -127,7 +140,7 @@ const removeOnce = async <S, C extends { readonly type: string }, E extends Doma
     ...(closed || secured || kind.idOnce !== true ? { ifRevision: revision } : {}),
     ...(metadata.ifRevision === undefined ? {} : { ifRevision: metadata.ifRevision }),
   };
-  const guarded = kind.protectedWhileReferenced && !pending && !closed && !secured;
+  const guarded = kind.protectedWhileReferenced && !pending && !closed && !secured && !givenUp;
   const how = guarded ? { unreferenced } : {};
   const outcome = await services.commands.execute(kind, id, command(services.clock.now()), exact, how);
   if (outcome.outcome === 'accepted' && !outcome.replayed)
@@ -144,10 +157,9 @@ const stillIn = (code: string, message: string): Rejection => reject('failed-pre
 const closeHub = async (
   id: string,
   hubRevision: number,
-  name: string,
   context: CommandContext,
-  { runner, clock }: { readonly runner: CommandRunner; readonly clock: WriteServices['clock'] },
-): Promise<void> => {
+  { runner, clock }: Pick<WriteServices, 'runner' | 'clock'>,
+): Promise<boolean> => {
   const commandId = derivedCommandId(context.commandId, 'CloseCapacity', id, hubRevision);
   const outcome = await runner.execute(
     hubCapacity,
@@ -156,16 +168,23 @@ const closeHub = async (
     { ...context, commandId, requestHash: commandId, causationId: context.commandId, hub: id },
     { step: true },
   );
-  if (outcome.outcome === 'rejected') throw inUse(hub.words, name);
+  return outcome.outcome === 'accepted';
+};
+
+/** How many orders are on a hub and what to do about it, as the end of a sentence. */
+const ordersOn = async (id: string, { runner }: Pick<WriteServices, 'runner'>): Promise<string> => {
+  const { state } = await runner.load(hubCapacity, id);
+  const count = claimedBy(state).length;
+  const orders = count === 1 ? '1 order has' : `${count} orders have`;
+  return `; ${orders} a place on it, which \`ledgerctl hubs orders ${id}\` lists and \`ledgerctl hubs remove ${id} --force\` gives up`;
 };
 
 /** The same question without closing anything. */
 const tryToCloseHub = async (
   id: string,
   hubRevision: number,
-  name: string,
   { runner, clock }: Pick<WriteServices, 'runner' | 'clock'>,
-): Promise<void> => {
+): Promise<boolean> => {
   const { state } = await runner.load(hubCapacity, id);
   const decision = hubCapacity.decider.decide(state, {
     type: 'CloseCapacity',
@@ -173,7 +192,7 @@ const tryToCloseHub = async (
     hub: id,
     hubRevision,
   });
-  if (isRejection(decision)) throw inUse(hub.words, name);
+  return !isRejection(decision);
 };
 
 type User = { readonly kind: string; readonly id: string };
@@ -183,7 +202,13 @@ const NAMED_USERS = 3;
  * `users`: what points at it, one more than are named when there are more. Everybody is told of which kinds it is;
  * ids are for those who may see them all.
  */
-const inUse = (words: string, name: string, users: readonly User[] = [], withIds = false): ApiError => {
+const inUse = (
+  words: string,
+  name: string,
+  users: readonly User[],
+  withIds: boolean,
+  more = '',
+): ApiError => {
   const wordsOf = (kind: string): string => kindOf(kind)?.words ?? kind;
   const named = [...new Set(users.map(({ kind }) => `one ${wordsOf(kind)}`))].join(' and ');
   const ids = users
@@ -193,7 +218,7 @@ const inUse = (words: string, name: string, users: readonly User[] = [], withIds
   const who = withIds && ids !== '' ? `: ${ids}${users.length > NAMED_USERS ? ' and others' : ''}` : '';
   return new ApiError(
     'FAILED_PRECONDITION',
-    `cannot delete ${words} '${name}': it is in use by at least ${named === '' ? 'one other object' : named}${who}`,
+    `cannot delete ${words} '${name}': it is in use by at least ${named === '' ? 'one other object' : named}${who}${more}`,
     { reason: 'STILL_REFERENCED' },
   );
 };

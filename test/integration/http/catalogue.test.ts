@@ -228,7 +228,7 @@ describe('catalogue kinds over HTTP', () => {
         zone: 'east',
         capacity: { control_planes: 4, nodes: { fc430: 8 } },
       });
-      expect(created.json['status']).to.deep.include({ adapter: 'none' });
+      expect(created.json['status']).to.deep.include({ adapter: 'kubernetes' });
       const listed = await admin('GET', `${PRIVATE}/hubs`);
       expect(created.text + listed.text).not.to.match(/kubeconfig|U0VOVElO/);
       expect([...service.secrets.values.values()].map(String)).to.include('SENTINEL-KUBECONFIG');

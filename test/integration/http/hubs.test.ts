@@ -1,13 +1,17 @@
 import { expect } from 'chai';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
 import { systemIds, systemTimers, systemClock } from '../../../src/adapters/system/system-ports.ts';
+import { finishDecommissions } from '../../../src/app/hub-decommission.ts';
 import { createHubHealth } from '../../../src/app/hub-health.ts';
 import type { HubProblem, ManagementCluster } from '../../../src/app/management-cluster.ts';
 import { hubCapacity } from '../../../src/app/scheduler.ts';
+import type { HubCapacityCommand } from '../../../src/domain/hubs/capacity.ts';
+import { DECOMMISSION_ANNOTATION } from '../../../src/domain/hubs/hub.resource.ts';
 import { listAt, objectAt } from '../../../src/domain/json-tools.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { silentLogger } from '../../support/fake-incarnation.ts';
 import { commandContext, fakeCluster, hubFixture, type HubFixture } from '../../support/hub-fixture.ts';
+import { manualTime } from '../../support/manual-time.ts';
 import {
   PRIVATE,
   PUBLIC,
@@ -185,4 +189,56 @@ describe('hubs over HTTP', () => {
     expect((await admin('POST', `${HUBS}/hub-2/check`)).json).to.deep.include({ ok: false });
     expect(textAt((await admin('GET', `${HUBS}/nope/orders`)).json, 'detail')).to.contain("no hub 'nope'");
   });
+
+  it('a hub with orders is given up only on purpose, stays to be seen with them, and goes with the last one', async () => {
+    await register('hub-3');
+    const capacity = (command: HubCapacityCommand): Promise<unknown> =>
+      hubs.commandRunner.execute(hubCapacity, 'hub-3', command, commandContext(JSON.stringify(command)));
+    const at = '2026-11-21T12:00:00.000Z';
+    for (const clusterId of ['left-1', 'left-2'])
+      await capacity({ type: 'ReserveCapacity', at, clusterId, claim: { controlPlanes: 1, nodes: {} } });
+    const refused = await admin('DELETE', `${PRIVATE}/hubs/hub-3`);
+    expect(refused.status).to.equal(400);
+    expect(textAt(refused.json, 'message')).to.match(/2 orders have a place on it.*hubs orders hub-3/);
+
+    const annotations = { [DECOMMISSION_ANNOTATION]: 'force' };
+    const marked = await admin('PATCH', `${PRIVATE}/hubs/hub-3`, { metadata: { annotations } });
+    expect(marked.status, marked.text).to.equal(200);
+    expect((await admin('DELETE', `${PRIVATE}/hubs/hub-3`)).status).to.equal(200);
+    expect(await conditionOf('hub-3', 'Leaving')).to.deep.include({ reason: 'OrdersLeft' });
+    const credentials = { spec: { kubeconfig: KUBECONFIG, zone: 'east' } };
+    expect((await admin('PATCH', `${PRIVATE}/hubs/hub-3`, credentials)).status).to.equal(200);
+    expect((await admin('GET', `${HUBS}/hub-3`)).json).to.deep.include({ scheduling: 'leaving' });
+    await ended(async () => true);
+    expect((await admin('GET', `${PRIVATE}/hubs/hub-3`)).status, 'two orders are left').to.equal(200);
+
+    await capacity({ type: 'ReleaseCapacity', at, clusterId: 'left-1' });
+    await capacity({ type: 'ReleaseCapacity', at, clusterId: 'left-2' });
+    await ended(async () => (await admin('GET', `${PRIVATE}/hubs/hub-3`)).status === 404);
+    const again = { id: 'hub-4', metadata: { name: 'hub-3' }, spec: { namespace: 'osac-hub' } };
+    expect((await admin('POST', `${PRIVATE}/hubs`, again)).status, 'its name is free').to.equal(200);
+  });
+
+  /** Lets hubs that are given up end, on time that passes when it is told to, until the condition holds. */
+  const ended = async (condition: () => Promise<boolean>): Promise<void> => {
+    const time = manualTime();
+    const stop = new AbortController();
+    const ending = finishDecommissions({
+      registry: hubs.registry,
+      commandRunner: hubs.commandRunner,
+      commands: service.commands,
+      ...time,
+      logger: silentLogger,
+      signal: stop.signal,
+    });
+    let met = false;
+    for (let round = 0; round < 50 && !met; round += 1) {
+      await time.pass(10_000);
+      met = await condition();
+    }
+    stop.abort();
+    await time.pass(0);
+    await ending;
+    expect(met).to.equal(true);
+  };
 });
