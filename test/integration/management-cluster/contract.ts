@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import {
   CLUSTER_ORDER_UUID_LABEL,
-  HubError,
   TENANT_ANNOTATION,
   type CallOptions,
   type ClusterOrderManifest,
@@ -9,27 +8,7 @@ import {
   type ManagementCluster,
   type ObservedClusterOrder,
 } from '../../../src/app/management-cluster.ts';
-
-/** A hub to test an adapter on. The hub must bring orders to Ready by itself within `patienceMs`. */
-export type ManagementClusterUnderTest = {
-  readonly cluster: ManagementCluster;
-  /** Another instance of the adapter on the same hub, as a second process would have it. */
-  readonly another: () => Promise<ManagementCluster>;
-  /** A namespace that exists on the hub, and one that does not. */
-  readonly namespace: string;
-  readonly missingNamespace: string;
-  readonly patienceMs: number;
-  /** Makes the hub misbehave from now on; `healthy` ends it. */
-  readonly misbehave: {
-    readonly loseNextAnswer: () => Promise<void>;
-    readonly neverAnswer: () => Promise<void>;
-    readonly refuseConnections: () => Promise<void>;
-    readonly healthy: () => Promise<void>;
-  };
-  readonly close: () => Promise<void>;
-};
-
-const POLL_MS = 20;
+import { failure, untilHolds, type ManagementClusterUnderTest } from './contract-kit.ts';
 
 /** What every adapter of the port does, whatever cluster is behind it (management-cluster.md §10). */
 export const describeManagementClusterContract = (
@@ -74,16 +53,8 @@ export const describeManagementClusterContract = (
     const create = (order: string, clusterId?: string) =>
       hub.cluster.createClusterOrder(manifestOf(order, clusterId), by());
 
-    /** Polls until the condition holds; fails with the last value seen. */
-    const until = async <T>(read: () => Promise<T>, holds: (value: T) => boolean): Promise<T> => {
-      const end = performance.now() + hub.patienceMs;
-      for (;;) {
-        const value = await read();
-        if (holds(value)) return value;
-        if (performance.now() > end) throw new Error(`still not so: ${JSON.stringify(value)}`);
-        await new Promise((resolve) => setTimeout(resolve, POLL_MS));
-      }
-    };
+    const until = <T>(read: () => Promise<T>, holds: (value: T) => boolean): Promise<T> =>
+      untilHolds(read, holds, hub.patienceMs);
     const untilReady = (order: string) =>
       until(
         () => get(order),
@@ -94,16 +65,6 @@ export const describeManagementClusterContract = (
         () => get(order),
         (seen) => seen === undefined,
       );
-
-    const failure = async (work: Promise<unknown>): Promise<HubError> => {
-      try {
-        await work;
-      } catch (error) {
-        if (error instanceof HubError) return error;
-        throw error;
-      }
-      throw new Error('the call succeeded');
-    };
 
     /** Follows a watch in the background; `seen` grows as events come. */
     const watch = (cluster = hub.cluster) => {
@@ -170,9 +131,10 @@ export const describeManagementClusterContract = (
         expect(await get('order-a')).to.equal(undefined);
       });
 
-      it('in a namespace that does not exist fails as not-found', async () => {
+      it('in a namespace that does not exist fails', async () => {
         const manifest = { ...manifestOf('order-a'), namespace: hub.missingNamespace };
-        expect((await failure(hub.cluster.createClusterOrder(manifest, by()))).kind).to.equal('not-found');
+        const { kind } = await failure(hub.cluster.createClusterOrder(manifest, by()));
+        expect(kind).to.equal(hub.inMissingNamespace ?? 'not-found');
       });
     });
 
@@ -183,6 +145,24 @@ export const describeManagementClusterContract = (
         const ref = { namespace: `${hub.namespace}-nobody`, name: 'nobody' };
         expect(await hub.cluster.getHostedCluster(ref, by())).to.equal(undefined);
         expect(await hub.cluster.readSecret({ ...ref, key: 'kubeconfig' }, by())).to.equal(undefined);
+      });
+
+      it('gives the whole object for webhooks and jobs, its pull secret included', async () => {
+        await create('order-a');
+        const whole = await hub.cluster.readClusterOrder(refOf('order-a'), by());
+        expect(whole).to.include({ apiVersion: 'osac.openshift.io/v1alpha1', kind: 'ClusterOrder' });
+        expect(whole?.['spec']).to.deep.equal(manifestOf('order-a').spec);
+        expect(whole?.['metadata']).to.not.have.property('managedFields');
+        expect(await hub.cluster.readClusterOrder(refOf('nobody'), by())).to.equal(undefined);
+      });
+
+      it('a check finds nothing wrong with a hub that works, and what is wrong with one that is away', async () => {
+        const healthy = await hub.cluster.check(by());
+        expect(healthy.problems).to.deep.equal([]);
+        expect(healthy.version).to.be.a('string').and.not.equal('');
+        await hub.misbehave.refuseConnections();
+        const away = await hub.cluster.check(by());
+        expect(away.problems.map(({ code }) => code)).to.deep.equal(['Unreachable']);
       });
 
       it('finds every order of a cluster by its label, whatever its name', async () => {

@@ -6,7 +6,8 @@ import {
   type SimulatedHub,
 } from '../../../src/adapters/management-cluster/simulated/simulated-hub.ts';
 import { systemClock, systemTimers } from '../../../src/adapters/system/system-ports.ts';
-import { describeManagementClusterContract, type ManagementClusterUnderTest } from './contract.ts';
+import type { ManagementClusterUnderTest } from './contract-kit.ts';
+import { describeManagementClusterContract } from './contract.ts';
 
 /** Stages long enough to be seen, short enough for a suite: an order is Ready after some 150 ms. */
 const QUICK = { factor: '0.05' };

@@ -53,6 +53,8 @@ export const pathOf = (
 
 /** Who wrote a field, in the hub's managedFields. */
 const FIELD_MANAGER = 'fulfillment-ledger';
+/** Of a read, when connections that were kept turn out to be closed. */
+const MAX_ATTEMPTS = 4;
 const PAGE = 500;
 const SMALLEST_PAGE = 10;
 /** Lists that expire so often are asked for in one piece. */
@@ -110,19 +112,18 @@ export type Api = {
 /** Calls of one API server with the error classes of management-cluster.md §10.4. */
 export const createApi = (connection: ApiConnection, credentials: readonly (string | undefined)[]): Api => {
   const raw = async (call: Call, by: CallOptions): Promise<ApiAnswer> => {
-    const { what: _what, secrets: _secrets, reads: _reads, body, ...request } = call;
-    try {
-      return await connection.call(
-        {
-          ...request,
-          effectId: by.effectId,
-          ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-        },
-        by,
-      );
-    } catch (error) {
-      if (error instanceof NoAnswer) throw silence(error, call.what, isWrite(call));
-      throw error;
+    const { what: _what, secrets: _secrets, reads: _reads, body, ...given } = call;
+    const text = body === undefined ? {} : { body: JSON.stringify(body) };
+    const request = { ...given, effectId: by.effectId, ...text };
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await connection.call(request, by);
+      } catch (error) {
+        if (!(error instanceof NoAnswer)) throw error;
+        // Servers close idle connections; what only reads is asked again on another one.
+        if (error.kept && !isWrite(call) && attempt < MAX_ATTEMPTS) continue;
+        throw silence(error, call.what, isWrite(call));
+      }
     }
   };
 

@@ -31,11 +31,14 @@ export type ApiAnswer = {
 export class NoAnswer extends Error {
   override readonly name = 'NoAnswer';
   readonly sent: boolean;
+  /** The connection had been kept from an earlier request: the server may have closed it in the same moment. */
+  readonly kept: boolean;
   /** Code of the operating system or of OpenSSL; `TIMEOUT`, `ABORTED` and `TOO_LARGE` are ours. */
   readonly code: string;
-  constructor(sent: boolean, code: string) {
+  constructor(sent: boolean, code: string, kept = false) {
     super(sayOf(code));
     this.sent = sent;
+    this.kept = kept;
     this.code = code;
   }
 }
@@ -155,7 +158,8 @@ export const openConnection = async (access: KubeAccess, timers: Timers): Promis
     const failed = (error: unknown): NoAnswer => {
       if (error instanceof NoAnswer) return error;
       const code = reason ?? codeOf(error);
-      return new NoAnswer(sent && !NOT_SENT.has(code) && !TLS_CODE.test(code), code);
+      const kept = reason === undefined && outgoing.reusedSocket;
+      return new NoAnswer(sent && !NOT_SENT.has(code) && !TLS_CODE.test(code), code, kept);
     };
     const head = new Promise<IncomingMessage>((resolve, reject) => {
       outgoing.once('response', resolve);

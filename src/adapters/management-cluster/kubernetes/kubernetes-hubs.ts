@@ -12,7 +12,7 @@ export type KubernetesClustersOptions = {
   readonly channel?: HubChannel;
 };
 
-export type KubernetesClusters = Required<ManagementClusters> & {
+export type KubernetesClusters = Omit<Required<ManagementClusters>, 'of'> & {
   of(hub: HubConnection): KubernetesHub | undefined;
   close(): Promise<void>;
 };
