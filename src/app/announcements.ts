@@ -68,6 +68,8 @@ export const createAnnouncements = ({
   ): Promise<{ readonly revision: number; readonly position: Position } | undefined> => {
     const outcome = await runner.execute(announcing(kind), id, { type: 'Announce', event }, context, {
       step: true,
+      // An object that is about to be made: nothing to read.
+      likelyNew: at === 'no_stream',
       beforeAppend: async ({ revision }) => (at === undefined || revision === at ? undefined : NOT_THERE),
     });
     const { revision, position } = outcome.loaded;

@@ -19,6 +19,9 @@ const order = (name: string): object => ({
 /** Milliseconds that an append may take in this suite. */
 const DEADLINE_MS = 1000;
 
+/** Appends to an order's stream before the order itself: what it refers to is announced (src/app/referrals.ts). */
+const ANNOUNCED = 1;
+
 /** Design §4, Unknown outcome: every 503 left no event, every 504 is settled by its retry. */
 describe('an event store that is away or late', function () {
   this.timeout(60_000);
@@ -110,7 +113,8 @@ describe('an event store that is away or late', function () {
   });
 
   it('stores and never answers: 504 for a call without a key, settled by its command id', async () => {
-    await stack.peer.fault({ on: 'append', stream: 'cluster-', do: { kind: 'lose-answer' } });
+    const lose = { kind: 'lose-answer' } as const;
+    await stack.peer.fault({ on: 'append', stream: 'cluster-', after: ANNOUNCED, do: lose });
     await stack.peer.fault({ on: 'read', stream: 'cluster-', do: { kind: 'never-answer' } });
     const lost = await post('stored');
     expect(lost.status, lost.text).to.equal(504);
@@ -128,17 +132,20 @@ describe('an event store that is away or late', function () {
     expect(other.status, 'the id belongs to that body').to.equal(422);
   });
 
-  it('loses an answer and the connection with it: the same request finds out by itself', async () => {
-    await stack.peer.fault({
-      on: 'append',
-      stream: 'cluster-',
-      times: 1,
-      do: { kind: 'lose-answer', cut: true },
+  for (const [what, after] of [
+    ['announcement', 0],
+    ['order', ANNOUNCED],
+  ] as const)
+    it(`loses the answer to the ${what} and the connection with it: the same request finds out by itself`, async () => {
+      const name = `cut-${after}`;
+      const cut = { kind: 'lose-answer', cut: true } as const;
+      await stack.peer.fault({ on: 'append', stream: 'cluster-', times: 1, after, do: cut });
+      const reply = await post(name, `"${name}"`);
+      expect(reply.status, reply.text).to.equal(200);
+      const left = await leftBy(name);
+      expect(left.slice(0, 2)).to.deep.equal(['ReferencesAnnounced', 'ClusterOrdered']);
+      expect(left.filter((type) => type === 'ClusterOrdered')).to.have.length(1);
     });
-    const reply = await post('cut', '"cut"');
-    expect(reply.status, reply.text).to.equal(200);
-    expect((await leftBy('cut')).filter((type) => type === 'ClusterOrdered')).to.have.length(1);
-  });
 
   it('is slow, but in time: everything is answered as usual', async () => {
     await stack.peer.fault({ on: 'append', do: { kind: 'late-work', ms: DEADLINE_MS / 10 } });

@@ -33,19 +33,21 @@ export type FaultRule = {
   readonly do: Behaviour;
   /** How many calls it hits. Default: all until lifted. */
   readonly times?: number;
+  /** How many fitting calls it lets pass first. Default 0. */
+  readonly after?: number;
   /** Only calls about streams whose name begins so (appends, stream reads). */
   readonly stream?: string;
 };
 
 export const createFaults = () => {
-  let rules: { rule: FaultRule; left: number }[] = [];
+  let rules: { rule: FaultRule; left: number; spared: number }[] = [];
   let choose: ((on: Target, stream: string) => Behaviour | undefined) | undefined;
   let hits = 0;
   let frozen = false;
   return {
     /** Adds a rule; the returned function lifts it. Earlier rules go first. */
     add: (rule: FaultRule): (() => void) => {
-      const entry = { rule, left: rule.times ?? Infinity };
+      const entry = { rule, left: rule.times ?? Infinity, spared: rule.after ?? 0 };
       rules.push(entry);
       return () => {
         rules = rules.filter((other) => other !== entry);
@@ -68,9 +70,11 @@ export const createFaults = () => {
     isFrozen: (): boolean => frozen,
     next: (on: Target, stream = ''): Behaviour | undefined => {
       if (frozen) return { kind: 'never-answer' };
-      const hit = rules.find(
+      const fitting = rules.filter(
         ({ rule, left }) => left > 0 && rule.on === on && stream.startsWith(rule.stream ?? ''),
       );
+      const hit = fitting.find(({ spared }) => spared === 0);
+      for (const entry of fitting) entry.spared = Math.max(0, entry.spared - 1);
       const behaviour = hit?.rule.do ?? choose?.(on, stream);
       if (hit) hit.left -= 1;
       if (behaviour) hits += 1;
