@@ -29,6 +29,7 @@ import { osacSurfaces } from '../http/osac/surfaces.ts';
 import { createWatch } from '../http/osac/watch/routes.ts';
 import { readCatalog } from './catalog-files.ts';
 import { loadCatalog } from './catalog-loader.ts';
+import { createAutomations } from '../adapters/automation/automations.ts';
 import { createClusters } from './clusters.ts';
 import { embeddedStoreServices, openStore } from './event-log.ts';
 import { cannotListen, closeServer, listen, urlOf } from './listeners.ts';
@@ -116,6 +117,8 @@ export const startService = async (
       logger,
     });
     closers.push(() => clusters.close());
+    const automations = createAutomations({ secrets });
+    closers.push(() => automations.close());
     const snapshots = openSqliteSnapshots({
       file: join(config.dataDir, 'snapshots.sqlite'),
       storeId: store.storeId,
@@ -138,6 +141,7 @@ export const startService = async (
       logger,
       instance,
       clusters,
+      automations,
       secrets,
       snapshots,
       longFolds,

@@ -1,3 +1,8 @@
+import {
+  AUTOMATION_EFFECT_DEADLINE_MS,
+  AUTOMATION_PORT,
+  createAutomationEffects,
+} from '../app/automation-effects.ts';
 import { createCommandRunner, type CommandHooks } from '../app/command-runner.ts';
 import type { CommandRunner } from '../app/command.ts';
 import { createCheckpoint } from '../app/checkpoint.ts';
@@ -54,7 +59,7 @@ export type SystemPorts = {
   readonly instance: string;
   /** Adapters of management clusters. */
   readonly clusters: ManagementClusters;
-  /** Adapters of the hubs' automation; absent: none is looked at. */
+  /** Adapters of the hubs' automation; absent: only hubs are worked on that run their own. */
   readonly automations?: Automations;
   readonly secrets: SecretStore;
   readonly ownership: Ownership;
@@ -198,6 +203,11 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     secrets: ports.secrets,
     ...(deadline === undefined ? {} : { callDeadlineMs: deadline }),
   });
+  const { automations } = ports;
+  const automation =
+    automations === undefined
+      ? {}
+      : { [AUTOMATION_PORT]: createAutomationEffects({ registry: hubs, automations, clock, timers }) };
   // The runner knows no workflow's own types: state and run events pass through it unseen.
   const workflow = clusterOrderWorkflow as unknown as AnyWorkflow;
   const processes = createProcessRunner({
@@ -207,7 +217,8 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     aggregates: Object.fromEntries(aggregates.map((aggregate) => [aggregate.category, aggregate])),
     workflows: [workflow],
     runEventTypes: processEventTypes.map(({ type }) => type),
-    effectPorts: { scheduler, 'management-cluster': managementClusters },
+    effectPorts: { scheduler, 'management-cluster': managementClusters, ...automation },
+    effectDeadlinesMs: { [AUTOMATION_PORT]: AUTOMATION_EFFECT_DEADLINE_MS },
     // A cluster that is gone gives its name back in the same step.
     commandTargets: {
       cluster: (id, command, context) => commands.execute(cluster, id, command as ClusterCommand, context),
