@@ -7,6 +7,8 @@ import { kubeClient, type KubeAccess } from './kube-client.ts';
 const FINALIZER = 'osac.openshift.io/finalizer';
 const LABEL = 'osac.openshift.io/clusterorder';
 const LOOK_MS = 10;
+/** What is being deleted can be seen so for a while. */
+const TEARDOWN_MS = 300;
 const ORDERS = '/apis/osac.openshift.io/v1alpha1/namespaces';
 const HYPERSHIFT = '/apis/hypershift.openshift.io/v1beta1/namespaces';
 
@@ -17,6 +19,7 @@ const HYPERSHIFT = '/apis/hypershift.openshift.io/v1beta1/namespaces';
 export const startQuickOperator = (access: KubeAccess, namespace: string): (() => Promise<void>) => {
   const kube = kubeClient(access);
   let stopped = false;
+  const deletions = new Map<string, number>();
   const orders = `${ORDERS}/${namespace}/clusterorders`;
   const patchStatus = (name: string, status: JsonObject) =>
     kube.merge(`${orders}/${name}/status`, { status });
@@ -104,7 +107,10 @@ export const startQuickOperator = (access: KubeAccess, namespace: string): (() =
     await kube.merge(`${HYPERSHIFT}/${own}/nodepools/${poolName}/status`, { status: { replicas } });
   };
 
-  const tearDown = async (name: string): Promise<void> => {
+  const tearDown = async (name: string, uid: string): Promise<void> => {
+    const since = deletions.get(uid) ?? performance.now();
+    deletions.set(uid, since);
+    if (performance.now() - since < TEARDOWN_MS) return;
     await kube.delete(`/api/v1/namespaces/${namespace}-${name}`);
     const left = await kube.get(`/api/v1/namespaces/${namespace}-${name}`);
     if (left.code === 404) await kube.merge(`${orders}/${name}`, { metadata: { finalizers: [] } });
@@ -117,7 +123,7 @@ export const startQuickOperator = (access: KubeAccess, namespace: string): (() =
       const name = stringAt(metadata, 'name');
       const version = configVersion(observedClusterOrder(order).spec);
       const accepted = listAt(metadata, 'finalizers').includes(FINALIZER);
-      if (stringAt(metadata, 'deletionTimestamp') !== '') await tearDown(name);
+      if (stringAt(metadata, 'deletionTimestamp') !== '') await tearDown(name, stringAt(metadata, 'uid'));
       else if (!accepted) await accept(name);
       else if (stringAt(objectAt(order, 'status'), 'phase') === '')
         await patchStatus(name, { phase: 'Progressing' });

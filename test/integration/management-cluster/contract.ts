@@ -5,7 +5,6 @@ import {
   type CallOptions,
   type ClusterOrderManifest,
   type ClusterOrderWatchEvent,
-  type ManagementCluster,
   type ObservedClusterOrder,
 } from '../../../src/app/management-cluster.ts';
 import { failure, untilHolds, type ManagementClusterUnderTest } from './contract-kit.ts';
