@@ -27,11 +27,15 @@ export const clusterOrderWorkflow: Workflow<OrderRun, RunEvent> = {
   evolve: evolveRun,
   decide: decideRun,
   pending: (state) => (state.status === 'open' ? pendingOf(state) : NOTHING),
-  // Whatever may make room: a hub came or changed, or somebody gave capacity back.
+  // Whatever may make room: a hub came, changed or is well again, or somebody gave capacity back.
   wakes: {
     types: [
       'HubRegistered',
       'HubRevised',
+      'HubBecameReachable',
+      'HubCredentialsAccepted',
+      'HubFoundComplete',
+      'HubAutomationAnswered',
       'HubCapacityDeclared',
       'HubCapacityReleased',
       'HubCapacityResized',
@@ -107,6 +111,8 @@ const effectOf = (run: OpenRun, todo: Exclude<Work, { kind: 'command' }>): reado
       lane,
       ...next,
       ...(notBefore === undefined ? {} : { notBefore }),
+      // What is deleted frees hardware that others wait for.
+      ...(run.deletion === undefined ? {} : { priority: 'deletion' as const }),
     },
   ];
 };
