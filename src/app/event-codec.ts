@@ -32,14 +32,20 @@ export class InvalidEvent extends Error {
 /** Throws a TypeError when a type is registered twice or lacks an upcaster for one of its older versions. */
 export const createEventCodec = (eventTypes: readonly EventType[]): EventCodec => {
   const registry = createRegistry(eventTypes);
-  const schemas = new Map<string, ZodType>(eventTypes.map(({ type, schema }) => [type, compile(schema)]));
+  const compiled = new Map<string, ZodType>();
+  /** At the first event of a type: whoever only reads, as projections do, needs none, and a start need not wait for all. */
+  const schemaOf = ({ type, schema }: EventType): ZodType => {
+    const known = compiled.get(type);
+    if (known !== undefined) return known;
+    const made = compile(schema);
+    compiled.set(type, made);
+    return made;
+  };
 
   const encodeWith = (event: DomainEvent, id: string, metadataText: MetadataText): EventToAppend => {
     const entry = registry.get(event.type);
-    const schema = schemas.get(event.type);
-    if (entry === undefined || schema === undefined)
-      throw new InvalidEvent(event.type, 'its type is not registered');
-    const checked = schema.safeParse(event.data);
+    if (entry === undefined) throw new InvalidEvent(event.type, 'its type is not registered');
+    const checked = schemaOf(entry).safeParse(event.data);
     if (!checked.success) throw new InvalidEvent(event.type, prettifyError(checked.error));
     assertJson(event.type, event.data, 'data');
     assertConcealed(entry, event.data as JsonObject);
