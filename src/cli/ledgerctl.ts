@@ -11,6 +11,7 @@ import { resourceContext } from './commands/resource-context.ts';
 import { addWriteCommands } from './commands/write.ts';
 import type { CliActions, TokenRequest, CliIo, Connection } from './connection.ts';
 import { addEventCommands } from './commands/events.ts';
+import { addHubCommands } from './commands/hubs.ts';
 import { addLaneCommands } from './commands/lanes.ts';
 import { addOrderCommands } from './commands/orders.ts';
 import { addProjectionCommands } from './commands/projections.ts';
@@ -134,6 +135,7 @@ export const createCli = (actions: CliActions, io: CliIo): Command => {
   addKindsCommand(program, resources);
   addEventCommands(program, connection);
   addOrderCommands(program, connection, resources);
+  addHubCommands(program, connection);
   addLaneCommands(program, connection);
   addProjectionCommands(program, connection);
   addStoreCommands(program, connection, actions);

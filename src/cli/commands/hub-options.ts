@@ -1,0 +1,97 @@
+import { InvalidArgumentError, Option, type Command } from 'commander';
+import type { JsonObject } from '../../domain/json.ts';
+import { withoutEmpty } from '../../domain/json-tools.ts';
+import { kubeconfigIn, textIn } from './hub-files.ts';
+import { wholeNumber } from './resource-context.ts';
+
+/** What a registration may say of a hub. */
+export type HubOptions = {
+  readonly id: string;
+  readonly name?: string;
+  readonly kubeconfig: string;
+  readonly namespace: string;
+  readonly mode?: string;
+  readonly controller?: string;
+  readonly endpoint?: string;
+  readonly tokenFile?: string;
+  readonly hmacSecretFile?: string;
+  readonly caFile?: string;
+  readonly templatePrefix?: string;
+  readonly tenantNamespaces: boolean;
+  readonly zone?: string;
+  readonly template: readonly string[];
+  readonly controlPlanes?: number;
+  readonly nodes: readonly string[];
+  readonly callsPerSecond?: number;
+  readonly burst?: number;
+  readonly cordoned: boolean;
+};
+
+export const withHubOptions = (command: Command): Command =>
+  command
+    .requiredOption('--id <id>', 'id of the hub; one that begins with sim- is simulated')
+    .option('--name <name>', 'its name; default: from the id')
+    .requiredOption('--kubeconfig <file>', 'kubeconfig of the management cluster; - is stdin')
+    .requiredOption('--namespace <name>', 'where orders are created there, at most 23 characters')
+    .addOption(new Option('--mode <mode>', 'who starts the automation').choices(['operator', 'eda', 'aap']))
+    .addOption(
+      new Option('--controller <who>', 'who reconciles orders there').choices(['operator', 'ledger']),
+    )
+    .option('--endpoint <url>', 'modes eda and aap: address of the webhook listener or of the platform')
+    .option('--token-file <file>', 'file with the bearer token of the listener or platform')
+    .option('--hmac-secret-file <file>', 'file with the key that signs webhooks')
+    .option('--ca-file <file>', 'certificate authority of the listener or platform, PEM')
+    .option('--template-prefix <prefix>', 'job templates are <prefix>-create-hosted-cluster and so on')
+    .option('--tenant-namespaces', 'a namespace for each tenant, made when first needed', false)
+    .option('--zone <zone>', 'zone that orders may ask for')
+    .option('--template <id...>', 'templates that it offers; default: all', [])
+    .option('--control-planes <n>', 'hosted control planes it can carry; default: unlimited', wholeNumber)
+    .option('--nodes <class=n...>', 'nodes of a host type it can carry; default: what the hub shows', [])
+    .option('--calls-per-second <n>', 'how fast the hub is called on average; default: 20', decimal)
+    .option('--burst <n>', 'calls at once after a rest; default: 40', wholeNumber)
+    .option('--cordoned', 'place no orders on it yet', false);
+
+const decimal = (text: string): number => {
+  if (!/^\d{1,5}(\.\d{1,3})?$/.test(text))
+    throw new InvalidArgumentError(`"${text}" is not a number such as 20`);
+  return Number(text);
+};
+
+/** `fc430=12` … Throws InvalidArgumentError. */
+const counts = (texts: readonly string[]): JsonObject =>
+  Object.fromEntries(
+    texts.map((text) => {
+      const [, hostType, count] = /^([^=]+)=(\d{1,9})$/.exec(text) ?? [];
+      if (hostType === undefined) throw new InvalidArgumentError(`"${text}" is not of the form class=number`);
+      return [hostType, Number(count)];
+    }),
+  );
+
+/** The document to register; secrets are read from files, never from arguments, which everybody on a machine sees. */
+export const hubDocument = async (options: HubOptions, stdin: () => Promise<string>): Promise<JsonObject> => {
+  const { mode = 'operator', endpoint, callsPerSecond, burst, controlPlanes } = options;
+  if (endpoint !== undefined && mode === 'operator')
+    throw new InvalidArgumentError('--endpoint is for --mode eda and --mode aap');
+  const secret = async (file: string | undefined): Promise<string> =>
+    file === undefined ? '' : (await textIn(file, stdin)).trim();
+  const spec = withoutEmpty({
+    kubeconfig: await kubeconfigIn(options.kubeconfig, stdin),
+    namespace: options.namespace,
+    mode: options.mode,
+    controller: options.controller,
+    endpoints: endpoint === undefined ? {} : { [mode]: endpoint },
+    automation: withoutEmpty({
+      token: await secret(options.tokenFile),
+      hmac_secret: await secret(options.hmacSecretFile),
+      ca: options.caFile === undefined ? '' : await textIn(options.caFile, stdin),
+      template_prefix: options.templatePrefix,
+    }),
+    ...(options.tenantNamespaces ? { tenant_namespaces: true } : {}),
+    zone: options.zone,
+    templates: [...options.template],
+    capacity: withoutEmpty({ control_planes: controlPlanes, nodes: counts(options.nodes) }),
+    pacing: withoutEmpty({ calls_per_second: callsPerSecond, burst }),
+    scheduling: options.cordoned ? 'cordoned' : undefined,
+  });
+  return { id: options.id, metadata: options.name === undefined ? {} : { name: options.name }, spec };
+};

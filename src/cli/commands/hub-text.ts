@@ -1,0 +1,124 @@
+import type { JsonObject } from '../../domain/json.ts';
+import { printable, table } from '../output.ts';
+
+export type Problem = {
+  readonly code: string;
+  readonly message: string;
+  readonly subject?: string;
+  readonly since?: string;
+};
+export type Hosts = {
+  readonly [resourceClass: string]: {
+    readonly free: number;
+    readonly ours: number;
+    readonly foreign: number;
+  };
+};
+export type CheckAnswer = {
+  readonly id: string;
+  readonly ok: boolean;
+  readonly problems: readonly Problem[];
+  readonly version?: string;
+  readonly clock_skew_ms?: number;
+  readonly can_read_node_pools?: boolean;
+  readonly can_read_agents?: boolean;
+  readonly hosts?: Hosts;
+};
+export type HubAnswer = {
+  readonly id: string;
+  readonly adapter: string;
+  readonly mode: string;
+  readonly controller: string;
+  readonly namespace: string;
+  readonly zone?: string;
+  readonly scheduling: string;
+  readonly health: string;
+  readonly message?: string;
+  readonly version?: string;
+  readonly limits?: JsonObject;
+  readonly used?: JsonObject;
+  readonly hosts?: Hosts;
+  readonly problems?: readonly Problem[];
+  readonly orders?: { readonly [state: string]: number };
+  readonly lane?: { readonly breaker: string; readonly paused: boolean; readonly waiting: number };
+};
+
+const problemLine = ({ code, message, since }: Problem): string =>
+  `  ${code}${since === undefined ? '' : ` since ${since}`}: ${printable(message)}\n`;
+
+const hostLines = (hosts: Hosts | undefined): string => {
+  const rows = Object.entries(hosts ?? {}).map(([type, { free, ours, foreign }]) => [
+    type,
+    free,
+    ours,
+    foreign,
+  ]);
+  return rows.length === 0
+    ? ''
+    : `hosts:\n${table(['  class', 'free', 'ours', 'others'], rows.map(indented))}\n`;
+};
+const indented = ([first, ...rest]: (string | number)[]): (string | number)[] => [
+  `  ${first ?? ''}`,
+  ...rest,
+];
+
+/** Clocks further apart than this are worth a word: certificates and deadlines depend on them. */
+const SKEW_MS = 5_000;
+
+/** What a look at a hub found, problem by problem. */
+export const checkText = (check: CheckAnswer): string => {
+  const { ok, problems, version, clock_skew_ms: skew = 0 } = check;
+  const head = `hub ${check.id}: ${ok ? 'ready for orders' : `${problems.length} problems`}`;
+  const notes = [
+    ...(version === undefined ? [] : [`API server ${version}`]),
+    ...(Math.abs(skew) > SKEW_MS ? [`its clock is ${Math.round(skew / 1000)} s off ours`] : []),
+    ...(check.can_read_node_pools === false
+      ? ['node pools cannot be read: node counts come from the order']
+      : []),
+    ...(check.can_read_agents === false ? ['hosts cannot be read: declare --nodes to limit orders'] : []),
+  ];
+  return [
+    `${head}\n`,
+    ...problems.map(problemLine),
+    ...notes.map((note) => `  ${note}\n`),
+    hostLines(check.hosts),
+  ].join('');
+};
+
+/** One hub for people. */
+export const hubText = (hub: HubAnswer): string => {
+  const { orders = {}, problems = [], lane } = hub;
+  const counted = Object.entries(orders).map(([state, count]) => `${count} ${state}`);
+  const lines: [string, string | undefined][] = [
+    ['hub', hub.id],
+    ['adapter', hub.adapter],
+    ['mode', `${hub.mode}, orders are reconciled by ${hub.controller}`],
+    ['namespace', hub.namespace],
+    ['zone', hub.zone],
+    ['new orders', hub.scheduling],
+    ['health', hub.health],
+    ['version', hub.version],
+    ['limits', capacityText(hub.limits)],
+    ['used', capacityText(hub.used)],
+    ['orders', counted.length === 0 ? 'none' : counted.join(', ')],
+    ['lane', lane === undefined ? undefined : laneText(lane)],
+  ];
+  const text = lines.map(([name, value]) =>
+    value === undefined ? '' : `${`${name}:`.padEnd(12)}${value}\n`,
+  );
+  const told = problems.length === 0 ? '' : `problems:\n${problems.map(problemLine).join('')}`;
+  return `${text.join('')}${told}${hostLines(hub.hosts)}`;
+};
+
+const laneText = ({ breaker, paused, waiting }: NonNullable<HubAnswer['lane']>): string =>
+  `${paused ? 'paused' : breaker === 'closed' ? 'working' : `breaker ${breaker}`}, ${waiting} waiting`;
+
+const capacityText = (capacity: JsonObject | undefined): string | undefined => {
+  if (capacity === undefined) return undefined;
+  const { controlPlanes, nodes } = capacity as { controlPlanes?: number; nodes?: { [type: string]: number } };
+  const parts = [
+    ...(controlPlanes === undefined ? [] : [`${controlPlanes} control planes`]),
+    ...Object.entries(nodes ?? {}).map(([type, count]) => `${count} ${type}`),
+  ];
+  return parts.length === 0 ? 'unlimited' : parts.join(', ');
+};

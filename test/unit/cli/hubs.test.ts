@@ -1,0 +1,195 @@
+import { expect } from 'chai';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startCliStub, type Answer, type Asked, type CliStub } from '../../support/cli-stub.ts';
+
+const HUBS = '/api/ledger/v1/hubs';
+const DOCUMENTS = '/api/private/v1/hubs';
+const WELL = { id: 'hub-1', ok: true, problems: [], version: 'v1.36.0', can_read_agents: true };
+const WRONG = {
+  id: 'hub-1',
+  ok: false,
+  problems: [
+    { code: 'CrdMissing', message: 'the API server has no kind clusterorders', subject: 'clusterorders' },
+    { code: 'RightMissing', message: 'may not create clusterorders in namespace osac-hub' },
+  ],
+};
+
+describe('ledgerctl hubs', () => {
+  let stub: CliStub;
+  const folder = mkdtempSync(join(tmpdir(), 'hubs-'));
+  const file = (name: string, text: string): string => {
+    writeFileSync(join(folder, name), text);
+    return join(folder, name);
+  };
+  const kubeconfig = file('kubeconfig', 'kind: Config');
+  const encoded = Buffer.from('kind: Config').toString('base64');
+  const answers = (table: { readonly [call: string]: unknown }): void => {
+    stub.asked.length = 0;
+    stub.answers(({ verb, path }: Asked): Answer | undefined => {
+      const body = table[`${verb} ${path}`];
+      return body === undefined ? undefined : { body, headers: { etag: '"hub-3"' } };
+    });
+  };
+  const bodyOf = (call: string): unknown =>
+    stub.asked.find(({ verb, path }) => `${verb} ${path}` === call)?.body;
+
+  before(async () => {
+    stub = await startCliStub();
+  });
+  after(() => {
+    stub.close();
+    rmSync(folder, { recursive: true });
+  });
+
+  const ADD = ['hubs', 'add', '--id', 'hub-1', '--kubeconfig', kubeconfig, '--namespace', 'osac-hub'];
+
+  it('add checks first and registers what is well', async () => {
+    answers({ [`POST ${HUBS}/check`]: WELL, [`POST ${DOCUMENTS}`]: { id: 'hub-1' } });
+    const token = file('token', 'secret-token\n');
+    const automation = [
+      '--mode',
+      'aap',
+      '--endpoint',
+      'https://aap.example/api/controller',
+      '--token-file',
+      token,
+    ];
+    const more = [
+      '--zone',
+      'north',
+      '--nodes',
+      'fc430=4',
+      'g5=0',
+      '--calls-per-second',
+      '2.5',
+      '--burst',
+      '5',
+    ];
+    const out = await stub.succeeds([...ADD, ...automation, ...more]);
+    expect(out).to.contain('hub hub-1: registered');
+    expect(bodyOf(`POST ${HUBS}/check`)).to.deep.equal({
+      id: 'hub-1',
+      kubeconfig: encoded,
+      namespace: 'osac-hub',
+    });
+    expect(bodyOf(`POST ${DOCUMENTS}`)).to.deep.equal({
+      id: 'hub-1',
+      metadata: {},
+      spec: {
+        kubeconfig: encoded,
+        namespace: 'osac-hub',
+        mode: 'aap',
+        endpoints: { aap: 'https://aap.example/api/controller' },
+        automation: { token: 'secret-token' },
+        zone: 'north',
+        capacity: { nodes: { fc430: 4, g5: 0 } },
+        pacing: { calls_per_second: 2.5, burst: 5 },
+      },
+    });
+  });
+  it('add refuses with every problem named, unless it is told to', async () => {
+    answers({ [`POST ${HUBS}/check`]: WRONG, [`POST ${DOCUMENTS}`]: { id: 'hub-1' } });
+    const refused = await stub.run(ADD);
+    expect(refused.code).to.equal(1);
+    for (const { code, message } of WRONG.problems) expect(refused.err).to.contain(`${code}: ${message}`);
+    expect(refused.err).to.contain('was not registered');
+    expect(bodyOf(`POST ${DOCUMENTS}`)).to.equal(undefined);
+    expect(await stub.succeeds([...ADD, '--force'])).to.contain('registered');
+  });
+  it('add takes a kubeconfig from stdin, and none that is empty', async () => {
+    answers({ [`POST ${HUBS}/check`]: WELL, [`POST ${DOCUMENTS}`]: {} });
+    const fromStdin = ADD.map((word) => (word === kubeconfig ? '-' : word));
+    await stub.succeeds(fromStdin, 'kind: Config');
+    expect(bodyOf(`POST ${HUBS}/check`)).to.deep.include({ kubeconfig: encoded });
+    expect((await stub.run(fromStdin, ' ')).err).to.contain('stdin is empty');
+    expect((await stub.run([...ADD, '--endpoint', 'http://x'])).code).to.equal(2);
+    expect((await stub.run([...ADD, '--nodes', 'fc430'])).code).to.equal(2);
+  });
+  it('check says what is wrong and ends with 1', async () => {
+    answers({ [`POST ${HUBS}/hub-1/check`]: WRONG, [`POST ${HUBS}/check`]: WELL });
+    const wrong = await stub.run(['hubs', 'check', 'hub-1']);
+    expect(wrong.code).to.equal(1);
+    expect(wrong.out).to.match(/^hub hub-1: 2 problems\n {2}CrdMissing: /);
+    const well = await stub.succeeds(['hubs', 'check', '--kubeconfig', kubeconfig, '--namespace', 'n']);
+    expect(well).to.contain('ready for orders').and.to.contain('API server v1.36.0');
+    expect((await stub.run(['hubs', 'check'])).code).to.equal(2);
+  });
+  it('credentials checks the new ones before it hands them over', async () => {
+    const rotate = ['hubs', 'credentials', 'hub-1', '--kubeconfig', kubeconfig];
+    answers({ [`POST ${HUBS}/hub-1/check`]: WRONG, [`PATCH ${DOCUMENTS}/hub-1`]: {} });
+    expect((await stub.run(rotate)).err).to.contain('keeps the credentials');
+    expect(bodyOf(`PATCH ${DOCUMENTS}/hub-1`)).to.equal(undefined);
+    answers({ [`POST ${HUBS}/hub-1/check`]: WELL, [`PATCH ${DOCUMENTS}/hub-1`]: {} });
+    await stub.succeeds(rotate);
+    expect(bodyOf(`PATCH ${DOCUMENTS}/hub-1`)).to.deep.equal({ spec: { kubeconfig: encoded } });
+  });
+  it('cordon, uncordon and drain change one field; drain says what is left', async () => {
+    answers({
+      [`PATCH ${DOCUMENTS}/hub-1`]: {},
+      [`GET ${HUBS}/hub-1`]: { id: 'hub-1', orders: { ready: 2, progressing: 1 } },
+    });
+    for (const [verb, scheduling] of [
+      ['cordon', 'cordoned'],
+      ['uncordon', 'open'],
+      ['drain', 'draining'],
+    ] as const) {
+      stub.asked.length = 0;
+      const out = await stub.succeeds(['hubs', verb, 'hub-1']);
+      expect(bodyOf(`PATCH ${DOCUMENTS}/hub-1`)).to.deep.equal({ spec: { scheduling } });
+      if (verb === 'drain') expect(out).to.contain('still on it: 2 ready, 1 progressing');
+    }
+  });
+  it('remove --force gives a hub up with its orders, and leaves its other annotations', async () => {
+    answers({
+      [`GET ${DOCUMENTS}/hub-1`]: { id: 'hub-1', metadata: { annotations: { mine: 'kept' } } },
+      [`PATCH ${DOCUMENTS}/hub-1`]: {},
+      [`DELETE ${DOCUMENTS}/hub-1`]: {},
+      [`GET ${HUBS}/hub-1/orders`]: { items: [{ id: 'o1', state: 'ready' }], total: 1 },
+    });
+    expect(await stub.succeeds(['hubs', 'remove', 'hub-1', '--force'])).to.contain('the last of 1 orders');
+    expect(bodyOf(`PATCH ${DOCUMENTS}/hub-1`)).to.deep.equal({
+      metadata: { annotations: { mine: 'kept', 'fulfillment-ledger/decommission': 'force' } },
+    });
+    const patch = stub.asked.find(({ verb }) => verb === 'PATCH');
+    expect(patch?.headers).to.include({ 'if-match': '"hub-3"' });
+    stub.asked.length = 0;
+    expect(await stub.succeeds(['hubs', 'remove', 'hub-1'])).to.contain('removed');
+    expect(stub.calls()).to.deep.equal([`DELETE ${DOCUMENTS}/hub-1`]);
+  });
+  it('list, show and orders are for people, or as JSON', async () => {
+    const hub = {
+      id: 'hub-1',
+      adapter: 'kubernetes',
+      mode: 'aap',
+      controller: 'ledger',
+      namespace: 'osac-hub',
+      scheduling: 'open',
+      health: 'CrdMissing',
+      message: 'no clusterorders',
+      limits: { nodes: { fc430: 6 } },
+      used: { controlPlanes: 1, nodes: { fc430: 2 } },
+      hosts: { fc430: { free: 4, ours: 2, foreign: 1 } },
+      problems: [{ code: 'CrdMissing', message: 'no clusterorders', since: '2026-11-21T12:00:00.000Z' }],
+      orders: { ready: 1 },
+      lane: { breaker: 'open', paused: false, waiting: 3 },
+    };
+    answers({
+      [`GET ${HUBS}`]: { items: [hub] },
+      [`GET ${HUBS}/hub-1`]: hub,
+      [`GET ${HUBS}/hub-1/orders`]: {
+        items: [{ id: 'o1', name: 'web', tenant: 't1', state: 'ready' }],
+        total: 1,
+      },
+    });
+    expect(await stub.succeeds(['hubs', 'list'])).to.match(/hub-1 +kubernetes +aap +- +open +CrdMissing/);
+    const shown = await stub.succeeds(['hubs', 'show', 'hub-1']);
+    expect(shown).to.contain('used:       1 control planes, 2 fc430');
+    expect(shown).to.contain('CrdMissing since 2026-11-21T12:00:00.000Z: no clusterorders');
+    expect(shown).to.match(/fc430 +4 +2 +1/);
+    expect(shown).to.contain('breaker open, 3 waiting');
+    expect(await stub.succeeds(['hubs', 'orders', 'hub-1'])).to.match(/o1 +web +t1 +ready/);
+    expect(JSON.parse(await stub.succeeds(['hubs', 'show', 'hub-1', '--json']))).to.deep.equal(hub);
+  });
+});
