@@ -5,6 +5,8 @@ import type { ProcessHooks } from '../app/process-runner/types.ts';
 import type { RequestHook } from '../http/exchange.ts';
 import type { Watch } from '../http/osac/watch/routes.ts';
 import type { ViewHooks } from '../projections/runner/supervisor.ts';
+import { ASPECTS } from '../domain/hubs/health.ts';
+import type { HubRegistry } from '../app/hub-registry.ts';
 import type { ReadinessProbe } from './readiness.ts';
 import type { System } from './system.ts';
 
@@ -50,6 +52,16 @@ export const measure = (metrics: Metrics) => {
         metrics.laneParked.set({ lane: lane.lane }, lane.waiting);
         metrics.laneInFlight.set({ lane: lane.lane }, lane.inFlight);
       }
+      metrics.hubProblem.reset();
+      metrics.hubLeavingOrders.reset();
+      for (const hub of system.hubs.hubs()) {
+        const { id } = hub.facts;
+        for (const aspect of ASPECTS) {
+          const known = hub.health[aspect];
+          if (known !== undefined) metrics.hubProblem.set({ hub: id, aspect }, known.ok ? 0 : 1);
+        }
+        if (hub.deleting) metrics.hubLeavingOrders.set({ hub: id }, clustersOn(system.hubs, id));
+      }
       const marked = (mark: string): number => system.readModels.resources.countMarked('cluster', mark);
       metrics.ordersWaiting.set(marked('waiting'));
       metrics.ordersNeedingOperator.set(marked('needs-operator'));
@@ -69,3 +81,6 @@ export const measure = (metrics: Metrics) => {
 
   return { request, commandsAndProcesses, views, recordRejection, follow, followWatch };
 };
+
+const clustersOn = (hubs: Pick<HubRegistry, 'tenantsOn' | 'tenantClusters'>, id: string): number =>
+  hubs.tenantsOn(id).reduce((sum, tenant) => sum + hubs.tenantClusters(id, tenant), 0);

@@ -92,6 +92,16 @@ export const createMetrics = () => {
       'ledger_hub_not_accepting',
       'Orders that a hub holds without ever showing a phase.',
     ),
+    hubProblem: gauge(
+      'ledger_hub_problem',
+      '1 while a look at a hub finds something wrong with this aspect of it, 0 while it is well.',
+      ['hub', 'aspect'],
+    ),
+    hubLeavingOrders: gauge(
+      'ledger_hub_leaving_orders',
+      'Orders that are still on a hub which is being given up.',
+      ['hub'],
+    ),
     clockDivergence: gauge(
       'ledger_clock_divergence_seconds',
       'Last measured difference between wall clock and monotonic clock.',

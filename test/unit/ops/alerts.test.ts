@@ -53,6 +53,8 @@ describe('alert rules, runbooks and dashboards', () => {
       'ledger_orders_waiting',
       'ledger_orders_needing_operator',
       'ledger_hub_not_accepting',
+      'ledger_hub_problem',
+      'ledger_hub_leaving_orders',
       'ledger_clock_divergence_seconds',
       'ledger_name_reservations_pending',
       'ledger_name_repair_skipped',
