@@ -167,8 +167,14 @@ export const watchOrders = (options: {
         heard();
       }
     } catch (error) {
-      if (idle.signal.aborted && !until.aborted)
+      if (idle.signal.aborted && !until.aborted) {
+        note(
+          'warn',
+          { namespace, idleMs },
+          'a watch was silent, without the bookmarks it asked for; opening it anew',
+        );
         throw new HubError('unavailable', `${what}: nothing was heard for ${idleMs} ms`);
+      }
       throw error instanceof NoAnswer ? silence(error, what, false) : error;
     } finally {
       cancelIdle();
