@@ -190,14 +190,15 @@ const refusalOf = (
     if (!header.startsWith('Bearer ')) return [401, 'Only Bearer type is accepted'];
     if (header !== `Bearer ${token}`) return [401, 'Invalid authorization token'];
   }
-  if (request.method !== 'POST') return [405, '405: Method Not Allowed'];
-  if (body === undefined) return [413, `Maximum request body size ${MAX_BODY} exceeded.`];
+  if (body === undefined)
+    return [413, `Maximum request body size ${MAX_BODY} exceeded.`, 'Request Entity Too Large'];
   if (hmacSecret !== undefined) {
     const header = request.headers['x-hub-signature-256'];
     if (typeof header !== 'string') return [400, 'Signature header not found'];
     const right = createHmac('sha256', hmacSecret).update(body).digest('hex');
     if (!same(header.replace(/^sha256=/, ''), right)) return [401, 'HMAC verification failed'];
   }
+  if (request.method !== 'POST') return [405, '405: Method Not Allowed'];
   try {
     JSON.parse(body.toString('utf8'));
     return undefined;
