@@ -24,7 +24,8 @@ export const cacheFolder = (): string =>
  * @param say told what is about to take long.
  */
 export const kubeBinary = (say: (line: string) => void = () => undefined): KubeBinary => {
-  const key = createHash('sha256');
+  const flags = linkFlags();
+  const key = createHash('sha256').update(flags);
   for (const file of ['go.mod', 'go.sum', 'main.go']) key.update(readFileSync(join(SOURCES, file)));
   const folder = join(cacheFolder(), `kube-apiserver-${key.digest('hex').slice(0, 16)}`);
   const path = join(folder, 'hub');
@@ -35,7 +36,7 @@ export const kubeBinary = (say: (line: string) => void = () => undefined): KubeB
   say('building etcd, kube-apiserver and controllers; this takes about five minutes, once per machine');
   // Renamed when complete: a build that broke off must not look like the program.
   const unfinished = `${path}.${process.pid}`;
-  const argv = ['build', '-trimpath', '-buildvcs=false', '-ldflags=-s -w', '-o', unfinished, '.'];
+  const argv = ['build', '-trimpath', '-buildvcs=false', `-ldflags=${flags}`, '-o', unfinished, '.'];
   const run = spawnSync('go', argv, { cwd: SOURCES, encoding: 'utf8', timeout: BUILD_MS });
   if (run.status !== 0) {
     rmSync(unfinished, { force: true });
@@ -45,6 +46,13 @@ export const kubeBinary = (say: (line: string) => void = () => undefined): KubeB
   }
   renameSync(unfinished, path);
   return { path };
+};
+
+/** Without symbols; and the server says which version it is, as a released one does. */
+const linkFlags = (): string => {
+  const [, version = ''] =
+    /k8s\.io\/kubernetes (v\S+)/.exec(readFileSync(join(SOURCES, 'go.mod'), 'utf8')) ?? [];
+  return `-s -w -X k8s.io/component-base/version.gitVersion=${version}`;
 };
 
 const whyGoIsUnsuitable = (): string | undefined => {
