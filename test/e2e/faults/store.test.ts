@@ -19,9 +19,6 @@ const order = (name: string): object => ({
 /** Milliseconds that an append may take in this suite. */
 const DEADLINE_MS = 1000;
 
-/** Appends to an order's stream before the order itself: what it refers to is announced (src/app/referrals.ts). */
-const ANNOUNCED = 1;
-
 /** Design §4, Unknown outcome: every 503 left no event, every 504 is settled by its retry. */
 describe('an event store that is away or late', function () {
   this.timeout(60_000);
@@ -114,7 +111,7 @@ describe('an event store that is away or late', function () {
 
   it('stores and never answers: 504 for a call without a key, settled by its command id', async () => {
     const lose = { kind: 'lose-answer' } as const;
-    await stack.peer.fault({ on: 'append', stream: 'cluster-', after: ANNOUNCED, do: lose });
+    await stack.peer.fault({ on: 'append', event: 'ClusterOrdered', do: lose });
     await stack.peer.fault({ on: 'read', stream: 'cluster-', do: { kind: 'never-answer' } });
     const lost = await post('stored');
     expect(lost.status, lost.text).to.equal(504);
@@ -132,14 +129,12 @@ describe('an event store that is away or late', function () {
     expect(other.status, 'the id belongs to that body').to.equal(422);
   });
 
-  for (const [what, after] of [
-    ['announcement', 0],
-    ['order', ANNOUNCED],
-  ] as const)
-    it(`loses the answer to the ${what} and the connection with it: the same request finds out by itself`, async () => {
-      const name = `cut-${after}`;
+  // What an order refers to is announced in its stream first (src/app/referrals.ts).
+  for (const event of ['ReferencesAnnounced', 'ClusterOrdered'])
+    it(`loses the answer to ${event} and the connection with it: the same request finds out by itself`, async () => {
+      const name = `cut-${event.toLowerCase()}`;
       const cut = { kind: 'lose-answer', cut: true } as const;
-      await stack.peer.fault({ on: 'append', stream: 'cluster-', times: 1, after, do: cut });
+      await stack.peer.fault({ on: 'append', event, times: 1, do: cut });
       const reply = await post(name, `"${name}"`);
       expect(reply.status, reply.text).to.equal(200);
       const left = await leftBy(name);

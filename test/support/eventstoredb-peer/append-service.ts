@@ -149,7 +149,8 @@ export const createAppendService = (peer: PeerContext) => {
     const answer = (): void => send(answerTo(request, work(request)));
     if (request.deadlineMs <= Date.now() + peer.clockAheadMs)
       return send(new streams.BatchAppendResp().setError(timeout()));
-    const fault = faults.next('append', request.stream);
+    const types = request.events.map(({ type }) => type);
+    const fault = faults.next('append', request.stream, types);
     switch (fault?.kind) {
       case undefined:
         return answer();

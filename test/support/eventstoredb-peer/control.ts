@@ -6,7 +6,7 @@ import type { Peer } from './peer.ts';
 
 /**
  * HTTP control of a peer that runs as its own process:
- * POST /faults {on, do, times?, stream?} · DELETE /faults · POST /cut · POST /down · POST /restart · POST /black-hole ·
+ * POST /faults {on, do, times?, stream?, event?} · DELETE /faults · POST /cut · POST /down · POST /restart · POST /black-hole ·
  * DELETE /black-hole · GET /stats · GET /events?stream=S (type, revision, id) · POST /stop.
  */
 export const startControl = async (peer: Peer, port: number, stop: () => Promise<void>) => {

@@ -33,21 +33,21 @@ export type FaultRule = {
   readonly do: Behaviour;
   /** How many calls it hits. Default: all until lifted. */
   readonly times?: number;
-  /** How many fitting calls it lets pass first. Default 0. */
-  readonly after?: number;
   /** Only calls about streams whose name begins so (appends, stream reads). */
   readonly stream?: string;
+  /** Only appends with an event of this type. */
+  readonly event?: string;
 };
 
 export const createFaults = () => {
-  let rules: { rule: FaultRule; left: number; spared: number }[] = [];
+  let rules: { rule: FaultRule; left: number }[] = [];
   let choose: ((on: Target, stream: string) => Behaviour | undefined) | undefined;
   let hits = 0;
   let frozen = false;
   return {
     /** Adds a rule; the returned function lifts it. Earlier rules go first. */
     add: (rule: FaultRule): (() => void) => {
-      const entry = { rule, left: rule.times ?? Infinity, spared: rule.after ?? 0 };
+      const entry = { rule, left: rule.times ?? Infinity };
       rules.push(entry);
       return () => {
         rules = rules.filter((other) => other !== entry);
@@ -68,13 +68,12 @@ export const createFaults = () => {
       frozen = freeze;
     },
     isFrozen: (): boolean => frozen,
-    next: (on: Target, stream = ''): Behaviour | undefined => {
+    /** `types`: of the events of an append. */
+    next: (on: Target, stream = '', types: readonly string[] = []): Behaviour | undefined => {
       if (frozen) return { kind: 'never-answer' };
-      const fitting = rules.filter(
-        ({ rule, left }) => left > 0 && rule.on === on && stream.startsWith(rule.stream ?? ''),
-      );
-      const hit = fitting.find(({ spared }) => spared === 0);
-      for (const entry of fitting) entry.spared = Math.max(0, entry.spared - 1);
+      const fits = ({ stream: prefix = '', event, ...rule }: FaultRule): boolean =>
+        rule.on === on && stream.startsWith(prefix) && (event === undefined || types.includes(event));
+      const hit = rules.find(({ rule, left }) => left > 0 && fits(rule));
       const behaviour = hit?.rule.do ?? choose?.(on, stream);
       if (hit) hit.left -= 1;
       if (behaviour) hits += 1;
