@@ -41,15 +41,19 @@ export type HttpParts = {
   readonly audit: (entry: AuditEntry) => void;
 };
 
-type Call = {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
+/** What is asked, however it came. */
+type Asked = {
+  readonly method: string;
   readonly path: string;
   readonly query: URLSearchParams;
   readonly target: Target | undefined;
   readonly user: User;
+  readonly agent: string;
+  readonly contentType: string;
   readonly body: string;
 };
+
+type Call = Asked & { readonly request: IncomingMessage; readonly response: ServerResponse };
 
 const BODY_LIMIT = 3 * 1024 * 1024;
 const NO_PAGE: Answer = { code: 404, body: '404 page not found\n' };
@@ -64,8 +68,8 @@ export const createHandler = (parts: HttpParts) => {
     response.writeHead(code, { 'content-type': type, date: parts.now().toUTCString(), ...headers }).end(text);
   };
 
-  const work = (call: Call): Answer => {
-    const { path, target, user, query } = call;
+  const work = (call: Asked): Answer => {
+    const { path, target, user } = call;
     if (path === '/healthz' || path === '/readyz' || path === '/livez') return { code: 200, body: 'ok' };
     if (target === undefined) {
       if (user.name === ANONYMOUS.name && path !== '/version') throw closedTo(user, path);
@@ -84,16 +88,7 @@ export const createHandler = (parts: HttpParts) => {
     if (target.subresource === 'token' && kind.plural === 'serviceaccounts') {
       return { code: 201, body: parts.tokens.request(target, call.body) };
     }
-    const { headers } = call.request;
-    return parts.resources.handle({
-      kind,
-      target,
-      query,
-      user,
-      agent: agentOf(headers['user-agent']),
-      contentType: (headers['content-type'] ?? '').split(';')[0]?.trim() ?? '',
-      body: call.body,
-    });
+    return parts.resources.handle({ ...call, kind, target });
   };
 
   const watch = async (call: Call, target: Target, fault: Fault | undefined): Promise<void> => {
@@ -148,7 +143,7 @@ export const createHandler = (parts: HttpParts) => {
     answer(call, done);
   };
 
-  return async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+  const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const url = new URL(request.url ?? '/', 'https://stand-in');
     const method = request.method ?? 'GET';
     const target = targetOf(method, url.pathname, url.searchParams);
@@ -159,14 +154,30 @@ export const createHandler = (parts: HttpParts) => {
       const body = await read(request);
       Object.assign(entry, { body });
       if (user === undefined) throw unauthorized();
-      const path = url.pathname;
-      await serve({ request, response, path, query: url.searchParams, target, user, body }, entry);
+      const { agent, contentType } = entry;
+      const asked = { method, path: url.pathname, query: url.searchParams, target, user, body };
+      const type = contentType.split(';')[0]?.trim() ?? '';
+      await serve({ request, response, ...asked, agent: agentOf(agent), contentType: type }, entry);
     } catch (error) {
       const status = statusOf(error);
       entry.code = status.code;
       answer({ response }, { code: status.code, body: status as unknown as JsonObject });
     }
   };
+
+  /** The same without a connection, for players in this process: no TLS, no faults, no audit. */
+  const direct = (user: User, method: string, url: URL, contentType: string, body: string): Answer => {
+    const target = targetOf(method, url.pathname, url.searchParams);
+    const asked = { method, path: url.pathname, query: url.searchParams, target, user, body };
+    try {
+      return work({ ...asked, agent: user.name, contentType });
+    } catch (error) {
+      const status = statusOf(error);
+      return { code: status.code, body: status as unknown as JsonObject };
+    }
+  };
+
+  return { handle, direct };
 };
 
 const closedTo = (user: User, path: string): StatusError =>
@@ -198,8 +209,8 @@ const auditEntry = (
   code: 0,
 });
 
-const subjectOf = ({ target, user, path, request }: Call) => ({
-  verb: target?.verb ?? (request.method ?? 'GET').toLowerCase(),
+const subjectOf = ({ target, user, path, method }: Call) => ({
+  verb: target?.verb ?? method.toLowerCase(),
   resource: target?.resource ?? '',
   subresource: target?.subresource ?? '',
   namespace: target?.namespace ?? '',
