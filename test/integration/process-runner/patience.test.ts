@@ -8,7 +8,11 @@ import type { CommandOutcome } from '../../../src/app/command.ts';
 import type { EventStore } from '../../../src/app/event-store.ts';
 import type { Ownership } from '../../../src/app/ownership.ts';
 import type { Clock } from '../../../src/app/ports.ts';
-import type { CommandTarget, EffectPort } from '../../../src/app/process-runner/types.ts';
+import type {
+  CommandTarget,
+  EffectPort,
+  ProcessRunnerOptions,
+} from '../../../src/app/process-runner/types.ts';
 import { reject } from '../../../src/domain/decider.ts';
 import {
   createWorkshop,
@@ -86,7 +90,10 @@ describe('what the process runner waits for', function () {
   describe('an attempt that another runner started', () => {
     const DEADLINE_MS = 1_000;
     /** Milliseconds from the start of the first runner's attempt to the second runner's call. */
-    const secondCallAfter = async (epochs: readonly [number, number]): Promise<number> => {
+    const secondCallAfter = async (
+      epochs: readonly [number, number],
+      deadlines: Partial<ProcessRunnerOptions> = { settings: { effectDeadlineMs: DEADLINE_MS } },
+    ): Promise<number> => {
       const store = toyStore(false);
       const silent = createWorkshop();
       silent.mood('one', 'silent');
@@ -102,12 +109,11 @@ describe('what the process runner waits for', function () {
         calledAt ||= Date.now();
         return workshop.port(operation, args, call);
       };
-      const settings = { effectDeadlineMs: DEADLINE_MS };
       start({
         store,
         workshop,
         instance: 'two',
-        more: { ownership: always(epochs[1]), settings, effectPorts: { workshop: port } },
+        more: { ownership: always(epochs[1]), effectPorts: { workshop: port }, ...deadlines },
       });
       await eventually('another call', () => calledAt > 0);
       const started = began?.data as { readonly at: string } | undefined;
@@ -117,9 +123,36 @@ describe('what the process runner waits for', function () {
     it('is left alone for as long as it may take while that one may be alive', async () => {
       expect(await secondCallAfter([1, 1])).to.be.at.least(DEADLINE_MS - 5);
     });
+    it('is left alone for as long as its own port allows', async () => {
+      const deadlines = { settings: { effectDeadlineMs: 10 }, effectDeadlinesMs: { workshop: DEADLINE_MS } };
+      expect(await secondCallAfter([1, 1], deadlines)).to.be.at.least(DEADLINE_MS - 5);
+    });
     it('is looked at without waiting when that one has lost its lease', async () => {
       expect(await secondCallAfter([1, 2])).to.be.below(DEADLINE_MS);
     });
+  });
+
+  it('tells every attempt how long it may take and when the first one was started', async () => {
+    const store = toyStore();
+    const workshop = createWorkshop();
+    workshop.mood('one', 'dead');
+    const seen: (readonly [attempt: number, deadlineMs: number, firstStartedAt: string | undefined])[] = [];
+    const port: EffectPort = (operation, args, call) => {
+      if (operation === 'make') seen.push([call.attempt, call.deadlineMs, call.firstStartedAt]);
+      return workshop.port(operation, args, call);
+    };
+    const more = { effectPorts: { workshop: port }, effectDeadlinesMs: { workshop: 1_234 } };
+    const first = start({ store, workshop, instance: 'a', more });
+    await orderToy(store, { id: 't1' });
+    await eventually('two attempts', () => seen.length >= 2);
+    await first.stop();
+    const before = seen.length;
+    start({ store, workshop, instance: 'b', more });
+    await eventually('another one after a restart', () => seen.length > before);
+    const { at } = (await readAll(store, 'toyRun-t1')).find(({ type }) => type === 'EffectStarted')?.data as {
+      at: string;
+    };
+    expect(seen).to.deep.equal(seen.map((_, n) => [n + 1, 1_234, at]));
   });
 
   it('reads the log no further than it has room for', async () => {
