@@ -1,6 +1,6 @@
 import { reject, type Rejection } from '../decider.ts';
 import type { JsonObject } from '../json.ts';
-import { isObject, listAt, numberAt, objectAt, stringAt } from '../json-tools.ts';
+import { isObject, listAt, numberAt, objectAt, stringAt, textOf } from '../json-tools.ts';
 import { emptyReference, referenceOf } from '../references.ts';
 import type { ResourceKind } from '../resource.ts';
 import { nameFromId } from './derived-names.ts';
@@ -32,6 +32,7 @@ export const clusterTemplateDecider = documentDecider({
     (previous === undefined ? idRejection(id) : undefined) ??
     pullSecretRejection(document, secrets) ??
     nodeSetsRejection(document) ??
+    classesRejection(document) ??
     parametersRejection(document),
 });
 
@@ -126,6 +127,28 @@ const nodeSetsRejection = (document: JsonObject): Rejection | undefined => {
     }
   }
   return undefined;
+};
+
+/** Resource classes become values of Kubernetes labels on the hub (management-cluster.md §3.3). */
+const RESOURCE_CLASS = /^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
+const MAX_CLASSES = 200;
+
+/** Host types that clusters of a template may use, by id or name; empty: any (management-cluster.md §9). */
+export const allowedClasses = (document: JsonObject): readonly string[] =>
+  listAt(document, 'allowed_resource_classes').map(textOf);
+
+const classesRejection = (document: JsonObject): Rejection | undefined => {
+  const field = 'allowed_resource_classes';
+  const say = (message: string): Rejection => reject('invalid', 'INVALID_RESOURCE_CLASS', message, { field });
+  const classes = allowedClasses(document);
+  if (classes.length > MAX_CLASSES) return say(`field '${field}' may hold at most ${MAX_CLASSES} entries`);
+  const wrong = classes.find((name) => !RESOURCE_CLASS.test(name));
+  if (wrong !== undefined)
+    return say(
+      `field '${field}' must hold resource classes of 1 to 63 letters, digits, dots, dashes and underscores, but one is '${wrong}'`,
+    );
+  const twice = classes.find((name, index) => classes.indexOf(name) !== index);
+  return twice === undefined ? undefined : say(`field '${field}' names resource class '${twice}' twice`);
 };
 
 const parametersRejection = (document: JsonObject): Rejection | undefined => {

@@ -64,7 +64,12 @@ export const clusterEventTypes: readonly EventType[] = typesOf(
         annotations: texts,
         displayName: text.exactOptional(),
         description: text.exactOptional(),
-        template: z.strictObject({ id: text, name: text, revision: count }),
+        template: z.strictObject({
+          id: text,
+          name: text,
+          revision: count,
+          allowedResourceClasses: z.array(text).exactOptional(),
+        }),
         catalogItem: z.strictObject({ id: text, name: text, revision: count }).exactOptional(),
         templateParameters: z.record(z.string(), jsonObject),
         nodeSets: z.record(z.string(), nodeSet),

@@ -10,6 +10,15 @@ export type NamedSecret = { readonly id: string; readonly name: string };
  * version them with care. Times (`at`) are ISO strings that arrive in the command.
  */
 
+/** The template as resolved at order time. */
+export type OrderedTemplate = {
+  readonly id: string;
+  readonly name: string;
+  readonly revision: number;
+  /** Host types that node sets of the cluster may use, by id or name; absent: any. */
+  readonly allowedResourceClasses?: readonly string[];
+};
+
 /** A node set as resolved at order time: the template's host type by id and name (osac-api.md §11 Clusters). */
 export type NodeSet = {
   readonly hostType: { readonly id: string; readonly name: string };
@@ -77,7 +86,7 @@ export type ClusterEvent =
         readonly displayName?: string;
         readonly description?: string;
         /** Resolved facts: a later change of the catalog never changes a running order (design §4). */
-        readonly template: { readonly id: string; readonly name: string; readonly revision: number };
+        readonly template: OrderedTemplate;
         /** The catalogue item that it was ordered from, if it was; its template is the one above. */
         readonly catalogItem?: { readonly id: string; readonly name: string; readonly revision: number };
         /** After defaults; each value a protobuf Any in JSON form. */

@@ -1,3 +1,4 @@
+import { allowedClasses } from '../catalog/cluster-template.resource.ts';
 import { unusableReason } from '../catalog/cluster-version.resource.ts';
 import { fabricInterfaceOf } from '../catalog/host-type.resource.ts';
 import { isRefused, reject, type Rejection } from '../decider.ts';
@@ -13,12 +14,12 @@ import {
   type Reference,
 } from '../references.ts';
 import type { Catalogue, CatalogueObject } from './catalogue.ts';
-import type { ClusterEvent, NodeSet, ResolvedVersion } from './events.ts';
+import type { ClusterEvent, NodeSet, OrderedTemplate, ResolvedVersion } from './events.ts';
 import { orderedSpec, orderSource } from './order-source.ts';
 import { parametersOf } from './parameters.ts';
 import { orderedPullSecret } from './pull-secret.ts';
 import { canonicalNetwork } from './network.ts';
-import { sizeRejection, sshKeyRejection } from './revise.ts';
+import { classRejection, sizeRejection, sshKeyRejection } from './revise.ts';
 
 export type { Catalogue, CatalogueObject };
 
@@ -58,10 +59,15 @@ export const resolveOrder = (
   const { template, item } = source;
   return {
     ...describedBy(metadata),
-    template: { id: template.id, name: template.name, revision: template.revision },
+    template: orderedTemplate(template),
     ...(item === undefined ? {} : { catalogItem: { id: item.id, name: item.name, revision: item.revision } }),
     ...facts,
   };
+};
+
+const orderedTemplate = ({ id, name, revision, document }: CatalogueObject): OrderedTemplate => {
+  const classes = allowedClasses(document);
+  return { id, name, revision, ...(classes.length === 0 ? {} : { allowedResourceClasses: classes }) };
 };
 
 type SpecFacts = Pick<
@@ -231,6 +237,9 @@ export const orderedNodeSets = (
   for (const [name, offer] of Object.entries(offered)) {
     const set = orderedNodeSet(name, offer, own(asked, name), catalogue);
     if (isRefused(set)) return set;
+    const allowedResourceClasses = allowedClasses(template.document);
+    const wrong = classRejection(name, set.hostType, { id: template.id, allowedResourceClasses });
+    if (wrong !== undefined) return wrong;
     sets.push([name, set]);
   }
   return Object.fromEntries(sets);

@@ -6,7 +6,13 @@ import { refersTo, referenceText } from '../references.ts';
 import { sortedTexts } from '../catalog/document.ts';
 import type { LiveCluster } from './state.ts';
 import type { ClusterChanges, RequestedNodeSet } from './commands.ts';
-import { FULFILLMENT_FINALIZER, type ClusterEvent, type MutableSpec } from './events.ts';
+import {
+  FULFILLMENT_FINALIZER,
+  type ClusterEvent,
+  type MutableSpec,
+  type NodeSet,
+  type OrderedTemplate,
+} from './events.ts';
 import { effectiveState } from './shown-status.ts';
 
 /** Changes that a caller makes to a cluster (osac-api.md §11 Clusters, §5 Update). */
@@ -166,7 +172,7 @@ const nodeSetRejection = (
   return (
     sizeRejection(name, set.size, zeroAllowed) ??
     (current === undefined
-      ? newSetRejection(name, set)
+      ? (newSetRejection(name, set) ?? classRejection(name, set.hostType, state.template))
       : hostTypeRejection(name, current.hostType, set.hostType, resized.includes(name)))
   );
 };
@@ -192,6 +198,23 @@ const newSetRejection = (name: string, { hostType }: RequestedNodeSet): Rejectio
     : reject('invalid', 'HOST_TYPE_REQUIRED', `host_type for new node set '${name}' is mandatory`, {
         field: `spec.node_sets.${name}.host_type`,
       });
+
+/** `spec.node_sets.<name>.host_type`: a host type that the template allows; one that was never limited allows any. */
+export const classRejection = (
+  name: string,
+  hostType: Partial<NodeSet['hostType']>,
+  { id, allowedResourceClasses = [] }: Pick<OrderedTemplate, 'id' | 'allowedResourceClasses'>,
+): Rejection | undefined => {
+  const known = [hostType.id, hostType.name];
+  if (allowedResourceClasses.length === 0 || allowedResourceClasses.some((one) => known.includes(one)))
+    return undefined;
+  return reject(
+    'invalid',
+    'HOST_TYPE_NOT_ALLOWED',
+    `host type '${referenceText(hostType)}' of node set '${name}' is not allowed by template '${id}'; allowed resource classes are: ${allowedResourceClasses.toSorted().join(', ')}`,
+    { field: `spec.node_sets.${name}.host_type` },
+  );
+};
 
 const hostTypeRejection = (
   name: string,

@@ -6,6 +6,7 @@ import type {
   NamedSecret,
   NodeSet,
   PlacementDecision,
+  OrderedTemplate,
   ResolvedVersion,
 } from './events.ts';
 
@@ -38,7 +39,7 @@ export type Order = {
   readonly annotations: { readonly [key: string]: string };
   readonly displayName: string;
   readonly description: string;
-  readonly template: { readonly id: string; readonly name: string; readonly revision: number };
+  readonly template: OrderedTemplate;
   readonly catalogItem?: { readonly id: string; readonly name: string; readonly revision: number };
   readonly templateParameters: { readonly [name: string]: JsonObject };
   readonly nodeSets: { readonly [name: string]: NodeSet };

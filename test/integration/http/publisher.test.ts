@@ -153,4 +153,43 @@ describe('the template publisher', () => {
     expect(reply.status, reply.text).to.equal(200);
     expect(reply.json['spec']?.['node_sets']?.['ci-worker']?.['size']).to.equal(1);
   });
+
+  it('classes that a template allows hold for its orders and for node sets that are added later', async () => {
+    const limited = {
+      id: 'osac.templates.limited',
+      metadata: { name: 'limited' },
+      node_sets: { workers: { host_type: { id: 'fc430' }, size: 1 } },
+      allowed_resource_classes: ['fc430', 'g5'],
+    };
+    const published = await publisher('POST', `${PRIVATE}/cluster_templates`, limited);
+    expect(published.json['allowed_resource_classes'], published.text).to.deep.equal(['fc430', 'g5']);
+    const alice = callerOf(service, await service.token({ user: 'alice', tenants: ['t1'] }));
+    const shown = await alice('GET', `${PUBLIC}/cluster_templates/osac.templates.limited`);
+    expect(shown.json['allowed_resource_classes']).to.deep.equal(['fc430', 'g5']);
+    const order = { metadata: { name: 'limited' }, spec: { template: { id: 'osac.templates.limited' } } };
+    const ordered = await alice('POST', `${PUBLIC}/clusters`, order);
+    expect(ordered.status, ordered.text).to.equal(200);
+    const path = `${PUBLIC}/clusters/${textAt(ordered.json, 'id')}`;
+    const sets = (hostType: string) => ({
+      spec: {
+        node_sets: {
+          workers: { host_type: { id: 'fc430' }, size: 1 },
+          more: { host_type: { id: hostType }, size: 1 },
+        },
+      },
+    });
+    const refused = await alice('PATCH', path, sets('ci-worker'));
+    expect(refused.status).to.equal(400);
+    expect(textAt(refused.json, 'message')).to.match(
+      /^host type 'ci-worker' of node set 'more' is not allowed by template 'osac\.templates\.limited'; allowed resource classes are: fc430, g5$/,
+    );
+    expect((await alice('PATCH', path, sets('g5'))).status).to.equal(200);
+    const wrong = { ...limited, id: 'osac.templates.wrong', metadata: { name: 'wrong' } };
+    const inconsistent = { ...wrong, allowed_resource_classes: ['g5'] };
+    expect((await publisher('POST', `${PRIVATE}/cluster_templates`, inconsistent)).status).to.equal(200);
+    const unmet = { metadata: { name: 'unmet' }, spec: { template: { id: 'osac.templates.wrong' } } };
+    expect(textAt((await alice('POST', `${PUBLIC}/clusters`, unmet)).json, 'message')).to.contain(
+      'not allowed',
+    );
+  });
 });
