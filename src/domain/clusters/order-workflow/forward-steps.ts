@@ -46,6 +46,10 @@ const quietUntil = ({ changes, hub, effects }: OpenRun): string | undefined =>
     : [later(changes.last, QUIET_MS), later(changes.first, LONGEST_QUIET_MS)].toSorted()[0];
 
 /** The way to READY, again for every change of the spec. */
+/** While a change of what it holds may have happened or not, nobody knows: it is settled before anything relies on it. */
+const holds = (run: OpenRun, claim: ReturnType<typeof wantedClaim>): boolean =>
+  !isUnresolved(run.effects['resize']) && sameClaim(run.held, claim);
+
 export const FORWARD: readonly Step[] = [
   {
     name: 'place',
@@ -93,7 +97,7 @@ export const FORWARD: readonly Step[] = [
     name: 'resize-up',
     phase: 'forward',
     after: ['select-hub', 'start-dispatch'],
-    done: (run) => sameClaim(run.held, claimBeforeApply(run)),
+    done: (run) => holds(run, claimBeforeApply(run)),
     work: (run) => resizeWork(run, claimBeforeApply(run)),
   },
   {
@@ -130,7 +134,7 @@ export const FORWARD: readonly Step[] = [
     name: 'resize-down',
     phase: 'forward',
     after: ['apply', 'record-synced'],
-    done: (run) => sameClaim(run.held, wantedClaim(run)),
+    done: (run) => holds(run, wantedClaim(run)),
     work: (run) => resizeWork(run, wantedClaim(run)),
   },
   {

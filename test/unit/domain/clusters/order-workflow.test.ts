@@ -410,6 +410,22 @@ describe('cluster order: changes of the spec', () => {
     run.perform('resize', done({ resized: true }));
     expect(run.effects()).to.deep.equal(['read']);
   });
+  it('know what room they have before they rely on it, when giving some back may have happened or not', () => {
+    const run = createOrderRun();
+    run.toReady(healthy());
+    scale(run, 1);
+    run.perform('apply', done({ uid: 'uid-1' }));
+    run.commands();
+    run.perform('resize', { outcome: 'unknown', reason: 'StoreOutcomeUnknown', message: 'no answer' });
+    scale(run, 3);
+    expect(run.effects()).to.deep.equal(['resize', 'read']);
+    expect(run.effect('resize').args['claim']).to.deep.equal({
+      controlPlanes: 1,
+      nodes: { fc430: 3, g5: 2 },
+    });
+    run.perform('resize', done({ resized: true }));
+    expect(run.effects()).to.deep.equal(['apply', 'read']);
+  });
   it('are sent as one when several come at once, the last one wins', () => {
     const run = createOrderRun();
     run.toReady(healthy());
