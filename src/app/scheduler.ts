@@ -55,12 +55,17 @@ export const createScheduler = (options: {
 }): EffectPort => {
   const { registry, commandRunner, clock, logger } = options;
 
-  /**
-   * Without waiting for the reservations under way: whatever is decided from it, the capacity stream decides for good.
-   * Waited for, each order stood twice in the line of every hub, and a burst of them for seconds.
-   */
+  /** Waits for what is under way: an earlier attempt of the same effect may be. */
   const capacityOf = async (id: string, call: EffectCall): Promise<HubCapacityState> =>
-    (await commandRunner.peek(hubCapacity, id, { signal: call.signal })).state;
+    (await commandRunner.load(hubCapacity, id, { signal: call.signal })).state;
+  /**
+   * A first placement need not wait for those of others: it holds nothing anywhere, and the capacity stream decides what
+   * was chosen from it for good. Waiting, each order stood twice in the line of every hub, and a burst of them for seconds.
+   */
+  const capacityForPlacement = async (id: string, call: EffectCall): Promise<HubCapacityState> =>
+    call.mode === 'perform' && call.attempt === 1
+      ? (await commandRunner.peek(hubCapacity, id, { signal: call.signal })).state
+      : capacityOf(id, call);
 
   const look = async (hub: RegisteredHub, call: EffectCall): Promise<Seen> => ({
     hub,
@@ -68,9 +73,13 @@ export const createScheduler = (options: {
   });
 
   /** One hub of which nothing can be said must not keep orders from all the others. */
-  const readable = async (id: string, call: EffectCall): Promise<HubCapacityState | undefined> => {
+  const readable = async (
+    id: string,
+    call: EffectCall,
+    read = capacityOf,
+  ): Promise<HubCapacityState | undefined> => {
     try {
-      return await capacityOf(id, call);
+      return await read(id, call);
     } catch (error) {
       if (call.signal.aborted || error instanceof StoreUnavailable || error instanceof OutcomeUnknown)
         throw error;
@@ -82,7 +91,7 @@ export const createScheduler = (options: {
     }
   };
   const lookForPlacement = async (hub: RegisteredHub, call: EffectCall): Promise<Seen> => {
-    const capacity = await readable(hub.facts.id, call);
+    const capacity = await readable(hub.facts.id, call, capacityForPlacement);
     return capacity === undefined
       ? { hub, capacity: hubCapacityDecider.initialState(), fault: 'its capacity cannot be read' }
       : { hub, capacity };

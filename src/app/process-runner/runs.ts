@@ -6,6 +6,7 @@ import type { EventMetadata } from '../metadata.ts';
 import type { Slot } from './lanes.ts';
 import { isSpent, newActor, underWay, type Actor, type Item } from './actor.ts';
 import { createPlanner } from './planner.ts';
+import { createReadyRuns } from './ready-runs.ts';
 import { EFFECT_STARTED, isTaken, pendingOf, type Run } from './run.ts';
 import { isIndexError, type InputRef } from './run-index.ts';
 import { Stopped, type AppendCause } from './run-log.ts';
@@ -44,7 +45,7 @@ const MAX_CONFLICTS = 50;
 export const createRuns = (options: RunsOptions): Runs => {
   const { index, memory, log, work, codec, clock, steady, logger, hooks, failpoint, settings } = options;
   const actors = new Map<string, Actor>();
-  const ready = new Set<Actor>();
+  const ready = createReadyRuns();
   /** What a run does until it first waits for something is work that holds the thread. */
   const slice = createSlices(clock);
   let resting = false;
@@ -79,9 +80,9 @@ export const createRuns = (options: RunsOptions): Runs => {
 
   const pump = (): void => {
     if (resting) return;
-    for (const actor of ready) {
-      if (driving >= settings.concurrency) return;
-      ready.delete(actor);
+    while (driving < settings.concurrency) {
+      const actor = ready.next();
+      if (actor === undefined) return;
       const rest = slice(() => start(actor));
       if (rest === undefined) continue;
       resting = true;

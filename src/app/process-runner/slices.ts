@@ -6,7 +6,8 @@ import type { Clock } from '../ports.ts';
  */
 export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-const SLICE_MS = 4;
+/** Beside it in one turn come requests, answers of the log and of hubs, and a page of the log. */
+const SLICE_MS = 2;
 
 /**
  * Runs steps of one kind of work; after some milliseconds of them the next turn is waited for. Only the steps' own time

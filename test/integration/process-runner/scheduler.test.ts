@@ -109,6 +109,10 @@ describe('scheduler', function () {
           id === 'sim-a'
             ? Promise.reject(new TypeError('not what it should be'))
             : commandRunner.peek(aggregate, id, options),
+        load: (aggregate, id, options) =>
+          id === 'sim-a'
+            ? Promise.reject(new TypeError('not what it should be'))
+            : commandRunner.load(aggregate, id, options),
       },
       clock: systemClock(),
       logger: { ...silentLogger(), error: (fields) => void logged.push(fields) },

@@ -20,11 +20,6 @@ import {
 /** One batch at most; more waits for the next. */
 const BATCH_APPENDS = 1000;
 const BATCH_BYTES = 8 * 1024 * 1024;
-/**
- * Appends of one batch that are settled in one turn of the loop. Whoever waits for one goes on in the same turn, for
- * up to a millisecond: all of a large batch at once would hold the thread.
- */
-const SETTLED_PER_TURN = 8;
 /** Appends that may wait; beyond it they are refused at once instead of growing the heap. */
 const MAX_WAITING = 10_000;
 
@@ -42,8 +37,8 @@ type Waiting = {
 export type SentBatch = {
   readonly message: Batch;
   readonly size: number;
-  /** Settles some of its appends, from the `from`-th on (default 0); returns where to go on. */
-  readonly answered: (answer: BatchAnswer, from?: number) => number;
+  /** Settles the `i`-th of its appends. */
+  readonly answered: (answer: BatchAnswer, i: number) => void;
   /** The writer died with it. */
   readonly lost: (cause: unknown) => void;
 };
@@ -115,11 +110,9 @@ export const createAppendQueue = (): AppendQueue => {
     return {
       message,
       size: taken.length,
-      answered: (answer, from = 0) => {
-        const to = Math.min(from + SETTLED_PER_TURN, taken.length);
-        for (const [i, waiting] of taken.slice(from, to).entries())
-          waiting.settle(outcomeOf(waiting, answer, from + i));
-        return to;
+      answered: (answer, i) => {
+        const waiting = taken[i];
+        waiting?.settle(outcomeOf(waiting, answer, i));
       },
       lost: (cause) => {
         for (const waiting of taken) waiting.settle(new OutcomeUnknown(waiting.stream, { cause }));

@@ -1,6 +1,7 @@
 import { StoreUnavailable, type Appended, type EventStore } from '../../../app/event-store.ts';
 import type { Logger } from '../../../app/ports.ts';
 import { createAppendQueue, type SentBatch } from './append-queue.ts';
+import { createParts } from './in-parts.ts';
 import { superviseWriter, type WriterMessage } from './writer-thread.ts';
 import type { BatchAnswer, Request, WriterData } from './writer-protocol.ts';
 
@@ -30,6 +31,7 @@ export type WriterClient = {
 export const startWriterClient = async (options: WriterClientOptions): Promise<WriterClient> => {
   const { deadlineMs, stuckMs, logger } = options;
   const queue = createAppendQueue();
+  const inParts = createParts();
   const requests = new Map<number, (outcome: unknown, error?: Error) => void>();
   let underWay: SentBatch | undefined;
   let stuckTimer: NodeJS.Timeout | undefined;
@@ -73,10 +75,6 @@ export const startWriterClient = async (options: WriterClientOptions): Promise<W
     if (!isUrgent) patience ??= setTimeout(flushSoon, ms);
   };
 
-  const tell = (batch: SentBatch, answer: BatchAnswer, from: number): void => {
-    const next = batch.answered(answer, from);
-    if (next < batch.size) setImmediate(() => tell(batch, answer, next));
-  };
   const onBatch = (answer: BatchAnswer): void => {
     const batch = underWay;
     underWay = undefined;
@@ -84,7 +82,7 @@ export const startWriterClient = async (options: WriterClientOptions): Promise<W
     supervised.isWell();
     if (answer.kind === 'settled') options.onGrowth(answer.last);
     else logger?.error({ outcome: answer.kind, appends: batch?.size }, `event log: ${answer.message}`);
-    if (batch !== undefined) tell(batch, answer, 0);
+    if (batch !== undefined) inParts(batch.size, (i) => batch.answered(answer, i));
     // Not at once: many of those who were answered append again (a name, then what bears it), and need not wait for
     // the batch after the next one.
     if (isUrgent || closing) flushSoon();
