@@ -1,5 +1,11 @@
-import type { CallOptions, ManagementCluster } from '../../app/management-cluster.ts';
-import { HubError } from '../../app/management-cluster.ts';
+import {
+  clusterNamespace,
+  HubError,
+  type CallOptions,
+  type ManagementCluster,
+  type ObservedClusterOrder,
+  type OrderPlace,
+} from '../../app/management-cluster.ts';
 import { isLiveCluster, type ClusterState } from '../../domain/clusters/state.ts';
 import { clusterAggregate } from '../../domain/kinds.ts';
 import { ApiError, objectNotFound, rejected } from '../errors.ts';
@@ -70,38 +76,44 @@ const readFromHub = async (
   if (state.status !== 'dispatched') return undefined;
   const { hub } = state;
   const cluster = hubs.adapterOf(hub.id);
-  if (cluster === undefined) return undefined;
+  if (cluster === undefined) throw hubAway('it cannot be reached from here');
   try {
-    return await readSecret(what, cluster, { namespace: hub.namespace, name: hub.orderName }, options);
+    const value = await readSecret(what, cluster, { namespace: hub.namespace, name: hub.orderName }, options);
+    // Written first and filled afterwards: what is empty is not there yet.
+    return value?.byteLength === 0 ? undefined : value;
   } catch (error) {
     if (!(error instanceof HubError)) throw error;
     if (error.kind === 'not-found' || error.kind === 'not-ready') return undefined;
-    throw new ApiError(
-      'UNAVAILABLE',
-      `the management cluster of this cluster does not answer (${error.kind})`,
-      {
-        reason: 'HUB_UNAVAILABLE',
-        retryAfterSeconds: (error.retryAfterMs ?? 5_000) / 1000,
-        cause: error,
-      },
-    );
+    throw hubAway(error.kind, error);
   }
 };
+
+const hubAway = (why: string, error?: HubError): ApiError =>
+  new ApiError('UNAVAILABLE', `the management cluster of this cluster does not answer (${why})`, {
+    reason: 'HUB_UNAVAILABLE',
+    retryAfterSeconds: (error?.retryAfterMs ?? 5_000) / 1000,
+    ...(error === undefined ? {} : { cause: error }),
+  });
 
 const readSecret = async (
   what: What,
   cluster: ManagementCluster,
-  order: { readonly namespace: string; readonly name: string },
+  order: OrderPlace,
   options: CallOptions,
 ): Promise<Uint8Array | undefined> => {
   const observed = await cluster.getClusterOrder(order, options);
-  const reference = observed?.clusterReference;
-  if (reference === undefined) return undefined;
-  const hosted = await cluster.getHostedCluster(
-    { namespace: reference.namespace, name: reference.hostedClusterName },
-    options,
-  );
+  if (observed === undefined) return undefined;
+  const hosted = await cluster.getHostedCluster(hostedPlace(order, observed.clusterReference), options);
   const name = what === 'kubeconfig' ? hosted?.kubeconfigSecret : hosted?.passwordSecret;
   if (hosted === undefined || name === undefined) return undefined;
   return cluster.readSecret({ namespace: hosted.namespace, name, key: what }, options);
 };
+
+/**
+ * Where the HostedCluster is. Nobody writes the reference where no operator works, and an operator fills in the name
+ * late: then names are as by convention (management-cluster.md §1.1, §3.1).
+ */
+const hostedPlace = (order: OrderPlace, reference: ObservedClusterOrder['clusterReference']): OrderPlace => ({
+  namespace: reference?.namespace || clusterNamespace(order),
+  name: reference?.hostedClusterName || order.name,
+});

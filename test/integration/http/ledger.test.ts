@@ -3,6 +3,7 @@ import type { ManagementCluster } from '../../../src/app/management-cluster.ts';
 import { HubError } from '../../../src/app/management-cluster.ts';
 import { clusterAggregate } from '../../../src/domain/kinds.ts';
 import type { ClusterCommand } from '../../../src/domain/clusters/commands.ts';
+import { readAll } from '../../support/toy-workflow.ts';
 import { fakeContext } from '../../support/fake-context.ts';
 import {
   PRIVATE,
@@ -34,6 +35,10 @@ const readableHub = () => {
     secrets: new Map<string, string>(),
     hosted: false,
     down: false,
+    /** Whether anybody told where the HostedCluster is. */
+    reference: true,
+    asked: [] as string[],
+    registered: true,
     reads: 0,
   };
   const cluster = {
@@ -42,15 +47,14 @@ const readableHub = () => {
     getClusterOrder: async () => {
       hub.reads += 1;
       if (hub.down) throw new HubError('unavailable', 'connection refused', { retryAfterMs: 4000 });
-      return hub.hosted ? { clusterReference: { namespace: 'ns', hostedClusterName: 'hc' } } : {};
+      if (!hub.hosted || !hub.reference) return {};
+      return { clusterReference: { namespace: 'ns', hostedClusterName: 'hc' } };
     },
-    getHostedCluster: async () => ({
-      name: 'hc',
-      namespace: 'ns',
-      kubeconfigSecret: 'kc',
-      passwordSecret: 'pw',
-      conditions: [],
-    }),
+    getHostedCluster: async ({ namespace, name }: { namespace: string; name: string }) => {
+      hub.asked.push(`${namespace}/${name}`);
+      if (!hub.hosted) return undefined;
+      return { name, namespace, kubeconfigSecret: 'kc', passwordSecret: 'pw', conditions: [] };
+    },
     readSecret: async ({ name, key }: { name: string; key: string }) => {
       const value = hub.secrets.get(`${name}/${key}`);
       return value === undefined ? undefined : Buffer.from(value);
@@ -68,7 +72,11 @@ describe('credentials and admin routes over HTTP', () => {
   let serial = 0;
 
   before(async () => {
-    service = await startTestService({ hub: port });
+    service = await startTestService({
+      get hub(): ManagementCluster {
+        return (hub.registered ? port : undefined) as ManagementCluster;
+      },
+    });
     admin = callerOf(service, await service.token({ user: 'root', admin: true }));
     await seedCatalogue(admin);
     user = callerOf(service, await service.token({ user: 'alice', tenants: ['t1'] }));
@@ -151,6 +159,32 @@ describe('credentials and admin routes over HTTP', () => {
       expect(events.map((event) => textAt(event, 'data', 'what'))).to.deep.equal(['kubeconfig', 'password']);
       expect((await user('GET', `${CLUSTERS}/${id}`)).json).to.deep.equal(before.json);
       expect((await other('GET', `${CLUSTERS}/${id}/kubeconfig`)).status).to.equal(404);
+    });
+
+    it('say who saw them from where, and are found by convention where nobody wrote where they are', async () => {
+      const id = await dispatched();
+      hub.reference = false;
+      hub.asked.length = 0;
+      const reply = await user('GET', `${CLUSTERS}/${id}/kubeconfig`, undefined, { 'user-agent': 'spec/1' });
+      hub.reference = true;
+      expect(reply.text).to.equal('apiVersion: v1\n');
+      expect(hub.asked).to.deep.equal(['osac-order-abc/order-abc']);
+      const [event] = (await readAll(service.store, `cluster-${id}`)).slice(-1);
+      expect(event).to.deep.include({ type: 'ClusterCredentialsRevealed' });
+      expect(event?.metadata).to.have.property('source');
+      expect(event?.metadata).to.have.nested.property('actor.subjectId');
+      expect(JSON.stringify(event)).to.not.contain('apiVersion');
+    });
+
+    it('are 404 while the secret is there and empty, and 503 where the hub cannot be reached from here', async () => {
+      const id = await dispatched();
+      hub.secrets.set('kc/kubeconfig', '');
+      expect((await user('GET', `${CLUSTERS}/${id}/kubeconfig`)).status).to.equal(404);
+      hub.secrets.set('kc/kubeconfig', 'apiVersion: v1\n');
+      hub.registered = false;
+      const away = await user('GET', `${CLUSTERS}/${id}/kubeconfig`);
+      hub.registered = true;
+      expect([away.status, away.headers.get('retry-after')]).to.deep.equal([503, '5']);
     });
 
     it('HEAD says that they are there, and nothing is revealed', async () => {
