@@ -9,6 +9,7 @@ import {
   type RulebookOptions,
   type RulebookStandIn,
 } from '../../support/rulebook/rulebook-server.ts';
+import { standInServer } from '../../support/stand-in-server.ts';
 import { startStandIn } from '../../support/stand-in-process.ts';
 import { eventually } from '../../support/toy-workflow.ts';
 import {
@@ -189,10 +190,24 @@ describe('Event-Driven Ansible', function () {
   });
 
   it('says so when something else answers there', async () => {
-    const rulebook = await start();
-    rulebook.always({ status: 200, text: '<html>welcome</html>' });
-    const { problems } = await connect(rulebook).check(callBy());
+    const page = await standInServer(async (_request, response) => {
+      response.end('<html>welcome</html>');
+    });
+    closing.push(page.close);
+    const { problems } = await connect(page).check(callBy());
     expect(problems.join()).to.include('not the webhook of a rulebook');
+  });
+
+  it('is checked while it is busy, and is not kept busier by that', async () => {
+    const rulebook = await start();
+    rulebook.always({ late: 500 });
+    const automation = connect(rulebook);
+    const posts = Array.from({ length: 9 }, (_, n) => post(automation, orderCalled(`order-${n}`)));
+    await eventually('all places are taken', () => rulebook.most.open === 8);
+    expect(await automation.check(callBy())).to.deep.equal({ problems: [] });
+    expect(rulebook.requests.map(({ status }) => status)).to.deep.equal([405]);
+    await Promise.all(posts);
+    expect(rulebook.runs).to.have.length(9);
   });
 
   it('takes over changed credentials', async () => {

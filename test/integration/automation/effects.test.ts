@@ -255,6 +255,7 @@ describe('effects of a hub’s automation', function () {
         hub,
         aap,
         trigger: (call: EffectCall, args = {}) => port('trigger', triggerArgs('aap', args), call),
+        lookUp: (call: EffectCall) => port('lookUp', triggerArgs('aap'), call),
         of: (operation: 'job' | 'cancel', job: JobArgs['job']) =>
           port(operation, { hub: HUB, job } as unknown as JsonObject, effectCall()),
       };
@@ -330,6 +331,17 @@ describe('effects of a hub’s automation', function () {
       await trigger(first);
       const { firstStartedAt: _forgotten, ...call } = secondAttempt({ effectId: first.effectId });
       expect(await trigger(call)).to.have.nested.property('result.did', 'adopted');
+      expect(aap.jobs).to.have.length(1);
+    });
+
+    it('looks up what an attempt has left without launching anything', async () => {
+      const { aap, trigger, lookUp } = await start();
+      const first = effectCall();
+      const nothing = await lookUp(secondAttempt({ effectId: first.effectId }));
+      expect(nothing).to.deep.equal({ outcome: 'done', result: { job: null } });
+      await trigger(first);
+      const found = await lookUp(secondAttempt({ effectId: first.effectId }));
+      expect(jobIn(found).id).to.equal(String(aap.jobs[0]?.id));
       expect(aap.jobs).to.have.length(1);
     });
 

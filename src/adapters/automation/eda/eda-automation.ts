@@ -8,7 +8,7 @@ import {
 } from '../../../app/automation.ts';
 import type { CallOptions } from '../../../app/management-cluster.ts';
 import type { SecretStore } from '../../../app/ports.ts';
-import { revealCredentials } from '../credentials.ts';
+import { revealCredentials, type Credentials } from '../credentials.ts';
 import { retryAfterOf, send, type HttpAnswer } from '../http.ts';
 import type { ListenerSlots } from '../listener-slots.ts';
 import { playbookSafe } from '../playbook-safe.ts';
@@ -19,9 +19,6 @@ export const EDA_ENDPOINTS: { readonly [Purpose in AutomationPurpose]: string } 
   provision: 'create-hosted-cluster',
   deprovision: 'delete-hosted-cluster',
 };
-/** A path that no rule is about: what is posted there is accepted and starts nothing. */
-const CHECK_ENDPOINT = 'fulfillment-ledger-check';
-
 /** The listener refuses more with 413 (real-servers.md §2.2). */
 export const MAX_BODY_BYTES = 1_048_576;
 /** A burst makes a listener answer after up to 26 s although it accepted (real-servers.md §2.3). */
@@ -42,8 +39,13 @@ export const createEdaAutomation = (options: {
   const { connection, secrets, slots } = options;
   const base = connection.url.replace(/\/+$/, '');
 
+  const common = {
+    keep: { end: 'head', bytes: 4096 },
+    ...(connection.ca === undefined ? {} : { ca: connection.ca }),
+  } as const;
+
   /** Posts to one endpoint; resolves when the listener answered 200. */
-  const post = async (endpoint: string, key: string, content: object, call: CallOptions): Promise<string> => {
+  const post = async (endpoint: string, key: string, content: object, call: CallOptions): Promise<void> => {
     // These very bytes are signed and sent.
     const body = Buffer.from(JSON.stringify(content));
     if (body.byteLength > MAX_BODY_BYTES) {
@@ -62,21 +64,16 @@ export const createEdaAutomation = (options: {
           kind: 'write',
           body,
           headers: {
+            ...headersOf(credentials, body),
             'Content-Type': 'application/json',
             // Seen by the rules as `meta.headers`; a listener of today does not act on it (§7.4).
             'Idempotency-Key': call.effectId,
-            ...(credentials.token === undefined ? {} : { Authorization: `Bearer ${credentials.token}` }),
-            ...(credentials.hmacSecret === undefined
-              ? {}
-              : { 'X-Hub-Signature-256': signatureOf(body, credentials.hmacSecret) }),
           },
-          keep: { end: 'head', bytes: 4096 },
-          ...(connection.ca === undefined ? {} : { ca: connection.ca }),
+          ...common,
         },
         { deadlineMs: Math.max(call.deadlineMs, SHORTEST_DEADLINE_MS), signal: call.signal },
       );
       if (answer.status < 200 || answer.status > 299) throw refusalOf(answer, credentials.values);
-      return answer.text;
     } finally {
       leave();
     }
@@ -87,12 +84,15 @@ export const createEdaAutomation = (options: {
       await post(EDA_ENDPOINTS[purpose], orderName, playbookSafe(order), call);
       return { kind: 'queued' };
     },
+    // A GET is verified like a post and then refused: nothing is queued, and a busy listener answers it at once.
     check: async (call) => {
       try {
-        const said = await post(CHECK_ENDPOINT, '', { check: true }, call);
-        return said.trim() === CHECK_ENDPOINT
-          ? { problems: [] }
-          : { problems: [`what answers at ${base} is not the webhook of a rulebook`] };
+        const credentials = await revealCredentials(secrets, connection);
+        const headers = headersOf(credentials, new Uint8Array());
+        const url = `${base}/${EDA_ENDPOINTS.provision}`;
+        const answer = await send({ method: 'GET', url, kind: 'read', headers, ...common }, call);
+        if (answer.status === 405 && answer.headers.allow === 'POST') return { problems: [] };
+        return { problems: [refusalOf(answer, credentials.values).message] };
       } catch (error) {
         if (error instanceof AutomationError) return { problems: [error.message] };
         throw error;
@@ -100,6 +100,11 @@ export const createEdaAutomation = (options: {
     },
   };
 };
+
+const headersOf = ({ token, hmacSecret }: Credentials, body: Uint8Array): Record<string, string> => ({
+  ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }),
+  ...(hmacSecret === undefined ? {} : { 'X-Hub-Signature-256': signatureOf(body, hmacSecret) }),
+});
 
 /** `sha256=<lower-case hex>` over the bytes of the body; upper-case is refused (real-servers.md §2.2). */
 export const signatureOf = (body: Uint8Array, secret: string): string =>
