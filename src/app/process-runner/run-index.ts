@@ -192,12 +192,14 @@ export const openRunIndex = (file: string, identity: string): RunIndex => {
     alarmsOf: (run) =>
       (sql.alarms.all(run) as StoredAlarm[]).map((alarm) => ({ ...alarm, dueMono: alarm.dueMono - base })),
     setAlarms: (run, alarms) => {
-      write();
       const keep = new Set(alarms.map((alarm) => alarm.key));
-      for (const { key } of sql.alarms.all(run) as StoredAlarm[]) {
-        if (!keep.has(key)) sql.dropAlarm.run(run, key);
-      }
-      for (const { key, due, dueMono } of alarms) sql.setAlarm.run(run, key, due, dueMono + base);
+      const stored = new Map((sql.alarms.all(run) as StoredAlarm[]).map(({ key, due }) => [key, due]));
+      // Nearly always they are as they were: each step of a run sets them.
+      const gone = [...stored.keys()].filter((key) => !keep.has(key));
+      const moved = alarms.filter(({ key, due }) => stored.get(key) !== due);
+      if (gone.length + moved.length > 0) write();
+      for (const key of gone) sql.dropAlarm.run(run, key);
+      for (const { key, due, dueMono } of moved) sql.setAlarm.run(run, key, due, dueMono + base);
     },
     takeDue: (mono, limit) => {
       const now = mono + base;

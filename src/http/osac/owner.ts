@@ -2,6 +2,7 @@ import { noSuchProject } from '../../app/project-entries.ts';
 import { objectAt, stringAt } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import type { ResourceKind } from '../../domain/resource.ts';
+import type { ResourceRow } from '../../projections/read-models.ts';
 import { ApiError, invalid } from '../errors.ts';
 import { tenantOfNew } from './authorization.ts';
 import { BUILT_IN_TENANTS, type Principal } from './principal.ts';
@@ -20,18 +21,7 @@ export const ownerOf = (
     kind.defaultTenant === 'own-name'
       ? ownNameTenant(kind, name, asked)
       : assignedTenant(kind, asked, principal, services);
-  if (kind.defaultTenant !== 'own-name') assertNotLeaving(tenant, services);
   return { tenant, project: projectOfNew(kind, object, name, tenant, services) };
-};
-
-/** Nothing new comes into a tenant that only waits for its last finalizer. Throws ApiError 400. */
-const assertNotLeaving = (tenant: string, { resources }: Pick<WriteServices, 'resources'>): void => {
-  if (resources.get('tenant', tenant, { all: true })?.deleting === true)
-    throw new ApiError(
-      'FAILED_PRECONDITION',
-      `tenant '${tenant}' is being deleted: nothing can be created in it any more`,
-      { reason: 'TENANT_DELETING' },
-    );
 };
 
 const ownNameTenant = ({ words }: Pick<ResourceKind, 'words'>, name: string, asked: string): string => {
@@ -51,17 +41,30 @@ const assignedTenant = (
   principal: Principal,
   { resources }: Pick<WriteServices, 'resources'>,
 ): string => {
-  const decision = tenantOfNew(
-    principal,
-    asked,
-    defaultTenant,
-    (tenant) => resources.get('tenant', tenant, { all: true }) !== undefined,
-  );
-  if ('tenant' in decision) return decision.tenant;
+  // Looked at once for both questions: it is done for every order.
+  const seen = new Map<string, ResourceRow | undefined>();
+  const look = (tenant: string): ResourceRow | undefined => {
+    if (!seen.has(tenant)) seen.set(tenant, resources.get('tenant', tenant, { all: true }));
+    return seen.get(tenant);
+  };
+  const decision = tenantOfNew(principal, asked, defaultTenant, (tenant) => look(tenant) !== undefined);
+  if ('tenant' in decision) {
+    const { tenant } = decision;
+    if (look(tenant)?.deleting === true) throw tenantLeaving(tenant);
+    return tenant;
+  }
   throw decision.refused === 'denied'
     ? new ApiError('PERMISSION_DENIED', decision.message)
     : invalid(decision.message, 'metadata.tenant');
 };
+
+/** Nothing new comes into a tenant that only waits for its last finalizer. */
+const tenantLeaving = (tenant: string): ApiError =>
+  new ApiError(
+    'FAILED_PRECONDITION',
+    `tenant '${tenant}' is being deleted: nothing can be created in it any more`,
+    { reason: 'TENANT_DELETING' },
+  );
 
 /** The project asked for, which must exist in the tenant; of a project its parent, which its name says. */
 const projectOfNew = (

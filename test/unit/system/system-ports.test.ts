@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { validate, version } from 'uuid';
-import { systemIds, systemTimers } from '../../../src/adapters/system/system-ports.ts';
+import { systemClock, systemIds, systemTimers } from '../../../src/adapters/system/system-ports.ts';
 
 describe('ids', () => {
   it('are UUIDv7, all different, in the order in which they were made', () => {
@@ -18,6 +18,22 @@ describe('ids', () => {
     wall -= 3_600_000;
     const after = ids.uuidv7();
     expect(after > before).to.equal(true);
+  });
+});
+
+describe('clock', () => {
+  it('shows each millisecond as it is, forward and back', () => {
+    let wall = Date.parse('2026-11-21T10:00:00.000Z');
+    const clock = systemClock(() => wall);
+    const shown = [0, 0, 1, 1, -5000, 5000].map((step) => {
+      wall += step;
+      return clock.now();
+    });
+    expect(shown).to.deep.equal(
+      ['00.000', '00.000', '00.001', '00.002', '', '00.002'].map((second, i) =>
+        i === 4 ? '2026-11-21T09:59:55.002Z' : `2026-11-21T10:00:${second}Z`,
+      ),
+    );
   });
 });
 
