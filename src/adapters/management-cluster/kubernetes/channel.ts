@@ -48,7 +48,12 @@ type Waiting = {
 const MAX_HEAP_MB = 1_536;
 
 /** One worker thread for all hubs of a process; started when first needed, again after it died. */
-export const createWorkerChannel = ({ logger }: { readonly logger: Logger }): HubChannel => {
+export const createWorkerChannel = (options: {
+  readonly logger: Logger;
+  /** The thread's program. Default: hub-worker beside this file. */
+  readonly program?: URL;
+}): HubChannel => {
+  const { logger } = options;
   const { nextHub, log } = hubNumbers(logger);
   const waiting = new Map<number, Waiting>();
   let worker: Worker | undefined;
@@ -79,7 +84,8 @@ export const createWorkerChannel = ({ logger }: { readonly logger: Logger }): Hu
   const start = (): Worker => {
     // The file is `.ts` when run from source and `.js` in a build.
     const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
-    const started = new Worker(new URL(`./hub-worker.${extension}`, import.meta.url), {
+    const program = options.program ?? new URL(`./hub-worker.${extension}`, import.meta.url);
+    const started = new Worker(program, {
       name: 'kubernetes-hubs',
       resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB },
     });

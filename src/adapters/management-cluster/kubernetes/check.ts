@@ -10,7 +10,7 @@ import { listAt, stringAt } from '../../../domain/json-tools.ts';
 import { refusal } from './api-errors.ts';
 import { CLUSTER_ORDERS, HOSTED_CLUSTERS, NAMESPACES, type Api, type Kind } from './api.ts';
 import { isTlsCode } from './connection.ts';
-import { missingFields, schemaInOpenApi } from './crd-fields.ts';
+import { fieldProblems } from './crd-fields.ts';
 import {
   controllerRights,
   orderRights,
@@ -46,9 +46,11 @@ export const checkHub = async (
   const reached = await reach(api, clock, by);
   if (reached.problems.length > 0) return reached;
   const found = await Promise.all(
-    [namespaceProblems(api, needs.namespace, by), crdProblems(api, by), rightProblems(rights, needs, by)].map(
-      told,
-    ),
+    [
+      namespaceProblems(api, needs.namespace, by),
+      crdProblems(api, needs.namespace, by),
+      rightProblems(rights, needs, by),
+    ].map(told),
   );
   const allowed = (right: Right): Promise<boolean> => rights.ask(right, by).catch(() => false);
   return {
@@ -138,7 +140,7 @@ const namespaceProblems = async (api: Api, name: string, by: CallOptions): Promi
   return [{ code: 'NamespaceMissing', message, subject: name }];
 };
 
-const crdProblems = async (api: Api, by: CallOptions): Promise<readonly HubProblem[]> => {
+const crdProblems = async (api: Api, namespace: string, by: CallOptions): Promise<readonly HubProblem[]> => {
   const looks = await Promise.all(
     [CLUSTER_ORDERS, HOSTED_CLUSTERS].map(async (kind) =>
       (await isServed(api, kind, by)) ? [] : [missingCrd(kind)],
@@ -146,7 +148,7 @@ const crdProblems = async (api: Api, by: CallOptions): Promise<readonly HubProbl
   );
   const missing = looks.flat();
   if (missing.some(({ subject }) => subject === crdName(CLUSTER_ORDERS))) return missing;
-  return [...missing, ...(await fieldProblems(api, by))];
+  return [...missing, ...(await fieldProblems(api, namespace, by))];
 };
 
 const crdName = ({ plural, group }: Kind): string => `${plural}.${group}`;
@@ -164,29 +166,6 @@ const isServed = async (api: Api, { group, version, plural }: Kind, by: CallOpti
     return listAt(told, 'resources').some((resource) => stringAt(resource, 'name') === plural);
   } catch (error) {
     if (error instanceof HubError && error.facts['status'] === 404) return false;
-    throw error;
-  }
-};
-
-/** From the published schema; a hub that publishes none is not accused of anything. */
-const fieldProblems = async (api: Api, by: CallOptions): Promise<readonly HubProblem[]> => {
-  const { group, version } = CLUSTER_ORDERS;
-  try {
-    const path = `/openapi/v3/apis/${group}/${version}`;
-    const document = await api.ask({ what: `schema of ${group}`, method: 'GET', path }, by);
-    const schema = schemaInOpenApi(document);
-    if (schema === undefined) return [];
-    return missingFields(schema, document).map((field) => ({
-      code: 'CrdMissing',
-      message: `the hub's CRD of ClusterOrder has no ${field}: it would be dropped without a word; update the CRD`,
-      subject: `${crdName(CLUSTER_ORDERS)} ${field}`,
-    }));
-  } catch (error) {
-    if (
-      error instanceof HubError &&
-      ['not-ready', 'not-found', 'unauthorized', 'invalid'].includes(error.kind)
-    )
-      return [];
     throw error;
   }
 };

@@ -1,57 +1,81 @@
+import { HubError, type CallOptions, type HubProblem } from '../../../app/management-cluster.ts';
 import type { JsonObject, JsonValue } from '../../../domain/json.ts';
-import { isObject, listAt, objectAt, stringAt } from '../../../domain/json-tools.ts';
-import { OSAC_GROUP } from './api.ts';
+import { stringAt } from '../../../domain/json-tools.ts';
+import { apiVersion, CLUSTER_ORDERS, pathOf, type Api } from './api.ts';
 
-/** Fields that we write or read: an API server drops, without a word, what its CRD does not know. */
-export const CLUSTER_ORDER_FIELDS: readonly (readonly string[])[] = [
-  ['spec', 'templateID'],
-  ['spec', 'templateParameters'],
-  ['spec', 'nodeRequests', 'resourceClass'],
-  ['spec', 'nodeRequests', 'numberOfNodes'],
-  ['spec', 'pullSecret'],
-  ['spec', 'sshPublicKey'],
-  ['spec', 'releaseImage'],
-  ['spec', 'network', 'podCIDR'],
-  ['spec', 'network', 'serviceCIDR'],
-  ['status', 'phase'],
-  ['status', 'conditions'],
-  ['status', 'desiredConfigVersion'],
-  ['status', 'clusterReference', 'namespace'],
-  ['status', 'clusterReference', 'hostedClusterName'],
-  ['status', 'provisioningJobs'],
-];
+const TIME = '2026-01-01T00:00:00Z';
 
-/** The schema of ClusterOrder in an OpenAPI v3 document of its group; undefined when it is not there. */
-export const schemaInOpenApi = (document: JsonObject): JsonObject | undefined =>
-  Object.values(objectAt(objectAt(document, 'components'), 'schemas'))
-    .filter(isObject)
-    .find((schema) =>
-      listAt(schema, 'x-kubernetes-group-version-kind').some(
-        (kind) => stringAt(kind, 'group') === OSAC_GROUP && stringAt(kind, 'kind') === 'ClusterOrder',
-      ),
-    );
+/** An order with every field that we write or read; it is never stored. */
+const sampleOrder = (namespace: string): JsonObject => ({
+  apiVersion: apiVersion(CLUSTER_ORDERS),
+  kind: 'ClusterOrder',
+  metadata: { name: 'order-dry-run-of-check', namespace },
+  spec: {
+    templateID: 'fulfillment_ledger.check',
+    templateParameters: '{}',
+    nodeRequests: [{ resourceClass: 'check', numberOfNodes: 1 }],
+    pullSecret: '{}',
+    sshPublicKey: 'ssh-ed25519 AAAA check',
+    releaseImage: 'registry.invalid/check:1',
+    network: { podCIDR: '10.132.0.0/14', serviceCIDR: '172.31.0.0/16' },
+  },
+  status: {
+    phase: 'Progressing',
+    conditions: [
+      { type: 'Accepted', status: 'True', reason: 'Check', message: '', lastTransitionTime: TIME },
+    ],
+    desiredConfigVersion: '0123456789abcdef',
+    clusterReference: {
+      namespace: 'a',
+      hostedClusterName: 'b',
+      serviceAccountName: 'c',
+      roleBindingName: 'd',
+    },
+    provisioningJobs: [{ jobID: '1', type: 'provision', state: 'Running', timestamp: TIME }],
+  },
+});
 
-/** Paths of fields that the schema does not have, as `spec.network.podCIDR`. */
-export const missingFields = (schema: JsonObject, document: JsonObject): readonly string[] =>
-  CLUSTER_ORDER_FIELDS.filter((path) => !hasField(schema, path, document)).map((path) => path.join('.'));
+const UNKNOWN_FIELD = /unknown field "([^"]{1,200})"/g;
+const NAME = `${CLUSTER_ORDERS.plural}.${CLUSTER_ORDERS.group}`;
 
-const hasField = (schema: JsonObject, path: readonly string[], document: JsonObject): boolean => {
-  const [field, ...rest] = path;
-  const here = itemsOf(resolved(schema, document), document);
-  if (field === undefined || here['x-kubernetes-preserve-unknown-fields'] === true) return true;
-  const next = objectAt(here, 'properties')[field];
-  return isObject(next) && hasField(next, rest, document);
+/**
+ * What the hub's CRD would drop of an order, or refuse in it: an API server drops unknown fields without a word. Asked
+ * by a dry run with strict validation, for which the stock rights are enough and which stores nothing; a hub that
+ * cannot answer (missing rights, a webhook that knows no dry run) is not accused of anything here.
+ */
+export const fieldProblems = async (
+  api: Api,
+  namespace: string,
+  by: CallOptions,
+): Promise<readonly HubProblem[]> => {
+  const call = {
+    what: 'dry run of an order',
+    method: 'POST',
+    path: pathOf(CLUSTER_ORDERS, { namespace }),
+    query: { dryRun: 'All', fieldValidation: 'Strict' },
+    body: sampleOrder(namespace),
+    reads: true,
+  } as const;
+  try {
+    await api.ask(call, by);
+    return [];
+  } catch (error) {
+    if (!(error instanceof HubError) || error.facts['status'] === 401) throw error;
+    if (error.facts['status'] === 400) return droppedFields(error.message);
+    return error.facts['status'] === 422 ? refusedFields(error.facts['causes']) : [];
+  }
 };
 
-const itemsOf = (schema: JsonObject, document: JsonObject): JsonObject =>
-  stringAt(schema, 'type') === 'array' ? resolved(objectAt(schema, 'items'), document) : schema;
+const droppedFields = (message: string): readonly HubProblem[] =>
+  [...message.matchAll(UNKNOWN_FIELD)].map(([, field = '']) => ({
+    code: 'CrdMissing',
+    message: `the hub's CRD of ClusterOrder has no ${field}: it would be dropped without a word; update the CRD`,
+    subject: `${NAME} ${field}`,
+  }));
 
-/** Follows `$ref` and a single `allOf`, as the API server writes them. */
-const resolved = (schema: JsonObject, document: JsonObject, depth = 0): JsonObject => {
-  const [only] = listAt(schema, 'allOf');
-  const target: JsonValue | undefined = isObject(only) ? only : schema;
-  const ref = stringAt(target, '$ref');
-  if (ref === '' || depth > 10) return isObject(target) ? target : {};
-  const name = ref.slice(ref.lastIndexOf('/') + 1);
-  return resolved(objectAt(objectAt(objectAt(document, 'components'), 'schemas'), name), document, depth + 1);
-};
+const refusedFields = (causes: JsonValue | undefined): readonly HubProblem[] =>
+  (Array.isArray(causes) ? causes : []).map((cause) => ({
+    code: 'CrdMissing',
+    message: `the hub's CRD of ClusterOrder is another one: it refuses ${stringAt(cause, 'field')} (${stringAt(cause, 'message')})`,
+    subject: `${NAME} ${stringAt(cause, 'field')}`,
+  }));

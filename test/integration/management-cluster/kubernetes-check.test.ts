@@ -1,0 +1,207 @@
+import { expect } from 'chai';
+import type { CallOptions, HubReport } from '../../../src/app/management-cluster.ts';
+import { createAuthority } from '../../support/kube-apiserver/access/certificates.ts';
+import {
+  loadDefinitions,
+  startKubeApiServer,
+  type KubeApiServer,
+  type KubeApiServerOptions,
+} from '../../support/kube-apiserver/start.ts';
+import type { JsonObject } from '../../support/kube-apiserver/types.ts';
+import { hubAccessOf, kubernetesHub, rbacOf } from '../../support/kubernetes-hub.ts';
+
+const NS = 'osac-hub';
+const USER = hubAccessOf(NS);
+
+describe('check of a Kubernetes hub', function () {
+  this.timeout(20_000);
+  const servers: KubeApiServer[] = [];
+  const start = async (options: KubeApiServerOptions = {}): Promise<KubeApiServer> => {
+    const server = await startKubeApiServer({
+      namespaces: [NS],
+      objects: rbacOf('hub-access', NS),
+      ...options,
+    });
+    servers.push(server);
+    return server;
+  };
+  afterEach(async () => {
+    for (const server of servers.splice(0)) await server.close();
+  });
+  const by = (deadlineMs = 5_000): CallOptions => ({
+    effectId: 'check',
+    deadlineMs,
+    signal: new AbortController().signal,
+  });
+  const checkOf = async (
+    kubeconfig: string,
+    connection: Parameters<typeof kubernetesHub>[0]['connection'] = {},
+    deadlineMs?: number,
+  ): Promise<HubReport> => {
+    const { clusters, hub } = kubernetesHub({ kubeconfigs: { '1': kubeconfig }, namespace: NS, connection });
+    try {
+      return await hub.check(by(deadlineMs));
+    } finally {
+      await clusters.close();
+    }
+  };
+  const codes = ({ problems }: HubReport): string[] =>
+    problems.map(({ code, subject }) => `${code}${subject === undefined ? '' : ` ${subject}`}`);
+  const withRights = (server: KubeApiServer): string => server.kubeconfig({ token: server.tokenFor(USER) });
+
+  it('finds nothing wrong with the stock rights, and says what they do not show', async () => {
+    const report = await checkOf(withRights(await start()));
+    expect(report).to.deep.include({ problems: [], canReadNodePools: false, canReadAgents: false });
+    expect(report.version).to.equal('v1.36.3');
+    expect(Math.abs(report.clockSkewMs ?? Number.NaN)).to.be.lessThan(2_000);
+  });
+
+  it('accepts a client certificate as well as a token', async () => {
+    const server = await start();
+    const pair = await server.certificateFor(USER);
+    expect(await checkOf(server.kubeconfig(pair))).to.deep.include({ problems: [] });
+  });
+
+  it('names a kubeconfig that is refused, without connecting', async () => {
+    const server = await start();
+    const exec = 'users: [{name: u, user: {exec: {command: aws}}}]';
+    const contexts = 'contexts: [{name: x, context: {cluster: c, user: u}}]\ncurrent-context: x';
+    const report = await checkOf(
+      `clusters: [{name: c, cluster: {server: "${server.url}"}}]\n${exec}\n${contexts}`,
+    );
+    expect(codes(report)).to.deep.equal(['InvalidKubeconfig kubeconfig']);
+    expect(report.problems[0]?.message).to.include('exec plugin');
+    expect(server.audit()).to.have.length(0);
+  });
+
+  it('names an authority that did not sign the server, and an address where nobody is', async () => {
+    const server = await start();
+    const other = await createAuthority('127.0.0.1');
+    const base64 = (text: string): string => Buffer.from(text).toString('base64');
+    const access = JSON.stringify({
+      clusters: [
+        { name: 'c', cluster: { server: server.url, 'certificate-authority-data': base64(other.ca) } },
+      ],
+      users: [{ name: 'u', user: { token: server.tokenFor(USER) } }],
+      contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
+      'current-context': 'x',
+    });
+    const report = await checkOf(access);
+    expect(codes(report)).to.deep.equal(['Unreachable TLS']);
+    expect(report.problems[0]?.message).to.include('certificate-authority-data');
+    await server.pause();
+    expect(codes(await checkOf(withRights(server)))).to.deep.equal(['Unreachable']);
+    await server.resume();
+    server.faults.always({}, { kind: 'hang' });
+    const hung = await checkOf(withRights(server), {}, 200);
+    expect(hung.problems[0]?.message).to.include('deadline');
+  });
+
+  it('names credentials that have ended, also those that were revoked meanwhile', async () => {
+    const server = await start();
+    const ended = server.tokenFor(USER, -1);
+    expect(codes(await checkOf(server.kubeconfig({ token: ended })))).to.deep.equal(['CredentialsRefused']);
+    const token = server.tokenFor(USER);
+    const { clusters, hub } = kubernetesHub({
+      kubeconfigs: { '1': server.kubeconfig({ token }) },
+      namespace: NS,
+    });
+    expect((await hub.check(by())).problems).to.deep.equal([]);
+    server.revoke(token);
+    const report = await hub.check(by());
+    expect(codes(report)).to.deep.equal(['CredentialsRefused']);
+    expect(JSON.stringify(report)).to.not.include(token);
+    await clusters.close();
+  });
+
+  it('names a version that is too old, and what is no API server', async () => {
+    const old = await start({ version: 'v1.26.9' });
+    expect(codes(await checkOf(withRights(old)))).to.deep.equal(['VersionTooOld']);
+    const server = await start();
+    server.faults.always({}, { kind: 'answer', code: 200, text: '<html>login</html>' });
+    const report = await checkOf(withRights(server));
+    expect(report.problems[0]?.message).to.include('not an API server');
+  });
+
+  it('names a namespace that is missing and each right that is not there', async () => {
+    const server = await start();
+    const report = await checkOf(withRights(server), { namespace: 'elsewhere' });
+    expect(codes(report).toSorted()).to.deep.equal(
+      [
+        'NamespaceMissing elsewhere',
+        ...['create', 'delete', 'get', 'list', 'patch', 'watch'].map(
+          (verb) => `RightMissing ${verb} clusterorders.osac.openshift.io in namespace elsewhere`,
+        ),
+      ].toSorted(),
+    );
+    const nobody = server.kubeconfig({ token: server.tokenFor({ name: 'nobody', groups: [] }) });
+    const subjects = codes(await checkOf(nobody));
+    expect(subjects).to.include('RightMissing get hostedclusters.hypershift.openshift.io in every namespace');
+    expect(subjects).to.include('RightMissing get secrets in every namespace');
+  });
+
+  it('names the wider rights that other settings of the hub need, and is content once they are granted', async () => {
+    const server = await start();
+    const wide = { controller: 'ledger', tenantNamespaces: true } as const;
+    const subjects = codes(await checkOf(withRights(server), wide));
+    expect(subjects).to.include('RightMissing create clusterorders.osac.openshift.io in every namespace');
+    expect(subjects).to.include(
+      'RightMissing create rolebindings.rbac.authorization.k8s.io in every namespace',
+    );
+    for (const file of ['controller-ledger', 'tenant-namespaces'] as const)
+      for (const object of rbacOf(file, NS)) server.seed(object);
+    expect(await checkOf(withRights(server), wide)).to.deep.include({
+      problems: [],
+      canReadNodePools: true,
+      canReadAgents: true,
+    });
+  });
+
+  it('names CRDs that are missing, and a field that an old one does not have', async () => {
+    const without = (plural: string) => (crd: JsonObject) =>
+      (crd['metadata'] as JsonObject)['name'] !== `${plural}.hypershift.openshift.io`;
+    const noHyperShift = await start({ crds: loadDefinitions().filter(without('hostedclusters')) });
+    expect(codes(await checkOf(withRights(noHyperShift)))).to.deep.equal([
+      'CrdMissing hostedclusters.hypershift.openshift.io',
+    ]);
+    const old = loadDefinitions().map(
+      (crd) =>
+        JSON.parse(JSON.stringify(crd), (key: string, value: unknown) =>
+          key === 'sshPublicKey' ? undefined : value,
+        ) as JsonObject,
+    );
+    const report = await checkOf(withRights(await start({ crds: old })));
+    expect(codes(report)).to.deep.equal(['CrdMissing clusterorders.osac.openshift.io spec.sshPublicKey']);
+    expect(codes(await checkOf(withRights(await start({ crds: [] })))).toSorted()).to.deep.equal([
+      'CrdMissing clusterorders.osac.openshift.io',
+      'CrdMissing hostedclusters.hypershift.openshift.io',
+    ]);
+  });
+
+  it('measures a clock that is an hour off', async () => {
+    const hour = 3_600_000;
+    for (const clockSkewMs of [hour, -hour]) {
+      const report = await checkOf(withRights(await start({ clockSkewMs })));
+      expect(report.problems).to.deep.equal([]);
+      expect(Math.abs((report.clockSkewMs ?? 0) - clockSkewMs)).to.be.lessThan(2_000);
+    }
+  });
+
+  it('of a kubeconfig that is not in the secret store says so', async () => {
+    const { clusters, hub } = kubernetesHub({ kubeconfigs: {}, namespace: NS });
+    const report = await hub.check(by());
+    expect(codes(report)).to.deep.equal(['InvalidKubeconfig']);
+    expect(report.problems[0]?.message).to.include('secret store');
+    await clusters.close();
+  });
+
+  it('a candidate is checked before it is registered', async () => {
+    const server = await start();
+    const { clusters } = kubernetesHub({ kubeconfigs: {}, namespace: NS });
+    const connection = { id: 'new', namespace: NS, tenant: 'system', revision: 0 };
+    const candidate = clusters.candidate(connection, Buffer.from(withRights(server)));
+    expect((await candidate.check(by())).problems).to.deep.equal([]);
+    await candidate.close();
+    await clusters.close();
+  });
+});
