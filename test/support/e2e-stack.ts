@@ -134,6 +134,10 @@ export const untilReady = async (service: ServiceProcess): Promise<void> => {
   });
 };
 
+/** Milliseconds between two looks: at first, and at most. Looking takes processor time from what is waited for. */
+const FIRST_LOOK_MS = 10;
+const LAST_LOOK_MS = 100;
+
 /** Polls a condition until it holds; throws after the bound. Not a sleep: it goes on as soon as the condition holds. */
 export const until = async (
   what: string,
@@ -141,9 +145,9 @@ export const until = async (
   boundMs = 30_000,
 ): Promise<void> => {
   const deadline = performance.now() + boundMs;
-  while (!(await holds())) {
+  for (let wait = FIRST_LOOK_MS; !(await holds()); wait = Math.min(LAST_LOOK_MS, wait * 1.3)) {
     if (performance.now() > deadline) throw new Error(`not within ${boundMs} ms: ${what}`);
-    await pause(20);
+    await pause(wait);
   }
 };
 
