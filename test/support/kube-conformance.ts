@@ -1,4 +1,5 @@
 import type { Behaviour } from './kube-conformance/context.ts';
+import { OUR_KINDS } from './kube-conformance/kinds.ts';
 import { READING } from './kube-conformance/reading.ts';
 import { RIGHTS } from './kube-conformance/rights.ts';
 import { WRITING } from './kube-conformance/writing.ts';
@@ -9,4 +10,4 @@ export { conformanceContext, type Behaviour, type ConformanceContext } from './k
  * What an API server does that our adapter relies on, as checks over a plain HTTPS client. The stand-in and a real
  * kube-apiserver (with the namespace, serviceaccount, token and garbage-collector controllers) both pass the list.
  */
-export const KUBE_BEHAVIOURS: readonly Behaviour[] = [...WRITING, ...READING, ...RIGHTS];
+export const KUBE_BEHAVIOURS: readonly Behaviour[] = [...WRITING, ...READING, ...RIGHTS, ...OUR_KINDS];

@@ -233,22 +233,23 @@ export const WRITING: readonly Behaviour[] = [
   },
   {
     name: 'what depends on an owner goes with it',
-    check: async (context) => {
-      const { path, object } = await created(context);
-      const owner = {
-        apiVersion: 'osac.openshift.io/v1alpha1',
-        kind: 'ClusterOrder',
-        name: metaOf(object)['name'] as string,
-        uid: metaOf(object)['uid'] as string,
-      };
-      const secrets = `/api/v1/namespaces/${context.namespace}/secrets`;
-      const metadata = { name: context.name('secret'), ownerReferences: [owner] };
-      expectCode(await context.admin.post(secrets, { apiVersion: 'v1', kind: 'Secret', metadata }), 201);
-      expectCode(await context.admin.delete(path), 200);
-      // A real garbage collector learns of new kinds every 30 s only.
-      const gone = async (): Promise<boolean> =>
-        (await context.admin.get(`${secrets}/${metadata.name}`)).code === 404;
-      await eventually('the secret is gone', gone, 90_000);
+    check: async ({ admin, namespace, name }) => {
+      const core = `/api/v1/namespaces/${namespace}`;
+      const [owner, child] = [name('owner'), name('child')];
+      const made = await admin.post(`${core}/configmaps`, {
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: { name: owner },
+      });
+      expectCode(made, 201);
+      const uid = metaOf(made.body)['uid'] as string;
+      const ownerReferences = [{ apiVersion: 'v1', kind: 'ConfigMap', name: owner, uid }];
+      const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: child, ownerReferences } };
+      expectCode(await admin.post(`${core}/secrets`, secret), 201);
+      expectCode(await admin.delete(`${core}/configmaps/${owner}`), 200);
+      // A real collector that is just learning new kinds does nothing else for half a minute.
+      const gone = async (): Promise<boolean> => (await admin.get(`${core}/secrets/${child}`)).code === 404;
+      await eventually('the secret is gone', gone, 60_000);
     },
   },
   {
