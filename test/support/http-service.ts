@@ -170,6 +170,7 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
     recordRejection,
     singleWriter: store.singleWriter,
     caughtUp: (signal) => caughtUpWith(store, models)(signal),
+    announcedTo: (kind, id, before) => models.resources.announcedTo(kind, id, { before, limit: 100 }),
   });
   const people = createMemoryKeyStore();
   const models = await openReadModels({
