@@ -45,11 +45,14 @@ const quietUntil = ({ changes, hub, effects }: OpenRun): string | undefined =>
     ? undefined
     : [later(changes.last, QUIET_MS), later(changes.first, LONGEST_QUIET_MS)].toSorted()[0];
 
-/** The way to READY, again for every change of the spec. */
-/** While a change of what it holds may have happened or not, nobody knows: it is settled before anything relies on it. */
+/**
+ * While a change of what it holds may have happened or not, nobody knows: it is settled before anything relies on it, by
+ * growing before the spec is sent, by giving back after that.
+ */
 const holds = (run: OpenRun, claim: ReturnType<typeof wantedClaim>): boolean =>
   !isUnresolved(run.effects['resize']) && sameClaim(run.held, claim);
 
+/** The way to READY, again for every change of the spec. */
 export const FORWARD: readonly Step[] = [
   {
     name: 'place',
@@ -97,7 +100,8 @@ export const FORWARD: readonly Step[] = [
     name: 'resize-up',
     phase: 'forward',
     after: ['select-hub', 'start-dispatch'],
-    done: (run) => holds(run, claimBeforeApply(run)),
+    done: (run) =>
+      isApplied(run) ? sameClaim(run.held, claimBeforeApply(run)) : holds(run, claimBeforeApply(run)),
     work: (run) => resizeWork(run, claimBeforeApply(run)),
   },
   {

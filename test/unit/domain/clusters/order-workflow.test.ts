@@ -192,6 +192,21 @@ describe('cluster order: waiting for capacity', () => {
   });
 });
 
+describe('cluster order: giving room back', () => {
+  it('goes on with what it gives back, and nothing else, after a crash in the middle of it', () => {
+    const run = createOrderRun();
+    run.toReady(healthy());
+    scale(run, 1);
+    run.commands();
+    run.perform('apply', done({ uid: 'uid-1' }));
+    run.commands();
+    const given = run.start('resize').args['claim'];
+    expect(given).to.have.nested.property('nodes.fc430', 1);
+    const again = run.pending().effects.filter(({ effectId }) => effectId.startsWith('resize:'));
+    expect(again.map(({ args }) => args['claim'])).to.deep.equal([given]);
+  });
+});
+
 describe('cluster order: effects that go wrong', () => {
   const atHub = () => {
     const run = createOrderRun();
