@@ -240,7 +240,7 @@ export class HubError extends Error {
   override readonly name = 'HubError';
   readonly kind: HubErrorKind;
   readonly retryAfterMs: number | undefined;
-  readonly order: ObservedClusterOrder | undefined;
+  declare readonly order: ObservedClusterOrder | undefined;
   readonly facts: JsonObject;
   constructor(
     kind: HubErrorKind,
@@ -250,7 +250,8 @@ export class HubError extends Error {
     super(message, more.cause === undefined ? undefined : { cause: more.cause });
     this.kind = kind;
     this.retryAfterMs = more.retryAfterMs;
-    this.order = more.order;
+    // An order holds a pull secret: what logs an error with its fields must not find it.
+    Object.defineProperty(this, 'order', { value: more.order, enumerable: false });
     this.facts = more.facts ?? {};
   }
 }

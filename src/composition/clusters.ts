@@ -31,7 +31,13 @@ export const createClusters = (options: {
   });
   return {
     of: (hub) => (isSimulatedHubId(hub.id) ? simulated.of(hub) : kubernetes.of(hub)),
-    candidate: kubernetes.candidate,
+    candidate: (hub, kubeconfig) => {
+      const known = isSimulatedHubId(hub.id) ? simulated.of(hub) : undefined;
+      // A simulated hub takes any kubeconfig, and is not closed by who only looked at it.
+      return known === undefined
+        ? kubernetes.candidate(hub, kubeconfig)
+        : { ...known, close: () => Promise.resolve() };
+    },
     close: async () => {
       await Promise.all([simulated.close(), kubernetes.close()]);
     },

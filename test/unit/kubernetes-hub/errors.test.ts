@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { expect } from 'chai';
 import {
   redactor,
@@ -6,6 +7,8 @@ import {
   silence,
 } from '../../../src/adapters/management-cluster/kubernetes/api-errors.ts';
 import { NoAnswer } from '../../../src/adapters/management-cluster/kubernetes/connection.ts';
+import { observedClusterOrder } from '../../../src/adapters/management-cluster/kubernetes/observed.ts';
+import { HubError } from '../../../src/app/management-cluster.ts';
 
 const status = (code: number, more: object = {}) => ({
   status: code,
@@ -117,5 +120,14 @@ describe('calls without an answer', () => {
     );
     expect(kinds).to.deep.equal(['unavailable', 'unknown-outcome']);
     expect(silence(new NoAnswer(true, 'TIMEOUT'), 'get', false).kind).to.equal('unavailable');
+  });
+});
+
+describe('errors of a hub', () => {
+  it('do not show the order they carry to who logs their fields', () => {
+    const order = observedClusterOrder({ metadata: { name: 'a' }, spec: { pullSecret: 'canary' } });
+    const error = new HubError('already-exists', 'taken', { order });
+    expect(error.order?.spec.pullSecret).to.equal('canary');
+    expect(JSON.stringify({ ...error }) + inspect(error)).to.not.include('canary');
   });
 });

@@ -45,7 +45,15 @@ export const createKubernetesHub = (options: KubernetesHubOptions): KubernetesHu
   let calls = 0;
 
   const open = async (of: HubConnection): Promise<void> => {
-    const kubeconfig = await options.kubeconfigOf(of);
+    const kubeconfig = await options.kubeconfigOf(of).catch((cause: unknown) => {
+      throw new HubError(
+        'unavailable',
+        `the kubeconfig of hub ${hubId} cannot be read from the secret store`,
+        {
+          cause,
+        },
+      );
+    });
     if (kubeconfig === undefined)
       throw new HubError('unauthorized', `the kubeconfig of hub ${hubId} is not in the secret store`, {
         facts: { reason: 'InvalidKubeconfig' },
@@ -94,6 +102,7 @@ export const createKubernetesHub = (options: KubernetesHubOptions): KubernetesHu
     if (closing.signal.aborted) throw new HubError('unavailable', `${what}: the adapter is closed`);
     const startedAt = monotonicMs();
     const { effectId, deadlineMs } = by;
+    let sent = false;
     const unanswered = guard(timers, by.signal, closing.signal, deadlineMs + THREAD_GRACE_MS);
     try {
       const asked = withOpen(() => {
@@ -101,6 +110,7 @@ export const createKubernetesHub = (options: KubernetesHubOptions): KubernetesHu
         if (left <= 0 || by.signal.aborted) throw new HubError('unavailable', `${what}: too late to be sent`);
         calls += 1;
         const call = calls;
+        sent = true;
         unanswered.onAbort(() => void channel.ask(number, { do: 'abort', call }).catch(() => undefined));
         return channel.ask(number, { do: 'call', op, args, effectId, deadlineMs: left, call });
       });
@@ -108,7 +118,7 @@ export const createKubernetesHub = (options: KubernetesHubOptions): KubernetesHu
       return (await Promise.race([asked, unanswered.promise])) as ResultOf<Op>;
     } catch (error) {
       if (error instanceof HubError) throw error;
-      const kind = isWrite(op) && !(error instanceof NotOpen) ? 'unknown-outcome' : 'unavailable';
+      const kind = sent && isWrite(op) && !(error instanceof NotOpen) ? 'unknown-outcome' : 'unavailable';
       throw new HubError(kind, `${what}: ${error instanceof Error ? error.message : 'failed'}`, {
         cause: error,
       });
