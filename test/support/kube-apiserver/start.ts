@@ -1,7 +1,7 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { parse as parseYaml, parseAllDocuments } from 'yaml';
+import { parseAllDocuments } from 'yaml';
 import { createAuthority, type KeyPair } from './access/certificates.ts';
 import { createIdentities } from './access/identities.ts';
 import { createAccess } from './access/rbac.ts';
@@ -244,20 +244,23 @@ const seeder =
 const FOLDERS = [new URL('../../../ops/crds/', import.meta.url), new URL('./crds/', import.meta.url)];
 
 /** Our CRDs and the open stubs of other people's kinds, as they would be sent to an API server. */
-export const loadDefinitions = (): JsonObject[] =>
-  FOLDERS.flatMap((folder) =>
+export const loadDefinitions = (): readonly JsonObject[] => {
+  definitions ??= FOLDERS.flatMap((folder) =>
     readdirSync(folder)
       .filter((file) => file.endsWith('.yaml'))
       .sort()
-      .flatMap((file) => parseAllDocuments(readFileSync(new URL(file, folder), 'utf8')))
-      .map((document) => document.toJS() as JsonObject),
+      .flatMap((file) => objectsOf(readFileSync(new URL(file, folder), 'utf8'))),
   );
+  return definitions;
+};
+
+/** Read once in a process: every suite starts servers. */
+let definitions: readonly JsonObject[] | undefined;
 
 /** The objects of a YAML text with one or more documents. */
 export const objectsOf = (yaml: string): JsonObject[] =>
-  yaml
-    .split(/^---$/m)
-    .map((text) => parseYaml(text) as JsonObject | null)
+  parseAllDocuments(yaml)
+    .map((document) => document.toJS() as JsonObject | null)
     .filter((one) => one !== null);
 
 const listen = (server: Server, host: string, port: number): Promise<number> =>

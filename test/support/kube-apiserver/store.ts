@@ -10,9 +10,12 @@ export type Change = {
   readonly before?: KubeObject;
 };
 
+/** The objects of one kind in one namespace; `names` is their order, made when it is asked for. */
+type Room = { readonly objects: Map<string, KubeObject>; names: string[] | undefined };
+
 type Shelf = {
   readonly kind: Kind;
-  readonly namespaces: Map<string, Map<string, KubeObject>>;
+  readonly namespaces: Map<string, Room>;
   /** Newest last; bounded. Watches read it with a cursor, so that no watcher holds a copy of its own. */
   history: Change[];
   /** Watching from before this version is 410. */
@@ -69,18 +72,25 @@ export const createStore = (historyLimit: number) => {
         kind,
       });
     },
-    unregister: (kind: Kind): void => void shelves.delete(resourceName(kind)),
+    /** Ends serving a kind; its watches end with 410. */
+    unregister: (kind: Kind): void => {
+      const shelf = shelves.get(resourceName(kind));
+      shelves.delete(resourceName(kind));
+      for (const listener of shelf?.listeners ?? []) listener();
+    },
 
     get: (kind: Kind, namespace: string, name: string): KubeObject | undefined =>
-      shelfOf(kind).namespaces.get(namespace)?.get(name),
+      shelfOf(kind).namespaces.get(namespace)?.objects.get(name),
 
     /** Ordered by namespace and name, as the real server lists. */
     list: (kind: Kind, namespace?: string): KubeObject[] => {
       const { namespaces } = shelfOf(kind);
       const chosen = namespace === undefined ? [...namespaces.keys()].sort() : [namespace];
       return chosen.flatMap((one) => {
-        const objects = namespaces.get(one);
-        return objects === undefined ? [] : [...objects.values()].sort(byName);
+        const room = namespaces.get(one);
+        if (room === undefined) return [];
+        room.names ??= [...room.objects.keys()].sort();
+        return room.names.map((name) => room.objects.get(name) as KubeObject);
       });
     },
 
@@ -88,11 +98,16 @@ export const createStore = (historyLimit: number) => {
     put: (kind: Kind, object: KubeObject): KubeObject => {
       const shelf = shelfOf(kind);
       const namespace = object.metadata.namespace ?? '';
-      const objects = shelf.namespaces.get(namespace) ?? new Map<string, KubeObject>();
-      const before = objects.get(object.metadata.name);
+      const room = shelf.namespaces.get(namespace) ?? {
+        objects: new Map<string, KubeObject>(),
+        names: undefined,
+      };
+      const before = room.objects.get(object.metadata.name);
       if (before !== undefined && sameJson(before, object)) return before;
       const stored = stamped(object);
-      shelf.namespaces.set(namespace, objects.set(object.metadata.name, stored));
+      if (before === undefined) room.names = undefined;
+      room.objects.set(object.metadata.name, stored);
+      shelf.namespaces.set(namespace, room);
       const change = { version, type: before === undefined ? 'ADDED' : 'MODIFIED', object: stored } as const;
       record(shelf, before === undefined ? change : { ...change, before });
       return stored;
@@ -102,19 +117,20 @@ export const createStore = (historyLimit: number) => {
     remove: (kind: Kind, object: KubeObject): KubeObject => {
       const shelf = shelfOf(kind);
       const namespace = object.metadata.namespace ?? '';
-      const objects = shelf.namespaces.get(namespace);
-      const before = objects?.get(object.metadata.name);
-      objects?.delete(object.metadata.name);
-      if (objects?.size === 0) shelf.namespaces.delete(namespace);
+      const room = shelf.namespaces.get(namespace);
+      const before = room?.objects.get(object.metadata.name);
+      if (room?.objects.delete(object.metadata.name) === true) room.names = undefined;
+      if (room?.objects.size === 0) shelf.namespaces.delete(namespace);
       const last = stamped(object);
       record(shelf, { version, type: 'DELETED', object: last, before: before ?? object });
       return last;
     },
 
-    /** Changes after a version, oldest first; undefined when the history does not reach back that far. */
+    /** Changes after a version, oldest first; undefined when the history does not reach that far. */
     changesAfter: (kind: Kind, after: number, limit: number): readonly Change[] | undefined => {
-      const { history, oldest } = shelfOf(kind);
-      if (after < oldest) return undefined;
+      const shelf = shelves.get(resourceName(kind));
+      if (shelf === undefined || after < shelf.oldest) return undefined;
+      const { history } = shelf;
       let low = 0;
       let high = history.length;
       while (low < high) {
@@ -147,6 +163,3 @@ export const createStore = (historyLimit: number) => {
     },
   };
 };
-
-const byName = (left: KubeObject, right: KubeObject): number =>
-  left.metadata.name < right.metadata.name ? -1 : 1;

@@ -63,7 +63,11 @@ export type FaultHandle = {
   release(): void;
 };
 
-export type TakenFault = { readonly fault: Fault; readonly wait: () => Promise<void> };
+export type TakenFault = {
+  readonly fault: Fault;
+  /** Until the fault is released, or the caller has left. */
+  readonly wait: (left: Promise<void>) => Promise<void>;
+};
 
 export type Faults = ReturnType<typeof createFaults>;
 
@@ -78,9 +82,9 @@ export const createFaults = () => {
       take: (subject: FaultSubject): TakenFault | undefined => {
         if (hits >= times || !matches(match, subject)) return undefined;
         hits += 1;
-        const wait = async (): Promise<void> => {
+        const wait = async (left: Promise<void>): Promise<void> => {
           held += 1;
-          await released.promise;
+          await Promise.race([released.promise, left]);
           held -= 1;
         };
         return { fault, wait };

@@ -128,7 +128,8 @@ export const createHandler = (parts: HttpParts) => {
       const body = fault.text ?? (faultStatus(fault) as unknown as JsonObject);
       return answer(call, { code: (entry.code = fault.code), body, headers });
     }
-    if (fault?.kind === 'hang') await taken?.wait();
+    const left = new Promise<void>((resolve) => call.response.once('close', resolve));
+    if (fault?.kind === 'hang') await taken?.wait(left);
     if (fault?.kind === 'slow') await new Promise((resolve) => setTimeout(resolve, fault.ms));
     if (call.response.destroyed) return;
     const streamed = call.target?.verb === 'watch' ? call.target : undefined;
@@ -139,7 +140,7 @@ export const createHandler = (parts: HttpParts) => {
     const done = work(call);
     entry.code = done.code;
     if (fault?.kind === 'lost-answer') return void call.request.socket.destroy();
-    if (fault?.kind === 'held-answer') await taken?.wait();
+    if (fault?.kind === 'held-answer') await taken?.wait(left);
     answer(call, done);
   };
 
