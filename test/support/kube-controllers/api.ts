@@ -103,6 +103,7 @@ export const metaOf = (object: JsonObject): JsonObject => objectAt(object, 'meta
 export const nameOf = (object: JsonObject): string => stringAt(metaOf(object), 'name');
 export const namespaceOf = (object: JsonObject): string => stringAt(metaOf(object), 'namespace');
 export const uidOf = (object: JsonObject): string => stringAt(metaOf(object), 'uid');
+export const versionOf = (object: JsonObject): string => stringAt(metaOf(object), 'resourceVersion');
 export const labelsOf = (object: JsonObject): { [key: string]: string } => textsAt(metaOf(object), 'labels');
 export const annotationsOf = (object: JsonObject): { [key: string]: string } =>
   textsAt(metaOf(object), 'annotations');

@@ -106,7 +106,7 @@ export const playHub = (options: HubPlayOptions) => {
     start: (everyMs = 50): void => {
       const turn = (): void => {
         running = step()
-          .then(() => undefined)
+          .then(() => void (failure = undefined))
           .catch((error: unknown) => void (failure = error))
           .finally(() => {
             if (timer !== undefined) timer = setTimeout(turn, everyMs);
@@ -119,7 +119,7 @@ export const playHub = (options: HubPlayOptions) => {
       timer = undefined;
       await running;
     },
-    /** The last pass that a timer ran and that ended with an error: the API server was away, or a bug here. */
+    /** Why the last pass of the timer broke off: the API server was away, or a bug here; undefined: it did not. */
     failure: (): unknown => failure,
   };
 };

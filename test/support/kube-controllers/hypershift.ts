@@ -1,6 +1,5 @@
 import type { JsonObject } from '../../../src/domain/json.ts';
-import { numberAt, objectAt, stringAt } from '../../../src/domain/json-tools.ts';
-import { sameJson } from '../../../src/domain/json-tools.ts';
+import { numberAt, objectAt, sameJson, stringAt } from '../../../src/domain/json-tools.ts';
 import { finalizersOf, isDeleting, nameOf, namespaceOf, uidOf, type KubeApi } from './api.ts';
 import { timestamp, type PlayClock } from './clock.ts';
 
@@ -34,6 +33,8 @@ export const playHypershift = (api: KubeApi, clock: PlayClock, timings: Hypershi
   const lastReplica = new Map<string, number>();
   const held = new Set<string>();
   const deletedAt = new Map<string, number>();
+  /** Whose Secrets are there. */
+  const equipped = new Set<string>();
 
   const conditionsOf = (hosted: JsonObject, age: number): JsonObject[] => {
     const now = new Map((trouble.get(nameOf(hosted)) ?? []).map((one) => [one.type, one]));
@@ -87,10 +88,11 @@ export const playHypershift = (api: KubeApi, clock: PlayClock, timings: Hypershi
       ...(up ? { kubeconfig: { name: `${name}-admin-kubeconfig` } } : {}),
       ...(up ? { kubeadminPassword: { name: `${name}-kubeadmin-password` } } : {}),
     };
-    if (up) {
+    if (up && !equipped.has(uidOf(hosted))) {
       const kubeconfig = `apiVersion: v1\nkind: Config\ncurrent-context: ${name}\n`;
       await secret(hosted, `${name}-admin-kubeconfig`, { kubeconfig });
       await secret(hosted, `${name}-kubeadmin-password`, { password: `password-of-${name}` });
+      equipped.add(uidOf(hosted));
     }
     if (!sameJson(objectAt(hosted, 'status'), status)) await api.status('hostedclusters', hosted, status);
   };

@@ -12,8 +12,10 @@ import {
   condition,
   finalizersOf,
   isDeleting,
+  labelsOf,
   nameOf,
   namespaceOf,
+  versionOf,
   type KubeApi,
   type Plural,
 } from './api.ts';
@@ -44,6 +46,7 @@ export const playOperator = (
   { namespace, agentNamespace }: OperatorSettings,
 ) => {
   const problems = new Map<string, string>();
+  const atRest = new Map<string, string>();
 
   const reconcile = async (seen: JsonObject): Promise<void> => {
     const name = nameOf(seen);
@@ -287,19 +290,34 @@ export const playOperator = (
     await api.status('clusterorders', current, status);
   };
 
+  /** What an order depends on, as versions; equal to last time: a reconcile would do nothing. */
+  const signatures = async (): Promise<(order: JsonObject) => string> => {
+    const around = new Map<string, string>();
+    for (const plural of ['namespaces', 'hostedclusters', 'nodepools'] as const) {
+      for (const one of await api.list(plural, '', ORDER_LABEL)) {
+        const name = labelsOf(one)[ORDER_LABEL] ?? '';
+        around.set(name, `${around.get(name) ?? ''} ${versionOf(one)}`);
+      }
+    }
+    return (order) => `${versionOf(order)}${around.get(nameOf(order)) ?? ''}`;
+  };
+
   return {
-    /** One reconcile of every order of the namespace; what ends one is in `problem`. */
+    /** One reconcile of every order of the namespace that is not at rest; what ends one is in `problem`. */
     step: async (): Promise<void> => {
+      const signatureOf = await signatures();
       for (const order of await api.list('clusterorders', namespace)) {
-        problems.delete(nameOf(order));
+        const name = nameOf(order);
+        const signature = signatureOf(order);
+        if (atRest.get(name) === signature) continue;
+        problems.delete(name);
+        atRest.delete(name);
         try {
           await reconcile(order);
+          if (waitsForNothing(order)) atRest.set(name, signature);
         } catch (error) {
           if (!(error instanceof Error)) throw error;
-          problems.set(
-            nameOf(order),
-            error instanceof KubeRefusal ? `${error.code} ${error.message}` : error.message,
-          );
+          problems.set(name, error instanceof KubeRefusal ? `${error.code} ${error.message}` : error.message);
         }
       }
     },
@@ -309,6 +327,15 @@ export const playOperator = (
 };
 
 export type PlayedOperator = ReturnType<typeof playOperator>;
+
+/** Neither a job nor hosts nor a deletion: only a change of something can make work. */
+const waitsForNothing = (order: JsonObject): boolean => {
+  const manual = annotationsOf(order)[`${PREFIX}management-state`] === 'manual';
+  const job = latestJob(jobsOf(order), 'provision');
+  const hosts =
+    requestsOf(objectAt(order, 'spec')).length === 0 || objectAt(order, 'status')['nodeSets'] !== undefined;
+  return hosts && !isDeleting(order) && (manual || job?.['state'] === 'Succeeded');
+};
 
 /** A negative count panics the operator after the launch; its status stays as it was then (operator-run.md h). */
 const checkRequests = (order: JsonObject): void => {
