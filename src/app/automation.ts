@@ -67,8 +67,15 @@ export type Automation = {
   check(options: CallOptions): Promise<{ readonly problems: readonly string[] }>;
 };
 
+/** An automation that is not registered yet, with its secrets in clear: to check it first. Kept nowhere. */
+export type AutomationCandidate = Omit<AutomationConnection, 'token' | 'hmacSecret'> & {
+  readonly token?: string;
+  readonly hmacSecret?: string;
+};
+
 export type Automations = {
   of(connection: AutomationConnection): Automation;
+  candidate?(candidate: AutomationCandidate): Automation;
   close(): Promise<void>;
 };
 

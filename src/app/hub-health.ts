@@ -1,7 +1,7 @@
 import { fnv1a32 } from '../domain/hash.ts';
 import type { HubFindings } from '../domain/hubs/health.ts';
 import { aggregateOf, hub as hubKind } from '../domain/kinds.ts';
-import type { Automations } from './automation.ts';
+import type { AutomationCandidate, Automations } from './automation.ts';
 import type { CommandRunner } from './command.ts';
 import { StoreUnavailable, OutcomeUnknown, type Position } from './event-store.ts';
 import { automationConnectionOf, lookAtHub, type HubCheck } from './hub-check.ts';
@@ -26,7 +26,11 @@ export type HubHealthMonitor = {
     signal: AbortSignal,
   ): Promise<{ readonly check: HubCheck; readonly position?: Position } | undefined>;
   /** Looks at a hub that is not registered, or with other credentials than it has; records nothing. */
-  checkCandidate(adapter: ManagementCluster, signal: AbortSignal): Promise<HubCheck>;
+  checkCandidate(
+    adapter: ManagementCluster,
+    automation: AutomationCandidate | undefined,
+    signal: AbortSignal,
+  ): Promise<HubCheck>;
   /** Something says that this hub may have changed: its loop looks at it now instead of later. */
   lookSoon(id: string): void;
 };
@@ -187,8 +191,17 @@ export const createHubHealth = (options: HubHealthOptions): HubHealthMonitor => 
       const position = await record(hub, check.findings);
       return { check, ...(position === undefined ? {} : { position }) };
     },
-    checkCandidate: (adapter, signal) =>
-      lookAtHub({ hub: adapter.hubId, cluster: adapter, timers, logger, signal }),
+    checkCandidate: (adapter, candidate, signal) => {
+      const automation = candidate === undefined ? undefined : automations?.candidate?.(candidate);
+      return lookAtHub({
+        hub: adapter.hubId,
+        cluster: adapter,
+        ...(automation === undefined ? {} : { automation }),
+        timers,
+        logger,
+        signal,
+      });
+    },
     lookSoon: (id) => loops.get(id)?.wake(),
   };
 };

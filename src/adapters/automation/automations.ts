@@ -1,5 +1,6 @@
 import type { Automation, AutomationConnection, Automations } from '../../app/automation.ts';
 import type { SecretStore } from '../../app/ports.ts';
+import type { SecretRef } from '../../domain/secret-ref.ts';
 import { createAapAutomation } from './aap/aap-automation.ts';
 import { createEdaAutomation } from './eda/eda-automation.ts';
 import { createListenerSlots } from './listener-slots.ts';
@@ -19,10 +20,10 @@ export const createAutomations = (options: {
   const slots = createListenerSlots(PER_LISTENER);
   const known = new Map<string, { readonly wording: string; readonly automation: Automation }>();
 
-  const made = (connection: AutomationConnection): Automation =>
+  const made = (connection: AutomationConnection, secrets = options.secrets): Automation =>
     connection.mode === 'eda'
-      ? createEdaAutomation({ connection, secrets: options.secrets, slots })
-      : createAapAutomation({ connection, secrets: options.secrets });
+      ? createEdaAutomation({ connection, secrets, slots })
+      : createAapAutomation({ connection, secrets });
 
   return {
     of: (connection) => {
@@ -36,6 +37,19 @@ export const createAutomations = (options: {
       const [oldest] = known.keys();
       if (known.size > KEPT && oldest !== undefined) known.delete(oldest);
       return automation;
+    },
+    candidate: ({ token, hmacSecret, ...connection }) => {
+      const values = new Map<string, Uint8Array>();
+      const held = (id: string, kind: SecretRef['kind'], value: string): SecretRef => {
+        values.set(id, new TextEncoder().encode(value));
+        return { id, version: 'candidate', kind, fingerprint: '' };
+      };
+      const asked: AutomationConnection = {
+        ...connection,
+        ...(token === undefined ? {} : { token: held('token', 'automation-token', token) }),
+        ...(hmacSecret === undefined ? {} : { hmacSecret: held('hmac', 'automation-key', hmacSecret) }),
+      };
+      return made(asked, { reveal: async ({ id }) => values.get(id) });
     },
     close: () => {
       known.clear();

@@ -68,7 +68,7 @@ const SKEW_MS = 5_000;
 /** What a look at a hub found, problem by problem. */
 export const checkText = (check: CheckAnswer): string => {
   const { ok, problems, version, clock_skew_ms: skew = 0 } = check;
-  const head = `hub ${check.id}: ${ok ? 'ready for orders' : `${problems.length} problems`}`;
+  const head = `hub ${check.id}: ${ok ? 'ready for orders' : problems.length === 1 ? '1 problem' : `${problems.length} problems`}`;
   const notes = [
     ...(version === undefined ? [] : [`API server ${version}`]),
     ...(Math.abs(skew) > SKEW_MS ? [`its clock is ${Math.round(skew / 1000)} s off ours`] : []),

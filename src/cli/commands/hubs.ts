@@ -139,11 +139,12 @@ const addRegistering = (hubs: Command, { client, io }: Connection): void => {
     .action(async (options: HubOptions & { readonly force: boolean }) => {
       const api = await client();
       const document = await hubDocument(options, readStdin(io));
-      const { kubeconfig, namespace } = objectAt(document, 'spec');
+      const { kubeconfig, namespace, mode, endpoints, automation } = objectAt(document, 'spec');
       const check = await api.send<CheckAnswer>('POST', `${HUBS}/check`, {
         id: options.id,
         kubeconfig,
         namespace,
+        ...(mode === undefined ? {} : { mode, endpoints, automation }),
       });
       io.err(checkText(check));
       refuse(check, options.force, `hub ${options.id} was not registered`);

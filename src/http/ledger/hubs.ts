@@ -1,3 +1,4 @@
+import type { AutomationCandidate } from '../../app/automation.ts';
 import type { HubCheck } from '../../app/hub-check.ts';
 import type { HubHealthMonitor } from '../../app/hub-health.ts';
 import type { HubRegistry, RegisteredHub } from '../../app/hub-registry.ts';
@@ -6,7 +7,7 @@ import type { ProcessRunner } from '../../app/process-runner/types.ts';
 import { hubCapacity } from '../../app/scheduler.ts';
 import { claimedBy, type HubCapacityState } from '../../domain/hubs/capacity.ts';
 import { firstProblem } from '../../domain/hubs/health.ts';
-import { own, stringAt } from '../../domain/json-tools.ts';
+import { objectAt, own, stringAt } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { cluster } from '../../domain/kinds.ts';
 import type { ResourceRow } from '../../projections/read-models.ts';
@@ -187,12 +188,40 @@ const candidateAnswer = async (
   if (adapter === undefined || hubHealth === undefined)
     throw new ApiError('UNIMPLEMENTED', 'this instance has no adapter for management clusters');
   try {
-    const check = await hubHealth.checkCandidate(adapter, call.signal);
+    const automation = automationOf(call.body, hub);
+    const check = await hubHealth.checkCandidate(adapter, automation, call.signal);
     call.signal.throwIfAborted();
     return { json: { id: hub.id, ...shown(check) } };
   } finally {
     await adapter.close();
   }
+};
+
+/** How the automation of a candidate is called: the fields of a hub's spec, secrets in clear. Throws ApiError 400. */
+const automationOf = (
+  body: JsonObject,
+  { id, tenant }: { readonly id: string; readonly tenant: string },
+): AutomationCandidate | undefined => {
+  const mode = stringAt(body, 'mode') || 'operator';
+  if (mode === 'operator') return undefined;
+  if (mode !== 'eda' && mode !== 'aap')
+    throw invalid(`field 'mode' must be one of operator, eda, aap, but it is '${mode}'`, 'mode');
+  const url = stringAt(objectAt(body, 'endpoints'), mode);
+  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
+    throw invalid(`field 'endpoints.${mode}' must be an http or https URL`, `endpoints.${mode}`);
+  const automation = objectAt(body, 'automation');
+  const given = (name: string): string | undefined => stringAt(automation, name) || undefined;
+  const [token, hmacSecret, ca] = [given('token'), given('hmac_secret'), given('ca')];
+  return {
+    hub: id,
+    tenant,
+    mode,
+    url,
+    templatePrefix: given('template_prefix') ?? 'osac',
+    ...(token === undefined ? {} : { token }),
+    ...(hmacSecret === undefined ? {} : { hmacSecret }),
+    ...(ca === undefined ? {} : { ca }),
+  };
 };
 
 /** Base64, as the private API takes it. The value is in no answer, no log and no error text. */

@@ -64,6 +64,16 @@ describe('hubs over HTTP', () => {
       timers: systemTimers(),
       ids: systemIds(),
       logger: silentLogger,
+      automations: {
+        of: () => {
+          throw new Error('no hub here has an automation');
+        },
+        candidate: (candidate) => ({
+          trigger: async () => ({ kind: 'queued' }),
+          check: async () => ({ problems: [`${candidate.mode} ${candidate.url} ${candidate.token ?? '-'}`] }),
+        }),
+        close: async () => undefined,
+      },
     });
     service = await startTestService({
       store,
@@ -151,6 +161,14 @@ describe('hubs over HTTP', () => {
     expect((await admin('POST', `${HUBS}/check`, { kubeconfig: KUBECONFIG })).status).to.equal(400);
     expect((await admin('POST', `${HUBS}/check`, { namespace: 'n', kubeconfig: '' })).status).to.equal(400);
     expect((await user('POST', `${HUBS}/check`, body)).status).to.equal(403);
+    problems = [];
+    const endpoints = { eda: 'http://rulebook:5000' };
+    const automated = { ...body, mode: 'eda', endpoints, automation: { token: 'tok' } };
+    expect(
+      listAt((await admin('POST', `${HUBS}/check`, automated)).json as JsonObject, 'problems'),
+    ).to.deep.equal([{ code: 'AutomationFailing', message: 'eda http://rulebook:5000 tok' }]);
+    for (const wrong of [{ mode: 'magic' }, { endpoints: {} }])
+      expect((await admin('POST', `${HUBS}/check`, { ...automated, ...wrong })).status).to.equal(400);
   });
   it('hubs are listed with what is wrong, and one is shown with its capacity and its orders', async () => {
     const { status, text } = await admin('POST', `${PRIVATE}/hubs`, {

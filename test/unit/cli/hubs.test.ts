@@ -73,6 +73,9 @@ describe('ledgerctl hubs', () => {
       id: 'hub-1',
       kubeconfig: encoded,
       namespace: 'osac-hub',
+      mode: 'aap',
+      endpoints: { aap: 'https://aap.example/api/controller' },
+      automation: { token: 'secret-token' },
     });
     expect(bodyOf(`POST ${DOCUMENTS}`)).to.deep.equal({
       id: 'hub-1',
