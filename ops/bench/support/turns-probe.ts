@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { renameSync, writeFileSync } from 'node:fs';
 import { isMainThread } from 'node:worker_threads';
 
 /**
@@ -28,7 +28,11 @@ if (isMainThread && file !== undefined) {
       longestComputedMs: Math.max(turns.longestComputedMs, computed),
     };
   }, 1).unref();
-  setInterval(() => writeFileSync(file, JSON.stringify(turns)), 500).unref();
+  setInterval(() => {
+    // Whole at any moment: it may be read while it is written.
+    writeFileSync(`${file}.next`, JSON.stringify(turns));
+    renameSync(`${file}.next`, file);
+  }, 500).unref();
   // What the start computes is nobody's request.
   process.on('SIGUSR2', () => {
     turns = { looks: 0, late: 0, computed: 0, longestMs: 0, longestComputedMs: 0 };

@@ -8,6 +8,8 @@ export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmedia
 
 /** Beside it in one turn come requests, answers of the log and of hubs, and a page of the log. */
 const SLICE_MS = 2;
+/** So many at least: on a crowded machine the time may be up before the thread has had any of it. */
+const SLICE_STEPS = 4;
 
 /**
  * Runs steps of one kind of work; after some milliseconds of them the next turn is waited for. Only the steps' own time
@@ -15,12 +17,15 @@ const SLICE_MS = 2;
  */
 export const createSlices = (clock: Clock): ((step: () => void) => Promise<void> | undefined) => {
   let used = 0;
+  let steps = 0;
   return (step) => {
     const before = clock.monotonicMs();
     step();
     used += clock.monotonicMs() - before;
-    if (used < SLICE_MS) return undefined;
+    steps += 1;
+    if (used < SLICE_MS || steps < SLICE_STEPS) return undefined;
     used = 0;
+    steps = 0;
     return nextTurn();
   };
 };

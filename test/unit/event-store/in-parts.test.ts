@@ -43,9 +43,17 @@ describe('answers of a batch in parts', () => {
   it('leave the thread to others when they have used it for a while', async () => {
     const { parts, take, rest } = slowly();
     const doneIn: number[] = [];
-    parts(5, () => doneIn.push(take(2)));
+    parts(13, () => doneIn.push(take(0.5)));
     await rest();
-    expect(doneIn).to.deep.equal([0, 0, 1, 1, 2]);
+    expect(doneIn).to.deep.equal([0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 2]);
+  });
+
+  it('are some in each turn, however long each takes', async () => {
+    const { parts, take, rest } = slowly();
+    const doneIn: number[] = [];
+    parts(6, () => doneIn.push(take(50)));
+    await rest();
+    expect(doneIn).to.deep.equal([0, 0, 0, 0, 1, 1]);
   });
 
   it('keep their order when the next batch is answered before all of the last were told', async () => {
@@ -54,11 +62,12 @@ describe('answers of a batch in parts', () => {
     const tell = (batch: string) => (i: number) => {
       told.push(`${batch}${i} in ${take(2)}`);
     };
-    parts(3, tell('a'));
+    parts(5, tell('a'));
     await turn();
-    parts(2, tell('b'));
+    parts(4, tell('b'));
     await rest();
-    expect(told).to.deep.equal(['a0 in 0', 'a1 in 0', 'a2 in 1', 'b0 in 1', 'b1 in 2']);
+    const first = ['a0 in 0', 'a1 in 0', 'a2 in 0', 'a3 in 0'];
+    expect(told).to.deep.equal([...first, 'a4 in 1', 'b0 in 1', 'b1 in 1', 'b2 in 1', 'b3 in 2']);
     parts(1, tell('c'));
     expect(told.at(-1)).to.equal('c0 in 2');
   });

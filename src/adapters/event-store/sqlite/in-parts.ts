@@ -3,6 +3,8 @@
  * for up to a millisecond each: all of a large batch at once would hold the thread (design §5, Threads).
  */
 const PART_MS = 3;
+/** So many at least: on a crowded machine the time may be up before the thread has had any of it. */
+const PART_STEPS = 4;
 
 export type PartsOptions = {
   readonly nowMs?: () => number;
@@ -25,6 +27,7 @@ export const createParts = ({
 }: PartsOptions = {}): InParts => {
   const rounds: Round[] = [];
   let until = 0;
+  let told = 0;
   let isTelling = false;
 
   const go = (): void => {
@@ -33,13 +36,15 @@ export const createParts = ({
     const i = round.next;
     round.next += 1;
     if (round.next >= round.count) rounds.shift();
+    told += 1;
     round.step(i);
     isTelling = rounds.length > 0;
-    if (isTelling) afterMicrotasks(() => (nowMs() < until ? go() : nextTurn(part)));
+    if (isTelling) afterMicrotasks(() => (told < PART_STEPS || nowMs() < until ? go() : nextTurn(part)));
   };
   const part = (): void => {
     isTelling = true;
     until = nowMs() + PART_MS;
+    told = 0;
     go();
   };
 
