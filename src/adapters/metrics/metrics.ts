@@ -102,6 +102,10 @@ export const createMetrics = () => {
       'Orders that are still on a hub which is being given up.',
       ['hub'],
     ),
+    deletionsOverdue: gauge(
+      'ledger_deletions_overdue',
+      'Clusters whose teardown on their hub takes longer than any should.',
+    ),
     clockDivergence: gauge(
       'ledger_clock_divergence_seconds',
       'Last measured difference between wall clock and monotonic clock.',
