@@ -1,9 +1,8 @@
 import { namespaceOf } from '../domain/hubs/hub-facts.ts';
-import type { JsonObject } from '../domain/json.ts';
 import type { HubRegistry, RegisteredHub } from './hub-registry.ts';
-import { createHubReader } from './hub-reader.ts';
+import { createHubReader, type HubReaderOptions } from './hub-reader.ts';
 import type { ManagementCluster } from './management-cluster.ts';
-import type { Clock, Logger, Timers } from './ports.ts';
+import type { Clock, Timers } from './ports.ts';
 import { pause } from './process-runner/pause.ts';
 
 /** How one hub's watch is doing, for health and metrics. */
@@ -27,20 +26,10 @@ export type HubObserver = {
   status(): readonly HubWatchStatus[];
 };
 
-export type HubObserverOptions = {
+export type HubObserverOptions = Pick<HubReaderOptions, 'observe' | 'isOver' | 'logger' | 'concurrency'> & {
   readonly registry: HubRegistry;
-  /** Feeds the run of a cluster. False: it was not taken in, and is fed again when the order shows up again. */
-  readonly observe: (clusterId: string, observation: JsonObject) => boolean;
-  /**
-   * True when nothing of this cluster may be on a hub any more. A write that arrives after its order was given up and
-   * its absence confirmed leaves such an orphan; it is deleted (fleet-and-networks.md §2.3, rule 4).
-   */
-  readonly isOver?: (clusterId: string) => boolean;
   readonly clock: Clock;
   readonly timers: Timers;
-  readonly logger: Logger;
-  /** HostedClusters of one hub that may be read at once. Default 4. */
-  readonly concurrency?: number;
   /** Milliseconds before a broken watch is opened again; doubles up to `backoffMaxMs`. Default 1,000 and 60,000. */
   readonly backoffMs?: number;
   readonly backoffMaxMs?: number;
@@ -117,13 +106,7 @@ const namespacesOf = ({ facts }: RegisteredHub, tenants: readonly string[]): Rea
     ...(facts.tenantNamespaces ? tenants.map((tenant) => namespaceOf(facts, tenant)) : []),
   ]);
 
-export type HubWatch = HubObserverOptions & {
-  readonly hub: RegisteredHub;
-  readonly namespace: string;
-  readonly cluster: ManagementCluster;
-  readonly status: Watch['status'];
-  readonly signal: AbortSignal;
-};
+type HubWatch = HubObserverOptions & HubReaderOptions & Pick<Watch, 'status'>;
 
 /** Follows one hub for ever; never rejects. */
 const watchHub = async (watch: HubWatch): Promise<void> => {

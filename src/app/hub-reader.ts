@@ -2,13 +2,15 @@ import { hash } from 'node:crypto';
 import { orderName } from '../domain/clusters/cluster-order-manifest.ts';
 import type { JsonObject } from '../domain/json.ts';
 import { observationOf } from './hub-looks.ts';
-import type { HubWatch } from './hub-observer.ts';
+import type { RegisteredHub } from './hub-registry.ts';
 import {
   HubError,
   type CallOptions,
   type ClusterOrderWatchEvent,
+  type ManagementCluster,
   type ObservedClusterOrder,
 } from './management-cluster.ts';
+import type { Logger } from './ports.ts';
 
 /** Changed orders of one hub that may wait to be read before its watch is held back. */
 const MAX_WAITING = 500;
@@ -19,6 +21,25 @@ type Known = { readonly clusterId: string; digest: string };
 /** Names with the label of one cluster. Two of them are one too many: only one is its order. */
 type Bearers = { readonly names: Set<string>; wereMany: boolean };
 
+export type HubReaderOptions = {
+  readonly hub: RegisteredHub;
+  readonly namespace: string;
+  readonly cluster: ManagementCluster;
+  /** Counted up here. */
+  readonly status: { orders: number; observations: number; orphans: number };
+  readonly signal: AbortSignal;
+  readonly logger: Logger;
+  /** Feeds the run of a cluster. False: it was not taken in, and is fed again when the order shows up again. */
+  readonly observe: (clusterId: string, observation: JsonObject) => boolean;
+  /**
+   * True when nothing of this cluster may be on a hub any more. A write that arrives after its order was given up and
+   * its absence confirmed leaves such an orphan; it is deleted (fleet-and-networks.md §2.3, rule 4).
+   */
+  readonly isOver?: (clusterId: string) => boolean;
+  /** HostedClusters of one hub that may be read at once. Default 4. */
+  readonly concurrency?: number;
+};
+
 export type HubReader = {
   take(event: ClusterOrderWatchEvent): Promise<void>;
   /** Resolves when nothing is being read any more. */
@@ -26,7 +47,7 @@ export type HubReader = {
 };
 
 /** Completes changed orders and feeds what differs from what was fed last. Of one order only the newest is read. */
-export const createHubReader = (watch: HubWatch): HubReader => {
+export const createHubReader = (watch: HubReaderOptions): HubReader => {
   const { cluster, hub, status, signal, logger, observe, concurrency = 4 } = watch;
   /** By name on the hub; what it holds of ours. */
   const known = new Map<string, Known>();
