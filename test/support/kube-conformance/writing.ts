@@ -28,6 +28,33 @@ const created = async (
 const HELD = { finalizers: ['osac.openshift.io/finalizer'] };
 const RELEASE = { metadata: { finalizers: null } };
 
+const madeOwner = async ({
+  admin,
+  namespace,
+  name,
+}: ConformanceContext): Promise<{ path: string; reference: JsonObject }> => {
+  const metadata = { name: name('owner') };
+  const all = `/api/v1/namespaces/${namespace}/configmaps`;
+  const made = await admin.post(all, { apiVersion: 'v1', kind: 'ConfigMap', metadata });
+  expectCode(made, 201);
+  const uid = metaOf(made.body)['uid'] as string;
+  return {
+    path: `${all}/${metadata.name}`,
+    reference: { apiVersion: 'v1', kind: 'ConfigMap', name: metadata.name, uid },
+  };
+};
+
+/** The path of a new Secret that this owner holds. */
+const madeChild = async (
+  { admin, namespace, name }: ConformanceContext,
+  owner: JsonObject,
+): Promise<string> => {
+  const all = `/api/v1/namespaces/${namespace}/secrets`;
+  const metadata = { name: name('child'), ownerReferences: [owner] };
+  expectCode(await admin.post(all, { apiVersion: 'v1', kind: 'Secret', metadata }), 201);
+  return `${all}/${metadata.name}`;
+};
+
 /** How writes are checked, counted and refused (real-servers.md §3.4, operator-run.md h). */
 export const WRITING: readonly Behaviour[] = [
   {
@@ -232,24 +259,41 @@ export const WRITING: readonly Behaviour[] = [
     },
   },
   {
-    name: 'what depends on an owner goes with it',
-    check: async ({ admin, namespace, name }) => {
-      const core = `/api/v1/namespaces/${namespace}`;
-      const [owner, child] = [name('owner'), name('child')];
-      const made = await admin.post(`${core}/configmaps`, {
-        apiVersion: 'v1',
-        kind: 'ConfigMap',
-        metadata: { name: owner },
-      });
-      expectCode(made, 201);
-      const uid = metaOf(made.body)['uid'] as string;
-      const ownerReferences = [{ apiVersion: 'v1', kind: 'ConfigMap', name: owner, uid }];
-      const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: child, ownerReferences } };
-      expectCode(await admin.post(`${core}/secrets`, secret), 201);
-      expectCode(await admin.delete(`${core}/configmaps/${owner}`), 200);
+    name: 'what depends on an owner goes with it, and what depends on nobody goes, too',
+    check: async (context) => {
+      const { admin, namespace, name } = context;
+      const owner = await madeOwner(context);
+      const strange = {
+        ...owner.reference,
+        name: name('nobody'),
+        uid: '00000000-0000-4000-8000-000000000000',
+      };
+      const children = [await madeChild(context, owner.reference), await madeChild(context, strange)];
+      expectCode(await admin.delete(owner.path), 200);
       // A real collector that is just learning new kinds does nothing else for half a minute.
-      const gone = async (): Promise<boolean> => (await admin.get(`${core}/secrets/${child}`)).code === 404;
-      await eventually('the secret is gone', gone, 60_000);
+      for (const child of children) {
+        const gone = async (): Promise<boolean> => (await admin.get(child)).code === 404;
+        await eventually(`${child} is gone from ${namespace}`, gone, 60_000);
+      }
+    },
+  },
+  {
+    name: 'a deletion in the foreground waits for what depends on it, one that orphans leaves it alone',
+    check: async (context) => {
+      const { admin } = context;
+      const [first, second] = [await madeOwner(context), await madeOwner(context)];
+      const blocked = await madeChild(context, { ...first.reference, blockOwnerDeletion: true });
+      const left = await madeChild(context, second.reference);
+      const options = { kind: 'DeleteOptions', apiVersion: 'v1' };
+      expectCode(await admin.delete(first.path, { ...options, propagationPolicy: 'Foreground' }), 200);
+      expectCode(await admin.delete(second.path, { ...options, propagationPolicy: 'Orphan' }), 200);
+      const gone = (path: string) => async (): Promise<boolean> => (await admin.get(path)).code === 404;
+      await eventually('the first owner is gone', gone(first.path), 60_000);
+      expectCode(await admin.get(blocked), 404);
+      await eventually('the second owner is gone', gone(second.path), 60_000);
+      const orphan = await admin.get(left);
+      expectCode(orphan, 200);
+      expect(metaOf(orphan.body)).not.to.have.property('ownerReferences');
     },
   },
   {

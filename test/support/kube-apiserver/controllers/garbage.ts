@@ -12,6 +12,9 @@ const ORPHAN = 'orphan';
 export const garbageCollector = (store: Store, objects: Objects) => {
   const dependents = new Map<string, Map<string, Place>>();
   const ownersGone = new Set<string>();
+  const alive = new Set<string>();
+  /** Owners that are referred to and were never seen. */
+  const unknown = new Set<string>();
   const waiting = new Map<string, Place>();
 
   const placeOf = (kind: Kind, { metadata }: KubeObject): Place => ({
@@ -77,19 +80,25 @@ export const garbageCollector = (store: Store, objects: Objects) => {
     changed: (kind: Kind, { type, object, before }: Change): void => {
       if (before !== undefined) link(kind, before, false);
       if (type !== 'DELETED') link(kind, object, true);
-      const { uid, finalizers = [], deletionTimestamp } = object.metadata;
+      const { uid, finalizers = [], deletionTimestamp, ownerReferences = [] } = object.metadata;
+      for (const owner of type === 'DELETED' ? [] : ownerReferences) {
+        if (!alive.has(owner.uid)) unknown.add(owner.uid);
+      }
       if (type === 'DELETED') {
+        alive.delete(uid);
         ownersGone.add(uid);
         waiting.delete(uid);
-      } else if (
-        deletionTimestamp !== undefined &&
-        finalizers.some((one) => one === FOREGROUND || one === ORPHAN)
-      ) {
+        return;
+      }
+      alive.add(uid);
+      if (deletionTimestamp !== undefined && finalizers.some((one) => one === FOREGROUND || one === ORPHAN)) {
         waiting.set(uid, placeOf(kind, object));
       }
     },
     /** One pass. */
     collect: (): void => {
+      for (const uid of unknown) if (!alive.has(uid)) ownersGone.add(uid);
+      unknown.clear();
       for (const uid of ownersGone) {
         for (const found of liveDependents(uid)) {
           const left = dropReference(found, uid);

@@ -14,6 +14,8 @@ export const review = (
   switch (resource) {
     case 'selfsubjectaccessreviews':
       return accessReview(access, user, question);
+    case 'selfsubjectrulesreviews':
+      return rulesReview(access, user, question);
     case 'selfsubjectreviews':
       return {
         ...question,
@@ -46,6 +48,24 @@ const accessReview = (access: Access, user: User, question: JsonObject): JsonObj
     metadata: {},
     spec,
     status: { allowed, ...(allowed ? { reason: 'RBAC: allowed' } : {}) },
+  };
+};
+
+const rulesReview = (access: Access, user: User, question: JsonObject): JsonObject => {
+  const spec = objectAt(question, 'spec');
+  const rules = access.rules(user, stringAt(spec, 'namespace'));
+  const resourceRules = rules.map(({ verbs, apiGroups, resources, resourceNames }) => ({
+    verbs: [...verbs],
+    apiGroups: [...apiGroups],
+    resources: [...resources],
+    ...(resourceNames.length === 0 ? {} : { resourceNames: [...resourceNames] }),
+  }));
+  return {
+    kind: 'SelfSubjectRulesReview',
+    apiVersion: 'authorization.k8s.io/v1',
+    metadata: {},
+    spec,
+    status: { resourceRules, nonResourceRules: [], incomplete: false },
   };
 };
 
