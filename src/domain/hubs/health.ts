@@ -1,6 +1,6 @@
 import type { Decision } from '../decider.ts';
 import type { JsonObject } from '../json.ts';
-import { sameJson } from '../json-tools.ts';
+import { byKey, sameJson } from '../json-tools.ts';
 import type { HostCount, HubHealthEvent, HubProblemFact } from './health-events.ts';
 
 /**
@@ -108,14 +108,15 @@ export const decideHealth = (
   for (const aspect of ASPECTS) {
     const found = findings[aspect];
     if (found === undefined || !isNews(health[aspect], found, at)) continue;
-    const problems = found.map(plainProblem);
+    const problems = found.slice(0, MAX_PROBLEMS).map(plainProblem);
     const event =
       problems.length === 0
         ? { type: GOOD[aspect], data: { at } }
         : { type: BAD[aspect], data: { at, problems } };
     events.push(event as HubHealthEvent);
   }
-  const { version, hosts } = findings;
+  const { version } = findings;
+  const hosts = findings.hosts === undefined ? undefined : boundedHosts(findings.hosts);
   if (version !== undefined && version !== health.version)
     events.push({ type: 'HubVersionSeen', data: { at, version } });
   if (hosts !== undefined && isNewCount(health.hosts, hosts, at))
@@ -125,13 +126,19 @@ export const decideHealth = (
 
 const isNews = (known: Aspect | undefined, found: readonly HubProblemFact[], at: string): boolean => {
   if (known === undefined || known.ok !== (found.length === 0)) return true;
-  if (!sameJson(known.problems.map(identityOf).toSorted(), found.map(identityOf).toSorted())) return true;
-  const reworded = !sameJson(known.problems.map(textOf).toSorted(), found.map(textOf).toSorted());
+  const told = found.slice(0, MAX_PROBLEMS).map(plainProblem);
+  if (!sameJson(known.problems.map(identityOf).toSorted(), told.map(identityOf).toSorted())) return true;
+  const reworded = !sameJson(known.problems.map(textOf).toSorted(), told.map(textOf).toSorted());
   return reworded && between(known.at, at) >= REWORD_MS;
 };
 
 const isNewCount = (known: HubHealth['hosts'], counts: HostCounts, at: string): boolean =>
   known === undefined || (!sameJson(known.counts, counts) && between(known.at, at) >= COUNT_MS);
+
+/** Resource classes that are counted; a hub has a handful, and its document must stay one. */
+const MAX_CLASSES = 200;
+const boundedHosts = (counts: HostCounts): HostCounts =>
+  Object.fromEntries(Object.entries(counts).toSorted(byKey).slice(0, MAX_CLASSES));
 
 const between = (from: string, to: string): number => Date.parse(to) - Date.parse(from);
 const identityOf = ({ code, subject = '' }: HubProblemFact): string => `${code}\n${subject}`;
@@ -141,8 +148,9 @@ const plainProblem = ({ code, message, subject }: HubProblemFact): HubProblemFac
   message: message.slice(0, MAX_MESSAGE),
   ...(subject === undefined ? {} : { subject }),
 });
-/** Characters of one problem's text that are kept: an API server may answer pages. */
+/** Characters of one problem's text that are kept, and problems of one aspect: an API server may answer pages. */
 const MAX_MESSAGE = 1_000;
+const MAX_PROBLEMS = 50;
 
 /** Types of the events of health, as a subscription names them. */
 export const HEALTH_EVENTS: readonly string[] = [...ASPECT_OF.keys(), 'HubVersionSeen', 'HubHostsCounted'];

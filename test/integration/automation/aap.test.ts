@@ -52,6 +52,31 @@ for (const workflow of [true, false]) {
   );
 }
 
+describe('an automation that is not registered yet', () => {
+  it('is checked with secrets that are kept nowhere', async () => {
+    const aap = await startAap({
+      token: TOKEN,
+      templates: ['create', 'delete'].map((verb) => ({
+        name: `osac-${verb}-hosted-cluster`,
+        workflow: false,
+        asksVariables: true,
+      })),
+    });
+    const revealing = { reveal: () => Promise.reject(new Error('nothing is stored')) };
+    const { candidate } = createAutomations({ secrets: revealing });
+    const asked = {
+      hub: 'hub-1',
+      mode: 'aap',
+      url: aap.url,
+      templatePrefix: 'osac',
+      tenant: 'shared',
+    } as const;
+    expect(await candidate?.({ ...asked, token: TOKEN }).check(callBy())).to.deep.equal({ problems: [] });
+    expect((await candidate?.({ ...asked, token: 'wrong' }).check(callBy()))?.problems).to.have.lengthOf(1);
+    await aap.close();
+  });
+});
+
 describe('automation platform', function () {
   this.timeout(10_000);
   const closing: (() => Promise<void>)[] = [];

@@ -6,6 +6,7 @@ import {
   capacityLimitsOf,
   claimOf,
   hubCapacityDecider,
+  limitsWithHosts,
   type HubCapacityCommand,
 } from '../../../../src/domain/hubs/capacity.ts';
 import { specify } from '../../../support/decider-spec.ts';
@@ -217,5 +218,30 @@ describe('hubs: capacity', () => {
         }
       }),
     );
+  });
+});
+
+describe('hubs: limits by the hosts that they show', () => {
+  const hosts = { fc430: { free: 3, ours: 2 }, g5: { free: 0, ours: 1 } };
+
+  it('are the free hosts and ours; a declared class wins, the others stay', () => {
+    expect(limitsWithHosts({}, undefined)).to.deep.equal({});
+    expect(limitsWithHosts({ controlPlanes: 4 }, hosts)).to.deep.equal({
+      controlPlanes: 4,
+      nodes: { fc430: 5, g5: 1 },
+    });
+    expect(limitsWithHosts({ nodes: { fc430: 1, h100: 8 } }, hosts)).to.deep.equal({
+      nodes: { fc430: 1, g5: 1, h100: 8 },
+    });
+    expect(limitsWithHosts({}, {}).nodes, 'a hub that shows that it has none').to.deep.equal({});
+  });
+  it('take names that every object has for classes like others', () => {
+    const odd = JSON.parse(
+      '{"__proto__":{"free":1,"ours":0},"constructor":{"free":2,"ours":0}}',
+    ) as typeof hosts;
+    expect(Object.entries(limitsWithHosts({}, odd).nodes ?? {})).to.deep.equal([
+      ['__proto__', 1],
+      ['constructor', 2],
+    ]);
   });
 });

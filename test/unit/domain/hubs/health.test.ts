@@ -131,6 +131,23 @@ describe('hubs: health', () => {
         data: { at: minutes(1), hosts: { fc430: { free: 3, ours: 2, foreign: 0 } } },
       });
   });
+  it('keeps of a flood of problems and classes what a document can hold, and tells it once', () => {
+    const many = (count: number) =>
+      Array.from({ length: count }, (_, i) => ({
+        code: 'RightMissing',
+        message: 'm'.repeat(5_000),
+        subject: `s${i}`,
+      }));
+    const hosts = Object.fromEntries(
+      many(1_000).map(({ subject }) => [subject, { free: 1, ours: 0, foreign: 0 }]),
+    );
+    const flood = { ...WELL, requirements: many(1_000), hosts };
+    const events = after(report(flood));
+    expect(JSON.stringify(events).length).to.be.lessThan(100_000);
+    given(...events)
+      .when(report(flood, minutes(30)))
+      .thenNothing();
+  });
   it('news of credentials that were replaced meanwhile, or of a hub that is gone, are none', () => {
     const { kubeconfig: _used, ...unsaid } = report(WELL);
     given(registered()).when(unsaid).thenNothing();
