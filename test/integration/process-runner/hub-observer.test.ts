@@ -14,8 +14,11 @@ import {
   type ManagementClusters,
   type ObservedClusterOrder,
 } from '../../../src/app/management-cluster.ts';
+import { orderName } from '../../../src/domain/clusters/cluster-order-manifest.ts';
 import type { ClusterObservation } from '../../../src/domain/clusters/observed.ts';
-import { fakeCluster, hubFixture } from '../../support/hub-fixture.ts';
+import type { HubCapacityCommand } from '../../../src/domain/hubs/capacity.ts';
+import { hubCapacity } from '../../../src/app/scheduler.ts';
+import { commandContext, fakeCluster, hubFixture } from '../../support/hub-fixture.ts';
 import { eventually, silentLogger } from '../../support/toy-workflow.ts';
 
 const manifest = (clusterId: string, annotations: { [key: string]: string } = {}): ClusterOrderManifest => ({
@@ -306,5 +309,51 @@ describe('hub observer', function () {
     await eventually('all are watched', () => watched.size === 3);
     expect([...watched].toSorted()).to.deep.equal(['acme-orders', 'globex-orders', 'orders']);
     expect(observer.status().map(({ hub }) => hub)).to.deep.equal(['a', 'a', 'a']);
+  });
+
+  it('tells of two orders with the label of one cluster, and keeps to the one of its name', async () => {
+    const ours = orderName('c1');
+    const copy = order('c1', { name: 'order-copy', uid: 'uid-copy' });
+    const first = order('c1', { name: ours });
+    const connection = scripted([
+      { type: 'applied', order: copy },
+      { type: 'applied', order: first },
+      { type: 'synced', names: [ours, 'order-copy'], resourceVersion: '2' },
+      { type: 'deleted', order: copy },
+    ]);
+    const hub = { watchClusterOrders: connection.watch, getClusterOrder: async () => first };
+    const { fed, register } = onFake(hub);
+    await register('sim-a');
+    const last = () => fed.at(-1)?.observation;
+    await eventually('one is left', () => last()?.duplicates?.length === 0);
+    const about = fed.filter(({ observation }) => observation.order?.uid === first.uid);
+    expect(fed.some(({ observation }) => observation.order === null)).to.equal(false);
+    expect(about.length).to.be.greaterThan(0);
+    expect(last()?.order?.uid).to.equal(first.uid);
+  });
+
+  it('watches the namespace of a tenant from its first place on', async () => {
+    const watched: string[] = [];
+    const watchClusterOrders = (namespace: string, signal: AbortSignal) => {
+      watched.push(namespace);
+      return scripted().watch(namespace, signal);
+    };
+    const { register, commandRunner } = onFake({ watchClusterOrders });
+    await register('sim-a', { tenant_namespaces: true });
+    await eventually('the hub’s own', () => watched.includes('orders'));
+    const reserve = async (command: HubCapacityCommand, id: string): Promise<void> => {
+      await commandRunner.execute(hubCapacity, 'sim-a', command, commandContext(id, 'acme'));
+    };
+    const at = '2026-01-01T00:00:00.000Z';
+    await reserve(
+      { type: 'DeclareCapacity', at, hub: 'sim-a', limits: { nodes: {} }, hubRevision: 0 },
+      'declare',
+    );
+    await reserve(
+      { type: 'ReserveCapacity', at, clusterId: 'c1', claim: { controlPlanes: 1, nodes: {} } },
+      'reserve',
+    );
+    await eventually('the tenant’s', () => watched.includes('acme'));
+    expect(watched.filter((namespace) => namespace === 'orders')).to.have.length(1);
   });
 });

@@ -1,4 +1,5 @@
 import { createLeaseOwnership } from '../../../src/adapters/ownership/lease-ownership.ts';
+import type { Automations } from '../../../src/app/automation.ts';
 import type { ManagementClusters } from '../../../src/app/management-cluster.ts';
 import type { Clock, Ids, Logger, SecretStore, Timers } from '../../../src/app/ports.ts';
 import { createSystem, type System, type SystemPorts } from '../../../src/composition/system.ts';
@@ -20,6 +21,7 @@ export type IncarnationOptions = {
   readonly life: Life;
   readonly store: SystemPorts['store'];
   readonly clusters: ManagementClusters;
+  readonly automations: Automations;
   readonly secrets: SecretStore;
   /** Milliseconds by which its wall clock is off; may change while it lives. */
   readonly wallOffset: () => number;
@@ -83,6 +85,7 @@ export const startIncarnation = async (options: IncarnationOptions): Promise<Inc
     logger,
     instance: life.name,
     clusters: options.clusters,
+    automations: options.automations,
     secrets: slowly(options.secrets, life),
     ownership: ownership(options.store, timers),
     recordRejection: () => undefined,

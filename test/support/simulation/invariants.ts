@@ -14,7 +14,7 @@ import type { NameEvent } from '../../../src/domain/naming/events.ts';
 import { nameDecider, type NameState } from '../../../src/domain/naming/name.ts';
 import { parseStreamName } from '../../../src/domain/stream-name.ts';
 import type { HubOrder } from '../hub-journal.ts';
-import type { HubWitness } from './hub-port.ts';
+import type { HubWitness } from './caller.ts';
 import type { Life } from './life.ts';
 
 /** Something that must never be. Its message says what, and where in the log. */
@@ -62,6 +62,7 @@ export const createLedger = ({ ordersOn, hubs, fail }: LedgerOptions): Ledger =>
   const clusters = new Map<string, ClusterState>();
   const names = new Map<string, NameState>();
   /** By effect id: a write was sent and nobody knows what became of it, or it was looked for since. */
+  const looked = new Set<string>();
   const uncertain = new Map<string, 'unknown' | 'looked'>();
   let length = 0;
 
@@ -173,13 +174,20 @@ export const createLedger = ({ ordersOn, hubs, fail }: LedgerOptions): Ledger =>
       sent: (_life: Life, hub, operation, effectId) => {
         // What the observer clears away belongs to no run.
         if (!effectId.startsWith('clusterOrder-')) return;
-        const isWrite = /^(create|patch|delete) /.test(operation);
+        const isWrite = /^(create|patch|delete|post|launch) /.test(operation);
         if (!isWrite) {
+          // What converges may be repeated; fetching what is to be sent is no look.
+          if (/^(read|prepare|write status|release|cancel) /.test(operation)) return;
+          looked.add(effectId);
           if (uncertain.has(effectId)) uncertain.set(effectId, 'looked');
           return;
         }
         if (!startedEffects.has(effectId))
           violated(`${operation} on ${hub} before EffectStarted of ${effectId}`);
+        // `.1` and so on: what was taken is posted again because nothing is to be seen of it.
+        if (operation.startsWith('post ') && /\.[1-9]\d*$/.test(effectId) && !looked.has(effectId)) {
+          violated(`${operation} on ${hub} repeats a webhook (${effectId}) without a look`);
+        }
         if (uncertain.get(effectId) === 'unknown') {
           violated(`${operation} on ${hub} repeats ${effectId}, whose outcome is not known, without a look`);
         }

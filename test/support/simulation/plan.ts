@@ -1,4 +1,4 @@
-import { NO_NETWORK_FAULTS, type NetworkFaults } from './hub-port.ts';
+import { NO_NETWORK_FAULTS, type NetworkFaults } from './caller.ts';
 import type { Moment } from './life.ts';
 import { randomOf, type Random } from './random.ts';
 import { NO_STORE_FAULTS, type StoreFaults } from './store-port.ts';
@@ -12,6 +12,16 @@ export type HubPlan = {
   readonly registeredAt?: number;
 };
 
+/** Hubs whose automation the service runs, instead of simulated ones. */
+export type RealHubPlan = {
+  readonly mode: 'eda' | 'aap';
+  readonly controller: 'operator' | 'ledger';
+  /** Chance (0 to 1) that a playbook fails, or that a webhook is accepted and forgotten. */
+  readonly failures: number;
+  /** How many times longer than usual its playbooks take. */
+  readonly pace: number;
+};
+
 /** Everything about a simulation that is decided before it starts. */
 export type Plan = {
   readonly seed: number;
@@ -23,8 +33,12 @@ export type Plan = {
   readonly store: StoreFaults;
   readonly network: NetworkFaults;
   readonly hubs: readonly HubPlan[];
+  /** Absent: the hubs are simulated ones. */
+  readonly real?: RealHubPlan;
   /** Incarnations that die before the end. */
   readonly deaths: number;
+  /** How they die; absent: as chance has it. */
+  readonly death?: Death;
   /** Clusters that are ordered. */
   readonly clusters: number;
   /** Milliseconds in which everything but the end happens. */
@@ -41,14 +55,18 @@ export const planOf = (seed: number): Plan => {
   const singleWriter = random.chance(0.55);
   const instances = singleWriter || random.chance(0.25) ? 1 : 2;
   const calm = random.chance(0.1);
+  const keepsIndex = random.chance(0.6);
+  const [store, network, hubs] = [storeOf(random, calm), networkOf(random, calm), hubsOf(random)];
+  const real = realOf(randomOf(seed).fork('real'));
   return {
     seed,
     singleWriter,
     instances,
-    keepsIndex: random.chance(0.6),
-    store: calm || random.chance(0.2) ? NO_STORE_FAULTS : storeFaults(random),
-    network: calm || random.chance(0.2) ? NO_NETWORK_FAULTS : networkFaults(random),
-    hubs: hubsOf(random),
+    keepsIndex,
+    store,
+    network,
+    hubs: real === undefined ? hubs : hubs.map((hub) => ({ ...hub, id: hub.id.replace('sim-', 'hub-') })),
+    ...(real === undefined ? {} : { real }),
     deaths: calm ? 0 : random.pick([0, 1, 1, 2, 2, 3]),
     clusters: random.int(1, 4),
     activeMs: random.int(15, 40) * 1_000,
@@ -58,6 +76,21 @@ export const planOf = (seed: number): Plan => {
     deletesAll: random.chance(0.5),
   };
 };
+
+const storeOf = (random: Random, calm: boolean): StoreFaults =>
+  calm || random.chance(0.2) ? NO_STORE_FAULTS : storeFaults(random);
+const networkOf = (random: Random, calm: boolean): NetworkFaults =>
+  calm || random.chance(0.2) ? NO_NETWORK_FAULTS : networkFaults(random);
+
+const realOf = (random: Random): RealHubPlan | undefined =>
+  random.chance(0.6)
+    ? undefined
+    : {
+        mode: random.pick(['eda', 'aap'] as const),
+        controller: random.pick(['operator', 'ledger'] as const),
+        failures: random.chance(0.5) ? random.next() * 0.3 : 0,
+        pace: random.int(1, 8),
+      };
 
 /** Each kind of misfortune is absent in some simulations, so that no other hides behind it. */
 const rate = (random: Random, most: number): number => (random.chance(0.5) ? random.next() * most : 0);

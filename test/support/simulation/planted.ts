@@ -5,6 +5,7 @@ import {
   type ExpectedRevision,
   type SubscriptionItem,
 } from '../../../src/app/event-store.ts';
+import { AutomationError, type Automation } from '../../../src/app/automation.ts';
 import { HubError, type ManagementCluster } from '../../../src/app/management-cluster.ts';
 import type { SystemPorts } from '../../../src/composition/system.ts';
 import type { Life } from './life.ts';
@@ -94,6 +95,51 @@ export const PLANTED = {
         ),
     })),
 
+  'a job that may have been launched is not looked for': (ports) =>
+    withAutomations(ports, (automation) =>
+      automation.findJobs === undefined ? {} : { findJobs: () => Promise.resolve([]) },
+    ),
+
+  'a webhook whose answer was lost is posted again at once': (ports) =>
+    withAutomations(ports, (automation) => ({
+      trigger: (request, by) =>
+        automation.trigger(request, by).catch((error: unknown) => {
+          if (!(error instanceof AutomationError) || error.kind !== 'unknown-outcome') throw error;
+          return automation.trigger(request, by);
+        }),
+    })),
+
+  'a job counts as ended once it was asked to end': (ports) =>
+    withAutomations(ports, ({ job }) => {
+      const asked = new Set<string>();
+      if (job === undefined) return {};
+      return {
+        cancel: ({ id }) => {
+          asked.add(id);
+          return Promise.resolve(true);
+        },
+        job: async (which, by) => {
+          const shown = await job(which, by);
+          return shown === undefined || !asked.has(which.id) ? shown : { ...shown, state: 'Canceled' };
+        },
+      };
+    }),
+
+  'what was asked to go from a hub is taken for gone': (ports) =>
+    withHubs(ports, ({ controller }) =>
+      controller === undefined
+        ? {}
+        : {
+            controller: {
+              ...controller,
+              release: async (place, by) => {
+                await controller.release(place, by);
+                return { released: true, waitingFor: [] };
+              },
+            },
+          },
+    ),
+
   'some timers never fire': (ports, life) => ({
     ...ports,
     timers: {
@@ -151,6 +197,29 @@ const withHubs = (
         if (hub === undefined) return undefined;
         const wrong = { ...hub, ...change(hub) };
         changed.set(which.id, wrong);
+        return wrong;
+      },
+    },
+  };
+};
+
+const withAutomations = (
+  ports: SystemPorts,
+  change: (automation: Automation) => Partial<Automation>,
+): SystemPorts => {
+  const { automations } = ports;
+  if (automations === undefined) return ports;
+  const changed = new Map<string, Automation>();
+  return {
+    ...ports,
+    automations: {
+      ...automations,
+      of: (connection) => {
+        const known = changed.get(connection.hub);
+        if (known !== undefined) return known;
+        const automation = automations.of(connection);
+        const wrong = { ...automation, ...change(automation) };
+        changed.set(connection.hub, wrong);
         return wrong;
       },
     },

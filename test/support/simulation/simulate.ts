@@ -20,6 +20,8 @@ export type Simulated = {
   readonly lines: readonly string[];
   readonly steps: number;
   readonly events: number;
+  /** Incarnations that were started. */
+  readonly births: number;
   /** Virtual milliseconds. */
   readonly ms: number;
 };
@@ -32,20 +34,24 @@ const SETTLE_BACK_MS = 80 * MINUTE;
 const LOOK_MS = 2_000;
 
 /** Runs one simulation to its end or to the first thing that must never be. */
-export const simulate = async (
-  seed: number,
-  options: { readonly plant?: Plant } = {},
+export const simulate = (seed: number, options: { readonly plant?: Plant } = {}): Promise<Simulated> =>
+  playOut(planOf(seed), act, options.plant);
+
+/** Lets a planned world go its way, from its beginning to the end of `acts`. */
+export const playOut = async (
+  plan: Plan,
+  acts: (world: World) => Promise<void>,
+  plant?: Plant,
 ): Promise<Simulated> => {
-  const plan = planOf(seed);
   // Hubs write durably; in memory that costs nothing.
   const folder = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'simulation-'));
-  const world = createWorld(plan, folder, options.plant);
+  const world = createWorld(plan, folder, plant);
   const restore = catchRejections((error) => {
     const what = error instanceof Error ? (error.stack ?? error.message) : String(error);
     world.fail(new Violation(`unhandled rejection: ${what}`));
   });
   try {
-    await act(world);
+    await acts(world);
   } catch (error) {
     if (error instanceof Violation) world.fail(error);
     else world.fail(new Violation(String((error as Error).stack)));
@@ -62,6 +68,7 @@ export const simulate = async (
     lines: world.trace.lines(),
     steps: world.agenda.steps(),
     events: world.ledger.length(),
+    births: world.births(),
     ms: world.agenda.now(),
   };
 };
@@ -92,7 +99,12 @@ const act = async (world: World): Promise<void> => {
 };
 
 /** Lets the world go on until the promise has resolved. Throws Violation past the bound or when something broke. */
-const until = async (world: World, what: string, done: Promise<unknown>, ms: number): Promise<void> => {
+export const until = async (
+  world: World,
+  what: string,
+  done: Promise<unknown>,
+  ms: number,
+): Promise<void> => {
   const { agenda } = world;
   let over = false;
   let failure: unknown;
@@ -130,7 +142,7 @@ const operate = async (left: readonly string[], { retry, remove }: Workload): Pr
   }
 };
 
-const settle = async (world: World, workload: Workload): Promise<void> => {
+export const settle = async (world: World, workload: Workload): Promise<void> => {
   const { agenda } = world;
   const bound = agenda.now() + (world.clockWentBack() ? SETTLE_BACK_MS : SETTLE_MS);
   const look = async (): Promise<readonly string[]> => [...unsettled(world), ...(await strays(world))];

@@ -1,9 +1,10 @@
 import { parentPort } from 'node:worker_threads';
 import { PLANTED, type PlantedBug } from './planted.ts';
+import { runDrill, type Drill } from './drill.ts';
 import { simulate } from './simulate.ts';
 
 /** One simulation that a worker is asked for. */
-export type Task = { readonly seed: number; readonly bug?: PlantedBug };
+export type Task = { readonly seed: number; readonly bug?: PlantedBug; readonly drill?: Drill };
 
 /** What is left of it: plain data, because it crosses a thread. */
 export type Report = {
@@ -12,6 +13,7 @@ export type Report = {
   readonly hash: string;
   readonly steps: number;
   readonly events: number;
+  readonly births: number;
   readonly virtualMs: number;
   /** The plan and the last lines of the trace; only of a failure. */
   readonly plan: string;
@@ -20,17 +22,17 @@ export type Report = {
 
 const KEPT_LINES = 200;
 
-export const reportOn = async ({ seed, bug }: Task, keptLines = KEPT_LINES): Promise<Report> => {
-  const { failure, hash, steps, events, ms, plan, lines } = await simulate(
-    seed,
-    bug === undefined ? {} : { plant: PLANTED[bug] },
-  );
+export const reportOn = async ({ seed, bug, drill }: Task, keptLines = KEPT_LINES): Promise<Report> => {
+  const { failure, hash, steps, events, births, ms, plan, lines } = await (drill === undefined
+    ? simulate(seed, bug === undefined ? {} : { plant: PLANTED[bug] })
+    : runDrill(seed, drill));
   return {
     seed,
     failure: failure?.message,
     hash,
     steps,
     events,
+    births,
     virtualMs: ms,
     plan: JSON.stringify(plan),
     lines: failure === undefined ? [] : lines.slice(Math.max(0, lines.length - keptLines)),

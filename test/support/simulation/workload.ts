@@ -17,6 +17,9 @@ export type Workload = {
   prepare(): Promise<void>;
   /** Everything else; resolves when all of it has been answered. */
   run(): Promise<void>;
+  /** Orders a cluster of this size; resolves with its id. */
+  order(tenant: string, size: number, name: string): Promise<string | undefined>;
+  resize(clusterId: string, tenant: string, size: number): Promise<void>;
   retry(clusterId: string): Promise<void>;
   remove(clusterId: string): Promise<void>;
 };
@@ -59,7 +62,15 @@ export const createWorkload = (world: World, clients: Clients, random: Random): 
   };
 
   const register = ({ id, controlPlanes, nodes }: HubPlan): Promise<void> =>
-    mustCreate('hubs', { id, spec: { namespace: NAMESPACE, capacity: capacityOf(controlPlanes, nodes) } });
+    mustCreate('hubs', {
+      id,
+      spec: { namespace: NAMESPACE, capacity: capacityOf(controlPlanes, nodes), ...reality() },
+    });
+  const reality = (): JsonObject => {
+    if (plan.real === undefined) return {};
+    const { mode, controller } = plan.real;
+    return { mode, controller, endpoints: { [mode]: 'https://automation.example' } };
+  };
 
   const order = async (tenant: string, size: number, name: string): Promise<string | undefined> => {
     const pullSecret = random.chance(0.3) ? { pull_secret: '{"auths":{}}' } : {};
@@ -83,8 +94,8 @@ export const createWorkload = (world: World, clients: Clients, random: Random): 
     return reply?.status === 200 ? creationIdOf(request) : undefined;
   };
 
-  const resize = async (id: string, tenant: string): Promise<void> => {
-    const body = { spec: { node_sets: { workers: { size: random.int(0, 5) } } } };
+  const resize = async (id: string, tenant: string, size: number): Promise<void> => {
+    const body = { spec: { node_sets: { workers: { size } } } };
     await clients.send(
       ask('PATCH', 'public', `clusters/${id}`, body, tenant, ['spec.node_sets.workers.size']),
     );
@@ -119,7 +130,7 @@ export const createWorkload = (world: World, clients: Clients, random: Random): 
     while (agenda.now() < until) {
       await agenda.sleep('client', random.int(100, 10_000));
       const what = random.next();
-      if (what < 0.45) await resize(id, tenant);
+      if (what < 0.45) await resize(id, tenant, random.int(0, 5));
       else if (what < 0.65) await label(id, tenant);
       else if (what < 0.8) await retry(id);
     }
@@ -163,6 +174,8 @@ export const createWorkload = (world: World, clients: Clients, random: Random): 
     Array.from({ length: count }, (_, i) => run(i + 1));
 
   return {
+    order,
+    resize,
     retry,
     remove,
     prepare: async () => {

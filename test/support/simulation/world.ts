@@ -7,19 +7,27 @@ import {
   type SimulatedHub,
 } from '../../../src/adapters/management-cluster/simulated/simulated-hub.ts';
 import { createMemorySecretStore } from '../../../src/adapters/secrets/memory-secret-store.ts';
+import type { Automation } from '../../../src/app/automation.ts';
 import type { Clock, Timers } from '../../../src/app/ports.ts';
 import type { ManagementCluster } from '../../../src/app/management-cluster.ts';
 import type { SystemPorts } from '../../../src/composition/system.ts';
 import { readHubOrders, type HubOrder } from '../hub-journal.ts';
 import { createAgenda, type Agenda } from './agenda.ts';
-import { createHubPort, NO_NETWORK_FAULTS } from './hub-port.ts';
+import { NO_NETWORK_FAULTS } from './caller.ts';
+import { createAutomationPort } from './automation-port.ts';
+import { createHubPort } from './hub-port.ts';
+import { createPlaybooks, type Playbooks, type Run } from './playbooks.ts';
+import { createRealHub, type RealHub } from './real-hub.ts';
 import { BEGINNING, startIncarnation, type Incarnation } from './incarnation.ts';
 import { createLedger, Violation, type Ledger } from './invariants.ts';
 import type { Life, Moment } from './life.ts';
-import { deathOf, type Death, type Plan } from './plan.ts';
+import { deathOf, type Death, type Plan, type RealHubPlan } from './plan.ts';
 import { randomOf, type Random } from './random.ts';
 import { createStorePort, NO_STORE_FAULTS } from './store-port.ts';
 import { createTrace, type Trace } from './trace.ts';
+
+/** Real hubs take no settings: what goes wrong there is in the plan. */
+export type WorldHub = ManagementCluster & { readonly control: Pick<SimulatedHub['control'], 'configure'> };
 
 export type Plant = (ports: SystemPorts, life: Life) => SystemPorts;
 
@@ -31,7 +39,7 @@ export type World = {
   readonly random: Random;
   readonly ledger: Ledger;
   readonly log: SystemPorts['store'];
-  readonly hubs: ReadonlyMap<string, SimulatedHub>;
+  readonly hubs: ReadonlyMap<string, WorldHub>;
   /** Every ClusterOrder that ever was on a hub, read from its own file. */
   ordersOn(hub: string): readonly HubOrder[];
   /** Incarnations that live now, whether they answer or not. */
@@ -45,6 +53,11 @@ export type World = {
   stopAll(): Promise<void>;
   fail(violation: Violation): void;
   failure(): Violation | undefined;
+  births(): number;
+  /** How often each moment came in the life of the first incarnation. */
+  moments(): ReadonlyMap<Moment, number>;
+  /** What the automation of a hub was asked for. */
+  runsOn(hub: string): readonly Run[];
   /** True when some wall clock was set back. */
   clockWentBack(): boolean;
   close(): Promise<void>;
@@ -73,6 +86,7 @@ export const createWorld = (plan: Plan, folder: string, plant?: Plant): World =>
   let wentBack = false;
   let deathsLeft = plan.deaths;
   let births = 0;
+  const firstMoments = new Map<Moment, number>();
   const lives = new Map<number, Incarnation>();
   const starting = new Set<Promise<void>>();
   const dead: Incarnation[] = [];
@@ -85,7 +99,28 @@ export const createWorld = (plan: Plan, folder: string, plant?: Plant): World =>
   };
 
   const hubFile = (id: string): string => join(folder, `${id}.sqlite`);
-  const hubs = new Map(plan.hubs.map(({ id }) => [id, createHub(id)]));
+  const reals = new Map<string, RealHub>();
+  const playbooks = new Map<string, Playbooks>();
+  const hubs = new Map(
+    plan.hubs.map(({ id }): [string, WorldHub] => [
+      id,
+      plan.real === undefined ? createHub(id) : createReal(id, plan.real),
+    ]),
+  );
+  function createReal(id: string, real: RealHubPlan): WorldHub {
+    const hub = createRealHub(id, real, agenda);
+    reals.set(id, hub);
+    const world = {
+      id,
+      agenda,
+      random: random.fork(`playbooks ${id}`),
+      isCalm: () => calm,
+      note: (what: string) => trace.note(id, what),
+      violated: (what: string) => fail(new Violation(what)),
+    };
+    playbooks.set(id, createPlaybooks(hub, real, world));
+    return { ...hub.cluster, control: { configure: async () => undefined } };
+  }
   function createHub(id: string): SimulatedHub {
     const clock: Clock = {
       now: () => new Date(BEGINNING + Math.floor(agenda.now())).toISOString(),
@@ -108,7 +143,7 @@ export const createWorld = (plan: Plan, folder: string, plant?: Plant): World =>
 
   // A hub that nobody has called yet has no file.
   const ordersOn = (hub: string): readonly HubOrder[] =>
-    existsSync(hubFile(hub)) ? readHubOrders(hubFile(hub)) : [];
+    reals.get(hub)?.orders() ?? (existsSync(hubFile(hub)) ? readHubOrders(hubFile(hub)) : []);
   const ledger = createLedger({
     ordersOn,
     hubs: () => [...hubs.keys()],
@@ -134,11 +169,11 @@ export const createWorld = (plan: Plan, folder: string, plant?: Plant): World =>
     const mine = random.fork(name);
     const files = filesOf(place, before);
     const mayDie = !calm && deathsLeft > 0;
-    const death: Death | undefined = mayDie ? deathOf(mine) : undefined;
+    const death: Death | undefined = mayDie ? (plan.death ?? deathOf(mine)) : undefined;
     if (death !== undefined) deathsLeft -= 1;
     const gone = Promise.withResolvers<void>();
     const ended = new AbortController();
-    const moments = new Map<Moment, number>();
+    const moments = births === 1 ? firstMoments : new Map<Moment, number>();
     let alive = true;
     const die = (why: string): void => {
       if (!alive) return;
@@ -160,9 +195,9 @@ export const createWorld = (plan: Plan, folder: string, plant?: Plant): World =>
       agenda,
       isAlive: () => alive,
       survives: (moment) => {
-        if (!alive || death === undefined || calm || !('at' in death)) return alive;
         const count = (moments.get(moment) ?? 0) + 1;
         moments.set(moment, count);
+        if (!alive || death === undefined || calm || !('at' in death)) return alive;
         if (moment === death.at && count === death.count) die(moment);
         return alive;
       },
@@ -181,6 +216,12 @@ export const createWorld = (plan: Plan, folder: string, plant?: Plant): World =>
       const faults = () => (calm ? NO_NETWORK_FAULTS : plan.network);
       ports.set(id, createHubPort({ hub, life, faults, witness: ledger.witness }));
     }
+    const automations = new Map<string, Automation>();
+    for (const [id, { automation }] of playbooks) {
+      const faults = () => (calm ? NO_NETWORK_FAULTS : plan.network);
+      const port = { hub: id, automation, life, faults, witness: ledger.witness };
+      automations.set(id, createAutomationPort(port));
+    }
     trace.note(
       name,
       `starts in place ${place}${offset === 0 ? '' : `, its clock ${offset / 60_000} min off`}`,
@@ -189,6 +230,14 @@ export const createWorld = (plan: Plan, folder: string, plant?: Plant): World =>
       life,
       store,
       clusters: { of: ({ id }) => ports.get(id) },
+      automations: {
+        of: ({ hub }) => {
+          const automation = automations.get(hub);
+          if (automation === undefined) throw new Error(`${hub} has no automation`);
+          return automation;
+        },
+        close: async () => undefined,
+      },
       secrets,
       wallOffset: () => offset,
       processFile: plan.keepsIndex ? join(files, 'processes.sqlite') : ':memory:',
@@ -281,6 +330,9 @@ export const createWorld = (plan: Plan, folder: string, plant?: Plant): World =>
     },
     fail,
     failure: () => failure,
+    births: () => births,
+    moments: () => new Map(firstMoments),
+    runsOn: (hub) => playbooks.get(hub)?.runs() ?? [],
     clockWentBack: () => wentBack,
     close: async () => {
       ending = true;

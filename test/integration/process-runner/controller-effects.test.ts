@@ -1,0 +1,223 @@
+import { expect } from 'chai';
+import { createManagementClusterEffects } from '../../../src/app/management-cluster-effects.ts';
+import {
+  HubError,
+  type ClusterOrderStatus,
+  type ManagementCluster,
+  type ObservedClusterOrder,
+} from '../../../src/app/management-cluster.ts';
+import { orderName } from '../../../src/domain/clusters/cluster-order-manifest.ts';
+import { configVersion } from '../../../src/domain/clusters/observation.ts';
+import type { JsonObject } from '../../../src/domain/json.ts';
+import { effectCall, fakeCluster, hubFixture } from '../../support/hub-fixture.ts';
+import { eventually } from '../../support/toy-workflow.ts';
+
+const CLUSTER = '018f0000-0000-7000-8000-000000000001';
+const NAME = orderName(CLUSTER);
+const place = { hub: 'sim-a', namespace: 'orders', name: NAME, clusterId: CLUSTER };
+const spec = { templateID: 'small', templateParameters: '{}', nodeRequests: [], releaseImage: 'q/r:1' };
+const order = (more: Partial<ObservedClusterOrder> = {}): ObservedClusterOrder => ({
+  name: NAME,
+  uid: 'uid-1',
+  clusterId: CLUSTER,
+  resourceVersion: '1',
+  generation: 1,
+  creationTimestamp: '2026-01-01T00:00:00Z',
+  finalizers: [],
+  annotations: {},
+  spec,
+  conditions: [],
+  jobs: [],
+  ...more,
+});
+const manifest = { name: NAME, namespace: 'orders', labels: {}, annotations: {}, spec };
+const apply = (more: object = {}): JsonObject =>
+  ({ hub: 'sim-a', clusterId: CLUSTER, manifest, ...more }) as unknown as JsonObject;
+
+describe('effects on a hub of which we know more', () => {
+  const closing: (() => Promise<void>)[] = [];
+  afterEach(async () => {
+    for (const close of closing.splice(0)) await close();
+  });
+  const on = async (fake: Partial<ManagementCluster>) => {
+    const fixture = hubFixture({ of: ({ id }) => fakeCluster(id, fake) });
+    closing.push(() => fixture.stop());
+    await fixture.register('sim-a');
+    await eventually('hub known', () => fixture.registry.get('sim-a') !== undefined);
+    return createManagementClusterEffects({
+      registry: fixture.registry,
+      secrets: { reveal: async () => undefined },
+    });
+  };
+
+  describe('as the controller of its orders', () => {
+    it('prepares the place of an order and says what was missing', async () => {
+      const asked: object[] = [];
+      const port = await on({
+        controller: {
+          prepare: async (where) => {
+            asked.push(where);
+            return { created: ['Namespace x'] };
+          },
+          writeStatus: async () => undefined,
+          release: async () => ({ released: true, waitingFor: [] }),
+        },
+      });
+      const outcome = await port('prepareOrder', place, effectCall());
+      expect(outcome).to.deep.equal({ outcome: 'done', result: { created: ['Namespace x'] } });
+      expect(asked).to.have.length(1);
+    });
+    it('writes a status with the times that its conditions had, and the version of the stored spec', async () => {
+      const written: ClusterOrderStatus[] = [];
+      const known = { type: 'Accepted', status: 'True', lastTransitionTime: '2026-01-01T00:00:05Z' } as const;
+      const port = await on({
+        getClusterOrder: async () => order({ conditions: [known] }),
+        controller: {
+          prepare: async () => ({ created: [] }),
+          writeStatus: async (_where, status) => void written.push(status),
+          release: async () => ({ released: true, waitingFor: [] }),
+        },
+      });
+      const at = '2026-01-02T00:00:00.000Z';
+      const conditions = [
+        { type: 'Accepted', status: 'True', reason: 'Initialized', message: '' },
+        { type: 'Progressing', status: 'True', reason: 'Progressing', message: '' },
+      ];
+      const args = { ...place, status: { phase: 'Progressing', conditions }, at };
+      expect(await port('writeOrderStatus', args, effectCall())).to.deep.include({ outcome: 'done' });
+      expect(written[0]?.desiredConfigVersion).to.equal(configVersion(spec));
+      expect(written[0]?.conditions.map(({ lastTransitionTime }) => lastTransitionTime)).to.deep.equal([
+        '2026-01-01T00:00:05Z',
+        at,
+      ]);
+    });
+    it('writes nothing to an order that is gone or somebody else’s', async () => {
+      for (const found of [undefined, order({ clusterId: 'another' })]) {
+        const port = await on({
+          getClusterOrder: async () => found,
+          controller: {
+            prepare: async () => ({ created: [] }),
+            writeStatus: async () => {
+              throw new Error('written');
+            },
+            release: async () => ({ released: true, waitingFor: [] }),
+          },
+        });
+        const args = { ...place, status: { phase: 'Ready', conditions: [] }, at: '' };
+        expect(await port('writeOrderStatus', args, effectCall())).to.deep.equal({
+          outcome: 'done',
+          result: {},
+        });
+      }
+    });
+    it('says what the end of an order waits for, and does not hold it against the hub', async () => {
+      const port = await on({
+        controller: {
+          prepare: async () => ({ created: [] }),
+          writeStatus: async () => undefined,
+          release: async () => ({ released: false, waitingFor: ['Namespace orders-x'] }),
+        },
+      });
+      expect(await port('releaseOrder', place, effectCall())).to.deep.equal({
+        outcome: 'failed',
+        reason: 'BeingDeleted',
+        message: 'waiting for Namespace orders-x',
+        retryAfterMs: 5_000,
+      });
+    });
+    it('fails where nothing of this release can do it', async () => {
+      const port = await on({});
+      expect(await port('prepareOrder', place, effectCall())).to.include({ reason: 'NoController' });
+    });
+  });
+
+  describe('on a real one', () => {
+    const created: string[] = [];
+    const real = (more: Partial<ManagementCluster>): Partial<ManagementCluster> => ({
+      simulated: false,
+      createClusterOrder: async ({ name }) => {
+        created.push(name);
+        return order();
+      },
+      ...more,
+    });
+    beforeEach(() => created.splice(0));
+
+    it('takes over what OSAC’s own service once made under another name', async () => {
+      const older = order({ name: 'order-dcxpq' });
+      const port = await on(real({ findClusterOrders: async () => [older] }));
+      const outcome = await port('applyClusterOrder', apply(), effectCall());
+      expect(outcome).to.have.nested.property('result.name', 'order-dcxpq');
+      expect(created).to.deep.equal([]);
+    });
+    it('makes no third one where there are two already', async () => {
+      const two = [order({ name: 'order-a' }), order({ name: 'order-b' })];
+      const port = await on(real({ findClusterOrders: async () => two }));
+      expect(await port('applyClusterOrder', apply(), effectCall())).to.include({
+        outcome: 'refused',
+        reason: 'DuplicateOrders',
+      });
+      expect(created).to.deep.equal([]);
+    });
+    it('keeps to the one of our name among several', async () => {
+      const two = [order({ name: 'order-a' }), order()];
+      const port = await on(real({ findClusterOrders: async () => two }));
+      const outcome = await port('applyClusterOrder', apply(), effectCall());
+      expect(outcome).to.have.nested.property('result.did', 'unchanged');
+    });
+    it('makes a tenant’s namespace before its first order', async () => {
+      const namespaces: object[] = [];
+      const port = await on(
+        real({
+          findClusterOrders: async () => [],
+          ensureTenantNamespace: async (namespace) => {
+            namespaces.push(namespace);
+            return { created: true };
+          },
+        }),
+      );
+      await port('applyClusterOrder', apply({ tenantNamespace: true }), effectCall());
+      expect(namespaces).to.deep.equal([{ name: 'orders', tenant: 'acme' }]);
+      expect(created).to.deep.equal([NAME]);
+    });
+    it('waits for the end of what is being deleted under its name, whosever it is', async () => {
+      const old = order({ clusterId: 'another', deletionTimestamp: '2026-01-01T00:00:00Z' });
+      const port = await on(
+        real({
+          findClusterOrders: async () => [],
+          createClusterOrder: async () => {
+            throw new HubError('already-exists', 'object is being deleted', { order: old });
+          },
+        }),
+      );
+      expect(await port('applyClusterOrder', apply(), effectCall())).to.include({
+        outcome: 'failed',
+        reason: 'BeingDeleted',
+      });
+    });
+    it('sees the HostedCluster of an order that is gone, and none of somebody else’s', async () => {
+      const hosted = { name: NAME, namespace: `orders-${NAME}`, conditions: [] };
+      const gone = await on(
+        real({
+          getClusterOrder: async () => undefined,
+          findClusterOrders: async () => [],
+          getHostedCluster: async () => hosted,
+        }),
+      );
+      expect(await gone('observeCluster', place, effectCall())).to.deep.equal({
+        outcome: 'done',
+        result: { order: null, hostedCluster: { name: NAME, conditions: [] } },
+      });
+      const foreign = await on(
+        real({
+          getClusterOrder: async () => order({ clusterId: 'another' }),
+          findClusterOrders: async () => [],
+        }),
+      );
+      expect(await foreign('observeCluster', place, effectCall())).to.deep.equal({
+        outcome: 'done',
+        result: { order: null },
+      });
+    });
+  });
+});

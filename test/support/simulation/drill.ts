@@ -1,0 +1,102 @@
+import { isStoredCluster } from '../../../src/domain/clusters/state.ts';
+import { NO_NETWORK_FAULTS } from './caller.ts';
+import { createClients } from './clients.ts';
+import { Violation } from './invariants.ts';
+import type { Moment } from './life.ts';
+import type { Death, Plan, RealHubPlan } from './plan.ts';
+import { checkHubs } from './settle.ts';
+import { playOut, settle, until, type Simulated } from './simulate.ts';
+import { NO_STORE_FAULTS } from './store-port.ts';
+import { createWorkload, TENANTS } from './workload.ts';
+import type { World } from './world.ts';
+
+/** One order is created, scaled and deleted; the service dies once, in one certain moment. */
+export type Drill = {
+  /** Absent: a hub whose operator does everything. */
+  readonly real?: Pick<RealHubPlan, 'mode' | 'controller'>;
+  readonly death?: Death;
+};
+
+const MINUTE = 60_000;
+
+export const runDrill = (seed: number, drill: Drill): Promise<Simulated> =>
+  playOut(planOf(seed, drill), (world) => act(world, () => undefined));
+
+/** Every moment between the order and the end of its deletion in which an incarnation may die. */
+export const momentsOf = async (seed: number, drill: Omit<Drill, 'death'>): Promise<readonly Death[]> => {
+  let before: ReadonlyMap<Moment, number> = new Map();
+  let after: ReadonlyMap<Moment, number> = new Map();
+  const { failure } = await playOut(planOf(seed, drill), async (world) => {
+    await act(world, () => {
+      before = world.moments();
+    });
+    after = world.moments();
+  });
+  if (failure !== undefined) throw failure;
+  return [...after].flatMap(([at, count]) => {
+    const first = before.get(at) ?? 0;
+    return Array.from({ length: count - first }, (_, i) => ({ at, count: first + 1 + i }));
+  });
+};
+
+const planOf = (seed: number, { real, death }: Drill): Plan => ({
+  seed,
+  singleWriter: true,
+  instances: 1,
+  keepsIndex: seed % 2 === 0,
+  store: NO_STORE_FAULTS,
+  network: NO_NETWORK_FAULTS,
+  hubs: [{ id: real === undefined ? 'sim-a' : 'hub-a', controlPlanes: 2, nodes: 8 }],
+  ...(real === undefined ? {} : { real: { ...real, failures: 0, pace: 1 } }),
+  deaths: death === undefined ? 0 : 1,
+  ...(death === undefined ? {} : { death }),
+  clusters: 1,
+  activeMs: 0,
+  clockJumps: false,
+  hubTroubles: 0,
+  stalls: 0,
+  deletesAll: false,
+});
+
+const act = async (world: World, ordering: () => void): Promise<void> => {
+  const clients = createClients(world, world.random.fork('clients'));
+  const workload = createWorkload(world, clients, world.random.fork('workload'));
+  const [tenant] = TENANTS;
+  world.keepRunning(1);
+  await until(world, 'the catalogue is there', workload.prepare(), 5 * MINUTE);
+  ordering();
+  await until(world, 'an order is answered', workload.order(tenant, 2, 'drill'), 5 * MINUTE);
+  const [id] = world.ledger.clusterIds();
+  if (id === undefined) throw new Violation('the order is not in the log');
+  await settle(world, workload);
+  await until(world, 'a change is answered', workload.resize(id, tenant, 3), 5 * MINUTE);
+  await settle(world, workload);
+  await checkHubs(world);
+  await until(world, 'a deletion is answered', workload.remove(id), 5 * MINUTE);
+  await settle(world, workload);
+  await checkHubs(world);
+  checkFarSide(world, id);
+  clients.check();
+  await until(world, 'everybody has stopped', world.stopAll(), 5 * MINUTE);
+};
+
+/** One order, and one run of the automation for each thing that was asked; a webhook may be posted again after a look. */
+const checkFarSide = (world: World, id: string): void => {
+  const { plan } = world;
+  const state = world.ledger.cluster(id);
+  if (!isStoredCluster(state) || state.status !== 'deleted') throw new Violation(`${id} is ${state.status}`);
+  for (const { id: hub } of plan.hubs) {
+    const orders = world.ordersOn(hub);
+    if (orders.length !== 1) throw new Violation(`${orders.length} orders were made on ${hub}`);
+    if (plan.real === undefined) continue;
+    const runs = world.runsOn(hub).map(({ purpose }) => purpose);
+    const [built, tornDown] = (['provision', 'deprovision'] as const).map(
+      (purpose) => runs.filter((each) => each === purpose).length,
+    );
+    const most = plan.real.mode === 'aap' ? 0 : 1;
+    const isWrong = (count: number | undefined, wanted: number): boolean =>
+      count === undefined || count < wanted || count > wanted + most;
+    if (isWrong(built, 2) || isWrong(tornDown, 1))
+      throw new Violation(`the automation ran ${runs.join(', ')}`);
+  }
+};
