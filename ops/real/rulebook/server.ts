@@ -1,5 +1,13 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { createWriteStream, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  createWriteStream,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import { get as getPlain } from 'node:http';
 import { get as getSecure } from 'node:https';
@@ -53,9 +61,13 @@ export const startRealRulebook = async (options: RealRulebookOptions): Promise<R
   let running: ChildProcess | undefined;
   const endNow = (): void => {
     // Its whole group: the rules engine and the starters of playbooks are processes of their own.
-    if (running?.pid !== undefined) signalGroup(running.pid);
+    if (running?.pid !== undefined) signal(-running.pid);
   };
-  process.once('exit', endNow);
+  const endAll = (): void => {
+    endNow();
+    for (const pid of playbooksOf(folder)) signal(pid);
+  };
+  process.once('exit', endAll);
   const output = (): string => readFileSync(logFile, 'utf8');
   writeFileSync(logFile, '');
 
@@ -75,6 +87,7 @@ export const startRealRulebook = async (options: RealRulebookOptions): Promise<R
           JAVA_HOME: environment.javaHome,
           PATH: `${environment.bin}:${process.env['PATH'] ?? ''}`,
           ANSIBLE_LOCAL_TEMP: folder,
+          TMPDIR: folder,
         },
       },
     );
@@ -112,8 +125,9 @@ export const startRealRulebook = async (options: RealRulebookOptions): Promise<R
     kill,
     restart: start,
     close: async () => {
-      process.removeListener('exit', endNow);
+      process.removeListener('exit', endAll);
       await kill();
+      endAll();
       rmSync(folder, { recursive: true, force: true });
     },
   };
@@ -149,12 +163,26 @@ const filesOf = (
   return { rulebook, vars };
 };
 
-const signalGroup = (pid: number): void => {
+const signal = (pid: number): void => {
   try {
-    process.kill(-pid, 'SIGKILL');
+    process.kill(pid, 'SIGKILL');
   } catch {
     // It has ended already.
   }
+};
+
+/** Each playbook is a session of its own, which outlives the listener; it is known by its environment. */
+const playbooksOf = (folder: string): readonly number[] => {
+  const mark = `ANSIBLE_LOCAL_TEMP=${folder}\0`;
+  const ids = existsSync('/proc') ? readdirSync('/proc').filter((name) => /^\d+$/.test(name)) : [];
+  return ids.map(Number).filter((pid) => {
+    try {
+      return readFileSync(`/proc/${pid}/environ`, 'latin1').includes(mark);
+    } catch {
+      // It has ended meanwhile, or is somebody else's.
+      return false;
+    }
+  });
 };
 
 const freePort = async (): Promise<number> => {
