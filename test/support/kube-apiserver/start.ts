@@ -101,6 +101,8 @@ export const startKubeApiServer = async (options: KubeApiServerOptions = {}) => 
     { ...authority.server, ca: authority.ca, requestCert: true, rejectUnauthorized: false },
     (request, response) => void handle(request, response),
   );
+  // As long as a real one keeps them: a client's idle connection must not die under its next request.
+  server.keepAliveTimeout = 90_000;
   const port = await listen(server, host, options.port ?? 0);
   const url = `https://${host}:${port}`;
   const adminToken = identities.token(ADMIN);

@@ -101,6 +101,7 @@ const checkStreaming = (query: URLSearchParams, streaming: boolean): void => {
 };
 
 const BATCH = 200;
+const CHUNK = 65_536;
 
 const watchStream = (
   store: Store,
@@ -109,23 +110,47 @@ const watchStream = (
   sink: WatchSink,
   settings: WatchSettings,
 ) => {
-  let wake: () => void = () => {};
+  let wakeSleeper: () => void = () => {};
+  /** Something happened since it was last looked: sleeping then would miss it. */
+  let stirred = false;
   let silent = false;
   let failure: StatusBody | undefined;
   const end = performance.now() + (plan.timeoutMs ?? settings.timeoutMs);
 
-  const idle = (): Promise<void> =>
-    new Promise((resolve) => {
+  const wake = (): void => {
+    stirred = true;
+    wakeSleeper();
+  };
+
+  /** Until something happens, or it is time for a bookmark or the end. True: nothing happened. */
+  const idle = async (): Promise<boolean> => {
+    if (stirred) return false;
+    await new Promise<void>((resolve) => {
       const left = Math.max(0, end - performance.now());
       const timer = setTimeout(resolve, Math.min(left, plan.bookmarks ? settings.bookmarkMs : left));
-      wake = () => {
+      wakeSleeper = () => {
         clearTimeout(timer);
         resolve();
       };
     });
+    if (!stirred) return true;
+    // What other requests of this turn change goes out with it.
+    await new Promise((resolve) => setImmediate(resolve));
+    return false;
+  };
 
-  const event = (type: string, object: object): Promise<void> =>
-    sink.send(`${JSON.stringify({ type, object })}\n`);
+  let buffered = '';
+  const flush = async (): Promise<void> => {
+    const text = buffered;
+    buffered = '';
+    if (text !== '') await sink.send(text);
+  };
+
+  /** Lines go out together, as far as they come together. */
+  const event = async (type: string, object: object): Promise<void> => {
+    buffered += `${JSON.stringify({ type, object })}\n`;
+    if (buffered.length >= CHUNK) await flush();
+  };
 
   const bookmark = (version: number, last: boolean): Promise<void> =>
     event('BOOKMARK', {
@@ -144,11 +169,13 @@ const watchStream = (
       if (plan.selected(object)) await event('ADDED', object);
     }
     if (plan.initialEnd && plan.bookmarks) await bookmark(plan.from, true);
+    await flush();
   };
 
   const follow = async (): Promise<void> => {
     let cursor = plan.from;
     while (!sink.closed.aborted && failure === undefined && performance.now() < end) {
+      stirred = false;
       const changes = store.changesAfter(kind, cursor, BATCH);
       if (changes === undefined) {
         failure = GONE(cursor, store.version());
@@ -159,29 +186,26 @@ const watchStream = (
         if (shown !== undefined && !silent) await event(shown.type, shown.object);
         cursor = change.version;
       }
-      if (changes.length > 0) continue;
-      const before = performance.now();
-      await idle();
-      const quiet = performance.now() - before >= settings.bookmarkMs - 1 || performance.now() >= end;
-      const pending = store.changesAfter(kind, cursor, 1)?.length !== 0;
-      if (plan.bookmarks && quiet && !silent && !pending) {
-        cursor = Math.max(cursor, store.version());
-        await bookmark(cursor, false);
-      }
+      await flush();
+      if (changes.length > 0 || !(await idle()) || stirred || !plan.bookmarks || silent) continue;
+      // Nothing of this kind is pending, so all that happened elsewhere is known to the caller, too.
+      cursor = Math.max(cursor, store.version());
+      await bookmark(cursor, false);
+      await flush();
     }
   };
 
   const run = async (): Promise<void> => {
-    const leave = store.listen(kind, () => wake());
-    const closed = (): void => wake();
-    sink.closed.addEventListener('abort', closed);
+    const leave = store.listen(kind, wake);
+    sink.closed.addEventListener('abort', wake);
     try {
       if (plan.initial) await sendInitial();
       await follow();
       if (failure !== undefined && !sink.closed.aborted) await event('ERROR', failure);
+      await flush();
     } finally {
       leave();
-      sink.closed.removeEventListener('abort', closed);
+      sink.closed.removeEventListener('abort', wake);
     }
   };
 

@@ -23,7 +23,8 @@ export type AuditEntry = {
   readonly resource: string;
   readonly contentType: string;
   readonly agent: string;
-  readonly body: string;
+  /** Empty until it has arrived. */
+  body: string;
   /** 0 while it runs, and when it was never answered. */
   code: number;
 };
@@ -145,7 +146,8 @@ export const createHandler = (parts: HttpParts) => {
   };
 
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const url = new URL(request.url ?? '/', 'https://stand-in');
+    const url = URL.parse(request.url ?? '/', 'https://stand-in');
+    if (url === null) return answer({ response }, NO_PAGE);
     const method = request.method ?? 'GET';
     const target = targetOf(method, url.pathname, url.searchParams);
     const user = parts.identities.identify(request.headers.authorization, request.socket as TLSSocket);
@@ -153,7 +155,7 @@ export const createHandler = (parts: HttpParts) => {
     parts.audit(entry);
     try {
       const body = await read(request);
-      Object.assign(entry, { body });
+      entry.body = body;
       if (user === undefined) throw unauthorized();
       const { agent, contentType } = entry;
       const asked = { method, path: url.pathname, query: url.searchParams, target, user, body };

@@ -134,11 +134,11 @@ export const layOver = (kind: Kind, current: JsonObject, applied: JsonObject): J
 
 const lay = (current: JsonValue | undefined, applied: JsonValue, schema: Schema | undefined): JsonValue => {
   if (isObject(applied) && isObject(current) && schema?.['x-kubernetes-map-type'] !== 'atomic') {
-    const merged: JsonObject = { ...current };
+    const merged = new Map(Object.entries(current));
     for (const [name, value] of Object.entries(applied)) {
-      merged[name] = lay(own(current, name), value, own(schema?.properties, name));
+      merged.set(name, lay(own(current, name), value, own(schema?.properties, name)));
     }
-    return merged;
+    return Object.fromEntries(merged);
   }
   const type = schema?.['x-kubernetes-list-type'];
   if (!Array.isArray(applied) || !Array.isArray(current) || schema === undefined) return applied;

@@ -5,12 +5,13 @@ import type { JsonObject, JsonValue } from '../types.ts';
 /** RFC 7386: null removes, objects merge, everything else replaces. */
 export const mergePatch = (target: JsonValue | undefined, patch: JsonValue): JsonValue => {
   if (!isObject(patch)) return patch;
-  const merged: { [key: string]: JsonValue } = isObject(target) ? { ...target } : {};
+  // By a map: a key may be `__proto__`.
+  const merged = new Map(isObject(target) ? Object.entries(target) : []);
   for (const [key, value] of Object.entries(patch)) {
-    if (value === null) delete merged[key];
-    else merged[key] = mergePatch(own(merged, key), value);
+    if (value === null) merged.delete(key);
+    else merged.set(key, mergePatch(merged.get(key), value));
   }
-  return merged;
+  return Object.fromEntries(merged);
 };
 
 type Operation = {
