@@ -1,11 +1,12 @@
 import { createServer, type Server } from 'node:http';
-import { connect, type AddressInfo, type Socket } from 'node:net';
+import { connect, createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net';
 import { expect } from 'chai';
 import { parse, stringify } from 'yaml';
 import { createClusters } from '../../../src/composition/clusters.ts';
 import { systemClock, systemTimers } from '../../../src/adapters/system/system-ports.ts';
 import type { CallOptions } from '../../../src/app/management-cluster.ts';
 import { startKubeApiServer, type KubeApiServer } from '../../support/kube-apiserver/start.ts';
+import { failure } from './contract-kit.ts';
 import { connectionOf, kubernetesHub, recordingLogger } from '../../support/kubernetes-hub.ts';
 
 const NS = 'osac-hub';
@@ -93,6 +94,25 @@ describe('connection to a Kubernetes hub', function () {
     const none = { 'certificate-authority-data': undefined };
     expect((await codes(none))[0]).to.match(/^Unreachable: TLS failed/);
     expect(await codes({ ...none, 'insecure-skip-tls-verify': true })).to.deep.equal([]);
+  });
+
+  it('what accepts connections and says nothing is away: nothing was sent', async () => {
+    const sockets = new Set<Socket>();
+    const mute = createTcpServer((socket) => void sockets.add(socket));
+    await new Promise<void>((resolve) => mute.listen(0, '127.0.0.1', resolve));
+    closers.push(async () => {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => mute.close(resolve));
+    });
+    const hub = hubWith({ server: `https://127.0.0.1:${(mute.address() as AddressInfo).port}` });
+    const error = await failure(
+      hub.deleteClusterOrder({ namespace: NS, name: 'a' }, { ...by(), deadlineMs: 200 }),
+    );
+    expect([error.kind, error.message]).to.deep.equal([
+      'unavailable',
+      'delete clusterorders osac-hub/a: no answer within the deadline',
+    ]);
+    expect(sockets.size).to.equal(1);
   });
 
   it('plain HTTP to an HTTPS port is no API server', async () => {

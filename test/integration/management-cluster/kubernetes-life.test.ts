@@ -1,101 +1,26 @@
 import { expect } from 'chai';
 import { createWorkerChannel } from '../../../src/adapters/management-cluster/kubernetes/channel.ts';
-import {
-  clusterNamespace,
-  CLUSTER_ORDER_UUID_LABEL,
-  type CallOptions,
-  type ClusterOrderManifest,
-  type ClusterOrderWatchEvent,
-  type ManagementCluster,
-} from '../../../src/app/management-cluster.ts';
-import { kubeClient } from '../../support/kube-client.ts';
-import { startKubeApiServer, type KubeApiServer } from '../../support/kube-apiserver/start.ts';
-import {
-  connectionOf,
-  hubAccessOf,
-  kubernetesHub,
-  rbacOf,
-  recordingLogger,
-  secretRef,
-} from '../../support/kubernetes-hub.ts';
+import { CLUSTER_ORDER_UUID_LABEL } from '../../../src/app/management-cluster.ts';
+import { connectionOf, rbacOf, recordingLogger, secretRef } from '../../support/kubernetes-hub.ts';
 import { failure, untilHolds } from './contract-kit.ts';
-
-const NS = 'osac-hub';
-const PULL_SECRET = '{"auths":{"r":{"auth":"canary-pull-secret"}}}';
+import { by, isApplied, kubernetesStage, manifestOf, NS, placeOf, PULL_SECRET } from './kubernetes-stage.ts';
 
 describe('life with a Kubernetes hub', function () {
   this.timeout(20_000);
-  let server: KubeApiServer;
-  const closers: (() => Promise<void>)[] = [];
-  beforeEach(async () => {
-    server = await startKubeApiServer({ namespaces: [NS], objects: rbacOf('hub-access', NS) });
-  });
-  afterEach(async () => {
-    for (const close of closers.splice(0).toReversed()) await close();
-    await server.close();
-  });
-
-  const by = (more: Partial<CallOptions> = {}): CallOptions => ({
-    effectId: 'run-1/apply/1',
-    deadlineMs: 5_000,
-    signal: new AbortController().signal,
-    ...more,
-  });
-  const manifestOf = (name: string, clusterId = `id-of-${name}`): ClusterOrderManifest => ({
-    name,
-    namespace: NS,
-    labels: { [CLUSTER_ORDER_UUID_LABEL]: clusterId },
-    annotations: {},
-    spec: {
-      templateID: 'osac.templates.ocp_small',
-      templateParameters: '{}',
-      nodeRequests: [{ resourceClass: 'fc430', numberOfNodes: 2 }],
-      pullSecret: PULL_SECRET,
-      releaseImage: 'registry.example/ocp/release:4.22.0',
-    },
-  });
-  const placeOf = (name: string) => ({ namespace: NS, name });
-  const tokenOf = (): string => server.tokenFor(hubAccessOf(NS));
-  const open = (options: Partial<Parameters<typeof kubernetesHub>[0]> = {}) => {
-    const fixture = kubernetesHub({
-      kubeconfigs: { '1': server.kubeconfig({ token: tokenOf() }) },
-      namespace: NS,
-      watch: { backoffMs: 10, backoffMaxMs: 100 },
-      ...options,
-    });
-    closers.push(() => fixture.clusters.close());
-    return fixture;
-  };
-  const follow = (cluster: ManagementCluster) => {
-    const abort = new AbortController();
-    const seen: ClusterOrderWatchEvent[] = [];
-    const ended = (async () => {
-      for await (const event of cluster.watchClusterOrders(NS, abort.signal)) seen.push(event);
-    })();
-    closers.push(async () => {
-      abort.abort();
-      await ended;
-    });
-    const until = (holds: (event: ClusterOrderWatchEvent) => boolean) =>
-      untilHolds(
-        () => Promise.resolve(seen.find(holds)),
-        (event) => event !== undefined,
-        5_000,
-      );
-    return { seen, until };
-  };
-  const isApplied = (name: string) => (event: ClusterOrderWatchEvent) =>
-    event.type === 'applied' && event.order.name === name;
-  const audited = (part: string) => server.audit().filter(({ user }) => user.includes(part));
+  const stage = kubernetesStage();
+  const { closers, tokenOf, open, follow, audited } = stage;
 
   it('other credentials are used without a restart, and running watches go on with them', async () => {
     const [old, next] = [tokenOf(), tokenOf()];
     const { clusters, hub } = open({
-      kubeconfigs: { '1': server.kubeconfig({ token: old }), '2': server.kubeconfig({ token: next }) },
+      kubeconfigs: {
+        '1': stage.server.kubeconfig({ token: old }),
+        '2': stage.server.kubeconfig({ token: next }),
+      },
     });
     const watching = follow(hub);
     await watching.until(({ type }) => type === 'synced');
-    server.revoke(old);
+    stage.server.revoke(old);
     expect((await failure(hub.getClusterOrder(placeOf('a'), by()))).kind).to.equal('unauthorized');
     expect(clusters.of(connectionOf(NS, { revision: 2, kubeconfig: secretRef('2') }))).to.equal(hub);
     await hub.createClusterOrder(manifestOf('order-a'), by());
@@ -107,7 +32,7 @@ describe('life with a Kubernetes hub', function () {
 
   it('credentials that cannot be used stop the hub, and good ones start it again', async () => {
     const { clusters, hub } = open({
-      kubeconfigs: { '1': 'not: a kubeconfig', '2': server.kubeconfig({ token: tokenOf() }) },
+      kubeconfigs: { '1': 'not: a kubeconfig', '2': stage.server.kubeconfig({ token: tokenOf() }) },
     });
     const watching = follow(hub);
     const refused = await failure(hub.createClusterOrder(manifestOf('order-a'), by()));
@@ -125,10 +50,10 @@ describe('life with a Kubernetes hub', function () {
     await hub.getClusterOrder(placeOf('a'), by());
     const watching = follow(hub);
     await watching.until(({ type }) => type === 'synced');
-    const before = server.audit().length;
+    const before = stage.server.audit().length;
     for (let revision = 2; revision < 10; revision += 1) clusters.of(connectionOf(NS, { revision }));
     await hub.getClusterOrder(placeOf('a'), by());
-    expect(server.audit().length - before).to.equal(1);
+    expect(stage.server.audit().length - before).to.equal(1);
   });
 
   it('the thread that dies is started again; watches list anew, and a write under way is in doubt', async () => {
@@ -139,7 +64,7 @@ describe('life with a Kubernetes hub', function () {
     const { hub } = open({ channel });
     const watching = follow(hub);
     await watching.until(({ type }) => type === 'synced');
-    server.faults.next({ verb: 'create', resource: 'clusterorders' }, { kind: 'hang' });
+    stage.server.faults.next({ verb: 'create', resource: 'clusterorders' }, { kind: 'hang' });
     const write = failure(hub.createClusterOrder(manifestOf('order-a'), by()));
     await untilHolds(
       () => Promise.resolve(audited(':hub-access').some(({ method }) => method === 'POST')),
@@ -149,14 +74,14 @@ describe('life with a Kubernetes hub', function () {
     const died = failure(hub.getClusterOrder(placeOf('a'), by({ effectId: 'die' })));
     expect((await died).kind).to.equal('unavailable');
     expect((await write).kind).to.equal('unknown-outcome');
-    server.faults.clear();
+    stage.server.faults.clear();
     await hub.createClusterOrder(manifestOf('order-b'), by());
     await watching.until(isApplied('order-b'));
   });
 
   it('no call, error or log shows a secret, whatever the hub answers', async () => {
     const token = `canary-token-${tokenOf()}`;
-    const { hub, logger } = open({ kubeconfigs: { '1': server.kubeconfig({ token }) } });
+    const { hub, logger } = open({ kubeconfigs: { '1': stage.server.kubeconfig({ token }) } });
     const told: unknown[] = [];
     const tell = async (work: Promise<unknown>): Promise<void> => {
       const error = await failure(work);
@@ -167,7 +92,7 @@ describe('life with a Kubernetes hub', function () {
       const message = `spec.pullSecret: Invalid value: ${JSON.stringify(text)} for Bearer ${token}`;
       for (const code of [400, 403, 422, 500])
         for (const fault of [{ message }, { text }]) {
-          server.faults.next({}, { kind: 'answer', code, ...fault });
+          stage.server.faults.next({}, { kind: 'answer', code, ...fault });
           await tell(hub.createClusterOrder(manifestOf('order-a'), by()));
         }
     }
@@ -208,7 +133,7 @@ describe('life with a Kubernetes hub', function () {
 
   it('a kind that is not there is another thing than an object that is not', async () => {
     const { hub } = open();
-    server.faults.next(
+    stage.server.faults.next(
       { resource: 'clusterorders' },
       { kind: 'answer', code: 404, text: '404 page not found\n' },
     );
@@ -218,7 +143,7 @@ describe('life with a Kubernetes hub', function () {
 
   it('a server that says to come later is not asked before', async () => {
     const { hub } = open();
-    server.faults.next({}, { kind: 'answer', code: 429, retryAfterSeconds: 7 });
+    stage.server.faults.next({}, { kind: 'answer', code: 429, retryAfterSeconds: 7 });
     const error = await failure(hub.createClusterOrder(manifestOf('order-a'), by()));
     expect([error.kind, error.retryAfterMs]).to.deep.equal(['throttled', 7_000]);
   });
@@ -226,13 +151,13 @@ describe('life with a Kubernetes hub', function () {
   it('reads are asked again on another connection when kept ones were closed', async () => {
     const { hub } = open();
     await Promise.all([1, 2, 3].map(() => hub.getClusterOrder(placeOf('a'), by())));
-    server.cutConnections();
+    stage.server.cutConnections();
     expect(await hub.getClusterOrder(placeOf('a'), by())).to.equal(undefined);
   });
 
   it('lists of more than a page are read whole, also when their token ends on the way', async () => {
     for (let index = 0; index < 1_200; index += 1)
-      server.seed({
+      stage.server.seed({
         apiVersion: 'osac.openshift.io/v1alpha1',
         kind: 'ClusterOrder',
         metadata: { name: `order-${index}`, namespace: NS, labels: { [CLUSTER_ORDER_UUID_LABEL]: 'many' } },
@@ -240,24 +165,24 @@ describe('life with a Kubernetes hub', function () {
       });
     const { hub } = open();
     expect(await hub.findClusterOrders(NS, 'many', by())).to.have.length(1_200);
-    const slow = server.faults.next({ verb: 'list' }, { kind: 'held-answer' });
+    const slow = stage.server.faults.next({ verb: 'list' }, { kind: 'held-answer' });
     const listing = hub.findClusterOrders(NS, 'many', by());
     await untilHolds(
       () => Promise.resolve(slow.held()),
       (held) => held > 0,
       5_000,
     );
-    server.expirePages();
+    stage.server.expirePages();
     slow.release();
     expect(new Set((await listing).map(({ name }) => name)).size).to.equal(1_200);
   });
 
   it('counts hosts by class: free, with an order of ours, and taken by others', async () => {
-    for (const object of rbacOf('controller-ledger', NS)) server.seed(object);
+    for (const object of rbacOf('controller-ledger', NS)) stage.server.seed(object);
     const { hub } = open();
     await hub.createClusterOrder(manifestOf('order-a'), by());
     const agent = (name: string, labels: { [key: string]: string }) =>
-      server.seed({
+      stage.server.seed({
         apiVersion: 'agent-install.openshift.io/v1beta1',
         kind: 'Agent',
         metadata: { name, namespace: 'default', labels },
@@ -278,6 +203,25 @@ describe('life with a Kubernetes hub', function () {
     });
   });
 
+  it('with namespaces of tenants, orders in each of them are ours', async () => {
+    for (const file of ['controller-ledger', 'tenant-namespaces'] as const)
+      for (const object of rbacOf(file, NS)) stage.server.seed(object);
+    const { hub } = open({ connection: { tenantNamespaces: true } });
+    await hub.ensureTenantNamespace({ name: 'osac-acme', tenant: 'acme' }, by());
+    await hub.createClusterOrder({ ...manifestOf('order-a'), namespace: 'osac-acme' }, by());
+    stage.server.seed({
+      apiVersion: 'agent-install.openshift.io/v1beta1',
+      kind: 'Agent',
+      metadata: {
+        name: 'a1',
+        namespace: 'default',
+        labels: { 'osac.openshift.io/resource_class': 'fc430', 'osac.openshift.io/clusterorder': 'order-a' },
+      },
+      spec: {},
+    });
+    expect(await hub.inventory(by())).to.deep.equal({ fc430: { free: 0, ours: 1, foreign: 0 } });
+  });
+
   it('without the right to see hosts or node pools it does not try', async () => {
     const { hub } = open();
     expect(await hub.inventory(by())).to.equal(undefined);
@@ -290,7 +234,7 @@ describe('life with a Kubernetes hub', function () {
     const mine = { name: 'osac-acme', tenant: 'acme' };
     expect(await hub.ensureTenantNamespace(mine, by())).to.deep.equal({ created: true });
     expect(await hub.ensureTenantNamespace(mine, by())).to.deep.equal({ created: false });
-    expect(server.find('namespaces', '', 'osac-acme')?.metadata.labels).to.include({
+    expect(stage.server.find('namespaces', '', 'osac-acme')?.metadata.labels).to.include({
       'osac.openshift.io/tenant-ref': 'acme',
       'osac.openshift.io/project': NS,
     });
@@ -304,95 +248,5 @@ describe('life with a Kubernetes hub', function () {
       { name: 'x'.repeat(64), tenant: 'acme' },
     ])
       expect((await failure(hub.ensureTenantNamespace(bad, by()))).kind).to.equal('invalid');
-  });
-
-  describe('as controller', () => {
-    const place = placeOf('order-a');
-    const own = clusterNamespace(place);
-    const STATUS = {
-      phase: 'Progressing',
-      conditions: [{ type: 'Accepted', status: 'True', reason: 'Initialized' }],
-      desiredConfigVersion: '0123456789abcdef',
-    } as const;
-    let hub: ReturnType<typeof open>['hub'];
-    beforeEach(async () => {
-      for (const object of rbacOf('controller-ledger', NS)) server.seed(object);
-      ({ hub } = open());
-      await hub.createClusterOrder(manifestOf('order-a'), by());
-    });
-    afterEach('needed no right that controller-ledger.yaml does not grant', () => {
-      expect(audited(':hub-access').filter(({ code }) => code === 403)).to.deep.equal([]);
-    });
-
-    it('makes what a cluster needs, repeats nothing, and uses nothing that is not the order’s', async () => {
-      const first = await hub.controller.prepare(place, by());
-      expect(first.created).to.have.length(5);
-      expect(await hub.controller.prepare(place, by())).to.deep.equal({ created: [] });
-      expect(server.find('rolebindings', own, 'hub-access')?.['roleRef']).to.deep.include({
-        name: `${NS}-hub-access-hosted-clusters`,
-      });
-      server.seed({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: `${NS}-order-b` } });
-      await hub.createClusterOrder(manifestOf('order-b'), by());
-      const refused = await failure(hub.controller.prepare(placeOf('order-b'), by()));
-      expect([refused.kind, refused.message]).to.deep.equal([
-        'already-exists',
-        `namespace ${NS}-order-b is there and not of order order-b`,
-      ]);
-    });
-
-    it('writes status only when it differs, and keeps conditions and finalizers of others', async () => {
-      await hub.controller.prepare(place, by());
-      const at = '2026-01-01T00:00:00Z';
-      const foreign = {
-        type: 'ClusterStorageReady',
-        status: 'True',
-        reason: 'Ok',
-        message: '',
-        lastTransitionTime: at,
-      };
-      const order = server.find('clusterorders', NS, 'order-a');
-      server.seed({
-        ...(order as unknown as Parameters<typeof server.seed>[0]),
-        metadata: {
-          ...order?.metadata,
-          finalizers: ['osac.openshift.io/finalizer', 'osac.openshift.io/infrastructure'],
-        },
-        status: { conditions: [foreign] },
-      } as unknown as Parameters<typeof server.seed>[0]);
-      await hub.controller.writeStatus(place, STATUS, by());
-      const before = server.version();
-      await hub.controller.writeStatus(place, STATUS, by());
-      expect(server.version()).to.equal(before);
-      const seen = await hub.getClusterOrder(place, by());
-      expect(seen?.conditions.map(({ type }) => type)).to.have.members(['ClusterStorageReady', 'Accepted']);
-      expect(seen?.clusterReference).to.deep.equal({ namespace: own, hostedClusterName: 'order-a' });
-      expect(seen?.finalizers).to.have.length(2);
-    });
-
-    it('lets an order go once its HostedCluster and namespace are gone, and never a living one', async () => {
-      await hub.controller.prepare(place, by());
-      expect((await failure(hub.controller.release(place, by()))).kind).to.equal('conflict');
-      server.seed({
-        apiVersion: 'hypershift.openshift.io/v1beta1',
-        kind: 'HostedCluster',
-        metadata: { name: 'order-a', namespace: own },
-        spec: {},
-      });
-      await hub.deleteClusterOrder(place, by());
-      expect(await hub.controller.release(place, by())).to.deep.equal({
-        released: false,
-        waitingFor: [`HostedCluster ${own}/order-a`],
-      });
-      expect(server.find('namespaces', '', own)?.metadata.deletionTimestamp).to.equal(undefined);
-      const admin = kubeClient({ url: server.url, ca: server.ca, token: server.adminToken });
-      await admin.delete(`/apis/hypershift.openshift.io/v1beta1/namespaces/${own}/hostedclusters/order-a`);
-      admin.close();
-      const asked = await hub.controller.release(place, by());
-      expect([asked.released, asked.waitingFor[0]]).to.deep.equal([false, `namespace ${own}`]);
-      await server.settled();
-      expect(await hub.controller.release(place, by())).to.deep.equal({ released: true, waitingFor: [] });
-      expect(await hub.getClusterOrder(place, by())).to.equal(undefined);
-      expect(await hub.controller.release(place, by())).to.deep.equal({ released: true, waitingFor: [] });
-    });
   });
 });

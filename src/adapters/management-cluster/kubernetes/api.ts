@@ -70,6 +70,16 @@ export type Call = Omit<ApiRequest, 'body' | 'effectId'> & {
   readonly reads?: true;
 };
 
+/** What a list is about. `metadataOnly`: whoever counts or names objects does not fetch their pull secrets. */
+export type Listed = {
+  readonly namespace?: string;
+  readonly labelSelector?: string;
+  readonly metadataOnly?: true;
+};
+
+/** Servers that cannot leave the rest out send it. */
+const METADATA_ONLY = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json';
+
 export type ListedPage = { readonly items: readonly JsonObject[]; readonly resourceVersion: string };
 
 export type Api = {
@@ -98,11 +108,7 @@ export type Api = {
     uid?: string,
   ): Promise<boolean>;
   /** Every object, page by page; `first` says that a list starts (again: it expired on the way). */
-  list(
-    kind: Kind,
-    at: { namespace?: string; labelSelector?: string },
-    by: CallOptions,
-  ): AsyncGenerator<ListedPage & { readonly first: boolean }>;
+  list(kind: Kind, at: Listed, by: CallOptions): AsyncGenerator<ListedPage & { readonly first: boolean }>;
   /** The raw answer, whatever its status. Throws HubError for no answer. */
   raw(call: Call, by: CallOptions): Promise<ApiAnswer>;
   readonly connection: ApiConnection;
@@ -136,7 +142,7 @@ export const createApi = (connection: ApiConnection, credentials: readonly (stri
 
   const page = (
     kind: Kind,
-    at: { namespace?: string; labelSelector?: string },
+    at: Listed,
     by: CallOptions,
     limit: number,
     token: string,
@@ -147,10 +153,14 @@ export const createApi = (connection: ApiConnection, credentials: readonly (stri
       ...(limit === 0 ? {} : { limit: String(limit) }),
       ...(token === '' ? {} : { continue: token }),
     };
-    return ask(
-      { what: sayOf('list', kind, at), method: 'GET', path: pathOf(kind, namespaceOf(at)), query },
-      by,
-    );
+    const call = {
+      what: sayOf('list', kind, at),
+      method: 'GET',
+      path: pathOf(kind, namespaceOf(at)),
+      query,
+      ...(at.metadataOnly === undefined ? {} : { accept: METADATA_ONLY }),
+    } as const;
+    return ask(call, by);
   };
 
   const list: Api['list'] = async function* (kind, at, by) {
@@ -252,7 +262,7 @@ const isExpiredError = (error: unknown): boolean =>
   error instanceof HubError &&
   isExpired(Number(error.facts['status'] ?? 0), { reason: error.facts['reason'] ?? '' });
 
-const namespaceOf = ({ namespace }: { namespace?: string }) => (namespace === undefined ? {} : { namespace });
+const namespaceOf = ({ namespace }: Listed) => (namespace === undefined ? {} : { namespace });
 
 const sayOf = (verb: string, { plural }: Kind, at: { namespace?: string; name?: string }): string =>
   [verb, plural, [at.namespace, at.name].filter((part) => part !== undefined && part !== '').join('/')]

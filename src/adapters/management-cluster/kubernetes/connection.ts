@@ -17,6 +17,8 @@ export type ApiRequest = {
   /** JSON text. */
   readonly body?: string;
   readonly contentType?: string;
+  /** Default `application/json`. */
+  readonly accept?: string;
   /** Becomes the id in the hub's audit log when it fits there. */
   readonly effectId?: string;
 };
@@ -211,9 +213,9 @@ const tlsOptions = ({ ca, cert, key, servername, rejectUnauthorized }: RequestOp
   ...(rejectUnauthorized === undefined ? {} : { rejectUnauthorized }),
 });
 
-const headersOf = ({ body, contentType, effectId }: ApiRequest): http.OutgoingHttpHeaders => ({
+const headersOf = ({ body, contentType, accept, effectId }: ApiRequest): http.OutgoingHttpHeaders => ({
   'User-Agent': USER_AGENT,
-  Accept: 'application/json',
+  Accept: accept ?? 'application/json',
   ...(body === undefined
     ? {}
     : { 'Content-Type': contentType ?? 'application/json', 'Content-Length': Buffer.byteLength(body) }),

@@ -206,7 +206,7 @@ const ensure = async (api: Api, wanted: Wanted, by: CallOptions): Promise<boolea
 const onlyNamespaceOf = async (api: Api, { name }: OrderPlace, by: CallOptions): Promise<void> => {
   const labelSelector = `${CLUSTER_ORDER_LABEL}=${name}`;
   let found: JsonValue[] = [];
-  for await (const page of api.list(NAMESPACES, { labelSelector }, by))
+  for await (const page of api.list(NAMESPACES, { labelSelector, metadataOnly: true }, by))
     found = [...(page.first ? [] : found), ...page.items];
   if (found.length > 1)
     throw new HubError(

@@ -137,7 +137,7 @@ const connect = async (
     operations: {
       check: (by: CallOptions) => checkHub(api, rights, needs, clock, by),
       ...orderOperations(api),
-      ...surroundingsOperations(api, rights, needs.namespace),
+      ...surroundingsOperations(api, rights, needs),
       ...clusterOrderController(api, needs.namespace, () => clock.now()),
     },
   };

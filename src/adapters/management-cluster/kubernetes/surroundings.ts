@@ -18,6 +18,7 @@ import {
   SECRETS,
   type Api,
 } from './api.ts';
+import type { HubNeeds } from './check.ts';
 import { observedHostedCluster } from './observed.ts';
 import { isDnsLabel, isLabelValue } from './order-rules.ts';
 import { READ_AGENTS, READ_NODE_POOLS, type Rights } from './rights.ts';
@@ -38,7 +39,7 @@ export type SurroundingsOperations = Pick<
 export const surroundingsOperations = (
   api: Api,
   rights: Rights,
-  hubNamespace: string,
+  { namespace: hubNamespace, tenantNamespaces }: Pick<HubNeeds, 'namespace' | 'tenantNamespaces'>,
 ): SurroundingsOperations => ({
   getHostedCluster: async ({ namespace, name }, by) => {
     const object = await api.get(HOSTED_CLUSTERS, { namespace, name }, by);
@@ -56,7 +57,11 @@ export const surroundingsOperations = (
   inventory: async (by) => {
     if (!(await rights.has(READ_AGENTS, by))) return undefined;
     try {
-      return await countAgents(api, await orderNames(api, hubNamespace, by), by);
+      return await countAgents(
+        api,
+        await orderNames(api, tenantNamespaces ? undefined : hubNamespace, by),
+        by,
+      );
     } catch (error) {
       // No such kind: hosts of this hub are managed in another way.
       if (error instanceof HubError && error.kind === 'not-ready') return undefined;
@@ -91,14 +96,19 @@ const nodePools = async (
   return found;
 };
 
-/** Names of the orders in the hub's namespace that carry our label. */
-const orderNames = async (api: Api, namespace: string, by: CallOptions): Promise<ReadonlySet<string>> => {
+/** Names of the orders in a namespace, or in every one, that carry our label. */
+const orderNames = async (
+  api: Api,
+  namespace: string | undefined,
+  by: CallOptions,
+): Promise<ReadonlySet<string>> => {
   const names = new Set<string>();
-  for await (const page of api.list(
-    CLUSTER_ORDERS,
-    { namespace, labelSelector: CLUSTER_ORDER_UUID_LABEL },
-    by,
-  )) {
+  const at = {
+    labelSelector: CLUSTER_ORDER_UUID_LABEL,
+    metadataOnly: true,
+    ...(namespace === undefined ? {} : { namespace }),
+  } as const;
+  for await (const page of api.list(CLUSTER_ORDERS, at, by)) {
     for (const order of page.items) names.add(stringAt(objectAt(order, 'metadata'), 'name'));
   }
   return names;
@@ -107,7 +117,11 @@ const orderNames = async (api: Api, namespace: string, by: CallOptions): Promise
 /** Free is what the operator takes as free (§3.3): of the class, no order on it, not claimed by a hosted cluster. */
 const countAgents = async (api: Api, ours: ReadonlySet<string>, by: CallOptions): Promise<HubInventory> => {
   let counts = new Map<string, { free: number; ours: number; foreign: number }>();
-  for await (const page of api.list(AGENTS, { labelSelector: RESOURCE_CLASS_LABEL }, by)) {
+  for await (const page of api.list(
+    AGENTS,
+    { labelSelector: RESOURCE_CLASS_LABEL, metadataOnly: true },
+    by,
+  )) {
     if (page.first) counts = new Map();
     for (const agent of page.items) {
       const labels = objectAt(objectAt(agent, 'metadata'), 'labels');
