@@ -135,13 +135,14 @@ export const capacityLimitsOf = (hubDocument: JsonObject): CapacityLimits => {
 
 /**
  * Limits of a hub: what its document declares wins class by class; of other classes the hub has the hosts that it
- * shows, of which ours are already in clusters that hold capacity here. Hosts of others are no room.
+ * shows, of which ours are already in clusters that hold capacity here. Hosts of others are no room. A hub that shows none
+ * at all says nothing: where hosts are made when they are ordered, there are none before (management-cluster.md §8.2).
  */
 export const limitsWithHosts = (
   declared: CapacityLimits,
   hosts: { readonly [resourceClass: string]: { readonly free: number; readonly ours: number } } | undefined,
 ): CapacityLimits => {
-  if (hosts === undefined) return declared;
+  if (hosts === undefined || Object.keys(hosts).length === 0) return declared;
   const counted = Object.entries(hosts).map(([type, { free, ours }]) => [type, free + ours] as const);
   const nodes = new Map<string, number>([...counted, ...Object.entries(declared.nodes ?? {})]);
   return { ...declared, nodes: Object.fromEntries(nodes) };

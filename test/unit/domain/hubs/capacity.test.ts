@@ -233,7 +233,7 @@ describe('hubs: limits by the hosts that they show', () => {
     expect(limitsWithHosts({ nodes: { fc430: 1, h100: 8 } }, hosts)).to.deep.equal({
       nodes: { fc430: 1, g5: 1, h100: 8 },
     });
-    expect(limitsWithHosts({}, {}).nodes, 'a hub that shows that it has none').to.deep.equal({});
+    expect(limitsWithHosts({}, {}), 'where hosts are made when they are ordered').to.deep.equal({});
   });
   it('take names that every object has for classes like others', () => {
     const odd = JSON.parse(
