@@ -29,7 +29,7 @@ export type HubOptions = {
 
 export const withHubOptions = (command: Command): Command =>
   command
-    .requiredOption('--id <id>', 'id of the hub; one that begins with sim- is simulated')
+    .requiredOption('--id <id>', 'id of the hub')
     .option('--name <name>', 'its name; default: from the id')
     .requiredOption('--kubeconfig <file>', 'kubeconfig of the management cluster; - is stdin')
     .requiredOption('--namespace <name>', 'where orders are created there, at most 23 characters')
