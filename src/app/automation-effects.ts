@@ -26,7 +26,7 @@ import type { EffectCall, EffectPort } from './process-runner/types.ts';
 /** Name of the port in a workflow's effects. */
 export const AUTOMATION_PORT = 'automation';
 /** What an attempt may take in all: two looks, the settling between them, the wait for a place and the request. */
-export const AUTOMATION_EFFECT_DEADLINE_MS = 150_000;
+export const AUTOMATION_EFFECT_DEADLINE_MS = 180_000;
 
 /** Arguments of `trigger`. */
 export type TriggerArgs = {

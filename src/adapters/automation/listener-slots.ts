@@ -5,7 +5,7 @@ import { AutomationError } from '../../app/automation.ts';
  * (management-cluster.md §10.11; real-servers.md §2.3 shows what happens to a listener that is given more).
  */
 export type ListenerSlots = {
-  /** Resolves with what gives the place back. Throws AutomationError `unavailable` past `waitMs` or at the signal. */
+  /** Resolves with what gives the place back. Throws AutomationError: `throttled` past `waitMs`, `unavailable` at the signal. */
   enter(listener: string, key: string, wait: Wait): Promise<() => void>;
 };
 export type Wait = { readonly waitMs: number; readonly signal: AbortSignal };
@@ -34,7 +34,7 @@ export const createListenerSlots = (perListener: number): ListenerSlots => {
       const entered = Promise.withResolvers<() => void>();
       const cease = (): void => {
         clearTimeout(timer);
-        signal.removeEventListener('abort', giveUp);
+        signal.removeEventListener('abort', stopped);
       };
       const waiting: Waiting = {
         key,
@@ -46,21 +46,19 @@ export const createListenerSlots = (perListener: number): ListenerSlots => {
           });
         },
       };
-      const giveUp = (): void => {
+      const giveUp = (kind: 'throttled' | 'unavailable'): void => {
         cease();
         listener.waiting = listener.waiting.filter((each) => each !== waiting);
         next(url, listener);
         entered.reject(
-          new AutomationError(
-            'unavailable',
-            'the listener had no room for another request; nothing was sent',
-          ),
+          new AutomationError(kind, 'the listener had no room for another request; nothing was sent'),
         );
       };
-      const timer = setTimeout(giveUp, waitMs);
-      signal.addEventListener('abort', giveUp, { once: true });
+      const stopped = (): void => giveUp('unavailable');
+      const timer = setTimeout(() => giveUp('throttled'), waitMs);
+      signal.addEventListener('abort', stopped, { once: true });
       listener.waiting.push(waiting);
-      if (signal.aborted) giveUp();
+      if (signal.aborted) stopped();
       else next(url, listener);
       return entered.promise;
     },

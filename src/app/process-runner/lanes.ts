@@ -53,13 +53,15 @@ const NOT_THE_LANES_FAULT = new Set([
   'Conflict',
   'Crowded',
   'Throttled',
+  'AutomationThrottled',
   'NotFound',
+  'OrderMissing',
   'BeingDeleted',
   'StoreUnavailable',
   'StoreOutcomeUnknown',
 ]);
 /** Every further call would fail in the same way: the credentials are refused (management-cluster.md §10.4). */
-const TRIPS_AT_ONCE = new Set(['Unauthorized']);
+const TRIPS_AT_ONCE = new Set(['Unauthorized', 'AutomationUnauthorized']);
 
 type Verdict = 'good' | 'bad' | 'trip' | 'neutral';
 const verdict = (end: SlotEnd): Verdict => {

@@ -52,7 +52,7 @@ describe('places at a listener', () => {
     const gone = slots.enter('x', 'b', wait({ signal: stop.signal }));
     stop.abort();
     expect(await kindOf(gone)).to.equal('unavailable');
-    expect(await kindOf(slots.enter('x', 'c', wait({ waitMs: 1 })))).to.equal('unavailable');
+    expect(await kindOf(slots.enter('x', 'c', wait({ waitMs: 1 })))).to.equal('throttled');
     expect(await kindOf(slots.enter('x', 'd', wait({ signal: AbortSignal.abort() })))).to.equal(
       'unavailable',
     );

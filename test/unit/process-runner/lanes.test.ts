@@ -72,7 +72,13 @@ describe('lanes', () => {
     });
   }
 
-  for (const good of [refused, failed('Conflict'), failed('Throttled'), failed('NotFound')]) {
+  for (const good of [
+    refused,
+    failed('Conflict'),
+    failed('Throttled'),
+    failed('AutomationThrottled'),
+    failed('NotFound'),
+  ]) {
     it(`stays closed when the far side answers (${good.outcome === 'failed' ? good.reason : 'refused'})`, () => {
       const { lanes, end } = setUp();
       end(good, 10);
@@ -80,11 +86,13 @@ describe('lanes', () => {
     });
   }
 
-  it('opens at once when the credentials are refused', () => {
-    const { lanes, end } = setUp();
-    end(failed('Unauthorized'));
-    expect(lanes.blocked('a')).to.equal(true);
-  });
+  for (const reason of ['Unauthorized', 'AutomationUnauthorized']) {
+    it(`opens at once when the credentials are refused (${reason})`, () => {
+      const { lanes, end } = setUp();
+      end(failed(reason));
+      expect(lanes.blocked('a')).to.equal(true);
+    });
+  }
 
   it('counts a slot that was not used neither way', () => {
     const { lanes, end } = setUp();

@@ -23,8 +23,8 @@ export const EDA_ENDPOINTS: { readonly [Purpose in AutomationPurpose]: string } 
 export const MAX_BODY_BYTES = 1_048_576;
 /** A burst makes a listener answer after up to 26 s although it accepted (real-servers.md §2.3). */
 export const SHORTEST_DEADLINE_MS = 30_000;
-/** How long a request may wait for its place before it is given back unsent. */
-const WAIT_MS = 20_000;
+/** How long a request may wait for its place before it is given back unsent; those before it may take 30 s. */
+const WAIT_MS = 45_000;
 
 /**
  * Event-Driven Ansible: posts the whole ClusterOrder to a rulebook's webhook. 200 means that the event is queued there,
