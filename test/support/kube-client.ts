@@ -126,7 +126,7 @@ const watchOf = (response: IncomingMessage): KubeWatch => {
     const lines = (rest + chunk).split('\n');
     rest = lines.pop() ?? '';
     events.push(...lines.filter((line) => line !== '').map((line) => JSON.parse(line) as KubeWatchEvent));
-    wake();
+    if (events.length > 0) wake();
   });
   const end = (): void => {
     over = true;

@@ -132,6 +132,11 @@ describe('the stand-in fails on command', () => {
     expect(await silent.next(2000)).to.equal(undefined);
     expect(silent.ended()).to.equal(true);
 
+    server.faults.next({ verb: 'watch' }, { kind: 'torn-line' });
+    const torn = await client.watch(ORDERS, from);
+    expect(await torn.next(2000)).to.equal(undefined);
+    expect(torn.ended()).to.equal(true);
+
     server.faults.next({ verb: 'watch' }, { kind: 'silent' });
     const deaf = await client.watch(ORDERS, STREAMING);
     expect(await deaf.next(60)).to.equal(undefined);

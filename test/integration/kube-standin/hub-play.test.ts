@@ -266,6 +266,38 @@ describe('the played hub does what the recorded operator did', () => {
     expect(found('ord-l')).to.equal(undefined);
   });
 
+  it('k: two jobs after a lost launch; what happened while the operator was down comes at once', async () => {
+    hub.aap.loseNext();
+    create('ord-p');
+    await run(1000);
+    expect(hub.aap.launches().map(({ id }) => id)).to.deep.equal(['101', '102']);
+    expect(jobsOf(order('ord-p')).map((job) => job['jobID'])).to.deep.equal(['102']);
+    hub.stopOperator();
+    await run(7000);
+    expect(phaseOf(order('ord-p'))).to.equal('Progressing');
+    hub.startOperator();
+    await hub.step();
+    expect(phaseOf(order('ord-p'))).to.equal('Ready');
+    expect(conditionOf(order('ord-p'), 'ClusterAvailable')).to.equal('True');
+  });
+
+  it('j: a namespace that exists is taken over; a second one with the label stops everything', async () => {
+    server.seed({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'osac-hub-ord-q' } });
+    create('ord-q');
+    await run(7000);
+    expect(phaseOf(order('ord-q'))).to.equal('Ready');
+    const labels = { 'osac.openshift.io/clusterorder': 'ord-q' };
+    server.seed({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'second', labels } });
+    await remove('ord-q');
+    await run(6000);
+    expect(phaseOf(order('ord-q'))).to.equal('Ready');
+    expect(hub.operator.problem('ord-q')).to.equal('found multiple matching namespaces');
+    await hub.api.remove('namespaces', '', 'second');
+    await run(6000);
+    expect(found('ord-q')).to.equal(undefined);
+    expect(server.find('namespaces', '', 'osac-hub-ord-q')).to.equal(undefined);
+  });
+
   it('g: hosts are short: the job is launched all the same and the order stays frozen until hosts are free', async () => {
     const spec = { ...SPEC, nodeRequests: [{ resourceClass: 'h100', numberOfNodes: 2 }] };
     create('ord-m', spec);

@@ -32,6 +32,7 @@ export const playAap = (ansible: PlayedAnsible, clock: PlayClock, timings: AapTi
   const jobs = new Map<string, Job>();
   let next = 101;
   let down = false;
+  let losing = 0;
 
   const requireUp = (): void => {
     if (down) throw new Error('the automation service answers 503');
@@ -51,6 +52,10 @@ export const playAap = (ansible: PlayedAnsible, clock: PlayClock, timings: AapTi
       const id = String(next);
       next += 1;
       jobs.set(id, { id, kind, order, launchedAt: clock.now(), run: undefined, canceled: false });
+      if (losing > 0) {
+        losing -= 1;
+        throw new Error(`the answer to the launch of job ${id} was lost`);
+      }
       return id;
     },
     poll: async (id) => {
@@ -85,6 +90,8 @@ export const playAap = (ansible: PlayedAnsible, clock: PlayClock, timings: AapTi
     /** Refuses everything until `up`. */
     down: (): void => void (down = true),
     up: (): void => void (down = false),
+    /** The next launch is accepted and its answer lost: what an operator meets that dies in between (k3). */
+    loseNext: (): void => void (losing += 1),
     /** Somebody cancels a job in AAP. */
     cancel,
     /** The record of a job is gone: polls find nothing. */

@@ -41,6 +41,8 @@ export type Fault =
       readonly reason?: string;
       readonly message?: string;
     }
+  /** Watches: the stream begins, and the connection is cut in the middle of its first line. */
+  | { readonly kind: 'torn-line' }
   /** Watches: the stream begins and nothing ever comes. */
   | { readonly kind: 'silent' };
 

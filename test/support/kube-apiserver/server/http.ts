@@ -111,6 +111,8 @@ export const createHandler = (parts: HttpParts) => {
     response.once('close', () => gone.abort());
     if (fault?.kind === 'stream-error') {
       response.end(`${JSON.stringify({ type: 'ERROR', object: faultStatus(fault) })}\n`);
+    } else if (fault?.kind === 'torn-line') {
+      response.write('{"type":"ADDED","object":{"apiVersion":"', () => response.destroy());
     } else if (fault?.kind === 'silent') {
       await new Promise((resolve) => gone.signal.addEventListener('abort', resolve));
     } else {
