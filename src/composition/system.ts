@@ -2,6 +2,7 @@ import {
   AUTOMATION_EFFECT_DEADLINE_MS,
   AUTOMATION_PORT,
   createAutomationEffects,
+  type AutomationEffectSettings,
 } from '../app/automation-effects.ts';
 import { createCommandRunner, type CommandHooks } from '../app/command-runner.ts';
 import type { CommandRunner } from '../app/command.ts';
@@ -78,6 +79,7 @@ export type SystemPorts = {
     readonly processes?: Partial<ProcessRunnerSettings>;
     readonly nameGraceMs?: number;
     readonly hubCallDeadlineMs?: number;
+    readonly automation?: Partial<AutomationEffectSettings>;
     readonly hubCheckMs?: number;
   };
 };
@@ -207,7 +209,15 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
   const automation =
     automations === undefined
       ? {}
-      : { [AUTOMATION_PORT]: createAutomationEffects({ registry: hubs, automations, clock, timers }) };
+      : {
+          [AUTOMATION_PORT]: createAutomationEffects({
+            registry: hubs,
+            automations,
+            clock,
+            timers,
+            ...(ports.settings?.automation === undefined ? {} : { settings: ports.settings.automation }),
+          }),
+        };
   // The runner knows no workflow's own types: state and run events pass through it unseen.
   const workflow = clusterOrderWorkflow as unknown as AnyWorkflow;
   const processes = createProcessRunner({
