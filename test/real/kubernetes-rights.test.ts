@@ -1,0 +1,159 @@
+import { expect } from 'chai';
+import { kubeBinary } from '../../ops/real/kube-apiserver/binary.ts';
+import { startKubeServers, type KubeServers } from '../../ops/real/kube-apiserver/servers.ts';
+import { clusterNamespace, HubError, type CallOptions } from '../../src/app/management-cluster.ts';
+import type { JsonObject } from '../../src/domain/json.ts';
+import { objectAt, stringAt } from '../../src/domain/json-tools.ts';
+import { untilHolds } from '../integration/management-cluster/contract-kit.ts';
+import { by as call, manifestOf, NS, placeOf } from '../integration/management-cluster/kubernetes-stage.ts';
+import { loadDefinitions } from '../support/kube-apiserver/start.ts';
+import { kubeClient, type KubeClient } from '../support/kube-client.ts';
+import { kubernetesHub, rbacOf, type KubernetesFixture } from '../support/kubernetes-hub.ts';
+
+/** The wider roles of ops/rbac on a real kube-apiserver, whose rules about granting rights a stand-in may get wrong. */
+const binary = kubeBinary((line) => console.log(`  ${line}`));
+const PATIENCE_MS = 60_000;
+const by = (): CallOptions => call({ deadlineMs: 20_000 });
+
+const COLLECTIONS: { readonly [kind: string]: string } = {
+  ServiceAccount: `/api/v1/namespaces/${NS}/serviceaccounts`,
+  Secret: `/api/v1/namespaces/${NS}/secrets`,
+  RoleBinding: `/apis/rbac.authorization.k8s.io/v1/namespaces/${NS}/rolebindings`,
+  ClusterRole: '/apis/rbac.authorization.k8s.io/v1/clusterroles',
+  ClusterRoleBinding: '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings',
+  CustomResourceDefinition: '/apis/apiextensions.k8s.io/v1/customresourcedefinitions',
+};
+
+describe('hubs of other settings on a real kube-apiserver', function () {
+  this.timeout(120_000);
+  let servers: KubeServers;
+  let admin: KubeClient;
+  let fixture: KubernetesFixture;
+
+  const post = async (object: JsonObject): Promise<void> => {
+    const path = COLLECTIONS[stringAt(object, 'kind')] ?? '';
+    const { code, text } = await admin.post(path, object);
+    expect(code, text).to.equal(201);
+  };
+
+  before(async function () {
+    if ('missing' in binary) {
+      console.log(`      not run here: real kube-apiserver: ${binary.missing}`);
+      this.skip();
+    }
+    servers = await startKubeServers(binary.path);
+    admin = kubeClient({ url: servers.url, ca: servers.ca, token: servers.adminToken });
+    for (const definition of loadDefinitions()) await post(definition);
+    const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NS } };
+    await admin.post('/api/v1/namespaces', namespace);
+    for (const object of rbacOf('hub-access', NS)) await post(object);
+    const token = await untilHolds(
+      async () => (await admin.get(`/api/v1/namespaces/${NS}/secrets/hub-access`)).body,
+      (secret) => stringAt(objectAt(secret, 'data'), 'token') !== '',
+      PATIENCE_MS,
+    );
+    const text = Buffer.from(stringAt(objectAt(token, 'data'), 'token'), 'base64').toString();
+    fixture = kubernetesHub({
+      kubeconfigs: { '1': servers.kubeconfig(text) },
+      namespace: NS,
+      connection: { controller: 'ledger', tenantNamespaces: true },
+    });
+  });
+  after(async () => {
+    await fixture?.clusters.close();
+    admin?.close();
+    await servers?.close();
+  });
+
+  it('a check names each right that is missing, and nothing once the roles are there', async () => {
+    const subjects = (await fixture.hub.check(by())).problems.map(
+      ({ code, subject }) => `${code} ${subject}`,
+    );
+    expect(subjects).to.include.members([
+      'RightMissing create clusterorders.osac.openshift.io in every namespace',
+      'RightMissing create serviceaccounts in every namespace',
+      'RightMissing create rolebindings.rbac.authorization.k8s.io in every namespace',
+      'RightMissing list nodepools.hypershift.openshift.io in every namespace',
+    ]);
+    for (const file of ['controller-ledger', 'tenant-namespaces'] as const)
+      for (const object of rbacOf(file, NS)) await post(object);
+    const report = await untilHolds(
+      () => fixture.hub.check(by()),
+      ({ problems }) => problems.length === 0,
+      PATIENCE_MS,
+    );
+    expect(report).to.include({ canReadNodePools: true, canReadAgents: true });
+  });
+
+  it('the controller’s part: made, repeated without effect, written once, released in the end', async () => {
+    const { hub } = fixture;
+    const place = placeOf('order-a');
+    const own = clusterNamespace(place);
+    await hub.createClusterOrder(manifestOf('order-a'), by());
+    expect((await hub.controller.prepare(place, by())).created).to.have.length(5);
+    expect(await hub.controller.prepare(place, by())).to.deep.equal({ created: [] });
+    const status = {
+      phase: 'Progressing',
+      conditions: [{ type: 'Accepted', status: 'True' }],
+      desiredConfigVersion: '0123456789abcdef',
+      jobs: [{ jobId: '1', type: 'provision', state: 'Running', timestamp: '2026-11-21T20:00:00.123Z' }],
+    } as const;
+    await hub.controller.writeStatus(place, status, by());
+    const written = await hub.getClusterOrder(place, by());
+    await hub.controller.writeStatus(place, status, by());
+    expect((await hub.getClusterOrder(place, by()))?.resourceVersion).to.equal(written?.resourceVersion);
+    expect(written?.clusterReference).to.deep.equal({ namespace: own, hostedClusterName: 'order-a' });
+    await hub.deleteClusterOrder(place, by());
+    await untilHolds(
+      () => hub.controller.release(place, by()),
+      ({ released }) => released,
+      PATIENCE_MS,
+    );
+    expect(await hub.getClusterOrder(place, by())).to.equal(undefined);
+    expect((await admin.get(`/api/v1/namespaces/${own}`)).code).to.equal(404);
+  });
+
+  it('hosts are counted, and orders in a namespace of a tenant are ours', async () => {
+    const { hub } = fixture;
+    const tenant = { name: 'osac-acme', tenant: 'acme' };
+    expect(await hub.ensureTenantNamespace(tenant, by())).to.deep.equal({ created: true });
+    expect(await hub.ensureTenantNamespace(tenant, by())).to.deep.equal({ created: false });
+    await hub.createClusterOrder({ ...manifestOf('order-b'), namespace: 'osac-acme' }, by());
+    for (const [name, labels] of [
+      ['a1', {}],
+      ['a2', { 'osac.openshift.io/clusterorder': 'order-b' }],
+      ['a3', { 'osac.openshift.io/clusterorder': 'order-of-somebody' }],
+    ] as const)
+      await admin.post('/apis/agent-install.openshift.io/v1beta1/namespaces/default/agents', {
+        apiVersion: 'agent-install.openshift.io/v1beta1',
+        kind: 'Agent',
+        metadata: { name, labels: { 'osac.openshift.io/resource_class': 'fc430', ...labels } },
+        spec: {},
+      });
+    // A server answers 429 for a while to lists of a kind that is new to it.
+    const counted = await untilHolds(
+      () => hub.inventory(by()).catch((error: unknown) => (error instanceof HubError ? error.kind : 'fault')),
+      (counts) => counts !== 'throttled',
+      PATIENCE_MS,
+    );
+    expect(counted).to.deep.equal({ fc430: { free: 1, ours: 1, foreign: 1 } });
+  });
+
+  it('a field that the CRD does not have is named', async () => {
+    const path = `${COLLECTIONS['CustomResourceDefinition']}/clusterorders.osac.openshift.io`;
+    const { body } = await admin.get(path);
+    const old = JSON.parse(JSON.stringify(body), (key: string, value: unknown) =>
+      key === 'sshPublicKey' ? undefined : value,
+    ) as JsonObject;
+    const { code, text } = await admin.put(path, old);
+    expect(code, text).to.equal(200);
+    const report = await untilHolds(
+      () => fixture.hub.check(by()),
+      ({ problems }) => problems.length > 0,
+      PATIENCE_MS,
+    );
+    expect(report.problems.map(({ code: problem, subject }) => `${problem} ${subject}`)).to.deep.equal([
+      'CrdMissing clusterorders.osac.openshift.io spec.sshPublicKey',
+    ]);
+  });
+});
