@@ -53,6 +53,33 @@ describe('hub registry', () => {
     expect(registry.get('real')?.kubeconfig).to.deep.equal(kubeconfig);
   });
 
+  it('what was seen of a hub words nothing anew: its connection stays, its limits follow the hosts', async () => {
+    const made: number[] = [];
+    const fixture = hubFixture({
+      of: ({ id, revision }) => {
+        made.push(revision);
+        return fakeCluster(id);
+      },
+    });
+    fixtures.push(fixture);
+    const { registry, commandRunner, register } = fixture;
+    await register('sim-a', { capacity: { control_planes: 3 } });
+    await eventually('known', () => registry.get('sim-a') !== undefined);
+    const before = registry.get('sim-a');
+    const report = {
+      type: 'ReportHubCheck',
+      at: '2026-01-01T00:00:00.000Z',
+      findings: { reachable: [], version: 'v1.36.0', hosts: { fc430: { free: 2, ours: 1, foreign: 5 } } },
+    } as const;
+    await commandRunner.execute(aggregateOf(hubKind), 'sim-a', report, commandContext('seen'));
+    await eventually('seen', () => registry.get('sim-a')?.health.hosts !== undefined);
+    const after = registry.get('sim-a');
+    expect(after?.limits).to.deep.equal({ controlPlanes: 3, nodes: { fc430: 3 } });
+    expect(after?.health).to.deep.include({ version: 'v1.36.0' });
+    expect([after?.adapter === before?.adapter, after?.revision]).to.deep.equal([true, before?.revision]);
+    expect(made).to.have.lengthOf(1);
+  });
+
   it('tells its listeners of every hub and of every change, until they are tired of it', async () => {
     const { registry, register, revise, deregister } = setUp();
     await register('sim-a');
