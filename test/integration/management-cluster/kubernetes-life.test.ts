@@ -229,6 +229,17 @@ describe('life with a Kubernetes hub', function () {
     expect(audited(':hub-access').some(({ code }) => code === 403)).to.equal(false);
   });
 
+  it('a hub that lets nobody ask for his rights works all the same; a check takes new ones over at once', async () => {
+    const { hub } = open();
+    const asking = { resource: 'selfsubjectaccessreviews' };
+    stage.server.faults.next(asking, { kind: 'answer', code: 403, message: 'no' });
+    expect(await hub.inventory(by())).to.equal(undefined);
+    for (const object of rbacOf('controller-ledger', NS)) stage.server.seed(object);
+    expect(await hub.inventory(by())).to.equal(undefined);
+    expect((await hub.check(by())).canReadAgents).to.equal(true);
+    expect(await hub.inventory(by())).to.deep.equal({});
+  });
+
   it('makes the namespace of a tenant once, and nobody is let into the namespace of somebody else', async () => {
     const { hub } = open();
     const mine = { name: 'osac-acme', tenant: 'acme' };

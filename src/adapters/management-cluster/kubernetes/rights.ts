@@ -1,4 +1,4 @@
-import type { CallOptions } from '../../../app/management-cluster.ts';
+import { HubError, type CallOptions } from '../../../app/management-cluster.ts';
 import { objectAt } from '../../../domain/json-tools.ts';
 import {
   ACCESS_REVIEWS,
@@ -73,7 +73,8 @@ export type Rights = {
 export const createRights = (api: Api, monotonicMs: () => number): Rights => {
   const known = new Map<string, { readonly allowed: boolean; readonly at: number }>();
 
-  const ask: Rights['ask'] = async ({ kind, verb, namespace, part }, by) => {
+  const ask: Rights['ask'] = async (right, by) => {
+    const { kind, verb, namespace, part } = right;
     const review = await api.ask(
       {
         what: `review of the right to ${verb} ${kind.plural}`,
@@ -96,18 +97,24 @@ export const createRights = (api: Api, monotonicMs: () => number): Rights => {
       },
       by,
     );
-    return objectAt(review, 'status')['allowed'] === true;
+    const allowed = objectAt(review, 'status')['allowed'] === true;
+    known.set(sayRight(right), { allowed, at: monotonicMs() });
+    return allowed;
   };
 
   return {
     ask,
     has: async (right, by) => {
-      const key = sayRight(right);
-      const before = known.get(key);
+      const before = known.get(sayRight(right));
       if (before !== undefined && monotonicMs() - before.at < REMEMBER_MS) return before.allowed;
-      const allowed = await ask(right, by);
-      known.set(key, { allowed, at: monotonicMs() });
-      return allowed;
+      try {
+        return await ask(right, by);
+      } catch (error) {
+        // A hub that lets nobody ask: then what is not certain is not tried.
+        if (!(error instanceof HubError) || error.facts['status'] !== 403) throw error;
+        known.set(sayRight(right), { allowed: false, at: monotonicMs() });
+        return false;
+      }
     },
   };
 };
