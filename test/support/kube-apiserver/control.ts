@@ -67,6 +67,29 @@ export const startControl = async (server: KubeApiServer, stop: () => Promise<vo
   };
 };
 
+/**
+ * What a stand-in's own process does once the server is there: prints the line {url, ca, token, kubeconfig, control} and
+ * serves until it is told to stop, by command or by signal.
+ *
+ * @param first ended before the server is
+ */
+export const serveAsProcess = async (
+  server: KubeApiServer,
+  first: () => Promise<void> = () => Promise.resolve(),
+): Promise<void> => {
+  const stop = async (): Promise<void> => {
+    await first();
+    await control.close();
+    await server.close();
+  };
+  const control = await startControl(server, stop);
+  const { url, ca, adminToken: token } = server;
+  const line = { url, ca, token, kubeconfig: server.kubeconfig(), control: control.url };
+  process.stdout.write(`${JSON.stringify(line)}\n`);
+  process.once('SIGTERM', () => void stop());
+  process.once('SIGINT', () => void stop());
+};
+
 const read = async (request: IncomingMessage): Promise<JsonObject> => {
   let text = '';
   for await (const chunk of request as AsyncIterable<Buffer>) text += chunk.toString('utf8');

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { startControl } from './control.ts';
+import { serveAsProcess } from './control.ts';
 import { startKubeApiServer } from './start.ts';
 
 /**
@@ -18,14 +18,4 @@ const server = await startKubeApiServer({
   namespaces: values.namespace,
   audit: values.audit,
 });
-const stop = async (): Promise<void> => {
-  await control.close();
-  await server.close();
-};
-const control = await startControl(server, stop);
-const { url, ca, adminToken: token } = server;
-process.stdout.write(
-  `${JSON.stringify({ url, ca, token, kubeconfig: server.kubeconfig(), control: control.url })}\n`,
-);
-process.once('SIGTERM', () => void stop());
-process.once('SIGINT', () => void stop());
+await serveAsProcess(server);

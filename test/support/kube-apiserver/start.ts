@@ -222,8 +222,20 @@ const admissionWith =
       const metadata = { ...object.metadata, labels };
       return { ...object, metadata, spec: { finalizers: ['kubernetes'] }, status: { phase: 'Active' } };
     }
-    return object;
+    return kind.group === '' && kind.plural === 'secrets' ? encodedSecret(object) : object;
   };
+
+/** `stringData` is written and never read. */
+const encodedSecret = (secret: KubeObject): KubeObject => {
+  const { stringData, ...rest } = secret;
+  if (stringData === undefined) return secret;
+  const encoded = Object.entries(stringData as JsonObject).map(([key, text]) => [
+    key,
+    Buffer.from(typeof text === 'string' ? text : '').toString('base64'),
+  ]);
+  const data = { ...(rest['data'] as JsonObject | undefined), ...Object.fromEntries(encoded) };
+  return { ...rest, data } as KubeObject;
+};
 
 const seeder =
   (store: ReturnType<typeof createStore>, objects: ReturnType<typeof createObjects>) =>

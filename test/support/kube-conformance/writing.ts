@@ -350,6 +350,18 @@ export const WRITING: readonly Behaviour[] = [
     },
   },
   {
+    name: 'stringData of a Secret is stored as data',
+    check: async ({ admin, namespace, name }) => {
+      const secrets = `/api/v1/namespaces/${namespace}/secrets`;
+      const metadata = { name: name('secret') };
+      const secret = { apiVersion: 'v1', kind: 'Secret', metadata, stringData: { password: 'four words' } };
+      expectCode(await admin.post(secrets, secret), 201);
+      const { body } = await admin.get(`${secrets}/${metadata.name}`);
+      expect(body['data']).to.deep.equal({ password: Buffer.from('four words').toString('base64') });
+      expect(body).not.to.have.property('stringData');
+    },
+  },
+  {
     name: 'status of a load balancer can be given without any load balancer',
     check: async ({ admin, namespace, name }) => {
       const services = `/api/v1/namespaces/${namespace}/services`;

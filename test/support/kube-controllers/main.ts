@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { startControl } from '../kube-apiserver/control.ts';
+import { serveAsProcess } from '../kube-apiserver/control.ts';
 import { startKubeApiServer } from '../kube-apiserver/start.ts';
 import { playHub } from './hub.ts';
 
@@ -27,18 +27,7 @@ const hub = playHub({
 });
 await hub.prepare(Object.fromEntries(values.hosts.map(hostCount)));
 hub.start(Number(values.every));
-const stop = async (): Promise<void> => {
-  await hub.stop();
-  await control.close();
-  await server.close();
-};
-const control = await startControl(server, stop);
-const { url, ca, adminToken: token } = server;
-process.stdout.write(
-  `${JSON.stringify({ url, ca, token, kubeconfig: server.kubeconfig(), control: control.url })}\n`,
-);
-process.once('SIGTERM', () => void stop());
-process.once('SIGINT', () => void stop());
+await serveAsProcess(server, hub.stop);
 
 /** `fc430=8`: eight hosts of that class. */
 function hostCount(text: string): [string, number] {
