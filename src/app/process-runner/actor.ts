@@ -27,8 +27,8 @@ export type Item =
     }
   | { readonly kind: 'command-result'; readonly key: string; readonly result: CommandResult }
   | { readonly kind: 'start-effect'; readonly effectId: string; readonly slot: Slot }
-  /** Somebody else wrote to the run's stream. */
-  | { readonly kind: 'refresh' }
+  /** The run's stream holds more than was folded: what somebody else wrote, or our own append that is still on its way. */
+  | { readonly kind: 'refresh'; readonly revision?: number; readonly settled?: () => void }
   /** See what is outstanding. */
   | { readonly kind: 'look'; readonly settled?: () => void };
 

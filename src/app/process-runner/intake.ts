@@ -118,8 +118,8 @@ export const createIntake = (options: {
     const known = memory.revisionOf(key);
     if (event.revision <= known) return;
     if (live) {
-      // Our own append is folded before it comes back here, so this one is somebody else's.
-      if (!runs.isActive(key)) runs.post(key, { kind: 'refresh' });
+      const { revision, position } = event;
+      runs.post(key, { kind: 'refresh', revision, settled: progress.begun(position) });
       return;
     }
     if (event.revision > known + 1) {

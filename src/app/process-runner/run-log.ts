@@ -61,10 +61,12 @@ export const createRunLog = (options: {
   readonly instance: string;
   readonly logger: Logger;
   readonly failpoint: Failpoint;
+  /** Told in the same turn that a run was folded further, before anybody else can go on. */
+  readonly folded: (run: Run) => void;
   /** Ends every wait. */
   readonly signal: AbortSignal;
 }): RunLog => {
-  const { store, codec, clock, timers, instance, logger, failpoint, signal } = options;
+  const { store, codec, clock, timers, instance, logger, failpoint, folded, signal } = options;
 
   const insist = async <T>(attempt: () => Promise<T>): Promise<T> => {
     for (let tries = 0; ; tries += 1) {
@@ -87,6 +89,7 @@ export const createRunLog = (options: {
     insist(async () => {
       for await (const recorded of store.readStream(run.key, { from: run.revision + 1 })) {
         foldRecorded(run, recorded, codec);
+        folded(run);
       }
     });
 
@@ -127,6 +130,7 @@ export const createRunLog = (options: {
         else {
           const first = run.revision + 1;
           events.forEach((event, i) => fold(run, event, first + i, encoded[i]?.id ?? '', metadata));
+          folded(run);
         }
         return 'appended';
       } catch (error) {

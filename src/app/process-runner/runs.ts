@@ -186,7 +186,8 @@ export const createRuns = (options: RunsOptions): Runs => {
       case 'start-effect':
         return startEffect(actor, run, item.effectId, item.slot);
       case 'refresh':
-        return log.refresh(run);
+        if (item.revision === undefined || run.revision < item.revision) await log.refresh(run);
+        return item.settled?.();
       case 'look':
         return item.settled?.();
     }
@@ -331,6 +332,7 @@ export const createRuns = (options: RunsOptions): Runs => {
   /** An item for a run that has nothing to do any more. */
   const ignore = (actor: Actor, item: Item): void => {
     if (item.kind === 'event') item.settled();
+    if (item.kind === 'refresh') item.settled?.();
     if (item.kind === 'start-effect') {
       item.slot.release('unused');
       actor.busy.delete(item.effectId);

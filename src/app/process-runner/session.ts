@@ -54,7 +54,6 @@ export const createSession = (options: SessionOptions): Session => {
   const steady = createSteadyClock(clock, settings.clockToleranceMs);
   /** Aborted when work in flight is given up. */
   const hardStop = new AbortController();
-  const log = createRunLog({ ...options, failpoint, signal: hardStop.signal });
   let sleepsUntil = -Infinity;
   let wakeTicker: () => void = () => undefined;
   const memory = createRunMemory({
@@ -65,6 +64,12 @@ export const createSession = (options: SessionOptions): Session => {
     alarmSet: (dueMono) => {
       if (dueMono < sleepsUntil) wakeTicker();
     },
+  });
+  const log = createRunLog({
+    ...options,
+    failpoint,
+    folded: (run) => memory.touch(run),
+    signal: hardStop.signal,
   });
   const lanes = createLanes({
     settings,
@@ -179,7 +184,11 @@ export const createSession = (options: SessionOptions): Session => {
 
   const commit = (): void => {
     const checkpoint = intake.isLive() ? intake.progress.checkpoint() : undefined;
-    if (checkpoint !== undefined) index.setCheckpoint(checkpoint);
+    // A run in the middle of its items was folded further than it was kept; what the checkpoint passes is not read again.
+    if (checkpoint !== undefined) {
+      memory.flush();
+      index.setCheckpoint(checkpoint);
+    }
     index.commit();
   };
 

@@ -1,6 +1,7 @@
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
 import { systemClock } from '../../../src/adapters/system/system-ports.ts';
 import { createCommandRunner } from '../../../src/app/command-runner.ts';
@@ -74,6 +75,45 @@ describe('process runner and its index', () => {
     expect(second.status()).to.include({ openRuns: 0, closedRuns: 50 });
     await orderToy(store, { id: 'later' });
     await eventually('later is done', () => isDone(store, 'later'));
+  });
+
+  it('has kept whatever the checkpoint passed, also of a run that is in the middle of something', async () => {
+    const store = toyStore();
+    const held = { next: false, reached: false };
+    const never = new Promise<void>(() => undefined);
+    const workshop = createWorkshop();
+    workshop.mood('one', 'dead');
+    const runner: ToyRunner = startToyRunner({
+      store,
+      workshop,
+      instance: 'a',
+      more: {
+        dataFile: dataFile(),
+        settings: { stopGraceMs: 0 },
+        failpoint: async (name) => {
+          if (name === 'before-run-append' && held.next) {
+            held.reached = true;
+            await never;
+          }
+          // The painted colour is in the log and not folded yet; the observation waits behind it.
+          if (name !== 'after-run-append' || held.next) return;
+          const events = await readAll(store, 'toyRun-open');
+          if (!events.some(({ type }) => type === 'RunInputTaken')) return;
+          held.next = runner.observe('toyRun', 'open', { colour: 'green' });
+        },
+      },
+    });
+    running.push(runner);
+    await orderToy(store, { id: 'open', patienceMs: 3_600_000 });
+    await eventually('at work', async () =>
+      (await readAll(store, 'toyRun-open')).some(({ type }) => type === 'EffectStarted'),
+    );
+    await appendToy(store, 'open', 'ToyPainted', { colour: 'red' });
+    await eventually('held', () => held.reached);
+    const end = await store.lastPosition();
+    await eventually('all passed', () => checkpointIn(dataFile()) === end);
+    const events = await readAll(store, 'toyRun-open');
+    expect(revisionIn(dataFile(), 'toyRun-open')).to.equal(events.at(-1)?.revision);
   });
 
   for (const fate of ['kept', 'deleted', 'damaged'] as const) {
@@ -360,3 +400,16 @@ describe('process runner and its index', () => {
     expect(await readAll(store, 'toyRun-nobody')).to.deep.equal([]);
   });
 });
+
+const look = (file: string, sql: string, ...values: string[]): { [column: string]: unknown } | undefined => {
+  const db = new DatabaseSync(file, { readOnly: true, timeout: 5000 });
+  try {
+    return db.prepare(sql).get(...values);
+  } finally {
+    db.close();
+  }
+};
+const checkpointIn = (file: string): unknown =>
+  look(file, "SELECT value FROM meta WHERE key = 'checkpoint'")?.['value'];
+const revisionIn = (file: string, key: string): unknown =>
+  look(file, 'SELECT revision FROM runs WHERE key = ?', key)?.['revision'];
