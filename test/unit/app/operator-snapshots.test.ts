@@ -21,7 +21,9 @@ import { fakeCluster } from '../../support/hub-fixture.ts';
 import { onHub, ordered, time } from '../domain/clusters/samples.ts';
 
 const FOLDER = new URL('../../../fixtures/operator/snapshots/', import.meta.url);
-const files = readdirSync(FOLDER).toSorted();
+const files = readdirSync(FOLDER)
+  .filter((file) => file.endsWith('.json'))
+  .toSorted();
 const read = (file: string): JsonValue =>
   JSON.parse(readFileSync(new URL(file, FOLDER), 'utf8')) as JsonValue;
 const rawOrder = (file: string): JsonObject => {
