@@ -31,12 +31,13 @@ export const evidenceOf = ({ order, hosted }: Shown, question: Question): string
   const marked = order.finalizers.includes(INFRASTRUCTURE_FINALIZER);
   if (reported(order, question)) return 'a workflow has reported since';
   if (question.purpose === 'deprovision') {
+    if (hosted !== undefined && hosted !== 'unreadable') {
+      // A creation that was still at work may have made it anew: the deletion takes no lock (§8.2).
+      return hosted.deletionTimestamp === undefined ? undefined : 'the hosted cluster is being deleted';
+    }
     // Set by the creation and taken off at the end of the deletion; where it never was there is nothing to undo.
     if (!marked) return 'the infrastructure finalizer is off';
-    if (hosted === undefined) return 'the hosted cluster is gone';
-    return hosted !== 'unreadable' && hosted.deletionTimestamp !== undefined
-      ? 'the hosted cluster is being deleted'
-      : undefined;
+    return hosted === undefined ? 'the hosted cluster is gone' : undefined;
   }
   if (question.again === undefined) {
     if (marked) return 'the infrastructure finalizer is set';

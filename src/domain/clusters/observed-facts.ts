@@ -133,6 +133,9 @@ const hubWork = (
     if (hosted === null || hosted === undefined) return isMarked ? 'cleaning' : 'finished';
     return hosted.deletionTimestamp === undefined ? 'nothing' : 'busy';
   }
+  if (hosted === undefined && findCondition(order.conditions, 'ClusterAvailable')?.status === 'True') {
+    return 'finished';
+  }
   if (hosted === null || hosted === undefined) return isMarked ? 'busy' : 'nothing';
   const pools = hosted.nodePools;
   const atRest = pools?.every(({ ready, desired }) => ready >= desired) ?? true;

@@ -28,7 +28,7 @@ const SUMMARIES: { readonly [type: string]: Summary } = {
     data['hub'] === undefined
       ? 'A management cluster was selected.'
       : `Hub${quoted(data['hub'])} was selected among ${listOf(objectOf(data['decision'])['candidates']).length} candidates` +
-        `${data['simulated'] === true ? ' (simulated)' : ''}.`,
+        `${data['simulated'] === true ? ' (simulated)' : ''}${starterOf(data['mode'])}.`,
   PlacementDeferred: (data) => `The order waits for a place${because(data)}.`,
   ClusterDispatchStarted: (data) => `The order is being sent to its hub${from(textOf(data['hub']), ', ')}.`,
   ClusterOrderPlaced: (data) => `The hub${quoted(data['hub'])} accepted the order.`,
@@ -40,7 +40,7 @@ const SUMMARIES: { readonly [type: string]: Summary } = {
     `The automation of the hub${quoted(data['hub'])} was asked to ${deedOf(data)} the cluster` +
     `${data['mode'] === 'eda' ? ' by a webhook, which is no promise' : ''}` +
     `${from(textOf(data['job']), ': job ')}${from(textOf(data['template']), ' of template ')}` +
-    `${Number(data['repeats'] ?? 0) > 0 ? `, for the ${Number(data['repeats']) + 1}. time: nothing came of it before` : ''}.`,
+    `${repeatOf(data)}.`,
   AutomationJobChanged: (data) =>
     `The job${from(textOf(data['job']), ' ')} to ${deedOf(data)} the cluster ${jobStateOf(data)}` +
     `${from(lastLineOf(data['outputTail']), ': ')}.`,
@@ -141,6 +141,12 @@ const quoted = (value: JsonValue | undefined): string => {
 const because = (data: JsonObject): string =>
   from((textOf(data['message']) || textOf(data['reason'])).replace(/\.$/, ''), ': ');
 const stepOf = (data: JsonObject): string => `Step ${textOf(data['effectId'])}`.trimEnd();
+/** The how many-eth time it is, and what became of the last one. */
+const repeatOf = ({ repeats, mode }: JsonObject): string => {
+  if (typeof repeats !== 'number' || repeats === 0) return '';
+  const why = { aap: ': the job before ended badly', eda: ': nothing is to be seen of the one before' };
+  return `, for the ${repeats + 1}. time${mode === 'aap' || mode === 'eda' ? why[mode] : ''}`;
+};
 const deedOf = (data: JsonObject): string =>
   data['purpose'] === 'deprovision' ? 'tear down' : 'build or change';
 const JOB_STATES: { readonly [state: string]: string } = {
@@ -160,6 +166,11 @@ const sizeOf = (value: JsonValue | undefined): string => {
   const size = textOf(set['size']);
   return size === '' ? '' : `${size} nodes${from(nameOf(set['hostType']), ' of type ')}`;
 };
+const STARTERS: { readonly [mode: string]: string } = {
+  eda: '; the ledger posts webhooks to its automation',
+  aap: '; the ledger launches jobs of its automation',
+};
+const starterOf = (mode: JsonValue | undefined): string => STARTERS[textOf(mode)] ?? '';
 const nodeSets = (value: JsonValue | undefined): string => {
   const sets = Object.entries(objectOf(value)).map(([name, set]) => `${name} ${sizeOf(set)}`.trimEnd());
   return sets.length === 0 ? '' : ` (${sets.join('; ')})`;

@@ -111,8 +111,9 @@ export const createPlaybooks = (
     const there = hub.hosted.get(run.order);
     if (there !== undefined) there.deleting = true;
     later(900, () => {
-      if (!isCalm() && random.chance(plan.failures)) return end(run, 'Failed');
+      // What deletes HostedClusters goes on by itself; the mark of a playbook that failed stays.
       hub.hosted.delete(run.order);
+      if (!isCalm() && random.chance(plan.failures)) return end(run, 'Failed');
       const order = hub.find(run.order);
       if (order !== undefined) {
         order.shown = {

@@ -31,6 +31,8 @@ const MINUTE = 60_000;
 const SETTLE_MS = 15 * MINUTE;
 /** After a clock that went back an hour, what was due then is due an hour later. */
 const SETTLE_BACK_MS = 80 * MINUTE;
+/** A webhook that was lost is posted again only when nothing was seen of it for long, each time for longer. */
+const SETTLE_EDA_MS = 150 * MINUTE;
 const LOOK_MS = 2_000;
 
 /** Runs one simulation to its end or to the first thing that must never be. */
@@ -142,9 +144,12 @@ const operate = async (left: readonly string[], { retry, remove }: Workload): Pr
   }
 };
 
+const boundOf = ({ plan, clockWentBack }: World): number =>
+  plan.real?.mode === 'eda' ? SETTLE_EDA_MS : clockWentBack() ? SETTLE_BACK_MS : SETTLE_MS;
+
 export const settle = async (world: World, workload: Workload): Promise<void> => {
   const { agenda } = world;
-  const bound = agenda.now() + (world.clockWentBack() ? SETTLE_BACK_MS : SETTLE_MS);
+  const bound = agenda.now() + boundOf(world);
   const look = async (): Promise<readonly string[]> => [...unsettled(world), ...(await strays(world))];
   let left = await look();
   while (left.length > 0) {

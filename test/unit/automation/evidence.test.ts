@@ -90,7 +90,13 @@ describe('what shows that a playbook has begun', () => {
       { purpose: 'deprovision' },
       false,
     ],
-    ['one without its finalizer', { order: order(), hosted: hosted() }, { purpose: 'deprovision' }, true],
+    ['one without its finalizer', { order: order(), hosted: undefined }, { purpose: 'deprovision' }, true],
+    [
+      'one without it whose cluster a late creation made anew',
+      { order: order(), hosted: hosted() },
+      { purpose: 'deprovision' },
+      false,
+    ],
     [
       'one without its cluster',
       { order: order(marked), hosted: undefined },

@@ -134,6 +134,31 @@ describe('summaries', () => {
     expect(summaryOf('NodeSetResized', { name: 'workers', from: 3, to: 0 })).to.equal(
       'Node set "workers" is to be resized from 3 to 0 nodes.',
     );
+    expect(
+      summaryOf('AutomationRequested', {
+        hub: 'east-1',
+        mode: 'aap',
+        purpose: 'provision',
+        repeats: 1,
+        job: '7',
+      }),
+    ).to.equal(
+      'The automation of the hub "east-1" was asked to build or change the cluster: job 7, for the 2. time: the job before ended badly.',
+    );
+    expect(summaryOf('AutomationRequested', { purpose: 'deprovision', repeats: 0 })).to.equal(
+      'The automation of the hub was asked to tear down the cluster.',
+    );
+    expect(
+      summaryOf('AutomationJobChanged', {
+        purpose: 'provision',
+        job: '7',
+        state: 'Failed',
+        outputTail: 'x\nno hosts.\n',
+      }),
+    ).to.equal('The job 7 to build or change the cluster has failed: no hosts.');
+    expect(summaryOf('ClusterDeletionOverdue', { since: 'noon', waitingFor: ['HostedCluster c'] })).to.equal(
+      'The deletion takes unusually long, since noon: it waits for HostedCluster c. It goes on.',
+    );
     expect(summaryOf('ClusterFailed', { reason: 'Quota', message: '', permanent: true })).to.equal(
       'The order failed: Quota. It waits for a retry or a deletion.',
     );
