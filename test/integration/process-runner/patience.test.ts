@@ -149,9 +149,8 @@ describe('what the process runner waits for', function () {
     const before = seen.length;
     start({ store, workshop, instance: 'b', more });
     await eventually('another one after a restart', () => seen.length > before);
-    const { at } = (await readAll(store, 'toyRun-t1')).find(({ type }) => type === 'EffectStarted')?.data as {
-      at: string;
-    };
+    const started = (await readAll(store, 'toyRun-t1')).find(({ type }) => type === 'EffectStarted');
+    const at = (started?.data as { at: string } | undefined)?.at;
     expect(seen).to.deep.equal(seen.map((_, n) => [n + 1, 1_234, at]));
   });
 
