@@ -69,9 +69,7 @@ export const clusterOrderSpec = (order: OrderedSpec): ClusterOrderSpecShape => {
           .map(([name, value]) => [name, plainValue(value)]),
       ),
     ),
-    nodeRequests: Object.entries(order.nodeSets)
-      .sort(byKey)
-      .map(([, { hostType, size }]) => ({ resourceClass: hostType.id, numberOfNodes: size })),
+    nodeRequests: nodeRequestsOf(order.nodeSets),
     ...(order.sshPublicKey === undefined ? {} : { sshPublicKey: order.sshPublicKey }),
     releaseImage: order.version.releaseImage,
     ...(podCidr === undefined && serviceCidr === undefined
@@ -83,6 +81,18 @@ export const clusterOrderSpec = (order: OrderedSpec): ClusterOrderSpecShape => {
           },
         }),
   };
+};
+
+/**
+ * Node sets in the order of their names. Those of one host type are one request: the hub's playbooks keep only one of
+ * several with the same class (management-cluster.md §1.1), and its tenant would get fewer nodes than were ordered.
+ */
+const nodeRequestsOf = (nodeSets: OrderedSpec['nodeSets']): ClusterOrderSpecShape['nodeRequests'] => {
+  const sizes = new Map<string, number>();
+  for (const [, { hostType, size }] of Object.entries(nodeSets).sort(byKey)) {
+    sizes.set(hostType.id, (sizes.get(hostType.id) ?? 0) + size);
+  }
+  return [...sizes].map(([resourceClass, numberOfNodes]) => ({ resourceClass, numberOfNodes }));
 };
 
 /** Types whose JSON form inside an Any is `{"@type": …, "value": …}`, with the value that stands for absence. */

@@ -30,6 +30,15 @@ describe('clusters: the ClusterOrder of an order', () => {
       network: { serviceCIDR: '172.31.0.0/16' },
     });
   });
+  it('asks once for each host type, for all node sets of it together', () => {
+    const hostType = { id: 'fc430', name: 'fc430' };
+    const [, first] = Object.entries(ordered.nodeSets)[0] ?? [];
+    if (first === undefined) throw new Error('the sample has no node set');
+    const sets = { b: { ...first, hostType, size: 2 }, a: { ...first, hostType, size: 3 } };
+    expect(clusterOrderSpec({ ...ordered, nodeSets: sets }).nodeRequests).to.deep.equal([
+      { resourceClass: 'fc430', numberOfNodes: 5 },
+    ]);
+  });
   it('never holds the value of a secret', () =>
     expect(JSON.stringify(clusterOrderSpec(ordered))).to.not.contain('pullSecret'));
   it('passes what a tenant says about the simulation on to simulated hubs only', () => {

@@ -508,8 +508,7 @@ describe('cluster order: changes of the spec', () => {
     expect(args).to.not.have.property('pullSecret');
     expect(args).to.have.nested.property('manifest.spec.releaseImage', 'r/r:4.22.0');
     expect(args).to.have.deep.nested.property('manifest.spec.nodeRequests', [
-      { resourceClass: 'fc430', numberOfNodes: 1 },
-      { resourceClass: 'fc430', numberOfNodes: 3 },
+      { resourceClass: 'fc430', numberOfNodes: 4 },
     ]);
   });
   it('are sent again when the hub shows another spec, but not for ever', () => {
