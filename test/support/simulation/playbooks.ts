@@ -84,7 +84,7 @@ export const createPlaybooks = (
       later(ms, () => {
         if (run.state === 'Canceled') return void locks.delete(run.order);
         const there = hub.hosted.get(run.order) ?? { available: false, deleting: false, pools: new Map() };
-        if (there.deleting) return finish('Failed');
+        if (there.deleting || !hub.takesObjects({ name: run.order, uid: run.uid })) return finish('Failed');
         hub.hosted.set(run.order, there);
         deed(there);
       });

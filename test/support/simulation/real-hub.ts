@@ -30,6 +30,8 @@ export type RealHub = {
   find(name: string): HeldOrder | undefined;
   touch(order: HeldOrder): void;
   readonly hosted: Map<string, HeldCluster>;
+  /** Nothing is made in a namespace that is going or gone. */
+  takesObjects(order: { readonly name: string; readonly uid: string }): boolean;
 };
 
 export type HeldOrder = {
@@ -58,6 +60,8 @@ export const createRealHub = (id: string, plan: RealHubPlan, agenda: Agenda): Re
   /** Where we are the controller: namespaces, and when the ones that were asked to go will be gone. */
   const namespaces = new Map<string, number | undefined>();
   const watchers = new Set<(event: ClusterOrderWatchEvent) => void>();
+  /** Uids of orders whose namespace was asked to go. */
+  const closed = new Set<string>();
   let version = 0;
 
   const time = (): string => new Date(BEGINNING + Math.floor(agenda.now())).toISOString();
@@ -91,6 +95,7 @@ export const createRealHub = (id: string, plan: RealHubPlan, agenda: Agenda): Re
       });
     } else if (hosted.has(order.place.name)) later(REACTION_MS * 5, () => operate(order));
     else if (shown.finalizers.includes(FINALIZER)) {
+      closed.add(shown.uid);
       later(NAMESPACE_MS, () => {
         change(order, { finalizers: order.shown.finalizers.filter((each) => each !== FINALIZER) });
       });
@@ -165,6 +170,7 @@ export const createRealHub = (id: string, plan: RealHubPlan, agenda: Agenda): Re
       if (namespaces.has(place.name)) {
         const goneAt = namespaces.get(place.name) ?? agenda.now() + NAMESPACE_MS;
         namespaces.set(place.name, goneAt);
+        if (order !== undefined) closed.add(order.shown.uid);
         if (goneAt > agenda.now()) return { released: false, waitingFor: ['its namespace'] };
         namespaces.delete(place.name);
       }
@@ -268,6 +274,7 @@ export const createRealHub = (id: string, plan: RealHubPlan, agenda: Agenda): Re
       if (order.shown.deletionTimestamp !== undefined) later(REACTION_MS, () => operate(order));
     },
     hosted,
+    takesObjects: ({ name, uid }) => held.get(name)?.shown.uid === uid && !closed.has(uid),
   };
 };
 
