@@ -1,6 +1,6 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import type { JsonObject } from '../../domain/json.ts';
-import { withoutEmpty } from '../../domain/json-tools.ts';
+import { objectAt, withoutEmpty } from '../../domain/json-tools.ts';
 import { kubeconfigIn, textIn } from './hub-files.ts';
 import { wholeNumber } from './resource-context.ts';
 
@@ -94,4 +94,19 @@ export const hubDocument = async (options: HubOptions, stdin: () => Promise<stri
     scheduling: options.cordoned ? 'cordoned' : undefined,
   });
   return { id: options.id, metadata: options.name === undefined ? {} : { name: options.name }, spec };
+};
+
+/** What is asked to be checked before a hub of that document is registered: everything that says which rights it needs. */
+export const checkOfDocument = (document: JsonObject): JsonObject => {
+  const spec = objectAt(document, 'spec');
+  const { kubeconfig, namespace, mode, endpoints, automation, controller, tenant_namespaces: own } = spec;
+  return withoutEmpty({
+    id: document['id'],
+    kubeconfig,
+    namespace,
+    mode,
+    ...(mode === undefined ? {} : { endpoints, automation }),
+    controller,
+    tenant_namespaces: own,
+  });
 };

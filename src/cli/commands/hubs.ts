@@ -7,7 +7,7 @@ import type { Connection } from '../connection.ts';
 import { examples } from '../examples.ts';
 import { CliFailure, EXIT } from '../exit.ts';
 import { table } from '../output.ts';
-import { hubDocument, withHubOptions, type HubOptions } from './hub-options.ts';
+import { checkOfDocument, hubDocument, withHubOptions, type HubOptions } from './hub-options.ts';
 import { checkText, hubText, type CheckAnswer, type HubAnswer } from './hub-text.ts';
 import { kubeconfigIn, readStdin } from './hub-files.ts';
 
@@ -139,13 +139,7 @@ const addRegistering = (hubs: Command, { client, io }: Connection): void => {
     .action(async (options: HubOptions & { readonly force: boolean }) => {
       const api = await client();
       const document = await hubDocument(options, readStdin(io));
-      const { kubeconfig, namespace, mode, endpoints, automation } = objectAt(document, 'spec');
-      const check = await api.send<CheckAnswer>('POST', `${HUBS}/check`, {
-        id: options.id,
-        kubeconfig,
-        namespace,
-        ...(mode === undefined ? {} : { mode, endpoints, automation }),
-      });
+      const check = await api.send<CheckAnswer>('POST', `${HUBS}/check`, checkOfDocument(document));
       io.err(checkText(check));
       refuse(check, options.force, `hub ${options.id} was not registered`);
       await api.send('POST', DOCUMENTS, document, repeatable());

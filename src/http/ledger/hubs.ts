@@ -2,14 +2,14 @@ import type { AutomationCandidate } from '../../app/automation.ts';
 import type { HubCheck } from '../../app/hub-check.ts';
 import type { HubHealthMonitor } from '../../app/hub-health.ts';
 import type { HubRegistry, RegisteredHub } from '../../app/hub-registry.ts';
-import type { ManagementClusters } from '../../app/management-cluster.ts';
+import type { HubConnection, ManagementClusters } from '../../app/management-cluster.ts';
 import type { ProcessRunner } from '../../app/process-runner/types.ts';
 import { hubCapacity } from '../../app/scheduler.ts';
 import { claimedBy, type HubCapacityState } from '../../domain/hubs/capacity.ts';
 import { firstProblem } from '../../domain/hubs/health.ts';
 import { objectAt, own, stringAt } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
-import { cluster } from '../../domain/kinds.ts';
+import { cluster, hub as hubKind } from '../../domain/kinds.ts';
 import type { ResourceRow } from '../../projections/read-models.ts';
 import { ApiError, invalid } from '../errors.ts';
 import type { WriteServices } from '../osac/write-context.ts';
@@ -25,7 +25,7 @@ import type { LedgerAnswer, LedgerCall, LedgerRoute } from './serve.ts';
 export type HubServices = Pick<WriteServices, 'runner' | 'resources'> & {
   readonly positions: Positions;
   /** Absent where no hubs are followed: nothing is found then. */
-  readonly hubRegistry?: Pick<HubRegistry, 'hubs' | 'get'>;
+  readonly hubRegistry?: Pick<HubRegistry, 'hubs' | 'get' | 'onChange'>;
   readonly hubHealth?: Pick<HubHealthMonitor, 'check' | 'checkCandidate'>;
   readonly clusters?: Pick<ManagementClusters, 'candidate'>;
   readonly lanes?: Pick<ProcessRunner, 'status'>;
@@ -56,11 +56,32 @@ const listHubs = async (services: HubServices): Promise<LedgerAnswer> => {
 const byId = (left: JsonObject, right: JsonObject): number =>
   stringAt(left, 'id') < stringAt(right, 'id') ? -1 : 1;
 
-const hubOf = ({ path }: LedgerCall, { hubRegistry }: HubServices): RegisteredHub => {
-  const id = path['id'] ?? '';
-  const hub = hubRegistry?.get(id);
-  if (hub === undefined) throw new ApiError('NOT_FOUND', `there is no hub '${id}'; ledgerctl hubs list`);
-  return hub;
+/** The registry follows the log by itself: a hub that this instance shows already may reach it a moment later. */
+const REGISTRY_MS = 2_000;
+
+const hubOf = async (call: LedgerCall, services: HubServices): Promise<RegisteredHub> => {
+  const id = call.path['id'] ?? '';
+  const found = services.hubRegistry?.get(id) ?? (await arriving(id, call.signal, services));
+  if (found === undefined) throw new ApiError('NOT_FOUND', `there is no hub '${id}'; ledgerctl hubs list`);
+  return found;
+};
+
+const arriving = async (
+  id: string,
+  signal: AbortSignal,
+  { hubRegistry, resources }: HubServices,
+): Promise<RegisteredHub | undefined> => {
+  if (hubRegistry === undefined || resources.get(hubKind.kind, id, { all: true }) === undefined)
+    return undefined;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(REGISTRY_MS)]);
+  limit.addEventListener('abort', () => resolve(), { once: true });
+  const stop = hubRegistry.onChange((changed) => {
+    if (changed === id) resolve();
+  });
+  await promise;
+  stop();
+  return hubRegistry.get(id);
 };
 
 const summaryOf = ({ facts, deleting, health, adapter }: RegisteredHub): JsonObject => {
@@ -84,7 +105,7 @@ const capacityOf = async (id: string, { runner }: HubServices): Promise<HubCapac
   (await runner.load(hubCapacity, id)).state;
 
 const showHub = async (call: LedgerCall, services: HubServices): Promise<LedgerAnswer> => {
-  const hub = hubOf(call, services);
+  const hub = await hubOf(call, services);
   const { id } = hub.facts;
   const capacity = await capacityOf(id, services);
   const states = new Map<string, number>();
@@ -133,7 +154,7 @@ const eachOrder = async (
 };
 
 const listOrdersOf = async (call: LedgerCall, services: HubServices): Promise<LedgerAnswer> => {
-  const hub = hubOf(call, services);
+  const hub = await hubOf(call, services);
   const limit = wholeNumber(call.query, 'limit', DEFAULT_LIMIT, MAX_LIMIT);
   const offset = wholeNumber(call.query, 'offset', 0, 2 ** 31 - 1);
   const items: JsonObject[] = [];
@@ -145,12 +166,14 @@ const listOrdersOf = async (call: LedgerCall, services: HubServices): Promise<Le
 
 /** Looks at a registered hub; with a `kubeconfig` in the body, at the same hub with those credentials instead. */
 const checkHub = async (call: LedgerCall, services: HubServices): Promise<LedgerAnswer> => {
-  const hub = hubOf(call, services);
+  const hub = await hubOf(call, services);
   if (own(call.body, 'kubeconfig') !== undefined)
     return candidateAnswer(call, services, {
       id: hub.facts.id,
       namespace: hub.facts.namespace,
       tenant: hub.tenant,
+      controller: hub.facts.controller,
+      tenantNamespaces: hub.facts.tenantNamespaces,
     });
   const checked = await services.hubHealth?.check(hub, call.signal);
   if (checked === undefined) {
@@ -175,13 +198,17 @@ const checkCandidate = (call: LedgerCall, services: HubServices): Promise<Ledger
       'namespace',
     );
   const id = stringAt(call.body, 'id') || 'candidate';
-  return candidateAnswer(call, services, { id, namespace, tenant: 'shared' });
+  const controller = stringAt(call.body, 'controller') || 'operator';
+  if (controller !== 'operator' && controller !== 'ledger')
+    throw invalid(`field 'controller' must be operator or ledger, but it is '${controller}'`, 'controller');
+  const tenantNamespaces = own(call.body, 'tenant_namespaces') === true;
+  return candidateAnswer(call, services, { id, namespace, tenant: 'shared', controller, tenantNamespaces });
 };
 
 const candidateAnswer = async (
   call: LedgerCall,
   { clusters, hubHealth }: HubServices,
-  hub: { readonly id: string; readonly namespace: string; readonly tenant: string },
+  hub: Pick<HubConnection, 'id' | 'namespace' | 'tenant' | 'controller' | 'tenantNamespaces'>,
 ): Promise<LedgerAnswer> => {
   const kubeconfig = kubeconfigOf(call.body);
   const adapter = clusters?.candidate?.({ ...hub, revision: 0 }, kubeconfig);

@@ -59,6 +59,8 @@ export const HUB_DESCRIPTIONS: { readonly [route: string]: Description } = {
         mode: { type: 'string', enum: ['operator', 'eda', 'aap'] },
         endpoints: { type: 'object', additionalProperties: TEXT, description: 'As in the spec of a hub.' },
         automation: { type: 'object', description: 'As in the spec of a hub; secrets are not kept.' },
+        controller: { type: 'string', enum: ['operator', 'ledger'] },
+        tenant_namespaces: { type: 'boolean', description: 'As in the spec of a hub.' },
       },
       required: ['kubeconfig', 'namespace'],
     },

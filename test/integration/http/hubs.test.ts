@@ -38,8 +38,10 @@ describe('hubs over HTTP', () => {
   let admin: Caller;
   let user: Caller;
   let problems: readonly HubProblem[] = [];
+  /** Hubs that the registry hears of only when somebody waits for it. */
+  const late = new Set<string>();
   /** What candidates were made with, and how many were closed. */
-  const candidates = { used: [] as string[], closed: 0 };
+  const candidates = { used: [] as string[], connections: [] as object[], closed: 0 };
 
   const adapter = (id: string): ManagementCluster =>
     fakeCluster(id, {
@@ -78,12 +80,25 @@ describe('hubs over HTTP', () => {
     service = await startTestService({
       store,
       ledger: {
-        hubRegistry: hubs.registry,
+        hubRegistry: {
+          hubs: hubs.registry.hubs,
+          get: (id) => (late.has(id) ? undefined : hubs.registry.get(id)),
+          onChange: (listener) => {
+            setImmediate(() => {
+              for (const id of late) {
+                late.delete(id);
+                listener(id, hubs.registry.get(id));
+              }
+            });
+            return () => true;
+          },
+        },
         hubHealth,
         clusters: {
-          candidate: ({ id }, kubeconfig) => {
+          candidate: (connection, kubeconfig) => {
             candidates.used.push(Buffer.from(kubeconfig).toString('utf8'));
-            return adapter(id);
+            candidates.connections.push(connection);
+            return adapter(connection.id);
           },
         },
       },
@@ -120,6 +135,23 @@ describe('hubs over HTTP', () => {
       .map((each) => each as JsonObject)
       .find((each) => each['type'] === type);
   };
+
+  it('is there as soon as its registration is answered', async () => {
+    late.add('hub-soon');
+    const spec = { namespace: 'osac-hub', kubeconfig: KUBECONFIG };
+    const made = await admin('POST', `${PRIVATE}/hubs`, {
+      id: 'hub-soon',
+      metadata: { name: 'hub-soon' },
+      spec,
+    });
+    expect(made.status, made.text).to.equal(200);
+    const shown = await admin('GET', `${HUBS}/hub-soon`);
+    expect(shown.status, shown.text).to.equal(200);
+    expect([...late]).to.deep.equal([]);
+    const absent = await admin('GET', `${HUBS}/hub-never`);
+    expect(absent.status).to.equal(404);
+    await admin('DELETE', `${PRIVATE}/hubs/hub-soon`);
+  });
 
   it('a registration is accepted whatever its kubeconfig is; a look says what is wrong, and the document shows it', async () => {
     await register('hub-1');
@@ -259,4 +291,19 @@ describe('hubs over HTTP', () => {
     await ending;
     expect(met).to.equal(true);
   };
+
+  it('a candidate is checked for the rights that its way of working needs', async () => {
+    const body = {
+      kubeconfig: KUBECONFIG,
+      namespace: 'osac-hub',
+      controller: 'ledger',
+      tenant_namespaces: true,
+    };
+    const checked = await admin('POST', `${HUBS}/check`, body);
+    expect(checked.status, checked.text).to.equal(200);
+    expect(candidates.connections.at(-1)).to.deep.include({ controller: 'ledger', tenantNamespaces: true });
+    const wrong = await admin('POST', `${HUBS}/check`, { ...body, controller: 'nobody' });
+    expect(wrong.status).to.equal(400);
+    expect(wrong.text).to.include("field 'controller' must be operator or ledger");
+  });
 });
