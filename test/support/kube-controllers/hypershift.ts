@@ -89,7 +89,13 @@ export const playHypershift = (api: KubeApi, clock: PlayClock, timings: Hypershi
       ...(up ? { kubeadminPassword: { name: `${name}-kubeadmin-password` } } : {}),
     };
     if (up && !equipped.has(uidOf(hosted))) {
-      const kubeconfig = `apiVersion: v1\nkind: Config\ncurrent-context: ${name}\n`;
+      const kubeconfig = [
+        'apiVersion: v1',
+        'kind: Config',
+        `clusters: [{name: ${name}, cluster: {server: "https://api.${name}.${domain}:6443"}}]`,
+        `current-context: ${name}`,
+        '',
+      ].join('\n');
       await secret(hosted, `${name}-admin-kubeconfig`, { kubeconfig });
       await secret(hosted, `${name}-kubeadmin-password`, { password: `password-of-${name}` });
       equipped.add(uidOf(hosted));

@@ -1,0 +1,198 @@
+import { expect } from 'chai';
+import type { ApiClient } from '../../src/cli/api-client.ts';
+import { ORDER_LABEL, PREFIX } from './kube-controllers/api.ts';
+import { createE2eHub, HUB, HUB_NAMESPACE, type E2eHub, type HubCase } from './e2e-hub.ts';
+import { CLUSTERS, isReady, until, untilCluster, untilGone, type ClusterBody } from './e2e-stack.ts';
+import type { KubeObject } from './kube-apiserver/types.ts';
+
+const UUID_LABEL = `${PREFIX}clusterorder-uuid`;
+const ORDERS = 'clusterorders';
+
+export type HubStory = HubCase & {
+  /** What `ledgerctl orders show` must tell of how the cluster was built, in this order. */
+  readonly built: readonly RegExp[];
+  /** And of how it was removed. */
+  readonly removed: readonly RegExp[];
+};
+
+/** Sequences that must be found in order: what a killed process asked for is only written down when it was looked up. */
+const told = ({ built, removed }: HubStory): readonly (readonly RegExp[])[] => [
+  [
+    /Cluster "story" was ordered from template ocp-small.*\(workers 2 nodes of type fc430\)/,
+    /Hub "munich" was selected among \d candidates/,
+    /The order is being sent to its hub, munich/,
+    /The cluster is ready/,
+    /The kubeconfig was shown/,
+    /Node set "workers" is to be resized from 2 to 3 nodes/,
+    /The hub "munich" accepted the changed specification/,
+    /Ready nodes: workers 3/,
+    /The cluster is degraded: disks are slow/,
+    /The cluster has recovered/,
+    /Deletion was requested/,
+    /The cluster was deleted; its hub confirmed that nothing is left/,
+    /Work on the order ended: deleted/,
+  ],
+  [...built, /The hub "munich" accepted the changed specification/],
+  [/Deletion was requested/, ...removed, /Work on the order ended: deleted/],
+];
+
+/**
+ * A hub registered by `ledgerctl`, and a tenant's cluster on it from its order to its end, with a SIGKILL while it is
+ * built. One file per mode, so that they run beside each other.
+ */
+export const hubStory = (title: string, story: HubStory): void => {
+  describe(title, function () {
+    this.timeout(90_000);
+    const { mode, controller, tenantNamespaces = false } = story;
+    let hub: E2eHub;
+    let alice: ApiClient;
+    let id: string;
+    /** Names that orders on the hub ever had. */
+    const names = new Set<string>();
+
+    before(async () => {
+      hub = await createE2eHub(story);
+      await hub.stack.start();
+      alice = await hub.stack.client({ tenant: 'acme', user: 'alice' });
+    });
+    after(() => hub.dispose());
+
+    /** The orders of the cluster on the hub now; fails when there are two. */
+    const onHub = (): KubeObject | undefined => {
+      const orders = hub.server.list(ORDERS);
+      for (const order of orders) names.add(order.metadata.name);
+      expect(orders.length, 'orders on the hub').to.be.at.most(1);
+      return orders[0];
+    };
+    const asked = (kind: 'create' | 'delete'): number =>
+      hub.asked().filter((one) => one.kind === kind).length;
+    const degraded = ({ status }: ClusterBody): boolean =>
+      status?.conditions?.some(
+        ({ type, status: is }) => type.endsWith('_DEGRADED') && is?.endsWith('_TRUE'),
+      ) === true;
+    /** What changes on a HostedCluster alone is seen at the next timed read, within a minute; a touch hastens it. */
+    const touch = async (value: string): Promise<void> => {
+      const order = onHub();
+      if (order === undefined) throw new Error('the order is not on the hub');
+      const metadata = { annotations: { 'example.com/looked-at': value } };
+      const { namespace = '', name } = order.metadata;
+      await hub.play.api.merge(ORDERS, namespace, name, { metadata });
+    };
+
+    it('is registered when its check finds nothing wrong', async () => {
+      const { code, out, err } = await hub.ledgerctl('hubs', 'add', ...hub.registration);
+      expect(code, err).to.equal(0);
+      expect(out).to.include(`hub ${HUB}: registered`);
+      // Before it was looked at, orders go to hubs that are known to be there.
+      const admin = await hub.stack.client({ admin: true, user: 'root' });
+      type Shown = { readonly health: string };
+      const healthy = async (): Promise<boolean> =>
+        (await admin.get<Shown>(`/api/ledger/v1/hubs/${HUB}`)).health === 'ok';
+      await until('it was looked at', healthy);
+    });
+
+    it('builds what was ordered, although the service is killed in the middle', async () => {
+      // Where we are not the ones who ask, the order's arrival is the middle.
+      const killed = Promise.withResolvers<void>();
+      const kill = async (): Promise<void> => {
+        hub.onAsked(undefined);
+        await hub.stack.stop('SIGKILL');
+        killed.resolve();
+      };
+      if (mode !== 'operator') hub.onAsked(kill);
+      const body = { metadata: { name: 'story' }, spec: { template: { id: 'osac.templates.ocp_small' } } };
+      const key = { 'idempotency-key': '"story"' };
+      ({ id } = await alice.send<ClusterBody>('POST', CLUSTERS, body, key));
+      if (mode === 'operator') {
+        await until('the order is on the hub', () => onHub() !== undefined);
+        await kill();
+      }
+      await killed.promise;
+      await hub.stack.start();
+      alice = await hub.stack.client({ tenant: 'acme', user: 'alice' });
+      const again = await alice.send<ClusterBody>('POST', CLUSTERS, body, key);
+      expect(again.id).to.equal(id);
+
+      const ready = await untilCluster(alice, id, isReady);
+      expect(ready.status?.node_sets?.['workers']?.size).to.equal(2);
+      const order = onHub();
+      expect(order?.metadata.labels?.[UUID_LABEL]).to.equal(id);
+      expect(order?.metadata.namespace).to.equal(tenantNamespaces ? 'acme' : HUB_NAMESPACE);
+      const name = order?.metadata.name ?? '';
+      const { api_url: apiUrl } = ready.status as { api_url?: string };
+      expect(apiUrl).to.equal(`https://api.${name}.bench.example:6443`);
+      expect(await alice.text(`${CLUSTERS}/${id}/kubeconfig`)).to.include(`current-context: ${name}`);
+      expect(await alice.text(`${CLUSTERS}/${id}/password`)).to.equal(`password-of-${name}`);
+      expect(asked('create')).to.equal(1);
+    });
+
+    it('is scaled, with one more run of the automation', async () => {
+      const mask = 'update_mask=spec.node_sets.workers.size';
+      await alice.send('PATCH', `${CLUSTERS}/${id}?${mask}`, {
+        spec: { node_sets: { workers: { size: 3 } } },
+      });
+      await untilCluster(
+        alice,
+        id,
+        (seen) => isReady(seen) && seen.status?.node_sets?.['workers']?.size === 3,
+      );
+      expect(onHub()?.['spec']).to.have.deep.property('nodeRequests', [
+        { resourceClass: 'fc430', numberOfNodes: 3 },
+      ]);
+      expect(asked('create')).to.equal(2);
+    });
+
+    it('is DEGRADED while its hosted cluster is, and not after that', async () => {
+      const name = onHub()?.metadata.name ?? '';
+      hub.play.hypershift.afflict(name, { type: 'Degraded', reason: 'EtcdSlow', message: 'disks are slow' });
+      await until('HyperShift says so', () => hostedIs(hub, name, 'Degraded', 'True'));
+      await touch('degraded');
+      const sick = await untilCluster(alice, id, degraded);
+      expect(JSON.stringify(sick.status?.conditions)).to.include('disks are slow');
+      hub.play.hypershift.heal(name);
+      await until('HyperShift says so', () => hostedIs(hub, name, 'Degraded', 'False'));
+      await touch('healed');
+      await untilCluster(alice, id, (seen) => isReady(seen) && !degraded(seen));
+    });
+
+    it('goes, and leaves nothing behind', async () => {
+      const { namespace = '', name = '' } = onHub()?.metadata ?? {};
+      const place = `${namespace}-${name}`;
+      await alice.send('DELETE', `${CLUSTERS}/${id}`);
+      await untilGone(alice, id);
+      expect(onHub()).to.equal(undefined);
+      expect(hub.server.find('namespaces', '', place)).to.equal(undefined);
+      expect(hub.server.list('hostedclusters')).to.deep.equal([]);
+      expect(asked('delete')).to.equal(1);
+      expect(asked('create')).to.equal(2);
+      expect([...names], 'one order from first to last').to.have.length(1);
+      expect(hub.play.failure()).to.equal(undefined);
+    });
+
+    it('is told as a story', async () => {
+      const { out, err } = await hub.ledgerctl('orders', 'show', id);
+      expect(err).to.equal('');
+      for (const sequence of told(story)) {
+        let rest = out;
+        for (const line of sequence) {
+          expect(rest, out).to.match(line);
+          rest = rest.slice((line.exec(rest)?.index ?? 0) + 1);
+        }
+      }
+    });
+
+    it(`asks the hub for nothing that its rights do not grant (${mode}, ${controller})`, () => {
+      const calls = hub.server.audit().filter(({ user }) => user.includes(':hub-access'));
+      expect(calls.length).to.be.greaterThan(10);
+      expect(calls.filter(({ code }) => code === 403)).to.deep.equal([]);
+    });
+  });
+};
+
+const hostedIs = (hub: E2eHub, name: string, type: string, status: string): boolean => {
+  const hosted = hub.server.list('hostedclusters').find((one) => one.metadata.labels?.[ORDER_LABEL] === name);
+  const { conditions = [] } = (hosted?.['status'] ?? {}) as {
+    conditions?: { type: string; status: string }[];
+  };
+  return conditions.some((one) => one.type === type && one.status === status);
+};

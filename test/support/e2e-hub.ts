@@ -1,0 +1,152 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { JsonObject } from '../../src/domain/json.ts';
+import { orderOfJob, startAap } from './aap/aap-server.ts';
+import { runMain, type Run } from './e2e-process.ts';
+import { createStack, type Stack } from './e2e-stack.ts';
+import { playHub, type PlayedHub } from './kube-controllers/hub.ts';
+import { startKubeApiServer, type KubeApiServer } from './kube-apiserver/start.ts';
+import { hubAccessOf, rbacOf } from './kubernetes-hub.ts';
+import { startRulebook } from './rulebook/rulebook-server.ts';
+
+/** How the hub of a test is registered, and so who does what there. */
+export type HubCase = {
+  readonly mode: 'operator' | 'eda' | 'aap';
+  /** `ledger`: no operator runs on the hub. */
+  readonly controller: 'operator' | 'ledger';
+  readonly tenantNamespaces?: boolean;
+};
+
+/** A job or playbook that somebody was asked for. */
+export type AskedFor = { readonly kind: 'create' | 'delete'; readonly order: JsonObject };
+
+/** A management cluster with all that plays on it and its automation, and the real service beside it. */
+export type E2eHub = {
+  readonly stack: Stack;
+  readonly server: KubeApiServer;
+  readonly play: PlayedHub;
+  /** What the hub's automation was asked for, oldest first, by whoever asks it in this mode. */
+  asked(): readonly AskedFor[];
+  /** Called at the moment when the automation is asked; what it was asked for goes on when this is done. */
+  onAsked(hook: (() => Promise<void>) | undefined): void;
+  /** `ledgerctl` as an operator types it. */
+  ledgerctl(...argv: readonly string[]): Promise<Run>;
+  /** Arguments of `ledgerctl hubs add`. */
+  readonly registration: readonly string[];
+  dispose(): Promise<void>;
+};
+
+export const HUB = 'munich';
+export const HUB_NAMESPACE = 'osac-hub';
+/** The players are ten times as fast as what they were recorded from. */
+const PACE = 0.1;
+const TOKEN = 'token-of-the-automation';
+const HMAC_SECRET = 'key-that-signs-webhooks';
+
+const KIND_OF: { readonly [endpoint: string]: 'create' | 'delete' } = {
+  'create-hosted-cluster': 'create',
+  'delete-hosted-cluster': 'delete',
+};
+
+type Automation = {
+  /** Undefined: the operator has its own, and we are not told of it. */
+  readonly endpoint?: string;
+  readonly asked: () => readonly AskedFor[];
+  readonly close: () => Promise<void>;
+};
+
+export const createE2eHub = async (hubCase: HubCase): Promise<E2eHub> => {
+  const { mode, controller, tenantNamespaces = false } = hubCase;
+  const server = await startKubeApiServer({
+    namespaces: [HUB_NAMESPACE],
+    objects: [
+      ...rbacOf('hub-access', HUB_NAMESPACE),
+      ...(controller === 'ledger' ? rbacOf('controller-ledger', HUB_NAMESPACE) : []),
+      ...(tenantNamespaces ? rbacOf('tenant-namespaces', HUB_NAMESPACE) : []),
+    ],
+    namespaceDelayMs: 200,
+  });
+  const play = playHub({ call: server.call, pace: PACE, operator: controller === 'operator' });
+  await play.prepare({ fc430: 8 });
+  play.start(20);
+  const folder = mkdtempSync(join(tmpdir(), 'ledger-e2e-hub-'));
+  const file = (name: string, text: string): string => {
+    const path = join(folder, name);
+    writeFileSync(path, text, { mode: 0o600 });
+    return path;
+  };
+  let hook: (() => Promise<void>) | undefined;
+  const automation = await startAutomation(mode, play, async () => hook?.());
+  const stack = await createStack('sqlite');
+  const kubeconfig = server.kubeconfig({ token: server.tokenFor(hubAccessOf(HUB_NAMESPACE)) });
+  const { endpoint } = automation;
+  return {
+    stack,
+    server,
+    play,
+    asked: automation.asked,
+    onAsked: (next) => void (hook = next),
+    ledgerctl: (...argv) => runMain(argv, { LEDGER_DATA_DIR: stack.dataDir, LEDGERCTL_URL: stack.http() }),
+    registration: [
+      `--id=${HUB}`,
+      `--namespace=${HUB_NAMESPACE}`,
+      `--kubeconfig=${file('hub.kubeconfig', kubeconfig)}`,
+      `--mode=${mode}`,
+      `--controller=${controller}`,
+      ...(endpoint === undefined ? [] : [`--endpoint=${endpoint}`, `--token-file=${file('token', TOKEN)}`]),
+      ...(mode === 'eda' ? [`--hmac-secret-file=${file('hmac', HMAC_SECRET)}`] : []),
+      ...(tenantNamespaces ? ['--tenant-namespaces'] : []),
+    ],
+    dispose: async () => {
+      await stack.dispose();
+      await play.stop();
+      await automation.close();
+      await server.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+};
+
+const startAutomation = async (
+  mode: HubCase['mode'],
+  play: PlayedHub,
+  whenAsked: () => Promise<void>,
+): Promise<Automation> => {
+  switch (mode) {
+    case 'operator': {
+      const { aap } = play;
+      const asked = (): readonly AskedFor[] => aap.launches().map((job) => job as AskedFor);
+      return { asked, close: () => Promise.resolve() };
+    }
+    case 'eda': {
+      const asked: AskedFor[] = [];
+      const rulebook = await startRulebook({
+        token: TOKEN,
+        hmacSecret: HMAC_SECRET,
+        playbook: async ({ payload, meta }) => {
+          const kind = KIND_OF[meta.endpoint] ?? 'create';
+          asked.push({ kind, order: payload as JsonObject });
+          await whenAsked();
+          play.ansible.start(kind, payload as JsonObject);
+        },
+      });
+      return { endpoint: rulebook.url, asked: () => asked, close: rulebook.close };
+    }
+    case 'aap': {
+      const asked: AskedFor[] = [];
+      const platform = await startAap({
+        token: TOKEN,
+        pace: { pendingMs: 20, waitingMs: 20, runningMs: 500 },
+        playbook: async (job) => {
+          const kind = KIND_OF[job.template.name.replace(/^osac-/, '')] ?? 'create';
+          const order = orderOfJob(job);
+          asked.push({ kind, order });
+          await whenAsked();
+          play.ansible.start(kind, order);
+        },
+      });
+      return { endpoint: platform.url, asked: () => asked, close: platform.close };
+    }
+  }
+};
