@@ -8,7 +8,7 @@ import { join, resolve } from 'node:path';
 import { text as readText } from 'node:stream/consumers';
 import type { Failpoint } from './app/process-runner/types.ts';
 import { createCli, runCli } from './cli/ledgerctl.ts';
-import type { CliIo, StoreToCheck, TokenRequest } from './cli/connection.ts';
+import type { CliIo, DemoRequest, StoreToCheck, TokenRequest } from './cli/connection.ts';
 import { readConfig, type Config } from './config.ts';
 
 const io: CliIo = {
@@ -94,11 +94,12 @@ const mint = async (secretsDir: string, request: TokenRequest): Promise<string> 
 
 const actions = {
   serve,
-  demo: async () => {
+  demo: async ({ catalog, ...request }: DemoRequest) => {
     const { runDemo } = await import('./cli/demo/demo.ts');
     return runDemo({
+      ...request,
       command: [import.meta.filename, 'serve'],
-      catalog: join(projectFolder, 'fixtures/catalog'),
+      catalog: catalog === undefined ? join(projectFolder, 'fixtures/catalog') : resolve(catalog),
       mintToken: mint,
       stream: process.stdout,
     });

@@ -1,3 +1,4 @@
+import type { JsonObject } from '../domain/json.ts';
 import type { ApiClient } from './api-client.ts';
 
 /** What the command line cannot do over HTTP; the composition root brings it. */
@@ -5,7 +6,7 @@ export type CliActions = {
   /** Runs the service until it is told to stop. */
   serve(): Promise<void>;
   /** Runs the demo; returns the exit status. */
-  demo(): Promise<number>;
+  demo(request: DemoRequest): Promise<number>;
   /** One signed token of the development issuer. */
   mintToken(request: TokenRequest): Promise<string>;
   /** Full check of a stopped store, or of one file. Prints nothing; returns what it found wrong. */
@@ -14,6 +15,18 @@ export type CliActions = {
   /** `LEDGER_EVENT_STORE` as it is set. */
   readonly eventStore: string;
   readonly version: string;
+};
+
+export type DemoRequest = {
+  /** Document of a real hub that the demo runs on; absent: simulated hubs. */
+  readonly hub?: JsonObject;
+  /** Folder of the catalogue; absent: the one that is shipped. */
+  readonly catalog?: string;
+  /** Id of the template of the clusters. */
+  readonly template: string;
+  readonly pullSecret?: string;
+  /** Milliseconds that one wait may take; absent: as long as the hub needs. */
+  readonly patienceMs?: number;
 };
 
 export type StoreToCheck = { readonly dataDir: string } | { readonly file: string };

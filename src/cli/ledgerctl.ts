@@ -5,6 +5,7 @@ import { addCompletionCommand } from './commands/completion.ts';
 import { addCredentialCommands } from './commands/credentials.ts';
 import { addMapCommands, addScaleCommand } from './commands/change.ts';
 import { addDeleteCommand } from './commands/delete.ts';
+import { addDemoCommand } from './commands/demo.ts';
 import { addDescribeCommand } from './commands/describe.ts';
 import { addGetCommand, addKindsCommand } from './commands/get.ts';
 import { resourceContext } from './commands/resource-context.ts';
@@ -74,15 +75,7 @@ export const createCli = (actions: CliActions, io: CliIo): Command => {
     .description('run the service; settings are environment variables, see the README')
     .addHelpText('after', examples('serve'))
     .action(() => actions.serve());
-  program
-    .command('demo')
-    .description(
-      'order, scale, crash, recover and delete clusters on a service of its own, and check what it claims',
-    )
-    .addHelpText('after', examples('demo'))
-    .action(async () => {
-      process.exitCode = await actions.demo();
-    });
+  addDemoCommand(program, actions, io);
   program
     .command('token')
     .description('print one token of the development issuer, and nothing else')

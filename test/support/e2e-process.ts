@@ -18,12 +18,14 @@ const BOUND_MS = 30_000;
 
 /**
  * Starts `main.ts` with these arguments, as `npx ledgerctl` does, with these settings and no others of the service's
- * (a variable given as undefined is taken away). Killed when it does not end.
+ * (a variable given as undefined is taken away). Killed when it does not end within
+ * `boundMs`.
  */
 export const startMain = (
   argv: readonly string[],
   environment: Readonly<Record<string, string | undefined>> = {},
   cwd?: string,
+  boundMs = BOUND_MS,
 ): Running => {
   const inherited = Object.entries(process.env).filter(([name]) => !/^(LEDGER|NODE_ENV)/.test(name));
   const child = spawn(process.execPath, [MAIN, ...argv], {
@@ -35,7 +37,7 @@ export const startMain = (
   let err = '';
   child.stdout.setEncoding('utf8').on('data', (part: string) => (out += part));
   child.stderr.setEncoding('utf8').on('data', (part: string) => (err += part));
-  const overdue = setTimeout(() => child.kill('SIGKILL'), BOUND_MS);
+  const overdue = setTimeout(() => child.kill('SIGKILL'), boundMs);
   const ended = new Promise<Run>((resolve) => {
     child.once('close', (code, signal) => {
       clearTimeout(overdue);

@@ -3,13 +3,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { createApiClient, ApiError, type ApiClient } from '../api-client.ts';
-import type { TokenRequest } from '../connection.ts';
+import type { DemoRequest, TokenRequest } from '../connection.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import { stringAt } from '../../domain/json-tools.ts';
 import { duration } from '../output.ts';
 import { readHubFiles } from './hub-files.ts';
 import { ClaimFailed, createNarrator, type Narrator } from './narrator.ts';
+import { ordersOnHub, registerHub } from './real-hub.ts';
 import { startService, type ServiceProcess } from './service-process.ts';
 
-export type DemoOptions = {
+export type DemoOptions = Omit<DemoRequest, 'catalog'> & {
   /** The service's executable and arguments, for example `['…/main.ts', 'serve']`. */
   readonly command: readonly string[];
   readonly catalog: string;
@@ -39,10 +42,16 @@ const CLUSTERS = '/api/fulfillment/v1/clusters';
 const READY = 'CLUSTER_STATE_READY';
 /** The whole demo has to be over in a minute; no single wait may take longer than this. */
 const PATIENCE_MS = 30_000;
+/** Where machines are installed, a cluster takes most of an hour. */
+const PATIENCE_ON_A_HUB_MS = 2 * 3_600_000;
+/** Tokens outlive the demo, but for one that takes hours. */
+const TOKEN_SECONDS = 12 * 3_600;
 
 /** Everything that a step needs: rebuilt when the service is started again. */
 type Stage = {
   readonly narrator: Narrator;
+  readonly request: DemoOptions;
+  readonly patienceMs: number;
   readonly dataDir: string;
   readonly service: () => ServiceProcess;
   readonly tenant: () => ApiClient;
@@ -58,14 +67,19 @@ export const runDemo = async (options: DemoOptions): Promise<number> => {
   const narrator = createNarrator(options.stream);
   const dir = mkdtempSync(join(tmpdir(), 'fulfillment-ledger-demo-'));
   const running: { service?: ServiceProcess } = {};
+  const ordered: string[] = [];
   try {
     narrator.chapter('Start: the service on its embedded event log, in a temporary directory');
     const stage = await setStage(options, narrator, join(dir, 'data'), running);
-    const first = await orderAndWatch(stage);
+    if (options.hub !== undefined) {
+      narrator.chapter(`Hub: ${stringAt(options.hub, 'id')}, a management cluster`);
+      await registerHub(narrator, stage.admin(), options.hub, PATIENCE_MS);
+    }
+    const first = await orderAndWatch(stage, ordered);
     await scale(stage, first);
     await repeatOrder(stage, first);
-    const second = await crashAndRecover(stage);
-    askTheHubs(stage, [first, second]);
+    const second = await crashAndRecover(stage, ordered);
+    await askTheHubs(stage, [first, second]);
     await deleteBoth(stage, [first, second]);
     await verifyHistory(stage);
     await summarise(stage, (performance.now() - started) / 1000);
@@ -73,11 +87,25 @@ export const runDemo = async (options: DemoOptions): Promise<number> => {
   } catch (error) {
     const failed = error instanceof ClaimFailed ? `NOT AS CLAIMED: ${error.message}` : String(error);
     options.stream.write(`\n   ${failed}\n${(running.service?.log ?? []).slice(-15).join('\n')}\n`);
+    options.stream.write(await leftBehind(options, ordered));
     return 1;
   } finally {
     await running.service?.stop('SIGKILL');
     rmSync(dir, { recursive: true, force: true });
   }
+};
+
+/** A demo that failed leaves its orders on a real hub; nobody knows of them when its data are gone. */
+const leftBehind = async ({ hub }: DemoOptions, ordered: readonly string[]): Promise<string> => {
+  if (hub === undefined || ordered.length === 0) return '';
+  const orders = await ordersOnHub(hub, ordered).catch(() => undefined);
+  if (orders === undefined)
+    return `\n   what it left on the hub cannot be seen; its clusters are ${ordered.join(', ')}\n`;
+  return orders
+    .map(
+      ({ namespace, name }) => `\n   left on the hub: kubectl -n ${namespace} delete clusterorder ${name}\n`,
+    )
+    .join('');
 };
 
 const setStage = async (
@@ -102,12 +130,14 @@ const setStage = async (
   let service = await start();
   const secretsDir = join(dataDir, 'secrets');
   const mint = (request: Partial<TokenRequest> & { user: string }): Promise<string> =>
-    options.mintToken(secretsDir, { admin: false, roles: [], ttlSeconds: 600, ...request });
+    options.mintToken(secretsDir, { admin: false, roles: [], ttlSeconds: TOKEN_SECONDS, ...request });
   const tenantToken = await mint({ tenant: 'acme', user: 'alice' });
   const adminToken = await mint({ user: 'operator', admin: true });
   narrator.say('tokens of the development issuer for tenant user alice of acme, and for a provider admin');
   const stage: Stage = {
     narrator,
+    request: options,
+    patienceMs: options.patienceMs ?? (options.hub === undefined ? PATIENCE_MS : PATIENCE_ON_A_HUB_MS),
     dataDir,
     service: () => service,
     tenant: () => createApiClient(service.http, tenantToken),
@@ -122,7 +152,7 @@ const setStage = async (
     .get<{ items?: { id: string; title: string }[] }>('/api/fulfillment/v1/cluster_templates');
   narrator.check(
     'the catalogue is offered to the tenant',
-    items.length >= 3,
+    items.some(({ id }) => id === options.template),
     items.map(({ title }) => title).join(', '),
   );
   return stage;
@@ -140,10 +170,11 @@ const untilReady = async (http: string): Promise<void> => {
   }
 };
 
-const orderAndWatch = async (stage: Stage): Promise<Cluster> => {
+const orderAndWatch = async (stage: Stage, ordered: string[]): Promise<Cluster> => {
   const { narrator } = stage;
   narrator.chapter('Order: POST /api/fulfillment/v1/clusters as tenant acme');
   const cluster = await order(stage, 'demo-first', 'demo-order-1');
+  ordered.push(cluster.id);
   narrator.say(`cluster ${cluster.id}`);
   const ready = await follow(stage, cluster.id, (seen) => seen.status?.state === READY);
   narrator.check(
@@ -162,23 +193,30 @@ const order = (stage: Stage, name: string, key: string): Promise<Cluster> =>
     .send<Cluster>(
       'POST',
       CLUSTERS,
-      { metadata: { name, labels: { env: 'demo' } }, spec: { template: { id: 'osac.templates.ocp_small' } } },
+      { metadata: { name, labels: { env: 'demo' } }, spec: specOf(stage.request) },
       { 'idempotency-key': `"${key}"` },
     );
 
+const specOf = ({ template, pullSecret }: DemoOptions): object => ({
+  template: { id: template },
+  ...(pullSecret === undefined ? {} : { pull_secret: pullSecret }),
+});
+
 const scale = async (stage: Stage, cluster: Cluster): Promise<void> => {
   const { narrator } = stage;
-  narrator.chapter('Scale: PATCH node_sets.workers.size 2 → 3');
-  await stage.tenant().send('PATCH', `${CLUSTERS}/${cluster.id}?update_mask=spec.node_sets.workers.size`, {
-    spec: { node_sets: { workers: { size: 3 } } },
+  const [[set, { size: before = 0 }] = ['workers', {}]] = Object.entries(cluster.spec.node_sets);
+  const size = before + 1;
+  narrator.chapter(`Scale: PATCH node_sets.${set}.size ${before} → ${size}`);
+  await stage.tenant().send('PATCH', `${CLUSTERS}/${cluster.id}?update_mask=spec.node_sets.${set}.size`, {
+    spec: { node_sets: { [set]: { size } } },
   });
-  const workers = (seen: Cluster): number => seen.status?.node_sets?.['workers']?.size ?? 0;
+  const nodes = (seen: Cluster): number => seen.status?.node_sets?.[set]?.size ?? 0;
   const scaled = await follow(
     stage,
     cluster.id,
-    (seen) => seen.status?.state === READY && workers(seen) === 3,
+    (seen) => seen.status?.state === READY && nodes(seen) === size,
   );
-  narrator.check('three nodes are there and it is READY', workers(scaled) === 3);
+  narrator.check(`${size} nodes are there and it is READY`, nodes(scaled) === size);
 };
 
 const repeatOrder = async (stage: Stage, cluster: Cluster): Promise<void> => {
@@ -190,10 +228,11 @@ const repeatOrder = async (stage: Stage, cluster: Cluster): Promise<void> => {
   narrator.check('no second order was made', total === 1, `${total} cluster of acme`);
 };
 
-const crashAndRecover = async (stage: Stage): Promise<Cluster> => {
+const crashAndRecover = async (stage: Stage, ordered: string[]): Promise<Cluster> => {
   const { narrator } = stage;
   narrator.chapter('Crash: a second order, and SIGKILL in the middle of it');
   const cluster = await order(stage, 'demo-second', 'demo-order-2');
+  ordered.push(cluster.id);
   await follow(stage, cluster.id, (_, types) => types.has('ClusterDispatchStarted'));
   const pid = stage.service().pid;
   await stage.service().stop('SIGKILL');
@@ -206,7 +245,13 @@ const crashAndRecover = async (stage: Stage): Promise<Cluster> => {
   return ready;
 };
 
-const askTheHubs = (stage: Stage, clusters: readonly Cluster[]): void => {
+const askTheHubs = async (stage: Stage, clusters: readonly Cluster[]): Promise<void> => {
+  const { hub } = stage.request;
+  if (hub === undefined) askTheJournals(stage, clusters);
+  else await askTheHub(stage, hub, clusters);
+};
+
+const askTheJournals = (stage: Stage, clusters: readonly Cluster[]): void => {
   const { narrator } = stage;
   narrator.chapter("The hubs' own journals");
   const { calls, objectsByCluster } = readHubFiles(stage.dataDir);
@@ -219,18 +264,41 @@ const askTheHubs = (stage: Stage, clusters: readonly Cluster[]): void => {
   );
 };
 
+const askTheHub = async (stage: Stage, hub: JsonObject, clusters: readonly Cluster[]): Promise<void> => {
+  const { narrator } = stage;
+  narrator.chapter('The hub itself, through its kubeconfig');
+  const orders = await ordersOnHub(
+    hub,
+    clusters.map(({ id }) => id),
+  );
+  for (const { id, metadata } of clusters) {
+    const found = orders.filter(({ cluster }) => cluster === id);
+    const names = found.map(({ namespace, name }) => `${namespace}/${name}`).join(', ');
+    narrator.check(`the hub holds exactly one ClusterOrder for ${metadata.name}`, found.length === 1, names);
+  }
+  const { calls } = readHubFiles(stage.dataDir);
+  narrator.check('no simulated hub was called', calls === 0);
+};
+
 const deleteBoth = async (stage: Stage, clusters: readonly Cluster[]): Promise<void> => {
   const { narrator } = stage;
   narrator.chapter('Delete: both clusters, gone only when the hub confirms it');
   for (const { id } of clusters) await stage.tenant().send('DELETE', `${CLUSTERS}/${id}`);
   for (const { id, metadata } of clusters) {
-    const deadline = performance.now() + PATIENCE_MS;
+    const deadline = performance.now() + stage.patienceMs;
     while ((await read(stage, id)) !== undefined) {
       if (performance.now() > deadline) throw new ClaimFailed(`${metadata.name} is still there`);
       await pause(100);
     }
     narrator.check(`${metadata.name} answers 404`, true);
   }
+  const { hub } = stage.request;
+  if (hub === undefined) return;
+  const left = await ordersOnHub(
+    hub,
+    clusters.map(({ id }) => id),
+  );
+  narrator.check('the hub holds no ClusterOrder of them any more', left.length === 0);
 };
 
 const verifyHistory = async (stage: Stage): Promise<void> => {
@@ -271,7 +339,7 @@ const follow = async (
   id: string,
   wanted: (cluster: Cluster, types: ReadonlySet<string>) => boolean,
 ): Promise<Cluster> => {
-  const deadline = performance.now() + PATIENCE_MS;
+  const deadline = performance.now() + stage.patienceMs;
   const types = new Set<string>();
   for (;;) {
     const cluster = await read(stage, id);
@@ -279,7 +347,7 @@ const follow = async (
     if (cluster !== undefined && wanted(cluster, types)) return cluster;
     if (performance.now() > deadline)
       throw new ClaimFailed(
-        `cluster ${id} is ${cluster?.status?.state ?? 'gone'} after ${PATIENCE_MS / 1000} s`,
+        `cluster ${id} is ${cluster?.status?.state ?? 'gone'} after ${stage.patienceMs / 1000} s`,
       );
     await pause(100);
   }
