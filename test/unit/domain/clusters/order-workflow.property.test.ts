@@ -9,16 +9,47 @@ import { createOrderRun, done, failed, placedOn, refused, unknown } from './orde
 import { hosted, observedOrder, time } from './samples.ts';
 import { check } from '../../../support/property.ts';
 
+/** How the hub's automation is run; absent: a simulated hub does everything by itself. */
+type Automated = { readonly mode: 'eda' | 'aap'; readonly controller: 'operator' | 'ledger' };
+const automated = (): fc.Arbitrary<Automated | undefined> =>
+  fc.option(
+    fc.record({
+      mode: fc.constantFrom('eda' as const, 'aap' as const),
+      controller: fc.constantFrom('operator' as const, 'ledger' as const),
+    }),
+    { nil: undefined },
+  );
+
+type Job = { id: string; effectId: string; purpose: string; spec: ClusterOrderSpecShape; state: string };
+
 /** The far side: what really exists, whatever anybody was told. */
-const createFarSide = () => {
+const createFarSide = (by: Automated | undefined) => {
+  const jobs: Job[] = [];
+  const shown = ({ id, state }: Job) => ({ id, workflow: true, template: 't', state, createdAt: time(3) });
+  const isAtWork = ({ state }: Job): boolean => state === 'Running';
+  /** What the HostedCluster was last built for. */
+  let built: ClusterOrderSpecShape | undefined;
   let order: { spec: ClusterOrderSpecShape; stage: number; deleting: boolean } | undefined;
   let reserved = false;
   const names = new Set<string>();
+  const automationProgress = (): void => {
+    const job = jobs.find(isAtWork);
+    if (job !== undefined) {
+      if (order !== undefined && job.purpose === 'deprovision') order = { ...order, stage: 0 };
+      else if (order !== undefined) {
+        order = { ...order, stage: Math.min(2, order.stage + 1) };
+        built = job.spec;
+      }
+      if (order === undefined || order.stage !== 1) job.state = 'Succeeded';
+    }
+    // The operator lets go what is no longer built; where we are the controller nobody else does.
+    if (order?.deleting === true && order.stage === 0 && by?.controller === 'operator') order = undefined;
+  };
   const look = (): ClusterObservation => {
     if (order === undefined) return { order: null };
     const { spec, stage, deleting } = order;
     const counts = Object.fromEntries(
-      spec.nodeRequests.map((each) => [each.resourceClass, each.numberOfNodes]),
+      (built ?? spec).nodeRequests.map((each) => [each.resourceClass, each.numberOfNodes]),
     );
     return {
       order: observedOrder({
@@ -27,6 +58,7 @@ const createFarSide = () => {
         desiredConfigVersion: configVersion(spec),
         jobs: [],
         ...(deleting ? { deletionTimestamp: time(50) } : {}),
+        ...(by === undefined || stage === 0 ? {} : { finalizers: ['osac.openshift.io/infrastructure'] }),
       }),
       hostedCluster: stage === 0 ? null : hosted({}, stage === 1 ? {} : counts),
     };
@@ -36,11 +68,40 @@ const createFarSide = () => {
     names,
     exists: () => order !== undefined,
     reserved: () => reserved,
+    jobs,
     /** Does what the effect asks for and says what it would answer. */
-    perform: ({ operation, args }: PendingEffect): EffectOutcome => {
+    perform: ({ operation, args, effectId, mode }: PendingEffect): EffectOutcome => {
       if (operation === 'place') {
         reserved = true;
-        return done(placedOn());
+        return done(by === undefined ? placedOn() : { ...placedOn('east-1'), ...by, simulated: false });
+      }
+      if (operation === 'trigger' || operation === 'lookUp') {
+        const known = jobs.find((job) => job.effectId === effectId);
+        if (operation === 'lookUp') return done({ job: known === undefined ? null : shown(known) });
+        if (known !== undefined && mode === 'observe') {
+          return done(by?.mode === 'eda' ? { queued: true, did: 'observed' } : { job: shown(known) });
+        }
+        if (order === undefined) return done(by?.mode === 'eda' ? { queued: false } : { job: null });
+        const { purpose } = args as { purpose: string };
+        const job = { id: String(jobs.length + 1), effectId, purpose, spec: order.spec, state: 'Running' };
+        if (by?.mode === 'aap') {
+          expect(jobs.filter(isAtWork).map(({ purpose: other }) => other)).to.not.include('provision');
+          expect(known, 'a second job of one request').to.equal(undefined);
+        }
+        jobs.push(job);
+        return done(by?.mode === 'eda' ? { queued: true, did: 'posted' } : { job: shown(job) });
+      }
+      if (operation === 'job' || operation === 'cancel') {
+        const job = jobs.find(({ id }) => id === (args['job'] as { id: string }).id);
+        if (job !== undefined && operation === 'cancel' && isAtWork(job)) job.state = 'Canceled';
+        return done(operation === 'cancel' ? {} : { job: job === undefined ? null : shown(job) });
+      }
+      if (operation === 'prepareOrder') return done({ created: [] });
+      if (operation === 'writeOrderStatus') return done();
+      if (operation === 'releaseOrder') {
+        if (order !== undefined && order.stage > 0) return failed('BeingDeleted');
+        order = undefined;
+        return done();
       }
       if (operation === 'resize') return done({ resized: true });
       if (operation === 'release') {
@@ -59,6 +120,7 @@ const createFarSide = () => {
       return done({ uid: 'uid-1' });
     },
     progress: () => {
+      if (by !== undefined) return automationProgress();
       if (order?.deleting === true) order = undefined;
       else if (order !== undefined) order = { ...order, stage: Math.min(2, order.stage + 1) };
     },
@@ -68,12 +130,13 @@ const createFarSide = () => {
   };
 };
 
-const play = (moves: readonly OrderMove[]) => {
+const play = (moves: readonly OrderMove[], by?: Automated, orderly = 0) => {
   const run = createOrderRun();
-  const hub = createFarSide();
+  const hub = createFarSide(by);
   const answers: { effectId: string; outcome: EffectOutcome }[] = [];
   const looks: ClusterObservation[] = [];
   run.order();
+  for (let number = 0; number < orderly; number += 1) round(number);
   for (const move of moves) {
     step(move);
     invariants();
@@ -144,6 +207,12 @@ const play = (moves: readonly OrderMove[]) => {
     run.result(effectId, outcome);
   }
 
+  function showJob(effect: PendingEffect): void {
+    const answer = hub.perform(effect);
+    if (answer.outcome !== 'done') return;
+    run.input({ kind: 'observation', observation: answer.result, now: run.at() });
+  }
+
   function invariants(): void {
     expect(run.replayed()).to.deep.equal(run.state());
     expect(hub.names.size).to.be.at.most(1);
@@ -162,24 +231,31 @@ const play = (moves: readonly OrderMove[]) => {
     if (cluster.status === 'deleted') expect(hub.exists(), 'deleted, yet there').to.equal(false);
   }
 
-  /** From here on everything works: the order must come to its end. */
-  function finish(until: () => boolean): void {
-    for (let round = 0; round < 200 && !until(); round += 1) {
+  /** One hour in which everything works. */
+  function round(number: number): void {
+    // A job is given its time: who retries each hour never sees one end.
+    if (by === undefined || number % 10 === 9) {
       run.after(3_600_000);
       for (const { timerId } of run.pending().timers) run.fire(timerId);
-      run.commands();
-      for (const effect of run.pending().effects) {
-        if (effect.everyMs === undefined) perform(effect, 'done');
-      }
-      hub.progress();
-      run.observe(hub.look());
-      run.commands();
-      const cluster = run.cluster();
-      if (cluster.status !== 'deleted' && 'failure' in cluster && cluster.failure !== undefined) {
-        run.command({ type: 'RetryCluster', at: time(55) });
-      }
-      invariants();
     }
+    run.commands();
+    for (const effect of run.pending().effects) {
+      if (effect.everyMs === undefined) perform(effect, 'done');
+      else if (effect.operation === 'job') showJob(effect);
+    }
+    hub.progress();
+    run.observe(hub.look());
+    run.commands();
+    const cluster = run.cluster();
+    if (cluster.status !== 'deleted' && 'failure' in cluster && cluster.failure !== undefined) {
+      run.command({ type: 'RetryCluster', at: time(55) });
+    }
+    invariants();
+  }
+
+  /** From here on everything works: the order must come to its end. */
+  function finish(until: () => boolean): void {
+    for (let number = 0; number < 200 && !until(); number += 1) round(number);
     expect(until(), JSON.stringify([run.state(), run.pending()])).to.equal(true);
   }
 };
@@ -188,8 +264,8 @@ describe('cluster order: whatever happens', () => {
   it('one object at most, no lost capacity, and absence before "deleted"', function () {
     this.timeout(20_000);
     check(
-      fc.property(orderMoves(), (moves) => {
-        const { run, hub, finish } = play(moves);
+      fc.property(orderMoves(), automated(), fc.nat({ max: 6 }), (moves, by, orderly) => {
+        const { run, hub, finish } = play(moves, by, orderly);
         run.command({ type: 'DeleteCluster', at: time(58) });
         finish(() => run.state().status === 'closed');
         expect(hub.exists()).to.equal(false);
@@ -204,8 +280,10 @@ describe('cluster order: whatever happens', () => {
     check(
       fc.property(
         orderMoves().map((moves) => moves.filter(({ move }) => move !== 'delete' && move !== 'cancel')),
-        (moves) => {
-          const { run, finish } = play(moves);
+        automated(),
+        fc.nat({ max: 6 }),
+        (moves, by, orderly) => {
+          const { run, finish } = play(moves, by, orderly);
           finish(() => {
             const cluster = run.cluster();
             const calm = cluster.status === 'dispatched' && cluster.ready && !cluster.specPending;
