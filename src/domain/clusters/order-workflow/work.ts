@@ -107,9 +107,13 @@ export const settled = (run: OpenRun, kind: string, instance: string | number, c
     : effect(kind, instance, call);
 };
 
+/** A retry asks anew, also where the last answer was a refusal. */
+const resizeInstance = ({ specRevision, capacityTries, cycle }: OpenRun): string =>
+  `${specRevision}.${capacityTries}${cycle === 0 ? '' : `.${cycle}`}`;
+
 export const resizeWork = (run: OpenRun, claim: ReturnType<typeof wantedClaim>): Work | undefined =>
   run.waiting === undefined
-    ? settled(run, 'resize', `${run.specRevision}.${run.capacityTries}`, {
+    ? settled(run, 'resize', resizeInstance(run), {
         port: 'scheduler',
         operation: 'resize',
         lane: 'scheduler',
