@@ -92,12 +92,16 @@ export const namespaceOf = (hub: HubFacts, tenantName: string): string =>
  */
 export const MAX_NAMESPACE = 23;
 
+/** What Kubernetes and OpenShift keep for themselves: a tenant of such a name must not write there. */
+const RESERVED_NAMESPACE = /^(default|kube|openshift)(-|$)/;
+
 /**
- * A tenant's own namespace: its name where that is short enough to be one, otherwise its beginning and a hash. The hub's
+ * A tenant's own namespace: its name where that can be one and is nobody else's, otherwise its beginning and a hash. The hub's
  * namespace goes into the hash, so that two services may share a management cluster.
  */
 export const tenantNamespace = (hubNamespace: string, tenant: string): string => {
-  if (NAMESPACE.test(tenant) && tenant.length <= MAX_NAMESPACE && tenant !== hubNamespace) return tenant;
+  const itself = NAMESPACE.test(tenant) && tenant.length <= MAX_NAMESPACE;
+  if (itself && tenant !== hubNamespace && !RESERVED_NAMESPACE.test(tenant)) return tenant;
   const digits = base32(fnv1a64(`${hubNamespace}\n${tenant}`));
   const head = tenant
     .toLowerCase()

@@ -121,7 +121,11 @@ const waitingFor = (run: OpenRun): readonly string[] => {
   const assessment = run.observation?.assessment;
   if (assessment === undefined) return [];
   if (!assessment.found) return assessment.left === undefined ? [] : [hostedText(assessment.left)];
-  return [...ownJob(run), ...assessment.waitingFor];
+  // The order's status may show our job as well, as it was when the status was written.
+  const { provision, deprovision } = run.asked;
+  const ours = [provision?.job?.id, deprovision?.job?.id].map((id) => `job ${id ?? ''} `);
+  const others = assessment.waitingFor.filter((what) => !ours.some((job) => what.startsWith(job)));
+  return [...ownJob(run), ...others];
 };
 
 /** What is waited for of a job that we launched. */

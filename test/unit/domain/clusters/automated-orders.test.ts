@@ -177,6 +177,20 @@ describe('cluster order on a hub whose automation we run: aap', () => {
     expect(msUntil(run, run.effect('undo')), 'never given up').to.be.within(MINUTE, 2 * MINUTE);
     expect(types(run, 'AutomationRequested')).to.equal(2);
   });
+  it('names the job that a deletion waits for once, where the status shows it, too', () => {
+    const run = onHub('aap', 'ledger');
+    run.perform('prepare', done({ did: ['finalizer'] }));
+    run.perform('trigger', done(job('101', 'Running')));
+    watched(run, job('101', 'Succeeded').job);
+    remove(run);
+    run.observe(leaving());
+    run.perform('undo', done(job('102', 'Running')));
+    const jobs = [{ jobId: '102', type: 'deprovision', state: 'Pending', timestamp: time(50) }] as const;
+    run.observe(leaving({ order: manual({ deletionTimestamp: time(50), finalizers: [], jobs: [...jobs] }) }));
+    run.commands();
+    const { waitingFor } = run.cluster() as { waitingFor?: readonly string[] };
+    expect(waitingFor?.filter((what) => what.startsWith('job'))).to.deep.equal(['job 102 Running']);
+  });
   it('a deletion looks for a job that an attempt may have left, and launches none', () => {
     const run = onHub('aap');
     const { effectId } = run.start('trigger');

@@ -92,6 +92,13 @@ describe("hubs: what a hub's spec may say", () => {
       }),
     );
   });
+  it('puts no tenant into a namespace of the system, or of the hub', () => {
+    expect(tenantNamespace('osac-hub', 'acme')).to.equal('acme');
+    for (const name of ['default', 'kube-system', 'openshift', 'openshift-config', 'osac-hub'])
+      expect(tenantNamespace('osac-hub', name))
+        .to.match(/-[a-z0-9]{8,}$/)
+        .and.not.equal(name);
+  });
   it('what an earlier release let pass does not stand in the way of cordoning', () => {
     const old = { namespace: 'osac-hub', mode: 'eda' };
     const revise = (spec: JsonObject): DocumentCommand => ({
