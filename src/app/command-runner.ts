@@ -1,4 +1,3 @@
-import { LRUCache } from 'lru-cache';
 import { isRejection, type DomainEvent, type Rejection } from '../domain/decider.ts';
 import { streamName } from '../domain/stream-name.ts';
 import { createAppendLines, type Attempt, type Unsettled } from './append-lines.ts';
@@ -17,6 +16,7 @@ import {
   type ExpectedRevision,
   type RecordedEvent,
 } from './event-store.ts';
+import { createFoldedCache } from './folded-cache.ts';
 import { emptyStream, foldEvent, loadedOf, type FoldedStream, type PastAppend } from './folded-stream.ts';
 import { commandMetadata } from './metadata.ts';
 import type { Clock, RecordRejection } from './ports.ts';
@@ -54,14 +54,12 @@ export type CommandRunnerOptions = {
 /** Decisions taken for one command before it gives up because others keep changing the stream. */
 const MAX_CONFLICTS = 5;
 
-type Cached = { readonly folded: FoldedStream<unknown>; readonly stateVersion: number };
-
 /** Load, decide, append (design §4, Command runner). `idle` resolves when nothing is being carried out. */
 export const createCommandRunner = (
   options: CommandRunnerOptions,
 ): CommandRunner & { idle(): Promise<void> } => {
   const { store, codec, clock, hooks = {}, recordRejection } = options;
-  const cache = new LRUCache<string, Cached>({ max: options.cacheSize ?? 10_000 });
+  const cache = createFoldedCache(options.cacheSize ?? 10_000);
   const queue = createStreamQueue();
   /**
    * Streams whose last append may still be stored late, with the revision it expected. Until the stream has moved on
@@ -81,16 +79,12 @@ export const createCommandRunner = (
     snapshotEvery: options.snapshotEvery ?? 500,
   });
 
-  const cached = <S>(stream: string, stateVersion: number): FoldedStream<S> | undefined => {
-    const entry = cache.get(stream);
-    // One stream belongs to one aggregate, so that its cached state has that aggregate's type.
-    return entry?.stateVersion === stateVersion ? (entry.folded as FoldedStream<S>) : undefined;
-  };
   const keep = <S, C extends { readonly type: string }, E extends DomainEvent>(
     { aggregate, stream }: Pick<Attempt<S, C, E>, 'aggregate' | 'stream'>,
     folded: FoldedStream<S>,
+    isChecked = true,
   ): void => {
-    cache.set(stream, { folded, stateVersion: aggregate.stateVersion });
+    cache.set(stream, aggregate.stateVersion, folded, isChecked);
     settleWith(stream, folded.revision);
     loader.snapshot(aggregate, stream, folded);
   };
@@ -216,8 +210,13 @@ export const createCommandRunner = (
     attempt: Attempt<S, C, E>,
   ): Promise<{ folded: FoldedStream<S>; current: boolean }> => {
     const { aggregate, stream, context } = attempt;
-    const known = cached<S>(stream, aggregate.stateVersion);
-    if (known !== undefined) return { folded: known, current: isCurrent(stream) };
+    const known = cache.get<S>(stream, aggregate.stateVersion);
+    if (known?.isChecked === false) {
+      await loader.catchUp(aggregate, stream, known.folded, context.signal);
+      keep(attempt, known.folded);
+      return { folded: known.folded, current: true };
+    }
+    if (known !== undefined) return { folded: known.folded, current: isCurrent(stream) };
     if (attempt.options.likelyNew === true)
       return { folded: emptyStream(aggregate.decider.initialState()), current: false };
     const folded = await loader.load(aggregate, stream, context.signal);
@@ -292,7 +291,7 @@ export const createCommandRunner = (
       result = resultName(outcome);
       return outcome;
     } catch (error) {
-      if (!(error instanceof IdempotencyMismatch)) cache.delete(attempt.stream);
+      if (!(error instanceof IdempotencyMismatch)) cache.forget(attempt.stream);
       const lost = failureOf(attempt.stream, error, settled);
       result = errorName(lost);
       throw lost;
@@ -319,7 +318,7 @@ export const createCommandRunner = (
         throw failureOf(stream, error, settled);
       }),
     advance,
-    forget: (stream) => void cache.delete(stream),
+    forget: cache.forget,
   });
 
   /** In the stream's turn, with nothing of it on its way. */
@@ -351,9 +350,10 @@ export const createCommandRunner = (
     stream: string,
     signal: AbortSignal | undefined,
   ): Promise<FoldedStream<S>> => {
-    const known = cached<S>(stream, aggregate.stateVersion);
-    const folded = known ?? (await loader.load(aggregate, stream, signal));
-    if (known !== undefined && !isCurrent(stream)) await loader.catchUp(aggregate, stream, folded, signal);
+    const known = cache.get<S>(stream, aggregate.stateVersion);
+    const folded = known?.folded ?? (await loader.load(aggregate, stream, signal));
+    if (known !== undefined && !(known.isChecked && isCurrent(stream)))
+      await loader.catchUp(aggregate, stream, folded, signal);
     keep({ aggregate, stream }, folded);
     return folded;
   };
@@ -372,14 +372,22 @@ export const createCommandRunner = (
     },
     peek: async (aggregate, id, { remembered = false, signal } = {}) => {
       const stream = streamName(aggregate.category, id);
-      const known = cached<StateOf<typeof aggregate>>(stream, aggregate.stateVersion);
+      const remember = () => cache.get<StateOf<typeof aggregate>>(stream, aggregate.stateVersion);
+      const known = remember();
       if (known !== undefined) {
-        if (remembered || isCurrent(stream)) return loadedOf(known);
-        if ((await store.currentRevision(stream, signal)) === known.revision) return loadedOf(known);
+        const { folded, isChecked } = known;
+        if (isChecked && (remembered || isCurrent(stream))) return loadedOf(folded);
+        if ((await store.currentRevision(stream, signal)) === folded.revision) {
+          // As long as it is the one in the cache, commands move it on.
+          known.isChecked = true;
+          return loadedOf(folded);
+        }
       }
       const folded = await loader.load(aggregate, stream, signal);
-      // A command may have brought the stream further meanwhile: what it keeps is newer than this.
-      if (folded.revision !== 'no_stream' && !cache.has(stream)) keep({ aggregate, stream }, folded);
+      // A command may have brought the stream further meanwhile: what it keeps is newer than this. And what it kept may
+      // have left the cache again, so that this is not the newest.
+      const before = orderOf(remember()?.folded.revision ?? 'no_stream');
+      if (orderOf(folded.revision) > before) keep({ aggregate, stream }, folded, false);
       return loadedOf(folded);
     },
     find: async (aggregate, id, commandId, { signal } = {}) => {

@@ -98,6 +98,54 @@ describe('command runner', () => {
     expect(versions).to.deep.equal([0, 0, 1, 2]);
   });
 
+  it('what is read beside the commands of a stream is not taken for its newest state', async () => {
+    const inner = createMemoryEventStore();
+    await createTestRunner(inner).runner.execute(accounts, 'a', open, fakeContext('c1'));
+    const reached = Promise.withResolvers<void>();
+    const gate = Promise.withResolvers<void>();
+    let reads = 0;
+    const { runner } = createTestRunner({
+      ...inner,
+      async *readStream(...args) {
+        reads += 1;
+        const isFirst = reads === 1;
+        yield* inner.readStream(...args);
+        if (!isFirst) return;
+        reached.resolve();
+        await gate.promise;
+      },
+    });
+    const looking = runner.peek(accounts, 'a');
+    await reached.promise;
+    await runner.execute(accounts, 'a', deposit('d', 5), fakeContext('c2'));
+    const left = { signal: AbortSignal.abort(new Error('the caller has left')) };
+    const given = runner.execute(accounts, 'a', deposit('e'), fakeContext('c3', left));
+    expect(await given.catch((error: Error) => error.message)).to.equal('the caller has left');
+    gate.resolve();
+    await looking;
+    for (const loaded of [
+      await runner.peek(accounts, 'a', { remembered: true }),
+      (await runner.execute(accounts, 'a', deposit('f', 0), fakeContext('c4'))).loaded,
+    ])
+      expect(loaded.revision).to.equal(1);
+  });
+
+  it('what is looked at again and again is read once, and again when another instance has written', async () => {
+    const shared = createMemoryEventStore({ singleWriter: false });
+    const other = createTestRunner(shared).runner;
+    await other.execute(accounts, 'a', open, fakeContext('c1'));
+    for (const singleWriter of [true, false]) {
+      const { store, calls } = counting({ ...shared, singleWriter });
+      const { runner } = createTestRunner(store);
+      for (let i = 0; i < 3; i += 1) await runner.peek(accounts, 'a');
+      expect(calls).to.include({ readStream: 1, currentRevision: singleWriter ? 1 : 2 });
+      if (singleWriter) continue;
+      await other.execute(accounts, 'a', deposit('d'), fakeContext('c2'));
+      for (let i = 0; i < 3; i += 1) expect((await runner.peek(accounts, 'a')).revision).to.equal(1);
+      expect(calls).to.include({ readStream: 2, currentRevision: 5 });
+    }
+  });
+
   describe('a repeated command id', () => {
     it('answers with the state and events as of then, and appends nothing', async () => {
       const store = createMemoryEventStore();

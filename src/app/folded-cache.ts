@@ -1,0 +1,36 @@
+import { LRUCache } from 'lru-cache';
+import type { FoldedStream } from './folded-stream.ts';
+
+/** A stream as it is remembered. */
+export type Remembered<S> = {
+  readonly folded: FoldedStream<S>;
+  /**
+   * False: it was read beside the commands of its stream, which may have brought it further meanwhile. True: it was read in
+   * their turn, or found to be the newest, and whatever was appended since has moved it on.
+   */
+  isChecked: boolean;
+};
+
+/** Folded streams in memory; the least recently used leaves first. */
+export type FoldedCache = {
+  /** Undefined also when it was folded by another version. */
+  get<S>(stream: string, stateVersion: number): Remembered<S> | undefined;
+  has(stream: string): boolean;
+  set(stream: string, stateVersion: number, folded: FoldedStream<unknown>, isChecked: boolean): void;
+  forget(stream: string): void;
+};
+
+export const createFoldedCache = (max: number): FoldedCache => {
+  const entries = new LRUCache<string, Remembered<unknown> & { readonly stateVersion: number }>({ max });
+  return {
+    get: <S>(stream: string, stateVersion: number) => {
+      const entry = entries.get(stream);
+      // One stream belongs to one aggregate, so that its cached state has that aggregate's type.
+      return entry?.stateVersion === stateVersion ? (entry as Remembered<S>) : undefined;
+    },
+    has: (stream) => entries.has(stream),
+    set: (stream, stateVersion, folded, isChecked) =>
+      void entries.set(stream, { folded, stateVersion, isChecked }),
+    forget: (stream) => void entries.delete(stream),
+  };
+};
