@@ -131,7 +131,18 @@ export const createLanes = (options: {
       lane.waiting.take()?.(slotOf(lane));
     }
     // One that may not burst again yet is kept, or its pace would be forgotten; who lists lanes does not see it.
-    if (isIdle(lane) && lane.bucket?.isFull() !== false) lanes.delete(lane.name);
+    if (isIdle(lane) && lane.bucket?.isFull() !== false) forget(lane);
+  };
+
+  const forget = (lane: Lane): void => {
+    stopWaiting(lane);
+    lanes.delete(lane.name);
+  };
+
+  /** A timer that outlives what it was set for would come to a lane that is another one by then. */
+  const stopWaiting = (lane: Lane): void => {
+    lane.cancelPace?.();
+    lane.cancelPace = undefined;
   };
 
   const isIdle = (lane: Lane): boolean =>
@@ -146,8 +157,10 @@ export const createLanes = (options: {
     const pacing = pacingOf(lane.name);
     if (pacing === undefined) lane.bucket = undefined;
     else if (lane.bucket === undefined) lane.bucket = createTokenBucket(pacing, nowMs);
-    else if (pacing.burst !== lane.pacing?.burst || pacing.callsPerSecond !== lane.pacing.callsPerSecond)
+    else if (pacing.burst !== lane.pacing?.burst || pacing.callsPerSecond !== lane.pacing.callsPerSecond) {
       lane.bucket.setPace(pacing);
+      stopWaiting(lane);
+    }
     lane.pacing = pacing;
     if (lane.bucket === undefined || lane.bucket.take()) return true;
     lane.cancelPace ??= timers.after(lane.bucket.waitMs(), () => {

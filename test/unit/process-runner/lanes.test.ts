@@ -218,6 +218,26 @@ describe('lanes', () => {
       ask(1);
       expect(granted).to.have.length(6);
     });
+    it('a lane that was forgotten while it waited for its pace takes no other one along', async () => {
+      const { time, lanes, granted, ask } = pacedSetUp({ callsPerSecond: 1, burst: 1 });
+      ask(2);
+      for (let i = 0; i < 2; i += 1) granted[i]?.slot.release('unused');
+      expect(lanes.status()).to.deep.equal([]);
+      lanes.pause('a');
+      ask(1);
+      await time.pass(2_000);
+      expect(lanes.blocked('a')).to.equal(true);
+      lanes.resume('a');
+      expect(granted).to.have.length(3);
+    });
+    it('what waits for a slow pace does not wait for it any more once the pace is another', async () => {
+      const { time, granted, ask, pace } = pacedSetUp({ callsPerSecond: 0.1, burst: 1 });
+      ask(2);
+      pace.now = { callsPerSecond: 100, burst: 1 };
+      ask(1);
+      await time.pass(20);
+      expect(granted.map(({ at }) => at)).to.deep.equal([0, 10, 20]);
+    });
   });
 
   it('a hub that hangs for ten minutes delays no order of another hub, and its own go on afterwards', async () => {
