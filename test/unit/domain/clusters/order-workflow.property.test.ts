@@ -196,8 +196,10 @@ const play = (moves: readonly OrderMove[], by?: Automated, orderly = 0) => {
     }
   }
 
-  function perform(effect: PendingEffect, fate: Extract<OrderMove, { move: 'effect' }>['fate']): void {
-    const { effectId, attempt } = effect;
+  function perform(effect: PendingEffect, given: Extract<OrderMove, { move: 'effect' }>['fate']): void {
+    const { effectId, attempt, operation, mode } = effect;
+    // A job that an attempt has left is found before anything could be refused.
+    const fate = operation === 'trigger' && mode === 'observe' && given === 'refused' ? 'done' : given;
     run.record({ type: 'EffectStarted', data: { at: run.at(), effectId, attempt, epoch: 1 } });
     const happens = fate === 'done' || fate.endsWith('-done');
     const truth = happens ? hub.perform(effect) : failed();
