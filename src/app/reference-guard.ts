@@ -12,6 +12,8 @@ export type ReferenceGuard = {
    * Throws ReferencesBusy when that takes too long, and the signal's reason.
    */
   share(keys: readonly string[], signal?: AbortSignal): Promise<() => void>;
+  /** The same where nobody can wait: undefined when somebody closes one of the keys, or waits to. */
+  shareNow(keys: readonly string[]): (() => void) | undefined;
   /** The same for one key alone: waits until all who share it have left. Those who come later wait. */
   close(key: string, signal?: AbortSignal): Promise<() => void>;
   /** Keys that somebody shares, closes or waits for; 0 when nothing is under way. */
@@ -106,7 +108,8 @@ export const createReferenceGuard = ({
       callers?.removeEventListener('abort', gone);
     }
   };
-  const enter = (names: readonly string[]): (() => void) => {
+  const enter = (names: readonly string[]): (() => void) | undefined => {
+    if (names.some(isBarred)) return undefined;
     const entered = names.map((name) => [name, keyOf(name)] as const);
     for (const [, key] of entered) key.shared += 1;
     return () => {
@@ -120,13 +123,17 @@ export const createReferenceGuard = ({
   return {
     share: async (wanted, signal) => {
       const names = [...new Set(wanted)];
-      const barred = (): string | undefined => names.find(isBarred);
-      if (barred() === undefined) return enter(names);
+      const entered = enter(names);
+      if (entered !== undefined) return entered;
       return patiently(shareWaitMs, signal, async (patience) => {
-        for (let name = barred(); name !== undefined; name = barred()) await change(name, patience);
-        return enter(names);
+        for (;;) {
+          const leave = enter(names);
+          if (leave !== undefined) return leave;
+          await change(names.find(isBarred) ?? '', patience);
+        }
       });
     },
+    shareNow: (wanted) => enter([...new Set(wanted)]),
     close: (name, signal) =>
       patiently(closeWaitMs, signal, async (patience) => {
         const key = keyOf(name);

@@ -86,13 +86,19 @@ export type ReferralsOptions = {
 const keyOf = ({ kind, id }: Pointer): string => `${kind} ${id}`;
 const nothing = (): void => undefined;
 
-/** How often an object is announced anew because its stream moved on meanwhile. */
+/** How often a command begins anew because its object's stream moved on, or wants to refer to others now. */
 const MAX_ANNOUNCEMENTS = 6;
 /** Pages of announcements that a deletion withdraws. */
 const MAX_PAGES = 20;
 
 /** Tells `run` to announce what is wanted, and is never shown. */
 const ANNOUNCE_FIRST = reject('conflict', 'REFERENCES_NOT_ANNOUNCED', 'the references are announced first');
+/** Tells `run` to wait until what is wanted can be shared, and is never shown. */
+const SHARE_FIRST = reject(
+  'conflict',
+  'REFERENCES_NOT_SHARED',
+  'a deletion of what is referred to is awaited first',
+);
 
 export const createReferrals = (options: ReferralsOptions): Referrals => {
   const parts: Parts = { ...options, targets: createReferenceTargets(options), turns: createStreamQueue() };
@@ -138,6 +144,15 @@ const holding = (guard: ReferenceGuard, signal: AbortSignal | undefined) => {
   return {
     held: (): readonly Pointer[] => held,
     end,
+    /** The same as `share` where nobody may wait; false: somebody closes one of them. */
+    shareNow: (targets: readonly Pointer[]): boolean => {
+      if (without(targets, held).length === 0) return true;
+      end();
+      const left = guard.shareNow(targets.map(keyOf));
+      if (left === undefined) return false;
+      [release, held] = [left, targets];
+      return true;
+    },
     /** Holds exactly these: whoever waits for more holds nothing meanwhile. */
     share: async (targets: readonly Pointer[]): Promise<void> => {
       if (without(targets, held).length === 0) return;
@@ -155,18 +170,27 @@ const holding = (guard: ReferenceGuard, signal: AbortSignal | undefined) => {
 const reference = ({ guard, targets, alone }: Parts, { kind, id, context, reaches }: Referring): Referral => {
   const { signal } = context;
   const keys = holding(guard, signal);
+  let wanted: readonly Pointer[] = [];
   return {
     run: async (execute) => {
       try {
-        return await inDoubt(targets, alone, { kind: kind.kind, id }, keys.held, () => execute(context));
+        for (let times = 0; ; times += 1) {
+          const outcome = await inDoubt(targets, alone, { kind: kind.kind, id }, keys.held, () =>
+            execute(context),
+          );
+          if (outcome.outcome === 'accepted' || outcome.rejection !== SHARE_FIRST) return outcome;
+          if (times === MAX_ANNOUNCEMENTS) return { ...outcome, rejection: TOO_MANY_CONFLICTS };
+          await keys.share(wanted);
+        }
       } finally {
         keys.end();
       }
     },
+    // In the turn of the object's own stream: a deletion may have to append to it before it opens what it has closed.
     take: async (before, after) => {
-      const wanted = newTargets(kind, before, after);
+      wanted = newTargets(kind, before, after);
       if (wanted.length === 0) return undefined;
-      await keys.share(wanted);
+      if (!keys.shareNow(wanted)) return SHARE_FIRST;
       return refusalOf(await targets.gone(wanted, { signal, reaches, remembered: alone }));
     },
   };

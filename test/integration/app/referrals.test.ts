@@ -209,6 +209,41 @@ describe('what is referred to, and its deletion', () => {
     expect(await dangling(store)).to.deep.equal([]);
   });
 
+  it('who repeats such an append while its target is being deleted does not keep the deletion waiting, nor it them', async () => {
+    const store = createMemoryEventStore({ singleWriter: true });
+    await seed(store);
+    const wire = delaying(store, 'RoleBound');
+    const asked = Promise.withResolvers<void>();
+    const answer = Promise.withResolvers<void>();
+    const now = { append: wire.store.append, isLate: false };
+    const on = start(
+      {
+        ...store,
+        append: (...args) => now.append(...args),
+        async *readAll(...args) {
+          asked.resolve();
+          if (now.isLate) await answer.promise;
+          yield* store.readAll(...args);
+        },
+      },
+      'one',
+    );
+    const failed = await create(on, 'roleBinding', 'x', 0).catch((error: unknown) => error);
+    expect(failed).to.be.instanceOf(OutcomeUnknown);
+    Object.assign(now, { append: store.append, isLate: true });
+    const removed = remove(on, 'role', 'role0', 'd1');
+    await asked.promise;
+    const again = create(on, 'roleBinding', 'x', 0);
+    for (let i = 0; i < 10; i += 1) await new Promise((resolve) => setImmediate(resolve));
+    answer.resolve();
+    // No timer of these incarnations ever fires: nobody gives up here.
+    expect((await removed).outcome).to.equal('accepted');
+    const refused = await again;
+    expect(refused.outcome === 'rejected' && refused.rejection.code).to.equal('REFERENCE_NOT_FOUND');
+    await wire.deliver();
+    expect(await dangling(store)).to.deep.equal([]);
+  });
+
   it('an id that has passed on to a tenant that the caller does not reach is as good as gone', async () => {
     for (const singleWriter of [true, false]) {
       const store = createMemoryEventStore({ singleWriter });

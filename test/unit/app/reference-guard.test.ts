@@ -97,6 +97,21 @@ describe('guard of what is referred to', () => {
     expect(closes).to.be.below(5);
   });
 
+  it('who cannot wait shares what nobody closes or waits to close, and nothing of the rest', async () => {
+    const { guard } = open();
+    const leave = guard.shareNow(['a', 'b', 'a']);
+    expect(leave).to.not.equal(undefined);
+    const closing = watch(guard.close('a'));
+    await turns();
+    expect(guard.shareNow(['b', 'a'])).to.equal(undefined);
+    leave?.();
+    await turns();
+    expect(guard.shareNow(['a'])).to.equal(undefined);
+    closing.value?.();
+    guard.shareNow(['a'])?.();
+    expect(guard.size()).to.equal(0);
+  });
+
   it('gives up when the time is up or the caller is gone, and lets the others in', async () => {
     const { guard, timers } = open();
     const leave = await guard.share(['a']);
