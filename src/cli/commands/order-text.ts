@@ -41,6 +41,8 @@ export type TimelineItem = {
   readonly at: string;
   readonly type: string;
   readonly summary: string;
+  /** Id of the user who wanted it, or `system`. */
+  readonly actor?: string;
   readonly data?: Readonly<Record<string, unknown>>;
 };
 
@@ -65,9 +67,13 @@ export const orderText = (order: OrderDetails): string =>
     outstanding(order.run),
     table(
       ['time', 'event', 'what'],
-      order.timeline.map(({ at, type, summary }) => [at, type, summary]),
+      order.timeline.map((item) => [item.at, item.type, `${item.summary}${byWhom(item)}`]),
     ),
   ].join('\n\n');
+
+/** Who decided it, where that was not the service itself. */
+const byWhom = ({ actor = '' }: TimelineItem): string =>
+  actor === '' || actor === 'system' ? '' : ` By user ${actor}.`;
 
 const stopped = ({ run }: OrderDetails): string[] =>
   run?.parked === undefined

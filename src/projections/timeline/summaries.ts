@@ -1,3 +1,4 @@
+import { own } from '../../domain/json-tools.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 
 /**
@@ -28,7 +29,7 @@ const SUMMARIES: { readonly [type: string]: Summary } = {
     data['hub'] === undefined
       ? 'A management cluster was selected.'
       : `Hub${quoted(data['hub'])} was selected among ${listOf(objectOf(data['decision'])['candidates']).length} candidates` +
-        `${data['simulated'] === true ? ' (simulated)' : ''}${starterOf(data['mode'])}.`,
+        `${data['simulated'] === true ? ' (simulated)' : ''}${starterOf(data['mode'])}${whyChosen(data)}.`,
   PlacementDeferred: (data) => `The order waits for a place${because(data)}.`,
   ClusterDispatchStarted: (data) => `The order is being sent to its hub${from(textOf(data['hub']), ', ')}.`,
   ClusterOrderPlaced: (data) => `The hub${quoted(data['hub'])} accepted the order.`,
@@ -140,7 +141,41 @@ const quoted = (value: JsonValue | undefined): string => {
 /** The message of the event, or its reason, without the full stop that the sentence ends with anyway. */
 const because = (data: JsonObject): string =>
   from((textOf(data['message']) || textOf(data['reason'])).replace(/\.$/, ''), ': ');
-const stepOf = (data: JsonObject): string => `Step ${textOf(data['effectId'])}`.trimEnd();
+/** Hubs that a choice tells of one by one; the event itself holds all. */
+const MOST_TOLD = 5;
+
+/** What spoke for the hub and against the others. */
+const whyChosen = (data: JsonObject): string => {
+  const candidates = listOf(objectOf(data['decision'])['candidates']).map(objectOf);
+  const told = candidates.slice(0, MOST_TOLD).map((candidate) => {
+    const { hub, fits, total, reasons } = candidate;
+    if (fits !== true) return `${textOf(hub)}: ${listOf(reasons).map(textOf).join(', ')}`;
+    return `${textOf(hub)}${typeof total === 'number' ? ` scores ${total.toFixed(2)}` : ' fits'}`;
+  });
+  const more = candidates.length > MOST_TOLD ? [`${candidates.length - MOST_TOLD} more`] : [];
+  return told.length === 0 ? '' : `: ${[...told, ...more].join('; ')}`;
+};
+
+/** What a step does, by the first word of its effect id. */
+const DEEDS: { readonly [effect: string]: string } = {
+  place: 'find a hub',
+  apply: 'send the order to its hub',
+  check: 'look at the hub',
+  prepare: 'make namespace, account and bindings',
+  trigger: 'ask the automation to build or change it',
+  undo: 'ask the automation to tear it down',
+  cancel: 'cancel the job that runs',
+  status: "write the order's status",
+  finish: 'let go of the order',
+  resize: 'reserve room for the change',
+  delete: 'delete the order on its hub',
+  release: 'give its room on the hub back',
+};
+const stepOf = (data: JsonObject): string => {
+  const id = textOf(data['effectId']);
+  const deed = own(DEEDS, id.split(':')[0] ?? '');
+  return `Step ${id}${deed === undefined ? '' : ` (to ${deed})`}`.trimEnd();
+};
 /** The how many-eth time it is, and what became of the last one. */
 const repeatOf = ({ repeats, mode }: JsonObject): string => {
   if (typeof repeats !== 'number' || repeats === 0) return '';

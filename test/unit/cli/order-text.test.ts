@@ -29,6 +29,16 @@ describe('orders show', () => {
     expect(lines).to.include(`${AT}  ClusterOrdered  It was ordered.`);
   });
 
+  it('says who decided what, where it was not the service itself', () => {
+    const timeline = [
+      { at: AT, type: 'ClusterOrdered', summary: 'It was ordered.', actor: 'user-1' },
+      { at: AT, type: 'HubSelected', summary: 'A hub was selected.', actor: 'system' },
+    ];
+    const lines = orderText({ ...order, timeline }).split('\n');
+    expect(lines).to.include(`${AT}  ClusterOrdered  It was ordered. By user user-1.`);
+    expect(lines).to.include(`${AT}  HubSelected     A hub was selected.`);
+  });
+
   it('shows what it waits for, with every candidate and what is against it', () => {
     const candidates = [
       { hub: 'sim-1', fits: false, reasons: ['zone is east, wanted west', 'full'] },

@@ -118,6 +118,24 @@ describe('summaries', () => {
     expect(summaryOf('SomethingNew', {})).to.equal('SomethingNew');
   });
 
+  it('say why a hub was chosen, and what a step is for', () => {
+    const candidates = [
+      { hub: 'east', fits: true, reasons: [], scores: {}, total: 1.25 },
+      { hub: 'west', fits: false, reasons: ['hub is cordoned', 'full'], scores: {}, total: 0 },
+    ];
+    expect(summaryOf('HubSelected', { hub: 'east', decision: { candidates } })).to.equal(
+      'Hub "east" was selected among 2 candidates: east scores 1.25; west: hub is cordoned, full.',
+    );
+    const many = Array.from({ length: 7 }, (_, n) => ({ hub: `h${n}`, fits: true, total: n }));
+    expect(summaryOf('HubSelected', { hub: 'h6', decision: { candidates: many } })).to.match(/; 2 more\.$/);
+    expect(summaryOf('EffectStarted', { effectId: 'trigger:0.0.0', attempt: 2 })).to.equal(
+      'Step trigger:0.0.0 (to ask the automation to build or change it) was started, attempt 2.',
+    );
+    expect(summaryOf('EffectSucceeded', { effectId: 'constructor:1' })).to.equal(
+      'Step constructor:1 is done.',
+    );
+  });
+
   it('read like sentences', () => {
     const ordered = {
       name: 'web',
