@@ -52,11 +52,13 @@ export const dispatchPart = (options: PartOptions, hubs: number): Promise<void> 
     );
     const used = processorMs(rig.bench.service.pid) - usedBefore;
     const last = Math.max(...creations.seenAt.values());
+    // What was left when the last answer came is dispatched beside nothing else.
+    const left = [...creations.seenAt.values()].filter((at) => at > posted).length;
     const waits = [...acceptedAt].map(([id, at]) => (creations.seenAt.get(id) ?? Number.NaN) - at);
     creations.close();
     console.log(
       `${hubs} hub(s): ${((1000 * options.orders) / (last - started)).toFixed(0)} dispatches/s; ` +
-        `${options.orders} orders posted in ${((posted - started) / 1000).toFixed(1)} s, on the hub after ${((last - started) / 1000).toFixed(1)} s; ` +
+        `${options.orders} orders posted in ${((posted - started) / 1000).toFixed(1)} s, on the hub after ${((last - started) / 1000).toFixed(1)} s, the ${left} that were left then at ${((1000 * left) / (last - posted)).toFixed(0)}/s; ` +
         `accepted → seen on the hub ${ms(waits)}; ${(used / options.orders).toFixed(1)} ms of processor time per order`,
     );
   });
