@@ -1,67 +1,24 @@
 import { expect } from 'chai';
-import type { ClusterObservation } from '../../../../src/domain/clusters/observed.ts';
-import type { PendingEffect } from '../../../../src/domain/workflow.ts';
-import { clusterOrderSpec } from '../../../../src/domain/clusters/cluster-order-manifest.ts';
-import { cluster } from '../../../../src/domain/clusters/cluster.resource.ts';
-import { createOrderRun, done, failed, placedOn, unknown } from './order-run.ts';
-import { healthy, hosted, ID, ORDER_NAME, observedOrder, ordered, time } from './samples.ts';
-
-type Run = ReturnType<typeof createOrderRun>;
-type Mode = 'eda' | 'aap';
-const SECOND = 1_000;
-const MINUTE = 60 * SECOND;
-const INFRASTRUCTURE = 'osac.openshift.io/infrastructure';
-
-const onHub = (mode: Mode, controller: 'operator' | 'ledger' = 'operator'): Run => {
-  const run = createOrderRun();
-  run.order();
-  run.perform('place', done({ ...placedOn('east-1'), mode, controller, simulated: false }));
-  run.commands();
-  run.perform('apply', done({ uid: 'uid-1', name: ORDER_NAME, did: 'created' }));
-  run.commands();
-  return run;
-};
-const job = (id: string, state: string, more: object = {}) => ({
-  job: { id, workflow: true, template: 'osac-create-hosted-cluster', state, createdAt: time(3), ...more },
-});
-/** As an operator that was told to keep its hands off shows it: never Ready, no jobs. */
-const manual = (change: Parameters<typeof observedOrder>[0] = {}) =>
-  observedOrder({ phase: 'Progressing', jobs: [], ...change });
-const up = (change: Partial<ClusterObservation> = {}): ClusterObservation =>
-  healthy({ order: manual(), ...change });
-const nothing: ClusterObservation = { order: manual({ conditions: [] }), hostedCluster: null };
-const busy: ClusterObservation = {
-  order: manual({ finalizers: ['osac.openshift.io/finalizer', INFRASTRUCTURE] }),
-  hostedCluster: null,
-};
-const leaving = (change: Partial<ClusterObservation> = {}, finalizers = [INFRASTRUCTURE]) =>
-  up({ order: manual({ deletionTimestamp: time(50), finalizers }), ...change });
-const stateOf = (run: Run): string | undefined => {
-  const view = cluster.view(run.cluster());
-  return view.exists ? view.state : undefined;
-};
-const scale = (run: Run, size: number) =>
-  run.command({
-    type: 'ReviseCluster',
-    at: time(40),
-    changes: {
-      nodeSets: { workers: { hostType: { id: 'fc430' }, size }, gpu: { hostType: { id: 'g5' }, size: 2 } },
-    },
-  });
-const withSize = (size: number, pools = size) => {
-  const sets = { ...ordered.nodeSets, workers: { hostType: { id: 'fc430', name: 'fc430' }, size } };
-  const spec = clusterOrderSpec({ ...ordered, nodeSets: sets });
-  return up({ order: manual({ spec }), hostedCluster: hosted({}, { fc430: pools, g5: 2 }) });
-};
-const watched = (run: Run, shown: object | null) =>
-  run.input({ kind: 'observation', observation: { job: shown } as never, now: run.at() });
-const msUntil = (run: Run, effect: PendingEffect): number =>
-  effect.notBefore === undefined ? 0 : Date.parse(effect.notBefore) - Date.parse(run.at());
-const types = (run: Run, type: string): number => run.clusterTypes().filter((each) => each === type).length;
-const remove = (run: Run): void => {
-  run.command({ type: 'DeleteCluster', at: time(45) });
-  run.perform('delete', done({ existed: true }));
-};
+import { done, failed, unknown } from './order-run.ts';
+import { hosted, ID, ORDER_NAME, time } from './samples.ts';
+import {
+  MINUTE,
+  onHub,
+  job,
+  manual,
+  up,
+  nothing,
+  busy,
+  leaving,
+  stateOf,
+  scale,
+  withSize,
+  watched,
+  msUntil,
+  types,
+  remove,
+  type Run,
+} from './automated-run.ts';
 
 describe('cluster order on a hub whose automation we run: aap', () => {
   it('launches one job for what the hub holds, follows it, and is ready when job and hub say so', () => {
@@ -348,102 +305,6 @@ describe('cluster order on a hub whose controller we are', () => {
     run.perform('finish', failed('BeingDeleted', 5_000));
     expect(run.effect('finish').attempt).to.equal(2);
     run.perform('finish', done());
-    run.observe({ order: null });
-    run.perform('check', done({ order: null }));
-    run.commands();
-    expect(run.cluster()).to.have.property('status', 'deleted');
-  });
-});
-
-describe('cluster order on a real hub', () => {
-  it('sends a burst of changes at its end, and not later than after some seconds', () => {
-    const run = onHub('eda');
-    run.perform('trigger', done({ queued: true, did: 'posted' }));
-    run.observe(up());
-    run.commands();
-    const change = (size: number): number => {
-      scale(run, size);
-      run.commands();
-      run.perform('resize', done({ resized: true }));
-      return msUntil(run, run.effect('apply'));
-    };
-    expect(change(4)).to.be.within(1_800, 2_000);
-    run.after(1_500);
-    expect(change(5), 'counted from the last one').to.be.within(1_800, 2_000);
-    for (let i = 0; i < 5; i += 1) {
-      run.after(1_500);
-      change(6 + i);
-    }
-    run.after(1_000);
-    expect(change(20)).to.be.lessThan(1_000);
-    const sent = run.effect('apply').args['manifest'] as { spec: { nodeRequests: unknown[] } };
-    expect(sent.spec.nodeRequests).to.deep.include({ resourceClass: 'fc430', numberOfNodes: 20 });
-    run.perform('apply', done({ uid: 'uid-1', did: 'patched' }));
-    expect(run.effects()).to.not.include('apply');
-  });
-  it('a simulated hub and a first order do not wait', () => {
-    const run = createOrderRun();
-    run.toReady(healthy());
-    scale(run, 4);
-    run.commands();
-    run.perform('resize', done({ resized: true }));
-    expect(run.effect('apply')).to.not.have.property('notBefore');
-  });
-  it('records which fields somebody had changed on the hub', () => {
-    const run = onHub('eda');
-    run.perform('trigger', done({ queued: true, did: 'posted' }));
-    run.observe(withSize(7));
-    run.perform('apply', done({ uid: 'uid-1', did: 'patched', fields: ['nodeRequests'] }));
-    run.commands();
-    expect(run.clusterTypes()).to.include('ClusterDriftCorrected');
-    expect(types(run, 'AutomationRequested'), 'what is asked for is the same').to.equal(1);
-  });
-  it('tells of further objects with the cluster’s label once, and keeps to its own', () => {
-    const run = onHub('eda');
-    run.perform('trigger', done({ queued: true, did: 'posted' }));
-    run.observe(up({ duplicates: ['order-copy'] }));
-    run.commands();
-    expect(types(run, 'ClusterOrdersDuplicated')).to.equal(1);
-    expect(run.observe(up()), 'a look by name says nothing of others').to.deep.equal([]);
-    run.observe(up({ duplicates: [] }));
-    run.observe(up({ duplicates: ['order-copy'] }));
-    run.commands();
-    expect(types(run, 'ClusterOrdersDuplicated')).to.equal(2);
-  });
-  it('is not gone while its HostedCluster is there without its order', () => {
-    const run = onHub('eda');
-    run.perform('trigger', done({ queued: true, did: 'posted' }));
-    run.observe(up());
-    run.commands();
-    remove(run);
-    const orphaned: ClusterObservation = { order: null, hostedCluster: hosted() };
-    run.observe(orphaned);
-    run.commands();
-    expect(run.effects()).to.deep.equal(['read']);
-    expect(run.cluster()).to.have.deep.property('waitingFor', [`HostedCluster ${ORDER_NAME}`]);
-    run.observe({ order: null });
-    run.perform('check', done(orphaned));
-    run.commands();
-    expect(run.cluster()).to.have.property('status', 'dispatched');
-    run.observe({ order: null });
-    run.perform('check', done({ order: null }));
-    run.commands();
-    expect(run.cluster()).to.have.property('status', 'deleted');
-  });
-  it('raises an alarm when the teardown takes too long, and goes on', () => {
-    const run = onHub('eda');
-    run.perform('trigger', done({ queued: true, did: 'posted' }));
-    remove(run);
-    run.observe(leaving());
-    run.commands();
-    expect(run.timers()).to.include('deadline:teardown');
-    run.fire('deadline:teardown');
-    run.perform('check', done(leaving()));
-    run.commands();
-    expect(run.cluster()).to.have.nested.property('overdue.since');
-    const view = cluster.view(run.cluster());
-    expect(view.exists && cluster.marks?.(view.document)).to.deep.equal(['deletion-overdue']);
-    expect(run.effects()).to.include('read');
     run.observe({ order: null });
     run.perform('check', done({ order: null }));
     run.commands();

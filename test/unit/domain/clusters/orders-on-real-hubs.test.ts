@@ -1,0 +1,102 @@
+import { expect } from 'chai';
+import type { ClusterObservation } from '../../../../src/domain/clusters/observed.ts';
+import { cluster } from '../../../../src/domain/clusters/cluster.resource.ts';
+import { createOrderRun, done } from './order-run.ts';
+import { healthy, hosted, ORDER_NAME } from './samples.ts';
+import { onHub, up, leaving, scale, withSize, msUntil, types, remove } from './automated-run.ts';
+
+describe('cluster order on a real hub', () => {
+  it('sends a burst of changes at its end, and not later than after some seconds', () => {
+    const run = onHub('eda');
+    run.perform('trigger', done({ queued: true, did: 'posted' }));
+    run.observe(up());
+    run.commands();
+    const change = (size: number): number => {
+      scale(run, size);
+      run.commands();
+      run.perform('resize', done({ resized: true }));
+      return msUntil(run, run.effect('apply'));
+    };
+    expect(change(4)).to.be.within(1_800, 2_000);
+    run.after(1_500);
+    expect(change(5), 'counted from the last one').to.be.within(1_800, 2_000);
+    for (let i = 0; i < 5; i += 1) {
+      run.after(1_500);
+      change(6 + i);
+    }
+    run.after(1_000);
+    expect(change(20)).to.be.lessThan(1_000);
+    const sent = run.effect('apply').args['manifest'] as { spec: { nodeRequests: unknown[] } };
+    expect(sent.spec.nodeRequests).to.deep.include({ resourceClass: 'fc430', numberOfNodes: 20 });
+    run.perform('apply', done({ uid: 'uid-1', did: 'patched' }));
+    expect(run.effects()).to.not.include('apply');
+  });
+  it('a simulated hub and a first order do not wait', () => {
+    const run = createOrderRun();
+    run.toReady(healthy());
+    scale(run, 4);
+    run.commands();
+    run.perform('resize', done({ resized: true }));
+    expect(run.effect('apply')).to.not.have.property('notBefore');
+  });
+  it('records which fields somebody had changed on the hub', () => {
+    const run = onHub('eda');
+    run.perform('trigger', done({ queued: true, did: 'posted' }));
+    run.observe(withSize(7));
+    run.perform('apply', done({ uid: 'uid-1', did: 'patched', fields: ['nodeRequests'] }));
+    run.commands();
+    expect(run.clusterTypes()).to.include('ClusterDriftCorrected');
+    expect(types(run, 'AutomationRequested'), 'what is asked for is the same').to.equal(1);
+  });
+  it('tells of further objects with the cluster’s label once, and keeps to its own', () => {
+    const run = onHub('eda');
+    run.perform('trigger', done({ queued: true, did: 'posted' }));
+    run.observe(up({ duplicates: ['order-copy'] }));
+    run.commands();
+    expect(types(run, 'ClusterOrdersDuplicated')).to.equal(1);
+    expect(run.observe(up()), 'a look by name says nothing of others').to.deep.equal([]);
+    run.observe(up({ duplicates: [] }));
+    run.observe(up({ duplicates: ['order-copy'] }));
+    run.commands();
+    expect(types(run, 'ClusterOrdersDuplicated')).to.equal(2);
+  });
+  it('is not gone while its HostedCluster is there without its order', () => {
+    const run = onHub('eda');
+    run.perform('trigger', done({ queued: true, did: 'posted' }));
+    run.observe(up());
+    run.commands();
+    remove(run);
+    const orphaned: ClusterObservation = { order: null, hostedCluster: hosted() };
+    run.observe(orphaned);
+    run.commands();
+    expect(run.effects()).to.deep.equal(['read']);
+    expect(run.cluster()).to.have.deep.property('waitingFor', [`HostedCluster ${ORDER_NAME}`]);
+    run.observe({ order: null });
+    run.perform('check', done(orphaned));
+    run.commands();
+    expect(run.cluster()).to.have.property('status', 'dispatched');
+    run.observe({ order: null });
+    run.perform('check', done({ order: null }));
+    run.commands();
+    expect(run.cluster()).to.have.property('status', 'deleted');
+  });
+  it('raises an alarm when the teardown takes too long, and goes on', () => {
+    const run = onHub('eda');
+    run.perform('trigger', done({ queued: true, did: 'posted' }));
+    remove(run);
+    run.observe(leaving());
+    run.commands();
+    expect(run.timers()).to.include('deadline:teardown');
+    run.fire('deadline:teardown');
+    run.perform('check', done(leaving()));
+    run.commands();
+    expect(run.cluster()).to.have.nested.property('overdue.since');
+    const view = cluster.view(run.cluster());
+    expect(view.exists && cluster.marks?.(view.document)).to.deep.equal(['deletion-overdue']);
+    expect(run.effects()).to.include('read');
+    run.observe({ order: null });
+    run.perform('check', done({ order: null }));
+    run.commands();
+    expect(run.cluster()).to.have.property('status', 'deleted');
+  });
+});
