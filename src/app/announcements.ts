@@ -45,6 +45,10 @@ export type Announcements = {
 export const isAboutToGo = ({ lastType }: Pick<Loaded<unknown>, 'lastType'>): boolean =>
   lastType === DELETION_ANNOUNCED;
 
+/** True of the last event of a stream whose writer is about to refer to something, or to delete the object. */
+export const isAnnounced = (lastType: string | undefined): boolean =>
+  lastType === REFERENCES_ANNOUNCED || lastType === DELETION_ANNOUNCED;
+
 type Announce = { readonly type: 'Announce'; readonly event: (state: unknown) => Announcement | undefined };
 
 const NOT_THERE = reject('conflict', 'ANNOUNCEMENT_OVERTAKEN', 'the stream no longer stands there');

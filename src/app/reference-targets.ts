@@ -1,7 +1,7 @@
 import { kinds, type AnyKind } from '../domain/kinds.ts';
 import { isAboutToGo, type Announced, type Announcements, type Pointer } from './announcements.ts';
 import type { CommandRunner, Loaded } from './command.ts';
-import { OutcomeUnknown, StoreUnavailable } from './event-store.ts';
+import { OutcomeUnknown, StoreUnavailable, type ExpectedRevision } from './event-store.ts';
 import { aggregateOf } from './names.ts';
 import type { Timers } from './ports.ts';
 import { ReferencesBusy } from './reference-guard.ts';
@@ -30,6 +30,8 @@ export type ReferenceTargets = {
   ): Promise<Pointer | undefined>;
   /** The same as of now, when it is certain: waits for announced deletions, and withdraws those that do not come. */
   goneAfterAll(targets: readonly Pointer[], how: How): Promise<Pointer | undefined>;
+  /** Waits until the object's stream no longer stands at this revision, for a while at most. */
+  movedOn(object: Pointer, revision: ExpectedRevision, signal: AbortSignal | undefined): Promise<void>;
   /** Makes an announced reference impossible to carry out. */
   withdraw(announced: Announced): Promise<void>;
   /** Of the only writer: the last append to the object's stream may still be stored. It would refer to these. */
@@ -45,6 +47,8 @@ export type ReferenceTargets = {
 const DELETION_WAIT_MS = 4_000;
 /** Milliseconds that a reference waits for deletions of its targets altogether. */
 const WAIT_MS = 10_000;
+/** Milliseconds that one announcement leaves another one alone: many times what carrying it out takes. */
+const TURN_MS = 1_000;
 const FIRST_PAUSE_MS = 5;
 const LONGEST_PAUSE_MS = 100;
 
@@ -113,6 +117,8 @@ export const createReferenceTargets = ({
     return { gone, goes: isAboutToGo(loaded) ? Number(loaded.revision) : undefined };
   };
 
+  const pause = (ms: number): Promise<void> => new Promise<void>((resolve) => void timers.after(ms, resolve));
+
   /** Waits until it is certain whether the target stays. */
   const stays = async (target: Pointer, how: How): Promise<boolean> => {
     let [seenAt, since, waited] = [-1, 0, 0];
@@ -124,7 +130,7 @@ export const createReferenceTargets = ({
       if (waited - since >= DELETION_WAIT_MS) await withdraw({ ...target, revision: goes });
       if (waited >= WAIT_MS) throw new ReferencesBusy();
       how.signal?.throwIfAborted();
-      await new Promise<void>((resolve) => void timers.after(ms, resolve));
+      await pause(ms);
       waited += ms;
     }
   };
@@ -137,6 +143,17 @@ export const createReferenceTargets = ({
     goneAfterAll: async (targets, how) => {
       const stay = await Promise.all(targets.map((target) => stays(target, how)));
       return targets[stay.indexOf(false)];
+    },
+    movedOn: async (object, revision, signal) => {
+      const kind = declared.get(object.kind);
+      if (kind === undefined) return;
+      let ms = FIRST_PAUSE_MS;
+      for (let waited = 0; waited < TURN_MS; waited += ms) {
+        ms = Math.min(2 * ms, LONGEST_PAUSE_MS);
+        await pause(ms);
+        signal?.throwIfAborted();
+        if ((await runner.peek(aggregateOf(kind), object.id, { signal })).revision !== revision) return;
+      }
     },
     withdraw,
     doubt: (object, targets) => void doubts.set(keyOf(object), { object, targets }),

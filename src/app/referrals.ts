@@ -1,14 +1,14 @@
 import { reject, type DomainEvent, type Rejection } from '../domain/decider.ts';
-import { hub, kindOf, kinds, project, tenant, type AnyKind } from '../domain/kinds.ts';
-import { BUILT_IN_TENANTS } from '../domain/tenancy/tenant.resource.ts';
+import { kinds, type AnyKind } from '../domain/kinds.ts';
 import type { ResourceKind, ResourceView } from '../domain/resource.ts';
-import type { Announced, Announcements, Pointer } from './announcements.ts';
-import type { CommandContext, CommandOutcome, CommandRunner } from './command.ts';
+import { isAnnounced, type Announced, type Announcements, type Pointer } from './announcements.ts';
+import type { CommandContext, CommandOutcome, CommandRunner, Loaded } from './command.ts';
 import { OutcomeUnknown, type ExpectedRevision, type Position } from './event-store.ts';
 import { aggregateOf, streamOf } from './names.ts';
+import { newTargets, refusalOf, without } from './new-targets.ts';
 import type { Timers } from './ports.ts';
 import { ReferencesBusy, type ReferenceGuard } from './reference-guard.ts';
-import { createReferenceTargets, holds, type Reaches, type ReferenceTargets } from './reference-targets.ts';
+import { createReferenceTargets, type Reaches, type ReferenceTargets } from './reference-targets.ts';
 import { TOO_MANY_CONFLICTS } from './refusals.ts';
 import { createStreamQueue, type StreamQueue } from './stream-queue.ts';
 
@@ -29,7 +29,8 @@ import { createStreamQueue, type StreamQueue } from './stream-queue.ts';
  *    and appends at exactly the revision behind its announcement.
  * Either r < d: the deletion sees the reference, or its announcement, which it then makes impossible to carry out. Or
  * d < r: the reference sees the deletion or that it is announced, and goes on only when it cannot come any more. Whoever
- * dies on the way, or is answered late, leaves an announcement that the others withdraw.
+ * dies on the way, or is answered late, leaves an announcement that the others withdraw. Whoever finds one on his own object
+ * gives it a moment: two that announce over each other would do so until both give up. Who is refused withdraws his own.
  *
  * Hubs and named projects have ways of their own (`CloseCapacity`, `project-entries.ts`) and are left out here.
  */
@@ -49,6 +50,8 @@ export type ReferralOptions = {
   readonly reaches?: Reaches | undefined;
 };
 
+type StreamEnd = Pick<Loaded<unknown>, 'revision' | 'lastType'>;
+
 type Execute<S> = (context: CommandContext) => Promise<CommandOutcome<S>>;
 
 export type Referral = {
@@ -58,10 +61,10 @@ export type Referral = {
    */
   run<S>(execute: Execute<S>): Promise<CommandOutcome<S>>;
   /**
-   * Before each append, with the revision it is for: undefined when the targets of what is new are there and stay, and
-   * nothing refers to what is deleted. Else why not. Throws ReferencesBusy.
+   * Before each append, with where the object's stream stands: undefined when the targets of what is new are there and
+   * stay, and nothing refers to what is deleted. Else why not. Throws ReferencesBusy.
    */
-  take(before: ResourceView, after: ResourceView, revision: ExpectedRevision): Promise<Rejection | undefined>;
+  take(before: ResourceView, after: ResourceView, at: StreamEnd): Promise<Rejection | undefined>;
 };
 
 /**
@@ -87,7 +90,7 @@ const keyOf = ({ kind, id }: Pointer): string => `${kind} ${id}`;
 const nothing = (): void => undefined;
 
 /** How often a command begins anew because its object's stream moved on, or wants to refer to others now. */
-const MAX_ANNOUNCEMENTS = 6;
+const MAX_BEGINNINGS = 12;
 /** Pages of announcements that a deletion withdraws. */
 const MAX_PAGES = 20;
 
@@ -179,7 +182,7 @@ const reference = ({ guard, targets, alone }: Parts, { kind, id, context, reache
             execute(context),
           );
           if (outcome.outcome === 'accepted' || outcome.rejection !== SHARE_FIRST) return outcome;
-          if (times === MAX_ANNOUNCEMENTS) return { ...outcome, rejection: TOO_MANY_CONFLICTS };
+          if (times === MAX_BEGINNINGS) return { ...outcome, rejection: TOO_MANY_CONFLICTS };
           await keys.share(wanted);
         }
       } finally {
@@ -205,14 +208,22 @@ const announcedReference = (
   const { signal } = context;
   const keys = holding(guard, signal);
   /** What the append that is being tried needs, and the revision that it is for. */
-  let wanted: { readonly targets: readonly Pointer[]; readonly at: ExpectedRevision } | undefined;
+  let wanted: Wanted | undefined;
+  /** Where another instance was given its turn. */
+  let leftAlone: ExpectedRevision | undefined;
   let announced: { readonly targets: readonly Pointer[]; readonly at: number } | undefined;
+  /** Where an announcement of this command is that nothing has come of. */
+  let open: number | undefined;
 
   /** Everything up to the append, without waiting on the object's own stream. Why it is refused. */
-  const announce = async ({
-    targets: to,
-    at,
-  }: NonNullable<typeof wanted>): Promise<Rejection | undefined> => {
+  const announce = async ({ targets: to, at, isTaken }: Wanted): Promise<Rejection | undefined> => {
+    if (isTaken && leftAlone !== at) {
+      // Two that announce over each other would do so until both give up.
+      leftAlone = at;
+      keys.end();
+      await targets.movedOn({ kind: kind.kind, id }, at, signal);
+      return undefined;
+    }
     await keys.share(to);
     // What is gone already is refused without a trace in the log; from memory only when it is certain.
     const maybe = await targets.gone(to, { signal, reaches, remembered: true });
@@ -220,6 +231,7 @@ const announcedReference = (
     if (known !== undefined) return refusalOf(known);
     const revision = await announcements.references({ kind: own, id, revision: at }, to, context);
     if (revision === undefined) return undefined;
+    open = revision;
     const gone = await targets.goneAfterAll(to, { signal, reaches });
     if (gone === undefined) announced = { targets: to, at: revision };
     return refusalOf(gone);
@@ -227,18 +239,31 @@ const announcedReference = (
 
   const carryOut = async <S>(execute: Execute<S>): Promise<CommandOutcome<S>> => {
     let exact = context;
+    for (let times = 0; ; times += 1) {
+      const outcome = await execute(exact);
+      if (outcome.outcome === 'accepted') return outcome;
+      if (outcome.rejection !== ANNOUNCE_FIRST || wanted === undefined) return told(outcome, exact, context);
+      const refused = times < MAX_BEGINNINGS ? await announce(wanted) : TOO_MANY_CONFLICTS;
+      if (refused !== undefined) return { ...outcome, rejection: refused };
+      // The caller's revision is the one before the announcement, which changed nothing.
+      if (announced !== undefined && exact.ifRevision === wanted.at)
+        exact = { ...exact, ifRevision: announced.at };
+    }
+  };
+
+  /** Who comes next need not wait for what does not come, nor a deletion look for it. */
+  const takeBack = async (): Promise<void> => {
+    if (open !== undefined) await announcements.withdraw(own, id, open).catch(nothing);
+  };
+
+  const cleanly = async <S>(execute: Execute<S>): Promise<CommandOutcome<S>> => {
     try {
-      for (let times = 0; ; times += 1) {
-        const outcome = await execute(exact);
-        if (outcome.outcome === 'accepted') return outcome;
-        if (outcome.rejection !== ANNOUNCE_FIRST || wanted === undefined)
-          return told(outcome, exact, context);
-        const refused = times < MAX_ANNOUNCEMENTS ? await announce(wanted) : TOO_MANY_CONFLICTS;
-        if (refused !== undefined) return { ...outcome, rejection: refused };
-        // The caller's revision is the one before the announcement, which changed nothing.
-        if (announced !== undefined && exact.ifRevision === wanted.at)
-          exact = { ...exact, ifRevision: announced.at };
-      }
+      const outcome = await carryOut(execute);
+      if (outcome.outcome === 'rejected') await takeBack();
+      return outcome;
+    } catch (error) {
+      if (error instanceof ReferencesBusy) await takeBack();
+      throw error;
     } finally {
       keys.end();
     }
@@ -246,15 +271,22 @@ const announcedReference = (
 
   return {
     // Nothing is held yet, so that nobody waits in a circle.
-    run: (execute) => turns.run(keyOf({ kind: kind.kind, id }), () => carryOut(execute)),
-    take: async (before, after, revision) => {
+    run: (execute) => turns.run(keyOf({ kind: kind.kind, id }), () => cleanly(execute)),
+    take: async (before, after, { revision, lastType }) => {
       const to = newTargets(kind, before, after);
       const isSaid = announced?.at === revision && without(to, announced.targets).length === 0;
       if (to.length === 0 || isSaid) return undefined;
-      wanted = { targets: to, at: revision };
+      wanted = { targets: to, at: revision, isTaken: announced?.at !== revision && isAnnounced(lastType) };
       return ANNOUNCE_FIRST;
     },
   };
+};
+
+/** `isTaken`: the stream ends with what another instance is about to do. */
+type Wanted = {
+  readonly targets: readonly Pointer[];
+  readonly at: ExpectedRevision;
+  readonly isTaken: boolean;
 };
 
 /** Step 2, on a log with one writer without the announcement. */
@@ -273,6 +305,9 @@ const deletion = (
     const past = await runner.find(aggregateOf(of), id, context.commandId, {
       ...(context.signal && { signal: context.signal }),
     });
+    // Else two instances would announce their deletions over each other until both give up.
+    if (past === undefined)
+      await targets.goneAfterAll([object], { signal: context.signal, reaches: undefined });
     const intent = past === undefined ? await announcements.deletion(of, id, context) : undefined;
     // There is nothing to delete: the decider says so.
     if (intent === undefined) return execute(context);
@@ -300,7 +335,7 @@ const deletion = (
         keys.end();
       }
     },
-    take: async (_before, _after, revision) =>
+    take: async (_before, _after, { revision }) =>
       looked !== undefined && (looked.at ?? revision) === revision ? looked.refused : TOO_MANY_CONFLICTS,
   };
 };
@@ -346,32 +381,6 @@ const inDoubt = async <S>(
   }
 };
 
-const refusalOf = (gone: Pointer | undefined): Rejection | undefined =>
-  gone === undefined ? undefined : goneRejection(gone);
-
-/** Kinds that are kept in ways of their own; a tenant is no target of itself. */
-const KEPT_OTHERWISE: readonly string[] = [hub.kind, project.kind];
-
-/** Tenants that nobody can delete. */
-const ALWAYS_THERE: readonly string[] = BUILT_IN_TENANTS;
-
-/** What the object refers to after the events and did not before; of a new one its tenant too. */
-const newTargets = (
-  kind: Pick<ResourceKind, 'kind' | 'pointsAt'>,
-  before: ResourceView,
-  after: ResourceView,
-): readonly Pointer[] => {
-  if (!after.exists || after.archived) return [];
-  const had = before.exists && !before.archived ? kind.pointsAt(before.document) : undefined;
-  const has = without(kind.pointsAt(after.document), had ?? []).filter(
-    (pointer) => !KEPT_OTHERWISE.includes(pointer.kind),
-  );
-  const comesIntoTenant = had === undefined && kind.kind !== tenant.kind;
-  return comesIntoTenant && !ALWAYS_THERE.includes(after.tenant)
-    ? [...has, { kind: tenant.kind, id: after.tenant }]
-    : has;
-};
-
 /** The caller knows nothing of the revision of an announcement. */
 const told = <S>(
   outcome: CommandOutcome<S>,
@@ -383,23 +392,3 @@ const told = <S>(
   tried.ifRevision !== ifRevision
     ? { ...outcome, rejection: TOO_MANY_CONFLICTS }
     : outcome;
-
-const without = (pointers: readonly Pointer[], others: readonly Pointer[]): readonly Pointer[] =>
-  pointers.filter((pointer) => !holds(others, pointer));
-
-/** Ids of people are not repeated (design §4). */
-const goneRejection = ({ kind: name, id }: Pointer): Rejection => {
-  if (name === tenant.kind)
-    return reject(
-      'failed-precondition',
-      'TENANT_DELETING',
-      `tenant '${id}' is being deleted: nothing can be created in it any more`,
-    );
-  const kind = kindOf(name);
-  const shown = kind?.personal === undefined ? ` "${id}"` : '';
-  return reject(
-    'invalid',
-    'REFERENCE_NOT_FOUND',
-    `reference validation failed: ${kind?.message ?? name}${shown} has just been deleted: refer to another one`,
-  );
-};

@@ -257,7 +257,7 @@ const holdingsOf = <S, C extends { readonly type: string }, E extends DomainEven
       const before = kind.view(loaded.state);
       const after = kind.view(events.reduce(kind.decider.evolve, loaded.state));
       // Before anything is reserved: whoever waits here is in nobody's way.
-      const refused = await referral.take(before, after, loaded.revision);
+      const refused = await referral.take(before, after, loaded);
       if (refused !== undefined) return refused;
       const had = claimsOf(kind, before);
       const has = claimsOf(kind, after);
