@@ -1,5 +1,7 @@
 import { expect } from 'chai';
 import type { ApiClient } from '../../src/cli/api-client.ts';
+import { objectAt } from '../../src/domain/json-tools.ts';
+import type { JsonObject } from '../../src/domain/json.ts';
 import { ORDER_LABEL, PREFIX } from './kube-controllers/api.ts';
 import { createE2eHub, HUB, HUB_NAMESPACE, type E2eHub, type HubCase } from './e2e-hub.ts';
 import { CLUSTERS, isReady, until, untilCluster, untilGone, type ClusterBody } from './e2e-stack.ts';

@@ -65,7 +65,6 @@ export const createE2eHub = async (hubCase: HubCase): Promise<E2eHub> => {
       ...(controller === 'ledger' ? rbacOf('controller-ledger', HUB_NAMESPACE) : []),
       ...(tenantNamespaces ? rbacOf('tenant-namespaces', HUB_NAMESPACE) : []),
     ],
-    namespaceDelayMs: 200,
   });
   const play = playHub({ call: server.call, pace: PACE, operator: controller === 'operator' });
   await play.prepare({ fc430: 8 });
@@ -137,7 +136,8 @@ const startAutomation = async (
       const asked: AskedFor[] = [];
       const platform = await startAap({
         token: TOKEN,
-        pace: { pendingMs: 20, waitingMs: 20, runningMs: 500 },
+        // Over before they are looked at for the first time; the next look is 10 s later.
+        pace: { pendingMs: 0, waitingMs: 0, runningMs: 0 },
         playbook: async (job) => {
           const kind = KIND_OF[job.template.name.replace(/^osac-/, '')] ?? 'create';
           const order = orderOfJob(job);
