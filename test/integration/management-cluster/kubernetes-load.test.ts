@@ -9,7 +9,7 @@ import type { JsonObject } from '../../support/kube-apiserver/types.ts';
 import { kubernetesHub, recordingLogger } from '../../support/kubernetes-hub.ts';
 import { untilHolds } from './contract-kit.ts';
 
-/** `LEDGER_TEST_ORDERS=10000` is the size that the issue asks for; the default keeps the suite short. */
+/** The fault suites take `LEDGER_TEST_ORDERS=10000`; the default keeps this one short. */
 const ORDERS = Number(process.env['LEDGER_TEST_ORDERS'] ?? 2_000);
 const CHANGES = ORDERS * 2;
 /** Changes between two mishaps of the hub. */
