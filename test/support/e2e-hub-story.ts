@@ -133,6 +133,9 @@ export const hubStory = (title: string, story: HubStory): void => {
       await alice.send('PATCH', `${CLUSTERS}/${id}?${mask}`, {
         spec: { node_sets: { workers: { size: 3 } } },
       });
+      const grown = (pool: KubeObject): boolean => objectAt(pool as JsonObject, 'status')['replicas'] === 3;
+      await until('the pool has grown', () => hub.server.list('nodepools').some(grown));
+      await touch('scaled');
       await untilCluster(
         alice,
         id,
