@@ -4,6 +4,7 @@ import type { JsonValue } from '../domain/json.ts';
 import type { ResourceKind, ResourceView } from '../domain/resource.ts';
 import type { SecretRef } from '../domain/secret-ref.ts';
 import type { CommandRunner } from './command.ts';
+import { StoreUnavailable } from './event-store.ts';
 import { aggregateOf } from './names.ts';
 import type { SecretStore } from './ports.ts';
 
@@ -139,7 +140,10 @@ const holds = (refs: readonly StoredValue[], { id, version }: StoredValue): bool
   refs.some((ref) => ref.id === id && ref.version === version);
 
 export type SecretSweeper = {
-  /** `now` is ISO time. Throws what the stores throw; the next sweep then does the work of this one too. */
+  /**
+   * `now` is ISO time. Throws what the stores throw; the next sweep then does the work of this one too. A value whose users
+   * cannot be read stays, and keeps no other one from going: what was wrong is thrown at the end.
+   */
   sweep(now: string, signal: AbortSignal): Promise<{ readonly examined: number; readonly removed: number }>;
 };
 
@@ -172,12 +176,16 @@ export const createSecretSweeper = ({
       const at = Date.parse(now);
       const left = new Map<string, number>();
       let [examined, removed] = [0, 0];
+      let fault: { readonly error: unknown } | undefined;
       for await (const { id, version, storedAt } of secrets.list()) {
         signal.throwIfAborted();
         if (Date.parse(storedAt) > at - olderThanMs) continue;
         examined += 1;
         if (examined % PAGE === 0) await rest(signal);
-        const used = await use({ id, version });
+        const used = await use({ id, version }).catch((error: unknown): undefined => {
+          if (signal.aborted || error instanceof StoreUnavailable) throw error;
+          fault ??= { error };
+        });
         if (used === undefined || used === 'used') continue;
         const key = JSON.stringify([id, version]);
         const since = leftSince.get(key) ?? at;
@@ -189,6 +197,7 @@ export const createSecretSweeper = ({
         removed += 1;
       }
       leftSince = left;
+      if (fault !== undefined) throw fault.error;
       return { examined, removed };
     },
   };

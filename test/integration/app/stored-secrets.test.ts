@@ -237,6 +237,29 @@ describe('secret values', () => {
     expect(stored()).to.deep.equal(new Set([...before, 'of another release v']));
   });
 
+  it('whose users cannot be read stay, and keep no others from going', async () => {
+    const put = (id: string) =>
+      secrets.store.put({ id, version: 'v', kind: 'pull-secret', tenant: 't1', value: Buffer.from('x') });
+    const before = stored();
+    for (const id of ['hub.a.spec.kubeconfig', 'hub.poison.spec.kubeconfig', 'hub.z.spec.kubeconfig'])
+      await put(id);
+    const one = createSecretSweeper({
+      secrets: secrets.store,
+      use: async ({ id }) => {
+        if (id.startsWith('hub.poison')) throw new TypeError('cannot be folded');
+        return before.has(`${id} v`) ? 'used' : 'unused';
+      },
+      olderThanMs: HOUR,
+      rest: async () => undefined,
+    });
+    secrets.state.now += HOUR + 1;
+    const told = await sweepWith(one).catch((error: Error) => error.message);
+    expect(told, 'somebody has to hear of it').to.equal('cannot be folded');
+    expect([...stored()].filter((key) => key.startsWith('hub.') && !before.has(key))).to.deep.equal([
+      'hub.poison.spec.kubeconfig v',
+    ]);
+  });
+
   it('are found by their references wherever these are', () => {
     const ref = { id: 'a', version: 'v', kind: 'kubeconfig', fingerprint: 'f' };
     const found = [...secretRefsIn({ x: [1, null, { y: ref }], z: ref, no: { id: 'a', version: 'v' } })];
