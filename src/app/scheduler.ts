@@ -39,7 +39,7 @@ type Seen = { readonly hub: RegisteredHub; readonly capacity: HubCapacityState; 
  * in the capacity stream of the chosen one, so that a burst of orders cannot all land on the emptiest hub.
  *
  * - `place` {clusterId, tenant, template, zone?, claim} → PlaceResult; a hub on which this cluster holds capacity
- *   already is returned again.
+ *   already is returned again. `mayStay`: also when it takes nothing new, unless another one does.
  * - `resize` {hub, clusterId, claim} → {resized, message?}: false when the hub has no room for it.
  * - `release` {clusterId} → {}: gives back what the cluster holds, wherever it is.
  */
@@ -156,7 +156,10 @@ export const createScheduler = (options: {
     };
   };
 
-  const placeOrder = async (request: PlacementRequest, call: EffectCall): Promise<EffectOutcome> => {
+  const placeOrder = async (
+    { mayStay = false, ...request }: PlacementRequest & { readonly mayStay?: boolean },
+    call: EffectCall,
+  ): Promise<EffectOutcome> => {
     await registry.ready(call.signal);
     for (let round = 0; round < MAX_ROUNDS; round += 1) {
       const seen = await Promise.all(registry.hubs().map((hub) => lookForPlacement(hub, call)));
@@ -165,7 +168,8 @@ export const createScheduler = (options: {
         seen.map((each) => candidateOf(each, request)),
       );
       const holder = seen.find(({ capacity }) => claimOf(capacity, request.clusterId) !== undefined)?.hub;
-      const chosen = holder !== undefined && fits(choice, holder) ? holder : chosenHub(choice);
+      const stays = holder !== undefined && (fits(choice, holder) || (mayStay && !choice.placed));
+      const chosen = stays ? holder : chosenHub(choice);
       if (holder !== undefined && holder !== chosen)
         await give(holder.facts.id, request.clusterId, call, round);
       if (chosen === undefined) {

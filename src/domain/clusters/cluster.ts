@@ -72,7 +72,9 @@ const evolveOrder = (state: LiveCluster, event: ClusterEvent): StoredCluster => 
       const { hub: id, namespace, mode, simulated, orderName } = event.data;
       const selected = { id, namespace, mode, simulated, orderName };
       if (state.status === 'dispatched') {
-        return state.uid === undefined ? { ...state, hub: selected } : state;
+        if (state.uid !== undefined) return state;
+        const { waiting: _waited, ...kept } = state;
+        return { ...kept, hub: selected };
       }
       const { waiting: _waiting, ...kept } =
         state.failure?.permanent === false ? withoutFailure(state) : state;

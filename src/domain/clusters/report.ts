@@ -108,7 +108,9 @@ const withoutType = <R extends ClusterReport>({ type: _type, ...data }: R): Omit
 const selectHub = (state: LiveCluster, command: Report<'SelectHub'>): Decision<ClusterEvent> => {
   if (state.deletionRequestedAt !== undefined) return deletionRequested();
   if (state.status === 'dispatched') {
-    if (state.hub.id === command.hub) return [];
+    // Staying is told when the cluster shows that it waits for another one.
+    const isTold = state.waiting === undefined || state.uid !== undefined || command.again !== true;
+    if (state.hub.id === command.hub && isTold) return [];
     if (command.again !== true || state.uid !== undefined) return alreadyDispatched();
   }
   const { type: _type, again: _again, ...data } = command;

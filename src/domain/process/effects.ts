@@ -87,6 +87,8 @@ export type EffectRules = {
   readonly attempts: number;
   /** False: a refusal is a failure like any other, because giving up is no option (undoing). */
   readonly mayBeRefused: boolean;
+  /** Default false: a failure of a known reason is not recorded, and looks like an attempt that may have happened. */
+  readonly everyFailure?: boolean;
 };
 
 /** What to record of an outcome. Nothing when it is late, a duplicate, or a failure of a known reason. */
@@ -115,7 +117,8 @@ export const recordOutcome = (
       ? stalled
       : [{ type: 'EffectOutcomeUnknown', data: { at: now, effectId, attempt, reason, message } }, ...stalled];
   }
-  if (effect.reasons.includes(reason)) return stalled;
+  const keepsCertainty = rules.everyFailure === true && !effect.doubt;
+  if (effect.reasons.includes(reason) && !keepsCertainty) return stalled;
   const asked = outcome.outcome === 'failed' ? (outcome.retryAfterMs ?? 0) : rules.backoff.maxMs;
   const notBefore = later(now, Math.max(asked, delayAfter(effectId, attempt, rules.backoff)));
   return [

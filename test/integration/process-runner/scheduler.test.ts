@@ -216,6 +216,23 @@ describe('scheduler', function () {
     expect(claimOf(await capacityOf(fixture, 'sim-a'), 'c1')).to.equal(undefined);
   });
 
+  it('leaves an order that may stay where it is until another hub takes it', async () => {
+    const blocked = new Set<string>();
+    const fixture = setUp(blocked);
+    await fixture.register('sim-a');
+    await known(fixture, 1);
+    await place(fixture.scheduler, request('c1'));
+    blocked.add('sim-a');
+    const stays = await place(fixture.scheduler, request('c1', { mayStay: true }));
+    expect(stays).to.deep.include({ placed: true, hub: 'sim-a' });
+    expect(claimOf(await capacityOf(fixture, 'sim-a'), 'c1')).to.not.equal(undefined);
+    await fixture.register('sim-b');
+    await known(fixture, 2);
+    const goes = await place(fixture.scheduler, request('c1', { mayStay: true }));
+    expect(goes).to.deep.include({ placed: true, hub: 'sim-b' });
+    expect(claimOf(await capacityOf(fixture, 'sim-a'), 'c1')).to.equal(undefined);
+  });
+
   it('never reserves more than a hub declares, whatever comes at once', async () => {
     await checkAsync(
       fc.asyncProperty(

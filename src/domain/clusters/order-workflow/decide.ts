@@ -2,7 +2,7 @@ import { SIMULATION_ANNOTATION } from '../cluster-order-manifest.ts';
 import { own, sameJson, stringAt } from '../../json-tools.ts';
 import type { JsonObject } from '../../json.ts';
 import { watchedJob } from './automation-steps.ts';
-import { kindOfEffect, later, recordOutcome } from '../../process/effects.ts';
+import { kindOfEffect, later, recordOutcome, type EffectRules } from '../../process/effects.ts';
 import type { RunEvent } from '../../process/events.ts';
 import type { InputEvent, WorkflowInput } from '../../workflow.ts';
 import type { ClusterEvent } from '../events.ts';
@@ -11,6 +11,7 @@ import type { ClusterObservation } from '../observed.ts';
 import { evolveRun } from './evolve.ts';
 import { desiredOf, type Missing, type OpenRun, type OrderRun } from './run.ts';
 import { EFFECT_RULES } from './step.ts';
+import { timersOf } from './reconsider.ts';
 import { activeSteps, STEPS } from './steps.ts';
 import { asJson } from './as-json.ts';
 
@@ -54,7 +55,7 @@ const direct = (state: OrderRun, input: WorkflowInput): readonly RunEvent[] => {
       if (Object.hasOwn(input.observation, 'job')) return jobShown(state, input.observation, input.now);
       return observe(state, observationOf(input.observation), input.now);
     case 'timer-due':
-      return own(state.timers, input.timerId) === undefined
+      return own(timersOf(state), input.timerId) === undefined
         ? []
         : [{ type: 'TimerFired', data: { at: input.now, timerId: input.timerId } }];
     case 'command-result': {
@@ -108,7 +109,7 @@ const effectEnded = (
   if (kind === 'read') {
     return outcome.outcome === 'done' ? observe(run, observationOf(outcome.result), now) : [];
   }
-  const rules = own(EFFECT_RULES, kind);
+  const rules = rulesOf(run, kind);
   if (rules === undefined) return [];
   if (kind !== 'check' || outcome.outcome !== 'done') {
     return recordOutcome(own(run.effects, kind), effectId, outcome, now, rules);
@@ -122,6 +123,14 @@ const effectEnded = (
   if (recorded.length === 0) return [];
   const after = recorded.reduce<OrderRun>(evolveRun, run);
   return after.status === 'open' ? [...recorded, ...taken(after, assessment, now)] : recorded;
+};
+
+/** Until its hub took it, an order may go to another one: only while it is certain that no attempt came through. */
+const rulesOf = (run: OpenRun, kind: string): EffectRules | undefined => {
+  const rules = own(EFFECT_RULES, kind);
+  return rules !== undefined && kind === 'apply' && run.applied === undefined
+    ? { ...rules, everyFailure: true }
+    : rules;
 };
 
 const MAX_TAIL = 4_000;

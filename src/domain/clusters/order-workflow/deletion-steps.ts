@@ -3,6 +3,7 @@ import type { ClusterCommand } from '../commands.ts';
 import { hostedText } from '../observation.ts';
 import { isRunning } from './automation.ts';
 import { UNDOING } from './automation-steps.ts';
+import { mayBeOnHub } from './reconsider.ts';
 import type { OpenRun } from './run.ts';
 import { CLEANUP_DEADLINE_MS, TEARDOWN_DEADLINE_MS, type Step } from './step.ts';
 import { answeredFor, cluster, observeCall, onHub, orderRef, releaseCall, settled } from './work.ts';
@@ -37,7 +38,7 @@ export const DELETION: readonly Step[] = [
     name: 'delete',
     phase: 'deletion',
     after: ['settle-apply'],
-    needed: (run) => run.dispatched,
+    needed: mayBeOnHub,
     done: (run) => run.effects['delete']?.status === 'done' && !isBack(run),
     work: (run) =>
       settled(run, 'delete', isBack(run) ? `${run.cycle}.${run.observations}` : run.cycle, {
@@ -79,7 +80,7 @@ export const DELETION: readonly Step[] = [
     name: 'teardown',
     phase: 'deletion',
     after: ['delete'],
-    needed: (run) => run.dispatched,
+    needed: mayBeOnHub,
     done: (run) => run.absenceRecorded || isHostedGone(run),
     deadline: { ms: TEARDOWN_DEADLINE_MS, onOverdue: reportOverdue },
   },
@@ -87,7 +88,7 @@ export const DELETION: readonly Step[] = [
     name: 'cleanup',
     phase: 'deletion',
     after: ['delete', 'teardown'],
-    needed: (run) => run.dispatched,
+    needed: mayBeOnHub,
     done: (run) => run.absenceRecorded,
     deadline: { ms: CLEANUP_DEADLINE_MS, onOverdue: reportOverdue },
   },
@@ -98,7 +99,9 @@ export const DELETION: readonly Step[] = [
     needed: (run) => run.dispatched,
     done: (run) => run.absenceRecorded,
     work: (run, at) =>
-      run.gone === 'cluster-order' ? cluster(run.cycle, { type: 'ConfirmAbsence', at }) : undefined,
+      run.gone === 'cluster-order' || !mayBeOnHub(run)
+        ? cluster(run.cycle, { type: 'ConfirmAbsence', at })
+        : undefined,
   },
   {
     name: 'release',

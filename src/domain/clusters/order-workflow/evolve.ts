@@ -17,6 +17,7 @@ import { activeSteps } from './steps.ts';
 import { stringAt } from '../../json-tools.ts';
 import { driftCorrected, jobSeen, prepared, requestTaken, withoutNews } from './evolve-automation.ts';
 import { observed } from './evolve-observation.ts';
+import { isCertainlyUnsent, RECONSIDER_HUB } from './reconsider.ts';
 import { changedSpec } from './spec-changes.ts';
 import { statusText } from './wanted-status.ts';
 
@@ -160,9 +161,24 @@ const inputTaken = (
   }
 };
 
+/** As after a retry, but that it may stay where it is. */
+const reconsidered = (run: OpenRun): OpenRun =>
+  isCertainlyUnsent(run)
+    ? { ...retried(run), reconsidering: true, reconsidered: (run.reconsidered ?? 0) + 1 }
+    : run;
+
 /** A new cycle: effects get new ids, deadlines start again, what vanished is built again. */
 const retried = (run: OpenRun): OpenRun => {
-  const { halted: _halted, problem: _problem, gone, applied, observation, ...kept } = withoutWaiting(run);
+  const {
+    halted: _halted,
+    problem: _problem,
+    reconsidering: _asking,
+    reconsidered: _asked,
+    gone,
+    applied,
+    observation,
+    ...kept
+  } = withoutWaiting(run);
   const cycle = run.cycle + 1;
   const reset = {
     cycle,
@@ -181,15 +197,19 @@ const retried = (run: OpenRun): OpenRun => {
   };
 };
 
+/** Refusals that say that its hub holds it already. */
+const FOUND_THERE: ReadonlySet<string> = new Set(['DuplicateOrders', 'NetworkRangeNotRemovable']);
+
 /** Nothing of it is on its hub, for certain: every attempt to send it was answered, and none was taken. */
 const wasNeverTaken = (run: OpenRun): boolean =>
   run.hub !== undefined &&
+  !FOUND_THERE.has(run.halted?.reason ?? '') &&
   run.applied === undefined &&
   run.answered['record-placed'] === undefined &&
   !isUnresolved(run.effects['apply']);
 
 /** Logs of before orders were placed again send a retried one to its old hub. */
-const settledOnHub = ({ replacing, ...run }: OpenRun): OpenRun =>
+const settledOnHub = ({ replacing, reconsidering: _asking, ...run }: OpenRun): OpenRun =>
   replacing === true ? { ...run, selected: true } : run;
 
 const succeeded = (
@@ -254,7 +274,7 @@ const placed = (run: OpenRun, result: JsonObject, at: string): OpenRun => {
   if (run.deletion !== undefined && result['placed'] !== true) return run;
   if (!answer.placed) return { ...run, waiting: { message: answer.message, decision: answer.decision, at } };
   const claim = run.sent['place']?.claim ?? wantedClaim(run);
-  const { replacing: _replaced, waitedOut: _waited, ...kept } = withoutWaiting(run);
+  const { replacing: _replaced, reconsidering: _asked, waitedOut: _waited, ...kept } = withoutWaiting(run);
   const stepsAssigned = run.stepsAssigned && run.hub?.hub === answer.hub;
   return { ...kept, hub: answer, held: claim, stepsAssigned };
 };
@@ -294,6 +314,7 @@ const timerFired = (
   { timerId, at }: Extract<RunEvent, { type: 'TimerFired' }>['data'],
 ): OpenRun => {
   const run = withoutTimer(before, timerId);
+  if (timerId === RECONSIDER_HUB) return reconsidered(run);
   if (timerId !== 'placement-retry') {
     return { ...run, overdue: { ...run.overdue, [timerId.slice('deadline:'.length)]: 'fired' } };
   }

@@ -1,3 +1,4 @@
+import { mayBeOnHub } from './reconsider.ts';
 import { suspected, type OpenRun } from './run.ts';
 import { READ_BUSY_MS, READ_READY_MS, type Step } from './step.ts';
 import { observeCall, settled } from './work.ts';
@@ -8,7 +9,7 @@ export const checking = (phase: 'live' | 'deletion'): Step => ({
   phase,
   after: phase === 'deletion' ? ['delete'] : [],
   needed: (run) =>
-    run.applied !== undefined || (run.deletion !== undefined && run.dispatched && !run.absenceRecorded),
+    run.applied !== undefined || (run.deletion !== undefined && mayBeOnHub(run) && !run.absenceRecorded),
   done: (run) => !needsCheck(run),
   work: (run) => settled(run, 'check', checkInstance(run), observeCall(run)),
 });
@@ -18,7 +19,7 @@ export const reading = (phase: 'live' | 'deletion'): Step => ({
   name: `read-${phase}`,
   phase,
   after: phase === 'deletion' ? ['delete'] : [],
-  needed: (run) => (phase === 'live' ? run.applied !== undefined : run.dispatched),
+  needed: (run) => (phase === 'live' ? run.applied !== undefined : mayBeOnHub(run)),
   done: (run) => run.absenceRecorded,
   work: (run) => ({
     kind: 'read',

@@ -32,6 +32,10 @@ export type OpenRun = {
   readonly hub?: PlacedHub;
   /** A retry of an order that its hub never took: another hub may be chosen before it is sent again. */
   readonly replacing?: true;
+  /** It asks for a place by itself: where no hub takes it, it stays with the one it has. */
+  readonly reconsidering?: true;
+  /** How often it did since an operator's retry. */
+  readonly reconsidered?: number;
   /** What is reserved on the hub. */
   readonly held?: CapacityClaim;
   /** Attempts to get capacity that ended with an answer: placing and growing count alike. */

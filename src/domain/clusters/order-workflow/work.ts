@@ -50,6 +50,7 @@ export const placeCall = (run: OpenRun): Call => ({
     template: run.spec.template.id,
     ...(run.zone === undefined ? {} : { zone: run.zone }),
     claim: asJson(wantedClaim(run)),
+    ...(run.reconsidering === undefined ? {} : { mayStay: true }),
   },
 });
 

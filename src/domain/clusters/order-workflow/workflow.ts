@@ -6,6 +6,7 @@ import type { ClusterCommand } from '../commands.ts';
 import { CLUSTER_CATEGORY } from '../cluster.ts';
 import { CLUSTER_ORDER, decideRun, INPUT_TYPES, PLACEMENT_RETRY } from './decide.ts';
 import { evolveRun } from './evolve.ts';
+import { timersOf } from './reconsider.ts';
 import type { OpenRun, OrderRun } from './run.ts';
 import { EFFECT_RULES, type Work } from './step.ts';
 import { activeSteps, overdueInstance, overdueSteps, STEPS } from './steps.ts';
@@ -17,7 +18,7 @@ import { asJson } from './as-json.ts';
  */
 export const clusterOrderWorkflow: Workflow<OrderRun, RunEvent> = {
   name: CLUSTER_ORDER,
-  stateVersion: 2,
+  stateVersion: 3,
   inputTypes: INPUT_TYPES,
   runIdOf: ({ stream }) => {
     const { category, id } = parseStreamName(stream);
@@ -63,7 +64,7 @@ const pendingOf = (run: OpenRun): Pending => {
       commands.push(commandTo(run, `overdue-${name}:${overdueInstance(run)}`, command));
     }
   }
-  const timers = Object.entries(run.timers).map(([timerId, dueAt]) => ({ timerId, dueAt }));
+  const timers = Object.entries(timersOf(run)).map(([timerId, dueAt]) => ({ timerId, dueAt }));
   return { commands, effects, timers };
 };
 

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { configVersion } from '../../../../src/domain/clusters/observation.ts';
 import type { ClusterObservation, ClusterOrderSpecShape } from '../../../../src/domain/clusters/observed.ts';
+import { RECONSIDER_HUB } from '../../../../src/domain/clusters/order-workflow/reconsider.ts';
 import type { ClusterCommand } from '../../../../src/domain/clusters/commands.ts';
 import type { EffectOutcome, PendingEffect } from '../../../../src/domain/workflow.ts';
 import { orderMoves, type OrderMove } from '../../../support/arbitraries/order-steps.ts';
@@ -29,7 +30,8 @@ const createFarSide = (by: Automated | undefined) => {
   const isAtWork = ({ state }: Job): boolean => state === 'Running';
   /** What the HostedCluster was last built for. */
   let built: ClusterOrderSpecShape | undefined;
-  let order: { spec: ClusterOrderSpecShape; stage: number; deleting: boolean } | undefined;
+  let order: { hub: string; spec: ClusterOrderSpecShape; stage: number; deleting: boolean } | undefined;
+  let placedAt: 'one' | 'other' = 'one';
   let reserved = false;
   const names = new Set<string>();
   const automationProgress = (): void => {
@@ -73,7 +75,10 @@ const createFarSide = (by: Automated | undefined) => {
     perform: ({ operation, args, effectId, mode }: PendingEffect): EffectOutcome => {
       if (operation === 'place') {
         reserved = true;
-        return done(by === undefined ? placedOn() : { ...placedOn('east-1'), ...by, simulated: false });
+        if (args['mayStay'] === true) placedAt = placedAt === 'one' ? 'other' : 'one';
+        return done(
+          by === undefined ? placedOn(`sim-${placedAt}`) : { ...placedOn(placedAt), ...by, simulated: false },
+        );
       }
       if (operation === 'trigger' || operation === 'lookUp') {
         const known = jobs.find((job) => job.effectId === effectId);
@@ -109,6 +114,7 @@ const createFarSide = (by: Automated | undefined) => {
         return done();
       }
       if (operation === 'observeCluster') return done(look());
+      expect(order?.hub ?? args['hub'], 'it is on another hub').to.equal(args['hub']);
       if (operation === 'deleteClusterOrder') {
         if (order !== undefined) order = { ...order, deleting: true };
         return done({ existed: order !== undefined });
@@ -116,7 +122,7 @@ const createFarSide = (by: Automated | undefined) => {
       const manifest = args['manifest'] as unknown as { name: string; spec: ClusterOrderSpecShape };
       names.add(manifest.name);
       if (order?.deleting === true) return failed('BeingDeleted');
-      order = { spec: manifest.spec, stage: order?.stage ?? 0, deleting: false };
+      order = { hub: args['hub'] as string, spec: manifest.spec, stage: order?.stage ?? 0, deleting: false };
       return done({ uid: 'uid-1' });
     },
     progress: () => {
@@ -238,7 +244,10 @@ const play = (moves: readonly OrderMove[], by?: Automated, orderly = 0) => {
     // A job is given its time: who retries each hour never sees one end.
     if (by === undefined || number % 10 === 9) {
       run.after(3_600_000);
-      for (const { timerId } of run.pending().timers) run.fire(timerId);
+      for (const { timerId } of run.pending().timers) {
+        // Nothing waits for long to be sent where everything works.
+        if (timerId !== RECONSIDER_HUB) run.fire(timerId);
+      }
     }
     run.commands();
     for (const effect of run.pending().effects) {

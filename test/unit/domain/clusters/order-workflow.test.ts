@@ -228,7 +228,9 @@ describe('cluster order: effects that go wrong', () => {
     expect(asked).to.be.within(29_900, 30_000);
   });
   it('are recorded once per reason, and looked for where that leaves a doubt', () => {
-    const run = atHub();
+    const run = createOrderRun();
+    run.toHub();
+    run.command({ type: 'ReviseCluster', at: time(20), changes: { sshPublicKey: 'ssh-ed25519 BBBB' } });
     run.perform('apply', failed());
     run.perform('apply', failed());
     expect(count(run, 'EffectFailed')).to.equal(1);
@@ -238,6 +240,16 @@ describe('cluster order: effects that go wrong', () => {
     run.perform('apply', failed('Throttled'));
     expect(count(run, 'EffectFailed'), 'another reason').to.equal(2);
     expect(run.effect('apply'), 'the doubt stays').to.deep.include({ attempt: 5, mode: 'observe' });
+  });
+  it('leave no doubt while the order is nowhere: each is recorded until its hub takes it', () => {
+    const run = atHub();
+    for (let attempt = 1; attempt <= 3; attempt += 1) run.perform('apply', failed());
+    expect(count(run, 'EffectFailed')).to.equal(3);
+    expect(run.effect('apply')).to.deep.include({ attempt: 4, mode: 'perform' });
+    run.perform('apply', unknown);
+    run.perform('apply', failed());
+    run.perform('apply', failed());
+    expect(count(run, 'EffectFailed'), 'in doubt as before').to.equal(3);
   });
   it('are looked for before they are repeated when their outcome is unknown', () => {
     const run = atHub();
@@ -718,7 +730,9 @@ describe('cluster order: the end', () => {
       operation: 'observeCluster',
       mode: 'observe',
     });
-    run.result(effectId, failed());
+    run.perform('apply', failed());
+    expect(run.effects(), 'the doubt stays').to.deep.equal(['apply']);
+    run.result(effectId, done(NOWHERE));
     expect(run.effects()).to.deep.equal(['delete']);
     run.perform('delete', done({ existed: false }));
     run.observe(NOWHERE);
