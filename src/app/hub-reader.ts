@@ -58,7 +58,8 @@ export const createHubReader = (watch: HubReaderOptions): HubReader => {
   const reading = new Set<string>();
   let changed = Promise.withResolvers<void>();
 
-  const feed = (entry: Known, observation: JsonObject): void => {
+  const feed = (entry: Known, shown: JsonObject): void => {
+    const observation = { ...shown, hub: hub.facts.id };
     const digest = hash('sha256', JSON.stringify(observation), 'base64');
     if (digest === entry.digest) return;
     if (observe(entry.clusterId, observation)) entry.digest = digest;

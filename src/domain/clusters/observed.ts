@@ -70,6 +70,8 @@ export type LaunchedJob = {
 
 /** The payload of an `observation` input, and the result of the effect `observeCluster`. */
 export type ClusterObservation = {
+  /** Who shows it; absent: the hub that was asked. */
+  readonly hub?: string;
   /** null: there is none on the hub, looked up by name and by label. */
   readonly order: ObservedOrder | null;
   /** null: there is none; absent: the hub does not let us read it, or nobody looked for it without its order. */

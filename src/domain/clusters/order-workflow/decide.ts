@@ -169,6 +169,8 @@ const observe = (
   const expected =
     run.deletion === undefined ? run.applied !== undefined : run.effects['delete']?.status === 'done';
   if (!expected || observation === undefined || run.absenceRecorded) return [];
+  // An order may have been meant for another hub before: what is seen there is not this one.
+  if (observation.hub !== undefined && observation.hub !== run.hub?.hub) return [];
   return taken(run, assess(observation, desiredOf(run)), now);
 };
 

@@ -78,6 +78,19 @@ describe('cluster order: one that is certainly on no hub', () => {
       expect(run.fire('reconsider-hub')).to.deep.equal([]);
     }
   });
+  it('hears nothing of what another hub shows', () => {
+    const run = atHub();
+    run.fire('reconsider-hub');
+    run.perform('place', done(placedOn('sim-other')));
+    run.commands();
+    run.perform('apply', done({ uid: 'uid-1' }));
+    run.commands();
+    expect(run.observe({ ...healthy(), hub: 'sim-left' })).to.deep.equal([]);
+    expect(run.observe({ order: null, hub: 'sim-left' })).to.deep.equal([]);
+    run.observe({ ...healthy(), hub: 'sim-other' });
+    run.commands();
+    expect(stateOf(run)).to.equal('CLUSTER_STATE_READY');
+  });
   it('stays on a retry where the refusal shows it on its hub', () => {
     const run = atHub();
     run.perform('apply', { outcome: 'refused', reason: 'DuplicateOrders', message: 'two of them' });
