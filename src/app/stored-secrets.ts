@@ -72,7 +72,10 @@ export type SecretUsesOptions = {
 /** More users than this are not looked through: their value stays. */
 const MAX_USERS = 10_000;
 
-/** Whether anything alive refers to a stored value. Undefined for ids of other forms: another release may know whose. */
+/**
+ * Whether anything alive refers to a stored value. Undefined for ids of other forms: another release may know whose. `rest`
+ * lets other work have its turn, between the users of a value.
+ */
 export const createSecretUses = ({ runner, kinds, referencedBy, refsOfRun }: SecretUsesOptions) => {
   const byName = new Map(kinds.map((kind) => [kind.kind, kind]));
   const clusters = byName.get('cluster');
@@ -89,7 +92,10 @@ export const createSecretUses = ({ runner, kinds, referencedBy, refsOfRun }: Sec
     (clusters !== undefined && holds(await refsIn({ kind: 'cluster', id }), value)) ||
     holds(await refsOfRun(id), value);
 
-  return async (value: StoredValue): Promise<SecretUse | undefined> => {
+  return async (
+    value: StoredValue,
+    rest = async (): Promise<unknown> => undefined,
+  ): Promise<SecretUse | undefined> => {
     const owners = ownersOf(kinds, value.id);
     if (owners.length === 0) return undefined;
     for (const owner of owners) {
@@ -101,8 +107,12 @@ export const createSecretUses = ({ runner, kinds, referencedBy, refsOfRun }: Sec
       }
       const users = referencedBy(owner.kind, owner.id, { limit: MAX_USERS });
       if (users.length >= MAX_USERS) return 'used';
-      for (const user of users)
-        if (user.kind === 'cluster' && (await usedByOrder(user.id, value))) return 'used';
+      for (const user of users) {
+        if (user.kind !== 'cluster') continue;
+        // Its history and its run's are read and folded on this thread.
+        await rest();
+        if (await usedByOrder(user.id, value)) return 'used';
+      }
     }
     return owners.every(({ kind }) => isOnlyItsOwn(kind)) ? 'unused' : 'left';
   };
@@ -147,9 +157,6 @@ export type SecretSweeper = {
   sweep(now: string, signal: AbortSignal): Promise<{ readonly examined: number; readonly removed: number }>;
 };
 
-/** Values that are looked at before other work gets its turn. */
-const PAGE = 50;
-
 /**
  * Removes the values that nothing uses, wherever a crash left them: before their event, or between an event and the
  * removal. Only values older than `olderThanMs` (at least the longest time a request may take) are looked at: a value is stored before its
@@ -163,7 +170,7 @@ export const createSecretSweeper = ({
   rest,
 }: {
   secrets: Pick<SecretStore, 'list' | 'remove'>;
-  use: (value: StoredValue) => Promise<SecretUse | undefined>;
+  use: (value: StoredValue, rest: () => Promise<unknown>) => Promise<SecretUse | undefined>;
   /** Milliseconds. */
   olderThanMs: number;
   /** Lets other work have its turn. */
@@ -177,12 +184,16 @@ export const createSecretSweeper = ({
       const left = new Map<string, number>();
       let [examined, removed] = [0, 0];
       let fault: { readonly error: unknown } | undefined;
+      const between = async (): Promise<void> => {
+        await rest(signal);
+        signal.throwIfAborted();
+      };
       for await (const { id, version, storedAt } of secrets.list()) {
         signal.throwIfAborted();
         if (Date.parse(storedAt) > at - olderThanMs) continue;
         examined += 1;
-        if (examined % PAGE === 0) await rest(signal);
-        const used = await use({ id, version }).catch((error: unknown): undefined => {
+        await between();
+        const used = await use({ id, version }, between).catch((error: unknown): undefined => {
           if (signal.aborted || error instanceof StoreUnavailable) throw error;
           fault ??= { error };
         });

@@ -260,6 +260,36 @@ describe('secret values', () => {
     ]);
   });
 
+  it('never keep the thread for the users of more than one value, nor for more than one of them', async () => {
+    const put = (id: string) =>
+      secrets.store.put({ id, version: 'v', kind: 'pull-secret', tenant: 't1', value: Buffer.from('x') });
+    for (let i = 0; i < 20; i += 1) await put(`secret.never${i}.data.a`);
+    let [looks, most] = [0, 0];
+    const look = (): void => {
+      looks += 1;
+      most = Math.max(most, looks);
+    };
+    const one = createSecretSweeper({
+      secrets: secrets.store,
+      use: createSecretUses({
+        runner: { load: (...asked) => service.runner.load(...asked) },
+        kinds: secretive,
+        referencedBy: () => Array.from({ length: 20 }, (_, i) => ({ kind: 'cluster', id: `c${i}` })),
+        refsOfRun: async () => {
+          look();
+          return [];
+        },
+      }),
+      olderThanMs: HOUR,
+      rest: async () => (looks = 0),
+    });
+    secrets.state.now += HOUR + 1;
+    expect(await sweepWith(one))
+      .to.have.property('examined')
+      .that.is.at.least(20);
+    expect(most).to.equal(1);
+  });
+
   it('are found by their references wherever these are', () => {
     const ref = { id: 'a', version: 'v', kind: 'kubeconfig', fingerprint: 'f' };
     const found = [...secretRefsIn({ x: [1, null, { y: ref }], z: ref, no: { id: 'a', version: 'v' } })];
