@@ -6,6 +6,13 @@ import type { Pacing } from './process-runner/token-bucket.ts';
 export const laneOfHub = (id: string): string => `hub:${id}`;
 const hubOfLane = (lane: string): string | undefined =>
   lane.startsWith('hub:') ? lane.slice('hub:'.length) : undefined;
+/** And those of its automation, by mode. */
+const AUTOMATION_LANE = /^automation:(?:eda|aap):/;
+export const lanesOfHub = (id: string): readonly string[] => [
+  laneOfHub(id),
+  `automation:eda:${id}`,
+  `automation:aap:${id}`,
+];
 
 /**
  * Effects on a real hub where its document says nothing: each is a few calls, an API server's own clients make 5 a second
@@ -30,24 +37,26 @@ export const pacingOfLanes =
 export const lookWhenClosed = (lookSoon: (hub: string) => void, then: ProcessHooks = {}): ProcessHooks => ({
   ...then,
   laneChanged: (lane) => {
-    const hub = hubOfLane(lane.lane);
+    const hub = hubOfLane(lane.lane.replace(AUTOMATION_LANE, 'hub:'));
     if (hub !== undefined && lane.breaker === 'open') lookSoon(hub);
     then.laneChanged?.(lane);
   },
 });
 
 /**
- * New credentials end what refused ones parked: the lane tries one effect at once. Returns how to stop.
+ * New credentials of a hub or its automation end what refused ones parked: its lanes try one effect at once. Returns how
+ * to stop.
  */
 export const probeOnNewCredentials = (
   registry: Pick<HubRegistry, 'onChange'>,
   probe: ProcessRunner['probeLane'],
 ): (() => void) => {
-  const versions = new Map<string, string | undefined>();
+  const versions = new Map<string, string>();
   return registry.onChange((id, hub) => {
-    const version = hub?.kubeconfig?.version;
+    const { token, hmacSecret } = hub?.automation ?? {};
+    const version = [hub?.kubeconfig, token, hmacSecret].map((secret) => secret?.version ?? '').join(' ');
     const known = versions.has(id);
-    if (known && hub !== undefined && versions.get(id) !== version) probe(laneOfHub(id));
+    if (known && hub !== undefined && versions.get(id) !== version) lanesOfHub(id).forEach(probe);
     if (hub === undefined) versions.delete(id);
     else versions.set(id, version);
   });

@@ -47,6 +47,8 @@ export const measure = (metrics: Metrics) => {
       metrics.parkedRuns.set(processes.parkedRuns.length);
       metrics.timersDue.set(processes.timersDue);
       metrics.timerLateness.set(processes.timerLatenessSeconds);
+      // A lane that is well and idle is not told of: what stood there would stand for ever.
+      for (const gauge of [metrics.laneOpen, metrics.laneParked, metrics.laneInFlight]) gauge.reset();
       for (const lane of processes.lanes) {
         metrics.laneOpen.set({ lane: lane.lane }, lane.breaker === 'closed' ? 0 : 1);
         metrics.laneParked.set({ lane: lane.lane }, lane.waiting);

@@ -10,7 +10,13 @@ import { createCheckpoint } from '../app/checkpoint.ts';
 import { createEventCodec, type EventCodec } from '../app/event-codec.ts';
 import type { EventStore } from '../app/event-store.ts';
 import type { Automations } from '../app/automation.ts';
-import { laneOfHub, lookWhenClosed, pacingOfLanes, probeOnNewCredentials } from '../app/hub-lanes.ts';
+import {
+  laneOfHub,
+  lanesOfHub,
+  lookWhenClosed,
+  pacingOfLanes,
+  probeOnNewCredentials,
+} from '../app/hub-lanes.ts';
 import { finishDecommissions } from '../app/hub-decommission.ts';
 import { createHubHealth, type HubHealthMonitor } from '../app/hub-health.ts';
 import { createHubObserver, type HubObserver } from '../app/hub-observer.ts';
@@ -265,7 +271,7 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     ids,
     logger: logger.child({ component: 'hub-health' }),
     ...(ports.settings?.hubCheckMs === undefined ? {} : { intervalMs: ports.settings.hubCheckMs }),
-    recovered: (hub) => processes.probeLane(laneOfHub(hub)),
+    recovered: (hub) => lanesOfHub(hub).forEach(processes.probeLane),
   });
   lane.lookSoon = hubHealth.lookSoon;
   const repair = createNameRepair({

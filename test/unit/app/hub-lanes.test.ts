@@ -52,8 +52,9 @@ describe('lanes of hubs', () => {
     hooks.laneChanged?.(status('hub:hub-1', 'open'));
     hooks.laneChanged?.(status('hub:hub-1', 'closed'));
     hooks.laneChanged?.(status('scheduler', 'open'));
-    expect(looked).to.deep.equal(['hub-1']);
-    expect(told).to.have.lengthOf(3);
+    hooks.laneChanged?.(status('automation:eda:hub-2', 'open'));
+    expect(looked).to.deep.equal(['hub-1', 'hub-2']);
+    expect(told).to.have.lengthOf(4);
   });
   it('try one effect at once when their hub has new credentials', () => {
     const probed: string[] = [];
@@ -71,9 +72,13 @@ describe('lanes of hubs', () => {
     tell('hub-1', hub('hub-1', { zone: 'east' }));
     expect(probed).to.deep.equal([]);
     tell('hub-1', hub('hub-1', {}, '2'));
-    expect(probed).to.deep.equal(['hub:hub-1']);
+    const lanes = ['hub:hub-1', 'automation:eda:hub-1', 'automation:aap:hub-1'];
+    expect(probed.splice(0)).to.deep.equal(lanes);
+    const token = { id: 't', version: '1', kind: 'automation-token', fingerprint: 'f' } as const;
+    tell('hub-1', { ...hub('hub-1', {}, '2'), automation: { token } });
+    expect(probed.splice(0), 'of its automation').to.deep.equal(lanes);
     tell('hub-1', undefined);
     tell('hub-1', hub('hub-1', {}, '3'));
-    expect(probed).to.have.lengthOf(1);
+    expect(probed).to.deep.equal([]);
   });
 });

@@ -26,11 +26,14 @@ export const orderRef = (run: OpenRun): JsonObject => ({
   clusterId: run.clusterId,
 });
 
-/** A call of the hub's automation; its lane is its own, so that a listener that hangs delays no look at the hub. */
+/**
+ * A call of the hub's automation; its lane is its own, so that a listener that hangs delays no look at the hub, and one
+ * per mode: where a hub was switched, orders of before go on with the other one.
+ */
 export const onAutomation = (run: OpenRun, operation: string, args: JsonObject): Call => ({
   port: 'automation',
   operation,
-  lane: `automation:${run.hub?.hub ?? ''}`,
+  lane: `automation:${automationMode(run) ?? ''}:${run.hub?.hub ?? ''}`,
   args: { hub: run.hub?.hub ?? '', mode: automationMode(run) ?? '', ...args },
 });
 

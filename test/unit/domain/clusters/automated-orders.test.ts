@@ -27,7 +27,7 @@ describe('cluster order on a hub whose automation we run: aap', () => {
     expect(trigger).to.deep.include({
       port: 'automation',
       operation: 'trigger',
-      lane: 'automation:east-1',
+      lane: 'automation:aap:east-1',
       mode: 'perform',
       args: {
         hub: 'east-1',
