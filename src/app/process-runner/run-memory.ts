@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Pending } from '../../domain/workflow.ts';
 import { parseStreamName } from '../../domain/stream-name.ts';
 import { fromRow, newRun, pendingOf, toRow, type Run } from './run.ts';
-import type { Alarm, RunIndex } from './run-index.ts';
+import { isIndexError, type Alarm, type RunIndex } from './run-index.ts';
 import type { SteadyClock } from './steady-clock.ts';
 import type { AnyWorkflow } from './types.ts';
 
@@ -30,6 +30,8 @@ export const createRunMemory = (options: {
   readonly workflows: readonly AnyWorkflow[];
   readonly cachedRuns: number;
   readonly steady: SteadyClock;
+  /** A run that cannot be written, because its workflow cannot say what it has pending. */
+  readonly broken: (key: string, error: unknown) => void;
   /** Called with the monotonic time of an alarm that was set. */
   readonly alarmSet: (dueMono: number) => void;
 }): RunMemory => {
@@ -54,7 +56,7 @@ export const createRunMemory = (options: {
     cache.set(run.key, run);
     if (cache.size <= cachedRuns) return;
     for (const [key, oldest] of cache) {
-      if (dirty.has(key)) writeTouched(oldest);
+      if (dirty.has(key)) keepTouched(oldest);
       cache.delete(key);
       break;
     }
@@ -73,6 +75,17 @@ export const createRunMemory = (options: {
       return [fits ? alarm : alarmIn(key, everyMs * fractionOf(run.key), steady)];
     });
     write(run, pending, [...timerAlarms(pending, steady.offset()), ...reads]);
+  };
+
+  /** A bug or poison stops one run, whatever is written together with it. Its row stays behind, as of any parked run. */
+  const keepTouched = (run: Run): void => {
+    try {
+      writeTouched(run);
+    } catch (error) {
+      if (isIndexError(error)) throw error;
+      dirty.delete(run.key);
+      options.broken(run.key, error);
+    }
   };
 
   return {
@@ -100,7 +113,7 @@ export const createRunMemory = (options: {
     flush: () => {
       for (const key of dirty) {
         const run = cache.get(key);
-        if (run !== undefined) writeTouched(run);
+        if (run !== undefined) keepTouched(run);
         if (run?.workflow.isClosed(run.state) === true) cache.delete(key);
       }
     },

@@ -28,7 +28,7 @@ export type Runs = {
   queued(): number;
   /** Runs that hold anything in memory. */
   active(): number;
-  /** Stops a run whose history cannot be folded. */
+  /** Stops a run whose history cannot be folded, or whose state cannot be kept. */
   poison(key: string, error: unknown): void;
   /** Nothing is started any more; what is under way is still recorded. */
   drain(): void;
@@ -389,7 +389,7 @@ export const createRuns = (options: RunsOptions): Runs => {
     isActive: (key) => actors.has(key),
     queued: () => queued,
     active: () => actors.size,
-    poison: (key, error) => giveUp(actorOf(key), undefined, error),
+    poison: (key, error) => (parked.has(key) ? undefined : giveUp(actorOf(key), undefined, error)),
     drain: () => {
       draining = true;
     },

@@ -61,6 +61,7 @@ export const createSession = (options: SessionOptions): Session => {
     workflows,
     cachedRuns: settings.cachedRuns,
     steady,
+    broken: (key, error) => runs.poison(key, error),
     alarmSet: (dueMono) => {
       if (dueMono < sleepsUntil) wakeTicker();
     },

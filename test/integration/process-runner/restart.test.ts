@@ -6,6 +6,7 @@ import { expect } from 'chai';
 import { systemClock } from '../../../src/adapters/system/system-ports.ts';
 import { createCommandRunner } from '../../../src/app/command-runner.ts';
 import { StoreUnavailable, type EventStore } from '../../../src/app/event-store.ts';
+import type { AnyWorkflow } from '../../../src/app/process-runner/types.ts';
 import { ReferencesBusy } from '../../../src/app/reference-guard.ts';
 import {
   appendToy,
@@ -19,6 +20,7 @@ import {
   toyAggregate,
   toyCodec,
   toyStore,
+  toyWorkflow,
   type ToyCommand,
   type ToyRunner,
 } from '../../support/toy-workflow.ts';
@@ -114,6 +116,48 @@ describe('process runner and its index', () => {
     await eventually('all passed', () => checkpointIn(dataFile()) === end);
     const events = await readAll(store, 'toyRun-open');
     expect(revisionIn(dataFile(), 'toyRun-open')).to.equal(events.at(-1)?.revision);
+  });
+
+  it('stops the one run of which nobody can say what is pending, neither the others nor a new start', async () => {
+    const store = toyStore();
+    const workshop = createWorkshop();
+    let isBroken = true;
+    const workflow: typeof toyWorkflow = {
+      ...toyWorkflow,
+      pending: (state) => {
+        if (isBroken && state.status === 'working' && state.shop.startsWith('bad')) throw new Error('a bug');
+        return toyWorkflow.pending(state);
+      },
+    };
+    const workflows = [workflow as unknown as AnyWorkflow];
+    const begin = (instance: string, file: string): ToyRunner => {
+      const runner = startToyRunner({ store, workshop, instance, more: { workflows, dataFile: file } });
+      running.push(runner);
+      return runner;
+    };
+    const first = begin('a', dataFile());
+    await orderToy(store, { id: 'bad', shop: 'bad' });
+    await eventually('parked', () => first.parkedFor('toyRun', 'bad') === 'a bug');
+    await orderToy(store, { id: 'good' });
+    await eventually('good is done', () => isDone(store, 'good'));
+    const end = await store.lastPosition();
+    await eventually('all passed', () => checkpointIn(dataFile()) === end);
+    expect(first.status()).to.include({ state: 'live' });
+    await first.stop();
+
+    for (const [instance, file] of [
+      ['b', dataFile()],
+      ['c', ':memory:'],
+    ] as const) {
+      const next = begin(instance, file);
+      await orderToy(store, { id: instance });
+      await eventually('the next is done', () => isDone(store, instance));
+      await eventually('parked again', () => next.parkedFor('toyRun', 'bad') === 'a bug');
+      isBroken = instance === 'b';
+      if (isBroken) await next.stop();
+      else expect(await next.retryRun('toyRun', 'bad')).to.equal(true);
+    }
+    await eventually('bad is done', () => isDone(store, 'bad'));
   });
 
   for (const fate of ['kept', 'deleted', 'damaged'] as const) {
