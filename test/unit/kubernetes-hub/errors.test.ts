@@ -37,6 +37,28 @@ describe('answers of an API server that are no success', () => {
       'throttled',
     ],
     [
+      '403 of an admission webhook',
+      status(403, { message: 'admission webhook "images.example.org" denied the request: not from there' }),
+      'invalid',
+      'invalid',
+    ],
+    [
+      '403 of an admission policy',
+      status(403, {
+        reason: 'Forbidden',
+        message:
+          "clusterorders.osac.openshift.io \"b\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'p' denied request: no",
+      }),
+      'invalid',
+      'invalid',
+    ],
+    [
+      '403 of a user of that name',
+      status(403, { message: 'User "denied request: x" cannot create resource "clusterorders"' }),
+      'unauthorized',
+      'unauthorized',
+    ],
+    [
       '404 of an object',
       status(404, { reason: 'NotFound', details: { name: 'b' } }),
       'not-found',

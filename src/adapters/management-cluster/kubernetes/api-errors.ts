@@ -97,11 +97,19 @@ const kindOf = (code: number, status: JsonObject, write: boolean): HubErrorKind 
   }
 };
 
-/** Not every 403 is about credentials: a namespace that ends and a full quota are not mended by new ones. */
+/** What admission webhooks and policies of a hub say; RBAC says that a user cannot do something. */
+const DENIED = /^admission webhook .* denied the request|ValidatingAdmissionPolicy .* denied request/;
+
+/**
+ * Not every 403 is about credentials: a namespace that ends and a full quota are not mended by new ones, and what a hub's
+ * own rules deny is one order's fault, which must not park the work of all others there.
+ */
 const forbidden = (status: JsonObject): HubErrorKind => {
   const causes = listAt(objectAt(status, 'details'), 'causes');
   if (causes.some((cause) => stringAt(cause, 'reason') === 'NamespaceTerminating')) return 'conflict';
-  return stringAt(status, 'message').includes('exceeded quota') ? 'throttled' : 'unauthorized';
+  const message = stringAt(status, 'message');
+  if (DENIED.test(message)) return 'invalid';
+  return message.includes('exceeded quota') ? 'throttled' : 'unauthorized';
 };
 
 /** Of an object (or its namespace): the answer names it. An unknown kind gets plain text or a Status without a name. */
