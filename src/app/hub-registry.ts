@@ -100,7 +100,7 @@ export const createHubRegistry = (options: {
     const worded = DOCUMENT_TYPES.includes(event.type);
     const hub = known === undefined || worded ? registered(state, event.revision) : seen(known, state);
     if (hub === undefined) {
-      hubs.delete(id);
+      if (hubs.delete(id)) clusters.forget?.(id);
       states.delete(id);
     } else {
       hubs.set(id, hub);

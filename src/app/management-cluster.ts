@@ -276,6 +276,8 @@ export type HubConnection = {
  */
 export type ManagementClusters = {
   of(hub: HubConnection): ManagementCluster | undefined;
+  /** This hub is not registered any more: its connections are closed, and its credentials forgotten. */
+  forget?(id: string): void;
   /** A connection that is not registered yet, to check it first; closed by its caller. */
   candidate?(hub: Omit<HubConnection, 'kubeconfig'>, kubeconfig: Uint8Array): ManagementCluster;
 };

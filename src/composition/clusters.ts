@@ -31,6 +31,7 @@ export const createClusters = (options: {
   });
   return {
     of: (hub) => (isSimulatedHubId(hub.id) ? simulated.of(hub) : kubernetes.of(hub)),
+    forget: (id) => kubernetes.forget(id),
     candidate: (hub, kubeconfig) => {
       const known = isSimulatedHubId(hub.id) ? simulated.of(hub) : undefined;
       // A simulated hub takes any kubeconfig, and is not closed by who only looked at it.

@@ -56,6 +56,16 @@ describe('life with a Kubernetes hub', function () {
     expect(stage.server.audit().length - before).to.equal(1);
   });
 
+  it('a hub that is not registered any more is let go with its credentials and connections', async () => {
+    const { clusters, hub } = open();
+    await hub.getClusterOrder(placeOf('a'), by());
+    clusters.forget(hub.hubId);
+    expect((await failure(hub.getClusterOrder(placeOf('a'), by()))).message).to.contain('closed');
+    const again = clusters.of(connectionOf(NS, { revision: 9 }));
+    expect(again).to.not.equal(hub);
+    expect(await again?.getClusterOrder(placeOf('a'), by())).to.equal(undefined);
+  });
+
   it('the thread that dies is started again; watches list anew, and a write under way is in doubt', async () => {
     const logger = recordingLogger();
     const program = new URL('../../support/dying-hub-worker.ts', import.meta.url);

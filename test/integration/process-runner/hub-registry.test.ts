@@ -80,6 +80,19 @@ describe('hub registry', () => {
     expect(made).to.have.lengthOf(1);
   });
 
+  it('lets the adapter of a hub that is gone go', async () => {
+    const forgotten: string[] = [];
+    const fixture = hubFixture({ of: ({ id }) => fakeCluster(id), forget: (id) => forgotten.push(id) });
+    fixtures.push(fixture);
+    const { registry, register, revise, deregister } = fixture;
+    await register('sim-a');
+    await revise('sim-a', { zone: 'south' });
+    await deregister('sim-a');
+    await register('sim-b');
+    await eventually('known', () => registry.get('sim-b') !== undefined);
+    expect(forgotten).to.deep.equal(['sim-a']);
+  });
+
   it('tells its listeners of every hub and of every change, until they are tired of it', async () => {
     const { registry, register, revise, deregister } = setUp();
     await register('sim-a');

@@ -43,6 +43,12 @@ export const createKubernetesClusters = (options: KubernetesClustersOptions): Ku
       hubs.set(connection.id, made);
       return made;
     },
+    forget: (id) => {
+      const known = hubs.get(id);
+      hubs.delete(id);
+      // It answers nobody from now on; what is under way ends with its connections.
+      known?.close().catch(() => undefined);
+    },
     candidate: (connection, kubeconfig) =>
       createKubernetesHub({
         connection,
