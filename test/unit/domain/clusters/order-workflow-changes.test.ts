@@ -1,0 +1,407 @@
+import { expect } from 'chai';
+import { clusterOrderSpec } from '../../../../src/domain/clusters/cluster-order-manifest.ts';
+import { cluster } from '../../../../src/domain/clusters/cluster.resource.ts';
+import { createOrderRun, done, failed, placedOn, refused } from './order-run.ts';
+import { HUB, healthy, hosted, ID, ORDER_NAME, observedOrder, ordered, time } from './samples.ts';
+import { NOWHERE, stateOf, lost, count, scale, scaled } from './order-steps.ts';
+
+describe('cluster order: changes of the spec', () => {
+  it('reserve room, send the spec, record it, and become ready again', () => {
+    const run = createOrderRun();
+    run.toReady(healthy());
+    scale(run, 5);
+    expect(stateOf(run)).to.equal('CLUSTER_STATE_PROGRESSING');
+    expect(run.effect('resize')).to.deep.include({
+      operation: 'resize',
+      args: { hub: HUB, clusterId: ID, claim: { controlPlanes: 1, nodes: { fc430: 5, g5: 2 } } },
+    });
+    run.perform('resize', done({ resized: true }));
+    expect(run.effect('apply').args).to.have.nested.property(
+      'manifest.spec.nodeRequests[1].numberOfNodes',
+      5,
+    );
+    run.perform('apply', done({ uid: 'uid-1' }));
+    expect(run.commands()).to.include('RecordSpecSynced');
+    run.observe(scaled(5));
+    run.commands();
+    expect(stateOf(run)).to.equal('CLUSTER_STATE_READY');
+    expect(run.effects()).to.deep.equal(['read']);
+  });
+  it('give room back only after the hub took the smaller spec', () => {
+    const run = createOrderRun();
+    run.toReady(healthy());
+    scale(run, 1);
+    expect(run.effects()).to.deep.equal(['apply', 'read']);
+    run.perform('apply', done({ uid: 'uid-1' }));
+    run.commands();
+    expect(run.effect('resize').args['claim']).to.deep.equal({
+      controlPlanes: 1,
+      nodes: { fc430: 1, g5: 2 },
+    });
+    run.perform('resize', done({ resized: true }));
+    expect(run.effects()).to.deep.equal(['read']);
+  });
+  it('know what room they have before they rely on it, when giving some back may have happened or not', () => {
+    const run = createOrderRun();
+    run.toReady(healthy());
+    scale(run, 1);
+    run.perform('apply', done({ uid: 'uid-1' }));
+    run.commands();
+    run.perform('resize', { outcome: 'unknown', reason: 'StoreOutcomeUnknown', message: 'no answer' });
+    scale(run, 3);
+    expect(run.effects()).to.deep.equal(['resize', 'read']);
+    expect(run.effect('resize').args['claim']).to.deep.equal({
+      controlPlanes: 1,
+      nodes: { fc430: 3, g5: 2 },
+    });
+    run.perform('resize', done({ resized: true }));
+    expect(run.effects()).to.deep.equal(['apply', 'read']);
+  });
+  it('are sent as one when several come at once, the last one wins', () => {
+    const run = createOrderRun();
+    run.toReady(healthy());
+    scale(run, 4);
+    scale(run, 6);
+    run.perform('resize', done({ resized: true }));
+    expect(
+      run.pending().effects.filter(({ operation }) => operation === 'applyClusterOrder'),
+    ).to.have.lengthOf(1);
+    expect(run.effect('apply').args).to.have.nested.property(
+      'manifest.spec.nodeRequests[1].numberOfNodes',
+      6,
+    );
+  });
+  it('wait for an effect that may still happen', () => {
+    const run = createOrderRun();
+    run.toReady(healthy());
+    scale(run, 2);
+    const first = run.start('apply');
+    scale(run, 3);
+    expect(run.effect('apply').effectId).to.equal(first.effectId);
+    run.result(first.effectId, done({ uid: 'uid-1' }));
+    expect(run.effect('apply').effectId).to.not.equal(first.effectId);
+  });
+  it('wait when the hub has no room, and say so', () => {
+    const run = createOrderRun();
+    run.toReady(healthy());
+    scale(run, 50);
+    run.perform(
+      'resize',
+      done({ resized: false, code: 'CAPACITY_EXCEEDED', message: '50 fc430 nodes wanted' }),
+    );
+    expect(run.effects()).to.deep.equal(['read']);
+    expect(run.timers()).to.include('placement-retry');
+    expect(run.commands()).to.deep.equal(['DeferPlacement']);
+    expect(JSON.stringify(cluster.view(run.cluster()))).to.contain('no room for more nodes');
+    run.fire('placement-retry');
+    run.perform('resize', done({ resized: false }));
+    scale(run, 4);
+    expect(run.effects(), 'a smaller wish is tried at once').to.include('resize');
+    run.perform('resize', done({ resized: true }));
+    run.perform('apply', done({ uid: 'uid-1' }));
+    run.commands();
+    expect(run.cluster()).to.not.have.property('waiting');
+  });
+  it('cover sets, versions and keys', () => {
+    const run = createOrderRun();
+    run.toReady(healthy());
+    const version = { id: 'v2', name: 'v2', version: '4.22.0', releaseImage: 'r/r:4.22.0' };
+    run.command({
+      type: 'ReviseCluster',
+      at: time(40),
+      changes: {
+        version,
+        sshPublicKey: '',
+        pullSecret: null,
+        nodeSets: {
+          workers: { hostType: { id: 'fc430' }, size: 3 },
+          infra: { hostType: { id: 'fc430', name: 'fc430' }, size: 1 },
+        },
+      },
+    });
+    run.perform('resize', done({ resized: true }));
+    const { args } = run.effect('apply');
+    expect(args).to.not.have.property('pullSecret');
+    expect(args).to.have.nested.property('manifest.spec.releaseImage', 'r/r:4.22.0');
+    expect(args).to.have.deep.nested.property('manifest.spec.nodeRequests', [
+      { resourceClass: 'fc430', numberOfNodes: 4 },
+    ]);
+  });
+  it('are sent again when the hub shows another spec, but not for ever', () => {
+    const run = createOrderRun();
+    run.toReady(healthy());
+    const other = (image: string) =>
+      healthy({ order: observedOrder({ spec: { ...clusterOrderSpec(ordered), releaseImage: image } }) });
+    for (let round = 1; round <= 5; round += 1) {
+      run.observe(other(`r/r:${round}`));
+      run.observe(healthy({ hostedCluster: hosted({}, { fc430: round % 2 }) }));
+      if (run.effects().includes('apply')) run.perform('apply', done({ uid: 'uid-1' }));
+      run.commands();
+    }
+    expect(run.state()).to.have.property('drift', 3);
+    expect(run.effects()).to.deep.equal(['read']);
+  });
+  it('that a private caller makes to the status end with the next observation', () => {
+    const run = createOrderRun();
+    run.toReady(healthy());
+    run.command({
+      type: 'ReviseCluster',
+      at: time(40),
+      changes: { status: { state: 'CLUSTER_STATE_FAILED' } },
+    });
+    expect(stateOf(run)).to.equal('CLUSTER_STATE_FAILED');
+    run.observe(healthy());
+    run.commands();
+    expect(stateOf(run)).to.equal('CLUSTER_STATE_READY');
+  });
+});
+
+describe('cluster order: loss', () => {
+  it('of the cluster order is checked, reported, and built again on a retry', () => {
+    const run = createOrderRun();
+    run.toReady(healthy());
+    run.observe(NOWHERE);
+    expect(run.commands(), 'one look is not enough').to.deep.equal([]);
+    run.perform('check', done(NOWHERE));
+    expect(run.commands()).to.deep.equal(['ReportLost']);
+    expect(stateOf(run)).to.equal('CLUSTER_STATE_FAILED');
+    expect(run.effects(), 'it is not built again by itself').to.deep.equal(['read']);
+    run.command({ type: 'RetryCluster', at: time(45) });
+    run.perform('apply', done({ uid: 'uid-2' }));
+    run.commands();
+    run.observe(healthy());
+    run.commands();
+    expect(stateOf(run)).to.equal('CLUSTER_STATE_READY');
+    expect(run.cluster()).to.have.property('uid', 'uid-2');
+  });
+  it('of the hosted cluster clears when it is there again', () => {
+    const run = createOrderRun();
+    run.toReady(healthy());
+    const without = healthy({ hostedCluster: null });
+    run.observe(without);
+    run.perform('check', done(without));
+    run.commands();
+    expect(run.clusterTypes()).to.include('ClusterLostOnHub');
+    run.command({ type: 'RetryCluster', at: time(45) });
+    run.perform('apply', done({ uid: 'uid-1' }));
+    run.commands();
+    run.observe(healthy());
+    run.commands();
+    expect(stateOf(run)).to.equal('CLUSTER_STATE_READY');
+  });
+  it('that a stale observation pretends is found out', () => {
+    const run = createOrderRun();
+    run.toReady(healthy());
+    run.observe(NOWHERE);
+    run.perform('check', done(healthy()));
+    run.commands();
+    expect(stateOf(run)).to.equal('CLUSTER_STATE_READY');
+    expect(run.effects()).to.deep.equal(['read']);
+    lost(run);
+    run.observe(healthy());
+    run.commands();
+    expect(run.clusterTypes()).to.not.include('ClusterLostOnHub');
+  });
+});
+
+describe('cluster order: the end', () => {
+  const remove = (run: ReturnType<typeof createOrderRun>) =>
+    run.command({ type: 'DeleteCluster', at: time(50) });
+
+  it('is immediate before anything was reserved', () => {
+    const run = createOrderRun();
+    run.order();
+    remove(run);
+    expect(run.state()).to.deep.equal({ status: 'closed' });
+    expect(run.runTypes().at(-1)).to.equal('RunClosed');
+    expect(run.pending()).to.deep.equal({ commands: [], effects: [], timers: [] });
+    expect(run.observe(healthy())).to.deep.equal([]);
+  });
+  it('gives back what was reserved, also when the answer comes late', () => {
+    const run = createOrderRun();
+    run.order();
+    const { effectId } = run.start('place');
+    remove(run);
+    const settling = { mode: 'observe', operation: 'release', args: { clusterId: ID } };
+    expect(run.effect('place'), 'the reservation may have happened').to.deep.include(settling);
+    run.result(effectId, done(placedOn()));
+    expect(run.effect('release').args).to.deep.equal({ hub: HUB, clusterId: ID });
+    run.perform('release', done());
+    expect(run.state()).to.deep.equal({ status: 'closed' });
+    expect(run.clusterTypes()).to.include('ClusterDeleted').and.not.include('HubSelected');
+  });
+  it('gives back what a crashed attempt may have reserved', () => {
+    const run = createOrderRun();
+    run.order();
+    run.start('place');
+    remove(run);
+    run.perform('place', done());
+    run.perform('release', done());
+    expect(run.state()).to.deep.equal({ status: 'closed' });
+  });
+  it('does not dispatch what was cancelled meanwhile', () => {
+    const run = createOrderRun();
+    run.order();
+    run.perform('place', done(placedOn()));
+    const [select] = run.pending().commands;
+    run.command({ type: 'CancelOrder', at: time(50) });
+    expect(select?.command.type).to.equal('SelectHub');
+    expect(run.commands()).to.deep.equal([]);
+    expect(run.effects()).to.deep.equal(['release']);
+  });
+  it('answers a refused dispatch by waiting for the deletion that caused it', () => {
+    const run = createOrderRun();
+    run.order();
+    run.perform('place', done(placedOn()));
+    const refuse = (key: string) =>
+      run.input({
+        kind: 'command-result',
+        commandKey: key,
+        result: { accepted: false, code: 'DELETION_REQUESTED', message: 'being deleted' },
+        now: time(1),
+      });
+    refuse('select-hub:0');
+    expect(run.pending().commands).to.deep.equal([]);
+    const other = createOrderRun();
+    other.order();
+    other.perform('place', done(placedOn()));
+    other.input({
+      kind: 'command-result',
+      commandKey: 'select-hub:0',
+      result: { accepted: true, events: [] },
+      now: time(1),
+    });
+    other.input({
+      kind: 'command-result',
+      commandKey: 'start-dispatch:0',
+      result: { accepted: false, code: 'DELETION_REQUESTED', message: 'being deleted' },
+      now: time(1),
+    });
+    expect(other.pending()).to.deep.equal({ commands: [], effects: [], timers: [] });
+  });
+  it('waits for confirmed absence, then gives the capacity back', () => {
+    const run = createOrderRun();
+    run.toReady(healthy());
+    remove(run);
+    expect(run.effects()).to.deep.equal(['delete']);
+    run.perform('delete', done({ existed: true }));
+    const deleting = healthy({
+      order: observedOrder({ deletionTimestamp: time(50), finalizers: ['osac.openshift.io/infrastructure'] }),
+    });
+    run.observe(deleting);
+    expect(run.commands()).to.deep.equal(['BlockDeletion']);
+    expect(run.cluster()).to.deep.include({
+      waitingFor: [`HostedCluster ${ORDER_NAME}`, 'finalizer osac.openshift.io/infrastructure'],
+      status: 'dispatched',
+    });
+    run.observe(NOWHERE);
+    expect(run.commands(), 'absence is confirmed by a look of its own').to.deep.equal([]);
+    run.perform('check', done(NOWHERE));
+    expect(run.commands()).to.deep.equal(['ConfirmAbsence']);
+    expect(run.cluster()).to.have.property('status', 'deleted');
+    expect(run.effects()).to.deep.equal(['release']);
+    run.perform('release', done());
+    expect(run.state()).to.deep.equal({ status: 'closed' });
+    expect(run.runTypes().at(-1)).to.equal('RunClosed');
+  });
+  it('never takes an observation from before the deletion for absence', () => {
+    const run = createOrderRun();
+    run.toReady(healthy());
+    run.observe(NOWHERE);
+    const { effectId } = run.start('check');
+    remove(run);
+    expect(run.observe(NOWHERE), 'the deletion was not sent yet').to.deep.equal([]);
+    run.perform('delete', done({ existed: true }));
+    run.result(effectId, done(NOWHERE));
+    expect(run.commands(), 'that look may have been made before').to.deep.equal([]);
+    expect(run.effect('check').effectId).to.match(/\.deletion$/);
+    const leaving = observedOrder({ deletionTimestamp: time(50), finalizers: [] });
+    run.perform('check', done(healthy({ order: leaving, hostedCluster: null })));
+    expect(run.commands()).to.deep.equal([]);
+    run.observe(NOWHERE);
+    run.perform('check', done(NOWHERE));
+    expect(run.commands()).to.deep.equal(['ConfirmAbsence']);
+  });
+  it('settles a dispatch that may have happened before it deletes', () => {
+    const run = createOrderRun();
+    run.order();
+    run.perform('place', done(placedOn()));
+    run.commands();
+    const { effectId } = run.start('apply');
+    remove(run);
+    expect(run.effects()).to.deep.equal(['apply']);
+    expect(run.effect('apply'), 'a look ends the doubt').to.deep.include({
+      operation: 'observeCluster',
+      mode: 'observe',
+    });
+    run.perform('apply', failed());
+    expect(run.effects(), 'the doubt stays').to.deep.equal(['apply']);
+    run.result(effectId, done(NOWHERE));
+    expect(run.effects()).to.deep.equal(['delete']);
+    run.perform('delete', done({ existed: false }));
+    run.observe(NOWHERE);
+    run.perform('check', done(NOWHERE));
+    expect(run.commands()).to.deep.equal(['ConfirmAbsence']);
+  });
+  it('deletes again what arrives on the hub only after the deletion found nothing there', () => {
+    const run = createOrderRun();
+    run.order();
+    run.perform('place', done(placedOn()));
+    run.commands();
+    run.start('apply');
+    remove(run);
+    run.result(run.start('apply').effectId, done(NOWHERE));
+    run.perform('delete', done({ existed: false }));
+    run.observe(healthy());
+    expect(run.effects()).to.deep.equal(['delete']);
+    run.perform('delete', failed());
+    run.perform('delete', done({ existed: true }));
+    expect(run.effects()).to.deep.equal(['read']);
+    run.observe(healthy({ order: observedOrder({ deletionTimestamp: time(50), finalizers: [] }) }));
+    expect(run.effects()).to.deep.equal(['read']);
+    run.observe(NOWHERE);
+    run.perform('check', done(NOWHERE));
+    expect(run.commands()).to.deep.equal(['ConfirmAbsence']);
+  });
+  it('goes on when the hub refuses, and tells what it waits for', () => {
+    const run = createOrderRun();
+    run.toReady(healthy());
+    remove(run);
+    for (let attempt = 1; attempt <= 11; attempt += 1) run.perform('delete', refused);
+    expect(count(run, 'EffectRefused')).to.equal(0);
+    expect(run.commands()).to.deep.equal(['BlockDeletion']);
+    expect(run.cluster()).to.have.deep.property('waitingFor', [
+      'ValidationFailed: spec.releaseImage is wrong',
+    ]);
+    run.perform('delete', done({ existed: true }));
+    run.observe(NOWHERE);
+    run.perform('check', done(NOWHERE));
+    run.commands();
+    run.perform('release', done());
+    expect(run.state()).to.deep.equal({ status: 'closed' });
+  });
+  it('leaves the cluster to its foreign finalizers', () => {
+    const run = createOrderRun();
+    run.toHub();
+    run.command({ type: 'ReviseCluster', at: time(40), changes: { finalizers: ['bench'] } });
+    remove(run);
+    run.perform('delete', done({ existed: true }));
+    run.observe(NOWHERE);
+    run.perform('check', done(NOWHERE));
+    expect(run.commands()).to.deep.equal(['ConfirmAbsence']);
+    run.perform('release', done());
+    expect(run.state()).to.deep.equal({ status: 'closed' });
+    expect(run.cluster()).to.have.property('status', 'dispatched');
+    run.command({ type: 'ReviseCluster', at: time(41), changes: { finalizers: [] } });
+    expect(run.cluster()).to.have.property('status', 'deleted');
+  });
+  it('ignores the answer of a resize that comes too late', () => {
+    const run = createOrderRun();
+    run.toReady(healthy());
+    scale(run, 5);
+    const { effectId } = run.start('resize');
+    remove(run);
+    run.result(effectId, done({ resized: true }));
+    expect(run.state()).to.have.nested.property('held.nodes.fc430', 3);
+  });
+});
