@@ -13,7 +13,7 @@ import type { ManagementClusterUnderTest } from '../integration/management-clust
 import { describeManagementClusterContract } from '../integration/management-cluster/contract.ts';
 import { kubeconfigOf } from '../support/kube-apiserver/kubeconfig.ts';
 import { loadDefinitions } from '../support/kube-apiserver/start.ts';
-import { kubeClient, type KubeAccess, type KubeClient } from '../support/kube-client.ts';
+import { collectionOf, kubeClient, type KubeAccess, type KubeClient } from '../support/kube-client.ts';
 import { KUBE_BEHAVIOURS, conformanceContext, type ConformanceContext } from '../support/kube-conformance.ts';
 import { startKubeFaultProxy, type KubeFaultProxy } from '../support/kube-fault-proxy.ts';
 import { kubernetesHub, rbacOf, recordingLogger } from '../support/kubernetes-hub.ts';
@@ -92,7 +92,7 @@ describe('a real kube-apiserver', function () {
         kind: 'Namespace',
         metadata: { name: namespace },
       });
-      for (const object of rbacOf('hub-access', namespace)) await post(pathOf(object), object);
+      for (const object of rbacOf('hub-access', namespace)) await post(collectionOf(object), object);
       const asked = await post(`/api/v1/namespaces/${namespace}/serviceaccounts/hub-access/token`, {
         apiVersion: 'authentication.k8s.io/v1',
         kind: 'TokenRequest',
@@ -169,12 +169,3 @@ describe('a real kube-apiserver', function () {
     });
   });
 });
-
-/** Path of the collection of an object of ops/rbac. */
-const pathOf = (object: JsonObject): string => {
-  const { namespace = '' } = objectAt(object, 'metadata') as { namespace?: string };
-  const apiVersion = stringAt(object, 'apiVersion');
-  const plural = `${stringAt(object, 'kind').toLowerCase()}s`;
-  const root = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
-  return namespace === '' ? `${root}/${plural}` : `${root}/namespaces/${namespace}/${plural}`;
-};

@@ -1,6 +1,7 @@
 import { Agent, request as httpsRequest } from 'node:https';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { JsonObject, JsonValue } from '../../src/domain/json.ts';
+import { objectAt, stringAt } from '../../src/domain/json-tools.ts';
 
 /** How to reach an API server: the stand-in or a real one. */
 export type KubeAccess = {
@@ -150,4 +151,13 @@ const watchOf = (response: IncomingMessage): KubeWatch => {
     ended: () => over,
     close: () => response.destroy(),
   };
+};
+
+/** Path of the collection that an object belongs to. Good for kinds whose plural ends in s. */
+export const collectionOf = (object: JsonObject): string => {
+  const namespace = stringAt(objectAt(object, 'metadata'), 'namespace');
+  const apiVersion = stringAt(object, 'apiVersion');
+  const root = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
+  const plural = `${stringAt(object, 'kind').toLowerCase()}s`;
+  return namespace === '' ? `${root}/${plural}` : `${root}/namespaces/${namespace}/${plural}`;
 };

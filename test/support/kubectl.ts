@@ -2,7 +2,7 @@ import { readFileSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { listAt, objectAt, stringAt } from '../../src/domain/json-tools.ts';
 import type { JsonObject, JsonValue } from '../../src/domain/json.ts';
-import { kubeClient } from './kube-client.ts';
+import { collectionOf, kubeClient } from './kube-client.ts';
 import { objectsOf } from './kube-apiserver/start.ts';
 
 /**
@@ -20,14 +20,6 @@ const option = (name: string): string | undefined => {
 const namespace = option('-n') ?? 'default';
 const file = option('-f');
 const output = option('-o') ?? '';
-
-const collectionOf = (object: JsonObject): string => {
-  const place = stringAt(objectAt(object, 'metadata'), 'namespace');
-  const version = stringAt(object, 'apiVersion');
-  const root = version.includes('/') ? `/apis/${version}` : `/api/${version}`;
-  const plural = `${stringAt(object, 'kind').toLowerCase()}s`;
-  return place === '' ? `${root}/${plural}` : `${root}/namespaces/${place}/${plural}`;
-};
 
 const apply = async (object: JsonObject): Promise<void> => {
   const path = collectionOf(object);

@@ -4,7 +4,7 @@ import { objectAt, stringAt } from '../../../src/domain/json-tools.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { playHub } from '../../../test/support/kube-controllers/hub.ts';
 import { loadDefinitions } from '../../../test/support/kube-apiserver/start.ts';
-import { kubeClient } from '../../../test/support/kube-client.ts';
+import { collectionOf, kubeClient } from '../../../test/support/kube-client.ts';
 import { rbacOf } from '../../../test/support/kubernetes-hub.ts';
 import type { KubeServers } from './servers.ts';
 
@@ -62,13 +62,4 @@ export const playOn = async (servers: KubeServers, options: PlayOptions): Promis
       admin.close();
     },
   };
-};
-
-/** Path of the collection of an object of ops/rbac. */
-const collectionOf = (object: JsonObject): string => {
-  const namespace = stringAt(objectAt(object, 'metadata'), 'namespace');
-  const apiVersion = stringAt(object, 'apiVersion');
-  const root = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
-  const plural = `${stringAt(object, 'kind').toLowerCase()}s`;
-  return namespace === '' ? `${root}/${plural}` : `${root}/namespaces/${namespace}/${plural}`;
 };

@@ -8,7 +8,12 @@ import type { JsonObject } from '../../../../src/domain/json.ts';
 import { isObject, listAt, objectAt, stringAt } from '../../../../src/domain/json-tools.ts';
 import { kubeconfigOf } from '../../../../test/support/kube-apiserver/kubeconfig.ts';
 import { loadDefinitions } from '../../../../test/support/kube-apiserver/start.ts';
-import { kubeClient, type KubeAccess, type KubeClient } from '../../../../test/support/kube-client.ts';
+import {
+  collectionOf,
+  kubeClient,
+  type KubeAccess,
+  type KubeClient,
+} from '../../../../test/support/kube-client.ts';
 import { rbacOf } from '../../../../test/support/kubernetes-hub.ts';
 import { kubeBinary } from '../../../real/kube-apiserver/binary.ts';
 import { startKubeServers } from '../../../real/kube-apiserver/servers.ts';
@@ -157,14 +162,6 @@ const posted = async (kube: KubeClient, path: string, body: JsonObject): Promise
   const answer = await kube.post(path, body);
   if (answer.code >= 300 && answer.code !== 409) throw new Error(`${path}: ${answer.code} ${answer.text}`);
   return answer.body;
-};
-
-const collectionOf = (object: JsonObject): string => {
-  const namespace = stringAt(objectAt(object, 'metadata'), 'namespace');
-  const apiVersion = stringAt(object, 'apiVersion');
-  const plural = `${stringAt(object, 'kind').toLowerCase()}s`;
-  const root = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
-  return namespace === '' ? `${root}/${plural}` : `${root}/namespaces/${namespace}/${plural}`;
 };
 
 /** When each order was first seen on the API server, by cluster; through a watch of all namespaces. */
