@@ -7,12 +7,14 @@ import { startKubeServers } from './servers.ts';
  * `{url, kubeconfig}` when it is ready; the kubeconfig is a file in a folder that goes when it ends.
  *
  * `--play-operator`: a hub to try things on. CRDs and rights are installed, operator, Ansible, HyperShift and hosts are
- * played beside it, and `kubeconfig` has the rights that the service gets on a hub (`admin` has all). `--namespace`,
- * `--pace` (1: as fast as the real ones were recorded, without the wait for machines) and `--hosts class=n` say more.
+ * played beside it (`--play-hypershift`: no operator, for `controller: ledger`), and `kubeconfig` has the rights that
+ * the service gets on a hub (`admin` has all). `--namespace`, `--pace` (1: as fast as the real ones were recorded,
+ * without the wait for machines) and `--hosts class=n` say more.
  */
 const { values } = parseArgs({
   options: {
     'play-operator': { type: 'boolean', default: false },
+    'play-hypershift': { type: 'boolean', default: false },
     namespace: { type: 'string', default: 'osac-hub' },
     pace: { type: 'string', default: '0.3' },
     hosts: { type: 'string', multiple: true, default: ['fc430=8'] },
@@ -34,10 +36,11 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   });
 }
 const admin = `${servers.folder}/kubeconfig`;
-if (values['play-operator']) {
+if (values['play-operator'] || values['play-hypershift']) {
   const { playOn } = await import('./play.ts');
   const hosts = Object.fromEntries(values.hosts.map((text) => hostCount(text)));
-  const play = await playOn(servers, { namespace: values.namespace, pace: Number(values.pace), hosts });
+  const { namespace, pace, 'play-operator': operator } = values;
+  const play = await playOn(servers, { namespace, pace: Number(pace), hosts, operator });
   close.push(play.stop);
   const { url } = servers;
   process.stdout.write(`${JSON.stringify({ url, kubeconfig: play.kubeconfig, admin })}\n`);

@@ -16,6 +16,8 @@ export type PlayOptions = {
   readonly pace: number;
   /** Hosts by resource class. */
   readonly hosts: Readonly<Record<string, number>>;
+  /** False: nobody reconciles ClusterOrders, for a hub that is registered with `controller: ledger`. Default true. */
+  readonly operator?: boolean;
 };
 
 export type PlayedServers = {
@@ -33,7 +35,7 @@ const TOKEN_SECONDS = 12 * 3_600;
  * for trying things out: the product knows nothing of it.
  */
 export const playOn = async (servers: KubeServers, options: PlayOptions): Promise<PlayedServers> => {
-  const { namespace, pace, hosts } = options;
+  const { namespace, pace, hosts, operator = true } = options;
   const admin = kubeClient({ url: servers.url, ca: servers.ca, token: servers.adminToken });
   const post = async (path: string, body: JsonObject): Promise<JsonObject> => {
     const { code, body: answer, text } = await admin.post(path, body);
@@ -43,7 +45,11 @@ export const playOn = async (servers: KubeServers, options: PlayOptions): Promis
   for (const definition of loadDefinitions())
     await post('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', definition);
   await post('/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
-  for (const object of rbacOf('hub-access', namespace)) await post(collectionOf(object), object);
+  const rights = [
+    ...rbacOf('hub-access', namespace),
+    ...(operator ? [] : rbacOf('controller-ledger', namespace)),
+  ];
+  for (const object of rights) await post(collectionOf(object), object);
   const asked = await post(`/api/v1/namespaces/${namespace}/serviceaccounts/hub-access/token`, {
     apiVersion: 'authentication.k8s.io/v1',
     kind: 'TokenRequest',
@@ -52,7 +58,7 @@ export const playOn = async (servers: KubeServers, options: PlayOptions): Promis
   const kubeconfig = join(servers.folder, 'hub.kubeconfig');
   writeFileSync(kubeconfig, servers.kubeconfig(stringAt(objectAt(asked, 'status'), 'token')));
   chmodSync(kubeconfig, 0o600);
-  const hub = playHub({ call: admin.call, namespace, pace });
+  const hub = playHub({ call: admin.call, namespace, pace, operator });
   await hub.prepare(hosts);
   hub.start(LOOK_MS);
   return {
