@@ -51,3 +51,21 @@ describe('killed between every two steps', function () {
     });
   }
 });
+
+describe('a hub that nobody reaches', function () {
+  this.timeout(120_000);
+  it('keeps no order that was not sent to it: another hub builds it, once', async () => {
+    const pool = openPool();
+    const failures: (string | undefined)[] = [];
+    try {
+      const tasks = [1, 2, 3, 4].map((seed) => ({ seed, drill: { firstHubAway: true } }));
+      await pool.run(tasks, ({ failure, lines }) => {
+        failures.push(failure === undefined ? undefined : [failure, ...lines.slice(-20)].join('\n'));
+        return false;
+      });
+    } finally {
+      await pool.close();
+    }
+    expect(failures).to.deep.equal([undefined, undefined, undefined, undefined]);
+  });
+});

@@ -15,6 +15,8 @@ export type Drill = {
   /** Absent: a hub whose operator does everything. */
   readonly real?: Pick<RealHubPlan, 'mode' | 'controller'>;
   readonly death?: Death;
+  /** The hub that is chosen first is never reached; there is a second one. */
+  readonly firstHubAway?: boolean;
 };
 
 const MINUTE = 60_000;
@@ -39,14 +41,18 @@ export const momentsOf = async (seed: number, drill: Omit<Drill, 'death'>): Prom
   });
 };
 
-const planOf = (seed: number, { real, death }: Drill): Plan => ({
+const planOf = (seed: number, { real, death, firstHubAway = false }: Drill): Plan => ({
   seed,
   singleWriter: true,
   instances: 1,
   keepsIndex: seed % 2 === 0,
   store: NO_STORE_FAULTS,
   network: NO_NETWORK_FAULTS,
-  hubs: [{ id: real === undefined ? 'sim-a' : 'hub-a', controlPlanes: 2, nodes: 8 }],
+  hubs: [
+    // The emptiest is chosen.
+    ...(firstHubAway ? [{ id: 'sim-away', controlPlanes: 100, nodes: 1_000, away: true as const }] : []),
+    { id: real === undefined ? 'sim-a' : 'hub-a', controlPlanes: 2, nodes: 8 },
+  ],
   ...(real === undefined ? {} : { real: { ...real, failures: 0, pace: 1 } }),
   deaths: death === undefined ? 0 : 1,
   ...(death === undefined ? {} : { death }),
@@ -85,8 +91,10 @@ const checkFarSide = (world: World, id: string): void => {
   const { plan } = world;
   const state = world.ledger.cluster(id);
   if (!isStoredCluster(state) || state.status !== 'deleted') throw new Violation(`${id} is ${state.status}`);
-  for (const { id: hub } of plan.hubs) {
+  for (const { id: hub, away = false } of plan.hubs) {
     const orders = world.ordersOn(hub);
+    if (away && orders.length > 0) throw new Violation(`${hub} was reached`);
+    if (away) continue;
     if (orders.length !== 1) throw new Violation(`${orders.length} orders were made on ${hub}`);
     if (plan.real === undefined) continue;
     const runs = world.runsOn(hub).map(({ purpose }) => purpose);

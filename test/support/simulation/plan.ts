@@ -8,6 +8,8 @@ export type HubPlan = {
   readonly id: string;
   readonly controlPlanes: number;
   readonly nodes: number;
+  /** Nobody ever reaches it. */
+  readonly away?: true;
   /** Absent: registered at the beginning. */
   readonly registeredAt?: number;
 };

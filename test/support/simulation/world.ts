@@ -213,7 +213,9 @@ export const createWorld = (plan: Plan, folder: string, plant?: Plant): World =>
     });
     const ports = new Map<string, ManagementCluster>();
     for (const [id, hub] of hubs) {
-      const faults = () => (calm ? NO_NETWORK_FAULTS : plan.network);
+      const isAway = plan.hubs.some((each) => each.id === id && each.away === true);
+      const faults = () =>
+        isAway ? { ...NO_NETWORK_FAULTS, refused: 1 } : calm ? NO_NETWORK_FAULTS : plan.network;
       ports.set(id, createHubPort({ hub, life, faults, witness: ledger.witness }));
     }
     const automations = new Map<string, Automation>();
