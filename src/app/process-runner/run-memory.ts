@@ -74,7 +74,10 @@ export const createRunMemory = (options: {
       // Spread over the interval, so that a rebuilt index does not read everything at once.
       return [fits ? alarm : alarmIn(key, everyMs * fractionOf(run.key), steady)];
     });
-    write(run, pending, [...timerAlarms(pending, steady.offset()), ...reads]);
+    // One that has fired says so until its attempt has begun, whatever the clocks say by then.
+    const waitingFor = new Set(pending.effects.map(({ effectId, attempt }) => gateAlarm(effectId, attempt)));
+    const gates = stored.filter(({ key }) => waitingFor.has(key));
+    write(run, pending, [...timerAlarms(pending, steady.offset()), ...gates, ...reads]);
   };
 
   /** A bug or poison stops one run, whatever is written together with it. Its row stays behind, as of any parked run. */
