@@ -67,11 +67,21 @@ const counts = (texts: readonly string[]): JsonObject =>
     }),
   );
 
+/** What is said of options that do not go together; undefined when they do. */
+const misfit = ({ mode = 'operator', endpoint, controller }: HubOptions): string | undefined => {
+  if (mode !== 'operator')
+    return endpoint === undefined
+      ? `--mode ${mode} needs --endpoint, the address of the webhook listener or of the platform`
+      : undefined;
+  if (endpoint !== undefined) return '--endpoint is for --mode eda and --mode aap';
+  return controller === 'ledger' ? '--controller ledger is for --mode eda and --mode aap' : undefined;
+};
+
 /** The document to register; secrets are read from files, never from arguments, which everybody on a machine sees. */
 export const hubDocument = async (options: HubOptions, stdin: () => Promise<string>): Promise<JsonObject> => {
   const { mode = 'operator', endpoint, callsPerSecond, burst, controlPlanes } = options;
-  if (endpoint !== undefined && mode === 'operator')
-    throw new InvalidArgumentError('--endpoint is for --mode eda and --mode aap');
+  const wrong = misfit(options);
+  if (wrong !== undefined) throw new InvalidArgumentError(wrong);
   const secret = async (file: string | undefined): Promise<string> =>
     file === undefined ? '' : (await textIn(file, stdin)).trim();
   const spec = withoutEmpty({

@@ -7,7 +7,8 @@ import type { ProcessRunner } from '../../app/process-runner/types.ts';
 import { hubCapacity } from '../../app/scheduler.ts';
 import { claimedBy, type HubCapacityState } from '../../domain/hubs/capacity.ts';
 import { firstProblem } from '../../domain/hubs/health.ts';
-import { objectAt, own, stringAt } from '../../domain/json-tools.ts';
+import { hubSpecRejection } from '../../domain/hubs/hub-spec.ts';
+import { objectAt, own, stringAt, withoutEmpty } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { cluster, hub as hubKind } from '../../domain/kinds.ts';
 import type { ResourceRow } from '../../projections/read-models.ts';
@@ -201,6 +202,12 @@ const checkCandidate = (call: LedgerCall, services: HubServices): Promise<Ledger
   const controller = stringAt(call.body, 'controller') || 'operator';
   if (controller !== 'operator' && controller !== 'ledger')
     throw invalid(`field 'controller' must be operator or ledger, but it is '${controller}'`, 'controller');
+  // A right or namespace that is missing on the hub would be the wrong thing to mend for a spec that nobody takes.
+  const { mode, endpoints, automation } = call.body;
+  const wrong = hubSpecRejection(withoutEmpty({ namespace, mode, controller, endpoints, automation }), {
+    simulated: false,
+  });
+  if (wrong !== undefined) throw invalid(wrong.message, wrong.field ?? 'spec');
   const tenantNamespaces = own(call.body, 'tenant_namespaces') === true;
   return candidateAnswer(call, services, { id, namespace, tenant: 'shared', controller, tenantNamespaces });
 };

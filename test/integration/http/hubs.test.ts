@@ -202,6 +202,19 @@ describe('hubs over HTTP', () => {
     for (const wrong of [{ mode: 'magic' }, { endpoints: {} }])
       expect((await admin('POST', `${HUBS}/check`, { ...automated, ...wrong })).status).to.equal(400);
   });
+
+  it('a check refuses what no registration would take, before it looks at the hub', async () => {
+    const body = { namespace: 'osac-hub', kubeconfig: KUBECONFIG };
+    for (const [wrong, said] of [
+      [{ namespace: 'a-namespace-of-more-than-23-characters' }, /'spec.namespace' may have at most 23/],
+      [{ controller: 'ledger' }, /'spec.controller' may be 'ledger' only in mode 'eda' or 'aap'/],
+      [{ mode: 'aap' }, /'spec.endpoints.aap' is required in mode 'aap'/],
+    ] as const) {
+      const { status, text } = await admin('POST', `${HUBS}/check`, { ...body, ...wrong });
+      expect(status, text).to.equal(400);
+      expect(text).to.match(said);
+    }
+  });
   it('hubs are listed with what is wrong, and one is shown with its capacity and its orders', async () => {
     const { status, text } = await admin('POST', `${PRIVATE}/hubs`, {
       id: 'hub-2',
@@ -296,6 +309,8 @@ describe('hubs over HTTP', () => {
     const body = {
       kubeconfig: KUBECONFIG,
       namespace: 'osac-hub',
+      mode: 'eda',
+      endpoints: { eda: 'http://rulebook:5000' },
       controller: 'ledger',
       tenant_namespaces: true,
     };

@@ -110,6 +110,19 @@ describe('ledgerctl hubs', () => {
     expect((await stub.run([...ADD, '--endpoint', 'http://x'])).code).to.equal(2);
     expect((await stub.run([...ADD, '--nodes', 'fc430'])).code).to.equal(2);
   });
+  it('add names the options that belong together, before it reads a secret or asks for a check', async () => {
+    for (const [words, said] of [
+      [['--mode', 'aap'], '--mode aap needs --endpoint'],
+      [['--mode', 'eda', '--token-file', 'none'], '--mode eda needs --endpoint'],
+      [['--controller', 'ledger'], '--controller ledger is for --mode eda and --mode aap'],
+    ] as const) {
+      answers({});
+      const { code, err } = await stub.run([...ADD, ...words]);
+      expect(code, err).to.equal(2);
+      expect(err).to.contain(said);
+      expect(stub.asked).to.deep.equal([]);
+    }
+  });
   it('check says what is wrong and ends with 1', async () => {
     answers({ [`POST ${HUBS}/hub-1/check`]: WRONG, [`POST ${HUBS}/check`]: WELL });
     const wrong = await stub.run(['hubs', 'check', 'hub-1']);
