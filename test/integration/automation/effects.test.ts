@@ -37,10 +37,10 @@ describe('effects of a hub’s automation', function () {
     for (const close of closing.splice(0)) await close();
   });
 
-  const portTo = (endpoints: JsonObject, adapter: RegisteredHub['adapter']): EffectPort => {
+  const portTo = (endpoints: JsonObject, adapter: RegisteredHub['adapter'], mode = 'eda'): EffectPort => {
     const refOf = (id: string) => ({ id, version: 'v1', kind: 'secret-data', fingerprint: 'f' }) as const;
     const registered = {
-      facts: hubFacts({ id: HUB, document: { spec: { namespace: 'orders', endpoints } } }),
+      facts: hubFacts({ id: HUB, document: { spec: { namespace: 'orders', endpoints, mode } } }),
       adapter,
       automation: { token: refOf(TOKEN), hmacSecret: refOf(HMAC_SECRET) },
       tenant: 'shared',
@@ -354,6 +354,21 @@ describe('effects of a hub’s automation', function () {
       });
       expect(aap.jobs).to.deep.equal([]);
     });
+  });
+
+  it('of a hub that was switched asks for each order what it was placed with', async () => {
+    const rulebook = await startRulebook({ token: TOKEN, hmacSecret: HMAC_SECRET });
+    const aap = await startAap({ token: TOKEN });
+    closing.push(rulebook.close, aap.close);
+    const port = portTo({ eda: rulebook.url, aap: aap.url }, automatedHub().cluster, 'aap');
+    expect(await port('trigger', triggerArgs('eda'), effectCall())).to.have.nested.include({
+      'result.queued': true,
+    });
+    expect([rulebook.requests.length, aap.jobs.length]).to.deep.equal([1, 0]);
+    expect(await port('trigger', triggerArgs('aap'), effectCall())).to.have.nested.include({
+      'result.did': 'launched',
+    });
+    expect([rulebook.requests.length, aap.jobs.length]).to.deep.equal([1, 1]);
   });
 
   it('says what is missing at the hub', async () => {
