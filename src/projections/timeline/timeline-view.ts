@@ -25,7 +25,7 @@ export type TimelineViewOptions = {
  */
 export const timelineView = ({ words, categories }: TimelineViewOptions): View => ({
   name: 'timeline',
-  version: 1,
+  version: 2,
   settings: JSON.stringify({ categories }),
   schema: `
     CREATE TABLE entries (
