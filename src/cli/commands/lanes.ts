@@ -3,7 +3,8 @@ import type { Connection } from '../connection.ts';
 import { examples } from '../examples.ts';
 import { table } from '../output.ts';
 
-type Lane = {
+/** One lane as `GET /api/ledger/v1/lanes` answers it. */
+export type Lane = {
   readonly lane: string;
   readonly breaker: string;
   readonly paused: boolean;
@@ -50,5 +51,6 @@ export const addLaneCommands = (program: Command, { client, io }: Connection): v
       });
 };
 
-const stateOf = ({ paused, breaker }: Lane): string =>
+/** In words, as `lanes list` shows it. */
+export const stateOf = ({ paused, breaker }: Lane): string =>
   paused ? 'paused' : breaker === 'closed' ? 'working' : `breaker ${breaker}`;

@@ -1,4 +1,5 @@
 import { table } from '../output.ts';
+import { stateOf, type Lane } from './lanes.ts';
 
 /** One order as `GET /api/ledger/v1/orders/{id}` answers it. */
 export type OrderDetails = {
@@ -46,8 +47,11 @@ export type TimelineItem = {
   readonly data?: Readonly<Record<string, unknown>>;
 };
 
-/** Everything that an operator decides by: state and reason, conditions, what it waits for, what is outstanding, history. */
-export const orderText = (order: OrderDetails): string =>
+/**
+ * Everything that an operator decides by: state and reason, conditions, what it waits for, what is outstanding, history.
+ * `lanes`: those with work or trouble.
+ */
+export const orderText = (order: OrderDetails, lanes: readonly Lane[] = []): string =>
   [
     table(
       ['id', 'name', 'tenant', 'state', 'hub'],
@@ -55,6 +59,7 @@ export const orderText = (order: OrderDetails): string =>
     ),
     ...stopped(order),
     ...why(order),
+    ...held(order, lanes),
     table(
       ['condition', 'status', 'reason', 'message'],
       Object.entries(order.conditions).map(([name, { status, reason, message }]) => [
@@ -109,6 +114,15 @@ const why = ({
   if (waitingFor.length > 0) return [`Waits for its hub to remove: ${waitingFor.join(', ')}`];
   return message === undefined ? [] : [message];
 };
+
+/** The next try of an effect is due and does not come while its lane is closed. */
+const held = ({ run }: OrderDetails, lanes: readonly Lane[]): string[] =>
+  lanes
+    .filter((lane) => stateOf(lane) !== 'working' && run?.effects.some((effect) => effect.lane === lane.lane))
+    .map((lane) => {
+      const { lane: name, last_reason: reason = '' } = lane;
+      return `Waits for lane ${name}: ${stateOf(lane)}${reason === '' ? '' : `, ${reason}`} (ledgerctl lanes list)`;
+    });
 
 const TROUBLE = ['EffectRefused', 'EffectFailed', 'EffectStalled', 'EffectOutcomeUnknown'];
 

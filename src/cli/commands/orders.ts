@@ -1,10 +1,11 @@
 import type { Command } from 'commander';
 import { stringAt } from '../../domain/json-tools.ts';
-import { ApiError } from '../api-client.ts';
+import { ApiError, type ApiClient } from '../api-client.ts';
 import type { Connection } from '../connection.ts';
 import { examples } from '../examples.ts';
 import { table } from '../output.ts';
 import { onlyOne } from '../resources/resource-api.ts';
+import type { Lane } from './lanes.ts';
 import { orderText, type OrderDetails } from './order-text.ts';
 import type { ResourceContext } from './resource-context.ts';
 
@@ -58,7 +59,9 @@ export const addOrderCommands = (
     .action(async (wanted: string, { json }: { json: boolean }) => {
       const api = await client();
       const order = await byIdOrName(context, wanted, (id) => api.get<OrderDetails>(pathOf(id)));
-      io.out(`${json ? JSON.stringify(order, null, 2) : orderText(order)}\n`);
+      if (json) return io.out(`${JSON.stringify(order, null, 2)}\n`);
+      const lanes = order.run === undefined || order.run.effects.length === 0 ? [] : await lanesOf(api);
+      io.out(`${orderText(order, lanes)}\n`);
     });
   for (const [verb, description, done] of [
     ['retry', 'try a failed order again', 'retry requested'],
@@ -78,6 +81,16 @@ export const addOrderCommands = (
         await byIdOrName(context, wanted, (id) => api.send('POST', `${pathOf(id)}/${verb}`));
         io.out(`order ${wanted}: ${done}\n`);
       });
+  }
+};
+
+/** None from an instance that does not run the processes: the order is shown all the same. */
+const lanesOf = async (api: ApiClient): Promise<readonly Lane[]> => {
+  try {
+    return (await api.get<{ items?: Lane[] }>('/api/ledger/v1/lanes')).items ?? [];
+  } catch (error) {
+    if (error instanceof ApiError) return [];
+    throw error;
   }
 };
 

@@ -29,6 +29,24 @@ describe('orders show', () => {
     expect(lines).to.include(`${AT}  ClusterOrdered  It was ordered.`);
   });
 
+  it('says which lane holds its effects back, and nothing of lanes that work or are of others', () => {
+    const effects = [{ operation: 'applyClusterOrder', attempt: 2, mode: 'perform', lane: 'hub:h1' }];
+    const run = { commands: [], effects, timers: [] };
+    const lanes = [
+      { lane: 'hub:h2', breaker: 'open', paused: false, last_reason: 'Unavailable' },
+      { lane: 'hub:h1', breaker: 'open', paused: false, last_reason: 'Unauthorized' },
+    ];
+    const text = orderText({ ...order, run }, lanes);
+    expect(text.split('\n')).to.include(
+      'Waits for lane hub:h1: breaker open, Unauthorized (ledgerctl lanes list)',
+    );
+    expect(text).to.not.include('hub:h2');
+    const paused = [{ lane: 'hub:h1', breaker: 'closed', paused: true }];
+    expect(orderText({ ...order, run }, paused)).to.include('Waits for lane hub:h1: paused (');
+    const working = [{ lane: 'hub:h1', breaker: 'closed', paused: false }];
+    expect(orderText({ ...order, run }, working)).to.not.include('Waits for lane');
+  });
+
   it('says who decided what, where it was not the service itself', () => {
     const timeline = [
       { at: AT, type: 'ClusterOrdered', summary: 'It was ordered.', actor: 'user-1' },
