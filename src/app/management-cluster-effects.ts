@@ -30,6 +30,8 @@ export type ApplyArgs = {
   readonly pullSecret?: SecretRef;
   /** The namespace is the tenant's own: made when first needed. */
   readonly tenantNamespace?: boolean;
+  /** The hub never took it: what fails for certain may be sent to another one. */
+  readonly unsent?: boolean;
 };
 /** Arguments of `writeOrderStatus`: times of conditions are made here, from when it was seen. */
 export type StatusArgs = OrderRef & {
@@ -160,16 +162,16 @@ export const createManagementClusterEffects = (options: {
   const adopt = async (
     cluster: ManagementCluster,
     manifest: ClusterOrderManifest,
-    { clusterId, hub }: ApplyArgs,
+    args: ApplyArgs,
     existing: ObservedClusterOrder,
     call: EffectCall,
   ): Promise<EffectOutcome> => {
+    const { clusterId, hub } = args;
     if (existing.deletionTimestamp !== undefined) {
       // Whoever's it was: the name is free once it has gone (operator-run.md §3, §10.1).
-      return failed(
-        'BeingDeleted',
-        `ClusterOrder ${existing.name} is being deleted since ${existing.deletionTimestamp}`,
-      );
+      const said = `ClusterOrder ${existing.name} is being deleted since ${existing.deletionTimestamp}`;
+      const waiting = failed('BeingDeleted', said);
+      return existing.clusterId === clusterId ? whileThere(args, waiting) : waiting;
     }
     if (existing.clusterId !== clusterId) {
       const owner = existing.clusterId === undefined ? 'nobody known' : `cluster ${existing.clusterId}`;
@@ -181,8 +183,13 @@ export const createManagementClusterEffects = (options: {
     const patch = driftOf(existing.spec, manifest.spec);
     if (patch === undefined) return applied(existing, 'unchanged');
     const ref = { namespace: manifest.namespace, name: existing.name };
-    const patched = await cluster.patchClusterOrder(ref, patch, optionsOf(call));
-    return applied(patched, 'patched', Object.keys(patch));
+    try {
+      const patched = await cluster.patchClusterOrder(ref, patch, optionsOf(call));
+      return applied(patched, 'patched', Object.keys(patch));
+    } catch (error) {
+      if (error instanceof HubError) return whileThere(args, outcomeOfError(error));
+      throw error;
+    }
   };
 
   const remove = async (args: OrderRef, call: EffectCall): Promise<EffectOutcome> => {
@@ -271,6 +278,12 @@ const refOf = ({ hub, clusterId, manifest }: ApplyArgs): OrderRef => ({
   namespace: manifest.namespace,
   name: manifest.name,
 });
+
+/** A certain failure may send an order elsewhere: not while one of ours is on this hub, whoever made it. */
+const whileThere = ({ unsent }: ApplyArgs, outcome: EffectOutcome): EffectOutcome =>
+  unsent === true && outcome.outcome === 'failed'
+    ? { outcome: 'unknown', reason: outcome.reason, message: outcome.message }
+    : outcome;
 
 /**
  * Only what we own, may change and differs: each change is a full run of the hub's automation (operator-run.md §4.6).

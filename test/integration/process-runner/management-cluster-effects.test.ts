@@ -51,6 +51,19 @@ const applyArgs = (size = 2, more: Partial<ApplyArgs> = {}): JsonObject => {
 const ref: OrderRef = { hub: HUB, namespace: 'orders', name: orderName(CLUSTER), clusterId: CLUSTER };
 const orderRef = ref as unknown as JsonObject;
 
+const observedLegacy = (spec: ApplyArgs['manifest']['spec']) => ({
+  name: 'generated-x7k2p',
+  uid: 'u',
+  resourceVersion: '1',
+  generation: 1,
+  creationTimestamp: '2026-11-21T09:00:00Z',
+  finalizers: [],
+  annotations: {},
+  spec,
+  conditions: [],
+  jobs: [],
+});
+
 describe('effects on a management cluster', function () {
   this.timeout(20_000);
   let folder = '';
@@ -184,6 +197,23 @@ describe('effects on a management cluster', function () {
         name: 'generated-x7k2p',
       });
       expect(readHubOrders(file)).to.have.length(1);
+    });
+
+    it('is in doubt, and no certain failure, while a hub that took nothing yet holds one of ours', async () => {
+      const { manifest } = applyArgs() as unknown as ApplyArgs;
+      const ours = { ...observedLegacy(manifest.spec), clusterId: CLUSTER };
+      const port = await onFake({
+        simulated: false,
+        findClusterOrders: async () => [ours],
+        getClusterOrder: async () => ours,
+        patchClusterOrder: () => Promise.reject(new HubError('unavailable', 'gone')),
+      });
+      const sent = (more: JsonObject) =>
+        port('applyClusterOrder', { ...applyArgs(4), ...more }, effectCall());
+      expect(await sent({ unsent: true })).to.include({ outcome: 'unknown', reason: 'Unavailable' });
+      expect(await sent({})).to.include({ outcome: 'failed', reason: 'Unavailable' });
+      Object.assign(ours, { deletionTimestamp: '2026-11-21T12:00:00Z' });
+      expect(await sent({ unsent: true })).to.include({ outcome: 'unknown', reason: 'BeingDeleted' });
     });
 
     it('refuses for good what the hub refuses as invalid', async () => {

@@ -92,6 +92,7 @@ export const applyCall = (run: OpenRun): Call => {
       manifest: asJson(draft),
       ...(pullSecret === undefined ? {} : { pullSecret: asJson(pullSecret) }),
       ...(run.hub?.tenantNamespace === true ? { tenantNamespace: true } : {}),
+      ...(run.applied === undefined ? { unsent: true } : {}),
     },
   };
 };
