@@ -11,15 +11,16 @@ import { startKubeServers } from './servers.ts';
  * the service gets on a hub (`admin` has all). `--namespace`, `--pace` (1: as fast as the real ones were recorded,
  * without the wait for machines) and `--hosts class=n` say more.
  */
-const { values } = parseArgs({
-  options: {
-    'play-operator': { type: 'boolean', default: false },
-    'play-hypershift': { type: 'boolean', default: false },
-    namespace: { type: 'string', default: 'osac-hub' },
-    pace: { type: 'string', default: '0.3' },
-    hosts: { type: 'string', multiple: true, default: ['fc430=8'] },
-  },
-});
+const USAGE = `node ops/real/kube-apiserver/main.ts [--play-operator | --play-hypershift] [--namespace osac-hub] [--pace 0.3]
+  [--hosts fc430=8]
+a real API server on loopback until Ctrl-C; --play-operator: with CRDs, rights and everything that works on a hub;
+--play-hypershift: the same without the operator
+`;
+const { values } = readArguments();
+if (values.help) {
+  process.stdout.write(USAGE);
+  process.exit(0);
+}
 const binary = kubeBinary((line) => process.stderr.write(`${line}\n`));
 if ('missing' in binary) {
   process.stderr.write(`no API server here: ${binary.missing}\n`);
@@ -53,4 +54,22 @@ setInterval(() => undefined, 60_000);
 function hostCount(text: string): [string, number] {
   const [resourceClass = '', count = '1'] = text.split('=');
   return [resourceClass, Number(count)];
+}
+
+function readArguments() {
+  try {
+    return parseArgs({
+      options: {
+        help: { type: 'boolean', short: 'h', default: false },
+        'play-operator': { type: 'boolean', default: false },
+        'play-hypershift': { type: 'boolean', default: false },
+        namespace: { type: 'string', default: 'osac-hub' },
+        pace: { type: 'string', default: '0.3' },
+        hosts: { type: 'string', multiple: true, default: ['fc430=8'] },
+      },
+    });
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n${USAGE}`);
+    process.exit(2);
+  }
 }
