@@ -157,6 +157,21 @@ describe('check of a Kubernetes hub', function () {
     });
   });
 
+  it('names a role that may not be bound: without it each order would park the hub', async () => {
+    const server = await start();
+    const withoutBind = rbacOf('controller-ledger', NS).map(
+      (object) =>
+        JSON.parse(JSON.stringify(object), (_key, value: unknown) =>
+          Array.isArray(value) ? value.filter((one) => one !== 'bind') : value,
+        ) as JsonObject,
+    );
+    for (const object of withoutBind) server.seed(object);
+    const roles = ['admin', `${NS}-hub-access-hosted-clusters`];
+    expect(codes(await checkOf(withRights(server), { controller: 'ledger' }))).to.deep.equal(
+      roles.map((role) => `RightMissing bind clusterroles.rbac.authorization.k8s.io ${role}`),
+    );
+  });
+
   it('names CRDs that are missing, and a field that an old one does not have', async () => {
     const without = (plural: string) => (crd: JsonObject) =>
       (crd['metadata'] as JsonObject)['name'] !== `${plural}.hypershift.openshift.io`;

@@ -29,6 +29,7 @@ export const ROLE_BINDINGS: Kind = {
   version: 'v1',
   plural: 'rolebindings',
 };
+export const CLUSTER_ROLES: Kind = { ...ROLE_BINDINGS, plural: 'clusterroles' };
 export const ACCESS_REVIEWS: Kind = {
   group: 'authorization.k8s.io',
   version: 'v1',

@@ -20,6 +20,7 @@ import {
   type Api,
   type Kind,
 } from './api.ts';
+import { hubAccessRole } from './rights.ts';
 import { CLUSTER_ORDER_LABEL } from './surroundings.ts';
 
 const FINALIZER = `${OSAC_GROUP}/finalizer`;
@@ -170,7 +171,7 @@ const objectsOf = (place: OrderPlace, hubNamespace: string) => {
     inside: [
       account,
       binding(SERVICE_ACCOUNT, 'admin', SERVICE_ACCOUNT, namespace),
-      binding(HUB_ACCESS, `${hubNamespace}-hub-access-hosted-clusters`, HUB_ACCESS, hubNamespace),
+      binding(HUB_ACCESS, hubAccessRole(hubNamespace), HUB_ACCESS, hubNamespace),
     ],
   };
 };

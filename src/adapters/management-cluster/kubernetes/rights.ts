@@ -4,6 +4,7 @@ import {
   ACCESS_REVIEWS,
   AGENTS,
   apiVersion,
+  CLUSTER_ROLES,
   CLUSTER_ORDERS,
   HOSTED_CLUSTERS,
   NAMESPACES,
@@ -22,12 +23,14 @@ export type Right = {
   readonly verb: string;
   readonly namespace?: string;
   readonly part?: 'status';
+  /** Only of this object. */
+  readonly name?: string;
 };
 
 const rights = (
   kind: Kind,
   verbs: readonly string[],
-  more: { namespace?: string; part?: 'status' } = {},
+  more: { namespace?: string; part?: 'status'; name?: string } = {},
 ): readonly Right[] => verbs.map((verb) => ({ kind, verb, ...more }));
 
 /** Of management-cluster.md §5 what orders need, and nothing besides. */
@@ -43,21 +46,26 @@ export const tenantNamespaceRights = (): readonly Right[] => [
   ...rights(NAMESPACES, ['create', 'get']),
 ];
 
+/** What the account `hub-access` of the hub's namespace is granted in each cluster's (§1.1). */
+export const hubAccessRole = (namespace: string): string => `${namespace}-hub-access-hosted-clusters`;
+
 /** `controller: ledger` (ops/rbac/controller-ledger.yaml). */
 export const controllerRights = (namespace: string): readonly Right[] => [
   ...rights(CLUSTER_ORDERS, ['get', 'patch'], { namespace, part: 'status' }),
   ...rights(NAMESPACES, ['create', 'delete', 'get', 'list']),
   ...rights(SERVICE_ACCOUNTS, ['create', 'get']),
   ...rights(ROLE_BINDINGS, ['create', 'get']),
+  // Nobody may grant what he does not hold, but for roles that he may bind: refused only when the binding is made.
+  ...['admin', hubAccessRole(namespace)].flatMap((name) => rights(CLUSTER_ROLES, ['bind'], { name })),
   ...rights(NODE_POOLS, ['list']),
 ];
 
 export const READ_NODE_POOLS: Right = { kind: NODE_POOLS, verb: 'list' };
 export const READ_AGENTS: Right = { kind: AGENTS, verb: 'list' };
 
-export const sayRight = ({ kind, verb, namespace, part }: Right): string =>
+export const sayRight = ({ kind, verb, namespace, part, name }: Right): string =>
   `${verb} ${kind.plural}${part === undefined ? '' : `/${part}`}${kind.group === '' ? '' : `.${kind.group}`} ${
-    namespace === undefined ? 'in every namespace' : `in namespace ${namespace}`
+    name ?? (namespace === undefined ? 'in every namespace' : `in namespace ${namespace}`)
   }`;
 
 /** Milliseconds after which an answer is asked for again. */
@@ -74,7 +82,7 @@ export const createRights = (api: Api, monotonicMs: () => number): Rights => {
   const known = new Map<string, { readonly allowed: boolean; readonly at: number }>();
 
   const ask: Rights['ask'] = async (right, by) => {
-    const { kind, verb, namespace, part } = right;
+    const { kind, verb, namespace, part, name } = right;
     const review = await api.ask(
       {
         what: `review of the right to ${verb} ${kind.plural}`,
@@ -91,6 +99,7 @@ export const createRights = (api: Api, monotonicMs: () => number): Rights => {
               verb,
               ...(namespace === undefined ? {} : { namespace }),
               ...(part === undefined ? {} : { subresource: part }),
+              ...(name === undefined ? {} : { name }),
             },
           },
         },
