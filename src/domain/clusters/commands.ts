@@ -128,7 +128,8 @@ export type ClusterReport =
       readonly waitingFor: readonly string[];
     }
   | { readonly type: 'BlockDeletion'; readonly at: string; readonly waitingFor: readonly string[] }
-  | { readonly type: 'ConfirmAbsence'; readonly at: string };
+  /** `unsent`: nothing of it ever came to a hub, so that none had to be asked. */
+  | { readonly type: 'ConfirmAbsence'; readonly at: string; readonly unsent?: boolean };
 
 export type ClusterCommand = ClusterRequest | ClusterReport;
 

@@ -77,7 +77,7 @@ const reportOnDispatched = (
     case 'BlockDeletion':
       return blockDeletion(state, report);
     case 'ConfirmAbsence':
-      return confirmAbsence(state, at);
+      return confirmAbsence(state, report);
   }
 };
 
@@ -158,14 +158,22 @@ const blockDeletion = (state: Dispatched, report: Report<'BlockDeletion'>): Deci
   return [{ type: 'ClusterDeletionBlocked', data: { at, waitingFor } }];
 };
 
-const confirmAbsence = (state: Dispatched, at: string): Decision<ClusterEvent> => {
+const confirmAbsence = (
+  state: Dispatched,
+  { at, unsent }: Report<'ConfirmAbsence'>,
+): Decision<ClusterEvent> => {
   if (state.deletionRequestedAt === undefined) {
     return reject('failed-precondition', 'NOT_DELETING', 'nobody asked to delete this cluster');
   }
   if (!state.ours) return [];
   const finalizers = state.finalizers.filter((finalizer) => finalizer !== FULFILLMENT_FINALIZER);
   return finalizers.length === 0
-    ? [{ type: 'ClusterDeleted', data: { at, how: 'absence-confirmed' } }]
+    ? [
+        {
+          type: 'ClusterDeleted',
+          data: { at, how: unsent === true ? 'not-dispatched' : 'absence-confirmed' },
+        },
+      ]
     : [{ type: 'ClusterFinalizersChanged', data: { at, finalizers } }];
 };
 

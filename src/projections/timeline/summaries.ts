@@ -102,7 +102,10 @@ const SUMMARIES: { readonly [type: string]: Summary } = {
     `${stepOf(data)} does not succeed after ${textOf(data['attempts'])} attempts${because(data)}; tries go on at the longest interval.`,
   TimerScheduled: (data) => `Timer ${textOf(data['timerId'])} is set for ${textOf(data['dueAt'])}.`,
   TimerCancelled: (data) => `Timer ${textOf(data['timerId'])} was cancelled.`,
-  TimerFired: (data) => `Timer ${textOf(data['timerId'])} fired.`,
+  TimerFired: (data) =>
+    data['timerId'] === 'reconsider-hub'
+      ? 'It could not be sent to its hub for a while: another one may take it.'
+      : `Timer ${textOf(data['timerId'])} fired.`,
   CommandAccepted: (data) => `${textOf(data['key']) || 'A command'} was recorded.`,
   CommandRefused: (data) =>
     `${textOf(data['key']) || 'A command'} was refused${because({ ...data, reason: data['code'] ?? '' })}.`,

@@ -98,10 +98,10 @@ export const DELETION: readonly Step[] = [
     after: ['delete'],
     needed: (run) => run.dispatched,
     done: (run) => run.absenceRecorded,
-    work: (run, at) =>
-      run.gone === 'cluster-order' || !mayBeOnHub(run)
-        ? cluster(run.cycle, { type: 'ConfirmAbsence', at })
-        : undefined,
+    work: (run, at) => {
+      if (!mayBeOnHub(run)) return cluster(run.cycle, { type: 'ConfirmAbsence', at, unsent: true });
+      return run.gone === 'cluster-order' ? cluster(run.cycle, { type: 'ConfirmAbsence', at }) : undefined;
+    },
   },
   {
     name: 'release',
