@@ -68,6 +68,27 @@ describe('time on the simulated hub', () => {
     ]);
   });
 
+  it('shows a new watch nothing of an order that was gone before', async () => {
+    await bench.hub.createClusterOrder(manifestOf('order-a'), bench.by());
+    await bench.time.advance(4000);
+    await bench.hub.deleteClusterOrder(REF('order-a'), bench.by());
+    await bench.time.advance(4000);
+    expect(await phase()).to.equal(undefined);
+    const seen = new Set<string>();
+    const end = new AbortController();
+    const restarted = bench.open();
+    const watching = (async () => {
+      for await (const event of restarted.watchClusterOrders(NAMESPACE, end.signal))
+        seen.add(event.type === 'synced' ? `synced ${event.names.join()}` : event.order.name);
+    })();
+    await bench.time.advance(5000);
+    await restarted.createClusterOrder(manifestOf('order-b'), bench.by());
+    await bench.time.advance(100);
+    end.abort();
+    await watching;
+    expect([...seen]).to.deep.equal(['synced ', 'order-b']);
+  });
+
   it('a watch of another namespace sees nothing of it', async () => {
     const seen: string[] = [];
     const end = new AbortController();

@@ -96,8 +96,8 @@ export const openHubFile = (file: string) => {
       value,
     );
   };
-  const nextChange = (): number =>
-    Number(sql('SELECT coalesce(max(changed), 0) + 1 AS next FROM orders').get()?.['next']);
+  const lastChange = (): number =>
+    Number(sql('SELECT coalesce(max(changed), 0) AS last FROM orders').get()?.['last']);
 
   /** Everything inside is one durable transaction; other instances wait. */
   const transaction = <T>(run: () => T): T => {
@@ -148,7 +148,7 @@ export const openHubFile = (file: string) => {
         record.clusterId ?? null,
         effectId,
         record.createdAt,
-        nextChange(),
+        lastChange() + 1,
         JSON.stringify(record),
       );
     },
@@ -156,7 +156,7 @@ export const openHubFile = (file: string) => {
       const deletion = record.writes.find((write) => write.kind === 'delete');
       sql('UPDATE orders SET record = ?, changed = ?, deletion_at = ? WHERE sequence = ?').run(
         JSON.stringify(record),
-        nextChange(),
+        lastChange() + 1,
         deletion?.at ?? null,
         record.sequence,
       );
@@ -181,6 +181,8 @@ export const openHubFile = (file: string) => {
       sql('SELECT record FROM orders WHERE cluster_id = ? AND gone_at IS NULL ORDER BY sequence')
         .all(clusterId)
         .map(recordIn),
+    /** Number of the last write to an order; 0 before the first. */
+    lastChange,
     /** Orders written after change `after`, oldest change first; those known to be gone only when asked for. */
     ordersChangedAfter: (after: number, withGone: boolean, limit: number): StoredOrder[] =>
       sql(

@@ -68,6 +68,8 @@ export const createWatches = (
 
   const list = (watch: Watch, now: number): ClusterOrderWatchEvent[] => {
     const orders: ObservedClusterOrder[] = [];
+    // Read before: what is written meanwhile is followed. Orders that are gone are not listed, and not followed either.
+    const listedTo = file.lastChange();
     for (const record of changedRecords(watch)) {
       const life = replay(record, now);
       if (life.order === undefined) continue;
@@ -81,6 +83,7 @@ export const createWatches = (
       });
       if (nextAt !== undefined) watch.moving.add(record.uid);
     }
+    watch.lastChange = Math.max(watch.lastChange, listedTo);
     watch.listed = true;
     return [
       ...orders.map((order) => ({ type: 'applied' as const, order })),
