@@ -264,6 +264,8 @@ export const createRuns = (options: RunsOptions): Runs => {
   ): Promise<void> => {
     for (let conflicts = 0; conflicts < MAX_CONFLICTS; conflicts += 1) {
       if (why.ref !== undefined && isTaken(run, why.ref)) return;
+      // Another runner may have closed it since this item was put in the mailbox, or since the conflict.
+      if (run.revision >= 0 && run.workflow.isClosed(run.state)) return;
       const offset = steady.offset();
       const events = run.workflow.decide(run.state, input(clock.now()));
       if (events.length === 0) return;
