@@ -49,6 +49,10 @@ describe('objects of a hub', () => {
       }),
     );
   });
+  it('numbers are what JSON says they are', () => {
+    const read = observedClusterOrder(JSON.parse('{"metadata":{"generation":-0}}') as JsonValue);
+    expect(Object.is(read.generation, 0)).to.equal(true);
+  });
   it('too much of anything is cut, the newest kept', () => {
     const jobs = Array.from({ length: 500 }, (_, i) => ({
       jobID: String(i),

@@ -192,7 +192,8 @@ const cut = (value: string): string =>
 const text = (holder: JsonValue, key: string): string => cut(stringAt(holder, key));
 
 const wholeNumber = (value: JsonValue | undefined): number | undefined =>
-  typeof value === 'number' && Number.isSafeInteger(value) ? value : undefined;
+  // The sum has no sign where there is nothing: -0 is not what JSON says of it.
+  typeof value === 'number' && Number.isSafeInteger(value) ? value + 0 : undefined;
 
 const count = (value: JsonValue | undefined): number => Math.max(0, wholeNumber(value) ?? 0);
 
