@@ -122,7 +122,9 @@ describe('registry: every event type', () => {
           type,
         ).to.include(resource);
       if (changesDocument === false)
-        expect(type).to.match(/Abandoned|Announced|Automation|Corrected|Duplicated|Entered|Placed|Prepared|Revealed|Withdrawn/);
+        expect(type).to.match(
+          /Abandoned|Announced|Automation|Corrected|Duplicated|Entered|Placed|Prepared|Revealed|Withdrawn/,
+        );
     }
   });
 });
