@@ -4,6 +4,7 @@ import { createMemoryEventStore } from '../../../src/adapters/event-store/memory
 import { createEventCodec } from '../../../src/app/event-codec.ts';
 import type { EventStore } from '../../../src/app/event-store.ts';
 import { aggregateOf } from '../../../src/app/names.ts';
+import type { Timers } from '../../../src/app/ports.ts';
 import { settleEntries } from '../../../src/app/project-entries.ts';
 import type { DocumentCommand } from '../../../src/domain/catalog/document.ts';
 import { kinds, project, projectMembership, secret } from '../../../src/domain/kinds.ts';
@@ -13,8 +14,17 @@ import { collect, fakeContext } from '../../support/fake-context.ts';
 import { crashing, createIncarnation } from '../../support/fake-incarnation.ts';
 import { checkAsync } from '../../support/property.ts';
 
+/** Whoever waits for somebody who is dead has waited long enough at once. */
+const waits: Timers = {
+  after: (_ms, fire) => {
+    const timer = setImmediate(fire);
+    return () => clearImmediate(timer);
+  },
+};
+
 /** No order of events leaves a deleted project with an object inside (`src/app/project-entries.ts`). */
 const settings = {
+  waits,
   codec: createEventCodec(eventTypes),
   kinds,
   lifecycle: {
