@@ -44,7 +44,8 @@ export const startKubeFaultProxy = async (target: Pick<KubeAccess, 'url' | 'ca'>
   };
 
   const server = createServer({ ...authority.server }, pass);
-  server.on('secureConnection', (socket: Socket) => {
+  // From the first byte on: one that is still shaking hands would keep the port from closing.
+  server.on('connection', (socket: Socket) => {
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   });

@@ -49,8 +49,12 @@ export const startKubeServers = async (binary: string): Promise<KubeServers> => 
   const endAll = (): void => {
     for (const child of running.values()) child.kill('SIGKILL');
   };
-  // Servers would outlive a runner that crashes.
+  // Servers would outlive a runner that crashes, or that is told to end and has no handler of its own for it.
   process.once('exit', endAll);
+  const told = (): void => {
+    if (process.listenerCount('SIGTERM') === 1) process.exit(143);
+  };
+  process.on('SIGTERM', told);
 
   const start = (role: string, argv: readonly string[]): void => {
     const log = createWriteStream(join(folder, `${role}.log`), { flags: 'a' });
@@ -90,6 +94,7 @@ export const startKubeServers = async (binary: string): Promise<KubeServers> => 
 
   const close = async (): Promise<void> => {
     process.removeListener('exit', endAll);
+    process.removeListener('SIGTERM', told);
     for (const role of running.keys()) await kill(role);
     rmSync(folder, { recursive: true, force: true });
   };
