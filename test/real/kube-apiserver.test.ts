@@ -15,6 +15,7 @@ import { kubeconfigOf } from '../support/kube-apiserver/kubeconfig.ts';
 import { loadDefinitions } from '../support/kube-apiserver/start.ts';
 import { collectionOf, kubeClient, type KubeAccess, type KubeClient } from '../support/kube-client.ts';
 import { KUBE_BEHAVIOURS, conformanceContext, type ConformanceContext } from '../support/kube-conformance.ts';
+import { eventually } from '../support/kube-conformance/context.ts';
 import { startKubeFaultProxy, type KubeFaultProxy } from '../support/kube-fault-proxy.ts';
 import { kubernetesHub, rbacOf, recordingLogger } from '../support/kubernetes-hub.ts';
 import { startQuickOperator } from '../support/quick-operator.ts';
@@ -27,12 +28,18 @@ import { startQuickOperator } from '../support/quick-operator.ts';
 const QUICK_WATCH = { backoffMs: 20, backoffMaxMs: 200 };
 const binary = kubeBinary((line) => console.log(`  ${line}`));
 
-/** Installs our CRDs and waits out the pause that a server makes before the first object of a new kind. */
+const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+
+/** Installs our CRDs for the whole run: those that a suite takes away again go when they want to. */
 const installDefinitions = async (admin: KubeClient): Promise<void> => {
   for (const definition of loadDefinitions()) {
-    const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
-    const { code, text } = await admin.post(path, definition);
-    expect([201, 409], text).to.include(code);
+    const { code, text } = await admin.post(DEFINITIONS, definition);
+    expect(code, text).to.equal(201);
+    const name = stringAt(objectAt(definition, 'metadata'), 'name');
+    await eventually(`${name} is established`, async () => {
+      const { body } = await admin.get(`${DEFINITIONS}/${name}`);
+      return JSON.stringify(objectAt(body, 'status')['conditions'] ?? []).includes('"Established"');
+    });
   }
 };
 
@@ -50,6 +57,7 @@ describe('a real kube-apiserver', function () {
     servers = await startKubeServers(binary.path);
     access = { url: servers.url, ca: servers.ca, token: servers.adminToken };
     admin = kubeClient(access);
+    await installDefinitions(admin);
   });
   after(async () => {
     admin?.close();
@@ -71,7 +79,6 @@ describe('a real kube-apiserver', function () {
     let hubs = 0;
 
     before(async () => {
-      await installDefinitions(admin);
       channel = createWorkerChannel({ logger: recordingLogger() });
       proxy = await startKubeFaultProxy(access);
     });
