@@ -9,8 +9,17 @@ import {
   type Automations,
 } from './automation.ts';
 import { evidenceOf, WORKFLOW_TIME, type Shown } from './automation-evidence.ts';
+import {
+  callOptionsOf,
+  clusterOf,
+  done,
+  Ended,
+  failed,
+  outcomeOf,
+  refused,
+  registeredHub,
+} from './hub-effects.ts';
 import type { HubRegistry, RegisteredHub } from './hub-registry.ts';
-import { outcomeOfError } from './management-cluster-effects.ts';
 import {
   CLUSTER_ORDER_UUID_LABEL,
   HubError,
@@ -66,16 +75,6 @@ const DEFAULTS: AutomationEffectSettings = {
 /** How far back jobs are looked for when nobody remembers the first attempt. */
 const LONG_AGO_MS = 24 * 3_600_000;
 
-/** An outcome that ends the effect from deep inside; it never leaves this file. */
-class Ended extends Error {
-  override readonly name = 'Ended';
-  readonly outcome: EffectOutcome;
-  constructor(outcome: EffectOutcome) {
-    super(outcome.outcome);
-    this.outcome = outcome;
-  }
-}
-
 /**
  * Effect port `automation`: has a hub's rulebook or automation platform run the playbook of an order.
  *
@@ -99,23 +98,13 @@ export const createAutomationEffects = (options: {
   const { registry, automations, clock, timers } = options;
   const settings = { ...DEFAULTS, ...options.settings };
 
-  const reading = (call: EffectCall): CallOptions => ({
-    effectId: call.effectId,
-    deadlineMs: Math.min(settings.callDeadlineMs, call.deadlineMs),
-    signal: call.signal,
-  });
+  const reading = (call: EffectCall): CallOptions => callOptionsOf(call, settings.callDeadlineMs);
   const requesting = (call: EffectCall): CallOptions => ({
     ...reading(call),
     deadlineMs: settings.requestDeadlineMs,
   });
 
-  const hubOf = async (id: string, call: EffectCall): Promise<RegisteredHub> => {
-    await registry.ready(call.signal);
-    const hub = registry.get(id);
-    // A hub that was deregistered may come back; its orders wait.
-    if (hub === undefined) throw new Ended(failed('HubNotRegistered', `hub ${id} is not registered`));
-    return hub;
-  };
+  const hubOf = (id: string, call: EffectCall): Promise<RegisteredHub> => registeredHub(registry, id, call);
 
   const automationOf = (hub: RegisteredHub, mode: 'eda' | 'aap'): Automation => {
     const { facts, automation, tenant } = hub;
@@ -126,11 +115,6 @@ export const createAutomationEffects = (options: {
       );
     }
     return automations.of({ hub: facts.id, mode, url, tenant, ...facts.automation, ...automation });
-  };
-
-  const clusterOf = ({ adapter, facts }: RegisteredHub): ManagementCluster => {
-    if (adapter !== undefined) return adapter;
-    throw new Ended(failed('NoAdapter', `nothing in this release reaches hub ${facts.id}`));
   };
 
   /** The whole order, as the playbooks get it. Undefined: it is not there. */
@@ -285,9 +269,8 @@ export const createAutomationEffects = (options: {
       if (operation === 'cancel') return await cancel(args as unknown as JobArgs, call);
       return refused('NoSuchOperation', `no operation is called ${operation}`);
     } catch (error) {
-      if (error instanceof Ended) return error.outcome;
-      if (error instanceof AutomationError) return outcomeOfAutomationError(error);
-      if (error instanceof HubError) return outcomeOfError(error);
+      const outcome = error instanceof AutomationError ? outcomeOfAutomationError(error) : outcomeOf(error);
+      if (outcome !== undefined) return outcome;
       // Stopped while it waited: nothing was sent by this attempt.
       if (call.signal.aborted) return failed('Stopped', 'the attempt was stopped before anything was sent');
       throw error;
@@ -317,20 +300,8 @@ const withoutOrder = (
     ? done({ ...nothing, did: 'observed', evidence: 'the order is gone' })
     : failed('OrderMissing', `there is no ClusterOrder ${name} in ${namespace} to provision`);
 
-const done = (result: { readonly [key: string]: unknown }): EffectOutcome => ({
-  outcome: 'done',
-  result: result as JsonObject,
-});
-const failed = (reason: string, message: string, retryAfterMs?: number): EffectOutcome => ({
-  outcome: 'failed',
-  reason,
-  message,
-  ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-});
-const refused = (reason: string, message: string): EffectOutcome => ({ outcome: 'refused', reason, message });
-
 /** The outcomes of management-cluster.md §10.4 and §10.5 for what a listener or a platform says. */
-export const outcomeOfAutomationError = (error: AutomationError): EffectOutcome => {
+const outcomeOfAutomationError = (error: AutomationError): EffectOutcome => {
   const { message, retryAfterMs } = error;
   switch (error.kind) {
     case 'invalid':

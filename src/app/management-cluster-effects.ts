@@ -1,9 +1,19 @@
 import type { ClusterOrderDraft } from '../domain/clusters/cluster-order-manifest.ts';
 import { configVersion } from '../domain/clusters/observation.ts';
-import type { JsonObject } from '../domain/json.ts';
 import { own, sameJson } from '../domain/json-tools.ts';
 import type { SecretRef } from '../domain/secret-ref.ts';
 import type { EffectOutcome } from '../domain/workflow.ts';
+import {
+  callOptionsOf,
+  clusterOf,
+  done,
+  Ended,
+  failed,
+  outcomeOf,
+  outcomeOfHubError,
+  refused,
+  registeredHub,
+} from './hub-effects.ts';
 import { findLabelled, findOrder, observationAt, type OrderRef } from './hub-looks.ts';
 import type { HubRegistry } from './hub-registry.ts';
 import {
@@ -20,7 +30,6 @@ import {
 import type { SecretStore } from './ports.ts';
 import type { EffectCall, EffectPort } from './process-runner/types.ts';
 
-export type { OrderRef };
 /** Arguments of `applyClusterOrder`. */
 export type ApplyArgs = {
   readonly hub: string;
@@ -42,16 +51,6 @@ export type StatusArgs = OrderRef & {
 
 /** A namespace takes five seconds and more to go (operator-run.md §2 f). */
 const RELEASE_AGAIN_MS = 5_000;
-
-/** An outcome that ends the effect from deep inside; it never leaves this file. */
-class Ended extends Error {
-  override readonly name = 'Ended';
-  readonly outcome: EffectOutcome;
-  constructor(outcome: EffectOutcome) {
-    super(outcome.outcome);
-    this.outcome = outcome;
-  }
-}
 
 /**
  * Effect port `management-cluster` (management-cluster.md §10): makes the hub hold what the order wants.
@@ -76,24 +75,10 @@ export const createManagementClusterEffects = (options: {
 }): EffectPort => {
   const { registry, secrets, callDeadlineMs = 10_000 } = options;
 
-  const optionsOf = (call: EffectCall): CallOptions => ({
-    effectId: call.effectId,
-    deadlineMs: Math.min(callDeadlineMs, call.deadlineMs),
-    signal: call.signal,
-  });
+  const optionsOf = (call: EffectCall): CallOptions => callOptionsOf(call, callDeadlineMs);
 
-  const adapterOf = async (hub: string, call: EffectCall): Promise<ManagementCluster> => {
-    await registry.ready(call.signal);
-    const registered = registry.get(hub);
-    if (registered === undefined) {
-      // A hub that was deregistered may come back; its orders wait.
-      throw new Ended(failed('HubNotRegistered', `hub ${hub} is not registered`));
-    }
-    if (registered.adapter === undefined) {
-      throw new Ended(failed('NoAdapter', `nothing in this release reaches hub ${hub}`));
-    }
-    return registered.adapter;
-  };
+  const adapterOf = async (hub: string, call: EffectCall): Promise<ManagementCluster> =>
+    clusterOf(await registeredHub(registry, hub, call));
 
   /** With the secret's value in clear: only for the adapter. */
   const manifestOf = async (args: ApplyArgs, call: EffectCall): Promise<ClusterOrderManifest> => {
@@ -187,7 +172,7 @@ export const createManagementClusterEffects = (options: {
       const patched = await cluster.patchClusterOrder(ref, patch, optionsOf(call));
       return applied(patched, 'patched', Object.keys(patch));
     } catch (error) {
-      if (error instanceof HubError) return whileThere(args, outcomeOfError(error));
+      if (error instanceof HubError) return whileThere(args, outcomeOfHubError(error));
       throw error;
     }
   };
@@ -195,17 +180,17 @@ export const createManagementClusterEffects = (options: {
   const remove = async (args: OrderRef, call: EffectCall): Promise<EffectOutcome> => {
     const cluster = await adapterOf(args.hub, call);
     const order = await findOrder(cluster, args, optionsOf(call));
-    if (order === undefined) return { outcome: 'done', result: { existed: false } };
-    if (order.deletionTimestamp !== undefined) return { outcome: 'done', result: { existed: true } };
+    if (order === undefined) return done({ existed: false });
+    if (order.deletionTimestamp !== undefined) return done({ existed: true });
     const ref = { namespace: args.namespace, name: order.name };
     const existed = await cluster.deleteClusterOrder(ref, optionsOf(call));
-    return { outcome: 'done', result: { existed } };
+    return done({ existed });
   };
 
   const observe = async (args: OrderRef, call: EffectCall): Promise<EffectOutcome> => {
     const cluster = await adapterOf(args.hub, call);
     const observation = await observationAt(cluster, args, optionsOf(call));
-    return { outcome: 'done', result: observation as unknown as JsonObject };
+    return done(observation);
   };
 
   const controllerOf = async (hub: string, call: EffectCall) => {
@@ -216,7 +201,7 @@ export const createManagementClusterEffects = (options: {
 
   const prepare = async (args: OrderRef, call: EffectCall): Promise<EffectOutcome> => {
     const { created } = await (await controllerOf(args.hub, call)).prepare(args, optionsOf(call));
-    return { outcome: 'done', result: { created: [...created] } };
+    return done({ created: [...created] });
   };
 
   const writeStatus = async (
@@ -227,7 +212,7 @@ export const createManagementClusterEffects = (options: {
     const controller = await controllerOf(ref.hub, call);
     const order = await cluster.getClusterOrder(ref, optionsOf(call));
     // Gone meanwhile: there is nothing to say any more.
-    if (order?.clusterId !== ref.clusterId) return { outcome: 'done', result: {} };
+    if (order?.clusterId !== ref.clusterId) return done({});
     const conditions = status.conditions.map((condition) => {
       const known = order.conditions.find(({ type }) => type === condition.type);
       const since = known?.status === condition.status ? known.lastTransitionTime : undefined;
@@ -235,14 +220,14 @@ export const createManagementClusterEffects = (options: {
     });
     const wanted = { ...status, conditions, desiredConfigVersion: configVersion(order.spec) };
     await controller.writeStatus(ref, wanted, optionsOf(call));
-    return { outcome: 'done', result: {} };
+    return done({});
   };
 
   const release = async (args: OrderRef, call: EffectCall): Promise<EffectOutcome> => {
     const controller = await controllerOf(args.hub, call);
     const { released, waitingFor } = await controller.release(args, optionsOf(call));
     return released
-      ? { outcome: 'done', result: {} }
+      ? done({})
       : failed('BeingDeleted', `waiting for ${waitingFor.join(', ')}`, RELEASE_AGAIN_MS);
   };
 
@@ -265,9 +250,9 @@ export const createManagementClusterEffects = (options: {
         ? refused('NoSuchOperation', `no operation is called ${operation}`)
         : await operationOf(args as never, call);
     } catch (error) {
-      if (error instanceof Ended) return error.outcome;
-      if (error instanceof HubError) return outcomeOfError(error);
-      throw error;
+      const outcome = outcomeOf(error);
+      if (outcome === undefined) throw error;
+      return outcome;
     }
   };
 };
@@ -326,45 +311,4 @@ const applied = (
   { uid, name, generation }: ObservedClusterOrder,
   did: 'created' | 'patched' | 'unchanged',
   fields?: string[],
-): EffectOutcome => ({
-  outcome: 'done',
-  result: { uid, name, generation, did, ...(fields === undefined ? {} : { fields }) },
-});
-
-const failed = (reason: string, message: string, retryAfterMs?: number): EffectOutcome => ({
-  outcome: 'failed',
-  reason,
-  message,
-  ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-});
-const refused = (reason: string, message: string): EffectOutcome => ({ outcome: 'refused', reason, message });
-
-/** An API server repeats what it refuses; a pull secret must not come back that way. */
-const withoutSecret = (message: string): string =>
-  message.replaceAll(/(pullSecret: Invalid value: )"(?:[^"\\]|\\.)*"/g, '$1"***"');
-
-/** management-cluster.md §10.4. */
-export const outcomeOfError = (error: HubError): EffectOutcome => {
-  const { retryAfterMs } = error;
-  const message = withoutSecret(error.message);
-  switch (error.kind) {
-    case 'invalid':
-      return refused('ValidationFailed', message);
-    case 'conflict':
-      return failed('Conflict', message, retryAfterMs);
-    case 'already-exists':
-      return refused('NameTaken', message);
-    case 'not-found':
-      return failed('NotFound', message, retryAfterMs);
-    case 'not-ready':
-      return failed('NotReady', message, retryAfterMs);
-    case 'unauthorized':
-      return failed('Unauthorized', message, retryAfterMs);
-    case 'throttled':
-      return failed('Throttled', message, retryAfterMs);
-    case 'unavailable':
-      return failed('Unavailable', message, retryAfterMs);
-    case 'unknown-outcome':
-      return { outcome: 'unknown', reason: 'OutcomeUnknown', message };
-  }
-};
+): EffectOutcome => done({ uid, name, generation, did, ...(fields === undefined ? {} : { fields }) });

@@ -8,6 +8,8 @@ import {
 } from '../../../src/adapters/management-cluster/simulated/simulated-hubs.ts';
 import type { SimulatedHub } from '../../../src/adapters/management-cluster/simulated/simulated-hub.ts';
 import { systemClock, systemTimers } from '../../../src/adapters/system/system-ports.ts';
+import { outcomeOfHubError } from '../../../src/app/hub-effects.ts';
+import type { OrderRef } from '../../../src/app/hub-looks.ts';
 import {
   HubError,
   type HubErrorKind,
@@ -16,9 +18,7 @@ import {
 } from '../../../src/app/management-cluster.ts';
 import {
   createManagementClusterEffects,
-  outcomeOfError,
   type ApplyArgs,
-  type OrderRef,
 } from '../../../src/app/management-cluster-effects.ts';
 import type { EffectCall, EffectPort } from '../../../src/app/process-runner/types.ts';
 import { clusterOrderDraft, orderName } from '../../../src/domain/clusters/cluster-order-manifest.ts';
@@ -428,8 +428,8 @@ describe('effects on a management cluster', function () {
   for (const [kind, outcome, reason] of kinds) {
     it(`turns ${kind} into ${outcome} ${reason}`, () => {
       const error = new HubError(kind, 'text', { retryAfterMs: 7 });
-      expect(outcomeOfError(error)).to.include({ outcome, reason, message: 'text' });
-      if (outcome === 'failed') expect(outcomeOfError(error)).to.include({ retryAfterMs: 7 });
+      expect(outcomeOfHubError(error)).to.include({ outcome, reason, message: 'text' });
+      if (outcome === 'failed') expect(outcomeOfHubError(error)).to.include({ retryAfterMs: 7 });
     });
   }
 });

@@ -1,0 +1,95 @@
+import type { JsonObject } from '../domain/json.ts';
+import type { EffectOutcome } from '../domain/workflow.ts';
+import type { HubRegistry, RegisteredHub } from './hub-registry.ts';
+import { HubError, type CallOptions, type ManagementCluster } from './management-cluster.ts';
+import type { EffectCall } from './process-runner/types.ts';
+
+/** What the effect ports that work with a hub have in common. */
+
+/** An outcome that ends the effect from deep inside; `outcomeOf` makes it the effect's own. */
+export class Ended extends Error {
+  override readonly name = 'Ended';
+  readonly outcome: EffectOutcome;
+  constructor(outcome: EffectOutcome) {
+    super(outcome.outcome);
+    this.outcome = outcome;
+  }
+}
+
+export const done = (result: { readonly [key: string]: unknown }): EffectOutcome => ({
+  outcome: 'done',
+  result: result as JsonObject,
+});
+export const failed = (reason: string, message: string, retryAfterMs?: number): EffectOutcome => ({
+  outcome: 'failed',
+  reason,
+  message,
+  ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+});
+export const refused = (reason: string, message: string): EffectOutcome => ({
+  outcome: 'refused',
+  reason,
+  message,
+});
+
+/** How an effect calls a hub: for at most `deadlineMs`, and never longer than the effect itself may take. */
+export const callOptionsOf = (call: EffectCall, deadlineMs: number): CallOptions => ({
+  effectId: call.effectId,
+  deadlineMs: Math.min(deadlineMs, call.deadlineMs),
+  signal: call.signal,
+});
+
+/** Throws Ended when it is not registered. */
+export const registeredHub = async (
+  registry: Pick<HubRegistry, 'ready' | 'get'>,
+  id: string,
+  call: EffectCall,
+): Promise<RegisteredHub> => {
+  await registry.ready(call.signal);
+  const hub = registry.get(id);
+  // A hub that was deregistered may come back; its orders wait.
+  if (hub === undefined) throw new Ended(failed('HubNotRegistered', `hub ${id} is not registered`));
+  return hub;
+};
+
+/** Throws Ended when nothing reaches it. */
+export const clusterOf = ({ adapter, facts }: RegisteredHub): ManagementCluster => {
+  if (adapter !== undefined) return adapter;
+  throw new Ended(failed('NoAdapter', `nothing in this release reaches hub ${facts.id}`));
+};
+
+/** What an error of an effect says of how it ended; undefined: nothing, it is a bug. */
+export const outcomeOf = (error: unknown): EffectOutcome | undefined => {
+  if (error instanceof Ended) return error.outcome;
+  return error instanceof HubError ? outcomeOfHubError(error) : undefined;
+};
+
+/** An API server repeats what it refuses; a pull secret must not come back that way. */
+const withoutSecret = (message: string): string =>
+  message.replaceAll(/(pullSecret: Invalid value: )"(?:[^"\\]|\\.)*"/g, '$1"***"');
+
+/** management-cluster.md §10.4. */
+export const outcomeOfHubError = (error: HubError): EffectOutcome => {
+  const { retryAfterMs } = error;
+  const message = withoutSecret(error.message);
+  switch (error.kind) {
+    case 'invalid':
+      return refused('ValidationFailed', message);
+    case 'conflict':
+      return failed('Conflict', message, retryAfterMs);
+    case 'already-exists':
+      return refused('NameTaken', message);
+    case 'not-found':
+      return failed('NotFound', message, retryAfterMs);
+    case 'not-ready':
+      return failed('NotReady', message, retryAfterMs);
+    case 'unauthorized':
+      return failed('Unauthorized', message, retryAfterMs);
+    case 'throttled':
+      return failed('Throttled', message, retryAfterMs);
+    case 'unavailable':
+      return failed('Unavailable', message, retryAfterMs);
+    case 'unknown-outcome':
+      return { outcome: 'unknown', reason: 'OutcomeUnknown', message };
+  }
+};
