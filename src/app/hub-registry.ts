@@ -126,6 +126,7 @@ export const createHubRegistry = (options: {
         revision,
         controller: facts.controller,
         tenantNamespaces: facts.tenantNamespaces,
+        otherNamespaces: Object.values(facts.namespaces),
         ...(kubeconfig === undefined ? {} : { kubeconfig }),
       }),
       kubeconfig,

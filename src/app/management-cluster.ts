@@ -268,6 +268,8 @@ export type HubConnection = {
   /** Decide which rights the hub's credentials need; default `operator` and false. */
   readonly controller?: 'operator' | 'ledger';
   readonly tenantNamespaces?: boolean;
+  /** Namespaces of single tenants, where orders are besides `namespace`; default none. */
+  readonly otherNamespaces?: readonly string[];
 };
 
 /**

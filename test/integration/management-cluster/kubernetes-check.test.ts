@@ -157,6 +157,47 @@ describe('check of a Kubernetes hub', function () {
     });
   });
 
+  it('asks for the right to write status wherever orders are: in every namespace with namespaces of tenants', async () => {
+    const server = await start();
+    for (const object of rbacOf('controller-ledger', NS)) server.seed(object);
+    const everywhere = rbacOf('tenant-namespaces', NS);
+    // Everything but status: the role that is bound everywhere is not the one with it.
+    const withoutStatus = rbacOf('hub-access', NS)
+      .filter(
+        ({ kind, metadata }) =>
+          kind === 'ClusterRole' && (metadata as JsonObject)['name'] === `${NS}-hub-access`,
+      )
+      .map((role) => ({
+        ...role,
+        metadata: { name: 'no-status' },
+        rules: (role['rules'] as JsonObject[]).filter(
+          ({ resources }) => !(resources as string[]).includes('clusterorders/status'),
+        ),
+      }));
+    for (const object of withoutStatus) server.seed(object);
+    for (const binding of everywhere)
+      server.seed({ ...binding, roleRef: { ...(binding['roleRef'] as JsonObject), name: 'no-status' } });
+    const wide = { controller: 'ledger', tenantNamespaces: true } as const;
+    expect(codes(await checkOf(withRights(server), wide))).to.deep.equal(
+      ['get', 'patch'].map(
+        (verb) => `RightMissing ${verb} clusterorders/status.osac.openshift.io in every namespace`,
+      ),
+    );
+    expect(codes(await checkOf(withRights(server), { controller: 'ledger' }))).to.deep.equal([]);
+  });
+
+  it('asks for namespaces of single tenants as for the hub’s own', async () => {
+    const server = await start();
+    const found = codes(await checkOf(withRights(server), { otherNamespaces: ['acme-orders'] }));
+    expect(found).to.include('NamespaceMissing acme-orders');
+    expect(found).to.include('RightMissing create clusterorders.osac.openshift.io in namespace acme-orders');
+    expect(found.join()).to.not.include(`in namespace ${NS}`);
+    const ledger = { controller: 'ledger', otherNamespaces: ['acme-orders'] } as const;
+    expect(codes(await checkOf(withRights(server), ledger))).to.include(
+      'RightMissing patch clusterorders/status.osac.openshift.io in namespace acme-orders',
+    );
+  });
+
   it('names a role that may not be bound: without it each order would park the hub', async () => {
     const server = await start();
     const withoutBind = rbacOf('controller-ledger', NS).map(

@@ -27,6 +27,8 @@ export type HubNeeds = {
   readonly namespace: string;
   readonly controller: 'operator' | 'ledger';
   readonly tenantNamespaces: boolean;
+  /** Namespaces of single tenants besides. */
+  readonly otherNamespaces: readonly string[];
 };
 
 /** The oldest Kubernetes that osac-operator's CRDs (CEL rules) and HyperShift's run on. */
@@ -47,7 +49,7 @@ export const checkHub = async (
   if (reached.problems.length > 0) return reached;
   const found = await Promise.all(
     [
-      namespaceProblems(api, needs.namespace, by),
+      ...placesOf(needs).map((name) => namespaceProblems(api, name, by)),
       crdProblems(api, needs.namespace, by),
       rightProblems(rights, needs, by),
     ].map(told),
@@ -60,6 +62,11 @@ export const checkHub = async (
     canReadAgents: await allowed(READ_AGENTS),
   };
 };
+
+/** Where orders are by the hub's document, those of tenants' own namespaces aside. */
+const placesOf = ({ namespace, otherNamespaces }: HubNeeds): readonly string[] => [
+  ...new Set([namespace, ...otherNamespaces]),
+];
 
 /** Something that was asked and got no answer is a problem as well. */
 const told = async (look: Promise<readonly HubProblem[]>): Promise<readonly HubProblem[]> => {
@@ -136,7 +143,7 @@ const namespaceProblems = async (api: Api, name: string, by: CallOptions): Promi
     if (error instanceof HubError && error.facts['status'] === 403) return [];
     throw error;
   }
-  const message = `namespace ${name} is not on the hub; create it or correct spec.namespace`;
+  const message = `namespace ${name} is not on the hub; create it or correct spec.namespace and spec.namespaces`;
   return [{ code: 'NamespaceMissing', message, subject: name }];
 };
 
@@ -172,16 +179,20 @@ const isServed = async (api: Api, { group, version, plural }: Kind, by: CallOpti
 
 const rightProblems = async (
   rights: Rights,
-  { namespace, controller, tenantNamespaces }: HubNeeds,
+  needs: HubNeeds,
   by: CallOptions,
 ): Promise<readonly HubProblem[]> => {
+  const { namespace, controller, tenantNamespaces } = needs;
+  const places = placesOf(needs);
   const needed: readonly (readonly [Right, string])[] = [
-    ...orderRights(namespace).map((right) => [right, 'hub-access.yaml'] as const),
+    ...orderRights(places).map((right) => [right, 'hub-access.yaml'] as const),
     ...(tenantNamespaces
       ? tenantNamespaceRights().map((right) => [right, 'tenant-namespaces.yaml'] as const)
       : []),
     ...(controller === 'ledger'
-      ? controllerRights(namespace).map((right) => [right, 'controller-ledger.yaml'] as const)
+      ? controllerRights(namespace, tenantNamespaces ? 'any' : places).map(
+          (right) => [right, 'controller-ledger.yaml'] as const,
+        )
       : []),
   ];
   const answers = await Promise.all(

@@ -62,6 +62,7 @@ export const createKubernetesHub = (options: KubernetesHubOptions): KubernetesHu
       namespace: of.namespace,
       controller: of.controller ?? 'operator',
       tenantNamespaces: of.tenantNamespaces ?? false,
+      otherNamespaces: of.otherNamespaces ?? [],
     };
     await channel.ask(number, { do: 'open', needs, kubeconfig });
   };
@@ -215,12 +216,13 @@ export const createKubernetesHub = (options: KubernetesHubOptions): KubernetesHu
 };
 
 /** What of a connection decides how its hub is called; every look at a hub makes another revision. */
-const useOf = ({ namespace, tenant, kubeconfig, controller, tenantNamespaces }: HubConnection) => ({
-  namespace,
-  tenant,
-  kubeconfig,
-  controller,
-  tenantNamespaces,
+const useOf = (connection: HubConnection) => ({
+  namespace: connection.namespace,
+  tenant: connection.tenant,
+  kubeconfig: connection.kubeconfig,
+  controller: connection.controller,
+  tenantNamespaces: connection.tenantNamespaces,
+  otherNamespaces: connection.otherNamespaces,
 });
 
 /** Ends the wait for a thread that does not answer; an abort is passed on, and answered by the thread. */

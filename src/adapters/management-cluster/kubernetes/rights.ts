@@ -33,9 +33,17 @@ const rights = (
   more: { namespace?: string; part?: 'status'; name?: string } = {},
 ): readonly Right[] => verbs.map((verb) => ({ kind, verb, ...more }));
 
+/** Where orders are: in these namespaces, or in any. */
+export type OrderNamespaces = readonly string[] | 'any';
+
+const within = (namespaces: OrderNamespaces): readonly { readonly namespace?: string }[] =>
+  namespaces === 'any' ? [{}] : namespaces.map((namespace) => ({ namespace }));
+
 /** Of management-cluster.md §5 what orders need, and nothing besides. */
-export const orderRights = (namespace: string): readonly Right[] => [
-  ...rights(CLUSTER_ORDERS, ['create', 'delete', 'get', 'list', 'patch', 'watch'], { namespace }),
+export const orderRights = (namespaces: readonly string[]): readonly Right[] => [
+  ...within(namespaces).flatMap((at) =>
+    rights(CLUSTER_ORDERS, ['create', 'delete', 'get', 'list', 'patch', 'watch'], at),
+  ),
   ...rights(HOSTED_CLUSTERS, ['get']),
   ...rights(SECRETS, ['get']),
 ];
@@ -49,14 +57,17 @@ export const tenantNamespaceRights = (): readonly Right[] => [
 /** What the account `hub-access` of the hub's namespace is granted in each cluster's (§1.1). */
 export const hubAccessRole = (namespace: string): string => `${namespace}-hub-access-hosted-clusters`;
 
-/** `controller: ledger` (ops/rbac/controller-ledger.yaml). */
-export const controllerRights = (namespace: string): readonly Right[] => [
-  ...rights(CLUSTER_ORDERS, ['get', 'patch'], { namespace, part: 'status' }),
+/**
+ * `controller: ledger` (ops/rbac/controller-ledger.yaml). The status of an order is written where the order is; what
+ * belongs to its cluster is in a namespace of the cluster's own.
+ */
+export const controllerRights = (hubNamespace: string, orders: OrderNamespaces): readonly Right[] => [
+  ...within(orders).flatMap((at) => rights(CLUSTER_ORDERS, ['get', 'patch'], { ...at, part: 'status' })),
   ...rights(NAMESPACES, ['create', 'delete', 'get', 'list']),
   ...rights(SERVICE_ACCOUNTS, ['create', 'get']),
   ...rights(ROLE_BINDINGS, ['create', 'get']),
   // Nobody may grant what he does not hold, but for roles that he may bind: refused only when the binding is made.
-  ...['admin', hubAccessRole(namespace)].flatMap((name) => rights(CLUSTER_ROLES, ['bind'], { name })),
+  ...['admin', hubAccessRole(hubNamespace)].flatMap((name) => rights(CLUSTER_ROLES, ['bind'], { name })),
   ...rights(NODE_POOLS, ['list']),
 ];
 
