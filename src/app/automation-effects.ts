@@ -22,7 +22,7 @@ import {
 import type { HubRegistry, RegisteredHub } from './hub-registry.ts';
 import {
   CLUSTER_ORDER_UUID_LABEL,
-  HubError,
+  cannotBeShown,
   clusterNamespace,
   type CallOptions,
   type ManagementCluster,
@@ -286,7 +286,7 @@ const hostedOf = async (
   try {
     return await cluster.getHostedCluster({ namespace: clusterNamespace(place), name: place.name }, options);
   } catch (error) {
-    if (error instanceof HubError && error.kind === 'unauthorized') return 'unreadable';
+    if (cannotBeShown(error)) return 'unreadable';
     throw error;
   }
 };

@@ -1,8 +1,8 @@
 import { configVersion } from '../domain/clusters/observation.ts';
 import type { ClusterObservation, ObservedHosted } from '../domain/clusters/observed.ts';
 import {
+  cannotBeShown,
   clusterNamespace,
-  HubError,
   type CallOptions,
   type ManagementCluster,
   type ObservedClusterOrder,
@@ -109,7 +109,7 @@ const hostedOf = (
     options,
   );
 
-/** null: there is none; undefined: the hub does not let us read it. */
+/** null: there is none; undefined: the hub cannot show it, for want of the kind or of the right (design.md §6). */
 const hostedAt = async (
   cluster: ManagementCluster,
   namespace: string,
@@ -120,7 +120,7 @@ const hostedAt = async (
     const hosted = await cluster.getHostedCluster({ namespace, name }, options);
     return hosted === undefined ? null : shownHosted(hosted);
   } catch (error) {
-    if (error instanceof HubError && error.kind === 'unauthorized') return undefined;
+    if (cannotBeShown(error)) return undefined;
     throw error;
   }
 };

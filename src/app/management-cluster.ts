@@ -256,6 +256,14 @@ export class HubError extends Error {
   }
 }
 
+/**
+ * True for what the hub cannot show: it has no such kind, or the rights do not allow to read it (403). Nobody waits for
+ * that. Credentials that are refused (401) are another thing: with others it can be shown.
+ */
+export const cannotBeShown = (error: unknown): boolean =>
+  error instanceof HubError &&
+  (error.kind === 'not-ready' || (error.kind === 'unauthorized' && error.facts['status'] === 403));
+
 /** What an adapter needs to know of a registered hub. */
 export type HubConnection = {
   readonly id: string;

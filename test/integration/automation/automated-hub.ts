@@ -47,7 +47,7 @@ export const automatedHub = () => {
       };
     },
     getHostedCluster: async ({ namespace, name }) => {
-      if (!hub.readable) throw new HubError('unauthorized', 'no right');
+      if (!hub.readable) throw new HubError('unauthorized', 'no right', { facts: { status: 403 } });
       const hosted = hub.hosted.get(name);
       return hosted?.namespace === namespace ? hosted : undefined;
     },

@@ -18,13 +18,19 @@ describe('the controller’s part on a Kubernetes hub', function () {
     desiredConfigVersion: '0123456789abcdef',
   } as const;
   let hub: ReturnType<typeof open>['hub'];
+  /** Of this kind a test itself has something refused. */
+  let planted: string | undefined;
   beforeEach(async () => {
+    planted = undefined;
     for (const object of rbacOf('controller-ledger', NS)) stage.server.seed(object);
     ({ hub } = open());
     await hub.createClusterOrder(manifestOf('order-a'), by());
   });
   afterEach('needed no right that controller-ledger.yaml does not grant', () => {
-    expect(audited(':hub-access').filter(({ code }) => code === 403)).to.deep.equal([]);
+    const refused = audited(':hub-access').filter(
+      ({ code, resource }) => code === 403 && resource !== planted,
+    );
+    expect(refused).to.deep.equal([]);
   });
 
   it('makes what a cluster needs, repeats nothing, and uses nothing that is not the order’s', async () => {
@@ -95,6 +101,25 @@ describe('the controller’s part on a Kubernetes hub', function () {
     await stage.server.settled();
     expect(await hub.controller.release(place, by())).to.deep.equal({ released: true, waitingFor: [] });
     expect(await hub.getClusterOrder(place, by())).to.equal(undefined);
+    expect(await hub.controller.release(place, by())).to.deep.equal({ released: true, waitingFor: [] });
+  });
+
+  it('lets an order go on a hub that has no HostedClusters, and not where it may not look for them', async () => {
+    await hub.controller.prepare(place, by());
+    await hub.deleteClusterOrder(place, by());
+    planted = 'hostedclusters';
+    stage.server.faults.next({ resource: planted }, { kind: 'answer', code: 403 });
+    expect((await failure(hub.controller.release(place, by()))).kind).to.equal('unauthorized');
+    expect(stage.server.find('namespaces', '', own)?.metadata.deletionTimestamp).to.equal(undefined);
+    const admin = kubeClient({ url: stage.server.url, ca: stage.server.ca, token: stage.server.adminToken });
+    const crds = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+    await admin.delete(`${crds}/hostedclusters.hypershift.openshift.io`);
+    admin.close();
+    await stage.server.settled();
+    const hosted = { namespace: own, name: 'order-a' };
+    expect((await failure(hub.getHostedCluster(hosted, by()))).kind).to.equal('not-ready');
+    expect((await hub.controller.release(place, by())).waitingFor[0]).to.equal(`namespace ${own}`);
+    await stage.server.settled();
     expect(await hub.controller.release(place, by())).to.deep.equal({ released: true, waitingFor: [] });
   });
 });

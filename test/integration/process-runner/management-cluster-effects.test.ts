@@ -372,29 +372,44 @@ describe('effects on a management cluster', function () {
       });
     });
 
-    it('shows nothing of a HostedCluster that the hub does not let us read', async () => {
+    const shownOrder = (): ObservedClusterOrder => {
       const { manifest } = applyArgs() as unknown as ApplyArgs;
-      const port = await onFake({
-        getClusterOrder: async () => ({
-          name: ref.name,
-          uid: 'u',
-          clusterId: CLUSTER,
-          resourceVersion: '1',
-          generation: 1,
-          creationTimestamp: '',
-          finalizers: [],
-          annotations: {},
-          conditions: [],
-          jobs: [],
-          spec: manifest.spec,
-          clusterReference: { namespace: 'n', hostedClusterName: 'h' },
-        }),
-        getHostedCluster: async () => {
-          throw new HubError('unauthorized', 'no');
-        },
+      const clusterReference = { namespace: 'n', hostedClusterName: 'h' };
+      return { ...observedLegacy(manifest.spec), name: ref.name, clusterId: CLUSTER, clusterReference };
+    };
+    for (const [why, error] of [
+      ['may not be read', new HubError('unauthorized', 'no', { facts: { status: 403 } })],
+      [
+        'is of a kind that the hub does not have',
+        new HubError('not-ready', 'no such kind', { facts: { status: 404 } }),
+      ],
+    ] as const)
+      it(`shows nothing of a HostedCluster that ${why}, and the end of an order does not wait for it`, async () => {
+        let order: ObservedClusterOrder | undefined = shownOrder();
+        const port = await onFake({
+          getClusterOrder: async () => order,
+          findClusterOrders: async () => (order === undefined ? [] : [order]),
+          getHostedCluster: () => Promise.reject(error),
+        });
+        const seen = await port('observeCluster', orderRef, effectCall());
+        expect(seen.outcome === 'done' && 'hostedCluster' in seen.result).to.equal(false);
+        order = undefined;
+        expect(await port('observeCluster', orderRef, effectCall())).to.deep.equal({
+          outcome: 'done',
+          result: { order: null },
+        });
       });
-      const seen = await port('observeCluster', orderRef, effectCall());
-      expect(seen.outcome === 'done' && 'hostedCluster' in seen.result).to.equal(false);
+
+    it('credentials that are refused hide nothing: the hub waits for others', async () => {
+      const port = await onFake({
+        getClusterOrder: async () => shownOrder(),
+        getHostedCluster: () =>
+          Promise.reject(new HubError('unauthorized', 'no', { facts: { status: 401 } })),
+      });
+      expect(await port('observeCluster', orderRef, effectCall())).to.include({
+        outcome: 'failed',
+        reason: 'Unauthorized',
+      });
     });
   });
 

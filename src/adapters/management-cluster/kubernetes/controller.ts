@@ -288,8 +288,18 @@ const endOfNamespace = async (api: Api, place: OrderPlace, by: CallOptions): Pro
     return [];
   const held = finalizersOf(namespace).map((one) => `finalizer ${one} of namespace ${name}`);
   if (stringAt(metadata, 'deletionTimestamp') !== '') return [`namespace ${name}`, ...held];
-  if ((await api.get(HOSTED_CLUSTERS, { namespace: name, name: place.name }, by)) !== undefined)
-    return [`HostedCluster ${name}/${place.name}`];
+  if (await hasHostedCluster(api, place, by)) return [`HostedCluster ${name}/${place.name}`];
   await api.remove(NAMESPACES, { name }, by, stringAt(metadata, 'uid'));
   return [`namespace ${name}`, ...held];
+};
+
+/** Of a kind that the hub does not have there is none. Without the right to look, the namespace must not go. */
+const hasHostedCluster = async (api: Api, place: OrderPlace, by: CallOptions): Promise<boolean> => {
+  try {
+    const at = { namespace: clusterNamespace(place), name: place.name };
+    return (await api.get(HOSTED_CLUSTERS, at, by)) !== undefined;
+  } catch (error) {
+    if (error instanceof HubError && error.kind === 'not-ready') return false;
+    throw error;
+  }
 };
