@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { kubeBinary } from '../../ops/real/kube-apiserver/binary.ts';
+import { installDefinitions } from '../../ops/real/kube-apiserver/play.ts';
 import { startKubeServers } from '../../ops/real/kube-apiserver/servers.ts';
 import { rulebookEnvironment } from '../../ops/real/rulebook/environment.ts';
 import { startRealRulebook, type RealRulebook } from '../../ops/real/rulebook/server.ts';
@@ -16,7 +17,7 @@ import { hubFacts } from '../../src/domain/hubs/hub-facts.ts';
 import type { JsonObject } from '../../src/domain/json.ts';
 import { callBy, HMAC_SECRET, PULL_SECRET, secretStore, TOKEN } from '../integration/automation/contract.ts';
 import { effectCall } from '../support/hub-fixture.ts';
-import { loadDefinitions, startKubeApiServer } from '../support/kube-apiserver/start.ts';
+import { startKubeApiServer } from '../support/kube-apiserver/start.ts';
 import { kubeClient, type KubeAccess } from '../support/kube-client.ts';
 import { kubernetesHub } from '../support/kubernetes-hub.ts';
 import { eventually } from '../support/toy-workflow.ts';
@@ -49,9 +50,7 @@ const real = async (path: string): Promise<Server> => {
   const servers = await startKubeServers(path);
   const access = { url: servers.url, ca: servers.ca, token: servers.adminToken };
   const admin = kubeClient(access);
-  for (const definition of loadDefinitions()) {
-    await admin.post('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', definition);
-  }
+  await installDefinitions(admin);
   admin.close();
   return { access, kubeconfig: servers.kubeconfig(), close: () => servers.close() };
 };

@@ -11,8 +11,10 @@ import type { WatchSettings } from '../../src/adapters/management-cluster/kubern
 import { systemClock, systemTimers } from '../../src/adapters/system/system-ports.ts';
 import type { HubConnection } from '../../src/app/management-cluster.ts';
 import type { Clock, Logger, Timers } from '../../src/app/ports.ts';
+import { objectAt, stringAt } from '../../src/domain/json-tools.ts';
 import type { SecretRef } from '../../src/domain/secret-ref.ts';
 import type { JsonObject } from './kube-apiserver/types.ts';
+import { collectionOf, type KubeAnswer, type RequestOptions } from './kube-client.ts';
 
 /** Lines of a log as objects, to look for what must not be in them. */
 export const recordingLogger = (): Logger & { readonly lines: object[] } => {
@@ -32,11 +34,11 @@ export const recordingLogger = (): Logger & { readonly lines: object[] } => {
   return logger;
 };
 
+/** Files of `ops/rbac`. */
+export type RightsFile = 'hub-access' | 'controller-ledger' | 'tenant-namespaces';
+
 /** Objects of a file of `ops/rbac` for a hub in `namespace`. */
-export const rbacOf = (
-  file: 'hub-access' | 'controller-ledger' | 'tenant-namespaces',
-  namespace: string,
-): JsonObject[] => {
+export const rbacOf = (file: RightsFile, namespace: string): JsonObject[] => {
   const text = readFileSync(new URL(`../../ops/rbac/${file}.yaml`, import.meta.url), 'utf8');
   return parseAllDocuments(text.replaceAll('osac-hub', namespace)).map(
     (document) => document.toJS() as JsonObject,
@@ -48,6 +50,36 @@ export const hubAccessOf = (namespace: string) => ({
   name: `system:serviceaccount:${namespace}:hub-access`,
   groups: ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, 'system:authenticated'],
 });
+
+const TOKEN_SECONDS = 12 * 3_600;
+
+/**
+ * Makes a hub of a namespace: the namespace, the service account `hub-access` and its rights, those of `hub-access.yaml`
+ * and of the files in `more`. Returns a token of that account. `call` must be an administrator's.
+ */
+export const grantHubAccess = async (
+  call: (method: string, path: string, options?: RequestOptions) => Promise<KubeAnswer>,
+  namespace: string,
+  more: readonly RightsFile[] = [],
+): Promise<string> => {
+  const post = async (path: string, body: JsonObject): Promise<JsonObject> => {
+    const answer = await call('POST', path, { body });
+    if (answer.code >= 300 && answer.code !== 409) {
+      throw new Error(`POST ${path}: ${answer.code} ${answer.text || JSON.stringify(answer.body)}`);
+    }
+    return answer.body;
+  };
+  await post('/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
+  for (const file of ['hub-access', ...more] as const) {
+    for (const object of rbacOf(file, namespace)) await post(collectionOf(object), object);
+  }
+  const asked = await post(`/api/v1/namespaces/${namespace}/serviceaccounts/hub-access/token`, {
+    apiVersion: 'authentication.k8s.io/v1',
+    kind: 'TokenRequest',
+    spec: { expirationSeconds: TOKEN_SECONDS },
+  });
+  return stringAt(objectAt(asked, 'status'), 'token');
+};
 
 export const secretRef = (version: string): SecretRef => ({
   id: 'kubeconfig-of-hub',

@@ -1,11 +1,11 @@
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { objectAt, stringAt } from '../../../src/domain/json-tools.ts';
-import type { JsonObject } from '../../../src/domain/json.ts';
 import { playHub } from '../../../test/support/kube-controllers/hub.ts';
 import { loadDefinitions } from '../../../test/support/kube-apiserver/start.ts';
-import { collectionOf, kubeClient } from '../../../test/support/kube-client.ts';
-import { rbacOf } from '../../../test/support/kubernetes-hub.ts';
+import { kubeClient, type KubeClient } from '../../../test/support/kube-client.ts';
+import { grantHubAccess } from '../../../test/support/kubernetes-hub.ts';
 import type { KubeServers } from './servers.ts';
 
 /** What is played beside a real API server. */
@@ -27,7 +27,26 @@ export type PlayedServers = {
 };
 
 const LOOK_MS = 100;
-const TOKEN_SECONDS = 12 * 3_600;
+const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+const ESTABLISHED_MS = 30_000;
+
+/** Our CRDs and the open ones beside them, for as long as the server runs; resolves when all are served. */
+export const installDefinitions = async (admin: KubeClient): Promise<void> => {
+  for (const definition of loadDefinitions()) {
+    const { code, text } = await admin.post(DEFINITIONS, definition);
+    if (code >= 300 && code !== 409) throw new Error(`POST ${DEFINITIONS}: ${code} ${text}`);
+  }
+  for (const definition of loadDefinitions()) {
+    const name = stringAt(objectAt(definition, 'metadata'), 'name');
+    const end = performance.now() + ESTABLISHED_MS;
+    for (;;) {
+      const { body } = await admin.get(`${DEFINITIONS}/${name}`);
+      if (JSON.stringify(objectAt(body, 'status')['conditions'] ?? []).includes('"Established"')) break;
+      if (performance.now() > end) throw new Error(`${name} is not served after ${ESTABLISHED_MS / 1000} s`);
+      await pause(20);
+    }
+  }
+};
 
 /**
  * Makes a hub of a real API server: CRDs of ops/crds and open ones for HyperShift's and the agents' kinds, rights of
@@ -37,26 +56,10 @@ const TOKEN_SECONDS = 12 * 3_600;
 export const playOn = async (servers: KubeServers, options: PlayOptions): Promise<PlayedServers> => {
   const { namespace, pace, hosts, operator = true } = options;
   const admin = kubeClient({ url: servers.url, ca: servers.ca, token: servers.adminToken });
-  const post = async (path: string, body: JsonObject): Promise<JsonObject> => {
-    const { code, body: answer, text } = await admin.post(path, body);
-    if (code >= 400 && code !== 409) throw new Error(`POST ${path}: ${code} ${text}`);
-    return answer;
-  };
-  for (const definition of loadDefinitions())
-    await post('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', definition);
-  await post('/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
-  const rights = [
-    ...rbacOf('hub-access', namespace),
-    ...(operator ? [] : rbacOf('controller-ledger', namespace)),
-  ];
-  for (const object of rights) await post(collectionOf(object), object);
-  const asked = await post(`/api/v1/namespaces/${namespace}/serviceaccounts/hub-access/token`, {
-    apiVersion: 'authentication.k8s.io/v1',
-    kind: 'TokenRequest',
-    spec: { expirationSeconds: TOKEN_SECONDS },
-  });
+  await installDefinitions(admin);
+  const token = await grantHubAccess(admin.call, namespace, operator ? [] : ['controller-ledger']);
   const kubeconfig = join(servers.folder, 'hub.kubeconfig');
-  writeFileSync(kubeconfig, servers.kubeconfig(stringAt(objectAt(asked, 'status'), 'token')));
+  writeFileSync(kubeconfig, servers.kubeconfig(token));
   chmodSync(kubeconfig, 0o600);
   const hub = playHub({ call: admin.call, namespace, pace, operator });
   await hub.prepare(hosts);

@@ -7,15 +7,10 @@ import { createApiClient, type ApiClient } from '../../../../src/cli/api-client.
 import type { JsonObject } from '../../../../src/domain/json.ts';
 import { isObject, listAt, objectAt, stringAt } from '../../../../src/domain/json-tools.ts';
 import { kubeconfigOf } from '../../../../test/support/kube-apiserver/kubeconfig.ts';
-import { loadDefinitions } from '../../../../test/support/kube-apiserver/start.ts';
-import {
-  collectionOf,
-  kubeClient,
-  type KubeAccess,
-  type KubeClient,
-} from '../../../../test/support/kube-client.ts';
-import { rbacOf } from '../../../../test/support/kubernetes-hub.ts';
+import { kubeClient, type KubeAccess, type KubeClient } from '../../../../test/support/kube-client.ts';
+import { grantHubAccess } from '../../../../test/support/kubernetes-hub.ts';
 import { kubeBinary } from '../../../real/kube-apiserver/binary.ts';
+import { installDefinitions } from '../../../real/kube-apiserver/play.ts';
 import { startKubeServers } from '../../../real/kube-apiserver/servers.ts';
 import { startBenchService, type BenchService } from '../service.ts';
 
@@ -110,12 +105,7 @@ const realServer = async (): Promise<Server> => {
   const access = { url: servers.url, ca: servers.ca, token: servers.adminToken };
   const kube = kubeClient(access);
   try {
-    for (const definition of loadDefinitions())
-      await posted(kube, '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', definition);
-    await eventually(
-      'the definitions are served',
-      async () => (await kube.get(`${ORDERS}/clusterorders`)).code === 200,
-    );
+    await installDefinitions(kube);
   } finally {
     kube.close();
   }
@@ -128,15 +118,7 @@ const addHub = async (
   access: KubeAccess,
   { id, through = access }: NewHub,
 ): Promise<void> => {
-  await posted(kube, '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: id } });
-  for (const object of rbacOf('hub-access', id)) await posted(kube, collectionOf(object), object);
-  const account = `/api/v1/namespaces/${id}/serviceaccounts/hub-access/token`;
-  const asked = await posted(kube, account, {
-    apiVersion: 'authentication.k8s.io/v1',
-    kind: 'TokenRequest',
-    spec: { expirationSeconds: 7_200 },
-  });
-  const token = stringAt(objectAt(asked, 'status'), 'token');
+  const token = await grantHubAccess(kube.call, id);
   const kubeconfig = kubeconfigOf({ url: through.url, ca: through.ca, credentials: { token } });
   await admin.send('POST', '/api/private/v1/hubs', {
     id,
@@ -156,12 +138,6 @@ const addHub = async (
       .filter(isObject)
       .some((one) => one['type'] === 'Ready' && one['status'] === 'CONDITION_STATUS_TRUE');
   });
-};
-
-const posted = async (kube: KubeClient, path: string, body: JsonObject): Promise<JsonObject> => {
-  const answer = await kube.post(path, body);
-  if (answer.code >= 300 && answer.code !== 409) throw new Error(`${path}: ${answer.code} ${answer.text}`);
-  return answer.body;
 };
 
 /** When each order was first seen on the API server, by cluster; through a watch of all namespaces. */
