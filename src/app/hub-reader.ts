@@ -139,7 +139,7 @@ export const createHubReader = (watch: HubReaderOptions): HubReader => {
     if (order.deletionTimestamp !== undefined) return;
     status.orphans += 1;
     logger.warn({ hub: hub.facts.id, order: order.name, cluster: clusterId }, 'deleting an orphan on a hub');
-    const ref = { namespace: watch.namespace, name: order.name };
+    const ref = { namespace: watch.namespace, name: order.name, uid: order.uid };
     await cluster.deleteClusterOrder(ref, callOptions('orphan', order.name));
   };
 

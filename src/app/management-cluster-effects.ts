@@ -182,7 +182,8 @@ export const createManagementClusterEffects = (options: {
     const order = await findOrder(cluster, args, optionsOf(call));
     if (order === undefined) return done({ existed: false });
     if (order.deletionTimestamp !== undefined) return done({ existed: true });
-    const ref = { namespace: args.namespace, name: order.name };
+    // What has taken its name since it was read is somebody else's, or looked at anew.
+    const ref = { namespace: args.namespace, name: order.name, uid: order.uid };
     const existed = await cluster.deleteClusterOrder(ref, optionsOf(call));
     return done({ existed });
   };

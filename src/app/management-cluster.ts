@@ -197,8 +197,14 @@ export type ManagementCluster = {
     spec: Partial<ClusterOrderSpec>,
     options: CallOptions,
   ): Promise<ObservedClusterOrder>;
-  /** Requests deletion; absence is confirmed only by a later read that finds nothing. Absent already: false. */
-  deleteClusterOrder(ref: { namespace: string; name: string }, options: CallOptions): Promise<boolean>;
+  /**
+   * Requests deletion; absence is confirmed only by a later read that finds nothing. Absent already: false. `uid`: of
+   * that object only; throws HubError `conflict` when another one has its name by now.
+   */
+  deleteClusterOrder(
+    ref: { namespace: string; name: string; uid?: string },
+    options: CallOptions,
+  ): Promise<boolean>;
   /** Undefined when there is none. */
   getClusterOrder(
     ref: { namespace: string; name: string },

@@ -266,6 +266,18 @@ export const describeManagementClusterContract = (
         expect((await create('order-a')).uid).not.to.equal(made.uid);
       });
 
+      it('of an object whose name another one has by now is a conflict, and that one stays', async () => {
+        const made = await create('order-a');
+        const uid = `${made.uid.startsWith('0') ? 1 : 0}${made.uid.slice(1)}`;
+        const refused = await failure(hub.cluster.deleteClusterOrder({ ...refOf('order-a'), uid }, by()));
+        expect(refused.kind).to.equal('conflict');
+        expect((await get('order-a'))?.deletionTimestamp).to.equal(undefined);
+        const asked = { ...refOf('order-a'), uid: made.uid };
+        expect(await hub.cluster.deleteClusterOrder(asked, by())).to.equal(true);
+        await untilGone('order-a');
+        expect(await hub.cluster.deleteClusterOrder(asked, by())).to.equal(false);
+      });
+
       it('of what is not there is false', async () => {
         expect(await hub.cluster.deleteClusterOrder(refOf('nobody'), by())).to.equal(false);
       });

@@ -332,6 +332,30 @@ describe('effects on a management cluster', function () {
       expect(readHubCalls(file).filter((call) => call.operation === 'delete')).to.have.length(1);
     });
 
+    it('removes the object that it has read, never what took its name meanwhile', async () => {
+      const { manifest } = applyArgs() as unknown as ApplyArgs;
+      const read = { ...observedLegacy(manifest.spec), name: ref.name, clusterId: CLUSTER };
+      let stored = read.uid;
+      const port = await onFake({
+        getClusterOrder: async () => {
+          // Replaced between this read and the deletion.
+          stored = 'another';
+          return read;
+        },
+        findClusterOrders: async () => [],
+        deleteClusterOrder: async ({ uid }) => {
+          if (uid !== stored) throw new HubError('conflict', 'the uid is another one');
+          stored = '';
+          return true;
+        },
+      });
+      expect(await port('deleteClusterOrder', orderRef, effectCall())).to.include({
+        outcome: 'failed',
+        reason: 'Conflict',
+      });
+      expect(stored).to.equal('another');
+    });
+
     for (const [whose, labels] of [
       ['somebody else', { 'osac.openshift.io/clusterorder-uuid': 'another' }],
       ['nobody known', {}],

@@ -235,9 +235,11 @@ export const createRealHub = (id: string, plan: RealHubPlan, agenda: Agenda): Re
       later(REACTION_MS, () => operate(order));
       return order.shown;
     },
-    deleteClusterOrder: async ({ name }) => {
+    deleteClusterOrder: async ({ name, uid }) => {
       const order = held.get(name);
       if (order === undefined) return false;
+      if (uid !== undefined && uid !== order.shown.uid)
+        throw new HubError('conflict', `order ${name} has another uid`);
       if (order.shown.deletionTimestamp === undefined) {
         order.record.deletionAt = agenda.now();
         change(order, { deletionTimestamp: time() });

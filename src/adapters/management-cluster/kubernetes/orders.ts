@@ -88,7 +88,7 @@ export const orderOperations = (api: Api): OrderOperations => {
         await api.mergePatch(CLUSTER_ORDERS, at(place), patch, by, [spec.pullSecret]),
       );
     },
-    deleteClusterOrder: (place, by) => api.remove(CLUSTER_ORDERS, at(place), by),
+    deleteClusterOrder: (place, by) => api.remove(CLUSTER_ORDERS, at(place), by, place.uid),
     getClusterOrder: get,
     findClusterOrders: async (namespace, clusterId, by) => {
       // No object can carry another value, and a selector with it would be refused.

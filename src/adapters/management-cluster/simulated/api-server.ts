@@ -145,8 +145,13 @@ export const createApiServer = (
     return { value: life.order, text: 'patched' };
   };
 
-  const requestDeletion = (record: OrderRecord | undefined, now: number): Result => {
+  const requestDeletion = (record: OrderRecord | undefined, uid: string | undefined, now: number): Result => {
     if (record === undefined) return { value: false, text: 'absent' };
+    if (uid !== undefined && uid !== record.uid)
+      throw new HubError(
+        'conflict',
+        `clusterorders.osac.openshift.io "${record.name}" has another uid than the one to be deleted`,
+      );
     if (record.writes.some((write) => write.kind === 'delete'))
       return { value: true, text: 'already-deleting' };
     save(record, { at: now, kind: 'delete' }, now);
@@ -162,7 +167,7 @@ export const createApiServer = (
         if (record === undefined) throw notFound(request.ref.name);
         return patch(record, request.spec, now);
       case 'delete':
-        return requestDeletion(record, now);
+        return requestDeletion(record, request.ref.uid, now);
       case 'get':
         return foundOrAbsent(record === undefined ? undefined : replay(record, now).order);
       case 'find': {

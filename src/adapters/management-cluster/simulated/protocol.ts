@@ -15,7 +15,7 @@ export type Ref = { readonly namespace: string; readonly name: string };
 export type CallRequest =
   | { readonly op: 'create'; readonly manifest: ClusterOrderManifest }
   | { readonly op: 'patch'; readonly ref: Ref; readonly spec: Partial<ClusterOrderSpec> }
-  | { readonly op: 'delete'; readonly ref: Ref }
+  | { readonly op: 'delete'; readonly ref: Ref & { readonly uid?: string } }
   | { readonly op: 'get'; readonly ref: Ref }
   | { readonly op: 'find'; readonly namespace: string; readonly clusterId: string }
   | { readonly op: 'get-hosted-cluster'; readonly ref: Ref }
