@@ -1,8 +1,3 @@
-import { hubStory } from '../support/e2e-hub-story.ts';
+import { HUB_STORIES, hubStory } from '../support/e2e-hub-story.ts';
 
-hubStory('a hub in mode aap with an operator', {
-  mode: 'aap',
-  controller: 'operator',
-  built: [/was asked to build or change the cluster: job \d+ of template osac-create-hosted-cluster/],
-  removed: [/was asked to tear down the cluster: job \d+ of template osac-delete-hosted-cluster/],
-});
+hubStory('a hub in mode aap with an operator', HUB_STORIES.aapWithOperator);

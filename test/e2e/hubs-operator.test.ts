@@ -1,8 +1,3 @@
-import { hubStory } from '../support/e2e-hub-story.ts';
+import { HUB_STORIES, hubStory } from '../support/e2e-hub-story.ts';
 
-hubStory('a hub in mode operator', {
-  mode: 'operator',
-  controller: 'operator',
-  built: [],
-  removed: [],
-});
+hubStory('a hub in mode operator', HUB_STORIES.operator);

@@ -2,13 +2,21 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { JsonObject } from '../../src/domain/json.ts';
-import { orderOfJob, startAap } from './aap/aap-server.ts';
+import { orderOfJob } from './aap/aap-server.ts';
+import type { AapJob } from './aap/aap-jobs.ts';
 import { runMain, type Run } from './e2e-process.ts';
 import { createStack, type Stack } from './e2e-stack.ts';
+import type { KubeCall, Plural } from './kube-controllers/api.ts';
 import { playHub, type PlayedHub } from './kube-controllers/hub.ts';
-import { startKubeApiServer, type KubeApiServer } from './kube-apiserver/start.ts';
-import { hubAccessOf, rbacOf } from './kubernetes-hub.ts';
+import { kubeconfigOf } from './kube-apiserver/kubeconfig.ts';
+import { startKubeApiServer } from './kube-apiserver/start.ts';
+import type { KubeObject } from './kube-apiserver/types.ts';
+import type { KubeAccess } from './kube-client.ts';
+import { startKubeFaultProxy, type KubeFaultProxy } from './kube-fault-proxy.ts';
+import { grantHubAccess } from './kubernetes-hub.ts';
 import { startRulebook } from './rulebook/rulebook-server.ts';
+import { startStandIn } from './stand-in-process.ts';
+import { bodyOf, standInServer } from './stand-in-server.ts';
 
 /** How the hub of a test is registered, and so who does what there. */
 export type HubCase = {
@@ -21,11 +29,19 @@ export type HubCase = {
 /** A job or playbook that somebody was asked for. */
 export type AskedFor = { readonly kind: 'create' | 'delete'; readonly order: JsonObject };
 
+/** The API server of a hub, with the administrator's ways to it. */
+export type HubServer = {
+  readonly access: KubeAccess;
+  readonly call: KubeCall;
+  close(): Promise<void>;
+};
+
 /** A management cluster with all that plays on it and its automation, and the real service beside it. */
-export type E2eHub = {
+export type E2eHub = Pick<KubeFaultProxy, 'onCall' | 'seen'> & {
   readonly stack: Stack;
-  readonly server: KubeApiServer;
   readonly play: PlayedHub;
+  /** All objects of a kind that the hub holds now. */
+  list(plural: Plural): Promise<readonly KubeObject[]>;
   /** What the hub's automation was asked for, oldest first, by whoever asks it in this mode. */
   asked(): readonly AskedFor[];
   /** Called at the moment when the automation is asked; what it was asked for goes on when this is done. */
@@ -56,16 +72,27 @@ type Automation = {
   readonly close: () => Promise<void>;
 };
 
-export const createE2eHub = async (hubCase: HubCase): Promise<E2eHub> => {
+const AAP = new URL('./aap/main.ts', import.meta.url).pathname;
+
+/** The stand-in of an API server, in this process: what plays on the hub takes the short way. */
+const standInHubServer = async (): Promise<HubServer> => {
+  const server = await startKubeApiServer();
+  const access = { url: server.url, ca: server.ca, token: server.adminToken };
+  return { access, call: server.call, close: server.close };
+};
+
+export const createE2eHub = async (
+  hubCase: HubCase,
+  startServer: () => Promise<HubServer> = standInHubServer,
+): Promise<E2eHub> => {
   const { mode, controller, tenantNamespaces = false } = hubCase;
-  const server = await startKubeApiServer({
-    namespaces: [HUB_NAMESPACE],
-    objects: [
-      ...rbacOf('hub-access', HUB_NAMESPACE),
-      ...(controller === 'ledger' ? rbacOf('controller-ledger', HUB_NAMESPACE) : []),
-      ...(tenantNamespaces ? rbacOf('tenant-namespaces', HUB_NAMESPACE) : []),
-    ],
-  });
+  const server = await startServer();
+  const token = await grantHubAccess(server.call, HUB_NAMESPACE, [
+    ...(controller === 'ledger' ? (['controller-ledger'] as const) : []),
+    ...(tenantNamespaces ? (['tenant-namespaces'] as const) : []),
+  ]);
+  // The service alone goes through it, so that what passes is what the service asks for.
+  const proxy = await startKubeFaultProxy(server.access);
   const play = playHub({ call: server.call, pace: PACE, operator: controller === 'operator' });
   await play.prepare({ fc430: 8 });
   play.start(20);
@@ -78,12 +105,14 @@ export const createE2eHub = async (hubCase: HubCase): Promise<E2eHub> => {
   let hook: (() => Promise<void>) | undefined;
   const automation = await startAutomation(mode, play, async () => hook?.());
   const stack = await createStack('sqlite');
-  const kubeconfig = server.kubeconfig({ token: server.tokenFor(hubAccessOf(HUB_NAMESPACE)) });
+  const kubeconfig = kubeconfigOf({ url: proxy.url, ca: proxy.ca, credentials: { token } });
   const { endpoint } = automation;
   return {
     stack,
-    server,
     play,
+    onCall: proxy.onCall,
+    seen: proxy.seen,
+    list: async (plural) => (await play.api.list(plural, '')) as unknown as readonly KubeObject[],
     asked: automation.asked,
     onAsked: (next) => void (hook = next),
     ledgerctl: (...argv) => runMain(argv, { LEDGER_DATA_DIR: stack.dataDir, LEDGERCTL_URL: stack.http() }),
@@ -101,6 +130,7 @@ export const createE2eHub = async (hubCase: HubCase): Promise<E2eHub> => {
       await stack.dispose();
       await play.stop();
       await automation.close();
+      await proxy.close();
       await server.close();
       rmSync(folder, { recursive: true, force: true });
     },
@@ -134,19 +164,26 @@ const startAutomation = async (
     }
     case 'aap': {
       const asked: AskedFor[] = [];
-      const platform = await startAap({
+      const playbooks = await standInServer(async (request, response) => {
+        const job = JSON.parse(String(await bodyOf(request))) as AapJob;
+        const kind = KIND_OF[job.template.name.replace(/^osac-/, '')] ?? 'create';
+        const order = orderOfJob(job);
+        asked.push({ kind, order });
+        await whenAsked();
+        play.ansible.start(kind, order);
+        response.end();
+      });
+      const platform = await startStandIn(AAP, {
         token: TOKEN,
         // Over before they are looked at for the first time; the next look is 10 s later.
         pace: { pendingMs: 0, waitingMs: 0, runningMs: 0 },
-        playbook: async (job) => {
-          const kind = KIND_OF[job.template.name.replace(/^osac-/, '')] ?? 'create';
-          const order = orderOfJob(job);
-          asked.push({ kind, order });
-          await whenAsked();
-          play.ansible.start(kind, order);
-        },
+        playbookUrl: playbooks.url,
       });
-      return { endpoint: platform.url, asked: () => asked, close: platform.close };
+      const close = async (): Promise<void> => {
+        await platform.kill();
+        await playbooks.close();
+      };
+      return { endpoint: platform.url, asked: () => asked, close };
     }
   }
 };

@@ -4,6 +4,13 @@ import type { AddressInfo, Socket } from 'node:net';
 import { createAuthority } from './kube-apiserver/access/certificates.ts';
 import type { KubeAccess } from './kube-client.ts';
 
+/** A call on its way to the API server, or its answer on the way back. */
+export type CallOnItsWay = {
+  readonly method: string;
+  readonly path: string;
+  readonly moment: 'arrived' | 'answered';
+};
+
 /** What happens to calls on their way: a real API server does not misbehave when told to. */
 export type KubeFaultProxy = Awaited<ReturnType<typeof startKubeFaultProxy>>;
 
@@ -17,18 +24,23 @@ export const startKubeFaultProxy = async (target: Pick<KubeAccess, 'url' | 'ca'>
   const sockets = new Set<Socket>();
   const seen: { readonly method: string; readonly path: string; readonly code: number }[] = [];
   const faults = { loseNextCreate: false, hang: false };
+  let meet: (call: CallOnItsWay) => 'pass' | 'cut' = () => 'pass';
 
   const pass = (request: IncomingMessage, response: ServerResponse): void => {
     if (faults.hang) return;
     const { method = 'GET', url = '/' } = request;
     const lost = faults.loseNextCreate && method === 'POST';
     if (lost) faults.loseNextCreate = false;
+    if (meet({ method, path: url, moment: 'arrived' }) === 'cut') {
+      request.socket.destroy();
+      return;
+    }
     const onward = httpsRequest(
       new URL(url, target.url),
       { method, agent, headers: { ...request.headers, host: new URL(target.url).host } },
       (answer) => {
         seen.push({ method, path: url, code: answer.statusCode ?? 0 });
-        if (lost) {
+        if (lost || meet({ method, path: url, moment: 'answered' }) === 'cut') {
           answer.resume();
           answer.once('end', () => request.socket.destroy());
           return;
@@ -71,6 +83,8 @@ export const startKubeFaultProxy = async (target: Pick<KubeAccess, 'url' | 'ca'>
     ca: authority.ca,
     /** Calls that the API server answered. */
     seen: () => seen,
+    /** Asked for every call when it arrives and when its answer does: whether it goes on. Undefined: all do. */
+    onCall: (hook: typeof meet | undefined): void => void (meet = hook ?? (() => 'pass')),
     /** The next creation is carried out and its answer never comes. */
     loseNextCreate: (): void => void (faults.loseNextCreate = true),
     /** Nothing is passed on or answered until `clear`. */

@@ -1,0 +1,39 @@
+import { kubeBinary } from '../../ops/real/kube-apiserver/binary.ts';
+import { installDefinitions } from '../../ops/real/kube-apiserver/play.ts';
+import { startKubeServers } from '../../ops/real/kube-apiserver/servers.ts';
+import { HUB_STORIES, hubStory } from '../support/e2e-hub-story.ts';
+import type { HubServer } from '../support/e2e-hub.ts';
+import { kubeClient } from '../support/kube-client.ts';
+
+/**
+ * The whole service and a tenant's order from its first day to its last on the real kube-apiserver, as
+ * test/e2e/hubs-*.test.ts tells it on the stand-in: the automation platform is a server in a process of its own, whose
+ * jobs write to the real API server. Mode eda is driven by the real ansible-rulebook, in the suites beside this one.
+ */
+const binary = kubeBinary((line) => console.log(`  ${line}`));
+
+const realServer = async (path: string): Promise<HubServer> => {
+  const servers = await startKubeServers(path);
+  const access = { url: servers.url, ca: servers.ca, token: servers.adminToken };
+  const admin = kubeClient(access);
+  await installDefinitions(admin);
+  const close = async (): Promise<void> => {
+    admin.close();
+    await servers.close();
+  };
+  return { access, call: admin.call, close };
+};
+
+if ('missing' in binary) {
+  describe('the modes of a hub on a real kube-apiserver', () => {
+    it('run', function () {
+      console.log(`      not run here: real kube-apiserver: ${binary.missing}`);
+      this.skip();
+    });
+  });
+} else {
+  const start = (): Promise<HubServer> => realServer(binary.path);
+  hubStory('mode operator on a real kube-apiserver', HUB_STORIES.operator, start);
+  hubStory('mode aap with an operator on a real kube-apiserver', HUB_STORIES.aapWithOperator, start);
+  hubStory('mode aap without an operator on a real kube-apiserver', HUB_STORIES.aapAlone, start);
+}
