@@ -1,0 +1,84 @@
+import type { AnyKind } from '../../domain/kinds.ts';
+import type { Registry } from '../../domain/registry.ts';
+import type { TopicSpec } from './stream.ts';
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+const PARTITIONS = 3;
+
+export const eventsTopic = (context: string): string => `osac.events.${context}.v1`;
+export const stateTopic = (kind: string): string => `osac.state.${kind}.v1`;
+export const CHECKPOINTS_TOPIC = 'osac.audit.checkpoints';
+/** OSAC's own names (metering-events.md §1). */
+export const METERING_TOPICS = {
+  lifecycle: 'osac.metering.lifecycle',
+  heartbeat: 'osac.metering.heartbeat',
+  corrections: 'osac.metering.corrections',
+} as const;
+
+/** Signed tree heads; their stream is the service's own and is asked for by name. */
+export const TREE_HEADS_STREAM = 'sys-auditTree';
+
+/** Every topic of the service: one per context and per kind that has a public document, checkpoints and metering. */
+export const topicsOf = (registry: Registry, kinds: readonly AnyKind[]): readonly TopicSpec[] => [
+  ...contextsOf(registry).map(([context, types]) => eventsSpec(context, types)),
+  ...publicKinds(kinds).map(({ kind }) => stateSpec(kind)),
+  {
+    name: CHECKPOINTS_TOPIC,
+    kind: 'checkpoints',
+    cleanup: 'delete',
+    partitions: 1,
+    retentionMs: -1,
+    filter: { streamPrefixes: [TREE_HEADS_STREAM] },
+  },
+  ...meteringSpecs(),
+];
+
+/** Contexts with the types of their events that are not internal: those that a topic is made of. */
+export const contextsOf = ({ types }: Registry): readonly (readonly [string, readonly string[]])[] => {
+  const byContext = new Map<string, string[]>();
+  for (const { type, context, audience } of types) {
+    if (audience === 'internal') continue;
+    const known = byContext.get(context);
+    if (known === undefined) byContext.set(context, [type]);
+    else known.push(type);
+  }
+  return [...byContext];
+};
+
+/** Kinds that the public surface shows; what only the provider may see has no state topic. */
+export const publicKinds = (kinds: readonly AnyKind[]): readonly AnyKind[] =>
+  kinds.filter(({ methods }) => methods.public.includes('Get'));
+
+const eventsSpec = (context: string, types: readonly string[]): TopicSpec => ({
+  name: eventsTopic(context),
+  kind: 'events',
+  cleanup: 'delete',
+  partitions: PARTITIONS,
+  retentionMs: 365 * DAY_MS,
+  filter: { typePrefixes: types },
+});
+
+const stateSpec = (kind: string): TopicSpec => ({
+  name: stateTopic(kind),
+  kind: 'state',
+  cleanup: 'compact',
+  partitions: PARTITIONS,
+  retentionMs: -1,
+  filter: { streamPrefixes: [`${kind}-`] },
+});
+
+/** Partitions and retention as OSAC's chart creates them (metering-events.md §1). */
+const meteringSpecs = (): readonly TopicSpec[] => {
+  const spec = {
+    kind: 'metering',
+    cleanup: 'delete',
+    partitions: PARTITIONS,
+    retentionMs: 30 * DAY_MS,
+  } as const;
+  const ofClusters = { filter: { streamPrefixes: ['cluster-'] } };
+  return [
+    { name: METERING_TOPICS.lifecycle, ...spec, ...ofClusters },
+    { name: METERING_TOPICS.heartbeat, ...spec },
+    { name: METERING_TOPICS.corrections, ...spec, ...ofClusters },
+  ];
+};
