@@ -120,7 +120,15 @@ describe('check of a Kubernetes hub', function () {
     const server = await start();
     server.faults.always({}, { kind: 'answer', code: 200, text: '<html>login</html>' });
     const report = await checkOf(withRights(server));
-    expect(report.problems[0]?.message).to.include('not an API server');
+    const address = new URL(server.url).host;
+    expect(report.problems[0]?.message).to.equal(
+      `${address}: what answers at this address is not an API server`,
+    );
+    server.faults.clear();
+    server.faults.always({}, { kind: 'answer', code: 503 });
+    expect((await checkOf(withRights(server))).problems[0]?.message).to.match(
+      new RegExp(`^${address}: get version: `),
+    );
   });
 
   it('names a namespace that is missing and each right that is not there', async () => {

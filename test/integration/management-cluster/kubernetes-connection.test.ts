@@ -79,20 +79,26 @@ describe('connection to a Kubernetes hub', function () {
     const [problem = '', ...more] = await codes({ 'proxy-url': 'http://someone:canary@127.0.0.1:1' });
     expect(more).to.deep.equal([]);
     expect(problem)
-      .to.match(/^Unreachable/)
+      .to.equal(
+        `Unreachable: get version: ${new URL(server.url).host} through proxy 127.0.0.1:1: connection refused, nothing listens there (ECONNREFUSED)`,
+      )
       .and.to.not.include('canary');
   });
 
   it('checks the name in the server’s certificate, or the one that it is told', async () => {
     const localhost = server.url.replace('127.0.0.1', 'localhost');
     const told = await codes({ server: localhost, 'tls-server-name': 'other.example' });
-    expect(told[0]).to.match(/^Unreachable: TLS failed \(ERR_TLS_CERT_ALTNAME_INVALID\)/);
+    expect(told[0]).to.match(
+      /^Unreachable: get version: localhost:\d+: TLS failed \(ERR_TLS_CERT_ALTNAME_INVALID\): .* another name/,
+    );
     expect(await codes({})).to.deep.equal([]);
   });
 
   it('without an authority the system’s count; unverified only on loopback and only when told', async () => {
     const none = { 'certificate-authority-data': undefined };
-    expect((await codes(none))[0]).to.match(/^Unreachable: TLS failed/);
+    expect((await codes(none))[0]).to.match(
+      /^Unreachable: get version: 127\.0\.0\.1:\d+: TLS failed \(.*certificate-authority-data/,
+    );
     expect(await codes({ ...none, 'insecure-skip-tls-verify': true })).to.deep.equal([]);
   });
 
@@ -104,15 +110,33 @@ describe('connection to a Kubernetes hub', function () {
       for (const socket of sockets) socket.destroy();
       await new Promise((resolve) => mute.close(resolve));
     });
-    const hub = hubWith({ server: `https://127.0.0.1:${(mute.address() as AddressInfo).port}` });
+    const { port } = mute.address() as AddressInfo;
+    const hub = hubWith({ server: `https://127.0.0.1:${port}` });
     const error = await failure(
       hub.deleteClusterOrder({ namespace: NS, name: 'a' }, { ...by(), deadlineMs: 200 }),
     );
     expect([error.kind, error.message]).to.deep.equal([
       'unavailable',
-      'delete clusterorders osac-hub/a: no answer within the deadline',
+      `delete clusterorders osac-hub/a: 127.0.0.1:${port}: no TLS handshake within the deadline`,
     ]);
     expect(sockets.size).to.equal(1);
+  });
+
+  it('names what was tried and why it failed, and nothing of the URL besides', async () => {
+    const [refused = ''] = await codes({ server: 'https://127.0.0.1:1/canary' });
+    expect(refused).to.equal(
+      'Unreachable: get version: 127.0.0.1:1: connection refused, nothing listens there (ECONNREFUSED)',
+    );
+    const [unknown = ''] = await codes({ server: 'https://nowhere.invalid' });
+    expect(unknown).to.match(/^Unreachable: get version: nowhere\.invalid:443: .*\((ENOTFOUND|EAI_AGAIN)\)$/);
+    server.faults.always({}, { kind: 'hang' });
+    const slow = await failure(
+      hubWith({}).getClusterOrder({ namespace: NS, name: 'a' }, { ...by(), deadlineMs: 300 }),
+    );
+    server.faults.clear();
+    expect(slow.message).to.equal(
+      `get clusterorders ${NS}/a: ${new URL(server.url).host}: no answer within the deadline`,
+    );
   });
 
   it('plain HTTP to an HTTPS port is no API server', async () => {

@@ -52,7 +52,7 @@ export const checkHub = async (
       ...placesOf(needs).map((name) => namespaceProblems(api, name, by)),
       crdProblems(api, needs.namespace, by),
       rightProblems(rights, needs, by),
-    ].map(told),
+    ].map((look) => told(look, api)),
   );
   const allowed = (right: Right): Promise<boolean> => rights.ask(right, by).catch(() => false);
   return {
@@ -69,16 +69,16 @@ const placesOf = ({ namespace, otherNamespaces }: HubNeeds): readonly string[] =
 ];
 
 /** Something that was asked and got no answer is a problem as well. */
-const told = async (look: Promise<readonly HubProblem[]>): Promise<readonly HubProblem[]> => {
+const told = async (look: Promise<readonly HubProblem[]>, api: Api): Promise<readonly HubProblem[]> => {
   try {
     return await look;
   } catch (error) {
-    if (error instanceof HubError) return [problemOf(error)];
+    if (error instanceof HubError) return [problemOf(error, api)];
     throw error;
   }
 };
 
-export const problemOf = (error: HubError): HubProblem => {
+const problemOf = (error: HubError, { connection: { address } }: Api): HubProblem => {
   if (error.facts['status'] === 401)
     return {
       code: 'CredentialsRefused',
@@ -90,10 +90,12 @@ export const problemOf = (error: HubError): HubProblem => {
   if (typeof code === 'string' && isTlsCode(code))
     return {
       code: 'Unreachable',
-      message: `TLS failed (${code}): certificate-authority-data does not fit the server, or its name does not`,
+      message: error.message,
       subject: 'TLS',
     };
-  return { code: 'Unreachable', message: error.message };
+  const { message } = error;
+  // An answer that is an error has no address of its own.
+  return { code: 'Unreachable', message: message.includes(address) ? message : `${address}: ${message}` };
 };
 
 const reach = async (api: Api, clock: Clock, by: CallOptions): Promise<HubReport> => {
@@ -117,7 +119,7 @@ const reach = async (api: Api, clock: Clock, by: CallOptions): Promise<HubReport
       ...(Number.isFinite(skew) ? { clockSkewMs: Math.round(skew) } : {}),
     };
   } catch (error) {
-    if (error instanceof HubError) return { problems: [problemOf(error)] };
+    if (error instanceof HubError) return { problems: [problemOf(error, api)] };
     throw error;
   }
 };

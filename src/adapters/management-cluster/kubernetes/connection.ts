@@ -37,17 +37,29 @@ export class NoAnswer extends Error {
   readonly kept: boolean;
   /** Code of the operating system or of OpenSSL; `TIMEOUT`, `ABORTED` and `TOO_LARGE` are ours. */
   readonly code: string;
-  constructor(sent: boolean, code: string, kept = false) {
-    super(sayOf(code));
+  /** `address`: what was tried. `phase`: how far it came. */
+  constructor(
+    sent: boolean,
+    code: string,
+    more: { readonly kept?: boolean; readonly address?: string; readonly phase?: Phase } = {},
+  ) {
+    const { kept = false, address, phase = 'answer' } = more;
+    const why = sayOf(code, phase);
+    super(address === undefined ? why : `${address}: ${why}`);
     this.sent = sent;
     this.kept = kept;
     this.code = code;
   }
 }
 
+/** What a call waits for. */
+type Phase = 'connection' | 'handshake' | 'answer';
+
 export type CallLimits = { readonly deadlineMs: number; readonly signal: AbortSignal };
 
 export type ApiConnection = {
+  /** Host and port of the API server, and of the proxy before it: never a credential. */
+  readonly address: string;
   /** Throws NoAnswer. */
   call(request: ApiRequest, limits: CallLimits): Promise<ApiAnswer>;
   /** Answers once the headers are there; `deadlineMs` is for those only. Throws NoAnswer; so does its body. */
@@ -75,12 +87,34 @@ const NOT_SENT = new Set([
 const TLS_CODE = /^(CERT_|UNABLE_TO_|DEPTH_ZERO|SELF_SIGNED|ERR_TLS_|HOSTNAME_MISMATCH)/;
 export const isTlsCode = (code: string): boolean => TLS_CODE.test(code) || code.startsWith('ERR_SSL_');
 
-const sayOf = (code: string): string => {
-  if (code === 'TIMEOUT') return 'no answer within the deadline';
+/** No number that differs from call to call: the same trouble is told in the same words. */
+const sayOf = (code: string, phase: Phase): string => {
+  if (code === 'TIMEOUT') return `no ${phase === 'handshake' ? 'TLS handshake' : phase} within the deadline`;
   if (code === 'ABORTED') return 'given up by the caller';
   if (code === 'TOO_LARGE') return `the answer has more than ${MAX_ANSWER_BYTES} bytes`;
-  if (isTlsCode(code)) return `TLS: the server's certificate was refused (${code})`;
-  return `no connection (${code})`;
+  if (isTlsCode(code)) return `TLS failed (${code}): ${sayOfTls(code)}`;
+  return `${WORDS.get(code) ?? (phase === 'answer' ? 'the connection broke' : 'no connection')} (${code})`;
+};
+
+const WORDS: ReadonlyMap<string, string> = new Map([
+  ['ECONNREFUSED', 'connection refused, nothing listens there'],
+  ['ECONNRESET', 'the connection was cut'],
+  ['ENOTFOUND', 'the host name is not known'],
+  ['EAI_AGAIN', 'the name service does not answer'],
+  ['EHOSTUNREACH', 'there is no route to this host'],
+  ['ENETUNREACH', 'there is no route to this network'],
+  ['ETIMEDOUT', 'no connection within the time of the operating system'],
+]);
+
+const sayOfTls = (code: string): string => {
+  if (code === 'CERT_HAS_EXPIRED') return "the server's certificate has expired";
+  if (code === 'CERT_NOT_YET_VALID')
+    return "the server's certificate is not valid yet; are the clocks right?";
+  if (/ALTNAME|HOSTNAME/.test(code))
+    return "the server's certificate is for another name; set tls-server-name or correct the server's URL";
+  if (/^(UNABLE_TO_|DEPTH_ZERO|SELF_SIGNED|CERT_)/.test(code))
+    return 'certificate-authority-data does not fit the server';
+  return 'what answers speaks no TLS that can be used';
 };
 
 /** Loads the client library on first use: it takes half a second and 90 MB (libraries.md §6). */
@@ -109,6 +143,16 @@ const userPart = ({ certData, keyData }: Partial<KubeAccess>) => ({
   ...(keyData === undefined ? {} : { keyData }),
 });
 
+/** As it is written in a URL, without what else a URL may hold. */
+const hostOf = (url: string): string => {
+  const { hostname, port, protocol } = new URL(url);
+  const usual = protocol === 'https:' ? '443' : protocol === 'http:' ? '80' : '1080';
+  return `${hostname}:${port === '' ? usual : port}`;
+};
+
+const addressOf = ({ server, proxyUrl }: KubeAccess): string =>
+  proxyUrl === undefined ? hostOf(server) : `${hostOf(server)} through proxy ${hostOf(proxyUrl)}`;
+
 export const openConnection = async (access: KubeAccess, timers: Timers): Promise<ApiConnection> => {
   const options: RequestOptions = {};
   await (await kubeConfig(access)).applyToHTTPSOptions(options);
@@ -117,6 +161,7 @@ export const openConnection = async (access: KubeAccess, timers: Timers): Promis
   if (!(agent instanceof http.Agent)) throw new Error('client-node gave no agent');
   // It makes agents that close their connections after each request.
   Object.assign(agent, { keepAlive: true });
+  const address = addressOf(access);
   const base = new URL(access.server);
   const { request: open } = base.protocol === 'http:' ? http : https;
   const prefix = base.pathname.replace(/\/+$/, '');
@@ -129,6 +174,7 @@ export const openConnection = async (access: KubeAccess, timers: Timers): Promis
     const query = new URLSearchParams(request.query).toString();
     // Behind a proxy it cannot be seen whether the request got through.
     let sent = access.proxyUrl !== undefined;
+    let phase: Phase = sent ? 'answer' : 'connection';
     let reason: string | undefined;
     const outgoing: ClientRequest = open({
       ...tlsOptions(options),
@@ -153,15 +199,22 @@ export const openConnection = async (access: KubeAccess, timers: Timers): Promis
     outgoing.on('socket', (socket) => {
       const connected = (): void => {
         sent = true;
+        phase = 'answer';
       };
       if (outgoing.reusedSocket || base.protocol === 'http:') connected();
-      else socket.once('secureConnect', connected);
+      else {
+        socket.once('connect', () => {
+          phase = 'handshake';
+        });
+        socket.once('secureConnect', connected);
+      }
     });
     const failed = (error: unknown): NoAnswer => {
       if (error instanceof NoAnswer) return error;
       const code = reason ?? codeOf(error);
       const kept = reason === undefined && outgoing.reusedSocket;
-      return new NoAnswer(sent && !NOT_SENT.has(code) && !TLS_CODE.test(code), code, kept);
+      const maybeSeen = sent && !NOT_SENT.has(code) && !TLS_CODE.test(code);
+      return new NoAnswer(maybeSeen, code, { kept, address, phase });
     };
     const head = new Promise<IncomingMessage>((resolve, reject) => {
       outgoing.once('response', resolve);
@@ -173,6 +226,7 @@ export const openConnection = async (access: KubeAccess, timers: Timers): Promis
   };
 
   return {
+    address,
     call: async (request, limits) => {
       const { head, failed, finish } = start(request, limits);
       try {
