@@ -2,9 +2,9 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { createWriteStream, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { freePorts } from '../free-ports.ts';
 
 /** A real API server on loopback, with everything that a test needs to use and to harm it. */
 export type KubeServers = {
@@ -166,23 +166,6 @@ const controllerFlags = (folder: string): readonly string[] => [
 ];
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
-
-/** Held together until all are known, so that they differ. */
-const freePorts = async (count: number): Promise<readonly number[]> => {
-  const servers = await Promise.all(
-    Array.from(
-      { length: count },
-      () =>
-        new Promise<ReturnType<typeof createServer>>((resolve) => {
-          const server = createServer();
-          server.listen(0, '127.0.0.1', () => resolve(server));
-        }),
-    ),
-  );
-  const ports = servers.map((server) => (server.address() as { port: number }).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
-};
 
 /** Status of a GET, 0 when nobody answers. The certificate is not checked: only readiness is asked for. */
 const get = (url: string, token: string): Promise<number> =>

@@ -2,6 +2,7 @@ import { spawnSync, type SpawnSyncReturns } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { findJava } from '../java.ts';
 import { cacheFolder } from '../kube-apiserver/binary.ts';
 
 /** Where ansible-rulebook is and what it needs around it. */
@@ -13,7 +14,6 @@ export type RulebookEnvironment = {
 
 const REQUIREMENTS = join(import.meta.dirname, 'requirements.txt');
 const INSTALL_MS = 300_000;
-const JAVA_AT_LEAST = 17;
 
 /**
  * ansible-rulebook in a virtual environment of its own: from the cache, or installed now from PyPI (57 MB, about 20 s).
@@ -23,7 +23,8 @@ const JAVA_AT_LEAST = 17;
  * @throws Error with what is missing on this machine: whoever needs it must not go on without.
  */
 export const rulebookEnvironment = (say: (line: string) => void = () => undefined): RulebookEnvironment => {
-  const javaHome = findJava();
+  // The rules engine is a Java library.
+  const javaHome = findJava('ansible-rulebook');
   const key = createHash('sha256').update(readFileSync(REQUIREMENTS));
   const folder = join(cacheFolder(), `rulebook-${key.digest('hex').slice(0, 16)}`);
   const bin = join(folder, 'bin');
@@ -54,15 +55,4 @@ const run = (
   if (done.status === 0) return done;
   const why = done.error?.message ?? (done.stderr.trim().split('\n').at(-1) || `exit code ${done.status}`);
   throw new Error(`ansible-rulebook cannot be installed: ${program} ${argv.join(' ')}: ${why}`);
-};
-
-/** The rules engine is a Java library. */
-const findJava = (): string => {
-  const { stderr } = run('java', ['-XshowSettings:properties', '-version']);
-  const [, home] = /java\.home = (.+)/.exec(stderr) ?? [];
-  const [, version] = /java\.specification\.version = (\d+)/.exec(stderr) ?? [];
-  if (home !== undefined && Number(version) >= JAVA_AT_LEAST) return home.trim();
-  throw new Error(
-    `ansible-rulebook needs Java ${JAVA_AT_LEAST} or later; java here is ${version ?? 'unknown'}`,
-  );
 };

@@ -11,9 +11,9 @@ import {
 import { createServer } from 'node:net';
 import { get as getPlain } from 'node:http';
 import { get as getSecure } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { freePorts } from '../free-ports.ts';
 import type { RulebookEnvironment } from './environment.ts';
 
 const RULEBOOK = join(import.meta.dirname, '../../rulebook/cluster-fulfillment.yml');
@@ -55,7 +55,7 @@ export const startRealRulebook = async (options: RealRulebookOptions): Promise<R
   const { environment, token, tls } = options;
   const folder = mkdtempSync(join(tmpdir(), 'ledger-rulebook-'));
   const logFile = join(folder, 'log');
-  const port = await freePort();
+  const [port = 0] = await freePorts(1);
   const url = `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}`;
   const files = filesOf(folder, port, options);
   let running: ChildProcess | undefined;
@@ -183,14 +183,6 @@ const playbooksOf = (folder: string): readonly number[] => {
       return false;
     }
   });
-};
-
-const freePort = async (): Promise<number> => {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 };
 
 /** What is on the port already would answer for the listener (real-servers.md §4). */
