@@ -19,6 +19,7 @@ import {
   refused,
   registeredHub,
 } from './hub-effects.ts';
+import { automationConnectionOf } from './hub-check.ts';
 import type { HubRegistry, RegisteredHub } from './hub-registry.ts';
 import {
   CLUSTER_ORDER_UUID_LABEL,
@@ -107,14 +108,15 @@ export const createAutomationEffects = (options: {
   const hubOf = (id: string, call: EffectCall): Promise<RegisteredHub> => registeredHub(registry, id, call);
 
   const automationOf = (hub: RegisteredHub, mode: 'eda' | 'aap'): Automation => {
-    const { facts, automation, tenant } = hub;
-    const url = Object.hasOwn(facts.endpoints, mode) ? facts.endpoints[mode] : undefined;
-    if (url === undefined || url === '') {
-      throw new Ended(
-        failed('EndpointMissing', `hub ${facts.id} has no spec.endpoints.${mode}; its orders need it`),
-      );
-    }
-    return automations.of({ hub: facts.id, mode, url, tenant, ...facts.automation, ...automation });
+    const connection = automationConnectionOf(hub, mode);
+    if (connection !== undefined) return automations.of(connection);
+    const { id } = hub.facts;
+    throw new Ended(
+      failed(
+        'EndpointMissing',
+        `hub ${id} has no spec.endpoints.${mode}; its orders of mode ${mode} need it`,
+      ),
+    );
   };
 
   /** The whole order, as the playbooks get it. Undefined: it is not there. */

@@ -1,5 +1,7 @@
 import type { HubProblemFact } from '../domain/hubs/health-events.ts';
 import { findingsOf, type HostCounts, type HubFindings } from '../domain/hubs/health.ts';
+import type { HubMode } from '../domain/hubs/hub-facts.ts';
+import { own } from '../domain/json-tools.ts';
 import type { Automation, AutomationConnection } from './automation.ts';
 import type { RegisteredHub } from './hub-registry.ts';
 import type { CallOptions, HubProblem, HubReport, ManagementCluster } from './management-cluster.ts';
@@ -97,14 +99,30 @@ const checkOf = (report: HubReport, failing?: readonly string[], hosts?: HostCou
   };
 };
 
-/** How the automation of a hub is called; undefined where its operator runs it. */
-export const automationConnectionOf = ({
-  facts,
-  automation,
-  tenant,
-}: Pick<RegisteredHub, 'facts' | 'automation' | 'tenant'>): AutomationConnection | undefined => {
-  const { id, mode, endpoints } = facts;
-  const url = mode === 'operator' ? undefined : endpoints[mode];
-  if (mode === 'operator' || url === undefined) return undefined;
-  return { hub: id, mode, url, ...facts.automation, ...automation, tenant };
+/**
+ * How the automation of a hub is called in a mode, by default in that of the hub; undefined where its operator runs it, or
+ * where no address is known. A hub that was switched has kept what its orders of the other mode need; one that was
+ * switched by a release that kept nothing calls both in the same way.
+ */
+export const automationConnectionOf = (
+  hub: Pick<RegisteredHub, 'facts' | 'automation' | 'formerAutomation' | 'tenant'>,
+  mode: HubMode = hub.facts.mode,
+): AutomationConnection | undefined => {
+  const { facts, tenant } = hub;
+  if (mode === 'operator') return undefined;
+  const settings = mode === facts.mode ? undefined : own(facts.formerAutomation ?? {}, mode);
+  const secrets = mode === facts.mode ? undefined : own(hub.formerAutomation ?? {}, mode);
+  const url = (own(facts.endpoints, mode) ?? '') || settings?.endpoint;
+  if (url === undefined || url === '') return undefined;
+  const kept = settings !== undefined || secrets !== undefined;
+  const { templatePrefix, ca } = kept ? (settings ?? { templatePrefix: 'osac' }) : facts.automation;
+  return {
+    hub: facts.id,
+    mode,
+    url,
+    templatePrefix,
+    ...(ca === undefined ? {} : { ca }),
+    ...(kept ? secrets : hub.automation),
+    tenant,
+  };
 };

@@ -53,8 +53,9 @@ export const probeOnNewCredentials = (
 ): (() => void) => {
   const versions = new Map<string, string>();
   return registry.onChange((id, hub) => {
-    const { token, hmacSecret } = hub?.automation ?? {};
-    const version = [hub?.kubeconfig, token, hmacSecret].map((secret) => secret?.version ?? '').join(' ');
+    const automations = [hub?.automation, ...Object.values(hub?.formerAutomation ?? {})];
+    const secrets = automations.flatMap((each) => [each?.token, each?.hmacSecret]);
+    const version = [hub?.kubeconfig, ...secrets].map((secret) => secret?.version ?? '').join(' ');
     const known = versions.has(id);
     if (known && hub !== undefined && versions.get(id) !== version) lanesOfHub(id).forEach(probe);
     if (hub === undefined) versions.delete(id);

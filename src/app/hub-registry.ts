@@ -2,6 +2,12 @@ import type { HubEvent } from '../domain/catalog/events.ts';
 import type { CapacityLimits } from '../domain/hubs/capacity-events.ts';
 import { capacityLimitsOf, limitsWithHosts } from '../domain/hubs/capacity.ts';
 import { HEALTH_EVENTS, type HubHealth } from '../domain/hubs/health.ts';
+import {
+  AUTOMATED_MODES,
+  formerSecretPath,
+  HMAC_SECRET_PATH,
+  TOKEN_PATH,
+} from '../domain/hubs/former-modes.ts';
 import { hubFacts, type HubFacts } from '../domain/hubs/hub-facts.ts';
 import { hubDecider, KUBECONFIG_PATH, type HubState } from '../domain/hubs/hub.resource.ts';
 import type { SecretRef } from '../domain/secret-ref.ts';
@@ -10,6 +16,8 @@ import type { EventCodec } from './event-codec.ts';
 import type { EventStore, RecordedEvent } from './event-store.ts';
 import type { ManagementCluster, ManagementClusters } from './management-cluster.ts';
 import type { EventMetadata } from './metadata.ts';
+
+export type AutomationSecrets = { readonly token?: SecretRef; readonly hmacSecret?: SecretRef };
 
 /** A registered hub as the parts that work with hubs need it. */
 export type RegisteredHub = {
@@ -25,7 +33,9 @@ export type RegisteredHub = {
   /** Reference of its credentials; only adapters reveal it. */
   readonly kubeconfig: SecretRef | undefined;
   /** References of what its automation is called with; absent without any. */
-  readonly automation?: { readonly token?: SecretRef; readonly hmacSecret?: SecretRef };
+  readonly automation?: AutomationSecrets;
+  /** The same of modes that the hub was switched away from, by mode: running orders end in theirs. */
+  readonly formerAutomation?: { readonly [mode: string]: AutomationSecrets };
   /** Revision of the hub's stream at which its document was last worded anew; what was seen of it words nothing. */
   readonly revision: number;
   readonly tenant: string;
@@ -51,8 +61,6 @@ const DOCUMENT_TYPES = ['HubRegistered', 'HubRevised', 'HubDeregistrationRequest
 const HUB_TYPES: readonly string[] = [...DOCUMENT_TYPES, ...HEALTH_EVENTS];
 const RESERVED = 'HubCapacityReserved';
 const RELEASED = 'HubCapacityReleased';
-const TOKEN_PATH = 'spec.automation.token';
-const HMAC_SECRET_PATH = 'spec.automation.hmac_secret';
 
 /** Hubs change rarely, while every order grows the log: news may be this late, so that not each is looked at alone. */
 const PATIENCE_MS = 10;
@@ -182,14 +190,30 @@ const seenOf = (state: HubState): Pick<RegisteredHub, 'health' | 'limits'> => {
   return { health, limits: limitsWithHosts(declared, health.hosts?.counts) };
 };
 
-const automationOf = (secrets: { readonly [path: string]: SecretRef }): Pick<RegisteredHub, 'automation'> => {
-  const token = secrets[TOKEN_PATH];
-  const hmacSecret = secrets[HMAC_SECRET_PATH];
-  if (token === undefined && hmacSecret === undefined) return {};
+type Secrets = { readonly [path: string]: SecretRef };
+
+const automationOf = (secrets: Secrets): Pick<RegisteredHub, 'automation' | 'formerAutomation'> => {
+  const now = secretsOf(secrets, TOKEN_PATH, HMAC_SECRET_PATH);
+  const former = AUTOMATED_MODES.flatMap((mode) => {
+    const paths = [formerSecretPath(mode, 'token'), formerSecretPath(mode, 'hmac_secret')] as const;
+    const kept = secretsOf(secrets, ...paths);
+    return kept === undefined ? [] : [[mode, kept] as const];
+  });
   return {
-    automation: {
-      ...(token === undefined ? {} : { token }),
-      ...(hmacSecret === undefined ? {} : { hmacSecret }),
-    },
+    ...(now === undefined ? {} : { automation: now }),
+    ...(former.length === 0 ? {} : { formerAutomation: Object.fromEntries(former) }),
+  };
+};
+
+const secretsOf = (
+  secrets: Secrets,
+  tokenPath: string,
+  hmacSecretPath: string,
+): AutomationSecrets | undefined => {
+  const { [tokenPath]: token, [hmacSecretPath]: hmacSecret } = secrets;
+  if (token === undefined && hmacSecret === undefined) return undefined;
+  return {
+    ...(token === undefined ? {} : { token }),
+    ...(hmacSecret === undefined ? {} : { hmacSecret }),
   };
 };

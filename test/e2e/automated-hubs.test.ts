@@ -1,5 +1,4 @@
 import { expect } from 'chai';
-import type { ApiClient } from '../../src/cli/api-client.ts';
 import type { JsonObject } from '../../src/domain/json.ts';
 import { startAap, orderOfJob } from '../support/aap/aap-server.ts';
 import {
@@ -19,11 +18,13 @@ import { hubAccessOf, rbacOf } from '../support/kubernetes-hub.ts';
 import { startRulebook } from '../support/rulebook/rulebook-server.ts';
 
 const NS = 'osac-hub';
-const TOKEN = 'token-of-the-automation';
+/** Each system has a token of its own. */
+const TOKENS = { eda: 'token-of-the-listener', aap: 'token-of-the-platform' };
 const KEY = 'key-of-the-automation';
 
 /** What runs the hub's playbooks, and how often it was asked for which. */
 type Automated = {
+  readonly token: string;
   readonly spec: JsonObject;
   readonly asked: () => readonly string[];
   /** The next request is carried out, but its answer never arrives. */
@@ -33,30 +34,34 @@ type Automated = {
 
 const kindOf = (name: string): 'create' | 'delete' => (name.includes('create') ? 'create' : 'delete');
 
-const automations: { readonly [mode: string]: (hub: PlayedHub) => Promise<Automated> } = {
+const automations: { readonly [Mode in 'eda' | 'aap']: (hub: PlayedHub) => Promise<Automated> } = {
   eda: async ({ ansible }) => {
+    const token = TOKENS.eda;
     const rulebook = await startRulebook({
-      token: TOKEN,
+      token,
       hmacSecret: KEY,
       playbook: async ({ meta, payload }) => void ansible.start(kindOf(meta.endpoint), payload as JsonObject),
     });
     return {
-      spec: { endpoints: { eda: rulebook.url }, automation: { token: TOKEN, hmac_secret: KEY } },
+      token,
+      spec: { endpoints: { eda: rulebook.url }, automation: { token, hmac_secret: KEY } },
       asked: () => rulebook.runs.map(({ meta }) => kindOf(meta.endpoint)),
       loseNext: () => rulebook.next('cut'),
       close: rulebook.close,
     };
   },
   aap: async ({ ansible }) => {
+    const token = TOKENS.aap;
     const aap = await startAap({
-      token: TOKEN,
+      token,
       playbook: async (job) => {
         const run = ansible.start(kindOf(job.template.name), orderOfJob(job));
         await until('the playbook has ended', () => run.result() !== undefined);
       },
     });
     return {
-      spec: { endpoints: { aap: aap.url }, automation: { token: TOKEN } },
+      token,
+      spec: { endpoints: { aap: aap.url }, automation: { token } },
       asked: () => aap.jobs.map(({ template }) => kindOf(template.name)),
       loseNext: () => aap.nextLaunch('lose'),
       close: aap.close,
@@ -64,36 +69,31 @@ const automations: { readonly [mode: string]: (hub: PlayedHub) => Promise<Automa
   },
 };
 
-for (const [mode, start] of Object.entries(automations)) {
-  describe(`a cluster order on a hub without an operator, in mode ${mode}, over HTTP`, function () {
-    this.timeout(120_000);
-    let stack: Stack;
-    let alice: ApiClient;
-    let admin: ApiClient;
-    let server: KubeApiServer;
-    let hub: PlayedHub;
-    let automated: Automated;
-
-    before(async () => {
-      const objects = [...rbacOf('hub-access', NS), ...rbacOf('controller-ledger', NS)];
-      server = await startKubeApiServer({ namespaces: [NS], objects });
-      hub = playHub({ call: server.call, operator: false, pace: 0.05 });
-      await hub.prepare({ fc430: 8 });
-      hub.start(20);
-      automated = await start(hub);
-      stack = await createStack('sqlite');
-      await stack.start();
-      alice = await stack.client({ tenant: 'acme', user: 'alice' });
-      admin = await stack.client({ admin: true, user: 'root' });
+/** A hub without an operator, with its agents and playbooks played, and the service. */
+const createStage = async () => {
+  const objects = [...rbacOf('hub-access', NS), ...rbacOf('controller-ledger', NS)];
+  const server: KubeApiServer = await startKubeApiServer({ namespaces: [NS], objects });
+  const hub = playHub({ call: server.call, operator: false, pace: 0.05 });
+  await hub.prepare({ fc430: 8 });
+  hub.start(20);
+  const stack: Stack = await createStack('sqlite');
+  await stack.start();
+  const alice = await stack.client({ tenant: 'acme', user: 'alice' });
+  const admin = await stack.client({ admin: true, user: 'root' });
+  const isWell = (): Promise<void> =>
+    until('the hub is ready', async () => {
+      const { status } = await admin.get<HubBody>(`${PRIVATE}/hubs/munich`);
+      const ready = status?.conditions?.find(({ type }) => type === 'Ready');
+      return ready?.status === 'CONDITION_STATUS_TRUE';
     });
-    after(async () => {
-      await stack.dispose();
-      await hub.stop();
-      await automated.close();
-      await server.close();
-    });
-
-    it('becomes READY, is scaled, and is gone after its deletion; each playbook runs once for each wish, lost answers or not', async () => {
+  return {
+    server,
+    hub,
+    stack,
+    alice,
+    admin,
+    isWell,
+    register: async (mode: string, spec: JsonObject): Promise<void> => {
       const kubeconfig = server.kubeconfig({ token: server.tokenFor(hubAccessOf(NS)) });
       await admin.send('POST', `${PRIVATE}/hubs`, {
         id: 'munich',
@@ -102,23 +102,49 @@ for (const [mode, start] of Object.entries(automations)) {
           mode,
           controller: 'ledger',
           kubeconfig: Buffer.from(kubeconfig).toString('base64'),
-          ...automated.spec,
+          ...spec,
         },
       });
-      type HubBody = {
-        status?: { conditions?: readonly { type: string; status: string; message?: string }[] };
-      };
-      await until('the hub is ready', async () => {
-        const { status } = await admin.get<HubBody>(`${PRIVATE}/hubs/munich`);
-        const ready = status?.conditions?.find(({ type }) => type === 'Ready');
-        return ready?.status === 'CONDITION_STATUS_TRUE';
-      });
-
-      automated.loseNext();
+      await isWell();
+    },
+    order: async (name: string): Promise<string> => {
       const { id } = await alice.send<ClusterBody>('POST', CLUSTERS, {
-        metadata: { name: 'automated' },
+        metadata: { name },
         spec: { template: { id: 'osac.templates.ocp_small' } },
       });
+      return id;
+    },
+    close: async () => {
+      await stack.dispose();
+      await hub.stop();
+      await server.close();
+    },
+  };
+};
+type HubBody = { status?: { conditions?: readonly { type: string; status: string; message?: string }[] } };
+type Stage = Awaited<ReturnType<typeof createStage>>;
+
+for (const [mode, start] of Object.entries(automations)) {
+  describe(`a cluster order on a hub without an operator, in mode ${mode}, over HTTP`, function () {
+    this.timeout(120_000);
+    let stage: Stage;
+    let automated: Automated;
+
+    before(async () => {
+      stage = await createStage();
+      automated = await start(stage.hub);
+    });
+    after(async () => {
+      await stage.close();
+      await automated.close();
+    });
+
+    it('becomes READY, is scaled, and is gone after its deletion; each playbook runs once for each wish, lost answers or not', async () => {
+      const { alice, server, stack } = stage;
+      await stage.register(mode, automated.spec);
+
+      automated.loseNext();
+      const id = await stage.order('automated');
       await untilCluster(alice, id, isReady);
       expect(automated.asked()).to.deep.equal(['create']);
 
@@ -131,7 +157,50 @@ for (const [mode, start] of Object.entries(automations)) {
       await untilGone(alice, id);
       expect(automated.asked()).to.deep.equal(['create', 'create', 'delete']);
       expect(server.list('clusterorders', NS)).to.deep.equal([]);
-      expect(stack.service().log.join('\n')).not.to.include(TOKEN).and.not.include(KEY);
+      expect(stack.service().log.join('\n')).not.to.include(automated.token).and.not.include(KEY);
     });
   });
 }
+
+describe('a hub that is switched from a listener to a platform, and back, while orders run on it', function () {
+  this.timeout(120_000);
+  let stage: Stage;
+  let eda: Automated;
+  let aap: Automated;
+
+  before(async () => {
+    stage = await createStage();
+    [eda, aap] = await Promise.all([automations.eda(stage.hub), automations.aap(stage.hub)]);
+  });
+  after(async () => {
+    await stage.close();
+    await Promise.all([eda.close(), aap.close()]);
+  });
+
+  it('new orders follow the new mode, running ones end in theirs, each with its own address and token', async () => {
+    const { alice, admin, isWell } = stage;
+    await stage.register('eda', eda.spec);
+    const first = await stage.order('first');
+    await untilCluster(alice, first, isReady);
+
+    // The address of the listener is not even named any more.
+    await admin.send('PATCH', `${PRIVATE}/hubs/munich`, { spec: { mode: 'aap', ...aap.spec } });
+    await isWell();
+    const second = await stage.order('second');
+    await untilCluster(alice, second, isReady);
+    expect([eda.asked(), aap.asked()]).to.deep.equal([['create'], ['create']]);
+
+    await alice.send('DELETE', `${CLUSTERS}/${first}`);
+    await untilGone(alice, first);
+    expect([eda.asked(), aap.asked()]).to.deep.equal([['create', 'delete'], ['create']]);
+
+    await admin.send('PATCH', `${PRIVATE}/hubs/munich`, { spec: { mode: 'eda' } });
+    await isWell();
+    await alice.send('DELETE', `${CLUSTERS}/${second}`);
+    await untilGone(alice, second);
+    const third = await stage.order('third');
+    await untilCluster(alice, third, isReady);
+    expect(aap.asked()).to.deep.equal(['create', 'delete']);
+    expect(eda.asked()).to.deep.equal(['create', 'delete', 'create']);
+  });
+});

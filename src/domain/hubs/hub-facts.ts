@@ -1,6 +1,8 @@
 import type { DocumentFacts } from '../catalog/document.ts';
 import { base32, fnv1a64 } from '../hash.ts';
+import type { JsonObject } from '../json.ts';
 import { listAt, numberAt, objectAt, own, stringAt, textOf, textsAt } from '../json-tools.ts';
+import { AUTOMATED_MODES } from './former-modes.ts';
 
 export type HubMode = 'operator' | 'eda' | 'aap';
 export type HubController = 'operator' | 'ledger';
@@ -24,6 +26,8 @@ export type DelegatedStep = (typeof DELEGATED_STEPS)[number];
 const SIMULATED_ID = /^sim-/;
 const NAMESPACE = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 
+export type AutomationFacts = { readonly templatePrefix: string; readonly ca?: string };
+
 /** A hub as the scheduler and the workflow need it. */
 export type HubFacts = {
   readonly id: string;
@@ -42,7 +46,11 @@ export type HubFacts = {
   readonly scheduling: HubScheduling;
   /** Addresses of the hub's automation by mode. */
   readonly endpoints: { readonly [mode: string]: string };
-  readonly automation: { readonly templatePrefix: string; readonly ca?: string };
+  readonly automation: AutomationFacts;
+  /** How orders of modes that the hub was switched away from are still served, by mode. */
+  readonly formerAutomation?: {
+    readonly [mode: string]: AutomationFacts & { readonly endpoint?: string };
+  };
   /** Absent: the defaults. */
   readonly pacing?: { readonly callsPerSecond: number; readonly burst: number };
   /** Resolved: every delegated step has its rule. */
@@ -70,15 +78,32 @@ export const hubFacts = (facts: Pick<DocumentFacts, 'id' | 'document'>): HubFact
     tenantNamespaces: spec['tenant_namespaces'] === true,
     scheduling: (stringAt(spec, 'scheduling') || 'open') as HubScheduling,
     endpoints: textsAt(spec, 'endpoints'),
-    automation: {
-      templatePrefix: stringAt(automation, 'template_prefix') || 'osac',
-      ...(stringAt(automation, 'ca') === '' ? {} : { ca: stringAt(automation, 'ca') }),
-    },
+    automation: automationFacts(automation),
+    ...formerFacts(automation),
     ...(calls === 0 ? {} : { pacing: { callsPerSecond: calls, burst: numberAt(pacing, 'burst') || 1 } }),
     steps: Object.fromEntries(
       DELEGATED_STEPS.map((step) => [step, (stringAt(steps, step) || fallback) as StepRule]),
     ) as HubFacts['steps'],
   };
+};
+
+const automationFacts = (automation: JsonObject): AutomationFacts => {
+  const ca = stringAt(automation, 'ca');
+  return {
+    templatePrefix: stringAt(automation, 'template_prefix') || 'osac',
+    ...(ca === '' ? {} : { ca }),
+  };
+};
+
+const formerFacts = (automation: JsonObject): Pick<HubFacts, 'formerAutomation'> => {
+  const modes = AUTOMATED_MODES.filter((mode) => automation[mode] !== undefined);
+  if (modes.length === 0) return {};
+  const kept = modes.map((mode) => {
+    const former = objectAt(automation, mode);
+    const endpoint = stringAt(former, 'endpoint');
+    return [mode, { ...automationFacts(former), ...(endpoint === '' ? {} : { endpoint }) }] as const;
+  });
+  return { formerAutomation: Object.fromEntries(kept) };
 };
 
 /** Where orders of this tenant are created on the hub. */

@@ -2,6 +2,7 @@ import { MAX_INT32 } from '../catalog/limits.ts';
 import { reject, type Rejection } from '../decider.ts';
 import type { JsonObject } from '../json.ts';
 import { objectAt, sameJson, stringAt, textOf } from '../json-tools.ts';
+import { AUTOMATED_MODES } from './former-modes.ts';
 import { DELEGATED_STEPS, MAX_NAMESPACE } from './hub-facts.ts';
 
 /** What is wrong with a hub's spec, field by field; every text names the field and what it takes. */
@@ -148,16 +149,18 @@ const modeRejection: Check = (spec) => {
     : undefined;
 };
 
+const addressRejection = (field: string, address: string): Rejection | undefined =>
+  isAddress(address)
+    ? undefined
+    : say(
+        field,
+        `field '${field}' must be an http or https URL of at most ${MAX_URL} characters, without user, password, query or fragment`,
+      );
+
 const endpointsRejection: Check = (spec) =>
-  first(Object.entries(objectAt(spec, 'endpoints')), ([purpose, address]) => {
-    const field = `spec.endpoints.${purpose}`;
-    return isAddress(textOf(address))
-      ? undefined
-      : say(
-          field,
-          `field '${field}' must be an http or https URL of at most ${MAX_URL} characters, without user, password, query or fragment`,
-        );
-  });
+  first(Object.entries(objectAt(spec, 'endpoints')), ([purpose, address]) =>
+    addressRejection(`spec.endpoints.${purpose}`, textOf(address)),
+  );
 
 const isAddress = (text: string): boolean => {
   if (text.length > MAX_URL || !URL.canParse(text) || /[\s\\?#]/.test(text)) return false;
@@ -167,19 +170,32 @@ const isAddress = (text: string): boolean => {
 
 const automationRejection: Check = (spec) => {
   const automation = objectAt(spec, 'automation');
+  return (
+    authorityRejection('spec.automation', automation) ??
+    first(AUTOMATED_MODES, (mode) => {
+      const former = objectAt(automation, mode);
+      const endpoint = stringAt(former, 'endpoint');
+      const field = `spec.automation.${mode}`;
+      const wrong = endpoint === '' ? undefined : addressRejection(`${field}.endpoint`, endpoint);
+      return wrong ?? authorityRejection(field, former);
+    })
+  );
+};
+
+const authorityRejection = (field: string, automation: JsonObject): Rejection | undefined => {
   const ca = stringAt(automation, 'ca');
   const prefix = stringAt(automation, 'template_prefix');
   if (ca !== '' && (ca.length > MAX_CA || !CERTIFICATES.test(ca))) {
     return say(
-      'spec.automation.ca',
-      `field 'spec.automation.ca' must hold certificates in PEM form and nothing else, at most ${MAX_CA} characters`,
+      `${field}.ca`,
+      `field '${field}.ca' must hold certificates in PEM form and nothing else, at most ${MAX_CA} characters`,
     );
   }
   return prefix === '' || TEMPLATE_PREFIX.test(prefix)
     ? undefined
     : say(
-        'spec.automation.template_prefix',
-        "field 'spec.automation.template_prefix' must be 1 to 63 letters, digits, dots, dashes, underscores and spaces, and begin and end with a letter or digit",
+        `${field}.template_prefix`,
+        `field '${field}.template_prefix' must be 1 to 63 letters, digits, dots, dashes, underscores and spaces, and begin and end with a letter or digit`,
       );
 };
 

@@ -20,6 +20,13 @@ import {
   type HubHealth,
   type ReportHubCheck,
 } from './health.ts';
+import {
+  formerSecretPath,
+  HMAC_SECRET_PATH,
+  ownModeRejection,
+  TOKEN_PATH,
+  withFormerMode,
+} from './former-modes.ts';
 import { isSimulatedHub } from './hub-facts.ts';
 import { hubSpecRejection } from './hub-spec.ts';
 import type { ResourceKind } from '../resource.ts';
@@ -42,8 +49,26 @@ export {
 export const KUBECONFIG_PATH = 'spec.kubeconfig';
 const SECRETS = [
   { path: KUBECONFIG_PATH, kind: 'kubeconfig', reads: 'absent', encoding: 'base64' },
-  { path: 'spec.automation.token', kind: 'automation-token', reads: 'absent', encoding: 'text' },
-  { path: 'spec.automation.hmac_secret', kind: 'automation-key', reads: 'absent', encoding: 'text' },
+  { path: TOKEN_PATH, kind: 'automation-token', reads: 'absent', encoding: 'text' },
+  { path: HMAC_SECRET_PATH, kind: 'automation-key', reads: 'absent', encoding: 'text' },
+  {
+    path: formerSecretPath('eda', 'token'),
+    kind: 'automation-token',
+    reads: 'absent',
+    encoding: 'text',
+  },
+  {
+    path: formerSecretPath('eda', 'hmac_secret'),
+    kind: 'automation-key',
+    reads: 'absent',
+    encoding: 'text',
+  },
+  {
+    path: formerSecretPath('aap', 'token'),
+    kind: 'automation-token',
+    reads: 'absent',
+    encoding: 'text',
+  },
 ] as const;
 
 const documents = documentDecider({
@@ -57,12 +82,12 @@ const documents = documentDecider({
   immutable: [],
   // What a caller sends as status is not kept: the view derives it.
   normalize: ({ status: _sent, ...document }) => document,
-  check: (document, { id, previous }) =>
+  check: (document, { id, previous, secrets }) =>
     hubSpecRejection(
       objectAt(document, 'spec'),
       { simulated: isSimulatedHub(id) },
       previous === undefined ? undefined : objectAt(previous, 'spec'),
-    ),
+    ) ?? ownModeRejection(document, secrets),
 });
 
 /** A hub's document and what looking at it showed. */
@@ -97,7 +122,8 @@ export const hubDecider: Decider<HubState, HubCommand, HubEvent> = {
   decide: (state, command) => {
     if (command.type === 'ReportHubCheck') return reportCheck(state, command);
     if (command.type === 'FinishDeregistration') return finish(state, command.at);
-    return stillThere(state, documents.decide(state, command));
+    const asked = command.type === 'ReviseDocument' ? withFormerMode(state, command) : command;
+    return stillThere(state, documents.decide(state, asked));
   },
 };
 

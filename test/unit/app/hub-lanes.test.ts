@@ -77,6 +77,9 @@ describe('lanes of hubs', () => {
     const token = { id: 't', version: '1', kind: 'automation-token', fingerprint: 'f' } as const;
     tell('hub-1', { ...hub('hub-1', {}, '2'), automation: { token } });
     expect(probed.splice(0), 'of its automation').to.deep.equal(lanes);
+    const former = { eda: { token: { ...token, version: '2' } } };
+    tell('hub-1', { ...hub('hub-1', {}, '2'), automation: { token }, formerAutomation: former });
+    expect(probed.splice(0), 'of the mode before').to.deep.equal(lanes);
     tell('hub-1', undefined);
     tell('hub-1', hub('hub-1', {}, '3'));
     expect(probed).to.deep.equal([]);

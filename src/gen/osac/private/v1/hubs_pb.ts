@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file osac/private/v1/hubs.proto.
  */
 export const file_osac_private_v1_hubs: GenFile = /*@__PURE__*/
-  fileDesc("Chpvc2FjL3ByaXZhdGUvdjEvaHVicy5wcm90bxIPb3NhYy5wcml2YXRlLnYxIpIBCgNIdWISCgoCaWQYASABKAkSKwoIbWV0YWRhdGEYAiABKAsyGS5vc2FjLnByaXZhdGUudjEuTWV0YWRhdGESJgoEc3BlYxgDIAEoCzIYLm9zYWMucHJpdmF0ZS52MS5IdWJTcGVjEioKBnN0YXR1cxgEIAEoCzIaLm9zYWMucHJpdmF0ZS52MS5IdWJTdGF0dXMi/wQKB0h1YlNwZWMSEgoKa3ViZWNvbmZpZxgDIAEoDBIRCgluYW1lc3BhY2UYBCABKAkSDQoEbW9kZRjoByABKAkSEwoKY29udHJvbGxlchjpByABKAkSPQoKbmFtZXNwYWNlcxjqByADKAsyKC5vc2FjLnByaXZhdGUudjEuSHViU3BlYy5OYW1lc3BhY2VzRW50cnkSDQoEem9uZRjrByABKAkSLwoIY2FwYWNpdHkY7AcgASgLMhwub3NhYy5wcml2YXRlLnYxLkh1YkNhcGFjaXR5EhIKCXRlbXBsYXRlcxjtByADKAkSMwoFc3RlcHMY7gcgAygLMiMub3NhYy5wcml2YXRlLnYxLkh1YlNwZWMuU3RlcHNFbnRyeRI7CgllbmRwb2ludHMY7wcgAygLMicub3NhYy5wcml2YXRlLnYxLkh1YlNwZWMuRW5kcG9pbnRzRW50cnkSGgoRdGVuYW50X25hbWVzcGFjZXMY8AcgASgIEjMKCmF1dG9tYXRpb24Y8QcgASgLMh4ub3NhYy5wcml2YXRlLnYxLkh1YkF1dG9tYXRpb24SEwoKc2NoZWR1bGluZxjyByABKAkSKwoGcGFjaW5nGPMHIAEoCzIaLm9zYWMucHJpdmF0ZS52MS5IdWJQYWNpbmcaMQoPTmFtZXNwYWNlc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaLAoKU3RlcHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGjAKDkVuZHBvaW50c0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiWAoNSHViQXV0b21hdGlvbhINCgV0b2tlbhgBIAEoCRITCgtobWFjX3NlY3JldBgCIAEoCRIKCgJjYRgDIAEoCRIXCg90ZW1wbGF0ZV9wcmVmaXgYBCABKAkiNAoJSHViUGFjaW5nEhgKEGNhbGxzX3Blcl9zZWNvbmQYASABKAESDQoFYnVyc3QYAiABKAUiowEKC0h1YkNhcGFjaXR5EhsKDmNvbnRyb2xfcGxhbmVzGAEgASgFSACIAQESNgoFbm9kZXMYAiADKAsyJy5vc2FjLnByaXZhdGUudjEuSHViQ2FwYWNpdHkuTm9kZXNFbnRyeRosCgpOb2Rlc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoBToCOAFCEQoPX2NvbnRyb2xfcGxhbmVzIuMBCglIdWJTdGF0dXMSEAoHYWRhcHRlchjoByABKAkSMgoKY29uZGl0aW9ucxjpByADKAsyHS5vc2FjLnByaXZhdGUudjEuSHViQ29uZGl0aW9uEhAKB3ZlcnNpb24Y6gcgASgJEjUKBWhvc3RzGOsHIAMoCzIlLm9zYWMucHJpdmF0ZS52MS5IdWJTdGF0dXMuSG9zdHNFbnRyeRpHCgpIb3N0c0VudHJ5EgsKA2tleRgBIAEoCRIoCgV2YWx1ZRgCIAEoCzIZLm9zYWMucHJpdmF0ZS52MS5IdWJIb3N0czoCOAEiNwoISHViSG9zdHMSDAoEZnJlZRgBIAEoBRIMCgRvdXJzGAIgASgFEg8KB2ZvcmVpZ24YAyABKAUiygEKDEh1YkNvbmRpdGlvbhIMCgR0eXBlGAEgASgJEjAKBnN0YXR1cxgCIAEoDjIgLm9zYWMucHJpdmF0ZS52MS5Db25kaXRpb25TdGF0dXMSOAoUbGFzdF90cmFuc2l0aW9uX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhMKBnJlYXNvbhgEIAEoCUgAiAEBEhQKB21lc3NhZ2UYBSABKAlIAYgBAUIJCgdfcmVhc29uQgoKCF9tZXNzYWdlIo0BCg9IdWJzTGlzdFJlcXVlc3QSEwoGb2Zmc2V0GAEgASgFSACIAQESEgoFbGltaXQYAiABKAVIAYgBARITCgZmaWx0ZXIYAyABKAlIAogBARISCgVvcmRlchgEIAEoCUgDiAEBQgkKB19vZmZzZXRCCAoGX2xpbWl0QgkKB19maWx0ZXJCCAoGX29yZGVyIlQKEEh1YnNMaXN0UmVzcG9uc2USDAoEc2l6ZRgBIAEoBRINCgV0b3RhbBgCIAEoBRIjCgVpdGVtcxgDIAMoCzIULm9zYWMucHJpdmF0ZS52MS5IdWIiHAoOSHVic0dldFJlcXVlc3QSCgoCaWQYASABKAkiNwoPSHVic0dldFJlc3BvbnNlEiQKBm9iamVjdBgBIAEoCzIULm9zYWMucHJpdmF0ZS52MS5IdWIiOQoRSHVic0NyZWF0ZVJlcXVlc3QSJAoGb2JqZWN0GAEgASgLMhQub3NhYy5wcml2YXRlLnYxLkh1YiI6ChJIdWJzQ3JlYXRlUmVzcG9uc2USJAoGb2JqZWN0GAEgASgLMhQub3NhYy5wcml2YXRlLnYxLkh1YiJ4ChFIdWJzVXBkYXRlUmVxdWVzdBIkCgZvYmplY3QYASABKAsyFC5vc2FjLnByaXZhdGUudjEuSHViEi8KC3VwZGF0ZV9tYXNrGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFzaxIMCgRsb2NrGAMgASgIIjoKEkh1YnNVcGRhdGVSZXNwb25zZRIkCgZvYmplY3QYASABKAsyFC5vc2FjLnByaXZhdGUudjEuSHViIh8KEUh1YnNEZWxldGVSZXF1ZXN0EgoKAmlkGAEgASgJIhQKEkh1YnNEZWxldGVSZXNwb25zZSIfChFIdWJzU2lnbmFsUmVxdWVzdBIKCgJpZBgBIAEoCSIUChJIdWJzU2lnbmFsUmVzcG9uc2Uy6QMKBEh1YnMSSwoETGlzdBIgLm9zYWMucHJpdmF0ZS52MS5IdWJzTGlzdFJlcXVlc3QaIS5vc2FjLnByaXZhdGUudjEuSHVic0xpc3RSZXNwb25zZRJICgNHZXQSHy5vc2FjLnByaXZhdGUudjEuSHVic0dldFJlcXVlc3QaIC5vc2FjLnByaXZhdGUudjEuSHVic0dldFJlc3BvbnNlElEKBkNyZWF0ZRIiLm9zYWMucHJpdmF0ZS52MS5IdWJzQ3JlYXRlUmVxdWVzdBojLm9zYWMucHJpdmF0ZS52MS5IdWJzQ3JlYXRlUmVzcG9uc2USUQoGVXBkYXRlEiIub3NhYy5wcml2YXRlLnYxLkh1YnNVcGRhdGVSZXF1ZXN0GiMub3NhYy5wcml2YXRlLnYxLkh1YnNVcGRhdGVSZXNwb25zZRJRCgZEZWxldGUSIi5vc2FjLnByaXZhdGUudjEuSHVic0RlbGV0ZVJlcXVlc3QaIy5vc2FjLnByaXZhdGUudjEuSHVic0RlbGV0ZVJlc3BvbnNlElEKBlNpZ25hbBIiLm9zYWMucHJpdmF0ZS52MS5IdWJzU2lnbmFsUmVxdWVzdBojLm9zYWMucHJpdmF0ZS52MS5IdWJzU2lnbmFsUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_osac_private_v1_metadata]);
+  fileDesc("Chpvc2FjL3ByaXZhdGUvdjEvaHVicy5wcm90bxIPb3NhYy5wcml2YXRlLnYxIpIBCgNIdWISCgoCaWQYASABKAkSKwoIbWV0YWRhdGEYAiABKAsyGS5vc2FjLnByaXZhdGUudjEuTWV0YWRhdGESJgoEc3BlYxgDIAEoCzIYLm9zYWMucHJpdmF0ZS52MS5IdWJTcGVjEioKBnN0YXR1cxgEIAEoCzIaLm9zYWMucHJpdmF0ZS52MS5IdWJTdGF0dXMi/wQKB0h1YlNwZWMSEgoKa3ViZWNvbmZpZxgDIAEoDBIRCgluYW1lc3BhY2UYBCABKAkSDQoEbW9kZRjoByABKAkSEwoKY29udHJvbGxlchjpByABKAkSPQoKbmFtZXNwYWNlcxjqByADKAsyKC5vc2FjLnByaXZhdGUudjEuSHViU3BlYy5OYW1lc3BhY2VzRW50cnkSDQoEem9uZRjrByABKAkSLwoIY2FwYWNpdHkY7AcgASgLMhwub3NhYy5wcml2YXRlLnYxLkh1YkNhcGFjaXR5EhIKCXRlbXBsYXRlcxjtByADKAkSMwoFc3RlcHMY7gcgAygLMiMub3NhYy5wcml2YXRlLnYxLkh1YlNwZWMuU3RlcHNFbnRyeRI7CgllbmRwb2ludHMY7wcgAygLMicub3NhYy5wcml2YXRlLnYxLkh1YlNwZWMuRW5kcG9pbnRzRW50cnkSGgoRdGVuYW50X25hbWVzcGFjZXMY8AcgASgIEjMKCmF1dG9tYXRpb24Y8QcgASgLMh4ub3NhYy5wcml2YXRlLnYxLkh1YkF1dG9tYXRpb24SEwoKc2NoZWR1bGluZxjyByABKAkSKwoGcGFjaW5nGPMHIAEoCzIaLm9zYWMucHJpdmF0ZS52MS5IdWJQYWNpbmcaMQoPTmFtZXNwYWNlc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaLAoKU3RlcHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGjAKDkVuZHBvaW50c0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiugEKDUh1YkF1dG9tYXRpb24SDQoFdG9rZW4YASABKAkSEwoLaG1hY19zZWNyZXQYAiABKAkSCgoCY2EYAyABKAkSFwoPdGVtcGxhdGVfcHJlZml4GAQgASgJEi8KA2VkYRgFIAEoCzIiLm9zYWMucHJpdmF0ZS52MS5IdWJGb3JtZXJMaXN0ZW5lchIvCgNhYXAYBiABKAsyIi5vc2FjLnByaXZhdGUudjEuSHViRm9ybWVyUGxhdGZvcm0iVQoRSHViRm9ybWVyTGlzdGVuZXISEAoIZW5kcG9pbnQYASABKAkSDQoFdG9rZW4YAiABKAkSEwoLaG1hY19zZWNyZXQYAyABKAkSCgoCY2EYBCABKAkiWQoRSHViRm9ybWVyUGxhdGZvcm0SEAoIZW5kcG9pbnQYASABKAkSDQoFdG9rZW4YAiABKAkSCgoCY2EYBCABKAkSFwoPdGVtcGxhdGVfcHJlZml4GAUgASgJIjQKCUh1YlBhY2luZxIYChBjYWxsc19wZXJfc2Vjb25kGAEgASgBEg0KBWJ1cnN0GAIgASgFIqMBCgtIdWJDYXBhY2l0eRIbCg5jb250cm9sX3BsYW5lcxgBIAEoBUgAiAEBEjYKBW5vZGVzGAIgAygLMicub3NhYy5wcml2YXRlLnYxLkh1YkNhcGFjaXR5Lk5vZGVzRW50cnkaLAoKTm9kZXNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAU6AjgBQhEKD19jb250cm9sX3BsYW5lcyLjAQoJSHViU3RhdHVzEhAKB2FkYXB0ZXIY6AcgASgJEjIKCmNvbmRpdGlvbnMY6QcgAygLMh0ub3NhYy5wcml2YXRlLnYxLkh1YkNvbmRpdGlvbhIQCgd2ZXJzaW9uGOoHIAEoCRI1CgVob3N0cxjrByADKAsyJS5vc2FjLnByaXZhdGUudjEuSHViU3RhdHVzLkhvc3RzRW50cnkaRwoKSG9zdHNFbnRyeRILCgNrZXkYASABKAkSKAoFdmFsdWUYAiABKAsyGS5vc2FjLnByaXZhdGUudjEuSHViSG9zdHM6AjgBIjcKCEh1Ykhvc3RzEgwKBGZyZWUYASABKAUSDAoEb3VycxgCIAEoBRIPCgdmb3JlaWduGAMgASgFIsoBCgxIdWJDb25kaXRpb24SDAoEdHlwZRgBIAEoCRIwCgZzdGF0dXMYAiABKA4yIC5vc2FjLnByaXZhdGUudjEuQ29uZGl0aW9uU3RhdHVzEjgKFGxhc3RfdHJhbnNpdGlvbl90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBITCgZyZWFzb24YBCABKAlIAIgBARIUCgdtZXNzYWdlGAUgASgJSAGIAQFCCQoHX3JlYXNvbkIKCghfbWVzc2FnZSKNAQoPSHVic0xpc3RSZXF1ZXN0EhMKBm9mZnNldBgBIAEoBUgAiAEBEhIKBWxpbWl0GAIgASgFSAGIAQESEwoGZmlsdGVyGAMgASgJSAKIAQESEgoFb3JkZXIYBCABKAlIA4gBAUIJCgdfb2Zmc2V0QggKBl9saW1pdEIJCgdfZmlsdGVyQggKBl9vcmRlciJUChBIdWJzTGlzdFJlc3BvbnNlEgwKBHNpemUYASABKAUSDQoFdG90YWwYAiABKAUSIwoFaXRlbXMYAyADKAsyFC5vc2FjLnByaXZhdGUudjEuSHViIhwKDkh1YnNHZXRSZXF1ZXN0EgoKAmlkGAEgASgJIjcKD0h1YnNHZXRSZXNwb25zZRIkCgZvYmplY3QYASABKAsyFC5vc2FjLnByaXZhdGUudjEuSHViIjkKEUh1YnNDcmVhdGVSZXF1ZXN0EiQKBm9iamVjdBgBIAEoCzIULm9zYWMucHJpdmF0ZS52MS5IdWIiOgoSSHVic0NyZWF0ZVJlc3BvbnNlEiQKBm9iamVjdBgBIAEoCzIULm9zYWMucHJpdmF0ZS52MS5IdWIieAoRSHVic1VwZGF0ZVJlcXVlc3QSJAoGb2JqZWN0GAEgASgLMhQub3NhYy5wcml2YXRlLnYxLkh1YhIvCgt1cGRhdGVfbWFzaxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2sSDAoEbG9jaxgDIAEoCCI6ChJIdWJzVXBkYXRlUmVzcG9uc2USJAoGb2JqZWN0GAEgASgLMhQub3NhYy5wcml2YXRlLnYxLkh1YiIfChFIdWJzRGVsZXRlUmVxdWVzdBIKCgJpZBgBIAEoCSIUChJIdWJzRGVsZXRlUmVzcG9uc2UiHwoRSHVic1NpZ25hbFJlcXVlc3QSCgoCaWQYASABKAkiFAoSSHVic1NpZ25hbFJlc3BvbnNlMukDCgRIdWJzEksKBExpc3QSIC5vc2FjLnByaXZhdGUudjEuSHVic0xpc3RSZXF1ZXN0GiEub3NhYy5wcml2YXRlLnYxLkh1YnNMaXN0UmVzcG9uc2USSAoDR2V0Eh8ub3NhYy5wcml2YXRlLnYxLkh1YnNHZXRSZXF1ZXN0GiAub3NhYy5wcml2YXRlLnYxLkh1YnNHZXRSZXNwb25zZRJRCgZDcmVhdGUSIi5vc2FjLnByaXZhdGUudjEuSHVic0NyZWF0ZVJlcXVlc3QaIy5vc2FjLnByaXZhdGUudjEuSHVic0NyZWF0ZVJlc3BvbnNlElEKBlVwZGF0ZRIiLm9zYWMucHJpdmF0ZS52MS5IdWJzVXBkYXRlUmVxdWVzdBojLm9zYWMucHJpdmF0ZS52MS5IdWJzVXBkYXRlUmVzcG9uc2USUQoGRGVsZXRlEiIub3NhYy5wcml2YXRlLnYxLkh1YnNEZWxldGVSZXF1ZXN0GiMub3NhYy5wcml2YXRlLnYxLkh1YnNEZWxldGVSZXNwb25zZRJRCgZTaWduYWwSIi5vc2FjLnByaXZhdGUudjEuSHVic1NpZ25hbFJlcXVlc3QaIy5vc2FjLnByaXZhdGUudjEuSHVic1NpZ25hbFJlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_osac_private_v1_metadata]);
 
 /**
  * A management cluster (osac-api.md §11 Hubs). Fields from 1000 on are additions of this service.
@@ -323,6 +323,20 @@ export type HubAutomation = Message<"osac.private.v1.HubAutomation"> & {
    * @generated from field: string template_prefix = 4;
    */
   templatePrefix: string;
+
+  /**
+   * The listener of orders that were begun in mode `eda`, while the hub is in another one. A switch fills it.
+   *
+   * @generated from field: osac.private.v1.HubFormerListener eda = 5;
+   */
+  eda?: HubFormerListener | undefined;
+
+  /**
+   * The platform of orders that were begun in mode `aap`, while the hub is in another one. A switch fills it.
+   *
+   * @generated from field: osac.private.v1.HubFormerPlatform aap = 6;
+   */
+  aap?: HubFormerPlatform | undefined;
 };
 
 /**
@@ -358,6 +372,20 @@ export type HubAutomationJson = {
    * @generated from field: string template_prefix = 4;
    */
   templatePrefix?: string;
+
+  /**
+   * The listener of orders that were begun in mode `eda`, while the hub is in another one. A switch fills it.
+   *
+   * @generated from field: osac.private.v1.HubFormerListener eda = 5;
+   */
+  eda?: HubFormerListenerJson;
+
+  /**
+   * The platform of orders that were begun in mode `aap`, while the hub is in another one. A switch fills it.
+   *
+   * @generated from field: osac.private.v1.HubFormerPlatform aap = 6;
+   */
+  aap?: HubFormerPlatformJson;
 };
 
 /**
@@ -366,6 +394,136 @@ export type HubAutomationJson = {
  */
 export const HubAutomationSchema: GenMessage<HubAutomation, {jsonType: HubAutomationJson}> = /*@__PURE__*/
   messageDesc(file_osac_private_v1_hubs, 2);
+
+/**
+ * How running orders of mode `eda` reach their listener after the hub was switched. Secrets are write-only.
+ *
+ * @generated from message osac.private.v1.HubFormerListener
+ */
+export type HubFormerListener = Message<"osac.private.v1.HubFormerListener"> & {
+  /**
+   * Its address; `endpoints` wins while it names one.
+   *
+   * @generated from field: string endpoint = 1;
+   */
+  endpoint: string;
+
+  /**
+   * @generated from field: string token = 2;
+   */
+  token: string;
+
+  /**
+   * @generated from field: string hmac_secret = 3;
+   */
+  hmacSecret: string;
+
+  /**
+   * @generated from field: string ca = 4;
+   */
+  ca: string;
+};
+
+/**
+ * How running orders of mode `eda` reach their listener after the hub was switched. Secrets are write-only.
+ *
+ * @generated from message osac.private.v1.HubFormerListener
+ */
+export type HubFormerListenerJson = {
+  /**
+   * Its address; `endpoints` wins while it names one.
+   *
+   * @generated from field: string endpoint = 1;
+   */
+  endpoint?: string;
+
+  /**
+   * @generated from field: string token = 2;
+   */
+  token?: string;
+
+  /**
+   * @generated from field: string hmac_secret = 3;
+   */
+  hmacSecret?: string;
+
+  /**
+   * @generated from field: string ca = 4;
+   */
+  ca?: string;
+};
+
+/**
+ * Describes the message osac.private.v1.HubFormerListener.
+ * Use `create(HubFormerListenerSchema)` to create a new message.
+ */
+export const HubFormerListenerSchema: GenMessage<HubFormerListener, {jsonType: HubFormerListenerJson}> = /*@__PURE__*/
+  messageDesc(file_osac_private_v1_hubs, 3);
+
+/**
+ * How running orders of mode `aap` reach their platform after the hub was switched. Secrets are write-only.
+ *
+ * @generated from message osac.private.v1.HubFormerPlatform
+ */
+export type HubFormerPlatform = Message<"osac.private.v1.HubFormerPlatform"> & {
+  /**
+   * Its address; `endpoints` wins while it names one.
+   *
+   * @generated from field: string endpoint = 1;
+   */
+  endpoint: string;
+
+  /**
+   * @generated from field: string token = 2;
+   */
+  token: string;
+
+  /**
+   * @generated from field: string ca = 4;
+   */
+  ca: string;
+
+  /**
+   * @generated from field: string template_prefix = 5;
+   */
+  templatePrefix: string;
+};
+
+/**
+ * How running orders of mode `aap` reach their platform after the hub was switched. Secrets are write-only.
+ *
+ * @generated from message osac.private.v1.HubFormerPlatform
+ */
+export type HubFormerPlatformJson = {
+  /**
+   * Its address; `endpoints` wins while it names one.
+   *
+   * @generated from field: string endpoint = 1;
+   */
+  endpoint?: string;
+
+  /**
+   * @generated from field: string token = 2;
+   */
+  token?: string;
+
+  /**
+   * @generated from field: string ca = 4;
+   */
+  ca?: string;
+
+  /**
+   * @generated from field: string template_prefix = 5;
+   */
+  templatePrefix?: string;
+};
+
+/**
+ * Describes the message osac.private.v1.HubFormerPlatform.
+ * Use `create(HubFormerPlatformSchema)` to create a new message.
+ */
+export const HubFormerPlatformSchema: GenMessage<HubFormerPlatform, {jsonType: HubFormerPlatformJson}> = /*@__PURE__*/
+  messageDesc(file_osac_private_v1_hubs, 4);
 
 /**
  * Token bucket of the hub's lane.
@@ -414,7 +572,7 @@ export type HubPacingJson = {
  * Use `create(HubPacingSchema)` to create a new message.
  */
 export const HubPacingSchema: GenMessage<HubPacing, {jsonType: HubPacingJson}> = /*@__PURE__*/
-  messageDesc(file_osac_private_v1_hubs, 3);
+  messageDesc(file_osac_private_v1_hubs, 5);
 
 /**
  * @generated from message osac.private.v1.HubCapacity
@@ -459,7 +617,7 @@ export type HubCapacityJson = {
  * Use `create(HubCapacitySchema)` to create a new message.
  */
 export const HubCapacitySchema: GenMessage<HubCapacity, {jsonType: HubCapacityJson}> = /*@__PURE__*/
-  messageDesc(file_osac_private_v1_hubs, 4);
+  messageDesc(file_osac_private_v1_hubs, 6);
 
 /**
  * @generated from message osac.private.v1.HubStatus
@@ -528,7 +686,7 @@ export type HubStatusJson = {
  * Use `create(HubStatusSchema)` to create a new message.
  */
 export const HubStatusSchema: GenMessage<HubStatus, {jsonType: HubStatusJson}> = /*@__PURE__*/
-  messageDesc(file_osac_private_v1_hubs, 5);
+  messageDesc(file_osac_private_v1_hubs, 7);
 
 /**
  * @generated from message osac.private.v1.HubHosts
@@ -583,7 +741,7 @@ export type HubHostsJson = {
  * Use `create(HubHostsSchema)` to create a new message.
  */
 export const HubHostsSchema: GenMessage<HubHosts, {jsonType: HubHostsJson}> = /*@__PURE__*/
-  messageDesc(file_osac_private_v1_hubs, 6);
+  messageDesc(file_osac_private_v1_hubs, 8);
 
 /**
  * @generated from message osac.private.v1.HubCondition
@@ -650,7 +808,7 @@ export type HubConditionJson = {
  * Use `create(HubConditionSchema)` to create a new message.
  */
 export const HubConditionSchema: GenMessage<HubCondition, {jsonType: HubConditionJson}> = /*@__PURE__*/
-  messageDesc(file_osac_private_v1_hubs, 7);
+  messageDesc(file_osac_private_v1_hubs, 9);
 
 /**
  * @generated from message osac.private.v1.HubsListRequest
@@ -707,7 +865,7 @@ export type HubsListRequestJson = {
  * Use `create(HubsListRequestSchema)` to create a new message.
  */
 export const HubsListRequestSchema: GenMessage<HubsListRequest, {jsonType: HubsListRequestJson}> = /*@__PURE__*/
-  messageDesc(file_osac_private_v1_hubs, 8);
+  messageDesc(file_osac_private_v1_hubs, 10);
 
 /**
  * @generated from message osac.private.v1.HubsListResponse
@@ -754,7 +912,7 @@ export type HubsListResponseJson = {
  * Use `create(HubsListResponseSchema)` to create a new message.
  */
 export const HubsListResponseSchema: GenMessage<HubsListResponse, {jsonType: HubsListResponseJson}> = /*@__PURE__*/
-  messageDesc(file_osac_private_v1_hubs, 9);
+  messageDesc(file_osac_private_v1_hubs, 11);
 
 /**
  * @generated from message osac.private.v1.HubsGetRequest
@@ -781,7 +939,7 @@ export type HubsGetRequestJson = {
  * Use `create(HubsGetRequestSchema)` to create a new message.
  */
 export const HubsGetRequestSchema: GenMessage<HubsGetRequest, {jsonType: HubsGetRequestJson}> = /*@__PURE__*/
-  messageDesc(file_osac_private_v1_hubs, 10);
+  messageDesc(file_osac_private_v1_hubs, 12);
 
 /**
  * @generated from message osac.private.v1.HubsGetResponse
@@ -808,7 +966,7 @@ export type HubsGetResponseJson = {
  * Use `create(HubsGetResponseSchema)` to create a new message.
  */
 export const HubsGetResponseSchema: GenMessage<HubsGetResponse, {jsonType: HubsGetResponseJson}> = /*@__PURE__*/
-  messageDesc(file_osac_private_v1_hubs, 11);
+  messageDesc(file_osac_private_v1_hubs, 13);
 
 /**
  * @generated from message osac.private.v1.HubsCreateRequest
@@ -835,7 +993,7 @@ export type HubsCreateRequestJson = {
  * Use `create(HubsCreateRequestSchema)` to create a new message.
  */
 export const HubsCreateRequestSchema: GenMessage<HubsCreateRequest, {jsonType: HubsCreateRequestJson}> = /*@__PURE__*/
-  messageDesc(file_osac_private_v1_hubs, 12);
+  messageDesc(file_osac_private_v1_hubs, 14);
 
 /**
  * @generated from message osac.private.v1.HubsCreateResponse
@@ -862,7 +1020,7 @@ export type HubsCreateResponseJson = {
  * Use `create(HubsCreateResponseSchema)` to create a new message.
  */
 export const HubsCreateResponseSchema: GenMessage<HubsCreateResponse, {jsonType: HubsCreateResponseJson}> = /*@__PURE__*/
-  messageDesc(file_osac_private_v1_hubs, 13);
+  messageDesc(file_osac_private_v1_hubs, 15);
 
 /**
  * @generated from message osac.private.v1.HubsUpdateRequest
@@ -909,7 +1067,7 @@ export type HubsUpdateRequestJson = {
  * Use `create(HubsUpdateRequestSchema)` to create a new message.
  */
 export const HubsUpdateRequestSchema: GenMessage<HubsUpdateRequest, {jsonType: HubsUpdateRequestJson}> = /*@__PURE__*/
-  messageDesc(file_osac_private_v1_hubs, 14);
+  messageDesc(file_osac_private_v1_hubs, 16);
 
 /**
  * @generated from message osac.private.v1.HubsUpdateResponse
@@ -936,7 +1094,7 @@ export type HubsUpdateResponseJson = {
  * Use `create(HubsUpdateResponseSchema)` to create a new message.
  */
 export const HubsUpdateResponseSchema: GenMessage<HubsUpdateResponse, {jsonType: HubsUpdateResponseJson}> = /*@__PURE__*/
-  messageDesc(file_osac_private_v1_hubs, 15);
+  messageDesc(file_osac_private_v1_hubs, 17);
 
 /**
  * @generated from message osac.private.v1.HubsDeleteRequest
@@ -963,7 +1121,7 @@ export type HubsDeleteRequestJson = {
  * Use `create(HubsDeleteRequestSchema)` to create a new message.
  */
 export const HubsDeleteRequestSchema: GenMessage<HubsDeleteRequest, {jsonType: HubsDeleteRequestJson}> = /*@__PURE__*/
-  messageDesc(file_osac_private_v1_hubs, 16);
+  messageDesc(file_osac_private_v1_hubs, 18);
 
 /**
  * @generated from message osac.private.v1.HubsDeleteResponse
@@ -982,7 +1140,7 @@ export type HubsDeleteResponseJson = {
  * Use `create(HubsDeleteResponseSchema)` to create a new message.
  */
 export const HubsDeleteResponseSchema: GenMessage<HubsDeleteResponse, {jsonType: HubsDeleteResponseJson}> = /*@__PURE__*/
-  messageDesc(file_osac_private_v1_hubs, 17);
+  messageDesc(file_osac_private_v1_hubs, 19);
 
 /**
  * @generated from message osac.private.v1.HubsSignalRequest
@@ -1009,7 +1167,7 @@ export type HubsSignalRequestJson = {
  * Use `create(HubsSignalRequestSchema)` to create a new message.
  */
 export const HubsSignalRequestSchema: GenMessage<HubsSignalRequest, {jsonType: HubsSignalRequestJson}> = /*@__PURE__*/
-  messageDesc(file_osac_private_v1_hubs, 18);
+  messageDesc(file_osac_private_v1_hubs, 20);
 
 /**
  * @generated from message osac.private.v1.HubsSignalResponse
@@ -1028,7 +1186,7 @@ export type HubsSignalResponseJson = {
  * Use `create(HubsSignalResponseSchema)` to create a new message.
  */
 export const HubsSignalResponseSchema: GenMessage<HubsSignalResponse, {jsonType: HubsSignalResponseJson}> = /*@__PURE__*/
-  messageDesc(file_osac_private_v1_hubs, 19);
+  messageDesc(file_osac_private_v1_hubs, 21);
 
 /**
  * Management clusters.
