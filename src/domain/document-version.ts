@@ -1,3 +1,5 @@
+import type { JsonObject } from './json.ts';
+
 /**
  * OSAC's `metadata.version` (osac-api.md §5): the number of appends that changed the document, minus one. One append
  * is a run of events with the same command id; it counts once, and only when one of its events changes the document.
@@ -29,4 +31,11 @@ export const countVersion = (
     return before.commandId === commandId ? before : { version: before.version, commandId, counted: false };
   }
   return { version: before.version + 1, commandId, counted: true };
+};
+
+/** `metadata.version` is left out while it is 0, as OSAC's JSON leaves out every default (design §7). */
+export const privateDocument = (document: JsonObject, version: number): JsonObject => {
+  if (version === 0) return document;
+  const metadata = document['metadata'] as JsonObject | undefined;
+  return { ...document, metadata: { ...metadata, version } };
 };

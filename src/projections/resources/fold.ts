@@ -4,6 +4,7 @@ import type { DomainEvent } from '../../domain/decider.ts';
 import {
   countVersion,
   NO_VERSION,
+  privateDocument,
   type DocumentVersion,
   type VersionedType,
 } from '../../domain/document-version.ts';
@@ -82,12 +83,7 @@ export type LiveView = Extract<ResourceView, { exists: true }>;
 export const viewOf = (kind: DocumentKind, state: unknown): ResourceView => kind.view(state as never);
 export const isLive = (view: ResourceView): view is LiveView => view.exists && !view.archived;
 
-/** `metadata.version` is left out while it is 0, as OSAC's JSON leaves out every default (design §7). */
-export const privateDocument = (document: JsonObject, version: number): JsonObject => {
-  if (version === 0) return document;
-  const metadata = document['metadata'] as JsonObject | undefined;
-  return { ...document, metadata: { ...metadata, version } };
-};
+export { privateDocument };
 
 /** Compiled once per kind: the paths as a tree, so that only what a path leads through is copied. */
 export type PrivatePaths = { readonly [key: string]: PrivatePaths | true };

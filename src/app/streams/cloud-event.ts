@@ -1,0 +1,84 @@
+import type { JsonObject, JsonValue } from '../../domain/json.ts';
+import { objectAt, stringAt } from '../../domain/json-tools.ts';
+import { parseStreamName } from '../../domain/stream-name.ts';
+import type { RecordedEvent } from '../event-store.ts';
+import type { KafkaRecord } from './stream.ts';
+
+/** CloudEvents 1.0, structured JSON (libraries.md §5.2), with the extensions of metering-events.md §9. */
+export const CLOUD_EVENT_HEADERS = {
+  'content-type': 'application/cloudevents+json; charset=utf-8',
+} as const;
+
+/** When it happened: as the event says, else when the store recorded it. */
+export const timeOf = ({ metadata, recordedAt }: RecordedEvent): string =>
+  stringAt(metadata, 'occurredAt') || recordedAt;
+
+/** Unique in one store, whatever the topic: `cluster-4711@3`. */
+export const eventIdOf = ({ stream, revision }: RecordedEvent): string => `${stream}@${revision}`;
+
+export type Attributes = {
+  readonly id: string;
+  readonly source: string;
+  readonly type: string;
+  /** RFC 3339. */
+  readonly time: string;
+  readonly extensions: JsonObject;
+  readonly data: JsonValue;
+};
+
+export const structured = ({ id, source, type, time, extensions, data }: Attributes): string =>
+  JSON.stringify({
+    specversion: '1.0',
+    id,
+    source,
+    type,
+    time,
+    datacontenttype: 'application/json',
+    ...extensions,
+    data,
+  });
+
+/**
+ * Where an event stands in the log and who caused it. What is empty is left out. Where a thing runs (`osacsite`) is the
+ * provider's to know.
+ */
+export const extensionsOf = (
+  event: RecordedEvent,
+  { site = false }: { readonly site?: boolean } = {},
+): JsonObject => {
+  const { metadata } = event;
+  const { category, id } = parseStreamName(event.stream);
+  const texts: { readonly [name: string]: string } = {
+    osaccorrelation: stringAt(metadata, 'correlationId'),
+    osaccausation: stringAt(metadata, 'causationId'),
+    osacactor: stringAt(objectAt(metadata, 'actor'), 'subjectId'),
+    osactenant: stringAt(metadata, 'tenant'),
+    osacproject: stringAt(metadata, 'project'),
+    osacresourceid: id,
+    osacresourcetype: category,
+    osacsite: site ? stringAt(metadata, 'hub') : '',
+    traceparent: stringAt(metadata, 'traceparent'),
+  };
+  return {
+    osacstream: event.stream,
+    osacrevision: event.revision,
+    osacposition: event.position,
+    ...Object.fromEntries(Object.entries(texts).filter(([, text]) => text !== '')),
+  };
+};
+
+/** A record of a topic of ours: keyed by the aggregate, with the place in its stream where no value need be read for it. */
+export const recordOf = (topic: string, event: RecordedEvent, value: string | null): KafkaRecord => ({
+  topic,
+  key: parseStreamName(event.stream).id,
+  value,
+  headers: {
+    ...(value === null ? {} : CLOUD_EVENT_HEADERS),
+    osacstream: event.stream,
+    osacrevision: String(event.revision),
+  },
+  timestamp: timestampOf(timeOf(event)),
+});
+
+/** Milliseconds since 1970 of an ISO time; 0 for what is none. */
+export const timestampOf = (time: string): string => String(Date.parse(time) || 0);

@@ -1,0 +1,43 @@
+import type { Registry } from '../../domain/registry.ts';
+import { eventIdOf, extensionsOf, recordOf, structured, timeOf } from './cloud-event.ts';
+import { liftEvent } from './lift.ts';
+import type { RecordMapper } from './stream.ts';
+
+/** Who reads `osac.events.*`; see `createEventMapper`. */
+export type TopicAudience = 'tenant' | 'provider';
+
+export type EventRecordOptions = {
+  readonly registry: Registry;
+  readonly source: string;
+  readonly topic: string;
+  readonly context: string;
+  readonly audience: TopicAudience;
+};
+
+export const eventTypeName = (context: string, type: string, version: number): string =>
+  `osac.${context}.${type}.v${version}`;
+
+/**
+ * Records of `osac.events.<context>.v1`: every event of the context that is not internal, at the current version of its
+ * type. `audience: 'tenant'` shows what a tenant may know of itself as the tenant sees it, so that a topic can be handed
+ * on; events that only the provider may see keep their fields and say so (`osacaudience`). `provider` shows all fields.
+ * Personal data stays the ciphertext that the log holds.
+ */
+export const createEventMapper =
+  ({ registry, source, topic, context, audience }: EventRecordOptions): RecordMapper =>
+  (event) => {
+    const entry = registry.get(event.type);
+    if (entry === undefined || entry.context !== context || entry.audience === 'internal') return [];
+    const reader = entry.audience === 'provider' ? 'provider' : audience;
+    const shown = registry.redact(liftEvent(registry, event), reader);
+    if (shown === undefined) return [];
+    const value = structured({
+      id: eventIdOf(event),
+      source,
+      type: eventTypeName(context, event.type, entry.version),
+      time: timeOf(event),
+      extensions: { ...extensionsOf(event, { site: reader === 'provider' }), osacaudience: entry.audience },
+      data: shown.data,
+    });
+    return [recordOf(topic, event, value)];
+  };

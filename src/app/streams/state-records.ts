@@ -1,0 +1,39 @@
+import type { AnyKind } from '../../domain/kinds.ts';
+import type { Registry } from '../../domain/registry.ts';
+import { eventIdOf, extensionsOf, recordOf, structured, timeOf } from './cloud-event.ts';
+import { publicDocumentOf, type StreamFolds } from './folded-documents.ts';
+import type { RecordMapper } from './stream.ts';
+
+export type StateRecordOptions = {
+  readonly kind: AnyKind;
+  readonly registry: Registry;
+  readonly folds: StreamFolds;
+  readonly source: string;
+  readonly topic: string;
+};
+
+export const stateTypeName = (kind: string): string => `osac.state.${kind}.v1`;
+
+/**
+ * Records of `osac.state.<kind>.v1` (compacted): the public document as of each event that changed it, and a tombstone
+ * with the event after which no read shows it any more. Personal data stays ciphertext here: what was once sent in clear
+ * could not be erased by destroying its key.
+ */
+export const createStateMapper =
+  ({ kind, registry, folds, source, topic }: StateRecordOptions): RecordMapper =>
+  async (event) => {
+    const { before, after } = await folds.around(event);
+    if (registry.get(event.type)?.changesDocument === false) return [];
+    const document = publicDocumentOf(kind, after);
+    if (document === undefined)
+      return publicDocumentOf(kind, before) === undefined ? [] : [recordOf(topic, event, null)];
+    const value = structured({
+      id: eventIdOf(event),
+      source,
+      type: stateTypeName(kind.kind),
+      time: timeOf(event),
+      extensions: extensionsOf(event),
+      data: document,
+    });
+    return [recordOf(topic, event, value)];
+  };

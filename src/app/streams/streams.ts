@@ -1,0 +1,60 @@
+import type { AnyKind } from '../../domain/kinds.ts';
+import type { Registry } from '../../domain/registry.ts';
+import type { EventStore } from '../event-store.ts';
+import { createCheckpointMapper } from './checkpoint-records.ts';
+import { createEventMapper, type TopicAudience } from './event-records.ts';
+import { createStreamFolds } from './folded-documents.ts';
+import { createStateMapper } from './state-records.ts';
+import type { TopicSpec, TopicStream, RecordMapper } from './stream.ts';
+import { CHECKPOINTS_TOPIC, contextsOf, eventsTopic, publicKinds, stateTopic, topicsOf } from './topics.ts';
+
+export type StreamsOptions = {
+  readonly registry: Registry;
+  readonly kinds: readonly AnyKind[];
+  readonly store: Pick<EventStore, 'readStream' | 'storeId'>;
+  /** See `createEventMapper`. Default: `tenant`. */
+  readonly audience?: TopicAudience;
+  /** Streams that each topic keeps folded in memory. Default 5,000. */
+  readonly kept?: number;
+};
+
+const KEPT_STREAMS = 5_000;
+
+/**
+ * Every topic that the log fills, each with a mapper of its own; mappers keep folded streams, so that two publishers in
+ * one process each need theirs. Heartbeats come from the clock: `heartbeats.ts`.
+ */
+export const createStreams = (options: StreamsOptions): readonly TopicStream[] => {
+  const mappers = mappersOf(options);
+  return topicsOf(options.registry, options.kinds).flatMap((topic: TopicSpec) => {
+    const map = mappers.get(topic.name);
+    return map === undefined ? [] : [{ topic, map }];
+  });
+};
+
+const mappersOf = ({
+  registry,
+  kinds,
+  store,
+  audience = 'tenant',
+  kept = KEPT_STREAMS,
+}: StreamsOptions): ReadonlyMap<string, RecordMapper> => {
+  const origin = originOf(store.storeId);
+  const readStream: EventStore['readStream'] = (stream, how) => store.readStream(stream, how);
+  const mappers = new Map<string, RecordMapper>();
+  for (const [context] of contextsOf(registry)) {
+    const topic = eventsTopic(context);
+    mappers.set(topic, createEventMapper({ registry, source: origin, topic, context, audience }));
+  }
+  for (const kind of publicKinds(kinds)) {
+    const topic = stateTopic(kind.kind);
+    const folds = createStreamFolds({ kind, registry, readStream, kept });
+    mappers.set(topic, createStateMapper({ kind, registry, folds, source: `${origin}/state`, topic }));
+  }
+  const checkpoints = { source: `${origin}/checkpoints`, topic: CHECKPOINTS_TOPIC };
+  mappers.set(CHECKPOINTS_TOPIC, createCheckpointMapper(checkpoints));
+  return mappers;
+};
+
+/** Source of the CloudEvents, also the origin of the audit tree: ids are unique within it. */
+export const originOf = (storeId: string): string => `fulfillment-ledger/${storeId}`;
