@@ -18,6 +18,8 @@ export type HubWatchStatus = {
   readonly orphans: number;
   readonly failures: number;
   readonly lastError?: string;
+  /** ISO time of it; it stays when the watch is well again. */
+  readonly lastErrorAt?: string;
 };
 
 export type HubObserver = {
@@ -125,6 +127,7 @@ const watchHub = async (watch: HubWatch): Promise<void> => {
     } catch (error) {
       if (signal.aborted) break;
       status.lastError = error instanceof Error ? error.message : String(error);
+      status.lastErrorAt = watch.clock.now();
       logger.warn({ err: error, hub: hub.facts.id }, 'watch of a hub broke; opening it again');
     }
     status.synced = false;

@@ -7,6 +7,8 @@ import type { Watch } from '../http/osac/watch/routes.ts';
 import type { ViewHooks } from '../projections/runner/supervisor.ts';
 import { ASPECTS } from '../domain/hubs/health.ts';
 import type { HubRegistry } from '../app/hub-registry.ts';
+import { watchesByHub } from '../app/hub-watches.ts';
+import { ghostMark } from '../domain/clusters/cluster.resource.ts';
 import type { ReadinessProbe } from './readiness.ts';
 import type { System } from './system.ts';
 
@@ -54,17 +56,24 @@ export const measure = (metrics: Metrics) => {
         metrics.laneParked.set({ lane: lane.lane }, lane.waiting);
         metrics.laneInFlight.set({ lane: lane.lane }, lane.inFlight);
       }
-      metrics.hubProblem.reset();
-      metrics.hubLeavingOrders.reset();
+      const marked = (mark: string): number => system.readModels.resources.countMarked('cluster', mark);
+      const gauges = [metrics.hubProblem, metrics.hubLeavingOrders, metrics.hubWatchUp, metrics.hubGhosts];
+      // Of a hub that is gone nothing is told any more; the counters are those of the watches, which count themselves.
+      for (const metric of [...gauges, metrics.hubWatchFailures, metrics.hubOrphans]) metric.reset();
+      for (const [hub, watch] of watchesByHub(system.observer.status())) {
+        metrics.hubWatchUp.set({ hub }, watch.synced ? 1 : 0);
+        metrics.hubWatchFailures.inc({ hub }, watch.failures);
+        metrics.hubOrphans.inc({ hub }, watch.orphans);
+      }
       for (const hub of system.hubs.hubs()) {
         const { id } = hub.facts;
         for (const aspect of ASPECTS) {
           const known = hub.health[aspect];
           if (known !== undefined) metrics.hubProblem.set({ hub: id, aspect }, known.ok ? 0 : 1);
         }
+        metrics.hubGhosts.set({ hub: id }, marked(ghostMark(id)));
         if (hub.deleting) metrics.hubLeavingOrders.set({ hub: id }, clustersOn(system.hubs, id));
       }
-      const marked = (mark: string): number => system.readModels.resources.countMarked('cluster', mark);
       metrics.ordersWaiting.set(marked('waiting'));
       metrics.ordersNeedingOperator.set(marked('needs-operator'));
       metrics.hubNotAccepting.set(marked('hub-not-accepting'));

@@ -251,6 +251,7 @@ export const startService = async (
         lanes: system.processes,
         hubRegistry: system.hubs,
         hubHealth: system.hubHealth,
+        hubWatches: system.observer.status,
         clusters,
         ...embeddedStoreServices(sqlite),
       }),

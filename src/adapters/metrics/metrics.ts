@@ -102,6 +102,22 @@ export const createMetrics = () => {
       'Orders that are still on a hub which is being given up.',
       ['hub'],
     ),
+    hubWatchUp: gauge(
+      'ledger_hub_watch_up',
+      '1 while everything that a hub holds of ours was listed and is followed, on the instance that does so.',
+      ['hub'],
+    ),
+    hubWatchFailures: counter(
+      'ledger_hub_watch_failures_total',
+      'Times that the watch of a hub ended or broke and was opened again.',
+      ['hub'],
+    ),
+    hubOrphans: counter(
+      'ledger_hub_orphans_total',
+      'Orders of clusters that are over, found on a hub and removed there.',
+      ['hub'],
+    ),
+    hubGhosts: gauge('ledger_hub_ghosts', 'Orders whose cluster has vanished from their hub.', ['hub']),
     deletionsOverdue: gauge(
       'ledger_deletions_overdue',
       'Clusters whose teardown on their hub takes longer than any should.',

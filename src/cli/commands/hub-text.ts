@@ -24,6 +24,16 @@ export type CheckAnswer = {
   readonly can_read_agents?: boolean;
   readonly hosts?: Hosts;
 };
+type Watch = {
+  readonly namespaces: number;
+  readonly synced: boolean;
+  readonly orders: number;
+  readonly orphans: number;
+  readonly failures: number;
+  readonly not_synced?: readonly string[];
+  readonly last_error?: string;
+  readonly last_error_at?: string;
+};
 export type HubAnswer = {
   readonly id: string;
   readonly adapter: string;
@@ -40,6 +50,10 @@ export type HubAnswer = {
   readonly hosts?: Hosts;
   readonly problems?: readonly Problem[];
   readonly orders?: { readonly [state: string]: number };
+  /** Orders whose cluster has vanished from the hub. */
+  readonly ghosts?: number;
+  /** Absent: another instance watches it, or nobody. */
+  readonly watch?: Watch;
   readonly lane?: { readonly breaker: string; readonly paused: boolean; readonly waiting: number };
 };
 
@@ -101,6 +115,9 @@ export const hubText = (hub: HubAnswer): string => {
     ['limits', capacityText(hub.limits)],
     ['used', capacityText(hub.used)],
     ['orders', counted.length === 0 ? 'none' : counted.join(', ')],
+    ['ghosts', hub.ghosts === undefined ? undefined : ghostText(hub.ghosts)],
+    ['watch', hub.watch === undefined ? 'not by this instance' : watchText(hub.watch)],
+    ['last error', hub.watch === undefined ? undefined : errorText(hub.watch)],
     ['lane', lane === undefined ? undefined : laneText(lane)],
   ];
   const text = lines.map(([name, value]) =>
@@ -109,6 +126,23 @@ export const hubText = (hub: HubAnswer): string => {
   const told = problems.length === 0 ? '' : `problems:\n${problems.map(problemLine).join('')}`;
   return `${text.join('')}${told}${hostLines(hub.hosts)}`;
 };
+
+const ghostText = (ghosts: number): string =>
+  ghosts === 0
+    ? 'none'
+    : `${ghosts} orders whose cluster has vanished (ledgerctl orders list --state failed)`;
+
+const watchText = ({ synced, namespaces, orders, orphans, failures, not_synced: open = [] }: Watch): string =>
+  [
+    synced ? 'follows every change' : `broken or not complete: namespace ${open.join(', ')}`,
+    `${orders} orders in ${namespaces === 1 ? '1 namespace' : `${namespaces} namespaces`}`,
+    ...(orphans === 0 ? [] : [`orphans removed: ${orphans}`]),
+    ...(failures === 0 ? [] : [`opened again: ${failures}`]),
+  ].join(', ');
+
+/** Of the watch; it stays when the watch is well again, so its time goes with it. */
+const errorText = ({ last_error: error, last_error_at: at }: Watch): string | undefined =>
+  error === undefined ? undefined : `${at === undefined ? '' : `${at} `}${printable(error)}`;
 
 const laneText = ({ breaker, paused, waiting }: NonNullable<HubAnswer['lane']>): string =>
   `${paused ? 'paused' : breaker === 'closed' ? 'working' : `breaker ${breaker}`}, ${waiting} waiting`;

@@ -77,8 +77,20 @@ const marksOf = (status: JsonObject): readonly string[] => {
   );
   const mark = MARK_OF_REASON[stringAt(progressing, 'reason')];
   const failed = stringAt(status, 'state') === 'CLUSTER_STATE_FAILED';
-  return [...(mark === undefined ? [] : [mark]), ...(failed ? ['needs-operator'] : [])];
+  const reason = listAt(status, 'conditions').find(
+    (condition) => stringAt(condition, 'type') === 'CLUSTER_CONDITION_TYPE_FAILED',
+  );
+  const isGhost = failed && GHOST_REASONS.includes(stringAt(reason, 'reason'));
+  return [
+    ...(mark === undefined ? [] : [mark]),
+    ...(failed ? ['needs-operator'] : []),
+    ...(isGhost ? [ghostMark(stringAt(status, 'hub'))] : []),
+  ];
 };
+
+/** Mark of an order whose cluster has vanished from this hub: an order without its effect (fleet-and-networks.md §2.3.5). */
+export const ghostMark = (hub: string): string => `ghost:${hub}`;
+const GHOST_REASONS: readonly string[] = ['ClusterOrderLost', 'HostedClusterLost'];
 
 const clusterView = (state: ClusterState): ResourceView => {
   if (!isStoredCluster(state)) return { exists: false };

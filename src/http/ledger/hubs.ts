@@ -1,12 +1,15 @@
 import type { AutomationCandidate } from '../../app/automation.ts';
 import type { HubCheck } from '../../app/hub-check.ts';
 import type { HubHealthMonitor } from '../../app/hub-health.ts';
+import type { HubObserver } from '../../app/hub-observer.ts';
+import { watchesByHub, type HubWatch } from '../../app/hub-watches.ts';
 import type { HubRegistry, RegisteredHub } from '../../app/hub-registry.ts';
 import type { HubConnection, ManagementClusters } from '../../app/management-cluster.ts';
 import type { ProcessRunner } from '../../app/process-runner/types.ts';
 import { hubCapacity } from '../../app/scheduler.ts';
 import { claimedBy, type HubCapacityState } from '../../domain/hubs/capacity.ts';
 import { firstProblem } from '../../domain/hubs/health.ts';
+import { ghostMark } from '../../domain/clusters/cluster.resource.ts';
 import { hubSpecRejection } from '../../domain/hubs/hub-spec.ts';
 import { objectAt, own, stringAt, withoutEmpty } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
@@ -30,6 +33,7 @@ export type HubServices = Pick<WriteServices, 'runner' | 'resources'> & {
   readonly hubHealth?: Pick<HubHealthMonitor, 'check' | 'checkCandidate'>;
   readonly clusters?: Pick<ManagementClusters, 'candidate'>;
   readonly lanes?: Pick<ProcessRunner, 'status'>;
+  readonly hubWatches?: HubObserver['status'];
 };
 
 export const hubRoutes = (services: HubServices): readonly LedgerRoute[] => [
@@ -123,9 +127,25 @@ const showHub = async (call: LedgerCall, services: HubServices): Promise<LedgerA
       ...(hub.health.hosts === undefined ? {} : { hosts: plain(hub.health.hosts.counts) }),
       problems: problemsOf(hub),
       orders: Object.fromEntries(states),
+      ghosts: services.resources.countMarked(cluster.kind, ghostMark(id)),
+      ...watchText(watchesByHub(services.hubWatches?.() ?? []).get(id)),
       ...(lane === undefined
         ? {}
         : { lane: { breaker: lane.breaker, paused: lane.paused, waiting: lane.waiting } }),
+    },
+  };
+};
+
+/** Absent: nobody on this instance watches the hub. */
+const watchText = (watch: HubWatch | undefined): { readonly watch?: JsonObject } => {
+  if (watch === undefined) return {};
+  const { notSynced, lastError, lastErrorAt, ...counts } = watch;
+  return {
+    watch: {
+      ...counts,
+      ...(notSynced.length === 0 ? {} : { not_synced: [...notSynced] }),
+      ...(lastError === undefined ? {} : { last_error: lastError }),
+      ...(lastErrorAt === undefined ? {} : { last_error_at: lastErrorAt }),
     },
   };
 };

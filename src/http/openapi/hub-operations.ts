@@ -106,6 +106,17 @@ export const HUB_COMPONENTS: { readonly [name: string]: JsonObject } = {
     'hosts?': HOSTS,
     problems: listOf(record({ ...PROBLEM, since: TEXT })),
     orders: { type: 'object', additionalProperties: COUNT },
+    ghosts: COUNT,
+    'watch?': record({
+      namespaces: COUNT,
+      synced: FLAG,
+      orders: COUNT,
+      orphans: COUNT,
+      failures: COUNT,
+      'not_synced?': listOf(TEXT),
+      'last_error?': TEXT,
+      'last_error_at?': TEXT,
+    }),
     'lane?': OPEN,
   }),
   HubCheck: record({

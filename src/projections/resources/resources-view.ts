@@ -46,7 +46,7 @@ export const resourcesView = ({
   const indexOnly = commandsOf.map((category) => `${category}-`);
   return {
     name: 'resources',
-    version: 7,
+    version: 8,
     settings: JSON.stringify({
       retentionDays: days,
       commandsOf,

@@ -94,6 +94,19 @@ describe('hubs over HTTP', () => {
           },
         },
         hubHealth,
+        hubWatches: () => [
+          {
+            hub: 'hub-2',
+            namespace: 'osac-hub',
+            synced: false,
+            orders: 4,
+            observations: 7,
+            orphans: 1,
+            failures: 2,
+            lastError: 'the watch broke',
+            lastErrorAt: '2026-11-21T12:00:00.000Z',
+          },
+        ],
         clusters: {
           candidate: (connection, kubeconfig) => {
             candidates.used.push(Buffer.from(kubeconfig).toString('utf8'));
@@ -240,6 +253,20 @@ describe('hubs over HTTP', () => {
     ]);
     const shown = (await admin('GET', `${HUBS}/hub-2`)).json;
     expect(shown).to.deep.include({ orders: { accepted: 1, unknown: 1 }, limits: { controlPlanes: 3 } });
+    expect(shown).to.deep.include({
+      ghosts: 0,
+      watch: {
+        namespaces: 1,
+        synced: false,
+        orders: 4,
+        orphans: 1,
+        failures: 2,
+        not_synced: ['osac-hub'],
+        last_error: 'the watch broke',
+        last_error_at: '2026-11-21T12:00:00.000Z',
+      },
+    });
+    expect((await admin('GET', `${HUBS}/hub-1`)).json).not.to.have.property('watch');
     const first = (await admin('GET', `${HUBS}/hub-2/orders?limit=1`)).json;
     expect(first).to.deep.include({ total: 2, next_offset: 1 });
     const all = itemsOf(await admin('GET', `${HUBS}/hub-2/orders`));

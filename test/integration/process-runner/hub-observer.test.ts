@@ -171,6 +171,7 @@ describe('hub observer', function () {
       fed.filter(({ observation }) => observation.order === null).map(({ clusterId }) => clusterId),
     ).to.deep.equal(['c1']);
     expect(observer.status()[0]).to.include({ orders: 1, lastError: 'the watch broke' });
+    expect(observer.status()[0]?.lastErrorAt).to.match(/^\d{4}-.*Z$/);
   });
 
   it('leaves objects without our label alone', async () => {

@@ -189,6 +189,17 @@ describe('ledgerctl hubs', () => {
       hosts: { fc430: { free: 4, ours: 2, foreign: 1 } },
       problems: [{ code: 'CrdMissing', message: 'no clusterorders', since: '2026-11-21T12:00:00.000Z' }],
       orders: { ready: 1 },
+      ghosts: 2,
+      watch: {
+        namespaces: 2,
+        synced: false,
+        orders: 7,
+        orphans: 1,
+        failures: 3,
+        not_synced: ['acme'],
+        last_error: '403: may not watch',
+        last_error_at: '2026-11-21T12:01:00.000Z',
+      },
       lane: { breaker: 'open', paused: false, waiting: 3 },
     };
     answers({
@@ -205,6 +216,11 @@ describe('ledgerctl hubs', () => {
     expect(shown).to.contain('CrdMissing since 2026-11-21T12:00:00.000Z: no clusterorders');
     expect(shown).to.match(/fc430 +4 +2 +1/);
     expect(shown).to.contain('breaker open, 3 waiting');
+    expect(shown).to.contain('ghosts:     2 orders whose cluster has vanished');
+    expect(shown).to.contain(
+      'watch:      broken or not complete: namespace acme, 7 orders in 2 namespaces, orphans removed: 1, opened again: 3',
+    );
+    expect(shown).to.contain('last error: 2026-11-21T12:01:00.000Z 403: may not watch');
     expect(await stub.succeeds(['hubs', 'orders', 'hub-1'])).to.match(/o1 +web +t1 +ready/);
     expect(JSON.parse(await stub.succeeds(['hubs', 'show', 'hub-1', '--json']))).to.deep.equal(hub);
   });

@@ -1,11 +1,66 @@
 import { expect } from 'chai';
 import { createMetrics } from '../../../src/adapters/metrics/metrics.ts';
+import type { HubWatchStatus } from '../../../src/app/hub-observer.ts';
 import type { LaneStatus } from '../../../src/app/process-runner/types.ts';
 import { measure } from '../../../src/composition/measure.ts';
 import type { ReadinessProbe } from '../../../src/composition/readiness.ts';
 import type { System } from '../../../src/composition/system.ts';
+import { ghostMark } from '../../../src/domain/clusters/cluster.resource.ts';
+
+const readiness = { storeAnswers: () => Promise.resolve(true) } as unknown as ReadinessProbe;
+/** Only what the scrape asks, of a service without anything. */
+const idle = {
+  readModels: { status: () => [], resources: { countMarked: () => 0 } },
+  processes: { status: () => ({ parkedRuns: [], timersDue: 0, timerLatenessSeconds: 0, lanes: [] }) },
+  hubs: { hubs: () => [] },
+  observer: { status: () => [] },
+  names: { pending: () => 0, skipped: () => 0 },
+};
 
 describe('what is measured when Prometheus asks', () => {
+  it('tells of each hub how it is watched, and forgets those that are gone', async () => {
+    const hub = { facts: { id: 'hub-1' }, health: {}, deleting: false };
+    const marks = new Map([
+      [ghostMark('hub-1'), 2],
+      [ghostMark('hub-2'), 9],
+    ]);
+    const watch = { hub: 'hub-1', synced: true, orders: 3, observations: 3, orphans: 1, failures: 4 };
+    let watches: readonly HubWatchStatus[] = [
+      { ...watch, namespace: 'a' },
+      { ...watch, namespace: 'b', synced: false },
+    ];
+    const hubs = [hub];
+    const system = {
+      ...idle,
+      readModels: {
+        status: () => [],
+        resources: { countMarked: (_kind: string, mark: string) => marks.get(mark) ?? 0 },
+      },
+      hubs: { hubs: () => hubs },
+      observer: { status: () => watches },
+    } as unknown as System;
+    const metrics = createMetrics();
+    try {
+      measure(metrics).follow(system, readiness);
+      const text = await metrics.text();
+      for (const line of [
+        'ledger_hub_watch_up{hub="hub-1"} 0',
+        'ledger_hub_watch_failures_total{hub="hub-1"} 8',
+        'ledger_hub_orphans_total{hub="hub-1"} 2',
+        'ledger_hub_ghosts{hub="hub-1"} 2',
+      ])
+        expect(text).to.contain(line);
+      expect(text).not.to.contain('hub-2');
+      expect(await metrics.text(), 'a second scrape counts nothing twice').to.contain(
+        'ledger_hub_orphans_total{hub="hub-1"} 2',
+      );
+      watches = [];
+      hubs.splice(0);
+      expect(await metrics.text()).not.to.contain('hub-1');
+    } finally {
+      metrics.close();
+    }
+  });
   it('shows no lane as open that has closed and is idle since', async () => {
     const open: LaneStatus = {
       lane: 'hub:hub-1',
@@ -16,19 +71,13 @@ describe('what is measured when Prometheus asks', () => {
       consecutiveFailures: 5,
     };
     let lanes: readonly LaneStatus[] = [open];
-    const processes = { parkedRuns: [], timersDue: 0, timerLatenessSeconds: 0 };
-    // Only what the scrape asks.
     const system = {
-      readModels: { status: () => [], resources: { countMarked: () => 0 } },
-      processes: { status: () => ({ ...processes, lanes }) },
-      hubs: { hubs: () => [] },
-      names: { pending: () => 0, skipped: () => 0 },
+      ...idle,
+      processes: { status: () => ({ ...idle.processes.status(), lanes }) },
     } as unknown as System;
     const metrics = createMetrics();
     try {
-      measure(metrics).follow(system, {
-        storeAnswers: () => Promise.resolve(true),
-      } as unknown as ReadinessProbe);
+      measure(metrics).follow(system, readiness);
       expect(await metrics.text()).to.match(/ledger_process_lane_open\{lane="hub:hub-1"\} 1/);
       lanes = [];
       expect(await metrics.text()).to.not.match(/ledger_process_lane_(open|parked|in_flight)\{/);

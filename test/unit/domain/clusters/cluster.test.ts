@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { cluster, ghostMark } from '../../../../src/domain/clusters/cluster.resource.ts';
 import { clusterDecider } from '../../../../src/domain/clusters/decide.ts';
 import type { ClusterCommand } from '../../../../src/domain/clusters/commands.ts';
 import type { ClusterEvent } from '../../../../src/domain/clusters/events.ts';
@@ -516,6 +517,14 @@ describe('clusters: failure, loss and retry', () => {
         permanent: false,
       },
     });
+    const marks = (...history: ClusterEvent[]): readonly string[] => {
+      const view = cluster.view(given(...history).state());
+      return (view.exists && cluster.marks?.(view.document)) || [];
+    };
+    const { hub } = given(...onHub).state() as unknown as { readonly hub: { readonly id: string } };
+    expect(marks(...readyHistory, order)).to.deep.equal(['needs-operator', ghostMark(hub.id)]);
+    expect(marks(...readyHistory, order, deletionRequested), 'while it is removed').to.deep.equal([]);
+    expect(marks(...onHub, failed(true)), 'failed otherwise').to.deep.equal(['needs-operator']);
   });
   it('forgets a passing failure when a hub is found, not one that needs a decision', () => {
     expect(given(order, failed(false), selected).state()).to.not.have.property('failure');

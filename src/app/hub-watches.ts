@@ -1,0 +1,39 @@
+import type { HubWatchStatus } from './hub-observer.ts';
+
+/** How a hub is watched, over all the namespaces of it that are. */
+export type HubWatch = Pick<HubWatchStatus, 'synced' | 'orders' | 'orphans' | 'failures'> & {
+  readonly namespaces: number;
+  /** Those whose watch is broken or has not listed everything yet. */
+  readonly notSynced: readonly string[];
+  readonly lastError?: string;
+  /** ISO time. */
+  readonly lastErrorAt?: string;
+};
+
+/** By hub. A hub that nobody watches here is absent: it has no adapter, or another instance runs the processes. */
+export const watchesByHub = (statuses: readonly HubWatchStatus[]): ReadonlyMap<string, HubWatch> =>
+  new Map(
+    [...Map.groupBy(statuses, ({ hub }) => hub)].map(([hub, watches]) => [hub, watchOf(watches)] as const),
+  );
+
+const watchOf = (watches: readonly HubWatchStatus[]): HubWatch => {
+  const sum = (of: 'orders' | 'orphans' | 'failures'): number =>
+    watches.reduce((total, watch) => total + watch[of], 0);
+  const broken = watches.filter(({ synced }) => !synced).map(({ namespace }) => namespace);
+  const last = watches
+    .filter(({ lastErrorAt }) => lastErrorAt !== undefined)
+    .reduce<HubWatchStatus | undefined>(
+      (latest, each) => ((latest?.lastErrorAt ?? '') < (each.lastErrorAt ?? '') ? each : latest),
+      undefined,
+    );
+  return {
+    namespaces: watches.length,
+    synced: broken.length === 0,
+    notSynced: broken.toSorted(),
+    orders: sum('orders'),
+    orphans: sum('orphans'),
+    failures: sum('failures'),
+    ...(last?.lastError === undefined ? {} : { lastError: last.lastError }),
+    ...(last?.lastErrorAt === undefined ? {} : { lastErrorAt: last.lastErrorAt }),
+  };
+};

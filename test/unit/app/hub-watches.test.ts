@@ -1,0 +1,42 @@
+import { expect } from 'chai';
+import type { HubWatchStatus } from '../../../src/app/hub-observer.ts';
+import { watchesByHub } from '../../../src/app/hub-watches.ts';
+
+const status = (hub: string, namespace: string, more: Partial<HubWatchStatus> = {}): HubWatchStatus => ({
+  hub,
+  namespace,
+  synced: true,
+  orders: 1,
+  observations: 9,
+  orphans: 0,
+  failures: 0,
+  ...more,
+});
+
+describe('how a hub is watched, over its namespaces', () => {
+  it('is well only when each of them is, and tells the latest error', () => {
+    const watches = watchesByHub([
+      status('hub-1', 'b', {
+        synced: false,
+        failures: 2,
+        lastError: 'old',
+        lastErrorAt: '2026-11-21T10:00:00Z',
+      }),
+      status('hub-1', 'c', { orphans: 3, lastError: 'new', lastErrorAt: '2026-11-21T11:00:00Z' }),
+      status('hub-1', 'a', { synced: false, orders: 5 }),
+      status('__proto__', 'a'),
+    ]);
+    expect(watches.get('hub-1')).to.deep.equal({
+      namespaces: 3,
+      synced: false,
+      notSynced: ['a', 'b'],
+      orders: 7,
+      orphans: 3,
+      failures: 2,
+      lastError: 'new',
+      lastErrorAt: '2026-11-21T11:00:00Z',
+    });
+    expect(watches.get('__proto__')).to.deep.include({ synced: true, orders: 1 });
+    expect(watches.get('hub-2')).to.equal(undefined);
+  });
+});
