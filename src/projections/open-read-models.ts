@@ -2,6 +2,7 @@ import type { Logger, Timers } from '../app/ports.ts';
 import type { JsonObject } from '../domain/json.ts';
 import type { LogReader } from './log-reader.ts';
 import type { ReadModels } from './read-models.ts';
+import { auditReader } from './audit/audit-reader.ts';
 import { changeReader } from './resources/change-reader.ts';
 import type { ListBounds } from './resources/list-reader.ts';
 import { resourceReader } from './resources/resource-reader.ts';
@@ -113,6 +114,7 @@ export const openReadModels = async (options: ReadModelsOptions): Promise<ReadMo
     return resourceReader(connection, scans, options.listBounds);
   });
   const changes = once(() => changeReader(find('resources').connection));
+  const audit = once(() => auditReader(find('audit').connection));
   const timeline = once(() => timelineReader(find('timeline').connection));
   return {
     get resources() {
@@ -120,6 +122,9 @@ export const openReadModels = async (options: ReadModelsOptions): Promise<ReadMo
     },
     get changes() {
       return changes();
+    },
+    get audit() {
+      return supervisors.has('audit') ? audit() : undefined;
     },
     get timeline() {
       return timeline();

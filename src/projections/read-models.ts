@@ -1,6 +1,7 @@
 import type { Position } from '../app/event-store.ts';
 import type { PastAppend } from '../app/folded-stream.ts';
 import type { FilterNode, OrderTerm } from './filter/ast.ts';
+import type { AuditReader } from './audit/audit-reader.ts';
 import type { ChangeReader } from './resources/change-reader.ts';
 
 /** What the HTTP thread reads. Every statement behind these is indexed and bounded (design §5, Threads). */
@@ -178,6 +179,8 @@ export type ReadModels = {
   readonly timeline: TimelineReader;
   /** How documents changed, in the order of the log: what a watch tells. */
   readonly changes: ChangeReader;
+  /** The Merkle tree over the log and the index of auditors; undefined without the role `auditor`. */
+  readonly audit: AuditReader | undefined;
   /**
    * Resolves true when the view has applied this position, false past the bound. The events of a parked stream are
    * passed over: its rows stay as they were (`status` names it).

@@ -1,6 +1,7 @@
 import { kinds } from '../domain/kinds.ts';
 import { revealing, type OpenPersonal } from '../domain/personal.ts';
 import { registry } from '../domain/registry.ts';
+import { auditView } from './audit/audit-view.ts';
 import type { Decode } from './resources/fold.ts';
 import { resourcesView } from './resources/resources-view.ts';
 import { timelineView, type EventWords } from './timeline/timeline-view.ts';
@@ -10,6 +11,8 @@ import type { View } from './view.ts';
 export type ViewsConfig = {
   /** Days that `changes` reaches back from the newest event. Default 90. */
   readonly changesRetentionDays?: number;
+  /** With the Merkle tree and the index of auditors (role `auditor`). Default: without. */
+  readonly audit?: boolean;
 };
 
 /** What the views need that is no plain JSON; worker threads make their own. */
@@ -34,6 +37,7 @@ const codec: Decode & Pick<EventWords, 'decode'> = {
 /** Every view of the service. */
 export const createViews = ({
   changesRetentionDays,
+  audit = false,
   open,
 }: ViewsConfig & ViewsPorts = {}): readonly View[] => [
   resourcesView({
@@ -46,4 +50,5 @@ export const createViews = ({
     categories: ORDER_CATEGORIES,
     words: { decode: codec.decode, redact: registry.redact },
   }),
+  ...(audit ? [auditView()] : []),
 ];

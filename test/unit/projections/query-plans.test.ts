@@ -1,5 +1,7 @@
 import { expect } from 'chai';
 import { DatabaseSync } from 'node:sqlite';
+import { AUDIT_SCHEMA } from '../../../src/projections/audit/schema.ts';
+import { AUDIT_STATEMENTS } from '../../../src/projections/audit/statements.ts';
 import { CHANGE_STATEMENTS, changesOfTenants } from '../../../src/projections/resources/change-reader.ts';
 import {
   getOfTenants,
@@ -36,6 +38,7 @@ const REGISTERED: readonly { schema: string; statements: { readonly [name: strin
     },
   },
   { schema: timeline.schema, statements: TIMELINE_STATEMENTS },
+  { schema: AUDIT_SCHEMA, statements: AUDIT_STATEMENTS },
 ];
 
 const planOf = (db: DatabaseSync, sql: string): string[] =>

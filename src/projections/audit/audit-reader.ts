@@ -1,0 +1,244 @@
+import { rootAt, rootOfRange } from '../../app/audit/merkle/compact-range.ts';
+import { emptyRoot } from '../../app/audit/merkle/hashing.ts';
+import type { LeafRecord } from '../../app/audit/merkle/leaf.ts';
+import { hashAtOfTiles } from '../../app/audit/merkle/tiles.ts';
+import type { AuditLeaf, AuditTree, TenantTree } from '../../app/audit/tree.ts';
+import type { Position } from '../../app/event-store.ts';
+import { parseStreamName } from '../../domain/stream-name.ts';
+import { commandBytes } from '../resources/commands.ts';
+import type { ReadConnection } from '../runner/read-connection.ts';
+import { OUTCOMES, resourceStream, searchable } from './facts.ts';
+import {
+  firstWhere,
+  intersect,
+  MOST_LEAVES,
+  remembering,
+  union,
+  type AuditPage,
+  type AuditQuery,
+  type LeafList,
+} from './find.ts';
+import { createNameReader } from './name-reader.ts';
+import { MAIN_TREE } from './schema.ts';
+import { AUDIT_STATEMENTS as SQL } from './statements.ts';
+import { hashesOf } from './tree-writer.ts';
+
+/** What the HTTP thread reads of the audit view; a worker may open its own on the same file. */
+export type AuditReader = AuditTree & {
+  /** Number of leaves whose running maximum of recorded time is not later; times are ISO. */
+  sizeAtTime(time: string): number;
+  /** Number of leaves at or before a position of this store. */
+  sizeAtPosition(position: Position): number;
+  /** Position of the last leaf whose running maximum of recorded time is not later; undefined: before the first. */
+  positionAt(time: string): Position | undefined;
+  positionOf(index: number): Position | undefined;
+  /** Number of the leaf of an event; undefined when it is none (yet). */
+  indexOf(stream: string, revision: number): number | undefined;
+  /** Leaves that fit a query, in log order. */
+  find(query: AuditQuery): AuditPage;
+};
+
+export const auditReader = (connection: ReadConnection): AuditReader => {
+  const { statement } = connection;
+  const names = createNameReader(connection);
+
+  const treeRow = (tree: number): { size: number; range: Uint8Array } | undefined =>
+    statement(SQL.tree).get(tree) as { size: number; range: Uint8Array } | undefined;
+  const tileOf = (tree: number, level: number, index: number): Uint8Array | undefined =>
+    statement(SQL.tile).get(tree, level, index)?.['hashes'] as Uint8Array | undefined;
+  const hashesIn = (tree: number) => hashAtOfTiles((level, index) => tileOf(tree, level, index));
+  const mainHash = hashesIn(MAIN_TREE);
+  const size = (): number => numberIn(statement(SQL.size).get(), 'size') ?? 0;
+
+  const toLeaf = (row: LeafRow): AuditLeaf => {
+    const resource = row.resource === null ? '' : names.text(row.resource);
+    return {
+      index: row.idx,
+      position: row.position,
+      recordedAt: new Date(row.recorded_ms).toISOString(),
+      tenant: names.text(row.tenant),
+      tenantIndex: row.tenant_idx,
+      subject: names.text(row.subject),
+      kind: row.kind === null ? '' : names.text(row.kind),
+      resourceId: resource === '' ? '' : parseStreamName(resource).id,
+      outcome: OUTCOMES[row.outcome] ?? 'accepted',
+      record: recordOf(row, names.text),
+    };
+  };
+  const leaf = (index: number): AuditLeaf | undefined => {
+    const row = statement(SQL.leaf).get(index) as LeafRow | undefined;
+    return row === undefined ? undefined : toLeaf(row);
+  };
+
+  const tenantTree = (tenant: string): TenantTree => {
+    const tree = names.id(searchable(tenant)) ?? NO_NAME;
+    const hashAt = hashesIn(tree);
+    const ownSize = (): number => treeRow(tree)?.size ?? 0;
+    const mainIndexOf = (index: number): number | undefined => {
+      if (!Number.isSafeInteger(index) || index < 0 || index >= ownSize()) return undefined;
+      const at = firstWhere(size(), (main) => {
+        const next = numberIn(statement(SQL.firstOfTenant).get(tree, main + 1), 'tenant_idx');
+        return next === undefined || next > index;
+      });
+      return numberIn(statement(SQL.firstOfTenant).get(tree, at), 'idx');
+    };
+    return {
+      size: ownSize,
+      hashAt,
+      tile: (level, index) => tileOf(tree, level, index),
+      indexBelow: (mainSize) => {
+        const last = numberIn(statement(SQL.lastOfTenant).get(tree, mainSize), 'tenant_idx');
+        return last === undefined ? 0 : last + 1;
+      },
+      rootAt: (wanted) => {
+        if (wanted === 0) return emptyRoot();
+        const row = treeRow(tree);
+        return row?.size === wanted ? rootOfRange(hashesOf(row.range), wanted) : rootAt(wanted, hashAt);
+      },
+      mainIndexOf,
+      leaves: (index, limit) => {
+        const from = mainIndexOf(index);
+        if (from === undefined) return [];
+        const rows = statement(SQL.leavesOfTenant).all(tree, from, Math.min(limit, MOST_LEAVES));
+        return rows.map((row) => toLeaf(row as unknown as LeafRow));
+      },
+    };
+  };
+
+  const timeOf = (index: number): number => numberIn(statement(SQL.timeOf).get(index), 'latest_ms') ?? 0;
+  const positionOf = (index: number): Position | undefined =>
+    statement(SQL.positionOf).get(index)?.['position'] as Position | undefined;
+  /** Leaves of which the running maximum is below (or, with `including`, at) a time. */
+  const leavesBefore = (time: string, including: boolean): number => {
+    const ms = Date.parse(time);
+    return firstWhere(size(), (index) => (including ? timeOf(index) > ms : timeOf(index) >= ms));
+  };
+
+  /** The list of leaves with a value in a column; undefined when no leaf has it. */
+  const listOf = (sql: string, value: number | Uint8Array | undefined): LeafList | undefined =>
+    value === undefined
+      ? undefined
+      : remembering((index) => numberIn(statement(sql).get(value, index), 'idx'));
+  const named = (sql: string, text: string): LeafList | undefined => listOf(sql, names.id(searchable(text)));
+  const anyOf = (sql: string, texts: readonly string[]): LeafList =>
+    union(texts.map((text) => named(sql, text)).filter((list) => list !== undefined));
+
+  /** One list for each condition; undefined for one that no leaf fulfils. */
+  const listsOf = (query: AuditQuery): (LeafList | undefined)[] => {
+    const { tenants, subject, kind, resourceId, eventId, types, outcome } = query;
+    const document = kind !== undefined && resourceId !== undefined;
+    return [
+      ...(eventId === undefined ? [] : [listOf(SQL.nextOfId, commandBytes(eventId))]),
+      ...(document ? [named(SQL.nextOfResource, resourceStream(kind, resourceId))] : []),
+      ...(kind === undefined || document ? [] : [named(SQL.nextOfKind, kind)]),
+      ...(subject === undefined ? [] : [named(SQL.nextOfSubject, subject)]),
+      ...(outcome === undefined || outcome === 'accepted'
+        ? []
+        : [listOf(SQL.nextOfOutcome, OUTCOMES.indexOf(outcome))]),
+      ...(types === undefined ? [] : [anyOf(SQL.nextOfType, types)]),
+      ...(tenants === 'all' ? [] : [anyOf(SQL.nextOfTenant, tenants)]),
+    ];
+  };
+
+  return {
+    size,
+    hashAt: mainHash,
+    tile: (level, index) => tileOf(MAIN_TREE, level, index),
+    leaf,
+    leaves: (from, limit) => {
+      const most = Math.min(limit, MOST_LEAVES);
+      const rows = statement(SQL.leaves).all(from, from + most, most);
+      return rows.map((row) => toLeaf(row as unknown as LeafRow));
+    },
+    tenantTree,
+    tenants: (after, limit) =>
+      statement(SQL.tenants).all(after, limit) as unknown as { tree: number; tenant: string }[],
+    tenantsBetween: (from, to) => {
+      const rows = statement(SQL.tenantsOfLeaves).all(from, Math.min(to, from + MOST_LEAVES));
+      return [...new Set(rows.map((row) => Number(row['tenant'])))].map(names.text);
+    },
+    sizeAtTime: (time) => leavesBefore(time, true),
+    sizeAtPosition: (position) => firstWhere(size(), (index) => (positionOf(index) ?? '') > position),
+    positionAt: (time) => {
+      const leaves = leavesBefore(time, true);
+      return leaves === 0 ? undefined : positionOf(leaves - 1);
+    },
+    positionOf,
+    indexOf: (stream, revision) => {
+      const id = names.id(searchable(stream));
+      return id === undefined ? undefined : numberIn(statement(SQL.atStream).get(id, revision), 'idx');
+    },
+    find: (query) => {
+      const lists = listsOf(query);
+      if (lists.includes(undefined)) return { leaves: [], next: undefined };
+      const end = Math.min(
+        query.below ?? Number.MAX_SAFE_INTEGER,
+        query.to === undefined ? size() : leavesBefore(query.to, true),
+        size(),
+      );
+      const start = Math.max(
+        (query.after ?? -1) + 1,
+        query.from === undefined ? 0 : leavesBefore(query.from, false),
+      );
+      const limit = Math.min(query.limit, MOST_LEAVES);
+      const { found, next } = intersect(lists as LeafList[], { start, end, limit });
+      const leaves = found.map(leaf).filter((each) => each !== undefined);
+      const { outcome } = query;
+      return {
+        leaves: outcome === 'accepted' ? leaves.filter((each) => each.outcome === outcome) : leaves,
+        next,
+      };
+    },
+  };
+};
+
+/** No name has this number: nothing is found by it. */
+const NO_NAME = -1;
+
+type LeafRow = {
+  readonly idx: number;
+  readonly position: string;
+  readonly stream: number;
+  readonly revision: number;
+  readonly event_id: Uint8Array;
+  readonly type: number;
+  readonly recorded_ms: number;
+  readonly tenant: number;
+  readonly tenant_idx: number;
+  readonly subject: number;
+  readonly kind: number | null;
+  readonly resource: number | null;
+  readonly outcome: number;
+  readonly hashes: Uint8Array;
+  readonly occurred_at: string;
+  readonly record: string | null;
+};
+
+const recordOf = (row: LeafRow, textOf: (id: number) => string): LeafRecord => {
+  if (row.record !== null) return JSON.parse(row.record) as LeafRecord;
+  const hashes = Buffer.from(row.hashes).toString('hex');
+  return {
+    v: 1,
+    stream: textOf(row.stream),
+    revision: row.revision,
+    id: eventIdOf(Buffer.from(row.event_id)),
+    type: textOf(row.type),
+    occurredAt: row.occurred_at,
+    data: hashes.slice(0, 64),
+    metadata: hashes.slice(64),
+  };
+};
+
+/** The text behind `commandBytes`: a UUID as 16 bytes, any other text behind its mark. */
+const eventIdOf = (bytes: Buffer): string => {
+  if (bytes.subarray(0, TEXT_MARK.length).equals(TEXT_MARK))
+    return bytes.subarray(TEXT_MARK.length).toString('utf8');
+  const hex = bytes.toString('hex');
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
+};
+const TEXT_MARK = Buffer.from('\0text:', 'utf8');
+
+const numberIn = (row: unknown, column: string): number | undefined => {
+  const value = (row as Record<string, unknown> | undefined)?.[column];
+  return typeof value === 'number' ? value : undefined;
+};

@@ -1,0 +1,63 @@
+/**
+ * Tables of the view `audit`. Leaves are numbered as in the Merkle tree, in log order from 0. Texts that repeat are
+ * kept once, in `names`, so that each index holds small numbers and grows at few places.
+ */
+export const AUDIT_SCHEMA = `
+  CREATE TABLE names (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE) STRICT;
+
+  CREATE TABLE leaves (
+    idx INTEGER PRIMARY KEY,
+    position TEXT NOT NULL,
+    stream INTEGER NOT NULL,
+    revision INTEGER NOT NULL,
+    event_id BLOB NOT NULL,
+    type INTEGER NOT NULL,
+    -- milliseconds since 1970 at which the store recorded it, and the largest such time up to here
+    recorded_ms INTEGER NOT NULL,
+    latest_ms INTEGER NOT NULL,
+    tenant INTEGER NOT NULL,
+    -- number of the leaf in its tenant's own tree
+    tenant_idx INTEGER NOT NULL,
+    subject INTEGER NOT NULL,
+    -- what it is about: category, and stream of the document
+    kind INTEGER,
+    resource INTEGER,
+    -- see OUTCOMES in facts.ts; 0 is accepted
+    outcome INTEGER NOT NULL,
+    -- the leaf: hashes of data and metadata, 32 bytes each, and when it occurred
+    hashes BLOB NOT NULL,
+    occurred_at TEXT NOT NULL,
+    -- the whole leaf, only when one of its texts has no UTF-8 (a lone surrogate)
+    record TEXT
+  ) STRICT;
+  CREATE INDEX leaves_by_stream ON leaves (stream, revision);
+  CREATE INDEX leaves_by_id ON leaves (event_id);
+  CREATE INDEX leaves_by_type ON leaves (type);
+  CREATE INDEX leaves_by_tenant ON leaves (tenant);
+  CREATE INDEX leaves_by_subject ON leaves (subject);
+  CREATE INDEX leaves_by_kind ON leaves (kind);
+  CREATE INDEX leaves_by_resource ON leaves (resource);
+  CREATE INDEX leaves_by_outcome ON leaves (outcome) WHERE outcome > 0;
+
+  -- tree 0 is that of the whole log, the others are tenants' by their name's id; range: hashes of the compact range
+  CREATE TABLE trees (
+    tree INTEGER PRIMARY KEY,
+    tenant TEXT,
+    size INTEGER NOT NULL,
+    range BLOB NOT NULL
+  ) STRICT;
+
+  -- up to 256 hashes of subtrees of 256^level leaves each (C2SP tlog-tiles)
+  CREATE TABLE tiles (
+    tree INTEGER NOT NULL,
+    level INTEGER NOT NULL,
+    idx INTEGER NOT NULL,
+    hashes BLOB NOT NULL,
+    PRIMARY KEY (tree, level, idx)
+  ) STRICT;
+`;
+
+export const AUDIT_TABLES = ['leaves', 'names', 'tiles', 'trees'] as const;
+
+/** Tree of the whole log. */
+export const MAIN_TREE = 0;

@@ -1,0 +1,34 @@
+import { MAIN_TREE } from './schema.ts';
+
+const LEAF = `idx, position, stream, revision, event_id, type, recorded_ms, tenant, tenant_idx, subject, kind, resource,
+  outcome, hashes, occurred_at, record`;
+
+/** The next leaf of a list, from `idx` on. */
+const seek = (condition: string): string =>
+  `SELECT idx FROM leaves WHERE ${condition} AND idx >= ? ORDER BY idx LIMIT 1`;
+
+/** Statements of the HTTP thread on the audit view; their query plans are tested. */
+export const AUDIT_STATEMENTS = {
+  size: `SELECT size FROM trees WHERE tree = ${MAIN_TREE}`,
+  tree: 'SELECT size, range FROM trees WHERE tree = ?',
+  tile: 'SELECT hashes FROM tiles WHERE tree = ? AND level = ? AND idx = ?',
+  nameId: 'SELECT id FROM names WHERE text = ?',
+  nameText: 'SELECT text FROM names WHERE id = ?',
+  leaf: `SELECT ${LEAF} FROM leaves WHERE idx = ?`,
+  leaves: `SELECT ${LEAF} FROM leaves WHERE idx >= ? AND idx < ? ORDER BY idx LIMIT ?`,
+  leavesOfTenant: `SELECT ${LEAF} FROM leaves WHERE tenant = ? AND idx >= ? ORDER BY idx LIMIT ?`,
+  lastOfTenant: 'SELECT tenant_idx FROM leaves WHERE tenant = ? AND idx < ? ORDER BY idx DESC LIMIT 1',
+  firstOfTenant: 'SELECT idx, tenant_idx FROM leaves WHERE tenant = ? AND idx >= ? ORDER BY idx LIMIT 1',
+  tenants: 'SELECT tree, tenant FROM trees WHERE tree > ? ORDER BY tree LIMIT ?',
+  tenantsOfLeaves: 'SELECT tenant FROM leaves WHERE idx >= ? AND idx < ?',
+  timeOf: 'SELECT latest_ms FROM leaves WHERE idx = ?',
+  positionOf: 'SELECT position FROM leaves WHERE idx = ?',
+  atStream: 'SELECT idx FROM leaves WHERE stream = ? AND revision = ? LIMIT 1',
+  nextOfId: seek('event_id = ?'),
+  nextOfTenant: seek('tenant = ?'),
+  nextOfSubject: seek('subject = ?'),
+  nextOfType: seek('type = ?'),
+  nextOfKind: seek('kind = ?'),
+  nextOfResource: seek('resource = ?'),
+  nextOfOutcome: seek('outcome = ? AND outcome > 0'),
+} as const;
