@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { EventType } from '../event-type.ts';
 import { count, text, typesOf } from '../schemas.ts';
+import { auditTreeEventTypes } from './audit-events.ts';
 
 /** Registry entries of the service's own `sys-` streams (events.ts). */
 const lease = { holder: text, epoch: count, ttlMs: z.number().min(0) };
@@ -15,5 +16,6 @@ export const bookkeepingEventTypes: readonly EventType[] = typesOf(
     ['CheckpointReached', { position: text }],
     ['DeploymentBound', { fingerprint: text }],
     ['StoreIdentified', { storeId: text }],
+    ...auditTreeEventTypes,
   ],
 );

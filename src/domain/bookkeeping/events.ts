@@ -1,4 +1,5 @@
 import type { DomainEvent } from '../decider.ts';
+import type { AuditTreeEvent } from './audit-events.ts';
 
 /**
  * Events of the service's own `sys-` streams (design §4): who is at work and how far, never anything about an order.
@@ -14,7 +15,8 @@ export type BookkeepingEvent =
   /** `sys-deployment`: the deployment keys that this log belongs to. */
   | DomainEvent<'DeploymentBound', { readonly at: string; readonly fingerprint: string }>
   /** `sys-store`: the id of a store that has none by itself. */
-  | DomainEvent<'StoreIdentified', { readonly at: string; readonly storeId: string }>;
+  | DomainEvent<'StoreIdentified', { readonly at: string; readonly storeId: string }>
+  | AuditTreeEvent;
 
 export type LeaseData = {
   readonly at: string;
