@@ -13,6 +13,8 @@ export type HubCheck = {
   readonly version?: string;
   /** The hub's clock minus ours, in milliseconds. */
   readonly clockSkewMs?: number;
+  /** Which cluster answered; absent: its rights do not show it. */
+  readonly cluster?: string;
   readonly canReadNodePools?: boolean;
   readonly canReadAgents?: boolean;
   readonly hosts?: HostCounts;
@@ -82,7 +84,12 @@ const looked = async ({ cluster, automation }: Look, options: CallOptions): Prom
 };
 
 /** With these nothing more can be asked. */
-const SILENT: readonly string[] = ['InvalidKubeconfig', 'Unreachable', 'CredentialsRefused'];
+const SILENT: readonly string[] = [
+  'InvalidKubeconfig',
+  'Unreachable',
+  'CredentialsRefused',
+  'DifferentCluster',
+];
 
 const checkOf = (report: HubReport, failing?: readonly string[], hosts?: HostCounts): HubCheck => {
   const automation = failing?.map((message) => ({ code: 'AutomationFailing', message }));

@@ -85,6 +85,8 @@ export const outcomeOfHubError = (error: HubError): EffectOutcome => {
       return failed('NotReady', message, retryAfterMs);
     case 'unauthorized':
       return failed('Unauthorized', message, retryAfterMs);
+    case 'other-cluster':
+      return failed('DifferentCluster', message, retryAfterMs);
     case 'throttled':
       return failed('Throttled', message, retryAfterMs);
     case 'unavailable':

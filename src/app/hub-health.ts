@@ -1,5 +1,5 @@
 import { fnv1a32 } from '../domain/hash.ts';
-import type { HubFindings } from '../domain/hubs/health.ts';
+import { ASPECTS, type HubFindings } from '../domain/hubs/health.ts';
 import { aggregateOf, hub as hubKind } from '../domain/kinds.ts';
 import type { AutomationCandidate, Automations } from './automation.ts';
 import type { CommandRunner } from './command.ts';
@@ -207,8 +207,10 @@ export const createHubHealth = (options: HubHealthOptions): HubHealthMonitor => 
 };
 
 const problemsOf = (findings: HubFindings): readonly string[] =>
-  [findings.reachable, findings.credentials, findings.requirements, findings.automation].flatMap((found) =>
-    (found ?? []).map(({ code, subject }) => (subject === undefined ? code : `${code} ${subject}`)),
+  ASPECTS.flatMap((aspect) =>
+    (findings[aspect] ?? []).map(({ code, subject }) =>
+      subject === undefined ? code : `${code} ${subject}`,
+    ),
   );
 
 /** Nine to eleven tenths of the interval, always the same for one hub: many hubs are not looked at in one moment. */

@@ -9,12 +9,12 @@ import {
   TOKEN_PATH,
 } from '../domain/hubs/former-modes.ts';
 import { hubFacts, type HubFacts } from '../domain/hubs/hub-facts.ts';
-import { hubDecider, KUBECONFIG_PATH, type HubState } from '../domain/hubs/hub.resource.ts';
+import { expectedCluster, hubDecider, KUBECONFIG_PATH, type HubState } from '../domain/hubs/hub.resource.ts';
 import type { SecretRef } from '../domain/secret-ref.ts';
 import { parseStreamName } from '../domain/stream-name.ts';
 import type { EventCodec } from './event-codec.ts';
 import type { EventStore, RecordedEvent } from './event-store.ts';
-import type { ManagementCluster, ManagementClusters } from './management-cluster.ts';
+import type { HubConnection, ManagementCluster, ManagementClusters } from './management-cluster.ts';
 import type { EventMetadata } from './metadata.ts';
 
 export type AutomationSecrets = { readonly token?: SecretRef; readonly hmacSecret?: SecretRef };
@@ -30,6 +30,8 @@ export type RegisteredHub = {
   readonly health: HubHealth;
   /** Undefined: nothing in this release reaches it (shown as `NoAdapter`). */
   readonly adapter: ManagementCluster | undefined;
+  /** Which cluster has to answer as this hub; undefined: it is not known yet (domain/hubs/identity.ts). */
+  readonly cluster?: string | undefined;
   /** Reference of its credentials; only adapters reveal it. */
   readonly kubeconfig: SecretRef | undefined;
   /** References of what its automation is called with; absent without any. */
@@ -117,32 +119,26 @@ export const createHubRegistry = (options: {
     if (ready) for (const listener of listeners) listener(id, hub);
   };
 
-  const seen = (hub: RegisteredHub, state: HubState): RegisteredHub => ({ ...hub, ...seenOf(state) });
+  /** The adapter is told once it is known which cluster it has to be. */
+  const seen = (hub: RegisteredHub, state: HubState): RegisteredHub => {
+    const now = { ...hub, ...seenOf(state), cluster: expectedCluster(state) };
+    return now.cluster === hub.cluster ? now : { ...now, adapter: clusters.of(connectionOf(now)) };
+  };
 
   const registered = (state: HubState, revision: number): RegisteredHub | undefined => {
     if (state.status !== 'present' && state.status !== 'deleting') return undefined;
-    const facts = hubFacts(state);
-    const kubeconfig = state.secrets[KUBECONFIG_PATH];
-    return {
-      facts,
+    const hub = {
+      facts: hubFacts(state),
       deleting: state.status === 'deleting',
       ...seenOf(state),
-      adapter: clusters.of({
-        id: facts.id,
-        namespace: facts.namespace,
-        tenant: state.tenant,
-        revision,
-        controller: facts.controller,
-        tenantNamespaces: facts.tenantNamespaces,
-        otherNamespaces: Object.values(facts.namespaces),
-        ...(kubeconfig === undefined ? {} : { kubeconfig }),
-      }),
-      kubeconfig,
+      cluster: expectedCluster(state),
+      kubeconfig: state.secrets[KUBECONFIG_PATH],
       ...automationOf(state.secrets),
       revision,
       tenant: state.tenant,
       project: state.project,
     };
+    return { ...hub, adapter: clusters.of(connectionOf(hub)) };
   };
 
   const becomeReady = (): void => {
@@ -183,6 +179,25 @@ export const createHubRegistry = (options: {
     },
   };
 };
+
+/** How a registered hub is called. */
+export const connectionOf = ({
+  facts,
+  tenant,
+  revision,
+  kubeconfig,
+  cluster,
+}: Omit<RegisteredHub, 'adapter'>): HubConnection => ({
+  id: facts.id,
+  namespace: facts.namespace,
+  tenant,
+  revision,
+  controller: facts.controller,
+  tenantNamespaces: facts.tenantNamespaces,
+  otherNamespaces: Object.values(facts.namespaces),
+  ...(kubeconfig === undefined ? {} : { kubeconfig }),
+  ...(cluster === undefined ? {} : { cluster }),
+});
 
 const seenOf = (state: HubState): Pick<RegisteredHub, 'health' | 'limits'> => {
   const { health = {} } = state;

@@ -103,6 +103,7 @@ export type HubProblemCode =
   | 'InvalidKubeconfig' // not YAML, points to a file, exec plugin, no server …: refused without connecting
   | 'Unreachable' // no TCP or TLS connection, wrong CA, time-out
   | 'CredentialsRefused' // 401
+  | 'DifferentCluster' // what answers is not the cluster that the hub is known to be
   | 'VersionTooOld'
   | 'NamespaceMissing'
   | 'CrdMissing' // a kind of management-cluster.md §1 that we write, or a field of it, is not there
@@ -121,6 +122,8 @@ export type HubReport = {
   readonly problems: readonly HubProblem[];
   /** `gitVersion` of the API server, once it answered. */
   readonly version?: string;
+  /** Which cluster answered (domain/hubs/identity.ts); absent: the rights do not show it. */
+  readonly cluster?: string;
   /** The hub's clock minus ours in milliseconds, from its Date header. */
   readonly clockSkewMs?: number;
   /** What the rights allow besides the order itself. */
@@ -178,6 +181,8 @@ export type ManagementCluster = {
   readonly simulated: boolean;
   /** Really connects and looks at everything that orders need. Never throws for what it finds wrong. */
   check(options: CallOptions): Promise<HubReport>;
+  /** Which cluster answers. Undefined: the rights do not show it. Absent where that cannot be asked. Throws HubError. */
+  identify?(options: CallOptions): Promise<string | undefined>;
   /** Undefined: the hub has no agents or its rights do not show them. */
   inventory(options: CallOptions): Promise<HubInventory | undefined>;
   /** Creates the namespace of a tenant when it is not there; labels it with `tenant-ref` and `project` (§0). */
@@ -238,6 +243,7 @@ export type HubErrorKind =
   | 'not-found' // 404 of the object
   | 'not-ready' // 404 of the kind: the hub has no CRD yet
   | 'unauthorized' // 401, 403: park all work of this hub
+  | 'other-cluster' // what answers is not the hub: park all its work, and believe nothing
   | 'throttled' // 429
   | 'unavailable' // certainly not done: connection refused, 503 before processing
   | 'unknown-outcome'; // may have been done: time-out or lost answer of a write
@@ -284,6 +290,8 @@ export type HubConnection = {
   readonly tenantNamespaces?: boolean;
   /** Namespaces of single tenants, where orders are besides `namespace`; default none. */
   readonly otherNamespaces?: readonly string[];
+  /** Which cluster has to answer; absent: any may. From another one no absence is believed, and nothing goes there. */
+  readonly cluster?: string;
 };
 
 /**

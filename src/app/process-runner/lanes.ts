@@ -60,8 +60,8 @@ const NOT_THE_LANES_FAULT = new Set([
   'StoreUnavailable',
   'StoreOutcomeUnknown',
 ]);
-/** Every further call would fail in the same way: the credentials are refused (management-cluster.md §10.4). */
-const TRIPS_AT_ONCE = new Set(['Unauthorized', 'AutomationUnauthorized']);
+/** Every further call would fail in the same way: credentials are refused (management-cluster.md §10.4), or lead elsewhere. */
+const TRIPS_AT_ONCE = new Set(['Unauthorized', 'AutomationUnauthorized', 'DifferentCluster']);
 
 type Verdict = 'good' | 'bad' | 'trip' | 'neutral';
 const verdict = (end: SlotEnd): Verdict => {

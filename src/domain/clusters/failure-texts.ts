@@ -10,6 +10,7 @@ const SENTENCES: { readonly [reason: string]: string } = {
   HubNotRegistered: 'the hub of this order is not available',
   NoAdapter: 'the hub of this order cannot be reached by this release',
   Unauthorized: 'the hub of this order refuses the service',
+  DifferentCluster: 'the hub of this order is not available',
   Unavailable: 'the hub of this order does not answer',
   NotReady: 'the hub of this order is not ready',
   DuplicateOrders: 'the hub holds more than one order of this cluster',

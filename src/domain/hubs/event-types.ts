@@ -38,6 +38,8 @@ const hubDocumentTypes: readonly EventType[] = [
     ['HubBecameUnreachable', { problems }],
     ['HubCredentialsAccepted', {}],
     ['HubCredentialsRefused', { problems }],
+    ['HubIdentified', { cluster: text }],
+    ['HubFoundToBeAnotherCluster', { problems }],
     ['HubFoundComplete', {}],
     ['HubFoundIncomplete', { problems }],
     ['HubAutomationAnswered', {}],

@@ -23,6 +23,10 @@ export type HubHealthEvent =
   | DomainEvent<'HubBecameUnreachable', Problems>
   | DomainEvent<'HubCredentialsAccepted', { readonly at: string }>
   | DomainEvent<'HubCredentialsRefused', Problems>
+  /** The cluster that answers is the hub: the first one that did, or the one that its document names. */
+  | DomainEvent<'HubIdentified', { readonly at: string; readonly cluster: string }>
+  /** Other credentials, or the same address, lead to another cluster: nothing is done there, and nothing believed. */
+  | DomainEvent<'HubFoundToBeAnotherCluster', Problems>
   /** Kinds, rights, namespace and version are as orders need them. */
   | DomainEvent<'HubFoundComplete', { readonly at: string }>
   | DomainEvent<'HubFoundIncomplete', Problems>

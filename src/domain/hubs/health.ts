@@ -2,12 +2,13 @@ import type { Decision } from '../decider.ts';
 import type { JsonObject } from '../json.ts';
 import { byKey, sameJson } from '../json-tools.ts';
 import type { HostCount, HubHealthEvent, HubProblemFact } from './health-events.ts';
+import { differentCluster } from './identity.ts';
 
 /**
- * Health of a hub: what can be wrong is four things, each with its own pair of events, and each says since when. What
+ * Health of a hub: what can be wrong is five things, each with its own pair of events, and each says since when. What
  * was not looked at, because something before it failed, keeps what was last known of it.
  */
-export const ASPECTS = ['reachable', 'credentials', 'requirements', 'automation'] as const;
+export const ASPECTS = ['reachable', 'credentials', 'identity', 'requirements', 'automation'] as const;
 export type AspectName = (typeof ASPECTS)[number];
 
 export type Aspect = {
@@ -23,6 +24,8 @@ export type HubHealth = {
   readonly [Name in AspectName]?: Aspect;
 } & {
   readonly version?: string;
+  /** Which cluster it is (identity.ts); absent: its rights have not shown it yet. */
+  readonly cluster?: string;
   readonly hosts?: { readonly at: string; readonly counts: HostCounts };
   /** All that is known is well; since when that is so. */
   readonly ready?: { readonly ok: boolean; readonly since: string };
@@ -33,7 +36,12 @@ export type HostCounts = { readonly [resourceClass: string]: HostCount };
 /** What one look found. An aspect that is absent was not looked at. */
 export type HubFindings = {
   readonly [Name in AspectName]?: readonly HubProblemFact[];
-} & { readonly version?: string; readonly hosts?: HostCounts };
+} & {
+  readonly version?: string;
+  readonly hosts?: HostCounts;
+  /** Which cluster answered; absent: the rights do not show it. */
+  readonly cluster?: string;
+};
 
 export type ReportHubCheck = {
   readonly type: 'ReportHubCheck';
@@ -46,11 +54,13 @@ export type ReportHubCheck = {
 /** Codes of the port's problems, by what they say something about. */
 const UNREACHABLE: readonly string[] = ['InvalidKubeconfig', 'Unreachable'];
 const REFUSED: readonly string[] = ['CredentialsRefused'];
+const ELSEWHERE: readonly string[] = ['DifferentCluster'];
 
 /** Sorts what a check found by aspect; who does not answer tells nothing of rights, and so on. */
 export const findingsOf = (report: {
   readonly problems: readonly HubProblemFact[];
   readonly version?: string;
+  readonly cluster?: string;
 }): HubFindings => {
   const of = (codes: readonly string[]): readonly HubProblemFact[] =>
     report.problems.filter(({ code }) => codes.includes(code));
@@ -59,7 +69,10 @@ export const findingsOf = (report: {
   const version = report.version === undefined ? {} : { version: report.version };
   const refused = of(REFUSED);
   if (refused.length > 0) return { reachable: [], credentials: refused, ...version };
-  return { reachable: [], credentials: [], requirements: report.problems, ...version };
+  const cluster = report.cluster === undefined ? {} : { cluster: report.cluster };
+  const elsewhere = of(ELSEWHERE);
+  if (elsewhere.length > 0) return { reachable: [], credentials: [], identity: elsewhere, ...cluster };
+  return { reachable: [], credentials: [], requirements: report.problems, ...version, ...cluster };
 };
 
 /** The first thing that is wrong, in the order in which somebody would mend them; undefined when nothing is known to be. */
@@ -78,12 +91,14 @@ export const firstProblem = (
 const GOOD: { readonly [Name in AspectName]: HubHealthEvent['type'] } = {
   reachable: 'HubBecameReachable',
   credentials: 'HubCredentialsAccepted',
+  identity: 'HubIdentified',
   requirements: 'HubFoundComplete',
   automation: 'HubAutomationAnswered',
 };
 const BAD: { readonly [Name in AspectName]: HubHealthEvent['type'] } = {
   reachable: 'HubBecameUnreachable',
   credentials: 'HubCredentialsRefused',
+  identity: 'HubFoundToBeAnotherCluster',
   requirements: 'HubFoundIncomplete',
   automation: 'HubAutomationFailed',
 };
@@ -99,19 +114,39 @@ const REWORD_MS = 600_000;
 /** Milliseconds between two counts of a hub's hosts that are recorded. */
 const COUNT_MS = 60_000;
 
-/** What of the findings is new. Pure: times are compared, none is read. */
+/**
+ * Compared here and not where it was read: who looked may not have known yet which cluster is expected. Of another one
+ * nothing else counts.
+ */
+const identified = (found: HubFindings, expected: string | undefined): HubFindings => {
+  const { identity: _told, cluster, ...findings } = found;
+  if (cluster === undefined) return findings;
+  if (expected === undefined || expected === cluster) return { ...findings, identity: [], cluster };
+  const { requirements: _theirs, version: _its, hosts: _of, ...ours } = findings;
+  return { ...ours, identity: [differentCluster(expected, cluster)] };
+};
+
+/**
+ * What of the findings is new. Pure: times are compared, none is read. `accepted`: the cluster that the hub's document
+ * names; without, it is the one that was recorded.
+ */
 export const decideHealth = (
   health: HubHealth,
-  { at, findings }: ReportHubCheck,
+  { at, findings: found }: ReportHubCheck,
+  accepted?: string,
 ): Decision<HubHealthEvent> => {
+  const findings = identified(found, accepted ?? health.cluster);
   const events: HubHealthEvent[] = [];
   for (const aspect of ASPECTS) {
-    const found = findings[aspect];
-    if (found === undefined || !isNews(health[aspect], found, at)) continue;
-    const problems = found.slice(0, MAX_PROBLEMS).map(plainProblem);
+    const told = findings[aspect];
+    const { cluster } = findings;
+    const isOther = aspect === 'identity' && cluster !== undefined && cluster !== health.cluster;
+    if (told === undefined || !(isOther || isNews(health[aspect], told, at))) continue;
+    const problems = told.slice(0, MAX_PROBLEMS).map(plainProblem);
+    const good = aspect === 'identity' ? { at, cluster } : { at };
     const event =
       problems.length === 0
-        ? { type: GOOD[aspect], data: { at } }
+        ? { type: GOOD[aspect], data: good }
         : { type: BAD[aspect], data: { at, problems } };
     events.push(event as HubHealthEvent);
   }
@@ -167,7 +202,8 @@ export const evolveHealth = (health: HubHealth, event: HubHealthEvent): HubHealt
   const before = health[is.aspect];
   const since = before?.ok === is.ok ? before.since : at;
   const problems = 'problems' in event.data ? event.data.problems : [];
-  const next: HubHealth = { ...health, [is.aspect]: { ok: is.ok, since, at, problems } };
+  const cluster = event.type === 'HubIdentified' ? { cluster: event.data.cluster } : {};
+  const next: HubHealth = { ...health, [is.aspect]: { ok: is.ok, since, at, problems }, ...cluster };
   const ok = firstProblem(next) === undefined;
   return health.ready?.ok === ok ? next : { ...next, ready: { ok, since: at } };
 };
@@ -177,6 +213,7 @@ const CONDITIONS: {
 } = {
   reachable: { type: 'Reachable', good: 'Connected', bad: 'Unreachable' },
   credentials: { type: 'CredentialsAccepted', good: 'Accepted', bad: 'Refused' },
+  identity: { type: 'SameCluster', good: 'Identified', bad: 'DifferentCluster' },
   requirements: { type: 'Compatible', good: 'Complete', bad: 'Incomplete' },
   automation: { type: 'AutomationReachable', good: 'Connected', bad: 'Failing' },
 };

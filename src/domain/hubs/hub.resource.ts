@@ -28,6 +28,7 @@ import {
   withFormerMode,
 } from './former-modes.ts';
 import { isSimulatedHub } from './hub-facts.ts';
+import { acceptedCluster } from './identity.ts';
 import { hubSpecRejection } from './hub-spec.ts';
 import type { ResourceKind } from '../resource.ts';
 
@@ -108,6 +109,10 @@ const FORCE = 'force';
 export const isGivenUp = (document: JsonObject): boolean =>
   stringAt(objectAt(objectAt(document, 'metadata'), 'annotations'), DECOMMISSION_ANNOTATION) === FORCE;
 
+/** Which cluster has to answer as this hub; undefined: any may, the first one will be it. */
+export const expectedCluster = (state: HubState): string | undefined =>
+  (isStored(state) ? acceptedCluster(state.document) : undefined) ?? state.health?.cluster;
+
 export const hubDecider: Decider<HubState, HubCommand, HubEvent> = {
   initialState: documents.initialState,
   evolve: (state, event) => {
@@ -149,7 +154,7 @@ const stillThere = (state: HubState, decision: Decision<HubEvent>): Decision<Hub
 const reportCheck = (state: HubState, command: ReportHubCheck): Decision<HubEvent> => {
   if (!isStored(state) || state.status === 'retired') return [];
   if (command.kubeconfig !== state.secrets[KUBECONFIG_PATH]?.version) return [];
-  return decideHealth(state.health ?? {}, command);
+  return decideHealth(state.health ?? {}, command, acceptedCluster(state.document));
 };
 
 export const hub: ResourceKind<HubState, HubCommand, HubEvent> = {

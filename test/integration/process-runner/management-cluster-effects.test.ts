@@ -460,6 +460,7 @@ describe('effects on a management cluster', function () {
     ['not-found', 'failed', 'NotFound'],
     ['not-ready', 'failed', 'NotReady'],
     ['unauthorized', 'failed', 'Unauthorized'],
+    ['other-cluster', 'failed', 'DifferentCluster'],
     ['throttled', 'failed', 'Throttled'],
     ['unavailable', 'failed', 'Unavailable'],
     ['unknown-outcome', 'unknown', 'OutcomeUnknown'],

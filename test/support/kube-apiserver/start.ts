@@ -40,6 +40,8 @@ export type KubeApiServerOptions = {
   readonly watchTimeoutMs?: number;
   /** Time that a namespace is Terminating at least, milliseconds; default 0 (a real one: 5 s). */
   readonly namespaceDelayMs?: number;
+  /** Tokens that are taken from the start, as those of a real server's token file; other servers may take them, too. */
+  readonly tokens?: { readonly [token: string]: User };
   /** False: no controller manager beside the server. Default true. */
   readonly controllers?: boolean;
   /** `gitVersion` of /version; default `v1.36.3`. */
@@ -61,6 +63,7 @@ export const startKubeApiServer = async (options: KubeApiServerOptions = {}) => 
   const store = createStore(options.historyLimit ?? 2000);
   for (const kind of BUILT_IN_KINDS) store.register(kind);
   const identities = createIdentities(now);
+  for (const [token, user] of Object.entries(options.tokens ?? {})) identities.agreed(token, user);
   const access = createAccess(store);
   const objects = createObjects(
     store,

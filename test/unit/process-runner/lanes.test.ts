@@ -86,7 +86,7 @@ describe('lanes', () => {
     });
   }
 
-  for (const reason of ['Unauthorized', 'AutomationUnauthorized']) {
+  for (const reason of ['Unauthorized', 'AutomationUnauthorized', 'DifferentCluster']) {
     it(`opens at once when the credentials are refused (${reason})`, () => {
       const { lanes, end } = setUp();
       end(failed(reason));

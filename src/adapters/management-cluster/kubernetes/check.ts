@@ -5,16 +5,19 @@ import {
   type HubReport,
 } from '../../../app/management-cluster.ts';
 import type { Clock } from '../../../app/ports.ts';
+import { differentCluster } from '../../../domain/hubs/identity.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { listAt, stringAt } from '../../../domain/json-tools.ts';
 import { refusal } from './api-errors.ts';
 import { CLUSTER_ORDERS, HOSTED_CLUSTERS, NAMESPACES, type Api, type Kind } from './api.ts';
 import { isTlsCode } from './connection.ts';
 import { fieldProblems } from './crd-fields.ts';
+import type { Identity } from './identity.ts';
 import {
   controllerRights,
   orderRights,
   READ_AGENTS,
+  READ_IDENTITY,
   READ_NODE_POOLS,
   sayRight,
   tenantNamespaceRights,
@@ -29,6 +32,16 @@ export type HubNeeds = {
   readonly tenantNamespaces: boolean;
   /** Namespaces of single tenants besides. */
   readonly otherNamespaces: readonly string[];
+  /** Which cluster the hub is known to be. */
+  readonly cluster?: string;
+};
+
+type Checked = {
+  readonly api: Api;
+  readonly rights: Rights;
+  readonly identity: Identity;
+  readonly needs: HubNeeds;
+  readonly clock: Clock;
 };
 
 /** The oldest Kubernetes that osac-operator's CRDs (CEL rules) and HyperShift's run on. */
@@ -39,14 +52,14 @@ const OLDEST_MINOR = 27;
  * be asked because of it is left out. Never throws for what it finds.
  */
 export const checkHub = async (
-  api: Api,
-  rights: Rights,
-  needs: HubNeeds,
-  clock: Clock,
+  { api, rights, identity, needs, clock }: Checked,
   by: CallOptions,
 ): Promise<HubReport> => {
   const reached = await reach(api, clock, by);
   if (reached.problems.length > 0) return reached;
+  const who = await identityOf({ api, identity, needs }, by);
+  // Of another cluster nothing else is to be mended.
+  if (who.problems.some(({ code }) => code !== 'RightMissing')) return { ...reached, ...who };
   const found = await Promise.all(
     [
       ...placesOf(needs).map((name) => namespaceProblems(api, name, by)),
@@ -57,10 +70,31 @@ export const checkHub = async (
   const allowed = (right: Right): Promise<boolean> => rights.ask(right, by).catch(() => false);
   return {
     ...reached,
-    problems: found.flat(),
+    ...who,
+    problems: [...who.problems, ...found.flat()],
     canReadNodePools: await allowed(READ_NODE_POOLS),
     canReadAgents: await allowed(READ_AGENTS),
   };
+};
+
+/** Without the right to see it nothing is wrong, unless it was seen before: then it could not be compared any more. */
+const identityOf = async (
+  { api, identity, needs }: Pick<Checked, 'api' | 'identity' | 'needs'>,
+  by: CallOptions,
+): Promise<Pick<HubReport, 'problems' | 'cluster'>> => {
+  try {
+    const cluster = await identity.read(by);
+    if (cluster === undefined)
+      return {
+        problems: needs.cluster === undefined ? [] : [missingRight(READ_IDENTITY, 'hub-access.yaml')],
+      };
+    const other = needs.cluster !== undefined && needs.cluster !== cluster;
+    const problems = other ? [differentCluster(needs.cluster, cluster) as HubProblem] : [];
+    return { problems, cluster };
+  } catch (error) {
+    if (error instanceof HubError) return { problems: [problemOf(error, api)] };
+    throw error;
+  }
 };
 
 /** Where orders are by the hub's document, those of tenants' own namespaces aside. */

@@ -1,10 +1,12 @@
 import { hash } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
 import { HubError, type CallOptions, type HubReport } from '../../../app/management-cluster.ts';
 import type { Clock, Timers } from '../../../app/ports.ts';
 import { createApi, type Api } from './api.ts';
 import { checkHub, type HubNeeds } from './check.ts';
 import { openConnection } from './connection.ts';
 import { clusterOrderController } from './controller.ts';
+import { createIdentity, verifiedApi, type Identity } from './identity.ts';
 import { InvalidKubeconfig, readKubeconfig } from './kubeconfig.ts';
 import { orderOperations } from './orders.ts';
 import type { HubOperations } from './protocol.ts';
@@ -30,7 +32,13 @@ export type HubClient = {
   close(): void;
 };
 
-type Connected = { readonly api: Api; readonly operations: HubOperations };
+type Connected = {
+  readonly api: Api;
+  readonly identity: Identity;
+  readonly operations: HubOperations;
+  /** Which cluster is expected may change; what is here decides everything else. */
+  readonly settle: (needs: HubNeeds) => void;
+};
 
 export const createHubClient = (options: HubClientOptions): HubClient => {
   const { timers, note } = options;
@@ -40,10 +48,14 @@ export const createHubClient = (options: HubClientOptions): HubClient => {
   /** Of kubeconfig and needs: the same again changes nothing. */
   let digest = '';
   let last: Promise<void> = Promise.resolve();
+  const closing = new AbortController();
+  setMaxListeners(0, closing.signal);
 
   const replace = async (needs: HubNeeds, kubeconfig: Uint8Array): Promise<void> => {
-    const given = `${JSON.stringify(needs)} ${hash('sha256', kubeconfig, 'hex')}`;
-    if (given === digest) return;
+    const { cluster: _known, ...others } = needs;
+    const given = `${JSON.stringify(others)} ${hash('sha256', kubeconfig, 'hex')}`;
+    // Which cluster it is becomes known meanwhile; who follows it need not begin anew for that.
+    if (given === digest) return connected?.settle(needs);
     const before = connected;
     try {
       connected = await connect(needs, kubeconfig, options);
@@ -67,6 +79,13 @@ export const createHubClient = (options: HubClientOptions): HubClient => {
     });
   };
 
+  /** Of a connection that leads to another cluster than the hub nothing is used but its check. */
+  const ready = async (by: CallOptions): Promise<HubOperations> => {
+    const { identity, operations } = current();
+    await identity.ready(by);
+    return operations;
+  };
+
   const invalid = (error: InvalidKubeconfig): HubReport => ({
     problems: [{ code: 'InvalidKubeconfig', message: error.message, subject: 'kubeconfig' }],
   });
@@ -79,25 +98,28 @@ export const createHubClient = (options: HubClientOptions): HubClient => {
     },
     operations: {
       check: async (by) => (refused === undefined ? current().operations.check(by) : invalid(refused)),
-      inventory: async (by) => current().operations.inventory(by),
-      ensureTenantNamespace: async (namespace, by) =>
-        current().operations.ensureTenantNamespace(namespace, by),
-      readClusterOrder: async (place, by) => current().operations.readClusterOrder(place, by),
-      createClusterOrder: async (manifest, by) => current().operations.createClusterOrder(manifest, by),
-      patchClusterOrder: async (place, spec, by) => current().operations.patchClusterOrder(place, spec, by),
-      deleteClusterOrder: async (place, by) => current().operations.deleteClusterOrder(place, by),
-      getClusterOrder: async (place, by) => current().operations.getClusterOrder(place, by),
-      findClusterOrders: async (namespace, id, by) =>
-        current().operations.findClusterOrders(namespace, id, by),
-      getHostedCluster: async (ref, by) => current().operations.getHostedCluster(ref, by),
-      readSecret: async (ref, by) => current().operations.readSecret(ref, by),
-      prepare: async (place, by) => current().operations.prepare(place, by),
-      writeStatus: async (place, status, by) => current().operations.writeStatus(place, status, by),
-      release: async (place, by) => current().operations.release(place, by),
+      identify: async (by) => current().operations.identify(by),
+      inventory: async (by) => (await ready(by)).inventory(by),
+      ensureTenantNamespace: async (namespace, by) => (await ready(by)).ensureTenantNamespace(namespace, by),
+      readClusterOrder: async (place, by) => (await ready(by)).readClusterOrder(place, by),
+      createClusterOrder: async (manifest, by) => (await ready(by)).createClusterOrder(manifest, by),
+      patchClusterOrder: async (place, spec, by) => (await ready(by)).patchClusterOrder(place, spec, by),
+      deleteClusterOrder: async (place, by) => (await ready(by)).deleteClusterOrder(place, by),
+      getClusterOrder: async (place, by) => (await ready(by)).getClusterOrder(place, by),
+      findClusterOrders: async (namespace, id, by) => (await ready(by)).findClusterOrders(namespace, id, by),
+      getHostedCluster: async (ref, by) => (await ready(by)).getHostedCluster(ref, by),
+      readSecret: async (ref, by) => (await ready(by)).readSecret(ref, by),
+      prepare: async (place, by) => (await ready(by)).prepare(place, by),
+      writeStatus: async (place, status, by) => (await ready(by)).writeStatus(place, status, by),
+      release: async (place, by) => (await ready(by)).release(place, by),
     },
     watch: (namespace) => {
       const started = watchOrders({
-        api: async () => current().api,
+        api: async () => {
+          const { api, identity } = current();
+          await identity.ready({ effectId: 'watch', deadlineMs: WATCH_MS, signal: closing.signal });
+          return api;
+        },
         namespace,
         timers,
         random: options.random,
@@ -114,6 +136,7 @@ export const createHubClient = (options: HubClientOptions): HubClient => {
       };
     },
     close: () => {
+      closing.abort();
       for (const watch of watches) watch.close();
       watches.clear();
       connected?.api.connection.close();
@@ -122,20 +145,32 @@ export const createHubClient = (options: HubClientOptions): HubClient => {
   };
 };
 
+/** Milliseconds in which a watch must learn which cluster it follows. */
+const WATCH_MS = 30_000;
+
 const connect = async (
-  needs: HubNeeds,
+  given: HubNeeds,
   kubeconfig: Uint8Array,
   { clock, timers }: HubClientOptions,
 ): Promise<Connected> => {
   const access = readKubeconfig(kubeconfig);
   const connection = await openConnection(access, timers);
   const proxyPassword = access.proxyUrl === undefined ? undefined : new URL(access.proxyUrl).password;
-  const api = createApi(connection, [access.token, access.keyData, proxyPassword]);
-  const rights = createRights(api, () => clock.monotonicMs());
+  const asked = createApi(connection, [access.token, access.keyData, proxyPassword]);
+  let needs = given;
+  const identity = createIdentity(asked, needs.cluster);
+  const api = verifiedApi(asked, identity);
+  const rights = createRights(asked, () => clock.monotonicMs());
   return {
     api,
+    identity,
+    settle: (changed) => {
+      needs = changed;
+      identity.expect(changed.cluster);
+    },
     operations: {
-      check: (by: CallOptions) => checkHub(api, rights, needs, clock, by),
+      check: (by: CallOptions) => checkHub({ api: asked, rights, identity, needs, clock }, by),
+      identify: (by: CallOptions) => identity.read(by),
       ...orderOperations(api),
       ...surroundingsOperations(api, rights, needs),
       ...clusterOrderController(api, needs.namespace, () => clock.now()),

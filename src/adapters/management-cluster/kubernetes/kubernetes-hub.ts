@@ -15,6 +15,7 @@ import { isWrite, type ArgumentsOf, type Operation, type ResultOf } from './prot
 
 export type KubernetesHub = ManagementCluster & {
   readonly controller: NonNullable<ManagementCluster['controller']>;
+  readonly identify: NonNullable<ManagementCluster['identify']>;
   /** Takes over what changed: other credentials are used by the next call, and running watches start anew. */
   update(connection: HubConnection): void;
 };
@@ -64,7 +65,9 @@ export const createKubernetesHub = (options: KubernetesHubOptions): KubernetesHu
       tenantNamespaces: of.tenantNamespaces ?? false,
       otherNamespaces: of.otherNamespaces ?? [],
     };
-    await channel.ask(number, { do: 'open', needs, kubeconfig });
+    const { cluster } = of;
+    const known = cluster === undefined ? needs : { ...needs, cluster };
+    await channel.ask(number, { do: 'open', needs: known, kubeconfig });
   };
 
   const opened = (): Promise<void> => {
@@ -191,6 +194,7 @@ export const createKubernetesHub = (options: KubernetesHubOptions): KubernetesHu
       if (opening !== undefined) opened().catch(() => undefined);
     },
     check,
+    identify: (by) => run('identify', [], by),
     inventory: (by) => run('inventory', [], by),
     ensureTenantNamespace: (namespace, by) => run('ensureTenantNamespace', [namespace], by),
     readClusterOrder: (place, by) => run('readClusterOrder', [place], by),
@@ -223,6 +227,7 @@ const useOf = (connection: HubConnection) => ({
   controller: connection.controller,
   tenantNamespaces: connection.tenantNamespaces,
   otherNamespaces: connection.otherNamespaces,
+  cluster: connection.cluster,
 });
 
 /** Ends the wait for a thread that does not answer; an abort is passed on, and answered by the thread. */

@@ -22,6 +22,7 @@ export type HubOperations = Pick<
   | 'getHostedCluster'
   | 'readSecret'
 > &
+  Required<Pick<ManagementCluster, 'identify'>> &
   ClusterOrderController;
 
 export type Operation = keyof HubOperations;

@@ -1,4 +1,5 @@
 import { HubError, type CallOptions } from '../../../app/management-cluster.ts';
+import { IDENTITY_NAMESPACE } from '../../../domain/hubs/identity.ts';
 import { objectAt } from '../../../domain/json-tools.ts';
 import {
   ACCESS_REVIEWS,
@@ -73,6 +74,7 @@ export const controllerRights = (hubNamespace: string, orders: OrderNamespaces):
 
 export const READ_NODE_POOLS: Right = { kind: NODE_POOLS, verb: 'list' };
 export const READ_AGENTS: Right = { kind: AGENTS, verb: 'list' };
+export const READ_IDENTITY: Right = { kind: NAMESPACES, verb: 'get', name: IDENTITY_NAMESPACE };
 
 export const sayRight = ({ kind, verb, namespace, part, name }: Right): string =>
   `${verb} ${kind.plural}${part === undefined ? '' : `/${part}`}${kind.group === '' ? '' : `.${kind.group}`} ${

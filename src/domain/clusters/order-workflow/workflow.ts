@@ -35,6 +35,7 @@ export const clusterOrderWorkflow: Workflow<OrderRun, RunEvent> = {
       'HubRevised',
       'HubBecameReachable',
       'HubCredentialsAccepted',
+      'HubIdentified',
       'HubFoundComplete',
       'HubAutomationAnswered',
       'HubCapacityDeclared',

@@ -15,6 +15,8 @@ export const createIdentities = (now: () => Date) => {
       tokens.set(token, { user, ...expiry });
       return token;
     },
+    /** A token that was agreed on before, as those of a real server's token file are. */
+    agreed: (token: string, user: User): void => void tokens.set(token, { user }),
     revoke: (token: string): void => void tokens.delete(token),
     /** Ends every token of a user, as the deletion of his service account does. */
     revokeUser: (name: string): void => {

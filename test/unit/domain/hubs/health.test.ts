@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { findingsOf, type HubFindings, type ReportHubCheck } from '../../../../src/domain/hubs/health.ts';
+import { differentCluster } from '../../../../src/domain/hubs/identity.ts';
 import { hub } from '../../../../src/domain/hubs/hub.resource.ts';
 import type { HubEvent } from '../../../../src/domain/catalog/events.ts';
 import type { JsonObject } from '../../../../src/domain/json.ts';
@@ -64,6 +65,68 @@ describe('hubs: health', () => {
     expect(statusOf(after(report(WELL)))).to.deep.include({ adapter: 'kubernetes', version: 'v1.36.0' });
     expect(condition(after(report(WELL)), 'Ready')).to.deep.include({ status: 'CONDITION_STATUS_TRUE' });
   });
+  it('the first cluster that answers is the hub; another one is a state of its own, and nothing else of it counts', () => {
+    const ours = { ...WELL, cluster: 'uid-1' };
+    const first = after(report(WELL), report(ours, minutes(1)));
+    expect(first.at(-1)).to.deep.equal({ type: 'HubIdentified', data: { at: minutes(1), cluster: 'uid-1' } });
+    given(...first)
+      .when(report(ours, minutes(60)))
+      .thenNothing();
+    const other = {
+      ...WELL,
+      version: 'v1.40.0',
+      cluster: 'uid-2',
+      hosts: { a: { free: 1, ours: 0, foreign: 0 } },
+    };
+    const events = after(report(ours), report({ ...other, requirements: [refusedConnection] }, minutes(2)));
+    expect(events.slice(-1)[0]?.type).to.equal('HubFoundToBeAnotherCluster');
+    expect(events.slice(-2)[0]?.type).to.equal('HubVersionSeen');
+    const conditions = [condition(events, 'SameCluster'), condition(events, 'Ready')];
+    for (const each of conditions) {
+      expect(each).to.deep.include({ status: 'CONDITION_STATUS_FALSE', reason: 'DifferentCluster' });
+      expect(each?.['message'])
+        .to.include('uid-1')
+        .and.include('uid-2')
+        .and.include('--accept-cluster uid-2');
+    }
+    expect(condition(events, 'Compatible')).to.deep.include({ status: 'CONDITION_STATUS_TRUE' });
+    const back = given(...events).when(report(ours, minutes(3))).decision;
+    expect(back).to.deep.equal([{ type: 'HubIdentified', data: { at: minutes(3), cluster: 'uid-1' } }]);
+    given(...events)
+      .when(report({ ...WELL, version: 'v1.36.0' }, minutes(3)))
+      .thenNothing();
+  });
+
+  it('a cluster that the document names is taken for the hub, and no other one', () => {
+    const named = (uid: string): HubEvent => ({
+      type: 'HubRevised',
+      data: {
+        at,
+        secrets: { 'spec.kubeconfig': ref('1') },
+        document: {
+          metadata: { annotations: { 'fulfillment-ledger/cluster': uid } },
+          spec: { namespace: 'osac-hub' },
+        },
+      },
+    });
+    const events = [...after(report({ ...WELL, cluster: 'uid-1' })), named('uid-2')];
+    given(...events)
+      .when(report({ ...WELL, cluster: 'uid-2' }, minutes(1)))
+      .thenEvents({ type: 'HubIdentified', data: { at: minutes(1), cluster: 'uid-2' } });
+    // Who looked did not know of it yet.
+    given(...events)
+      .when(
+        report(findingsOf({ problems: [differentCluster('uid-1', 'uid-2')], cluster: 'uid-2' }), minutes(1)),
+      )
+      .thenEvents({ type: 'HubIdentified', data: { at: minutes(1), cluster: 'uid-2' } });
+    for (const uid of ['uid-1', 'uid-3']) {
+      const decision = given(...events).when(report({ ...WELL, cluster: uid }, minutes(1))).decision;
+      expect((decision as readonly HubEvent[]).map(({ type }) => type)).to.deep.equal([
+        'HubFoundToBeAnotherCluster',
+      ]);
+    }
+  });
+
   it('who does not answer tells nothing of credentials and kinds, and keeps what was known of them', () => {
     const events = after(report(WELL), report(findingsOf({ problems: [refusedConnection] }), minutes(1)));
     expect(events.at(-1)).to.deep.equal({
