@@ -67,10 +67,13 @@ export type Automation = {
   check(options: CallOptions): Promise<{ readonly problems: readonly string[] }>;
 };
 
-/** An automation that is not registered yet, with its secrets in clear: to check it first. Kept nowhere. */
+/**
+ * An automation that is tried before it is registered, or before a hub gets other secrets: those in clear are kept nowhere,
+ * references are to what the hub has already.
+ */
 export type AutomationCandidate = Omit<AutomationConnection, 'token' | 'hmacSecret'> & {
-  readonly token?: string;
-  readonly hmacSecret?: string;
+  readonly token?: string | SecretRef;
+  readonly hmacSecret?: string | SecretRef;
 };
 
 export type Automations = {

@@ -7,6 +7,8 @@ import { createListenerSlots } from './listener-slots.ts';
 
 /** Requests in flight per listener: of 50 at once the slowest waits 26 s (real-servers.md §2.3). */
 const PER_LISTENER = 8;
+/** No version of a stored value: what is only tried has this one. */
+const CANDIDATE = 'candidate';
 /** Hubs whose adapter is kept, by hub and mode. */
 const KEPT = 1_000;
 
@@ -40,16 +42,20 @@ export const createAutomations = (options: {
     },
     candidate: ({ token, hmacSecret, ...connection }) => {
       const values = new Map<string, Uint8Array>();
-      const held = (id: string, kind: SecretRef['kind'], value: string): SecretRef => {
+      const held = (id: string, kind: SecretRef['kind'], value: string | SecretRef): SecretRef => {
+        if (typeof value !== 'string') return value;
         values.set(id, new TextEncoder().encode(value));
-        return { id, version: 'candidate', kind, fingerprint: '' };
+        return { id, version: CANDIDATE, kind, fingerprint: '' };
       };
       const asked: AutomationConnection = {
         ...connection,
         ...(token === undefined ? {} : { token: held('token', 'automation-token', token) }),
         ...(hmacSecret === undefined ? {} : { hmacSecret: held('hmac', 'automation-key', hmacSecret) }),
       };
-      return made(asked, { reveal: async ({ id }) => values.get(id) });
+      return made(asked, {
+        reveal: async (ref, tenant) =>
+          ref.version === CANDIDATE ? values.get(ref.id) : options.secrets.reveal(ref, tenant),
+      });
     },
     close: () => {
       known.clear();

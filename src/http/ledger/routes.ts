@@ -1,5 +1,6 @@
 import { eventRoutes, type EventServices } from './events.ts';
-import { hubRoutes, type HubServices } from './hubs.ts';
+import type { HubServices } from './hub-services.ts';
+import { hubRoutes } from './hubs.ts';
 import { laneRoutes, type LaneServices } from './lanes.ts';
 import { orderRoutes, type OrderServices } from './orders.ts';
 import { projectionRoutes, type ProjectionServices } from './projections.ts';

@@ -20,6 +20,12 @@ const KUBECONFIG: JsonObject = {
   description: 'A kubeconfig. It is used for this look and not kept.',
 };
 
+const MODE: JsonObject = { type: 'string', enum: ['operator', 'eda', 'aap'] };
+const AUTOMATION: { readonly [field: string]: JsonObject } = {
+  endpoints: { type: 'object', additionalProperties: TEXT, description: 'As in the spec of a hub.' },
+  automation: { type: 'object', description: 'As in the spec of a hub; secrets are not kept.' },
+};
+
 /** What the routes of hubs on `/api/ledger/v1` are for. */
 export const HUB_DESCRIPTIONS: { readonly [route: string]: Description } = {
   'GET hubs': {
@@ -56,9 +62,8 @@ export const HUB_DESCRIPTIONS: { readonly [route: string]: Description } = {
         kubeconfig: KUBECONFIG,
         namespace: { type: 'string', description: 'Where orders will be created.' },
         id: { type: 'string', description: 'Id that the hub will have.' },
-        mode: { type: 'string', enum: ['operator', 'eda', 'aap'] },
-        endpoints: { type: 'object', additionalProperties: TEXT, description: 'As in the spec of a hub.' },
-        automation: { type: 'object', description: 'As in the spec of a hub; secrets are not kept.' },
+        mode: MODE,
+        ...AUTOMATION,
         controller: { type: 'string', enum: ['operator', 'ledger'] },
         tenant_namespaces: { type: 'boolean', description: 'As in the spec of a hub.' },
       },
@@ -70,9 +75,9 @@ export const HUB_DESCRIPTIONS: { readonly [route: string]: Description } = {
   'POST hubs/{id}/check': {
     summary: 'Connects to a management cluster now and says what is wrong',
     description:
-      'What it finds is recorded and shown by the hub. With a `kubeconfig` in the body those credentials are tried instead, and nothing is recorded.',
+      'What it finds is recorded and shown by the hub. With any field in the body those values are tried instead of what the hub has, and nothing is recorded.',
     pathNames: HUB_ID,
-    body: { ...NO_BODY, properties: { kubeconfig: KUBECONFIG } },
+    body: { ...NO_BODY, properties: { kubeconfig: KUBECONFIG, mode: MODE, ...AUTOMATION } },
     answer: 'HubCheck',
     headers: ['X_Ledger_Position'],
     errors: OF_ONE_OBJECT,

@@ -73,6 +73,15 @@ describe('an automation that is not registered yet', () => {
     } as const;
     expect(await candidate?.({ ...asked, token: TOKEN }).check(callBy())).to.deep.equal({ problems: [] });
     expect((await candidate?.({ ...asked, token: 'wrong' }).check(callBy()))?.problems).to.have.lengthOf(1);
+    // What the hub has already goes along as a reference.
+    for (const [id, count] of [
+      [TOKEN, 0],
+      ['wrong', 1],
+    ] as const) {
+      const token = { id, version: 'v1', kind: 'automation-token', fingerprint: 'f' } as const;
+      const kept = createAutomations({ secrets: secretStore }).candidate?.({ ...asked, token });
+      expect((await kept?.check(callBy()))?.problems).to.have.lengthOf(count);
+    }
     await aap.close();
   });
 });

@@ -7,8 +7,9 @@ import type { HubProblem, ManagementCluster } from '../../../src/app/management-
 import { hubCapacity } from '../../../src/app/scheduler.ts';
 import type { HubCapacityCommand } from '../../../src/domain/hubs/capacity.ts';
 import { DECOMMISSION_ANNOTATION } from '../../../src/domain/hubs/hub.resource.ts';
-import { listAt, objectAt } from '../../../src/domain/json-tools.ts';
+import { listAt, objectAt, stringAt } from '../../../src/domain/json-tools.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
+import type { SecretRef } from '../../../src/domain/secret-ref.ts';
 import { silentLogger } from '../../support/fake-incarnation.ts';
 import { commandContext, fakeCluster, hubFixture, type HubFixture } from '../../support/hub-fixture.ts';
 import { manualTime } from '../../support/manual-time.ts';
@@ -31,6 +32,9 @@ const missing: HubProblem = {
   message: 'the API server has no kind clusterorders',
   subject: 'clusterorders',
 };
+
+const wordOf = (token: string | SecretRef = '-'): string =>
+  typeof token === 'string' ? token : `ref:${token.id.replace(/^hub\.[^.]*\./, '')}`;
 
 describe('hubs over HTTP', () => {
   let service: TestService;
@@ -72,7 +76,9 @@ describe('hubs over HTTP', () => {
         },
         candidate: (candidate) => ({
           trigger: async () => ({ kind: 'queued' }),
-          check: async () => ({ problems: [`${candidate.mode} ${candidate.url} ${candidate.token ?? '-'}`] }),
+          check: async () => ({
+            problems: [`${candidate.mode} ${candidate.url} ${wordOf(candidate.token)}`],
+          }),
         }),
         close: async () => undefined,
       },
@@ -214,6 +220,29 @@ describe('hubs over HTTP', () => {
     ).to.deep.equal([{ code: 'AutomationFailing', message: 'eda http://rulebook:5000 tok' }]);
     for (const wrong of [{ mode: 'magic' }, { endpoints: {} }])
       expect((await admin('POST', `${HUBS}/check`, { ...automated, ...wrong })).status).to.equal(400);
+  });
+  it('other secrets or another mode of a hub are tried with what it has otherwise, and nothing is recorded', async () => {
+    const url = 'http://rulebook:5000';
+    const spec = { mode: 'eda', endpoints: { eda: url }, automation: { token: 'a-kept-token' } };
+    await register('hub-eda', spec);
+    const tried = async (body: JsonObject): Promise<string[]> => {
+      const answer = await admin('POST', `${HUBS}/hub-eda/check`, body);
+      expect(answer.status, answer.text).to.equal(200);
+      expect(answer.text).not.to.contain('a-kept-token');
+      const found = listAt(answer.json as JsonObject, 'problems');
+      return found.map((each) => stringAt(each as JsonObject, 'message'));
+    };
+    const token = 'spec.automation.token';
+    expect(await tried({ automation: { hmac_secret: 'k' } })).to.deep.equal([`eda ${url} ref:${token}`]);
+    expect(await tried({ automation: { token: 'new' } })).to.deep.equal([`eda ${url} new`]);
+    expect(await tried({ kubeconfig: KUBECONFIG }), 'automation is not what is asked').to.deep.equal([]);
+    const aap = 'https://aap.example/api/controller';
+    const other = { mode: 'aap', endpoints: { aap }, automation: { token: 'aap-token' } };
+    expect(await tried(other)).to.deep.equal([`aap ${aap} aap-token`]);
+    expect(await tried({ mode: 'operator' })).to.deep.equal([]);
+    const { status, text } = await admin('POST', `${HUBS}/hub-eda/check`, { mode: 'aap' });
+    expect(status).to.equal(400);
+    expect(text).to.contain('spec.endpoints.aap');
   });
 
   it('a check refuses what no registration would take, before it looks at the hub', async () => {

@@ -1,0 +1,176 @@
+import type { AutomationCandidate } from '../../app/automation.ts';
+import { automationConnectionOf, type HubCheck } from '../../app/hub-check.ts';
+import type { RegisteredHub } from '../../app/hub-registry.ts';
+import type { HubConnection, ManagementCluster } from '../../app/management-cluster.ts';
+import type { HubMode } from '../../domain/hubs/hub-facts.ts';
+import { hubSpecRejection } from '../../domain/hubs/hub-spec.ts';
+import { objectAt, own, stringAt, withoutEmpty } from '../../domain/json-tools.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import { ApiError, invalid } from '../errors.ts';
+import { hubOf, plain, type HubServices } from './hub-services.ts';
+import type { LedgerAnswer, LedgerCall, LedgerRoute } from './serve.ts';
+
+/** Looks that really connect: at a registered hub, at it with other values than it has, and before one is registered. */
+export const hubCheckRoutes = (services: HubServices): readonly LedgerRoute[] => [
+  { verb: 'POST', path: 'hubs/check', handler: (call) => checkCandidate(call, services) },
+  { verb: 'POST', path: 'hubs/{id}/check', handler: (call) => checkHub(call, services) },
+];
+
+const checkHub = async (call: LedgerCall, services: HubServices): Promise<LedgerAnswer> => {
+  const hub = await hubOf(call, services);
+  if (TRIED.some((field) => own(call.body, field) !== undefined)) return tryValues(call, services, hub);
+  const checked = await services.hubHealth?.check(hub, call.signal);
+  if (checked === undefined) return withoutAdapter(hub);
+  const { check, position } = checked;
+  if (position !== undefined) await services.positions.applied(position);
+  return {
+    json: { id: hub.facts.id, ...shown(check) },
+    ...(position === undefined
+      ? {}
+      : { headers: { 'x-ledger-position': services.positions.format(position) } }),
+  };
+};
+
+/** With any of these in the body the hub is looked at as it would be with them, and nothing is recorded. */
+const TRIED = ['kubeconfig', 'mode', 'endpoints', 'automation'];
+
+const withoutAdapter = ({ facts }: RegisteredHub): LedgerAnswer => {
+  const problem = { code: 'NoAdapter', message: 'the hub has no kubeconfig, so that nothing reaches it' };
+  return { json: { id: facts.id, ok: false, problems: [problem] } };
+};
+
+const tryValues = (call: LedgerCall, services: HubServices, hub: RegisteredHub): Promise<LedgerAnswer> => {
+  const { facts, tenant } = hub;
+  const automation = triedAutomation(call.body, hub);
+  if (own(call.body, 'kubeconfig') !== undefined)
+    return candidateAnswer(call, services, { ...facts, tenant }, automation);
+  const { adapter } = hub;
+  if (adapter === undefined) return Promise.resolve(withoutAdapter(hub));
+  return look(call, services, adapter, automation);
+};
+
+/** What the hub has, and what the body says instead; undefined: automation is not looked at. Throws ApiError 400. */
+const triedAutomation = (body: JsonObject, hub: RegisteredHub): AutomationCandidate | undefined => {
+  const { facts, tenant } = hub;
+  if (TRIED.every((field) => field === 'kubeconfig' || own(body, field) === undefined)) return undefined;
+  const mode = modeOf(body, facts.mode);
+  const known = automationConnectionOf(hub, mode);
+  const given = automationIn(body);
+  const url = stringAt(objectAt(body, 'endpoints'), mode) || known?.url || '';
+  const { templatePrefix, ca } = { ...known, ...given };
+  const settings = withoutEmpty({ template_prefix: templatePrefix, ca });
+  const spec = { namespace: facts.namespace, mode, endpoints: { [mode]: url }, automation: settings };
+  refuseSpec(mode === 'operator' ? { ...spec, endpoints: {} } : spec);
+  return mode === 'operator'
+    ? undefined
+    : { templatePrefix: 'osac', ...known, ...given, hub: facts.id, tenant, mode, url };
+};
+
+const checkCandidate = (call: LedgerCall, services: HubServices): Promise<LedgerAnswer> => {
+  const namespace = stringAt(call.body, 'namespace');
+  if (namespace === '')
+    throw invalid(
+      "field 'namespace' is required: orders are created in this namespace of the hub",
+      'namespace',
+    );
+  const id = stringAt(call.body, 'id') || 'candidate';
+  const controller = stringAt(call.body, 'controller') || 'operator';
+  if (controller !== 'operator' && controller !== 'ledger')
+    throw invalid(`field 'controller' must be operator or ledger, but it is '${controller}'`, 'controller');
+  // A right or namespace that is missing on the hub would be the wrong thing to mend for a spec that nobody takes.
+  const { mode: said, endpoints, automation } = call.body;
+  refuseSpec(withoutEmpty({ namespace, mode: said, controller, endpoints, automation }));
+  const tenantNamespaces = own(call.body, 'tenant_namespaces') === true;
+  const mode = modeOf(call.body, 'operator');
+  const url = stringAt(objectAt(call.body, 'endpoints'), mode);
+  return candidateAnswer(
+    call,
+    services,
+    { id, namespace, tenant: 'shared', controller, tenantNamespaces },
+    mode === 'operator'
+      ? undefined
+      : { templatePrefix: 'osac', ...automationIn(call.body), hub: id, tenant: 'shared', mode, url },
+  );
+};
+
+const refuseSpec = (spec: JsonObject): void => {
+  const wrong = hubSpecRejection(spec, { simulated: false });
+  if (wrong !== undefined) throw invalid(wrong.message, wrong.field ?? 'spec');
+};
+
+const modeOf = (body: JsonObject, otherwise: HubMode): HubMode => {
+  const mode = stringAt(body, 'mode') || otherwise;
+  if (mode === 'operator' || mode === 'eda' || mode === 'aap') return mode;
+  throw invalid(`field 'mode' must be one of operator, eda, aap, but it is '${mode}'`, 'mode');
+};
+
+/** What a body says of an automation, in the fields of a hub's spec; secrets in clear. */
+const automationIn = (
+  body: JsonObject,
+): Partial<Pick<AutomationCandidate, 'token' | 'hmacSecret' | 'ca' | 'templatePrefix'>> => {
+  const automation = objectAt(body, 'automation');
+  const given = (name: string): string | undefined => stringAt(automation, name) || undefined;
+  const [token, hmacSecret, ca] = [given('token'), given('hmac_secret'), given('ca')];
+  const templatePrefix = given('template_prefix');
+  return {
+    ...(token === undefined ? {} : { token }),
+    ...(hmacSecret === undefined ? {} : { hmacSecret }),
+    ...(ca === undefined ? {} : { ca }),
+    ...(templatePrefix === undefined ? {} : { templatePrefix }),
+  };
+};
+
+type Candidate = Required<
+  Pick<HubConnection, 'id' | 'namespace' | 'tenant' | 'controller' | 'tenantNamespaces'>
+>;
+
+const candidateAnswer = async (
+  call: LedgerCall,
+  services: HubServices,
+  hub: Candidate,
+  automation: AutomationCandidate | undefined,
+): Promise<LedgerAnswer> => {
+  const { id, namespace, tenant, controller, tenantNamespaces } = hub;
+  const connection = { id, namespace, tenant, controller, tenantNamespaces, revision: 0 };
+  const adapter = services.clusters?.candidate?.(connection, kubeconfigOf(call.body));
+  if (adapter === undefined) throw nothingLooks();
+  try {
+    return await look(call, services, adapter, automation);
+  } finally {
+    await adapter.close();
+  }
+};
+
+/** Records nothing. */
+const look = async (
+  call: LedgerCall,
+  { hubHealth }: HubServices,
+  adapter: ManagementCluster,
+  automation: AutomationCandidate | undefined,
+): Promise<LedgerAnswer> => {
+  if (hubHealth === undefined) throw nothingLooks();
+  const check = await hubHealth.checkCandidate(adapter, automation, call.signal);
+  call.signal.throwIfAborted();
+  return { json: { id: adapter.hubId, ...shown(check) } };
+};
+
+const nothingLooks = (): ApiError =>
+  new ApiError('UNIMPLEMENTED', 'this instance has no adapter for management clusters');
+
+/** Base64, as the private API takes it. The value is in no answer, no log and no error text. */
+const kubeconfigOf = (body: JsonObject): Uint8Array => {
+  const text = own(body, 'kubeconfig');
+  const bytes = typeof text === 'string' ? Buffer.from(text, 'base64') : Buffer.alloc(0);
+  if (bytes.length === 0) throw invalid("field 'kubeconfig' must hold a kubeconfig in base64", 'kubeconfig');
+  return bytes;
+};
+
+const shown = (check: HubCheck): JsonObject => ({
+  ok: check.problems.length === 0,
+  problems: check.problems.map((problem) => ({ ...problem })),
+  ...(check.version === undefined ? {} : { version: check.version }),
+  ...(check.clockSkewMs === undefined ? {} : { clock_skew_ms: Math.round(check.clockSkewMs) }),
+  ...(check.canReadNodePools === undefined ? {} : { can_read_node_pools: check.canReadNodePools }),
+  ...(check.canReadAgents === undefined ? {} : { can_read_agents: check.canReadAgents }),
+  ...(check.hosts === undefined ? {} : { hosts: plain(check.hosts) }),
+});
