@@ -26,6 +26,8 @@ export type HubObserver = {
   /** Watches every registered hub that has an adapter; returns when `signal` was aborted. */
   run(signal: AbortSignal): Promise<void>;
   status(): readonly HubWatchStatus[];
+  /** Orders of ours that a hub shows now, in all its namespaces. */
+  ordersOn(hub: string): number;
 };
 
 export type HubObserverOptions = Pick<HubReaderOptions, 'observe' | 'isOver' | 'logger' | 'concurrency'> & {
@@ -97,6 +99,11 @@ export const createHubObserver = (options: HubObserverOptions): HubObserver => {
       await Promise.all(ending);
     },
     status: () => [...watches].map(({ status }) => ({ ...status })),
+    ordersOn: (hub) => {
+      let orders = 0;
+      for (const { status } of watches) if (status.hub === hub) orders += status.orders;
+      return orders;
+    },
   };
 };
 

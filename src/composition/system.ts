@@ -247,7 +247,7 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     logger: logger.child({ component: 'processes' }),
     ownership: ports.ownership,
     dataFile: ports.processFile,
-    lanePacing: pacingOfLanes(hubs),
+    lanePacing: pacingOfLanes(hubs, (hub) => observer.ordersOn(hub)),
     hooks: lookWhenClosed((hub) => lane.lookSoon(hub), hooks),
     ...(ports.failpoint === undefined ? {} : { failpoint: ports.failpoint }),
     ...(ports.settings?.processes === undefined ? {} : { settings: ports.settings.processes }),

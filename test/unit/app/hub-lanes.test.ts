@@ -29,11 +29,27 @@ describe('lanes of hubs', () => {
         (each) => [each.facts.id, each],
       ),
     );
-    const pacingOf = pacingOfLanes({ get: (id) => hubs.get(id) });
+    const pacingOf = pacingOfLanes({ get: (id) => hubs.get(id) }, () => 500);
     expect(pacingOf('hub:hub-1')).to.deep.equal(DEFAULT_PACING);
     expect(pacingOf('hub:hub-2')).to.deep.equal({ callsPerSecond: 5, burst: 7 });
     for (const unpaced of ['hub:sim-1', 'hub:nope', 'scheduler'])
       expect(pacingOf(unpaced)).to.equal(undefined);
+  });
+  it('of hubs with many clusters go fast enough by default to look at each of them once a minute', () => {
+    const rate = (orders: number): number | undefined =>
+      pacingOfLanes({ get: () => hub('hub-1') }, (id) => (id === 'hub-1' ? orders : 0))('hub:hub-1')
+        ?.callsPerSecond;
+    for (const orders of [1_500, 3_000, 10_000])
+      expect((rate(orders) ?? 0) * 60, `a minute's effects for ${orders}`).to.be.within(
+        orders * 1.1,
+        orders * 1.1 + 600,
+      );
+    expect([rate(0), rate(1_000), rate(1_000_000)], 'at least and at most').to.deep.equal([20, 20, 200]);
+    const declared = hub('hub-1', { pacing: { calls_per_second: 5, burst: 7 } });
+    expect(pacingOfLanes({ get: () => declared }, () => 10_000)('hub:hub-1')).to.deep.equal({
+      callsPerSecond: 5,
+      burst: 7,
+    });
   });
   it('have their hub looked at when they close', () => {
     const looked: string[] = [];
