@@ -1,13 +1,14 @@
 import type { AnyKind } from '../../domain/kinds.ts';
 import type { Registry } from '../../domain/registry.ts';
 import { eventIdOf, extensionsOf, recordOf, structured, timeOf } from './cloud-event.ts';
-import { publicDocumentOf, type StreamFolds } from './folded-documents.ts';
+import { publicDocumentOf, type DocumentFold } from './public-document.ts';
 import type { RecordMapper } from './stream.ts';
+import type { StreamFolds } from './stream-folds.ts';
 
 export type StateRecordOptions = {
   readonly kind: AnyKind;
   readonly registry: Registry;
-  readonly folds: StreamFolds;
+  readonly folds: StreamFolds<DocumentFold>;
   readonly source: string;
   readonly topic: string;
 };
@@ -22,7 +23,8 @@ export const stateTypeName = (kind: string): string => `osac.state.${kind}.v1`;
 export const createStateMapper =
   ({ kind, registry, folds, source, topic }: StateRecordOptions): RecordMapper =>
   async (event) => {
-    const { before, after } = await folds.around(event);
+    const before = await folds.before(event);
+    const after = folds.apply(before, event);
     if (registry.get(event.type)?.changesDocument === false) return [];
     const document = publicDocumentOf(kind, after);
     if (document === undefined)

@@ -3,10 +3,20 @@ import type { Registry } from '../../domain/registry.ts';
 import type { EventStore } from '../event-store.ts';
 import { createCheckpointMapper } from './checkpoint-records.ts';
 import { createEventMapper, type TopicAudience } from './event-records.ts';
-import { createStreamFolds } from './folded-documents.ts';
+import { createLifecycleMapper, emptyMeter, foldMeter } from './metering-records.ts';
+import { emptyDocument, foldDocument } from './public-document.ts';
 import { createStateMapper } from './state-records.ts';
-import type { TopicSpec, TopicStream, RecordMapper } from './stream.ts';
-import { CHECKPOINTS_TOPIC, contextsOf, eventsTopic, publicKinds, stateTopic, topicsOf } from './topics.ts';
+import { createStreamFolds } from './stream-folds.ts';
+import type { RecordMapper, TopicStream } from './stream.ts';
+import {
+  CHECKPOINTS_TOPIC,
+  METERING_TOPICS,
+  contextsOf,
+  eventsTopic,
+  publicKinds,
+  stateTopic,
+  topicsOf,
+} from './topics.ts';
 
 export type StreamsOptions = {
   readonly registry: Registry;
@@ -22,11 +32,12 @@ const KEPT_STREAMS = 5_000;
 
 /**
  * Every topic that the log fills, each with a mapper of its own; mappers keep folded streams, so that two publishers in
- * one process each need theirs. Heartbeats come from the clock: `heartbeats.ts`.
+ * one process each need theirs. Heartbeats come from the clock (`heartbeatsOf`), and corrections never arise here, see
+ * docs/streams.md.
  */
 export const createStreams = (options: StreamsOptions): readonly TopicStream[] => {
   const mappers = mappersOf(options);
-  return topicsOf(options.registry, options.kinds).flatMap((topic: TopicSpec) => {
+  return topicsOf(options.registry, options.kinds).flatMap((topic) => {
     const map = mappers.get(topic.name);
     return map === undefined ? [] : [{ topic, map }];
   });
@@ -48,9 +59,21 @@ const mappersOf = ({
   }
   for (const kind of publicKinds(kinds)) {
     const topic = stateTopic(kind.kind);
-    const folds = createStreamFolds({ kind, registry, readStream, kept });
+    const folds = createStreamFolds({
+      initial: () => emptyDocument(kind),
+      fold: (before, event) => foldDocument(kind, registry, before, event),
+      readStream,
+      kept,
+    });
     mappers.set(topic, createStateMapper({ kind, registry, folds, source: `${origin}/state`, topic }));
   }
+  const meters = createStreamFolds({
+    initial: emptyMeter,
+    fold: (before, event) => foldMeter(registry, before, event),
+    readStream,
+    kept,
+  });
+  mappers.set(METERING_TOPICS.lifecycle, createLifecycleMapper({ folds: meters }));
   const checkpoints = { source: `${origin}/checkpoints`, topic: CHECKPOINTS_TOPIC };
   mappers.set(CHECKPOINTS_TOPIC, createCheckpointMapper(checkpoints));
   return mappers;

@@ -75,10 +75,9 @@ const meteringSpecs = (): readonly TopicSpec[] => {
     partitions: PARTITIONS,
     retentionMs: 30 * DAY_MS,
   } as const;
-  const ofClusters = { filter: { streamPrefixes: ['cluster-'] } };
   return [
-    { name: METERING_TOPICS.lifecycle, ...spec, ...ofClusters },
+    { name: METERING_TOPICS.lifecycle, ...spec, filter: { streamPrefixes: ['cluster-'] } },
     { name: METERING_TOPICS.heartbeat, ...spec },
-    { name: METERING_TOPICS.corrections, ...spec, ...ofClusters },
+    { name: METERING_TOPICS.corrections, ...spec },
   ];
 };

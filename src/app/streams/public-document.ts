@@ -1,0 +1,44 @@
+import {
+  countVersion,
+  NO_VERSION,
+  privateDocument,
+  type DocumentVersion,
+} from '../../domain/document-version.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import { stringAt } from '../../domain/json-tools.ts';
+import type { AnyKind } from '../../domain/kinds.ts';
+import type { Registry } from '../../domain/registry.ts';
+import { publicDocument } from '../../domain/resource.ts';
+import type { RecordedEvent } from '../event-store.ts';
+import { liftEvent } from './lift.ts';
+
+/** A document's stream as of one of its events. */
+export type DocumentFold = { readonly state: unknown; readonly version: DocumentVersion };
+
+export const emptyDocument = ({ decider }: Pick<AnyKind, 'decider'>): DocumentFold => ({
+  state: decider.initialState(),
+  version: NO_VERSION,
+});
+
+export const foldDocument = (
+  { decider }: Pick<AnyKind, 'decider'>,
+  registry: Registry,
+  before: DocumentFold,
+  event: RecordedEvent,
+): DocumentFold => ({
+  state: decider.evolve(before.state, liftEvent(registry, event)),
+  version: countVersion(before.version, stringAt(event.metadata, 'commandId'), registry.get(event.type)),
+});
+
+/**
+ * The document as the public surface shows it at this point; undefined: it shows none. Secrets look as reads show them,
+ * personal data is the ciphertext that the log holds.
+ */
+export const publicDocumentOf = (
+  kind: Pick<AnyKind, 'view' | 'privateOnly'>,
+  { state, version }: DocumentFold,
+): JsonObject | undefined => {
+  const view = kind.view(state);
+  if (!view.exists || view.archived) return undefined;
+  return publicDocument(privateDocument(view.document, version.version), kind.privateOnly);
+};

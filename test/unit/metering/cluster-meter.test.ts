@@ -1,0 +1,229 @@
+import { expect } from 'chai';
+import type { ClusterEvent } from '../../../src/domain/clusters/events.ts';
+import { initialMeter, meterEvent, type Change } from '../../../src/domain/metering/cluster-meter.ts';
+import {
+  becameReady,
+  deletionRequested,
+  dispatched,
+  noRoom,
+  onHub,
+  order,
+  readyHistory,
+  selected,
+  time,
+} from '../domain/clusters/samples.ts';
+
+/** given these events, when this one, then these changes: `worker/gpu updated 2 (120 s) READY`. */
+const given = (...history: readonly ClusterEvent[]) => ({
+  when: (event: ClusterEvent) => {
+    const meter = history.reduce((before, past) => meterEvent(before, past).meter, initialMeter());
+    const { changes } = meterEvent(meter, event);
+    return {
+      thenChanges: (...expected: string[]) => expect(changes.map(shown)).to.deep.equal(expected),
+      thenNothing: () => expect(changes).to.deep.equal([]),
+    };
+  },
+});
+
+const shown = ({ type, component, durationMs, previousState, currentState }: Change): string => {
+  const of = component === undefined ? 'cluster' : `${component.nodeSet} x${component.nodeCount}`;
+  const length = durationMs === undefined ? '' : ` after ${durationMs / 1000} s`;
+  return `${of} ${type}${length}: ${previousState ?? '-'} -> ${currentState}`;
+};
+
+const failed = (minute: number): ClusterEvent => ({
+  type: 'ClusterFailed',
+  data: { at: time(minute), reason: 'JobFailed', message: 'the job failed', permanent: false },
+});
+const cleared = (minute: number): ClusterEvent => ({
+  type: 'ClusterFailureCleared',
+  data: { at: time(minute) },
+});
+const resized = (minute: number, name: string, from: number, to: number): ClusterEvent => ({
+  type: 'NodeSetResized',
+  data: { at: time(minute), name, from, to },
+});
+const waiting: ClusterEvent = {
+  type: 'PlacementDeferred',
+  data: { at: time(1), message: 'no hub has room', decision: noRoom },
+};
+const deleted: ClusterEvent = { type: 'ClusterDeleted', data: { at: time(30), how: 'absence-confirmed' } };
+const written = (minute: number, state: string): ClusterEvent => ({
+  type: 'ClusterStatusReported',
+  data: { at: time(minute), status: { state, state_transition_time: time(0) } },
+});
+
+describe('what a cluster is billed for', () => {
+  it('is told when it is created, as a whole', () =>
+    given().when(order).thenChanges('cluster created: - -> UNSPECIFIED'));
+
+  it('starts once it makes progress: control plane and every node set', () =>
+    given(order)
+      .when(selected)
+      .thenChanges(
+        '_control_plane x1 started: UNSPECIFIED -> PROGRESSING',
+        'gpu x2 started: UNSPECIFIED -> PROGRESSING',
+        'workers x3 started: UNSPECIFIED -> PROGRESSING',
+      ));
+
+  it('includes the wait for room, which the state shows as progress', () =>
+    given(order)
+      .when(waiting)
+      .thenChanges(
+        '_control_plane x1 started: UNSPECIFIED -> PROGRESSING',
+        'gpu x2 started: UNSPECIFIED -> PROGRESSING',
+        'workers x3 started: UNSPECIFIED -> PROGRESSING',
+      ));
+
+  it('goes on from PROGRESSING to READY without a word', () =>
+    given(...onHub)
+      .when(becameReady)
+      .thenNothing());
+
+  it('is suspended by a failure, with the time since it started', () =>
+    given(...readyHistory)
+      .when(failed(11))
+      .thenChanges(
+        '_control_plane x1 suspended after 600 s: READY -> FAILED',
+        'gpu x2 suspended after 600 s: READY -> FAILED',
+        'workers x3 suspended after 600 s: READY -> FAILED',
+      ));
+
+  it('resumes after a failure, from then on', () => {
+    given(...readyHistory, failed(11))
+      .when(cleared(15))
+      .thenChanges(
+        '_control_plane x1 resumed: FAILED -> READY',
+        'gpu x2 resumed: FAILED -> READY',
+        'workers x3 resumed: FAILED -> READY',
+      );
+    given(...readyHistory, failed(11), cleared(15))
+      .when(deletionRequested)
+      .thenChanges(
+        '_control_plane x1 suspended after 300 s: READY -> DELETING',
+        'gpu x2 suspended after 300 s: READY -> DELETING',
+        'workers x3 suspended after 300 s: READY -> DELETING',
+      );
+  });
+
+  it('is updated for the node set that was resized, and for no other', () => {
+    given(...readyHistory)
+      .when(resized(6, 'workers', 3, 5))
+      .thenChanges('workers x5 updated after 480 s: READY -> READY');
+    given(...readyHistory, resized(11, 'workers', 3, 5))
+      .when(resized(12, 'workers', 5, 4))
+      .thenChanges('workers x4 updated after 60 s: READY -> READY');
+    given(...readyHistory, resized(11, 'workers', 3, 5))
+      .when(failed(13))
+      .thenChanges(
+        '_control_plane x1 suspended after 720 s: READY -> FAILED',
+        'gpu x2 suspended after 720 s: READY -> FAILED',
+        'workers x5 suspended after 120 s: READY -> FAILED',
+      );
+  });
+
+  it('is updated without a duration while nothing is billed', () =>
+    given(...readyHistory, failed(11))
+      .when(resized(12, 'workers', 3, 5))
+      .thenChanges('workers x5 updated: FAILED -> FAILED'));
+
+  it('tells of an added node set, and once more of a removed one', () => {
+    const added: ClusterEvent = {
+      type: 'NodeSetAdded',
+      data: { at: time(11), name: 'arm', nodeSet: { hostType: { id: 'a1', name: 'a1' }, size: 4 } },
+    };
+    given(...readyHistory)
+      .when(added)
+      .thenChanges('arm x4 updated: READY -> READY');
+    given(...readyHistory, added)
+      .when({ type: 'NodeSetRemoved', data: { at: time(13), name: 'arm' } })
+      .thenChanges('arm x0 updated after 120 s: READY -> READY');
+    given(...readyHistory, added, { type: 'NodeSetRemoved', data: { at: time(13), name: 'arm' } })
+      .when(failed(14))
+      .thenChanges(
+        '_control_plane x1 suspended after 780 s: READY -> FAILED',
+        'gpu x2 suspended after 780 s: READY -> FAILED',
+        'workers x3 suspended after 780 s: READY -> FAILED',
+      );
+  });
+
+  it('is updated in all components by another version, which is a dimension', () =>
+    given(...readyHistory)
+      .when({
+        type: 'ClusterSpecRevised',
+        data: {
+          at: time(11),
+          spec: { version: { id: 'v2', name: '4-21', version: '4.21.0', releaseImage: 'r' } },
+        },
+      })
+      .thenChanges(
+        '_control_plane x1 updated after 600 s: READY -> READY',
+        'gpu x2 updated after 600 s: READY -> READY',
+        'workers x3 updated after 600 s: READY -> READY',
+      ));
+
+  it('is not touched by what is no dimension', () => {
+    given(...readyHistory)
+      .when({ type: 'ClusterLabelled', data: { at: time(11), labels: {} } })
+      .thenNothing();
+    given(...readyHistory)
+      .when({ type: 'ClusterDegraded', data: { at: time(11), reason: 'x', message: 'y' } })
+      .thenNothing();
+  });
+
+  it('ends with the wish to delete it; the deletion itself ends nothing more', () =>
+    given(...readyHistory, deletionRequested)
+      .when(deleted)
+      .thenChanges('cluster deleted: DELETING -> DELETING'));
+
+  it('ends with the deletion of an order that was never sent', () =>
+    given(order, waiting, { type: 'ClusterDeletionRequested', data: { at: time(5) } })
+      .when({ type: 'ClusterDeleted', data: { at: time(5), how: 'not-dispatched' } })
+      .thenChanges(
+        '_control_plane x1 suspended after 240 s: PROGRESSING -> DELETING',
+        'gpu x2 suspended after 240 s: PROGRESSING -> DELETING',
+        'workers x3 suspended after 240 s: PROGRESSING -> DELETING',
+        'cluster deleted: PROGRESSING -> DELETING',
+      ));
+
+  it('follows a status that was written while it is shown, at the time of the writing', () => {
+    given(...readyHistory)
+      .when(written(11, 'CLUSTER_STATE_FAILED'))
+      .thenChanges(
+        '_control_plane x1 suspended after 600 s: READY -> FAILED',
+        'gpu x2 suspended after 600 s: READY -> FAILED',
+        'workers x3 suspended after 600 s: READY -> FAILED',
+      );
+    given(...readyHistory, written(11, 'CLUSTER_STATE_FAILED'))
+      .when({ type: 'NodesObserved', data: { at: time(12), ready: { workers: 3, gpu: 2 } } })
+      .thenChanges(
+        '_control_plane x1 resumed: FAILED -> READY',
+        'gpu x2 resumed: FAILED -> READY',
+        'workers x3 resumed: FAILED -> READY',
+      );
+  });
+
+  it('stands still while a clock is behind', () => {
+    given(...readyHistory)
+      .when({ ...failed(0) })
+      .thenChanges(
+        '_control_plane x1 suspended after 480 s: READY -> FAILED',
+        'gpu x2 suspended after 480 s: READY -> FAILED',
+        'workers x3 suspended after 480 s: READY -> FAILED',
+      );
+    given(...readyHistory, failed(0), cleared(1))
+      .when(failed(10))
+      .thenChanges(
+        '_control_plane x1 suspended after 60 s: READY -> FAILED',
+        'gpu x2 suspended after 60 s: READY -> FAILED',
+        'workers x3 suspended after 60 s: READY -> FAILED',
+      );
+  });
+
+  it('is nothing before the order and after the end', () => {
+    given().when(dispatched).thenNothing();
+    given(...readyHistory, deletionRequested, deleted)
+      .when(cleared(40))
+      .thenNothing();
+  });
+});

@@ -1,0 +1,134 @@
+import { expect } from 'chai';
+import { readFileSync } from 'node:fs';
+import type { RecordedEvent } from '../../../src/app/event-store.ts';
+import {
+  createLifecycleMapper,
+  emptyMeter,
+  foldMeter,
+  heartbeatsOf,
+} from '../../../src/app/streams/metering-records.ts';
+import type { KafkaRecord } from '../../../src/app/streams/stream.ts';
+import { createStreamFolds } from '../../../src/app/streams/stream-folds.ts';
+import type { JsonObject } from '../../../src/domain/json.ts';
+import { registry } from '../../../src/domain/registry.ts';
+
+type Golden = {
+  readonly history: readonly RecordedEvent[];
+  readonly lifecycle: readonly JsonObject[];
+  readonly heartbeats: {
+    readonly after: number;
+    readonly windowStart: string;
+    readonly now: string;
+    readonly records: readonly JsonObject[];
+  };
+};
+const FILE = new URL('../../../fixtures/metering/cluster-life.json', import.meta.url);
+const golden = JSON.parse(readFileSync(FILE, 'utf8')) as Golden;
+const { history } = golden;
+const shown = (record: KafkaRecord): unknown => ({ ...record, value: JSON.parse(record.value ?? 'null') });
+
+/** The history as a store gives it, and how often it was asked. */
+const storeOf = (events: readonly RecordedEvent[]) => {
+  const asked: number[] = [];
+  return {
+    asked,
+    async *readStream(
+      _stream: string,
+      { from = 0, limit = Infinity }: { from?: number; limit?: number } = {},
+    ) {
+      asked.push(from);
+      yield* events.slice(from, from + limit);
+    },
+  };
+};
+const lifecycleOver = (store: ReturnType<typeof storeOf>, kept = 10) =>
+  createLifecycleMapper({
+    folds: createStreamFolds({
+      initial: emptyMeter,
+      fold: (before, event) => foldMeter(registry, before, event),
+      readStream: store.readStream,
+      kept,
+    }),
+  });
+const mapAll = async (map: ReturnType<typeof lifecycleOver>, events: readonly RecordedEvent[]) => {
+  const records: KafkaRecord[] = [];
+  for (const event of events) records.push(...(await map(event)));
+  return records;
+};
+
+describe('metering records', () => {
+  it("of a cluster's life are those of the stored sample, in its order", async () => {
+    const store = storeOf(history);
+    const records = await mapAll(lifecycleOver(store), history);
+    expect(records.map(shown)).to.deep.equal(golden.lifecycle);
+    expect(store.asked, 'folded as the events come').to.deep.equal([]);
+  });
+
+  it('are the same for an event that comes again, alone, or first after a restart', async () => {
+    const map = lifecycleOver(storeOf(history));
+    const first = await mapAll(map, history);
+    expect(await mapAll(map, history)).to.deep.equal(first);
+    for (const event of history) {
+      const alone = await lifecycleOver(storeOf(history))(event);
+      expect(alone).to.deep.equal(
+        first.filter(({ value }) => value?.includes(`"osacrevision":${event.revision},`)),
+      );
+    }
+  });
+
+  it("have OSAC's key and exactly its headers; every lifecycle record has its twelve fields", () => {
+    for (const record of [...golden.lifecycle, ...golden.heartbeats.records]) {
+      const { key, headers, value } = record as unknown as {
+        key: string;
+        headers: Record<string, string>;
+        value: JsonObject;
+      };
+      expect(Object.keys(headers)).to.deep.equal(['ce_specversion', 'ce_type', 'ce_source', 'ce_id']);
+      expect(headers).to.deep.equal({
+        ce_specversion: value['specversion'],
+        ce_type: value['type'],
+        ce_source: 'osac-metering',
+        ce_id: value['id'],
+      });
+      expect(key).to.equal(value['osacresourceid']);
+      expect(value).not.to.have.property('subject');
+      const lifecycle = value['type'] !== 'osac.resource.heartbeat.v1';
+      expect(Object.keys(value['data'] as JsonObject)).to.have.length(lifecycle ? 12 : 8);
+    }
+  });
+
+  it('of a heartbeat come from the meter and the clock alone, with the window in their ids', () => {
+    const { after, windowStart, now, records } = golden.heartbeats;
+    const meter = history
+      .slice(0, after + 1)
+      .reduce((fold, event) => foldMeter(registry, fold, event), emptyMeter()).meter;
+    const moment = { windowStartMs: Date.parse(windowStart), nowMs: Date.parse(now) };
+    expect(heartbeatsOf(meter, moment).map(shown)).to.deep.equal(records);
+    const last = history.reduce((fold, event) => foldMeter(registry, fold, event), emptyMeter()).meter;
+    expect(heartbeatsOf(last, moment), 'of what is not billed').to.deep.equal([]);
+  });
+
+  it('are not made of a cluster without a tenant', async () => {
+    const [order] = history;
+    if (order === undefined) throw new Error('the sample is empty');
+    const nobodys = { ...order, data: { ...order.data, tenant: '' } };
+    expect(await lifecycleOver(storeOf([nobodys]))(nobodys)).to.deep.equal([]);
+  });
+
+  it('need no more memory than they may keep', async () => {
+    const store = storeOf(history);
+    const other = (event: RecordedEvent, i: number) => ({
+      ...event,
+      stream: `cluster-other-${i}`,
+      revision: 0,
+    });
+    const map = lifecycleOver(store, 1);
+    const first = history[0];
+    if (first === undefined) throw new Error('the sample is empty');
+    for (const [i, event] of history.entries()) {
+      await map(event);
+      await map(other(first, i));
+    }
+    expect(store.asked, 'read again whenever it had left').to.deep.equal(history.slice(1).map(() => 0));
+  });
+});
