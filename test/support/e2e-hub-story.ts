@@ -9,6 +9,8 @@ import type { KubeObject } from './kube-apiserver/types.ts';
 
 const UUID_LABEL = `${PREFIX}clusterorder-uuid`;
 const ORDERS = 'clusterorders';
+/** A request may be looked for until it must have arrived and been acted on: 60 s, and some for the machine. */
+const LOST_MS = 90_000;
 
 export type HubStory = HubCase & {
   /** What `ledgerctl orders show` must tell of how the cluster was built, in this order. */
@@ -76,13 +78,15 @@ const told = ({ built, removed }: HubStory): readonly (readonly RegExp[])[] => [
  */
 export const hubStory = (title: string, story: HubStory, startServer?: () => Promise<HubServer>): void => {
   describe(title, function () {
-    this.timeout(90_000);
+    this.timeout(150_000);
     const { mode, controller, tenantNamespaces = false } = story;
     let hub: E2eHub;
     let alice: ApiClient;
     let id: string;
     /** Names that orders on the hub ever had. */
     const names = new Set<string>();
+    /** Of each life of the service. */
+    const logs: (readonly string[])[] = [];
 
     before(async () => {
       hub = await createE2eHub(story, startServer);
@@ -100,6 +104,12 @@ export const hubStory = (title: string, story: HubStory, startServer?: () => Pro
     };
     const asked = (kind: 'create' | 'delete'): number =>
       hub.asked().filter((one) => one.kind === kind).length;
+    /** So many requests are on record. */
+    const requested = async (times: number): Promise<boolean> => {
+      const admin = await hub.stack.client({ admin: true, user: 'root' });
+      const { timeline } = await admin.get<{ timeline: { type: string }[] }>(`/api/ledger/v1/orders/${id}`);
+      return timeline.filter(({ type }) => type === 'AutomationRequested').length === times;
+    };
     const degraded = ({ status }: ClusterBody): boolean =>
       status?.conditions?.some(
         ({ type, status: is }) => type.endsWith('_DEGRADED') && is?.endsWith('_TRUE'),
@@ -130,6 +140,7 @@ export const hubStory = (title: string, story: HubStory, startServer?: () => Pro
       const killed = Promise.withResolvers<void>();
       const kill = async (): Promise<void> => {
         hub.onAsked(undefined);
+        logs.push(hub.stack.service().log);
         await hub.stack.stop('SIGKILL');
         killed.resolve();
       };
@@ -143,6 +154,7 @@ export const hubStory = (title: string, story: HubStory, startServer?: () => Pro
       }
       await killed.promise;
       await hub.stack.start();
+      logs.push(hub.stack.service().log);
       alice = await hub.stack.client({ tenant: 'acme', user: 'alice' });
       const again = await alice.send<ClusterBody>('POST', CLUSTERS, body, key);
       expect(again.id).to.equal(id);
@@ -150,17 +162,22 @@ export const hubStory = (title: string, story: HubStory, startServer?: () => Pro
       const ready = await untilCluster(alice, id, isReady);
       expect(ready.status?.node_sets?.['workers']?.size).to.equal(2);
       const order = await onHub();
-      expect(order?.metadata.labels?.[UUID_LABEL]).to.equal(id);
+      expect(order?.metadata.labels).to.deep.equal({ [UUID_LABEL]: id });
       expect(order?.metadata.namespace).to.equal(tenantNamespaces ? 'acme' : HUB_NAMESPACE);
       const name = order?.metadata.name ?? '';
       const { api_url: apiUrl } = ready.status as { api_url?: string };
       expect(apiUrl).to.equal(`https://api.${name}.bench.example:6443`);
-      expect(await alice.text(`${CLUSTERS}/${id}/kubeconfig`)).to.include(`current-context: ${name}`);
+      expect(await alice.text(`${CLUSTERS}/${id}/kubeconfig`))
+        .to.include('kind: Config')
+        .and.to.include(`current-context: ${name}`);
       expect(await alice.text(`${CLUSTERS}/${id}/password`)).to.equal(`password-of-${name}`);
       expect(asked('create')).to.equal(1);
     });
 
-    it('is scaled, with one more run of the automation', async () => {
+    // What became of a webhook whose answer was lost is seen at the node pools; rights beside an operator do not show them.
+    const loses = mode === 'aap' || controller === 'ledger';
+    it(`is scaled, with one more run of the automation${loses ? ', although its answer is lost' : ''}`, async () => {
+      if (loses) await hub.loseNextAnswer();
       const mask = 'update_mask=spec.node_sets.workers.size';
       await alice.send('PATCH', `${CLUSTERS}/${id}?${mask}`, {
         spec: { node_sets: { workers: { size: 3 } } },
@@ -176,6 +193,7 @@ export const hubStory = (title: string, story: HubStory, startServer?: () => Pro
       expect((await onHub())?.['spec']).to.have.deep.property('nodeRequests', [
         { resourceClass: 'fc430', numberOfNodes: 3 },
       ]);
+      if (mode !== 'operator') await until('what was asked for is known', () => requested(2), LOST_MS);
       expect(asked('create')).to.equal(2);
     });
 
@@ -221,6 +239,11 @@ export const hubStory = (title: string, story: HubStory, startServer?: () => Pro
     it(`asks the hub for nothing that its rights do not grant (${mode}, ${controller})`, () => {
       expect(hub.seen().length).to.be.greaterThan(10);
       expect(hub.seen().filter(({ code }) => code === 403)).to.deep.equal([]);
+    });
+
+    it('lets neither token nor key of the automation into a log', () => {
+      expect(logs).to.have.length(2);
+      for (const secret of hub.secrets) expect(logs.flat().join('\n')).not.to.include(secret);
     });
   });
 };

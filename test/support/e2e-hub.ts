@@ -46,6 +46,10 @@ export type E2eHub = Pick<KubeFaultProxy, 'onCall' | 'seen'> & {
   asked(): readonly AskedFor[];
   /** Called at the moment when the automation is asked; what it was asked for goes on when this is done. */
   onAsked(hook: (() => Promise<void>) | undefined): void;
+  /** The next request to the automation is carried out, but its answer is lost. Nothing where an operator asks it. */
+  loseNextAnswer(): Promise<void>;
+  /** What must not be found in a log: token and key of the automation. */
+  readonly secrets: readonly string[];
   /** `ledgerctl` as an operator types it. */
   ledgerctl(...argv: readonly string[]): Promise<Run>;
   /** Arguments of `ledgerctl hubs add`. */
@@ -69,6 +73,7 @@ type Automation = {
   /** Undefined: the operator has its own, and we are not told of it. */
   readonly endpoint?: string;
   readonly asked: () => readonly AskedFor[];
+  readonly loseNextAnswer: () => Promise<void>;
   readonly close: () => Promise<void>;
 };
 
@@ -115,6 +120,8 @@ export const createE2eHub = async (
     list: async (plural) => (await play.api.list(plural, '')) as unknown as readonly KubeObject[],
     asked: automation.asked,
     onAsked: (next) => void (hook = next),
+    loseNextAnswer: automation.loseNextAnswer,
+    secrets: [TOKEN, HMAC_SECRET],
     ledgerctl: (...argv) => runMain(argv, { LEDGER_DATA_DIR: stack.dataDir, LEDGERCTL_URL: stack.http() }),
     registration: [
       `--id=${HUB}`,
@@ -146,7 +153,8 @@ const startAutomation = async (
     case 'operator': {
       const { aap } = play;
       const asked = (): readonly AskedFor[] => aap.launches().map((job) => job as AskedFor);
-      return { asked, close: () => Promise.resolve() };
+      const nothing = (): Promise<void> => Promise.resolve();
+      return { asked, loseNextAnswer: nothing, close: nothing };
     }
     case 'eda': {
       const asked: AskedFor[] = [];
@@ -160,7 +168,8 @@ const startAutomation = async (
           play.ansible.start(kind, payload as JsonObject);
         },
       });
-      return { endpoint: rulebook.url, asked: () => asked, close: rulebook.close };
+      const loseNextAnswer = async (): Promise<void> => rulebook.next('cut');
+      return { endpoint: rulebook.url, asked: () => asked, loseNextAnswer, close: rulebook.close };
     }
     case 'aap': {
       const asked: AskedFor[] = [];
@@ -183,7 +192,8 @@ const startAutomation = async (
         await platform.kill();
         await playbooks.close();
       };
-      return { endpoint: platform.url, asked: () => asked, close };
+      const loseNextAnswer = (): Promise<void> => platform.command('nextLaunch', 'lose');
+      return { endpoint: platform.url, asked: () => asked, loseNextAnswer, close };
     }
   }
 };

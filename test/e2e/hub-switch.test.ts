@@ -27,8 +27,6 @@ type Automated = {
   readonly token: string;
   readonly spec: JsonObject;
   readonly asked: () => readonly string[];
-  /** The next request is carried out, but its answer never arrives. */
-  readonly loseNext: () => void;
   readonly close: () => Promise<void>;
 };
 
@@ -46,7 +44,6 @@ const automations: { readonly [Mode in 'eda' | 'aap']: (hub: PlayedHub) => Promi
       token,
       spec: { endpoints: { eda: rulebook.url }, automation: { token, hmac_secret: KEY } },
       asked: () => rulebook.runs.map(({ meta }) => kindOf(meta.endpoint)),
-      loseNext: () => rulebook.next('cut'),
       close: rulebook.close,
     };
   },
@@ -63,7 +60,6 @@ const automations: { readonly [Mode in 'eda' | 'aap']: (hub: PlayedHub) => Promi
       token,
       spec: { endpoints: { aap: aap.url }, automation: { token } },
       asked: () => aap.jobs.map(({ template }) => kindOf(template.name)),
-      loseNext: () => aap.nextLaunch('lose'),
       close: aap.close,
     };
   },
@@ -123,44 +119,6 @@ const createStage = async () => {
 };
 type HubBody = { status?: { conditions?: readonly { type: string; status: string; message?: string }[] } };
 type Stage = Awaited<ReturnType<typeof createStage>>;
-
-for (const [mode, start] of Object.entries(automations)) {
-  describe(`a cluster order on a hub without an operator, in mode ${mode}, over HTTP`, function () {
-    this.timeout(120_000);
-    let stage: Stage;
-    let automated: Automated;
-
-    before(async () => {
-      stage = await createStage();
-      automated = await start(stage.hub);
-    });
-    after(async () => {
-      await stage.close();
-      await automated.close();
-    });
-
-    it('becomes READY, is scaled, and is gone after its deletion; each playbook runs once for each wish, lost answers or not', async () => {
-      const { alice, server, stack } = stage;
-      await stage.register(mode, automated.spec);
-
-      automated.loseNext();
-      const id = await stage.order('automated');
-      await untilCluster(alice, id, isReady);
-      expect(automated.asked()).to.deep.equal(['create']);
-
-      await alice.send('PATCH', `${CLUSTERS}/${id}`, { spec: { node_sets: { workers: { size: 4 } } } });
-      await untilCluster(alice, id, (one) => isReady(one) && one.spec.node_sets['workers']?.size === 4);
-      await until('it was asked for once more', () => automated.asked().length === 2);
-      expect(automated.asked()).to.deep.equal(['create', 'create']);
-
-      await alice.send('DELETE', `${CLUSTERS}/${id}`);
-      await untilGone(alice, id);
-      expect(automated.asked()).to.deep.equal(['create', 'create', 'delete']);
-      expect(server.list('clusterorders', NS)).to.deep.equal([]);
-      expect(stack.service().log.join('\n')).not.to.include(automated.token).and.not.include(KEY);
-    });
-  });
-}
 
 describe('a hub that is switched from a listener to a platform, and back, while orders run on it', function () {
   this.timeout(120_000);
