@@ -6,6 +6,8 @@ import { auditTreeEventTypes } from './audit-events.ts';
 /** Registry entries of the service's own `sys-` streams (events.ts). */
 const lease = { holder: text, epoch: count, ttlMs: z.number().min(0) };
 
+const parkedStream = z.strictObject({ stream: text, revision: count, position: text, error: text, at: text });
+
 export const bookkeepingEventTypes: readonly EventType[] = typesOf(
   { context: 'system', audience: 'internal' },
   [
@@ -14,6 +16,7 @@ export const bookkeepingEventTypes: readonly EventType[] = typesOf(
     ['LeaseReleased', lease],
     ['ClockDiverged', { instance: text, deltaMs: z.number() }],
     ['CheckpointReached', { position: text }],
+    ['KafkaParkingChanged', { streams: z.array(parkedStream) }],
     ['DeploymentBound', { fingerprint: text }],
     ['StoreIdentified', { storeId: text }],
     ...auditTreeEventTypes,

@@ -12,11 +12,24 @@ export type BookkeepingEvent =
   | DomainEvent<'ClockDiverged', { readonly at: string; readonly instance: string; readonly deltaMs: number }>
   /** `sys-checkpoint-<name>`: a loop over the log resumes behind this position of this store. */
   | DomainEvent<'CheckpointReached', { readonly at: string; readonly position: string }>
+  /** `sys-kafkaParked-<topic>`: all streams that the topic leaves out at present. */
+  | DomainEvent<'KafkaParkingChanged', { readonly at: string; readonly streams: readonly ParkedStream[] }>
   /** `sys-deployment`: the deployment keys that this log belongs to. */
   | DomainEvent<'DeploymentBound', { readonly at: string; readonly fingerprint: string }>
   /** `sys-store`: the id of a store that has none by itself. */
   | DomainEvent<'StoreIdentified', { readonly at: string; readonly storeId: string }>
   | AuditTreeEvent;
+
+/** A stream whose events from `revision` on are in no record of a topic. */
+export type ParkedStream = {
+  readonly stream: string;
+  readonly revision: number;
+  /** Position of that event. */
+  readonly position: string;
+  /** Why. */
+  readonly error: string;
+  readonly at: string;
+};
 
 export type LeaseData = {
   readonly at: string;

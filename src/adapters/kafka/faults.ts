@@ -1,0 +1,73 @@
+import { KafkaFault, type KafkaFaultReason } from '../../app/publisher/ports.ts';
+
+/** Error types of the protocol (kafkajs `error.type`) whose cause we can name; all others are `refused`. */
+const REASONS: ReadonlyMap<string, KafkaFaultReason> = new Map([
+  ['UNKNOWN_TOPIC_OR_PARTITION', 'topic-missing'],
+  ['MESSAGE_TOO_LARGE', 'too-large'],
+  ['RECORD_LIST_TOO_LARGE', 'too-large'],
+  ['NOT_ENOUGH_REPLICAS', 'full'],
+  ['NOT_ENOUGH_REPLICAS_AFTER_APPEND', 'full'],
+  ['KAFKA_STORAGE_ERROR', 'full'],
+  ['LOG_DIR_NOT_FOUND', 'full'],
+  ['TOPIC_AUTHORIZATION_FAILED', 'unauthorized'],
+  ['CLUSTER_AUTHORIZATION_FAILED', 'unauthorized'],
+  ['SASL_AUTHENTICATION_FAILED', 'unauthorized'],
+  ['UNSUPPORTED_SASL_MECHANISM', 'unauthorized'],
+  ['ILLEGAL_SASL_STATE', 'unauthorized'],
+  ['LEADER_NOT_AVAILABLE', 'unreachable'],
+  ['NOT_LEADER_FOR_PARTITION', 'unreachable'],
+  ['BROKER_NOT_AVAILABLE', 'unreachable'],
+  ['REQUEST_TIMED_OUT', 'unreachable'],
+  ['NETWORK_EXCEPTION', 'unreachable'],
+  ['NOT_CONTROLLER', 'unreachable'],
+]);
+
+const UNREACHABLE: ReadonlySet<string> = new Set([
+  'KafkaJSConnectionError',
+  'KafkaJSConnectionClosedError',
+  'KafkaJSRequestTimeoutError',
+  'KafkaJSBrokerNotFound',
+  'KafkaJSNoBrokerAvailableError',
+  'KafkaJSMetadataNotLoaded',
+  'KafkaJSTopicMetadataNotLoaded',
+  'KafkaJSLockTimeout',
+]);
+
+/** How deep causes are followed: `NumberOfRetriesExceeded` wraps what went wrong. */
+const DEPTH = 8;
+
+/** What kafkajs threw, in our words; `secret` is in no text. */
+export const faultOf = (error: unknown, secret?: string): KafkaFault => {
+  if (error instanceof KafkaFault) return error;
+  return new KafkaFault(reasonOf(error), withoutSecret(textOf(error), secret), { cause: undefined });
+};
+
+const reasonOf = (error: unknown): KafkaFaultReason => {
+  let each = error;
+  for (let depth = 0; depth < DEPTH && each instanceof Error; depth += 1) {
+    const { type } = each as { type?: unknown };
+    const known = typeof type === 'string' ? REASONS.get(type) : undefined;
+    if (known !== undefined) return known;
+    if (each.name === 'KafkaJSSASLAuthenticationError') return 'unauthorized';
+    if (UNREACHABLE.has(each.name)) return 'unreachable';
+    const inner = (each as { errors?: unknown }).errors;
+    each = each.cause ?? (Array.isArray(inner) ? inner[0] : undefined);
+  }
+  // Some wraps keep the text and lose the name of what they wrap.
+  return error instanceof Error &&
+    /^(Connection error|Connection timeout|Failed to connect)/.test(error.message)
+    ? 'unreachable'
+    : 'refused';
+};
+
+/** A list of errors says nothing by itself: its first one does. */
+const textOf = (error: unknown): string => {
+  if (!(error instanceof Error)) return String(error);
+  const { errors } = error as { errors?: unknown };
+  const [first] = Array.isArray(errors) ? (errors as unknown[]) : [];
+  const text = first instanceof Error ? first.message : error.message;
+  return text === '' ? error.name : text;
+};
+
+export const withoutSecret = (text: string, secret: string | undefined): string =>
+  secret === undefined || secret === '' ? text : text.replaceAll(secret, '[redacted]');

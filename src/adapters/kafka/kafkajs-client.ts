@@ -1,0 +1,136 @@
+import { readFile } from 'node:fs/promises';
+import { connect as connectPlain, isIP, type Socket } from 'node:net';
+import { connect as connectSecure, rootCertificates } from 'node:tls';
+import type { ISocketFactory, KafkaConfig, SASLOptions } from 'kafkajs';
+import type { Clock, Logger } from '../../app/ports.ts';
+import { KafkaFault } from '../../app/publisher/ports.ts';
+import { faultOf } from './faults.ts';
+import { Kafka, logLevel } from './kafkajs-library.ts';
+import { createKafkaLogging } from './kafkajs-logging.ts';
+
+export type SaslMechanism = 'plain' | 'scram-sha-256' | 'scram-sha-512';
+
+/** How the brokers are reached. */
+export type KafkaSettings = {
+  /** `host:port`, at least one. */
+  readonly brokers: readonly string[];
+  readonly clientId: string;
+  /** File with the certificates (PEM) of the authority that signed the brokers', or `system`; absent: no TLS. */
+  readonly tlsCa?: string;
+  readonly sasl?: {
+    readonly mechanism: SaslMechanism;
+    readonly username: string;
+    /** Read anew for each connection, so that a changed password needs no restart. */
+    readonly passwordFile: string;
+  };
+  /** Tries of what fails in passing, and milliseconds between two at most. Default: 30 and 1,000. */
+  readonly retry?: { readonly retries: number; readonly maxRetryTime: number };
+};
+
+/** One kafkajs client of its own, which can be cut off. */
+export type Client = {
+  readonly kafka: Kafka;
+  readonly faultOf: (error: unknown) => KafkaFault;
+  /** Ends every connection and every retry at once, and lets none begin. */
+  readonly cut: () => void;
+};
+
+/**
+ * Given to the client, not to the producer: only so do they cover reconnecting. With the default a broker that is away
+ * for 12 s makes a send fail (real-servers.md §1.4).
+ */
+const RETRY = { retries: 30, maxRetryTime: 1_000, initialRetryTime: 100 } as const;
+const CONNECT_MS = 3_000;
+const REQUEST_MS = 30_000;
+const KEEP_ALIVE_MS = 60_000;
+
+/** Makes clients; each one reads the files of the settings anew. Throws KafkaFault when one cannot be read. */
+export const createClients = (
+  settings: KafkaSettings,
+  { logger, clock }: { readonly logger: Logger; readonly clock: Clock },
+): (() => Promise<Client>) => {
+  const logging = createKafkaLogging(logger, clock);
+  return async () => {
+    const sasl = await saslOf(settings);
+    const ssl = await tlsOf(settings);
+    const sockets = createSockets();
+    const brokers = [...settings.brokers];
+    const config: KafkaConfig = {
+      clientId: settings.clientId,
+      brokers,
+      ...(sasl === undefined ? {} : { sasl }),
+      ...(ssl === undefined ? {} : { ssl }),
+      retry: { ...RETRY, ...settings.retry },
+      connectionTimeout: CONNECT_MS,
+      requestTimeout: REQUEST_MS,
+      socketFactory: sockets.factory,
+      logLevel: logLevel.INFO,
+      logCreator: logging(passwordOf(sasl)),
+    };
+    return {
+      kafka: new Kafka(config),
+      faultOf: (error) => (sockets.isCut() ? closed() : faultOf(error, passwordOf(sasl))),
+      cut: () => {
+        // An empty list is the one thing that kafkajs does not try again.
+        brokers.length = 0;
+        sockets.cut();
+      },
+    };
+  };
+};
+
+export const closed = (): KafkaFault => new KafkaFault('closed', 'the connection to the brokers was closed');
+
+const passwordOf = (sasl: SASLOptions | undefined): string | undefined =>
+  sasl !== undefined && 'password' in sasl ? sasl.password : undefined;
+
+const saslOf = async ({ sasl }: KafkaSettings): Promise<SASLOptions | undefined> => {
+  if (sasl === undefined) return undefined;
+  const { mechanism, username, passwordFile } = sasl;
+  // The line end that an editor leaves is no part of a password.
+  const password = (await readSetting('LEDGER_KAFKA_SASL_PASSWORD_FILE', passwordFile)).replace(/\r?\n$/, '');
+  return { mechanism, username, password } as SASLOptions;
+};
+
+const tlsOf = async ({ tlsCa }: KafkaSettings): Promise<{ readonly ca: string[] } | undefined> => {
+  if (tlsCa === undefined) return undefined;
+  return {
+    ca: tlsCa === 'system' ? [...rootCertificates] : [await readSetting('LEDGER_KAFKA_TLS_CA', tlsCa)],
+  };
+};
+
+const readSetting = async (variable: string, file: string): Promise<string> => {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    const why = (error as NodeJS.ErrnoException).code ?? 'it cannot be read';
+    throw new KafkaFault('unauthorized', `${variable}: ${file} cannot be read: ${why}`, { cause: error });
+  }
+};
+
+/** kafkajs connects again after `disconnect()` when a send is still being tried, so that its sockets must be ours. */
+const createSockets = (): { factory: ISocketFactory; cut: () => void; isCut: () => boolean } => {
+  const open = new Set<Socket>();
+  let isCut = false;
+  return {
+    factory: ({ host, port, ssl, onConnect }) => {
+      if (isCut) throw closed();
+      const socket: Socket =
+        ssl === undefined || ssl === null
+          ? connectPlain({ host, port }, onConnect)
+          : connectSecure(
+              { host, port, ...(isIP(host) === 0 ? { servername: host } : {}), ...ssl },
+              onConnect,
+            );
+      socket.setKeepAlive(true, KEEP_ALIVE_MS);
+      open.add(socket);
+      socket.once('close', () => open.delete(socket));
+      return socket;
+    },
+    cut: () => {
+      isCut = true;
+      for (const socket of open) socket.destroy(closed());
+    },
+    isCut: () => isCut,
+  };
+};

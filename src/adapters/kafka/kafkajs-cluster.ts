@@ -1,0 +1,226 @@
+import type { Admin, DescribeConfigResponse, Producer } from 'kafkajs';
+import type { Clock, Logger } from '../../app/ports.ts';
+import type {
+  KafkaAdmin,
+  KafkaCluster,
+  KafkaProducer,
+  KafkaRecord,
+  TopicOnBrokers,
+  TopicSpec,
+} from '../../app/publisher/ports.ts';
+import { closed, createClients, type Client, type KafkaSettings } from './kafkajs-client.ts';
+import { CompressionTypes, Partitioners } from './kafkajs-library.ts';
+
+/** Kafka by kafkajs: each producer and each administrative call has connections of its own. */
+export const createKafkaCluster = (
+  settings: KafkaSettings,
+  { logger, clock }: { readonly logger: Logger; readonly clock: Clock },
+): KafkaCluster => {
+  const producing = createClients(settings, { logger, clock });
+  // Somebody waits for what an administrator asks.
+  const asking = createClients({ retry: ADMIN_RETRY, ...settings }, { logger, clock });
+  return {
+    producers: { open: async (signal) => openProducer(await producing(), signal) },
+    admin: createAdmin(asking),
+  };
+};
+
+const ADMIN_RETRY = { retries: 3, maxRetryTime: 500 } as const;
+/** Milliseconds that a goodbye may take; the connection is cut then. */
+const GOODBYE_MS = 2_000;
+
+const openProducer = async (client: Client, signal: AbortSignal): Promise<KafkaProducer> => {
+  const producer = client.kafka.producer({
+    idempotent: true,
+    maxInFlightRequests: 1,
+    allowAutoTopicCreation: false,
+    createPartitioner: Partitioners.DefaultPartitioner,
+  });
+  // Without a complete connect() it would send all the same, but without a producer id (libraries.md §5).
+  await untilAborted(producer.connect(), client, signal);
+  let sending: Promise<unknown> = Promise.resolve();
+  let isSending = false;
+  const ended = Promise.withResolvers<never>();
+  ended.promise.catch(() => undefined);
+  return {
+    send: async (records) => {
+      if (isSending) throw new TypeError('a producer sends one batch at a time');
+      isSending = true;
+      sending = producer.sendBatch({
+        acks: -1,
+        compression: CompressionTypes.None,
+        topicMessages: [...byTopic(records)].map(([topic, messages]) => ({ topic, messages })),
+      });
+      try {
+        await Promise.race([sending, ended.promise]);
+      } catch (error) {
+        throw client.faultOf(error);
+      } finally {
+        isSending = false;
+      }
+    },
+    close: async () => {
+      ended.reject(closed());
+      if (!isSending) await goodbye(producer);
+      client.cut();
+      sending.catch(() => undefined);
+    },
+  };
+};
+
+/** The records of each topic in their order. */
+const byTopic = (
+  records: readonly KafkaRecord[],
+): Map<
+  string,
+  { key: string; value: string | null; headers: Record<string, string>; timestamp: string }[]
+> => {
+  const topics = new Map<string, ReturnType<typeof messageOf>[]>();
+  for (const record of records) {
+    const messages = topics.get(record.topic);
+    if (messages === undefined) topics.set(record.topic, [messageOf(record)]);
+    else messages.push(messageOf(record));
+  }
+  return topics;
+};
+
+const messageOf = ({ key, value, headers, timestamp }: KafkaRecord) => ({
+  key,
+  value,
+  headers: { ...headers },
+  timestamp,
+});
+
+/** What the work comes to; cuts the client off and throws KafkaFault when it fails or the signal is aborted. */
+const untilAborted = async <Result>(
+  work: Promise<Result>,
+  client: Client,
+  signal: AbortSignal,
+): Promise<Result> => {
+  const abort = (): void => client.cut();
+  const aborted = new Promise<never>((_, reject) => {
+    const end = (): void => reject(closed());
+    if (signal.aborted) end();
+    signal.addEventListener('abort', end, { once: true });
+    work.then(
+      () => signal.removeEventListener('abort', end),
+      () => signal.removeEventListener('abort', end),
+    );
+  });
+  try {
+    return await Promise.race([work, aborted]);
+  } catch (error) {
+    const fault = client.faultOf(error);
+    abort();
+    throw fault;
+  }
+};
+
+const goodbye = async (connected: Pick<Producer | Admin, 'disconnect'>): Promise<void> => {
+  let late: NodeJS.Timeout | undefined;
+  const timeout = new Promise<void>((resolve) => {
+    late = setTimeout(resolve, GOODBYE_MS);
+  });
+  await Promise.race([connected.disconnect().catch(() => undefined), timeout]);
+  clearTimeout(late);
+};
+
+const createAdmin = (clients: () => Promise<Client>): KafkaAdmin => {
+  const connected = async <Result>(
+    signal: AbortSignal,
+    ask: (admin: Admin) => Promise<Result>,
+  ): Promise<Result> => {
+    const client = await clients();
+    const admin = client.kafka.admin();
+    const answer = await untilAborted(
+      admin.connect().then(() => ask(admin)),
+      client,
+      signal,
+    );
+    await goodbye(admin);
+    client.cut();
+    return answer;
+  };
+
+  const create = async (admin: Admin, topics: readonly NewTopic[]): Promise<readonly string[]> => {
+    const existing = new Set(await admin.listTopics());
+    const missing = topics.filter(({ name }) => !existing.has(name));
+    if (missing.length === 0) return [];
+    const { brokers } = await admin.describeCluster();
+    const replicas = Math.min(REPLICAS, brokers.length);
+    await admin.createTopics({
+      waitForLeaders: true,
+      timeout: CREATE_MS,
+      topics: missing.map(({ name, partitions, cleanup, retentionMs }) => ({
+        topic: name,
+        numPartitions: partitions,
+        replicationFactor: replicas,
+        configEntries: [
+          { name: 'cleanup.policy', value: cleanup },
+          // One replica may be away without anything that was confirmed being lost (metering-events.md §1).
+          { name: 'min.insync.replicas', value: String(Math.min(replicas, 2)) },
+          ...(cleanup === 'delete' ? [{ name: 'retention.ms', value: String(retentionMs) }] : []),
+        ],
+      })),
+    });
+    return missing.map(({ name }) => name);
+  };
+
+  return {
+    describe: (topics, signal) => connected(signal, (admin) => describe(admin, topics)),
+    create: (topics, signal) => connected(signal, (admin) => create(admin, topics)),
+  };
+};
+
+type NewTopic = Pick<TopicSpec, 'name' | 'cleanup' | 'partitions' | 'retentionMs'>;
+
+const REPLICAS = 3;
+const CREATE_MS = 15_000;
+/** `ConfigResourceTypes.TOPIC`: an enum of kafkajs that exists in its types only. */
+const TOPIC_RESOURCE = 2;
+
+const describe = async (
+  admin: Admin,
+  wanted: readonly string[],
+): Promise<{ brokers: number; topics: ReadonlyMap<string, TopicOnBrokers> }> => {
+  const existing = new Set(await admin.listTopics());
+  const { brokers } = await admin.describeCluster();
+  const names = wanted.filter((name) => existing.has(name));
+  if (names.length === 0) return { brokers: brokers.length, topics: new Map() };
+  const { topics } = await admin.fetchTopicMetadata({ topics: names });
+  const settings = await settingsOf(admin, names);
+  return {
+    brokers: brokers.length,
+    topics: new Map(
+      topics.map(({ name, partitions }): [string, TopicOnBrokers] => [
+        name,
+        {
+          partitions: partitions.length,
+          replicas: Math.min(...partitions.map(({ replicas }) => replicas.length)),
+          cleanup: settings.get(name)?.get('cleanup.policy') ?? '',
+          retentionMs: Number(settings.get(name)?.get('retention.ms') ?? Number.NaN),
+        },
+      ]),
+    ),
+  };
+};
+
+const settingsOf = async (
+  admin: Admin,
+  names: readonly string[],
+): Promise<ReadonlyMap<string, ReadonlyMap<string, string>>> => {
+  const { resources }: DescribeConfigResponse = await admin.describeConfigs({
+    includeSynonyms: false,
+    resources: names.map((name) => ({
+      type: TOPIC_RESOURCE,
+      name,
+      configNames: ['cleanup.policy', 'retention.ms'],
+    })),
+  });
+  return new Map(
+    resources.map(({ resourceName, configEntries }) => [
+      resourceName,
+      new Map(configEntries.map(({ configName, configValue }) => [configName, configValue])),
+    ]),
+  );
+};

@@ -1,0 +1,55 @@
+import type { logCreator } from 'kafkajs';
+import type { Clock, Logger } from '../../app/ports.ts';
+import { logLevel } from './kafkajs-library.ts';
+import { withoutSecret } from './faults.ts';
+
+/** Milliseconds in which one message is written once: a broker that is away makes kafkajs repeat itself every second. */
+const ONCE_IN_MS = 60_000;
+/** Messages that are remembered. */
+const REMEMBERED = 200;
+
+/**
+ * kafkajs' log lines as ours. What it calls an error it tries again by itself, so that it is a warning here: whether it
+ * is in vain the publisher says. Of its fields only those with words and numbers are kept, and no secret.
+ */
+export const createKafkaLogging = (
+  logger: Logger,
+  clock: Pick<Clock, 'monotonicMs'>,
+): ((secret: string | undefined) => logCreator) => {
+  const told = new Map<string, { at: number; more: number }>();
+
+  /** How often the message was held back since it was last written; undefined: it is held back now. */
+  const repeats = (message: string): number | undefined => {
+    const now = clock.monotonicMs();
+    const known = told.get(message);
+    if (known !== undefined && now - known.at < ONCE_IN_MS) {
+      known.more += 1;
+      return undefined;
+    }
+    told.delete(message);
+    told.set(message, { at: now, more: 0 });
+    const [oldest] = told.keys();
+    if (told.size > REMEMBERED && oldest !== undefined) told.delete(oldest);
+    return known?.more ?? 0;
+  };
+
+  return (secret) =>
+    () =>
+    ({ namespace, level, log }) => {
+      const message = withoutSecret(String(log.message), secret);
+      const { broker, topic, retryCount, error } = log as Readonly<Record<string, unknown>>;
+      const fields = {
+        kafkajs: namespace,
+        ...plain('broker', broker),
+        ...plain('topic', topic),
+        ...plain('retryCount', retryCount),
+        ...(typeof error === 'string' ? { error: withoutSecret(error, secret) } : {}),
+      };
+      if (level >= logLevel.INFO) return logger.debug(fields, message);
+      const held = repeats(message);
+      if (held !== undefined) logger.warn(held > 0 ? { ...fields, repeated: held } : fields, message);
+    };
+};
+
+const plain = (name: string, value: unknown): object =>
+  typeof value === 'string' || typeof value === 'number' ? { [name]: value } : {};

@@ -1,0 +1,227 @@
+import {
+  KafkaFault,
+  sizeOf,
+  type KafkaCluster,
+  type KafkaFaultReason,
+  type KafkaProducer,
+  type KafkaRecord,
+  type TopicOnBrokers,
+  type TopicSpec,
+} from '../../../app/publisher/ports.ts';
+
+export type StoredRecord = KafkaRecord & { readonly partition: number; readonly offset: number };
+
+/**
+ * Brokers in memory, for specs and simulations. They number the batches of a producer as real ones do, so that a
+ * producer that goes on after a rejected send loses what it should not (real-servers.md §1.4).
+ */
+export type MemoryKafka = KafkaCluster & {
+  /** What a consumer of the topic sees, each partition in its order; nothing when there is no such topic. */
+  records(topic: string): readonly StoredRecord[];
+  createTopic(topic: NewTopic): void;
+  /** Creates every topic of the list. */
+  createTopics(topics: readonly NewTopic[]): void;
+  deleteTopic(name: string): void;
+  alterTopic(name: string, change: Partial<TopicOnBrokers>): void;
+  readonly faults: MemoryFaults;
+  /** Producers that are open now, and that ever were. */
+  connections(): { readonly open: number; readonly made: number };
+};
+
+export type MemoryFaults = {
+  /** Nobody answers, until it is ended. */
+  down(isDown: boolean): void;
+  /** Credentials are refused, until it is ended. */
+  wrongPassword(isWrong: boolean): void;
+  /** Every send of the topic is refused with this reason and nothing stored; undefined ends it. */
+  refuse(topic: string, reason: KafkaFaultReason | undefined): void;
+  /** The next sends of the topic are stored, and their answers lost. */
+  loseAnswers(topic: string, times: number): void;
+  /** Sends of the topic wait until the returned function is called. */
+  hold(topic: string): () => void;
+  /** Bytes of a batch that are taken. Default: 1 MiB. */
+  maxBytes(bytes: number): void;
+};
+
+type NewTopic = Pick<TopicSpec, 'name' | 'cleanup' | 'partitions' | 'retentionMs'>;
+type Sequence = { readonly first: number; readonly count: number };
+type Topic = { about: TopicOnBrokers; readonly partitions: StoredRecord[][] };
+
+const MAX_BYTES = 1024 * 1024;
+
+export const createMemoryKafka = (): MemoryKafka => {
+  const topics = new Map<string, Topic>();
+  /** Last batch of each producer by partition. */
+  const sequences = new Map<string, Sequence>();
+  const refused = new Map<string, KafkaFaultReason>();
+  const answersToLose = new Map<string, number>();
+  const held = new Map<string, Promise<void>>();
+  let isDown = false;
+  let isWrongPassword = false;
+  let maxBytes = MAX_BYTES;
+  let made = 0;
+  let open = 0;
+
+  const assertReachable = (): void => {
+    if (isDown) throw new KafkaFault('unreachable', 'no broker answers');
+    if (isWrongPassword) throw new KafkaFault('unauthorized', 'the brokers refuse the password');
+  };
+  const createTopic = ({ name, partitions, cleanup, retentionMs }: NewTopic): void => {
+    const about = { partitions, replicas: 1, cleanup, retentionMs };
+    topics.set(name, { about, partitions: Array.from({ length: partitions }, () => []) });
+  };
+
+  /** Stores what one send brings to one partition. Throws KafkaFault. */
+  const store = (
+    producer: number,
+    name: string,
+    partition: number,
+    first: number,
+    records: readonly KafkaRecord[],
+  ): void => {
+    const log = topics.get(name)?.partitions[partition] ?? [];
+    const key = `${producer} ${name} ${partition}`;
+    const last = sequences.get(key);
+    const expected = last === undefined ? 0 : last.first + last.count;
+    if (first !== expected) {
+      // Taken for a repetition of the last one, whatever it holds.
+      if (last !== undefined && first === last.first && records.length === last.count) return;
+      throw new KafkaFault('refused', 'the broker received an out of order sequence number');
+    }
+    for (const record of records) log.push({ ...record, partition, offset: log.length });
+    sequences.set(key, { first, count: records.length });
+  };
+
+  const openProducer = (): KafkaProducer => {
+    made += 1;
+    open += 1;
+    const id = made;
+    const next = new Map<string, number>();
+    let isClosed = false;
+    let isSending = false;
+    const ended = Promise.withResolvers<void>();
+
+    const deliver = async (name: string, records: readonly KafkaRecord[]): Promise<void> => {
+      await Promise.race([held.get(name), ended.promise]);
+      if (isClosed) throw closed();
+      assertReachable();
+      const topic = topics.get(name);
+      if (topic === undefined) throw new KafkaFault('topic-missing', `the brokers do not host topic ${name}`);
+      const reason = refused.get(name);
+      if (reason !== undefined) throw new KafkaFault(reason, `the brokers refuse records of topic ${name}`);
+      if (records.reduce((sum, record) => sum + sizeOf(record), 0) > maxBytes)
+        throw new KafkaFault('too-large', 'the request included a message larger than the brokers take');
+      const batches = byPartition(records, topic.about.partitions);
+      for (const [partition, batch] of batches)
+        store(id, name, partition, next.get(`${name} ${partition}`) ?? 0, batch);
+      const toLose = answersToLose.get(name) ?? 0;
+      if (toLose > 0) {
+        answersToLose.set(name, toLose - 1);
+        throw new KafkaFault('unreachable', 'the answer of the broker was lost');
+      }
+      for (const [partition, batch] of batches) {
+        const key = `${name} ${partition}`;
+        next.set(key, (next.get(key) ?? 0) + batch.length);
+      }
+    };
+
+    return {
+      send: async (records) => {
+        if (isSending) throw new TypeError('a producer sends one batch at a time');
+        if (isClosed) throw closed();
+        isSending = true;
+        try {
+          await Promise.resolve();
+          const batches = Map.groupBy(records, ({ topic }) => topic);
+          for (const [name, batch] of batches) await deliver(name, batch);
+        } finally {
+          isSending = false;
+        }
+      },
+      close: async () => {
+        if (isClosed) return;
+        isClosed = true;
+        open -= 1;
+        ended.resolve();
+      },
+    };
+  };
+
+  return {
+    producers: {
+      open: async (signal) => {
+        await Promise.resolve();
+        if (signal.aborted) throw closed();
+        assertReachable();
+        return openProducer();
+      },
+    },
+    connections: () => ({ open, made }),
+    admin: {
+      describe: async (names, signal) => {
+        await Promise.resolve();
+        if (signal.aborted) throw closed();
+        assertReachable();
+        const found = names.flatMap((name): [string, TopicOnBrokers][] => {
+          const topic = topics.get(name);
+          return topic === undefined ? [] : [[name, topic.about]];
+        });
+        return { brokers: 1, topics: new Map(found) };
+      },
+      create: async (wanted, signal) => {
+        await Promise.resolve();
+        if (signal.aborted) throw closed();
+        assertReachable();
+        const missing = wanted.filter(({ name }) => !topics.has(name));
+        missing.forEach(createTopic);
+        return missing.map(({ name }) => name);
+      },
+    },
+    records: (name) => topics.get(name)?.partitions.flat() ?? [],
+    createTopic,
+    createTopics: (wanted) => wanted.forEach(createTopic),
+    deleteTopic: (name) => void topics.delete(name),
+    alterTopic: (name, change) => {
+      const topic = topics.get(name);
+      if (topic !== undefined) topic.about = { ...topic.about, ...change };
+    },
+    faults: {
+      down: (on) => {
+        isDown = on;
+      },
+      wrongPassword: (on) => {
+        isWrongPassword = on;
+      },
+      refuse: (name, reason) => {
+        if (reason === undefined) refused.delete(name);
+        else refused.set(name, reason);
+      },
+      loseAnswers: (name, times) => void answersToLose.set(name, times),
+      hold: (name) => {
+        const { promise, resolve } = Promise.withResolvers<void>();
+        held.set(name, promise);
+        return () => {
+          if (held.get(name) === promise) held.delete(name);
+          resolve();
+        };
+      },
+      maxBytes: (bytes) => {
+        maxBytes = bytes;
+      },
+    },
+  };
+};
+
+const closed = (): KafkaFault => new KafkaFault('closed', 'the connection to the brokers was closed');
+
+const byPartition = (
+  records: readonly KafkaRecord[],
+  partitions: number,
+): ReadonlyMap<number, readonly KafkaRecord[]> => Map.groupBy(records, ({ key }) => hashOf(key) % partitions);
+
+/** FNV-1a: any spread will do. */
+const hashOf = (key: string): number => {
+  let hash = 0x811c9dc5;
+  for (const byte of Buffer.from(key)) hash = Math.imul(hash ^ byte, 0x01000193) >>> 0;
+  return hash;
+};

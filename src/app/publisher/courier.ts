@@ -1,0 +1,206 @@
+import type { Checkpoint } from '../checkpoint.ts';
+import type { Position } from '../event-store.ts';
+import type { Clock, Logger, Timers } from '../ports.ts';
+import { pause } from '../process-runner/pause.ts';
+import type { TopicStream } from '../streams/stream.ts';
+import { isFarBehind } from './distance.ts';
+import type { Parcel } from './outbox.ts';
+import { TakenOver } from './parking.ts';
+import { KafkaFault, type KafkaProducer, type KafkaProducers } from './ports.ts';
+import type { TopicCheck } from './topic-check.ts';
+import { waitAfter, type PublisherFailpoint, type PublisherSettings, type Session } from './types.ts';
+
+/**
+ * Takes what is in the outbox of one topic to the brokers: one batch at a time, awaited; then, not after each, the
+ * position is stored. After any rejected send the producer is closed and another one made, since the same one would
+ * lose a batch of another boundary without a word (real-servers.md §1.4).
+ */
+export type Courier = {
+  /** Until the session's signal is aborted. Throws TakenOver and what the store throws. */
+  run(session: Session, checkpoint: Checkpoint, after: Position | undefined): Promise<void>;
+};
+
+export type CourierOptions = {
+  readonly stream: Pick<TopicStream, 'topic'>;
+  readonly producers: KafkaProducers;
+  readonly check: Pick<TopicCheck, 'ready' | 'forget'>;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly logger: Logger;
+  readonly settings: PublisherSettings;
+  readonly failpoint?: PublisherFailpoint;
+  readonly events: {
+    readonly failed: (error: unknown) => void;
+    readonly sent: (records: number) => void;
+  };
+};
+
+export const createCourier = (options: CourierOptions): Courier => ({
+  run: async (session, checkpoint, after) => {
+    const sender = createSender(options, session);
+    const saver = createSaver(options, session, checkpoint, after);
+    try {
+      while (!session.signal.aborted) {
+        const sent = await sender.next();
+        if (sent !== undefined) saver.count(sent);
+        if (saver.isDue()) await saver.save();
+        else if (sent === undefined) await news(options, session, saver.dueIn() ?? sender.idleIn());
+        if (sender.idleIn() === 0) await sender.close();
+      }
+    } catch (error) {
+      // A send that is cut off at the end says so.
+      if (!session.signal.aborted) throw error;
+    } finally {
+      await sender.close();
+    }
+    // What was confirmed during the goodbye need not be sent again by whoever comes next.
+    await saver.finish();
+  },
+});
+
+/** Waits for something to send, at most so many milliseconds. */
+const news = async (
+  { timers }: Pick<CourierOptions, 'timers'>,
+  { outbox, signal }: Session,
+  ms: number | undefined,
+): Promise<void> => {
+  const over = new AbortController();
+  const either = AbortSignal.any([signal, over.signal]);
+  const waits = [outbox.changed(either), ...(ms === undefined ? [] : [pause(timers, ms, either)])];
+  await Promise.race(waits);
+  over.abort();
+};
+
+/** The connection to the brokers and the batch that is next. */
+const createSender = (options: CourierOptions, { outbox, parking, signal }: Session) => {
+  const { stream, producers, check, clock, timers, logger, settings, failpoint, events } = options;
+  const { name } = stream.topic;
+  let producer: KafkaProducer | undefined;
+  let usedAt = 0;
+  let failures = 0;
+  /** Parcels at once: fewer after the brokers found a batch too large. */
+  let most = Number.POSITIVE_INFINITY;
+
+  const close = async (): Promise<void> => {
+    const closing = producer;
+    producer = undefined;
+    await closing?.close();
+  };
+
+  /** A send that is under way when the publisher stops gets some time: cut off, it would come twice. */
+  const send = async (parcels: readonly Parcel[]): Promise<void> => {
+    await check.ready(name, signal);
+    signal.throwIfAborted();
+    producer ??= await producers.open(signal);
+    const open = producer;
+    let cancel = (): void => undefined;
+    const stop = (): void => {
+      cancel = timers.after(settings.graceMs, () => void open.close());
+    };
+    signal.addEventListener('abort', stop, { once: true });
+    try {
+      await failpoint?.('before-send', name);
+      signal.throwIfAborted();
+      await open.send(parcels.flatMap(({ records }) => records));
+      await failpoint?.('after-send', name);
+    } finally {
+      signal.removeEventListener('abort', stop);
+      cancel();
+    }
+    usedAt = clock.monotonicMs();
+  };
+
+  /** What no broker will ever take must not hold up the rest. */
+  const tooLarge = async (parcels: readonly Parcel[], fault: KafkaFault): Promise<void> => {
+    const [only] = parcels;
+    if (parcels.length > 1 || only === undefined) {
+      most = Math.ceil(parcels.length / 2);
+      return;
+    }
+    const { stream: poison, revision, position } = only;
+    logger.error(
+      { topic: name, stream: poison, revision },
+      'the brokers do not take a record of this size: parked',
+    );
+    await parking.park({ stream: poison, revision, position, error: fault.message });
+    outbox.drop(poison);
+    most = Number.POSITIVE_INFINITY;
+  };
+
+  const failed = async (error: unknown, parcels: readonly Parcel[]): Promise<void> => {
+    await close();
+    signal.throwIfAborted();
+    if (!(error instanceof KafkaFault)) throw error;
+    if (error.reason === 'too-large') return tooLarge(parcels, error);
+    if (error.reason === 'topic-missing') check.forget();
+    events.failed(error);
+    failures += 1;
+    await pause(timers, waitAfter(failures - 1, settings), signal);
+  };
+
+  return {
+    /** Sends the oldest batch; undefined: there was none. 0: it was in vain, and is the oldest one still. */
+    next: async (): Promise<number | undefined> => {
+      const parcels = outbox.head(settings.batch).slice(0, most);
+      if (parcels.length === 0) return undefined;
+      try {
+        await send(parcels);
+      } catch (error) {
+        await failed(error, parcels);
+        return 0;
+      }
+      failures = 0;
+      most = Number.POSITIVE_INFINITY;
+      outbox.sent(parcels.length);
+      const records = parcels.reduce((sum, parcel) => sum + parcel.records.length, 0);
+      events.sent(records);
+      return records;
+    },
+    /** Milliseconds until the connection has been idle for too long; undefined: there is none. */
+    idleIn: (): number | undefined =>
+      producer === undefined ? undefined : Math.max(0, usedAt + settings.idleMs - clock.monotonicMs()),
+    close,
+  };
+};
+
+const createSaver = (
+  { stream, clock, settings, failpoint }: CourierOptions,
+  { outbox }: Session,
+  checkpoint: Checkpoint,
+  after: Position | undefined,
+) => {
+  const { name } = stream.topic;
+  let saved = after;
+  let savedAt = clock.monotonicMs();
+  let unsaved = 0;
+
+  const save = async (): Promise<void> => {
+    const position = outbox.reached();
+    if (position === undefined || position === saved) return;
+    await failpoint?.('before-checkpoint', name);
+    const records = unsaved;
+    if (!(await checkpoint.save(position))) throw new TakenOver(`sys-kafka-${name}`);
+    await failpoint?.('after-checkpoint', name);
+    saved = position;
+    savedAt = clock.monotonicMs();
+    unsaved -= records;
+  };
+  /** Each stored position is an event, which moves the end of the log: without anything sent it is worth one only now and then. */
+  const isFar = (): boolean => isFarBehind(saved, outbox.reached());
+  const dueIn = (): number | undefined =>
+    unsaved === 0 ? undefined : Math.max(0, savedAt + settings.checkpointMs - clock.monotonicMs());
+
+  return {
+    count: (records: number): void => {
+      if (unsaved === 0 && records > 0)
+        savedAt = Math.max(savedAt, clock.monotonicMs() - settings.checkpointMs / 2);
+      unsaved += records;
+    },
+    dueIn,
+    isDue: (): boolean => unsaved >= settings.checkpointRecords || dueIn() === 0 || isFar(),
+    save,
+    finish: async (): Promise<void> => {
+      if (unsaved > 0) await save();
+    },
+  };
+};

@@ -1,0 +1,117 @@
+import type { Position } from '../event-store.ts';
+import type { KafkaRecord } from '../streams/stream.ts';
+import { sizeOf } from './ports.ts';
+
+/** What one event became, on its way to the brokers. */
+export type Parcel = {
+  readonly position: Position;
+  readonly stream: string;
+  readonly revision: number;
+  readonly recordedAt: string;
+  readonly records: readonly KafkaRecord[];
+  readonly bytes: number;
+};
+
+export type Limits = { readonly records: number; readonly bytes: number };
+
+/**
+ * What is read of the log and not yet confirmed by the brokers, in log order and bounded: when it is full the reader
+ * waits, and the log itself is the buffer.
+ */
+export type Outbox = {
+  /**
+   * Waits for room; one parcel is taken however large it is. Left out once the signal is aborted, and when there is room
+   * and it is not wanted any more.
+   */
+  put(parcel: Omit<Parcel, 'bytes'>, signal: AbortSignal, isWanted?: () => boolean): Promise<void>;
+  /** Nothing is to be sent up to this position: what is in front of it still is. */
+  pass(position: Position): void;
+  /** The oldest parcels, within the limits but at least one; empty: there is nothing. They stay until `sent`. */
+  head(limits: Limits): readonly Parcel[];
+  /** The oldest `count` parcels are done with. */
+  sent(count: number): void;
+  /** Takes out every parcel of a stream. */
+  drop(stream: string): void;
+  /** Everything up to here is done with; undefined: nothing was read yet. */
+  reached(): Position | undefined;
+  /** Resolves when something was put or passed, or the signal is aborted. */
+  changed(signal: AbortSignal): Promise<void>;
+  readonly size: () => { readonly parcels: number; readonly records: number; readonly bytes: number };
+};
+
+export const createOutbox = (limits: Limits): Outbox => {
+  let parcels: Parcel[] = [];
+  let records = 0;
+  let bytes = 0;
+  /** Everything that was read lies up to here; with no parcels left it is done with, too. */
+  let read: Position | undefined;
+  let done: Position | undefined;
+  const waiting = new Set<() => void>();
+  const wake = (): void => {
+    for (const each of waiting) each();
+  };
+  const changed = (signal: AbortSignal): Promise<void> =>
+    new Promise((resolve) => {
+      const end = (): void => {
+        waiting.delete(end);
+        signal.removeEventListener('abort', end);
+        resolve();
+      };
+      if (signal.aborted) return resolve();
+      waiting.add(end);
+      signal.addEventListener('abort', end, { once: true });
+    });
+  const count = (removed: readonly Parcel[]): void => {
+    for (const parcel of removed) {
+      records -= parcel.records.length;
+      bytes -= parcel.bytes;
+    }
+    wake();
+  };
+
+  return {
+    put: async (parcel, signal, isWanted = () => true) => {
+      const size = parcel.records.reduce((sum, record) => sum + sizeOf(record), 0);
+      while (parcels.length > 0 && (records >= limits.records || bytes + size > limits.bytes)) {
+        if (signal.aborted) return;
+        await changed(signal);
+      }
+      if (signal.aborted) return;
+      read = parcel.position;
+      if (!isWanted()) return;
+      parcels.push({ ...parcel, bytes: size });
+      records += parcel.records.length;
+      bytes += size;
+      wake();
+    },
+    pass: (position) => {
+      read = position;
+      if (parcels.length === 0) wake();
+    },
+    head: (most) => {
+      let taken = 0;
+      let [sumRecords, sumBytes] = [0, 0];
+      for (const parcel of parcels) {
+        sumRecords += parcel.records.length;
+        sumBytes += parcel.bytes;
+        if (taken > 0 && (sumRecords > most.records || sumBytes > most.bytes)) break;
+        taken += 1;
+      }
+      return parcels.slice(0, taken);
+    },
+    sent: (number) => {
+      const removed = parcels.slice(0, number);
+      parcels = parcels.slice(number);
+      done = removed.at(-1)?.position ?? done;
+      count(removed);
+    },
+    drop: (stream) => {
+      const removed = parcels.filter((parcel) => parcel.stream === stream);
+      parcels = parcels.filter((parcel) => parcel.stream !== stream);
+      count(removed);
+    },
+    reached: () => (parcels.length === 0 ? (read ?? done) : done),
+    changed,
+    size: () => ({ parcels: parcels.length, records, bytes }),
+  };
+};

@@ -1,0 +1,83 @@
+import type { KafkaRecord, TopicSpec } from '../streams/stream.ts';
+
+/**
+ * Ports of the publisher (design §7, Kafka). Two adapters pass one contract suite (test/integration/kafka/contract.ts):
+ * kafkajs, and one in memory with faults on command.
+ */
+
+export type { KafkaRecord, RecordMapper, TopicSpec, TopicStream } from '../streams/stream.ts';
+
+/** One connection to the brokers, idempotent, in order, one `send` at a time. */
+export type KafkaProducer = {
+  /**
+   * Resolves when every in-sync replica has all of the records. Throws KafkaFault; the records may then be stored in
+   * part or whole, and this producer must not send anything else (real-servers.md §1.4): close it.
+   */
+  send(records: readonly KafkaRecord[]): Promise<void>;
+  /** Ends a `send` that is under way, which then throws; nothing goes to the brokers afterwards. Never throws. */
+  close(): Promise<void>;
+};
+
+export type KafkaProducers = {
+  /** Throws KafkaFault; `closed` when the signal was aborted. */
+  open(signal: AbortSignal): Promise<KafkaProducer>;
+};
+
+/** A topic as the brokers have it. */
+export type TopicOnBrokers = {
+  readonly partitions: number;
+  readonly replicas: number;
+  /** `compact,delete` is possible. */
+  readonly cleanup: string;
+  readonly retentionMs: number;
+};
+
+export type KafkaAdmin = {
+  /** Those of the topics that exist. Throws KafkaFault. */
+  describe(
+    topics: readonly string[],
+    signal: AbortSignal,
+  ): Promise<{ readonly brokers: number; readonly topics: ReadonlyMap<string, TopicOnBrokers> }>;
+  /** Makes those that do not exist and returns their names. Throws KafkaFault. */
+  create(
+    topics: readonly Pick<TopicSpec, 'name' | 'cleanup' | 'partitions' | 'retentionMs'>[],
+    signal: AbortSignal,
+  ): Promise<readonly string[]>;
+};
+
+export type KafkaCluster = { readonly producers: KafkaProducers; readonly admin: KafkaAdmin };
+
+/**
+ * Why the brokers did not do it. `unreachable`: no broker answers; `unauthorized`: credentials or rights are refused;
+ * `topic-missing`; `too-large`: they do not take a record or batch of that size; `full`: no room, or too few replicas;
+ * `closed`: ended from our side; `refused`: anything else.
+ */
+export type KafkaFaultReason =
+  | 'unreachable'
+  | 'unauthorized'
+  | 'topic-missing'
+  | 'too-large'
+  | 'full'
+  | 'closed'
+  | 'refused';
+
+export class KafkaFault extends Error {
+  override readonly name = 'KafkaFault';
+  readonly reason: KafkaFaultReason;
+  constructor(reason: KafkaFaultReason, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.reason = reason;
+  }
+}
+
+/** Bytes that a record takes in a request, about: key, value, headers and what is around them. */
+export const sizeOf = ({ key, value, headers }: KafkaRecord): number => {
+  let bytes = RECORD_OVERHEAD + Buffer.byteLength(key) + (value === null ? 0 : Buffer.byteLength(value));
+  for (const [name, text] of Object.entries(headers))
+    bytes += HEADER_OVERHEAD + Buffer.byteLength(name) + Buffer.byteLength(text);
+  return bytes;
+};
+
+/** Lengths, offsets and timestamp of a record; lengths of a header (record format v2). */
+const RECORD_OVERHEAD = 40;
+const HEADER_OVERHEAD = 6;

@@ -1,0 +1,151 @@
+import type { EventStore } from '../event-store.ts';
+import type { Ownership } from '../ownership.ts';
+import type { Clock, Ids, Logger, Timers } from '../ports.ts';
+import { pause } from '../process-runner/pause.ts';
+import type { TopicSpec, TopicStream } from '../streams/stream.ts';
+import type { KafkaCluster } from './ports.ts';
+import { createTopicCheck, CREATE_COMMAND, type TopicPlan } from './topic-check.ts';
+import { createTopicPublisher, type TopicPublisher } from './topic-publisher.ts';
+import type { TopicStatus } from './topic-status.ts';
+import { createTurns } from './turns.ts';
+import {
+  PUBLISHER_SETTINGS,
+  type PublisherFailpoint,
+  type PublisherSettings,
+  type RetryOutcome,
+} from './types.ts';
+
+export type PublisherOptions = {
+  /** Fresh mappers: they keep folded streams, and belong to one tenure. */
+  readonly streams: () => readonly TopicStream[];
+  /** Topics that are filled otherwise than from events, for the check of topics. */
+  readonly otherTopics?: readonly TopicSpec[];
+  readonly cluster: KafkaCluster;
+  readonly store: EventStore;
+  readonly ownership: Ownership;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly ids: Ids;
+  readonly instance: string;
+  readonly logger: Logger;
+  readonly hooks?: { readonly published?: (topic: string, records: number) => void };
+  readonly failpoint?: PublisherFailpoint;
+  readonly settings?: Partial<PublisherSettings>;
+};
+
+/**
+ * The role `publisher` (design §7, Kafka): every event of the log becomes records, at least once and in order per key
+ * between takeovers. One instance at a time, others stand by; one subscription, one connection and one checkpoint for
+ * each topic, so that a slow or refused one delays no other.
+ */
+export type Publisher = {
+  /** Resolves after the signal was aborted and nothing of it runs any more. */
+  run(signal: AbortSignal): Promise<void>;
+  status(): PublisherStatus;
+  /** Topics as they are on the brokers and as they should be. Throws KafkaFault. */
+  plan(signal: AbortSignal): Promise<readonly TopicPlan[]>;
+  /** Makes the missing topics and returns their names. Throws KafkaFault. */
+  createTopics(signal: AbortSignal): Promise<readonly string[]>;
+  /** Undefined: there is no such topic, or this instance does not publish. */
+  retry(topic: string, stream: string): Promise<RetryOutcome | undefined>;
+};
+
+export type PublisherStatus = {
+  /** Epoch of the lease; undefined: standby. */
+  readonly epoch: number | undefined;
+  readonly topics: readonly TopicStatus[];
+  /** What is wrong with topics, as last seen by this instance. */
+  readonly problems: readonly { readonly topic: string; readonly code: string; readonly message: string }[];
+};
+
+/** Milliseconds between two looks at the topics: somebody may change or remove them. */
+const LOOK_EVERY_MS = 300_000;
+
+export const createPublisher = (options: PublisherOptions): Publisher => {
+  const { cluster, ownership, clock, timers, logger } = options;
+  const settings = { ...PUBLISHER_SETTINGS, ...options.settings };
+  const specs = [...options.streams().map(({ topic }) => topic), ...(options.otherTopics ?? [])];
+  let told = '';
+  const check = createTopicCheck({
+    admin: cluster.admin,
+    topics: specs,
+    clock,
+    onPlan: (plan) => {
+      const problems = problemsOf(plan).map(({ topic, message }) => `${topic} ${message}`);
+      const text = problems.join('; ');
+      if (text === told) return;
+      told = text;
+      if (text === '') logger.info({}, 'all Kafka topics are as they should be');
+      else
+        logger.warn(
+          { problems: problems.slice(0, SHOWN), more: Math.max(0, problems.length - SHOWN) },
+          inShort(plan),
+        );
+    },
+  });
+  let tenure: { readonly epoch: number; readonly topics: readonly TopicPublisher[] } | undefined;
+
+  const look = async (signal: AbortSignal): Promise<void> => {
+    while (!signal.aborted) {
+      await pause(timers, LOOK_EVERY_MS, signal);
+      // Topics that are wanted say by themselves that the brokers are away.
+      if (!signal.aborted) await check.plan(signal).catch(() => undefined);
+    }
+  };
+
+  return {
+    run: (signal) =>
+      ownership.hold(signal, async (lease) => {
+        const turn = createTurns(clock);
+        const topics = options
+          .streams()
+          .map((stream) =>
+            createTopicPublisher({ ...options, stream, producers: cluster.producers, check, settings, turn }),
+          );
+        tenure = { epoch: lease.epoch, topics };
+        logger.info({ epoch: lease.epoch, topics: topics.length }, 'publishing to Kafka');
+        await Promise.all([look(lease.signal), ...topics.map((topic) => topic.run(lease.signal))]);
+        tenure = undefined;
+      }),
+    status: () => ({
+      epoch: tenure?.epoch,
+      topics: tenure?.topics.map((topic) => topic.status()) ?? specs.map(standby),
+      problems: problemsOf(check.last()),
+    }),
+    plan: (signal) => check.plan(signal),
+    createTopics: async (signal) => {
+      const made = await cluster.admin.create(specs, signal);
+      check.forget();
+      return made;
+    },
+    retry: async (name, stream) => tenure?.topics.find((topic) => topic.name === name)?.retry(stream),
+  };
+};
+
+/** Problems that one log line tells. */
+const SHOWN = 50;
+
+const problemsOf = (plan: readonly TopicPlan[]): PublisherStatus['problems'] =>
+  plan.flatMap(({ topic, problems }) =>
+    problems.map(({ code, message }) => ({ topic: topic.name, code, message })),
+  );
+
+const inShort = (plan: readonly TopicPlan[]): string => {
+  const missing = plan.filter(({ found }) => found === undefined).length;
+  const wrong = plan.filter(({ found, problems }) => found !== undefined && problems.length > 0).length;
+  return [
+    ...(missing === 0 ? [] : [`${missing} Kafka topics are missing: ${CREATE_COMMAND} creates them`]),
+    ...(wrong === 0 ? [] : [`${wrong} Kafka topics are not as they should be`]),
+  ].join('; ');
+};
+
+const standby = ({ name }: TopicSpec): TopicStatus => ({
+  topic: name,
+  state: 'standby',
+  position: undefined,
+  waitingEvents: 0,
+  lagSeconds: 0,
+  sent: 0,
+  lastError: undefined,
+  parked: [],
+});

@@ -1,0 +1,181 @@
+import { matchesFilter } from './filter.ts';
+import { StoreUnavailable, type EventStore, type Position, type RecordedEvent } from '../event-store.ts';
+import type { Logger, Timers } from '../ports.ts';
+import { pause } from '../process-runner/pause.ts';
+import type { KafkaRecord, TopicStream } from '../streams/stream.ts';
+import type { RetryOutcome, Session } from './types.ts';
+
+/** Reads the log for one topic, maps, and fills the outbox in log order. */
+export type Reader = {
+  run(): Promise<void>;
+  caughtUp(): boolean;
+  /** Recorded time of the newest event read while the end of the log is not reached yet. */
+  behindSince(): string | undefined;
+  retry(stream: string): Promise<RetryOutcome>;
+};
+
+/** Milliseconds that news may be late: many topics look for them. */
+const PATIENCE_MS = 50;
+/** Milliseconds before an event is mapped again whose stream could not be read. */
+const READ_AGAIN_MS = 500;
+
+type Order = { readonly stream: string; readonly done: (outcome: RetryOutcome) => void };
+
+export const createReader = ({
+  stream: { topic, map },
+  store,
+  timers,
+  logger,
+  turn,
+  session: { outbox, parking, signal },
+  after,
+}: {
+  readonly stream: TopicStream;
+  readonly store: Pick<EventStore, 'subscribe' | 'readStream'>;
+  readonly timers: Timers;
+  readonly logger: Logger;
+  readonly turn: () => Promise<void> | undefined;
+  readonly session: Session;
+  readonly after: Position | undefined;
+}): Reader => {
+  let caughtUp = false;
+  let newest: string | undefined;
+  let read = after;
+  const orders: Order[] = [];
+  let wake = (): void => undefined;
+
+  /** Undefined: the event was parked. */
+  const mapped = async (event: RecordedEvent): Promise<readonly KafkaRecord[] | undefined> => {
+    for (;;) {
+      try {
+        return await map(event);
+      } catch (error) {
+        signal.throwIfAborted();
+        if (!(error instanceof StoreUnavailable)) {
+          await parkAt(event, error);
+          return undefined;
+        }
+      }
+      await pause(timers, READ_AGAIN_MS, signal);
+      signal.throwIfAborted();
+    }
+  };
+
+  const parkAt = async ({ stream, revision, position }: RecordedEvent, error: unknown): Promise<void> => {
+    const text = error instanceof Error ? error.message : String(error);
+    logger.error(
+      { err: error, topic: topic.name, stream, revision },
+      'an event cannot become a record: parked',
+    );
+    await parking.park({ stream, revision, position, error: text });
+  };
+
+  const take = async (event: RecordedEvent): Promise<void> => {
+    const { position, stream, revision, recordedAt } = event;
+    newest = recordedAt;
+    const records = parking.get(stream) === undefined ? ((await mapped(event)) ?? []) : [];
+    read = position;
+    if (records.length === 0) outbox.pass(position);
+    else {
+      const isWanted = (): boolean => parking.get(stream) === undefined;
+      await outbox.put({ position, stream, revision, recordedAt, records }, signal, isWanted);
+    }
+    await turn();
+  };
+
+  /** The stream from where it was parked up to what this topic has read; what follows comes by itself. */
+  const publishAgain = async (stream: string): Promise<RetryOutcome> => {
+    const parked = parking.get(stream);
+    if (parked === undefined) return { outcome: 'not-parked' };
+    let count = 0;
+    for await (const event of store.readStream(stream, { from: parked.revision, signal })) {
+      if (read !== undefined && event.position > read) break;
+      if (!matchesFilter(topic.filter, event)) continue;
+      const records = await mapped(event);
+      const again = parking.get(stream);
+      if (records === undefined)
+        return again === undefined ? { outcome: 'not-parked' } : { outcome: 'parked', parked: again };
+      count += records.length;
+      // In front of the checkpoint, which must not go back.
+      const { revision, recordedAt } = event;
+      const parcel = { stream, revision, recordedAt, position: read ?? event.position, records };
+      if (records.length > 0) await outbox.put(parcel, signal, () => parking.get(stream) === parked);
+      await turn();
+    }
+    while (outbox.size().parcels > 0 && !signal.aborted) await outbox.changed(signal);
+    signal.throwIfAborted();
+    // The brokers may have refused one of them.
+    const again = parking.get(stream);
+    if (again !== undefined && again !== parked) return { outcome: 'parked', parked: again };
+    await parking.release(parked);
+    return { outcome: 'published', records: count };
+  };
+
+  const carryOut = async (): Promise<void> => {
+    for (let order = orders.shift(); order !== undefined; order = orders.shift()) {
+      try {
+        order.done(await publishAgain(order.stream));
+      } finally {
+        // Says nothing any more when it was answered.
+        order.done({ outcome: 'interrupted' });
+      }
+    }
+  };
+
+  /** The next item of the log; undefined: somebody wants a stream to be tried again. */
+  const nextOrOrder = async <Item>(next: Promise<Item>): Promise<Item | undefined> => {
+    if (orders.length > 0) return undefined;
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    wake = () => resolve(undefined);
+    return Promise.race([next, promise]);
+  };
+
+  const run = async (): Promise<void> => {
+    const subscription = store
+      .subscribe({
+        signal,
+        patienceMs: PATIENCE_MS,
+        ...(after === undefined ? {} : { after }),
+        ...(topic.filter === undefined ? {} : { filter: topic.filter }),
+      })
+      [Symbol.asyncIterator]();
+    let next = subscription.next();
+    while (!signal.aborted) {
+      const result = await nextOrOrder(next);
+      if (result === undefined) {
+        await carryOut();
+        continue;
+      }
+      if (result.done === true) return;
+      const item = result.value;
+      if (item.kind === 'event') await take(item.event);
+      else {
+        if (item.kind === 'caught-up') caughtUp = true;
+        if (item.position !== undefined) {
+          read = item.position;
+          outbox.pass(item.position);
+        }
+      }
+      next = subscription.next();
+    }
+    await subscription.return?.();
+  };
+
+  return {
+    run: async () => {
+      try {
+        await run();
+      } finally {
+        for (const order of orders.splice(0)) order.done({ outcome: 'interrupted' });
+      }
+    },
+    caughtUp: () => caughtUp,
+    behindSince: () => (caughtUp ? undefined : newest),
+    retry: (stream) =>
+      new Promise((done) => {
+        if (signal.aborted) return done({ outcome: 'interrupted' });
+        orders.push({ stream, done });
+        wake();
+      }),
+  };
+};

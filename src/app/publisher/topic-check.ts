@@ -1,0 +1,116 @@
+import type { Clock } from '../ports.ts';
+import type { TopicSpec } from '../streams/stream.ts';
+import { KafkaFault, type KafkaAdmin, type TopicOnBrokers } from './ports.ts';
+
+/** What is wrong with a topic, in words that say what to do. */
+export type TopicProblem = { readonly code: 'missing' | 'cleanup' | 'retention'; readonly message: string };
+
+export type TopicPlan = {
+  readonly topic: TopicSpec;
+  /** Undefined: it is missing. */
+  readonly found: TopicOnBrokers | undefined;
+  readonly problems: readonly TopicProblem[];
+};
+
+/** The command that makes what is missing. */
+export const CREATE_COMMAND = 'ledgerctl kafka create-topics';
+
+/** Milliseconds that what was found missing is not asked for again, and that a good answer counts. */
+const MISSING_MS = 5_000;
+
+export type TopicCheck = {
+  /** Every topic as it is and as it should be, asked now. Throws KafkaFault. */
+  plan(signal: AbortSignal): Promise<readonly TopicPlan[]>;
+  /** Throws KafkaFault `topic-missing` with the command that makes it, and whatever keeps the brokers from saying so. */
+  ready(topic: string, signal: AbortSignal): Promise<void>;
+  /** What was last seen is no longer believed. */
+  forget(): void;
+  /** As last seen; empty before the first look. */
+  last(): readonly TopicPlan[];
+};
+
+/** One look at the brokers serves all topics: when they are away, one connection is tried and not one for each. */
+export const createTopicCheck = ({
+  admin,
+  topics,
+  clock,
+  onPlan,
+}: {
+  readonly admin: Pick<KafkaAdmin, 'describe'>;
+  readonly topics: readonly TopicSpec[];
+  readonly clock: Pick<Clock, 'monotonicMs'>;
+  /** Told of each look. */
+  readonly onPlan?: (plan: readonly TopicPlan[]) => void;
+}): TopicCheck => {
+  let last: readonly TopicPlan[] = [];
+  let lookedAt: number | undefined;
+  let looking: Promise<readonly TopicPlan[]> | undefined;
+
+  const plan = async (signal: AbortSignal): Promise<readonly TopicPlan[]> => {
+    const found = await admin.describe(
+      topics.map(({ name }) => name),
+      signal,
+    );
+    last = topics.map((topic) => planOf(topic, found.topics.get(topic.name)));
+    lookedAt = clock.monotonicMs();
+    onPlan?.(last);
+    return last;
+  };
+  const isMissing = (name: string): boolean =>
+    last.some(({ topic, found }) => topic.name === name && found === undefined);
+
+  return {
+    plan,
+    ready: async (name, signal) => {
+      const isOld =
+        lookedAt === undefined || (isMissing(name) && clock.monotonicMs() - lookedAt >= MISSING_MS);
+      if (isOld) {
+        looking ??= plan(signal).finally(() => {
+          looking = undefined;
+        });
+        await looking;
+      }
+      if (isMissing(name))
+        throw new KafkaFault(
+          'topic-missing',
+          `topic ${name} does not exist on the brokers; ${CREATE_COMMAND} creates it`,
+        );
+    },
+    forget: () => {
+      lookedAt = undefined;
+    },
+    last: () => last,
+  };
+};
+
+const planOf = (topic: TopicSpec, found: TopicOnBrokers | undefined): TopicPlan => ({
+  topic,
+  found,
+  problems:
+    found === undefined
+      ? [{ code: 'missing', message: `does not exist; ${CREATE_COMMAND} creates it` }]
+      : problemsOf(topic, found),
+});
+
+/** More or fewer partitions are the operator's choice: order per key holds with any number. */
+const problemsOf = (topic: TopicSpec, found: TopicOnBrokers): readonly TopicProblem[] => {
+  const problems: TopicProblem[] = [];
+  const compacts = found.cleanup.split(',').includes('compact');
+  const deletes = found.cleanup.split(',').includes('delete');
+  // What the brokers do not tell us cannot be judged.
+  if (found.cleanup !== '' && (topic.cleanup === 'compact' ? deletes || !compacts : compacts))
+    problems.push({
+      code: 'cleanup',
+      message: `has cleanup.policy=${found.cleanup}, by which it loses ${
+        topic.cleanup === 'compact' ? 'documents that do not change' : 'all but the newest record of each key'
+      }; set cleanup.policy=${topic.cleanup}`,
+    });
+  const keeps = found.retentionMs < 0 ? Number.POSITIVE_INFINITY : found.retentionMs;
+  const wanted = topic.retentionMs < 0 ? Number.POSITIVE_INFINITY : topic.retentionMs;
+  if (topic.cleanup === 'delete' && keeps < wanted)
+    problems.push({
+      code: 'retention',
+      message: `keeps records for ${found.retentionMs} ms only; set retention.ms=${topic.retentionMs}`,
+    });
+  return problems;
+};

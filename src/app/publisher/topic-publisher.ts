@@ -1,0 +1,164 @@
+import type { ParkedStream } from '../../domain/bookkeeping/events.ts';
+import { createCheckpoint } from '../checkpoint.ts';
+import { OutcomeUnknown, StoreUnavailable, type EventStore, type Position } from '../event-store.ts';
+import type { Clock, Ids, Logger, Timers } from '../ports.ts';
+import { pause } from '../process-runner/pause.ts';
+import type { TopicStream } from '../streams/stream.ts';
+import { createCourier } from './courier.ts';
+import { createOutbox } from './outbox.ts';
+import { createParking, TakenOver } from './parking.ts';
+import { KafkaFault, type KafkaProducers } from './ports.ts';
+import { createReader, type Reader } from './reader.ts';
+import type { TopicCheck } from './topic-check.ts';
+import { topicErrorOf, type TopicError, type TopicStatus } from './topic-status.ts';
+import {
+  waitAfter,
+  type PublisherFailpoint,
+  type PublisherSettings,
+  type RetryOutcome,
+  type Session,
+} from './types.ts';
+
+/** What ends a session and needs nobody: the next one begins at the checkpoint. */
+const PASSING = [KafkaFault, StoreUnavailable, OutcomeUnknown, TakenOver];
+
+export type TopicPublisherOptions = {
+  readonly stream: TopicStream;
+  readonly store: EventStore;
+  readonly producers: KafkaProducers;
+  readonly check: Pick<TopicCheck, 'ready' | 'forget'>;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly ids: Ids;
+  readonly instance: string;
+  readonly logger: Logger;
+  readonly settings: PublisherSettings;
+  /** See `createTurns`: shared by all topics. */
+  readonly turn: () => Promise<void> | undefined;
+  readonly hooks?: { readonly published?: (topic: string, records: number) => void };
+  /** Tests only. */
+  readonly failpoint?: PublisherFailpoint;
+};
+
+/** One topic while this instance owns the publisher. */
+export type TopicPublisher = {
+  readonly name: string;
+  /** Until the signal is aborted; then nothing of it runs any more. Never rejects. */
+  run(signal: AbortSignal): Promise<void>;
+  status(): TopicStatus;
+  /** Maps a parked stream anew. Resolves when the brokers have it, or it is parked again. */
+  retry(stream: string): Promise<RetryOutcome>;
+};
+
+export const createTopicPublisher = (options: TopicPublisherOptions): TopicPublisher => {
+  const { stream, store, clock, timers, ids, instance, logger, settings } = options;
+  const { name } = stream.topic;
+  let running: { session: Session; reader: Reader } | undefined;
+  let active = false;
+  let lastError: TopicError | undefined;
+  let failing: 'waiting' | 'failed' | undefined;
+  let position: Position | undefined;
+  let sent = 0;
+  let parkedBefore: readonly ParkedStream[] = [];
+
+  const failed = (error: unknown, state: 'waiting' | 'failed'): void => {
+    const next = topicErrorOf(error, clock.now());
+    // Once for each new trouble: it is tried again every few seconds.
+    if (failing === undefined || next.reason !== lastError?.reason)
+      logger.warn(
+        { topic: name, reason: next.reason, problem: next.message },
+        'a topic cannot be published to',
+      );
+    failing = state;
+    lastError = next;
+  };
+  const recovered = (): void => {
+    if (failing !== undefined) logger.info({ topic: name }, 'the topic is published to again');
+    failing = undefined;
+  };
+
+  const courier = createCourier({
+    ...options,
+    events: {
+      failed: (error) => failed(error, 'waiting'),
+      sent: (records) => {
+        recovered();
+        sent += records;
+        options.hooks?.published?.(name, records);
+      },
+    },
+  });
+
+  const session = async (signal: AbortSignal): Promise<void> => {
+    const checkpoint = createCheckpoint({ store, name: `kafka-${name}`, clock, ids, instance });
+    const parking = createParking({ store, topic: name, clock, ids, instance });
+    await parking.load(signal);
+    const after = await checkpoint.load(signal);
+    position = after;
+    const stop = new AbortController();
+    const own: Session = {
+      outbox: createOutbox(settings.outbox),
+      parking,
+      signal: AbortSignal.any([signal, stop.signal]),
+    };
+    const reader = createReader({ ...options, session: own, after });
+    running = { session: own, reader };
+    const failures: unknown[] = [];
+    /** The first failure ends the other part, too; what that one says then means nothing. */
+    const part = async (work: Promise<void>): Promise<void> => {
+      try {
+        await work;
+      } catch (error) {
+        failures.push(error);
+      } finally {
+        stop.abort();
+      }
+    };
+    await Promise.all([part(reader.run()), part(courier.run(own, checkpoint, after))]);
+    parkedBefore = parking.list();
+    position = own.outbox.reached() ?? position;
+    running = undefined;
+    if (failures.length > 0) throw failures[0];
+  };
+
+  return {
+    name,
+    run: async (signal) => {
+      active = true;
+      for (let failures = 0; !signal.aborted; failures += 1) {
+        const began = clock.monotonicMs();
+        try {
+          await session(signal);
+        } catch (error) {
+          if (signal.aborted) break;
+          if (clock.monotonicMs() - began > settings.longestRetryMs) failures = 0;
+          const passing = PASSING.some((kind) => error instanceof kind);
+          failed(error, passing ? 'waiting' : 'failed');
+          if (!passing) logger.error({ err: error, topic: name }, 'a topic of the publisher broke down');
+        }
+        await pause(timers, waitAfter(failures, settings), signal);
+      }
+      active = false;
+    },
+    status: () => {
+      const oldest = running?.session.outbox.head({ records: 1, bytes: 1 })[0];
+      const lagSince = oldest?.recordedAt ?? running?.reader.behindSince();
+      const now = Date.parse(clock.now());
+      const calm = running?.reader.caughtUp() === true ? 'live' : 'catching-up';
+      return {
+        topic: name,
+        state: !active ? 'standby' : (failing ?? calm),
+        position: running?.session.outbox.reached() ?? position,
+        waitingEvents: running?.session.outbox.size().parcels ?? 0,
+        lagSeconds: lagSince === undefined ? 0 : Math.max(0, (now - Date.parse(lagSince)) / 1000),
+        sent,
+        lastError,
+        parked: running?.session.parking.list() ?? parkedBefore,
+      };
+    },
+    retry: async (parkedStream) => {
+      if (running === undefined) return { outcome: 'not-parked' };
+      return running.reader.retry(parkedStream);
+    },
+  };
+};

@@ -1,0 +1,219 @@
+import { randomBytes } from 'node:crypto';
+import { expect } from 'chai';
+import {
+  KafkaFault,
+  type KafkaCluster,
+  type KafkaProducer,
+  type KafkaRecord,
+} from '../../../src/app/publisher/ports.ts';
+
+/** A record as a consumer reads it. */
+export type ReadRecord = Pick<KafkaRecord, 'key' | 'value' | 'timestamp'> & {
+  readonly headers: { readonly [name: string]: string };
+  readonly partition: number;
+};
+
+export type KafkaUnderTest = {
+  readonly cluster: KafkaCluster;
+  /** All records of a topic, each partition in its order. */
+  readonly read: (topic: string) => Promise<readonly ReadRecord[]>;
+  /** The same brokers with credentials that they refuse; absent where they ask for none. */
+  readonly withWrongPassword?: KafkaCluster;
+  /** A cluster that nobody answers for. */
+  readonly unreachable: KafkaCluster;
+  readonly dispose: () => Promise<void>;
+};
+
+/** What every adapter of the Kafka ports keeps. `factory` is called once; topics have names of their own. */
+export const describeKafkaContract = (
+  name: string,
+  factory: () => Promise<KafkaUnderTest>,
+  { timeoutMs = 10_000 }: { readonly timeoutMs?: number } = {},
+): void => {
+  describe(`Kafka contract: ${name}`, function () {
+    this.timeout(timeoutMs);
+    let current: KafkaUnderTest | undefined;
+    const underTest = (): KafkaUnderTest => {
+      if (current === undefined) throw new Error('the brokers were not started');
+      return current;
+    };
+    let topic = '';
+    const stop = new AbortController();
+    const open: KafkaProducer[] = [];
+    const producer = async (): Promise<KafkaProducer> => {
+      const made = await underTest().cluster.producers.open(stop.signal);
+      open.push(made);
+      return made;
+    };
+    before(async () => {
+      current = await factory();
+    });
+    beforeEach(async () => {
+      topic = `test.${randomBytes(6).toString('hex')}`;
+      await underTest().cluster.admin.create([spec(topic)], stop.signal);
+    });
+    afterEach(async () => {
+      for (const each of open.splice(0)) await each.close();
+    });
+    after(async () => current?.dispose());
+
+    const record = (key: string, value: string | null, headers = {}): KafkaRecord => ({
+      topic,
+      key,
+      value,
+      headers,
+      timestamp: '1790000000123',
+    });
+
+    it('stores key, value, headers and time of a record', async () => {
+      const sender = await producer();
+      await sender.send([
+        record('k-1', '{"ä":1}', { 'content-type': 'application/json', osacrevision: '3' }),
+      ]);
+      const [read] = await underTest().read(topic);
+      expect({ ...read, partition: 0 }).to.deep.equal({
+        key: 'k-1',
+        value: '{"ä":1}',
+        headers: { 'content-type': 'application/json', osacrevision: '3' },
+        timestamp: '1790000000123',
+        partition: 0,
+      });
+    });
+
+    it('stores a tombstone as null', async () => {
+      await (await producer()).send([record('gone', null)]);
+      expect((await underTest().read(topic)).map(({ key, value }) => [key, value])).to.deep.equal([
+        ['gone', null],
+      ]);
+    });
+
+    it('keeps the order of each key over batches and producers, on one partition', async () => {
+      const keys = Array.from({ length: 10 }, (_, i) => `key-${i}`);
+      for (let round = 0; round < 3; round += 1) {
+        const sender = await producer();
+        for (let batch = 0; batch < 3; batch += 1)
+          await sender.send(keys.map((key) => record(key, String(round * 3 + batch))));
+      }
+      const read = await underTest().read(topic);
+      expect(read).to.have.length(90);
+      for (const key of keys) {
+        const own = read.filter((each) => each.key === key);
+        expect(own.map(({ value }) => Number(value))).to.deep.equal([0, 1, 2, 3, 4, 5, 6, 7, 8]);
+        expect(new Set(own.map(({ partition }) => partition)).size).to.equal(1);
+      }
+      expect(new Set(read.map(({ partition }) => partition)).size).to.be.greaterThan(1);
+    });
+
+    it('takes records of several topics in one send', async () => {
+      const other = `${topic}.other`;
+      await underTest().cluster.admin.create([spec(other)], stop.signal);
+      await (await producer()).send([record('a', '1'), { ...record('b', '2'), topic: other }]);
+      expect((await underTest().read(topic)).map(({ value }) => value)).to.deep.equal(['1']);
+      expect((await underTest().read(other)).map(({ value }) => value)).to.deep.equal(['2']);
+    });
+
+    it('refuses records of a topic that does not exist', async () => {
+      const sender = await producer();
+      const missing = { ...record('a', '1'), topic: `${topic}.missing` };
+      expect((await faultOf(sender.send([missing]))).reason).to.equal('topic-missing');
+    });
+
+    it('refuses a record that is larger than the brokers take', async () => {
+      const sender = await producer();
+      const fault = await faultOf(sender.send([record('a', 'x'.repeat(2 * 1024 * 1024))]));
+      expect(fault.reason).to.equal('too-large');
+      expect(await underTest().read(topic)).to.deep.equal([]);
+    });
+
+    it('sends one batch at a time', async () => {
+      const sender = await producer();
+      const first = sender.send([record('a', '1')]);
+      const second = await sender.send([record('a', '2')]).catch((error: unknown) => error);
+      expect(second).to.be.instanceOf(TypeError);
+      await first;
+      expect((await underTest().read(topic)).map(({ value }) => value)).to.deep.equal(['1']);
+    });
+
+    it('sends nothing after close, which ends what is under way', async () => {
+      const sender = await producer();
+      const sending = sender.send([record('a', '1')]).then(
+        () => 'stored' as const,
+        (error: unknown) => error,
+      );
+      await sender.close();
+      const ended = await sending;
+      if (ended !== 'stored') expect((ended as KafkaFault).reason).to.equal('closed');
+      expect((await faultOf(sender.send([record('a', '2')]))).reason).to.equal('closed');
+      await sender.close();
+      expect((await underTest().read(topic)).map(({ value }) => value)).to.not.include('2');
+    });
+
+    it('opens nothing once it is told to stop', async () => {
+      const fault = await faultOf(underTest().cluster.producers.open(AbortSignal.abort()));
+      expect(fault.reason).to.equal('closed');
+    });
+
+    it('says that nobody answers', async () => {
+      const { unreachable } = underTest();
+      expect((await faultOf(unreachable.producers.open(stop.signal))).reason).to.equal('unreachable');
+      expect((await faultOf(unreachable.admin.describe([topic], stop.signal))).reason).to.equal(
+        'unreachable',
+      );
+    });
+
+    it('gives up at once when it is told to stop while nobody answers', async () => {
+      const giveUp = new AbortController();
+      const opening = faultOf(underTest().unreachable.producers.open(giveUp.signal));
+      giveUp.abort();
+      expect((await opening).reason).to.be.oneOf(['closed', 'unreachable']);
+    });
+
+    it('says that credentials are refused', async function () {
+      const { withWrongPassword } = underTest();
+      // A cluster without authentication refuses nobody.
+      if (withWrongPassword === undefined) return this.skip();
+      expect((await faultOf(withWrongPassword.producers.open(stop.signal))).reason).to.equal('unauthorized');
+      expect((await faultOf(withWrongPassword.admin.describe([topic], stop.signal))).reason).to.equal(
+        'unauthorized',
+      );
+    });
+
+    it('describes the topics that exist', async () => {
+      const { admin } = underTest().cluster;
+      const compacted = {
+        ...spec(`${topic}.state`),
+        cleanup: 'compact' as const,
+        partitions: 1,
+        retentionMs: -1,
+      };
+      await admin.create([compacted], stop.signal);
+      const names = [topic, compacted.name, `${topic}.missing`];
+      const { brokers, topics } = await admin.describe(names, stop.signal);
+      expect(brokers).to.be.greaterThan(0);
+      expect([...topics.keys()].toSorted()).to.deep.equal([topic, compacted.name]);
+      const { replicas, ...found } = topics.get(topic) ?? { replicas: 0 };
+      expect(replicas).to.be.greaterThan(0);
+      expect(found).to.deep.equal({ partitions: 3, cleanup: 'delete', retentionMs: 86_400_000 });
+      expect(topics.get(compacted.name)).to.include({ partitions: 1, cleanup: 'compact' });
+    });
+
+    it('creates only what is missing, and says what it created', async () => {
+      const { admin } = underTest().cluster;
+      const second = spec(`${topic}.second`);
+      expect(await admin.create([spec(topic), second], stop.signal)).to.deep.equal([second.name]);
+      expect(await admin.create([spec(topic), second], stop.signal)).to.deep.equal([]);
+    });
+  });
+};
+
+const spec = (name: string) => ({ name, cleanup: 'delete' as const, partitions: 3, retentionMs: 86_400_000 });
+
+/** The fault that a call ends with; anything else fails the test. */
+const faultOf = async (call: Promise<unknown>): Promise<KafkaFault> => {
+  const outcome = await call.then(
+    () => new Error('it succeeded'),
+    (error: unknown) => error,
+  );
+  if (!(outcome instanceof KafkaFault)) throw outcome;
+  return outcome;
+};
