@@ -30,6 +30,7 @@ import { createWatch } from '../http/osac/watch/routes.ts';
 import { readCatalog } from './catalog-files.ts';
 import { loadCatalog } from './catalog-loader.ts';
 import { createAutomations } from '../adapters/automation/automations.ts';
+import { clusterIdentifier } from '../app/hub-identity.ts';
 import { createClusters } from './clusters.ts';
 import { embeddedStoreServices, openStore } from './event-log.ts';
 import { cannotListen, closeServer, listen, urlOf } from './listeners.ts';
@@ -193,7 +194,10 @@ export const startService = async (
       requestHash: createRequestHash(keys.requestHashKey),
       personal: createPersonalMetadata({ keys: keyStore }),
       people: { encrypt: keyStore.encrypt, open: openPersonal },
-      hubs: { adapterOf: (id: string) => system.hubs.get(id)?.adapter },
+      hubs: {
+        adapterOf: (id: string) => system.hubs.get(id)?.adapter,
+        identify: clusterIdentifier(clusters),
+      },
       issuers: verifier.issuers,
       formatPosition: positions.format,
     };

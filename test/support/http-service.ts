@@ -16,6 +16,7 @@ import { systemClock, systemIds, systemTimers } from '../../src/adapters/system/
 import { createCommandRunner } from '../../src/app/command-runner.ts';
 import { createEventCodec } from '../../src/app/event-codec.ts';
 import type { EventStore } from '../../src/app/event-store.ts';
+import type { ClusterIdentifier } from '../../src/app/hub-identity.ts';
 import type { ManagementCluster } from '../../src/app/management-cluster.ts';
 import type { Encrypted } from '../../src/app/metadata.ts';
 import { createNames } from '../../src/app/names.ts';
@@ -49,6 +50,7 @@ export type TestService = Awaited<ReturnType<typeof startTestService>>;
 export type TestServiceOptions = {
   readonly store?: EventStore;
   readonly hub?: ManagementCluster;
+  readonly identify?: ClusterIdentifier;
   readonly positions?: Partial<PositionsOptions>;
   readonly readiness?: () => Readiness;
   readonly onRequest?: RequestHook;
@@ -216,7 +218,10 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
     ...services,
     timeline: models.timeline,
     people,
-    hubs: { adapterOf: () => options.hub },
+    hubs: {
+      adapterOf: () => options.hub,
+      ...(options.identify === undefined ? {} : { identify: options.identify }),
+    },
     issuers: verifier.issuers,
     formatPosition: (position) => positions.format(position),
   });

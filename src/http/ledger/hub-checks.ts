@@ -42,8 +42,12 @@ const withoutAdapter = ({ facts }: RegisteredHub): LedgerAnswer => {
 const tryValues = (call: LedgerCall, services: HubServices, hub: RegisteredHub): Promise<LedgerAnswer> => {
   const { facts, tenant } = hub;
   const automation = triedAutomation(call.body, hub);
-  if (own(call.body, 'kubeconfig') !== undefined)
-    return candidateAnswer(call, services, { ...facts, tenant }, automation);
+  if (own(call.body, 'kubeconfig') !== undefined) {
+    // The cluster that the hub is, or the one that it is to become.
+    const cluster = stringAt(call.body, 'cluster') || hub.cluster;
+    const otherNamespaces = Object.values(facts.namespaces);
+    return candidateAnswer(call, services, { ...facts, tenant, cluster, otherNamespaces }, automation);
+  }
   const { adapter } = hub;
   if (adapter === undefined) return Promise.resolve(withoutAdapter(hub));
   return look(call, services, adapter, automation);
@@ -122,7 +126,7 @@ const automationIn = (
 
 type Candidate = Required<
   Pick<HubConnection, 'id' | 'namespace' | 'tenant' | 'controller' | 'tenantNamespaces'>
->;
+> & { readonly cluster?: string | undefined; readonly otherNamespaces?: readonly string[] };
 
 const candidateAnswer = async (
   call: LedgerCall,
@@ -130,8 +134,17 @@ const candidateAnswer = async (
   hub: Candidate,
   automation: AutomationCandidate | undefined,
 ): Promise<LedgerAnswer> => {
-  const { id, namespace, tenant, controller, tenantNamespaces } = hub;
-  const connection = { id, namespace, tenant, controller, tenantNamespaces, revision: 0 };
+  const { id, namespace, tenant, controller, tenantNamespaces, cluster, otherNamespaces = [] } = hub;
+  const connection = {
+    id,
+    namespace,
+    tenant,
+    controller,
+    tenantNamespaces,
+    otherNamespaces,
+    ...(cluster === undefined ? {} : { cluster }),
+    revision: 0,
+  };
   const adapter = services.clusters?.candidate?.(connection, kubeconfigOf(call.body));
   if (adapter === undefined) throw nothingLooks();
   try {
@@ -169,6 +182,7 @@ const shown = (check: HubCheck): JsonObject => ({
   ok: check.problems.length === 0,
   problems: check.problems.map((problem) => ({ ...problem })),
   ...(check.version === undefined ? {} : { version: check.version }),
+  ...(check.cluster === undefined ? {} : { cluster: check.cluster }),
   ...(check.clockSkewMs === undefined ? {} : { clock_skew_ms: Math.round(check.clockSkewMs) }),
   ...(check.canReadNodePools === undefined ? {} : { can_read_node_pools: check.canReadNodePools }),
   ...(check.canReadAgents === undefined ? {} : { can_read_agents: check.canReadAgents }),

@@ -3,7 +3,7 @@ import type { RegisteredHub } from '../../app/hub-registry.ts';
 import { hubCapacity } from '../../app/scheduler.ts';
 import { ghostMark } from '../../domain/clusters/cluster.resource.ts';
 import { claimedBy, type HubCapacityState } from '../../domain/hubs/capacity.ts';
-import { firstProblem } from '../../domain/hubs/health.ts';
+import { ASPECTS, firstProblem } from '../../domain/hubs/health.ts';
 import { stringAt } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { cluster } from '../../domain/kinds.ts';
@@ -42,7 +42,7 @@ const listHubs = async (services: HubServices): Promise<LedgerAnswer> => {
 const byId = (left: JsonObject, right: JsonObject): number =>
   stringAt(left, 'id') < stringAt(right, 'id') ? -1 : 1;
 
-const summaryOf = ({ facts, deleting, health, adapter }: RegisteredHub): JsonObject => {
+const summaryOf = ({ facts, deleting, health, adapter, cluster }: RegisteredHub): JsonObject => {
   const wrong = firstProblem(health);
   const unknown = health.ready === undefined && !facts.simulated;
   return {
@@ -56,6 +56,7 @@ const summaryOf = ({ facts, deleting, health, adapter }: RegisteredHub): JsonObj
     health: wrong?.problem.code ?? (adapter === undefined ? 'NoAdapter' : unknown ? 'NotChecked' : 'ok'),
     ...(wrong === undefined ? {} : { message: wrong.problem.message }),
     ...(health.version === undefined ? {} : { version: health.version }),
+    ...(cluster === undefined ? {} : { cluster }),
   };
 };
 
@@ -104,8 +105,8 @@ const watchText = (watch: HubWatch | undefined): { readonly watch?: JsonObject }
 };
 
 const problemsOf = ({ health }: RegisteredHub): JsonObject[] =>
-  [health.reachable, health.credentials, health.requirements, health.automation].flatMap((aspect) =>
-    (aspect?.problems ?? []).map((problem) => ({ ...problem, since: aspect?.since ?? '' })),
+  ASPECTS.flatMap((aspect) =>
+    (health[aspect]?.problems ?? []).map((problem) => ({ ...problem, since: health[aspect]?.since ?? '' })),
   );
 
 /** Orders that hold capacity on a hub, in the order of their ids. What the read model does not know yet is only an id. */

@@ -20,6 +20,14 @@ const KUBECONFIG: JsonObject = {
   description: 'A kubeconfig. It is used for this look and not kept.',
 };
 
+const ACCEPTED: JsonObject = {
+  type: 'string',
+  description: 'With `kubeconfig`: the cluster that the hub is to become, instead of the one that it is.',
+};
+const CLUSTER: JsonObject = {
+  type: 'string',
+  description: 'Which cluster it is: the uid of its namespace `kube-system`. Absent: that is not known.',
+};
 const MODE: JsonObject = { type: 'string', enum: ['operator', 'eda', 'aap'] };
 const AUTOMATION: { readonly [field: string]: JsonObject } = {
   endpoints: { type: 'object', additionalProperties: TEXT, description: 'As in the spec of a hub.' },
@@ -77,7 +85,10 @@ export const HUB_DESCRIPTIONS: { readonly [route: string]: Description } = {
     description:
       'What it finds is recorded and shown by the hub. With any field in the body those values are tried instead of what the hub has, and nothing is recorded.',
     pathNames: HUB_ID,
-    body: { ...NO_BODY, properties: { kubeconfig: KUBECONFIG, mode: MODE, ...AUTOMATION } },
+    body: {
+      ...NO_BODY,
+      properties: { kubeconfig: KUBECONFIG, cluster: ACCEPTED, mode: MODE, ...AUTOMATION },
+    },
     answer: 'HubCheck',
     headers: ['X_Ledger_Position'],
     errors: OF_ONE_OBJECT,
@@ -96,6 +107,7 @@ const SUMMARY: JsonObject = {
   health: { type: 'string', description: '`ok`, or the code of the first problem.' },
   'message?': TEXT,
   'version?': TEXT,
+  'cluster?': CLUSTER,
 };
 const HOSTS: JsonObject = {
   type: 'object',
@@ -129,6 +141,7 @@ export const HUB_COMPONENTS: { readonly [name: string]: JsonObject } = {
     ok: FLAG,
     problems: listOf(record(PROBLEM)),
     'version?': TEXT,
+    'cluster?': CLUSTER,
     'clock_skew_ms?': { type: 'integer' },
     'can_read_node_pools?': FLAG,
     'can_read_agents?': FLAG,

@@ -1,3 +1,4 @@
+import type { ClusterIdentifier } from '../../app/hub-identity.ts';
 import {
   clusterNamespace,
   HubError,
@@ -20,7 +21,11 @@ import { beginWrite, commandContext, type WriteServices } from './write-context.
 export type CredentialServices = WriteServices & { readonly hubs: HubAdapters };
 
 /** The registered hubs, as far as they are reached from here. */
-export type HubAdapters = { adapterOf(hubId: string): ManagementCluster | undefined };
+export type HubAdapters = {
+  adapterOf(hubId: string): ManagementCluster | undefined;
+  /** Absent: nothing tells from here which cluster credentials lead to. */
+  readonly identify?: ClusterIdentifier;
+};
 
 type What = 'kubeconfig' | 'password';
 

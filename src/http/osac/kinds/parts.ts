@@ -2,6 +2,7 @@ import type { JsonSchemas } from '../../../app/json-schema/json-schemas.ts';
 import type { DocumentCommand } from '../../../domain/catalog/document.ts';
 import type { AfterWrite } from '../after-write.ts';
 import type { Creation, CreateServices } from '../creates.ts';
+import type { HubAdapters } from '../credentials.ts';
 import type { Removal } from '../deletes.ts';
 import type { Surface } from '../messages.ts';
 import type { KindService } from '../rest.ts';
@@ -14,6 +15,7 @@ import {
   roleBindingCreation,
   roleBindingRevision,
 } from './bound-users.ts';
+import { hubRevision } from './hub.ts';
 import { projectRemoval } from './project.ts';
 import { belongingsOf, settleTenant, tenantCreation, tenantInUse } from './tenant.ts';
 import { userCreation, userRevision } from './user.ts';
@@ -28,7 +30,10 @@ export type DocumentParts = {
   readonly serving?: (service: KindService, surface: Surface) => KindService;
 };
 
-export type PartServices = CreateServices & { readonly schemas: JsonSchemas };
+export type PartServices = CreateServices & {
+  readonly schemas: JsonSchemas;
+  readonly hubs: HubAdapters;
+};
 
 const boundUsers = (services: CreateServices): DocumentParts => ({
   creation: boundUsersCreation(services),
@@ -43,6 +48,7 @@ export const documentParts: { readonly [kind: string]: (services: PartServices) 
     serving: (service, surface) => (surface === 'public' ? hidingUnpublished(service, services) : service),
   }),
   clusterVersion: () => ({ creation: clusterVersionCreation, revision: clusterVersionRevision }),
+  hub: (services) => ({ revision: hubRevision({ ...services, ...services.hubs }) }),
   project: (services) => ({ removal: projectRemoval(services) }),
   projectMembership: boundUsers,
   roleBinding: (services) => ({

@@ -1,0 +1,47 @@
+import type { ClusterIdentifier } from '../../../app/hub-identity.ts';
+import type { DocumentCommand } from '../../../domain/catalog/document.ts';
+import { reject } from '../../../domain/decider.ts';
+import { expectedCluster, hub, KUBECONFIG_PATH } from '../../../domain/hubs/hub.resource.ts';
+import { acceptedCluster, differentCluster } from '../../../domain/hubs/identity.ts';
+import { objectAt, stringAt } from '../../../domain/json-tools.ts';
+import { aggregateOf } from '../../../domain/kinds.ts';
+import { refused, type CreateServices } from '../creates.ts';
+import { documentRevision } from '../documents.ts';
+import type { Change, Revision } from '../updates.ts';
+
+export type HubRevisionServices = Pick<CreateServices, 'runner' | 'secrets'> & {
+  /** Absent: nothing reaches a hub from here, and credentials are taken as they are. */
+  readonly identify?: ClusterIdentifier;
+};
+
+/**
+ * Other credentials of a hub must lead to the same cluster: on another one every order of the hub would look as if it
+ * had been deleted. What cannot be compared now is taken, and compared before anything is done with it.
+ */
+export const hubRevision = (services: HubRevisionServices): Revision<DocumentCommand> => ({
+  command: async (change) => {
+    if (!change.dryRun) await refuseOtherCluster(change, services);
+    return documentRevision.command(change);
+  },
+});
+
+const refuseOtherCluster = async (
+  { id, tenant, after, secrets: changed }: Change,
+  { runner, secrets, identify }: HubRevisionServices,
+): Promise<void> => {
+  const ref = changed[KUBECONFIG_PATH];
+  if (ref === undefined || ref === null || identify === undefined) return;
+  const { state } = await runner.load(aggregateOf(hub), id);
+  const expected = acceptedCluster(after) ?? expectedCluster(state);
+  if (expected === undefined) return;
+  const kubeconfig = await secrets.reveal(ref, ref.tenant ?? tenant);
+  if (kubeconfig === undefined) return;
+  const namespace = stringAt(objectAt(after, 'spec'), 'namespace');
+  const seen = await identify({ id, namespace, tenant }, kubeconfig);
+  if (seen === undefined || seen === expected) return;
+  throw refused(
+    reject('failed-precondition', 'DIFFERENT_CLUSTER', differentCluster(expected, seen).message, {
+      field: KUBECONFIG_PATH,
+    }),
+  );
+};
