@@ -1,3 +1,6 @@
+import { AUDIT_EXPORT_CATEGORY, auditExportDecider } from './audit/export.ts';
+import { AUDIT_GRANT_CATEGORY, auditGrantDecider } from './audit/grant.ts';
+import { RETENTION_CATEGORY, retentionDecider } from './audit/retention.ts';
 import { clusterCatalogItem } from './catalog/cluster-catalog-item.resource.ts';
 import { clusterTemplate } from './catalog/cluster-template.resource.ts';
 import { clusterVersion } from './catalog/cluster-version.resource.ts';
@@ -121,9 +124,28 @@ const hubCapacityAggregate = {
   stateVersion: 2,
 } as const;
 
+export const retentionAggregate = {
+  category: RETENTION_CATEGORY,
+  decider: retentionDecider,
+  stateVersion: 1,
+} as const;
+export const auditGrantAggregate = {
+  category: AUDIT_GRANT_CATEGORY,
+  decider: auditGrantDecider,
+  stateVersion: 1,
+} as const;
+export const auditExportAggregate = {
+  category: AUDIT_EXPORT_CATEGORY,
+  decider: auditExportDecider,
+  stateVersion: 1,
+} as const;
+
 /** Every aggregate, by its stream category: what workflows name in their commands. */
 export const aggregates: readonly AnyAggregate[] = [
   ...kinds.map((kind) => forgetAggregate(aggregateOf(kind))),
   forgetAggregate(nameAggregate),
   forgetAggregate(hubCapacityAggregate),
+  forgetAggregate(retentionAggregate),
+  forgetAggregate(auditGrantAggregate),
+  forgetAggregate(auditExportAggregate),
 ];

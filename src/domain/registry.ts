@@ -1,4 +1,5 @@
 import { announcementTypes } from './announcements.ts';
+import { auditEventTypes } from './audit/event-types.ts';
 import { bookkeepingEventTypes } from './bookkeeping/event-types.ts';
 import { catalogEventTypes } from './catalog/event-types.ts';
 import { catalogItemEventTypes } from './catalog/cluster-catalog-item-events.ts';
@@ -30,6 +31,7 @@ export const eventTypes: readonly EventType[] = [
   ...processEventTypes,
   ...bookkeepingEventTypes,
   ...announcementTypes,
+  ...auditEventTypes,
 ];
 
 export type Registry = {

@@ -89,6 +89,9 @@ describe('registry: every event type', () => {
       secret: 'SecretDeposited',
       name: 'NameReserved',
       hubCapacity: 'HubCapacityDeclared',
+      retention: 'ErasureBegun',
+      auditGrant: 'AuditGrantGiven',
+      auditExport: 'AuditExportRequested',
       clusterOrder: 'RunStarted',
     };
     check(

@@ -1,0 +1,74 @@
+import { z } from 'zod';
+import type { EventType } from '../event-type.ts';
+import { count, jsonObject, text, time, typesOf } from '../schemas.ts';
+
+const encrypted = z.strictObject({
+  alg: z.literal('A256GCM'),
+  keyId: text,
+  nonce: text,
+  ct: text,
+  tag: text,
+});
+
+const request = z.strictObject({
+  format: z.enum(['native', 'ocsf']),
+  tenant: text.exactOptional(),
+  filter: jsonObject,
+  from: time.exactOptional(),
+  to: time.exactOptional(),
+});
+
+const scope = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('subject'), id: text }),
+  z.strictObject({ kind: z.literal('tenant'), id: text }),
+  z.strictObject({ kind: z.literal('all') }),
+]);
+
+const erasure = {
+  erasureId: text,
+  subjectId: text,
+  tenant: text,
+  reason: text,
+  requestId: text.exactOptional(),
+};
+
+/** Registry entries of the audit context (events.ts). Whose history they belong to says their metadata. */
+export const auditEventTypes: readonly EventType[] = typesOf({ context: 'audit', audience: 'tenant' }, [
+  [
+    'RequestRefused',
+    {
+      subjectId: text,
+      outcome: z.enum(['rejected', 'denied', 'unauthenticated']),
+      code: text,
+      command: text,
+      commandId: text.exactOptional(),
+      kind: text.exactOptional(),
+      resourceId: text.exactOptional(),
+      bodyHash: text.exactOptional(),
+      fields: z.array(text).exactOptional(),
+      message: encrypted.exactOptional(),
+    },
+    { personal: ['message'] },
+  ],
+  ['RefusalsSuppressed', { subjectId: text.exactOptional(), count, since: time, until: time }],
+  ['AuditRead', { subjectId: text, what: text, query: jsonObject, tenants: z.array(text).exactOptional() }],
+  ['AuditExportRequested', { subjectId: text, request }],
+  ['AuditExportCompleted', { events: count, bytes: count, digest: text, treeSize: count }],
+  ['AuditExportFailed', { reason: text }],
+  ['AuditExportDownloaded', { subjectId: text }],
+  ['AuditExportDiscarded', { reason: text }],
+  ['LegalHoldPlaced', { holdId: text, scope, reason: text, ticket: text.exactOptional() }],
+  ['LegalHoldReleased', { holdId: text, reason: text }],
+  ['ErasureBegun', erasure],
+  ['SubjectKeyDestroyed', erasure],
+  [
+    'AuditGrantGiven',
+    {
+      subjectId: text,
+      tenants: z.union([z.array(text), z.literal('all')]),
+      reason: text,
+      expiresAt: time.exactOptional(),
+    },
+  ],
+  ['AuditGrantWithdrawn', { reason: text }],
+]);

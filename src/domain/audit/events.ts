@@ -1,0 +1,166 @@
+import type { DomainEvent } from '../decider.ts';
+import type { JsonObject } from '../json.ts';
+import type { Encrypted } from '../personal.ts';
+
+/**
+ * Events of the audit context (design §4, §7): what was refused, who looked at the history, what was exported, whose data
+ * must be kept and whose was erased. They are leaves of the tree like all others.
+ */
+
+/** `refusal-<tenant>.<day>`: commands that were refused, and calls by somebody unknown or without the right. */
+export type RefusalEvent =
+  | DomainEvent<
+      'RequestRefused',
+      {
+        readonly at: string;
+        /** Empty: nobody knows who called. */
+        readonly subjectId: string;
+        readonly outcome: 'rejected' | 'denied' | 'unauthenticated';
+        /** Stable reason, for example `NAME_TAKEN`. */
+        readonly code: string;
+        /** The called method or the name of the command. */
+        readonly command: string;
+        readonly commandId?: string;
+        /** What it was about, where that is known. */
+        readonly kind?: string;
+        readonly resourceId?: string;
+        /** HMAC-SHA-256 of the request, hex: equal for equal requests, tells nothing of its body. */
+        readonly bodyHash?: string;
+        /** Names of the fields that the request set: no values. */
+        readonly fields?: readonly string[];
+        /** What the caller was told; it may repeat what the caller wrote, so it is ciphertext. */
+        readonly message?: Encrypted;
+      }
+    >
+  /** More was refused than is recorded one by one. */
+  | DomainEvent<
+      'RefusalsSuppressed',
+      {
+        readonly at: string;
+        /** Whose; absent: of all who did not say who they are. */
+        readonly subjectId?: string;
+        readonly count: number;
+        readonly since: string;
+        readonly until: string;
+      }
+    >;
+
+/** `auditAccess-<tenant of the reader>.<day>`: every look at the history, before it is answered. */
+export type AuditAccessEvent = DomainEvent<
+  'AuditRead',
+  {
+    readonly at: string;
+    readonly subjectId: string;
+    /** `events`, `resource`, `diff`, `proof` … */
+    readonly what: string;
+    /** The question, as it was understood. */
+    readonly query: JsonObject;
+    /** Of which tenants; absent: of all. */
+    readonly tenants?: readonly string[];
+  }
+>;
+
+/** What an export holds. */
+export type ExportRequest = {
+  readonly format: 'native' | 'ocsf';
+  /** Absent: the whole log; only with a grant for all tenants. */
+  readonly tenant?: string;
+  readonly filter: JsonObject;
+  /** Recorded from this time on, and before that one. */
+  readonly from?: string;
+  readonly to?: string;
+};
+
+/** `auditExport-<id>`. */
+export type AuditExportEvent =
+  | DomainEvent<
+      'AuditExportRequested',
+      { readonly at: string; readonly subjectId: string; readonly request: ExportRequest }
+    >
+  | DomainEvent<
+      'AuditExportCompleted',
+      {
+        readonly at: string;
+        readonly events: number;
+        readonly bytes: number;
+        /** SHA-256 of the bundle, hex. */
+        readonly digest: string;
+        /** Size of the signed tree that it is proven by. */
+        readonly treeSize: number;
+      }
+    >
+  | DomainEvent<'AuditExportFailed', { readonly at: string; readonly reason: string }>
+  | DomainEvent<'AuditExportDownloaded', { readonly at: string; readonly subjectId: string }>
+  /** The file was removed; the history of the export stays. */
+  | DomainEvent<'AuditExportDiscarded', { readonly at: string; readonly reason: string }>;
+
+/** Whose data a legal hold keeps. */
+export type HoldScope =
+  | { readonly kind: 'subject'; readonly id: string }
+  | { readonly kind: 'tenant'; readonly id: string }
+  | { readonly kind: 'all' };
+
+/**
+ * `retention-deployment`: holds and erasures in one stream, so that neither can overtake the other
+ * (fleet-and-networks.md §1.9 rules 4 and 5).
+ */
+export type RetentionEvent =
+  | DomainEvent<
+      'LegalHoldPlaced',
+      {
+        readonly at: string;
+        readonly holdId: string;
+        readonly scope: HoldScope;
+        readonly reason: string;
+        readonly ticket?: string;
+      }
+    >
+  | DomainEvent<
+      'LegalHoldReleased',
+      { readonly at: string; readonly holdId: string; readonly reason: string }
+    >
+  /** From here on the key may be gone at any moment; a crash before it is repeated. */
+  | DomainEvent<
+      'ErasureBegun',
+      {
+        readonly at: string;
+        readonly erasureId: string;
+        readonly subjectId: string;
+        readonly tenant: string;
+        readonly reason: string;
+        /** Number of the person's request in the provider's own files. */
+        readonly requestId?: string;
+      }
+    >
+  | DomainEvent<
+      'SubjectKeyDestroyed',
+      {
+        readonly at: string;
+        readonly erasureId: string;
+        readonly subjectId: string;
+        readonly tenant: string;
+        readonly reason: string;
+        readonly requestId?: string;
+      }
+    >;
+
+/** `auditGrant-<id>`: somebody may read the history of tenants that are not its own. */
+export type AuditGrantEvent =
+  | DomainEvent<
+      'AuditGrantGiven',
+      {
+        readonly at: string;
+        readonly subjectId: string;
+        readonly tenants: readonly string[] | 'all';
+        readonly reason: string;
+        readonly expiresAt?: string;
+      }
+    >
+  | DomainEvent<'AuditGrantWithdrawn', { readonly at: string; readonly reason: string }>;
+
+export type AuditEvent =
+  | RefusalEvent
+  | AuditAccessEvent
+  | AuditExportEvent
+  | RetentionEvent
+  | AuditGrantEvent;

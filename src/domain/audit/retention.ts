@@ -1,0 +1,153 @@
+import { reject, type Decider, type Decision, type Rejection } from '../decider.ts';
+import type { HoldScope, RetentionEvent } from './events.ts';
+
+/**
+ * Legal holds and erasures (fleet-and-networks.md §1.9 rules 4 and 5): a hold beats an erasure, and both are decided in one
+ * stream, so that a hold is either placed before an erasure begins, or is told that it comes too late.
+ */
+export const RETENTION_CATEGORY = 'retention';
+/** There is one of it. */
+export const RETENTION_ID = 'deployment';
+
+export type Erasure = {
+  readonly erasureId: string;
+  readonly subjectId: string;
+  readonly tenant: string;
+  readonly reason: string;
+  readonly requestId?: string;
+};
+
+export type Hold = {
+  readonly holdId: string;
+  readonly scope: HoldScope;
+  readonly reason: string;
+  readonly ticket?: string;
+  readonly placedAt: string;
+};
+
+export type RetentionCommand =
+  | {
+      readonly type: 'PlaceLegalHold';
+      readonly at: string;
+      readonly holdId: string;
+      readonly scope: HoldScope;
+      readonly reason: string;
+      readonly ticket?: string;
+    }
+  | {
+      readonly type: 'ReleaseLegalHold';
+      readonly at: string;
+      readonly holdId: string;
+      readonly reason: string;
+    }
+  | ({ readonly type: 'BeginErasure'; readonly at: string } & Erasure)
+  /** The key is gone. */
+  | { readonly type: 'CompleteErasure'; readonly at: string; readonly erasureId: string };
+
+export type RetentionState = {
+  /** Holds that stand. */
+  readonly holds: readonly Hold[];
+  /** Erasures that have begun and whose key may still be there. */
+  readonly pending: readonly Erasure[];
+};
+
+export const retentionDecider: Decider<RetentionState, RetentionCommand, RetentionEvent> = {
+  initialState: () => ({ holds: [], pending: [] }),
+  evolve: (state, event) => {
+    switch (event.type) {
+      case 'LegalHoldPlaced': {
+        const { at, ...hold } = event.data;
+        return { ...state, holds: [...state.holds, { ...hold, placedAt: at }] };
+      }
+      case 'LegalHoldReleased':
+        return { ...state, holds: state.holds.filter(({ holdId }) => holdId !== event.data.holdId) };
+      case 'ErasureBegun': {
+        const { at: _at, ...erasure } = event.data;
+        return { ...state, pending: [...state.pending, erasure] };
+      }
+      case 'SubjectKeyDestroyed':
+        return {
+          ...state,
+          pending: state.pending.filter(({ erasureId }) => erasureId !== event.data.erasureId),
+        };
+      default:
+        return state;
+    }
+  },
+  decide: (state, command) => {
+    switch (command.type) {
+      case 'PlaceLegalHold':
+        return place(state, command);
+      case 'ReleaseLegalHold':
+        return release(state, command);
+      case 'BeginErasure':
+        return begin(state, command);
+      case 'CompleteErasure':
+        return complete(state, command);
+    }
+  },
+};
+
+type Command<Type extends RetentionCommand['type']> = Extract<RetentionCommand, { type: Type }>;
+
+const place = (
+  { holds, pending }: RetentionState,
+  { type: _type, ...hold }: Command<'PlaceLegalHold'>,
+): Decision<RetentionEvent> => {
+  if (holds.some(({ holdId }) => holdId === hold.holdId)) return [];
+  const late = pending.find((erasure) => covers(hold.scope, erasure));
+  if (late !== undefined)
+    return reject(
+      'failed-precondition',
+      'ERASURE_UNDER_WAY',
+      `the data of subject '${late.subjectId}' is being erased (erasure '${late.erasureId}'): a hold cannot keep it any more`,
+      { field: 'scope', facts: { erasure: late.erasureId } },
+    );
+  return [{ type: 'LegalHoldPlaced', data: hold }];
+};
+
+const release = (
+  { holds }: RetentionState,
+  { at, holdId, reason }: Command<'ReleaseLegalHold'>,
+): Decision<RetentionEvent> =>
+  holds.some((hold) => hold.holdId === holdId)
+    ? [{ type: 'LegalHoldReleased', data: { at, holdId, reason } }]
+    : noSuchHold(holdId);
+
+const noSuchHold = (holdId: string): Rejection =>
+  reject('not-found', 'HOLD_NOT_FOUND', `there is no legal hold '${holdId}' that stands`);
+
+const begin = (
+  { holds, pending }: RetentionState,
+  { type: _type, ...erasure }: Command<'BeginErasure'>,
+): Decision<RetentionEvent> => {
+  const known = pending.find(({ subjectId }) => subjectId === erasure.subjectId);
+  if (known?.erasureId === erasure.erasureId) return [];
+  if (known !== undefined)
+    return reject(
+      'failed-precondition',
+      'ERASURE_UNDER_WAY',
+      `the data of subject '${erasure.subjectId}' is being erased already (erasure '${known.erasureId}')`,
+      { facts: { erasure: known.erasureId } },
+    );
+  const hold = holds.find(({ scope }) => covers(scope, erasure));
+  if (hold !== undefined)
+    return reject(
+      'failed-precondition',
+      'LEGAL_HOLD',
+      `legal hold '${hold.holdId}' keeps the data of subject '${erasure.subjectId}': release it first`,
+      { facts: { hold: hold.holdId } },
+    );
+  return [{ type: 'ErasureBegun', data: erasure }];
+};
+
+const complete = (
+  { pending }: RetentionState,
+  { at, erasureId }: Command<'CompleteErasure'>,
+): Decision<RetentionEvent> => {
+  const erasure = pending.find((each) => each.erasureId === erasureId);
+  return erasure === undefined ? [] : [{ type: 'SubjectKeyDestroyed', data: { ...erasure, at } }];
+};
+
+const covers = (scope: HoldScope, { subjectId, tenant }: Pick<Erasure, 'subjectId' | 'tenant'>): boolean =>
+  scope.kind === 'all' || scope.id === (scope.kind === 'subject' ? subjectId : tenant);

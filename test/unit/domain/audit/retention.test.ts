@@ -1,0 +1,148 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import type { HoldScope, RetentionEvent } from '../../../../src/domain/audit/events.ts';
+import {
+  retentionDecider,
+  type RetentionCommand,
+  type RetentionState,
+} from '../../../../src/domain/audit/retention.ts';
+import { isRejection } from '../../../../src/domain/decider.ts';
+import { specify } from '../../../support/decider-spec.ts';
+import { check } from '../../../support/property.ts';
+
+const AT = '2026-11-21T12:00:00.000Z';
+const LATER = '2026-11-21T12:00:01.000Z';
+const erasure = { erasureId: 'e1', subjectId: 'alice', tenant: 'acme', reason: 'asked for' } as const;
+const begin: RetentionCommand = { type: 'BeginErasure', at: LATER, ...erasure };
+const begun: RetentionEvent = { type: 'ErasureBegun', data: { at: AT, ...erasure } };
+const held = (scope: HoldScope): RetentionEvent => ({
+  type: 'LegalHoldPlaced',
+  data: { at: AT, holdId: 'h1', scope, reason: 'litigation' },
+});
+const place = (scope: HoldScope): RetentionCommand => ({
+  type: 'PlaceLegalHold',
+  at: LATER,
+  holdId: 'h1',
+  scope,
+  reason: 'litigation',
+});
+const covering: readonly HoldScope[] = [
+  { kind: 'all' },
+  { kind: 'tenant', id: 'acme' },
+  { kind: 'subject', id: 'alice' },
+];
+const elsewhere: readonly HoldScope[] = [
+  { kind: 'tenant', id: 'alice' },
+  { kind: 'subject', id: 'acme' },
+];
+const { given } = specify(retentionDecider);
+
+describe('legal holds and erasures', () => {
+  it('begins an erasure, and says once that the key is gone', () => {
+    given()
+      .when(begin)
+      .thenEvents({ type: 'ErasureBegun', data: { at: LATER, ...erasure } });
+    given(begun)
+      .when({ type: 'CompleteErasure', at: LATER, erasureId: 'e1' })
+      .thenEvents({ type: 'SubjectKeyDestroyed', data: { ...erasure, at: LATER } });
+    given(begun, { type: 'SubjectKeyDestroyed', data: { at: LATER, ...erasure } })
+      .when({ type: 'CompleteErasure', at: LATER, erasureId: 'e1' })
+      .thenNothing();
+  });
+  it('does nothing when the same erasure is begun again, and refuses another of the same person', () => {
+    given(begun).when(begin).thenNothing();
+    given(begun)
+      .when({ ...begin, erasureId: 'e2' })
+      .thenRejected('ERASURE_UNDER_WAY');
+  });
+  it('erases somebody again whose data came back after an erasure', () => {
+    given(begun, { type: 'SubjectKeyDestroyed', data: { at: AT, ...erasure } })
+      .when({ ...begin, erasureId: 'e2' })
+      .thenEvents({ type: 'ErasureBegun', data: { at: LATER, ...erasure, erasureId: 'e2' } });
+  });
+  for (const scope of covering) {
+    it(`refuses an erasure under a hold of ${JSON.stringify(scope)}, until that is released`, () => {
+      given(held(scope)).when(begin).thenRejected('LEGAL_HOLD');
+      given(held(scope), { type: 'LegalHoldReleased', data: { at: AT, holdId: 'h1', reason: 'settled' } })
+        .when(begin)
+        .thenEvents({ type: 'ErasureBegun', data: { at: LATER, ...erasure } });
+    });
+    it(`tells a hold of ${JSON.stringify(scope)} that it comes too late`, () => {
+      given(begun).when(place(scope)).thenRejected('ERASURE_UNDER_WAY', { field: 'scope' });
+    });
+  }
+  for (const scope of elsewhere) {
+    it(`lets nobody else be held by ${JSON.stringify(scope)}`, () => {
+      given(held(scope))
+        .when(begin)
+        .thenEvents({ type: 'ErasureBegun', data: { at: LATER, ...erasure } });
+      expect(isRejection(given(begun).when(place(scope)).decision)).to.equal(false);
+    });
+  }
+  it('places a hold once and releases only one that stands', () => {
+    given(held({ kind: 'all' }))
+      .when(place({ kind: 'all' }))
+      .thenNothing();
+    given()
+      .when({ type: 'ReleaseLegalHold', at: AT, holdId: 'h9', reason: 'settled' })
+      .thenRejected('HOLD_NOT_FOUND');
+  });
+
+  const subject = fc.constantFrom('alice', 'bob');
+  const tenant = fc.constantFrom('acme', 'globex');
+  const scope: fc.Arbitrary<HoldScope> = fc.oneof(
+    fc.constant({ kind: 'all' } as const),
+    tenant.map((id) => ({ kind: 'tenant', id }) as const),
+    subject.map((id) => ({ kind: 'subject', id }) as const),
+  );
+  const command: fc.Arbitrary<RetentionCommand> = fc.oneof(
+    fc.record({
+      type: fc.constant('PlaceLegalHold' as const),
+      at: fc.constant(AT),
+      holdId: fc.constantFrom('h1', 'h2', 'h3'),
+      scope,
+      reason: fc.constant('litigation'),
+    }),
+    fc.record({
+      type: fc.constant('ReleaseLegalHold' as const),
+      at: fc.constant(AT),
+      holdId: fc.constantFrom('h1', 'h2', 'h3'),
+      reason: fc.constant('settled'),
+    }),
+    fc.record({
+      type: fc.constant('BeginErasure' as const),
+      at: fc.constant(AT),
+      erasureId: fc.constantFrom('e1', 'e2', 'e3'),
+      subjectId: subject,
+      tenant,
+      reason: fc.constant('asked for'),
+    }),
+    fc.record({
+      type: fc.constant('CompleteErasure' as const),
+      at: fc.constant(AT),
+      erasureId: fc.constantFrom('e1', 'e2', 'e3'),
+    }),
+  );
+
+  it('never has a key destroyed that a standing hold keeps, in whatever order they come', () => {
+    check(
+      fc.property(fc.array(command, { maxLength: 30 }), (commands) => {
+        let state: RetentionState = retentionDecider.initialState();
+        for (const each of commands) {
+          const decision = retentionDecider.decide(state, each);
+          if (isRejection(decision)) continue;
+          state = decision.reduce(retentionDecider.evolve, state);
+          for (const { subjectId, tenant: of } of state.pending)
+            for (const hold of state.holds)
+              expect(
+                hold.scope.kind !== 'all' && hold.scope.id !== subjectId && hold.scope.id !== of,
+                JSON.stringify({ subjectId, of, hold }),
+              ).to.equal(true);
+          expect(new Set(state.pending.map(({ subjectId }) => subjectId)).size).to.equal(
+            state.pending.length,
+          );
+        }
+      }),
+    );
+  });
+});
