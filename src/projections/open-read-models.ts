@@ -12,6 +12,8 @@ import { fileStorage, memoryStorage, type Storage } from './runner/storage.ts';
 import { superviseView, type Supervisor, type ViewHooks } from './runner/supervisor.ts';
 import { workerHost } from './runner/worker-host.ts';
 import { timelineReader } from './timeline/timeline-reader.ts';
+import { usageReader } from './usage/usage-reader.ts';
+import { createUsageScans, type UsageScans } from './usage/usage-scans.ts';
 import type { View } from './view.ts';
 
 export type ReadModelsOptions = {
@@ -115,6 +117,12 @@ export const openReadModels = async (options: ReadModelsOptions): Promise<ReadMo
   });
   const changes = once(() => changeReader(find('resources').connection));
   const audit = once(() => auditReader(find('audit').connection));
+  let usageScans: UsageScans | undefined;
+  const usage = once(() => {
+    const { connection } = find('usage');
+    usageScans = createUsageScans(connection.source);
+    return usageReader(connection, usageScans);
+  });
   const timeline = once(() => timelineReader(find('timeline').connection));
   return {
     get resources() {
@@ -129,6 +137,9 @@ export const openReadModels = async (options: ReadModelsOptions): Promise<ReadMo
     get timeline() {
       return timeline();
     },
+    get usage() {
+      return supervisors.has('usage') ? usage() : undefined;
+    },
     waitFor: (view, position, { timeoutMs, signal }) => find(view).waitFor(position, timeoutMs, signal),
     status: () => [...supervisors.values()].map((supervisor) => supervisor.status()),
     rebuild: (view, rebuildOptions = {}) => find(view).rebuild(rebuildOptions),
@@ -136,6 +147,7 @@ export const openReadModels = async (options: ReadModelsOptions): Promise<ReadMo
     retryParked: (view, stream) => find(view).retryParked(stream),
     close: async () => {
       await scans?.close();
+      await usageScans?.close();
       await closeAll();
     },
   };

@@ -3,6 +3,7 @@ import type { PastAppend } from '../app/folded-stream.ts';
 import type { FilterNode, OrderTerm } from './filter/ast.ts';
 import type { AuditReader } from './audit/audit-reader.ts';
 import type { ChangeReader } from './resources/change-reader.ts';
+import type { UsageReader } from './usage/usage-reader.ts';
 
 /** What the HTTP thread reads. Every statement behind these is indexed and bounded (design §5, Threads). */
 export type Visibility = { readonly all: true } | { readonly tenants: readonly string[] };
@@ -177,6 +178,8 @@ export type ProjectionStatus = {
 export type ReadModels = {
   readonly resources: ResourceReader;
   readonly timeline: TimelineReader;
+  /** Billable time; undefined without its view. */
+  readonly usage: UsageReader | undefined;
   /** How documents changed, in the order of the log: what a watch tells. */
   readonly changes: ChangeReader;
   /** The Merkle tree over the log and the index of auditors; undefined without the role `auditor`. */

@@ -1,10 +1,11 @@
-import { kinds } from '../domain/kinds.ts';
+import { cluster, kinds } from '../domain/kinds.ts';
 import { revealing, type OpenPersonal } from '../domain/personal.ts';
 import { registry } from '../domain/registry.ts';
 import { auditView } from './audit/audit-view.ts';
 import type { Decode } from './resources/fold.ts';
 import { resourcesView } from './resources/resources-view.ts';
 import { timelineView, type EventWords } from './timeline/timeline-view.ts';
+import { usageView } from './usage/usage-view.ts';
 import type { View } from './view.ts';
 
 /** Settings of the views as plain JSON: worker threads build their own instances from it. */
@@ -50,5 +51,6 @@ export const createViews = ({
     categories: ORDER_CATEGORIES,
     words: { decode: codec.decode, redact: registry.redact },
   }),
+  usageView({ codec, stateVersion: cluster.stateVersion }),
   ...(audit ? [auditView()] : []),
 ];

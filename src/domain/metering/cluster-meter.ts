@@ -28,6 +28,9 @@ export type ClusterMeter = {
   readonly open: readonly OpenInterval[];
 };
 
+/** Raised with every change of what the fold gives: whoever stores meters builds them anew. */
+export const METER_VERSION = 1;
+
 export type OpenInterval = { readonly component: Component; readonly sinceMs: number };
 export type ClosedInterval = OpenInterval & { readonly untilMs: number };
 

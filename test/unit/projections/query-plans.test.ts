@@ -11,6 +11,8 @@ import {
 import { RESOURCES_SCHEMA } from '../../../src/projections/resources/schema.ts';
 import { TIMELINE_STATEMENTS } from '../../../src/projections/timeline/timeline-reader.ts';
 import { timelineView } from '../../../src/projections/timeline/timeline-view.ts';
+import { USAGE_SCHEMA } from '../../../src/projections/usage/schema.ts';
+import { USAGE_STATEMENTS } from '../../../src/projections/usage/usage-reader.ts';
 
 /**
  * Statements of the HTTP thread may not scan without a bound (design §5, Threads). One scan is bounded: `page` is the
@@ -39,6 +41,7 @@ const REGISTERED: readonly { schema: string; statements: { readonly [name: strin
   },
   { schema: timeline.schema, statements: TIMELINE_STATEMENTS },
   { schema: AUDIT_SCHEMA, statements: AUDIT_STATEMENTS },
+  { schema: USAGE_SCHEMA, statements: USAGE_STATEMENTS },
 ];
 
 const planOf = (db: DatabaseSync, sql: string): string[] =>

@@ -1,0 +1,30 @@
+/** Tables of the view `usage`: the meter of every cluster, and its billable intervals. */
+export const USAGE_SCHEMA = `
+  -- Each cluster's meter as of a revision of its stream. billed: some of its components are at present.
+  CREATE TABLE meters (
+    resource TEXT PRIMARY KEY,
+    revision INTEGER NOT NULL,
+    billed INTEGER NOT NULL,
+    meter TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX meters_billed ON meters (billed, resource);
+
+  -- Milliseconds since 1970; until_ms NULL: it goes on. Nothing of no length is kept.
+  CREATE TABLE intervals (
+    resource TEXT NOT NULL,
+    component TEXT NOT NULL CHECK (component IN ('control_plane', 'worker')),
+    node_set TEXT NOT NULL,
+    since_ms INTEGER NOT NULL,
+    until_ms INTEGER,
+    kind TEXT NOT NULL,
+    tenant TEXT NOT NULL,
+    project TEXT NOT NULL,
+    template TEXT NOT NULL,
+    host_type TEXT NOT NULL,
+    node_count INTEGER NOT NULL,
+    PRIMARY KEY (resource, component, node_set, since_ms)
+  ) STRICT;
+  CREATE INDEX intervals_until ON intervals (until_ms);
+  CREATE INDEX intervals_of_tenant ON intervals (tenant, until_ms);
+`;
+export const USAGE_TABLES = ['meters', 'intervals'] as const;
