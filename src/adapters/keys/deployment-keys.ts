@@ -13,6 +13,8 @@ export type DeploymentKeys = {
   readonly secretKek: Uint8Array;
   /** Wraps the keys of data subjects. */
   readonly subjectKek: Uint8Array;
+  /** Seals the private keys that sign tree heads. */
+  readonly auditKek: Uint8Array;
   /** For fingerprints of secret values. */
   readonly fingerprintKey: Uint8Array;
   /** For hashes of requests. */
@@ -49,6 +51,7 @@ export const deriveDeploymentKeys = (master: Uint8Array): DeploymentKeys => {
     fingerprint: derive('fingerprint').subarray(0, 16).toString('hex'),
     secretKek: derive('secret-kek'),
     subjectKek: derive('subject-kek'),
+    auditKek: derive('audit-kek'),
     fingerprintKey: derive('secret-fingerprint'),
     requestHashKey: derive('request-hash'),
   };

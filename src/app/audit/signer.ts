@@ -1,0 +1,202 @@
+import type { TreeHeadData } from '../../domain/bookkeeping/audit-events.ts';
+import { createBookkeeping } from '../bookkeeping.ts';
+import { StoreUnavailable, WrongExpectedRevision, type EventStore } from '../event-store.ts';
+import type { Lease, Ownership } from '../ownership.ts';
+import type { Clock, Ids, Logger, Timers } from '../ports.ts';
+import { pause } from '../process-runner/pause.ts';
+import type { AuditKeys } from './audit-keys.ts';
+import { checkpointText } from './merkle/checkpoint.ts';
+import { rootAt } from './merkle/compact-range.ts';
+import { signNote } from './merkle/note.ts';
+import { createTenantHeads, type Rest } from './tenant-heads.ts';
+import { MOST_HEADS, TREE_HEADS_STREAM, type AuditHeads, type TreeHead } from './tree-heads.ts';
+import type { AuditTree } from './tree.ts';
+
+export type SignerStatus = {
+  /**
+   * `standby`: another instance signs; `catching-up`: the tree of this instance is not as far as the last head;
+   * `mismatch`: it is another one than was signed, so nothing is signed any more; `failing`: signing does not succeed.
+   */
+  readonly state: 'standby' | 'catching-up' | 'signing' | 'mismatch' | 'failing';
+  /** Attempts that failed since the start. */
+  readonly failures: number;
+  readonly error?: string;
+};
+
+export type AuditSigner = {
+  /** Signs while this instance holds the lease. Returns after the signal was aborted. */
+  run(signal: AbortSignal): Promise<void>;
+  status(): SignerStatus;
+};
+
+export type SignerSettings = {
+  /** Milliseconds after a head until the next one, if anything is new by then. Default 10,000. */
+  readonly everyMs: number;
+  /** New leaves that do not wait for it. Default 1,000. */
+  readonly everyLeaves: number;
+  /** Milliseconds between two looks at the tree. Default 500. */
+  readonly lookMs: number;
+};
+
+export type SignerPorts = {
+  readonly store: EventStore;
+  readonly tree: AuditTree;
+  /** Whether the tree holds everything that the log holds. */
+  readonly caughtUp: () => boolean;
+  readonly heads: AuditHeads;
+  readonly keys: AuditKeys;
+  readonly origin: string;
+  readonly ownership: Ownership;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly ids: Ids;
+  readonly instance: string;
+  readonly logger: Logger;
+  readonly rest: Rest;
+  readonly settings?: Partial<SignerSettings>;
+};
+
+/** The tree at a size that was signed is not the tree of which that head was. Nothing may be signed over it. */
+export class TreeMismatch extends Error {
+  override readonly name = 'TreeMismatch';
+  readonly size: number;
+  constructor(size: number, what: string) {
+    super(
+      `the tree at size ${size}, which was signed, ${what}: the history below this size is not what it was when it was signed`,
+    );
+    this.size = size;
+  }
+}
+
+/** Two signers at once, for the moment of a takeover, break nothing: heads are appended at the expected revision. */
+export const createAuditSigner = (ports: SignerPorts): AuditSigner => {
+  const { tree, heads, clock, timers, ownership, logger, rest } = ports;
+  const settings = { everyMs: 10_000, everyLeaves: 1000, lookMs: 500, ...ports.settings };
+  let status: SignerStatus = { state: 'standby', failures: 0 };
+  const became = (state: SignerStatus['state'], error?: string, failed = 0): void => {
+    status = { state, failures: status.failures + failed, ...(error !== undefined && { error }) };
+  };
+
+  const fail = (error: unknown): void => {
+    const text = error instanceof Error ? error.message : String(error);
+    if (error instanceof TreeMismatch) {
+      if (status.state !== 'mismatch')
+        logger.error({ err: error, size: error.size }, 'nothing is signed any more');
+      return became('mismatch', text, 1);
+    }
+    if (status.state !== 'failing')
+      logger.warn({ err: error }, 'the tree could not be signed; it is tried again');
+    became('failing', text, 1);
+  };
+
+  const whileOwner = async ({ signal }: Lease): Promise<void> => {
+    let tenants = createTenantHeads(tree, rest);
+    let last = undefined as TreeHead | undefined;
+    let loaded = false;
+    let signedAt = Number.NEGATIVE_INFINITY;
+    let checkedAt = Number.NEGATIVE_INFINITY;
+
+    const look = async (): Promise<void> => {
+      if (!loaded) last = await heads.latest(signal);
+      loaded = true;
+      const size = tree.size();
+      if (last !== undefined && size < last.size) {
+        if (ports.caughtUp() && tree.size() < last.size)
+          throw new TreeMismatch(last.size, `is gone: the log has only ${tree.size()} leaves`);
+        return became('catching-up');
+      }
+      if (last !== undefined && tenants.mainSize() === 0) await checkTenants(tenants, last);
+      const fresh = size - (last?.size ?? 0);
+      const now = clock.monotonicMs();
+      const due = fresh > 0 && (fresh >= settings.everyLeaves || now - signedAt >= settings.everyMs);
+      // Whether there is anything to sign or not: a tree that is not right is noticed, and one that is right again.
+      if (due || now - checkedAt >= settings.everyMs) {
+        if (last !== undefined) checkRoot(tree, last);
+        checkedAt = now;
+        became('signing');
+      }
+      if (due) {
+        await tenants.advance(size);
+        last = await sign(ports, size, { count: tenants.count(), root: await tenants.root() }, last);
+        signedAt = now;
+        logger.debug({ size, keyId: last.keyId }, 'tree head signed');
+      }
+      if (status.state !== 'mismatch') became('signing');
+    };
+
+    became('signing');
+    while (!signal.aborted) {
+      let wait = settings.lookMs;
+      try {
+        await look();
+      } catch (error) {
+        if (signal.aborted) break;
+        // What was known of heads and tenants may be wrong: both are read again.
+        loaded = false;
+        tenants = createTenantHeads(tree, rest);
+        // The instance that took over has signed: not a failure.
+        if (!(error instanceof WrongExpectedRevision)) fail(error);
+        if (error instanceof TreeMismatch) wait = settings.everyMs;
+        if (error instanceof StoreUnavailable) wait = Math.max(wait, error.retryAfterMs);
+      }
+      await pause(timers, wait, signal);
+    }
+  };
+
+  return {
+    run: (signal) =>
+      ownership.hold(signal, async (lease) => {
+        await whileOwner(lease);
+        became('standby');
+      }),
+    status: () => status,
+  };
+};
+
+/** Throws TreeMismatch. */
+const checkRoot = (tree: AuditTree, { size, root }: TreeHead): void => {
+  if (rootAt(size, tree.hashAt).toString('base64') !== root)
+    throw new TreeMismatch(size, 'has another root now');
+};
+
+/** The tenants of the last head, from which the next ones go on. Throws TreeMismatch. */
+const checkTenants = async (
+  tenants: ReturnType<typeof createTenantHeads>,
+  { size, tenants: count, tenantsRoot }: TreeHead,
+): Promise<void> => {
+  await tenants.advance(size);
+  if (tenants.count() !== count || (await tenants.root()).toString('base64') !== tenantsRoot)
+    throw new TreeMismatch(size, 'has other trees of tenants now');
+};
+
+const sign = async (
+  { store, tree, keys, origin, clock, ids, instance }: SignerPorts,
+  size: number,
+  tenants: { readonly count: number; readonly root: Buffer },
+  last: TreeHead | undefined,
+): Promise<TreeHead> => {
+  const key = await keys.current();
+  const at = clock.now();
+  const root = rootAt(size, tree.hashAt);
+  const position = tree.leaf(size - 1)?.position ?? '-';
+  const text = checkpointText({ origin, size, root, tenants, position, time: at });
+  const data: TreeHeadData = {
+    at,
+    size,
+    position,
+    root: root.toString('base64'),
+    tenantsRoot: tenants.root.toString('base64'),
+    tenants: tenants.count,
+    note: signNote(text, { name: origin, privateKey: key.privateKey }),
+    keyId: key.keyId,
+  };
+  if (last === undefined) await store.setMaxCount(TREE_HEADS_STREAM, MOST_HEADS);
+  const event = createBookkeeping(instance)(
+    TREE_HEADS_STREAM,
+    { type: 'TreeHeadSigned', data },
+    'SignTreeHead',
+    ids.uuidv7(),
+  );
+  const { revision } = await store.append(TREE_HEADS_STREAM, last?.revision ?? 'no_stream', [event]);
+  return { ...data, revision };
+};

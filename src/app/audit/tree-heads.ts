@@ -1,0 +1,63 @@
+import type { TreeHeadData } from '../../domain/bookkeeping/audit-events.ts';
+import type { EventStore, RecordedEvent } from '../event-store.ts';
+
+/** Signed heads of the tree over the log, as they stand in the log; each larger than the one before it. */
+export type TreeHead = TreeHeadData & {
+  /** Revision in its stream. */
+  readonly revision: number;
+};
+
+export type AuditHeads = {
+  /** Undefined: none was signed yet. */
+  latest(signal?: AbortSignal): Promise<TreeHead | undefined>;
+  /** The first head that covers a leaf; undefined while none does. Of those that are kept: the newest 10,000. */
+  covering(index: number, signal?: AbortSignal): Promise<TreeHead | undefined>;
+  /** Heads of more than `size` leaves, smallest first. */
+  all(size: number, signal?: AbortSignal): AsyncIterable<TreeHead>;
+};
+
+export const TREE_HEADS_STREAM = 'sys-auditTree';
+export const MOST_HEADS = 10_000;
+
+export const createAuditHeads = ({ readStream }: Pick<EventStore, 'readStream'>): AuditHeads => {
+  const one = async (
+    options: { readonly from?: number; readonly direction?: 'backward' },
+    signal: AbortSignal | undefined,
+  ): Promise<TreeHead | undefined> => {
+    const read = { ...options, limit: 1, ...(signal && { signal }) };
+    for await (const event of readStream(TREE_HEADS_STREAM, read)) return headOf(event);
+    return undefined;
+  };
+  const latest = (signal?: AbortSignal): Promise<TreeHead | undefined> =>
+    one({ direction: 'backward' }, signal);
+
+  /** By halving: sizes grow with revisions. Old heads may go meanwhile; the next one that is there answers for them. */
+  const covering = async (index: number, signal?: AbortSignal): Promise<TreeHead | undefined> => {
+    let answer = await latest(signal);
+    if (answer === undefined || answer.size <= index) return undefined;
+    let low = (await one({}, signal))?.revision ?? answer.revision;
+    while (low < answer.revision) {
+      const middle = await one({ from: Math.floor((low + answer.revision) / 2) }, signal);
+      if (middle === undefined || middle.revision >= answer.revision) break;
+      if (middle.size > index) answer = middle;
+      else low = middle.revision + 1;
+    }
+    return answer;
+  };
+
+  return {
+    latest,
+    covering,
+    all: async function* (size, signal) {
+      const first = await covering(size, signal);
+      if (first === undefined) return;
+      const read = { from: first.revision, ...(signal && { signal }) };
+      for await (const event of readStream(TREE_HEADS_STREAM, read)) yield headOf(event);
+    },
+  };
+};
+
+const headOf = ({ data, revision }: RecordedEvent): TreeHead => ({
+  ...(data as unknown as TreeHeadData),
+  revision,
+});

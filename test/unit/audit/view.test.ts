@@ -1,0 +1,256 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
+import { rootAt, rootOf } from '../../../src/app/audit/merkle/compact-range.ts';
+import { leafBytes, leafHashOf, leafOf } from '../../../src/app/audit/merkle/leaf.ts';
+import type { EventStore, RecordedEvent } from '../../../src/app/event-store.ts';
+import { stringAt } from '../../../src/domain/json-tools.ts';
+import type { AuditReader } from '../../../src/projections/audit/audit-reader.ts';
+import type { AuditQuery } from '../../../src/projections/audit/find.ts';
+import type { ReadModels } from '../../../src/projections/read-models.ts';
+import { createHistoryWriter, histories, leavesOf, TENANTS } from '../../support/audit/random-history.ts';
+import { audit, followed, openAuditView } from '../../support/audit/open-audit.ts';
+import { checkAsync } from '../../support/property.ts';
+
+const tenantOf = ({ metadata }: RecordedEvent): string => stringAt(metadata, 'tenant');
+
+describe('audit view', () => {
+  let store: EventStore;
+  let time: number;
+  let models: ReadModels;
+  let reader: AuditReader;
+  let revisions: Map<string, number>;
+
+  beforeEach(async () => {
+    time = Date.parse('2026-01-01T00:00:00.000Z');
+    store = createMemoryEventStore({ now: () => new Date(time).toISOString() });
+    models = await openAuditView(store);
+    reader = audit(models);
+    revisions = new Map();
+  });
+  afterEach(async () => {
+    await models.close();
+    await store.close();
+  });
+
+  const append = async (
+    stream: string,
+    type: string,
+    { data = {}, ...metadata }: { [key: string]: unknown } = {},
+  ): Promise<void> => {
+    const event = {
+      id: `${stream}@${(revisions.get(stream) ?? -1) + 1}`,
+      type,
+      data: JSON.stringify(data),
+      metadata: JSON.stringify({ tenant: 'acme', actor: { subjectId: 'alice' }, ...metadata }),
+    };
+    const { revision } = await store.append(stream, revisions.get(stream) ?? 'no_stream', [event]);
+    revisions.set(stream, revision);
+  };
+  const find = (query: Partial<AuditQuery>): string[] =>
+    reader.find({ tenants: 'all', limit: 100, ...query }).leaves.map(({ record }) => record.id);
+
+  it('holds every event but those of sys- streams, in log order', async () => {
+    await append('cluster-c1', 'ClusterOrdered', { occurredAt: '2026-01-01T00:00:00.000Z' });
+    await append('sys-lease-x', 'LeaseTaken');
+    await append('cluster-c2', 'ClusterOrdered', { tenant: 'globex' });
+    await followed(models, store);
+    const [first, second] = await leavesOf(store);
+    expect(reader.size()).to.equal(2);
+    expect(reader.leaf(0)).to.deep.equal({
+      index: 0,
+      position: first?.position,
+      recordedAt: '2026-01-01T00:00:00.000Z',
+      tenant: 'acme',
+      tenantIndex: 0,
+      subject: 'alice',
+      kind: 'cluster',
+      resourceId: 'c1',
+      outcome: 'accepted',
+      record: leafOf(first as RecordedEvent),
+    });
+    expect(reader.leaf(1)).to.deep.include({ tenant: 'globex', tenantIndex: 0, position: second?.position });
+    expect(reader.leaf(2)).to.equal(undefined);
+    expect(reader.indexOf('cluster-c2', 0)).to.equal(1);
+    expect(reader.indexOf('cluster-c2', 1)).to.equal(undefined);
+    expect(reader.indexOf('sys-lease-x', 0)).to.equal(undefined);
+  });
+
+  it('finds what happened to a document: its own events, its workflow run, refused calls that named it', async () => {
+    await append('cluster-c1', 'ClusterOrdered');
+    await append('clusterOrder-c1', 'RunStarted');
+    await append('cluster-c2', 'ClusterOrdered');
+    await append('refusal-acme.2026-01-01', 'RequestRefused', {
+      data: { kind: 'cluster', resourceId: 'c1', outcome: 'denied' },
+    });
+    await append('refusal-acme.2026-01-01', 'RequestRefused', { data: { outcome: 'rejected' } });
+    await followed(models, store);
+    expect(find({ kind: 'cluster', resourceId: 'c1' })).to.deep.equal([
+      'cluster-c1@0',
+      'clusterOrder-c1@0',
+      'refusal-acme.2026-01-01@0',
+    ]);
+    expect(find({ outcome: 'denied' })).to.deep.equal(['refusal-acme.2026-01-01@0']);
+    expect(find({ outcome: 'rejected' })).to.deep.equal(['refusal-acme.2026-01-01@1']);
+    expect(find({ outcome: 'accepted', kind: 'cluster', resourceId: 'c1' })).to.deep.equal([
+      'cluster-c1@0',
+      'clusterOrder-c1@0',
+    ]);
+    expect(find({ kind: 'cluster' })).to.have.length(4);
+  });
+
+  it('finds documents whose ids are no plain text', async () => {
+    const id = 'a b/ü';
+    await append(`secret-~${Buffer.from(id).toString('base64url')}`, 'SecretDeposited');
+    await followed(models, store);
+    expect(find({ kind: 'secret', resourceId: id })).to.have.length(1);
+    expect(reader.leaf(0)?.resourceId).to.equal(id);
+  });
+
+  it('finds by tenant, subject, type and id together, page by page', async () => {
+    for (let n = 0; n < 30; n += 1)
+      await append(`cluster-c${n}`, n % 3 === 0 ? 'ClusterOrdered' : 'ClusterLabelled', {
+        tenant: n % 2 === 0 ? 'acme' : 'globex',
+        actor: { subjectId: n % 5 === 0 ? 'bob' : 'alice' },
+      });
+    await followed(models, store);
+    expect(find({ tenants: ['acme'], subject: 'bob', types: ['ClusterOrdered'] })).to.deep.equal([
+      'cluster-c0@0',
+    ]);
+    expect(find({ tenants: ['acme', 'globex'], subject: 'bob' })).to.have.length(6);
+    expect(find({ tenants: [] })).to.deep.equal([]);
+    expect(find({ subject: 'nobody' })).to.deep.equal([]);
+    expect(find({ eventId: 'cluster-c7@0' })).to.deep.equal(['cluster-c7@0']);
+    const pages: number[][] = [];
+    let after: number | undefined = -1;
+    while (after !== undefined) {
+      const page = reader.find({ tenants: ['globex'], limit: 4, after });
+      pages.push(page.leaves.map(({ index }) => index));
+      after = page.next;
+    }
+    expect(pages.flat()).to.deep.equal(Array.from({ length: 15 }, (_, n) => 2 * n + 1));
+    expect(pages.every((page) => page.length <= 4)).to.equal(true);
+    expect(reader.find({ tenants: 'all', limit: 100, below: 3 }).leaves).to.have.length(3);
+  });
+
+  it('bounds the work for one page: it may be empty and go on', async () => {
+    for (let n = 0; n < 6000; n += 1)
+      await append(`cluster-c${n % 7}`, n % 2 === 0 ? 'Even' : 'Odd', {
+        actor: { subjectId: n % 2 === 0 ? 'odd' : 'even' },
+      });
+    await followed(models, store);
+    const query = { tenants: 'all', limit: 10, types: ['Odd'], subject: 'odd' } as const;
+    const first = reader.find(query);
+    expect(first.leaves).to.deep.equal([]);
+    expect(first.next).to.be.greaterThan(0);
+    let pages = 1;
+    for (let { next } = first; next !== undefined; pages += 1)
+      ({ next } = reader.find({ ...query, after: next }));
+    expect(pages).to.be.within(2, 10);
+  });
+
+  it('tells times by the running maximum of recorded time, for a clock may go back', async () => {
+    const times = ['10:00', '10:05', '10:02', '10:06'].map((hour) => `2026-01-01T${hour}:00.000Z`);
+    for (const [n, at] of times.entries()) {
+      time = Date.parse(at);
+      await append('cluster-c1', `T${n}`);
+    }
+    await followed(models, store);
+    const positions = (await leavesOf(store)).map(({ position }) => position);
+    expect(reader.positionAt('2026-01-01T09:59:59.999Z')).to.equal(undefined);
+    expect(reader.positionAt(times[0] as string)).to.equal(positions[0]);
+    expect(reader.positionAt('2026-01-01T10:03:00.000Z')).to.equal(positions[0]);
+    expect(reader.positionAt(times[1] as string)).to.equal(positions[2]);
+    expect(reader.positionAt('2027-01-01T00:00:00.000Z')).to.equal(positions[3]);
+    expect(reader.sizeAtPosition(positions[1] as string)).to.equal(2);
+    expect(find({ from: times[2] as string, to: times[1] as string })).to.deep.equal([
+      'cluster-c1@1',
+      'cluster-c1@2',
+    ]);
+  });
+
+  it('is stopped by no event, however odd', async () => {
+    const odd: { [key: string]: unknown }[] = [
+      { tenant: 7, actor: 'alice', occurredAt: null },
+      { tenant: { a: 1 }, actor: [], $extra: 1 },
+      { tenant: 'toString', actor: { subjectId: { toString: 1 } }, occurredAt: 'zero\u0000byte' },
+      { actor: { subjectId: 'x'.repeat(5000) }, occurredAt: 'yesterday' },
+      { data: { kind: ['cluster'], resourceId: 5, outcome: 'maybe', subjectId: {} } },
+      { data: { kind: 'no kind!', resourceId: '/', outcome: '__proto__' } },
+    ];
+    for (const metadata of odd) await append('refusal-x', 'RequestRefused', metadata);
+    await append('nohyphen', 'Odd');
+    await append('-', 'Odd');
+    await append('clusterOrder-', 'Odd');
+    await append('constructor-x', 'Odd', { tenant: '__proto__' });
+    await followed(models, store);
+    const leaves = await leavesOf(store);
+    expect(reader.size()).to.equal(leaves.length);
+    expect(reader.leaves(0, 100).map(({ record }) => record)).to.deep.equal(leaves.map(leafOf));
+    expect(rootAt(leaves.length, reader.hashAt)).to.deep.equal(
+      rootOf(leaves.map((event) => leafHashOf(leafOf(event)))),
+    );
+    expect((await models.rebuild('audit')).outcome).to.equal('switched');
+  });
+
+  it('gives the same trees in one go, piece by piece and after a rebuild', async function () {
+    this.timeout(60_000);
+    await checkAsync(
+      fc.asyncProperty(fc.array(histories(40), { minLength: 1, maxLength: 4 }), async (parts) => {
+        const log = createMemoryEventStore();
+        const followers = await openAuditView(log);
+        try {
+          const write = createHistoryWriter(log, 'p');
+          for (const part of parts) {
+            await write(part);
+            await followed(followers, log);
+          }
+          const events = await leavesOf(log);
+          const hashes = events.map((event) => leafHashOf(leafOf(event)));
+          const tree = audit(followers);
+          expect(tree.size()).to.equal(events.length);
+          expect(rootAt(events.length, tree.hashAt)).to.deep.equal(rootOf(hashes));
+          for (const tenant of TENANTS) {
+            const own = events.flatMap((event, index) => (tenantOf(event) === tenant ? [index] : []));
+            const kept = tree.tenantTree(tenant);
+            expect(kept.size()).to.equal(own.length);
+            expect(kept.rootAt(own.length)).to.deep.equal(
+              rootOf(own.map((index) => hashes[index] as Buffer)),
+            );
+            for (const [at, index] of own.entries()) {
+              expect(kept.mainIndexOf(at)).to.equal(index);
+              expect(kept.indexBelow(index)).to.equal(at);
+            }
+            expect(kept.leaves(0, 1000).map(({ index }) => index)).to.deep.equal(own);
+          }
+          const once = await openAuditView(log);
+          await followed(once, log);
+          const [byParts, atOnce] = [await followers.digest('audit'), await once.digest('audit')];
+          expect(atOnce.digest).to.equal(byParts.digest);
+          await once.close();
+          expect((await followers.rebuild('audit')).outcome).to.equal('switched');
+        } finally {
+          await followers.close();
+          await log.close();
+        }
+      }),
+      { numRuns: 15 },
+    );
+  });
+
+  it('fills tiles of several levels', async () => {
+    for (let n = 0; n < 700; n += 1) await append(`cluster-c${n % 3}`, 'T', { tenant: `t${n % 2}` });
+    await followed(models, store);
+    const hashes = (await leavesOf(store)).map((event) => leafHashOf(leafOf(event)));
+    expect(reader.tile(0, 0)).to.have.length(256 * 32);
+    expect(reader.tile(0, 2)).to.have.length((700 - 512) * 32);
+    expect(reader.tile(1, 0)).to.have.length(2 * 32);
+    expect(reader.tile(1, 1)).to.equal(undefined);
+    expect(Buffer.from(reader.tile(0, 1) ?? [])).to.deep.equal(Buffer.concat(hashes.slice(256, 512)));
+    for (const size of [1, 2, 255, 256, 257, 511, 513, 700])
+      expect(rootAt(size, reader.hashAt)).to.deep.equal(rootOf(hashes.slice(0, size)));
+    expect(() => reader.hashAt(0, 700)).to.throw(RangeError);
+    const entries = reader.leaves(0, 2).map(({ record }) => leafBytes(record).toString());
+    expect(entries[0]).to.contain('"stream":"cluster-c0"');
+  });
+});
