@@ -128,7 +128,7 @@ export const createCli = (actions: CliActions, io: CliIo): Command => {
   addKindsCommand(program, resources);
   addEventCommands(program, connection);
   addOrderCommands(program, connection, resources);
-  addHubCommands(program, connection);
+  addHubCommands(program, connection, resources);
   addLaneCommands(program, connection);
   addProjectionCommands(program, connection);
   addStoreCommands(program, connection, actions);

@@ -4,20 +4,28 @@ import { objectAt, withoutEmpty } from '../../domain/json-tools.ts';
 import { kubeconfigIn, textIn } from './hub-files.ts';
 import { wholeNumber } from './resource-context.ts';
 
-/** What a registration may say of a hub. */
-export type HubOptions = {
-  readonly id: string;
-  readonly name?: string;
-  readonly kubeconfig: string;
-  readonly namespace: string;
-  readonly mode?: string;
-  readonly controller?: string;
-  readonly endpoint?: string;
+/** How the automation of a hub is called; secrets are read from files. */
+export type AutomationOptions = {
   readonly tokenFile?: string;
   readonly hmacSecretFile?: string;
   readonly caFile?: string;
   readonly templatePrefix?: string;
+};
+
+/** How orders are carried out on a hub: what it needs for them depends on this. */
+export type WayOptions = AutomationOptions & {
+  readonly mode?: string;
+  readonly controller?: string;
+  readonly endpoint?: string;
   readonly tenantNamespaces: boolean;
+};
+
+/** What a registration may say of a hub. */
+export type HubOptions = WayOptions & {
+  readonly id: string;
+  readonly name?: string;
+  readonly kubeconfig: string;
+  readonly namespace: string;
   readonly zone?: string;
   readonly template: readonly string[];
   readonly controlPlanes?: number;
@@ -27,22 +35,31 @@ export type HubOptions = {
   readonly cordoned: boolean;
 };
 
-export const withHubOptions = (command: Command): Command =>
+const withAutomationOptions = (command: Command): Command =>
   command
-    .requiredOption('--id <id>', 'id of the hub')
-    .option('--name <name>', 'its name; default: from the id')
-    .requiredOption('--kubeconfig <file>', 'kubeconfig of the management cluster; - is stdin')
-    .requiredOption('--namespace <name>', 'where orders are created there, at most 23 characters')
-    .addOption(new Option('--mode <mode>', 'who starts the automation').choices(['operator', 'eda', 'aap']))
-    .addOption(
-      new Option('--controller <who>', 'who reconciles orders there').choices(['operator', 'ledger']),
-    )
-    .option('--endpoint <url>', 'modes eda and aap: address of the webhook listener or of the platform')
     .option('--token-file <file>', 'file with the bearer token of the listener or platform')
     .option('--hmac-secret-file <file>', 'file with the key that signs webhooks')
     .option('--ca-file <file>', 'certificate authority of the listener or platform, PEM')
-    .option('--template-prefix <prefix>', 'job templates are <prefix>-create-hosted-cluster and so on')
-    .option('--tenant-namespaces', 'a namespace for each tenant, made when first needed', false)
+    .option('--template-prefix <prefix>', 'job templates are <prefix>-create-hosted-cluster and so on');
+
+export const withWayOptions = (command: Command): Command =>
+  withAutomationOptions(
+    command
+      .addOption(new Option('--mode <mode>', 'who starts the automation').choices(['operator', 'eda', 'aap']))
+      .addOption(
+        new Option('--controller <who>', 'who reconciles orders there').choices(['operator', 'ledger']),
+      )
+      .option('--endpoint <url>', 'modes eda and aap: address of the webhook listener or of the platform'),
+  ).option('--tenant-namespaces', 'a namespace for each tenant, made when first needed', false);
+
+export const withHubOptions = (command: Command): Command =>
+  withWayOptions(
+    command
+      .requiredOption('--id <id>', 'id of the hub')
+      .option('--name <name>', 'its name; default: from the id')
+      .requiredOption('--kubeconfig <file>', 'kubeconfig of the management cluster; - is stdin')
+      .requiredOption('--namespace <name>', 'where orders are created there, at most 23 characters'),
+  )
     .option('--zone <zone>', 'zone that orders may ask for')
     .option('--template <id...>', 'templates that it offers; default: all', [])
     .option('--control-planes <n>', 'hosted control planes it can carry; default: unlimited', wholeNumber)
@@ -68,7 +85,7 @@ const counts = (texts: readonly string[]): JsonObject =>
   );
 
 /** What is said of options that do not go together; undefined when they do. */
-const misfit = ({ mode = 'operator', endpoint, controller }: HubOptions): string | undefined => {
+const misfit = ({ mode = 'operator', endpoint, controller }: WayOptions): string | undefined => {
   if (mode !== 'operator')
     return endpoint === undefined
       ? `--mode ${mode} needs --endpoint, the address of the webhook listener or of the platform`
@@ -77,26 +94,45 @@ const misfit = ({ mode = 'operator', endpoint, controller }: HubOptions): string
   return controller === 'ledger' ? '--controller ledger is for --mode eda and --mode aap' : undefined;
 };
 
-/** The document to register; secrets are read from files, never from arguments, which everybody on a machine sees. */
-export const hubDocument = async (options: HubOptions, stdin: () => Promise<string>): Promise<JsonObject> => {
-  const { mode = 'operator', endpoint, callsPerSecond, burst, controlPlanes } = options;
-  const wrong = misfit(options);
-  if (wrong !== undefined) throw new InvalidArgumentError(wrong);
+/** `spec.automation`; secrets are read from files, never from arguments, which everybody on a machine sees. */
+export const automationIn = async (
+  options: AutomationOptions,
+  stdin: () => Promise<string>,
+): Promise<JsonObject> => {
   const secret = async (file: string | undefined): Promise<string> =>
     file === undefined ? '' : (await textIn(file, stdin)).trim();
-  const spec = withoutEmpty({
+  return withoutEmpty({
+    token: await secret(options.tokenFile),
+    hmac_secret: await secret(options.hmacSecretFile),
+    ca: options.caFile === undefined ? '' : await textIn(options.caFile, stdin),
+    template_prefix: options.templatePrefix,
+  });
+};
+
+/** The part of `spec` that says which rights are needed. Throws InvalidArgumentError for options that do not fit. */
+export const wayIn = async (
+  options: WayOptions & { readonly kubeconfig: string; readonly namespace: string },
+  stdin: () => Promise<string>,
+): Promise<JsonObject> => {
+  const { mode = 'operator', endpoint } = options;
+  const wrong = misfit(options);
+  if (wrong !== undefined) throw new InvalidArgumentError(wrong);
+  return withoutEmpty({
     kubeconfig: await kubeconfigIn(options.kubeconfig, stdin),
     namespace: options.namespace,
     mode: options.mode,
     controller: options.controller,
     endpoints: endpoint === undefined ? {} : { [mode]: endpoint },
-    automation: withoutEmpty({
-      token: await secret(options.tokenFile),
-      hmac_secret: await secret(options.hmacSecretFile),
-      ca: options.caFile === undefined ? '' : await textIn(options.caFile, stdin),
-      template_prefix: options.templatePrefix,
-    }),
+    automation: await automationIn(options, stdin),
     ...(options.tenantNamespaces ? { tenant_namespaces: true } : {}),
+  });
+};
+
+/** The document to register. Throws InvalidArgumentError for options that do not fit. */
+export const hubDocument = async (options: HubOptions, stdin: () => Promise<string>): Promise<JsonObject> => {
+  const { callsPerSecond, burst, controlPlanes } = options;
+  const spec = withoutEmpty({
+    ...(await wayIn(options, stdin)),
     zone: options.zone,
     templates: [...options.template],
     capacity: withoutEmpty({ control_planes: controlPlanes, nodes: counts(options.nodes) }),
@@ -109,9 +145,13 @@ export const hubDocument = async (options: HubOptions, stdin: () => Promise<stri
 /** What is asked to be checked before a hub of that document is registered: everything that says which rights it needs. */
 export const checkOfDocument = (document: JsonObject): JsonObject => {
   const spec = objectAt(document, 'spec');
+  return { ...checkOfSpec(spec), ...withoutEmpty({ id: document['id'] }) };
+};
+
+/** The same of a hub that has no id yet. */
+export const checkOfSpec = (spec: JsonObject): JsonObject => {
   const { kubeconfig, namespace, mode, endpoints, automation, controller, tenant_namespaces: own } = spec;
   return withoutEmpty({
-    id: document['id'],
     kubeconfig,
     namespace,
     mode,

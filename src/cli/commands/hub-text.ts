@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../domain/json.ts';
+import { CliFailure, EXIT } from '../exit.ts';
 import { printable, table } from '../output.ts';
 
 export type Problem = {
@@ -19,6 +20,8 @@ export type CheckAnswer = {
   readonly ok: boolean;
   readonly problems: readonly Problem[];
   readonly version?: string;
+  /** uid of its namespace `kube-system`; absent: its rights do not show it. */
+  readonly cluster?: string;
   readonly clock_skew_ms?: number;
   readonly can_read_node_pools?: boolean;
   readonly can_read_agents?: boolean;
@@ -45,6 +48,7 @@ export type HubAnswer = {
   readonly health: string;
   readonly message?: string;
   readonly version?: string;
+  readonly cluster?: string;
   readonly limits?: JsonObject;
   readonly used?: JsonObject;
   readonly hosts?: Hosts;
@@ -85,6 +89,7 @@ export const checkText = (check: CheckAnswer): string => {
   const head = `hub ${check.id}: ${ok ? 'ready for orders' : problems.length === 1 ? '1 problem' : `${problems.length} problems`}`;
   const notes = [
     ...(version === undefined ? [] : [`API server ${version}`]),
+    ...(check.cluster === undefined ? [] : [`cluster ${check.cluster}`]),
     ...(Math.abs(skew) > SKEW_MS ? [`its clock is ${Math.round(skew / 1000)} s off ours`] : []),
     ...(check.can_read_node_pools === false
       ? ['node pools cannot be read: node counts come from the order']
@@ -97,6 +102,12 @@ export const checkText = (check: CheckAnswer): string => {
     ...notes.map((note) => `  ${note}\n`),
     hostLines(check.hosts),
   ].join('');
+};
+
+/** Nothing is done while something is wrong, unless it is wanted all the same. Throws CliFailure. */
+export const refuse = (problems: readonly Problem[], force: boolean, consequence: string): void => {
+  if (problems.length > 0 && !force)
+    throw new CliFailure(EXIT.failed, `${consequence}; mend it, or give --force`);
 };
 
 /** One hub for people. */
@@ -112,6 +123,7 @@ export const hubText = (hub: HubAnswer): string => {
     ['new orders', hub.scheduling],
     ['health', hub.health],
     ['version', hub.version],
+    ['cluster', hub.cluster],
     ['limits', capacityText(hub.limits)],
     ['used', capacityText(hub.used)],
     ['orders', counted.length === 0 ? 'none' : counted.join(', ')],

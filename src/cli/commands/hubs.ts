@@ -1,18 +1,17 @@
-import { randomUUID } from 'node:crypto';
-import { Option, type Command } from 'commander';
+import type { Command } from 'commander';
 import { isObject, objectAt, stringAt, textOf } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import type { ApiClient } from '../api-client.ts';
 import type { Connection } from '../connection.ts';
 import { examples } from '../examples.ts';
-import { CliFailure, EXIT } from '../exit.ts';
 import { table } from '../output.ts';
-import { checkOfDocument, hubDocument, withHubOptions, type HubOptions } from './hub-options.ts';
-import { checkText, hubText, type CheckAnswer, type HubAnswer } from './hub-text.ts';
-import { kubeconfigIn, readStdin } from './hub-files.ts';
+import { addAddCommand } from './hub-add.ts';
+import { addCheckCommand } from './hub-check.ts';
+import { addHubCredentialsCommand } from './hub-credentials.ts';
+import { DOCUMENTS, HUBS, pathOf, repeatable } from './hub-paths.ts';
+import { hubText, type HubAnswer } from './hub-text.ts';
+import type { ResourceContext } from './resource-context.ts';
 
-const HUBS = '/api/ledger/v1/hubs';
-const DOCUMENTS = '/api/private/v1/hubs';
 const DECOMMISSION = 'fulfillment-ledger/decommission';
 
 type Order = {
@@ -23,21 +22,21 @@ type Order = {
 };
 
 /** `ledgerctl hubs`: the life of management clusters, from the first look at one to its end. */
-export const addHubCommands = (program: Command, connection: Connection): void => {
+export const addHubCommands = (
+  program: Command,
+  connection: Connection,
+  time: Pick<ResourceContext, 'now' | 'pause'>,
+): void => {
   const hubs = program
     .command('hubs')
     .description('management clusters: register, check, close, drain, remove');
   addLooking(hubs, connection);
-  addRegistering(hubs, connection);
+  addCheckCommand(hubs, connection);
+  addAddCommand(hubs, connection, time);
+  addHubCredentialsCommand(hubs, connection);
   addScheduling(hubs, connection);
   addRemoving(hubs, connection);
 };
-
-const pathOf = (base: string, id: string, ...rest: readonly string[]): string =>
-  [base, encodeURIComponent(id), ...rest].join('/');
-
-/** A write that may be sent again when its answer was lost. */
-const repeatable = (): Record<string, string> => ({ 'idempotency-key': randomUUID() });
 
 const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
 
@@ -87,84 +86,6 @@ const addLooking = (hubs: Command, { client, io }: Connection): void => {
       const rows = items.map((order) => [order.id, order.name, order.tenant, order.state]);
       return io.out(`${table(['id', 'name', 'tenant', 'state'], rows)}\n`);
     });
-  hubs
-    .command('check')
-    .argument('[id]', 'id of a registered hub')
-    .description('connect now and say what is wrong; without an id, to a hub that is not registered yet')
-    .option('--kubeconfig <file>', 'other credentials than the hub has, or those of a new one; - is stdin')
-    .option('--namespace <name>', 'where orders will be created on a new hub')
-    .option('--json', 'as JSON', false)
-    .addHelpText(
-      'after',
-      examples('hubs check hub-north-1', 'hubs check --kubeconfig north.yaml --namespace osac-hub'),
-    )
-    .action(async (id: string | undefined, options: CheckOptions) => {
-      const check = await checkOf(await client(), id, options, readStdin(io));
-      io.out(options.json ? json(check) : checkText(check));
-      if (!check.ok) throw new CliFailure(EXIT.failed, `hub ${check.id} is not ready for orders`);
-    });
-};
-
-type CheckOptions = { readonly kubeconfig?: string; readonly namespace?: string; readonly json: boolean };
-
-const checkOf = async (
-  api: ApiClient,
-  id: string | undefined,
-  { kubeconfig, namespace }: Pick<CheckOptions, 'kubeconfig' | 'namespace'>,
-  stdin: () => Promise<string>,
-): Promise<CheckAnswer> => {
-  const body = kubeconfig === undefined ? {} : { kubeconfig: await kubeconfigIn(kubeconfig, stdin) };
-  if (id !== undefined) return api.send<CheckAnswer>('POST', pathOf(HUBS, id, 'check'), body);
-  if (kubeconfig === undefined || namespace === undefined)
-    throw new CliFailure(EXIT.usage, 'give the id of a hub, or --kubeconfig and --namespace of a new one');
-  return api.send<CheckAnswer>('POST', `${HUBS}/check`, { ...body, namespace });
-};
-
-const addRegistering = (hubs: Command, { client, io }: Connection): void => {
-  const force = (): Option =>
-    new Option('--force', 'also when the check finds something wrong').default(false);
-  withHubOptions(
-    hubs
-      .command('add')
-      .description('check a hub and register it; nothing is registered when something is wrong with it'),
-  )
-    .addOption(force())
-    .addHelpText(
-      'after',
-      examples(
-        'hubs add --id hub-north-1 --kubeconfig north.yaml --namespace osac-hub --zone north',
-        'hubs add --id hub-west-1 --kubeconfig west.yaml --namespace osac-hub --mode aap --endpoint https://aap.example/api/controller --token-file aap.token',
-      ),
-    )
-    .action(async (options: HubOptions & { readonly force: boolean }) => {
-      const api = await client();
-      const document = await hubDocument(options, readStdin(io));
-      const check = await api.send<CheckAnswer>('POST', `${HUBS}/check`, checkOfDocument(document));
-      io.err(checkText(check));
-      refuse(check, options.force, `hub ${options.id} was not registered`);
-      await api.send('POST', DOCUMENTS, document, repeatable());
-      io.out(`hub ${options.id}: registered; ledgerctl hubs show ${options.id}\n`);
-    });
-  hubs
-    .command('credentials')
-    .argument('<id>', 'id of the hub')
-    .description('check another kubeconfig and give it to a hub; what waits for it goes on by itself')
-    .requiredOption('--kubeconfig <file>', 'the new kubeconfig; - is stdin')
-    .addOption(force())
-    .addHelpText('after', examples('hubs credentials hub-north-1 --kubeconfig north-2027.yaml'))
-    .action(async (id: string, options: { readonly kubeconfig: string; readonly force: boolean }) => {
-      const api = await client();
-      const kubeconfig = await kubeconfigIn(options.kubeconfig, readStdin(io));
-      const check = await api.send<CheckAnswer>('POST', pathOf(HUBS, id, 'check'), { kubeconfig });
-      io.err(checkText(check));
-      refuse(check, options.force, `hub ${id} keeps the credentials that it has`);
-      await api.send('PATCH', pathOf(DOCUMENTS, id), { spec: { kubeconfig } }, repeatable());
-      io.out(`hub ${id}: has new credentials\n`);
-    });
-};
-
-const refuse = (check: CheckAnswer, force: boolean, consequence: string): void => {
-  if (!check.ok && !force) throw new CliFailure(EXIT.failed, `${consequence}; mend it, or give --force`);
 };
 
 const addScheduling = (hubs: Command, { client, io }: Connection): void => {

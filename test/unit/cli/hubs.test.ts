@@ -16,6 +16,9 @@ const WRONG = {
   ],
 };
 
+/** What the service's own first look found. */
+const LOOKED = { [`GET ${HUBS}/hub-1`]: { id: 'hub-1', health: 'ok', scheduling: 'open' } };
+
 describe('ledgerctl hubs', () => {
   let stub: CliStub;
   const folder = mkdtempSync(join(tmpdir(), 'hubs-'));
@@ -46,7 +49,7 @@ describe('ledgerctl hubs', () => {
   const ADD = ['hubs', 'add', '--id', 'hub-1', '--kubeconfig', kubeconfig, '--namespace', 'osac-hub'];
 
   it('add checks first and registers what is well', async () => {
-    answers({ [`POST ${HUBS}/check`]: WELL, [`POST ${DOCUMENTS}`]: { id: 'hub-1' } });
+    answers({ [`POST ${HUBS}/check`]: WELL, [`POST ${DOCUMENTS}`]: { id: 'hub-1' }, ...LOOKED });
     const token = file('token', 'secret-token\n');
     const automation = [
       '--mode',
@@ -68,7 +71,7 @@ describe('ledgerctl hubs', () => {
       '5',
     ];
     const out = await stub.succeeds([...ADD, ...automation, ...more]);
-    expect(out).to.contain('hub hub-1: registered');
+    expect(out).to.contain('hub hub-1: registered').and.to.contain('hub hub-1: ready for orders');
     expect(bodyOf(`POST ${HUBS}/check`)).to.deep.equal({
       id: 'hub-1',
       kubeconfig: encoded,
@@ -93,7 +96,7 @@ describe('ledgerctl hubs', () => {
     });
   });
   it('add refuses with every problem named, unless it is told to', async () => {
-    answers({ [`POST ${HUBS}/check`]: WRONG, [`POST ${DOCUMENTS}`]: { id: 'hub-1' } });
+    answers({ [`POST ${HUBS}/check`]: WRONG, [`POST ${DOCUMENTS}`]: { id: 'hub-1' }, ...LOOKED });
     const refused = await stub.run(ADD);
     expect(refused.code).to.equal(1);
     for (const { code, message } of WRONG.problems) expect(refused.err).to.contain(`${code}: ${message}`);
@@ -101,8 +104,47 @@ describe('ledgerctl hubs', () => {
     expect(bodyOf(`POST ${DOCUMENTS}`)).to.equal(undefined);
     expect(await stub.succeeds([...ADD, '--force'])).to.contain('registered');
   });
+  it('add waits for the first look of the service, and fails with what that found', async () => {
+    const health = ['NotChecked', 'NotChecked', 'CrdMissing'];
+    let looks = 0;
+    stub.answers(({ verb, path }) => {
+      if (`${verb} ${path}` === `POST ${HUBS}/check`) return { body: WELL };
+      if (`${verb} ${path}` === `POST ${DOCUMENTS}`) return { body: { id: 'hub-1' } };
+      if (path !== `${HUBS}/hub-1`) return undefined;
+      const now = health[Math.min(looks, 2)];
+      looks += 1;
+      // At first this instance has not even heard of it.
+      return looks === 1
+        ? undefined
+        : { body: { ...WRONG, health: now, scheduling: 'open', mode: 'operator', controller: 'operator' } };
+    });
+    const { code, out, err } = await stub.run(ADD);
+    expect(code).to.equal(1);
+    expect(out).to.contain('hub hub-1: registered');
+    expect(err).to.contain('registered and not ready').and.to.contain('CrdMissing: ');
+    expect(looks).to.equal(3);
+  });
+  it('add does not wait for ever, and not at all where that is not wanted', async () => {
+    const unseen = { id: 'hub-1', health: 'NotChecked', scheduling: 'open' };
+    answers({
+      [`POST ${HUBS}/check`]: WELL,
+      [`POST ${DOCUMENTS}`]: {},
+      [`GET ${HUBS}/hub-1`]: unseen,
+    });
+    const { code, err } = await stub.run([...ADD, '--wait-timeout', '1s']);
+    expect([code, err].join(' ')).to.match(/^1 .*was not looked at within 1 s/s);
+    stub.asked.length = 0;
+    expect(await stub.succeeds([...ADD, '--no-wait'])).to.contain('registered');
+    expect(stub.calls()).to.deep.equal([`POST ${HUBS}/check`, `POST ${DOCUMENTS}`]);
+    answers({
+      [`POST ${HUBS}/check`]: WELL,
+      [`POST ${DOCUMENTS}`]: {},
+      [`GET ${HUBS}/hub-1`]: { ...unseen, health: 'ok', scheduling: 'cordoned' },
+    });
+    expect(await stub.succeeds([...ADD, '--cordoned'])).to.contain('ready for orders, but cordoned');
+  });
   it('add takes a kubeconfig from stdin, and none that is empty', async () => {
-    answers({ [`POST ${HUBS}/check`]: WELL, [`POST ${DOCUMENTS}`]: {} });
+    answers({ [`POST ${HUBS}/check`]: WELL, [`POST ${DOCUMENTS}`]: {}, ...LOOKED });
     const fromStdin = ADD.map((word) => (word === kubeconfig ? '-' : word));
     await stub.succeeds(fromStdin, 'kind: Config');
     expect(bodyOf(`POST ${HUBS}/check`)).to.deep.include({ kubeconfig: encoded });
@@ -132,6 +174,45 @@ describe('ledgerctl hubs', () => {
     expect(well).to.contain('ready for orders').and.to.contain('API server v1.36.0');
     expect((await stub.run(['hubs', 'check'])).code).to.equal(2);
   });
+  it('check asks for everything that the hub would need as it is to be registered', async () => {
+    answers({ [`POST ${HUBS}/check`]: WELL });
+    const ca = file('ca.pem', 'PEM');
+    const automation = ['--token-file', file('token', 'secret-token\n'), '--ca-file', ca];
+    const NEW = ['hubs', 'check', '--kubeconfig', kubeconfig, '--namespace', 'n'];
+    const url = 'http://rulebook:5000';
+    const way = ['--mode', 'eda', '--controller', 'ledger', '--endpoint', url, '--tenant-namespaces'];
+    await stub.succeeds([...NEW, ...way, ...automation]);
+    expect(bodyOf(`POST ${HUBS}/check`)).to.deep.equal({
+      kubeconfig: encoded,
+      namespace: 'n',
+      mode: 'eda',
+      controller: 'ledger',
+      endpoints: { eda: url },
+      automation: { token: 'secret-token', ca: 'PEM' },
+      tenant_namespaces: true,
+    });
+    const misfit = await stub.run([...NEW, '--mode', 'aap']);
+    expect(misfit.code).to.equal(2);
+    expect(misfit.err).to.contain('--mode aap needs --endpoint');
+  });
+  it('check tries other values with a registered hub, such as another mode before it is switched', async () => {
+    answers({ [`POST ${HUBS}/hub-1/check`]: WELL });
+    const CHECK = ['hubs', 'check', 'hub-1'];
+    const url = 'https://aap.example/api/controller';
+    await stub.succeeds([...CHECK, '--mode', 'aap', '--endpoint', url, '--token-file', file('t', 'other')]);
+    expect(bodyOf(`POST ${HUBS}/hub-1/check`)).to.deep.equal({
+      mode: 'aap',
+      endpoints: { aap: url },
+      automation: { token: 'other' },
+    });
+    for (const words of [
+      ['--endpoint', url],
+      ['--namespace', 'n'],
+      ['--controller', 'ledger'],
+      ['--tenant-namespaces'],
+    ])
+      expect((await stub.run([...CHECK, ...words])).code, words[0]).to.equal(2);
+  });
   it('credentials checks the new ones before it hands them over', async () => {
     const rotate = ['hubs', 'credentials', 'hub-1', '--kubeconfig', kubeconfig];
     answers({ [`POST ${HUBS}/hub-1/check`]: WRONG, [`PATCH ${DOCUMENTS}/hub-1`]: {} });
@@ -140,6 +221,44 @@ describe('ledgerctl hubs', () => {
     answers({ [`POST ${HUBS}/hub-1/check`]: WELL, [`PATCH ${DOCUMENTS}/hub-1`]: {} });
     await stub.succeeds(rotate);
     expect(bodyOf(`PATCH ${DOCUMENTS}/hub-1`)).to.deep.equal({ spec: { kubeconfig: encoded } });
+  });
+  it('credentials rotates the secrets of the automation: of the mode that the hub is in, or of the one before', async () => {
+    const token = ['--token-file', file('token', 'new-token\n')];
+    const key = ['--hmac-secret-file', file('key', 'new-key\n')];
+    const rotate = (...words: string[]) => stub.run(['hubs', 'credentials', 'hub-1', ...words]);
+    const calls = (check: object, mode = 'eda') =>
+      answers({
+        [`GET ${HUBS}/hub-1`]: { id: 'hub-1', mode },
+        [`POST ${HUBS}/hub-1/check`]: check,
+        [`PATCH ${DOCUMENTS}/hub-1`]: {},
+      });
+    calls(WELL);
+    expect((await rotate(...token, ...key)).code).to.equal(0);
+    const automation = { token: 'new-token', hmac_secret: 'new-key' };
+    expect(bodyOf(`POST ${HUBS}/hub-1/check`)).to.deep.equal({ mode: 'eda', automation });
+    expect(bodyOf(`PATCH ${DOCUMENTS}/hub-1`)).to.deep.equal({ spec: { automation } });
+    calls(WELL, 'aap');
+    expect((await rotate('--mode', 'eda', ...token)).code).to.equal(0);
+    expect(bodyOf(`POST ${HUBS}/hub-1/check`)).to.deep.equal({
+      mode: 'eda',
+      automation: { token: 'new-token' },
+    });
+    expect(bodyOf(`PATCH ${DOCUMENTS}/hub-1`)).to.deep.equal({
+      spec: { automation: { eda: { token: 'new-token' } } },
+    });
+    const failing = { code: 'AutomationFailing', message: 'the listener answered 401' };
+    calls({ id: 'hub-1', ok: false, problems: [failing] });
+    const refused = await rotate(...token);
+    expect(refused.code).to.equal(1);
+    expect(refused.err).to.contain('the listener answered 401').and.to.contain('keeps the credentials');
+    expect(bodyOf(`PATCH ${DOCUMENTS}/hub-1`)).to.equal(undefined);
+    // What is wrong with the cluster itself does not keep its listener from getting a token.
+    calls(WRONG);
+    expect((await rotate(...token)).code).to.equal(0);
+    calls(WELL, 'operator');
+    expect((await rotate(...token)).err).to.contain('mode operator');
+    for (const words of [[], ['--mode', 'eda', '--kubeconfig', kubeconfig]])
+      expect((await rotate(...words)).code).to.equal(2);
   });
   it('cordon, uncordon and drain change one field; drain says what is left', async () => {
     answers({

@@ -1,0 +1,95 @@
+import { InvalidArgumentError, Option, type Command } from 'commander';
+import type { JsonObject } from '../../domain/json.ts';
+import { withoutEmpty } from '../../domain/json-tools.ts';
+import type { ApiClient } from '../api-client.ts';
+import type { Connection } from '../connection.ts';
+import { examples } from '../examples.ts';
+import { forceOption } from './hub-add.ts';
+import { kubeconfigIn, readStdin } from './hub-files.ts';
+import { automationIn, type AutomationOptions } from './hub-options.ts';
+import { DOCUMENTS, HUBS, pathOf, repeatable } from './hub-paths.ts';
+import { checkText, refuse, type CheckAnswer, type HubAnswer } from './hub-text.ts';
+
+type CredentialOptions = Omit<AutomationOptions, 'templatePrefix'> & {
+  readonly kubeconfig?: string;
+  readonly mode?: string;
+  readonly force: boolean;
+};
+
+/** `ledgerctl hubs credentials`: new secrets of a hub and of its automation, tried before they are handed over. */
+export const addHubCredentialsCommand = (hubs: Command, { client, io }: Connection): void => {
+  hubs
+    .command('credentials')
+    .argument('<id>', 'id of the hub')
+    .description(
+      'check other secrets and give them to a hub or its automation; what waits for them goes on by itself',
+    )
+    .option('--kubeconfig <file>', 'the new kubeconfig; - is stdin')
+    .option('--token-file <file>', 'file with the new bearer token of the listener or platform')
+    .option('--hmac-secret-file <file>', 'file with the new key that signs webhooks')
+    .option('--ca-file <file>', 'new certificate authority of the listener or platform, PEM')
+    .addOption(
+      new Option(
+        '--mode <mode>',
+        'whose token, key and authority they are; default: of the mode that the hub is in. Orders of the mode before go on with its own',
+      ).choices(['eda', 'aap']),
+    )
+    .addOption(forceOption())
+    .addHelpText(
+      'after',
+      examples(
+        'hubs credentials hub-north-1 --kubeconfig north-2027.yaml',
+        'hubs credentials hub-north-1 --token-file automation.token --hmac-secret-file webhook.hmac',
+        'hubs credentials hub-north-1 --mode eda --token-file automation.token',
+      ),
+    )
+    .action(async (id: string, options: CredentialOptions) => {
+      const given = await givenIn(options, readStdin(io));
+      const api = await client();
+      const modes = isEmpty(given.automation) ? undefined : await modesOf(api, id, options.mode);
+      const asked = withoutEmpty({ ...given, mode: modes?.of });
+      const check = await api.send<CheckAnswer>('POST', pathOf(HUBS, id, 'check'), asked);
+      io.err(checkText(check));
+      // A kubeconfig that is not changed is no reason to keep a token that is refused.
+      const problems = check.problems.filter(
+        ({ code }) => given.kubeconfig !== '' || code === 'AutomationFailing',
+      );
+      refuse(problems, options.force, `hub ${id} keeps the credentials that it has`);
+      const spec = withoutEmpty({ ...given, automation: placed(given.automation, modes) });
+      await api.send('PATCH', pathOf(DOCUMENTS, id), { spec }, repeatable());
+      io.out(`hub ${id}: has new credentials\n`);
+    });
+};
+
+type Given = { readonly kubeconfig: string; readonly automation: JsonObject };
+
+/** What the hub is to have. Throws InvalidArgumentError when that is nothing. */
+const givenIn = async (options: CredentialOptions, stdin: () => Promise<string>): Promise<Given> => {
+  const { kubeconfig, mode } = options;
+  const automation = await automationIn(options, stdin);
+  if (kubeconfig === undefined && isEmpty(automation))
+    throw new InvalidArgumentError(
+      'give --kubeconfig, --token-file, --hmac-secret-file or --ca-file: what the hub is to have',
+    );
+  if (mode !== undefined && isEmpty(automation))
+    throw new InvalidArgumentError('--mode says whose --token-file, --hmac-secret-file or --ca-file it is');
+  return { kubeconfig: kubeconfig === undefined ? '' : await kubeconfigIn(kubeconfig, stdin), automation };
+};
+
+const isEmpty = (value: JsonObject): boolean => Object.keys(value).length === 0;
+
+/** The mode whose secrets are meant, and the one that the hub is in. */
+type Modes = { readonly of: string; readonly now: string };
+
+const modesOf = async (api: ApiClient, id: string, wanted: string | undefined): Promise<Modes> => {
+  const { mode: now } = await api.get<HubAnswer>(pathOf(HUBS, id));
+  if (wanted === undefined && now === 'operator')
+    throw new InvalidArgumentError(
+      `hub ${id} is in mode operator, in which no automation is called: say with --mode whose secrets they are`,
+    );
+  return { of: wanted ?? now, now };
+};
+
+/** What is for orders of another mode has a place of its own (`spec.automation.eda`, `spec.automation.aap`). */
+const placed = (automation: JsonObject, modes: Modes | undefined): JsonObject =>
+  modes === undefined || modes.of === modes.now ? automation : { [modes.of]: automation };
