@@ -18,6 +18,8 @@ export type PartOptions = {
 
 const CLIENTS = 32;
 const LATE_MS = 10_000;
+/** Two rounds of ten thousand clusters at 20 a second are 1,000 s. */
+const ROUND_MS = 1_500_000;
 /** Questions about rights and identity are POSTs that change nothing, and so are rehearsals (`dryRun`). */
 const REVIEWS = /^\/apis\/auth(entication|orization)\.k8s\.io\//;
 
@@ -237,6 +239,48 @@ const atRest = async (pid: number): Promise<void> => {
     if (processorMs(pid) - before < 200) return;
   }
 };
+
+export type LooksOptions = PartOptions & {
+  /** Null: none, as a hub has by default. */
+  readonly pacing: { readonly calls_per_second: number; readonly burst: number } | null;
+};
+const HOSTED = /\/hostedclusters\/([^/?]+)/;
+
+/** At the pace of `pacing`: how long apart the looks at one READY cluster are, over two rounds of all. */
+export const looksPart = (options: LooksOptions): Promise<void> =>
+  withRig(options, async (rig) => {
+    const proxy = await startKubeFaultProxy(rig.access);
+    try {
+      await rig.addHub({ id: 'hub-1', through: proxy });
+      await readyOrders(rig, options.orders);
+      await rig.admin.send('PATCH', '/api/private/v1/hubs/hub-1', { spec: { pacing: options.pacing } });
+      const lastAt = new Map<string, number>();
+      const gaps = new Map<string, number>();
+      proxy.onCall(({ path, moment }) => {
+        const name = HOSTED.exec(path)?.[1];
+        if (moment === 'arrived' && name !== undefined) {
+          const at = performance.now();
+          const before = lastAt.get(name);
+          if (before !== undefined) gaps.set(name, at - before);
+          lastAt.set(name, at);
+        }
+        return 'pass';
+      });
+      const started = performance.now();
+      await eventually('every cluster was looked at', () => lastAt.size === options.orders, ROUND_MS);
+      const round = performance.now() - started;
+      const { pacing } = options;
+      const pace = pacing === null ? 'the default pace' : `${pacing.calls_per_second} effects a second`;
+      gaps.clear();
+      await eventually('every cluster was looked at again', () => gaps.size === options.orders, ROUND_MS);
+      console.log(
+        `${options.orders} READY clusters, ${pace}: all looked at once after ` +
+          `${(round / 1000).toFixed(0)} s; from one look at a cluster to the next ${ms([...gaps.values()])}`,
+      );
+    } finally {
+      await proxy.close();
+    }
+  });
 
 /** Orders at a steady pace for all hubs in turn, before and while one of them answers nothing. */
 export const hungPart = (options: PartOptions, hubs: number, perSecond: number): Promise<void> =>

@@ -159,11 +159,15 @@ export const watchCreations = async (
   return { seenAt, close: watch.close };
 };
 
-/** Waits until something holds, looking often at first; throws after five minutes. */
-export const eventually = async (what: string, holds: () => Promise<boolean> | boolean): Promise<void> => {
-  const end = performance.now() + PATIENCE_MS;
+/** Waits until something holds, looking often at first; throws after `patienceMs`, by default five minutes. */
+export const eventually = async (
+  what: string,
+  holds: () => Promise<boolean> | boolean,
+  patienceMs = PATIENCE_MS,
+): Promise<void> => {
+  const end = performance.now() + patienceMs;
   for (let wait = 10; !(await holds()); wait = Math.min(200, wait * 1.3)) {
-    if (performance.now() > end) throw new Error(`not within ${PATIENCE_MS / 1000} s: ${what}`);
+    if (performance.now() > end) throw new Error(`not within ${patienceMs / 1000} s: ${what}`);
     await pause(wait);
   }
 };
