@@ -19,7 +19,7 @@ export type HubFixture = {
   readonly commandRunner: CommandRunner;
   readonly registry: HubRegistry;
   readonly register: (id: string, spec?: JsonObject) => Promise<void>;
-  readonly revise: (id: string, spec: JsonObject) => Promise<void>;
+  readonly revise: (id: string, spec: JsonObject, annotations?: JsonObject) => Promise<void>;
   readonly deregister: (id: string) => Promise<void>;
   /** Ends the registry's subscription. */
   stop(): Promise<void>;
@@ -82,11 +82,14 @@ export const hubFixture = (
         creator: 'admin',
         document: { spec: { namespace: 'orders', ...spec } },
       }),
-    revise: (id, spec) =>
+    revise: (id, spec, annotations = {}) =>
       execute(id, {
         type: 'ReviseDocument',
         at: clock.now(),
-        document: { spec: { namespace: 'orders', ...spec } },
+        document: {
+          ...(Object.keys(annotations).length === 0 ? {} : { metadata: { annotations } }),
+          spec: { namespace: 'orders', ...spec },
+        },
       }),
     deregister: (id) => execute(id, { type: 'DeleteDocument', at: clock.now() }),
     stop: async () => {

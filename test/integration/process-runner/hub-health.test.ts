@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import type { Automations } from '../../../src/app/automation.ts';
 import { createHubHealth, type HubHealthMonitor } from '../../../src/app/hub-health.ts';
 import type { HubProblem, HubReport, ManagementCluster } from '../../../src/app/management-cluster.ts';
+import { CLUSTER_ANNOTATION } from '../../../src/domain/hubs/identity.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { systemIds } from '../../../src/adapters/system/system-ports.ts';
 import { fakeCluster, hubFixture, type HubFixture } from '../../support/hub-fixture.ts';
@@ -20,6 +21,9 @@ describe('hub health', () => {
   /** What each hub answers now; `hang` never does. */
   const answers = new Map<string, readonly HubProblem[] | 'hang'>();
   const looks = new Map<string, number>();
+  /** Which cluster answers as a hub, and which one its adapter was told last. */
+  const clusters = new Map<string, string>();
+  const told = new Map<string, string | undefined>();
   let automationProblems: readonly string[] = [];
   let recovered: string[] = [];
 
@@ -30,7 +34,13 @@ describe('hub health', () => {
         looks.set(id, (looks.get(id) ?? 0) + 1);
         const problems = answers.get(id) ?? [];
         if (problems === 'hang') return new Promise<never>(() => undefined);
-        return { problems, version: 'v1.36.0', canReadAgents: true };
+        const cluster = clusters.get(id);
+        return {
+          problems,
+          version: 'v1.36.0',
+          canReadAgents: true,
+          ...(cluster === undefined ? {} : { cluster }),
+        };
       },
       inventory: async () => ({ fc430: { free: 3, ours: 1, foreign: 2 } }),
     });
@@ -53,11 +63,14 @@ describe('hub health', () => {
     time = manualTime();
     answers.clear();
     looks.clear();
+    clusters.clear();
+    told.clear();
     automationProblems = [];
     recovered = [];
     const adapters = new Map<string, ManagementCluster>();
     hubs = hubFixture({
-      of: ({ id }) => {
+      of: ({ id, cluster }) => {
+        told.set(id, cluster);
         const known = adapters.get(id) ?? adapter(id);
         adapters.set(id, known);
         return known;
@@ -120,6 +133,30 @@ describe('hub health', () => {
       'HubHostsCounted',
     ]);
     expect(recovered).to.deep.equal(['hub-1']);
+  });
+  it('which cluster a hub is becomes known to its adapter; another one is told, and again when it is itself', async () => {
+    clusters.set('hub-1', 'uid-1');
+    await register('hub-1');
+    expect(await newsOf('hub-1')).to.deep.equal(WELL.toSpliced(2, 0, 'HubIdentified'));
+    expect(told.get('hub-1')).to.equal('uid-1');
+    clusters.set('hub-1', 'uid-2');
+    await time.pass(40_000);
+    expect(hubs.registry.get('hub-1')?.health.ready?.ok).to.equal(false);
+    clusters.set('hub-1', 'uid-1');
+    await time.pass(40_000);
+    expect((await newsOf('hub-1')).slice(6)).to.deep.equal(['HubFoundToBeAnotherCluster', 'HubIdentified']);
+    expect(hubs.registry.get('hub-1')?.health.ready?.ok).to.equal(true);
+    expect(recovered.at(-1)).to.equal('hub-1');
+  });
+  it('a hub that was rebuilt is told by its document', async () => {
+    clusters.set('hub-1', 'uid-1');
+    await register('hub-1');
+    clusters.set('hub-1', 'uid-2');
+    await hubs.revise('hub-1', {}, { [CLUSTER_ANNOTATION]: 'uid-2' });
+    await time.pass(50);
+    expect(told.get('hub-1')).to.equal('uid-2');
+    expect(hubs.registry.get('hub-1')?.health).to.include({ cluster: 'uid-2' });
+    expect(hubs.registry.get('hub-1')?.health.ready?.ok).to.equal(true);
   });
   it('one answer that is missing does not make a hub unreachable, a second one does', async () => {
     await register('hub-1');

@@ -36,8 +36,8 @@ type Connected = {
   readonly api: Api;
   readonly identity: Identity;
   readonly operations: HubOperations;
-  /** Which cluster is expected may change; what is here decides everything else. */
-  readonly settle: (needs: HubNeeds) => void;
+  /** Only which cluster is expected has changed. True: watches that gave up on another one may go on. */
+  readonly settle: (needs: HubNeeds) => boolean;
 };
 
 export const createHubClient = (options: HubClientOptions): HubClient => {
@@ -55,7 +55,10 @@ export const createHubClient = (options: HubClientOptions): HubClient => {
     const { cluster: _known, ...others } = needs;
     const given = `${JSON.stringify(others)} ${hash('sha256', kubeconfig, 'hex')}`;
     // Which cluster it is becomes known meanwhile; who follows it need not begin anew for that.
-    if (given === digest) return connected?.settle(needs);
+    if (given === digest) {
+      if (connected?.settle(needs) === true) for (const watch of watches) watch.restart();
+      return;
+    }
     const before = connected;
     try {
       connected = await connect(needs, kubeconfig, options);
@@ -166,7 +169,7 @@ const connect = async (
     identity,
     settle: (changed) => {
       needs = changed;
-      identity.expect(changed.cluster);
+      return identity.expect(changed.cluster);
     },
     operations: {
       check: (by: CallOptions) => checkHub({ api: asked, rights, identity, needs, clock }, by),

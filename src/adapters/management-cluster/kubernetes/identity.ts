@@ -5,8 +5,8 @@ import { isMissing, NAMESPACES, type Api } from './api.ts';
 
 /** Which cluster a connection leads to, and whether it is the one that the hub is known to be. */
 export type Identity = {
-  /** Undefined: any cluster may answer. */
-  expect(cluster: string | undefined): void;
+  /** Undefined: any cluster may answer. True: the one that does was another one, and is the hub from now on. */
+  expect(cluster: string | undefined): boolean;
   /** Asks now. Undefined: the rights do not show it. Throws HubError when it cannot be asked. */
   read(by: CallOptions): Promise<string | undefined>;
   /** Asks now. Throws HubError `other-cluster`, and what `read` throws; without the right to look, too. */
@@ -25,6 +25,8 @@ export const createIdentity = (api: Api, initially: string | undefined): Identit
     return seen;
   };
 
+  const isOther = (): boolean => expected !== undefined && seen !== undefined && seen !== expected;
+
   const compare = (): void => {
     if (expected === undefined || seen === expected) return;
     const { code, message } = differentCluster(expected, seen ?? 'unknown');
@@ -39,7 +41,9 @@ export const createIdentity = (api: Api, initially: string | undefined): Identit
 
   return {
     expect: (cluster) => {
+      const differed = isOther();
       expected = cluster;
+      return differed && !isOther();
     },
     read: async (by) => {
       try {
