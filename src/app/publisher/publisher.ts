@@ -4,6 +4,7 @@ import type { Clock, Ids, Logger, Timers } from '../ports.ts';
 import { pause } from '../process-runner/pause.ts';
 import type { TopicSpec, TopicStream } from '../streams/stream.ts';
 import type { KafkaCluster } from './ports.ts';
+import { replay, type ReplayRequest, type ReplayStep } from './replay.ts';
 import { createTopicCheck, CREATE_COMMAND, type TopicPlan } from './topic-check.ts';
 import { createTopicPublisher, type TopicPublisher } from './topic-publisher.ts';
 import type { TopicStatus } from './topic-status.ts';
@@ -18,8 +19,8 @@ import {
 export type PublisherOptions = {
   /** Fresh mappers: they keep folded streams, and belong to one tenure. */
   readonly streams: () => readonly TopicStream[];
-  /** Topics that are filled otherwise than from events, for the check of topics. */
-  readonly otherTopics?: readonly TopicSpec[];
+  /** Every topic there is to be, also those that no event fills. */
+  readonly topics: readonly TopicSpec[];
   readonly cluster: KafkaCluster;
   readonly store: EventStore;
   readonly ownership: Ownership;
@@ -46,6 +47,11 @@ export type Publisher = {
   plan(signal: AbortSignal): Promise<readonly TopicPlan[]>;
   /** Makes the missing topics and returns their names. Throws KafkaFault. */
   createTopics(signal: AbortSignal): Promise<readonly string[]>;
+  /**
+   * A part of the log to a topic of its own, see `replay`. Undefined: there is no such topic, or nothing of the log
+   * becomes a record of it. Works on every instance, whoever publishes.
+   */
+  replay(request: ReplayRequest, signal: AbortSignal): AsyncIterable<ReplayStep> | undefined;
   /** Undefined: there is no such topic, or this instance does not publish. */
   retry(topic: string, stream: string): Promise<RetryOutcome | undefined>;
 };
@@ -64,7 +70,7 @@ const LOOK_EVERY_MS = 300_000;
 export const createPublisher = (options: PublisherOptions): Publisher => {
   const { cluster, ownership, clock, timers, logger } = options;
   const settings = { ...PUBLISHER_SETTINGS, ...options.settings };
-  const specs = [...options.streams().map(({ topic }) => topic), ...(options.otherTopics ?? [])];
+  const specs = options.topics;
   let told = '';
   const check = createTopicCheck({
     admin: cluster.admin,
@@ -117,6 +123,10 @@ export const createPublisher = (options: PublisherOptions): Publisher => {
       const made = await cluster.admin.create(specs, signal);
       check.forget();
       return made;
+    },
+    replay: (request, signal) => {
+      const stream = options.streams().find(({ topic }) => topic.name === request.topic);
+      return stream === undefined ? undefined : replay({ ...options, stream }, request, signal);
     },
     retry: async (name, stream) => tenure?.topics.find((topic) => topic.name === name)?.retry(stream),
   };

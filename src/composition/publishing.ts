@@ -1,0 +1,64 @@
+import { createLeaseOwnership } from '../adapters/ownership/lease-ownership.ts';
+import type { KafkaSettings } from '../adapters/kafka/kafkajs-client.ts';
+import type { EventStore } from '../app/event-store.ts';
+import type { Clock, Ids, Logger, Timers } from '../app/ports.ts';
+import { createPublisher, type Publisher, type PublisherOptions } from '../app/publisher/publisher.ts';
+import { createStreams } from '../app/streams/streams.ts';
+import { topicsOf } from '../app/streams/topics.ts';
+import type { Config } from '../config.ts';
+import { kinds } from '../domain/kinds.ts';
+import { registry } from '../domain/registry.ts';
+
+export type PublishingOptions = {
+  readonly store: EventStore;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly ids: Ids;
+  readonly instance: string;
+  readonly logger: Logger;
+  readonly hooks: NonNullable<PublisherOptions['hooks']>;
+};
+
+/** The publisher of the brokers that the settings name; undefined when they name none. Does not wait for any. */
+export const openPublisher = async (
+  config: Config,
+  { store, clock, timers, ids, instance, logger, hooks }: PublishingOptions,
+): Promise<Publisher | undefined> => {
+  const settings = kafkaSettings(config);
+  if (settings === undefined) return undefined;
+  // Loaded here: a service without Kafka need not load its client.
+  const { createKafkaCluster } = await import('../adapters/kafka/kafkajs-cluster.ts');
+  const own = logger.child({ component: 'publisher' });
+  return createPublisher({
+    streams: () => createStreams({ registry, kinds, store }),
+    topics: topicsOf(registry, kinds),
+    cluster: createKafkaCluster(settings, { logger: own, clock }),
+    store,
+    ownership: createLeaseOwnership({ store, name: 'publisher', instance, clock, timers, logger: own }),
+    clock,
+    timers,
+    ids,
+    instance,
+    logger: own,
+    hooks,
+  });
+};
+
+/** Undefined: no brokers are set. */
+export const kafkaSettings = (config: Config): KafkaSettings | undefined => {
+  const { kafkaBrokers: brokers, kafkaClientId: clientId, kafkaTlsCa: tlsCa } = config;
+  const {
+    kafkaSaslMechanism: mechanism,
+    kafkaSaslUsername: username,
+    kafkaSaslPasswordFile: passwordFile,
+  } = config;
+  if (brokers.length === 0) return undefined;
+  return {
+    brokers,
+    clientId,
+    ...(tlsCa === undefined ? {} : { tlsCa }),
+    ...(mechanism === undefined || passwordFile === undefined
+      ? {}
+      : { sasl: { mechanism, username, passwordFile } }),
+  };
+};

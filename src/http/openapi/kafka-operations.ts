@@ -1,0 +1,108 @@
+import type { JsonObject } from '../../domain/json.ts';
+import { COUNT, FLAG, listOf, NO_BODY, record, TEXT, TIME, type Description } from './ledger-schemas.ts';
+import { componentRef } from './message-schemas.ts';
+import { OF_ONE_OBJECT } from './refusals.ts';
+
+const TOPIC = { topic: 'Name of the topic, for example `osac.events.clusters.v1`.' };
+
+/** What the routes of the Kafka publisher on `/api/ledger/v1` are for. */
+export const KAFKA_DESCRIPTIONS: { readonly [route: string]: Description } = {
+  'GET kafka': {
+    summary: 'How far each Kafka topic is, on the instance that answers',
+    description: 'Of several instances one publishes; the topics of the others are `standby`.',
+    answer: 'KafkaStatus',
+  },
+  'GET kafka/topics': {
+    summary: 'Kafka topics as they should be and as the brokers have them',
+    answer: record({ items: listOf(componentRef('KafkaTopicPlan')) }),
+    errors: ['FAILED_PRECONDITION', 'UNAVAILABLE'],
+  },
+  'POST kafka/topics': {
+    summary: 'Makes the Kafka topics that are missing',
+    description: 'Topics that exist are left as they are.',
+    body: NO_BODY,
+    answer: record({ created: listOf(TEXT) }),
+    errors: ['FAILED_PRECONDITION', 'UNAVAILABLE'],
+  },
+  'POST kafka/topics/{topic}/parked/{stream}/retry': {
+    summary: 'Publishes again what a topic left out of a parked stream',
+    description: 'Answered when the brokers have it, or the stream is parked again.',
+    pathNames: { ...TOPIC, stream: 'Name of the parked stream.' },
+    body: NO_BODY,
+    answer: record({ stream: TEXT, published: FLAG, 'records?': COUNT, 'revision?': COUNT, 'error?': TEXT }),
+    errors: [...OF_ONE_OBJECT, 'FAILED_PRECONDITION', 'UNAVAILABLE'],
+  },
+  'POST kafka/topics/{topic}/replays': {
+    summary: 'Publishes a part of the log again, to a topic of its own',
+    description:
+      'The records go to `<topic>.replay.<name>`, which is made. Lines of progress, then the report; a line `{"error":…}` when it failed. Closing the connection stops it; it goes on with `from` the position of the last line.',
+    pathNames: TOPIC,
+    body: {
+      type: 'object',
+      properties: {
+        name: { ...TEXT, description: 'Lower-case letters, digits, hyphens; at most 50.' },
+        from: { ...TEXT, description: 'Begins behind this position; absent: at the beginning of the log.' },
+        to: { ...TEXT, description: 'Ends with this position; absent: at the end of the log.' },
+      },
+      required: ['name'],
+    },
+    lines: 'KafkaReplayLine',
+    errors: [...OF_ONE_OBJECT, 'FAILED_PRECONDITION', 'UNAVAILABLE'],
+  },
+};
+
+const SECONDS: JsonObject = { type: 'number', minimum: 0 };
+const CLEANUP: JsonObject = { type: 'string', enum: ['delete', 'compact'] };
+const PROBLEM = { code: { type: 'string', enum: ['missing', 'cleanup', 'retention'] }, message: TEXT };
+
+const PROGRESS: JsonObject = { events: COUNT, records: COUNT, 'position?': TEXT };
+
+export const KAFKA_COMPONENTS: { readonly [name: string]: JsonObject } = {
+  KafkaStatus: record({
+    configured: FLAG,
+    publishing: FLAG,
+    'epoch?': COUNT,
+    topics: listOf(
+      record({
+        topic: TEXT,
+        state: { type: 'string', enum: ['standby', 'catching-up', 'live', 'waiting', 'failed'] },
+        'position?': TEXT,
+        waiting_events: COUNT,
+        lag_seconds: SECONDS,
+        sent_records: COUNT,
+        'last_error?': record({ reason: TEXT, message: TEXT, at: TIME }),
+        parked: listOf(record({ stream: TEXT, revision: COUNT, position: TEXT, error: TEXT, at: TIME })),
+      }),
+    ),
+    problems: listOf(record({ topic: TEXT, ...PROBLEM })),
+  }),
+  KafkaTopicPlan: record({
+    topic: TEXT,
+    kind: { type: 'string', enum: ['events', 'state', 'checkpoints', 'metering'] },
+    cleanup: CLEANUP,
+    partitions: COUNT,
+    retention_ms: { type: 'integer', minimum: -1 },
+    exists: FLAG,
+    'found?': record({
+      partitions: COUNT,
+      replicas: COUNT,
+      'cleanup?': TEXT,
+      'retention_ms?': { type: 'integer', minimum: -1 },
+    }),
+    problems: listOf(record(PROBLEM)),
+  }),
+  KafkaReplayLine: {
+    anyOf: [
+      record({ progress: record(PROGRESS) }),
+      record({
+        report: record({
+          topic: TEXT,
+          ...PROGRESS,
+          skipped_events: COUNT,
+          skipped: listOf(record({ stream: TEXT, revision: COUNT, error: TEXT })),
+        }),
+      }),
+      record({ error: TEXT }),
+    ],
+  },
+};
