@@ -152,6 +152,64 @@ const fields = {
     commaList.pipe(z.array(z.string().regex(/^[^:\s]+:\d+$/, 'must be host:port'))),
     'Comma list of Kafka brokers. Empty: the publisher role idles and says so.',
   ),
+  kafkaClientId: field(
+    'LEDGER_KAFKA_CLIENT_ID',
+    'fulfillment-ledger',
+    'fulfillment-ledger',
+    z
+      .string()
+      .regex(/^[A-Za-z0-9._-]{1,100}$/, 'must be 1 to 100 letters, digits, dots, hyphens or underscores'),
+    'Name by which the brokers know this service in their logs and quotas.',
+  ),
+  kafkaTlsCa: field(
+    'LEDGER_KAFKA_TLS_CA',
+    '',
+    '/etc/kafka/ca.pem',
+    z
+      .string()
+      .transform((text) =>
+        text === '' ? undefined : text === 'system' ? ('system' as const) : resolve(text),
+      ),
+    "PEM file of the authority that signed the brokers' certificates, or `system` for those that Node trusts. Empty: connections to the brokers are not encrypted.",
+  ),
+  kafkaSaslMechanism: field(
+    'LEDGER_KAFKA_SASL_MECHANISM',
+    '',
+    'scram-sha-512',
+    z
+      .string()
+      .transform((text) => (text === '' ? undefined : text))
+      .pipe(oneOf('mechanism', ['plain', 'scram-sha-256', 'scram-sha-512']).optional()),
+    'How this service says who it is to the brokers: `plain` (only with TLS), `scram-sha-256` or `scram-sha-512`. Empty: it does not.',
+  ),
+  kafkaSaslUsername: field(
+    'LEDGER_KAFKA_SASL_USERNAME',
+    '',
+    'fulfillment-ledger',
+    z.string(),
+    'User name for the brokers; needed with `LEDGER_KAFKA_SASL_MECHANISM`.',
+  ),
+  kafkaSaslPasswordFile: field(
+    'LEDGER_KAFKA_SASL_PASSWORD_FILE',
+    '',
+    '/etc/kafka/password',
+    z.string().transform((path) => (path === '' ? undefined : resolve(path))),
+    'File that holds the password for the brokers; read anew for each connection. Needed with `LEDGER_KAFKA_SASL_MECHANISM`.',
+  ),
+  kafkaHeartbeatMs: field(
+    'LEDGER_KAFKA_HEARTBEAT_MS',
+    '0',
+    '60000',
+    z
+      .string()
+      .regex(/^\d{1,9}$/, 'must be a whole number of milliseconds')
+      .transform(Number)
+      .refine(
+        (ms) => ms === 0 || (ms >= 1_000 && ms <= 86_400_000),
+        'must be 0, or between 1000 and 86400000',
+      ),
+    'Milliseconds between two metering heartbeats of each billable component (topic `osac.metering.heartbeat`). 0: none.',
+  ),
   logLevel: field(
     'LEDGER_LOG_LEVEL',
     'info',
@@ -267,10 +325,33 @@ export const readConfig = (environment: Readonly<Record<string, string | undefin
         `${variable}: ${parsed.error.issues.map((issue) => issue.message).join('; ')} (got ${shown(given)}). Example: ${variable}=${example}`,
       );
   }
+  if (problems.length === 0) problems.push(...contradictions(values as unknown as Config));
   problems.push(...unknownSettings(environment));
   if (problems.length > 0) throw new BadSetting(problems.join('\n'));
   const config = values as unknown as Config;
   return { ...config, secretsDir: config.secretsDir ?? resolve(config.dataDir, 'secrets') };
+};
+
+/** Settings that are good by themselves and cannot work together. */
+const contradictions = (config: Config): string[] => {
+  const { kafkaSaslMechanism: mechanism, kafkaSaslUsername: username, kafkaSaslPasswordFile: file } = config;
+  if (mechanism === undefined)
+    return username === '' && file === undefined
+      ? []
+      : [
+          'LEDGER_KAFKA_SASL_MECHANISM: is needed with a user name or password file. Example: LEDGER_KAFKA_SASL_MECHANISM=scram-sha-512',
+        ];
+  return [
+    ...(username === ''
+      ? [`LEDGER_KAFKA_SASL_USERNAME: is needed with LEDGER_KAFKA_SASL_MECHANISM=${mechanism}`]
+      : []),
+    ...(file === undefined
+      ? [`LEDGER_KAFKA_SASL_PASSWORD_FILE: is needed with LEDGER_KAFKA_SASL_MECHANISM=${mechanism}`]
+      : []),
+    ...(mechanism === 'plain' && config.kafkaTlsCa === undefined
+      ? ['LEDGER_KAFKA_SASL_MECHANISM: plain would send the password in clear; set LEDGER_KAFKA_TLS_CA, too']
+      : []),
+  ];
 };
 
 /** Connection strings and issuer URLs may hold credentials: those are not repeated in an error. */

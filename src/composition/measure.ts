@@ -1,6 +1,7 @@
 import type { Metrics } from '../adapters/metrics/metrics.ts';
 import type { CommandHooks } from '../app/command-runner.ts';
 import type { Logger, RecordRejection } from '../app/ports.ts';
+import type { Publisher } from '../app/publisher/publisher.ts';
 import type { ProcessHooks } from '../app/process-runner/types.ts';
 import type { RequestHook } from '../http/exchange.ts';
 import type { Watch } from '../http/osac/watch/routes.ts';
@@ -91,8 +92,38 @@ export const measure = (metrics: Metrics) => {
     });
   };
 
-  return { request, commandsAndProcesses, views, recordRejection, follow, followWatch };
+  const published = (topic: string, records: number): void => metrics.kafkaRecords.inc({ topic }, records);
+
+  const followPublisher = ({ status }: Pick<Publisher, 'status'>): void => {
+    metrics.onScrape(async () => {
+      const { epoch, topics, problems } = status();
+      metrics.kafkaPublishing.set(epoch === undefined ? 0 : 1);
+      // Whoever publishes tells of topics; what stood on an instance that lost its lease would stand for ever.
+      for (const gauge of [metrics.kafkaLag, metrics.kafkaStalled, metrics.kafkaParked]) gauge.reset();
+      if (epoch !== undefined)
+        for (const { topic, state, lagSeconds, parked } of topics) {
+          metrics.kafkaLag.set({ topic }, lagSeconds);
+          metrics.kafkaStalled.set({ topic }, state === 'waiting' || state === 'failed' ? 1 : 0);
+          metrics.kafkaParked.set({ topic }, parked.length);
+        }
+      for (const problem of TOPIC_PROBLEMS)
+        metrics.kafkaTopicProblems.set({ problem }, problems.filter(({ code }) => code === problem).length);
+    });
+  };
+
+  return {
+    request,
+    commandsAndProcesses,
+    views,
+    recordRejection,
+    published,
+    follow,
+    followPublisher,
+    followWatch,
+  };
 };
+
+const TOPIC_PROBLEMS = ['missing', 'cleanup', 'retention'] as const;
 
 const clustersOn = (hubs: Pick<HubRegistry, 'tenantsOn' | 'tenantClusters'>, id: string): number =>
   hubs.tenantsOn(id).reduce((sum, tenant) => sum + hubs.tenantClusters(id, tenant), 0);

@@ -16,6 +16,7 @@ import type { Logger, Timers } from '../app/ports.ts';
 import type { Failpoint } from '../app/process-runner/types.ts';
 import { createRequestHash } from '../app/request-hash.ts';
 import { createPersonalMetadata } from '../app/subjects.ts';
+import type { Publisher } from '../app/publisher/publisher.ts';
 import { type Config, type Role } from '../config.ts';
 import { kinds } from '../domain/kinds.ts';
 import { registry } from '../domain/registry.ts';
@@ -38,6 +39,7 @@ import { measure } from './measure.ts';
 import { createReadiness } from './readiness.ts';
 import { createStartGate } from './start-gate.ts';
 import { createSystem, type System } from './system.ts';
+import { openPublisher } from './publishing.ts';
 import { startUpkeep, type Upkeep } from './upkeep.ts';
 import { createVerifier } from './token-verification.ts';
 
@@ -195,6 +197,16 @@ export const startService = async (
       personal: createPersonalMetadata({ keys: keyStore }),
       people: { encrypt: keyStore.encrypt, open: openPersonal },
       hubs: {
+    const publisher = await openPublisher(config, {
+      store,
+      clock,
+      timers,
+      ids,
+      instance,
+      logger,
+      hooks: { published: measured.published },
+    });
+    if (publisher !== undefined && config.roles.includes('publisher')) measured.followPublisher(publisher);
         adapterOf: (id: string) => system.hubs.get(id)?.adapter,
         identify: clusterIdentifier(clusters),
       },
@@ -271,6 +283,7 @@ export const startService = async (
     const metricsServer = await serveMetrics(metrics, config.metricsAddress).catch((error: unknown) => {
       throw cannotListen('LEDGER_METRICS_ADDRESS', config.metricsAddress, error);
     });
+        ...(publisher === undefined ? {} : { publisher }),
     closers.push(() => closeServer(metricsServer, 0));
     await listen(server, 'LEDGER_HTTP_ADDRESS', config.httpAddress);
     closers.push(async () => {
@@ -285,7 +298,7 @@ export const startService = async (
     });
 
     // Only now, so that a start which is refused for its addresses has taken no lease and touched no hub.
-    const parts = runInBackground(system, config.roles, running.signal, logger);
+    const parts = runInBackground(system, publisher, config.roles, running.signal, logger);
     background.parts = parts;
     const addresses = { http: urlOf(server), metrics: urlOf(metricsServer) };
     announce({ ...addresses, store: store.kind, roles: config.roles, instance }, 'listening');
@@ -372,6 +385,7 @@ const runInBackground = (
         },
       );
     }
+  publisher: Publisher | undefined,
   });
   broken.catch(() => undefined);
   return { ended: Promise.allSettled(parts.map(({ ended }) => ended)), broken };
@@ -379,13 +393,10 @@ const runInBackground = (
 
 /** Roles that were asked for and have nothing to do say so: a silent idle part would look like a working one. */
 const sayWhatIdles = (config: Config, logger: Logger): void => {
-  if (config.roles.includes('publisher')) {
-    const why =
-      config.kafkaBrokers.length === 0
-        ? 'no LEDGER_KAFKA_BROKERS are set'
-        : 'this release does not publish to Kafka yet; LEDGER_KAFKA_BROKERS has no effect';
-    logger.warn({ role: 'publisher' }, `role publisher idles: ${why}`);
-  }
-  if (config.roles.includes('auditor'))
-    logger.warn({ role: 'auditor' }, 'role auditor idles: this release does not sign tree heads yet');
+    ...(system.auditing === undefined ? [] : [{ name: 'auditor', ended: system.auditing.run(signal) }]),
+    ...(roles.includes('publisher') && publisher !== undefined
+      ? [{ name: 'publisher', ended: publisher.run(signal) }]
+      : []),
+  if (config.roles.includes('publisher') && config.kafkaBrokers.length === 0)
+    logger.warn({ role: 'publisher' }, 'role publisher idles: no LEDGER_KAFKA_BROKERS are set');
 };

@@ -134,6 +134,29 @@ export const createMetrics = () => {
       'ledger_name_repair_skipped',
       'Events and reservations that the repair of names gave up since the start; the log file names each.',
     ),
+    kafkaPublishing: gauge(
+      'ledger_kafka_publishing',
+      '1 on the instance that publishes to Kafka, 0 on standby.',
+    ),
+    kafkaRecords: counter('ledger_kafka_records_total', 'Records that the brokers have confirmed.', [
+      'topic',
+    ]),
+    kafkaLag: gauge(
+      'ledger_kafka_topic_lag_seconds',
+      'Seconds since the oldest event was recorded that a topic still has to be told of; 0 when there is none.',
+      ['topic'],
+    ),
+    kafkaStalled: gauge(
+      'ledger_kafka_topic_stalled',
+      '1 while the brokers do not take what is next for a topic, or the topic broke down.',
+      ['topic'],
+    ),
+    kafkaParked: gauge('ledger_kafka_parked_streams', 'Streams that a topic leaves out.', ['topic']),
+    kafkaTopicProblems: gauge(
+      'ledger_kafka_topic_problems',
+      'Topics that are missing on the brokers or not set up as they should be.',
+      ['problem'],
+    ),
     danglingReferences: gauge(
       'ledger_dangling_references',
       'Objects and tenants that live objects refer to and that are not there; the log names them.',

@@ -1,6 +1,7 @@
 import { eventRoutes, type EventServices } from './events.ts';
 import type { HubServices } from './hub-services.ts';
 import { hubRoutes } from './hubs.ts';
+import { kafkaRoutes, type KafkaServices } from './kafka.ts';
 import { laneRoutes, type LaneServices } from './lanes.ts';
 import { orderRoutes, type OrderServices } from './orders.ts';
 import { projectionRoutes, type ProjectionServices } from './projections.ts';
@@ -9,6 +10,7 @@ import { storeRoutes, type StoreServices } from './store.ts';
 
 export type LedgerServices = EventServices &
   HubServices &
+  KafkaServices &
   LaneServices &
   OrderServices &
   ProjectionServices &
@@ -20,6 +22,7 @@ export const ledgerRoutes = (services: LedgerServices): readonly LedgerRoute[] =
   ...orderRoutes(services),
   ...hubRoutes(services),
   ...laneRoutes(services),
+  ...kafkaRoutes(services),
   ...projectionRoutes(services),
   ...storeRoutes(services),
 ];

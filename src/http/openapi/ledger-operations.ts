@@ -4,6 +4,7 @@ import type { LedgerRoute } from '../ledger/serve.ts';
 import { componentRef } from './message-schemas.ts';
 import type { Operation, Verb } from './operation.ts';
 import { HUB_COMPONENTS, HUB_DESCRIPTIONS } from './hub-operations.ts';
+import { KAFKA_COMPONENTS, KAFKA_DESCRIPTIONS } from './kafka-operations.ts';
 import {
   COUNT,
   FLAG,
@@ -97,6 +98,7 @@ const DESCRIPTIONS: { readonly [route: string]: Description | undefined } = {
     errors: OF_ONE_OBJECT,
   },
   ...HUB_DESCRIPTIONS,
+  ...KAFKA_DESCRIPTIONS,
   'GET lanes': {
     summary: 'Queues of work towards hubs, of the instance that runs the processes',
     answer: record({ items: listOf(componentRef('Lane')) }),
@@ -303,6 +305,7 @@ export const LEDGER_COMPONENTS: { readonly [name: string]: JsonObject } = {
     ...WAITING,
   }),
   ...HUB_COMPONENTS,
+  ...KAFKA_COMPONENTS,
   Lane: record({
     lane: TEXT,
     breaker: { type: 'string', enum: ['closed', 'open', 'half-open'] },
