@@ -66,6 +66,13 @@ export const createReadiness = (options: {
     return [{ name: 'processes', ok, message: error ?? state }];
   };
 
+  /** A history that is not what was signed: nobody should be told that it is. */
+  const auditCheck = (): Readiness['checks'] => {
+    if (system.auditing === undefined) return [];
+    const { state, error } = system.auditing.status();
+    return [{ name: 'audit tree', ok: state !== 'mismatch', message: error ?? state }];
+  };
+
   return {
     check: async () => {
       const fault = await storeFault();
@@ -74,6 +81,7 @@ export const createReadiness = (options: {
         { name: 'event store', ok: fault === undefined, ...(fault === undefined ? {} : { message: fault }) },
         ...viewChecks(),
         ...processCheck(),
+        ...auditCheck(),
       ];
       return { ready: checks.every(({ ok }) => ok), checks };
     },

@@ -2,6 +2,7 @@ import { hostname } from 'node:os';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readPodIdentity } from '../adapters/identity/pod-identity.ts';
+import { openAuditKeyFiles } from '../adapters/keys/audit-keys.ts';
 import { openDeploymentKeys } from '../adapters/keys/deployment-keys.ts';
 import { openFileKeyStore } from '../adapters/keys/file-key-store.ts';
 import { openSubjectKeyReader } from '../adapters/keys/subject-key-reader.ts';
@@ -11,6 +12,7 @@ import { openFileSecretStore } from '../adapters/secrets/file-secret-store.ts';
 import { createWorkerFolds } from '../adapters/folding/worker-folds.ts';
 import { openSqliteSnapshots } from '../adapters/snapshots/sqlite-snapshots.ts';
 import { systemClock, systemIds, systemTimers } from '../adapters/system/system-ports.ts';
+import { originOf } from '../app/audit/merkle/checkpoint.ts';
 import { assertDeployment } from '../app/deployment.ts';
 import type { Logger, Timers } from '../app/ports.ts';
 import type { Failpoint } from '../app/process-runner/types.ts';
@@ -32,6 +34,7 @@ import { readCatalog } from './catalog-files.ts';
 import { loadCatalog } from './catalog-loader.ts';
 import { createAutomations } from '../adapters/automation/automations.ts';
 import { clusterIdentifier } from '../app/hub-identity.ts';
+import { measureAuditing } from './auditing.ts';
 import { createClusters } from './clusters.ts';
 import { embeddedStoreServices, openStore } from './event-log.ts';
 import { cannotListen, closeServer, listen, urlOf } from './listeners.ts';
@@ -136,6 +139,13 @@ export const startService = async (
     const measured = measure(metrics);
     const recordRejection = measured.recordRejection(logger);
     await mkdir(join(config.dataDir, 'read-models'), { recursive: true });
+    const auditKeyFiles = config.roles.includes('auditor')
+      ? await openAuditKeyFiles({
+          directory: join(config.secretsDir, 'audit'),
+          kek: keys.auditKek,
+          origin: originOf(store.storeId),
+        })
+      : undefined;
     const system = await createSystem({
       store,
       clock,
@@ -151,6 +161,12 @@ export const startService = async (
       openPersonal,
       recordRejection,
       ownership: createLeaseOwnership({ store, name: 'processes', instance, clock, timers, logger }),
+      ...(auditKeyFiles !== undefined && {
+        auditor: {
+          keyFiles: auditKeyFiles,
+          ownership: createLeaseOwnership({ store, name: 'auditor', instance, clock, timers, logger }),
+        },
+      }),
       readModels: {
         dir: join(config.dataDir, 'read-models'),
         hooks: measured.views,
@@ -162,6 +178,7 @@ export const startService = async (
           viewsModule: moduleUrl('./views-module'),
           viewsConfig: {
             subjectKeys: { ...subjectKeys, kek: Buffer.from(subjectKeys.kek).toString('base64') },
+            audit: auditKeyFiles !== undefined,
           },
         },
       },
@@ -216,6 +233,7 @@ export const startService = async (
     const surfaces = osacSurfaces(services);
     const readiness = createReadiness({ system, store, roles: config.roles, clock });
     measured.follow(system, readiness);
+    if (system.auditing !== undefined) measureAuditing(metrics, system.auditing);
     const gate = createStartGate({ system, store, timers, signal: running.signal });
     const deploymentNamespace = config.deploymentNamespace ?? pod?.namespace;
     const users = createUserProvisioning({ ...services, logger: logger.child({ component: 'users' }) });
@@ -374,6 +392,7 @@ const runInBackground = (
   const parts = [
     { name: 'hub registry', ended: system.runHubRegistry(signal) },
     ...(roles.includes('processes') ? [{ name: 'processes', ended: system.runProcesses(signal) }] : []),
+    ...(system.auditing === undefined ? [] : [{ name: 'auditor', ended: system.auditing.run(signal) }]),
   ];
   const broken = new Promise<never>((_, reject) => {
     for (const { name, ended } of parts) {

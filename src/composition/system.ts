@@ -51,6 +51,7 @@ import { appliedTo } from '../projections/applied-to.ts';
 import { openReadModels, type ReadModelsOptions } from '../projections/open-read-models.ts';
 import type { ReadModels } from '../projections/read-models.ts';
 import { createViews } from '../projections/views.ts';
+import { createAuditing, type AuditorPorts, type Auditing } from './auditing.ts';
 import { caughtUpWith } from './caught-up.ts';
 import { describeRun, refsOfRun } from './run-state.ts';
 import { createSecretSweeper, createSecretUses, type SecretSweeper } from '../app/stored-secrets.ts';
@@ -71,6 +72,8 @@ export type SystemPorts = {
   readonly secrets: SecretStore;
   readonly ownership: Ownership;
   readonly recordRejection: RecordRejection;
+  /** The role `auditor`; absent: no tree over the log is kept or signed. */
+  readonly auditor?: AuditorPorts;
   readonly snapshots?: SnapshotStore;
   readonly longFolds?: LongFolds;
   /** Opens personal data of documents for the read models; without it they show ciphertext. */
@@ -100,6 +103,8 @@ export type System = {
   readonly processes: ProcessRunner;
   readonly observer: HubObserver;
   readonly names: NameRepair;
+  /** Tree over the log, its signed heads and proofs; undefined without the role `auditor`. */
+  readonly auditing: Auditing | undefined;
   /** Follows the registered hubs; every instance needs it. Returns when the signal was aborted. */
   runHubRegistry(signal: AbortSignal): Promise<void>;
   /** The role `processes`: workflows, hub watches, repair of names. Returns when everything has stopped. */
@@ -158,7 +163,10 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
   const codec = createEventCodec(eventTypes);
   const readModels = await openReadModels({
     ...ports.readModels,
-    views: createViews(ports.openPersonal === undefined ? {} : { open: ports.openPersonal }),
+    views: createViews({
+      audit: ports.auditor !== undefined,
+      ...(ports.openPersonal === undefined ? {} : { open: ports.openPersonal }),
+    }),
     logger: logger.child({ component: 'projections' }),
     timers,
   });
@@ -318,6 +326,10 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     processes,
     observer,
     names: repair,
+    auditing:
+      ports.auditor === undefined
+        ? undefined
+        : createAuditing(readModels, { ...ports, auditor: ports.auditor }),
     runHubRegistry: (signal) => hubs.run(signal),
     runProcesses: async (signal) => {
       const isOwner = (): boolean => processes.status().epoch !== undefined;

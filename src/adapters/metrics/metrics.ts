@@ -157,6 +157,17 @@ export const createMetrics = () => {
       'Topics that are missing on the brokers or not set up as they should be.',
       ['problem'],
     ),
+    auditSignedSize: gauge('ledger_audit_signed_size', 'Events under the last signed tree head.'),
+    auditUnsigned: gauge(
+      'ledger_audit_unsigned_leaves',
+      'Events in the tree over the log that no signed head covers yet.',
+    ),
+    auditHeadAge: gauge('ledger_audit_head_age_seconds', 'Seconds since the last tree head was signed.'),
+    auditFailures: counter('ledger_audit_sign_failures_total', 'Attempts to sign the tree that failed.'),
+    auditMismatch: gauge(
+      'ledger_audit_tree_mismatch',
+      '1 while the tree over the log is not the one that was signed; nothing is signed then.',
+    ),
     danglingReferences: gauge(
       'ledger_dangling_references',
       'Objects and tenants that live objects refer to and that are not there; the log names them.',

@@ -1,0 +1,126 @@
+import type { Metrics } from '../adapters/metrics/metrics.ts';
+import { createAuditKeys, type AuditKeyFiles, type AuditKeys } from '../app/audit/audit-keys.ts';
+import { originOf } from '../app/audit/merkle/checkpoint.ts';
+import { createAuditProofs, type AuditProofs } from '../app/audit/proofs.ts';
+import { createAuditSigner, type SignerSettings, type SignerStatus } from '../app/audit/signer.ts';
+import { createAuditHeads, type AuditHeads } from '../app/audit/tree-heads.ts';
+import type { EventStore } from '../app/event-store.ts';
+import type { Ownership } from '../app/ownership.ts';
+import type { Clock, Ids, Logger, Timers } from '../app/ports.ts';
+import type { AuditReader } from '../projections/audit/audit-reader.ts';
+import type { ReadModels } from '../projections/read-models.ts';
+
+/** What the role `auditor` needs beside what every system has. */
+export type AuditorPorts = {
+  readonly keyFiles: AuditKeyFiles;
+  readonly ownership: Ownership;
+  readonly settings?: Partial<SignerSettings>;
+};
+
+/** The part of a system that makes the history provable (role `auditor`). */
+export type Auditing = {
+  /** `fulfillment-ledger/<store id>`: names the log in checkpoints, and the keys that sign them. */
+  readonly origin: string;
+  readonly reader: AuditReader;
+  readonly heads: AuditHeads;
+  readonly keys: AuditKeys;
+  readonly proofs: AuditProofs;
+  /** Signs tree heads while this instance holds the lease. Returns when the signal was aborted. */
+  run(signal: AbortSignal): Promise<void>;
+  status(): SignerStatus;
+  /** How far the signatures are behind the tree, whichever instance signs. */
+  progress(): Promise<AuditProgress>;
+};
+
+export type AuditProgress = {
+  /** Leaves under the last signed head. */
+  readonly signedSize: number;
+  readonly unsignedLeaves: number;
+  /** Seconds since the last head was signed; 0 when there is none. */
+  readonly headAgeSeconds: number;
+};
+
+export const createAuditing = (
+  readModels: Pick<ReadModels, 'audit' | 'status'>,
+  {
+    store,
+    clock,
+    timers,
+    ids,
+    instance,
+    logger,
+    auditor,
+  }: {
+    readonly store: EventStore;
+    readonly clock: Clock;
+    readonly timers: Timers;
+    readonly ids: Ids;
+    readonly instance: string;
+    readonly logger: Logger;
+    readonly auditor: AuditorPorts;
+  },
+): Auditing => {
+  const reader = readModels.audit;
+  if (reader === undefined) throw new TypeError('the role auditor needs the read model audit');
+  const origin = originOf(store.storeId);
+  const heads = createAuditHeads(store);
+  const keys = createAuditKeys({ store, files: auditor.keyFiles, origin, clock, ids, instance });
+  const rest = (): Promise<void> => new Promise((resolve) => void timers.after(0, resolve));
+  const signer = createAuditSigner({
+    store,
+    tree: reader,
+    caughtUp: () => readModels.status().some(({ name, caughtUp }) => name === 'audit' && caughtUp),
+    heads,
+    keys,
+    origin,
+    ownership: auditor.ownership,
+    clock,
+    timers,
+    ids,
+    instance,
+    logger: logger.child({ component: 'auditor' }),
+    rest,
+    ...(auditor.settings === undefined ? {} : { settings: auditor.settings }),
+  });
+  return {
+    origin,
+    reader,
+    heads,
+    keys,
+    proofs: createAuditProofs({ tree: reader, heads, keys, origin, rest }),
+    run: signer.run,
+    status: signer.status,
+    progress: async () => {
+      const head = await heads.latest();
+      const signedSize = head?.size ?? 0;
+      const ageMs = head === undefined ? 0 : Date.parse(clock.now()) - Date.parse(head.at);
+      return {
+        signedSize,
+        unsignedLeaves: Math.max(0, reader.size() - signedSize),
+        headAgeSeconds: Math.max(0, ageMs / 1000),
+      };
+    },
+  };
+};
+
+/** Read when Prometheus asks. While the store does not answer, the last figures stand: another alert tells of that. */
+export const measureAuditing = (
+  metrics: Pick<
+    Metrics,
+    'onScrape' | 'auditSignedSize' | 'auditUnsigned' | 'auditHeadAge' | 'auditFailures' | 'auditMismatch'
+  >,
+  { status, progress }: Pick<Auditing, 'status' | 'progress'>,
+): void => {
+  let counted = 0;
+  metrics.onScrape(async () => {
+    const { state, failures } = status();
+    metrics.auditMismatch.set(state === 'mismatch' ? 1 : 0);
+    metrics.auditFailures.inc(failures - counted);
+    counted = failures;
+    const known = await progress().catch(() => undefined);
+    if (known === undefined) return;
+    metrics.auditSignedSize.set(known.signedSize);
+    metrics.auditUnsigned.set(known.unsignedLeaves);
+    metrics.auditHeadAge.set(known.headAgeSeconds);
+  });
+};
