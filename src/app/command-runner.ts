@@ -1,5 +1,5 @@
 import { isRejection, type DomainEvent, type Rejection } from '../domain/decider.ts';
-import { streamName } from '../domain/stream-name.ts';
+import { parseStreamName, streamName } from '../domain/stream-name.ts';
 import { createAppendLines, type Attempt, type Unsettled } from './append-lines.ts';
 import { IdempotencyMismatch, type Aggregate, type CommandOutcome, type CommandRunner } from './command.ts';
 import { findPastAppend, type CommandIndex } from './command-index.ts';
@@ -20,7 +20,7 @@ import { createFoldedCache } from './folded-cache.ts';
 import { emptyStream, foldEvent, loadedOf, type FoldedStream, type PastAppend } from './folded-stream.ts';
 import { commandMetadata } from './metadata.ts';
 import type { Clock, RecordRejection } from './ports.ts';
-import { refusalOf, TOO_MANY_CONFLICTS } from './refusals.ts';
+import { refusalOf, refusedCommand, TOO_MANY_CONFLICTS } from './refusals.ts';
 import type { SnapshotStore } from './snapshot-store.ts';
 import type { LongFolds } from './long-folds.ts';
 import { createStreamLoader } from './stream-loader.ts';
@@ -185,23 +185,12 @@ export const createCommandRunner = (
   };
 
   const rejected = <S, C extends { readonly type: string }, E extends DomainEvent>(
-    { context, command, options: { step } }: Attempt<S, C, E>,
+    { stream, context, command, options: { step } }: Attempt<S, C, E>,
     folded: FoldedStream<S>,
     rejection: Rejection,
   ): CommandOutcome<S> => {
     if (step !== true)
-      recordRejection({
-        tenant: context.tenant,
-        subjectId: context.actor.subjectId,
-        command: command.type,
-        commandId: context.commandId,
-        outcome: rejection.kind === 'denied' ? 'denied' : 'rejected',
-        code: rejection.code,
-        message: rejection.message,
-        at: clock.now(),
-        correlationId: context.correlationId,
-        ...(context.traceparent === undefined ? {} : { traceparent: context.traceparent }),
-      });
+      recordRejection(refusedCommand(command.type, rejection, context, clock.now(), parseStreamName(stream)));
     return { outcome: 'rejected', rejection, loaded: loadedOf(folded) };
   };
 

@@ -9,7 +9,8 @@ export type Actor = {
   /** UUIDv5(tenant, issuer, sub); the User's id and `metadata.creator`. For our own work: `system`. */
   readonly subjectId: string;
   readonly roles: readonly string[];
-  readonly authMethod: 'jwt' | 'service-account' | 'internal';
+  /** `anonymous`: nobody knows who called; only what is refused has such an actor. */
+  readonly authMethod: 'jwt' | 'service-account' | 'internal' | 'anonymous';
   readonly tokenIdHash?: string;
   readonly onBehalfOf?: string;
   /** Where the command came in: `http`, `workflow:<name>`, `cli`, `repair`. */

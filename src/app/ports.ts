@@ -1,5 +1,6 @@
 import type { SecretRef } from '../domain/secret-ref.ts';
-import type { Encrypted } from './metadata.ts';
+import type { JsonObject } from '../domain/json.ts';
+import type { Actor, Encrypted } from './metadata.ts';
 
 /** Small ports that make time, identity and threads replaceable (simulation, tests). */
 
@@ -41,6 +42,16 @@ export type RejectionRecord = {
   /** The call that was refused, and its trace: what its log lines and events carry. */
   readonly correlationId?: string;
   readonly traceparent?: string;
+  /** Who called, as events say it; absent: nobody knows. */
+  readonly roles?: readonly string[];
+  readonly authMethod?: Actor['authMethod'];
+  /** What it was about: kind and id of the object, where that is known. */
+  readonly kind?: string;
+  readonly resourceId?: string;
+  /** HMAC of the request, where it was made already. */
+  readonly requestHash?: string;
+  /** The request as it was read. Only its hash and the names of its fields may be kept. */
+  readonly body?: JsonObject;
 };
 export type RecordRejection = (record: RejectionRecord) => void;
 

@@ -2,6 +2,7 @@ import { isRejection, reject, type Decision, type Rejection } from '../domain/de
 import type { ExpectedRevision } from './event-store.ts';
 import type { FoldedStream } from './folded-stream.ts';
 import type { CommandContext } from './metadata.ts';
+import type { RejectionRecord } from './ports.ts';
 
 /** What a command is told that others overtook again and again. */
 export const TOO_MANY_CONFLICTS = reject(
@@ -42,3 +43,28 @@ const versionMismatch = (requested: number, current: ExpectedRevision): Rejectio
     `the object has been modified: requested version is ${requested} but current version is ${current}`,
     { facts: { requested, current } },
   );
+
+/** What is recorded of a refused command. `about`: category and id of the stream that it was meant for. */
+export const refusedCommand = (
+  command: string,
+  rejection: Rejection,
+  context: CommandContext,
+  at: string,
+  about: { readonly category: string; readonly id: string },
+): RejectionRecord => ({
+  tenant: context.tenant,
+  subjectId: context.actor.subjectId,
+  command,
+  commandId: context.commandId,
+  outcome: rejection.kind === 'denied' ? 'denied' : 'rejected',
+  code: rejection.code,
+  message: rejection.message,
+  at,
+  correlationId: context.correlationId,
+  ...(context.traceparent === undefined ? {} : { traceparent: context.traceparent }),
+  roles: context.actor.roles,
+  authMethod: context.actor.authMethod,
+  kind: about.category,
+  resourceId: about.id,
+  requestHash: context.requestHash,
+});

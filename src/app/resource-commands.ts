@@ -24,6 +24,7 @@ import {
 } from './referrals.ts';
 import { settleSlot, type SlotParts } from './slots.ts';
 import { createStreamQueue } from './stream-queue.ts';
+import { refusedCommand } from './refusals.ts';
 
 /** Runs commands on resources together with the names and unique values that they take and give back. */
 export type ResourceCommands = {
@@ -181,18 +182,8 @@ export const createResourceCommands = ({
           }
           if (obstacle !== undefined && (await makeFree(kind, obstacle, context))) continue;
         }
-        recordRejection({
-          tenant: context.tenant,
-          subjectId: context.actor.subjectId,
-          command: concrete.type,
-          commandId: context.commandId,
-          outcome: outcome.rejection.kind === 'denied' ? 'denied' : 'rejected',
-          code: outcome.rejection.code,
-          message: outcome.rejection.message,
-          at: clock.now(),
-          correlationId: context.correlationId,
-          ...(context.traceparent === undefined ? {} : { traceparent: context.traceparent }),
-        });
+        const about = { category: kind.kind, id };
+        recordRejection(refusedCommand(concrete.type, outcome.rejection, context, clock.now(), about));
         return outcome;
       }
     },

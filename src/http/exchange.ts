@@ -2,7 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { EventTooLarge, OutcomeUnknown, StoreUnavailable } from '../app/event-store.ts';
 import { ReferencesBusy } from '../app/reference-guard.ts';
 import { IdempotencyMismatch } from '../app/command.ts';
-import type { Clock, Logger, RecordRejection } from '../app/ports.ts';
+import type { Clock, Logger, RecordRejection, RejectionRecord } from '../app/ports.ts';
+import type { JsonObject } from '../domain/json.ts';
 import { ApiError, ERRORS, errorHeaders, osacErrorBody, problemBody } from './errors.ts';
 import type { Principal } from './osac/principal.ts';
 
@@ -26,6 +27,8 @@ export type Exchange = {
   holdUnread?: (bytes: number) => () => void;
   /** What it takes of its caller's rate, in requests. Default 1. */
   cost?: number;
+  /** The object that the call is about and what was sent, for the record of a refusal; set as far as it was read. */
+  asked?: { readonly kind: string; readonly id?: string; readonly body?: JsonObject };
   /** True for a write that is only tried: it leaves no trace, not even of who tried. */
   dryRun?: true;
   /** A fault that ended an answer whose status had been sent already. */
@@ -241,8 +244,16 @@ const record = (exchange: Exchange, error: ApiError, services: ExchangeServices)
     at: services.clock.now(),
     correlationId: exchange.requestId,
     ...(exchange.traceparent === undefined ? {} : { traceparent: exchange.traceparent }),
+    ...whoAndWhat(exchange),
   });
 };
+
+const whoAndWhat = ({ principal, asked }: Exchange): Partial<RejectionRecord> => ({
+  ...(principal !== undefined && { roles: principal.roles, authMethod: principal.authMethod }),
+  ...(asked !== undefined && { kind: asked.kind }),
+  ...(asked?.id !== undefined && { resourceId: asked.id }),
+  ...(asked?.body !== undefined && { body: asked.body }),
+});
 
 /** One line per finished request, and one observation. */
 export const finish = (exchange: Exchange, { clock, logger, onRequest }: ExchangeServices): void => {

@@ -91,6 +91,7 @@ export const serveRest = async (
   const service = table.kinds.get(target.collection);
   if (service === undefined) throw urlNotFound();
   const verb = exchange.request.method === 'HEAD' ? 'GET' : (exchange.request.method ?? 'GET');
+  exchange.asked = { kind: service.kind, ...(target.id === undefined ? {} : { id: target.id }) };
   if (target.sub !== undefined) return serveExtra(exchange, table, service, target, verb, options);
   if (target.id === undefined) {
     exchange.route = `${table.prefix}/${service.collection}`;
@@ -261,10 +262,11 @@ const decodeBody = async (
   const share = admission?.anybody(exchange);
   if (share !== undefined) await share;
   const text = bodyText(body);
-  if (body.length <= LARGE_BODY_BYTES) return decodeMessage(service.schema, text);
-  await nextTurn(exchange, { admission });
+  const large = body.length > LARGE_BODY_BYTES;
+  if (large) await nextTurn(exchange, { admission });
   const decoded = decodeMessage(service.schema, text);
-  await nextTurn(exchange, { admission });
+  exchange.asked = { kind: service.kind, ...exchange.asked, body: decoded.present };
+  if (large) await nextTurn(exchange, { admission });
   return decoded;
 };
 

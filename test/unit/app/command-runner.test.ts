@@ -71,6 +71,11 @@ describe('command runner', () => {
         code: 'NO_ACCOUNT',
         message: 'there is no such account',
         at: '2026-11-21T10:00:00.000Z',
+        roles: ['client'],
+        authMethod: 'jwt',
+        kind: 'account',
+        resourceId: 'a',
+        requestHash: 'hash of c1',
       },
     ]);
   });

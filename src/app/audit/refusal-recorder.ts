@@ -1,0 +1,208 @@
+import type { RefusalEvent } from '../../domain/audit/events.ts';
+import { isObject } from '../../domain/json-tools.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import type { EventCodec } from '../event-codec.ts';
+import type { EventToAppend } from '../event-store.ts';
+import { eventId } from '../identifiers.ts';
+import { commandMetadata, type CommandMetadata, type Encrypted } from '../metadata.ts';
+import type { Clock, Ids, Logger, RecordRejection, RejectionRecord, Timers } from '../ports.ts';
+import { pause } from '../process-runner/pause.ts';
+import type { RequestHash } from '../request-hash.ts';
+import { dayStream, type DayJournal } from './day-journal.ts';
+import { createRefusalCaps, type RefusalCap, type Suppressed } from './refusal-caps.ts';
+
+/**
+ * Records what was refused (design §4): a stream per tenant and day, behind the answer, so that no call waits for it or
+ * fails with it. What waits is bounded, and so is what a crash can lose: what came in the last second, or since the store
+ * does not answer.
+ */
+export type RefusalRecorder = {
+  readonly record: RecordRejection;
+  /** Writes what waits, until the signal is aborted; then once more, and returns. Never rejects. */
+  run(signal: AbortSignal): Promise<void>;
+  /** Refusals that wait to be written. */
+  waiting(): number;
+};
+
+export type RefusalRecorderOptions = {
+  readonly journal: DayJournal;
+  readonly codec: Pick<EventCodec, 'encode'>;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly ids: Ids;
+  readonly instance: string;
+  readonly logger: Logger;
+  readonly requestHash: RequestHash;
+  /** Conceals what the caller was told: it may repeat what the caller wrote. */
+  readonly conceal: (subjectId: string, text: string) => Promise<Encrypted>;
+  /** Of one caller. Default: 60 at once, then 10 a minute. */
+  readonly perSubject?: RefusalCap;
+  /** Of all who did not say who they are. Default: 60 at once, then 60 a minute. */
+  readonly strangers?: RefusalCap;
+  /** Milliseconds between two writes. Default 1,000. */
+  readonly everyMs?: number;
+  /** Most refusals that wait; those beyond are counted. Default 1,000. */
+  readonly most?: number;
+};
+
+export const REFUSAL_CATEGORY = 'refusal';
+/** Where counts of refusals that were not recorded one by one are made events. */
+const SUPPRESSED_EVERY = 60;
+const PER_APPEND = 100;
+
+export const createRefusalRecorder = (options: RefusalRecorderOptions): RefusalRecorder => {
+  const { journal, codec, clock, timers, ids, instance, logger, requestHash, conceal } = options;
+  const everyMs = options.everyMs ?? 1_000;
+  const most = options.most ?? 1_000;
+  const caps = createRefusalCaps({
+    perSubject: options.perSubject ?? { atOnce: 60, perMinute: 10 },
+    strangers: options.strangers ?? { atOnce: 60, perMinute: 60 },
+    monotonicMs: () => clock.monotonicMs(),
+  });
+  let waiting: { readonly id: string; readonly record: RejectionRecord }[] = [];
+
+  const eventOf = async (record: RejectionRecord): Promise<RefusalEvent> => ({
+    type: 'RequestRefused',
+    data: {
+      at: record.at,
+      subjectId: record.subjectId,
+      outcome: record.outcome,
+      code: record.code,
+      command: record.command,
+      ...(record.commandId !== undefined && { commandId: record.commandId }),
+      ...(record.kind !== undefined && { kind: record.kind }),
+      ...(record.resourceId !== undefined && { resourceId: record.resourceId }),
+      ...hashed(record, requestHash),
+      ...(record.body !== undefined && { fields: fieldsOf(record.body) }),
+      // Nobody's key conceals the words of somebody unknown.
+      ...(record.subjectId !== '' && { message: await conceal(record.subjectId, record.message) }),
+    },
+  });
+
+  const toAppend = (
+    stream: string,
+    event: RefusalEvent,
+    commandId: string,
+    metadata: CommandMetadata,
+  ): EventToAppend => codec.encode(event, eventId(commandId, stream, 0), metadata);
+
+  const metadataOf = (commandId: string, record: RejectionRecord): CommandMetadata => ({
+    ...commandMetadata(
+      {
+        tenant: record.tenant,
+        project: '',
+        actor: {
+          subjectId: record.subjectId,
+          roles: record.roles ?? [],
+          authMethod: record.authMethod ?? (record.subjectId === '' ? 'anonymous' : 'jwt'),
+          via: 'http',
+        },
+        commandId,
+        requestHash: '',
+        correlationId: record.correlationId ?? commandId,
+        causationId: record.commandId ?? record.correlationId ?? commandId,
+        ...(record.traceparent !== undefined && { traceparent: record.traceparent }),
+      },
+      'RecordRefusal',
+      record.at,
+      instance,
+    ),
+  });
+
+  /** Writes the oldest ones; false when the store does not take them now. */
+  const writeSome = async (): Promise<boolean> => {
+    const first = waiting[0];
+    if (first === undefined) return true;
+    const stream = streamOf(first.record);
+    const batch = waiting.filter(({ record }) => streamOf(record) === stream).slice(0, PER_APPEND);
+    try {
+      const entries = await Promise.all(
+        batch.map(async ({ id, record }) =>
+          toAppend(stream, await eventOf(record), id, metadataOf(id, record)),
+        ),
+      );
+      await journal.append(stream, entries);
+    } catch (error) {
+      logger.warn({ err: error, waiting: waiting.length }, 'refusals are recorded later');
+      return false;
+    }
+    const written = new Set(batch);
+    waiting = waiting.filter((each) => !written.has(each));
+    return true;
+  };
+
+  const writeSuppressed = async (): Promise<void> => {
+    const suppressed = caps.take();
+    for (const [index, each] of suppressed.entries()) {
+      const { tenant, ...data } = each;
+      const at = clock.now();
+      const stream = dayStream(REFUSAL_CATEGORY, tenant, at);
+      const id = ids.uuidv7();
+      const record = { ...asRecord(each), at };
+      const event: RefusalEvent = { type: 'RefusalsSuppressed', data: { at, ...data } };
+      try {
+        await journal.append(stream, [toAppend(stream, event, id, metadataOf(id, record))]);
+      } catch (error) {
+        caps.putBack(suppressed.slice(index));
+        logger.warn({ err: error }, 'counts of refusals are recorded later');
+        return;
+      }
+    }
+  };
+
+  const writeAll = async (): Promise<void> => {
+    while (waiting.length > 0 && (await writeSome()));
+  };
+
+  return {
+    record: (record) => {
+      if (!caps.admit(record)) return;
+      if (waiting.length < most) waiting.push({ id: ids.uuidv7(), record });
+      else caps.putBack([{ ...suppressedOf(record), count: 1, since: record.at, until: record.at }]);
+    },
+    run: async (signal) => {
+      for (let round = 1; !signal.aborted; round += 1) {
+        await pause(timers, everyMs, signal);
+        await writeAll();
+        if (round % SUPPRESSED_EVERY === 0) await writeSuppressed();
+      }
+      await writeAll();
+      await writeSuppressed();
+    },
+    waiting: () => waiting.length,
+  };
+};
+
+const streamOf = ({ tenant, at }: RejectionRecord): string => dayStream(REFUSAL_CATEGORY, tenant, at);
+
+const suppressedOf = ({ subjectId, tenant }: RejectionRecord): { subjectId?: string; tenant: string } =>
+  subjectId === '' ? { tenant: '' } : { subjectId, tenant };
+
+const asRecord = ({ subjectId, tenant }: Suppressed): RejectionRecord => ({
+  tenant,
+  subjectId: subjectId ?? '',
+  command: 'RecordRefusal',
+  outcome: 'rejected',
+  code: 'SUPPRESSED',
+  message: '',
+  at: '',
+});
+
+const hashed = (
+  { requestHash: known, body, command }: RejectionRecord,
+  requestHash: RequestHash,
+): { bodyHash?: string } => {
+  if (known !== undefined && known !== '') return { bodyHash: known };
+  return body === undefined ? {} : { bodyHash: requestHash({ method: command, route: '', body }) };
+};
+
+/**
+ * Names of the fields that were set, two levels deep: those are names of the message's own fields. Deeper ones may be keys
+ * that the caller chose.
+ */
+const fieldsOf = (body: JsonObject): readonly string[] =>
+  Object.entries(body).flatMap(([name, value]) =>
+    isObject(value) && Object.keys(value).length > 0
+      ? Object.keys(value).map((inner) => `${name}.${inner}`)
+      : [name],
+  );

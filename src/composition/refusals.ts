@@ -1,0 +1,32 @@
+import type { DeploymentKeys } from '../adapters/keys/deployment-keys.ts';
+import { createDayJournal } from '../app/audit/day-journal.ts';
+import { createRefusalRecorder, type RefusalRecorder } from '../app/audit/refusal-recorder.ts';
+import { createEventCodec } from '../app/event-codec.ts';
+import type { EventStore } from '../app/event-store.ts';
+import type { Clock, Ids, KeyStore, Logger, Timers } from '../app/ports.ts';
+import { createRequestHash } from '../app/request-hash.ts';
+import { auditEventTypes } from '../domain/audit/event-types.ts';
+
+/** The record of refusals on this instance's own ports. */
+export const openRefusals = ({
+  keys,
+  keyStore,
+  store,
+  ...ports
+}: {
+  readonly store: EventStore;
+  readonly keys: Pick<DeploymentKeys, 'requestHashKey'>;
+  readonly keyStore: Pick<KeyStore, 'encrypt'>;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly ids: Ids;
+  readonly instance: string;
+  readonly logger: Logger;
+}): RefusalRecorder =>
+  createRefusalRecorder({
+    ...ports,
+    journal: createDayJournal(store),
+    codec: createEventCodec(auditEventTypes),
+    requestHash: createRequestHash(keys.requestHashKey),
+    conceal: keyStore.encrypt,
+  });

@@ -1,0 +1,247 @@
+import { expect } from 'chai';
+import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
+import { createMemoryKeyStore } from '../../../src/adapters/keys/memory-key-store.ts';
+import { createDayJournal, dayStream, tenantOfDay } from '../../../src/app/audit/day-journal.ts';
+import { createRefusalRecorder } from '../../../src/app/audit/refusal-recorder.ts';
+import { createEventCodec } from '../../../src/app/event-codec.ts';
+import { OutcomeUnknown, StoreUnavailable, type EventStore } from '../../../src/app/event-store.ts';
+import type { Encrypted } from '../../../src/app/metadata.ts';
+import type { RejectionRecord } from '../../../src/app/ports.ts';
+import { createRequestHash } from '../../../src/app/request-hash.ts';
+import { auditEventTypes } from '../../../src/domain/audit/event-types.ts';
+import { systemIds } from '../../../src/adapters/system/system-ports.ts';
+import { collect } from '../../support/fake-context.ts';
+import { manualTime } from '../../support/manual-time.ts';
+
+const silent = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+  child: () => silent,
+};
+
+const start = (store: EventStore = createMemoryEventStore()) => {
+  const time = manualTime('2026-11-21T12:00:00.000Z');
+  const keys = createMemoryKeyStore();
+  const recorder = createRefusalRecorder({
+    journal: createDayJournal(store),
+    codec: createEventCodec(auditEventTypes),
+    clock: time.clock,
+    timers: time.timers,
+    ids: systemIds(),
+    instance: 'one',
+    logger: silent,
+    requestHash: createRequestHash(new Uint8Array(32)),
+    conceal: keys.encrypt,
+    perSubject: { atOnce: 3, perMinute: 1 },
+    strangers: { atOnce: 2, perMinute: 1 },
+  });
+  const ending = new AbortController();
+  const ended = recorder.run(ending.signal);
+  const refuse = (more: Partial<RejectionRecord> = {}): void =>
+    recorder.record({
+      tenant: 'acme',
+      subjectId: 'alice',
+      command: '/osac.public.v1.Clusters/Create',
+      outcome: 'rejected',
+      code: 'NAME_TAKEN',
+      message: "name 'my secret project' is taken",
+      at: time.clock.now(),
+      correlationId: 'call-1',
+      ...more,
+    });
+  const streams = async (): Promise<Record<string, readonly string[]>> => {
+    const found: Record<string, string[]> = {};
+    for (const event of await collect(store.readAll({ limit: 1_000 })))
+      (found[event.stream] ??= []).push(event.type);
+    return found;
+  };
+  return {
+    ...time,
+    store,
+    keys,
+    recorder,
+    refuse,
+    streams,
+    stop: async () => {
+      ending.abort();
+      await time.pass(0);
+      await ended;
+    },
+  };
+};
+
+describe('record of refusals', () => {
+  it('is a stream per tenant and day; who and what are told, the words concealed, no value of the body', async () => {
+    const { refuse, store, keys, pass, stop } = start();
+    refuse({
+      roles: ['client'],
+      authMethod: 'jwt',
+      kind: 'cluster',
+      resourceId: 'c1',
+      traceparent: `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`,
+      body: { metadata: { name: 'my secret project', labels: { s3cret: 'x' } }, spec: {} },
+    });
+    await pass(1_000);
+    const [event] = await collect(store.readStream('refusal-acme.2026-11-21'));
+    expect(event?.type).to.equal('RequestRefused');
+    expect(event?.data).to.deep.include({
+      subjectId: 'alice',
+      outcome: 'rejected',
+      code: 'NAME_TAKEN',
+      command: '/osac.public.v1.Clusters/Create',
+      kind: 'cluster',
+      resourceId: 'c1',
+      fields: ['metadata.name', 'metadata.labels', 'spec'],
+    });
+    expect(event?.data['bodyHash']).to.match(/^[0-9a-f]{64}$/);
+    expect(event?.metadata).to.deep.include({ tenant: 'acme', correlationId: 'call-1', schemaVersion: 1 });
+    expect(event?.metadata['actor']).to.deep.include({
+      subjectId: 'alice',
+      roles: ['client'],
+      authMethod: 'jwt',
+    });
+    const text = JSON.stringify(event);
+    for (const concealed of ['my secret project', 's3cret']) expect(text).not.to.include(concealed);
+    expect(await keys.decrypt(event?.data['message'] as Encrypted)).to.equal(
+      "name 'my secret project' is taken",
+    );
+    await stop();
+  });
+
+  it('keeps tenants and days apart', async () => {
+    const { refuse, pass, streams, stop } = start();
+    refuse();
+    refuse({ tenant: 'globex', subjectId: 'bob' });
+    refuse({ subjectId: 'carol', at: '2026-11-22T00:00:00.000Z' });
+    refuse({ tenant: '', subjectId: '', outcome: 'unauthenticated', code: 'NO_TOKEN' });
+    await pass(1_000);
+    expect(await streams()).to.deep.equal({
+      'refusal-acme.2026-11-21': ['RequestRefused'],
+      'refusal-globex.2026-11-21': ['RequestRefused'],
+      'refusal-acme.2026-11-22': ['RequestRefused'],
+      'refusal-_.2026-11-21': ['RequestRefused'],
+    });
+    await stop();
+  });
+
+  it('records so many of one caller, counts the rest, and says so once a minute', async () => {
+    const { refuse, pass, store, stop } = start();
+    for (let i = 0; i < 10; i += 1) refuse();
+    refuse({ subjectId: 'bob' });
+    await pass(1_000);
+    const recorded = await collect(store.readStream('refusal-acme.2026-11-21'));
+    expect(recorded.map(({ data }) => data['subjectId'])).to.deep.equal(['alice', 'alice', 'alice', 'bob']);
+    await pass(60_000);
+    const suppressed = (await collect(store.readStream('refusal-acme.2026-11-21'))).at(-1);
+    expect(suppressed?.type).to.equal('RefusalsSuppressed');
+    expect(suppressed?.data).to.deep.include({ subjectId: 'alice', count: 7 });
+    expect(suppressed?.metadata['tenant']).to.equal('acme');
+    await pass(60_000);
+    expect(await collect(store.readStream('refusal-acme.2026-11-21'))).to.have.length(5);
+    refuse();
+    await pass(1_000);
+    expect(await collect(store.readStream('refusal-acme.2026-11-21')), 'a minute later').to.have.length(6);
+    await stop();
+  });
+
+  it('gives all who do not say who they are one allowance', async () => {
+    const { refuse, pass, store, stop } = start();
+    for (let i = 0; i < 5; i += 1)
+      refuse({
+        tenant: '',
+        subjectId: '',
+        outcome: 'unauthenticated',
+        code: 'NO_TOKEN',
+        message: `try ${i}`,
+      });
+    await pass(1_000);
+    await stop();
+    const events = await collect(store.readStream('refusal-_.2026-11-21'));
+    expect(events.map(({ type }) => type)).to.deep.equal([
+      'RequestRefused',
+      'RequestRefused',
+      'RefusalsSuppressed',
+    ]);
+    expect(events.at(-1)?.data).to.deep.include({ count: 3 });
+    expect(events.at(-1)?.data).not.to.have.property('subjectId');
+    expect(events[0]?.metadata['actor']).to.deep.include({ authMethod: 'anonymous' });
+    expect(events[0]?.data, 'nobody could conceal it').not.to.have.property('message');
+  });
+
+  it('keeps what the store does not take, bounded, and writes it once the store answers', async () => {
+    const store = createMemoryEventStore();
+    let down = true;
+    const flaky: EventStore = {
+      ...store,
+      append: (...call) => (down ? Promise.reject(new StoreUnavailable('down')) : store.append(...call)),
+    };
+    const { refuse, pass, recorder, streams, stop } = start(flaky);
+    refuse();
+    await pass(10_000);
+    expect(recorder.waiting()).to.equal(1);
+    down = false;
+    await pass(1_000);
+    expect(recorder.waiting()).to.equal(0);
+    expect(await streams()).to.deep.equal({ 'refusal-acme.2026-11-21': ['RequestRefused'] });
+    await stop();
+  });
+
+  it('writes what waits when it ends', async () => {
+    const { refuse, streams, stop } = start();
+    refuse();
+    await stop();
+    expect(await streams()).to.deep.equal({ 'refusal-acme.2026-11-21': ['RequestRefused'] });
+  });
+});
+
+describe('day journal', () => {
+  const entry = (id: string) => ({ id, type: 'X', data: '{}', metadata: '{}' });
+  const ID = (n: number): string => `00000000-0000-4000-8000-00000000000${n}`;
+
+  it('names its streams reversibly', () => {
+    for (const tenant of ['acme', '', 'a.b', 'tenant with spaces'])
+      expect(tenantOfDay(dayStream('refusal', tenant, '2026-11-21T01:00:00Z'))).to.equal(tenant);
+  });
+
+  it('takes turns with other instances, each entry once', async () => {
+    const store = createMemoryEventStore();
+    const [one, two] = [createDayJournal(store), createDayJournal(store)];
+    await one.append('refusal-acme.2026-11-21', [entry(ID(1))]);
+    await two.append('refusal-acme.2026-11-21', [entry(ID(2)), entry(ID(3))]);
+    await one.append('refusal-acme.2026-11-21', [entry(ID(4))]);
+    const ids = (await collect(store.readStream('refusal-acme.2026-11-21'))).map(({ id }) => id);
+    expect(ids).to.deep.equal([ID(1), ID(2), ID(3), ID(4)]);
+  });
+
+  it('recognises what it had stored when the answer was lost and others wrote meanwhile', async () => {
+    const store = createMemoryEventStore();
+    let lose = true;
+    const losing: EventStore = {
+      ...store,
+      append: async (stream, expected, events, options) => {
+        const appended = await store.append(stream, expected, events, options);
+        if (!lose) return appended;
+        lose = false;
+        await store.append(stream, appended.revision, [entry(ID(9))]);
+        throw new OutcomeUnknown(stream);
+      },
+    };
+    const position = await createDayJournal(losing).append('refusal-acme.2026-11-21', [entry(ID(1))]);
+    const events = await collect(store.readStream('refusal-acme.2026-11-21'));
+    expect(events.map(({ id }) => id)).to.deep.equal([ID(1), ID(9)]);
+    expect(position).to.equal(events[0]?.position);
+  });
+
+  it('gives up after several answers that were lost', async () => {
+    const store: EventStore = {
+      ...createMemoryEventStore(),
+      append: (stream) => Promise.reject(new OutcomeUnknown(stream)),
+    };
+    const failed = await createDayJournal(store)
+      .append('refusal-acme.2026-11-21', [entry(ID(1))])
+      .catch((error: unknown) => error);
+    expect(failed).to.be.instanceOf(OutcomeUnknown);
+  });
+});
