@@ -16,9 +16,9 @@ import { originOf } from '../app/audit/merkle/checkpoint.ts';
 import { assertDeployment } from '../app/deployment.ts';
 import type { Logger, Timers } from '../app/ports.ts';
 import type { Failpoint } from '../app/process-runner/types.ts';
+import type { Publisher } from '../app/publisher/publisher.ts';
 import { createRequestHash } from '../app/request-hash.ts';
 import { createPersonalMetadata } from '../app/subjects.ts';
-import type { Publisher } from '../app/publisher/publisher.ts';
 import { type Config, type Role } from '../config.ts';
 import { kinds } from '../domain/kinds.ts';
 import { registry } from '../domain/registry.ts';
@@ -39,10 +39,10 @@ import { createClusters } from './clusters.ts';
 import { embeddedStoreServices, openStore } from './event-log.ts';
 import { cannotListen, closeServer, listen, urlOf } from './listeners.ts';
 import { measure } from './measure.ts';
+import { openPublisher } from './publishing.ts';
 import { createReadiness } from './readiness.ts';
 import { createStartGate } from './start-gate.ts';
 import { createSystem, type System } from './system.ts';
-import { openPublisher } from './publishing.ts';
 import { startUpkeep, type Upkeep } from './upkeep.ts';
 import { createVerifier } from './token-verification.ts';
 
@@ -197,6 +197,16 @@ export const startService = async (
       await system.idle();
     });
 
+    const publisher = await openPublisher(config, {
+      store,
+      clock,
+      timers,
+      ids,
+      instance,
+      logger,
+      hooks: { published: measured.published },
+    });
+    if (publisher !== undefined && config.roles.includes('publisher')) measured.followPublisher(publisher);
     const positions = createPositions({
       storeId: store.storeId,
       waitFor: system.readModels.waitFor,
@@ -214,16 +224,6 @@ export const startService = async (
       personal: createPersonalMetadata({ keys: keyStore }),
       people: { encrypt: keyStore.encrypt, open: openPersonal },
       hubs: {
-    const publisher = await openPublisher(config, {
-      store,
-      clock,
-      timers,
-      ids,
-      instance,
-      logger,
-      hooks: { published: measured.published },
-    });
-    if (publisher !== undefined && config.roles.includes('publisher')) measured.followPublisher(publisher);
         adapterOf: (id: string) => system.hubs.get(id)?.adapter,
         identify: clusterIdentifier(clusters),
       },
@@ -283,6 +283,7 @@ export const startService = async (
         runOf: system.runOf,
         processes: system.processes,
         lanes: system.processes,
+        ...(publisher === undefined ? {} : { publisher }),
         hubRegistry: system.hubs,
         hubHealth: system.hubHealth,
         hubWatches: system.observer.status,
@@ -301,7 +302,6 @@ export const startService = async (
     const metricsServer = await serveMetrics(metrics, config.metricsAddress).catch((error: unknown) => {
       throw cannotListen('LEDGER_METRICS_ADDRESS', config.metricsAddress, error);
     });
-        ...(publisher === undefined ? {} : { publisher }),
     closers.push(() => closeServer(metricsServer, 0));
     await listen(server, 'LEDGER_HTTP_ADDRESS', config.httpAddress);
     closers.push(async () => {
@@ -385,6 +385,7 @@ type Background = { readonly ended: Promise<unknown>; readonly broken: Promise<n
 /** Parts that follow the log for as long as the service runs. One that ends by itself takes the service down. */
 const runInBackground = (
   system: System,
+  publisher: Publisher | undefined,
   roles: readonly Role[],
   signal: AbortSignal,
   logger: Logger,
@@ -393,6 +394,9 @@ const runInBackground = (
     { name: 'hub registry', ended: system.runHubRegistry(signal) },
     ...(roles.includes('processes') ? [{ name: 'processes', ended: system.runProcesses(signal) }] : []),
     ...(system.auditing === undefined ? [] : [{ name: 'auditor', ended: system.auditing.run(signal) }]),
+    ...(roles.includes('publisher') && publisher !== undefined
+      ? [{ name: 'publisher', ended: publisher.run(signal) }]
+      : []),
   ];
   const broken = new Promise<never>((_, reject) => {
     for (const { name, ended } of parts) {
@@ -404,7 +408,6 @@ const runInBackground = (
         },
       );
     }
-  publisher: Publisher | undefined,
   });
   broken.catch(() => undefined);
   return { ended: Promise.allSettled(parts.map(({ ended }) => ended)), broken };
@@ -412,10 +415,6 @@ const runInBackground = (
 
 /** Roles that were asked for and have nothing to do say so: a silent idle part would look like a working one. */
 const sayWhatIdles = (config: Config, logger: Logger): void => {
-    ...(system.auditing === undefined ? [] : [{ name: 'auditor', ended: system.auditing.run(signal) }]),
-    ...(roles.includes('publisher') && publisher !== undefined
-      ? [{ name: 'publisher', ended: publisher.run(signal) }]
-      : []),
   if (config.roles.includes('publisher') && config.kafkaBrokers.length === 0)
     logger.warn({ role: 'publisher' }, 'role publisher idles: no LEDGER_KAFKA_BROKERS are set');
 };
