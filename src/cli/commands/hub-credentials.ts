@@ -7,12 +7,16 @@ import { examples } from '../examples.ts';
 import { forceOption } from './hub-add.ts';
 import { kubeconfigIn, readStdin } from './hub-files.ts';
 import { automationIn, type AutomationOptions } from './hub-options.ts';
+import { annotateHub } from './hub-annotations.ts';
 import { DOCUMENTS, HUBS, pathOf, repeatable } from './hub-paths.ts';
 import { checkText, refuse, type CheckAnswer, type HubAnswer } from './hub-text.ts';
+
+const CLUSTER = 'fulfillment-ledger/cluster';
 
 type CredentialOptions = Omit<AutomationOptions, 'templatePrefix'> & {
   readonly kubeconfig?: string;
   readonly mode?: string;
+  readonly acceptCluster?: string;
   readonly force: boolean;
 };
 
@@ -34,6 +38,10 @@ export const addHubCredentialsCommand = (hubs: Command, { client, io }: Connecti
         'whose token, key and authority they are; default: of the mode that the hub is in. Orders of the mode before go on with its own',
       ).choices(['eda', 'aap']),
     )
+    .option(
+      '--accept-cluster <uid>',
+      'the hub was rebuilt and is the cluster with this uid from now on; orders that it does not hold are lost',
+    )
     .addOption(forceOption())
     .addHelpText(
       'after',
@@ -48,16 +56,22 @@ export const addHubCredentialsCommand = (hubs: Command, { client, io }: Connecti
       const api = await client();
       const modes = isEmpty(given.automation) ? undefined : await modesOf(api, id, options.mode);
       const asked = withoutEmpty({ ...given, mode: modes?.of });
-      const check = await api.send<CheckAnswer>('POST', pathOf(HUBS, id, 'check'), asked);
-      io.err(checkText(check));
+      const { acceptCluster: cluster } = options;
+      const leads = given.kubeconfig !== '';
+      const known = leads ? (await api.get<HubAnswer>(pathOf(HUBS, id))).cluster : undefined;
+      const body = leads ? withoutEmpty({ ...asked, cluster }) : asked;
+      const check = await api.send<CheckAnswer>('POST', pathOf(HUBS, id, 'check'), body);
+      io.err(`${checkText(check)}${leads ? comparedText(check, known) : ''}`);
+      const counts = leads || cluster !== undefined;
       // A kubeconfig that is not changed is no reason to keep a token that is refused.
-      const problems = check.problems.filter(
-        ({ code }) => given.kubeconfig !== '' || code === 'AutomationFailing',
-      );
+      const problems = check.problems
+        .filter(({ code }) => counts || code === 'AutomationFailing')
+        .filter(({ code, subject }) => code !== 'DifferentCluster' || subject !== cluster);
       refuse(problems, options.force, `hub ${id} keeps the credentials that it has`);
       const spec = withoutEmpty({ ...given, automation: placed(given.automation, modes) });
-      await api.send('PATCH', pathOf(DOCUMENTS, id), { spec }, repeatable());
-      io.out(`hub ${id}: has new credentials\n`);
+      if (cluster === undefined) await api.send('PATCH', pathOf(DOCUMENTS, id), { spec }, repeatable());
+      else await annotateHub(api, id, [CLUSTER, cluster], withoutEmpty({ spec }));
+      io.out(`hub ${id}: ${cluster === undefined ? 'has new credentials' : `is cluster ${cluster}`}\n`);
     });
 };
 
@@ -65,15 +79,21 @@ type Given = { readonly kubeconfig: string; readonly automation: JsonObject };
 
 /** What the hub is to have. Throws InvalidArgumentError when that is nothing. */
 const givenIn = async (options: CredentialOptions, stdin: () => Promise<string>): Promise<Given> => {
-  const { kubeconfig, mode } = options;
+  const { kubeconfig, mode, acceptCluster } = options;
   const automation = await automationIn(options, stdin);
-  if (kubeconfig === undefined && isEmpty(automation))
+  if (kubeconfig === undefined && acceptCluster === undefined && isEmpty(automation))
     throw new InvalidArgumentError(
-      'give --kubeconfig, --token-file, --hmac-secret-file or --ca-file: what the hub is to have',
+      'give --kubeconfig, --token-file, --hmac-secret-file, --ca-file or --accept-cluster: what the hub is to have',
     );
   if (mode !== undefined && isEmpty(automation))
     throw new InvalidArgumentError('--mode says whose --token-file, --hmac-secret-file or --ca-file it is');
   return { kubeconfig: kubeconfig === undefined ? '' : await kubeconfigIn(kubeconfig, stdin), automation };
+};
+
+/** What cannot be compared is taken, and said. */
+const comparedText = ({ cluster }: CheckAnswer, known: string | undefined): string => {
+  if (cluster === undefined) return '  which cluster this is does not show, so it was not compared\n';
+  return known === undefined ? '  no cluster is known of this hub yet: there was nothing to compare\n' : '';
 };
 
 const isEmpty = (value: JsonObject): boolean => Object.keys(value).length === 0;

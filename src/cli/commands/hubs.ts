@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { isObject, objectAt, stringAt, textOf } from '../../domain/json-tools.ts';
+import { isObject, objectAt, textOf } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import type { ApiClient } from '../api-client.ts';
 import type { Connection } from '../connection.ts';
@@ -8,6 +8,7 @@ import { table } from '../output.ts';
 import { addAddCommand } from './hub-add.ts';
 import { addCheckCommand } from './hub-check.ts';
 import { addHubCredentialsCommand } from './hub-credentials.ts';
+import { annotateHub } from './hub-annotations.ts';
 import { DOCUMENTS, HUBS, pathOf, repeatable } from './hub-paths.ts';
 import { hubText, type HubAnswer } from './hub-text.ts';
 import type { ResourceContext } from './resource-context.ts';
@@ -129,7 +130,7 @@ const addRemoving = (hubs: Command, { client, io }: Connection): void => {
     .addHelpText('after', examples('hubs remove hub-north-1', 'hubs remove hub-north-1 --force'))
     .action(async (id: string, { force }: { force: boolean }) => {
       const api = await client();
-      if (force) await giveUp(api, id);
+      if (force) await annotateHub(api, id, [DECOMMISSION, 'force']);
       await api.send('DELETE', pathOf(DOCUMENTS, id), undefined, repeatable());
       const left = force ? await ordersOf(api, id).catch(() => []) : [];
       io.out(
@@ -138,18 +139,6 @@ const addRemoving = (hubs: Command, { client, io }: Connection): void => {
           : `hub ${id}: goes when the last of ${left.length} orders has left it (ledgerctl hubs orders ${id})\n`,
       );
     });
-};
-
-/** Annotations are replaced as a whole, so the others are sent again; somebody else's change meanwhile is a conflict. */
-const giveUp = async (api: ApiClient, id: string): Promise<void> => {
-  const { value, etag } = await api.tagged<JsonObject>(pathOf(DOCUMENTS, id));
-  const annotations = objectAt(objectAt(value, 'metadata'), 'annotations');
-  if (stringAt(annotations, DECOMMISSION) === 'force') return;
-  const body = { metadata: { annotations: { ...annotations, [DECOMMISSION]: 'force' } } };
-  await api.send('PATCH', pathOf(DOCUMENTS, id), body, {
-    ...repeatable(),
-    ...(etag === undefined ? {} : { 'if-match': etag }),
-  });
 };
 
 /** All of them, page by page. */

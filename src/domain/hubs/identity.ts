@@ -24,7 +24,7 @@ export const differentCluster = (expected: string, seen: string): HubProblemFact
   code: 'DifferentCluster',
   message:
     `another cluster answers: its namespace ${IDENTITY_NAMESPACE} has uid ${seen}, that of the hub ${expected}; correct ` +
-    `the kubeconfig or its address. If the hub was rebuilt, its orders are gone from it: ledgerctl hubs credentials ` +
-    `<id> --kubeconfig <file> --accept-cluster ${seen}`,
+    `the kubeconfig or its address. If the hub was rebuilt, its orders are gone from it; then accept it: ledgerctl hubs ` +
+    `credentials <id> --accept-cluster ${seen}, with --kubeconfig where that is new`,
   subject: seen,
 });

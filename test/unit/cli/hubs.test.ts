@@ -215,12 +215,54 @@ describe('ledgerctl hubs', () => {
   });
   it('credentials checks the new ones before it hands them over', async () => {
     const rotate = ['hubs', 'credentials', 'hub-1', '--kubeconfig', kubeconfig];
-    answers({ [`POST ${HUBS}/hub-1/check`]: WRONG, [`PATCH ${DOCUMENTS}/hub-1`]: {} });
+    const calls = (check: object, known: object = {}) =>
+      answers({
+        [`GET ${HUBS}/hub-1`]: { id: 'hub-1', ...known },
+        [`POST ${HUBS}/hub-1/check`]: check,
+        [`PATCH ${DOCUMENTS}/hub-1`]: {},
+      });
+    calls(WRONG);
     expect((await stub.run(rotate)).err).to.contain('keeps the credentials');
     expect(bodyOf(`PATCH ${DOCUMENTS}/hub-1`)).to.equal(undefined);
-    answers({ [`POST ${HUBS}/hub-1/check`]: WELL, [`PATCH ${DOCUMENTS}/hub-1`]: {} });
-    await stub.succeeds(rotate);
+    calls(WELL);
+    expect((await stub.run(rotate)).err).to.contain('was not compared');
     expect(bodyOf(`PATCH ${DOCUMENTS}/hub-1`)).to.deep.equal({ spec: { kubeconfig: encoded } });
+    calls({ ...WELL, cluster: 'uid-1' });
+    expect(await stub.succeeds(rotate))
+      .to.contain('nothing to compare')
+      .and.to.contain('cluster uid-1');
+    calls({ ...WELL, cluster: 'uid-1' }, { cluster: 'uid-1' });
+    const same = await stub.run(rotate);
+    expect([same.code, same.err.includes('compare')]).to.deep.equal([0, false]);
+  });
+  it('credentials accepts another cluster only by its uid: the hub was rebuilt', async () => {
+    const different = { code: 'DifferentCluster', message: 'another cluster answers', subject: 'uid-2' };
+    const check = { id: 'hub-1', ok: false, problems: [different], cluster: 'uid-2' };
+    const document = { id: 'hub-1', metadata: { annotations: { team: 'north' } } };
+    const calls = (found: object) =>
+      answers({
+        [`GET ${HUBS}/hub-1`]: { id: 'hub-1', cluster: 'uid-1' },
+        [`POST ${HUBS}/hub-1/check`]: found,
+        [`GET ${DOCUMENTS}/hub-1`]: document,
+        [`PATCH ${DOCUMENTS}/hub-1`]: {},
+      });
+    const rotate = (...words: string[]) => stub.run(['hubs', 'credentials', 'hub-1', ...words]);
+    calls(check);
+    const refused = await rotate('--kubeconfig', kubeconfig);
+    expect(refused.code).to.equal(1);
+    expect(refused.err).to.contain('another cluster answers').and.to.contain('keeps the credentials');
+    expect((await rotate('--accept-cluster', 'uid-3')).code).to.equal(1);
+    expect(bodyOf(`PATCH ${DOCUMENTS}/hub-1`)).to.equal(undefined);
+    const annotations = { team: 'north', 'fulfillment-ledger/cluster': 'uid-2' };
+    expect((await rotate('--accept-cluster', 'uid-2')).code).to.equal(0);
+    expect(bodyOf(`PATCH ${DOCUMENTS}/hub-1`)).to.deep.equal({ metadata: { annotations } });
+    calls({ ...WELL, cluster: 'uid-2' });
+    expect((await rotate('--kubeconfig', kubeconfig, '--accept-cluster', 'uid-2')).code).to.equal(0);
+    expect(bodyOf(`POST ${HUBS}/hub-1/check`)).to.deep.equal({ kubeconfig: encoded, cluster: 'uid-2' });
+    expect(bodyOf(`PATCH ${DOCUMENTS}/hub-1`)).to.deep.equal({
+      spec: { kubeconfig: encoded },
+      metadata: { annotations },
+    });
   });
   it('credentials rotates the secrets of the automation: of the mode that the hub is in, or of the one before', async () => {
     const token = ['--token-file', file('token', 'new-token\n')];
