@@ -11,15 +11,13 @@ describeKafkaContract('in memory', async () => {
   return {
     cluster: kafka,
     read: async (topic) =>
-      kafka
-        .records(topic)
-        .map(({ key, value, headers, timestamp, partition }) => ({
-          key,
-          value,
-          headers,
-          timestamp,
-          partition,
-        })),
+      kafka.records(topic).map(({ key, value, headers, timestamp, partition }) => ({
+        key,
+        value,
+        headers,
+        timestamp,
+        partition,
+      })),
     unreachable,
     withWrongPassword,
     dispose: async () => undefined,
