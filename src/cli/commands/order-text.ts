@@ -60,21 +60,26 @@ export const orderText = (order: OrderDetails, lanes: readonly Lane[] = []): str
     ...stopped(order),
     ...why(order),
     ...held(order, lanes),
-    table(
-      ['condition', 'status', 'reason', 'message'],
-      Object.entries(order.conditions).map(([name, { status, reason, message }]) => [
-        name,
-        status,
-        reason,
-        message,
-      ]),
-    ),
-    outstanding(order.run),
+    conditionsText(order),
+    outstanding(order),
     table(
       ['time', 'event', 'what'],
       order.timeline.map((item) => [item.at, item.type, `${item.summary}${byWhom(item)}`]),
     ),
   ].join('\n\n');
+
+const isGone = ({ state }: OrderDetails): boolean => state === 'deleted';
+
+const conditionsText = (order: OrderDetails): string => {
+  const rows = Object.entries(order.conditions).map(([name, { status, reason, message }]) => [
+    name,
+    status,
+    reason,
+    message,
+  ]);
+  if (rows.length === 0) return 'Conditions: none was observed before it was deleted';
+  return table([isGone(order) ? 'last condition' : 'condition', 'status', 'reason', 'message'], rows);
+};
 
 /** Who decided it, where that was not the service itself. */
 const byWhom = ({ actor = '' }: TimelineItem): string =>
@@ -88,13 +93,12 @@ const stopped = ({ run }: OrderDetails): string[] =>
       ];
 
 /** Why it is not further: it failed, no hub fits, or its hub has not let go. */
-const why = ({
-  failure,
-  waiting,
-  waiting_for: waitingFor = [],
-  message,
-  timeline,
-}: OrderDetails): string[] => {
+const why = (order: OrderDetails): string[] => {
+  const { failure, waiting, waiting_for: waitingFor = [], message, timeline } = order;
+  if (isGone(order))
+    return failure === undefined
+      ? []
+      : [`Had failed before it was deleted: ${failure.reason}: ${failure.message}`];
   if (failure !== undefined) {
     const end = failure.permanent ? 'it waits for a retry or a deletion' : 'it is still being tried';
     return [`Failed: ${failure.reason}: ${failure.message} (${end})`, ...lastTrouble(timeline)];
@@ -134,8 +138,10 @@ const lastTrouble = (timeline: readonly TimelineItem[]): string[] => {
   return [`Last step: ${last.summary}${typeof tries === 'number' ? ` (attempt ${tries})` : ''}`];
 };
 
-const outstanding = (run: Run | undefined): string => {
-  if (run === undefined) return 'Outstanding: nothing, work on it has not begun';
+const outstanding = (order: OrderDetails): string => {
+  const { run } = order;
+  if (run === undefined)
+    return isGone(order) ? 'Outstanding: nothing' : 'Outstanding: nothing, work on it has not begun';
   const rows = [
     ...run.effects.map(({ operation, attempt, mode, lane, not_before: notBefore }) => [
       'effect',

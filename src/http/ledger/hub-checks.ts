@@ -63,8 +63,8 @@ const triedAutomation = (body: JsonObject, hub: RegisteredHub): AutomationCandid
   const url = stringAt(objectAt(body, 'endpoints'), mode) || known?.url || '';
   const { templatePrefix, ca } = { ...known, ...given };
   const settings = withoutEmpty({ template_prefix: templatePrefix, ca });
-  const spec = { namespace: facts.namespace, mode, endpoints: { [mode]: url }, automation: settings };
-  refuseSpec(mode === 'operator' ? { ...spec, endpoints: {} } : spec);
+  const endpoints = mode === 'operator' || url === '' ? {} : { [mode]: url };
+  refuseSpec({ namespace: facts.namespace, mode, endpoints, automation: settings });
   return mode === 'operator'
     ? undefined
     : { templatePrefix: 'osac', ...known, ...given, hub: facts.id, tenant, mode, url };

@@ -168,24 +168,24 @@ const CONDITIONS: readonly ConditionName[] = [
   'TemplateApplied',
 ];
 
-/** The four conditions that OSAC's wire enum has no room for (design §6). */
+/** The four conditions that OSAC's wire enum has no room for (design §6); of a deleted order those observed last. */
 const conditionsOf = (state: ClusterState): JsonObject => {
-  const known = state.status === 'dispatched' ? state.conditions : {};
+  const known = 'conditions' in state ? (state.conditions ?? {}) : {};
   return Object.fromEntries(
-    CONDITIONS.map((name): [string, JsonValue] => {
+    CONDITIONS.flatMap((name): [string, JsonValue][] => {
       const condition = known[name];
-      return [
-        name,
-        condition === undefined
-          ? { status: 'Unknown', reason: 'NotObservedYet', message: '' }
-          : { ...condition },
-      ];
+      if (condition !== undefined) return [[name, { ...condition }]];
+      // Of what is gone nothing will be observed any more.
+      if (state.status === 'deleted') return [];
+      return [[name, { status: 'Unknown', reason: 'NotObservedYet', message: '' }]];
     }),
   );
 };
 
 /** What stands in the way: no hub fits, or the hub has not let go yet. */
 const waiting = (state: ClusterState): JsonObject => {
+  // It may have waited until it was deleted.
+  if (state.status === 'deleted') return {};
   if (state.status === 'dispatched' && state.waitingFor.length > 0)
     return { waiting_for: [...state.waitingFor] };
   if (!('waiting' in state) || state.waiting === undefined) return {};
@@ -204,7 +204,7 @@ const showConditions = async ({ path }: LedgerCall, services: OrderServices): Pr
     json: {
       ...identity(state),
       revision: Number(revision),
-      ...('hub' in state
+      ...('hub' in state && state.hub !== undefined
         ? { hub: state.hub.id, order_name: state.hub.orderName, namespace: state.hub.namespace }
         : {}),
       conditions: conditionsOf(state),

@@ -242,7 +242,7 @@ describe('hubs over HTTP', () => {
     expect(await tried({ mode: 'operator' })).to.deep.equal([]);
     const { status, text } = await admin('POST', `${HUBS}/hub-eda/check`, { mode: 'aap' });
     expect(status).to.equal(400);
-    expect(text).to.contain('spec.endpoints.aap');
+    expect(text).to.contain("field 'spec.endpoints.aap' is required in mode 'aap'");
   });
 
   it('a check refuses what no registration would take, before it looks at the hub', async () => {

@@ -344,8 +344,54 @@ describe('credentials and admin routes over HTTP', () => {
       expect(conditions.json).to.deep.include({ hub: 'sim-1', order_name: 'order-abc', namespace: 'osac' });
       const gone = await order();
       await user('DELETE', `${CLUSTERS}/${gone}`);
-      expect((await admin('GET', `${LEDGER}/orders/${gone}`)).json).to.include({ state: 'deleted' });
+      const never = await admin('GET', `${LEDGER}/orders/${gone}`);
+      expect(never.json, 'nothing will be observed of it').to.deep.include({
+        state: 'deleted',
+        conditions: {},
+      });
       expect((await admin('GET', `${LEDGER}/orders/nope`)).status).to.equal(404);
+    });
+
+    it('show of one that is gone what was observed last, and not that it waits', async () => {
+      const id = await dispatched();
+      const seen = { status: 'False', reason: 'Teardown', message: 'nodes leave' } as const;
+      const four = {
+        ClusterAvailable: seen,
+        NodesReady: seen,
+        InfrastructureReady: seen,
+        TemplateApplied: seen,
+      };
+      await run(id, {
+        type: 'RecordObservation',
+        at: AT,
+        assessment: {
+          found: true,
+          uid: 'u',
+          deleting: false,
+          waitingFor: [],
+          accepted: true,
+          specMatches: true,
+          conditions: four,
+          ready: {},
+          verdict: { kind: 'progressing' },
+        },
+      });
+      await user('DELETE', `${CLUSTERS}/${id}`);
+      await run(id, { type: 'ConfirmAbsence', at: AT });
+      const last = { ...seen, since: AT };
+      const conditions = Object.fromEntries(Object.keys(four).map((name) => [name, last]));
+      const gone = await admin('GET', `${LEDGER}/orders/${id}`);
+      expect(gone.json, gone.text).to.deep.include({ state: 'deleted', hub: 'sim-1', conditions });
+      expect((await admin('GET', `${LEDGER}/clusters/${id}`)).json).to.deep.include({
+        hub: 'sim-1',
+        conditions,
+      });
+      const waits = await order();
+      const decision = { weightsVersion: 1, candidates: [] };
+      await run(waits, { type: 'DeferPlacement', at: AT, message: 'no hub fits', decision });
+      expect((await admin('GET', `${LEDGER}/orders/${waits}`)).json).to.have.property('waiting');
+      await user('DELETE', `${CLUSTERS}/${waits}`);
+      expect((await admin('GET', `${LEDGER}/orders/${waits}`)).json).not.to.have.property('waiting');
     });
 
     it('keep their timeline for their tenant after they are gone, and for nobody else', async () => {
@@ -427,7 +473,11 @@ describe('credentials and admin routes over HTTP', () => {
   describe('projections', () => {
     it('show state, digest, and are rebuilt while reads go on', async () => {
       const listed = await admin('GET', `${LEDGER}/projections`);
-      expect(itemsOf(listed).map((item) => textAt(item, 'name'))).to.deep.equal(['resources', 'timeline']);
+      expect(itemsOf(listed).map((item) => textAt(item, 'name'))).to.deep.equal([
+        'resources',
+        'timeline',
+        'usage',
+      ]);
       const one = await admin('GET', `${LEDGER}/projections/resources`);
       expect(one.json).to.include({ name: 'resources', state: 'live', caughtUp: true });
       expect(textAt(one.json, 'position')).to.match(/^memory\.\d+$/);

@@ -29,6 +29,21 @@ describe('orders show', () => {
     expect(lines).to.include(`${AT}  ClusterOrdered  It was ordered.`);
   });
 
+  it('tells of one that is gone what was observed last, and nothing that is still to come', () => {
+    const { NodesReady } = order.conditions;
+    const gone: OrderDetails = { ...order, state: 'deleted', conditions: { NodesReady } as never };
+    const lines = orderText(gone).split('\n');
+    expect(lines).to.include('LAST CONDITION  STATUS  REASON           MESSAGE');
+    expect(lines).to.include('NodesReady      False   WaitingForNodes  1 of 2');
+    expect(lines).to.include('Outstanding: nothing');
+    const { run: _none, ...never } = gone;
+    const failure = { reason: 'Timeout', message: 'no answer', permanent: true };
+    const text = orderText({ ...never, conditions: {}, failure });
+    expect(text).to.include('Conditions: none was observed before it was deleted');
+    expect(text).to.include('Had failed before it was deleted: Timeout: no answer');
+    expect(text).not.to.match(/retry|has not begun|Unknown/);
+  });
+
   it('says which lane holds its effects back, and nothing of lanes that work or are of others', () => {
     const effects = [{ operation: 'applyClusterOrder', attempt: 2, mode: 'perform', lane: 'hub:h1' }];
     const run = { commands: [], effects, timers: [] };

@@ -451,6 +451,13 @@ describe('clusters: observations', () => {
     expect(events.map(({ type }) => type)).to.deep.equal(['ClusterConditionsObserved']);
     expect(given(...history, ...events).state()).to.not.have.property('reported');
   });
+  it('keeps what was observed last when the cluster is gone', () => {
+    const seen = after(onHub);
+    const { conditions, hub } = given(...seen).state() as { conditions?: object; hub?: object };
+    expect(conditions).to.have.property('ClusterAvailable');
+    const gone = given(...seen, deletionRequested, absence).state();
+    expect(gone).to.deep.include({ status: 'deleted', conditions, hub });
+  });
   it('ends the alarm that the hub does not accept', () => {
     const alarm: ClusterEvent = { type: 'HubNotAccepting', data: { at: time(12), hub: HUB, since: time(3) } };
     const report: ClusterCommand = { type: 'ReportNotAccepting', at: time(12), since: time(3) };
