@@ -36,7 +36,7 @@ export type AuditProgress = {
   /** Leaves under the last signed head. */
   readonly signedSize: number;
   readonly unsignedLeaves: number;
-  /** Seconds since the last head was signed; 0 when there is none. */
+  /** Seconds since the last head was signed; while there is none, since the first event. */
   readonly headAgeSeconds: number;
 };
 
@@ -93,7 +93,8 @@ export const createAuditing = (
     progress: async () => {
       const head = await heads.latest();
       const signedSize = head?.size ?? 0;
-      const ageMs = head === undefined ? 0 : Date.parse(clock.now()) - Date.parse(head.at);
+      const since = head?.at ?? reader.leaf(0)?.recordedAt ?? clock.now();
+      const ageMs = Date.parse(clock.now()) - Date.parse(since);
       return {
         signedSize,
         unsignedLeaves: Math.max(0, reader.size() - signedSize),

@@ -63,6 +63,9 @@ describe('alert rules, runbooks and dashboards', () => {
       'ledger_name_reservations_pending',
       'ledger_name_repair_skipped',
       'ledger_dangling_references',
+      'ledger_audit_tree_mismatch',
+      'ledger_audit_unsigned_leaves',
+      'ledger_audit_sign_failures_total',
       'ledger_event_loop_delay_seconds',
     ];
     expect([...used]).to.include.members(expected);
