@@ -17,6 +17,7 @@ import { addLaneCommands } from './commands/lanes.ts';
 import { addOrderCommands } from './commands/orders.ts';
 import { addProjectionCommands } from './commands/projections.ts';
 import { addStoreCommands } from './commands/store.ts';
+import { addUsageCommand } from './commands/usage.ts';
 import { examples } from './examples.ts';
 import { CliFailure, EXIT, EXIT_HELP, exitStatusOf, hintOf } from './exit.ts';
 import { parseDuration, printable } from './output.ts';
@@ -132,6 +133,7 @@ export const createCli = (actions: CliActions, io: CliIo): Command => {
   addLaneCommands(program, connection);
   addProjectionCommands(program, connection);
   addStoreCommands(program, connection, actions);
+  addUsageCommand(program, connection);
   addCompletionCommand(program, resources);
   return program;
 };

@@ -20,12 +20,16 @@ export type StartGate = {
 /** Which read models a method needs before it can be answered, by its name. */
 const needs = (method: string): readonly View[] => {
   if (method.startsWith('/osac.')) return method.endsWith('/GetTimeline') ? BOTH : RESOURCES;
+  if (/^\/ledger\.v1\/usage\b/.test(method)) return USAGE;
   return /^\/ledger\.v1\/(orders|clusters)\b/.test(method) ? BOTH : NONE;
 };
-type View = 'resources' | 'timeline';
+type View = 'resources' | 'timeline' | 'usage';
 const NONE: readonly View[] = [];
 const RESOURCES: readonly View[] = ['resources'];
 const BOTH: readonly View[] = ['resources', 'timeline'];
+/** A bill of half a history would be wrong without a word. */
+const USAGE: readonly View[] = ['usage'];
+const ALL = 3;
 
 /**
  * Read models that are still being built know neither tenants nor catalogue: what is answered from them would refuse
@@ -69,11 +73,12 @@ export const createStartGate = ({
   const passed: Readonly<Record<View, Promise<void>>> = {
     resources: build('resources'),
     timeline: build('timeline'),
+    usage: build('usage'),
   };
   for (const one of Object.values(passed)) one.catch(() => undefined);
 
   const isOpen = (views: readonly View[]): boolean =>
-    built.size === BOTH.length || views.every((view) => built.has(view));
+    built.size === ALL || views.every((view) => built.has(view));
   const wait = async (views: readonly View[]): Promise<void> => {
     const all = Promise.all(views.map((view) => passed[view]));
     await Promise.race([all.catch(() => undefined), pause(timers, WAIT_MS, signal)]);
@@ -87,7 +92,7 @@ export const createStartGate = ({
   return {
     passed: passed.resources,
     guard: (authenticate) => (authorization, method, how) => {
-      const views = built.size === BOTH.length ? NONE : needs(method);
+      const views = built.size === ALL ? NONE : needs(method);
       return isOpen(views)
         ? authenticate(authorization, method, how)
         : wait(views).then(() => authenticate(authorization, method, how));

@@ -40,6 +40,7 @@ import { createPositions, type PositionsOptions } from '../../src/http/positions
 import { openReadModels } from '../../src/projections/open-read-models.ts';
 import { resourcesView } from '../../src/projections/resources/resources-view.ts';
 import { timelineView } from '../../src/projections/timeline/timeline-view.ts';
+import { usageView } from '../../src/projections/usage/usage-view.ts';
 
 /**
  * The HTTP side over the real command runner and read models on an event log in memory: everything but threads,
@@ -190,6 +191,7 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
         },
         categories: ['cluster'],
       }),
+      usageView({ codec, stateVersion: 1 }),
     ],
     source: { kind: 'inline', reader: store },
   });

@@ -7,6 +7,7 @@ import { orderRoutes, type OrderServices } from './orders.ts';
 import { projectionRoutes, type ProjectionServices } from './projections.ts';
 import type { LedgerRoute } from './serve.ts';
 import { storeRoutes, type StoreServices } from './store.ts';
+import { usageRoutes, type UsageServices } from './usage.ts';
 
 export type LedgerServices = EventServices &
   HubServices &
@@ -14,7 +15,8 @@ export type LedgerServices = EventServices &
   LaneServices &
   OrderServices &
   ProjectionServices &
-  StoreServices;
+  StoreServices &
+  UsageServices;
 
 /** Every route of `/api/ledger/v1`: what `ledgerctl` and operators use. */
 export const ledgerRoutes = (services: LedgerServices): readonly LedgerRoute[] => [
@@ -25,4 +27,5 @@ export const ledgerRoutes = (services: LedgerServices): readonly LedgerRoute[] =
   ...kafkaRoutes(services),
   ...projectionRoutes(services),
   ...storeRoutes(services),
+  ...usageRoutes(services),
 ];

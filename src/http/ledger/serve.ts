@@ -38,10 +38,18 @@ export type LedgerCall = {
   readonly ending?: AbortSignal | undefined;
 };
 
-/** A value is answered as JSON; lines as newline-delimited JSON, sent as they come until they end. */
+/**
+ * A value is answered as JSON; lines as newline-delimited JSON, sent as they come until they end; pieces are the text of an
+ * answer of any type.
+ */
 export type LedgerAnswer =
   | { readonly json: JsonValue; readonly headers?: Readonly<Record<string, string>> }
-  | { readonly lines: AsyncIterable<JsonValue> };
+  | { readonly lines: AsyncIterable<JsonValue> }
+  | {
+      readonly pieces: AsyncIterable<string>;
+      readonly contentType: string;
+      readonly headers?: Readonly<Record<string, string>>;
+    };
 
 type Matched = { readonly routes: readonly LedgerRoute[]; readonly path: Record<string, string> };
 
@@ -110,6 +118,7 @@ export const serveLedger = (
       ending,
     });
     if ('json' in answer) sendJson(exchange, answer.json, answer.headers);
+    else if ('pieces' in answer) await sendPieces(exchange, answer);
     else await sendLines(exchange, answer.lines);
   };
 };
@@ -199,6 +208,34 @@ const sendLines = async (exchange: Exchange, lines: AsyncIterable<JsonValue>): P
     }
   }
   response.end();
+};
+
+/** A failure ends the connection, so that nobody takes what was sent for the whole answer. */
+const sendPieces = async (
+  exchange: Exchange,
+  { pieces, contentType, headers = {} }: Extract<LedgerAnswer, { readonly pieces: unknown }>,
+): Promise<void> => {
+  const { response, requestId } = exchange;
+  response.writeHead(200, {
+    'content-type': contentType,
+    'cache-control': 'no-store',
+    'x-request-id': requestId,
+    ...headers,
+  });
+  if (exchange.request.method === 'HEAD') {
+    response.end();
+    return;
+  }
+  try {
+    for await (const piece of pieces) {
+      if (response.destroyed) return;
+      if (!response.write(piece)) await drained(exchange);
+    }
+    response.end();
+  } catch (error) {
+    exchange.failure = error;
+    response.destroy();
+  }
 };
 
 const drained = ({ response, signal }: Exchange): Promise<void> =>

@@ -19,6 +19,7 @@ import {
 } from './ledger-schemas.ts';
 import { headerRefs, jsonContent, type ParameterName } from './parameters.ts';
 import { ANY_BODY, ANY_CALL, ANY_WRITE, OF_ONE_OBJECT } from './refusals.ts';
+import { USAGE_COMPONENTS, USAGE_DESCRIPTIONS } from './usage-operations.ts';
 
 const ORDER_ID = { id: 'Id of the order, which is the id of its cluster.' };
 const LANE = { lane: '`scheduler` or `hub:<id>`.' };
@@ -170,6 +171,7 @@ const DESCRIPTIONS: { readonly [route: string]: Description | undefined } = {
     answer: record({ file: TEXT, bytes: COUNT }),
     errors: ['FAILED_PRECONDITION', 'UNIMPLEMENTED'],
   },
+  ...USAGE_DESCRIPTIONS,
   'POST store/check': {
     summary: 'Reads the whole log and says what is wrong with it',
     body: NO_BODY,
@@ -216,6 +218,9 @@ const shapeOf = (found: Description | undefined, verb: string, path: string) => 
   } = found ?? {};
   const content =
     lines === undefined ? jsonContent(answer) : { 'application/x-ndjson': { schema: componentRef(lines) } };
+  const others = Object.entries(found?.alternatives ?? {}).map(
+    ([type, schema]) => [type, { schema }] as const,
+  );
   return {
     summary,
     ...(description === undefined ? {} : { description }),
@@ -227,7 +232,7 @@ const shapeOf = (found: Description | undefined, verb: string, path: string) => 
       200: {
         description: lines === undefined ? 'Done.' : 'One JSON value per line.',
         headers: headerRefs(...headers),
-        content,
+        content: { ...content, ...Object.fromEntries(others) },
       },
     },
     errors: [...ANY_CALL, ...errors, ...(verb === 'POST' ? [...ANY_BODY, NO_DRY_RUN] : [])],
@@ -306,6 +311,7 @@ export const LEDGER_COMPONENTS: { readonly [name: string]: JsonObject } = {
   }),
   ...HUB_COMPONENTS,
   ...KAFKA_COMPONENTS,
+  ...USAGE_COMPONENTS,
   Lane: record({
     lane: TEXT,
     breaker: { type: 'string', enum: ['closed', 'open', 'half-open'] },

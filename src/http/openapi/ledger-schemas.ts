@@ -12,6 +12,8 @@ export type Description = {
   readonly body?: JsonObject;
   /** Name of the component of the answer, or its schema. */
   readonly answer?: string | JsonObject;
+  /** Other types that the same answer comes in, with their schemas. */
+  readonly alternatives?: { readonly [contentType: string]: JsonObject };
   /** Component of each line, where the answer is newline-delimited JSON. */
   readonly lines?: string;
   readonly headers?: readonly HeaderName[];

@@ -18,6 +18,7 @@ const TIMELINE = [
   '/ledger.v1/orders/{id}/retry',
   '/ledger.v1/clusters/{id}',
 ];
+const USAGE = ['/ledger.v1/usage'];
 const ALWAYS = ['/ledger.v1/projections', '/ledger.v1/events', '/ledger.v1/store'];
 
 /** Read models that are built when the spec says so, over a log that ends at position 5. */
@@ -61,7 +62,7 @@ const starting = () => {
 describe('start gate', () => {
   it('answers 503 with Retry-After for what is read from read models that are not built yet', async () => {
     const { gate, outcome, finish } = starting();
-    for (const method of [...RESOURCES, ...TIMELINE])
+    for (const method of [...RESOURCES, ...TIMELINE, ...USAGE])
       expect(await outcome(method), method).to.equal('503 STARTING 2');
     for (const method of ALWAYS) expect(await outcome(method), method).to.equal('passed');
     await finish('resources');
@@ -70,6 +71,10 @@ describe('start gate', () => {
     for (const method of TIMELINE) expect(await outcome(method), method).to.equal('503 STARTING 2');
     await finish('timeline');
     for (const method of [...RESOURCES, ...TIMELINE, ...ALWAYS])
+      expect(await outcome(method), method).to.equal('passed');
+    for (const method of USAGE) expect(await outcome(method), method).to.equal('503 STARTING 2');
+    await finish('usage');
+    for (const method of [...RESOURCES, ...TIMELINE, ...USAGE, ...ALWAYS])
       expect(await outcome(method), method).to.equal('passed');
   });
 

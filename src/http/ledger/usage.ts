@@ -1,0 +1,153 @@
+import type { Clock } from '../../app/ports.ts';
+import type { UsageDimension, UsageQuery, UsageRow } from '../../domain/metering/usage.ts';
+import type { ReadModels } from '../../projections/read-models.ts';
+import type { UsageReader } from '../../projections/usage/usage-reader.ts';
+import { UsageRefused } from '../../projections/usage/usage-refused.ts';
+import { ApiError, invalid } from '../errors.ts';
+import type { Positions } from '../positions.ts';
+import { breathe } from './query.ts';
+import type { LedgerAnswer, LedgerCall, LedgerRoute } from './serve.ts';
+import { DIMENSION_NAMES, readUsageRequest, type UsageFormat, type UsageRequest } from './usage-query.ts';
+
+/** Billable time by tenant, project, kind, template and period, from the same intervals that metering publishes. */
+export type UsageServices = {
+  readonly readModels: Pick<ReadModels, 'status' | 'usage'>;
+  readonly positions: Positions;
+  readonly clock: Clock;
+};
+
+const USAGE_VIEW = 'usage';
+
+export const usageRoutes = (services: UsageServices): readonly LedgerRoute[] => [
+  { verb: 'GET', path: 'usage', handler: (call) => answerUsage(call, services) },
+];
+
+const answerUsage = async (call: LedgerCall, services: UsageServices): Promise<LedgerAnswer> => {
+  const { headers = {}, query, signal } = call;
+  const now = services.clock.now();
+  const request = readUsageRequest(query, headers.accept, Date.parse(now));
+  await services.positions.waitForMinimum(headers['x-ledger-min-position'], USAGE_VIEW);
+  const { usage } = services.readModels;
+  const status = services.readModels.status().find(({ name }) => name === USAGE_VIEW);
+  if (usage === undefined || status === undefined)
+    throw new ApiError('UNIMPLEMENTED', 'this instance keeps no usage');
+  if (status.parkedStreams.length > 0 && !request.incomplete) throw parked(status.parkedStreams.length);
+  const rows = await sum(usage, request.query, signal);
+  const position = status.position === undefined ? undefined : services.positions.format(status.position);
+  return {
+    pieces: piecesOf(request, rows, { now, position }),
+    contentType: CONTENT_TYPES[request.format],
+    ...(position === undefined ? {} : { headers: { 'x-ledger-position': position } }),
+  };
+};
+
+const CONTENT_TYPES: { readonly [Format in UsageFormat]: string } = {
+  json: 'application/json',
+  ndjson: 'application/x-ndjson',
+  csv: 'text/csv; charset=utf-8; header=present',
+};
+
+const parked = (count: number): ApiError =>
+  new ApiError(
+    'UNAVAILABLE',
+    `the usage of ${count} clusters is not known, because an event of each could not be applied: see the projection '${USAGE_VIEW}', or ask with incomplete=true to leave them out`,
+    { reason: 'USAGE_INCOMPLETE', retryAfterSeconds: 60 },
+  );
+
+const sum = async (
+  usage: UsageReader,
+  query: UsageQuery,
+  signal: AbortSignal,
+): Promise<readonly UsageRow[]> => {
+  try {
+    return await usage.sum(query, signal);
+  } catch (error) {
+    throw error instanceof UsageRefused ? refusal(error) : error;
+  }
+};
+
+const refusal = (cause: UsageRefused): ApiError => {
+  switch (cause.reason) {
+    case 'cancelled':
+      return new ApiError('CANCELLED', 'the caller went away', { cause });
+    case 'busy':
+      return new ApiError('UNAVAILABLE', 'others wait for their usage already; try again', {
+        reason: 'USAGE_BUSY',
+        retryAfterSeconds: 5,
+        cause,
+      });
+    case 'too-long':
+      return new ApiError('UNAVAILABLE', 'adding this up takes too long; ask for a shorter time', {
+        reason: 'USAGE_TOO_LONG',
+        retryAfterSeconds: 60,
+        cause,
+      });
+    case 'too-many-rows':
+      return invalid('the answer has too many rows; ask for fewer dimensions, or a shorter time', 'by');
+  }
+};
+
+type Row = { readonly [column: string]: string | number };
+
+const rowOf = (
+  { period, values, resourceMs, nodeMs }: UsageRow,
+  { periods }: UsageQuery,
+  by: readonly UsageDimension[],
+): Row => ({
+  period_start: isoOf(periods[period]?.fromMs ?? 0),
+  period_end: isoOf(periods[period]?.toMs ?? 0),
+  ...Object.fromEntries(by.map((dimension, i) => [DIMENSION_NAMES[dimension], values[i] ?? ''])),
+  resource_seconds: resourceMs / 1000,
+  node_seconds: nodeMs / 1000,
+});
+
+const isoOf = (ms: number): string => new Date(ms).toISOString();
+
+/** Rows that are written before others get their turn. */
+const AT_ONCE = 200;
+
+async function* piecesOf(
+  { query, by, format }: UsageRequest,
+  rows: readonly UsageRow[],
+  { now, position }: { readonly now: string; readonly position: string | undefined },
+): AsyncGenerator<string> {
+  const text = textOf(format, by);
+  if (format === 'json') {
+    const [first, last] = [query.periods[0], query.periods.at(-1)];
+    const head = {
+      from: isoOf(first?.fromMs ?? 0),
+      to: isoOf(last?.toMs ?? 0),
+      as_of: now,
+      ...(position === undefined ? {} : { position }),
+    };
+    yield `${JSON.stringify(head).slice(0, -1)},"items":[`;
+  } else if (format === 'csv') yield `${columnsOf(by).join(',')}\r\n`;
+  for (let start = 0; start < rows.length; start += AT_ONCE) {
+    const page = rows.slice(start, start + AT_ONCE).map((row) => text(rowOf(row, query, by)));
+    yield format === 'json' ? `${start === 0 ? '' : ','}${page.join(',')}` : page.join('');
+    await breathe();
+  }
+  if (format === 'json') yield ']}';
+}
+
+const columnsOf = (by: readonly UsageDimension[]): readonly string[] => [
+  'period_start',
+  'period_end',
+  ...by.map((dimension) => DIMENSION_NAMES[dimension]),
+  'resource_seconds',
+  'node_seconds',
+];
+
+const textOf = (format: UsageFormat, by: readonly UsageDimension[]): ((row: Row) => string) => {
+  if (format === 'json') return (row) => JSON.stringify(row);
+  if (format === 'ndjson') return (row) => `${JSON.stringify(row)}\n`;
+  const columns = columnsOf(by);
+  return (row) => `${columns.map((column) => cell(row[column] ?? '')).join(',')}\r\n`;
+};
+
+/** RFC 4180. What a spreadsheet would take for a formula is marked as text: names of node sets are free. */
+const cell = (value: string | number): string => {
+  if (typeof value === 'number') return String(value);
+  const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+};

@@ -1,0 +1,228 @@
+import { expect } from 'chai';
+import { createEventCodec } from '../../../src/app/event-codec.ts';
+import { systemMetadata } from '../../../src/app/metadata.ts';
+import type { ClusterEvent } from '../../../src/domain/clusters/events.ts';
+import { eventTypes } from '../../../src/domain/registry.ts';
+import { UsageRefused } from '../../../src/projections/usage/usage-refused.ts';
+import {
+  callerOf,
+  PRIVATE,
+  startTestService,
+  type Caller,
+  type TestService,
+} from '../../support/http-service.ts';
+import { noRoom, ordered } from '../../unit/domain/clusters/samples.ts';
+
+const USAGE = '/api/ledger/v1/usage';
+const NOVEMBER = 'from=2026-11-01T00:00:00Z&to=2026-11-03T00:00:00Z';
+const codec = createEventCodec(eventTypes);
+
+/** An order that is progressing from `from` on, and fails at `until`, if it does. */
+const history = (id: string, more: object, from: string, until?: string): ClusterEvent[] => [
+  { type: 'ClusterOrdered', data: { ...ordered, id, at: '2026-10-01T00:00:00.000Z', ...more } },
+  { type: 'PlacementDeferred', data: { at: from, message: 'no room', decision: noRoom } },
+  ...(until === undefined
+    ? []
+    : ([
+        { type: 'ClusterFailed', data: { at: until, reason: 'x', message: 'y', permanent: true } },
+      ] as const)),
+];
+
+describe('usage over HTTP', () => {
+  let service: TestService;
+  let admin: Caller;
+  let last = '';
+
+  const tell = async (id: string, events: ClusterEvent[]): Promise<void> => {
+    const metadata = systemMetadata(`command-${id}`, 'Test', '2026-11-21T12:00:00.000Z', 'test');
+    const stream = `cluster-${id}`;
+    const { position } = await service.store.append(
+      stream,
+      'no_stream',
+      codec.encodeAll(events, stream, metadata),
+    );
+    last = service.positions.format(position);
+  };
+  const rows = async (query: string): Promise<unknown> => {
+    const reply = await admin('GET', `${USAGE}?${query}`, undefined, { 'x-ledger-min-position': last });
+    expect(reply.status, reply.text).to.equal(200);
+    return (reply.json as unknown as { items: unknown }).items;
+  };
+
+  before(async () => {
+    service = await startTestService();
+    admin = callerOf(service, await service.token({ user: 'root', admin: true }));
+    const formula = { '=cmd()': { hostType: { id: 'h', name: 'say "h", please' }, size: 1 } };
+    await tell(
+      'c1',
+      history(
+        'c1',
+        { tenant: 'acme', project: 'web' },
+        '2026-11-01T12:00:00.000Z',
+        '2026-11-02T06:00:00.500Z',
+      ),
+    );
+    await tell('c2', history('c2', { tenant: 'acme', nodeSets: formula }, '2026-11-02T23:00:00.000Z'));
+    await tell(
+      'c3',
+      history('c3', { tenant: 'other' }, '2026-10-31T23:59:59.999Z', '2026-11-01T00:00:01.000Z'),
+    );
+  });
+  after(() => service.close());
+
+  const whole = { period_start: '2026-11-01T00:00:00.000Z', period_end: '2026-11-03T00:00:00.000Z' };
+  const ofTemplate = { kind: 'cluster', template: 'osac.templates.small' };
+
+  it('is exact by tenant, project, kind and template, within the period alone', async () => {
+    expect(await rows(NOVEMBER)).to.deep.equal([
+      { ...whole, tenant: 'acme', project: '', ...ofTemplate, resource_seconds: 3600, node_seconds: 3600 },
+      {
+        ...whole,
+        tenant: 'acme',
+        project: 'web',
+        ...ofTemplate,
+        resource_seconds: 64_800.5,
+        node_seconds: 5 * 64_800.5,
+      },
+      { ...whole, tenant: 'other', project: '', ...ofTemplate, resource_seconds: 1, node_seconds: 5 },
+    ]);
+  });
+
+  it('is cut into periods in UTC', async () => {
+    expect(await rows(`${NOVEMBER}&tenant=acme&project=web&by=node_set&period=day`)).to.deep.equal(
+      [
+        ['01', '02', '_control_plane', 43_200, 0],
+        ['01', '02', 'gpu', 0, 86_400],
+        ['01', '02', 'workers', 0, 129_600],
+        ['02', '03', '_control_plane', 21_600.5, 0],
+        ['02', '03', 'gpu', 0, 43_201],
+        ['02', '03', 'workers', 0, 64_801.5],
+      ].map(([from, to, nodeSet, resourceSeconds, nodeSeconds]) => ({
+        period_start: `2026-11-${from}T00:00:00.000Z`,
+        period_end: `2026-11-${to}T00:00:00.000Z`,
+        node_set: nodeSet,
+        resource_seconds: resourceSeconds,
+        node_seconds: nodeSeconds,
+      })),
+    );
+    const months = await rows(
+      'from=2026-09-15T00:00:00Z&to=2026-11-02T00:00:00Z&by=&period=month&resource=c3',
+    );
+    expect(months).to.deep.equal([
+      {
+        period_start: '2026-10-01T00:00:00.000Z',
+        period_end: '2026-11-01T00:00:00.000Z',
+        resource_seconds: 0.001,
+        node_seconds: 0.005,
+      },
+      {
+        period_start: '2026-11-01T00:00:00.000Z',
+        period_end: '2026-11-02T00:00:00.000Z',
+        resource_seconds: 1,
+        node_seconds: 5,
+      },
+    ]);
+  });
+
+  it('comes as CSV and as newline-delimited JSON, by parameter or by Accept', async () => {
+    const query = `${USAGE}?${NOVEMBER}&resource=c2&by=resource,node_set,host_type`;
+    const csv = await admin('GET', `${query}&format=csv`);
+    expect(csv.headers.get('content-type')).to.equal('text/csv; charset=utf-8; header=present');
+    expect(csv.headers.get('x-ledger-position')).to.equal(last);
+    const period = '2026-11-01T00:00:00.000Z,2026-11-03T00:00:00.000Z';
+    expect(csv.text.split('\r\n')).to.deep.equal([
+      'period_start,period_end,resource,node_set,host_type,resource_seconds,node_seconds',
+      `${period},c2,'=cmd(),"say ""h"", please",0,3600`,
+      `${period},c2,_control_plane,_control_plane,3600,0`,
+      '',
+    ]);
+    const accepted = await admin('GET', query, undefined, { accept: 'text/csv' });
+    expect(accepted.text).to.equal(csv.text);
+    const lines = await admin('GET', query, undefined, { accept: 'application/x-ndjson' });
+    expect(lines.headers.get('content-type')).to.equal('application/x-ndjson');
+    const items = lines.text
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as unknown);
+    expect(items).to.deep.equal(await rows(`${NOVEMBER}&resource=c2&by=resource,node_set,host_type`));
+  });
+
+  it('counts what goes on up to now, and says when that was', async () => {
+    const before = Date.now();
+    const reply = await admin('GET', `${USAGE}?from=2026-11-02T00:00:00Z&resource=c2&by=`);
+    const answer = reply.json as unknown as { as_of: string; items: { resource_seconds: number }[] };
+    const asOf = Date.parse(answer.as_of);
+    expect(asOf).to.be.at.least(before);
+    const since = Date.parse('2026-11-02T23:00:00.000Z');
+    expect(answer.items[0]?.resource_seconds ?? 0).to.equal(Math.max(0, asOf - since) / 1000);
+  });
+
+  it('is nothing where nothing was billed', async () => {
+    expect(await rows('from=2026-01-01T00:00:00Z&to=2026-02-01T00:00:00Z')).to.deep.equal([]);
+    const csv = await admin(
+      'GET',
+      `${USAGE}?from=2026-01-01T00:00:00Z&to=2026-02-01T00:00:00Z&by=&format=csv`,
+    );
+    expect(csv.text).to.equal('period_start,period_end,resource_seconds,node_seconds\r\n');
+  });
+
+  it('names the parameter that is wrong', async () => {
+    const wrong: readonly [string, string][] = [
+      ['from=yesterday', "query parameter 'from' must be a time such as 2026-11-01T00:00:00Z"],
+      ['from=2026-13-01T00:00:00Z', "query parameter 'from' must be a time such as 2026-11-01T00:00:00Z"],
+      [
+        'from=2026-11-02T00:00:00Z&to=2026-11-02T00:00:00Z',
+        "query parameter 'from' must be a time before 'to'",
+      ],
+      ['by=colour', "query parameter 'by' must be a list of different ones of"],
+      ['by=tenant,tenant', "query parameter 'by' must be a list of different ones of"],
+      ['period=week', "query parameter 'period' must be one of total, hour, day, month"],
+      ['format=xml', "query parameter 'format' must be one of json, ndjson, csv"],
+      [
+        'from=1990-01-01T00:00:00Z&period=hour',
+        "query parameter 'period' cuts this time into more than 10000 parts",
+      ],
+      ['tenant=a&tenant=b', "query parameter 'tenant' may be given once"],
+    ];
+    for (const [query, detail] of wrong) {
+      const reply = await admin('GET', `${USAGE}?${query}`);
+      expect(reply.status, query).to.equal(400);
+      expect((reply.json as { detail?: unknown }).detail, query).to.contain(detail);
+    }
+  });
+
+  it('is for provider admins alone', async () => {
+    await admin('POST', `${PRIVATE}/tenants`, { metadata: { name: 'acme' } });
+    const tenant = callerOf(service, await service.token({ user: 'alice', tenants: ['acme'] }));
+    expect((await tenant('GET', USAGE)).status).to.equal(403);
+    expect((await callerOf(service)('GET', USAGE)).status).to.equal(401);
+  });
+});
+
+describe('usage that cannot be told', () => {
+  const answerOf = async (usage: object, parked: number, query = ''): Promise<readonly [number, unknown]> => {
+    const status = { name: 'usage', parkedStreams: Array.from({ length: parked }, () => ({})) };
+    const service = await startTestService({
+      ledger: { readModels: { usage, status: () => [status] } as never },
+    });
+    try {
+      const admin = callerOf(service, await service.token({ user: 'root', admin: true }));
+      const reply = await admin('GET', `${USAGE}${query}`);
+      return [reply.status, reply.json['code']];
+    } finally {
+      await service.close();
+    }
+  };
+  const refusing = (reason: UsageRefused['reason']) => ({
+    sum: () => Promise.reject(new UsageRefused(reason)),
+  });
+
+  it('is refused, and not half told', async () => {
+    expect(await answerOf(refusing('busy'), 0)).to.deep.equal([503, 'USAGE_BUSY']);
+    expect(await answerOf(refusing('too-long'), 0)).to.deep.equal([503, 'USAGE_TOO_LONG']);
+    expect((await answerOf(refusing('too-many-rows'), 0))[0]).to.equal(400);
+    const empty = { sum: async () => [] };
+    expect(await answerOf(empty, 2)).to.deep.equal([503, 'USAGE_INCOMPLETE']);
+    expect((await answerOf(empty, 2, '?incomplete=true'))[0]).to.equal(200);
+  });
+});

@@ -1,0 +1,63 @@
+import { expect } from 'chai';
+import { startCliStub, type CliStub } from '../../support/cli-stub.ts';
+
+const ROW = {
+  period_start: '2026-11-01T00:00:00.000Z',
+  period_end: '2026-12-01T00:00:00.000Z',
+  tenant: 'acme',
+  resource_seconds: 64_800.5,
+  node_seconds: 324_002.5,
+};
+
+describe('ledgerctl usage', () => {
+  let stub: CliStub;
+  before(async () => {
+    stub = await startCliStub();
+  });
+  after(() => stub.close());
+  beforeEach(() => {
+    stub.asked.length = 0;
+    stub.answers(() => ({ body: { as_of: '2026-11-21T00:00:00.000Z', items: [ROW] } }));
+  });
+
+  it('prints a table of what the service added up', async () => {
+    const out = await stub.succeeds(['usage', '--by', 'tenant', '--tenant', 'acme', '--period', 'month']);
+    expect(out).to.equal(
+      'PERIOD START              PERIOD END                TENANT  RESOURCE SECONDS  NODE SECONDS\n' +
+        '2026-11-01T00:00:00.000Z  2026-12-01T00:00:00.000Z  acme    64800.5           324002.5\n',
+    );
+    expect(stub.calls()).to.deep.equal(['GET /api/ledger/v1/usage']);
+    expect(Object.fromEntries(stub.asked[0]?.query ?? [])).to.deep.equal({
+      format: 'json',
+      period: 'month',
+      by: 'tenant',
+      tenant: 'acme',
+    });
+  });
+
+  it('passes every other form through as it came', async () => {
+    for (const format of ['json', 'ndjson', 'csv']) {
+      const out = await stub.succeeds(['usage', '--incomplete', '-o', format]);
+      expect(JSON.parse(out)).to.deep.equal({ as_of: '2026-11-21T00:00:00.000Z', items: [ROW] });
+      expect(Object.fromEntries(stub.asked.at(-1)?.query ?? [])).to.deep.equal({
+        format,
+        incomplete: 'true',
+      });
+    }
+  });
+
+  it('says on the other channel that there is nothing', async () => {
+    stub.answers(() => ({ body: { as_of: '2026-11-21T00:00:00.000Z', items: [] } }));
+    expect(await stub.run(['usage'])).to.deep.equal({
+      code: 0,
+      out: '',
+      err: 'nothing was billed in this time, as of 2026-11-21T00:00:00.000Z\n',
+    });
+  });
+
+  it('refuses a period that there is not', async () => {
+    const { code, err } = await stub.run(['usage', '--period', 'week']);
+    expect(code).to.equal(2);
+    expect(err).to.contain('total, hour, day, month');
+  });
+});
