@@ -26,6 +26,8 @@ export type ChangeLog = {
   readonly add: (change: NewChange) => void;
   /** Takes back the row of a position: a later event of the same append replaces it. */
   readonly takeBack: (position: Position) => void;
+  /** Replaces the document of every change of an object. */
+  readonly rewrite: (kind: string, id: string, rewrite: (document: string) => string) => void;
   /** Notes the recorded time of an event; retention counts from the newest one seen. */
   readonly saw: (recordedAt: string) => void;
   readonly flush: () => void;
@@ -47,6 +49,8 @@ export const openChangeLog = (db: DatabaseSync, retentionDays: number): ChangeLo
   const insert = db.prepare('INSERT INTO changes VALUES (?, 0, ?, ?, ?, ?, ?, ?)');
   const remove = db.prepare('DELETE FROM changes WHERE position = ? AND n = ?');
   const first = db.prepare('SELECT position, n, at FROM changes ORDER BY position, n LIMIT 1');
+  const ofObject = db.prepare('SELECT position, n, document FROM changes WHERE kind = ? AND id = ?');
+  const rewriteOne = db.prepare('UPDATE changes SET document = ? WHERE position = ? AND n = ?');
   const readNewest = db.prepare('SELECT at, pruned_position AS position, pruned_n AS n FROM newest');
   const writeNewest = db.prepare('INSERT OR REPLACE INTO newest VALUES (1, ?, ?, ?)');
 
@@ -97,6 +101,13 @@ export const openChangeLog = (db: DatabaseSync, retentionDays: number): ChangeLo
       prune();
     },
     takeBack: (position) => drop({ position, n: 0 }),
+    rewrite: (kind, id, rewrite) => {
+      for (const row of ofObject.all(kind, id) as unknown as (Key & { document: string })[])
+        rewriteOne.run(rewrite(row.document), row.position, row.n);
+      for (const [position, change] of pending)
+        if (change.kind === kind && change.id === id)
+          pending.set(position, { ...change, document: rewrite(change.document) });
+    },
     saw: (recordedAt) => {
       if (recordedAt > newest) setNewest(recordedAt);
     },

@@ -16,6 +16,8 @@ import { own } from '../../domain/json-tools.ts';
 export type DocumentKind = {
   readonly kind: string;
   readonly privateOnly: readonly string[];
+  /** Paths of values that are erased with the person's key. */
+  readonly personal?: readonly string[];
   readonly pointsAt: (document: JsonObject) => readonly { readonly kind: string; readonly id: string }[];
   readonly marks?: (document: JsonObject) => readonly string[];
   readonly references?: readonly { readonly path: string }[];

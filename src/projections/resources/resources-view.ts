@@ -1,7 +1,11 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { RecordedEvent } from '../../app/event-store.ts';
 import type { ResourceView } from '../../domain/resource.ts';
-import { parseStreamName } from '../../domain/stream-name.ts';
+import { RETENTION_CATEGORY } from '../../domain/audit/retention.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import { ERASED } from '../../domain/personal.ts';
+import { placesOf, valueAtPlace, withValueAtPlace } from '../../domain/places.ts';
+import { parseStreamName, streamName } from '../../domain/stream-name.ts';
 import type { View } from '../view.ts';
 import { openChangeLog, type ChangeType } from './changes.ts';
 import { openCommandLog } from './commands.ts';
@@ -13,6 +17,7 @@ import {
   foldEvent,
   isLive,
   privateDocument,
+  textIn,
   viewOf,
   type Decode,
   type DocumentKind,
@@ -46,7 +51,7 @@ export const resourcesView = ({
   const indexOnly = commandsOf.map((category) => `${category}-`);
   return {
     name: 'resources',
-    version: 8,
+    version: 9,
     settings: JSON.stringify({
       retentionDays: days,
       commandsOf,
@@ -55,7 +60,9 @@ export const resourcesView = ({
     schema: RESOURCES_SCHEMA,
     tables: RESOURCES_TABLES,
     filter: {
-      streamPrefixes: [...kinds.map(({ kind }) => kind), ...commandsOf].map((category) => `${category}-`),
+      streamPrefixes: [...kinds.map(({ kind }) => kind), ...commandsOf, RETENTION_CATEGORY].map(
+        (category) => `${category}-`,
+      ),
     },
     rowsBelongToOneStream: true,
     // What only the index of commands holds is looked up long after it was written.
@@ -129,8 +136,34 @@ const openResources = (
     entry.rendered = live ? { view, privateText: document } : undefined;
   };
 
+  /**
+   * A person's key is gone: what was shown in clear of it is shown as erased, as a file that is built now would. Rows are
+   * overwritten where they lie, so that no clear text stays in pages that are free.
+   */
+  const erase = ({ data }: RecordedEvent): void => {
+    const subjectId = textIn(data, 'subjectId');
+    db.exec('PRAGMA secure_delete = ON');
+    for (const kind of kinds) {
+      if (kind.personal === undefined) continue;
+      const stream = streamName(kind.kind, subjectId);
+      changeLog.rewrite(kind.kind, subjectId, (document) => withErased(document, kind.personal ?? []));
+      const entry = entryOf(stream);
+      if (entry?.tenant === undefined) continue;
+      const view = viewOf(kind, entry.folded.state);
+      if (!isLive(view)) continue;
+      if (entry.position === '') entry.position = tables.positionOf(entry);
+      const document = privateDocument(view.document, entry.folded.counted.version);
+      entry.rendered = { view, privateText: JSON.stringify(document) };
+      dirty.add(entry);
+    }
+  };
+
   const apply = (event: RecordedEvent): void => {
     changeLog.saw(event.recordedAt);
+    if (event.type === 'SubjectKeyDestroyed') {
+      erase(event);
+      return;
+    }
     const entry = entryOf(event.stream);
     if (entry === undefined) {
       commandLog.add(event);
@@ -171,6 +204,16 @@ const openResources = (
   };
 
   return Object.assign(apply, { flush, reset });
+};
+
+/** The document with what it says of a person erased. */
+const withErased = (document: string, paths: readonly string[]): string => {
+  let erased = JSON.parse(document) as JsonObject;
+  for (const path of paths)
+    for (const place of placesOf(erased, path))
+      if (typeof valueAtPlace(erased, place) === 'string')
+        erased = withValueAtPlace(erased, place, ERASED) as JsonObject;
+  return JSON.stringify(erased);
 };
 
 /** Its deletion had been requested before this event already. */

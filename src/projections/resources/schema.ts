@@ -121,6 +121,8 @@ export const RESOURCES_SCHEMA = `
   ) STRICT;
   -- A tenant's watch that resumes reads its own changes only.
   CREATE INDEX changes_by_tenant ON changes (tenant, position, n);
+  -- What one object was at a moment, and what of it has to be erased.
+  CREATE INDEX changes_by_object ON changes (kind, id, position, n);
 
   -- Recorded time of the newest event: retention is measured from it and so needs no clock. And the last change that
   -- retention removed: a watch cannot resume before it. Empty: none was removed.

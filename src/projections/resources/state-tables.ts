@@ -10,6 +10,8 @@ import { timeText } from '../filter/evaluate.ts';
 export type StateTables = {
   readonly load: (stream: string, kind: DocumentKind, id: string) => Entry | undefined;
   readonly store: (entry: Entry) => void;
+  /** The position that the row of a live document shows. */
+  readonly positionOf: (entry: Pick<Entry, 'kind' | 'id'>) => string;
   /** Writes the sums that `store` gathered. */
   readonly flushCounts: () => void;
   readonly reset: () => void;
@@ -55,6 +57,7 @@ export const openStateTables = (db: DatabaseSync): StateTables => {
   const touchResource = db.prepare(
     'UPDATE resources SET revision = ?, position = ? WHERE kind = ? AND id = ?',
   );
+  const positionOf = db.prepare('SELECT position FROM resources WHERE kind = ? AND id = ?');
   const deleteResource = db.prepare('DELETE FROM resources WHERE kind = ? AND id = ?');
   const addToCount = db.prepare(
     `INSERT INTO counts VALUES (?, ?, ?)
@@ -235,6 +238,10 @@ export const openStateTables = (db: DatabaseSync): StateTables => {
         JSON.stringify(folded.state),
       );
       entry.rendered = undefined;
+    },
+    positionOf: ({ kind, id }) => {
+      const row = positionOf.get(kind.kind, id);
+      return typeof row?.['position'] === 'string' ? row['position'] : '';
     },
     flushCounts: () => {
       for (const [kind, ofKind] of sums) {

@@ -1,0 +1,89 @@
+import { RETENTION_ID, type RetentionCommand, type RetentionState } from '../../domain/audit/retention.ts';
+import { retentionAggregate } from '../../domain/kinds.ts';
+import type { CommandOutcome, CommandRunner } from '../command.ts';
+import { derivedCommandId } from '../identifiers.ts';
+import { systemContext, type CommandContext } from '../metadata.ts';
+import type { Clock, KeyStore, Logger } from '../ports.ts';
+
+/**
+ * Erasure of a person's data by destroying the key (design §4): what was to happen is an event first, so that a crash
+ * between the event and the key is made up for; that it has happened is an event afterwards, which has the read models
+ * show what they held in clear as erased.
+ */
+export type Erasures = {
+  /** Begins, destroys, records. Refused while a legal hold keeps the data (LEGAL_HOLD). */
+  erase(
+    wanted: {
+      readonly subjectId: string;
+      readonly tenant: string;
+      readonly reason: string;
+      readonly requestId?: string;
+    },
+    context: CommandContext,
+  ): Promise<CommandOutcome<RetentionState>>;
+  /** Places or releases a hold. */
+  hold(
+    command: Extract<RetentionCommand, { type: 'PlaceLegalHold' | 'ReleaseLegalHold' }>,
+    context: CommandContext,
+  ): Promise<CommandOutcome<RetentionState>>;
+  /** Holds that stand and erasures that are not complete. */
+  state(): Promise<RetentionState>;
+  /** Completes what a crash left; returns how many. Repeating it does no harm. */
+  finish(): Promise<number>;
+};
+
+export const createErasures = ({
+  runner,
+  keys,
+  clock,
+  logger,
+  forget = () => undefined,
+}: {
+  readonly runner: CommandRunner;
+  readonly keys: Pick<KeyStore, 'destroy'>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Told whose key is gone, to forget what was made with it. */
+  readonly forget?: (subjectId: string) => void;
+}): Erasures => {
+  const execute = (command: RetentionCommand, context: CommandContext) =>
+    runner.execute(retentionAggregate, RETENTION_ID, command, context);
+  const state = async (): Promise<RetentionState> =>
+    (await runner.load(retentionAggregate, RETENTION_ID)).state;
+
+  const complete = async (
+    { erasureId, subjectId }: { readonly erasureId: string; readonly subjectId: string },
+    context: CommandContext,
+  ): Promise<CommandOutcome<RetentionState>> => {
+    await keys.destroy(subjectId);
+    forget(subjectId);
+    return execute(
+      { type: 'CompleteErasure', at: clock.now(), erasureId },
+      { ...context, commandId: derivedCommandId(erasureId, 'complete'), requestHash: erasureId },
+    );
+  };
+
+  return {
+    state,
+    hold: execute,
+    erase: async (wanted, context) => {
+      const erasureId = context.commandId;
+      const begun = await execute({ type: 'BeginErasure', at: clock.now(), erasureId, ...wanted }, context);
+      if (begun.outcome === 'rejected') return begun;
+      return complete({ erasureId, subjectId: wanted.subjectId }, context);
+    },
+    finish: async () => {
+      const { pending } = await state();
+      for (const erasure of pending) {
+        const { tenant } = erasure;
+        const context = systemContext(erasure.erasureId, 'repair', {
+          tenant,
+          causationId: erasure.erasureId,
+        });
+        await complete(erasure, context);
+        logger.info({ erasure: erasure.erasureId }, 'an erasure that was interrupted is complete');
+      }
+      return pending.length;
+    },
+  };
+};
