@@ -6,22 +6,26 @@ import type { Report } from '../support/simulation/worker.ts';
 const MOST_SEEDS = 200;
 
 /**
- * Seeds that found a bug late when all were tried in turn: tried first. Once one of them finds it no more, the others
- * are tried as ever.
+ * A seed that found the bug: tried first, and alone. Once it finds it no more, all others are tried in turn, and the
+ * first that does belongs here.
  */
-const FOUND_BY: { readonly [Bug in PlantedBug]?: number } = {
+const FOUND_BY: { readonly [Bug in PlantedBug]: number } = {
+  'an effect is performed before its EffectStarted is stored': 1,
+  'a command is acknowledged before it is stored': 2,
   'an append goes to whatever revision the stream has': 9,
   'a name is taken without being reserved': 68,
   'a checkpoint is passed on before what it stands behind': 62,
+  'what may have been sent is repeated without a look': 5,
   'a lost answer is taken for a failure': 14,
-  'a job that may have been launched is not looked for': 45,
-  'a webhook whose answer was lost is posted again at once': 37,
-};
-
-const seedsFor = (bug: PlantedBug): readonly number[] => {
-  const all = Array.from({ length: MOST_SEEDS }, (_, i) => i + 1);
-  const first = FOUND_BY[bug];
-  return first === undefined ? all : [first, ...all.filter((seed) => seed !== first)];
+  'every attempt makes up a name of its own': 4,
+  'what is being deleted is taken for gone': 3,
+  'a job that may have been launched is not looked for': 37,
+  'a webhook whose answer was lost is posted again at once': 34,
+  'a job counts as ended once it was asked to end': 4,
+  'what was asked to go from a hub is taken for gone': 36,
+  'some timers never fire': 2,
+  'what was cancelled stays in the queue of timers': 1,
+  'a read model misses an event': 1,
 };
 
 /** A simulation that finds nothing proves something only when it would have found it. */
@@ -36,11 +40,20 @@ describe('simulation of a system with a known bug', function () {
   for (const bug of Object.keys(PLANTED) as PlantedBug[]) {
     it(`is found: ${bug}`, async () => {
       let found: Report | undefined;
-      const tasks = seedsFor(bug).map((seed) => ({ seed, bug }));
-      await pool.run(tasks, (report) => {
-        if (report.failure !== undefined) found ??= report;
-        return found !== undefined;
-      });
+      const look = (seeds: readonly number[]): Promise<void> =>
+        pool.run(
+          seeds.map((seed) => ({ seed, bug })),
+          (report) => {
+            if (report.failure !== undefined) found ??= report;
+            return found !== undefined;
+          },
+        );
+      const known = FOUND_BY[bug];
+      await look([known]);
+      if (found === undefined) {
+        const others = Array.from({ length: MOST_SEEDS }, (_, i) => i + 1).filter((seed) => seed !== known);
+        await look(others);
+      }
       expect(found, `${bug}: not found within ${MOST_SEEDS} seeds`).to.not.equal(undefined);
     });
   }

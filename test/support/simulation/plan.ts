@@ -52,14 +52,15 @@ export type Plan = {
   readonly deletesAll: boolean;
 };
 
-export const planOf = (seed: number): Plan => {
+/** `mode`: its hubs are of this mode; absent: of the one that the seed gives, most of them simulated. */
+export const planOf = (seed: number, mode?: RealHubPlan['mode']): Plan => {
   const random = randomOf(seed).fork('plan');
   const singleWriter = random.chance(0.55);
   const instances = singleWriter || random.chance(0.25) ? 1 : 2;
   const calm = random.chance(0.1);
   const keepsIndex = random.chance(0.6);
   const [store, network, hubs] = [storeOf(random, calm), networkOf(random, calm), hubsOf(random)];
-  const real = realOf(randomOf(seed).fork('real'));
+  const real = realOf(randomOf(seed).fork('real'), mode);
   return {
     seed,
     singleWriter,
@@ -84,11 +85,11 @@ const storeOf = (random: Random, calm: boolean): StoreFaults =>
 const networkOf = (random: Random, calm: boolean): NetworkFaults =>
   calm || random.chance(0.2) ? NO_NETWORK_FAULTS : networkFaults(random);
 
-const realOf = (random: Random): RealHubPlan | undefined =>
-  random.chance(0.6)
+const realOf = (random: Random, mode?: RealHubPlan['mode']): RealHubPlan | undefined =>
+  random.chance(0.6) && mode === undefined
     ? undefined
     : {
-        mode: random.pick(['eda', 'aap'] as const),
+        mode: mode ?? random.pick(['eda', 'aap'] as const),
         controller: random.pick(['operator', 'ledger'] as const),
         failures: random.chance(0.5) ? random.next() * 0.3 : 0,
         pace: random.int(1, 8),

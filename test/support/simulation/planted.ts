@@ -9,6 +9,7 @@ import { AutomationError, type Automation } from '../../../src/app/automation.ts
 import { HubError, type ManagementCluster } from '../../../src/app/management-cluster.ts';
 import type { SystemPorts } from '../../../src/composition/system.ts';
 import type { Life } from './life.ts';
+import type { RealHubPlan } from './plan.ts';
 import type { Plant } from './world.ts';
 
 /**
@@ -176,6 +177,13 @@ export const PLANTED = {
 } as const satisfies { readonly [bug: string]: Plant };
 
 export type PlantedBug = keyof typeof PLANTED;
+
+/** Bugs in what is done on hubs of one mode only. They are looked for there: most worlds have none. */
+export const MODE_OF: { readonly [Bug in PlantedBug]?: RealHubPlan['mode'] } = {
+  'a job that may have been launched is not looked for': 'aap',
+  'a webhook whose answer was lost is posted again at once': 'eda',
+  'a job counts as ended once it was asked to end': 'aap',
+};
 
 const withStore = (ports: SystemPorts, change: (store: EventStore) => Partial<EventStore>): SystemPorts => ({
   ...ports,

@@ -6,7 +6,7 @@ import { createViews } from '../../../src/projections/views.ts';
 import { rest } from './agenda.ts';
 import { createClients } from './clients.ts';
 import { Violation } from './invariants.ts';
-import { planOf, type Plan } from './plan.ts';
+import { planOf, type Plan, type RealHubPlan } from './plan.ts';
 import { checkHubs, strays, unsettled } from './settle.ts';
 import { createWorkload, type Workload } from './workload.ts';
 import { createWorld, type Plant, type World } from './world.ts';
@@ -35,9 +35,11 @@ const SETTLE_BACK_MS = 80 * MINUTE;
 const SETTLE_EDA_MS = 150 * MINUTE;
 const LOOK_MS = 2_000;
 
-/** Runs one simulation to its end or to the first thing that must never be. */
-export const simulate = (seed: number, options: { readonly plant?: Plant } = {}): Promise<Simulated> =>
-  playOut(planOf(seed), act, options.plant);
+/** Runs one simulation to its end or to the first thing that must never be. `mode`: see planOf. */
+export const simulate = (
+  seed: number,
+  options: { readonly plant?: Plant; readonly mode?: RealHubPlan['mode'] | undefined } = {},
+): Promise<Simulated> => playOut(planOf(seed, options.mode), act, options.plant);
 
 /** Lets a planned world go its way, from its beginning to the end of `acts`. */
 export const playOut = async (

@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads';
-import { PLANTED, type PlantedBug } from './planted.ts';
+import { MODE_OF, PLANTED, type PlantedBug } from './planted.ts';
 import { runDrill, type Drill } from './drill.ts';
 import { simulate } from './simulate.ts';
 
@@ -24,7 +24,7 @@ const KEPT_LINES = 200;
 
 export const reportOn = async ({ seed, bug, drill }: Task, keptLines = KEPT_LINES): Promise<Report> => {
   const { failure, hash, steps, events, births, ms, plan, lines } = await (drill === undefined
-    ? simulate(seed, bug === undefined ? {} : { plant: PLANTED[bug] })
+    ? simulate(seed, bug === undefined ? {} : { plant: PLANTED[bug], mode: MODE_OF[bug] })
     : runDrill(seed, drill));
   return {
     seed,
