@@ -1,0 +1,316 @@
+import { fromBase64 } from '../merkle/base64.ts';
+import type { Checkpoint } from '../merkle/checkpoint.ts';
+import { compactRange, extendRange, type GrowingRange } from '../merkle/compact-range.ts';
+import { verifyConsistency } from '../merkle/proofs.ts';
+import { tenantKey, tenantsRoot } from '../merkle/tenants.ts';
+import { stringAt } from '../../../domain/json-tools.ts';
+import { createAlignment, LOOKAHEAD, type Difference } from './alignment.ts';
+import { LISTED, type Finding, type Findings } from './findings.ts';
+import { FILES, scopeName, type BundleManifest, type BundleProofs } from './format.ts';
+import { checkLine, eventName, guessedName, UnreadableLine, type CheckedLine } from './lines.ts';
+import { leafWindow, lineBatches, type DigestedSource, type TextLine } from './reading.ts';
+
+export type EventsResult = {
+  readonly counts: BundleManifest['counts'];
+  /** Root of the main tree at the size of the pin, where the bundle itself shows it. */
+  readonly rootAtPin: Buffer | undefined;
+};
+
+export type EventsAsk = {
+  readonly proofs: BundleProofs;
+  /** What the checkpoint vouches for; undefined when that is not known: then only the bundle's own fit is checked. */
+  readonly target:
+    | { readonly size: number; readonly root: Buffer; readonly path: readonly Buffer[] }
+    | undefined;
+  readonly checkpoint: Checkpoint | undefined;
+  readonly pin: Checkpoint | undefined;
+};
+
+/** Reads events and leaves beside each other, once, with bounded memory. */
+export const checkEvents = async (
+  files: DigestedSource,
+  ask: EventsAsk,
+  findings: Findings,
+): Promise<EventsResult> => {
+  const start = ask.proofs.from.size;
+  const newTree = (): GrowingRange | undefined => startOf(ask.proofs);
+  const [shown, listed] = [newTree(), newTree()];
+  const differences: Difference[] = [];
+  let differing = 0;
+  const lines = createLineCheck(ask, shown, findings);
+  const window = leafWindow(files.stream(FILES.leaves), start, (leaf) => listed?.append(leaf));
+  const alignment = createAlignment(window, (difference) => {
+    differing += 1;
+    if (differences.length < LISTED) differences.push({ ...difference });
+    if (difference.kind !== 'missing') lines.remember(difference.line);
+  });
+  try {
+    for await (const batch of lineBatches(files.stream(FILES.events))) {
+      await window.fill(batch.length + 2 * LOOKAHEAD);
+      for (const line of batch) {
+        const checked = lines.next(line);
+        const place = alignment.next(lines.count(), checked?.leafHash);
+        if (place !== undefined && checked !== undefined) lines.placed(checked, place);
+      }
+    }
+    alignment.end();
+    await drain(window, findings);
+  } catch (error) {
+    findings.add({
+      code: 'unreadable',
+      file: FILES.events,
+      message: `reading ended before the end: ${error instanceof Error ? error.message : String(error)}`,
+    });
+  }
+  conclude({ ask, shown, listed, differences, differing, nameOf: lines.nameOf }, findings);
+  return lines.result();
+};
+
+const startOf = ({ from }: BundleProofs): GrowingRange | undefined => {
+  const hashes = from.hashes.map((hash) => fromBase64(hash) ?? Buffer.alloc(0));
+  const sound =
+    hashes.length === compactRange(from.size).length && hashes.every(({ length }) => length === 32);
+  return sound ? extendRange({ size: from.size, hashes }) : undefined;
+};
+
+/** Leaves behind those that were looked at: too many to name one by one. */
+const drain = async (window: ReturnType<typeof leafWindow>, findings: Findings): Promise<void> => {
+  let ahead = 0;
+  while (window.ahead(ahead) !== undefined) ahead += 1;
+  window.advance(ahead);
+  const from = window.place();
+  for (await window.fill(1); window.ahead(0) !== undefined; await window.fill(1)) window.advance(1);
+  if (window.place() > from)
+    findings.add({
+      code: 'missing-event',
+      file: FILES.events,
+      place: [from, window.place()],
+      message: 'these events are missing',
+    });
+  if (window.oddBytes() > 0)
+    findings.add({
+      code: 'leaves',
+      file: FILES.leaves,
+      place: window.place(),
+      message: 'its last hash is cut off',
+    });
+};
+
+type LineCheck = {
+  readonly next: (line: TextLine) => CheckedLine | undefined;
+  readonly count: () => number;
+  /** Called for an event that was found among the leaves. */
+  readonly placed: (line: CheckedLine, place: number) => void;
+  /** Keeps the name of the event of a line that just did not fit. */
+  readonly remember: (line: number) => void;
+  readonly nameOf: (line: number) => string | undefined;
+  readonly result: () => EventsResult;
+};
+
+const createLineCheck = (ask: EventsAsk, shown: GrowingRange | undefined, findings: Findings): LineCheck => {
+  const { scope } = ask.proofs;
+  const counts = { events: 0, full: 0, redacted: 0, withheld: 0 };
+  const recent = new Map<number, string | undefined>();
+  const names = new Map<number, string | undefined>();
+  const tenants = tenantTrees(ask);
+  let position = '';
+  let mainIndex = -1;
+  let rootAtPin: Buffer | undefined;
+  const atPin = (): void => {
+    if (scope.kind === 'log' && shown !== undefined && shown.size() === ask.pin?.size)
+      rootAtPin = shown.root();
+  };
+  atPin();
+  const find = (code: Finding['code'], message: string, line: CheckedLine, place?: number): void => {
+    const event = eventName(line.leaf);
+    findings.add({
+      code,
+      message,
+      file: FILES.events,
+      line: counts.events,
+      ...(place === undefined ? {} : { place }),
+      ...(event === undefined ? {} : { event }),
+    });
+  };
+  const name = (event: string | undefined): void => {
+    recent.set(counts.events, event);
+    recent.delete(counts.events - 2 * LOOKAHEAD);
+  };
+  return {
+    next: ({ text, ended }) => {
+      counts.events += 1;
+      try {
+        if (!ended) throw new UnreadableLine('it is cut off: the file ends in the middle of a line');
+        const line = checkLine(text ?? refuseLine());
+        counts[line.shown] += 1;
+        name(eventName(line.leaf));
+        for (const problem of line.problems)
+          find('content', problem, line, ask.proofs.from.size + counts.events - 1);
+        shown?.append(line.leafHash);
+        atPin();
+        tenants.append(line);
+        return line;
+      } catch (error) {
+        if (!(error instanceof UnreadableLine)) throw error;
+        const event = text === undefined ? undefined : guessedName(text);
+        name(event);
+        tenants.giveUp();
+        findings.add({
+          code: 'malformed',
+          message: `the line cannot be read: ${error.message}`,
+          file: FILES.events,
+          line: counts.events,
+          place: ask.proofs.from.size + counts.events - 1,
+          ...(event === undefined ? {} : { event }),
+        });
+        return undefined;
+      }
+    },
+    count: () => counts.events,
+    placed: (line, place) => {
+      const stated = scope.kind === 'log' ? line.index : line.tenantIndex;
+      if (stated !== place) find('order', `it says that it stands at place ${stated}`, line, place);
+      if (line.index <= mainIndex)
+        find('order', `its index ${line.index} is not behind that of the event before`, line, place);
+      mainIndex = line.index;
+      const tenant =
+        line.event === undefined || line.shown !== 'full'
+          ? undefined
+          : stringAt(line.event.metadata, 'tenant');
+      if (scope.kind === 'tenant' && tenant !== undefined && tenant !== scope.tenant)
+        find('tenant', `it is an event of another tenant than ${scopeName(scope)}`, line, place);
+      if (line.event === undefined) return;
+      if (line.event.position <= position)
+        find('order', 'its position is not behind that of the event before', line, place);
+      position = line.event.position;
+    },
+    remember: (line) => {
+      if (names.size < LISTED) names.set(line, recent.get(line));
+    },
+    nameOf: (line) => names.get(line),
+    result: () => {
+      tenants.conclude(findings);
+      return { counts, rootAtPin };
+    },
+  };
+};
+
+const refuseLine = (): never => {
+  throw new UnreadableLine('it is too long, or no UTF-8');
+};
+
+/**
+ * A bundle of the whole log from its beginning shows the trees of all tenants: they are what the checkpoint says, or
+ * exports of single tenants were never complete. Needs every event in full.
+ */
+const tenantTrees = ({ proofs, checkpoint }: EventsAsk) => {
+  const trees = new Map<string, GrowingRange>();
+  const whole = proofs.scope.kind === 'log' && proofs.from.size === 0 && proofs.to.size === checkpoint?.size;
+  let complete = whole;
+  return {
+    giveUp: (): void => {
+      complete = false;
+    },
+    append: (line: CheckedLine): void => {
+      if (line.event === undefined || line.shown !== 'full') complete = false;
+      if (!complete || line.event === undefined) return;
+      const tenant = stringAt(line.event.metadata, 'tenant');
+      const tree = trees.get(tenant) ?? extendRange();
+      trees.set(tenant, tree);
+      tree.append(line.leafHash);
+    },
+    conclude: (findings: Findings): void => {
+      if (!complete || checkpoint === undefined) return;
+      const heads = [...trees].map(([tenant, tree]) => ({
+        key: tenantKey(tenant),
+        size: tree.size(),
+        root: tree.root(),
+      }));
+      if (trees.size === checkpoint.tenants.count && tenantsRoot(heads).equals(checkpoint.tenants.root))
+        return;
+      // Events that are wrong make wrong trees: then this says nothing new.
+      if (findings.count() > 0) return;
+      findings.add({
+        code: 'tenants',
+        file: FILES.checkpoint,
+        message:
+          'the trees of the tenants are not those of their events: exports of single tenants would not be complete',
+      });
+    },
+  };
+};
+
+type Outcome = {
+  readonly ask: EventsAsk;
+  /** Tree of the events as they are shown, and of the hashes that the bundle lists. */
+  readonly shown: GrowingRange | undefined;
+  readonly listed: GrowingRange | undefined;
+  readonly differences: readonly Difference[];
+  readonly differing: number;
+  readonly nameOf: (line: number) => string | undefined;
+};
+
+const conclude = (
+  { ask, shown, listed, differences, differing, nameOf }: Outcome,
+  findings: Findings,
+): void => {
+  const { from, to } = ask.proofs;
+  const leads = (tree: GrowingRange | undefined): boolean =>
+    tree !== undefined &&
+    tree.size() === to.size &&
+    ask.target !== undefined &&
+    signed(tree.root(), to.size, ask.target);
+  const [shownFits, listedFits] = [leads(shown), leads(listed)];
+  if (shownFits && differing === 0) return;
+  for (const difference of differences)
+    findings.add(shownFits ? leavesFinding(difference) : eventFinding(difference, nameOf));
+  if (ask.target === undefined || shownFits || listedFits) return;
+  const sizes =
+    shown === undefined || shown.size() === to.size ? '' : `, of which ${shown.size() - from.size} are there`;
+  findings.add({
+    code: 'root',
+    file: FILES.proofs,
+    place: [from.size, to.size],
+    message:
+      `the ${to.size - from.size} events of the range${sizes} do not lead to the root that was signed` +
+      (differing === 0
+        ? ', and the list of their hashes neither: which of them was changed cannot be told'
+        : ''),
+  });
+};
+
+const signed = (root: Buffer, size: number, target: NonNullable<EventsAsk['target']>): boolean =>
+  verifyConsistency({ from: size, to: target.size, fromRoot: root, toRoot: target.root, path: target.path });
+
+const leavesFinding = ({ kind, place }: Difference): Finding => ({
+  code: 'leaves',
+  file: FILES.leaves,
+  place,
+  message:
+    kind === 'added'
+      ? 'a hash is missing in the list'
+      : 'the list has another hash than the event, which is right',
+});
+
+const eventFinding = (difference: Difference, nameOf: (line: number) => string | undefined): Finding => {
+  const { place } = difference;
+  if (difference.kind === 'missing')
+    return {
+      code: 'missing-event',
+      file: FILES.events,
+      place,
+      message: 'the event that was signed at this place is missing',
+    };
+  const event = nameOf(difference.line);
+  return {
+    code: difference.kind === 'added' ? 'added-event' : 'changed-event',
+    file: FILES.events,
+    line: difference.line,
+    place,
+    ...(event === undefined ? {} : { event }),
+    message:
+      difference.kind === 'added'
+        ? 'no event was signed here: it was added, or moved from another place'
+        : 'it is not the event that was signed at this place',
+  };
+};

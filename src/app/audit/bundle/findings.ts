@@ -1,0 +1,68 @@
+/** Something that is wrong, and where. */
+export type Finding = {
+  readonly code:
+    | 'missing-file'
+    | 'unknown-file'
+    | 'unreadable'
+    | 'malformed'
+    | 'digest'
+    | 'count'
+    | 'origin'
+    | 'key'
+    | 'checkpoint'
+    | 'pin'
+    | 'tenant'
+    | 'tenants'
+    | 'proof'
+    | 'root'
+    | 'content'
+    | 'order'
+    | 'missing-event'
+    | 'added-event'
+    | 'changed-event'
+    | 'leaves'
+    | 'store'
+    | 'head';
+  readonly message: string;
+  readonly file?: string;
+  /** Line of the file, from 1. */
+  readonly line?: number;
+  /** Place in the tree that is checked: one event, or [from, to) when no closer place can be told. */
+  readonly place?: number | readonly [from: number, to: number];
+  /** `<stream>@<revision>` */
+  readonly event?: string;
+};
+
+/** Findings that are kept; the rest is counted. */
+export const LISTED = 100;
+
+export type Findings = {
+  readonly add: (finding: Finding) => void;
+  readonly list: () => readonly Finding[];
+  readonly count: () => number;
+};
+
+export const collectFindings = (): Findings => {
+  const list: Finding[] = [];
+  let count = 0;
+  return {
+    add: (finding) => {
+      count += 1;
+      if (list.length < LISTED) list.push(finding);
+    },
+    list: () => list,
+    count: () => count,
+  };
+};
+
+/** One line for people: where, then what. */
+export const findingText = ({ message, file, line, place, event }: Finding): string => {
+  const where = [
+    ...(event === undefined ? [] : [`event ${event}`]),
+    ...(place === undefined
+      ? []
+      : [typeof place === 'number' ? `place ${place}` : `places ${place[0]} to ${place[1]}`]),
+    ...(file === undefined ? [] : [line === undefined ? file : `${file} line ${line}`]),
+  ].join(', ');
+  return where === '' ? message : `${where}: ${message}`;
+};

@@ -1,0 +1,308 @@
+import type { ZodType } from 'zod';
+import type { JsonValue } from '../../../domain/json.ts';
+import { fromBase64 } from '../merkle/base64.ts';
+import type { Checkpoint } from '../merkle/checkpoint.ts';
+import { compactRange } from '../merkle/compact-range.ts';
+import type { Trust } from '../merkle/key-chain.ts';
+import { verifyConsistency, verifyInclusion } from '../merkle/proofs.ts';
+import { tenantKey, tenantLeafHash } from '../merkle/tenants.ts';
+import { checkEvents, type EventsResult } from './events-check.ts';
+import { collectFindings, type Finding, type Findings } from './findings.ts';
+import {
+  FILES,
+  manifestSchema,
+  NOT_PROVEN,
+  proofsSchema,
+  provenBy,
+  SCHEMA_FOLDER,
+  scopeName,
+  trustSchema,
+  type BundleManifest,
+  type BundleProofs,
+  type BundleSource,
+} from './format.ts';
+import { digesting, type DigestedSource } from './reading.ts';
+import { authorityOf, openCheckpoint, type Authority } from './trust-check.ts';
+
+export type BundleReport = {
+  /** Nothing is wrong. */
+  readonly ok: boolean;
+  /** At most 100; `count` says how many there were. */
+  readonly findings: readonly Finding[];
+  readonly count: number;
+  /** Whether the keys are the auditor's own, or those that came with the bundle. */
+  readonly keys: 'pinned' | 'from the bundle';
+  /** Whether the history continues a checkpoint that the auditor knew before. */
+  readonly pin: 'none' | 'continued' | 'broken';
+  readonly checkpoint: { readonly size: number; readonly time: string; readonly note: string } | undefined;
+  readonly scope: string;
+  readonly range: { readonly from: number; readonly to: number } | undefined;
+  readonly counts: EventsResult['counts'];
+  readonly proven: readonly string[];
+  readonly notProven: readonly string[];
+};
+
+/** Checks a bundle without server or network. Never throws for what is wrong with it: that is what it reports. */
+export const verifyBundle = async (
+  source: BundleSource,
+  options: { readonly trust?: Trust } = {},
+): Promise<BundleReport> => {
+  const findings = collectFindings();
+  const files = digesting(source);
+  const present = await namesOf(source, findings);
+  const read = <T>(name: string, schema: ZodType<T>) => readJson(files, present, name, schema, findings);
+  const manifest = await read(FILES.manifest, manifestSchema);
+  const shipped = (await read(FILES.trust, trustSchema)) as Trust | undefined;
+  const proofs = await read(FILES.proofs, proofsSchema);
+  const note = await readText(files, present, FILES.checkpoint, findings);
+  const authority = authorityOf(shipped, options.trust, findings);
+  const checkpoint =
+    note === undefined || authority === undefined
+      ? undefined
+      : openCheckpoint(note, authority, (message) =>
+          findings.add({ code: 'checkpoint', file: FILES.checkpoint, message }),
+        );
+  const target = proofs === undefined ? undefined : targetOf(proofs, checkpoint, findings);
+  const ready = [FILES.events, FILES.leaves].every((name) => present.has(name)) && proofs !== undefined;
+  const pin = options.trust === undefined ? undefined : authority?.pin;
+  const events = ready ? await checkEvents(files, { proofs, target, checkpoint, pin }, findings) : undefined;
+  const pinState = pinOf(options.trust, authority, checkpoint, proofs, events, findings);
+  if (manifest !== undefined)
+    await checkManifest(files, present, manifest, proofs, authority, events, findings);
+  const range = proofs === undefined ? undefined : { from: proofs.from.size, to: proofs.to.size };
+  const ok = findings.count() === 0;
+  return {
+    ok,
+    findings: findings.list(),
+    count: findings.count(),
+    keys: options.trust === undefined ? 'from the bundle' : 'pinned',
+    pin: pinState,
+    checkpoint:
+      checkpoint === undefined || note === undefined
+        ? undefined
+        : { size: checkpoint.size, time: checkpoint.time, note },
+    scope: proofs === undefined ? 'unknown' : scopeName(proofs.scope),
+    range,
+    counts: events?.counts ?? { events: 0, full: 0, redacted: 0, withheld: 0 },
+    proven: ok && proofs !== undefined && range !== undefined ? provenBy(proofs.scope, range) : [],
+    notProven: NOT_PROVEN,
+  };
+};
+
+const namesOf = async (source: BundleSource, findings: Findings): Promise<ReadonlySet<string>> => {
+  let names: readonly string[] = [];
+  try {
+    names = await source.names();
+  } catch (error) {
+    findings.add({ code: 'unreadable', message: `the bundle cannot be read: ${messageOf(error)}` });
+  }
+  const present = new Set(names);
+  const known = new Set<string>(Object.values(FILES));
+  for (const name of known)
+    if (!present.has(name))
+      findings.add({ code: 'missing-file', file: name, message: 'the bundle does not hold this file' });
+  for (const name of present) {
+    if (!known.has(name) && !name.startsWith(SCHEMA_FOLDER) && name !== 'ocsf.ndjson')
+      findings.add({ code: 'unknown-file', file: name, message: 'no bundle holds a file of this name' });
+    if (names.indexOf(name) !== names.lastIndexOf(name))
+      findings.add({ code: 'unknown-file', file: name, message: 'the bundle holds two files of this name' });
+  }
+  return present;
+};
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+const readText = async (
+  files: DigestedSource,
+  present: ReadonlySet<string>,
+  name: string,
+  findings: Findings,
+): Promise<string | undefined> => {
+  if (!present.has(name)) return undefined;
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(await files.whole(name));
+  } catch (error) {
+    findings.add({ code: 'unreadable', file: name, message: messageOf(error) });
+    return undefined;
+  }
+};
+
+const readJson = async <T>(
+  files: DigestedSource,
+  present: ReadonlySet<string>,
+  name: string,
+  schema: ZodType<T>,
+  findings: Findings,
+): Promise<T | undefined> => {
+  const text = await readText(files, present, name, findings);
+  if (text === undefined) return undefined;
+  let value: JsonValue;
+  try {
+    value = JSON.parse(text) as JsonValue;
+  } catch (error) {
+    findings.add({ code: 'malformed', file: name, message: `it is no JSON: ${messageOf(error)}` });
+    return undefined;
+  }
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  findings.add({
+    code: 'malformed',
+    file: name,
+    message: `${issue?.path.join('.') || 'it'}: ${issue?.message ?? 'is not what it should be'}`,
+  });
+  return undefined;
+};
+
+/** Root and size that the checkpoint vouches for in the tree of the bundle. */
+export type Target = { readonly size: number; readonly root: Buffer; readonly path: readonly Buffer[] };
+
+const decoded = (hashes: readonly string[]): Buffer[] =>
+  hashes.map((hash) => fromBase64(hash) ?? Buffer.alloc(0));
+
+const targetOf = (
+  proofs: BundleProofs,
+  checkpoint: Checkpoint | undefined,
+  findings: Findings,
+): Target | undefined => {
+  const wrong = (message: string): undefined =>
+    findings.add({ code: 'proof', file: FILES.proofs, message }) as undefined;
+  const { from, to, tree, tenant, scope } = proofs;
+  if (from.size > to.size || to.size > tree.size) return wrong('its sizes do not follow each other');
+  if (from.hashes.length !== compactRange(from.size).length)
+    return wrong(`it does not hold the compact range of ${from.size} leaves`);
+  if (checkpoint === undefined) return undefined;
+  const path = decoded(tree.path);
+  if (scope.kind === 'log') {
+    if (tree.size !== checkpoint.size)
+      return wrong(`it is about size ${tree.size}, the checkpoint is of ${checkpoint.size}`);
+    return { size: tree.size, root: checkpoint.root, path };
+  }
+  if (tenant === undefined) return wrong('it lacks the proof of the tree of the tenant');
+  const root = fromBase64(tenant.root) ?? Buffer.alloc(0);
+  const proven = verifyInclusion({
+    index: tenant.index,
+    size: checkpoint.tenants.count,
+    leafHash: tenantLeafHash({ key: tenantKey(scope.tenant), size: tree.size, root }),
+    path: decoded(tenant.path),
+    root: checkpoint.tenants.root,
+  });
+  if (proven) return { size: tree.size, root, path };
+  findings.add({
+    code: 'tenant',
+    file: FILES.proofs,
+    message: `the checkpoint does not vouch for a tree of ${scopeName(scope)} with ${tree.size} events and this root`,
+  });
+  return undefined;
+};
+
+const pinOf = (
+  trust: Trust | undefined,
+  authority: Authority | undefined,
+  checkpoint: Checkpoint | undefined,
+  proofs: BundleProofs | undefined,
+  events: EventsResult | undefined,
+  findings: Findings,
+): BundleReport['pin'] => {
+  if (trust?.pin === undefined) return 'none';
+  const pin = authority?.pin;
+  // Without either there is a finding already.
+  if (pin === undefined || checkpoint === undefined) return 'broken';
+  const broken = (message: string): 'broken' => {
+    findings.add({
+      code: 'pin',
+      file: FILES.checkpoint,
+      message,
+      place: [Math.min(pin.size, checkpoint.size), checkpoint.size],
+    });
+    return 'broken';
+  };
+  if (pin.size > checkpoint.size)
+    return broken(
+      `the bundle ends at size ${checkpoint.size}, before your pin of size ${pin.size}: history was taken back, or ` +
+        'the bundle is older than the pin; ask for a new export',
+    );
+  if (pin.size === checkpoint.size)
+    return pin.root.equals(checkpoint.root)
+      ? 'continued'
+      : broken(`two histories of size ${pin.size}: its root is not the one of your pin`);
+  if (events?.rootAtPin !== undefined)
+    return events.rootAtPin.equals(pin.root)
+      ? 'continued'
+      : broken(
+          `it is another history than your pin of size ${pin.size}: the events before it have another root`,
+        );
+  const proof = proofs?.pins.find(({ size }) => size === pin.size);
+  if (proof === undefined && pin.size > 0)
+    return broken(
+      `the bundle does not show that it continues your pin of size ${pin.size}; ask for an export with ` +
+        `"pins": [${pin.size}]`,
+    );
+  const path = decoded(proof?.path ?? []);
+  const roots = { fromRoot: pin.root, toRoot: checkpoint.root };
+  return verifyConsistency({ from: pin.size, to: checkpoint.size, ...roots, path })
+    ? 'continued'
+    : broken(`it is another history than your pin of size ${pin.size}, or the proof between them is wrong`);
+};
+
+const checkManifest = async (
+  files: DigestedSource,
+  present: ReadonlySet<string>,
+  manifest: BundleManifest,
+  proofs: BundleProofs | undefined,
+  authority: Authority | undefined,
+  events: EventsResult | undefined,
+  findings: Findings,
+): Promise<void> => {
+  const differs = (code: 'count' | 'origin', message: string): void =>
+    findings.add({ code, file: FILES.manifest, message });
+  if (authority !== undefined && manifest.origin !== authority.origin)
+    differs('origin', `it is of ${manifest.origin}, not of ${authority.origin}`);
+  if (proofs !== undefined) {
+    if (manifest.range.from !== proofs.from.size || manifest.range.to !== proofs.to.size)
+      differs('count', `its range is not the one that is proven, ${proofs.from.size} to ${proofs.to.size}`);
+    if (scopeName(manifest.scope) !== scopeName(proofs.scope))
+      differs(
+        'origin',
+        `it speaks of ${scopeName(manifest.scope)}, the proofs of ${scopeName(proofs.scope)}`,
+      );
+  }
+  for (const [what, stated] of Object.entries(manifest.counts)) {
+    const found = events?.counts[what as keyof EventsResult['counts']];
+    if (found !== undefined && found !== stated)
+      differs(
+        'count',
+        `it counts ${stated} ${what === 'events' ? 'events' : `${what} events`}, there are ${found}`,
+      );
+  }
+  const listed = new Set(manifest.files.map(({ name }) => name));
+  for (const name of present)
+    if (!listed.has(name) && name !== FILES.manifest)
+      findings.add({ code: 'digest', file: name, message: 'the manifest does not list this file' });
+  for (const { name, bytes, sha256 } of manifest.files) {
+    if (!present.has(name)) {
+      if (!(Object.values(FILES) as string[]).includes(name))
+        findings.add({
+          code: 'missing-file',
+          file: name,
+          message: 'the manifest lists it, the bundle does not hold it',
+        });
+      continue;
+    }
+    const digest = await digestOf(files, name, findings);
+    if (digest !== undefined && (digest.bytes !== bytes || digest.sha256() !== sha256))
+      findings.add({ code: 'digest', file: name, message: 'it is not the file that the manifest describes' });
+  }
+};
+
+const digestOf = async (files: DigestedSource, name: string, findings: Findings) => {
+  const known = files.digests.get(name);
+  if (known !== undefined) return known;
+  try {
+    const drained = files.stream(name)[Symbol.asyncIterator]();
+    while ((await drained.next()).done !== true);
+  } catch (error) {
+    findings.add({ code: 'unreadable', file: name, message: messageOf(error) });
+  }
+  return files.digests.get(name);
+};

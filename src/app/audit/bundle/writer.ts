@@ -1,0 +1,202 @@
+import { createHash } from 'node:crypto';
+import type { JsonObject, JsonValue } from '../../../domain/json.ts';
+import type { Checkpoint } from '../merkle/checkpoint.ts';
+import { extendRange, rangeHashes, rootAt } from '../merkle/compact-range.ts';
+import { HASH_BYTES, type HashAt } from '../merkle/hashing.ts';
+import type { Trust } from '../merkle/key-chain.ts';
+import { consistencyPath } from '../merkle/proofs.ts';
+import type { TenantsTree } from '../merkle/tenants.ts';
+import {
+  BUNDLE_FORMAT,
+  FILES,
+  NOT_PROVEN,
+  provenBy,
+  SCHEMA_FOLDER,
+  type BundleLine,
+  type BundleManifest,
+  type BundleProofs,
+  type BundleScope,
+  type BundleSink,
+} from './format.ts';
+import { lineHash, lineText } from './lines.ts';
+
+export type BundleContent = {
+  readonly scope: BundleScope;
+  /** Sizes of the tree of the scope: [from, to) is exported, every event of it. */
+  readonly range: { readonly from: number; readonly to: number };
+  /** The signed checkpoint and its note; its trees hold the range. */
+  readonly checkpoint: Checkpoint;
+  readonly note: string;
+  readonly trust: Trust;
+  /** The main tree. */
+  readonly hashAt: HashAt;
+  /** Tenant bundles: the tenant's tree, its size at the checkpoint, and the tree of all tenants at the checkpoint. */
+  readonly tenant?: { readonly hashAt: HashAt; readonly size: number; readonly tenants: TenantsTree };
+  /** Sizes of checkpoints that auditors pinned: the bundle shows that it continues them. Larger ones are left out. */
+  readonly pins?: readonly number[];
+  /** The events of the range in their order. */
+  readonly lines: AsyncIterable<BundleLine> | Iterable<BundleLine>;
+  readonly schemas?: { readonly [type: string]: JsonObject };
+  /** More files with what was derived from the events, for example `ocsf.ndjson`. */
+  readonly more?: readonly {
+    readonly name: string;
+    readonly lines: AsyncIterable<string> | Iterable<string>;
+  }[];
+  readonly filter: JsonObject;
+  readonly asOf: { readonly position: string; readonly time?: string };
+  /** ISO */
+  readonly createdAt: string;
+};
+
+/** The events do not lead to the root that was signed: log and tree do not belong together. */
+export class BundleInconsistent extends Error {
+  override readonly name = 'BundleInconsistent';
+}
+
+/** Bytes that are gathered before they are written. */
+const CHUNK = 256 * 1024;
+
+/**
+ * Writes a bundle; the manifest last, so that what has one is whole. Throws BundleInconsistent when the events are not
+ * those that were signed, and RangeError for a range that the checkpoint does not cover.
+ */
+export const writeBundle = async (content: BundleContent, sink: BundleSink): Promise<BundleManifest> => {
+  const { scope, range, trust, note } = content;
+  const proofs = proofsOf(content);
+  const files: BundleManifest['files'][number][] = [];
+  const add = async (
+    name: string,
+    parts: Iterable<Uint8Array | string> | AsyncIterable<Uint8Array | string>,
+  ) => {
+    files.push(await writeFile(sink, name, parts));
+  };
+  await add(FILES.trust, [json(trust)]);
+  await add(FILES.checkpoint, [note]);
+  await add(FILES.proofs, [json(proofs)]);
+  for (const [type, schema] of Object.entries(content.schemas ?? {}))
+    await add(`${SCHEMA_FOLDER}${fileName(type)}.json`, [json(schema)]);
+  const counts = { events: 0, full: 0, redacted: 0, withheld: 0 };
+  const leaves = leavesOf(content);
+  await add(FILES.events, countedLines(content.lines, leaves, counts));
+  await add(FILES.leaves, [leaves.signed()]);
+  for (const { name, lines } of content.more ?? []) await add(name, withNewlines(lines));
+  const manifest: BundleManifest = {
+    format: BUNDLE_FORMAT,
+    origin: content.checkpoint.origin,
+    scope,
+    filter: content.filter,
+    asOf: content.asOf,
+    createdAt: content.createdAt,
+    range,
+    counts,
+    files,
+    proven: provenBy(scope, range),
+    notProven: [...NOT_PROVEN],
+  };
+  await writeFile(sink, FILES.manifest, [json(manifest)]);
+  return manifest;
+};
+
+const json = (value: unknown): string => `${JSON.stringify(value as JsonValue, null, 2)}\n`;
+
+/** Event types are plain words; anything else must not leave its folder. */
+const fileName = (type: string): string => type.replaceAll(/[^A-Za-z0-9_]/g, '_');
+
+const base64 = (hashes: readonly Buffer[]): string[] => hashes.map((hash) => hash.toString('base64'));
+
+const proofsOf = ({ scope, range, checkpoint, hashAt, tenant, pins = [] }: BundleContent): BundleProofs => {
+  const tree = tenant ?? { hashAt, size: checkpoint.size };
+  if (range.from > range.to || range.to > tree.size)
+    throw new RangeError(`the checkpoint covers ${tree.size} events, not [${range.from}, ${range.to})`);
+  const place = scope.kind === 'tenant' ? tenant?.tenants.proofOf(scope.tenant) : undefined;
+  if (scope.kind === 'tenant' && place === undefined)
+    throw new RangeError('the checkpoint knows no tree of this tenant: there is nothing to export yet');
+  const before = [...new Set(pins)].filter((size) => size > 0 && size < checkpoint.size);
+  return {
+    v: 1,
+    scope,
+    from: { size: range.from, hashes: base64(rangeHashes(range.from, tree.hashAt)) },
+    to: { size: range.to },
+    tree: { size: tree.size, path: base64(consistencyPath(range.to, tree.size, tree.hashAt)) },
+    ...(place === undefined
+      ? {}
+      : {
+          tenant: {
+            root: rootAt(tree.size, tree.hashAt).toString('base64'),
+            index: place.index,
+            path: base64(place.path),
+          },
+        }),
+    pins: before.map((size) => ({ size, path: base64(consistencyPath(size, checkpoint.size, hashAt)) })),
+  };
+};
+
+async function* countedLines(
+  lines: BundleContent['lines'],
+  leaves: CollectedLeaves,
+  counts: BundleManifest['counts'],
+): AsyncGenerator<string> {
+  for await (const line of lines) {
+    leaves.add(lineHash(line));
+    counts.events += 1;
+    counts[line.shown] += 1;
+    yield `${lineText(line)}\n`;
+  }
+}
+
+async function* withNewlines(lines: AsyncIterable<string> | Iterable<string>): AsyncGenerator<string> {
+  for await (const line of lines) yield `${line}\n`;
+}
+
+type CollectedLeaves = {
+  readonly add: (leaf: Buffer) => void;
+  /** All of them, behind each other. Throws BundleInconsistent when they are not those of the tree. */
+  readonly signed: () => Buffer;
+};
+
+const leavesOf = ({ range: { from, to }, hashAt, tenant }: BundleContent): CollectedLeaves => {
+  const tree = tenant?.hashAt ?? hashAt;
+  const grown = extendRange({ size: from, hashes: rangeHashes(from, tree) });
+  const bytes = Buffer.alloc((to - from) * HASH_BYTES);
+  return {
+    add: (leaf) => {
+      if (grown.size() < to) bytes.set(leaf, (grown.size() - from) * HASH_BYTES);
+      grown.append(leaf);
+    },
+    signed: () => {
+      if (grown.size() !== to)
+        throw new BundleInconsistent(`${grown.size() - from} events came for the range [${from}, ${to})`);
+      if (!grown.root().equals(rootAt(to, tree)))
+        throw new BundleInconsistent(`the events of [${from}, ${to}) are not those of the audit tree`);
+      return bytes;
+    },
+  };
+};
+
+const writeFile = async (
+  sink: BundleSink,
+  name: string,
+  parts: Iterable<Uint8Array | string> | AsyncIterable<Uint8Array | string>,
+): Promise<BundleManifest['files'][number]> => {
+  const file = await sink.file(name);
+  const hash = createHash('sha256');
+  let [bytes, held] = [0, 0];
+  let gathered: Buffer[] = [];
+  const flush = async (): Promise<void> => {
+    const chunk = Buffer.concat(gathered);
+    gathered = [];
+    held = 0;
+    hash.update(chunk);
+    bytes += chunk.length;
+    await file.write(chunk);
+  };
+  for await (const part of parts) {
+    const chunk = Buffer.from(part as Uint8Array);
+    gathered.push(chunk);
+    held += chunk.length;
+    if (held >= CHUNK) await flush();
+  }
+  if (held > 0) await flush();
+  await file.close();
+  return { name, bytes, sha256: hash.digest('hex') };
+};

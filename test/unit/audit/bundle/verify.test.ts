@@ -1,0 +1,483 @@
+import { expect } from 'chai';
+import { signRotation } from '../../../../src/app/audit/merkle/key-chain.ts';
+import { checkpointText } from '../../../../src/app/audit/merkle/checkpoint.ts';
+import { signNote, vkeyOf } from '../../../../src/app/audit/merkle/note.ts';
+import type { BundleLine } from '../../../../src/app/audit/bundle/format.ts';
+import { findingText } from '../../../../src/app/audit/bundle/findings.ts';
+import { verifyBundle, type BundleReport } from '../../../../src/app/audit/bundle/verify.ts';
+import { BundleInconsistent, writeBundle } from '../../../../src/app/audit/bundle/writer.ts';
+import type { JsonObject } from '../../../../src/domain/json.ts';
+import {
+  bundleOf,
+  contentOf,
+  editJson,
+  editLines,
+  eventsOf,
+  fitManifest,
+  historyOf,
+  keyOf,
+  lineOf,
+  memorySink,
+  memorySource,
+  ORIGIN,
+  tenantOf,
+  textOf,
+  type Ask,
+  type MemoryBundle,
+} from '../../../support/audit/signed-history.ts';
+
+const SIZE = 60;
+const history = historyOf(eventsOf(SIZE));
+const other = historyOf(eventsOf(SIZE, 1));
+
+const verify = (files: MemoryBundle, trust = history.trust, chunk?: number): Promise<BundleReport> =>
+  verifyBundle(memorySource(files, chunk), { trust });
+
+const changed = async (ask: Ask, change: (files: MemoryBundle) => void): Promise<BundleReport> => {
+  const files = await bundleOf(history, ask);
+  change(files);
+  return verify(files);
+};
+
+const nameOf = (place: number): string => {
+  const event = history.events[place];
+  return `${event?.stream}@${event?.revision}`;
+};
+
+const codes = ({ findings }: BundleReport): string[] => [...new Set(findings.map(({ code }) => code))];
+const texts = ({ findings }: BundleReport): string => findings.map(findingText).join('\n');
+
+describe('export bundles', () => {
+  for (const [what, ask] of [
+    ['the whole log', {}],
+    ['one tenant', { tenant: 'acme' }],
+    ['the service itself', { tenant: '' }],
+    ['a part of the log', { from: 13, to: 37 }],
+    ['a part of a tenant', { tenant: 'globex', from: 3, to: 9 }],
+    ['nothing', { from: 20, to: 20 }],
+    ['nothing, at the beginning', { to: 0 }],
+    ['an older checkpoint', { at: 33 }],
+  ] as const)
+    it(`prove ${what}`, async () => {
+      const files = await bundleOf(history, ask);
+      const report = await verify(files);
+      expect(report.findings, texts(report)).to.deep.equal([]);
+      expect(report.ok).to.equal(true);
+      expect(report.keys).to.equal('pinned');
+      expect(report.counts.events).to.equal(textOf(files, 'events.ndjson').split('\n').length - 1);
+      expect(report.counts.full).to.equal(report.counts.events);
+      // However the bytes come.
+      expect(await verify(files, history.trust, 7)).to.deep.equal(report);
+    });
+
+  it('count what is redacted or withheld, of which less is proven', async () => {
+    const show = (_: unknown, place: number) =>
+      (['full', 'redacted', 'withheld'] as const)[place % 3] ?? 'full';
+    const report = await verify(await bundleOf(history, { show }));
+    expect(report.findings, texts(report)).to.deep.equal([]);
+    expect(report.counts).to.deep.equal({ events: 60, full: 20, redacted: 20, withheld: 20 });
+    expect(report.proven.join()).to.include('of withheld events: that they are there');
+  });
+
+  it('say whose keys were taken when nobody pins any', async () => {
+    const report = await verifyBundle(memorySource(await bundleOf(history)));
+    expect([report.ok, report.keys, report.pin]).to.deep.equal([true, 'from the bundle', 'none']);
+  });
+
+  it('are not written of events that were not signed', async () => {
+    const write = (change: (lines: BundleLine[]) => BundleLine[]) => {
+      const content = contentOf(history);
+      return writeBundle(
+        { ...content, lines: change([...(content.lines as BundleLine[])]) },
+        memorySink().sink,
+      );
+    };
+    for (const change of [
+      (lines: BundleLine[]) => lines.slice(1),
+      (lines: BundleLine[]) => lines.toReversed(),
+      (lines: BundleLine[]) => [...lines, lineOf(history, 0)],
+    ]) {
+      const error = await write(change).then(
+        () => undefined,
+        (thrown: unknown) => thrown,
+      );
+      expect(error).to.be.instanceOf(BundleInconsistent);
+    }
+    const none = await writeBundle(contentOf(history, { tenant: 'nobody' }), memorySink().sink).catch(String);
+    expect(none).to.include('knows no tree of this tenant');
+  });
+});
+
+describe('verifying a bundle: what was changed is named', () => {
+  it('a byte of the data of an event', async () => {
+    const report = await changed({}, (files) => {
+      const text = textOf(files, 'events.ndjson').replace('"note":"n 17"', '"note":"n 18"');
+      files.set('events.ndjson', Buffer.from(text));
+    });
+    expect(report.ok).to.equal(false);
+    expect(report.findings[0]).to.include({ code: 'content', event: nameOf(17), place: 17, line: 18 });
+    expect(codes(report)).to.deep.equal(['content', 'digest']);
+    expect(texts(report)).to.include('its data is not what was stored');
+  });
+
+  const forgedAt = (place: number) =>
+    historyOf(
+      history.events.map((event, n) =>
+        n === place ? { ...event, data: { ...event.data, note: 'forged' } } : event,
+      ),
+    );
+
+  it('an event together with its leaf and all digests', async () => {
+    for (const [ask, main, place] of [
+      [{}, 17, 17],
+      [{ tenant: 'acme' }, history.placesOf('acme')[4] ?? 0, 4],
+    ] as const) {
+      const forged = lineOf(forgedAt(main), main) as unknown as JsonObject;
+      const report = await changed(ask, (files) => {
+        editLines(files, (lines) => lines.with(place, forged));
+        fitManifest(files);
+      });
+      expect(codes(report), texts(report)).to.deep.equal(['changed-event']);
+      expect(report.findings[0]).to.include({ event: nameOf(main), place, line: place + 1 });
+    }
+  });
+
+  for (const [what, edit, expected] of [
+    [
+      'an event that is missing',
+      (lines: JsonObject[]) => lines.toSpliced(20, 1),
+      { code: 'missing-event', place: 20 },
+    ],
+    [
+      'events that are missing at the end',
+      (lines: JsonObject[]) => lines.slice(0, 55),
+      { code: 'missing-event', place: 55 },
+    ],
+    [
+      'an event that comes twice',
+      (lines: JsonObject[]) => lines.toSpliced(20, 0, lines[5] as JsonObject),
+      { code: 'added-event', place: 20, event: nameOf(5) },
+    ],
+    [
+      'an event of another history',
+      (lines: JsonObject[]) => lines.toSpliced(20, 0, lineOf(other, 20) as unknown as JsonObject),
+      { code: 'added-event', place: 20, line: 21 },
+    ],
+    [
+      'two events that were swapped',
+      (lines: JsonObject[]) => lines.toSpliced(20, 2, lines[21] as JsonObject, lines[20] as JsonObject),
+      { code: 'missing-event', place: 20 },
+    ],
+    [
+      'the rest of another history',
+      (lines: JsonObject[]) => [
+        ...lines.slice(0, 40),
+        ...Array.from({ length: 20 }, (_, n) => lineOf(other, 40 + n) as unknown as JsonObject),
+      ],
+      { code: 'changed-event', place: 40 },
+    ],
+    [
+      'a number that was changed',
+      (lines: JsonObject[]) => lines.with(20, { ...(lines[20] as JsonObject), index: 30 }),
+      { code: 'order', place: 20, event: nameOf(20) },
+    ],
+    [
+      'a revelation of what is not encrypted',
+      (lines: JsonObject[]) =>
+        lines.with(20, { ...(lines[20] as JsonObject), revealed: { '/data/note': 'x' } }),
+      { code: 'content', event: nameOf(20) },
+    ],
+    [
+      'a full event passed off as redacted with other types',
+      (lines: JsonObject[]) =>
+        lines.with(20, {
+          ...(lines[20] as JsonObject),
+          shown: 'redacted',
+          leaf: { ...((lines[20] as JsonObject)['leaf'] as JsonObject), type: 'Other' },
+        }),
+      { code: 'changed-event', place: 20, event: nameOf(20) },
+    ],
+  ] as const)
+    it(what, async () => {
+      const report = await changed({}, (files) => {
+        editLines(files, edit);
+        fitManifest(files);
+      });
+      expect(report.ok).to.equal(false);
+      expect(report.findings[0], texts(report)).to.include(expected);
+    });
+
+  it('a line in another spelling, which two readers could read in two ways', async () => {
+    for (const [from, to] of [
+      ['"note":"n 17"', '"note":"n 17" '],
+      ['"note":"n 17"', '"note":"forged","note":"n 17"'],
+      ['"note":"n 17"', '"note":"\\u006e 17"'],
+    ] as const) {
+      const report = await changed({}, (files) => {
+        files.set('events.ndjson', Buffer.from(textOf(files, 'events.ndjson').replace(from, to)));
+        fitManifest(files);
+      });
+      expect(report.findings[0], to).to.include({ code: 'malformed', line: 18, event: nameOf(17) });
+    }
+  });
+
+  it('a line that cannot be read, the others are still checked', async () => {
+    const report = await changed({}, (files) => {
+      const lines = textOf(files, 'events.ndjson').split('\n');
+      lines[17] = (lines[17] ?? '').slice(0, -1);
+      lines[30] = (lines[30] ?? '').replace('"note":"n 30"', '"note":"n 31"');
+      files.set('events.ndjson', Buffer.from(lines.join('\n')));
+    });
+    const named = report.findings.map(({ event }) => event);
+    expect(named).to.include(nameOf(17)).and.to.include(nameOf(30));
+    expect(report.findings.some(({ code }) => code === 'missing-event')).to.equal(false);
+  });
+
+  it('a file that is cut off in the middle of a line', async () => {
+    const report = await changed({}, (files) => {
+      const bytes = files.get('events.ndjson') as Buffer;
+      files.set('events.ndjson', bytes.subarray(0, bytes.length - 1));
+    });
+    expect(texts(report)).to.include('the file ends in the middle of a line');
+  });
+
+  it('hashes in leaves.bin: the events themselves are right', async () => {
+    const report = await changed({}, (files) => {
+      const bytes = Buffer.from(files.get('leaves.bin') as Buffer);
+      bytes.writeUInt8(bytes.readUInt8(17 * 32) ^ 1, 17 * 32);
+      files.set('leaves.bin', bytes);
+      fitManifest(files);
+    });
+    expect(report.findings).to.have.length(1);
+    expect(report.findings[0]).to.include({ code: 'leaves', place: 17 });
+  });
+
+  it('an event, its leaf and leaves.bin: then the range is all that can be told', async () => {
+    const forged = forgedAt(17);
+    const [files, theirs] = [await bundleOf(history), await bundleOf(forged)];
+    for (const name of ['events.ndjson', 'leaves.bin']) files.set(name, theirs.get(name) as Buffer);
+    fitManifest(files);
+    const report = await verify(files);
+    expect(codes(report)).to.deep.equal(['root']);
+    expect(report.findings[0]?.place).to.deep.equal([0, SIZE]);
+  });
+
+  it('proofs, whichever of their hashes', async () => {
+    for (const ask of [
+      { from: 13, to: 37 },
+      { tenant: 'acme', from: 3, to: 9 },
+    ]) {
+      const files = await bundleOf(history, ask);
+      const text = textOf(files, 'proofs.json');
+      const hashes = text.match(/"[A-Za-z0-9+/]{43}="/g) ?? [];
+      expect(hashes.length).to.be.greaterThan(4);
+      for (const hash of hashes) {
+        const wrong = `"${Buffer.alloc(32, 7).toString('base64')}"`;
+        files.set('proofs.json', Buffer.from(text.replace(hash, wrong)));
+        fitManifest(files);
+        const report = await verify(files);
+        expect(report.ok, hash).to.equal(false);
+        expect(['root', 'proof', 'tenant', 'pin']).to.include(report.findings[0]?.code);
+      }
+    }
+  });
+
+  it('proofs of another tenant', async () => {
+    const report = await changed({ tenant: 'acme' }, (files) => {
+      editJson(files, 'proofs.json', (proofs) => ({
+        ...proofs,
+        scope: { kind: 'tenant', tenant: 'globex' },
+      }));
+      fitManifest(files);
+    });
+    expect(codes(report)).to.include('tenant');
+  });
+
+  it('checkpoints that another key signed, or of another log', async () => {
+    const resigned = await verify(await bundleOf(history, { signer: keyOf('second') }));
+    expect(resigned.findings[0]).to.include({ code: 'checkpoint' });
+    expect(texts(resigned)).to.include('none of the keys');
+    const theirs = historyOf(eventsOf(SIZE), keyOf('second'));
+    const foreign = await verify(await bundleOf(theirs));
+    expect(codes(foreign)).to.include('key').and.to.include('checkpoint');
+    const elsewhere = await verify(await bundleOf(history), {
+      ...history.trust,
+      origin: 'fulfillment-ledger/other',
+    });
+    expect(codes(elsewhere)).to.include('origin');
+  });
+
+  it('trees of tenants that do not hold their events', async () => {
+    // The signer left an event out of the tree of its tenant: exports of the tenant would not be complete.
+    const content = contentOf(history);
+    const { count, root } = other.tenantsAt(SIZE);
+    const checkpoint = { ...content.checkpoint, tenants: { count, root } };
+    const { sink, files } = memorySink();
+    await writeBundle(
+      { ...content, checkpoint, note: signNote(checkpointText(checkpoint), keyOf('first')) },
+      sink,
+    );
+    const report = await verify(files);
+    expect(codes(report)).to.deep.equal(['tenants']);
+  });
+
+  it("events of another tenant in a tenant's tree, though they were signed there", async () => {
+    const [place = 0] = history.placesOf('acme').slice(4);
+    const moved = history.events.map((event, n) =>
+      n === place ? { ...event, metadata: { ...event.metadata, tenant: 'globex' } } : event,
+    );
+    const lying = historyOf(moved, keyOf('first'), (_event, n) => tenantOf(history.events[n]));
+    const report = await verify(await bundleOf(lying, { tenant: 'acme' }), lying.trust);
+    expect(codes(report), texts(report)).to.deep.equal(['tenant']);
+    expect(report.findings[0]).to.include({ event: nameOf(place), place: 4 });
+  });
+
+  it('counts, ranges and digests of the manifest', async () => {
+    for (const [edit, code] of [
+      [
+        (manifest: JsonObject) => ({
+          ...manifest,
+          counts: { events: 61, full: 61, redacted: 0, withheld: 0 },
+        }),
+        'count',
+      ],
+      [(manifest: JsonObject) => ({ ...manifest, range: { from: 0, to: 59 } }), 'count'],
+      [(manifest: JsonObject) => ({ ...manifest, scope: { kind: 'tenant', tenant: 'acme' } }), 'origin'],
+      [(manifest: JsonObject) => ({ ...manifest, origin: 'elsewhere' }), 'origin'],
+      [
+        (manifest: JsonObject) => ({ ...manifest, files: (manifest['files'] as JsonObject[]).slice(1) }),
+        'digest',
+      ],
+      [(manifest: JsonObject) => ({ ...manifest, surplus: true }), 'malformed'],
+      [(manifest: JsonObject) => ({ ...manifest, format: 'v2' }), 'malformed'],
+    ] as const) {
+      const report = await changed({}, (files) => editJson(files, 'manifest.json', edit));
+      expect(codes(report), texts(report)).to.deep.equal([code]);
+      expect(report.findings[0]?.file).to.equal(code === 'digest' ? 'trust.json' : 'manifest.json');
+    }
+  });
+
+  for (const name of [
+    'manifest.json',
+    'trust.json',
+    'checkpoint',
+    'proofs.json',
+    'leaves.bin',
+    'events.ndjson',
+  ])
+    it(`a missing ${name}`, async () => {
+      const report = await changed({}, (files) => files.delete(name));
+      expect(report.findings[0]).to.include({ code: 'missing-file', file: name });
+    });
+
+  it('files that are too many, missing in a list, or nothing at all', async () => {
+    expect(codes(await changed({}, (files) => files.set('virus.exe', Buffer.of(1))))).to.include(
+      'unknown-file',
+    );
+    expect(codes(await changed({}, (files) => files.delete('schemas/ClusterOrdered.json')))).to.include(
+      'missing-file',
+    );
+    const empty = await verify(new Map());
+    expect(empty.count).to.equal(6);
+    const broken = await verifyBundle({
+      names: () => Promise.reject(new Error('no such directory')),
+      read: () => empty as never,
+    });
+    expect(texts(broken)).to.include('no such directory');
+  });
+
+  for (const [name, content] of [
+    ['proofs.json', '{'],
+    ['proofs.json', '[]'],
+    ['proofs.json', '\ufeff{}'],
+    ['trust.json', '{"origin":1,"keys":[]}'],
+    ['checkpoint', 'nothing'],
+    ['manifest.json', 'null'],
+    ['leaves.bin', 'x'],
+    ['events.ndjson', '\n\n'],
+    ['events.ndjson', '\xff\n'],
+  ] as const)
+    it(`${name} that is ${JSON.stringify(content)}`, async () => {
+      const report = await changed({}, (files) => files.set(name, Buffer.from(content, 'latin1')));
+      expect(report.ok).to.equal(false);
+      expect(report.findings.some(({ file }) => file === name)).to.equal(true);
+    });
+});
+
+describe('pins', () => {
+  const pinned = (size: number, of = history) => ({ ...history.trust, pin: of.noteAt(size) });
+  const forked = historyOf([...history.events.slice(0, 30), ...eventsOf(SIZE, 1).slice(30)]);
+
+  it('are continued by a bundle of the whole log, and by others that hold the proof', async () => {
+    for (const [ask, size] of [
+      [{}, 0],
+      [{}, 1],
+      [{}, 30],
+      [{}, SIZE],
+      [{ from: 20 }, 40],
+      [{ from: 20, pins: [10] }, 10],
+      [{ tenant: 'acme', pins: [10, 30, 60, 90] }, 30],
+      [{ tenant: 'acme' }, SIZE],
+    ] as const) {
+      const report = await verify(await bundleOf(history, ask), pinned(size));
+      expect([report.pin, report.ok], texts(report)).to.deep.equal(['continued', true]);
+    }
+  });
+
+  it('show two histories of the same size, whoever they are shown to', async () => {
+    const mine = await bundleOf(history);
+    const theirs = await bundleOf(forked);
+    expect((await verify(mine, pinned(SIZE))).ok).to.equal(true);
+    const report = await verify(theirs, pinned(SIZE));
+    expect(report.pin).to.equal('broken');
+    expect(texts(report)).to.include(`two histories of size ${SIZE}`);
+  });
+
+  it('show a history that was rewritten before them', async () => {
+    for (const ask of [{}, { tenant: 'acme', pins: [40] }]) {
+      const report = await verify(await bundleOf(forked, ask), pinned(40));
+      expect(report.pin).to.equal('broken');
+      expect(texts(report)).to.include('another history than your pin of size 40');
+      // What was the same by then is continued.
+      const before = await verify(await bundleOf(forked, { ...ask, pins: [30] }), pinned(30));
+      expect(before.pin).to.equal('continued');
+    }
+  });
+
+  it('show a history that was taken back', async () => {
+    const report = await verify(await bundleOf(history, { at: 30 }), pinned(50));
+    expect(report.pin).to.equal('broken');
+    expect(texts(report)).to.include('before your pin of size 50');
+  });
+
+  it('are asked for when the bundle holds no proof for them', async () => {
+    const report = await verify(await bundleOf(history, { tenant: 'acme' }), pinned(30));
+    expect(report.pin).to.equal('broken');
+    expect(texts(report)).to.include('"pins": [30]');
+  });
+
+  it('that nobody trusted signed are refused', async () => {
+    const pin = history.noteAt(30, keyOf('second'));
+    const report = await verify(await bundleOf(history), { ...history.trust, pin });
+    expect(report.pin).to.equal('broken');
+    expect(texts(report)).to.include('the pin cannot be used');
+  });
+});
+
+describe('keys that were replaced', () => {
+  it('are trusted when the pinned one announced them', async () => {
+    const next = keyOf('second');
+    const key = { vkey: vkeyOf(ORIGIN, next.privateKey), since: '2026-11-21T12:30:00.000Z' };
+    const rotation = signRotation(ORIGIN, key, keyOf('first'));
+    const rotated = {
+      ...history,
+      trust: { ...history.trust, keys: [...history.trust.keys, { ...key, rotation }] },
+    };
+    const files = await bundleOf(rotated, { signer: next });
+    expect((await verify(files)).ok).to.equal(true);
+    const self = { ...history.trust.keys[0], ...key, rotation: signRotation(ORIGIN, key, next) };
+    const usurped = { ...history, trust: { ...history.trust, keys: [...history.trust.keys, self] } };
+    const report = await verify(await bundleOf(usurped, { signer: next }));
+    expect(codes(report)).to.deep.equal(['key', 'checkpoint']);
+  });
+});
