@@ -1,7 +1,7 @@
-import { Worker } from 'node:worker_threads';
 import type { Logger } from '../../../app/ports.ts';
 import { hubError } from '../error-data.ts';
-import type { Answer, Ask, FromWorker, Note, Told } from './protocol.ts';
+import { createWorkerThread, programBeside, type WorkerThread } from '../worker-thread.ts';
+import type { Answer, Ask, Note, Told } from './protocol.ts';
 
 /** The hub is not open in the thread (any more): nothing was done. */
 export class NotOpen extends Error {
@@ -37,13 +37,6 @@ export const hubNumbers = (logger: Logger) => {
   };
 };
 
-type Waiting = {
-  readonly resolve: (value: unknown) => void;
-  readonly reject: (error: unknown) => void;
-  /** A watch that waits for news does not keep a process alive. */
-  readonly holds: boolean;
-};
-
 /** Above this the thread ends, is started again and lists anew, instead of taking the process with it. */
 const MAX_HEAP_MB = 1_536;
 
@@ -53,78 +46,33 @@ export const createWorkerChannel = (options: {
   /** The thread's program. Default: hub-worker beside this file. */
   readonly program?: URL;
 }): HubChannel => {
-  const { logger } = options;
+  const { logger, program = programBeside(import.meta.url, 'hub-worker') } = options;
   const { nextHub, log } = hubNumbers(logger);
-  const waiting = new Map<number, Waiting>();
-  let worker: Worker | undefined;
-  let asked = 0;
-  let held = 0;
-  let closed = false;
-
-  const finish = (number: number): Waiting | undefined => {
-    const one = waiting.get(number);
-    waiting.delete(number);
-    if (one?.holds === true) held -= 1;
-    if (held === 0) worker?.unref();
-    return one;
-  };
-
-  const lose = (lost: Worker, cause?: unknown): void => {
-    if (worker !== lost) return;
-    worker = undefined;
-    if (!closed)
-      logger.error(
-        { err: cause },
-        'the thread of the Kubernetes hubs ended; it is started again when needed',
-      );
-    for (const number of waiting.keys())
-      finish(number)?.reject(new ThreadLost('the thread of the Kubernetes hubs ended', { cause }));
-  };
-
-  const start = (): Worker => {
-    // The file is `.ts` when run from source and `.js` in a build.
-    const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
-    const program = options.program ?? new URL(`./hub-worker.${extension}`, import.meta.url);
-    const started = new Worker(program, {
-      name: 'kubernetes-hubs',
-      resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB },
-    });
-    started.on('message', (message: FromWorker) => {
-      if ('note' in message) return log(message.note);
-      const one = finish(message.number);
-      try {
-        one?.resolve(valueOf(message.answer));
-      } catch (error) {
-        one?.reject(error);
-      }
-    });
-    started.on('error', (cause) => lose(started, cause));
-    started.on('exit', () => lose(started));
-    started.unref();
-    worker = started;
-    return started;
-  };
-
+  const thread: WorkerThread<{ hub: number; question: Ask }, Answer> = createWorkerThread<
+    { hub: number; question: Ask },
+    Answer,
+    { readonly note: Note }
+  >({
+    name: 'kubernetes-hubs',
+    program,
+    maxHeapMb: MAX_HEAP_MB,
+    heard: ({ note }) => log(note),
+    lost: (cause) => {
+      const message = 'the thread of the Kubernetes hubs ended';
+      if (thread.state() !== 'closed')
+        logger.error({ err: cause }, `${message}; it is started again when needed`);
+      return () => new ThreadLost(message, { cause });
+    },
+  });
   return {
     nextHub,
-    ask: <A extends Ask>(hub: number, question: A) =>
-      new Promise<Told<A>>((resolve, reject) => {
-        if (closed) return reject(new NotOpen('the thread of the Kubernetes hubs is closed'));
-        // Only credentials start it: nothing else can be answered by a thread that knows no hub.
-        if (worker === undefined && question.do !== 'open') return reject(new NotOpen('no thread yet'));
-        const running = worker ?? start();
-        asked += 1;
-        const holds = question.do !== 'next';
-        if (holds) held += 1;
-        waiting.set(asked, { resolve: (value) => resolve(value as Told<A>), reject, holds });
-        if (holds) running.ref();
-        running.postMessage({ number: asked, hub, question });
-      }),
-    close: async () => {
-      closed = true;
-      const running = worker;
-      running?.ref();
-      await running?.terminate();
+    ask: async <A extends Ask>(hub: number, question: A) => {
+      if (thread.state() === 'closed') throw new NotOpen('the thread of the Kubernetes hubs is closed');
+      // Only credentials start it: nothing else can be answered by a thread that knows no hub.
+      if (thread.state() === 'none' && question.do !== 'open') throw new NotOpen('no thread yet');
+      // A watch that waits for news does not keep a process alive.
+      return valueOf(await thread.ask({ hub, question }, question.do !== 'next')) as Told<A>;
     },
+    close: thread.close,
   };
 };

@@ -5,6 +5,7 @@ import type {
   ManagementCluster,
 } from '../../../app/management-cluster.ts';
 import type { HubErrorData } from '../error-data.ts';
+import type { FromThread } from '../worker-thread.ts';
 import type { HubNeeds } from './check.ts';
 
 /** What can be done with a hub besides watching it. Each takes its CallOptions last. */
@@ -84,4 +85,4 @@ export type Note = {
   readonly message: string;
 };
 
-export type FromWorker = { readonly number: number; readonly answer: Answer } | { readonly note: Note };
+export type FromWorker = FromThread<Answer> | { readonly note: Note };

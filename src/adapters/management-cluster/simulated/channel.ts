@@ -1,4 +1,4 @@
-import { Worker } from 'node:worker_threads';
+import { createWorkerThread, programBeside, type FromThread } from '../worker-thread.ts';
 import { createHubEngine, type HubEngine, type HubEngineOptions } from './engine.ts';
 import type { CallMeta, CallRequest, EngineAnswer, Tampering, WatchPoll } from './protocol.ts';
 
@@ -58,7 +58,7 @@ type Failure = { readonly notOpen: boolean; readonly message: string; readonly e
 type Answer =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly failure: Failure };
-export type FromWorker = { readonly number: number; readonly answer: Answer };
+export type FromWorker = FromThread<Answer>;
 
 const failureOf = (error: unknown): Failure => ({
   notOpen: error instanceof EngineNotOpen,
@@ -158,64 +158,22 @@ export const createInlineChannel = (monotonicMs: () => number): EngineChannel =>
   };
 };
 
-type Waiting = { readonly resolve: (value: unknown) => void; readonly reject: (error: unknown) => void };
-
 /** One worker thread for all simulated hubs of a process; started when first needed, again after it died. */
 export const createWorkerChannel = (): EngineChannel => {
-  const waiting = new Map<number, Waiting>();
-  let worker: Worker | undefined;
-  let asked = 0;
+  const thread = createWorkerThread<{ hub: number; question: Ask }, Answer>({
+    name: 'simulated-hubs',
+    program: programBeside(import.meta.url, 'hub-worker'),
+    lost: (cause) => () => new EngineLost('the thread of the simulated hubs ended', { cause }),
+  });
   let hubs = 0;
-  let closed = false;
-
-  const lose = (error: EngineLost): void => {
-    worker = undefined;
-    for (const { reject } of waiting.values()) reject(error);
-    waiting.clear();
-  };
-
-  const start = (): Worker => {
-    // The file is `.ts` when run from source and `.js` in a build.
-    const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
-    const started = new Worker(new URL(`./hub-worker.${extension}`, import.meta.url), {
-      name: 'simulated-hubs',
-    });
-    started.on('message', ({ number, answer }: FromWorker) => {
-      const one = waiting.get(number);
-      waiting.delete(number);
-      // An idle hub does not keep a process alive.
-      if (waiting.size === 0) started.unref();
-      if (answer.ok) one?.resolve(answer.value);
-      else one?.reject(errorOf(answer.failure));
-    });
-    started.on('error', (cause) => {
-      if (worker === started) lose(new EngineLost('the thread of the simulated hubs failed', { cause }));
-    });
-    started.on('exit', () => {
-      if (worker === started) lose(new EngineLost('the thread of the simulated hubs ended'));
-    });
-    started.unref();
-    worker = started;
-    return started;
-  };
-
   return {
     nextHub: () => (hubs += 1),
-    ask: <A extends Ask>(hub: number, question: A) =>
-      new Promise<Told<A>>((resolve, reject) => {
-        if (closed) return reject(new EngineNotOpen('the thread of the simulated hubs is closed'));
-        const running = worker ?? start();
-        asked += 1;
-        waiting.set(asked, { resolve: (value) => resolve(value as Told<A>), reject });
-        running.ref();
-        running.postMessage({ number: asked, hub, question });
-      }),
-    close: async () => {
-      closed = true;
-      const running = worker;
-      // Referenced again, or the process may end before the thread has.
-      running?.ref();
-      await running?.terminate();
+    ask: async <A extends Ask>(hub: number, question: A) => {
+      if (thread.state() === 'closed') throw new EngineNotOpen('the thread of the simulated hubs is closed');
+      const answer = await thread.ask({ hub, question });
+      if (!answer.ok) throw errorOf(answer.failure);
+      return answer.value as Told<A>;
     },
+    close: thread.close,
   };
 };
