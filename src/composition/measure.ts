@@ -31,10 +31,12 @@ export const measure = (metrics: Metrics) => {
   };
 
   const recordRejection =
-    (logger: Logger): RecordRejection =>
+    (logger: Logger, keep: RecordRejection): RecordRejection =>
     (record) => {
       metrics.rejections.inc({ outcome: record.outcome, code: record.code });
-      logger.info({ rejection: record }, 'refused');
+      const { body: _body, ...told } = record;
+      logger.info({ rejection: told }, 'refused');
+      keep(record);
     };
 
   /** What is read when Prometheus asks, instead of being counted as it happens. */

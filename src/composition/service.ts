@@ -19,6 +19,8 @@ import type { Failpoint } from '../app/process-runner/types.ts';
 import type { Publisher } from '../app/publisher/publisher.ts';
 import { createRequestHash } from '../app/request-hash.ts';
 import { createPersonalMetadata } from '../app/subjects.ts';
+import { createErasures } from '../app/audit/erasure.ts';
+import type { RefusalRecorder } from '../app/audit/refusal-recorder.ts';
 import { type Config, type Role } from '../config.ts';
 import { kinds } from '../domain/kinds.ts';
 import { registry } from '../domain/registry.ts';
@@ -41,6 +43,7 @@ import { cannotListen, closeServer, listen, urlOf } from './listeners.ts';
 import { measure } from './measure.ts';
 import { openPublisher } from './publishing.ts';
 import { createReadiness } from './readiness.ts';
+import { openRefusals } from './refusals.ts';
 import { createStartGate } from './start-gate.ts';
 import { createSystem, type System } from './system.ts';
 import { startUpkeep, type Upkeep } from './upkeep.ts';
@@ -137,7 +140,8 @@ export const startService = async (
     });
     closers.push(() => longFolds.close());
     const measured = measure(metrics);
-    const recordRejection = measured.recordRejection(logger);
+    const refusals = openRefusals({ store, keys, keyStore, clock, timers, ids, instance, logger });
+    const recordRejection = measured.recordRejection(logger, refusals.record);
     await mkdir(join(config.dataDir, 'read-models'), { recursive: true });
     const auditKeyFiles = config.roles.includes('auditor')
       ? await openAuditKeyFiles({
@@ -212,6 +216,13 @@ export const startService = async (
       waitFor: system.readModels.waitFor,
       digits: store.kind === 'eventstoredb' ? 40 : 16,
     });
+    const personal = createPersonalMetadata({ keys: keyStore });
+    const erasures = createErasures({
+      runner: system.runner,
+      keys: { destroy: personal.erase },
+      clock,
+      logger: logger.child({ component: 'erasure' }),
+    });
     const services = {
       runner: system.runner,
       commands: system.commands,
@@ -221,7 +232,7 @@ export const startService = async (
       clock,
       ids,
       requestHash: createRequestHash(keys.requestHashKey),
-      personal: createPersonalMetadata({ keys: keyStore }),
+      personal,
       people: { encrypt: keyStore.encrypt, open: openPersonal },
       hubs: {
         adapterOf: (id: string) => system.hubs.get(id)?.adapter,
@@ -316,7 +327,7 @@ export const startService = async (
     });
 
     // Only now, so that a start which is refused for its addresses has taken no lease and touched no hub.
-    const parts = runInBackground(system, publisher, config.roles, running.signal, logger);
+    const parts = runInBackground({ system, publisher, refusals }, config.roles, running.signal, logger);
     background.parts = parts;
     const addresses = { http: urlOf(server), metrics: urlOf(metricsServer) };
     announce({ ...addresses, store: store.kind, roles: config.roles, instance }, 'listening');
@@ -328,6 +339,7 @@ export const startService = async (
       background.upkeep = startUpkeep(
         {
           ...services,
+          erasures,
           timers,
           logger,
           applied: positions.applied,
@@ -384,14 +396,22 @@ type Background = { readonly ended: Promise<unknown>; readonly broken: Promise<n
 
 /** Parts that follow the log for as long as the service runs. One that ends by itself takes the service down. */
 const runInBackground = (
-  system: System,
-  publisher: Publisher | undefined,
+  {
+    system,
+    publisher,
+    refusals,
+  }: {
+    readonly system: System;
+    readonly publisher: Publisher | undefined;
+    readonly refusals: RefusalRecorder;
+  },
   roles: readonly Role[],
   signal: AbortSignal,
   logger: Logger,
 ): Background => {
   const parts = [
     { name: 'hub registry', ended: system.runHubRegistry(signal) },
+    { name: 'record of refusals', ended: refusals.run(signal) },
     ...(roles.includes('processes') ? [{ name: 'processes', ended: system.runProcesses(signal) }] : []),
     ...(system.auditing === undefined ? [] : [{ name: 'auditor', ended: system.auditing.run(signal) }]),
     ...(roles.includes('publisher') && publisher !== undefined

@@ -1,3 +1,4 @@
+import type { Erasures } from '../app/audit/erasure.ts';
 import { ensureBuiltIns } from '../app/built-ins.ts';
 import type { CommandRunner } from '../app/command.ts';
 import type { Position } from '../app/event-store.ts';
@@ -14,6 +15,7 @@ export type UpkeepServices = {
   readonly commands: ResourceCommands;
   readonly resources: ResourceReader;
   readonly clock: Clock;
+  readonly erasures: Pick<Erasures, 'finish'>;
   readonly timers: Timers;
   readonly logger: Logger;
   /** Waits until reads show everything up to a position. */
@@ -60,6 +62,7 @@ export const startUpkeep = (services: UpkeepServices, signal: AbortSignal): Upke
       signal,
     });
     if (position !== undefined) await applied(position);
+    await services.erasures.finish();
   };
   /** True when nothing was left undone. */
   const tried = async (): Promise<boolean> => {

@@ -1,4 +1,5 @@
 import { systemClock, systemTimers } from '../../src/adapters/system/system-ports.ts';
+import { createErasures } from '../../src/app/audit/erasure.ts';
 import { startUpkeep } from '../../src/composition/upkeep.ts';
 import { recordingLogger, type TestService } from './http-service.ts';
 
@@ -10,6 +11,7 @@ export const makeBuiltIns = async ({
   runner,
   commands,
   models,
+  people,
 }: TestService): Promise<readonly { readonly level: string; readonly fields: object }[]> => {
   const stop = new AbortController();
   const logger = recordingLogger();
@@ -17,6 +19,7 @@ export const makeBuiltIns = async ({
     {
       runner,
       commands,
+      erasures: createErasures({ runner, keys: people, clock: systemClock(), logger }),
       resources: models.resources,
       clock: systemClock(),
       timers: systemTimers(),
