@@ -29,6 +29,7 @@ describe('hubs of other settings on a real kube-apiserver', function () {
   let servers: KubeServers;
   let admin: KubeClient;
   let fixture: KubernetesFixture;
+  let kubeconfig: string;
 
   const post = async (object: JsonObject): Promise<void> => {
     const path = COLLECTIONS[stringAt(object, 'kind')] ?? '';
@@ -53,8 +54,9 @@ describe('hubs of other settings on a real kube-apiserver', function () {
       PATIENCE_MS,
     );
     const text = Buffer.from(stringAt(objectAt(token, 'data'), 'token'), 'base64').toString();
+    kubeconfig = servers.kubeconfig(text);
     fixture = kubernetesHub({
-      kubeconfigs: { '1': servers.kubeconfig(text) },
+      kubeconfigs: { '1': kubeconfig },
       namespace: NS,
       connection: { controller: 'ledger', tenantNamespaces: true },
     });
@@ -65,12 +67,35 @@ describe('hubs of other settings on a real kube-apiserver', function () {
     await servers?.close();
   });
 
+  it('with the stock rights the cluster says which one it is; of another one no absence is believed', async () => {
+    const { body } = await admin.get('/api/v1/namespaces/kube-system');
+    const uid = stringAt(objectAt(body, 'metadata'), 'uid');
+    expect(uid).to.not.equal('');
+    const report = async (cluster: string) => {
+      const { clusters, hub } = kubernetesHub({
+        kubeconfigs: { '1': kubeconfig },
+        namespace: NS,
+        connection: { cluster },
+      });
+      try {
+        const { problems, cluster: seen } = await hub.check(by());
+        const look = await hub.getClusterOrder(placeOf('nobody'), by()).catch((error: unknown) => error);
+        return [seen, problems.map(({ code }) => code), look instanceof HubError ? look.kind : look];
+      } finally {
+        await clusters.close();
+      }
+    };
+    expect(await report(uid)).to.deep.equal([uid, [], undefined]);
+    expect(await report('another')).to.deep.equal([uid, ['DifferentCluster'], 'other-cluster']);
+  });
+
   it('a check names each right that is missing, and nothing once the roles are there', async () => {
     const subjects = (await fixture.hub.check(by())).problems.map(
       ({ code, subject }) => `${code} ${subject}`,
     );
     expect(subjects).to.include.members([
       'RightMissing create clusterorders.osac.openshift.io in every namespace',
+      'RightMissing patch clusterorders/status.osac.openshift.io in every namespace',
       'RightMissing create serviceaccounts in every namespace',
       'RightMissing create rolebindings.rbac.authorization.k8s.io in every namespace',
       'RightMissing list nodepools.hypershift.openshift.io in every namespace',
@@ -155,5 +180,30 @@ describe('hubs of other settings on a real kube-apiserver', function () {
     expect(report.problems.map(({ code: problem, subject }) => `${problem} ${subject}`)).to.deep.equal([
       'CrdMissing clusterorders.osac.openshift.io spec.sshPublicKey',
     ]);
+  });
+
+  it('a kind that the hub does not have is told from an object that is not there, and holds back no end', async () => {
+    const { hub } = fixture;
+    const place = placeOf('order-c');
+    const hosted = { namespace: clusterNamespace(place), name: place.name };
+    await hub.createClusterOrder(manifestOf('order-c'), by());
+    await hub.controller.prepare(place, by());
+    expect(await hub.getHostedCluster(hosted, by())).to.equal(undefined);
+    await hub.deleteClusterOrder(place, by());
+    await admin.delete(`${COLLECTIONS['CustomResourceDefinition']}/hostedclusters.hypershift.openshift.io`);
+    await untilHolds(
+      () =>
+        hub
+          .getHostedCluster(hosted, by())
+          .catch((error: unknown) => (error instanceof HubError ? error.kind : 'fault')),
+      (kind) => kind === 'not-ready',
+      PATIENCE_MS,
+    );
+    await untilHolds(
+      () => hub.controller.release(place, by()),
+      ({ released }) => released,
+      PATIENCE_MS,
+    );
+    expect(await hub.getClusterOrder(place, by())).to.equal(undefined);
   });
 });
