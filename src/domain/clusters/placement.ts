@@ -5,6 +5,7 @@ import { firstProblem, type HubHealth } from '../hubs/health.ts';
 import { namespaceOf, type HubFacts } from '../hubs/hub-facts.ts';
 import { byKey, own } from '../json-tools.ts';
 import type { NodeSet, PlacementDecision } from './events.ts';
+import { TEMPLATE_WORDS } from './ansible-templates.ts';
 import { namespaceFits, orderName } from './cluster-order-manifest.ts';
 
 /**
@@ -18,6 +19,8 @@ export type PlacementRequest = {
   /** Absent: any zone. */
   readonly zone?: string;
   readonly claim: CapacityClaim;
+  /** Field of the order that holds an Ansible template: automation that we call is never given it. */
+  readonly ansibleTemplate?: string;
 };
 
 /** One registered hub with what is known of it now. */
@@ -132,6 +135,7 @@ type RefusalKind =
   | 'unfit'
   | 'zone'
   | 'template'
+  | 'playbooks'
   | 'capacity'
   | 'other';
 
@@ -159,6 +163,10 @@ const refusalsOf = (
   }
   if (hub.templates.length > 0 && !hub.templates.includes(request.template)) {
     refuse('template', `template ${request.template} is not offered`);
+  }
+  if (request.ansibleTemplate !== undefined && hub.mode !== 'operator') {
+    const what = `${request.ansibleTemplate} holds ${TEMPLATE_WORDS}`;
+    refuse('playbooks', `${what}, which playbooks of mode ${hub.mode} would carry out`);
   }
   const namespace = namespaceOf(hub, request.tenant);
   if (!namespaceFits(namespace, orderName(request.clusterId))) {
@@ -191,6 +199,7 @@ const WAITING: { readonly [Kind in RefusalKind]: string } = {
   unfit: 'not ready for orders',
   zone: 'in another zone',
   template: 'without this template',
+  playbooks: `whose playbooks would carry out a value of the order: it holds ${TEMPLATE_WORDS}`,
   capacity: 'without enough capacity',
   other: 'not eligible',
 };

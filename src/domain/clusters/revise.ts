@@ -4,6 +4,7 @@ import { byKey, own, sameJson } from '../json-tools.ts';
 import { annotationsRejection, labelsRejection, metadataRejection } from '../metadata-rules.ts';
 import { refersTo, referenceText } from '../references.ts';
 import { sortedTexts } from '../catalog/document.ts';
+import { isTemplate, TEMPLATE_WORDS } from './ansible-templates.ts';
 import type { LiveCluster } from './state.ts';
 import type { ClusterChanges, RequestedNodeSet } from './commands.ts';
 import {
@@ -38,7 +39,7 @@ export const reviseCluster = (
   if (isRefused(nodeSets)) return nodeSets;
   const spec = [...nodeSets, ...mutableSpecEvents(state, at, changes)];
   if (spec.length > 0) {
-    const refused = specLocked(state) ?? sshKeyRejection(changes);
+    const refused = specLocked(state) ?? sshKeyRejection(changes) ?? playbooksRejection(state, changes);
     if (refused !== undefined) return refused;
   }
   const reconfiguring: ClusterEvent[] =
@@ -254,6 +255,20 @@ export const sshKeyRejection = ({ sshPublicKey }: { sshPublicKey?: string }): Re
           field: 'spec.ssh_public_key',
         },
       );
+
+/** Once it has a place its hub's way of working is known, and placement can no longer keep the order from it. */
+const playbooksRejection = (
+  state: LiveCluster,
+  { sshPublicKey = '' }: ClusterChanges,
+): Rejection | undefined =>
+  'hub' in state && state.hub.mode !== 'operator' && isTemplate(sshPublicKey)
+    ? reject(
+        'invalid',
+        'ANSIBLE_TEMPLATE',
+        `field 'spec.ssh_public_key' holds ${TEMPLATE_WORDS}, which the playbooks that build this cluster would carry out: give the key without it`,
+        { field: 'spec.ssh_public_key' },
+      )
+    : undefined;
 
 /** A status names each condition type once (osac-api.md §11 Clusters). */
 const statusRejection = ({ status }: ClusterChanges): Rejection | undefined => {

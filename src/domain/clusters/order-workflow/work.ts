@@ -1,3 +1,4 @@
+import { templateInOrder } from '../ansible-templates.ts';
 import type { JsonObject } from '../../json.ts';
 import { isUnresolved } from '../../process/effects.ts';
 import { asJson } from './as-json.ts';
@@ -43,19 +44,23 @@ export const triggerCall = (run: OpenRun, purpose: AutomationPurpose, more: Json
   return onAutomation(run, 'trigger', { purpose, place, ...more });
 };
 
-export const placeCall = (run: OpenRun): Call => ({
-  port: 'scheduler',
-  operation: 'place',
-  lane: 'scheduler',
-  args: {
-    clusterId: run.clusterId,
-    tenant: run.tenant,
-    template: run.spec.template.id,
-    ...(run.zone === undefined ? {} : { zone: run.zone }),
-    claim: asJson(wantedClaim(run)),
-    ...(run.reconsidering === undefined ? {} : { mayStay: true }),
-  },
-});
+export const placeCall = (run: OpenRun): Call => {
+  const ansibleTemplate = templateInOrder(run.spec);
+  return {
+    port: 'scheduler',
+    operation: 'place',
+    lane: 'scheduler',
+    args: {
+      clusterId: run.clusterId,
+      tenant: run.tenant,
+      template: run.spec.template.id,
+      ...(run.zone === undefined ? {} : { zone: run.zone }),
+      claim: asJson(wantedClaim(run)),
+      ...(ansibleTemplate === undefined ? {} : { ansibleTemplate }),
+      ...(run.reconsidering === undefined ? {} : { mayStay: true }),
+    },
+  };
+};
 
 export const releaseCall = (run: OpenRun): Call => ({
   port: 'scheduler',

@@ -155,6 +155,24 @@ describe('clusters: placement', () => {
     expect(hubOf(place(request, [...hubs, candidate('hub-8', { health: well })]))).to.equal('hub-8');
     expect(hubOf(place(request, [candidate('sim-1', { health: {} })]))).to.equal('sim-1');
   });
+  it('keeps an order with an Ansible template from hubs whose playbooks we hand it to', () => {
+    const asked = { ...request, ansibleTemplate: 'spec.template_parameters.banner' };
+    const [operator, eda, aap] = [
+      candidate('hub-o'),
+      candidate('hub-e', {}, { mode: 'eda' }),
+      candidate('hub-a', {}, { mode: 'aap' }),
+    ];
+    expect(hubOf(place(asked, [eda, operator, aap]))).to.equal('hub-o');
+    const none = place(asked, [eda, aap]);
+    expect(reasonsOf(none, 'hub-e')).to.deep.equal([
+      'spec.template_parameters.banner holds an Ansible template ({{, {%, {# or #jinja2:), which playbooks of mode eda would carry out',
+    ]);
+    expect(none).to.have.property(
+      'message',
+      'no management cluster fits: 2 whose playbooks would carry out a value of the order: it holds an Ansible template ({{, {%, {# or #jinja2:)',
+    );
+    expect(hubOf(place(request, [eda]))).to.equal('hub-e');
+  });
   it('does not hold simulated hubs back for a real one that never answered', () => {
     const never = candidate('hub-1', { health: { reachable: { ok: false, since: at, at, problems: [] } } });
     expect(hubOf(place(request, [candidate('sim-1'), never]))).to.equal('sim-1');
