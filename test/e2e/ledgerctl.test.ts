@@ -225,35 +225,12 @@ describe('ledgerctl', function () {
     expect(nothing.code).to.equal(1);
   });
 
-  it('--help everywhere says what there is, and a wrong command or option is usage', async () => {
-    const commands = [
-      [],
-      ...['serve', 'demo', 'token', 'events', 'kinds', 'get', 'describe', 'create', 'apply', 'delete'].map(
-        (name) => [name],
-      ),
-      ...['label', 'annotate', 'scale', 'kubeconfig', 'password', 'completion'].map((name) => [name]),
-      ['orders'],
-      ...['list', 'show', 'retry', 'cancel'].map((name) => ['orders', name]),
-      ['lanes'],
-      ...['list', 'pause', 'resume'].map((name) => ['lanes', name]),
-      ['projections'],
-      ...['list', 'status', 'rebuild', 'digest'].map((name) => ['projections', name]),
-      ['store'],
-      ...['backup', 'check'].map((name) => ['store', name]),
-    ];
-    const left = [...commands];
-    const runs: (Run & { readonly command: string })[] = [];
-    // A few at a time: all at once would keep a small machine from answering within the time of one.
-    const some = async (): Promise<void> => {
-      for (let next = left.shift(); next !== undefined; next = left.shift())
-        runs.push({ command: next.join(' '), ...(await ledgerctl(...next, '--help')) });
-    };
-    await Promise.all([some(), some(), some()]);
-    for (const { command, code, out, err } of runs) {
-      expect(code, `${command}: ${err}`).to.equal(0);
-      expect(out, command).to.match(new RegExp(`^Usage: ledgerctl ${command}`.trimEnd()));
-      expect(out.length, command).to.be.greaterThan(80);
-    }
+  // The help of every command is read in test/unit/cli/help.test.ts.
+  it('--help says what there is, and a wrong command or option is usage', async () => {
+    for (const command of [[], ['orders', 'show']])
+      expect(await succeeds(...command, '--help')).to.match(
+        new RegExp(`^Usage: ledgerctl ${command.join(' ')}`.trimEnd()),
+      );
     await fails(2, /unknown command 'nonsense'/, 'nonsense');
     await fails(2, /unknown option '--nonsense'/, 'events', '--nonsense');
     await fails(2, /missing required argument 'order'/, 'orders', 'show');

@@ -22,14 +22,14 @@ const order = (name: string, more: object = {}): object => ({
   spec: { template: { id: 'osac.templates.ocp_ci_small' }, ...more },
 });
 
-describe('the life of the service', function () {
+describe('the end of the service', function () {
   this.timeout(60_000);
   let stack: Stack;
 
-  beforeEach(async () => {
+  before(async () => {
     stack = await createStack('sqlite');
   });
-  afterEach(() => stack.dispose());
+  after(() => stack.dispose());
 
   it('ends in order: not ready, nothing new is accepted, what runs is finished, exit status 0', async () => {
     await stack.start();
@@ -62,11 +62,25 @@ describe('the life of the service', function () {
     const messages = stack.service().log.map((line) => (JSON.parse(line) as { msg: string }).msg);
     expect(messages.indexOf('stopping')).to.be.within(1, messages.indexOf('stopped') - 1);
     expect(messages.at(-1)).to.equal('stopped');
+  });
 
-    await stack.start();
+  it('has what was in flight at its next start; cuts what does not end by itself after its bound, and still ends cleanly', async () => {
+    await stack.start({ LEDGER_SHUTDOWN_MS: '200' });
     const alice = await stack.client({ tenant: 'acme', user: 'alice' });
     const { items } = await alice.get<{ items: ClusterBody[] }>(CLUSTERS);
     expect(items.map(({ metadata }) => metadata.name)).to.deep.equal(['in-flight']);
+
+    const { hostname, port } = new URL(stack.http());
+    let answers = '';
+    const socket = connect(Number(port), hostname).on('error', () => undefined);
+    socket.setEncoding('utf8').on('data', (part: string) => (answers += part));
+    const cut = new Promise<void>((resolve) => socket.once('close', () => resolve()));
+    const head = 'Host: x\r\nExpect: 100-continue\r\nContent-Length: 10\r\n\r\n';
+    socket.write(`POST ${CLUSTERS} HTTP/1.1\r\n${head}`);
+    await until('the request is being read', () => answers.includes('100 Continue'));
+    const ended = stack.stop('SIGTERM');
+    await cut;
+    expect(await ended).to.equal(0);
   });
 
   it('says for a while that it goes, still serving, and ends at once who follows the log', async () => {
@@ -83,80 +97,54 @@ describe('the life of the service', function () {
     await ended;
     expect(performance.now() - started, 'of a grace of 10 s').to.be.within(1_000, 8_000);
   });
+});
 
-  it('writes files that are for its own user only', async () => {
-    await stack.start();
-    const admin = await stack.client({ admin: true, user: 'root' });
-    await untilReady(stack.service());
-    const target = join(stack.dataDir, '..', 'copy.db');
-    await admin.send('POST', '/api/ledger/v1/store/backup', { file: target });
-    const open = [
-      ...readdirSync(stack.dataDir, { recursive: true, encoding: 'utf8' }).map((name) =>
-        join(stack.dataDir, name),
-      ),
-      stack.dataDir,
-      target,
-      // SQLite's journals come and go meanwhile.
-    ].filter((path) => ((statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & 0o077) !== 0);
-    expect(open).to.deep.equal([]);
-    await stack.stop('SIGTERM');
+describe('the service, started again', function () {
+  this.timeout(60_000);
+  let stack: Stack;
+  let id: string;
+  let kept: Record<string, unknown>;
+  let events: number;
+
+  before(async () => {
+    stack = await createStack('sqlite');
   });
+  after(() => stack.dispose());
 
-  it('cuts what does not end by itself after its bound, and still ends cleanly', async () => {
-    await stack.start({ LEDGER_SHUTDOWN_MS: '200' });
-    const { hostname, port } = new URL(stack.http());
-    let answers = '';
-    const socket = connect(Number(port), hostname).on('error', () => undefined);
-    socket.setEncoding('utf8').on('data', (part: string) => (answers += part));
-    const cut = new Promise<void>((resolve) => socket.once('close', () => resolve()));
-    const head = 'Host: x\r\nExpect: 100-continue\r\nContent-Length: 10\r\n\r\n';
-    socket.write(`POST ${CLUSTERS} HTTP/1.1\r\n${head}`);
-    await until('the request is being read', () => answers.includes('100 Continue'));
-    const ended = stack.stop('SIGTERM');
-    await cut;
-    expect(await ended).to.equal(0);
-  });
+  const seen = async (client: ApiClient): Promise<Record<string, unknown>> => {
+    const paths = ['tenants', 'host_types', 'cluster_versions', 'cluster_templates', 'hubs', 'clusters'];
+    const lists = paths.map(async (path) => [path, await client.get(`${PRIVATE}/${path}?limit=1000`)]);
+    return Object.fromEntries(await Promise.all(lists)) as Record<string, unknown>;
+  };
 
-  it('keeps everything over a restart; loading the catalogue again changes nothing, an admin’s change least', async () => {
-    await stack.start();
+  it('names its addresses in exactly one line, whatever the level', async () => {
+    const { http, metrics } = await stack.start({ LEDGER_LOG_LEVEL: 'error' });
     const alice = await stack.client({ tenant: 'acme', user: 'alice' });
-    const { id } = await alice.send<ClusterBody>('POST', CLUSTERS, order('kept'));
+    ({ id } = await alice.send<ClusterBody>('POST', CLUSTERS, order('kept')));
     await untilCluster(alice, id, isReady);
     const admin = await stack.client({ admin: true, user: 'root' });
     await admin.send('PATCH', `${PRIVATE}/host_types/fc430`, { title: 'Renamed by an admin' });
     await admin.send('PATCH', `${PRIVATE}/hubs/sim-west-1`, { spec: { capacity: { control_planes: 3 } } });
     await admin.send('DELETE', `${PRIVATE}/tenants/globex`);
-    const seen = async (client: ApiClient): Promise<Record<string, unknown>> => {
-      const paths = ['tenants', 'host_types', 'cluster_versions', 'cluster_templates', 'hubs', 'clusters'];
-      const lists = paths.map(async (path) => [path, await client.get(`${PRIVATE}/${path}?limit=1000`)]);
-      return Object.fromEntries(await Promise.all(lists)) as Record<string, unknown>;
-    };
-    const before = await seen(admin);
-    expect(JSON.stringify(before)).to.include('Renamed by an admin');
-    const events = (await readLog(stack)).filter(({ stream }) => !stream.startsWith('sys-')).length;
+    kept = await seen(admin);
+    expect(JSON.stringify(kept)).to.include('Renamed by an admin');
+    events = (await readLog(stack)).filter(({ stream }) => !stream.startsWith('sys-')).length;
 
     expect(await stack.stop('SIGTERM')).to.equal(0);
+    const quiet = stack.service().log.map((line) => JSON.parse(line) as { msg: string });
+    expect(quiet.map(({ msg }) => msg)).to.deep.equal(['listening']);
+    expect(quiet[0]).to.include({ http, metrics });
+  });
+
+  it('keeps everything over a restart; loading the catalogue again changes nothing, an admin’s change least', async () => {
     await stack.start();
     // A tenant that was removed stays away too: its name belongs to what was there.
-    expect(await seen(await stack.client({ admin: true, user: 'root' }))).to.deep.equal(before);
+    expect(await seen(await stack.client({ admin: true, user: 'root' }))).to.deep.equal(kept);
     const since = (await readLog(stack)).filter(({ stream }) => !stream.startsWith('sys-')).slice(events);
     expect(since.map(({ type }) => type).filter((type) => !type.startsWith('Name'))).to.deep.equal([]);
   });
 
-  it('names its addresses in exactly one line, and every line is one JSON object', async () => {
-    const { http, metrics } = await stack.start({ LEDGER_LOG_LEVEL: 'error' });
-    const alice = await stack.client({ tenant: 'acme', user: 'alice' });
-    const { id } = await alice.send<ClusterBody>('POST', CLUSTERS, order('logged'));
-    await untilCluster(alice, id, isReady);
-    await stack.stop('SIGTERM');
-    const quiet = stack.service().log.map((line) => JSON.parse(line) as { msg: string });
-    expect(
-      quiet.map(({ msg }) => msg),
-      'whatever the level',
-    ).to.deep.equal(['listening']);
-    expect(quiet[0]).to.include({ http, metrics });
-
-    await stack.start();
+  it('every line of its log is one JSON object', async () => {
     const again = await stack.client({ tenant: 'acme', user: 'alice' });
     await again.get(`${CLUSTERS}/${id}`);
     await stack.stop('SIGTERM');
@@ -174,9 +162,20 @@ describe('the life of the service', function () {
     const request = lines.find(({ msg, route }) => msg === 'request' && route === `${CLUSTERS}/{id}`);
     expect(request).to.include({ tenant: 'acme' }).and.to.include.keys('correlationId');
   });
+});
+
+describe('the service while it runs', function () {
+  this.timeout(60_000);
+  let stack: Stack;
+
+  before(async () => {
+    stack = await createStack('sqlite');
+    await stack.start({ LEDGER_LOG_LEVEL: 'trace' });
+  });
+  after(() => stack.dispose());
 
   it('exposes every metric that alerts and dashboards ask for', async () => {
-    const { metrics } = await stack.start();
+    const { metrics } = stack.service();
     const alice = await stack.client({ tenant: 'acme', user: 'alice' });
     const { id } = await alice.send<ClusterBody>('POST', CLUSTERS, order('measured'));
     await untilCluster(alice, id, isReady);
@@ -201,8 +200,23 @@ describe('the life of the service', function () {
     expect(text, 'labels are bounded').not.to.include(id);
   });
 
+  it('writes files that are for its own user only', async () => {
+    const admin = await stack.client({ admin: true, user: 'root' });
+    await untilReady(stack.service());
+    const target = join(stack.dataDir, '..', 'copy.db');
+    await admin.send('POST', '/api/ledger/v1/store/backup', { file: target });
+    const open = [
+      ...readdirSync(stack.dataDir, { recursive: true, encoding: 'utf8' }).map((name) =>
+        join(stack.dataDir, name),
+      ),
+      stack.dataDir,
+      target,
+      // SQLite's journals come and go meanwhile.
+    ].filter((path) => ((statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & 0o077) !== 0);
+    expect(open).to.deep.equal([]);
+  });
+
   it('lets no secret out: neither into a log line nor into any file but those that are there for it', async () => {
-    await stack.start({ LEDGER_LOG_LEVEL: 'trace' });
     const canaries: Record<string, string> = {
       'pull secret': 'canary-pull-secret-4711',
       kubeconfig: 'canary-hub-kubeconfig-4712',

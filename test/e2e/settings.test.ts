@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { runMain } from '../support/e2e-process.ts';
-import { createStack } from '../support/e2e-stack.ts';
 
+/** An address that is taken: start.test.ts. */
 describe('settings that cannot be used', function () {
   this.timeout(60_000);
   let dir: string;
@@ -65,28 +65,6 @@ describe('settings that cannot be used', function () {
       for (const text of says) expect(run.err, environment).to.include(text);
       expect(run.err, environment).not.to.match(/\n\s+at /);
       expect(run.out, environment).not.to.include('"listening"');
-    }
-  });
-
-  it('an address that is taken is refused by name', async () => {
-    const stack = await createStack('sqlite');
-    try {
-      const { http, metrics } = await stack.start();
-      for (const [variable, url] of [
-        ['LEDGER_HTTP_ADDRESS', http],
-        ['LEDGER_METRICS_ADDRESS', metrics],
-      ] as const) {
-        const address = new URL(url).host;
-        const run = await runMain(['serve'], {
-          LEDGER_DATA_DIR: join(dir, variable),
-          ...free,
-          [variable]: address,
-        });
-        expect(run.code).to.equal(1);
-        expect(run.err).to.include(`${variable}: ${address} is used by another process`);
-      }
-    } finally {
-      await stack.dispose();
     }
   });
 });

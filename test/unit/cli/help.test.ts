@@ -34,8 +34,31 @@ describe('the help of ledgerctl', () => {
   const commands = commandsOf(createCli(actions, io));
 
   it('is asked of every command', () => {
-    expect(commands.map((path) => path.join(' '))).to.include.members(['serve', 'kinds', 'orders show']);
+    const names = [
+      'serve',
+      'demo',
+      'token',
+      'events',
+      'kinds',
+      'get',
+      'describe',
+      'create',
+      'apply',
+      'delete',
+    ];
+    names.push('label', 'annotate', 'scale', 'kubeconfig', 'password', 'completion');
+    names.push('orders list', 'orders show', 'orders retry', 'orders cancel');
+    names.push('lanes list', 'lanes pause', 'lanes resume', 'store backup', 'store check');
+    names.push('projections list', 'projections status', 'projections rebuild', 'projections digest');
+    expect(commands.map((path) => path.join(' '))).to.include.members(names);
   });
+
+  for (const path of [[], ['orders'], ['lanes'], ['projections'], ['store'], ...commands])
+    it(`says how ${['ledgerctl', ...path].join(' ')} is used`, async () => {
+      const help = await helpOf(path);
+      expect(help).to.match(new RegExp(`^Usage: ledgerctl ${path.join(' ')}`.trimEnd()));
+      expect(help.length).to.be.greaterThan(80);
+    });
 
   for (const path of commands) {
     const called = path.join(' ');
