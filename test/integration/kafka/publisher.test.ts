@@ -133,6 +133,7 @@ describe('the publisher', () => {
     await rig.time.pass(1_000);
     release();
     await stopped;
+    expect(valuesOf(rig.kafka)).to.deep.equal(['thing-a@0', 'thing-a@1']);
     const again = rig.start();
     await rig.time.pass(100);
     await again.stop();

@@ -1,0 +1,11 @@
+import { describeKafkaContract } from './contract.ts';
+import { realKafkaUnderTest } from './real-cluster.ts';
+
+/**
+ * The adapter that production uses, on brokers whose addresses `LEDGER_TEST_KAFKA` holds (comma list, without
+ * passwords). `npm run test:real` starts brokers of its own.
+ */
+const brokers = (process.env['LEDGER_TEST_KAFKA'] ?? '').split(',').filter((broker) => broker !== '');
+
+if (brokers.length > 0)
+  describeKafkaContract('kafkajs', () => realKafkaUnderTest({ brokers }), { timeoutMs: 60_000 });
