@@ -54,6 +54,8 @@ export type HubAnswer = {
   readonly hosts?: Hosts;
   readonly problems?: readonly Problem[];
   readonly orders?: { readonly [state: string]: number };
+  /** Addresses by mode that orders of before a switch are still served at. */
+  readonly former_automation?: { readonly [mode: string]: string };
   /** Orders whose cluster has vanished from the hub. */
   readonly ghosts?: number;
   /** Absent: another instance watches it, or nobody. */
@@ -118,6 +120,7 @@ export const hubText = (hub: HubAnswer): string => {
     ['hub', hub.id],
     ['adapter', hub.adapter],
     ['mode', `${hub.mode}, orders are reconciled by ${hub.controller}`],
+    ['former', formerText(hub.former_automation)],
     ['namespace', hub.namespace],
     ['zone', hub.zone],
     ['new orders', hub.scheduling],
@@ -137,6 +140,11 @@ export const hubText = (hub: HubAnswer): string => {
   );
   const told = problems.length === 0 ? '' : `problems:\n${problems.map(problemLine).join('')}`;
   return `${text.join('')}${told}${hostLines(hub.hosts)}`;
+};
+
+const formerText = (former: HubAnswer['former_automation'] = {}): string | undefined => {
+  const modes = Object.entries(former).map(([mode, url]) => `${mode} at ${url}`);
+  return modes.length === 0 ? undefined : `${modes.join(', ')}, for orders that were begun in it`;
 };
 
 const ghostText = (ghosts: number): string =>

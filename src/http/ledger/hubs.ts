@@ -1,10 +1,12 @@
+import { automationConnectionOf } from '../../app/hub-check.ts';
 import { watchesByHub, type HubWatch } from '../../app/hub-watches.ts';
 import type { RegisteredHub } from '../../app/hub-registry.ts';
 import { hubCapacity } from '../../app/scheduler.ts';
 import { ghostMark } from '../../domain/clusters/cluster.resource.ts';
 import { claimedBy, type HubCapacityState } from '../../domain/hubs/capacity.ts';
 import { ASPECTS, firstProblem } from '../../domain/hubs/health.ts';
-import { stringAt } from '../../domain/json-tools.ts';
+import { AUTOMATED_MODES } from '../../domain/hubs/former-modes.ts';
+import { own, stringAt } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { cluster } from '../../domain/kinds.ts';
 import type { ResourceRow } from '../../projections/read-models.ts';
@@ -81,6 +83,7 @@ const showHub = async (call: LedgerCall, services: HubServices): Promise<LedgerA
       ...(hub.health.hosts === undefined ? {} : { hosts: plain(hub.health.hosts.counts) }),
       problems: problemsOf(hub),
       orders: Object.fromEntries(states),
+      ...formerOf(hub),
       ghosts: services.resources.countMarked(cluster.kind, ghostMark(id)),
       ...watchText(watchesByHub(services.hubWatches?.() ?? []).get(id)),
       ...(lane === undefined
@@ -88,6 +91,16 @@ const showHub = async (call: LedgerCall, services: HubServices): Promise<LedgerA
         : { lane: { breaker: lane.breaker, paused: lane.paused, waiting: lane.waiting } }),
     },
   };
+};
+
+/** Addresses by mode that orders of before a switch are still served at. */
+const formerOf = (hub: RegisteredHub): { readonly former_automation?: JsonObject } => {
+  const kept = AUTOMATED_MODES.filter(
+    (mode) => mode !== hub.facts.mode && own(hub.facts.formerAutomation ?? {}, mode) !== undefined,
+  );
+  if (kept.length === 0) return {};
+  const urls = kept.map((mode) => [mode, automationConnectionOf(hub, mode)?.url ?? ''] as const);
+  return { former_automation: Object.fromEntries(urls) };
 };
 
 /** Absent: nobody on this instance watches the hub. */

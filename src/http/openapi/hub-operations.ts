@@ -123,6 +123,11 @@ export const HUB_COMPONENTS: { readonly [name: string]: JsonObject } = {
     'hosts?': HOSTS,
     problems: listOf(record({ ...PROBLEM, since: TEXT })),
     orders: { type: 'object', additionalProperties: COUNT },
+    'former_automation?': {
+      type: 'object',
+      additionalProperties: TEXT,
+      description: 'Addresses by mode that orders of before a switch are still served at.',
+    },
     ghosts: COUNT,
     'watch?': record({
       namespaces: COUNT,

@@ -13,6 +13,7 @@ import type { SecretRef } from '../../../src/domain/secret-ref.ts';
 import { silentLogger } from '../../support/fake-incarnation.ts';
 import { commandContext, fakeCluster, hubFixture, type HubFixture } from '../../support/hub-fixture.ts';
 import { manualTime } from '../../support/manual-time.ts';
+import { eventually } from '../../support/toy-workflow.ts';
 import {
   PRIVATE,
   PUBLIC,
@@ -241,6 +242,18 @@ describe('hubs over HTTP', () => {
     expect(await tried(other)).to.deep.equal([`aap ${aap} aap-token`]);
     expect(await tried({ mode: 'operator' })).to.deep.equal([]);
     const { status, text } = await admin('POST', `${HUBS}/hub-eda/check`, { mode: 'aap' });
+    const shown = async (): Promise<unknown> =>
+      ((await admin('GET', `${HUBS}/hub-eda`)).json as JsonObject)['former_automation'];
+    const patched = async (change: JsonObject, came: () => Promise<boolean>): Promise<void> => {
+      const answer = await admin('PATCH', `${PRIVATE}/hubs/hub-eda`, { spec: change } as never);
+      expect(answer.status, answer.text).to.equal(200);
+      await eventually('the registry has heard', came);
+    };
+    expect(await shown()).to.equal(undefined);
+    await patched(other, async () => (await shown()) !== undefined);
+    expect(await shown(), 'of orders that were begun before').to.deep.equal({ eda: url });
+    expect(await tried({ mode: 'eda' })).to.deep.equal([`eda ${url} ref:${token}`]);
+    await patched({ automation: { eda: null } }, async () => (await shown()) === undefined);
     expect(status).to.equal(400);
     expect(text).to.contain("field 'spec.endpoints.aap' is required in mode 'aap'");
   });

@@ -350,6 +350,7 @@ describe('ledgerctl hubs', () => {
       hosts: { fc430: { free: 4, ours: 2, foreign: 1 } },
       problems: [{ code: 'CrdMissing', message: 'no clusterorders', since: '2026-11-21T12:00:00.000Z' }],
       orders: { ready: 1 },
+      former_automation: { eda: 'http://rulebook:5000' },
       ghosts: 2,
       watch: {
         namespaces: 2,
@@ -377,6 +378,7 @@ describe('ledgerctl hubs', () => {
     expect(shown).to.contain('CrdMissing since 2026-11-21T12:00:00.000Z: no clusterorders');
     expect(shown).to.match(/fc430 +4 +2 +1/);
     expect(shown).to.contain('breaker open, 3 waiting');
+    expect(shown).to.contain('former:     eda at http://rulebook:5000, for orders that were begun in it');
     expect(shown).to.contain('ghosts:     2 orders whose cluster has vanished');
     expect(shown).to.contain(
       'watch:      broken or not complete: namespace acme, 7 orders in 2 namespaces, orphans removed: 1, opened again: 3',
