@@ -154,7 +154,7 @@ const ghostText = (ghosts: number): string =>
 
 const watchText = ({ synced, namespaces, orders, orphans, failures, not_synced: open = [] }: Watch): string =>
   [
-    synced ? 'follows every change' : `broken or not complete: namespace ${open.join(', ')}`,
+    synced ? 'follows every change' : `${failures === 0 ? 'still lists' : 'broken in'} ${open.join(', ')}`,
     `${orders} orders in ${namespaces === 1 ? '1 namespace' : `${namespaces} namespaces`}`,
     ...(orphans === 0 ? [] : [`orphans removed: ${orphans}`]),
     ...(failures === 0 ? [] : [`opened again: ${failures}`]),

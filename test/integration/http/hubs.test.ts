@@ -253,7 +253,10 @@ describe('hubs over HTTP', () => {
     await patched(other, async () => (await shown()) !== undefined);
     expect(await shown(), 'of orders that were begun before').to.deep.equal({ eda: url });
     expect(await tried({ mode: 'eda' })).to.deep.equal([`eda ${url} ref:${token}`]);
+    expect(hubs.registry.get('hub-eda')?.formerAutomation).to.have.nested.property('eda.token');
     await patched({ automation: { eda: null } }, async () => (await shown()) === undefined);
+    expect(hubs.registry.get('hub-eda')).not.to.have.property('formerAutomation');
+    expect(hubs.registry.get('hub-eda')).to.have.nested.property('automation.token');
     expect(status).to.equal(400);
     expect(text).to.contain("field 'spec.endpoints.aap' is required in mode 'aap'");
   });

@@ -381,7 +381,7 @@ describe('ledgerctl hubs', () => {
     expect(shown).to.contain('former:     eda at http://rulebook:5000, for orders that were begun in it');
     expect(shown).to.contain('ghosts:     2 orders whose cluster has vanished');
     expect(shown).to.contain(
-      'watch:      broken or not complete: namespace acme, 7 orders in 2 namespaces, orphans removed: 1, opened again: 3',
+      'watch:      broken in acme, 7 orders in 2 namespaces, orphans removed: 1, opened again: 3',
     );
     expect(shown).to.contain('last error: 2026-11-21T12:01:00.000Z 403: may not watch');
     expect(await stub.succeeds(['hubs', 'orders', 'hub-1'])).to.match(/o1 +web +t1 +ready/);
