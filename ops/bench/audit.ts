@@ -235,7 +235,7 @@ try {
   }
   await models.close();
   note('size of the log, bytes/event', statSync(join(dataDir, 'events.db')).size / events);
-  note('size of the tree, bytes/event', statSync(join(dir, 'audit-v1-1.sqlite')).size / events);
+  note('size of the tree, bytes/event', statSync(join(dir, 'audit-v2-1.sqlite')).size / events);
   for (let n = 0; n < repeat; n += 1) for (const withTree of [false, true]) await measureAppends(withTree);
   for (const [name, measured] of figures)
     console.log(`  ${name.padEnd(64)} ${range(measured, Math.max(...measured) < 100 ? 2 : 0)}`);

@@ -1,7 +1,6 @@
 import { rootAt, rootOfRange } from '../../app/audit/merkle/compact-range.ts';
 import { emptyRoot } from '../../app/audit/merkle/hashing.ts';
 import type { LeafRecord } from '../../app/audit/merkle/leaf.ts';
-import { hashAtOfTiles } from '../../app/audit/merkle/tiles.ts';
 import type { AuditLeaf, AuditTree, TenantTree } from '../../app/audit/tree.ts';
 import type { Position } from '../../app/event-store.ts';
 import { parseStreamName } from '../../domain/stream-name.ts';
@@ -21,6 +20,7 @@ import {
 import { createNameReader } from './name-reader.ts';
 import { MAIN_TREE } from './schema.ts';
 import { AUDIT_STATEMENTS as SQL } from './statements.ts';
+import { hashesOfTree, openTiles } from './tiles.ts';
 import { hashesOf } from './tree-writer.ts';
 
 /** What the HTTP thread reads of the audit view; a worker may open its own on the same file. */
@@ -44,9 +44,8 @@ export const auditReader = (connection: ReadConnection): AuditReader => {
 
   const treeRow = (tree: number): { size: number; range: Uint8Array } | undefined =>
     statement(SQL.tree).get(tree) as { size: number; range: Uint8Array } | undefined;
-  const tileOf = (tree: number, level: number, index: number): Uint8Array | undefined =>
-    statement(SQL.tile).get(tree, level, index)?.['hashes'] as Uint8Array | undefined;
-  const hashesIn = (tree: number) => hashAtOfTiles((level, index) => tileOf(tree, level, index));
+  const tileOf = openTiles(statement);
+  const hashesIn = (tree: number) => hashesOfTree((level, index) => tileOf(tree, level, index), connection);
   const mainHash = hashesIn(MAIN_TREE);
   const size = (): number => numberIn(statement(SQL.size).get(), 'size') ?? 0;
 

@@ -16,7 +16,7 @@ import { verifyAudit } from './verify.ts';
  */
 export const auditView = (): View => ({
   name: 'audit',
-  version: 1,
+  version: 2,
   schema: AUDIT_SCHEMA,
   tables: AUDIT_TABLES,
   rowsBelongToOneStream: false,
@@ -27,7 +27,7 @@ export const auditView = (): View => ({
 
 const openAudit = (db: DatabaseSync): ApplyEvent => {
   const insert = db.prepare(
-    `INSERT INTO leaves VALUES (${Array.from({ length: 17 }, () => '?').join(', ')})`,
+    `INSERT INTO leaves VALUES (${Array.from({ length: 18 }, () => '?').join(', ')})`,
   );
   const lastTime = db.prepare('SELECT latest_ms FROM leaves ORDER BY idx DESC LIMIT 1');
   const names = openNames(db);
@@ -59,6 +59,7 @@ const openAudit = (db: DatabaseSync): ApplyEvent => {
       facts.kind === '' ? null : names.idOf(facts.kind),
       facts.resource === '' ? null : names.idOf(facts.resource),
       OUTCOMES.indexOf(facts.outcome),
+      hash,
       Buffer.from(record.data + record.metadata, 'hex'),
       record.occurredAt,
       isPlain(record) ? null : bytes.toString('utf8'),

@@ -24,7 +24,8 @@ export const AUDIT_SCHEMA = `
     resource INTEGER,
     -- see OUTCOMES in facts.ts; 0 is accepted
     outcome INTEGER NOT NULL,
-    -- the leaf: hashes of data and metadata, 32 bytes each, and when it occurred
+    -- the leaf: its hash, hashes of data and metadata (32 bytes each), and when it occurred
+    hash BLOB NOT NULL,
     hashes BLOB NOT NULL,
     occurred_at TEXT NOT NULL,
     -- the whole leaf, only when one of its texts has no UTF-8 (a lone surrogate)
@@ -47,7 +48,8 @@ export const AUDIT_SCHEMA = `
     range BLOB NOT NULL
   ) STRICT;
 
-  -- up to 256 hashes of subtrees of 256^level leaves each (C2SP tlog-tiles)
+  -- up to 256 hashes of subtrees of 256^level leaves each (C2SP tlog-tiles); of level 0 only whole tiles, since a part
+  -- of one would be written again at every commit: its hashes are in the leaves
   CREATE TABLE tiles (
     tree INTEGER NOT NULL,
     level INTEGER NOT NULL,

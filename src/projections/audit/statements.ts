@@ -1,4 +1,5 @@
 import { MAIN_TREE } from './schema.ts';
+import { TILE_STATEMENTS } from './tiles.ts';
 
 const LEAF = `idx, position, stream, revision, event_id, type, recorded_ms, tenant, tenant_idx, subject, kind, resource,
   outcome, hashes, occurred_at, record`;
@@ -11,7 +12,7 @@ const seek = (condition: string): string =>
 export const AUDIT_STATEMENTS = {
   size: `SELECT size FROM trees WHERE tree = ${MAIN_TREE}`,
   tree: 'SELECT size, range FROM trees WHERE tree = ?',
-  tile: 'SELECT hashes FROM tiles WHERE tree = ? AND level = ? AND idx = ?',
+  ...TILE_STATEMENTS,
   nameId: 'SELECT id FROM names WHERE text = ?',
   nameText: 'SELECT text FROM names WHERE id = ?',
   leaf: `SELECT ${LEAF} FROM leaves WHERE idx = ?`,

@@ -2,6 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { extendRange, type GrowingRange } from '../../app/audit/merkle/compact-range.ts';
 import { HASH_BYTES } from '../../app/audit/merkle/hashing.ts';
 import { TILE_HEIGHT, TILE_WIDTH } from '../../app/audit/merkle/tiles.ts';
+import { openTiles, preparing } from './tiles.ts';
 
 /** Trees that grow at their right edge: what is new lies in memory until `flush`. */
 export type TreeWriter = {
@@ -29,7 +30,7 @@ const TILE_BYTES = TILE_WIDTH * HASH_BYTES;
 
 export const openTreeWriter = (db: DatabaseSync): TreeWriter => {
   const readTree = db.prepare('SELECT size, range FROM trees WHERE tree = ?');
-  const readTile = db.prepare('SELECT hashes FROM tiles WHERE tree = ? AND level = ? AND idx = ?');
+  const readTile = openTiles(preparing(db));
   const writeTree = db.prepare(
     `INSERT INTO trees VALUES (?, ?, ?, ?)
      ON CONFLICT (tree) DO UPDATE SET size = excluded.size, range = excluded.range`,
@@ -49,10 +50,7 @@ export const openTreeWriter = (db: DatabaseSync): TreeWriter => {
   };
   const openEdge = (tree: number, level: number, index: number, count: number): Edge => {
     const bytes = Buffer.allocUnsafe(Math.max(FIRST_BYTES, count * HASH_BYTES));
-    if (count > 0) {
-      const stored = readTile.get(tree, level, index)?.['hashes'] as Uint8Array;
-      bytes.set(stored.subarray(0, count * HASH_BYTES));
-    }
+    if (count > 0) bytes.set((readTile(tree, level, index) as Uint8Array).subarray(0, count * HASH_BYTES));
     return { index, count, bytes, full: [] };
   };
   const put = (tree: number, { edges }: OpenTree, level: number, index: number, hash: Buffer): void => {
@@ -79,7 +77,7 @@ export const openTreeWriter = (db: DatabaseSync): TreeWriter => {
     for (const [level, edge] of edges) {
       for (const { index, bytes } of edge.full) writeTile.run(tree, level, index, bytes);
       edge.full = [];
-      if (edge.count > 0)
+      if (level > 0 && edge.count > 0)
         writeTile.run(tree, level, edge.index, edge.bytes.subarray(0, edge.count * HASH_BYTES));
     }
     writeTree.run(tree, tenant, range.size(), Buffer.concat(range.hashes()));

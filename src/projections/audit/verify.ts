@@ -4,6 +4,7 @@ import { leafHashOf, leafOf } from '../../app/audit/merkle/leaf.ts';
 import { hashAtOfTiles } from '../../app/audit/merkle/tiles.ts';
 import type { ReadStream } from '../view.ts';
 import { MAIN_TREE } from './schema.ts';
+import { openTiles, preparing } from './tiles.ts';
 import { hashesOf } from './tree-writer.ts';
 
 /** Leaves that are computed again from the log, spread over the tree. */
@@ -49,10 +50,8 @@ const checkMainTree = (db: DatabaseSync): string[] => {
 };
 
 const hashAtOf = (db: DatabaseSync) => {
-  const tile = db.prepare('SELECT hashes FROM tiles WHERE tree = ? AND level = ? AND idx = ?');
-  return hashAtOfTiles(
-    (level, index) => tile.get(MAIN_TREE, level, index)?.['hashes'] as Uint8Array | undefined,
-  );
+  const tile = openTiles(preparing(db));
+  return hashAtOfTiles((level, index) => tile(MAIN_TREE, level, index));
 };
 
 const sampleLeaves = (db: DatabaseSync): { idx: number; stream: string; revision: number }[] => {
