@@ -35,10 +35,17 @@ export const foldDocument = (
  * personal data is the ciphertext that the log holds.
  */
 export const publicDocumentOf = (
-  kind: Pick<AnyKind, 'view' | 'privateOnly'>,
+  kind: Pick<AnyKind, 'view' | 'privateOnly' | 'publicList' | 'listed'>,
   { state, version }: DocumentFold,
 ): JsonObject | undefined => {
   const view = kind.view(state);
-  if (!view.exists || view.archived) return undefined;
+  if (!view.exists || view.archived || isHidden(kind, view.document)) return undefined;
   return publicDocument(privateDocument(view.document, version.version), kind.privateOnly);
 };
+
+/** No public list shows it, whatever is asked for: a catalogue item that is not published. */
+const isHidden = (
+  { publicList, listed }: Pick<AnyKind, 'publicList' | 'listed'>,
+  document: JsonObject,
+): boolean =>
+  publicList?.every(({ when }) => when === 'always') === true && listed !== undefined && !listed(document);

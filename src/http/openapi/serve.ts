@@ -4,6 +4,10 @@ import { createRequire } from 'node:module';
 import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
+import type { JsonObject } from '../../domain/json.ts';
+import { kinds } from '../../domain/kinds.ts';
+import { registry } from '../../domain/registry.ts';
+import { asyncApiSteps } from '../asyncapi/document.ts';
 import { breathe } from '../ledger/query.ts';
 import { ApiError, urlNotFound } from '../errors.ts';
 import { send, type Exchange } from '../exchange.ts';
@@ -12,7 +16,7 @@ import { readExamples } from './examples.ts';
 import { DOCS_PAGE, DOCS_SCRIPT, HOME_PAGE, PAGE_POLICY, PAGE_STYLE } from './pages.ts';
 
 /**
- * `/openapi.json`, `/docs` and `/`: for anybody, without a token. Everything is made or read on the first request, in
+ * `/openapi.json`, `/asyncapi.json`, `/docs` and `/`: for anybody, without a token. Everything is made or read on the first request, in
  * short steps, and kept; the request path of the API knows nothing of it.
  */
 export type Documents = {
@@ -65,6 +69,7 @@ export const createDocuments = (served: Omit<Described, 'version'>): Documents =
     if (path === '/') return once(path, () => fileOf(HOME_PAGE, HTML));
     if (path === '/docs') return once(path, () => fileOf(DOCS_PAGE, HTML));
     if (path === '/openapi.json') return once(path, () => openApiFile(served));
+    if (path === '/asyncapi.json') return once(path, asyncApiFile);
     const name = path.slice(DOCS.length);
     if (Object.hasOwn(OWN_FILES, name)) return once(path, () => fileOf(...(OWN_FILES[name] ?? ['', HTML])));
     if (Object.hasOwn(SWAGGER_FILES, name)) return once(path, () => swaggerFile(name));
@@ -72,7 +77,7 @@ export const createDocuments = (served: Omit<Described, 'version'>): Documents =
   };
 
   return {
-    paths: ['/', '/openapi.json', '/docs', `${DOCS}{:file}`],
+    paths: ['/', '/openapi.json', '/asyncapi.json', '/docs', `${DOCS}{:file}`],
     serve: async (exchange) => {
       const { request } = exchange;
       const path = (request.url ?? '').split('?', 1)[0] ?? '';
@@ -130,12 +135,20 @@ const swaggerFile = async (name: string): Promise<File> => {
 };
 
 const openApiFile = async (served: Omit<Described, 'version'>): Promise<File> => {
-  const [examples, manifest] = await Promise.all([
-    readExamples(EXAMPLES),
-    readFile(join(PROJECT, 'package.json'), 'utf8'),
-  ]);
-  const { version } = JSON.parse(manifest) as { readonly version: string };
-  const steps = openApiSteps({ ...served, version }, examples);
+  const [examples, version] = await Promise.all([readExamples(EXAMPLES), versionOf()]);
+  return inSteps(openApiSteps({ ...served, version }, examples));
+};
+
+const asyncApiFile = async (): Promise<File> =>
+  inSteps(asyncApiSteps({ registry, kinds, version: await versionOf() }));
+
+const versionOf = async (): Promise<string> => {
+  const manifest = await readFile(join(PROJECT, 'package.json'), 'utf8');
+  return (JSON.parse(manifest) as { readonly version: string }).version;
+};
+
+/** Lets others work between the steps. */
+const inSteps = async (steps: Generator<undefined, JsonObject>): Promise<File> => {
   for (;;) {
     const { done, value } = steps.next();
     await breathe();

@@ -1,0 +1,88 @@
+import type { JsonObject } from '../../domain/json.ts';
+
+/** Envelope and headers of the records, as JSON Schema (docs/streams.md says what each is for). */
+export const TEXT: JsonObject = { type: 'string' };
+export const TIME: JsonObject = { type: 'string', format: 'date-time' };
+const REVISION: JsonObject = { type: 'integer', minimum: 0, maximum: 2 ** 31 - 1 };
+
+const ATTRIBUTES: JsonObject = {
+  specversion: { const: '1.0' },
+  id: TEXT,
+  source: TEXT,
+  time: TIME,
+  datacontenttype: { const: 'application/json' },
+};
+
+/** Extensions that every record of an event has, and those that are left out where they would be empty. */
+const PLACE: JsonObject = {
+  osacstream: { ...TEXT, description: 'Stream of the event log.' },
+  osacrevision: {
+    ...REVISION,
+    description: 'Revision of the stream: apply what is newer than the last one seen.',
+  },
+  osacposition: {
+    type: 'string',
+    pattern: '^[0-9]+$',
+    description: 'Position in the whole log; sorts as text.',
+  },
+};
+const CAUSES: JsonObject = {
+  osaccorrelation: { ...TEXT, description: 'What all events of one undertaking share.' },
+  osaccausation: { ...TEXT, description: 'The command or event that led to it.' },
+  osacactor: { ...TEXT, description: 'Pseudonym of who did it; `system` for the service itself.' },
+  osactenant: TEXT,
+  osacproject: TEXT,
+  osacsite: { ...TEXT, description: 'Hub; only where the provider alone reads.' },
+  traceparent: { ...TEXT, description: 'W3C Trace Context.' },
+};
+const RESOURCE: JsonObject = {
+  osacresourceid: TEXT,
+  osacresourcetype: TEXT,
+};
+
+/** A record of one of our own topics. */
+export const ownEnvelope = (type: string, data: JsonObject, more: JsonObject = {}): JsonObject =>
+  envelope(type, data, { ...PLACE, ...RESOURCE, ...more }, CAUSES);
+
+/** A record of OSAC's metering topics: the place in the log is an addition of ours. */
+export const meteringEnvelope = (type: string, data: JsonObject, sources: readonly string[]): JsonObject =>
+  envelope(
+    type,
+    data,
+    { source: { enum: [...sources] }, ...RESOURCE, osactenant: TEXT },
+    { ...PLACE, ...CAUSES },
+  );
+
+const envelope = (type: string, data: JsonObject, always: JsonObject, sometimes: JsonObject): JsonObject => {
+  const required: JsonObject = { ...ATTRIBUTES, type: { const: type }, ...always };
+  return {
+    type: 'object',
+    properties: { ...required, ...sometimes, ...always, data },
+    required: [...Object.keys(required), 'data'],
+    additionalProperties: false,
+  };
+};
+
+const headers = (properties: JsonObject): JsonObject => ({
+  type: 'object',
+  properties,
+  required: Object.keys(properties),
+  additionalProperties: false,
+});
+
+const PLACE_HEADERS: JsonObject = {
+  osacstream: TEXT,
+  osacrevision: { type: 'string', pattern: '^[0-9]+$' },
+};
+export const OWN_HEADERS = headers({
+  'content-type': { const: 'application/cloudevents+json; charset=utf-8' },
+  ...PLACE_HEADERS,
+});
+export const TOMBSTONE_HEADERS = headers(PLACE_HEADERS);
+export const meteringHeaders = (type: string, sources: readonly string[]): JsonObject =>
+  headers({
+    ce_specversion: { const: '1.0' },
+    ce_type: { const: type },
+    ce_source: { enum: [...sources] },
+    ce_id: TEXT,
+  });
