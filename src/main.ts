@@ -6,6 +6,7 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { text as readText } from 'node:stream/consumers';
+import type { Trust } from './app/audit/merkle/key-chain.ts';
 import type { Failpoint } from './app/process-runner/types.ts';
 import { createCli, runCli } from './cli/ledgerctl.ts';
 import type { CliIo, DemoRequest, StoreToCheck, TokenRequest } from './cli/connection.ts';
@@ -111,6 +112,10 @@ const actions = {
       ? checkSqliteLog(which.file)
       : checkSqliteStore(which.dataDir));
     return { events, findings: findings.map((finding) => Object.values(finding).join(': ')) };
+  },
+  verifyStore: async (which: StoreToCheck, trust?: Trust) => {
+    const { verifyStoppedStore } = await import('./composition/stopped-store.ts');
+    return verifyStoppedStore(which, trust);
   },
   defaultDataDir: process.env['LEDGER_DATA_DIR'] ?? './data',
   eventStore: process.env['LEDGER_EVENT_STORE'] ?? 'sqlite',

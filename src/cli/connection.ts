@@ -1,4 +1,6 @@
 import type { JsonObject } from '../domain/json.ts';
+import type { StoreReport } from '../app/audit/bundle/verify-store.ts';
+import type { Trust } from '../app/audit/merkle/key-chain.ts';
 import type { ApiClient } from './api-client.ts';
 
 /** What the command line cannot do over HTTP; the composition root brings it. */
@@ -11,6 +13,8 @@ export type CliActions = {
   mintToken(request: TokenRequest): Promise<string>;
   /** Full check of a stopped store, or of one file. Prints nothing; returns what it found wrong. */
   checkStore(which: StoreToCheck): Promise<{ readonly events: number; readonly findings: readonly string[] }>;
+  /** Compares a stopped store, or one file, with all heads that were signed over it. */
+  verifyStore(which: StoreToCheck, trust?: Trust): Promise<StoreReport>;
   readonly defaultDataDir: string;
   /** `LEDGER_EVENT_STORE` as it is set. */
   readonly eventStore: string;

@@ -1,6 +1,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { kinds } from '../domain/kinds.ts';
 import { createApiClient } from './api-client.ts';
+import { addAuditCommands } from './commands/audit.ts';
 import { addCompletionCommand } from './commands/completion.ts';
 import { addCredentialCommands } from './commands/credentials.ts';
 import { addMapCommands, addScaleCommand } from './commands/change.ts';
@@ -13,6 +14,7 @@ import { addWriteCommands } from './commands/write.ts';
 import type { CliActions, TokenRequest, CliIo, Connection } from './connection.ts';
 import { addEventCommands } from './commands/events.ts';
 import { addHubCommands } from './commands/hubs.ts';
+import { addKafkaCommands } from './commands/kafka.ts';
 import { addLaneCommands } from './commands/lanes.ts';
 import { addOrderCommands } from './commands/orders.ts';
 import { addProjectionCommands } from './commands/projections.ts';
@@ -130,9 +132,11 @@ export const createCli = (actions: CliActions, io: CliIo): Command => {
   addEventCommands(program, connection);
   addOrderCommands(program, connection, resources);
   addHubCommands(program, connection, resources);
+  addKafkaCommands(program, connection);
   addLaneCommands(program, connection);
   addProjectionCommands(program, connection);
   addStoreCommands(program, connection, actions);
+  addAuditCommands(program, connection, actions);
   addUsageCommand(program, connection);
   addCompletionCommand(program, resources);
   return program;

@@ -18,6 +18,7 @@ const actions: CliActions = {
   demo: unused,
   mintToken: unused,
   checkStore: unused,
+  verifyStore: unused,
   defaultDataDir: 'data',
   eventStore: 'memory',
   version: '1',

@@ -25,6 +25,9 @@ export const keyOf = (name: string, origin = ORIGIN): NoteSigner => ({
   }),
 });
 
+/** Verifier key of a signer. */
+export const vkey = ({ name, privateKey }: NoteSigner): string => vkeyOf(name, privateKey);
+
 const TENANTS = ['acme', 'globex', ''];
 const TYPES = ['ClusterOrdered', 'NodeSetResized', 'ClusterReady', 'LeaseActivated'];
 
@@ -124,7 +127,7 @@ export const historyOf = (
     noteAt: (size, by = signer) => signNote(checkpointText(checkpointAt(size)), by),
     trust: {
       origin: ORIGIN,
-      keys: [{ vkey: vkeyOf(ORIGIN, signer.privateKey), since: '2026-11-21T00:00:00.000Z' }],
+      keys: [{ vkey: vkey(signer), since: '2026-11-21T00:00:00.000Z' }],
     },
   };
 };

@@ -9,6 +9,7 @@ const actions: CliActions = {
   demo: unused,
   mintToken: async () => 'token',
   checkStore: unused,
+  verifyStore: unused,
   defaultDataDir: 'data',
   eventStore: 'sqlite',
   version: '1',

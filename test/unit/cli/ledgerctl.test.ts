@@ -10,6 +10,7 @@ const actions: CliActions = {
   demo: unused,
   mintToken: async (request) => JSON.stringify(request),
   checkStore: async (which) => ({ events: 'file' in which ? 1 : 2, findings: [] }),
+  verifyStore: unused,
   defaultDataDir: 'data',
   eventStore: 'sqlite',
   version: '1.2.3',

@@ -52,6 +52,7 @@ export const ledgerctl = (): Command =>
       demo: () => Promise.reject(new Error('not in a test')),
       mintToken: () => Promise.reject(new Error('not in a test')),
       checkStore: () => Promise.reject(new Error('not in a test')),
+      verifyStore: () => Promise.reject(new Error('not in a test')),
       defaultDataDir: 'data',
       eventStore: 'sqlite',
       version: '0.0.0',

@@ -38,6 +38,8 @@ export type BundleReport = {
   readonly scope: string;
   readonly range: { readonly from: number; readonly to: number } | undefined;
   readonly counts: EventsResult['counts'];
+  /** What to trust from here on: keys and checkpoint of the bundle; only when nothing is wrong. */
+  readonly trust: Trust | undefined;
   readonly proven: readonly string[];
   readonly notProven: readonly string[];
 };
@@ -84,6 +86,7 @@ export const verifyBundle = async (
     scope: proofs === undefined ? 'unknown' : scopeName(proofs.scope),
     range,
     counts: events?.counts ?? { events: 0, full: 0, redacted: 0, withheld: 0 },
+    trust: ok && shipped !== undefined && note !== undefined ? { ...shipped, pin: note } : undefined,
     proven: ok && proofs !== undefined && range !== undefined ? provenBy(proofs.scope, range) : [],
     notProven: NOT_PROVEN,
   };

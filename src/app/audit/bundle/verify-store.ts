@@ -1,0 +1,275 @@
+import { stringAt } from '../../../domain/json-tools.ts';
+import type { EventStore, RecordedEvent } from '../../event-store.ts';
+import { AUDIT_KEYS_STREAM } from '../audit-keys.ts';
+import { originOf, type Checkpoint } from '../merkle/checkpoint.ts';
+import { extendRange, rangeHashes, type GrowingRange } from '../merkle/compact-range.ts';
+import { emptyRoot, type HashAt } from '../merkle/hashing.ts';
+import type { ChainedKey, Trust } from '../merkle/key-chain.ts';
+import { isLeafStream, leafHashOf, leafOf } from '../merkle/leaf.ts';
+import { tenantKey, tenantsRoot } from '../merkle/tenants.ts';
+import { TREE_HEADS_STREAM } from '../tree-heads.ts';
+import { collectFindings, type Finding, type Findings } from './findings.ts';
+import { authorityOf, openCheckpoint, type Authority } from './trust-check.ts';
+
+/** A log that nobody writes to: a stopped embedded store, or a backup of one. */
+export type StoppedLog = Pick<EventStore, 'storeId' | 'readAll' | 'readStream'>;
+
+export type StoreOptions = {
+  /** What the auditor trusts; absent: the keys that the store names itself. */
+  readonly trust?: Trust;
+  /** Hashes of the tree as they were kept apart from the events (tiles): with them a wrong event is named. */
+  readonly hashAt?: HashAt;
+};
+
+export type StoreReport = {
+  readonly ok: boolean;
+  /** At most 100; `count` says how many there were. */
+  readonly findings: readonly Finding[];
+  readonly count: number;
+  readonly keys: 'pinned' | 'from the store';
+  /** Events of the log, leaves among them, and signed heads that were compared. */
+  readonly events: number;
+  readonly leaves: number;
+  readonly heads: number;
+  /** Size of the largest head that is right: what lies behind it nobody signed yet. */
+  readonly signed: number;
+};
+
+/**
+ * Recomputes the tree of a stopped store and compares it with every head that was signed over it. Never throws for
+ * what is wrong with the store: that is what it reports.
+ */
+export const verifyStore = async (log: StoppedLog, options: StoreOptions = {}): Promise<StoreReport> => {
+  const findings = collectFindings();
+  const progress = { events: 0, leaves: 0, heads: 0, signed: 0 };
+  try {
+    const authority = await authorityOfStore(log, options.trust, findings);
+    const heads = await headsOf(log, authority, findings);
+    const pin = options.trust === undefined ? undefined : authority.pin;
+    const marks = marksOf(heads, pin);
+    progress.heads = heads.length;
+    await compare(log, marks, options.hashAt, findings, progress);
+  } catch (error) {
+    findings.add({
+      code: 'unreadable',
+      message: `reading ended before the end: ${error instanceof Error ? error.message : String(error)}`,
+    });
+  }
+  return {
+    ok: findings.count() === 0,
+    findings: findings.list(),
+    count: findings.count(),
+    keys: options.trust === undefined ? 'from the store' : 'pinned',
+    ...progress,
+  };
+};
+
+const authorityOfStore = async (
+  log: StoppedLog,
+  trust: Trust | undefined,
+  findings: Findings,
+): Promise<Authority> => {
+  const keys: ChainedKey[] = [];
+  for await (const { data } of log.readStream(AUDIT_KEYS_STREAM)) {
+    const rotation = stringAt(data, 'rotation');
+    const key = { vkey: stringAt(data, 'vkey'), since: stringAt(data, 'at') };
+    keys.push(rotation === '' ? key : { ...key, rotation });
+  }
+  const origin = originOf(log.storeId);
+  const authority = authorityOf(
+    keys.length === 0 && trust === undefined ? undefined : { origin, keys },
+    trust,
+    findings,
+  );
+  return authority ?? { origin, vkeys: [], pin: undefined };
+};
+
+type Head = { readonly revision: number; readonly checkpoint: Checkpoint };
+
+const headsOf = async (log: StoppedLog, authority: Authority, findings: Findings): Promise<Head[]> => {
+  const heads: Head[] = [];
+  let last: Head | undefined;
+  for await (const { data, revision } of log.readStream(TREE_HEADS_STREAM)) {
+    const wrong = (message: string): void =>
+      findings.add({
+        code: 'head',
+        event: `${TREE_HEADS_STREAM}@${revision}`,
+        message: `the signed head ${message}`,
+      });
+    const checkpoint = openCheckpoint(stringAt(data, 'note'), authority, (why) =>
+      wrong(`is not valid: ${why}`),
+    );
+    if (checkpoint === undefined) continue;
+    if (last !== undefined && checkpoint.size <= last.checkpoint.size)
+      wrong(`of size ${checkpoint.size} is not larger than the one before it`);
+    if (last !== undefined && revision !== last.revision + 1)
+      wrong('does not follow the one before it: some are missing');
+    last = { revision, checkpoint };
+    heads.push(last);
+  }
+  return heads;
+};
+
+/** A size at which the tree must have a root. */
+type Mark = { readonly checkpoint: Checkpoint; readonly what: string };
+
+const marksOf = (heads: readonly Head[], pin: Checkpoint | undefined): Mark[] =>
+  [
+    ...heads.map(({ checkpoint, revision }) => ({
+      checkpoint,
+      what: `the head ${TREE_HEADS_STREAM}@${revision}`,
+    })),
+    ...(pin === undefined ? [] : [{ checkpoint: pin, what: 'your pin' }]),
+  ].sort((left, right) => left.checkpoint.size - right.checkpoint.size);
+
+/** Leaves that are kept since the last right head, to name the wrong one among them. */
+const MOST_KEPT = 100_000;
+const PAGE = 10_000;
+
+const compare = async (
+  log: StoppedLog,
+  marks: readonly Mark[],
+  hashAt: HashAt | undefined,
+  findings: Findings,
+  progress: { events: number; leaves: number; signed: number },
+): Promise<void> => {
+  const tree = extendRange();
+  const tenants = new Map<string, GrowingRange>();
+  const revisions = createRevisionCheck(findings);
+  let recent: { name: string; hash: Buffer }[] = [];
+  let next = 0;
+  let diverged = false;
+  const reachMarks = (): void => {
+    for (
+      let mark = marks[next];
+      mark !== undefined && mark.checkpoint.size === tree.size();
+      mark = marks[next]
+    ) {
+      next += 1;
+      // Behind the first head that is wrong every other one is.
+      if (diverged) continue;
+      const problem = problemAt(mark, tree, tenants);
+      if (problem === undefined) progress.signed = tree.size();
+      else {
+        diverged = true;
+        nameWrong({ mark, problem, from: progress.signed, recent, hashAt }, findings);
+      }
+      recent = [];
+    }
+  };
+  reachMarks();
+  for await (const event of allOf(log)) {
+    progress.events += 1;
+    if (!isLeafStream(event.stream)) continue;
+    revisions(event, tree.size());
+    const hash = leafHashOf(leafOf(event));
+    tree.append(hash);
+    const tenant = stringAt(event.metadata, 'tenant');
+    const own = tenants.get(tenant) ?? extendRange();
+    tenants.set(tenant, own);
+    own.append(hash);
+    progress.leaves += 1;
+    if (!diverged && recent.length < MOST_KEPT)
+      recent.push({ name: `${event.stream}@${event.revision}`, hash });
+    reachMarks();
+  }
+  const beyond = marks.at(-1);
+  if (beyond !== undefined && beyond.checkpoint.size > tree.size())
+    findings.add({
+      code: 'missing-event',
+      place: [tree.size(), beyond.checkpoint.size],
+      message: `${beyond.what} is of size ${beyond.checkpoint.size}: the events behind the end of the log are missing`,
+    });
+};
+
+async function* allOf(log: StoppedLog): AsyncGenerator<RecordedEvent> {
+  let after: string | undefined;
+  for (let more = true; more; ) {
+    more = false;
+    for await (const event of log.readAll({ limit: PAGE, ...(after === undefined ? {} : { after }) })) {
+      after = event.position;
+      more = true;
+      yield event;
+    }
+  }
+}
+
+/** Revisions of every stream are gap-free: that names what was taken out, put in or moved. */
+const createRevisionCheck = (findings: Findings) => {
+  const last = new Map<string, number>();
+  return ({ stream, revision }: RecordedEvent, place: number): void => {
+    const expected = (last.get(stream) ?? -1) + 1;
+    last.set(stream, Math.max(revision, expected - 1));
+    if (revision === expected) return;
+    findings.add(
+      revision > expected
+        ? {
+            code: 'missing-event',
+            place,
+            event: `${stream}@${expected}`,
+            message: `this event is missing: ${stream}@${revision} stands where it should be`,
+          }
+        : {
+            code: 'order',
+            place,
+            event: `${stream}@${revision}`,
+            message: 'this event stands behind a later one of its stream',
+          },
+    );
+  };
+};
+
+const problemAt = (
+  { checkpoint }: Mark,
+  tree: GrowingRange,
+  tenants: ReadonlyMap<string, GrowingRange>,
+): string | undefined => {
+  if (!tree.root().equals(checkpoint.root)) return 'another root than the events have';
+  const heads = [...tenants].map(([tenant, own]) => ({
+    key: tenantKey(tenant),
+    size: own.size(),
+    root: own.root(),
+  }));
+  const root = heads.length === 0 ? emptyRoot() : tenantsRoot(heads);
+  if (heads.length === checkpoint.tenants.count && root.equals(checkpoint.tenants.root)) return undefined;
+  return 'another root over the trees of the tenants than the events have';
+};
+
+type Wrong = {
+  readonly mark: Mark;
+  readonly problem: string;
+  /** Size of the last head that was right. */
+  readonly from: number;
+  /** Leaves since then. */
+  readonly recent: readonly { readonly name: string; readonly hash: Buffer }[];
+  readonly hashAt: HashAt | undefined;
+};
+
+const nameWrong = ({ mark, problem, from, recent, hashAt }: Wrong, findings: Findings): void => {
+  const { size, root } = mark.checkpoint;
+  findings.add({
+    code: 'root',
+    place: [from, size],
+    message: `${mark.what} of size ${size} has ${problem}: of the events since size ${from} at least one was changed, moved, added or taken out`,
+  });
+  if (hashAt === undefined || !hasRoot(hashAt, size, root)) return;
+  for (const [at, { name, hash }] of recent.entries())
+    if (!hashAt(0, from + at).equals(hash))
+      findings.add({
+        code: 'changed-event',
+        place: from + at,
+        event: name,
+        message: 'it is not the event that was signed at this place',
+      });
+};
+
+const hasRoot = (hashAt: HashAt, size: number, root: Buffer): boolean => {
+  try {
+    return extendRange({ size, hashes: rangeHashes(size, hashAt) })
+      .root()
+      .equals(root);
+  } catch (error) {
+    if (error instanceof RangeError) return false;
+    throw error;
+  }
+};

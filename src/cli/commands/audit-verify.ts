@@ -1,0 +1,158 @@
+import { rename, readFile, writeFile } from 'node:fs/promises';
+import { InvalidArgumentError, type Command } from 'commander';
+import { findingText, type Finding } from '../../app/audit/bundle/findings.ts';
+import { trustSchema } from '../../app/audit/bundle/format.ts';
+import { verifyBundle, type BundleReport } from '../../app/audit/bundle/verify.ts';
+import type { StoreReport } from '../../app/audit/bundle/verify-store.ts';
+import type { Trust } from '../../app/audit/merkle/key-chain.ts';
+import { openBundle } from '../audit/bundle-source.ts';
+import type { CliActions, CliIo } from '../connection.ts';
+import { examples } from '../examples.ts';
+import { CliFailure, EXIT } from '../exit.ts';
+import { printable } from '../output.ts';
+
+type Options = {
+  readonly store?: string;
+  readonly trust?: string;
+  readonly updatePin: boolean;
+  readonly json: boolean;
+};
+
+/** Checks an export bundle, or a stopped store, without a service and without network. */
+export const addAuditVerifyCommand = (audit: Command, io: CliIo, actions: CliActions): void => {
+  audit
+    .command('verify')
+    .description('check an export bundle, or a stopped store, without a service and without network')
+    .argument('[bundle]', 'directory or tar of an export')
+    .option('--store <directory>', 'data directory of a stopped embedded store, or a backup of one, instead')
+    .option(
+      '--trust <file>',
+      'your trust.json: keys and pin that you trust (default: those of the bundle itself)',
+    )
+    .option(
+      '--update-pin',
+      'with --trust: when nothing is wrong, pin the checkpoint of the bundle there',
+      false,
+    )
+    .option('--json', 'print the report as JSON', false)
+    .addHelpText(
+      'after',
+      examples(
+        'audit verify acme-2026.tar --trust trust.json',
+        'audit verify acme-2026.tar --trust trust.json --update-pin',
+        'audit verify --store ./data --trust trust.json',
+      ),
+    )
+    .action(async (bundle: string | undefined, options: Options) => {
+      if ((bundle === undefined) === (options.store === undefined))
+        throw new InvalidArgumentError('give a bundle, or --store and the data directory of a stopped store');
+      if (options.updatePin && (options.trust === undefined || bundle === undefined))
+        throw new InvalidArgumentError(
+          '--update-pin writes to the file of --trust, with what a bundle showed',
+        );
+      const trust = options.trust === undefined ? undefined : await readTrust(options.trust);
+      const ok =
+        bundle === undefined
+          ? await ofStore(options.store ?? '', trust, options, io, actions)
+          : await ofBundle(bundle, trust, options, io);
+      if (!ok) process.exitCode = EXIT.failed;
+    });
+};
+
+const readTrust = async (file: string): Promise<Trust> => {
+  const text = await readFile(file, 'utf8').catch((error: unknown) => {
+    throw new CliFailure(EXIT.usage, `--trust: ${error instanceof Error ? error.message : String(error)}`);
+  });
+  try {
+    return trustSchema.parse(JSON.parse(text)) as Trust;
+  } catch {
+    throw new CliFailure(EXIT.usage, `--trust: ${file} is no trust.json: it holds origin, keys and pin`);
+  }
+};
+
+const ofBundle = async (
+  path: string,
+  trust: Trust | undefined,
+  { trust: file, updatePin, json }: Options,
+  io: CliIo,
+): Promise<boolean> => {
+  const source = await openBundle(path).catch((error: unknown) => {
+    throw new CliFailure(EXIT.usage, error instanceof Error ? error.message : String(error));
+  });
+  const report = await verifyBundle(source, trust === undefined ? {} : { trust });
+  io.out(json ? `${JSON.stringify(report, null, 2)}\n` : bundleText(report));
+  if (updatePin && file !== undefined && report.trust !== undefined) {
+    // Never half a trust file: it is what everything hangs on.
+    await writeFile(`${file}.new`, `${JSON.stringify(report.trust, null, 2)}\n`);
+    await rename(`${file}.new`, file);
+    io.err(`${file} now pins size ${report.checkpoint?.size}\n`);
+  }
+  return report.ok;
+};
+
+const ofStore = async (
+  path: string,
+  trust: Trust | undefined,
+  { json }: Options,
+  io: CliIo,
+  actions: CliActions,
+): Promise<boolean> => {
+  const which = path.endsWith('.sqlite') || path.endsWith('.db') ? { file: path } : { dataDir: path };
+  const file = await actions.checkStore(which);
+  const report = await actions.verifyStore(which, trust);
+  if (json) io.out(`${JSON.stringify({ ...report, file: file.findings }, null, 2)}\n`);
+  else io.out(storeText(report, file.findings));
+  return report.ok && file.findings.length === 0;
+};
+
+const findingLines = (findings: readonly Finding[], count: number): string[] => [
+  ...findings.map((finding) => `wrong: ${printable(findingText(finding))}`),
+  ...(count > findings.length ? [`… and ${count - findings.length} more`] : []),
+];
+
+const bundleText = (report: BundleReport): string => {
+  const { counts, range, checkpoint } = report;
+  const lines = findingLines(report.findings, report.count);
+  if (range !== undefined)
+    lines.push(
+      `export of ${printable(report.scope)}, sizes ${range.from} to ${range.to}: ${counts.events} events ` +
+        `(${counts.full} in full, ${counts.redacted} redacted, ${counts.withheld} withheld)`,
+    );
+  if (checkpoint !== undefined) lines.push(`signed at size ${checkpoint.size}, ${checkpoint.time}`);
+  lines.push(KEYS[report.keys], PIN[report.pin]);
+  if (!report.ok) return ending(lines, report.count);
+  lines.push('proven:', ...report.proven.map((text) => `  ${printable(text)}`));
+  lines.push('not proven:', ...report.notProven.map((text) => `  ${text}`));
+  return ending(lines, 0);
+};
+
+const KEYS = {
+  pinned: 'keys: yours',
+  'from the bundle':
+    'keys: those that came with the bundle: this shows that it fits together, not who made it (--trust)',
+} as const;
+
+const PIN = {
+  none: 'pin: none: a history that was rewritten as a whole would not be noticed (--trust)',
+  continued: 'pin: continued',
+  broken: 'pin: BROKEN: this is not the history that you pinned',
+} as const;
+
+const storeText = (report: StoreReport, file: readonly string[]): string => {
+  const lines = [
+    ...file.map((finding) => `wrong: ${printable(finding)}`),
+    ...findingLines(report.findings, report.count),
+    `${report.events} events, ${report.leaves} of them in the audit tree; compared with ${report.heads} signed heads`,
+    report.keys === 'pinned'
+      ? KEYS.pinned
+      : 'keys: those that the store names: whoever can rewrite it can name others (--trust)',
+  ];
+  if (report.leaves > report.signed && report.ok)
+    lines.push(
+      `the last ${report.leaves - report.signed} events are not signed yet: nothing is proven of them`,
+    );
+  return ending(lines, report.count + file.length);
+};
+
+const ending = (lines: readonly string[], count: number): string =>
+  `${lines.join('\n')}\n${count === 0 ? 'nothing wrong' : `${count} finding${count === 1 ? '' : 's'}`}\n`;

@@ -1,0 +1,15 @@
+import type { MemoryTree } from '../../../src/app/audit/merkle/memory-tree.ts';
+import { encodeEntries, TILE_WIDTH, tilePath, tilesOf } from '../../../src/app/audit/merkle/tiles.ts';
+
+/** A tree and its entries as the files of C2SP tlog-tiles, by path. */
+export const tileFiles = (tree: MemoryTree, entries: readonly Buffer[]): Map<string, Buffer> => {
+  const files = new Map<string, Buffer>();
+  for (const { level, index, width } of tilesOf(tree.size())) {
+    const hashes = Array.from({ length: width }, (_, at) => tree.hashAt(8 * level, TILE_WIDTH * index + at));
+    files.set(tilePath({ level, index, width }), Buffer.concat(hashes));
+    if (level > 0) continue;
+    const here = entries.slice(TILE_WIDTH * index, TILE_WIDTH * index + width);
+    files.set(tilePath({ level: 'entries', index, width }), encodeEntries(here));
+  }
+  return files;
+};

@@ -1,0 +1,173 @@
+import { expect } from 'chai';
+import { createWriteStream, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
+import { pipeline } from 'node:stream/promises';
+import { directorySink, tarOf } from '../../../../src/adapters/audit/bundle-files.ts';
+import { findingText } from '../../../../src/app/audit/bundle/findings.ts';
+import { writeBundle } from '../../../../src/app/audit/bundle/writer.ts';
+import type { StoreReport } from '../../../../src/app/audit/bundle/verify-store.ts';
+import { openBundle } from '../../../../src/cli/audit/bundle-source.ts';
+import { verifyBundle } from '../../../../src/app/audit/bundle/verify.ts';
+import { createCli, runCli } from '../../../../src/cli/ledgerctl.ts';
+import type { CliActions } from '../../../../src/cli/connection.ts';
+import { contentOf, eventsOf, historyOf } from '../../../support/audit/signed-history.ts';
+
+const history = historyOf(eventsOf(40));
+
+describe('bundles in files', () => {
+  let folder: string;
+  let directory: string;
+  let tar: string;
+  let trust: string;
+  before(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'bundle-'));
+    directory = join(folder, 'bundle');
+    tar = join(folder, 'bundle.tar');
+    trust = join(folder, 'trust.json');
+  });
+  beforeEach(async () => {
+    await writeBundle(contentOf(history), directorySink(directory));
+    await pipeline(await tarOf(directory), createWriteStream(tar));
+    writeFileSync(trust, JSON.stringify({ ...history.trust, pin: history.noteAt(20) }));
+  });
+  afterEach(() => rmSync(directory, { recursive: true, force: true }));
+  after(() => rmSync(folder, { recursive: true, force: true }));
+
+  it('are the same as a directory and as a tar', async () => {
+    const [loose, packed] = [
+      await verifyBundle(await openBundle(directory)),
+      await verifyBundle(await openBundle(tar)),
+    ];
+    expect(loose.findings.map(findingText)).to.deep.equal([]);
+    expect(packed).to.deep.equal(loose);
+    expect(loose.counts.events).to.equal(40);
+  });
+
+  it('have the same tar each time, so that a download can be resumed', async () => {
+    const again = await buffer(await tarOf(directory));
+    expect(again.equals(readFileSync(tar))).to.equal(true);
+  });
+
+  it('are not sound when the tar is cut off or damaged anywhere', async () => {
+    const bytes = readFileSync(tar);
+    for (let length = 0; length < bytes.length - 1024; length += 4099) {
+      truncateSync(tar, length);
+      const report = await verifyBundle(await openBundle(tar));
+      expect(report.ok, `${length} bytes`).to.equal(false);
+      writeFileSync(tar, bytes);
+    }
+    const header = Buffer.from(bytes);
+    header.writeUInt8(header.readUInt8(0) ^ 1, 0);
+    writeFileSync(tar, header);
+    const report = await verifyBundle(await openBundle(tar));
+    expect(report.findings.map(findingText).join()).to.include('cannot be read');
+  });
+
+  const unused = () => Promise.reject(new Error('not in this test'));
+  const storeReport: StoreReport = {
+    ok: true,
+    findings: [],
+    count: 0,
+    keys: 'from the store',
+    events: 50,
+    leaves: 40,
+    heads: 4,
+    signed: 38,
+  };
+  const ledgerctl = async (argv: readonly string[], more: Partial<CliActions> = {}) => {
+    const actions: CliActions = {
+      serve: unused,
+      demo: unused,
+      mintToken: unused,
+      checkStore: async () => ({ events: 50, findings: [] }),
+      verifyStore: async () => storeReport,
+      defaultDataDir: 'data',
+      eventStore: 'sqlite',
+      version: '1',
+      ...more,
+    };
+    let [out, err] = ['', ''];
+    const io = { out: (text: string) => (out += text), err: (text: string) => (err += text) };
+    process.exitCode = undefined;
+    const code = await runCli(createCli(actions, io), ['audit', 'verify', ...argv], io);
+    process.exitCode = undefined;
+    return { code, out, err };
+  };
+
+  it('are verified by ledgerctl, with status 0', async () => {
+    const { code, out } = await ledgerctl([tar, '--trust', trust]);
+    expect(out).to.include(
+      'export of the whole log, sizes 0 to 40: 40 events (40 in full, 0 redacted, 0 withheld)',
+    );
+    expect(out)
+      .to.include('keys: yours\npin: continued\n')
+      .and.to.include('not proven:')
+      .and.to.match(/nothing wrong\n$/);
+    expect(code).to.equal(0);
+    const alone = await ledgerctl([directory]);
+    expect(alone.out).to.include('keys: those that came with the bundle').and.to.include('pin: none');
+  });
+
+  it('are named by ledgerctl where they are wrong, with status 1', async () => {
+    const file = join(directory, 'events.ndjson');
+    writeFileSync(file, readFileSync(file, 'utf8').replace('"note":"n 7"', '"note":"n 8"'));
+    const { code, out } = await ledgerctl([directory, '--trust', trust]);
+    const event = history.events[7];
+    expect(out).to.include(
+      `wrong: event ${event?.stream}@${event?.revision}, place 7, events.ndjson line 8: its data is not what was stored`,
+    );
+    expect(out).to.match(/2 findings\n$/);
+    expect(code).to.equal(1);
+    const json = await ledgerctl([directory, '--json']);
+    expect(JSON.parse(json.out)).to.deep.include({ ok: false, count: 2 });
+  });
+
+  it('move the pin, but only when nothing is wrong', async () => {
+    const before = readFileSync(trust, 'utf8');
+    const wrong = join(folder, 'wrong.json');
+    writeFileSync(wrong, JSON.stringify({ ...history.trust, pin: historyOf(eventsOf(40, 1)).noteAt(20) }));
+    const refused = await ledgerctl([tar, '--trust', wrong, '--update-pin']);
+    expect(refused.code).to.equal(1);
+    expect(refused.out).to.include('pin: BROKEN');
+    expect(JSON.parse(readFileSync(wrong, 'utf8'))).to.not.deep.include({ pin: history.noteAt(40) });
+    const { code, err } = await ledgerctl([tar, '--trust', trust, '--update-pin']);
+    expect([code, err]).to.deep.equal([0, `${trust} now pins size 40\n`]);
+    expect(JSON.parse(readFileSync(trust, 'utf8'))).to.deep.include({ pin: history.noteAt(40) });
+    expect(readFileSync(trust, 'utf8')).to.not.equal(before);
+  });
+
+  it('are asked for exactly', async () => {
+    writeFileSync(join(folder, 'bad.json'), '{}');
+    for (const [argv, says] of [
+      [[], 'give a bundle, or --store'],
+      [[tar, '--store', 'data'], 'give a bundle, or --store'],
+      [[tar, '--update-pin'], '--update-pin writes to the file of --trust'],
+      [[join(folder, 'none')], 'no such file'],
+      [[tar, '--trust', join(folder, 'none')], '--trust: '],
+      [[tar, '--trust', join(folder, 'bad.json')], 'is no trust.json'],
+    ] as const) {
+      const { code, err } = await ledgerctl(argv);
+      expect(err, argv.join(' ')).to.include(says);
+      expect(code).to.equal(2);
+    }
+  });
+
+  it('of a stopped store are compared with its heads', async () => {
+    const { code, out } = await ledgerctl(['--store', 'data']);
+    expect(out).to.equal(
+      '50 events, 40 of them in the audit tree; compared with 4 signed heads\n' +
+        'keys: those that the store names: whoever can rewrite it can name others (--trust)\n' +
+        'the last 2 events are not signed yet: nothing is proven of them\nnothing wrong\n',
+    );
+    expect(code).to.equal(0);
+    const damaged = await ledgerctl(['--store', 'data'], {
+      checkStore: async () => ({ events: 50, findings: ['page 3 is damaged'] }),
+    });
+    expect(damaged.out)
+      .to.include('wrong: page 3 is damaged')
+      .and.to.match(/1 finding\n$/);
+    expect(damaged.code).to.equal(1);
+  });
+});
