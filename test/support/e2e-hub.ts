@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { JsonObject } from '../../src/domain/json.ts';
-import { orderOfJob } from './aap/aap-server.ts';
+import { orderOfJob, type AapRequest } from './aap/aap-server.ts';
 import type { AapJob } from './aap/aap-jobs.ts';
 import { runMain, type Run } from './e2e-process.ts';
 import { createStack, type Stack } from './e2e-stack.ts';
@@ -50,6 +50,10 @@ export type E2eHub = Pick<KubeFaultProxy, 'onCall' | 'seen'> & {
   loseNextAnswer(): Promise<void>;
   /** What must not be found in a log: token and key of the automation. */
   readonly secrets: readonly string[];
+  /** The next request to the automation breaks off and is not carried out. Not in mode operator: nobody of ours asks. */
+  dropNext(): Promise<void>;
+  /** How many did. */
+  dropped(): Promise<number>;
   /** `ledgerctl` as an operator types it. */
   ledgerctl(...argv: readonly string[]): Promise<Run>;
   /** Arguments of `ledgerctl hubs add`. */
@@ -74,8 +78,12 @@ type Automation = {
   readonly endpoint?: string;
   readonly asked: () => readonly AskedFor[];
   readonly loseNextAnswer: () => Promise<void>;
+  readonly dropNext: () => Promise<void>;
+  readonly dropped: () => Promise<number>;
   readonly close: () => Promise<void>;
 };
+
+const isCut = ({ status }: { readonly status: number | 'cut' }): boolean => status === 'cut';
 
 const AAP = new URL('./aap/main.ts', import.meta.url).pathname;
 
@@ -119,6 +127,8 @@ export const createE2eHub = async (
     seen: proxy.seen,
     list: async (plural) => (await play.api.list(plural, '')) as unknown as readonly KubeObject[],
     asked: automation.asked,
+    dropNext: automation.dropNext,
+    dropped: automation.dropped,
     onAsked: (next) => void (hook = next),
     loseNextAnswer: automation.loseNextAnswer,
     secrets: [TOKEN, HMAC_SECRET],
@@ -154,7 +164,8 @@ const startAutomation = async (
       const { aap } = play;
       const asked = (): readonly AskedFor[] => aap.launches().map((job) => job as AskedFor);
       const nothing = (): Promise<void> => Promise.resolve();
-      return { asked, loseNextAnswer: nothing, close: nothing };
+      const none = (): Promise<number> => Promise.resolve(0);
+      return { asked, loseNextAnswer: nothing, dropNext: nothing, dropped: none, close: nothing };
     }
     case 'eda': {
       const asked: AskedFor[] = [];
@@ -169,7 +180,14 @@ const startAutomation = async (
         },
       });
       const loseNextAnswer = async (): Promise<void> => rulebook.next('cut');
-      return { endpoint: rulebook.url, asked: () => asked, loseNextAnswer, close: rulebook.close };
+      return {
+        endpoint: rulebook.url,
+        asked: () => asked,
+        loseNextAnswer,
+        dropNext: async () => rulebook.next('drop'),
+        dropped: async () => rulebook.requests.filter(isCut).length,
+        close: rulebook.close,
+      };
     }
     case 'aap': {
       const asked: AskedFor[] = [];
@@ -193,7 +211,14 @@ const startAutomation = async (
         await playbooks.close();
       };
       const loseNextAnswer = (): Promise<void> => platform.command('nextLaunch', 'lose');
-      return { endpoint: platform.url, asked: () => asked, loseNextAnswer, close };
+      return {
+        endpoint: platform.url,
+        asked: () => asked,
+        loseNextAnswer,
+        dropNext: () => platform.command('nextLaunch', 'drop'),
+        dropped: async () => (await platform.command<AapRequest[]>('requests')).filter(isCut).length,
+        close,
+      };
     }
   }
 };

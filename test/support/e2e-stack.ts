@@ -177,16 +177,20 @@ export const untilCluster = async (
 export const isReady = (cluster: ClusterBody): boolean => cluster.status?.state === 'CLUSTER_STATE_READY';
 
 /** Waits until GET answers 404. */
-export const untilGone = (client: ApiClient, id: string): Promise<void> =>
-  until(`cluster ${id} is gone`, async () => {
-    try {
-      await client.get(`${CLUSTERS}/${id}`);
-      return false;
-    } catch (error) {
-      if (error instanceof ApiError && error.status === 404) return true;
-      throw error;
-    }
-  });
+export const untilGone = (client: ApiClient, id: string, boundMs?: number): Promise<void> =>
+  until(
+    `cluster ${id} is gone`,
+    async () => {
+      try {
+        await client.get(`${CLUSTERS}/${id}`);
+        return false;
+      } catch (error) {
+        if (error instanceof ApiError && error.status === 404) return true;
+        throw error;
+      }
+    },
+    boundMs,
+  );
 
 /** The status and body of a call that is expected to fail. */
 export const refusal = async (call: Promise<unknown>): Promise<ApiError> => {
