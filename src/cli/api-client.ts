@@ -74,9 +74,9 @@ export type ApiClient = {
   /** One object with the tag of its state, for `If-Match`. */
   tagged<T>(path: string): Promise<{ readonly value: T; readonly etag?: string }>;
   /** Newline-delimited JSON, line by line, until the server ends it or the signal fires. */
-  lines<T>(method: 'GET' | 'POST', path: string, signal?: AbortSignal): AsyncIterable<T>;
+  lines<T>(method: 'GET' | 'POST', path: string, signal?: AbortSignal, body?: unknown): AsyncIterable<T>;
   /** The same, connected already when the promise resolves: what happens from then on is among the lines. */
-  open<T>(method: 'GET' | 'POST', path: string, signal?: AbortSignal): Promise<Stream<T>>;
+  open<T>(method: 'GET' | 'POST', path: string, signal?: AbortSignal, body?: unknown): Promise<Stream<T>>;
 };
 
 export type Stream<T> = { readonly headers: Headers; readonly lines: AsyncIterable<T> };
@@ -168,8 +168,17 @@ export const createApiClient = (baseUrl: string, token: string, options: ClientO
     }
   };
 
-  const open = async <T>(method: 'GET' | 'POST', path: string, signal?: AbortSignal): Promise<Stream<T>> => {
-    const response = await call(method, path, { streams: true, ...(signal === undefined ? {} : { signal }) });
+  const open = async <T>(
+    method: 'GET' | 'POST',
+    path: string,
+    signal?: AbortSignal,
+    body?: unknown,
+  ): Promise<Stream<T>> => {
+    const response = await call(method, path, {
+      ...(body === undefined ? {} : jsonBody(body, {})),
+      streams: true,
+      ...(signal === undefined ? {} : { signal }),
+    });
     return { headers: response.headers, lines: linesOf<T>(response) };
   };
 
@@ -185,8 +194,8 @@ export const createApiClient = (baseUrl: string, token: string, options: ClientO
       const init: Init = body === undefined ? { headers } : jsonBody(body, headers);
       return parse(await (await call(method, path, init)).text()) as never;
     },
-    async *lines(method, path, signal) {
-      yield* (await open<never>(method, path, signal)).lines;
+    async *lines(method, path, signal, body) {
+      yield* (await open<never>(method, path, signal, body)).lines;
     },
     open,
   };

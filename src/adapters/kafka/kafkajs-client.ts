@@ -65,7 +65,7 @@ export const createClients = (
       requestTimeout: REQUEST_MS,
       socketFactory: sockets.factory,
       logLevel: logLevel.INFO,
-      logCreator: logging(passwordOf(sasl)),
+      logCreator: logging({ secret: passwordOf(sasl), isCut: sockets.isCut }),
     };
     return {
       kafka: new Kafka(config),

@@ -8,14 +8,17 @@ const ONCE_IN_MS = 60_000;
 /** Messages that are remembered. */
 const REMEMBERED = 200;
 
+/** Said of every idempotent producer whose tries are bounded; of no account for at-least-once (real-servers.md §1.4). */
+const HARMLESS = 'Limiting retries for the idempotent producer';
+
 /**
  * kafkajs' log lines as ours. What it calls an error it tries again by itself, so that it is a warning here: whether it
- * is in vain the publisher says. Of its fields only those with words and numbers are kept, and no secret.
+ * is in vain the publisher says. What a connection that we ended says means nothing. Of its fields only those with words and numbers are kept, and no secret.
  */
 export const createKafkaLogging = (
   logger: Logger,
   clock: Pick<Clock, 'monotonicMs'>,
-): ((secret: string | undefined) => logCreator) => {
+): ((client: { readonly secret: string | undefined; readonly isCut: () => boolean }) => logCreator) => {
   const told = new Map<string, { at: number; more: number }>();
 
   /** How often the message was held back since it was last written; undefined: it is held back now. */
@@ -33,7 +36,7 @@ export const createKafkaLogging = (
     return known?.more ?? 0;
   };
 
-  return (secret) =>
+  return ({ secret, isCut }) =>
     () =>
     ({ namespace, level, log }) => {
       const message = withoutSecret(String(log.message), secret);
@@ -45,7 +48,8 @@ export const createKafkaLogging = (
         ...plain('retryCount', retryCount),
         ...(typeof error === 'string' ? { error: withoutSecret(error, secret) } : {}),
       };
-      if (level >= logLevel.INFO) return logger.debug(fields, message);
+      if (level >= logLevel.INFO || isCut() || message.startsWith(HARMLESS))
+        return logger.debug(fields, message);
       const held = repeats(message);
       if (held !== undefined) logger.warn(held > 0 ? { ...fields, repeated: held } : fields, message);
     };

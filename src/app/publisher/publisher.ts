@@ -8,6 +8,7 @@ import { replay, type ReplayRequest, type ReplayStep } from './replay.ts';
 import { createTopicCheck, CREATE_COMMAND, type TopicPlan } from './topic-check.ts';
 import { createTopicPublisher, type TopicPublisher } from './topic-publisher.ts';
 import type { TopicStatus } from './topic-status.ts';
+import { createTrouble } from './trouble.ts';
 import { createTurns } from './turns.ts';
 import {
   PUBLISHER_SETTINGS,
@@ -103,10 +104,19 @@ export const createPublisher = (options: PublisherOptions): Publisher => {
     run: (signal) =>
       ownership.hold(signal, async (lease) => {
         const turn = createTurns(clock);
+        const trouble = createTrouble(logger);
         const topics = options
           .streams()
           .map((stream) =>
-            createTopicPublisher({ ...options, stream, producers: cluster.producers, check, settings, turn }),
+            createTopicPublisher({
+              ...options,
+              stream,
+              producers: cluster.producers,
+              check,
+              settings,
+              turn,
+              trouble,
+            }),
           );
         tenure = { epoch: lease.epoch, topics };
         logger.info({ epoch: lease.epoch, topics: topics.length }, 'publishing to Kafka');

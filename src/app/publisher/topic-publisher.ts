@@ -10,6 +10,7 @@ import { createParking, TakenOver } from './parking.ts';
 import { KafkaFault, type KafkaProducers } from './ports.ts';
 import { createReader, type Reader } from './reader.ts';
 import type { TopicCheck } from './topic-check.ts';
+import type { Trouble } from './trouble.ts';
 import { topicErrorOf, type TopicError, type TopicStatus } from './topic-status.ts';
 import {
   waitAfter,
@@ -33,6 +34,8 @@ export type TopicPublisherOptions = {
   readonly instance: string;
   readonly logger: Logger;
   readonly settings: PublisherSettings;
+  /** Shared by all topics, like `turn`. */
+  readonly trouble: Trouble;
   /** See `createTurns`: shared by all topics. */
   readonly turn: () => Promise<void> | undefined;
   readonly hooks?: { readonly published?: (topic: string, records: number) => void };
@@ -51,7 +54,7 @@ export type TopicPublisher = {
 };
 
 export const createTopicPublisher = (options: TopicPublisherOptions): TopicPublisher => {
-  const { stream, store, clock, timers, ids, instance, logger, settings } = options;
+  const { stream, store, clock, timers, ids, instance, logger, settings, trouble } = options;
   const { name } = stream.topic;
   let running: { session: Session; reader: Reader } | undefined;
   let active = false;
@@ -63,17 +66,12 @@ export const createTopicPublisher = (options: TopicPublisherOptions): TopicPubli
 
   const failed = (error: unknown, state: 'waiting' | 'failed'): void => {
     const next = topicErrorOf(error, clock.now());
-    // Once for each new trouble: it is tried again every few seconds.
-    if (failing === undefined || next.reason !== lastError?.reason)
-      logger.warn(
-        { topic: name, reason: next.reason, problem: next.message },
-        'a topic cannot be published to',
-      );
+    trouble.has(name, next);
     failing = state;
     lastError = next;
   };
   const recovered = (): void => {
-    if (failing !== undefined) logger.info({ topic: name }, 'the topic is published to again');
+    if (failing !== undefined) trouble.over(name);
     failing = undefined;
   };
 
@@ -139,6 +137,7 @@ export const createTopicPublisher = (options: TopicPublisherOptions): TopicPubli
         await pause(timers, waitAfter(failures, settings), signal);
       }
       active = false;
+      trouble.over(name);
     },
     status: () => {
       const oldest = running?.session.outbox.head({ records: 1, bytes: 1 })[0];

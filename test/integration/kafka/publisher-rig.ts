@@ -121,8 +121,8 @@ export const createRig = (options: { readonly topics?: readonly string[] } = {})
 };
 
 /** Values of a topic as a consumer sees them. */
-export const valuesOf = (kafka: MemoryKafka, topic = TOPIC): readonly (string | null)[] =>
-  kafka.records(topic).map(({ value }) => value);
+export const valuesOf = (kafka: MemoryKafka, topic = TOPIC): readonly string[] =>
+  kafka.records(topic).map(({ value }) => value ?? '');
 
 /**
  * At least once, and in order for whoever keeps the consumer contract: every event is there, what comes twice is equal,
