@@ -1,20 +1,20 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { evolveCluster } from '../../../src/domain/clusters/cluster.ts';
-import type { ClusterEvent } from '../../../src/domain/clusters/events.ts';
-import { initialCluster } from '../../../src/domain/clusters/state.ts';
-import { cluster as clusterKind } from '../../../src/domain/kinds.ts';
+import { evolveCluster } from '../../../../src/domain/clusters/cluster.ts';
+import type { ClusterEvent } from '../../../../src/domain/clusters/events.ts';
+import { initialCluster } from '../../../../src/domain/clusters/state.ts';
+import { cluster as clusterKind } from '../../../../src/domain/kinds.ts';
 import {
   initialMeter,
   meterEvent,
   type Change,
   type ClosedInterval,
   type OpenInterval,
-} from '../../../src/domain/metering/cluster-meter.ts';
-import type { JsonObject } from '../../../src/domain/json.ts';
-import { objectAt, stringAt, numberAt } from '../../../src/domain/json-tools.ts';
-import { clusterHistories } from '../../support/arbitraries/cluster-histories.ts';
-import { check } from '../../support/property.ts';
+} from '../../../../src/domain/metering/cluster-meter.ts';
+import type { JsonObject } from '../../../../src/domain/json.ts';
+import { objectAt, stringAt, numberAt } from '../../../../src/domain/json-tools.ts';
+import { clusterHistories } from '../../../support/arbitraries/cluster-histories.ts';
+import { check } from '../../../support/property.ts';
 
 /** What the meter said of a history. */
 const metered = (history: readonly ClusterEvent[]) => {

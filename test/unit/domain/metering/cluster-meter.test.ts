@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import type { ClusterEvent } from '../../../src/domain/clusters/events.ts';
-import { initialMeter, meterEvent, type Change } from '../../../src/domain/metering/cluster-meter.ts';
+import type { ClusterEvent } from '../../../../src/domain/clusters/events.ts';
+import { initialMeter, meterEvent, type Change } from '../../../../src/domain/metering/cluster-meter.ts';
 import {
   becameReady,
   deletionRequested,
@@ -11,7 +11,7 @@ import {
   readyHistory,
   selected,
   time,
-} from '../domain/clusters/samples.ts';
+} from '../clusters/samples.ts';
 
 /** given these events, when this one, then these changes: `worker/gpu updated 2 (120 s) READY`. */
 const given = (...history: readonly ClusterEvent[]) => ({

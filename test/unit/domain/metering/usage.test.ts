@@ -1,0 +1,119 @@
+import { expect } from 'chai';
+import {
+  createUsageSum,
+  type UsageInterval,
+  type UsageQuery,
+} from '../../../../src/domain/metering/usage.ts';
+
+const interval = (change: Partial<UsageInterval> = {}): UsageInterval => ({
+  kind: 'cluster',
+  resource: 'c1',
+  tenant: 't1',
+  project: 'p1',
+  template: 'small',
+  component: 'control_plane',
+  nodeSet: '_control_plane',
+  hostType: '_control_plane',
+  nodeCount: 1,
+  sinceMs: 100,
+  untilMs: 200,
+  ...change,
+});
+const workers = interval({ component: 'worker', nodeSet: 'workers', hostType: 'fc430', nodeCount: 3 });
+
+const given = (...intervals: readonly UsageInterval[]) => ({
+  when: (query: Partial<UsageQuery>) => {
+    const sum = createUsageSum({
+      periods: [{ fromMs: 0, toMs: 1_000 }],
+      by: [],
+      only: {},
+      asOfMs: 1_000,
+      ...query,
+    });
+    for (const one of intervals) sum.add(one);
+    const rows = sum.rows().map((row) => [row.period, ...row.values, row.resourceMs, row.nodeMs]);
+    return {
+      thenRows: (...expected: readonly (string | number)[][]) => expect(rows).to.deep.equal(expected),
+    };
+  },
+});
+
+describe('usage of a period', () => {
+  it('is the time of the control plane, and of each node', () =>
+    given(interval(), workers).when({}).thenRows([0, 100, 300]));
+
+  it('begins and ends with the period', () => {
+    given(interval())
+      .when({ periods: [{ fromMs: 150, toMs: 180 }] })
+      .thenRows([0, 30, 0]);
+    given(interval())
+      .when({ periods: [{ fromMs: 0, toMs: 100 }] })
+      .thenRows();
+    given(interval())
+      .when({ periods: [{ fromMs: 200, toMs: 300 }] })
+      .thenRows();
+  });
+
+  it('is cut at every period that it touches', () =>
+    given(interval({ sinceMs: 50, untilMs: 350 }))
+      .when({
+        periods: [
+          { fromMs: 0, toMs: 100 },
+          { fromMs: 100, toMs: 200 },
+          { fromMs: 200, toMs: 300 },
+          { fromMs: 300, toMs: 400 },
+          { fromMs: 400, toMs: 500 },
+        ],
+      })
+      .thenRows([0, 50, 0], [1, 100, 0], [2, 100, 0], [3, 50, 0]));
+
+  it('counts what goes on up to the moment that is asked for', () => {
+    given(interval({ untilMs: undefined }))
+      .when({ asOfMs: 150 })
+      .thenRows([0, 50, 0]);
+    given(interval()).when({ asOfMs: 150 }).thenRows([0, 50, 0]);
+    given(interval({ untilMs: undefined }))
+      .when({ asOfMs: 50 })
+      .thenRows();
+  });
+
+  it('is told apart by what is asked for, in order', () =>
+    given(
+      interval({ tenant: 't2' }),
+      interval({ project: 'p0' }),
+      interval(),
+      interval({ resource: 'c2', sinceMs: 0, untilMs: 10 }),
+    )
+      .when({ by: ['tenant', 'project'] })
+      .thenRows([0, 't1', 'p0', 100, 0], [0, 't1', 'p1', 110, 0], [0, 't2', 'p1', 100, 0]));
+
+  it('is of what is asked for alone', () => {
+    const all = [interval(), interval({ tenant: 't2' }), interval({ template: 'large', kind: 'vm' })];
+    given(...all)
+      .when({ only: { tenant: 't2' } })
+      .thenRows([0, 100, 0]);
+    given(...all)
+      .when({ only: { kind: 'vm', template: 'large' } })
+      .thenRows([0, 100, 0]);
+    given(...all)
+      .when({ only: { project: 'none' } })
+      .thenRows();
+    given(...all)
+      .when({ only: { resource: 'c1' }, by: ['kind'] })
+      .thenRows([0, 'cluster', 200, 0], [0, 'vm', 100, 0]);
+  });
+
+  it('has no row for what has no length or no nodes', () => {
+    given(interval({ untilMs: 100 }))
+      .when({})
+      .thenRows();
+    given({ ...workers, nodeCount: 0 })
+      .when({})
+      .thenRows();
+  });
+
+  it('takes names for what they are', () =>
+    given(interval({ project: '__proto__' }), interval({ project: 'constructor' }))
+      .when({ by: ['project'] })
+      .thenRows([0, '__proto__', 100, 0], [0, 'constructor', 100, 0]));
+});
