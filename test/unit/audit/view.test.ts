@@ -179,6 +179,12 @@ describe('audit view', () => {
       { data: { kind: 'no kind!', resourceId: '/', outcome: '__proto__' } },
     ];
     for (const metadata of odd) await append('refusal-x', 'RequestRefused', metadata);
+    const half = '\ud800';
+    await append('cluster-x', 'Odd', { tenant: half, actor: { subjectId: half }, occurredAt: half });
+    await append('cluster-x', `Odd${half}`, { data: { [half]: half } });
+    await store.append('cluster-y', 'no_stream', [
+      { id: 'y', type: 'Odd', data: '{"n":1e999,"m":-0}', metadata: '{"tenant":"\\udc00"}' },
+    ]);
     await append('nohyphen', 'Odd');
     await append('-', 'Odd');
     await append('clusterOrder-', 'Odd');

@@ -24,11 +24,30 @@ export type LeafRecord = {
 export const isLeafStream = (stream: string): boolean =>
   !stream.startsWith('sys-') && !stream.startsWith('$');
 
-/** RFC 8785. Throws for a lone surrogate, which no stored event holds (event-codec.ts refuses it). */
+/**
+ * RFC 8785. It has no form for a lone surrogate or a number beyond all bounds, which this service does not store
+ * (event-codec.ts) but somebody else may: such a value is written with its keys sorted and everything else as
+ * JSON.stringify does (an escape, null), so that there is no event that the tree cannot hold.
+ */
 export const canonicalText = (value: JsonValue): string => {
-  const text = canonicalize(value);
+  const text = canonicalOrUndefined(value);
   if (text === undefined) throw new TypeError('this is no JSON value');
   return text;
+};
+
+const canonicalOrUndefined = (value: JsonValue): string | undefined => {
+  try {
+    return canonicalize(value);
+  } catch {
+    return sortedText(value);
+  }
+};
+
+const sortedText = (value: JsonValue): string => {
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  if (Array.isArray(value)) return `[${value.map(sortedText).join(',')}]`;
+  const entries = Object.entries(value as JsonObject).toSorted(([left], [right]) => (left < right ? -1 : 1));
+  return `{${entries.map(([key, part]) => `${JSON.stringify(key)}:${sortedText(part)}`).join(',')}}`;
 };
 
 /** Metadata as it is hashed. */

@@ -64,6 +64,17 @@ describe('leaves of the audit tree', () => {
     );
   });
 
+  it('are there for values that RFC 8785 has no form for, each with its own hash', () => {
+    const odd = ['{"b":"\\ud800","a":1}', '{"b":"\\ud801","a":1}', '{"\\udc00":[1e999],"a":{"d":1,"c":2}}'];
+    const values = odd.map((text) => JSON.parse(text) as JsonObject);
+    expect(values.map(canonicalText)).to.deep.equal([
+      '{"a":1,"b":"\\ud800"}',
+      '{"a":1,"b":"\\ud801"}',
+      '{"a":{"c":2,"d":1},"\\udc00":[null]}',
+    ]);
+    expect(new Set(values.map((data) => leafOf({ ...EVENT, data }).data)).size).to.equal(3);
+  });
+
   it('are events of every stream but the bookkeeping', () => {
     expect(['cluster-1', 'sysadmin-1', 'refusal-_.2026-11-21'].every(isLeafStream)).to.equal(true);
     expect(['sys-auditTree', '$settings', '$$cluster-1'].some(isLeafStream)).to.equal(false);
