@@ -25,7 +25,22 @@ const AT_ONCE = 16;
 const MOST = 800;
 const PRLIMIT = '/usr/bin/prlimit';
 
-describe('a disk that is full, damaged or taken', function () {
+/** Posts orders by their number. */
+const ordersOf = async (stack: Stack): Promise<(n: number) => Promise<Reply>> => {
+  const call = await callerOf(stack, { tenant: 'acme', user: 'alice' });
+  /** Padded, so that a few dozen orders reach the limit. */
+  const annotations = { note: 'x'.repeat(PADDING), 'fulfillment-ledger/zone': 'nowhere' };
+  return (n: number): Promise<Reply> =>
+    call('POST', CLUSTERS, {
+      body: {
+        metadata: { name: `order-${n}`, annotations },
+        spec: { template: { id: 'osac.templates.ocp_ci_small' } },
+      },
+      headers: { 'idempotency-key': `"key-${n}"`, 'x-request-id': `request-${n}` },
+    });
+};
+
+describe('a disk that is full or cut short', function () {
   this.timeout(90_000);
   let stack: Stack;
 
@@ -35,19 +50,7 @@ describe('a disk that is full, damaged or taken', function () {
   afterEach(() => stack.dispose());
 
   const limited = ['bash', '-c', `ulimit -S -f ${LIMIT_KB}; exec "$0" "$@"`];
-  const orders = async () => {
-    const call = await callerOf(stack, { tenant: 'acme', user: 'alice' });
-    /** Padded, so that a few dozen orders reach the limit. */
-    const annotations = { note: 'x'.repeat(PADDING), 'fulfillment-ledger/zone': 'nowhere' };
-    return (n: number): Promise<Reply> =>
-      call('POST', CLUSTERS, {
-        body: {
-          metadata: { name: `order-${n}`, annotations },
-          spec: { template: { id: 'osac.templates.ocp_ci_small' } },
-        },
-        headers: { 'idempotency-key': `"key-${n}"`, 'x-request-id': `request-${n}` },
-      });
-  };
+  const orders = () => ordersOf(stack);
   type Full = {
     readonly acknowledged: ReadonlyMap<number, string>;
     readonly refused: ReadonlyMap<number, Reply>;
@@ -143,10 +146,45 @@ describe('a disk that is full, damaged or taken', function () {
     const next = await (await orders())(100);
     expect(next.status, next.text).to.equal(200);
   });
+});
+
+describe('a directory that is taken, of another deployment, or damaged', function () {
+  this.timeout(90_000);
+  let stack: Stack;
+
+  before(async () => {
+    stack = await createStack('sqlite');
+  });
+  after(() => stack.dispose());
+
+  it('a second process on the directory is refused with the sentence that says why, and harms nothing', async () => {
+    await stack.start();
+    const refused = await runMain(['serve'], stack.environment);
+    expect(refused.code).to.equal(1);
+    expect(refused.err).to.include(
+      `the data directory ${stack.dataDir} is in use by process ${stack.service().pid}: one process writes to it at a time. ` +
+        'Stop that process, or give this one another LEDGER_DATA_DIR.',
+    );
+    expect((await (await ordersOf(stack))(1)).status).to.equal(200);
+  });
+
+  it('the secrets of another deployment are refused', async () => {
+    await stack.stop('SIGTERM');
+    const secrets = mkdtempSync(join(tmpdir(), 'ledger-e2e-secrets-'));
+    try {
+      const refused = await runMain(['serve'], { ...stack.environment, LEDGER_SECRETS_DIR: secrets });
+      expect(refused.code).to.equal(1);
+      expect(refused.err).to.include(
+        'LEDGER_SECRETS_DIR: the keys in this directory are not those of this event log',
+      );
+    } finally {
+      rmSync(secrets, { recursive: true });
+    }
+    await stack.start();
+  });
 
   it('with a flipped page it refuses to start, and `store check` finds it', async () => {
-    await stack.start();
-    const order = await orders();
+    const order = await ordersOf(stack);
     for (let n = 0; n < 20; n += 1) await order(n);
     await stack.stop('SIGTERM');
     const sound = await runMain(['store', 'check', '--data-dir', stack.dataDir]);
@@ -166,32 +204,5 @@ describe('a disk that is full, damaged or taken', function () {
     const found = await runMain(['store', 'check', '--data-dir', stack.dataDir]);
     expect(found.code).to.equal(1);
     expect(found.out).to.match(/\d+ findings\n$/);
-  });
-
-  it('a second process on the directory is refused with the sentence that says why, and harms nothing', async () => {
-    await stack.start();
-    const refused = await runMain(['serve'], stack.environment);
-    expect(refused.code).to.equal(1);
-    expect(refused.err).to.include(
-      `the data directory ${stack.dataDir} is in use by process ${stack.service().pid}: one process writes to it at a time. ` +
-        'Stop that process, or give this one another LEDGER_DATA_DIR.',
-    );
-    expect((await (await orders())(1)).status).to.equal(200);
-  });
-
-  it('the secrets of another deployment are refused', async () => {
-    await stack.start();
-    await stack.stop('SIGTERM');
-    const secrets = mkdtempSync(join(tmpdir(), 'ledger-e2e-secrets-'));
-    try {
-      const refused = await runMain(['serve'], { ...stack.environment, LEDGER_SECRETS_DIR: secrets });
-      expect(refused.code).to.equal(1);
-      expect(refused.err).to.include(
-        'LEDGER_SECRETS_DIR: the keys in this directory are not those of this event log',
-      );
-    } finally {
-      rmSync(secrets, { recursive: true });
-    }
-    await stack.start();
   });
 });
