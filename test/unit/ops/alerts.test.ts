@@ -67,6 +67,11 @@ describe('alert rules, runbooks and dashboards', () => {
       'ledger_audit_unsigned_leaves',
       'ledger_audit_sign_failures_total',
       'ledger_event_loop_delay_seconds',
+      'ledger_kafka_publishing',
+      'ledger_kafka_topic_stalled',
+      'ledger_kafka_topic_lag_seconds',
+      'ledger_kafka_parked_streams',
+      'ledger_kafka_topic_problems',
     ];
     expect([...used]).to.include.members(expected);
   });
