@@ -29,7 +29,7 @@ type Passed =
   | { readonly lost: string };
 
 const SEED = Number(process.env['LEDGER_TEST_SEED'] ?? Date.now() % 1_000_000);
-/** Unset: one kill. Any number: at every moment. */
+/** Unset: one kill. Any number, as in test:faults, which runs these suites: at every moment. */
 const ALL = process.env['LEDGER_TEST_KILLS'] !== undefined;
 /** A request without an answer is looked after when it surely came or never will: after a minute. */
 const SETTLED_MS = 120_000;
