@@ -295,6 +295,7 @@ export const startService = async (
         processes: system.processes,
         lanes: system.processes,
         ...(publisher === undefined ? {} : { publisher }),
+        ...(system.auditing === undefined ? {} : { auditing: system.auditing }),
         hubRegistry: system.hubs,
         hubHealth: system.hubHealth,
         hubWatches: system.observer.status,

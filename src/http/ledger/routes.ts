@@ -1,3 +1,4 @@
+import { auditTreeRoutes, type AuditTreeServices } from './audit-tree.ts';
 import { eventRoutes, type EventServices } from './events.ts';
 import type { HubServices } from './hub-services.ts';
 import { hubRoutes } from './hubs.ts';
@@ -9,7 +10,8 @@ import type { LedgerRoute } from './serve.ts';
 import { storeRoutes, type StoreServices } from './store.ts';
 import { usageRoutes, type UsageServices } from './usage.ts';
 
-export type LedgerServices = EventServices &
+export type LedgerServices = AuditTreeServices &
+  EventServices &
   HubServices &
   KafkaServices &
   LaneServices &
@@ -28,4 +30,5 @@ export const ledgerRoutes = (services: LedgerServices): readonly LedgerRoute[] =
   ...projectionRoutes(services),
   ...storeRoutes(services),
   ...usageRoutes(services),
+  ...auditTreeRoutes(services),
 ];

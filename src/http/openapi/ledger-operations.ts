@@ -3,6 +3,7 @@ import type { ErrorName } from '../errors.ts';
 import type { LedgerRoute } from '../ledger/serve.ts';
 import { componentRef } from './message-schemas.ts';
 import type { Operation, Verb } from './operation.ts';
+import { AUDIT_TREE_COMPONENTS, AUDIT_TREE_DESCRIPTIONS } from './audit-tree-operations.ts';
 import { HUB_COMPONENTS, HUB_DESCRIPTIONS } from './hub-operations.ts';
 import { KAFKA_COMPONENTS, KAFKA_DESCRIPTIONS } from './kafka-operations.ts';
 import {
@@ -100,6 +101,7 @@ const DESCRIPTIONS: { readonly [route: string]: Description | undefined } = {
   },
   ...HUB_DESCRIPTIONS,
   ...KAFKA_DESCRIPTIONS,
+  ...AUDIT_TREE_DESCRIPTIONS,
   'GET lanes': {
     summary: 'Queues of work towards hubs, of the instance that runs the processes',
     answer: record({ items: listOf(componentRef('Lane')) }),
@@ -311,6 +313,7 @@ export const LEDGER_COMPONENTS: { readonly [name: string]: JsonObject } = {
   }),
   ...HUB_COMPONENTS,
   ...KAFKA_COMPONENTS,
+  ...AUDIT_TREE_COMPONENTS,
   ...USAGE_COMPONENTS,
   Lane: record({
     lane: TEXT,

@@ -1,0 +1,66 @@
+import { AuditKeyMissing, AuditKeyReplaced, type AuditKeys } from '../../app/audit/audit-keys.ts';
+import type { SignerStatus } from '../../app/audit/signer.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import { ApiError } from '../errors.ts';
+import type { LedgerRoute } from './serve.ts';
+
+/** The tree over the log: how far its signatures are, and the keys that sign it (design §7, Audit). */
+export type AuditTreeServices = {
+  /** Absent without the role `auditor`. */
+  readonly auditing?: {
+    readonly origin: string;
+    readonly keys: Pick<AuditKeys, 'chain' | 'rotate'>;
+    status(): SignerStatus;
+    progress(): Promise<{
+      readonly signedSize: number;
+      readonly unsignedLeaves: number;
+      readonly headAgeSeconds: number;
+    }>;
+  };
+};
+
+export const auditTreeRoutes = (services: AuditTreeServices): readonly LedgerRoute[] => [
+  { verb: 'GET', path: 'audit/tree', handler: async () => ({ json: await statusOf(services) }) },
+  {
+    verb: 'POST',
+    path: 'audit/keys',
+    handler: async () => ({ json: { ...(await rotated(services)) } }),
+  },
+];
+
+const withRole = ({ auditing }: AuditTreeServices): NonNullable<AuditTreeServices['auditing']> => {
+  if (auditing === undefined)
+    throw new ApiError('FAILED_PRECONDITION', 'this instance does not have the role auditor', {
+      reason: 'NO_AUDITOR',
+    });
+  return auditing;
+};
+
+const statusOf = async (services: AuditTreeServices): Promise<JsonObject> => {
+  const { origin, keys, status, progress } = withRole(services);
+  const { signedSize, unsignedLeaves, headAgeSeconds } = await progress();
+  const { state, failures, error } = status();
+  return {
+    origin,
+    state,
+    failures,
+    ...(error !== undefined && { error }),
+    signed_size: signedSize,
+    unsigned_leaves: unsignedLeaves,
+    head_age_seconds: headAgeSeconds,
+    keys: (await keys.chain()).map(({ vkey, since }) => ({ vkey, since })),
+  };
+};
+
+const rotated = async (services: AuditTreeServices): Promise<{ vkey: string; since: string }> => {
+  const { keys } = withRole(services);
+  try {
+    const { vkey, since } = await keys.rotate();
+    return { vkey, since };
+  } catch (error) {
+    if (error instanceof AuditKeyReplaced) throw new ApiError('ABORTED', error.message);
+    if (error instanceof AuditKeyMissing)
+      throw new ApiError('FAILED_PRECONDITION', error.message, { reason: 'AUDIT_KEY_MISSING' });
+    throw error;
+  }
+};

@@ -1,0 +1,34 @@
+import type { JsonObject } from '../../domain/json.ts';
+import { COUNT, listOf, NO_BODY, record, TEXT, TIME, type Description } from './ledger-schemas.ts';
+
+/** What the routes of the tree over the log on `/api/ledger/v1` are for. */
+export const AUDIT_TREE_DESCRIPTIONS: { readonly [route: string]: Description } = {
+  'GET audit/tree': {
+    summary: 'How far the signed heads of the tree over the log are, and the keys that signed them',
+    description:
+      'Of several instances with the role `auditor` one signs, the others stand by. `mismatch`: the tree is not the one that was signed, so nothing is signed any more.',
+    answer: 'AuditTree',
+    errors: ['FAILED_PRECONDITION'],
+  },
+  'POST audit/keys': {
+    summary: 'Replaces the key that signs tree heads',
+    description:
+      'The new key is announced in a note that the present one signs, which is destroyed then. Auditors who trust the old key follow that note.',
+    body: NO_BODY,
+    answer: record({ vkey: TEXT, since: TIME }),
+    errors: ['ABORTED', 'FAILED_PRECONDITION'],
+  },
+};
+
+export const AUDIT_TREE_COMPONENTS: { readonly [name: string]: JsonObject } = {
+  AuditTree: record({
+    origin: { ...TEXT, description: 'Names the log in checkpoints: `fulfillment-ledger/<store id>`.' },
+    state: { type: 'string', enum: ['standby', 'catching-up', 'signing', 'mismatch', 'failing'] },
+    failures: { ...COUNT, description: 'Attempts to sign that failed since the start.' },
+    'error?': TEXT,
+    signed_size: { ...COUNT, description: 'Events under the last signed head.' },
+    unsigned_leaves: { ...COUNT, description: 'Events that no signed head covers yet.' },
+    head_age_seconds: { type: 'number', description: 'Since the last head was signed.' },
+    keys: listOf(record({ vkey: TEXT, since: TIME })),
+  }),
+};

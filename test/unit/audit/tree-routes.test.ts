@@ -1,0 +1,108 @@
+import { expect } from 'chai';
+import { AuditKeyMissing, AuditKeyReplaced } from '../../../src/app/audit/audit-keys.ts';
+import { ApiError } from '../../../src/http/errors.ts';
+import { auditTreeRoutes, type AuditTreeServices } from '../../../src/http/ledger/audit-tree.ts';
+import type { LedgerCall } from '../../../src/http/ledger/serve.ts';
+import { startCliStub, type CliStub } from '../../support/cli-stub.ts';
+
+const KEY = {
+  vkey: 'fulfillment-ledger/s+00000001+AQ==',
+  since: '2026-01-01T00:00:00.000Z',
+  rotation: 'note',
+};
+
+const auditing = (more: object = {}): NonNullable<AuditTreeServices['auditing']> => ({
+  origin: 'fulfillment-ledger/s',
+  keys: { chain: async () => [KEY], rotate: async () => KEY },
+  status: () => ({ state: 'signing', failures: 0 }),
+  progress: async () => ({ signedSize: 7, unsignedLeaves: 2, headAgeSeconds: 3 }),
+  ...more,
+});
+const ask = async (services: AuditTreeServices, path: string): Promise<unknown> => {
+  const route = auditTreeRoutes(services).find((one) => one.path === path);
+  const answer = await route?.handler({} as LedgerCall);
+  return answer !== undefined && 'json' in answer ? answer.json : undefined;
+};
+const refusal = async (services: AuditTreeServices, path: string): Promise<string> => {
+  try {
+    await ask(services, path);
+  } catch (error) {
+    if (error instanceof ApiError) return `${error.name} ${error.message}`;
+    throw error;
+  }
+  throw new Error('nothing was refused');
+};
+
+describe('routes of the tree over the log', () => {
+  it('say how far it is signed and with which keys', async () => {
+    expect(await ask({ auditing: auditing() }, 'audit/tree')).to.deep.equal({
+      origin: 'fulfillment-ledger/s',
+      state: 'signing',
+      failures: 0,
+      signed_size: 7,
+      unsigned_leaves: 2,
+      head_age_seconds: 3,
+      keys: [{ vkey: KEY.vkey, since: KEY.since }],
+    });
+    const status = () => ({ state: 'mismatch', failures: 1, error: 'the tree at size 5 …' });
+    expect(await ask({ auditing: auditing({ status }) }, 'audit/tree')).to.include({
+      state: 'mismatch',
+      error: 'the tree at size 5 …',
+    });
+  });
+
+  it('replace the key, and say why not', async () => {
+    expect(await ask({ auditing: auditing() }, 'audit/keys')).to.deep.equal({
+      vkey: KEY.vkey,
+      since: KEY.since,
+    });
+    const failing = (error: Error): AuditTreeServices => ({
+      auditing: auditing({ keys: { chain: async () => [], rotate: () => Promise.reject(error) } }),
+    });
+    expect(await refusal(failing(new AuditKeyReplaced()), 'audit/keys')).to.match(/by somebody else/);
+    expect(await refusal(failing(new AuditKeyMissing('1a', '/secrets')), 'audit/keys')).to.match(/backup/);
+  });
+
+  it('are refused where there is no tree', async () => {
+    for (const path of ['audit/tree', 'audit/keys'])
+      expect(await refusal({}, path)).to.match(/does not have the role auditor/);
+  });
+});
+
+describe('ledgerctl audit tree and rotate-key', () => {
+  let stub: CliStub;
+  before(async () => {
+    stub = await startCliStub();
+  });
+  after(() => stub.close());
+  const tree = (more: object = {}) => ({
+    origin: 'fulfillment-ledger/s',
+    state: 'signing',
+    signed_size: 7,
+    unsigned_leaves: 2,
+    head_age_seconds: 3,
+    keys: [KEY],
+    ...more,
+  });
+
+  it('tell how far the heads are', async () => {
+    stub.answers(() => ({ body: tree() }));
+    const { code, out } = await stub.run(['audit', 'tree']);
+    expect(code).to.equal(0);
+    expect(out).to.equal(
+      'fulfillment-ledger/s: signing\nsigned: 7 events, 3.0 s ago; not signed yet: 2\n' +
+        `key ${KEY.vkey} since ${KEY.since}\n`,
+    );
+  });
+
+  it('end with 1 when the tree is not what was signed', async () => {
+    stub.answers(() => ({ body: tree({ state: 'mismatch', error: 'the tree at size 5' }) }));
+    const { code, err } = await stub.run(['audit', 'tree']);
+    expect([code, err]).to.deep.equal([1, 'ledgerctl: the tree at size 5\n']);
+  });
+
+  it('print the new key', async () => {
+    stub.answers(() => ({ body: { vkey: KEY.vkey, since: KEY.since } }));
+    expect(await stub.run(['audit', 'rotate-key'])).to.include({ code: 0, out: `${KEY.vkey}\n` });
+  });
+});
