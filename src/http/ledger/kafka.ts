@@ -178,7 +178,6 @@ const replay = (
 ): AsyncIterable<JsonValue> => {
   const publisher = configured(services);
   const request = replayRequest(call, services.positions);
-  topicNamed(publisher.status().topics, request.topic);
   if (replays.running >= REPLAYS)
     throw new ApiError(
       'FAILED_PRECONDITION',
@@ -190,9 +189,10 @@ const replay = (
   const signal = call.ending === undefined ? call.signal : AbortSignal.any([call.signal, call.ending]);
   const steps = publisher.replay(request, signal);
   if (steps === undefined)
-    throw new ApiError('FAILED_PRECONDITION', `topic '${request.topic}' is not made from the log`, {
-      reason: 'NOT_REPLAYABLE',
-    });
+    throw new ApiError(
+      'NOT_FOUND',
+      `there is no topic '${request.topic}' that is made from the log; ledgerctl kafka status lists them`,
+    );
   return linesOf(steps, services.positions, replays);
 };
 

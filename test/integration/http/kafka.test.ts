@@ -1,0 +1,242 @@
+import { expect } from 'chai';
+import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
+import { createMemoryKafka } from '../../../src/adapters/kafka/memory/memory-kafka.ts';
+import { systemClock, systemIds, systemTimers } from '../../../src/adapters/system/system-ports.ts';
+import { createPublisher } from '../../../src/app/publisher/publisher.ts';
+import { createStreams } from '../../../src/app/streams/streams.ts';
+import type { TopicStream } from '../../../src/app/streams/stream.ts';
+import { topicsOf } from '../../../src/app/streams/topics.ts';
+import { kinds } from '../../../src/domain/kinds.ts';
+import { registry } from '../../../src/domain/registry.ts';
+import type { JsonObject } from '../../../src/domain/json.ts';
+import { listAt, objectAt, stringAt } from '../../../src/domain/json-tools.ts';
+import {
+  callerOf,
+  itemsOf,
+  PUBLIC,
+  recordingLogger,
+  seedCatalogue,
+  startTestService,
+  textAt,
+  type Caller,
+  type TestService,
+} from '../../support/http-service.ts';
+
+const KAFKA = '/api/ledger/v1/kafka';
+const STATE = 'osac.state.cluster.v1';
+const EVENTS = 'osac.events.clusters.v1';
+
+describe('the Kafka publisher over HTTP', () => {
+  const kafka = createMemoryKafka();
+  const stop = new AbortController();
+  let service: TestService;
+  let admin: Caller;
+  let user: Caller;
+  let ended: Promise<void>;
+  /** Streams of clusters that no record is made of. */
+  const poison = new Set<string>();
+
+  const topicOf = async (name: string): Promise<JsonObject> => {
+    const { json } = await admin('GET', KAFKA);
+    const found = listAt(json as JsonObject, 'topics').find((topic) => stringAt(topic, 'topic') === name);
+    if (found === undefined) throw new Error(`no topic ${name}`);
+    return found as JsonObject;
+  };
+  const until = async (what: string, isSo: () => Promise<boolean>): Promise<void> => {
+    const deadline = performance.now() + 10_000;
+    while (!(await isSo())) {
+      if (performance.now() > deadline) throw new Error(`never: ${what}`);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  };
+  const published = (id: string): Promise<void> =>
+    until(`a record of ${id}`, async () => kafka.records(STATE).some(({ key }) => key === id));
+  const linesOf = (reply: { text: string }): JsonObject[] =>
+    reply.text
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => JSON.parse(line) as JsonObject);
+  const order = async (name: string): Promise<string> =>
+    textAt(
+      (
+        await user('POST', `${PUBLIC}/clusters`, {
+          metadata: { name },
+          spec: { template: { id: 'osac.templates.small' } },
+        })
+      ).json,
+      'id',
+    );
+
+  before(async () => {
+    const store = createMemoryEventStore();
+    const streams = (): readonly TopicStream[] =>
+      createStreams({ registry, kinds, store }).map(({ topic, map }) => ({
+        topic,
+        map: (event) => {
+          if (topic.name === STATE && poison.has(event.stream)) throw new Error('no record of this cluster');
+          return map(event);
+        },
+      }));
+    const publisher = createPublisher({
+      streams,
+      topics: topicsOf(registry, kinds),
+      cluster: kafka,
+      store,
+      ownership: { hold: (signal, whileOwner) => whileOwner({ epoch: 7, signal }) },
+      clock: systemClock(),
+      timers: systemTimers(),
+      ids: systemIds(),
+      instance: 'test',
+      logger: recordingLogger(),
+      settings: { retryMs: 10, longestRetryMs: 50, idleMs: 60_000 },
+    });
+    service = await startTestService({ store, ledger: { publisher } });
+    admin = callerOf(service, await service.token({ user: 'root', admin: true }));
+    await seedCatalogue(admin);
+    user = callerOf(service, await service.token({ user: 'alice', tenants: ['t1'] }));
+    ended = publisher.run(stop.signal);
+  });
+  after(async () => {
+    stop.abort();
+    await ended;
+    await service.close();
+  });
+
+  it('is for provider admins', async () => {
+    expect((await user('GET', KAFKA)).status).to.equal(403);
+    expect((await user('POST', `${KAFKA}/topics`)).status).to.equal(403);
+  });
+
+  it('tells which topics are missing, and makes them', async () => {
+    const planned = await admin('GET', `${KAFKA}/topics`);
+    expect(planned.status).to.equal(200);
+    const items = itemsOf(planned);
+    expect(items.length).to.be.greaterThan(20);
+    for (const item of items) expect(item).to.deep.include({ exists: false });
+    expect(JSON.stringify(items[0])).to.include('ledgerctl kafka create-topics');
+    const made = (await admin('POST', `${KAFKA}/topics`)).json['created'];
+    expect(made).to.include.members([STATE, EVENTS, 'osac.metering.heartbeat', 'osac.audit.checkpoints']);
+    expect((await admin('POST', `${KAFKA}/topics`)).json).to.deep.equal({ created: [] });
+    const again = itemsOf(await admin('GET', `${KAFKA}/topics`));
+    for (const item of again) expect(item).to.deep.include({ exists: true, problems: [] });
+  });
+
+  it('tells what is wrong with a topic', async () => {
+    kafka.alterTopic(EVENTS, { cleanup: 'compact', retentionMs: -1 });
+    const items = itemsOf(await admin('GET', `${KAFKA}/topics`));
+    const wrong = items.filter((item) => listAt(item as JsonObject, 'problems').length > 0);
+    expect(wrong.map((item) => textAt(item, 'topic'))).to.deep.equal([EVENTS]);
+    expect(JSON.stringify(wrong)).to.include('loses all but the newest record of each key');
+    kafka.alterTopic(EVENTS, { cleanup: 'delete' });
+    expect((await admin('GET', `${KAFKA}/topics`)).status).to.equal(200);
+  });
+
+  it('publishes what happens, and tells how far each topic is', async () => {
+    const id = await order('seen');
+    await published(id);
+    await until('all confirmed', async () => (await topicOf(STATE))['waiting_events'] === 0);
+    const topic = await topicOf(STATE);
+    expect(topic).to.include({ state: 'live', lag_seconds: 0 });
+    expect(stringAt(topic, 'position')).to.match(/^memory\.\d{16}$/);
+    const { json } = await admin('GET', KAFKA);
+    expect(json).to.include({ configured: true, publishing: true, epoch: 7 });
+    const value = JSON.parse(kafka.records(STATE).find(({ key }) => key === id)?.value ?? '{}') as JsonObject;
+    expect(stringAt(objectAt(value, 'data'), 'id')).to.equal(id);
+  });
+
+  it('replays a part of the log to a topic of its own', async () => {
+    await published(await order('replayed'));
+    const before = kafka.records(STATE).length;
+    const reply = await admin('POST', `${KAFKA}/topics/${STATE}/replays`, { name: 'one' });
+    expect(reply.status).to.equal(200);
+    const report = objectAt(linesOf(reply).at(-1), 'report');
+    expect(report).to.include({ topic: `${STATE}.replay.one`, skipped_events: 0 });
+    const again = kafka.records(`${STATE}.replay.one`);
+    expect(again).to.have.length(Number(report['records']));
+    const plain = (topic: string) =>
+      kafka.records(topic).map(({ key, value, headers, timestamp }) => ({ key, value, headers, timestamp }));
+    expect(plain(`${STATE}.replay.one`)).to.deep.equal(plain(STATE));
+    expect(kafka.records(STATE)).to.have.length(before);
+    const rest = await admin('POST', `${KAFKA}/topics/${STATE}/replays`, {
+      name: 'two',
+      from: stringAt(report, 'position'),
+    });
+    expect(objectAt(linesOf(rest).at(-1), 'report')).to.include({ events: 0, records: 0 });
+  });
+
+  it('refuses a replay that cannot be', async () => {
+    const path = `${KAFKA}/topics/${STATE}/replays`;
+    for (const [body, what] of [
+      [{}, "field 'name'"],
+      [{ name: 'NO' }, "field 'name'"],
+      [{ name: 'x', from: 'nonsense' }, "'from'"],
+      [{ name: 'x', to: 7 }, "field 'to'"],
+    ] as const) {
+      const reply = await admin('POST', path, body);
+      expect(reply.status, JSON.stringify(body)).to.equal(400);
+      expect(reply.text).to.include(what);
+    }
+    expect((await admin('POST', `${KAFKA}/topics/nowhere/replays`, { name: 'x' })).status).to.equal(404);
+    const idle = await admin('POST', `${KAFKA}/topics/osac.metering.heartbeat/replays`, { name: 'x' });
+    expect([idle.status, textAt(idle.json, 'detail')]).to.deep.equal([
+      404,
+      "there is no topic 'osac.metering.heartbeat' that is made from the log; ledgerctl kafka status lists them",
+    ]);
+  });
+
+  it('lists parked streams and publishes them when they are tried again', async () => {
+    const id = await order('poisoned');
+    await published(id);
+    const stream = `cluster-${id}`;
+    poison.add(stream);
+    expect(
+      (await user('PATCH', `${PUBLIC}/clusters/${id}`, { metadata: { labels: { a: 'b' } } })).status,
+    ).to.equal(200);
+    await until('parked', async () => listAt(await topicOf(STATE), 'parked').length === 1);
+    const [parked] = listAt(await topicOf(STATE), 'parked');
+    expect(parked).to.include({ stream, error: 'no record of this cluster' });
+    const path = `${KAFKA}/topics/${STATE}/parked/${encodeURIComponent(stream)}/retry`;
+    expect((await admin('POST', path)).json).to.include({ stream, published: false });
+    poison.clear();
+    expect((await admin('POST', path)).json).to.include({ stream, published: true });
+    expect((await admin('POST', path)).status).to.equal(404);
+    expect(listAt(await topicOf(STATE), 'parked')).to.deep.equal([]);
+  });
+
+  it('says why the brokers cannot be asked', async () => {
+    kafka.faults.down(true);
+    const away = await admin('GET', `${KAFKA}/topics`);
+    expect([away.status, stringAt(away.json as JsonObject, 'code')]).to.deep.equal([
+      503,
+      'KAFKA_UNREACHABLE',
+    ]);
+    kafka.faults.down(false);
+    kafka.faults.wrongPassword(true);
+    const refused = await admin('POST', `${KAFKA}/topics`);
+    expect([refused.status, stringAt(refused.json as JsonObject, 'code')]).to.deep.equal([
+      400,
+      'KAFKA_UNAUTHORIZED',
+    ]);
+    kafka.faults.wrongPassword(false);
+  });
+
+  it('is plain about having no brokers', async () => {
+    const without = await startTestService();
+    try {
+      const asks = callerOf(without, await without.token({ user: 'root', admin: true }));
+      expect((await asks('GET', KAFKA)).json).to.deep.equal({
+        configured: false,
+        publishing: false,
+        topics: [],
+        problems: [],
+      });
+      const refused = await asks('GET', `${KAFKA}/topics`);
+      expect([refused.status, stringAt(refused.json as JsonObject, 'code')]).to.deep.equal([
+        400,
+        'KAFKA_NOT_CONFIGURED',
+      ]);
+    } finally {
+      await without.close();
+    }
+  });
+});
