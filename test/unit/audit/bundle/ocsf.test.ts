@@ -1,0 +1,194 @@
+import { Ajv } from 'ajv';
+import { expect } from 'chai';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ocsfOf } from '../../../../src/app/audit/bundle/ocsf.ts';
+import { leafOf } from '../../../../src/app/audit/merkle/leaf.ts';
+import { sampleEvents } from '../../../support/audit/sample-events.ts';
+import type { JsonObject } from '../../../../src/domain/json.ts';
+
+/**
+ * Golden files: `LEDGER_WRITE_GOLDEN=1` writes them anew, for a reviewer to look at. What the class demands (OCSF 1.6.0,
+ * API Activity) is held against them by a schema of its own.
+ */
+const FOLDER = join(import.meta.dirname, '../../../../fixtures/audit/ocsf');
+
+const SUBJECT = '0193a1b2-0000-5000-8000-000000000001';
+const ENCRYPTED = { alg: 'A256GCM', keyId: `${SUBJECT}.1`, nonce: 'bm9uY2U', ct: 'Y3Q', tag: 'dGFn' };
+
+const METADATA = {
+  tenant: 'acme',
+  project: 'p1',
+  actor: {
+    subjectId: SUBJECT,
+    roles: ['tenant-admin'],
+    authMethod: 'jwt',
+    tokenIdHash: '5e88',
+    via: 'http',
+    personal: ENCRYPTED,
+  },
+  command: 'OrderCluster',
+  commandId: '0193a1b2-0000-7000-8000-000000000002',
+  requestHash: '9f2c',
+  correlationId: '0193a1b2-0000-7000-8000-000000000003',
+  causationId: '0193a1b2-0000-7000-8000-000000000002',
+  ticket: 'CHG-4711',
+  traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
+  occurredAt: '2026-11-21T12:00:00.000Z',
+  schemaVersion: 1,
+  instance: 'ledger-0',
+  source: ENCRYPTED,
+};
+const ORDERED = {
+  stream: 'cluster-0193a1b2-0000-7000-8000-000000000004',
+  revision: 0,
+  id: '0193a1b2-0000-5000-8000-000000000005',
+  type: 'ClusterOrdered',
+  data: { spec: { template: { name: 'ocp-small' } } } as JsonObject,
+  metadata: METADATA as unknown as JsonObject,
+  position: '0000000000000017',
+  recordedAt: '2026-11-21T12:00:00.012Z',
+};
+const REVEALED = {
+  '/metadata/actor/personal': '{"userName":"alice","email":"alice@acme.example"}',
+  '/metadata/source': '{"ip":"192.0.2.7","userAgent":"osac/1.0"}',
+};
+const SYSTEM = {
+  ...METADATA,
+  actor: { subjectId: 'system', roles: [], authMethod: 'internal', via: 'workflow:order' },
+};
+const REFUSED = {
+  ...ORDERED,
+  stream: 'refusal-acme.2026-11-21',
+  revision: 7,
+  type: 'RequestRefused',
+  data: {
+    at: '2026-11-21T12:00:00.000Z',
+    subjectId: SUBJECT,
+    outcome: 'denied',
+    code: 'PERMISSION_DENIED',
+    command: 'osac.public.v1.Hubs/List',
+    commandId: '0193a1b2-0000-7000-8000-000000000002',
+    kind: 'hub',
+    resourceId: 'hub-1',
+    message: ENCRYPTED,
+  } as JsonObject,
+};
+
+const CASES: {
+  readonly [name: string]: readonly [event: typeof ORDERED, revealed?: { [path: string]: string }];
+} = {
+  'created-by-a-person': [ORDERED, REVEALED],
+  'created-by-somebody-erased': [ORDERED],
+  'changed-by-a-workflow': [
+    {
+      ...ORDERED,
+      revision: 4,
+      type: 'ClusterBecameReady',
+      metadata: { ...SYSTEM, command: 'ReportReady' } as JsonObject,
+    },
+  ],
+  'updated-by-a-person': [
+    {
+      ...ORDERED,
+      revision: 3,
+      type: 'NodeSetResized',
+      metadata: { ...METADATA, command: 'ResizeNodeSet' } as never,
+    },
+    REVEALED,
+  ],
+  'deleted-by-a-person': [
+    {
+      ...ORDERED,
+      revision: 9,
+      type: 'ClusterDeletionRequested',
+      metadata: { ...METADATA, command: 'DeleteCluster' } as never,
+    },
+  ],
+  'refused-for-lack-of-rights': [REFUSED, { ...REVEALED, '/data/message': 'you may not list hubs' }],
+  'refused-by-a-rule': [
+    {
+      ...REFUSED,
+      data: {
+        ...REFUSED.data,
+        outcome: 'rejected',
+        code: 'NAME_TAKEN',
+        command: 'OrderCluster',
+        kind: 'cluster',
+      },
+    },
+  ],
+  'refused-without-a-token': [
+    {
+      ...REFUSED,
+      stream: 'refusal-_.2026-11-21',
+      data: {
+        at: '2026-11-21T12:00:00.000Z',
+        subjectId: '',
+        outcome: 'unauthenticated',
+        code: 'UNAUTHENTICATED',
+        command: 'POST /clusters',
+      },
+      metadata: { tenant: '', occurredAt: '2026-11-21T12:00:00.000Z', schemaVersion: 1 },
+    },
+  ],
+  'read-by-an-auditor': [
+    {
+      ...ORDERED,
+      stream: 'auditAccess-acme.2026-11-21',
+      type: 'AuditRead',
+      data: { what: 'events', query: { type: 'ClusterOrdered' } },
+    },
+  ],
+};
+
+const recordOf = (name: string): JsonObject => {
+  const [event, revealed] = CASES[name] ?? [];
+  if (event === undefined) throw new Error(`no case ${name}`);
+  return ocsfOf({
+    leaf: leafOf(event),
+    event,
+    productVersion: '1.2.3',
+    ...(revealed === undefined ? {} : { revealed }),
+  });
+};
+
+describe('OCSF API Activity', () => {
+  const schema = JSON.parse(
+    readFileSync(join(FOLDER, 'api-activity-1.6.0.schema.json'), 'utf8'),
+  ) as JsonObject;
+  const valid = new Ajv({ allErrors: true, strictRequired: false }).compile(schema);
+
+  for (const name of Object.keys(CASES))
+    it(name, () => {
+      const record = recordOf(name);
+      const file = join(FOLDER, `${name}.json`);
+      if (process.env['LEDGER_WRITE_GOLDEN'] === '1')
+        writeFileSync(file, `${JSON.stringify(record, null, 2)}\n`);
+      expect(record).to.deep.equal(JSON.parse(readFileSync(file, 'utf8')));
+      valid(record);
+      expect(valid.errors ?? []).to.deep.equal([]);
+    });
+
+  it('holds every sample of an event that there is', () => {
+    for (const { type, data } of sampleEvents()) {
+      const event = { ...ORDERED, type, data };
+      valid(ocsfOf({ leaf: leafOf(event), event, productVersion: '1' }));
+      expect(valid.errors ?? [], type).to.deep.equal([]);
+    }
+  });
+
+  it('is the same for the same event, and never fails for one that says nothing', () => {
+    expect(recordOf('created-by-a-person')).to.deep.equal(recordOf('created-by-a-person'));
+    const bare = { ...ORDERED, data: {}, metadata: {}, recordedAt: '' };
+    valid(
+      ocsfOf({
+        leaf: leafOf(bare),
+        event: bare,
+        productVersion: '1',
+        revealed: { '/metadata/source': 'no JSON' },
+      }),
+    );
+    expect(valid.errors ?? []).to.deep.equal([]);
+  });
+});
