@@ -188,7 +188,7 @@ for (const store of E2E_STORES) {
     });
 
     it('is in read models that a rebuild from the first event reproduces', async () => {
-      for (const view of ['resources', 'timeline']) {
+      for (const view of ['resources', 'timeline', 'usage']) {
         const lines: { report?: { outcome: string; differences: string[] } }[] = [];
         for await (const line of admin.lines<(typeof lines)[number]>(
           'POST',

@@ -21,7 +21,7 @@ const KILLS = Number(process.env['LEDGER_TEST_KILLS'] ?? 5);
 const SEED = Number(process.env['LEDGER_TEST_SEED'] ?? Date.now() % 1_000_000);
 /** Calls of a hub that change something there. */
 const WRITES = ['created', 'patched', 'deletion-requested'];
-const VIEWS = ['resources', 'timeline'];
+const VIEWS = ['resources', 'timeline', 'usage'];
 
 /** Every second one from outside, the others at each failpoint in turn. */
 const deaths = (kills: number, seed: number): readonly Death[] => {

@@ -31,7 +31,21 @@ export const createUsageScans = (source: () => string | DatabaseSync): UsageScan
   let last: Promise<unknown> = Promise.resolve();
 
   const scan = async (query: UsageQuery, signal: AbortSignal): Promise<readonly UsageRow[]> => {
-    const of = source();
+    const before = source();
+    try {
+      return await scanOf(before, query, signal);
+    } catch (error) {
+      // A rebuild has replaced the file meanwhile: what failed is done on the new one.
+      if (error instanceof UsageRefused || source() === before) throw error;
+      return await scanOf(source(), query, signal);
+    }
+  };
+
+  const scanOf = async (
+    of: string | DatabaseSync,
+    query: UsageQuery,
+    signal: AbortSignal,
+  ): Promise<readonly UsageRow[]> => {
     // In memory (specs, simulations, before the first file is built) there is little to look at, and one connection.
     if (typeof of !== 'string') return scanUsage(of, query);
     const answer = await inWorker(of, query, signal);
