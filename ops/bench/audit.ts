@@ -1,7 +1,7 @@
 /**
  * `npm run bench -- audit [--orders 5000] [--tenants 1000] [--repeat 3] [--seconds 2]`: the tree over the log and what auditors ask of it:
- * build, proofs, "all actions on one cluster", signing a head, and what keeping the tree costs appends. An order is 19 events;
- * `--orders 52632` gives a million. Prints min–max of the repetitions.
+ * build, proofs, "all actions on one cluster", signing a head, and what keeping the tree costs appends. An order is 15 events:
+ * `--orders 66667` makes a million. Prints min–max of the repetitions.
  */
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync, statSync } from 'node:fs';

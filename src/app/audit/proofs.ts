@@ -4,7 +4,7 @@ import { HASH_BYTES } from './merkle/hashing.ts';
 import type { Trust } from './merkle/key-chain.ts';
 import { leafBytes, leafHashOf, type LeafRecord } from './merkle/leaf.ts';
 import { consistencyPath, inclusionPath } from './merkle/proofs.ts';
-import type { TenantHead } from './merkle/tenants.ts';
+import type { TenantHead, TenantsTree } from './merkle/tenants.ts';
 import { encodeEntries, parseTilePath, TILE_WIDTH } from './merkle/tiles.ts';
 import { createTenantHeads, type Rest, type TenantHeads } from './tenant-heads.ts';
 import type { AuditHeads, TreeHead } from './tree-heads.ts';
@@ -35,6 +35,8 @@ export type AuditProofs = {
   proofOf(index: number, head: TreeHead): EventProof | undefined;
   /** Undefined when the tenant had no event by then, or this instance is not as far as the head. */
   tenantProof(tenant: string, head: TreeHead): Promise<TenantProof | undefined>;
+  /** The trees of all tenants under a head, for bundles; undefined when this instance is not as far as the head. */
+  tenantsTree(head: TreeHead): Promise<TenantsTree | undefined>;
   /** Path of a leaf of a tenant in the tenant's tree of `size` leaves; undefined outside of it. */
   inTenantTree(tenant: string, index: number, size: number): readonly Buffer[] | undefined;
   /** Undefined unless 0 <= from <= to <= size of the tree. */
@@ -62,12 +64,17 @@ export const createAuditProofs = ({
   readonly origin: string;
   readonly rest: Rest;
 }): AuditProofs => {
-  const remembered = new LRUCache<number, Promise<TenantHeads>>({ max: REMEMBERED_HEADS });
-  const tenantsAt = (size: number): Promise<TenantHeads> => {
+  type Tenants = { readonly heads: TenantHeads; readonly tree: TenantsTree };
+  const remembered = new LRUCache<number, Promise<Tenants>>({ max: REMEMBERED_HEADS });
+  const compute = async (size: number): Promise<Tenants> => {
+    const tenants = createTenantHeads(tree, rest);
+    await tenants.advance(size);
+    return { heads: tenants, tree: await tenants.tree() };
+  };
+  const tenantsAt = (size: number): Promise<Tenants> => {
     const known = remembered.get(size);
     if (known !== undefined) return known;
-    const tenants = createTenantHeads(tree, rest);
-    const made = tenants.advance(size).then(() => tenants);
+    const made = compute(size);
     remembered.set(size, made);
     made.catch(() => remembered.delete(size));
     return made;
@@ -85,11 +92,12 @@ export const createAuditProofs = ({
     tenantProof: async (tenant, head) => {
       if (head.size > tree.size()) return undefined;
       const tenants = await tenantsAt(head.size);
-      const proof = await tenants.proofOf(tenant);
-      const kept = tenants.headOf(tenant);
+      const proof = tenants.tree.proofOf(tenant);
+      const kept = tenants.heads.headOf(tenant);
       if (proof === undefined || kept === undefined) return undefined;
-      return { tenant, tree: kept, ...proof, count: tenants.count(), head };
+      return { tenant, tree: kept, ...proof, count: tenants.tree.count, head };
     },
+    tenantsTree: async (head) => (head.size > tree.size() ? undefined : (await tenantsAt(head.size)).tree),
     inTenantTree: (tenant, index, size) => {
       const kept = tree.tenantTree(tenant);
       if (!isIndex(index) || !isIndex(size) || index >= size || size > kept.size()) return undefined;

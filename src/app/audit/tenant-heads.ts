@@ -1,7 +1,7 @@
 import { extendRange } from './merkle/compact-range.ts';
 import { createMemoryTree } from './merkle/memory-tree.ts';
 import { inclusionPath } from './merkle/proofs.ts';
-import { tenantKey, tenantLeafHash, type TenantHead } from './merkle/tenants.ts';
+import { tenantKey, tenantLeafHash, type TenantHead, type TenantsTree } from './merkle/tenants.ts';
 import type { AuditTree } from './tree.ts';
 
 /** Lets others have the thread for a moment. */
@@ -16,8 +16,8 @@ export type TenantHeads = {
   readonly headOf: (tenant: string) => TenantHead | undefined;
   /** Root over all of them, sorted by key. */
   root(): Promise<Buffer>;
-  /** Where a tenant stands among them, and its path; undefined when it had no leaf. */
-  proofOf(tenant: string): Promise<{ readonly index: number; readonly path: readonly Buffer[] } | undefined>;
+  /** The tree over all of them as it is now: proofs of where each tenant stands. */
+  tree(): Promise<TenantsTree>;
 };
 
 /** Tenants whose roots are computed in one go: some milliseconds at worst. */
@@ -96,12 +96,21 @@ export const createTenantHeads = (tree: AuditTree, rest: Rest): TenantHeads => {
       await eachLeaf(range.append);
       return range.root();
     },
-    proofOf: async (tenant) => {
-      const index = order.indexOf(tenantKey(tenant).toString('hex'));
-      if (index < 0) return undefined;
+    tree: async () => {
       const leaves = createMemoryTree();
+      const indices = new Map(order.map((hex, index) => [hex, index]));
       await eachLeaf(leaves.append);
-      return { index, path: inclusionPath(index, order.length, leaves.hashAt) };
+      const count = leaves.size();
+      return {
+        count,
+        root: leaves.rootAt(count),
+        proofOf: (tenant) => {
+          const index = indices.get(tenantKey(tenant).toString('hex'));
+          return index === undefined
+            ? undefined
+            : { index, path: inclusionPath(index, count, leaves.hashAt) };
+        },
+      };
     },
   };
 };

@@ -1,3 +1,4 @@
+import type { DatabaseSync } from 'node:sqlite';
 import { rootAt, rootOfRange } from '../../app/audit/merkle/compact-range.ts';
 import { emptyRoot } from '../../app/audit/merkle/hashing.ts';
 import type { LeafRecord } from '../../app/audit/merkle/leaf.ts';
@@ -5,7 +6,7 @@ import type { AuditLeaf, AuditTree, TenantTree } from '../../app/audit/tree.ts';
 import type { Position } from '../../app/event-store.ts';
 import { parseStreamName } from '../../domain/stream-name.ts';
 import { commandBytes } from '../resources/commands.ts';
-import type { ReadConnection } from '../runner/read-connection.ts';
+import { openReadConnection, type ReadConnection } from '../runner/read-connection.ts';
 import { OUTCOMES, resourceStream, searchable } from './facts.ts';
 import {
   firstWhere,
@@ -36,6 +37,16 @@ export type AuditReader = AuditTree & {
   indexOf(stream: string, revision: number): number | undefined;
   /** Leaves that fit a query, in log order. */
   find(query: AuditQuery): AuditPage;
+  /** The file that is read, or the connection in memory: for `openAuditReader` in a thread that does long work. */
+  source(): string | DatabaseSync;
+};
+
+/** A reader of its own on a file, for threads that do long work: exports, range proofs. The file stays readable when a rebuild replaces it. */
+export const openAuditReader = (
+  source: string | DatabaseSync,
+): { readonly reader: AuditReader; readonly close: () => void } => {
+  const connection = openReadConnection(source);
+  return { reader: auditReader(connection), close: connection.close };
 };
 
 export const auditReader = (connection: ReadConnection): AuditReader => {
@@ -163,6 +174,7 @@ export const auditReader = (connection: ReadConnection): AuditReader => {
       return leaves === 0 ? undefined : positionOf(leaves - 1);
     },
     positionOf,
+    source: connection.source,
     indexOf: (stream, revision) => {
       const id = names.id(searchable(stream));
       return id === undefined ? undefined : numberIn(statement(SQL.atStream).get(id, revision), 'idx');
