@@ -67,6 +67,7 @@ export const PAGE_STYLE = `body { margin: 0; }
 const LINKS: readonly (readonly [href: string, text: string])[] = [
   ['docs', 'API documentation, to browse and to try out'],
   ['openapi.json', 'the same as an OpenAPI 3.1 document'],
+  ['asyncapi.json', 'records on Kafka, as an AsyncAPI 3 document'],
   ['healthz', 'answers when the process lives'],
   ['readyz', 'whether this instance should get traffic, and why not'],
 ];
