@@ -4,10 +4,12 @@ import type { EventStore } from '../app/event-store.ts';
 import type { Clock, Ids, Logger, Timers } from '../app/ports.ts';
 import { createPublisher, type Publisher, type PublisherOptions } from '../app/publisher/publisher.ts';
 import { createStreams } from '../app/streams/streams.ts';
-import { topicsOf } from '../app/streams/topics.ts';
+import { heartbeats } from '../app/streams/heartbeats.ts';
+import { METERING_TOPICS, topicsOf } from '../app/streams/topics.ts';
 import type { Config } from '../config.ts';
 import { kinds } from '../domain/kinds.ts';
 import { registry } from '../domain/registry.ts';
+import type { ReadModels } from '../projections/read-models.ts';
 
 export type PublishingOptions = {
   readonly store: EventStore;
@@ -17,12 +19,13 @@ export type PublishingOptions = {
   readonly instance: string;
   readonly logger: Logger;
   readonly hooks: NonNullable<PublisherOptions['hooks']>;
+  readonly readModels: Pick<ReadModels, 'usage' | 'status'>;
 };
 
 /** The publisher of the brokers that the settings name; undefined when they name none. Does not wait for any. */
 export const openPublisher = async (
   config: Config,
-  { store, clock, timers, ids, instance, logger, hooks }: PublishingOptions,
+  { store, clock, timers, ids, instance, logger, hooks, readModels }: PublishingOptions,
 ): Promise<Publisher | undefined> => {
   const settings = kafkaSettings(config);
   if (settings === undefined) return undefined;
@@ -32,6 +35,7 @@ export const openPublisher = async (
   return createPublisher({
     streams: () => createStreams({ registry, kinds, store }),
     topics: topicsOf(registry, kinds),
+    ...heartbeatsOf(config.kafkaHeartbeatMs, readModels),
     cluster: createKafkaCluster(settings, { logger: own, clock }),
     store,
     ownership: createLeaseOwnership({ store, name: 'publisher', instance, clock, timers, logger: own }),
@@ -43,6 +47,22 @@ export const openPublisher = async (
     hooks,
   });
 };
+
+/** While the read model is behind, clusters would be left out. */
+const heartbeatsOf = (
+  intervalMs: number,
+  readModels: Pick<ReadModels, 'usage' | 'status'>,
+): Pick<PublisherOptions, 'heartbeats'> => {
+  if (intervalMs === 0) return {};
+  const recordsAt = (nowMs: number) => {
+    const { usage } = readModels;
+    const isCaughtUp = readModels.status().some(({ name, caughtUp }) => name === USAGE_VIEW && caughtUp);
+    return usage === undefined || !isCaughtUp ? undefined : heartbeats(usage.billed, { nowMs, intervalMs });
+  };
+  return { heartbeats: { topic: METERING_TOPICS.heartbeat, intervalMs, recordsAt } };
+};
+
+const USAGE_VIEW = 'usage';
 
 /** Undefined: no brokers are set. */
 export const kafkaSettings = (config: Config): KafkaSettings | undefined => {

@@ -176,7 +176,11 @@ const createSaver = (
 
   const save = async (): Promise<void> => {
     const position = outbox.reached();
-    if (position === undefined || position === saved) return;
+    if (position === undefined || position === saved) {
+      // What was parked and sent later stands in front of what is stored.
+      unsaved = 0;
+      return;
+    }
     await failpoint?.('before-checkpoint', name);
     const records = unsaved;
     if (!(await checkpoint.save(position))) throw new TakenOver(`sys-kafka-${name}`);

@@ -3,6 +3,7 @@ import type { Ownership } from '../ownership.ts';
 import type { Clock, Ids, Logger, Timers } from '../ports.ts';
 import { pause } from '../process-runner/pause.ts';
 import type { TopicSpec, TopicStream } from '../streams/stream.ts';
+import { createHeartbeatPublisher, type HeartbeatPublisher, type Heartbeats } from './heartbeat-publisher.ts';
 import type { KafkaCluster } from './ports.ts';
 import { replay, type ReplayRequest, type ReplayStep } from './replay.ts';
 import { createTopicCheck, CREATE_COMMAND, type TopicPlan } from './topic-check.ts';
@@ -22,6 +23,8 @@ export type PublisherOptions = {
   readonly streams: () => readonly TopicStream[];
   /** Every topic there is to be, also those that no event fills. */
   readonly topics: readonly TopicSpec[];
+  /** Absent: none are sent. */
+  readonly heartbeats?: Heartbeats;
   readonly cluster: KafkaCluster;
   readonly store: EventStore;
   readonly ownership: Ownership;
@@ -65,6 +68,12 @@ export type PublisherStatus = {
   readonly problems: readonly { readonly topic: string; readonly code: string; readonly message: string }[];
 };
 
+type Tenure = {
+  readonly epoch: number;
+  readonly topics: readonly TopicPublisher[];
+  readonly heartbeats: readonly HeartbeatPublisher[];
+};
+
 /** Milliseconds between two looks at the topics: somebody may change or remove them. */
 const LOOK_EVERY_MS = 300_000;
 
@@ -90,7 +99,7 @@ export const createPublisher = (options: PublisherOptions): Publisher => {
         );
     },
   });
-  let tenure: { readonly epoch: number; readonly topics: readonly TopicPublisher[] } | undefined;
+  let tenure: Tenure | undefined;
 
   const look = async (signal: AbortSignal): Promise<void> => {
     while (!signal.aborted) {
@@ -100,32 +109,44 @@ export const createPublisher = (options: PublisherOptions): Publisher => {
     }
   };
 
+  /** What this instance runs while it owns the lease. */
+  const begin = (epoch: number): Tenure => {
+    const { producers } = cluster;
+    const shared = {
+      ...options,
+      producers,
+      check,
+      settings,
+      turn: createTurns(clock),
+      trouble: createTrouble(logger),
+    };
+    const { heartbeats } = options;
+    return {
+      epoch,
+      topics: options.streams().map((stream) => createTopicPublisher({ ...shared, stream })),
+      heartbeats: heartbeats === undefined ? [] : [createHeartbeatPublisher({ ...shared, heartbeats })],
+    };
+  };
+
   return {
     run: (signal) =>
       ownership.hold(signal, async (lease) => {
-        const turn = createTurns(clock);
-        const trouble = createTrouble(logger);
-        const topics = options
-          .streams()
-          .map((stream) =>
-            createTopicPublisher({
-              ...options,
-              stream,
-              producers: cluster.producers,
-              check,
-              settings,
-              turn,
-              trouble,
-            }),
-          );
-        tenure = { epoch: lease.epoch, topics };
-        logger.info({ epoch: lease.epoch, topics: topics.length }, 'publishing to Kafka');
-        await Promise.all([look(lease.signal), ...topics.map((topic) => topic.run(lease.signal))]);
-        tenure = undefined;
+        const own = begin(lease.epoch);
+        tenure = own;
+        logger.info({ epoch: lease.epoch, topics: own.topics.length }, 'publishing to Kafka');
+        try {
+          const parts = [...own.topics, ...own.heartbeats];
+          await Promise.all([look(lease.signal), ...parts.map((part) => part.run(lease.signal))]);
+        } finally {
+          tenure = undefined;
+        }
       }),
     status: () => ({
       epoch: tenure?.epoch,
-      topics: tenure?.topics.map((topic) => topic.status()) ?? specs.map(standby),
+      topics:
+        tenure === undefined
+          ? specs.map(standby)
+          : [...tenure.topics, ...tenure.heartbeats].map((topic) => topic.status()),
       problems: problemsOf(check.last()),
     }),
     plan: (signal) => check.plan(signal),

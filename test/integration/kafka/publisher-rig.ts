@@ -3,6 +3,7 @@ import { createMemoryEventStore } from '../../../src/adapters/event-store/memory
 import { createMemoryKafka, type MemoryKafka } from '../../../src/adapters/kafka/memory/memory-kafka.ts';
 import type { EventStore, RecordedEvent } from '../../../src/app/event-store.ts';
 import type { Ownership } from '../../../src/app/ownership.ts';
+import type { Heartbeats } from '../../../src/app/publisher/heartbeat-publisher.ts';
 import { createPublisher, type Publisher } from '../../../src/app/publisher/publisher.ts';
 import type { TopicStatus } from '../../../src/app/publisher/topic-status.ts';
 import type { PublisherFailpoint, PublisherSettings } from '../../../src/app/publisher/types.ts';
@@ -29,13 +30,16 @@ export type StartOptions = {
   readonly settings?: Partial<PublisherSettings>;
   readonly failpoint?: PublisherFailpoint;
   readonly ownership?: Ownership;
+  readonly heartbeats?: Heartbeats;
 };
 
 export type Running = {
   readonly publisher: Publisher;
   topic(name: string): TopicStatus;
-  /** A clean end. */
+  /** A clean end, for which it has time. */
   stop(): Promise<void>;
+  /** Tells it to end, and waits for that only. */
+  end(): Promise<void>;
 };
 
 export const TOPIC = 'things';
@@ -80,7 +84,14 @@ export const createRig = (options: { readonly topics?: readonly string[] } = {})
         await store.append(stream, await store.currentRevision(stream), [event]);
       }
     },
-    start: ({ topics = options.topics ?? [TOPIC], map, settings, failpoint, ownership = shared } = {}) => {
+    start: ({
+      topics = options.topics ?? [TOPIC],
+      map,
+      settings,
+      failpoint,
+      ownership = shared,
+      heartbeats,
+    } = {}) => {
       const stop = new AbortController();
       instances += 1;
       const streams = (): readonly TopicStream[] =>
@@ -90,7 +101,8 @@ export const createRig = (options: { readonly topics?: readonly string[] } = {})
         }));
       const publisher = createPublisher({
         streams,
-        topics: topics.map(specOf),
+        topics: [...topics, ...(heartbeats === undefined ? [] : [heartbeats.topic])].map(specOf),
+        ...(heartbeats === undefined ? {} : { heartbeats }),
         cluster: kafka,
         store,
         ownership,
@@ -109,6 +121,10 @@ export const createRig = (options: { readonly topics?: readonly string[] } = {})
           const found = publisher.status().topics.find(({ topic }) => topic === name);
           if (found === undefined) throw new Error(`no topic ${name}`);
           return found;
+        },
+        end: () => {
+          stop.abort();
+          return ended;
         },
         stop: async () => {
           stop.abort();

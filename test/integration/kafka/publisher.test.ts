@@ -129,9 +129,10 @@ describe('the publisher', () => {
     const release = rig.kafka.faults.hold(TOPIC);
     await rig.append('thing-a');
     await rig.time.pass(100);
-    const stopped = running.stop();
+    const stopped = running.end();
     await rig.time.pass(1_000);
     release();
+    await rig.time.pass(100);
     await stopped;
     expect(valuesOf(rig.kafka)).to.deep.equal(['thing-a@0', 'thing-a@1']);
     const again = rig.start();
@@ -264,6 +265,18 @@ describe('the publisher', () => {
       await running.stop();
       await expectDelivered(rig);
       expect(rig.kafka.records(TOPIC)).to.have.length(7);
+    });
+
+    it('is published when it is tried again long after everything else', async () => {
+      const running = rig.start({ map });
+      await rig.append('thing-a', 'thing-a', 'thing-b');
+      await rig.time.pass(10_000);
+      poison = new Set();
+      const outcome = running.publisher.retry(TOPIC, 'thing-a');
+      await rig.time.pass(10_000);
+      expect(await outcome).to.deep.equal({ outcome: 'published', records: 1 });
+      await running.stop();
+      await expectDelivered(rig);
     });
 
     it('is parked again when it still cannot, where it stands then', async () => {

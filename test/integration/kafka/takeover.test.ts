@@ -215,6 +215,8 @@ describe('a publisher in any weather', function () {
             case 'up':
               return rig.kafka.faults.down(step.kind === 'down');
             case 'stop':
+              // Nobody who is frozen stops in order.
+              freezes.length = 0;
               for (const wake of wakers.splice(0)) wake();
               await all.at(-1)?.stop();
               all.push(begin());
