@@ -210,6 +210,7 @@ export const startService = async (
       logger,
       hooks: { published: measured.published },
     });
+      readModels: system.readModels,
     if (publisher !== undefined && config.roles.includes('publisher')) measured.followPublisher(publisher);
     const positions = createPositions({
       storeId: store.storeId,
