@@ -7,6 +7,7 @@ import { createMemoryTree, type MemoryTree } from '../../../src/app/audit/merkle
 import { signNote, vkeyOf, type NoteSigner } from '../../../src/app/audit/merkle/note.ts';
 import { tenantKey, tenantsTree, type TenantsTree } from '../../../src/app/audit/merkle/tenants.ts';
 import type { BundleLine, BundleSink, BundleSource, Shown } from '../../../src/app/audit/bundle/format.ts';
+import { fullLine, redactedLine, withheldLine } from '../../../src/app/audit/bundle/lines.ts';
 import { writeBundle, type BundleContent } from '../../../src/app/audit/bundle/writer.ts';
 import type { RecordedEvent } from '../../../src/app/event-store.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
@@ -137,27 +138,11 @@ export type ShowEvent = (event: RecordedEvent, place: number) => Shown;
 
 export const lineOf = (history: History, place: number, shown: Shown = 'full'): BundleLine => {
   const event = history.events[place] as RecordedEvent;
-  const tenantIndex = history.tenantIndexOf(place);
-  const leaf = leafOf(event);
-  const { data, metadata, position, recordedAt } = event;
-  if (shown === 'withheld')
-    return {
-      index: place,
-      tenantIndex,
-      shown,
-      leaf: null,
-      hash: leafHashOf(leaf).toString('hex'),
-      event: null,
-    };
-  const seen = shown === 'redacted' ? { note: data['note'] ?? null } : data;
-  return {
-    index: place,
-    tenantIndex,
-    shown,
-    leaf,
-    event: { data: seen, metadata, position, recordedAt },
-    ...(shown === 'full' ? { revealed: { '/data/name': 'Alice' } } : {}),
-  };
+  const at = { index: place, tenantIndex: history.tenantIndexOf(place), record: leafOf(event) };
+  if (shown === 'withheld') return withheldLine(at);
+  if (shown === 'redacted')
+    return redactedLine(at, event, { ...event, data: { note: event.data['note'] ?? null } });
+  return fullLine(at, event, { '/data/name': 'Alice' });
 };
 
 export type Ask = {

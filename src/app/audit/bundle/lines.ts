@@ -1,6 +1,8 @@
 import { hash } from 'node:crypto';
 import type { JsonObject, JsonValue } from '../../../domain/json.ts';
 import { isObject, numberAt, own, stringAt } from '../../../domain/json-tools.ts';
+import type { RecordedEvent } from '../../event-store.ts';
+import type { AuditLeaf } from '../tree.ts';
 import { encryptedIn, isEncrypted } from '../../../domain/personal.ts';
 import { isHash, leafHash } from '../merkle/hashing.ts';
 import { canonicalHash, canonicalText, hashedMetadata, leafHashOf, type LeafRecord } from '../merkle/leaf.ts';
@@ -12,6 +14,48 @@ export const lineText = (line: BundleLine): string => canonicalText(line as unkn
 /** Hash of the leaf that a line stands for. */
 export const lineHash = ({ leaf, hash: stated }: BundleLine): Buffer =>
   leaf === null ? Buffer.from(stated ?? '', 'hex') : leafHashOf(leaf);
+
+/** Where an event stands: its leaf in the audit tree. */
+export type LeafPlace = Pick<AuditLeaf, 'index' | 'tenantIndex' | 'record'>;
+
+/** An event as it is, and the clear texts of its personal fields (`revealedTexts`). */
+export const fullLine = (
+  { index, tenantIndex, record }: LeafPlace,
+  event: RecordedEvent,
+  revealed?: { readonly [path: string]: string },
+): BundleLine => ({
+  index,
+  tenantIndex,
+  shown: 'full',
+  leaf: record,
+  event: lineEvent(event),
+  ...(revealed === undefined ? {} : { revealed }),
+});
+
+/** An event of which the reader may see `data` only. */
+export const redactedLine = (
+  { index, tenantIndex, record }: LeafPlace,
+  event: RecordedEvent,
+  data: JsonObject,
+): BundleLine => ({ index, tenantIndex, shown: 'redacted', leaf: record, event: lineEvent(event, data) });
+
+/** That there is an event, and nothing about it. */
+export const withheldLine = ({ index, tenantIndex, record }: LeafPlace): BundleLine => ({
+  index,
+  tenantIndex,
+  shown: 'withheld',
+  leaf: null,
+  hash: leafHashOf(record).toString('hex'),
+  event: null,
+});
+
+/** What is not hashed has no place in an export: what a single store adds to the metadata. */
+const lineEvent = ({ position, recordedAt, data, metadata }: RecordedEvent): LineEvent => ({
+  position,
+  recordedAt,
+  data,
+  metadata: hashedMetadata(metadata),
+});
 
 export type CheckedLine = {
   readonly index: number;
@@ -170,7 +214,7 @@ const sortedHash = (value: JsonObject): string | undefined => {
 
 const contentProblems = (leaf: LeafRecord, event: LineEvent): string[] => [
   ...(hashesTo(event.data, leaf.data) ? [] : ['its data is not what was stored']),
-  ...(hashesTo(hashedMetadata(event.metadata), leaf.metadata) ? [] : ['its metadata is not what was stored']),
+  ...(hashesTo(event.metadata, leaf.metadata) ? [] : ['its metadata is not what was stored']),
   ...(stringAt(event.metadata, 'occurredAt') === leaf.occurredAt
     ? []
     : ['its time is not that of its metadata']),

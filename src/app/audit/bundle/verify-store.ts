@@ -111,15 +111,24 @@ const headsOf = async (log: StoppedLog, authority: Authority, findings: Findings
 };
 
 /** A size at which the tree must have a root. */
-type Mark = { readonly checkpoint: Checkpoint; readonly what: string };
+type Mark = {
+  readonly checkpoint: Checkpoint;
+  readonly what: string;
+  /**
+   * Heads were signed by whoever keeps the store: that one fits tells nothing of an earlier pin. So an event that a pin
+   * misses may be any, one that a head misses is behind the head before it.
+   */
+  readonly pinned: boolean;
+};
 
 const marksOf = (heads: readonly Head[], pin: Checkpoint | undefined): Mark[] =>
   [
     ...heads.map(({ checkpoint, revision }) => ({
       checkpoint,
       what: `the head ${TREE_HEADS_STREAM}@${revision}`,
+      pinned: false,
     })),
-    ...(pin === undefined ? [] : [{ checkpoint: pin, what: 'your pin' }]),
+    ...(pin === undefined ? [] : [{ checkpoint: pin, what: 'your pin', pinned: true }]),
   ].sort((left, right) => left.checkpoint.size - right.checkpoint.size);
 
 /** Leaves that are kept since the last right head, to name the wrong one among them. */
@@ -136,7 +145,9 @@ const compare = async (
   const tree = extendRange();
   const tenants = new Map<string, GrowingRange>();
   const revisions = createRevisionCheck(findings);
+  const since = (mark: Mark): number => (mark.pinned ? 0 : progress.signed);
   let recent: { name: string; hash: Buffer }[] = [];
+  let recentFrom = 0;
   let next = 0;
   let diverged = false;
   const reachMarks = (): void => {
@@ -146,15 +157,16 @@ const compare = async (
       mark = marks[next]
     ) {
       next += 1;
-      // Behind the first head that is wrong every other one is.
-      if (diverged) continue;
+      // Behind the first head that is wrong every other one is; only a pin still tells how far back it begins.
+      if (diverged && !mark.pinned) continue;
       const problem = problemAt(mark, tree, tenants);
       if (problem === undefined) progress.signed = tree.size();
       else {
         diverged = true;
-        nameWrong({ mark, problem, from: progress.signed, recent, hashAt }, findings);
+        nameWrong({ mark, problem, from: since(mark), recent, recentFrom, hashAt }, findings);
       }
       recent = [];
+      recentFrom = tree.size();
     }
   };
   reachMarks();
@@ -173,14 +185,20 @@ const compare = async (
       recent.push({ name: `${event.stream}@${event.revision}`, hash });
     reachMarks();
   }
-  const beyond = marks.at(-1);
-  if (beyond !== undefined && beyond.checkpoint.size > tree.size())
-    findings.add({
-      code: 'missing-event',
-      place: [tree.size(), beyond.checkpoint.size],
-      message: `${beyond.what} is of size ${beyond.checkpoint.size}: the events behind the end of the log are missing`,
-    });
+  const beyond = [false, true].map((pinned) => marks.findLast((mark) => mark.pinned === pinned));
+  for (const mark of beyond)
+    if (mark !== undefined && mark.checkpoint.size > tree.size())
+      findings.add(tooShort(mark, since(mark), tree.size()));
 };
+
+const tooShort = ({ what, checkpoint }: Mark, from: number, size: number): Finding => ({
+  code: 'missing-event',
+  // An event may be missing anywhere since the last head that is right: all behind it have moved up.
+  place: [from, checkpoint.size],
+  message:
+    `${what} is of size ${checkpoint.size}, the log has ${size} events: ` +
+    `${checkpoint.size - size} of those since size ${from} are missing`,
+});
 
 async function* allOf(log: StoppedLog): AsyncGenerator<RecordedEvent> {
   let after: string | undefined;
@@ -238,14 +256,15 @@ const problemAt = (
 type Wrong = {
   readonly mark: Mark;
   readonly problem: string;
-  /** Size of the last head that was right. */
+  /** Size up to which everything is right. */
   readonly from: number;
-  /** Leaves since then. */
+  /** Leaves that were read last, from place `recentFrom` on. */
+  readonly recentFrom: number;
   readonly recent: readonly { readonly name: string; readonly hash: Buffer }[];
   readonly hashAt: HashAt | undefined;
 };
 
-const nameWrong = ({ mark, problem, from, recent, hashAt }: Wrong, findings: Findings): void => {
+const nameWrong = ({ mark, problem, from, recent, recentFrom, hashAt }: Wrong, findings: Findings): void => {
   const { size, root } = mark.checkpoint;
   findings.add({
     code: 'root',
@@ -254,10 +273,10 @@ const nameWrong = ({ mark, problem, from, recent, hashAt }: Wrong, findings: Fin
   });
   if (hashAt === undefined || !hasRoot(hashAt, size, root)) return;
   for (const [at, { name, hash }] of recent.entries())
-    if (!hashAt(0, from + at).equals(hash))
+    if (!hashAt(0, recentFrom + at).equals(hash))
       findings.add({
         code: 'changed-event',
-        place: from + at,
+        place: recentFrom + at,
         event: name,
         message: 'it is not the event that was signed at this place',
       });

@@ -1,0 +1,139 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { findingText, type Finding } from '../../../src/app/audit/bundle/findings.ts';
+import { verifyBundle } from '../../../src/app/audit/bundle/verify.ts';
+import { verifyStore } from '../../../src/app/audit/bundle/verify-store.ts';
+import { verifyTiles } from '../../../src/app/audit/bundle/verify-tiles.ts';
+import {
+  bundleVictim,
+  dumpOf,
+  names,
+  tamperBundle,
+  type BundleVictim,
+} from '../../support/audit/tampering/bundle.ts';
+import { leavesOfLog, logVictim, tamperLog } from '../../support/audit/tampering/log.ts';
+import { tamperTiles, tileVictim } from '../../support/audit/tampering/tiles.ts';
+import { bundleOf, eventsOf, historyOf, memorySource } from '../../support/audit/signed-history.ts';
+import { stoppedLog } from '../../support/audit/signed-log.ts';
+import { checkAsync } from '../../support/property.ts';
+
+/**
+ * Mutations of an export, a store and tiles, in equal shares: whatever changes content, order or membership of what
+ * the auditor's pin covers is found, and its place is named. 10,000 of them with the fault suites.
+ */
+const MUTATIONS = Number(process.env['LEDGER_TEST_MUTATIONS'] ?? 1000);
+const SIZE = 24;
+const HEADS = [5, 6, 11, 16, 24];
+
+const draws = fc.record({
+  kind: fc.nat(1000),
+  a: fc.nat(10_000),
+  b: fc.nat(10_000),
+  bit: fc.nat(200_000),
+  forger: fc.boolean(),
+});
+
+const history = historyOf(eventsOf(SIZE));
+const other = historyOf(eventsOf(SIZE, 1));
+const trust = { ...history.trust, pin: history.noteAt(SIZE) };
+
+/** Every finding says where: a file, a place in the tree, or an event. */
+const expectPlaced = (findings: readonly Finding[], what: string): void => {
+  for (const finding of findings)
+    expect(
+      finding.file !== undefined || finding.place !== undefined || finding.event !== undefined,
+      `${what}: "${findingText(finding)}" says where`,
+    ).to.equal(true);
+};
+const listed = (findings: readonly Finding[]): string => findings.map(findingText).join('\n');
+
+describe('tampering', function () {
+  this.timeout(10 * 60_000);
+
+  for (const tenant of [undefined, 'acme'])
+    describe(`with an export of ${tenant ?? 'the whole log'}`, () => {
+      let victim: BundleVictim;
+      let dump: string;
+      before(async () => {
+        victim = await bundleVictim(history, other, tenant);
+        dump = dumpOf(victim.files);
+        const sound = await verifyBundle(memorySource(victim.files), { trust });
+        expect(sound.findings).to.deep.equal([]);
+      });
+
+      it('is found and placed, or changes nothing', () =>
+        checkAsync(
+          fc.asyncProperty(draws, async (draw) => {
+            const { what, value, place } = tamperBundle(victim, draw);
+            const { ok, findings } = await verifyBundle(memorySource(value), { trust });
+            if (ok) {
+              expect(dumpOf(value), what).to.equal(dump);
+              return;
+            }
+            expect(findings.length, what).to.be.greaterThan(0);
+            expectPlaced(findings, what);
+            if (place !== undefined && dumpOf(value) !== dump)
+              expect(
+                findings.some((finding) => names(finding, place)),
+                `${what}: place ${place}\n${listed(findings)}`,
+              ).to.equal(true);
+          }),
+          { numRuns: Math.ceil(MUTATIONS / 4) },
+        ));
+    });
+
+  it('with a store is found and placed, or changes nothing', async () => {
+    const victim = logVictim(history, other, HEADS);
+    const original = leavesOfLog(victim.log, SIZE);
+    await checkAsync(
+      fc.asyncProperty(draws, async (draw) => {
+        const { what, value } = tamperLog(victim, draw);
+        const { ok, findings } = await verifyStore(stoppedLog(value), { trust });
+        const leaves = leavesOfLog(value, SIZE);
+        const first = original.findIndex((leaf, place) => leaves[place] !== leaf);
+        expectPlaced(findings, what);
+        if (first < 0) return;
+        expect(ok, what).to.equal(false);
+        expect(
+          findings.some((finding) => names(finding, first)),
+          `${what}: place ${first}\n${listed(findings)}`,
+        ).to.equal(true);
+      }),
+      { numRuns: Math.ceil(MUTATIONS / 4) },
+    );
+  });
+
+  it('with tiles is found and placed, or changes nothing', async () => {
+    const [long, longOther] = [historyOf(eventsOf(600)), historyOf(eventsOf(600, 1))];
+    const victim = tileVictim(long, longOther);
+    const checkpoint = long.checkpointAt(600);
+    await checkAsync(
+      fc.asyncProperty(draws, async (draw) => {
+        const { what, value } = tamperTiles(victim, draw);
+        const { ok, findings } = verifyTiles(checkpoint, (path) => value.get(path));
+        const changed = [...victim.files].some(([path, bytes]) => value.get(path)?.equals(bytes) !== true);
+        expect(ok, what).to.equal(!changed);
+        expectPlaced(findings, what);
+        await Promise.resolve();
+      }),
+      { numRuns: Math.ceil(MUTATIONS / 4) },
+    );
+  });
+
+  it('shows when two auditors who share a pin are shown two histories of the same size', async () => {
+    for (const fork of [0, 1, 7, 15, SIZE - 1]) {
+      const forked = historyOf([...history.events.slice(0, fork), ...other.events.slice(fork)]);
+      for (const ask of [{}, { tenant: 'acme' }]) {
+        const mine = await verifyBundle(memorySource(await bundleOf(history, ask)), { trust: history.trust });
+        // What the first auditor verified is the pin of both from then on.
+        const shared = mine.trust;
+        expect([mine.ok, shared?.pin], listed(mine.findings)).to.deep.equal([true, history.noteAt(SIZE)]);
+        const theirs = await verifyBundle(memorySource(await bundleOf(forked, ask)), {
+          trust: shared as typeof trust,
+        });
+        expect([theirs.ok, theirs.pin]).to.deep.equal([false, 'broken']);
+        expect(listed(theirs.findings)).to.include(`two histories of size ${SIZE}`);
+      }
+    }
+  });
+});
