@@ -1,4 +1,4 @@
-/** POST clusters at 1, 8 and 32 clients, with the api role alone and with all roles. Arguments: [seconds] [repetitions] [clients, 1,8,32] [roles, api,all]. */
+/** POST clusters at 1, 8 and 32 clients, with the api role alone and with all roles. Arguments: [seconds] [repetitions] [clients, 1,8,32] [roles, api,all; several of one service as api+auditor]. */
 import { printMachine, processorMs, range, residentMb } from './support/report.ts';
 import { load, metric, orderRequest, startBenchService, type LoadResult } from './support/service.ts';
 
@@ -15,7 +15,7 @@ console.log(
 );
 for (const roles of roleSets) {
   for (const clients of clientCounts) {
-    const bench = await startBenchService(roles === 'all' ? 'api,processes' : roles);
+    const bench = await startBenchService(roles === 'all' ? 'api,processes' : roles.replaceAll('+', ','));
     try {
       const runs: LoadResult[] = [];
       await metric(bench.service.metrics, LOOP_P99);
