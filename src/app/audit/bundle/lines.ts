@@ -32,12 +32,18 @@ export const fullLine = (
   ...(revealed === undefined ? {} : { revealed }),
 });
 
-/** An event of which the reader may see `data` only. */
+/** An event of which the reader may see only this. */
 export const redactedLine = (
   { index, tenantIndex, record }: LeafPlace,
   event: RecordedEvent,
-  data: JsonObject,
-): BundleLine => ({ index, tenantIndex, shown: 'redacted', leaf: record, event: lineEvent(event, data) });
+  visible: Pick<RecordedEvent, 'data' | 'metadata'>,
+): BundleLine => ({
+  index,
+  tenantIndex,
+  shown: 'redacted',
+  leaf: record,
+  event: lineEvent({ ...event, ...visible }),
+});
 
 /** That there is an event, and nothing about it. */
 export const withheldLine = ({ index, tenantIndex, record }: LeafPlace): BundleLine => ({
