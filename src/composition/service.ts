@@ -30,6 +30,7 @@ import { createAuthenticator } from '../http/authenticate.ts';
 import { ledgerRoutes } from '../http/ledger/routes.ts';
 import { createAdmission } from '../http/limits/admission.ts';
 import { createPositions } from '../http/positions.ts';
+import { createPast } from '../http/osac/as-of.ts';
 import { osacSurfaces } from '../http/osac/surfaces.ts';
 import { createWatch } from '../http/osac/watch/routes.ts';
 import { readCatalog } from './catalog-files.ts';
@@ -209,8 +210,8 @@ export const startService = async (
       instance,
       logger,
       hooks: { published: measured.published },
-    });
       readModels: system.readModels,
+    });
     if (publisher !== undefined && config.roles.includes('publisher')) measured.followPublisher(publisher);
     const positions = createPositions({
       storeId: store.storeId,
@@ -241,6 +242,7 @@ export const startService = async (
       },
       issuers: verifier.issuers,
       formatPosition: positions.format,
+      past: createPast({ store, runner: system.runner, readModels: system.readModels, positions, clock }),
     };
     const surfaces = osacSurfaces(services);
     const readiness = createReadiness({ system, store, roles: config.roles, clock });

@@ -2,6 +2,7 @@ import type { Position } from '../app/event-store.ts';
 import type { PastAppend } from '../app/folded-stream.ts';
 import type { FilterNode, OrderTerm } from './filter/ast.ts';
 import type { AuditReader } from './audit/audit-reader.ts';
+import type { AsOfRequest } from './resources/as-of-table.ts';
 import type { ChangeReader } from './resources/change-reader.ts';
 import type { UsageReader } from './usage/usage-reader.ts';
 
@@ -33,6 +34,8 @@ export type ListPage = {
   readonly documents: readonly string[];
   readonly total: number;
   readonly places?: readonly string[];
+  /** Of a list of the past: objects that the caller has to fold from their streams and ask with again; nothing else is told. */
+  readonly unknown?: readonly string[];
 };
 
 export type ListQuery = {
@@ -54,6 +57,8 @@ export type ListQuery = {
   readonly caller?: string;
   /** Most characters of documents that are read at once. Default: any. */
   readonly atOnce?: number;
+  /** The objects as they were at a position, inside what `changes` reaches back to. */
+  readonly asOf?: AsOfRequest;
   /** Ends a scan whose answer nobody waits for any more. */
   readonly signal: AbortSignal;
 };

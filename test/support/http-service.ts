@@ -34,10 +34,12 @@ import type { RequestHook } from '../../src/http/exchange.ts';
 import { ledgerRoutes, type LedgerServices } from '../../src/http/ledger/routes.ts';
 import { createAdmission, type AdmissionSettings } from '../../src/http/limits/admission.ts';
 import type { CorsSettings } from '../../src/http/limits/cors.ts';
+import { createPast } from '../../src/http/osac/as-of.ts';
 import { osacSurfaces } from '../../src/http/osac/surfaces.ts';
 import { createWatch, type WatchServices } from '../../src/http/osac/watch/routes.ts';
 import { createPositions, type PositionsOptions } from '../../src/http/positions.ts';
 import { openReadModels } from '../../src/projections/open-read-models.ts';
+import { auditView } from '../../src/projections/audit/audit-view.ts';
 import { resourcesView } from '../../src/projections/resources/resources-view.ts';
 import { timelineView } from '../../src/projections/timeline/timeline-view.ts';
 import { usageView } from '../../src/projections/usage/usage-view.ts';
@@ -192,6 +194,7 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
         categories: ['cluster'],
       }),
       usageView({ codec, stateVersion: 1 }),
+      auditView(),
     ],
     source: { kind: 'inline', reader: store },
   });
@@ -226,6 +229,7 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
     },
     issuers: verifier.issuers,
     formatPosition: (position) => positions.format(position),
+    past: createPast({ store, runner, readModels: models, positions, clock }),
   });
   const provisioning = { ...services, people };
   const users = createUserProvisioning({ ...provisioning, logger });

@@ -45,8 +45,14 @@ export type ListMessage = {
   /** As sent; empty texts are left out (osac-api.md §4). */
   readonly filter?: string;
   readonly order?: string;
+  /** Our addition: the moment that is asked about, as sent. */
+  readonly asOf?: string;
 };
-export type IdMessage = { readonly id: string };
+export type IdMessage = {
+  readonly id: string;
+  /** Of a Get, our addition: the moment that is asked about, as sent. */
+  readonly asOf?: string;
+};
 /** A part of one object; what is a list of its own is paged by position. */
 export type ExtraMessage = IdMessage & { readonly limit: number; readonly after?: string };
 export type CreateMessage = { readonly object: JsonObject };

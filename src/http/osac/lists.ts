@@ -3,7 +3,12 @@ import type { Clock } from '../../app/ports.ts';
 import type { ResourceKind } from '../../domain/resource.ts';
 import type { FilterNode, OrderTerm } from '../../projections/filter/ast.ts';
 import { mentions } from '../../projections/filter/walk.ts';
-import { ListRefused, type ListPage, type ResourceReader } from '../../projections/read-models.ts';
+import {
+  ListRefused,
+  type ListPage,
+  type ListQuery,
+  type ResourceReader,
+} from '../../projections/read-models.ts';
 import { indexedPaths } from '../../projections/resources/terms.ts';
 import { ApiError } from '../errors.ts';
 import type { Handler, ListMessage } from './call.ts';
@@ -19,6 +24,9 @@ export type ListedKind = Pick<
   'kind' | 'message' | 'secrets' | 'event' | 'references' | 'publicList' | 'listed'
 >;
 
+/** A list of the past; `text`: the moment as the caller sent it. */
+export type PastLists = (asked: { readonly text: string; readonly query: ListQuery }) => Promise<ListPage>;
+
 /** Documents that are read and sent in one turn of the thread; more are sent in parts. Some 4 ms. */
 const MAX_CHARACTERS_AT_ONCE = 512 * 1024;
 /** Characters of such a part, but for its last document. */
@@ -32,6 +40,7 @@ export const listHandler = (
   kind: ListedKind,
   surface: Surface,
   { resources, clock }: { readonly resources: ResourceReader; readonly clock: Clock },
+  past: PastLists,
 ): Handler<ListMessage> => {
   const target = listTarget(kind, surface);
   if (target === undefined) throw new TypeError(`${kind.kind} has no message on the ${surface} surface`);
@@ -39,28 +48,33 @@ export const listHandler = (
   const orders = kept((text) => compileOrder(text, target));
   const indexed = indexedPaths(kind);
   const defaults = surface === 'public' ? defaultPredicates(kind, filters) : () => ({});
+  // What is listed by itself is marked in today's rows only.
+  const shownByDefault =
+    surface === 'public' ? defaultPredicates({ ...kind, listed: undefined }, filters) : () => ({});
 
   return async ({ principal, message, signal }) => {
     const filter = message.filter === undefined ? undefined : filters(message.filter);
     const order: readonly OrderTerm[] | undefined =
       message.order === undefined ? undefined : orders(message.order);
-    const page = await readPage(() =>
-      resources.query({
-        kind: kind.kind,
-        surface,
-        visibility: principal.visibility,
-        offset: message.offset,
-        limit: message.limit,
-        ...(filter === undefined ? {} : { filter }),
-        ...(order === undefined ? {} : { order }),
-        ...defaults(filter),
-        indexed,
-        atOnce: MAX_CHARACTERS_AT_ONCE,
-        nowMs: Date.parse(clock.now()),
-        caller: payerOf(principal),
-        signal,
-      }),
-    );
+    const query = {
+      kind: kind.kind,
+      surface,
+      visibility: principal.visibility,
+      offset: message.offset,
+      limit: message.limit,
+      ...(filter === undefined ? {} : { filter }),
+      ...(order === undefined ? {} : { order }),
+      indexed,
+      atOnce: MAX_CHARACTERS_AT_ONCE,
+      nowMs: Date.parse(clock.now()),
+      caller: payerOf(principal),
+      signal,
+    };
+    if (message.asOf !== undefined) {
+      const asOf = { text: message.asOf, query: { ...query, ...shownByDefault(filter) } };
+      return { body: listText(await readPage(() => past(asOf))) };
+    }
+    const page = await readPage(() => resources.query({ ...query, ...defaults(filter) }));
     const { places, total } = page;
     if (places === undefined) return { body: listText(page) };
     return {
@@ -85,7 +99,7 @@ type Defaults = { readonly filter?: FilterNode; readonly listedOnly?: true };
 
 /** What a public list leaves out by itself, each part unless the caller's filter asks about it (osac-api.md §4). */
 const defaultPredicates = (
-  { publicList = [], listed }: ListedKind,
+  { publicList = [], listed }: Pick<ListedKind, 'publicList'> & { listed?: ListedKind['listed'] | undefined },
   compile: (text: string) => FilterNode,
 ): ((filter: FilterNode | undefined) => Defaults) => {
   const predicates = publicList.map(({ filter, when }) => ({ node: compile(filter), when }));

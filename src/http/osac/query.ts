@@ -25,7 +25,14 @@ export const readListQuery = (url: string): ListMessage => {
     limit: Math.min(limit, MAX_LIMIT),
     ...(filter.trim() === '' ? {} : { filter }),
     ...(order.trim() === '' ? {} : { order }),
+    ...readAsOf(query),
   };
+};
+
+/** The moment of the past that a Get or List asks about. */
+export const readAsOf = (query: URLSearchParams): { readonly asOf?: string } => {
+  const asOf = onlyOne(query, 'as_of') ?? '';
+  return asOf === '' ? {} : { asOf };
 };
 
 /** `limit` and `after` (a position) of what is told oldest first; throws ApiError 400. */

@@ -25,7 +25,7 @@ import {
 } from './call.ts';
 import { decodeMessage, type Decoded, type Surface } from './messages.ts';
 import type { Principal } from './principal.ts';
-import { readListQuery, readPage, readUpdateQuery } from './query.ts';
+import { queryOf, readAsOf, readListQuery, readPage, readUpdateQuery } from './query.ts';
 
 /**
  * The REST codec of OSAC's surfaces (osac-api.md §2): paths and verbs to methods, query and body to request messages,
@@ -105,7 +105,8 @@ export const serveRest = async (
     await begin(exchange, table, service, 'Get', options);
     const principal = await admit(exchange, table, service, 'Get', options);
     await waitForMinimum(exchange, options, RESOURCES_VIEW);
-    return answerRead(exchange, await service.get(callOf(exchange, table, principal, message, {})));
+    const wanted = { ...message, ...readAsOf(queryOf(exchange.request.url ?? '')) };
+    return answerRead(exchange, await service.get(callOf(exchange, table, principal, wanted, {})));
   }
   if (verb === 'PATCH') return serveUpdate(exchange, table, service, target.id, options);
   if (verb === 'DELETE') {
@@ -265,7 +266,7 @@ const decodeBody = async (
   const large = body.length > LARGE_BODY_BYTES;
   if (large) await nextTurn(exchange, { admission });
   const decoded = decodeMessage(service.schema, text);
-  exchange.asked = { kind: service.kind, ...exchange.asked, body: decoded.present };
+  exchange.asked = { kind: service.kind, ...exchange.asked, body: () => decoded.present };
   if (large) await nextTurn(exchange, { admission });
   return decoded;
 };

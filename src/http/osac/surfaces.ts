@@ -16,6 +16,7 @@ import { documentCreation, documentRevision } from './documents.ts';
 import { documentParts } from './kinds/parts.ts';
 import { MESSAGES, type Surface } from './messages.ts';
 import { withProjectRights } from './project-rights.ts';
+import { getAsOf, listAsOf, type Past } from './as-of.ts';
 import { listHandler } from './lists.ts';
 import { getHandler, timelineHandler } from './reads.ts';
 import type { KindService, SingleService, SurfaceTable } from './rest.ts';
@@ -32,6 +33,8 @@ export type OsacServices = WriteServices & {
   /** Issuers that clients may sign in with, as capabilities shows them. */
   readonly issuers: readonly string[];
   readonly formatPosition: (position: string) => string;
+  /** Reads of the past (`as_of`). */
+  readonly past: Past;
 };
 
 export const PUBLIC_PREFIX = '/api/fulfillment/v1';
@@ -117,8 +120,8 @@ const kindService = <S, C extends { readonly type: string }, E extends DomainEve
     governed: { service: kind.service },
     methods,
     schema,
-    list: listHandler(kind, surface, services),
-    get: getHandler(kind.kind, services.resources),
+    list: listHandler(kind, surface, services, listAsOf(kind, services.resources, services.past)),
+    get: getAsOf(kind, getHandler(kind.kind, services.resources), services.past),
     create: createHandler(kind, creation, withNames),
     update: updateHandler(kind, revision, { schemas: { stored, sent: schema } }, withNames),
     remove: deleteHandler(kind, remove, withNames),

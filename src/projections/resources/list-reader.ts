@@ -63,6 +63,8 @@ export const listReader =
     if (tenants?.length === 0) return { documents: [], total: 0 };
     // Tenants without such objects are no way to go: nearly always that is `shared`.
     const present = connection.together(() => tenants?.filter((tenant) => totalOf(query.kind, [tenant]) > 0));
+    // Who has such objects now says nothing about then.
+    if (query.asOf !== undefined) return scan(connection, scans, { query, tenants, conditions, bounds });
     const asked: Asked = { query, tenants: present, conditions, bounds };
     return (
       connection.together(() => answerFromIndex(connection, totalOf, asked)) ?? scan(connection, scans, asked)
@@ -297,8 +299,8 @@ const scannedTerm = (connection: ReadConnection, asked: Asked): TermProbe | unde
 
 const scan = (connection: ReadConnection, scans: Scans, asked: Asked): Promise<ListPage> => {
   const { query, tenants, conditions } = asked;
-  const term = connection.together(() => scannedTerm(connection, asked));
-  const { kind, surface, offset, limit, nowMs, atOnce, order = [], listedOnly = false } = query;
+  const { kind, surface, offset, limit, nowMs, atOnce, asOf, order = [], listedOnly = false } = query;
+  const term = asOf === undefined ? connection.together(() => scannedTerm(connection, asked)) : undefined;
   return scans.run(
     {
       kind,
@@ -310,7 +312,9 @@ const scan = (connection: ReadConnection, scans: Scans, asked: Asked): Promise<L
       offset,
       limit,
       surface,
-      ...(atOnce === undefined ? {} : { atOnce }),
+      // What was cannot be read again a document at a time: the table is gone by then.
+      ...(atOnce === undefined || asOf !== undefined ? {} : { atOnce }),
+      ...(asOf === undefined ? {} : { asOf }),
     },
     query.signal,
     query.caller,

@@ -168,9 +168,17 @@ export const isBackwards = (order: readonly OrderTerm[] | undefined): boolean =>
   order?.at(-1)?.descending ?? false;
 
 /** Documents by their places in the order of creation, in the order given. */
-export const documentsAt = (kind: string, places: readonly string[], surface: Surface): Sql =>
-  join`SELECT ${raw(DOCUMENTS[surface])} FROM json_each(${bound(JSON.stringify(places))}) AS page
-    CROSS JOIN resources AS r INDEXED BY resources_by_created ON r.kind = ${bound(kind)} AND r.created = page.value`;
+export const documentsAt = (
+  kind: string,
+  places: readonly string[],
+  surface: Surface,
+  /** Another table that stands for `resources`. */
+  past?: string,
+): Sql => {
+  const rows = past === undefined ? 'resources AS r INDEXED BY resources_by_created' : `${past} AS r`;
+  return join`SELECT ${raw(DOCUMENTS[surface])} FROM json_each(${bound(JSON.stringify(places))}) AS page
+    CROSS JOIN ${raw(rows)} ON r.kind = ${bound(kind)} AND r.created = page.value`;
+};
 
 /** How many rows have one of these names, as far as `most`. */
 export const countByName = (kind: string, names: readonly string[], most: number): Sql =>

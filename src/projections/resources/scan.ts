@@ -2,6 +2,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { orderOfTexts } from '../filter/evaluate.ts';
 import { bound, join, raw, type Sql } from '../filter/to-sql.ts';
 import { ListRefused, type ListPage } from '../read-models.ts';
+import { fillAsOf, type AsOfRequest } from './as-of-table.ts';
 import { documentsAt, textsWithin, type Surface } from './list-statements.ts';
 
 /** A list that no index bounds, as plain values: it crosses to a worker thread. */
@@ -20,6 +21,8 @@ export type ScanRequest = {
   readonly surface: Surface;
   /** As `ListQuery.atOnce`. */
   readonly atOnce?: number;
+  /** The objects as they were; `term` is of no use then. */
+  readonly asOf?: AsOfRequest;
 };
 
 export type ScanControl = {
@@ -47,18 +50,46 @@ export const scanList = async (
   request: ScanRequest,
   control: ScanControl,
 ): Promise<ListPage> => {
+  if (request.asOf === undefined) return scanTable(db, request, control, undefined);
+  const turn = turnsOf(control);
+  const past = await fillAsOf(db, request.kind, request.tenants, request.asOf, { turn });
+  try {
+    if (past.unknown.length > 0) return { documents: [], total: 0, unknown: past.unknown };
+    return await scanTable(db, request, control, past.table);
+  } finally {
+    past.drop();
+  }
+};
+
+/** Lets others go on; throws ListRefused once the scan is cancelled or takes too long. */
+const turnsOf = ({ isCancelled, pause, nowMs, timeLimitMs }: ScanControl): (() => Promise<void>) => {
+  const started = nowMs();
+  return async () => {
+    if (isCancelled()) throw new ListRefused('cancelled');
+    if (nowMs() - started > timeLimitMs) throw new ListRefused('too-long');
+    await pause();
+  };
+};
+
+/** `past`: a table that stands for `resources`; its rows are found without an index. */
+const scanTable = async (
+  db: DatabaseSync,
+  request: ScanRequest,
+  control: ScanControl,
+  past: string | undefined,
+): Promise<ListPage> => {
   const { offset, limit } = request;
   const sorted = request.order.length > 0 || request.backwards || waysOf(request).length > 1;
   const page: Match[] = [];
   let total = 0;
-  for await (const match of matchesOf(db, request, control)) {
+  for await (const match of matchesOf(db, request, control, past)) {
     if (sorted || (total >= offset && total < offset + limit)) page.push(match);
     total += 1;
     if (sorted && total > MAX_SORTED) throw new ListRefused('too-long');
   }
   const shown = sorted ? page.toSorted(orderOfMatches(request)).slice(offset, offset + limit) : page;
   const places = shown.map(({ created }) => created);
-  const { sql, values } = documentsAt(request.kind, places, request.surface);
+  const { sql, values } = documentsAt(request.kind, places, request.surface, past);
   const statement = db.prepare(sql);
   statement.setReturnArrays(true);
   const documents = textsWithin(statement, values, request.atOnce);
@@ -76,14 +107,16 @@ const waysOf = ({ tenants, term }: ScanRequest): readonly Way[] =>
 const statementsOf = (
   { kind, condition, order, term }: ScanRequest,
   { tenant, value }: Way,
+  past: string | undefined,
 ): { readonly boundary: Sql; readonly slice: Sql } => {
   const keys = order.map(({ key }) => join`, ${key}`).reduce((all, key) => join`${all}${key}`, raw(''));
   const ofTenant = (alias: string): Sql =>
     tenant === undefined ? raw('') : join` AND ${raw(alias)}.tenant = ${bound(tenant)}`;
   const end = bound(BigInt(SLICE - 1));
   if (term === undefined || value === undefined) {
-    const index = raw(tenant === undefined ? 'resources_by_created' : 'resources_by_tenant');
-    const from = join`FROM resources AS r INDEXED BY ${index} WHERE r.kind = ${bound(kind)}${ofTenant('r')}`;
+    const index = tenant === undefined ? 'resources_by_created' : 'resources_by_tenant';
+    const rows = raw(past === undefined ? `resources AS r INDEXED BY ${index}` : `${past} AS r`);
+    const from = join`FROM ${rows} WHERE r.kind = ${bound(kind)}${ofTenant('r')}`;
     return {
       boundary: join`SELECT r.created ${from} AND r.created > ${AFTER} ORDER BY r.created LIMIT 1 OFFSET ${end}`,
       slice: join`SELECT r.created${keys} ${from} AND r.created > ${AFTER} AND r.created <= ${UP_TO} AND ${condition} ORDER BY r.created`,
@@ -101,20 +134,19 @@ const statementsOf = (
 async function* matchesOf(
   db: DatabaseSync,
   request: ScanRequest,
-  { isCancelled, pause, nowMs, timeLimitMs }: ScanControl,
+  control: ScanControl,
+  past: string | undefined,
 ): AsyncGenerator<Match> {
-  const started = nowMs();
+  const turn = turnsOf(control);
   for (const way of waysOf(request)) {
-    const { boundary, slice } = statementsOf(request, way);
+    const { boundary, slice } = statementsOf(request, way, past);
     const [findBoundary, findMatches] = [prepare(db, boundary), prepare(db, slice)];
     for (let after = ''; after !== END; ) {
-      if (isCancelled()) throw new ListRefused('cancelled');
-      if (nowMs() - started > timeLimitMs) throw new ListRefused('too-long');
       const [upTo = END] = (findBoundary(after, END)[0] ?? []) as [string?];
       for (const [created, ...found] of findMatches(after, upTo) as [string, ...Key[]][])
         yield { created, keys: found };
       after = upTo;
-      await pause();
+      await turn();
     }
   }
 }

@@ -9,6 +9,7 @@ import { orderRoutes } from '../../../src/http/ledger/orders.ts';
 import type { Answer, Call, CallMetadata } from '../../../src/http/osac/call.ts';
 import { decodeMessage } from '../../../src/http/osac/messages.ts';
 import type { Principal } from '../../../src/http/osac/principal.ts';
+import { createPast } from '../../../src/http/osac/as-of.ts';
 import { osacSurfaces } from '../../../src/http/osac/surfaces.ts';
 import { createPositions } from '../../../src/http/positions.ts';
 import { answer, type Life } from './life.ts';
@@ -69,6 +70,13 @@ export const createApi = (options: {
     hubs: { adapterOf: (id: string) => system.hubs.get(id)?.adapter },
     issuers: [],
     formatPosition: positions.format,
+    past: createPast({
+      store: ports.store,
+      runner: system.runner,
+      readModels,
+      positions,
+      clock: ports.clock,
+    }),
   };
   const surfaces = osacSurfaces(services);
   const orders = orderRoutes({ ...services, readModels, positions, runOf: system.runOf });

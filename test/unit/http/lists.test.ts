@@ -24,7 +24,9 @@ const ask = async (
       return query(sent);
     },
   } as unknown as ResourceReader;
-  const handler = listHandler(versions, surface, { resources, clock });
+  const handler = listHandler(versions, surface, { resources, clock }, () => {
+    throw new Error('nothing of the past was asked');
+  });
   const { body } = await handler({
     surface,
     principal: { visibility: { tenants: ['t1', 'shared'] } },

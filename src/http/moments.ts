@@ -1,0 +1,81 @@
+import type { EventStore, Position } from '../app/event-store.ts';
+import type { Clock } from '../app/ports.ts';
+import type { AuditReader } from '../projections/audit/audit-reader.ts';
+import type { ReadModels } from '../projections/read-models.ts';
+import { ApiError, invalid } from './errors.ts';
+import type { Positions } from './positions.ts';
+
+/** Moments of the past as callers name them: an RFC 3339 time, or a position as `X-Ledger-Position` shows it (design §5). */
+export type Moments = {
+  /**
+   * The last position that counts at the moment; empty: nothing had been stored yet. Throws ApiError 400 (malformed,
+   * of another store, in the future), 400 FAILED_PRECONDITION (a time, where no time can be looked up) or 503 (too late).
+   *
+   * @param name the parameter, for the message.
+   */
+  resolve(text: string, name: string): Promise<Position>;
+};
+
+/** Stands before every position. */
+export const BEFORE_EVERYTHING = '';
+
+export type MomentsOptions = {
+  readonly store: Pick<EventStore, 'lastPosition'>;
+  readonly positions: Pick<Positions, 'parse'>;
+  /** Knows when which position was stored; undefined: this instance does not (role auditor). */
+  readonly audit: () => Pick<AuditReader, 'positionAt'> | undefined;
+  readonly waitFor: ReadModels['waitFor'];
+  readonly clock: Pick<Clock, 'now'>;
+  /** Milliseconds that a call waits for this instance to have taken in what was stored. Default 5,000. */
+  readonly waitMs?: number;
+};
+
+const TIME = /^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(\.\d{1,9})?([Zz]|[+-]\d{2}:\d{2})$/;
+
+export const createMoments = ({
+  store,
+  positions,
+  audit,
+  waitFor,
+  clock,
+  waitMs = 5_000,
+}: MomentsOptions): Moments => {
+  const atTime = async (text: string, name: string): Promise<Position> => {
+    const ms = Date.parse(text);
+    if (Number.isNaN(ms)) throw invalid(`'${name}' must be a time of RFC 3339 or a position`, name);
+    if (ms > Date.parse(clock.now())) throw inTheFuture(name);
+    const reader = audit();
+    if (reader === undefined)
+      throw new ApiError(
+        'FAILED_PRECONDITION',
+        `this instance knows no times of the past (role auditor is off here): give '${name}' as a position, as X-Ledger-Position shows it`,
+        { reason: 'NO_AUDITOR' },
+      );
+    const last = await store.lastPosition();
+    if (last !== undefined && !(await waitFor('audit', last, { timeoutMs: waitMs })))
+      throw new ApiError('UNAVAILABLE', 'this instance has not taken in the latest events yet; try again', {
+        reason: 'POSITION_NOT_REACHED',
+        retryAfterSeconds: 1,
+      });
+    return reader.positionAt(new Date(ms).toISOString()) ?? BEFORE_EVERYTHING;
+  };
+  return {
+    resolve: async (text, name) => {
+      if (TIME.test(text)) return atTime(text, name);
+      if (!/\.\d+$/.test(text) || /[:\s]/.test(text))
+        throw invalid(
+          `'${name}' must be a time such as 2026-01-31T12:00:00Z, or a position as X-Ledger-Position shows it`,
+          name,
+        );
+      const position = positions.parse(text, name);
+      const last = await store.lastPosition();
+      if (last === undefined || position > last) throw inTheFuture(name);
+      return position;
+    },
+  };
+};
+
+const inTheFuture = (name: string): ApiError =>
+  new ApiError('INVALID_ARGUMENT', `'${name}' is in the future: only what has been can be shown`, {
+    reason: 'IN_THE_FUTURE',
+  });

@@ -1,0 +1,154 @@
+import { createAsOf, type AsOf } from '../../app/as-of.ts';
+import type { CommandRunner } from '../../app/command.ts';
+import type { EventStore, Position } from '../../app/event-store.ts';
+import type { Clock } from '../../app/ports.ts';
+import type { DomainEvent } from '../../domain/decider.ts';
+import { aggregateOf } from '../../domain/kinds.ts';
+import type { ResourceKind } from '../../domain/resource.ts';
+import type { ListPage, ReadModels, ResourceReader, Visibility } from '../../projections/read-models.ts';
+import type { AsOfRequest } from '../../projections/resources/as-of-table.ts';
+import type { ChangeReader } from '../../projections/resources/change-reader.ts';
+import { ApiError, objectNotFound } from '../errors.ts';
+import { BEFORE_EVERYTHING, createMoments, type Moments } from '../moments.ts';
+import type { Positions } from '../positions.ts';
+import type { Answer, Handler, IdMessage } from './call.ts';
+import type { PastLists } from './lists.ts';
+import type { Surface } from './messages.ts';
+import { shownDocument } from './write-context.ts';
+
+/** What reads of the past need. */
+export type Past = {
+  readonly moments: Moments;
+  readonly asOf: AsOf;
+  readonly changes: Pick<ChangeReader, 'prunedTo'>;
+  /** Waits until reads show a position; false: too late. */
+  readonly shown: (position: Position) => Promise<boolean>;
+};
+
+/** The past of one log, as this instance's read models know it. */
+export const createPast = ({
+  store,
+  runner,
+  readModels,
+  positions,
+  clock,
+}: {
+  readonly store: EventStore;
+  readonly runner: CommandRunner;
+  readonly readModels: Pick<ReadModels, 'audit' | 'changes' | 'waitFor'>;
+  readonly positions: Positions;
+  readonly clock: Clock;
+}): Past => ({
+  moments: createMoments({
+    store,
+    positions,
+    audit: () => readModels.audit,
+    waitFor: readModels.waitFor,
+    clock,
+  }),
+  asOf: createAsOf({ store, runner }),
+  changes: readModels.changes,
+  shown: positions.applied,
+});
+
+/**
+ * Get of any kind as it was (design §5): the object's own stream, folded up to the moment. Who may see it is decided by the
+ * tenant that it had then; what was not there yet, or not any more, is as absent as what never was.
+ */
+export const getAsOf =
+  <S, C extends { readonly type: string }, E extends DomainEvent>(
+    kind: ResourceKind<S, C, E>,
+    now: Handler<IdMessage>,
+    past: Past,
+  ): Handler<IdMessage> =>
+  (call) => {
+    const { surface, principal, message, signal } = call;
+    if (message.asOf === undefined) return now(call);
+    const read = async (): Promise<Answer> => {
+      const position = await past.moments.resolve(message.asOf ?? '', 'as_of');
+      const document = await documentAsOf(kind, message.id, { surface, position, past, signal });
+      if (document === undefined || !sees(principal.visibility, document.tenant))
+        throw objectNotFound(message.id);
+      return { body: document.text };
+    };
+    return read();
+  };
+
+/** JSON of the document of one surface at a position; undefined: reads showed none. */
+export const documentAsOf = async <S, C extends { readonly type: string }, E extends DomainEvent>(
+  kind: ResourceKind<S, C, E>,
+  id: string,
+  {
+    surface,
+    position,
+    past,
+    signal,
+  }: {
+    readonly surface: Surface;
+    readonly position: string;
+    readonly past: Pick<Past, 'asOf'>;
+    readonly signal?: AbortSignal;
+  },
+): Promise<{ readonly tenant: string; readonly text: string } | undefined> => {
+  if (position === BEFORE_EVERYTHING) return undefined;
+  const loaded = await past.asOf.load(aggregateOf(kind), id, position, signal);
+  const view = loaded === undefined ? undefined : kind.view(loaded.state);
+  if (loaded === undefined || view === undefined || !view.exists || view.archived) return undefined;
+  return {
+    tenant: view.tenant,
+    text: JSON.stringify(shownDocument(kind, view.document, loaded.version, surface)),
+  };
+};
+
+/**
+ * Lists of the past, as far back as `changes` reaches: older ones are an export (design §5). What `changes` does not say of
+ * an object, because it changed only later, its own stream does.
+ */
+export const listAsOf =
+  <S, C extends { readonly type: string }, E extends DomainEvent>(
+    kind: ResourceKind<S, C, E>,
+    resources: Pick<ResourceReader, 'query'>,
+    past: Past,
+  ): PastLists =>
+  async ({ text, query }) => {
+    const position = await past.moments.resolve(text, 'as_of');
+    if (position === BEFORE_EVERYTHING) return { documents: [], total: 0 };
+    if (!(await past.shown(position)))
+      throw new ApiError('UNAVAILABLE', 'this instance has not applied that position yet; try again', {
+        reason: 'POSITION_NOT_REACHED',
+        retryAfterSeconds: 1,
+      });
+    const pruned = past.changes.prunedTo();
+    if (pruned !== undefined && position < pruned.position) throw tooOld();
+    const ask = async (folded: AsOfRequest['folded']): Promise<ListPage> =>
+      resources.query({ ...query, asOf: { position, privateOnly: kind.privateOnly, folded } });
+    const fold = async (id: string): Promise<AsOfRequest['folded'][number]> => {
+      const { signal } = query;
+      const shown = await documentAsOf(kind, id, { surface: 'private', position, past, signal });
+      return shown === undefined ? { id } : { id, shown: { tenant: shown.tenant, document: shown.text } };
+    };
+    let folded: AsOfRequest['folded'] = [];
+    for (let round = 0; ; round += 1) {
+      const page = await ask(folded);
+      if (page.unknown === undefined) return page;
+      // Retention goes on while the list is read, so that a few may follow.
+      if (page.unknown.length + folded.length > MAX_FOLDED || round >= MAX_ROUNDS) throw tooOld();
+      const more: AsOfRequest['folded'][number][] = [];
+      for (const id of page.unknown) more.push(await fold(id));
+      folded = [...folded, ...more];
+    }
+  };
+
+/** Objects of one list whose streams are folded one by one. */
+const MAX_FOLDED = 1_000;
+const MAX_ROUNDS = 5;
+
+const tooOld = (): ApiError =>
+  new ApiError(
+    'INVALID_ARGUMENT',
+    "'as_of' is older than lists reach back here; read single objects, or ask for an export of the history",
+    { reason: 'BEYOND_RETENTION' },
+  );
+
+const sees = (visibility: Visibility, tenant: string): boolean =>
+  'all' in visibility || visibility.tenants.includes(tenant);
