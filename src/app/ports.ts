@@ -50,8 +50,8 @@ export type RejectionRecord = {
   readonly resourceId?: string;
   /** HMAC of the request, where it was made already. */
   readonly requestHash?: string;
-  /** The request as it was read. Only its hash and the names of its fields may be kept. */
-  readonly body?: JsonObject;
+  /** The request as it was read: may hold secrets, so that only its hash and the names of its fields may be kept. */
+  readonly body?: () => JsonObject;
 };
 export type RecordRejection = (record: RejectionRecord) => void;
 

@@ -28,7 +28,7 @@ export type Exchange = {
   /** What it takes of its caller's rate, in requests. Default 1. */
   cost?: number;
   /** The object that the call is about and what was sent, for the record of a refusal; set as far as it was read. */
-  asked?: { readonly kind: string; readonly id?: string; readonly body?: JsonObject };
+  asked?: { readonly kind: string; readonly id?: string; readonly body?: () => JsonObject };
   /** True for a write that is only tried: it leaves no trace, not even of who tried. */
   dryRun?: true;
   /** A fault that ended an answer whose status had been sent already. */

@@ -73,7 +73,7 @@ export const createRefusalRecorder = (options: RefusalRecorderOptions): RefusalR
       ...(record.kind !== undefined && { kind: record.kind }),
       ...(record.resourceId !== undefined && { resourceId: record.resourceId }),
       ...hashed(record, requestHash),
-      ...(record.body !== undefined && { fields: fieldsOf(record.body) }),
+      ...(record.body !== undefined && { fields: fieldsOf(record.body()) }),
       // Nobody's key conceals the words of somebody unknown.
       ...(record.subjectId !== '' && { message: await conceal(record.subjectId, record.message) }),
     },
@@ -193,7 +193,7 @@ const hashed = (
   requestHash: RequestHash,
 ): { bodyHash?: string } => {
   if (known !== undefined && known !== '') return { bodyHash: known };
-  return body === undefined ? {} : { bodyHash: requestHash({ method: command, route: '', body }) };
+  return body === undefined ? {} : { bodyHash: requestHash({ method: command, route: '', body: body() }) };
 };
 
 /**

@@ -81,7 +81,7 @@ describe('record of refusals', () => {
       kind: 'cluster',
       resourceId: 'c1',
       traceparent: `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`,
-      body: { metadata: { name: 'my secret project', labels: { s3cret: 'x' } }, spec: {} },
+      body: () => ({ metadata: { name: 'my secret project', labels: { s3cret: 'x' } }, spec: {} }),
     });
     await pass(1_000);
     const [event] = await collect(store.readStream('refusal-acme.2026-11-21'));
