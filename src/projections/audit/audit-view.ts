@@ -20,7 +20,9 @@ export const auditView = (): View => ({
   schema: AUDIT_SCHEMA,
   tables: AUDIT_TABLES,
   rowsBelongToOneStream: false,
+  // Heads are signed every few seconds: nobody waits for a leaf, and a commit costs as much as ten of them.
   isUrgent: false,
+  gatherMs: 100,
   open: openAudit,
   verify: verifyAudit,
 });

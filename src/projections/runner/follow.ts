@@ -127,7 +127,7 @@ export const follow = (options: FollowOptions): Follower => {
     const subscription = reader.subscribe({
       ...(after !== undefined && { after }),
       ...(view.filter !== undefined && { filter: view.filter }),
-      ...(view.isUrgent === false && { patienceMs: GATHER_MS }),
+      ...(view.isUrgent === false && { patienceMs: view.gatherMs ?? GATHER_MS }),
       signal: anySignal,
     });
     try {
