@@ -99,11 +99,13 @@ export const createAuditSigner = (ports: SignerPorts): AuditSigner => {
     const look = async (): Promise<void> => {
       if (!loaded) last = await heads.latest(signal);
       loaded = true;
+      // Until then it may also be the tree of a log that went further, before a crash took the end of it.
+      if (!ports.caughtUp()) return became('catching-up');
       const size = tree.size();
       if (last !== undefined && size < last.size) {
-        if (ports.caughtUp() && tree.size() < last.size)
-          throw new TreeMismatch(last.size, `is gone: the log has only ${tree.size()} leaves`);
-        return became('catching-up');
+        // Another instance signed what comes to this one in a moment.
+        if (await isOnItsWay(ports, size, last)) return became('catching-up');
+        throw new TreeMismatch(last.size, `is gone: the log has only ${size} leaves`);
       }
       if (last !== undefined && tenants.mainSize() === 0) await checkTenants(tenants, last);
       const fresh = size - (last?.size ?? 0);
@@ -151,6 +153,16 @@ export const createAuditSigner = (ports: SignerPorts): AuditSigner => {
       }),
     status: () => status,
   };
+};
+
+/** True when the log holds the position of a head, and a tree of that many leaves is not there yet. */
+const isOnItsWay = async (
+  { store, tree }: Pick<SignerPorts, 'store' | 'tree'>,
+  size: number,
+  head: TreeHead,
+): Promise<boolean> => {
+  const applied = tree.leaf(size - 1)?.position ?? '';
+  return applied < head.position && ((await store.lastPosition()) ?? '') >= head.position;
 };
 
 /** Throws TreeMismatch. */

@@ -233,6 +233,19 @@ describe('signer of tree heads', () => {
     expect(later.signer.status().error).to.match(/trees of tenants/);
   });
 
+  it('signs no tree that may hold what the log does not, as one of before a crash does', async () => {
+    let caughtUp = false;
+    const signing = open({ caughtUp: () => caughtUp });
+    start(signing.signer);
+    await append(1500);
+    await time.pass(20_000);
+    expect(await sizes(signing)).to.deep.equal([]);
+    expect(signing.signer.status().state).to.equal('catching-up');
+    caughtUp = true;
+    await time.pass(1000);
+    expect(await sizes(signing)).to.deep.equal([1500]);
+  });
+
   it('waits for a tree that is not as far as the last head, and takes a shorter log for another one', async () => {
     const signing = open();
     const own = start(signing.signer);
@@ -240,16 +253,37 @@ describe('signer of tree heads', () => {
     await time.pass(500);
     own.abort();
     await time.pass(0);
-    let caughtUp = false;
-    const short: AuditTree = { ...tree, size: () => 3 };
-    const later = open({ tree: short, instance: 'two', ownership: alone, caughtUp: () => caughtUp });
+    // What another instance signed has not come to this one.
+    let lastLeaf = 2;
+    const short: AuditTree = {
+      ...tree,
+      size: () => 3,
+      leaf: (index) => tree.leaf(index === 2 ? lastLeaf : index),
+    };
+    const later = open({ tree: short, instance: 'two', ownership: alone });
     start(later.signer);
     await time.pass(20_000);
     expect(later.signer.status().state).to.equal('catching-up');
-    caughtUp = true;
+    // Up to the position that was signed there are fewer leaves.
+    lastLeaf = 4;
     await time.pass(1000);
     expect(later.signer.status().state).to.equal('mismatch');
     expect(later.signer.status().error).to.match(/size 5, which was signed, is gone: the log has only 3/);
+  });
+
+  it('takes a log that ends before what was signed for another one', async () => {
+    const signing = open();
+    const own = start(signing.signer);
+    await append(5);
+    await time.pass(500);
+    own.abort();
+    await time.pass(0);
+    const third = tree.leaf(2)?.position ?? '';
+    const cut: EventStore = { ...store, lastPosition: async () => third };
+    const later = open({ store: cut, tree: { ...tree, size: () => 3 }, instance: 'two', ownership: alone });
+    start(later.signer);
+    await time.pass(1000);
+    expect(later.signer.status().state).to.equal('mismatch');
   });
 
   it('goes on after it was wrong', async () => {
