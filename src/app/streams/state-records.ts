@@ -28,7 +28,7 @@ export const createStateMapper =
     if (registry.get(event.type)?.changesDocument === false) return [];
     const document = publicDocumentOf(kind, after);
     if (document === undefined)
-      return publicDocumentOf(kind, before) === undefined ? [] : [recordOf(topic, event, null)];
+      return publicDocumentOf(kind, before.state) === undefined ? [] : [recordOf(topic, event, null)];
     const value = structured({
       id: eventIdOf(event),
       source,

@@ -4,44 +4,79 @@ import type { EventStore, RecordedEvent } from '../event-store.ts';
 /** Streams folded to any of their revisions, so that a mapper needs no read model and gives the same for the same event. */
 export type StreamFolds<State> = {
   /** The stream as it was before this event. Throws StoreUnavailable when it cannot be read. */
-  readonly before: (event: RecordedEvent) => Promise<State>;
+  readonly before: (event: RecordedEvent) => Promise<Folded<State>>;
   /** Folds the event itself, and remembers the result. */
-  readonly apply: (before: State, event: RecordedEvent) => State;
+  readonly apply: (before: Folded<State>, event: RecordedEvent) => State;
 };
 
+/**
+ * `size`: about how many characters of JSON the state stands for. Events hold whole documents, or what was ordered at the
+ * beginning, so that the largest one tells it.
+ */
+export type Folded<State> = { readonly state: State; readonly size: number };
+
+/** Folded streams in memory, shared by all mappers of one publisher; what was not used for longest leaves first. */
+export type FoldMemory = LRUCache<string, Remembered>;
+type Remembered = Folded<unknown> & { readonly revision: number };
+
+export type FoldMemoryOptions = {
+  /** Most streams. Default 20,000. */
+  readonly streams?: number;
+  /** Most characters of JSON that the states stand for, about. Default 32 Mi; in memory that is a few times as much. */
+  readonly characters?: number;
+};
+
+const MEBI = 1024 * 1024;
+/** What an entry takes beside its state. */
+const ENTRY = 200;
+
+export const createFoldMemory = ({
+  streams = 20_000,
+  characters = 32 * MEBI,
+}: FoldMemoryOptions = {}): FoldMemory =>
+  new LRUCache<string, Remembered>({
+    max: streams,
+    maxSize: characters,
+    sizeCalculation: ({ size }) => size + ENTRY,
+  });
+
 export type StreamFoldsOptions<State> = {
+  /** Tells the states of this fold apart from others of the same streams. */
+  readonly name: string;
+  readonly memory: FoldMemory;
   readonly initial: () => State;
   readonly fold: (state: State, event: RecordedEvent) => State;
   readonly readStream: EventStore['readStream'];
-  /** Streams that stay folded in memory; the least recently used leaves first and is read again when it is needed. */
-  readonly kept: number;
 };
 
-type Folded<State> = { readonly revision: number; readonly state: State };
-
 export const createStreamFolds = <State>({
+  name,
+  memory,
   initial,
   fold,
   readStream,
-  kept,
 }: StreamFoldsOptions<State>): StreamFolds<State> => {
-  const folds = new LRUCache<string, Folded<State>>({ max: kept });
-
+  const keyOf = (stream: string): string => `${name} ${stream}`;
+  const next = ({ state, size }: Folded<State>, event: RecordedEvent): Folded<State> => ({
+    state: fold(state, event),
+    size: Math.max(size, JSON.stringify(event.data).length),
+  });
   return {
     before: async ({ stream, revision }) => {
-      const known = folds.get(stream);
+      // Under this name there are only states of this fold.
+      const known = memory.get(keyOf(stream)) as (Folded<State> & { readonly revision: number }) | undefined;
       // What is kept is newer than the event when events come again: then the stream is folded anew.
       const from = known !== undefined && known.revision < revision ? known : undefined;
-      let state = from === undefined ? initial() : from.state;
       const first = (from?.revision ?? -1) + 1;
-      if (first === revision) return state;
+      let folded: Folded<State> = from ?? { state: initial(), size: 0 };
+      if (first === revision) return folded;
       for await (const event of readStream(stream, { from: first, limit: revision - first }))
-        state = fold(state, event);
-      return state;
+        folded = next(folded, event);
+      return folded;
     },
     apply: (before, event) => {
-      const state = fold(before, event);
-      folds.set(event.stream, { revision: event.revision, state });
+      const { state, size } = next(before, event);
+      memory.set(keyOf(event.stream), { revision: event.revision, state, size });
       return state;
     },
   };

@@ -6,7 +6,7 @@ import { createEventMapper, type TopicAudience } from './event-records.ts';
 import { createLifecycleMapper, emptyMeter, foldMeter } from './metering-records.ts';
 import { emptyDocument, foldDocument } from './public-document.ts';
 import { createStateMapper } from './state-records.ts';
-import { createStreamFolds } from './stream-folds.ts';
+import { createFoldMemory, createStreamFolds, type FoldMemoryOptions } from './stream-folds.ts';
 import type { RecordMapper, TopicStream } from './stream.ts';
 import {
   CHECKPOINTS_TOPIC,
@@ -24,11 +24,9 @@ export type StreamsOptions = {
   readonly store: Pick<EventStore, 'readStream' | 'storeId'>;
   /** See `createEventMapper`. Default: `tenant`. */
   readonly audience?: TopicAudience;
-  /** Streams that each topic keeps folded in memory. Default 5,000. */
-  readonly kept?: number;
+  /** How much of streams stays folded in memory. */
+  readonly memory?: FoldMemoryOptions;
 };
-
-const KEPT_STREAMS = 5_000;
 
 /**
  * Every topic that the log fills, each with a mapper of its own; mappers keep folded streams, so that two publishers in
@@ -48,9 +46,10 @@ const mappersOf = ({
   kinds,
   store,
   audience = 'tenant',
-  kept = KEPT_STREAMS,
+  memory: bounds,
 }: StreamsOptions): ReadonlyMap<string, RecordMapper> => {
   const origin = originOf(store.storeId);
+  const memory = createFoldMemory(bounds);
   const readStream: EventStore['readStream'] = (stream, how) => store.readStream(stream, how);
   const mappers = new Map<string, RecordMapper>();
   for (const [context] of contextsOf(registry)) {
@@ -63,7 +62,8 @@ const mappersOf = ({
       initial: () => emptyDocument(kind),
       fold: (before, event) => foldDocument(kind, registry, before, event),
       readStream,
-      kept,
+      memory,
+      name: topic,
     });
     mappers.set(topic, createStateMapper({ kind, registry, folds, source: `${origin}/state`, topic }));
   }
@@ -71,7 +71,8 @@ const mappersOf = ({
     initial: emptyMeter,
     fold: (before, event) => foldMeter(registry, before, event),
     readStream,
-    kept,
+    memory,
+    name: METERING_TOPICS.lifecycle,
   });
   mappers.set(METERING_TOPICS.lifecycle, createLifecycleMapper({ folds: meters }));
   const checkpoints = { source: `${origin}/checkpoints`, topic: CHECKPOINTS_TOPIC };

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { createClusterView } from '../../../fixtures/consumers/cluster-view.ts';
 import type { RecordedEvent } from '../../../src/app/event-store.ts';
+import type { FoldMemoryOptions } from '../../../src/app/streams/stream-folds.ts';
 import { createStreams } from '../../../src/app/streams/streams.ts';
 import type { KafkaRecord } from '../../../src/app/streams/stream.ts';
 import { publicKinds, stateTopic } from '../../../src/app/streams/topics.ts';
@@ -29,10 +30,10 @@ const objectOf = (reply: Reply): Json => reply.json['object'] ?? reply.json;
 const recordsOf = async (
   { store }: Pick<TestService, 'store'>,
   events: readonly RecordedEvent[],
-  kept = 100,
+  memory: FoldMemoryOptions = {},
 ): Promise<readonly KafkaRecord[]> => {
   const records: KafkaRecord[] = [];
-  for (const { map } of createStreams({ registry, kinds, store, kept }))
+  for (const { map } of createStreams({ registry, kinds, store, memory }))
     for (const event of events) records.push(...(await map(event)));
   return records;
 };
@@ -186,7 +187,7 @@ describe('what goes to Kafka of a service in use', () => {
   });
 
   it('is the same for events that come again, one by one, and with little memory', async () => {
-    const again = await recordsOf(service, events.toReversed(), 1);
+    const again = await recordsOf(service, events.toReversed(), { streams: 1 });
     const text = (record: KafkaRecord): string => JSON.stringify(record);
     expect(again.map(text).toSorted()).to.deep.equal(records.map(text).toSorted());
   });

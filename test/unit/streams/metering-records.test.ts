@@ -8,7 +8,11 @@ import {
   heartbeatsOf,
 } from '../../../src/app/streams/metering-records.ts';
 import type { KafkaRecord } from '../../../src/app/streams/stream.ts';
-import { createStreamFolds } from '../../../src/app/streams/stream-folds.ts';
+import {
+  createFoldMemory,
+  createStreamFolds,
+  type FoldMemoryOptions,
+} from '../../../src/app/streams/stream-folds.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { registry } from '../../../src/domain/registry.ts';
 
@@ -41,13 +45,14 @@ const storeOf = (events: readonly RecordedEvent[]) => {
     },
   };
 };
-const lifecycleOver = (store: ReturnType<typeof storeOf>, kept = 10) =>
+const lifecycleOver = (store: ReturnType<typeof storeOf>, memory: FoldMemoryOptions = {}) =>
   createLifecycleMapper({
     folds: createStreamFolds({
       initial: emptyMeter,
       fold: (before, event) => foldMeter(registry, before, event),
       readStream: store.readStream,
-      kept,
+      name: 'test',
+      memory: createFoldMemory(memory),
     }),
   });
 const mapAll = async (map: ReturnType<typeof lifecycleOver>, events: readonly RecordedEvent[]) => {
@@ -115,20 +120,19 @@ describe('metering records', () => {
     expect(await lifecycleOver(storeOf([nobodys]))(nobodys)).to.deep.equal([]);
   });
 
-  it('need no more memory than they may keep', async () => {
-    const store = storeOf(history);
-    const other = (event: RecordedEvent, i: number) => ({
-      ...event,
-      stream: `cluster-other-${i}`,
-      revision: 0,
+  for (const [bound, memory] of [
+    ['streams', { streams: 1 }],
+    ['characters', { characters: 1_500 }],
+  ] as const)
+    it(`need no more memory than they may keep: ${bound}`, async () => {
+      const store = storeOf(history);
+      const [first] = history;
+      if (first === undefined) throw new Error('the sample is empty');
+      const map = lifecycleOver(store, memory);
+      for (const [i, event] of history.entries()) {
+        await map(event);
+        await map({ ...first, stream: `cluster-other-${i}`, revision: 0 });
+      }
+      expect(store.asked, 'read again whenever it had left').to.deep.equal(history.slice(1).map(() => 0));
     });
-    const map = lifecycleOver(store, 1);
-    const first = history[0];
-    if (first === undefined) throw new Error('the sample is empty');
-    for (const [i, event] of history.entries()) {
-      await map(event);
-      await map(other(first, i));
-    }
-    expect(store.asked, 'read again whenever it had left').to.deep.equal(history.slice(1).map(() => 0));
-  });
 });
