@@ -477,6 +477,7 @@ describe('credentials and admin routes over HTTP', () => {
         'resources',
         'timeline',
         'usage',
+        'audit',
       ]);
       const one = await admin('GET', `${LEDGER}/projections/resources`);
       expect(one.json).to.include({ name: 'resources', state: 'live', caughtUp: true });
