@@ -49,16 +49,15 @@ const reasonOf = (error: unknown): KafkaFaultReason => {
     const known = typeof type === 'string' ? REASONS.get(type) : undefined;
     if (known !== undefined) return known;
     if (each.name === 'KafkaJSSASLAuthenticationError') return 'unauthorized';
-    if (UNREACHABLE.has(each.name)) return 'unreachable';
+    // Some wraps keep the text and lose the name of what they wrap.
+    if (UNREACHABLE.has(each.name) || UNREACHABLE_TEXT.test(each.message)) return 'unreachable';
     const inner = (each as { errors?: unknown }).errors;
     each = each.cause ?? (Array.isArray(inner) ? inner[0] : undefined);
   }
-  // Some wraps keep the text and lose the name of what they wrap.
-  return error instanceof Error &&
-    /^(Connection error|Connection timeout|Failed to connect)/.test(error.message)
-    ? 'unreachable'
-    : 'refused';
+  return 'refused';
 };
+
+const UNREACHABLE_TEXT = /^(Connection error|Connection timeout|Failed to connect)/;
 
 /** A list of errors says nothing by itself: its first one does. */
 const textOf = (error: unknown): string => {

@@ -5,7 +5,10 @@ import type { Parking } from './parking.ts';
 export type PublisherSettings = {
   /** What one topic holds in memory, waiting for the brokers. */
   readonly outbox: Limits;
-  /** What goes to the brokers at once; less than their `max.message.bytes`, 1 MiB by default. */
+  /**
+   * What goes to the brokers at once: less than their `max.message.bytes`, 1 MiB by default, and so little that its
+   * encoding does not hold the thread for long, which also answers HTTP.
+   */
   readonly batch: Limits;
   /** Records after which, and milliseconds after which at the latest, the position is stored. */
   readonly checkpointRecords: number;
@@ -20,8 +23,8 @@ export type PublisherSettings = {
 };
 
 export const PUBLISHER_SETTINGS: PublisherSettings = {
-  outbox: { records: 2_000, bytes: 1024 * 1024 },
-  batch: { records: 1_000, bytes: 800 * 1024 },
+  outbox: { records: 1_000, bytes: 640 * 1024 },
+  batch: { records: 400, bytes: 320 * 1024 },
   checkpointRecords: 1_000,
   checkpointMs: 1_000,
   retryMs: 500,
