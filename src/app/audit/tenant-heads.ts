@@ -21,7 +21,7 @@ export type TenantHeads = {
 };
 
 /** Tenants whose roots are computed in one go: some milliseconds at worst. */
-const TENANTS_AT_ONCE = 16;
+const TENANTS_AT_ONCE = 8;
 /** Hashes over tenants in one go. */
 const HASHES_AT_ONCE = 1000;
 const LEAVES_AT_ONCE = 1000;

@@ -11,6 +11,7 @@ import { OUTCOMES, resourceStream, searchable } from './facts.ts';
 import {
   firstWhere,
   intersect,
+  MOST_FOUND,
   MOST_LEAVES,
   remembering,
   union,
@@ -191,7 +192,7 @@ export const auditReader = (connection: ReadConnection): AuditReader => {
         (query.after ?? -1) + 1,
         query.from === undefined ? 0 : leavesBefore(query.from, false),
       );
-      const limit = Math.min(query.limit, MOST_LEAVES);
+      const limit = Math.min(query.limit, MOST_FOUND);
       const { found, next } = intersect(lists as LeafList[], { start, end, limit });
       const leaves = found.map(leaf).filter((each) => each !== undefined);
       const { outcome } = query;

@@ -20,7 +20,7 @@ export type AuditQuery = {
   readonly after?: number;
   /** Only leaves below this number, so that pages are of one moment. */
   readonly below?: number;
-  /** At most 1,000. */
+  /** At most 500. */
   readonly limit: number;
 };
 
@@ -70,6 +70,8 @@ export const union = (lists: readonly LeafList[]): LeafList => ({
 
 /** Looks at lists for one page, at a few microseconds each: some milliseconds of the HTTP thread. */
 const MOST_STEPS = 2000;
+export const MOST_FOUND = 500;
+/** Leaves that are read in a row at once. */
 export const MOST_LEAVES = 1000;
 
 /**
