@@ -94,7 +94,7 @@ const STANDARD: { readonly [M in Method]: (served: Served) => Operation } = {
     path: collection(served),
     summary: `List ${plural(served.kind.words)}`,
     ...described(publicListText(served)),
-    parameters: ['offset', 'limit', 'filter', 'order', 'X_Ledger_Min_Position'],
+    parameters: ['offset', 'limit', 'filter', 'order', 'as_of', 'X_Ledger_Min_Position'],
     answers: {
       200: {
         description: 'Those that you may see, a page of them.',
@@ -109,7 +109,7 @@ const STANDARD: { readonly [M in Method]: (served: Served) => Operation } = {
     verb: 'get',
     path: single(served),
     summary: `Get one ${served.kind.words}`,
-    parameters: ['id', 'If_None_Match', 'X_Ledger_Min_Position'],
+    parameters: ['id', 'as_of', 'If_None_Match', 'X_Ledger_Min_Position'],
     answers: {
       200: objectAnswer(served, 'The object.'),
       304: { description: 'You have it as it is.', headers: headerRefs('ETag') },

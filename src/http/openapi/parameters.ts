@@ -42,6 +42,11 @@ export const PARAMETERS = {
     TEXT,
     'Comma list of fields, each with an optional `asc` or `desc`, for example `metadata.name desc`. Default: by id.',
   ),
+  as_of: query(
+    'as_of',
+    TEXT,
+    'The past: a time of RFC 3339, or a position as X-Ledger-Position shows it. What came later counts as not there yet.',
+  ),
   update_mask: query(
     'update_mask',
     TEXT,
