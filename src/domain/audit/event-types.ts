@@ -12,10 +12,12 @@ const encrypted = z.strictObject({
 
 const request = z.strictObject({
   format: z.enum(['native', 'ocsf']),
+  audience: z.enum(['tenant', 'provider']).exactOptional(),
   tenant: text.exactOptional(),
   filter: jsonObject,
   from: time.exactOptional(),
   to: time.exactOptional(),
+  pins: z.array(count).exactOptional(),
 });
 
 const scope = z.discriminatedUnion('kind', [

@@ -63,12 +63,16 @@ export type AuditAccessEvent = DomainEvent<
 /** What an export holds. */
 export type ExportRequest = {
   readonly format: 'native' | 'ocsf';
+  /** What may be shown in it; absent: what the tenant may see. */
+  readonly audience?: 'tenant' | 'provider';
   /** Absent: the whole log; only with a grant for all tenants. */
   readonly tenant?: string;
   readonly filter: JsonObject;
   /** Recorded from this time on, and before that one. */
   readonly from?: string;
   readonly to?: string;
+  /** Sizes of checkpoints that the asker has pinned: the export shows that it continues them. */
+  readonly pins?: readonly number[];
 };
 
 /** `auditExport-<id>`. */

@@ -15,7 +15,9 @@ export type Role =
   | 'tenant-idp-manager'
   | 'project-viewer'
   | 'project-manager'
-  | 'csi-driver';
+  | 'csi-driver'
+  /** Reads the history of the own tenants (`/api/audit/v1`); on OSAC's surfaces it adds nothing. */
+  | 'auditor';
 
 /** Roles that a caller has in some project of a tenant. */
 export type ProjectRole = 'project-viewer' | 'project-manager';
@@ -110,6 +112,7 @@ export const RIGHTS: { readonly [R in Exclude<Role, 'admin'>]: Rights } = {
     ProjectMemberships: ['Get', 'Create', 'Update', 'Delete'],
   },
   'csi-driver': {},
+  auditor: {},
 };
 
 /** On the private surface, besides admins. */
@@ -120,6 +123,7 @@ export const PRIVATE_RIGHTS: { readonly [R in Exclude<Role, 'admin'>]: Rights } 
   'project-viewer': {},
   'project-manager': {},
   'csi-driver': { Volumes: ['Create', 'Get', 'Delete', 'List'] },
+  auditor: {},
 };
 
 /** True when one of these roles lists the method on this surface. `admin` lists everything. */

@@ -57,6 +57,7 @@ const ADMIN_SERVICE_ACCOUNTS = [
   'template-publisher',
 ];
 const CSI_DRIVER_ROLE = 'osac-csi-driver';
+const AUDITOR_ROLE = 'auditor';
 
 export const principalOf = (token: VerifiedToken, options: PrincipalOptions = {}): Principal => {
   const account = token.serviceAccount ? serviceAccountOf(token.subject) : undefined;
@@ -94,6 +95,7 @@ const rolesOf = ({ realmRoles, serviceAccount }: VerifiedToken, admin: boolean):
     'client',
     ...(tenantAdmin ? (['tenant-admin'] as const) : []),
     ...(tenantAdmin || realmRoles.includes('tenant-idp-manager') ? (['tenant-idp-manager'] as const) : []),
+    ...(realmRoles.includes(AUDITOR_ROLE) ? (['auditor'] as const) : []),
   ];
 };
 

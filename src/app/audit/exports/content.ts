@@ -1,0 +1,203 @@
+import type { ExportRequest } from '../../../domain/audit/events.ts';
+import { stringAt } from '../../../domain/json-tools.ts';
+import type { JsonObject } from '../../../domain/json.ts';
+import { encryptedIn } from '../../../domain/personal.ts';
+import type { EventStore, RecordedEvent } from '../../event-store.ts';
+import type { BundleLine, BundleScope } from '../bundle/format.ts';
+import { fullLine, redactedLine, revealedTexts, withheldLine } from '../bundle/lines.ts';
+import { ocsfOf } from '../bundle/ocsf.ts';
+import { BundleInconsistent, type BundleContent } from '../bundle/writer.ts';
+import { eventsOf } from '../event-source.ts';
+import { fromBase64 } from '../merkle/base64.ts';
+import { parseCheckpoint } from '../merkle/checkpoint.ts';
+import { splitNote } from '../merkle/note.ts';
+import type { AuditProofs, TenantProof } from '../proofs.ts';
+import { revealsActor, shownTo, type AuditAudience, type AuditWords } from '../shown.ts';
+import type { TreeHead } from '../tree-heads.ts';
+import type { AuditLeaf, AuditTree, TenantTree } from '../tree.ts';
+
+/** What an export is made from. */
+export type ExportSource = {
+  readonly store: Pick<EventStore, 'readStream'>;
+  readonly tree: AuditTree & {
+    /** Number of leaves whose running maximum of recorded time is not later. */
+    sizeAtTime(time: string): number;
+  };
+  readonly proofs: Pick<AuditProofs, 'tenantProof' | 'trust'>;
+  readonly words: AuditWords;
+  /** JSON Schemas of the event types, by type; made in steps. */
+  readonly schemas: () => Promise<{ readonly [type: string]: JsonObject }>;
+  readonly productVersion: string;
+};
+
+/** There is nothing that could be exported; the message says why. */
+export class NothingToExport extends Error {
+  override readonly name = 'NothingToExport';
+}
+
+/** How an export goes on: `line` lets others have the thread, counts, and throws when the export was called off. */
+export type Steps = { readonly line: () => Promise<void>; readonly signal: AbortSignal };
+
+/** Everything of one export as of a signed head. Throws NothingToExport. */
+export const contentOf = async (
+  request: ExportRequest,
+  { head, pins, at }: { readonly head: TreeHead; readonly pins: readonly number[]; readonly at: string },
+  source: ExportSource,
+  { line, signal }: Steps,
+): Promise<BundleContent> => {
+  const { tree, proofs } = source;
+  const scope: BundleScope =
+    request.tenant === undefined ? { kind: 'log' } : { kind: 'tenant', tenant: request.tenant };
+  const tenant = scope.kind === 'tenant' ? await proofs.tenantProof(scope.tenant, head) : undefined;
+  if (scope.kind === 'tenant' && tenant === undefined)
+    throw new NothingToExport('there was no event of this tenant when the tree was signed');
+  const range = rangeOf(request, scope, head, tree);
+  const lineOf = lines(request, source.words);
+  const ofTenant = scope.kind === 'tenant' ? tree.tenantTree(scope.tenant) : undefined;
+  const each = (): AsyncGenerator<Found> => found(ofTenant ?? tree, range, source, { line, signal });
+  return {
+    scope,
+    range,
+    checkpoint: parseCheckpoint(splitNote(head.note).text),
+    note: head.note,
+    trust: { ...(await proofs.trust(signal)), pin: head.note },
+    hashAt: tree.hashAt,
+    ...(ofTenant === undefined || tenant === undefined ? {} : { tenant: placeOf(ofTenant, tenant) }),
+    pins: [...pins, ...(request.pins ?? [])],
+    lines: mapped(each(), ({ leaf, event }) => lineOf(leaf, event)),
+    schemas: await source.schemas(),
+    ...(request.format === 'ocsf'
+      ? { more: [{ name: 'ocsf.ndjson', lines: ocsfLines(each(), lineOf, source.productVersion) }] }
+      : {}),
+    filter: filterOf(request),
+    asOf: { position: head.position, time: head.at },
+    createdAt: at,
+  };
+};
+
+const placeOf = (
+  { hashAt }: TenantTree,
+  { tree: { size }, tenant, index, count, path, head }: TenantProof,
+): NonNullable<BundleContent['tenant']> => ({
+  hashAt,
+  size,
+  tenants: {
+    count,
+    root: fromBase64(head.tenantsRoot) ?? Buffer.alloc(0),
+    proofOf: (asked) => (asked === tenant ? { index, path } : undefined),
+  },
+});
+
+type Found = { readonly leaf: AuditLeaf; readonly event: RecordedEvent };
+
+/** Leaves that are read in one go, with their events. */
+const PAGE = 100;
+
+/** Leaves of a range with their events. Throws BundleInconsistent when the log does not hold one. */
+async function* found(
+  tree: Pick<AuditTree, 'leaves'>,
+  { from, to }: { readonly from: number; readonly to: number },
+  { store }: Pick<ExportSource, 'store'>,
+  { line, signal }: Steps,
+): AsyncGenerator<Found> {
+  for (let index = from; index < to; ) {
+    const leaves = tree.leaves(index, Math.min(PAGE, to - index));
+    if (leaves.length === 0) throw new BundleInconsistent(`the audit tree lacks leaf ${index}`);
+    const events = await eventsOf(store, leaves, signal);
+    for (const [i, leaf] of leaves.entries()) {
+      await line();
+      const event = events[i];
+      if (event?.id !== leaf.record.id)
+        throw new BundleInconsistent(
+          `the log does not hold ${leaf.record.stream}@${leaf.record.revision}, leaf ${leaf.index} of the tree`,
+        );
+      yield { leaf, event };
+    }
+    index += leaves.length;
+  }
+}
+
+async function* mapped<From, To>(items: AsyncIterable<From>, map: (item: From) => To): AsyncGenerator<To> {
+  for await (const item of items) yield map(item);
+}
+
+/** Derived from what is shown, after it was proven. */
+async function* ocsfLines(
+  items: AsyncIterable<Found>,
+  lineOf: (leaf: AuditLeaf, event: RecordedEvent) => BundleLine,
+  productVersion: string,
+): AsyncGenerator<string> {
+  for await (const item of items) {
+    const { leaf, event, revealed } = lineOf(item.leaf, item.event);
+    if (leaf === null || event === null) continue;
+    const { kind, resourceId } = item.leaf;
+    const more = revealed === undefined ? {} : { revealed };
+    yield JSON.stringify(ocsfOf({ leaf, event, kind, resourceId, productVersion, ...more }));
+  }
+}
+
+const rangeOf = (
+  { from, to }: ExportRequest,
+  scope: BundleScope,
+  head: TreeHead,
+  tree: ExportSource['tree'],
+): { readonly from: number; readonly to: number } => {
+  const before = (time: string): number => Math.min(head.size, tree.sizeAtTime(justBefore(time)));
+  const first = from === undefined ? 0 : before(from);
+  const end = Math.max(first, to === undefined ? head.size : before(to));
+  if (scope.kind === 'log') return { from: first, to: end };
+  const ofTenant = tree.tenantTree(scope.tenant);
+  return { from: ofTenant.indexBelow(first), to: ofTenant.indexBelow(end) };
+};
+
+/** Times of the store have milliseconds. */
+const justBefore = (time: string): string => new Date(Date.parse(time) - 1).toISOString();
+
+const filterOf = ({ filter, from, to }: ExportRequest): JsonObject => ({
+  ...filter,
+  ...(from === undefined ? {} : { from }),
+  ...(to === undefined ? {} : { to }),
+});
+
+/** A line per leaf. Of what the filter leaves out, and of what may not be seen, it holds the hash only. */
+const lines = (
+  request: ExportRequest,
+  words: AuditWords,
+): ((leaf: AuditLeaf, event: RecordedEvent) => BundleLine) => {
+  const audience = request.audience ?? 'tenant';
+  const wanted = matcher(request.filter);
+  return (leaf, event) => {
+    const visible = wanted(leaf) ? shownTo(event, audience, words) : undefined;
+    if (visible === undefined) return withheldLine(leaf);
+    const { metadata } = event;
+    if (visible.shown === 'full')
+      return fullLine(leaf, event, revealedIn({ data: event.data, metadata }, audience, words));
+    const revealed = revealedIn({ data: visible.data, metadata }, audience, words);
+    const line = redactedLine(leaf, event, { data: visible.data, metadata });
+    return revealed === undefined ? line : { ...line, revealed };
+  };
+};
+
+const revealedIn = (
+  event: { readonly data: JsonObject; readonly metadata: JsonObject },
+  audience: AuditAudience,
+  { open }: AuditWords,
+): { readonly [path: string]: string } | undefined => {
+  if (encryptedIn(event.data).length === 0 && encryptedIn(event.metadata).length === 0) return undefined;
+  const all = revealedTexts(event, (values) => open(values));
+  if (all === undefined || revealsActor(event.metadata, audience)) return all;
+  const ofData = Object.entries(all).filter(([path]) => path.startsWith('/data/'));
+  return ofData.length === 0 ? undefined : Object.fromEntries(ofData);
+};
+
+/** What is asked for in `filter`: `subject`, `kind`, `resource_id`, `types`, `outcome`. */
+const matcher = (filter: JsonObject): ((leaf: AuditLeaf) => boolean) => {
+  const wanted = (name: string, value: string): boolean => ['', value].includes(stringAt(filter, name));
+  const types = Array.isArray(filter['types']) ? filter['types'] : undefined;
+  return (leaf) =>
+    wanted('subject', leaf.subject) &&
+    wanted('kind', leaf.kind) &&
+    wanted('resource_id', leaf.resourceId) &&
+    wanted('outcome', leaf.outcome) &&
+    (types === undefined || types.includes(leaf.record.type));
+};

@@ -1,0 +1,301 @@
+import type { AuditExportCommand, AuditExportState } from '../../../domain/audit/export.ts';
+import type { ExportRequest } from '../../../domain/audit/events.ts';
+import { stringAt } from '../../../domain/json-tools.ts';
+import { auditExportAggregate } from '../../../domain/kinds.ts';
+import { parseStreamName } from '../../../domain/stream-name.ts';
+import type { CommandOutcome, CommandRunner } from '../../command.ts';
+import type { EventStore } from '../../event-store.ts';
+import { derivedCommandId } from '../../identifiers.ts';
+import { systemContext, type CommandContext } from '../../metadata.ts';
+import type { Clock, Logger, Timers } from '../../ports.ts';
+import { pause } from '../../process-runner/pause.ts';
+import { BundleInconsistent, writeBundle } from '../bundle/writer.ts';
+import { followEvents, type FindLeaves } from '../followed.ts';
+import type { Rest } from '../tenant-heads.ts';
+import type { AuditHeads, TreeHead } from '../tree-heads.ts';
+import { contentOf, NothingToExport, type ExportSource } from './content.ts';
+import type { ExportFile, ExportFiles } from './ports.ts';
+
+/**
+ * Exports of the history (design §7): asked for, made one after the other behind the answer, kept for a while. The log
+ * says what was asked for and what became of it; the file lies with the instance that made it.
+ */
+export type AuditExports = {
+  /** Throws ExportsBusy. */
+  request(
+    id: string,
+    request: ExportRequest,
+    context: CommandContext,
+  ): Promise<CommandOutcome<AuditExportState>>;
+  state(id: string): Promise<AuditExportState>;
+  /** Ids of all that were ever asked for, with who asked, newest last. */
+  list(signal?: AbortSignal): Promise<readonly { readonly id: string; readonly subjectId: string }[]>;
+  /** Undefined: it is not being made here now. */
+  progress(id: string): ExportProgress | undefined;
+  /** Undefined: the file is not on this instance. */
+  file(id: string): Promise<ExportFile | undefined>;
+  recordDownload(id: string, context: CommandContext): Promise<CommandOutcome<AuditExportState>>;
+  discard(id: string, reason: string, context: CommandContext): Promise<CommandOutcome<AuditExportState>>;
+  /** Makes them, and removes old ones, until the signal is aborted. Never rejects. */
+  run(signal: AbortSignal): Promise<void>;
+};
+
+export type ExportProgress = { readonly waiting: boolean; readonly done: number };
+
+/** Too many are waiting to be made. */
+export class ExportsBusy extends Error {
+  override readonly name = 'ExportsBusy';
+}
+
+export type ExportsOptions = {
+  readonly source: ExportSource & { readonly store: EventStore };
+  readonly heads: AuditHeads;
+  readonly find: FindLeaves;
+  readonly files: ExportFiles;
+  readonly runner: Pick<CommandRunner, 'execute' | 'load'>;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly logger: Logger;
+  readonly rest: Rest;
+  /** Milliseconds after which a finished export is removed. Default: 7 days. */
+  readonly keepMs?: number;
+  /** Milliseconds that an export waits for a head over what was stored when it was asked for. Default 30,000. */
+  readonly headMs?: number;
+};
+
+/** Exports that may wait or be made at one time on one instance. */
+const MOST_WAITING = 20;
+/** Milliseconds of the thread until others get it. */
+const SLICE_MS = 5;
+const TIDY_EVERY_MS = 3_600_000;
+const LOOK_MS = 200;
+/** Heads whose sizes an auditor may have pinned and which an export shows that it continues. */
+const MOST_PINS = 512;
+
+type Running = { done: number; waiting: boolean; readonly controller: AbortController };
+
+export const createAuditExports = (options: ExportsOptions): AuditExports => {
+  const { source, heads, find, files, runner, clock, timers, logger, rest } = options;
+  const queue: string[] = [];
+  const running = new Map<string, Running>();
+  const asked: { readonly id: string; readonly subjectId: string }[] = [];
+  const sizes: number[] = [];
+  let wake = (): void => undefined;
+
+  const followed = followEvents({
+    store: source.store,
+    find,
+    rest,
+    types: ['AuditExportRequested', 'AuditExportCompleted'],
+    see: ({ stream, type, data }) => {
+      if (type === 'AuditExportRequested')
+        asked.push({ id: parseStreamName(stream).id, subjectId: stringAt(data, 'subjectId') });
+      else sizes.push(Number(data['treeSize']));
+    },
+  });
+
+  const state = async (id: string): Promise<AuditExportState> =>
+    (await runner.load(auditExportAggregate, id)).state;
+
+  const enqueue = (id: string): void => {
+    if (running.has(id)) return;
+    running.set(id, { done: 0, waiting: true, controller: new AbortController() });
+    queue.push(id);
+    wake();
+  };
+
+  /** A head over everything that this instance knew when it was asked; the newest one when that takes too long. */
+  const headFor = async (size: number, signal: AbortSignal): Promise<TreeHead> => {
+    const until = clock.monotonicMs() + (options.headMs ?? 30_000);
+    for (;;) {
+      const head = await heads.latest(signal);
+      if (head !== undefined && (head.size >= size || clock.monotonicMs() >= until)) return head;
+      if (clock.monotonicMs() >= until) throw new NothingToExport('no head of the tree has been signed yet');
+      await pause(timers, LOOK_MS, signal);
+      signal.throwIfAborted();
+    }
+  };
+
+  /** Sizes that auditors may have pinned: those of earlier exports, and of the newest heads. */
+  const pinsFor = async (head: TreeHead, signal: AbortSignal): Promise<number[]> => {
+    await followed.catchUp(signal);
+    const pins = sizes.slice(-MOST_PINS);
+    const newest: number[] = [];
+    const first = Math.max(0, head.size - 100_000);
+    for await (const { size } of heads.all(first, signal)) {
+      newest.push(size);
+      if (newest.length % 100 === 0) await rest();
+    }
+    return [...new Set([...pins, ...newest.slice(-MOST_PINS)])];
+  };
+
+  const make = async (id: string, mine: Running): Promise<void> => {
+    const { signal } = mine.controller;
+    const known = await state(id);
+    if (known.status !== 'running') return;
+    mine.waiting = false;
+    let since = clock.monotonicMs();
+    const line = async (): Promise<void> => {
+      signal.throwIfAborted();
+      mine.done += 1;
+      if (clock.monotonicMs() - since < SLICE_MS) return;
+      await rest();
+      since = clock.monotonicMs();
+    };
+    const head = await headFor(source.tree.size(), signal);
+    const pins = await pinsFor(head, signal);
+    const content = await contentOf(known.request, { head, pins, at: clock.now() }, source, { line, signal });
+    const manifest = await writeBundle(content, await files.begin(id));
+    const { bytes, digest } = await files.finish(id, signal);
+    const { events } = manifest.counts;
+    await settle(id, known.request, {
+      type: 'CompleteAuditExport',
+      at: clock.now(),
+      events,
+      bytes,
+      digest,
+      treeSize: head.size,
+    });
+    logger.info({ export: id, events, bytes }, 'an export of the history is complete');
+  };
+
+  const settle = async (
+    id: string,
+    { tenant }: ExportRequest,
+    command: AuditExportCommand,
+  ): Promise<void> => {
+    const commandId = derivedCommandId(id, command.type);
+    const context = systemContext(commandId, 'audit-export', { tenant: tenant ?? '', causationId: id });
+    // The same command may have other figures after a crash: it is the same all the same.
+    await runner.execute(auditExportAggregate, id, command, context);
+  };
+
+  const fail = async (id: string, error: unknown): Promise<void> => {
+    const reason = reasonOf(error);
+    logger.warn({ err: error, export: id }, 'an export of the history failed');
+    const known = await state(id);
+    if (known.status === 'running')
+      await settle(id, known.request, { type: 'FailAuditExport', at: clock.now(), reason });
+    await files.forget(id);
+  };
+
+  const makeNext = async (stopping: AbortSignal): Promise<void> => {
+    const id = queue.shift();
+    const mine = id === undefined ? undefined : running.get(id);
+    if (id === undefined || mine === undefined) return;
+    const stop = (): void => mine.controller.abort();
+    stopping.addEventListener('abort', stop, { once: true });
+    try {
+      await make(id, mine);
+      if (mine.controller.signal.aborted && !stopping.aborted) await files.forget(id);
+    } catch (error) {
+      // Stopped: made anew at the next start. Discarded: nobody waits for it.
+      if (!mine.controller.signal.aborted)
+        await fail(id, error).catch((again: unknown) =>
+          logger.error({ err: again, export: id }, 'that an export failed could not be recorded'),
+        );
+      else if (!stopping.aborted) await files.forget(id);
+    } finally {
+      stopping.removeEventListener('abort', stop);
+      running.delete(id);
+    }
+  };
+
+  /** What a crash left is made again; what is old is removed. */
+  const tidy = async (): Promise<void> => {
+    const keepMs = options.keepMs ?? 7 * 86_400_000;
+    for (const id of await files.list()) {
+      if (running.has(id)) continue;
+      const known = await state(id);
+      if (known.status === 'running') enqueue(id);
+      else if (known.status !== 'complete') await files.forget(id);
+      else if (Date.parse(known.completedAt) + keepMs <= Date.parse(clock.now())) {
+        const days = Math.round(keepMs / 86_400_000);
+        await settle(id, known.request, {
+          type: 'DiscardAuditExport',
+          at: clock.now(),
+          reason: `files are kept for ${days} days`,
+        });
+        await files.forget(id);
+      }
+    }
+  };
+
+  return {
+    state,
+    file: (id) => files.find(id),
+    list: async (signal) => {
+      await followed.catchUp(signal);
+      return [...asked];
+    },
+    progress: (id) => {
+      const mine = running.get(id);
+      return mine === undefined ? undefined : { waiting: mine.waiting, done: mine.done };
+    },
+    request: async (id, request, context) => {
+      if (running.size >= MOST_WAITING && !running.has(id)) throw new ExportsBusy();
+      const { subjectId } = context.actor;
+      const before = await state(id);
+      if (before.status === 'none') await files.expect(id);
+      const command = { type: 'RequestAuditExport' as const, at: clock.now(), subjectId, request };
+      const outcome = await runner.execute(auditExportAggregate, id, command, context);
+      if (outcome.outcome === 'accepted' && outcome.loaded.state.status === 'running' && !outcome.replayed)
+        enqueue(id);
+      return outcome;
+    },
+    recordDownload: (id, context) =>
+      runner.execute(
+        auditExportAggregate,
+        id,
+        { type: 'RecordAuditDownload', at: clock.now(), subjectId: context.actor.subjectId },
+        context,
+      ),
+    discard: async (id, reason, context) => {
+      const outcome = await runner.execute(
+        auditExportAggregate,
+        id,
+        { type: 'DiscardAuditExport', at: clock.now(), reason },
+        context,
+      );
+      if (outcome.outcome === 'accepted') {
+        const mine = running.get(id);
+        if (mine === undefined) await files.forget(id);
+        else mine.controller.abort();
+      }
+      return outcome;
+    },
+    run: async (signal) => {
+      let tidiedAt: number | undefined;
+      while (!signal.aborted) {
+        if (tidiedAt === undefined || clock.monotonicMs() - tidiedAt >= TIDY_EVERY_MS) {
+          tidiedAt = clock.monotonicMs();
+          await tidy().catch((error: unknown) =>
+            logger.warn({ err: error }, 'old exports are looked for again later'),
+          );
+        }
+        if (queue.length > 0) await makeNext(signal);
+        else await idle(timers, signal, (called) => (wake = called));
+      }
+    },
+  };
+};
+
+/** Until there is something to do, it is time to tidy, or the signal is aborted. */
+const idle = async (
+  timers: Timers,
+  signal: AbortSignal,
+  onWake: (called: () => void) => void,
+): Promise<void> => {
+  const woken = new AbortController();
+  onWake(() => woken.abort());
+  await pause(timers, TIDY_EVERY_MS, AbortSignal.any([signal, woken.signal]));
+};
+
+/** What is said of a failure: never more than its own words, where they are meant for readers. */
+const reasonOf = (error: unknown): string => {
+  if (error instanceof NothingToExport) return error.message;
+  if (error instanceof BundleInconsistent) return `log and audit tree do not agree: ${error.message}`;
+  if (error instanceof Error && 'code' in error && error.code === 'ENOSPC')
+    return 'there is no space left for exports';
+  return 'a fault of the service; its log names the export';
+};
