@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { RecordedEvent } from '../../app/event-store.ts';
 import { leafHash } from '../../app/audit/merkle/hashing.ts';
-import { isLeafStream, leafBytes, leafOf, type LeafRecord } from '../../app/audit/merkle/leaf.ts';
+import { isLeafStream, leafOf, type LeafRecord } from '../../app/audit/merkle/leaf.ts';
 import { commandBytes } from '../resources/commands.ts';
 import type { ApplyEvent, View } from '../view.ts';
 import { factsOf, OUTCOMES, searchable } from './facts.ts';
@@ -39,8 +39,8 @@ const openAudit = (db: DatabaseSync): ApplyEvent => {
   const apply = (event: RecordedEvent): void => {
     if (!isLeafStream(event.stream)) return;
     const record = leafOf(event);
-    const bytes = leafBytes(record);
-    const hash = leafHash(bytes);
+    const text = leafText(record);
+    const hash = leafHash(Buffer.from(text, 'utf8'));
     const facts = factsOf(event);
     const tenant = names.idOf(facts.tenant);
     const recorded = millisecondsOf(event.recordedAt);
@@ -64,7 +64,7 @@ const openAudit = (db: DatabaseSync): ApplyEvent => {
       hash,
       Buffer.from(record.data + record.metadata, 'hex'),
       record.occurredAt,
-      isPlain(record) ? null : bytes.toString('utf8'),
+      isPlain(record) ? null : text,
     );
   };
   return Object.assign(apply, {
@@ -76,6 +76,10 @@ const openAudit = (db: DatabaseSync): ApplyEvent => {
     },
   });
 };
+
+/** `leafBytes` as text: a flat record whose keys are named in their order is canonical as JSON.stringify writes it. */
+const leafText = ({ data, id, metadata, occurredAt, revision, stream, type, v }: LeafRecord): string =>
+  JSON.stringify({ data, id, metadata, occurredAt, revision, stream, type, v });
 
 /** Milliseconds since 1970; 0 for what is no time. */
 const millisecondsOf = (time: string): number => {
