@@ -8,8 +8,13 @@ import { isHash, leafHash } from '../merkle/hashing.ts';
 import { canonicalHash, canonicalText, hashedMetadata, leafHashOf, type LeafRecord } from '../merkle/leaf.ts';
 import type { BundleLine, LineEvent, Shown } from './format.ts';
 
-/** Text of a line, without its newline. */
-export const lineText = (line: BundleLine): string => canonicalText(line as unknown as JsonValue);
+/** Text of a line, without its newline. What is not hashed of the metadata has no place in an export. */
+export const lineText = (line: BundleLine): string => {
+  const { event } = line;
+  const proven =
+    event === null ? line : { ...line, event: { ...event, metadata: hashedMetadata(event.metadata) } };
+  return canonicalText(proven as unknown as JsonValue);
+};
 
 /** Hash of the leaf that a line stands for. */
 export const lineHash = ({ leaf, hash: stated }: BundleLine): Buffer =>
@@ -55,7 +60,6 @@ export const withheldLine = ({ index, tenantIndex, record }: LeafPlace): BundleL
   event: null,
 });
 
-/** What is not hashed has no place in an export: what a single store adds to the metadata. */
 const lineEvent = ({ position, recordedAt, data, metadata }: RecordedEvent): LineEvent => ({
   position,
   recordedAt,

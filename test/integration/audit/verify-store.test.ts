@@ -1,0 +1,141 @@
+import { expect } from 'chai';
+import { cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { crc32 } from 'node:zlib';
+import { openSqliteEventStore } from '../../../src/adapters/event-store/sqlite/sqlite-event-store.ts';
+import { directorySink } from '../../../src/adapters/audit/bundle-files.ts';
+import { findingText } from '../../../src/app/audit/bundle/findings.ts';
+import { verifyBundle } from '../../../src/app/audit/bundle/verify.ts';
+import { fullLine } from '../../../src/app/audit/bundle/lines.ts';
+import { writeBundle } from '../../../src/app/audit/bundle/writer.ts';
+import { collectBundle } from '../../../src/app/audit/bundle/collect.ts';
+import type { Trust } from '../../../src/app/audit/merkle/key-chain.ts';
+import type { TreeHead } from '../../../src/app/audit/tree-heads.ts';
+import { openBundle } from '../../../src/cli/audit/bundle-source.ts';
+import { verifyStoppedStore } from '../../../src/composition/stopped-store.ts';
+import { audit, followed, openAuditView, openSigning } from '../../support/audit/open-audit.ts';
+import { createHistoryWriter, type Step } from '../../support/audit/random-history.ts';
+import { manualTime } from '../../support/manual-time.ts';
+
+/** A real embedded store, its tree and its signer: what they leave behind is checked by what knows none of them. */
+describe('a store that was signed', () => {
+  let folder: string;
+  let dataDir: string;
+  let trust: Trust;
+  let head: TreeHead;
+
+  before(async function () {
+    this.timeout(60_000);
+    folder = mkdtempSync(join(tmpdir(), 'signed-store-'));
+    dataDir = join(folder, 'data');
+    const store = await openSqliteEventStore({ dataDir });
+    const models = await openAuditView(store);
+    const time = manualTime();
+    const signing = openSigning({ store, tree: audit(models), ...time });
+    const stop = new AbortController();
+    const running = signing.signer.run(stop.signal);
+    const write = createHistoryWriter(store, 's');
+    const step = (n: number): Step => ({
+      stream: `cluster-c${n % 5}`,
+      tenant: n % 3 === 0 ? 'acme' : 'globex',
+      subject: 'alice',
+      types: ['ClusterLabelled'],
+      data: { n },
+    });
+    for (const round of [0, 1, 2]) {
+      await write(Array.from({ length: 20 }, (_, n) => step(20 * round + n)));
+      await followed(models, store);
+      await signedUpTo(20 * (round + 1));
+    }
+    trust = await signing.proofs.trust();
+    head = (await signing.heads.latest()) as TreeHead;
+    await writeBundles();
+    stop.abort();
+    await time.pass(0);
+    await running;
+    await models.close();
+    await store.close();
+
+    /** The signer's timers are ours, its appends are real. */
+    async function signedUpTo(size: number): Promise<void> {
+      for (let looks = 0; (await signing.heads.latest())?.size !== size; looks += 1) {
+        if (looks > 1000) throw new Error(`size ${size} was not signed`);
+        await time.pass(10_000);
+      }
+    }
+    async function writeBundles(): Promise<void> {
+      for (const tenant of [undefined, 'acme']) {
+        const proof = tenant === undefined ? undefined : await signing.proofs.tenantProof(tenant, head);
+        const content = collectBundle({
+          tree: audit(models),
+          log: store,
+          head,
+          trust,
+          scope: tenant === undefined ? { kind: 'log' } : { kind: 'tenant', tenant },
+          ...(proof === undefined ? {} : { tenant: proof }),
+          show: (leaf, event) => fullLine(leaf, event),
+          filter: {},
+          asOf: { position: head.position },
+          createdAt: '2026-11-21T12:00:00.000Z',
+        });
+        await writeBundle(content, directorySink(join(folder, tenant ?? 'log')));
+      }
+    }
+  });
+  after(() => rmSync(folder, { recursive: true, force: true }));
+
+  it('is what its heads say', async () => {
+    const report = await verifyStoppedStore({ dataDir }, trust);
+    expect(report.findings.map(findingText)).to.deep.equal([]);
+    expect(report).to.include({ ok: true, leaves: 60, signed: 60, heads: 3, keys: 'pinned' });
+    expect(await verifyStoppedStore({ file: join(dataDir, 'events.db') }, trust)).to.deep.equal(report);
+  });
+
+  it('gives exports that prove themselves', async () => {
+    for (const [name, events] of [
+      ['log', 60],
+      ['acme', 20],
+    ] as const) {
+      const report = await verifyBundle(await openBundle(join(folder, name)), { trust });
+      expect(report.findings.map(findingText)).to.deep.equal([]);
+      expect(report).to.include({ ok: true, pin: 'continued' });
+      expect(report.counts.full).to.equal(events);
+    }
+  });
+
+  it('names what somebody changed who knows how rows are summed up', async () => {
+    const copy = join(folder, 'copy');
+    cpSync(dataDir, copy, { recursive: true });
+    const db = new DatabaseSync(join(copy, 'events.db'));
+    const row = db
+      .prepare(
+        `SELECT e.position, s.name, e.revision, e.recorded_at, e.id, e.type, e.data, e.metadata
+         FROM events e JOIN streams s ON s.id = e.stream WHERE s.name = 'cluster-c2' AND e.revision = 5`,
+      )
+      .get() as { [column: string]: string | number };
+    const { position, name, revision, recorded_at: recordedAt, id, type, metadata } = row;
+    const data = '{"n":4711}';
+    const sum = crc32(
+      String(metadata),
+      crc32(data, crc32(`${position}\n${name}\n${revision}\n${recordedAt}\n${id}\n${type}\n`)),
+    );
+    db.prepare('UPDATE events SET data = ?, checksum = ? WHERE position = ?').run(
+      data,
+      sum,
+      Number(position),
+    );
+    db.close();
+    const report = await verifyStoppedStore({ dataDir: copy }, trust);
+    expect(report.ok).to.equal(false);
+    // Event 27 of 60: between the first head and the second one.
+    expect(report.findings[0]).to.deep.include({ code: 'root', place: [20, 40] });
+    expect(report.signed).to.equal(20);
+  });
+
+  it('says that a store is not there', async () => {
+    const missing = await verifyStoppedStore({ dataDir: join(folder, 'none') }).catch(String);
+    expect(missing).to.include('there is no event log');
+  });
+});
