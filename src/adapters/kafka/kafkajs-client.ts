@@ -25,6 +25,8 @@ export type KafkaSettings = {
   };
   /** Tries of what fails in passing, and milliseconds between two at most. Default: 30 and 1,000. */
   readonly retry?: { readonly retries: number; readonly maxRetryTime: number };
+  /** Milliseconds after which a request that nobody answers has failed. Default: 30,000. */
+  readonly requestMs?: number;
 };
 
 /** One kafkajs client of its own, which can be cut off. */
@@ -62,7 +64,7 @@ export const createClients = (
       ...(ssl === undefined ? {} : { ssl }),
       retry: { ...RETRY, ...settings.retry },
       connectionTimeout: CONNECT_MS,
-      requestTimeout: REQUEST_MS,
+      requestTimeout: settings.requestMs ?? REQUEST_MS,
       socketFactory: sockets.factory,
       logLevel: logLevel.INFO,
       logCreator: logging({ secret: passwordOf(sasl), isCut: sockets.isCut }),
