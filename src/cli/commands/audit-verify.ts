@@ -1,4 +1,4 @@
-import { rename, readFile, writeFile } from 'node:fs/promises';
+import { readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { InvalidArgumentError, type Command } from 'commander';
 import { findingText, type Finding } from '../../app/audit/bundle/findings.ts';
 import { trustSchema } from '../../app/audit/bundle/format.ts';
@@ -97,7 +97,10 @@ const ofStore = async (
   io: CliIo,
   actions: CliActions,
 ): Promise<boolean> => {
-  const which = path.endsWith('.sqlite') || path.endsWith('.db') ? { file: path } : { dataDir: path };
+  const found = await stat(path).catch((error: unknown) => {
+    throw new CliFailure(EXIT.usage, `--store: ${error instanceof Error ? error.message : String(error)}`);
+  });
+  const which = found.isDirectory() ? { dataDir: path } : { file: path };
   const file = await actions.checkStore(which);
   const report = await actions.verifyStore(which, trust);
   if (json) io.out(`${JSON.stringify({ ...report, file: file.findings }, null, 2)}\n`);

@@ -13,7 +13,15 @@ import {
 } from '../../support/audit/tampering/bundle.ts';
 import { leavesOfLog, logVictim, tamperLog } from '../../support/audit/tampering/log.ts';
 import { tamperTiles, tileVictim } from '../../support/audit/tampering/tiles.ts';
-import { bundleOf, eventsOf, historyOf, memorySource } from '../../support/audit/signed-history.ts';
+import type { JsonObject, JsonValue } from '../../../src/domain/json.ts';
+import {
+  bundleOf,
+  editJson,
+  eventsOf,
+  historyOf,
+  memorySource,
+  textOf,
+} from '../../support/audit/signed-history.ts';
 import { stoppedLog } from '../../support/audit/signed-log.ts';
 import { checkAsync } from '../../support/property.ts';
 
@@ -21,7 +29,7 @@ import { checkAsync } from '../../support/property.ts';
  * Mutations of an export, a store and tiles, in equal shares: whatever changes content, order or membership of what
  * the auditor's pin covers is found, and its place is named. 10,000 of them with the fault suites.
  */
-const MUTATIONS = Number(process.env['LEDGER_TEST_MUTATIONS'] ?? 1000);
+const MUTATIONS = Number(process.env['LEDGER_TEST_MUTATIONS'] ?? 600);
 const SIZE = 24;
 const HEADS = [5, 6, 11, 16, 24];
 
@@ -46,6 +54,27 @@ const expectPlaced = (findings: readonly Finding[], what: string): void => {
     ).to.equal(true);
 };
 const listed = (findings: readonly Finding[]): string => findings.map(findingText).join('\n');
+
+/** Values that a field was not made for: among them numbers beyond all sizes and hashes of another length. */
+const oddValues: fc.Arbitrary<JsonValue> = fc.oneof(
+  fc.jsonValue() as fc.Arbitrary<JsonValue>,
+  fc.constantFrom(-1, 0, 1, SIZE, SIZE + 1, 2 ** 32, Number.MAX_SAFE_INTEGER, 1e300),
+  fc.uint8Array({ maxLength: 40 }).map((bytes) => Buffer.from(bytes).toString('base64')),
+  fc.constant(Buffer.alloc(32).toString('base64')),
+  fc.array(fc.constant(Buffer.alloc(32).toString('base64')), { maxLength: 70 }),
+);
+
+function* pathsOf(value: JsonValue, path: readonly string[] = []): Generator<readonly string[]> {
+  if (path.length > 0) yield path;
+  if (typeof value !== 'object' || value === null) return;
+  for (const [key, inner] of Object.entries(value)) yield* pathsOf(inner as JsonValue, [...path, key]);
+}
+
+const placed = (value: JsonValue, [key, ...rest]: readonly string[], fresh: JsonValue): JsonValue => {
+  if (key === undefined || typeof value !== 'object' || value === null) return fresh;
+  if (Array.isArray(value)) return value.with(Number(key), placed(value[Number(key)] ?? null, rest, fresh));
+  return { ...value, [key]: placed(value[key] ?? null, rest, fresh) };
+};
 
 describe('tampering', function () {
   this.timeout(10 * 60_000);
@@ -81,6 +110,23 @@ describe('tampering', function () {
           { numRuns: Math.ceil(MUTATIONS / 4) },
         ));
     });
+
+  it('with the JSON of an export, whatever is put into it, ends in a report', async () => {
+    const { files } = await bundleVictim(history, other);
+    const places = ['proofs.json', 'trust.json', 'manifest.json'].flatMap((name) =>
+      [...pathsOf(JSON.parse(textOf(files, name)) as JsonValue)].map((path) => [name, path] as const),
+    );
+    await checkAsync(
+      fc.asyncProperty(fc.constantFrom(...places), oddValues, async ([name, path], value) => {
+        const changed = new Map(files);
+        editJson(changed, name, (json) => placed(json, path, value) as JsonObject);
+        const { ok, findings } = await verifyBundle(memorySource(changed), { trust });
+        if (ok) expect(dumpOf(changed)).to.equal(dumpOf(files));
+        else expect(findings.length).to.be.greaterThan(0);
+      }),
+      { numRuns: Math.ceil(MUTATIONS / 5) },
+    );
+  });
 
   it('with a store is found and placed, or changes nothing', async () => {
     const victim = logVictim(history, other, HEADS);

@@ -145,6 +145,7 @@ describe('bundles in files', () => {
       [[tar, '--store', 'data'], 'give a bundle, or --store'],
       [[tar, '--update-pin'], '--update-pin writes to the file of --trust'],
       [[join(folder, 'none')], 'no such file'],
+      [['--store', join(folder, 'none')], '--store: ENOENT'],
       [[tar, '--trust', join(folder, 'none')], '--trust: '],
       [[tar, '--trust', join(folder, 'bad.json')], 'is no trust.json'],
     ] as const) {
@@ -155,14 +156,14 @@ describe('bundles in files', () => {
   });
 
   it('of a stopped store are compared with its heads', async () => {
-    const { code, out } = await ledgerctl(['--store', 'data']);
+    const { code, out } = await ledgerctl(['--store', folder]);
     expect(out).to.equal(
       '50 events, 40 of them in the audit tree; compared with 4 signed heads\n' +
         'keys: those that the store names: whoever can rewrite it can name others (--trust)\n' +
         'the last 2 events are not signed yet: nothing is proven of them\nnothing wrong\n',
     );
     expect(code).to.equal(0);
-    const damaged = await ledgerctl(['--store', 'data'], {
+    const damaged = await ledgerctl(['--store', folder], {
       checkStore: async () => ({ events: 50, findings: ['page 3 is damaged'] }),
     });
     expect(damaged.out)
