@@ -10,7 +10,7 @@ import { createTopicCheck, CREATE_COMMAND, type TopicPlan } from './topic-check.
 import { createTopicPublisher, type TopicPublisher } from './topic-publisher.ts';
 import type { TopicStatus } from './topic-status.ts';
 import { createTrouble } from './trouble.ts';
-import { createTurns } from './turns.ts';
+import { createGate, createTurns } from './turns.ts';
 import {
   PUBLISHER_SETTINGS,
   type PublisherFailpoint,
@@ -118,6 +118,7 @@ export const createPublisher = (options: PublisherOptions): Publisher => {
       check,
       settings,
       turn: createTurns(clock),
+      gate: createGate(),
       trouble: createTrouble(logger),
     };
     const { heartbeats } = options;

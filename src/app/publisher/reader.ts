@@ -3,6 +3,7 @@ import { StoreUnavailable, type EventStore, type Position, type RecordedEvent } 
 import type { Logger, Timers } from '../ports.ts';
 import { pause } from '../process-runner/pause.ts';
 import type { KafkaRecord, TopicStream } from '../streams/stream.ts';
+import type { Gate } from './turns.ts';
 import type { RetryOutcome, Session } from './types.ts';
 
 /** Reads the log for one topic, maps, and fills the outbox in log order. */
@@ -27,6 +28,7 @@ export const createReader = ({
   timers,
   logger,
   turn,
+  gate,
   session: { outbox, parking, signal },
   after,
 }: {
@@ -35,6 +37,7 @@ export const createReader = ({
   readonly timers: Timers;
   readonly logger: Logger;
   readonly turn: () => Promise<void> | undefined;
+  readonly gate: Gate;
   readonly session: Session;
   readonly after: Position | undefined;
 }): Reader => {
@@ -139,7 +142,9 @@ export const createReader = ({
         ...(topic.filter === undefined ? {} : { filter: topic.filter }),
       })
       [Symbol.asyncIterator]();
-    let next = subscription.next();
+    // Behind the end of the log the next item comes at once; at its end it may take for ever.
+    const pull = () => (caughtUp ? subscription.next() : gate(() => subscription.next()));
+    let next = pull();
     while (!signal.aborted) {
       const result = await nextOrOrder(next);
       if (result === undefined) {
@@ -156,7 +161,7 @@ export const createReader = ({
           outbox.pass(item.position);
         }
       }
-      next = subscription.next();
+      next = pull();
     }
     await subscription.return?.();
   };

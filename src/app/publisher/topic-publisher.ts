@@ -11,6 +11,7 @@ import { KafkaFault, type KafkaProducers } from './ports.ts';
 import { createReader, type Reader } from './reader.ts';
 import type { TopicCheck } from './topic-check.ts';
 import type { Trouble } from './trouble.ts';
+import type { Gate } from './turns.ts';
 import { topicErrorOf, type TopicError, type TopicStatus } from './topic-status.ts';
 import {
   waitAfter,
@@ -38,6 +39,7 @@ export type TopicPublisherOptions = {
   readonly trouble: Trouble;
   /** See `createTurns`: shared by all topics. */
   readonly turn: () => Promise<void> | undefined;
+  readonly gate: Gate;
   readonly hooks?: { readonly published?: (topic: string, records: number) => void };
   /** Tests only. */
   readonly failpoint?: PublisherFailpoint;
