@@ -88,6 +88,7 @@ export const problemWith = (line: string): string | undefined => {
   const wanted = taken.length;
   // The last of them may be many, or none.
   const open = taken.at(-1)?.variadic === true;
-  const fits = open ? operands >= taken.filter(({ required }) => required).length : operands === wanted;
+  const needed = taken.filter(({ required }) => required).length;
+  const fits = operands >= needed && (open || operands <= wanted);
   return fits ? undefined : `${command.name()} takes ${wanted} words, not ${operands}`;
 };
