@@ -10,6 +10,7 @@ import { inlineScans, workerScans, type Scans } from './resources/scans.ts';
 import { inlineHost, type CopyHost } from './runner/host.ts';
 import { fileStorage, memoryStorage, type Storage } from './runner/storage.ts';
 import { superviseView, type Supervisor, type ViewHooks } from './runner/supervisor.ts';
+import { createThreads, type Threads } from './runner/threads.ts';
 import { workerHost } from './runner/worker-host.ts';
 import { timelineReader } from './timeline/timeline-reader.ts';
 import { usageReader } from './usage/usage-reader.ts';
@@ -41,7 +42,7 @@ export type InlineSource = {
   readonly pace?: 'microtask' | 'event-loop';
 };
 
-/** Applied on a worker thread per view, each with its own log reader and its own instance of the view. */
+/** Applied on worker threads (`View.together`), each view with its own log reader and its own instance of the view. */
 export type WorkerSource = {
   readonly kind: 'worker';
   readonly storeId: string;
@@ -78,6 +79,7 @@ export const openReadModels = async (options: ReadModelsOptions): Promise<ReadMo
     throw new TypeError('read models in worker threads need a folder for their files');
   const storeId = source.kind === 'inline' ? source.reader.storeId : source.storeId;
   const supervisors = new Map<string, Supervisor>();
+  const threads = createThreads();
   const find = (name: string): Supervisor => {
     const supervisor = supervisors.get(name);
     if (supervisor === undefined) throw new Error(`there is no view called ${name}`);
@@ -95,7 +97,7 @@ export const openReadModels = async (options: ReadModelsOptions): Promise<ReadMo
         superviseView({
           view,
           storage,
-          host: hostOf(view, storage, options),
+          host: hostOf(view, storage, options, threads),
           timers: options.timers ?? processTimers,
           nowMs: options.nowMs ?? Date.now,
           hooks: options.hooks ?? {},
@@ -153,10 +155,17 @@ export const openReadModels = async (options: ReadModelsOptions): Promise<ReadMo
   };
 };
 
-const hostOf = (view: View, storage: Storage, { dir, source }: ReadModelsOptions): CopyHost =>
+const hostOf = (
+  view: View,
+  storage: Storage,
+  { dir, source }: ReadModelsOptions,
+  threads: Threads,
+): CopyHost =>
   source.kind === 'inline'
     ? inlineHost(view, storage, source.reader, source.pace ?? 'microtask')
-    : workerHost({ ...source, dir: dir ?? '', view: view.name });
+    : workerHost({ ...source, dir: dir ?? '', view: view.name }, threads, {
+        together: view.together === true,
+      });
 
 /** Specs open single views: the reader of another one is missed only when it is asked for. */
 const once = <Value>(make: () => Value): (() => Value) => {

@@ -32,6 +32,8 @@ export type View = {
   readonly isUrgent?: false | ((event: RecordedEvent) => boolean);
   /** Milliseconds that events gather where none is urgent: fewer commits, later rows. Default 15. */
   readonly gatherMs?: number;
+  /** True: it may share its thread with other views, since no write waits for it. Default: a thread of its own. */
+  readonly together?: boolean;
   /** Prepares statements once per connection and returns the function that applies one event. */
   readonly open: (db: DatabaseSync) => ApplyEvent;
   /**

@@ -1,4 +1,4 @@
-import { parentPort, workerData } from 'node:worker_threads';
+import { parentPort } from 'node:worker_threads';
 import type { OpenLogReader } from './log-reader.ts';
 import { followInto, type CopyContext, type RunningCopy } from './runner/copy.ts';
 import { digestOfCopy, rebuildInto } from './runner/host.ts';
@@ -6,14 +6,18 @@ import { fileStorage } from './runner/storage.ts';
 import type { FromWorker, ToWorker, WorkerConfig, WorkerTask } from './runner/worker-protocol.ts';
 import type { View } from './view.ts';
 
-/** Entry of a projection's worker thread: one view, one task, a log reader of its own. */
-const { config, task } = workerData as { config: WorkerConfig; task: WorkerTask };
+/** Entry of a projection thread: tasks on views, each with a log reader of its own, until it is closed. */
 const port = parentPort;
 if (port === null) throw new Error('this module runs in a worker thread only');
 
-const tell = (message: FromWorker): void => port.postMessage(message);
+type Tell = (message: WithoutTask) => void;
+type WithoutTask = FromWorker extends infer Message
+  ? Message extends FromWorker
+    ? Omit<Message, 'task'>
+    : never
+  : never;
 
-const openContext = async (): Promise<CopyContext> => {
+const openContext = async (config: WorkerConfig, tell: Tell): Promise<CopyContext> => {
   const { createViews } = (await import(config.viewsModule)) as {
     createViews: (config: unknown) => readonly View[];
   };
@@ -31,32 +35,32 @@ const openContext = async (): Promise<CopyContext> => {
   };
 };
 
-const obey = (running: RunningCopy): void => {
-  port.on('message', (message: ToWorker) => {
-    if (message.kind === 'stop') {
-      void running.stop();
-      return;
-    }
-    running.retryParked(message.stream).then(
-      (applied) => tell({ kind: 'retried', call: message.call, applied }),
-      (error: unknown) => tell({ kind: 'retry-failed', call: message.call, message: textOf(error) }),
-    );
-  });
+/** What a task obeys once it runs; what is asked of it before waits. */
+type Task = {
+  readonly running: Promise<RunningCopy | undefined>;
+  readonly begun: (copy: RunningCopy) => void;
 };
 
-const perform = async (context: CopyContext): Promise<void> => {
-  switch (task.kind) {
+const tasks = new Map<number, Task>();
+
+const perform = async (
+  work: WorkerTask,
+  context: CopyContext,
+  begun: Task['begun'],
+  tell: Tell,
+): Promise<void> => {
+  switch (work.kind) {
     case 'digest':
-      tell({ kind: 'digest', digest: digestOfCopy(task.copy, context.storage, context.view) });
+      tell({ kind: 'digest', digest: digestOfCopy(work.copy, context.storage, context.view) });
       return;
     case 'follow': {
-      const running = followInto(task.copy, context);
-      obey(running);
+      const running = followInto(work.copy, context);
+      begun(running);
       return running.done;
     }
     case 'rebuild': {
-      const running = rebuildInto(task.copy, task.live, context);
-      obey(running);
+      const running = rebuildInto(work.copy, work.live, context);
+      begun(running);
       running.done.catch(() => undefined); // awaited below; `checked` may fail first
       tell({ kind: 'checked', report: await running.checked });
       return running.done;
@@ -66,16 +70,49 @@ const perform = async (context: CopyContext): Promise<void> => {
 
 const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-try {
-  const context = await openContext();
+const start = async (id: number, config: WorkerConfig, work: WorkerTask): Promise<void> => {
+  const tell: Tell = (message) => port.postMessage({ ...message, task: id });
+  const { promise: running, resolve } = Promise.withResolvers<RunningCopy | undefined>();
+  tasks.set(id, { running, begun: resolve });
+  let end: WithoutTask = { kind: 'ended' };
   try {
-    await perform(context);
-    tell({ kind: 'ended' });
-  } finally {
-    await context.reader.close();
+    const context = await openContext(config, tell);
+    try {
+      await perform(work, context, resolve, tell);
+    } finally {
+      await context.reader.close();
+    }
+  } catch (error) {
+    end = { kind: 'failed', name: (error as Error).name, message: textOf(error) };
   }
-} catch (error) {
-  tell({ kind: 'failed', name: (error as Error).name, message: textOf(error) });
-} finally {
-  port.close();
-}
+  resolve(undefined);
+  tasks.delete(id);
+  tell(end);
+};
+
+const retry = async (id: number, call: number, stream: string): Promise<void> => {
+  const tell: Tell = (message) => port.postMessage({ ...message, task: id });
+  try {
+    const copy = await tasks.get(id)?.running;
+    tell({ kind: 'retried', call, applied: (await copy?.retryParked(stream)) ?? false });
+  } catch (error) {
+    tell({ kind: 'retry-failed', call, message: textOf(error) });
+  }
+};
+
+port.on('message', (message: ToWorker) => {
+  switch (message.kind) {
+    case 'start':
+      void start(message.task, message.config, message.work);
+      return;
+    case 'stop':
+      void tasks.get(message.task)?.running.then((copy) => copy?.stop());
+      return;
+    case 'retry':
+      void retry(message.task, message.call, message.stream);
+      return;
+    case 'close':
+      port.close();
+      return;
+  }
+});

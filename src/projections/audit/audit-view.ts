@@ -19,6 +19,7 @@ export const auditView = (): View => ({
   version: 2,
   schema: AUDIT_SCHEMA,
   tables: AUDIT_TABLES,
+  together: true,
   rowsBelongToOneStream: false,
   // Heads are signed every few seconds: nobody waits for a leaf, and a commit costs as much as ten of them.
   isUrgent: false,

@@ -2,7 +2,7 @@ import type { JsonObject } from '../../domain/json.ts';
 import type { CheckReport, CopyProgress } from './copy.ts';
 import type { Digest } from './digest.ts';
 
-/** What a worker thread is started with: modules by URL and plain values, since nothing else crosses a thread. */
+/** What a task is started with: modules by URL and plain values, since nothing else crosses a thread. */
 export type WorkerConfig = {
   readonly view: string;
   readonly dir: string;
@@ -18,17 +18,27 @@ export type WorkerTask =
   | { readonly kind: 'rebuild'; readonly copy: string; readonly live: string | undefined }
   | { readonly kind: 'digest'; readonly copy: string };
 
+/** `task`: which one of the thread's tasks is meant, by the number that its start gave it. */
 export type ToWorker =
-  | { readonly kind: 'stop' }
-  | { readonly kind: 'retry'; readonly call: number; readonly stream: string };
+  | {
+      readonly kind: 'start';
+      readonly task: number;
+      readonly config: WorkerConfig;
+      readonly work: WorkerTask;
+    }
+  | { readonly kind: 'stop'; readonly task: number }
+  | { readonly kind: 'retry'; readonly task: number; readonly call: number; readonly stream: string }
+  /** No task is left and none will come: the thread exits. */
+  | { readonly kind: 'close' };
 
-export type FromWorker =
+export type FromWorker = { readonly task: number } & (
   | { readonly kind: 'progress'; readonly progress: CopyProgress }
   | { readonly kind: 'checked'; readonly report: CheckReport }
   | { readonly kind: 'digest'; readonly digest: Digest }
   | { readonly kind: 'retried'; readonly call: number; readonly applied: boolean }
   | { readonly kind: 'retry-failed'; readonly call: number; readonly message: string }
-  /** Ended by a failure; the thread exits. `name` is that of the error's class. */
+  /** Ended by a failure. `name` is that of the error's class. */
   | { readonly kind: 'failed'; readonly name: string; readonly message: string }
-  /** Ended because it was told to, or because its task is done; the thread exits. */
-  | { readonly kind: 'ended' };
+  /** Ended because it was told to, or because it is done. */
+  | { readonly kind: 'ended' }
+);

@@ -45,6 +45,7 @@ export const timelineView = ({ words, categories }: TimelineViewOptions): View =
   `,
   tables: ['entries'],
   filter: { streamPrefixes: categories.map((category) => `${category}-`) },
+  together: true,
   rowsBelongToOneStream: true,
   // No write waits for its entries; whoever reads them right after it names its position, and waits these few ms.
   isUrgent: false,

@@ -27,6 +27,7 @@ export const usageView = ({ codec, stateVersion }: UsageViewOptions): View => ({
   schema: USAGE_SCHEMA,
   tables: USAGE_TABLES,
   filter: { streamPrefixes: [`${CLUSTER_CATEGORY}-`] },
+  together: true,
   rowsBelongToOneStream: true,
   // No write waits for it; bills are made later.
   isUrgent: false,

@@ -1,0 +1,143 @@
+import { Worker } from 'node:worker_threads';
+import type { FromWorker, ToWorker, WorkerConfig, WorkerTask } from './worker-protocol.ts';
+
+/** A failure in a worker thread; `name` is that of the original error, so that it can be told apart. */
+class WorkerFailure extends Error {
+  constructor(name: string, message: string) {
+    super(message);
+    this.name = name;
+  }
+}
+
+/** The same module beside this one, whether it runs from TypeScript or was compiled. */
+const WORKER_MODULE = new URL(
+  import.meta.url.endsWith('.ts') ? '../worker.ts' : '../worker.js',
+  import.meta.url,
+);
+
+/** A task that does not come to its end within this many milliseconds is ended with its thread. */
+const STOP_MS = 10_000;
+
+/**
+ * Bound of the young generation, MB (`npm run bench -- rebuild` is no slower with it). By default it may grow to 48 MB in each thread, which is
+ * memory that is given up for nothing: what a batch makes dies with it.
+ */
+const YOUNG_MB = 12;
+
+/** Work on one copy of a view, in a thread. */
+export type ThreadTask = {
+  /** Resolves when the task ended as it should, rejects with what ended it otherwise. */
+  readonly done: Promise<void>;
+  readonly retry: (call: number, stream: string) => void;
+  readonly stop: () => Promise<void>;
+};
+
+export type StartTask = (
+  config: WorkerConfig,
+  task: WorkerTask,
+  onMessage: (message: FromWorker) => void,
+) => ThreadTask;
+
+/** Threads of the projections of one service. */
+export type Threads = {
+  /** In a thread of its own. */
+  readonly alone: StartTask;
+  /** In the one thread for views that nobody waits for: a thread costs some 20 MB and a fifth of a second of a start. */
+  readonly together: StartTask;
+};
+
+export const createThreads = (): Threads => {
+  let shared: Thread | undefined;
+  return {
+    alone: (config, task, onMessage) =>
+      startThread(`${task.kind} ${config.view}`).start(config, task, onMessage),
+    together: (config, task, onMessage) => {
+      if (shared?.isOpen() !== true) shared = startThread('views');
+      return shared.start(config, task, onMessage);
+    },
+  };
+};
+
+type Thread = {
+  readonly start: StartTask;
+  /** False once its last task has ended, or it broke. */
+  readonly isOpen: () => boolean;
+};
+
+type Open = {
+  readonly onMessage: (message: FromWorker) => void;
+  readonly resolve: () => void;
+  readonly reject: (error: Error) => void;
+};
+
+/** Ends with its last task. */
+const startThread = (name: string): Thread => {
+  const worker = new Worker(WORKER_MODULE, {
+    name,
+    resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
+  });
+  const tasks = new Map<number, Open>();
+  const exited = Promise.withResolvers<void>();
+  let lastTask = 0;
+  let open = true;
+  let failure: Error | undefined;
+
+  const post = (message: ToWorker): void => worker.postMessage(message);
+  /** Takes a task off; one that was the last takes the thread with it. */
+  const settle = (id: number): Open | undefined => {
+    const task = tasks.get(id);
+    tasks.delete(id);
+    if (tasks.size === 0 && open) {
+      open = false;
+      post({ kind: 'close' });
+    }
+    return task;
+  };
+  worker.on('message', (message: FromWorker) => {
+    if (message.kind === 'ended') {
+      const task = settle(message.task);
+      // Nothing of the last one is left when its end is told.
+      if (open) task?.resolve();
+      else void exited.promise.then(() => task?.resolve());
+    } else if (message.kind === 'failed') {
+      settle(message.task)?.reject(new WorkerFailure(message.name, message.message));
+    } else tasks.get(message.task)?.onMessage(message);
+  });
+  worker.on('error', (error) => {
+    failure ??= error instanceof Error ? error : new Error(String(error));
+  });
+  worker.once('exit', (code) => {
+    open = false;
+    exited.resolve();
+    for (const { reject } of tasks.values())
+      reject(failure ?? new Error(`the worker thread ${name} exited with code ${code}`));
+    tasks.clear();
+  });
+
+  return {
+    isOpen: () => open,
+    start: (config, task, onMessage) => {
+      lastTask += 1;
+      const id = lastTask;
+      const done = new Promise<void>((resolve, reject) => tasks.set(id, { onMessage, resolve, reject }));
+      done.catch(() => undefined); // whoever holds it is told
+      post({ kind: 'start', task: id, config, work: task });
+      return {
+        done,
+        retry: (call, stream) => post({ kind: 'retry', task: id, call, stream }),
+        stop: async () => {
+          const terminate = setTimeout(() => {
+            // Others in the thread fail with it, and are begun again elsewhere.
+            tasks.get(id)?.resolve();
+            tasks.delete(id);
+            open = false;
+            void worker.terminate();
+          }, STOP_MS);
+          post({ kind: 'stop', task: id });
+          await done.catch(() => undefined);
+          clearTimeout(terminate);
+        },
+      };
+    },
+  };
+};
