@@ -13,7 +13,7 @@ import { verifyConsistency, verifyInclusion } from '../../../src/app/audit/merkl
 import { tenantLeafHash } from '../../../src/app/audit/merkle/tenants.ts';
 import { TREE_HEADS_STREAM, type TreeHead } from '../../../src/app/audit/tree-heads.ts';
 import type { AuditTree } from '../../../src/app/audit/tree.ts';
-import type { EventStore } from '../../../src/app/event-store.ts';
+import { OutcomeUnknown, StoreUnavailable, type EventStore } from '../../../src/app/event-store.ts';
 import type { ReadModels } from '../../../src/projections/read-models.ts';
 import {
   createHistoryWriter,
@@ -353,6 +353,30 @@ describe('signer of tree heads', () => {
     expect(all.at(-1)).to.equal(20);
     expect(all).to.deep.equal([...new Set(all)].toSorted((left, right) => left - right));
     expect([one.signer.status().failures, two.signer.status().failures]).to.deep.equal([0, 0]);
+  });
+
+  it('goes on where it was when the store fails, or does not say whether it stored', async () => {
+    const failures: ('before' | 'after')[] = ['after', 'before'];
+    const failing: EventStore = {
+      ...store,
+      append: async (stream, ...rest) => {
+        const failure = stream === TREE_HEADS_STREAM ? failures.shift() : undefined;
+        if (failure === 'before') throw new StoreUnavailable('down for a moment');
+        const appended = await store.append(stream, ...rest);
+        if (failure === 'after') throw new OutcomeUnknown(stream);
+        return appended;
+      },
+    };
+    const signing = open({ store: failing });
+    start(signing.signer);
+    await append(3);
+    await time.pass(500);
+    expect(signing.signer.status()).to.deep.include({ state: 'failing', failures: 1 });
+    expect(await sizes(signing)).to.deep.equal([3]);
+    await append(3);
+    await time.pass(30_000);
+    expect(signing.signer.status()).to.deep.equal({ state: 'signing', failures: 2 });
+    expect(await sizes(signing)).to.deep.equal([3, 6]);
   });
 
   it('keeps the newest 10,000 heads', async () => {
