@@ -99,7 +99,7 @@ export const measure = (metrics: Metrics) => {
   const followPublisher = ({ status }: Pick<Publisher, 'status'>): void => {
     metrics.onScrape(async () => {
       const { epoch, topics, problems } = status();
-      metrics.kafkaPublishing.set(epoch === undefined ? 0 : 1);
+      metrics.kafkaPublishing.set({ lease: 'publisher' }, epoch === undefined ? 0 : 1);
       // Whoever publishes tells of topics; what stood on an instance that lost its lease would stand for ever.
       for (const gauge of [metrics.kafkaLag, metrics.kafkaStalled, metrics.kafkaParked]) gauge.reset();
       if (epoch !== undefined)

@@ -51,7 +51,7 @@ for (const store of E2E_STORES)
       });
       expect((await fetch(`${stack.http()}/readyz`)).status).to.equal(200);
       const metrics = await (await fetch(stack.service().metrics)).text();
-      expect(metrics).to.include('ledger_kafka_publishing 1');
+      expect(metrics).to.include('ledger_kafka_publishing{lease="publisher"} 1');
       expect(metrics).to.include('ledger_kafka_topic_stalled{topic="osac.state.cluster.v1"} 1');
       expect(await stack.stop('SIGTERM')).to.equal(0);
       const warnings = stack.service().log.filter((line) => line.includes('topics are held up'));

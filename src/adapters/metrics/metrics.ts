@@ -134,9 +134,11 @@ export const createMetrics = () => {
       'ledger_name_repair_skipped',
       'Events and reservations that the repair of names gave up since the start; the log file names each.',
     ),
+    // With a label, so that an instance without brokers shows none: an alert asks whether anybody publishes.
     kafkaPublishing: gauge(
       'ledger_kafka_publishing',
-      '1 on the instance that publishes to Kafka, 0 on standby.',
+      '1 on the instance that publishes to Kafka, 0 on those that stand by; none where no brokers are set.',
+      ['lease'],
     ),
     kafkaRecords: counter('ledger_kafka_records_total', 'Records that the brokers have confirmed.', [
       'topic',

@@ -1,3 +1,4 @@
+import type { EventStore } from '../../app/event-store.ts';
 import { KafkaFault, type KafkaFaultReason } from '../../app/publisher/ports.ts';
 import type { Publisher, PublisherStatus } from '../../app/publisher/publisher.ts';
 import { REPLAY_NAME, type ReplayRequest, type ReplayStep } from '../../app/publisher/replay.ts';
@@ -14,12 +15,17 @@ export type KafkaServices = {
   /** Absent where no brokers are set. */
   readonly publisher?: Pick<Publisher, 'status' | 'plan' | 'createTopics' | 'retry' | 'replay'>;
   readonly positions: Positions;
+  readonly store: Pick<EventStore, 'kind' | 'lastPosition'>;
 };
 
 export const kafkaRoutes = (services: KafkaServices): readonly LedgerRoute[] => {
   const replays = { running: 0 };
   return [
-    { verb: 'GET', path: 'kafka', handler: () => ({ json: statusOf(services) }) },
+    {
+      verb: 'GET',
+      path: 'kafka',
+      handler: async ({ signal }) => ({ json: await statusOf(services, signal) }),
+    },
     {
       verb: 'GET',
       path: 'kafka/topics',
@@ -85,8 +91,10 @@ const refusalOf = (fault: KafkaFault): ApiError => {
       });
 };
 
-const statusOf = ({ publisher, positions }: KafkaServices): JsonObject => {
+const statusOf = async (services: KafkaServices, signal: AbortSignal): Promise<JsonObject> => {
+  const { publisher, store } = services;
   if (publisher === undefined) return { configured: false, publishing: false, topics: [], problems: [] };
+  const last = store.kind === 'eventstoredb' ? undefined : await store.lastPosition(signal);
   const { epoch, topics, problems }: PublisherStatus = publisher.status();
   return {
     configured: true,
@@ -97,10 +105,14 @@ const statusOf = ({ publisher, positions }: KafkaServices): JsonObject => {
   };
 };
 
-const topicOf = (status: TopicStatus, positions: Positions): JsonObject => ({
+/** Positions of an EventStoreDB count bytes; there `last` is undefined, and how many events are behind is not known. */
+const topicOf = (status: TopicStatus, positions: Positions, last: string | undefined): JsonObject => ({
   topic: status.topic,
   state: status.state,
   ...(status.position === undefined ? {} : { position: positions.format(status.position) }),
+  ...(status.position === undefined || last === undefined
+    ? {}
+    : { behind_events: Math.max(0, Number(last) - Number(status.position)) }),
   waiting_events: status.waitingEvents,
   lag_seconds: status.lagSeconds,
   sent_records: status.sent,

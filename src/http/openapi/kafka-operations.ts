@@ -67,6 +67,11 @@ export const KAFKA_COMPONENTS: { readonly [name: string]: JsonObject } = {
         topic: TEXT,
         state: { type: 'string', enum: ['standby', 'catching-up', 'live', 'waiting', 'failed'] },
         'position?': TEXT,
+        'behind_events?': {
+          ...COUNT,
+          description:
+            'Events of the log behind the position, of all kinds. Not with an EventStoreDB, whose positions count bytes.',
+        },
         waiting_events: COUNT,
         lag_seconds: SECONDS,
         sent_records: COUNT,

@@ -136,7 +136,8 @@ describe('the Kafka publisher over HTTP', () => {
     await published(id);
     await until('all confirmed', async () => (await topicOf(STATE))['waiting_events'] === 0);
     const topic = await topicOf(STATE);
-    expect(topic).to.include({ state: 'live', lag_seconds: 0 });
+    expect(topic).to.include({ state: 'live', lag_seconds: 0, waiting_events: 0 });
+    expect(topic['behind_events']).to.be.a('number');
     expect(stringAt(topic, 'position')).to.match(/^memory\.\d{16}$/);
     const { json } = await admin('GET', KAFKA);
     expect(json).to.include({ configured: true, publishing: true, epoch: 7 });

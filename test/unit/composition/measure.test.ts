@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { createMetrics } from '../../../src/adapters/metrics/metrics.ts';
 import type { HubWatchStatus } from '../../../src/app/hub-observer.ts';
 import type { LaneStatus } from '../../../src/app/process-runner/types.ts';
+import type { TopicStatus } from '../../../src/app/publisher/topic-status.ts';
 import { measure } from '../../../src/composition/measure.ts';
 import type { ReadinessProbe } from '../../../src/composition/readiness.ts';
 import type { System } from '../../../src/composition/system.ts';
@@ -84,5 +85,57 @@ describe('what is measured when Prometheus asks', () => {
     } finally {
       metrics.close();
     }
+  });
+
+  describe('of the Kafka publisher', () => {
+    const topic: TopicStatus = {
+      topic: 't',
+      state: 'waiting',
+      position: undefined,
+      waitingEvents: 3,
+      lagSeconds: 12,
+      sent: 4,
+      lastError: undefined,
+      parked: [{ stream: 's-1', revision: 2, position: 'p', error: 'e', at: 'then' }],
+    };
+    const scraped = async (follow: (measured: ReturnType<typeof measure>) => void): Promise<string> => {
+      const metrics = createMetrics();
+      try {
+        follow(measure(metrics));
+        return await metrics.text();
+      } finally {
+        metrics.close();
+      }
+    };
+    const problem = { topic: 't', code: 'missing', message: 'is missing' };
+    const follows = (epoch: number | undefined) => (measured: ReturnType<typeof measure>) =>
+      measured.followPublisher({ status: () => ({ epoch, topics: [topic], problems: [problem] }) });
+
+    it('shows nothing where no brokers are set, so that no alarm asks who publishes', async () => {
+      expect(await scraped(() => undefined)).to.not.match(/^ledger_kafka_publishing/m);
+    });
+
+    it('shows each topic on the instance that publishes', async () => {
+      const text = await scraped((measured) => {
+        follows(1)(measured);
+        measured.published('t', 4);
+      });
+      for (const line of [
+        'ledger_kafka_publishing{lease="publisher"} 1',
+        'ledger_kafka_topic_lag_seconds{topic="t"} 12',
+        'ledger_kafka_topic_stalled{topic="t"} 1',
+        'ledger_kafka_parked_streams{topic="t"} 1',
+        'ledger_kafka_topic_problems{problem="missing"} 1',
+        'ledger_kafka_topic_problems{problem="cleanup"} 0',
+        'ledger_kafka_records_total{topic="t"} 4',
+      ])
+        expect(text).to.include(`${line}\n`);
+    });
+
+    it('shows no topics on an instance that stands by', async () => {
+      const text = await scraped(follows(undefined));
+      expect(text).to.include('ledger_kafka_publishing{lease="publisher"} 0');
+      expect(text).to.not.match(/^ledger_kafka_topic_(lag_seconds|stalled)\{/m);
+    });
   });
 });

@@ -30,6 +30,9 @@ describe('settings', () => {
     ['LEDGER_ROLES', ',', 'at least one'],
     ['LEDGER_TRUSTED_ISSUERS', 'http://plain.example', 'https'],
     ['LEDGER_KAFKA_BROKERS', 'kafka', 'host:port'],
+    ['LEDGER_KAFKA_SASL_MECHANISM', 'kerberos', 'scram-sha-512'],
+    ['LEDGER_KAFKA_HEARTBEAT_MS', '10', 'between 1000'],
+    ['LEDGER_KAFKA_CLIENT_ID', 'a b', 'letters'],
     ['LEDGER_LOG_LEVEL', 'loud', 'info'],
     ['LEDGER_STORE_DEADLINE_MS', '10s', 'milliseconds'],
     ['LEDGER_DATA_DIR', '', 'directory'],
@@ -46,6 +49,19 @@ describe('settings', () => {
         .and.include(`Example: ${variable}=`);
     });
   }
+
+  it('refuses half of what it takes to say who it is to the brokers', () => {
+    const mechanism = { LEDGER_KAFKA_SASL_MECHANISM: 'scram-sha-512' };
+    expect(refusal(mechanism))
+      .to.include('LEDGER_KAFKA_SASL_USERNAME: is needed')
+      .and.include('LEDGER_KAFKA_SASL_PASSWORD_FILE: is needed');
+    expect(refusal({ LEDGER_KAFKA_SASL_USERNAME: 'u' })).to.include('LEDGER_KAFKA_SASL_MECHANISM: is needed');
+    const whole = { LEDGER_KAFKA_SASL_USERNAME: 'u', LEDGER_KAFKA_SASL_PASSWORD_FILE: '/p' };
+    expect(readConfig({ ...mechanism, ...whole }).kafkaSaslMechanism).to.equal('scram-sha-512');
+    expect(refusal({ ...whole, LEDGER_KAFKA_SASL_MECHANISM: 'plain' })).to.include('password in clear');
+    const encrypted = { ...whole, LEDGER_KAFKA_SASL_MECHANISM: 'plain', LEDGER_KAFKA_TLS_CA: 'system' };
+    expect(readConfig(encrypted).kafkaTlsCa).to.equal('system');
+  });
 
   it('refuses a misspelt variable', () => {
     expect(refusal({ LEDGER_HTTP_ADRESS: 'x' })).to.include('LEDGER_HTTP_ADRESS: there is no such setting');
