@@ -30,8 +30,11 @@ export type AuditKeys = {
   chain(signal?: AbortSignal): Promise<readonly ChainedKey[]>;
   /** The key that signs now; the first one is made when there is none. Throws AuditKeyMissing. */
   current(): Promise<SigningKey>;
-  /** Replaces the key: the new one is announced in a note of the present one, which is destroyed then. */
-  rotate(): Promise<ChainedKey>;
+  /**
+   * Replaces the key: the new one is announced in a note of the present one, which is destroyed then. `lost`: when the
+   * present one is gone for good, a key that nothing announces begins; auditors have to be told to trust it.
+   */
+  rotate(how?: { readonly lost?: boolean }): Promise<ChainedKey>;
 };
 
 /** The log names a key that this deployment does not have: another secrets directory, or a lost file. */
@@ -129,20 +132,19 @@ export const createAuditKeys = ({
       await tidy(keys);
       return key;
     },
-    rotate: async () => {
+    rotate: async ({ lost = false } = {}) => {
       const { keys, revision } = await load();
       const newest = keys.at(-1);
-      const since = clock.now();
-      if (newest === undefined) {
-        const { vkey } = await files.create();
-        const first = { vkey, since };
-        if (await announce(first, revision, 'CreateAuditKey')) return first;
-        throw new AuditKeyReplaced();
-      }
-      const { privateKey } = await signingKey(newest);
+      const previous =
+        newest === undefined || (lost && (await files.find(newest.vkey)) === undefined)
+          ? undefined
+          : await signingKey(newest);
       const { vkey } = await files.create();
-      const rotation = signRotation(origin, { vkey, since }, { name: origin, privateKey });
-      const next = { vkey, since, rotation };
+      const since = clock.now();
+      const next: ChainedKey =
+        previous === undefined
+          ? { vkey, since }
+          : { vkey, since, rotation: signRotation(origin, { vkey, since }, { name: origin, ...previous }) };
       if (!(await announce(next, revision, 'RotateAuditKey'))) throw new AuditKeyReplaced();
       await tidy([...keys, next]);
       return next;

@@ -37,9 +37,11 @@ export const addAuditTreeCommands = (audit: Command, { client, io }: Connection)
   audit
     .command('rotate-key')
     .description('replace the key that signs tree heads: the old one announces the new one, and is destroyed')
+    .option('--lost', 'the present key is gone for good: begin with one that nothing announces', false)
     .addHelpText('after', examples('audit rotate-key'))
-    .action(async () => {
-      const key = await (await client()).send<{ vkey: string }>('POST', '/api/ledger/v1/audit/keys');
+    .action(async ({ lost }: { lost: boolean }) => {
+      const body = lost ? { lost } : {};
+      const key = await (await client()).send<{ vkey: string }>('POST', '/api/ledger/v1/audit/keys', body);
       io.out(`${key.vkey}\n`);
     });
 };

@@ -24,7 +24,7 @@ export const auditTreeRoutes = (services: AuditTreeServices): readonly LedgerRou
   {
     verb: 'POST',
     path: 'audit/keys',
-    handler: async () => ({ json: { ...(await rotated(services)) } }),
+    handler: async ({ body }) => ({ json: { ...(await rotated(services, body['lost'] === true)) } }),
   },
 ];
 
@@ -52,10 +52,13 @@ const statusOf = async (services: AuditTreeServices): Promise<JsonObject> => {
   };
 };
 
-const rotated = async (services: AuditTreeServices): Promise<{ vkey: string; since: string }> => {
+const rotated = async (
+  services: AuditTreeServices,
+  lost: boolean,
+): Promise<{ vkey: string; since: string }> => {
   const { keys } = withRole(services);
   try {
-    const { vkey, since } = await keys.rotate();
+    const { vkey, since } = await keys.rotate({ lost });
     return { vkey, since };
   } catch (error) {
     if (error instanceof AuditKeyReplaced) throw new ApiError('ABORTED', error.message);

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../domain/json.ts';
-import { COUNT, listOf, NO_BODY, record, TEXT, TIME, type Description } from './ledger-schemas.ts';
+import { COUNT, FLAG, listOf, record, TEXT, TIME, type Description } from './ledger-schemas.ts';
 
 /** What the routes of the tree over the log on `/api/ledger/v1` are for. */
 export const AUDIT_TREE_DESCRIPTIONS: { readonly [route: string]: Description } = {
@@ -14,7 +14,16 @@ export const AUDIT_TREE_DESCRIPTIONS: { readonly [route: string]: Description } 
     summary: 'Replaces the key that signs tree heads',
     description:
       'The new key is announced in a note that the present one signs, which is destroyed then. Auditors who trust the old key follow that note.',
-    body: NO_BODY,
+    body: {
+      type: 'object',
+      properties: {
+        lost: {
+          ...FLAG,
+          description:
+            'The present key is gone for good: a key begins that nothing announces, and auditors must be told. Without effect while the present one is there.',
+        },
+      },
+    },
     answer: record({ vkey: TEXT, since: TIME }),
     errors: ['ABORTED', 'FAILED_PRECONDITION'],
   },

@@ -7,6 +7,7 @@ import { SealBroken } from '../../../src/adapters/keys/seal.ts';
 import { UnsafePermissions } from '../../../src/adapters/keys/private-files.ts';
 import { systemClock, systemIds } from '../../../src/adapters/system/system-ports.ts';
 import { AuditKeyMissing, createAuditKeys } from '../../../src/app/audit/audit-keys.ts';
+import { keyChain } from '../../../src/app/audit/merkle/key-chain.ts';
 import { signNote, verifyNote } from '../../../src/app/audit/merkle/note.ts';
 import { rejection } from '../../support/eventstoredb-peer/fixture.ts';
 import { temporaryFolders } from '../../support/projections/open-notes.ts';
@@ -72,5 +73,13 @@ describe('files of audit keys', () => {
     expect(await rejection(keys.rotate())).to.be.instanceOf(AuditKeyMissing);
     expect(readdirSync(join(directory, 'audit'))).to.deep.equal([]);
     expect(await keys.chain()).to.have.length(1);
+    const next = await keys.rotate({ lost: true });
+    expect(next).not.to.have.property('rotation');
+    expect((await keys.current()).vkey).to.equal(next.vkey);
+    const { problems } = keyChain(ORIGIN, await keys.chain());
+    expect(problems).to.deep.equal(['key 2 of the chain came without a note of the key before it']);
+    expect(await keys.rotate({ lost: true }), 'a key that is there announces the next one').to.have.property(
+      'rotation',
+    );
   });
 });

@@ -18,9 +18,9 @@ const auditing = (more: object = {}): NonNullable<AuditTreeServices['auditing']>
   progress: async () => ({ signedSize: 7, unsignedLeaves: 2, headAgeSeconds: 3 }),
   ...more,
 });
-const ask = async (services: AuditTreeServices, path: string): Promise<unknown> => {
+const ask = async (services: AuditTreeServices, path: string, body: object = {}): Promise<unknown> => {
   const route = auditTreeRoutes(services).find((one) => one.path === path);
-  const answer = await route?.handler({} as LedgerCall);
+  const answer = await route?.handler({ body } as unknown as LedgerCall);
   return answer !== undefined && 'json' in answer ? answer.json : undefined;
 };
 const refusal = async (services: AuditTreeServices, path: string): Promise<string> => {
@@ -56,6 +56,10 @@ describe('routes of the tree over the log', () => {
       vkey: KEY.vkey,
       since: KEY.since,
     });
+    const asked: unknown[] = [];
+    const rotate = async (how: unknown) => (asked.push(how), KEY);
+    await ask({ auditing: auditing({ keys: { rotate } }) }, 'audit/keys', { lost: true });
+    expect(asked).to.deep.equal([{ lost: true }]);
     const failing = (error: Error): AuditTreeServices => ({
       auditing: auditing({ keys: { chain: async () => [], rotate: () => Promise.reject(error) } }),
     });
@@ -104,5 +108,7 @@ describe('ledgerctl audit tree and rotate-key', () => {
   it('print the new key', async () => {
     stub.answers(() => ({ body: { vkey: KEY.vkey, since: KEY.since } }));
     expect(await stub.run(['audit', 'rotate-key'])).to.include({ code: 0, out: `${KEY.vkey}\n` });
+    expect(await stub.run(['audit', 'rotate-key', '--lost'])).to.include({ code: 0 });
+    expect(stub.asked.at(-1)?.body).to.deep.equal({ lost: true });
   });
 });
