@@ -100,7 +100,7 @@ const statusOf = async (services: KafkaServices, signal: AbortSignal): Promise<J
     configured: true,
     publishing: epoch !== undefined,
     ...(epoch === undefined ? {} : { epoch }),
-    topics: topics.map((topic) => topicOf(topic, positions)),
+    topics: topics.map((topic) => topicOf(topic, services.positions, last)),
     problems: problems.map((problem) => ({ ...problem })),
   };
 };
