@@ -280,6 +280,13 @@ const fields = {
     milliseconds(50, 120_000),
     'Milliseconds after which an unanswered append counts as unknown (answered 504 with the command id to repeat).',
   ),
+  auditExportDays: field(
+    'LEDGER_AUDIT_EXPORT_DAYS',
+    '7',
+    '30',
+    wholeNumber(1, 3650),
+    'Days that the file of a finished audit export is kept in `exports` of the data directory; what became of the export stays in the log.',
+  ),
   drainMs: field(
     'LEDGER_DRAIN_MS',
     '0',

@@ -2,6 +2,7 @@ import { hostname } from 'node:os';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readPodIdentity } from '../adapters/identity/pod-identity.ts';
+import { openExportFiles } from '../adapters/audit/export-files.ts';
 import { openAuditKeyFiles } from '../adapters/keys/audit-keys.ts';
 import { openDeploymentKeys } from '../adapters/keys/deployment-keys.ts';
 import { openFileKeyStore } from '../adapters/keys/file-key-store.ts';
@@ -27,6 +28,8 @@ import { registry } from '../domain/registry.ts';
 import { createUserProvisioning } from '../http/user-provisioning.ts';
 import { createHttpApp, createHttpServer } from '../http/app.ts';
 import { createAuthenticator } from '../http/authenticate.ts';
+import { withoutAuditor } from '../http/audit/routes.ts';
+import { versionOf } from '../http/openapi/serve.ts';
 import { ledgerRoutes } from '../http/ledger/routes.ts';
 import { createAdmission } from '../http/limits/admission.ts';
 import { createPositions } from '../http/positions.ts';
@@ -37,6 +40,7 @@ import { readCatalog } from './catalog-files.ts';
 import { loadCatalog } from './catalog-loader.ts';
 import { createAutomations } from '../adapters/automation/automations.ts';
 import { clusterIdentifier } from '../app/hub-identity.ts';
+import { createAuditApi, type AuditApi } from './audit-api.ts';
 import { measureAuditing } from './auditing.ts';
 import { createClusters } from './clusters.ts';
 import { embeddedStoreServices, openStore } from './event-log.ts';
@@ -245,6 +249,26 @@ export const startService = async (
       past: createPast({ store, runner: system.runner, readModels: system.readModels, positions, clock }),
     };
     const surfaces = osacSurfaces(services);
+    const auditApi =
+      system.auditing === undefined
+        ? undefined
+        : createAuditApi({
+            ...services,
+            auditing: system.auditing,
+            readModels: system.readModels,
+            store,
+            codec: system.codec,
+            registry,
+            open: openPersonal,
+            erasures,
+            positions,
+            files: await openExportFiles(join(config.dataDir, 'exports')),
+            timers,
+            instance,
+            logger,
+            productVersion: await versionOf(),
+            keepMs: config.auditExportDays * DAY_MS,
+          });
     const readiness = createReadiness({ system, store, roles: config.roles, clock });
     measured.follow(system, readiness);
     if (system.auditing !== undefined) measureAuditing(metrics, system.auditing);
@@ -305,6 +329,7 @@ export const startService = async (
         clusters,
         ...embeddedStoreServices(sqlite),
       }),
+      auditRoutes: auditApi?.routes ?? withoutAuditor(),
       readiness: readiness.check,
       ending: ending.signal,
       clock,
@@ -331,7 +356,12 @@ export const startService = async (
     });
 
     // Only now, so that a start which is refused for its addresses has taken no lease and touched no hub.
-    const parts = runInBackground({ system, publisher, refusals }, config.roles, running.signal, logger);
+    const parts = runInBackground(
+      { system, publisher, refusals, auditApi },
+      config.roles,
+      running.signal,
+      logger,
+    );
     background.parts = parts;
     const addresses = { http: urlOf(server), metrics: urlOf(metricsServer) };
     announce({ ...addresses, store: store.kind, roles: config.roles, instance }, 'listening');
@@ -381,6 +411,8 @@ const stopped = (stop: AbortSignal | undefined): Promise<never> =>
     stop?.addEventListener('abort', end, { once: true });
   });
 
+const DAY_MS = 86_400_000;
+
 /** Milliseconds that the parts of a start that failed get to close. */
 const CLOSE_MS = 5_000;
 
@@ -404,10 +436,12 @@ const runInBackground = (
     system,
     publisher,
     refusals,
+    auditApi,
   }: {
     readonly system: System;
     readonly publisher: Publisher | undefined;
     readonly refusals: RefusalRecorder;
+    readonly auditApi: AuditApi | undefined;
   },
   roles: readonly Role[],
   signal: AbortSignal,
@@ -418,6 +452,7 @@ const runInBackground = (
     { name: 'record of refusals', ended: refusals.run(signal) },
     ...(roles.includes('processes') ? [{ name: 'processes', ended: system.runProcesses(signal) }] : []),
     ...(system.auditing === undefined ? [] : [{ name: 'auditor', ended: system.auditing.run(signal) }]),
+    ...(auditApi === undefined ? [] : [{ name: 'exports', ended: auditApi.exports.run(signal) }]),
     ...(roles.includes('publisher') && publisher !== undefined
       ? [{ name: 'publisher', ended: publisher.run(signal) }]
       : []),

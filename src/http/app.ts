@@ -12,6 +12,7 @@ import {
 } from './exchange.ts';
 import { createBodyBudget } from './body.ts';
 import { createCors, type CorsSettings } from './limits/cors.ts';
+import { onlyAuditors } from './audit/access.ts';
 import { serveLedger, type LedgerRoute } from './ledger/serve.ts';
 import { createDocuments } from './openapi/serve.ts';
 import { readRequestId, readTraceparent } from './osac/call.ts';
@@ -32,6 +33,8 @@ export type HttpAppOptions = ExchangeServices &
     /** `Events/Watch` of the surfaces. Default: none. */
     readonly watches?: readonly WatchRoute[];
     readonly ledgerRoutes: readonly LedgerRoute[];
+    /** Routes of `/api/audit/v1`. Default: none. */
+    readonly auditRoutes?: readonly LedgerRoute[];
     /** Milliseconds without progress after which a caller who does not read its answer is cut off. Default 30,000. */
     readonly slowReaderMs?: number;
     /** Which pages of browsers may call. Default: those of no other origin. */
@@ -69,6 +72,7 @@ const NO_KEYS = '{"keys":[]}';
 const MAX_BODIES_BYTES = 128 * 1024 * 1024;
 
 const LEDGER_PREFIX = '/api/ledger/v1';
+const AUDIT_PREFIX = '/api/audit/v1';
 
 /**
  * The Express application of every surface. Express matches paths; everything else is a codec around handlers that
@@ -112,6 +116,13 @@ export const createHttpApp = (options: HttpAppOptions): Express => {
   }
   const ledger = serveLedger(LEDGER_PREFIX, options.ledgerRoutes, options);
   app.all(`${LEDGER_PREFIX}/*path`, (request, response) => run(request, response, 'problem', ledger));
+  const auditRoutes = options.auditRoutes ?? [];
+  const audit = serveLedger(AUDIT_PREFIX, auditRoutes, {
+    ...options,
+    name: 'audit.v1',
+    mayEnter: onlyAuditors,
+  });
+  app.all(`${AUDIT_PREFIX}/*path`, (request, response) => run(request, response, 'problem', audit));
   app.all('/healthz', (request, response) =>
     run(request, response, 'osac', async (exchange) => {
       exchange.route = '/healthz';
@@ -170,7 +181,7 @@ const assertRead = ({ request }: Exchange): void => {
   if (request.method !== 'GET' && request.method !== 'HEAD') throw methodNotAllowed();
 };
 
-const styleOf = (url: string): ErrorStyle => (url.startsWith('/api/ledger/') ? 'problem' : 'osac');
+const styleOf = (url: string): ErrorStyle => (/^\/api\/(ledger|audit)\//.test(url) ? 'problem' : 'osac');
 
 /** A listener for the application with limits against slow and oversized senders. */
 export const createHttpServer = (app: Express, limits: HttpLimits = {}): Server => {

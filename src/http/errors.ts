@@ -29,6 +29,7 @@ export const ERRORS = {
   STALE_ETAG: { code: 9, http: 412, title: 'The object has changed since it was read' },
   ABORTED: { code: 10, http: 409, title: 'Another write came first' },
   OUT_OF_RANGE: { code: 11, http: 410, title: 'What is asked for is no longer kept' },
+  RANGE_NOT_SATISFIABLE: { code: 11, http: 416, title: 'The file has no such bytes' },
   UNIMPLEMENTED: { code: 12, http: 501, title: 'This is not implemented' },
   INTERNAL: { code: 13, http: 500, title: 'A fault of this service' },
   UNAVAILABLE: { code: 14, http: 503, title: 'The service cannot do this now' },

@@ -253,7 +253,10 @@ const act = (
 };
 
 /** Operators act through the same command contexts as everybody else: repeatable, and recorded with who and why. */
-const osacCall = (call: LedgerCall): Call<Readonly<Record<string, string>>> => {
+export const osacCall = (
+  call: LedgerCall,
+  kind: string = cluster.kind,
+): Call<Readonly<Record<string, string>>> => {
   const { principal, path, requestId, traceparent, idempotencyKey, verb, route, signal } = call;
   const { headers = {}, remoteAddress } = call;
   const key = readIdempotencyKey(idempotencyKey);
@@ -271,7 +274,7 @@ const osacCall = (call: LedgerCall): Call<Readonly<Record<string, string>>> => {
       ...(remoteAddress === undefined ? {} : { remoteAddress }),
       ...(userAgent === undefined ? {} : { userAgent }),
       ...(key === undefined ? {} : { idempotencyKey: key }),
-      ...writeMetadata({ request: { headers } }, cluster.kind),
+      ...writeMetadata({ request: { headers } }, kind),
     },
     signal,
   };

@@ -4,6 +4,7 @@ import { admitted, type Admission } from '../limits/admission.ts';
 import { bodyText, parseJson, readBody } from '../body.ts';
 import { ApiError, invalid, urlNotFound } from '../errors.ts';
 import { send, type Exchange } from '../exchange.ts';
+import { sendFile, type ServedFile } from './files.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import { isDryRun } from '../osac/call.ts';
 import type { Principal } from '../osac/principal.ts';
@@ -13,8 +14,8 @@ import type { Principal } from '../osac/principal.ts';
  * RFC 9457 problem documents. A route is a row: verb, path template, handler.
  */
 export type LedgerRoute = {
-  readonly verb: 'GET' | 'POST';
-  /** Relative to the prefix: `orders/{id}/retry`. */
+  readonly verb: 'GET' | 'POST' | 'DELETE';
+  /** Relative to the prefix: `orders/{id}/retry`; a last `{name*}` stands for all that follows. */
   readonly path: string;
   readonly handler: (call: LedgerCall) => Promise<LedgerAnswer> | LedgerAnswer;
 };
@@ -40,10 +41,21 @@ export type LedgerCall = {
 
 /**
  * A value is answered as JSON; lines as newline-delimited JSON, sent as they come until they end; pieces are the text of an
- * answer of any type.
+ * answer of any type; bytes are an answer that is there already; of a file, parts may be fetched.
  */
 export type LedgerAnswer =
-  | { readonly json: JsonValue; readonly headers?: Readonly<Record<string, string>> }
+  | {
+      readonly json: JsonValue;
+      readonly headers?: Readonly<Record<string, string>>;
+      /** Default: 200. */
+      readonly status?: 200 | 202;
+    }
+  | {
+      readonly bytes: string | Uint8Array;
+      readonly contentType: string;
+      readonly headers?: Readonly<Record<string, string>>;
+    }
+  | { readonly file: ServedFile }
   | { readonly lines: AsyncIterable<JsonValue> }
   | {
       readonly pieces: AsyncIterable<string>;
@@ -60,8 +72,14 @@ export const serveLedger = (
     authenticate,
     admission,
     ending,
+    name = 'ledger.v1',
+    mayEnter = onlyAdmins,
   }: {
     readonly authenticate: Authenticate;
+    /** Of the surface, in names of methods. */
+    readonly name?: string;
+    /** Throws ApiError 403. */
+    readonly mayEnter?: (principal: Principal) => void;
     readonly admission?: Admission;
     readonly ending?: AbortSignal | undefined;
   },
@@ -92,13 +110,12 @@ export const serveLedger = (
     const first = candidates[0];
     if (first === undefined) throw urlNotFound();
     exchange.route = `${prefix}/${first.path}`;
-    exchange.method = `/ledger.v1/${first.path}`;
+    exchange.method = `/${name}/${first.path}`;
     const route = candidates.find((candidate) => candidate.verb === verb);
     if (route === undefined) throw verbNotAllowed(candidates.map((candidate) => candidate.verb));
-    exchange.writes = route.verb === 'POST';
+    exchange.writes = route.verb !== 'GET';
     const principal = await admitted(exchange, { authenticate, admission });
-    if (!principal.admin)
-      throw new ApiError('PERMISSION_DENIED', 'only provider admins may use this surface');
+    mayEnter(principal);
     if (exchange.writes && isDryRun(exchange.request.headers)) throw cannotBeTried();
     const answer = await route.handler({
       principal,
@@ -109,7 +126,7 @@ export const serveLedger = (
       traceparent: exchange.traceparent,
       idempotencyKey: headerOf(exchange, 'idempotency-key'),
       verb: route.verb,
-      route: exchange.route.replace(/\{(\w+)\}/g, (_whole, name: string) =>
+      route: exchange.route.replace(/\{(\w+)\*?\}/g, (_whole, name: string) =>
         encodeURIComponent(path[name] ?? ''),
       ),
       headers: exchange.request.headers,
@@ -117,10 +134,16 @@ export const serveLedger = (
       signal: exchange.signal(),
       ending,
     });
-    if ('json' in answer) sendJson(exchange, answer.json, answer.headers);
+    if ('json' in answer) sendJson(exchange, answer);
+    else if ('bytes' in answer) sendBytes(exchange, answer);
+    else if ('file' in answer) await sendFile(exchange, answer.file);
     else if ('pieces' in answer) await sendPieces(exchange, answer);
     else await sendLines(exchange, answer.lines);
   };
+};
+
+const onlyAdmins = ({ admin }: Principal): void => {
+  if (!admin) throw new ApiError('PERMISSION_DENIED', 'only provider admins may use this surface');
 };
 
 /** Ignoring the wish would carry out what was only to be tried. */
@@ -136,9 +159,14 @@ const headerOf = (exchange: Exchange, name: string): string | undefined => {
 
 /** Values of `{name}` segments, or undefined when the path does not fit the template. */
 const fit = (segments: readonly string[], wanted: readonly string[]): Record<string, string> | undefined => {
-  if (segments.length !== wanted.length) return undefined;
+  const open = segments.at(-1)?.endsWith('*}') === true;
+  if (open ? wanted.length < segments.length : segments.length !== wanted.length) return undefined;
   const values: Record<string, string> = {};
   for (const [i, segment] of segments.entries()) {
+    if (segment.endsWith('*}')) {
+      values[segment.slice(1, -2)] = wanted.slice(i).join('/');
+      break;
+    }
     const value = wanted[i] ?? '';
     if (segment.startsWith('{')) {
       if (value === '') return undefined;
@@ -169,12 +197,18 @@ const readObject = async (exchange: Exchange): Promise<JsonObject> => {
   return value;
 };
 
+const sendBytes = (
+  exchange: Exchange,
+  { bytes, contentType, headers = {} }: Extract<LedgerAnswer, { readonly bytes: unknown }>,
+): void => {
+  send(exchange, 200, bytes, { 'content-type': contentType, 'cache-control': 'no-store', ...headers });
+};
+
 const sendJson = (
   exchange: Exchange,
-  json: JsonValue,
-  headers: Readonly<Record<string, string>> = {},
+  { json, headers = {}, status = 200 }: Extract<LedgerAnswer, { readonly json: unknown }>,
 ): void => {
-  send(exchange, 200, JSON.stringify(json), {
+  send(exchange, status, JSON.stringify(json), {
     'content-type': 'application/json',
     'cache-control': 'no-store',
     ...headers,

@@ -142,7 +142,8 @@ const openApiFile = async (served: Omit<Described, 'version'>): Promise<File> =>
 const asyncApiFile = async (): Promise<File> =>
   inSteps(asyncApiSteps({ registry, kinds, version: await versionOf() }));
 
-const versionOf = async (): Promise<string> => {
+/** Version of this product. */
+export const versionOf = async (): Promise<string> => {
   const manifest = await readFile(join(PROJECT, 'package.json'), 'utf8');
   return (JSON.parse(manifest) as { readonly version: string }).version;
 };

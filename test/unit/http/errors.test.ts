@@ -24,7 +24,7 @@ const GRPC_TO_HTTP: Readonly<Record<number, readonly number[]>> = {
   8: [429],
   9: [400, 412],
   10: [409],
-  11: [410],
+  11: [410, 416],
   12: [501, 405],
   13: [500],
   14: [503],

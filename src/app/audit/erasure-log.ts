@@ -1,0 +1,59 @@
+import { stringAt } from '../../domain/json-tools.ts';
+import type { EventStore } from '../event-store.ts';
+import { followEvents, type FindLeaves } from './followed.ts';
+import type { Rest } from './tenant-heads.ts';
+
+/** One erasure, as far as the log tells. */
+export type ListedErasure = {
+  readonly id: string;
+  readonly subjectId: string;
+  readonly tenant: string;
+  readonly reason: string;
+  readonly requestId: string;
+  readonly begunAt: string;
+  /** When the key was destroyed. */
+  readonly completedAt?: string;
+};
+
+/** Every erasure that ever began, oldest first: what is over is no state of the aggregate any more. */
+export type ErasureLog = { list(signal?: AbortSignal): Promise<readonly ListedErasure[]> };
+
+export const createErasureLog = ({
+  store,
+  find,
+  rest,
+}: {
+  readonly store: Pick<EventStore, 'readStream'>;
+  readonly find: FindLeaves;
+  readonly rest: Rest;
+}): ErasureLog => {
+  const known = new Map<string, ListedErasure>();
+  const followed = followEvents({
+    store,
+    find,
+    rest,
+    types: ['ErasureBegun', 'SubjectKeyDestroyed'],
+    see: ({ type, data }) => {
+      const id = stringAt(data, 'erasureId');
+      const begun = known.get(id);
+      if (type === 'SubjectKeyDestroyed') {
+        if (begun !== undefined) known.set(id, { ...begun, completedAt: stringAt(data, 'at') });
+        return;
+      }
+      known.set(id, {
+        id,
+        subjectId: stringAt(data, 'subjectId'),
+        tenant: stringAt(data, 'tenant'),
+        reason: stringAt(data, 'reason'),
+        requestId: stringAt(data, 'requestId'),
+        begunAt: stringAt(data, 'at'),
+      });
+    },
+  });
+  return {
+    list: async (signal) => {
+      await followed.catchUp(signal);
+      return [...known.values()];
+    },
+  };
+};

@@ -1,0 +1,110 @@
+import { createAccessJournal } from '../app/audit/access-journal.ts';
+import { createDayJournal } from '../app/audit/day-journal.ts';
+import { createErasureLog } from '../app/audit/erasure-log.ts';
+import type { Erasures } from '../app/audit/erasure.ts';
+import { createAuditExports, type AuditExports } from '../app/audit/exports/exports.ts';
+import type { ExportFiles } from '../app/audit/exports/ports.ts';
+import { createAuditGrants } from '../app/audit/grants.ts';
+import type { EventCodec } from '../app/event-codec.ts';
+import type { EventStore } from '../app/event-store.ts';
+import type { Clock, Ids, Logger, Timers } from '../app/ports.ts';
+import { pause } from '../app/process-runner/pause.ts';
+import type { JsonObject } from '../domain/json.ts';
+import type { OpenPersonal } from '../domain/personal.ts';
+import type { Registry } from '../domain/registry.ts';
+import { eventDataSchema } from '../http/asyncapi/event-schema.ts';
+import { auditRoutes } from '../http/audit/routes.ts';
+import type { AuditServices } from '../http/audit/services.ts';
+import type { LedgerRoute } from '../http/ledger/serve.ts';
+import type { ReadModels } from '../projections/read-models.ts';
+import type { Auditing } from './auditing.ts';
+
+/** `/api/audit/v1` and the exports behind it. */
+export type AuditApi = { readonly routes: readonly LedgerRoute[]; readonly exports: AuditExports };
+
+export type AuditApiPorts = Pick<
+  AuditServices,
+  'runner' | 'resources' | 'requestHash' | 'personal' | 'past' | 'positions'
+> & {
+  readonly auditing: Pick<Auditing, 'reader' | 'heads' | 'proofs'>;
+  readonly store: EventStore;
+  readonly codec: EventCodec;
+  readonly registry: Registry;
+  readonly open: OpenPersonal;
+  readonly erasures: Erasures;
+  readonly readModels: Pick<ReadModels, 'waitFor'>;
+  readonly files: ExportFiles;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly ids: Ids;
+  readonly instance: string;
+  readonly logger: Logger;
+  readonly productVersion: string;
+  /** Milliseconds that files of exports are kept. */
+  readonly keepMs?: number;
+};
+
+export const createAuditApi = (ports: AuditApiPorts): AuditApi => {
+  const { auditing, store, codec, registry, open, runner, clock, timers, ids, instance } = ports;
+  const { reader, heads, proofs } = auditing;
+  const rest = (): Promise<void> => pause(timers, 0, new AbortController().signal);
+  const words = { codec, registry, open };
+  const shared = { store, find: reader.find, rest };
+  const exports = createAuditExports({
+    source: {
+      store,
+      tree: reader,
+      proofs,
+      words,
+      schemas: schemasInSteps(registry, rest),
+      productVersion: ports.productVersion,
+    },
+    heads,
+    find: reader.find,
+    files: ports.files,
+    runner,
+    clock,
+    timers,
+    logger: ports.logger.child({ component: 'exports' }),
+    rest,
+    ...(ports.keepMs === undefined ? {} : { keepMs: ports.keepMs }),
+  });
+  const services: AuditServices = {
+    runner,
+    resources: ports.resources,
+    clock,
+    ids,
+    requestHash: ports.requestHash,
+    personal: ports.personal,
+    store,
+    reader,
+    proofs,
+    words,
+    past: ports.past,
+    positions: ports.positions,
+    waitFor: ports.readModels.waitFor,
+    grants: createAuditGrants({ ...shared, runner, clock }),
+    exports,
+    erasures: ports.erasures,
+    erasureLog: createErasureLog(shared),
+    recordAccess: createAccessJournal({ journal: createDayJournal(store), codec, clock, instance }),
+  };
+  return { routes: auditRoutes(services), exports };
+};
+
+/** Schemas of all event types, made once: each takes some of the thread, all together too much at once. */
+const schemasInSteps = (
+  { types }: Pick<Registry, 'types'>,
+  rest: () => Promise<void>,
+): (() => Promise<{ readonly [type: string]: JsonObject }>) => {
+  let made: Promise<{ readonly [type: string]: JsonObject }> | undefined;
+  const make = async (): Promise<{ readonly [type: string]: JsonObject }> => {
+    const schemas: (readonly [string, JsonObject])[] = [];
+    for (const type of types) {
+      schemas.push([type.type, eventDataSchema(type)]);
+      await rest();
+    }
+    return Object.fromEntries(schemas);
+  };
+  return () => (made ??= make());
+};

@@ -1,0 +1,80 @@
+import type { AuditAudience } from '../../app/audit/shown.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import { ApiError } from '../errors.ts';
+import type { LedgerAnswer, LedgerCall } from '../ledger/serve.ts';
+import { osacCall } from '../ledger/orders.ts';
+import type { Principal } from '../osac/principal.ts';
+import { commandContext } from '../osac/write-context.ts';
+import { AUDIT_VIEW, type AuditServices } from './services.ts';
+
+/** Whose history a caller may read, and as whom. */
+export type Reach = {
+  readonly tenants: 'all' | readonly string[];
+  readonly audience: AuditAudience;
+};
+
+/** Only who audits may come in at all. Throws ApiError 403. */
+export const onlyAuditors = ({ admin, roles }: Principal): void => {
+  if (!admin && !roles.includes('auditor'))
+    throw new ApiError('PERMISSION_DENIED', 'only auditors (realm role auditor) may use this surface');
+};
+
+/** Throws ApiError 403. */
+export const assertAdmin = ({ admin }: Principal): void => {
+  if (!admin)
+    throw new ApiError('PERMISSION_DENIED', 'only provider admins may do this; ask one of them for it');
+};
+
+/** Auditors read their own tenants and what they were granted; the provider's admins read everything. */
+export const reachOf = async (
+  { admin, tenants, subjectId }: Principal,
+  { grants }: Pick<AuditServices, 'grants'>,
+  signal?: AbortSignal,
+): Promise<Reach> => {
+  if (admin) return { tenants: 'all', audience: 'provider' };
+  const granted = await grants.reachOf(subjectId, signal);
+  if (granted.all) return { tenants: 'all', audience: 'provider' };
+  return { tenants: [...new Set([...tenants, ...granted.tenants])], audience: 'tenant' };
+};
+
+export const reaches = ({ tenants }: Reach, tenant: string): boolean =>
+  tenants === 'all' || tenants.includes(tenant);
+
+/** What is left of the reach when only these tenants are asked about; none: everything. */
+export const narrowed = ({ tenants }: Reach, asked: readonly string[]): Reach['tenants'] =>
+  asked.length === 0
+    ? tenants
+    : tenants === 'all'
+      ? asked
+      : asked.filter((tenant) => tenants.includes(tenant));
+
+/** One look at the history: what is written down of it, and then how it is answered. */
+export type Look = {
+  readonly what: string;
+  /** The question as it was understood. */
+  readonly query: JsonObject;
+  readonly tenants: Reach['tenants'];
+  readonly answer: () => Promise<LedgerAnswer> | LedgerAnswer;
+};
+
+/** A route that only looks: it is recorded before it is answered (design §7). What was refused outright is not. */
+export const looking =
+  (services: AuditServices, ask: (call: LedgerCall, reach: Reach) => Promise<Look> | Look) =>
+  async (call: LedgerCall): Promise<LedgerAnswer> => {
+    const { principal, headers = {}, signal } = call;
+    await services.positions.waitForMinimum(headers['x-ledger-min-position'], AUDIT_VIEW);
+    const look = await ask(call, await reachOf(principal, services, signal));
+    const asked = osacCall(call, AUDIT_VIEW);
+    const commandId = services.ids.uuidv7();
+    const write = { commandId, requestHash: '', keyed: false, repeatable: false, creationId: commandId };
+    const home = { tenant: principal.homeTenant ?? '', project: '' };
+    await services.recordAccess(
+      {
+        what: look.what,
+        query: look.query,
+        tenants: look.tenants === 'all' ? undefined : look.tenants,
+      },
+      await commandContext(asked, write, home, services),
+    );
+    return look.answer();
+  };

@@ -1,0 +1,223 @@
+import { eventsOf } from '../../app/audit/event-source.ts';
+import type { AuditLeaf } from '../../app/audit/tree.ts';
+import type { RecordedEvent } from '../../app/event-store.ts';
+import type { JsonObject, JsonValue } from '../../domain/json.ts';
+import { kinds } from '../../domain/kinds.ts';
+import type { AuditQuery } from '../../projections/audit/find.ts';
+import { ApiError, invalid } from '../errors.ts';
+import { breathe, wholeNumber } from '../ledger/query.ts';
+import type { LedgerAnswer, LedgerCall, LedgerRoute } from '../ledger/serve.ts';
+import { onlyOne } from '../osac/query.ts';
+import { looking, narrowed, reaches, type Look, type Reach } from './access.ts';
+import { createCursors, type Cursors, type Place } from './cursor.ts';
+import { eventJson } from './event-json.ts';
+import type { AuditServices } from './services.ts';
+
+/** Who did what: the events of one's tenants, one event, everything about one object. */
+export const auditEventRoutes = (services: AuditServices): readonly LedgerRoute[] => {
+  const cursors = createCursors(services.requestHash);
+  return [
+    {
+      verb: 'GET',
+      path: 'events',
+      handler: looking(services, (call, reach) =>
+        list(call, reach, 'events', readFilter(call.query), { services, cursors }),
+      ),
+    },
+    {
+      verb: 'GET',
+      path: 'events/{id}',
+      handler: looking(services, (call, reach) => one(call, reach, services)),
+    },
+    {
+      verb: 'GET',
+      path: 'resources/{kind}/{id}/events',
+      handler: looking(services, (call, reach) => {
+        const about = { kind: categoryOf(call.path['kind'] ?? ''), resource_id: call.path['id'] ?? '' };
+        return list(
+          call,
+          reach,
+          'resource events',
+          { ...readFilter(call.query, true), ...about },
+          {
+            services,
+            cursors,
+          },
+        );
+      }),
+    },
+  ];
+};
+
+const DEFAULT_LIMIT = 100;
+const MAX_LIMIT = 500;
+const MAX_VALUES = 20;
+const MAX_CHARACTERS = 500;
+const OUTCOMES = ['accepted', 'rejected', 'denied', 'unauthenticated'] as const;
+
+/** A kind by its name or that of its list: `cluster`, `clusters`. Any other stream category stands for itself. */
+export const categoryOf = (name: string): string =>
+  kinds.find(({ kind, collection }) => kind === name || collection === name)?.kind ?? name;
+
+/** What a list of events is asked by; the same filter always reads the same. Throws ApiError 400. */
+type Filter = { readonly [name: string]: string | string[] };
+
+const readFilter = (query: URLSearchParams, ofOne = false): Filter => {
+  const text = (name: string): string => {
+    const value = onlyOne(query, name) ?? '';
+    if (value.length > MAX_CHARACTERS)
+      throw invalid(`query parameter '${name}' may have at most ${MAX_CHARACTERS} characters`, name);
+    return value;
+  };
+  const several = (name: string): string[] => {
+    const values = query.getAll(name).flatMap((value) => value.split(',').filter((part) => part !== ''));
+    if (values.length > MAX_VALUES || values.some(({ length }) => length > MAX_CHARACTERS))
+      throw invalid(`query parameter '${name}' may name at most ${MAX_VALUES}`, name);
+    return [...new Set(values)].toSorted();
+  };
+  const [kind, id] = ofOne ? ['', ''] : [text('kind'), text('id')];
+  if (id !== '' && kind === '')
+    throw invalid("query parameter 'id' needs 'kind': the kind of the object", 'id');
+  const outcome = text('outcome');
+  if (outcome !== '' && !OUTCOMES.some((known) => known === outcome))
+    throw invalid(`query parameter 'outcome' must be one of ${OUTCOMES.join(', ')}`, 'outcome');
+  const [from, to] = [readTime(query, 'from'), readTime(query, 'to')];
+  if (from !== undefined && to !== undefined && from > to)
+    throw invalid("query parameter 'from' must not be later than 'to'", 'from');
+  return filled({
+    tenant: several('tenant'),
+    subject: text('subject'),
+    kind: categoryOf(kind),
+    resource_id: id,
+    type: several('type'),
+    outcome,
+    from: from ?? '',
+    to: to ?? '',
+  });
+};
+
+const filled = (filter: Filter): Filter =>
+  Object.fromEntries(Object.entries(filter).filter(([, value]) => value.length > 0));
+
+/** A time of a query as ISO in UTC; undefined when it is not given. Throws ApiError 400. */
+export const readTime = (query: URLSearchParams, name: string): string | undefined => {
+  const text = onlyOne(query, name) ?? '';
+  return text === '' ? undefined : timeOf(text, name);
+};
+
+/** Throws ApiError 400. */
+export const timeOf = (text: string, name: string): string => {
+  // A plus sign that was not escaped arrives as a space.
+  const isTime = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+ -]\d\d:\d\d)$/.test(text);
+  const ms = isTime ? Date.parse(text.replace(' ', '+')) : Number.NaN;
+  if (Number.isNaN(ms)) throw invalid(`'${name}' must be a time such as 2026-11-01T00:00:00Z`, name);
+  return new Date(ms).toISOString();
+};
+
+type Lists = { readonly services: AuditServices; readonly cursors: Cursors };
+
+const list = (call: LedgerCall, reach: Reach, what: string, filter: Filter, lists: Lists): Look => {
+  const { services, cursors } = lists;
+  const limit = Math.max(1, wholeNumber(call.query, 'limit', DEFAULT_LIMIT, MAX_LIMIT));
+  const { tenant: asked = [] } = filter;
+  const tenants = narrowed(reach, typeof asked === 'string' ? [asked] : asked);
+  const cursor = onlyOne(call.query, 'cursor') ?? '';
+  const place: Place =
+    cursor === ''
+      ? { after: -1, below: services.reader.size() }
+      : cursors.read(cursor, tenants, filter as JsonObject);
+  return {
+    what,
+    query: { ...(filter as JsonObject), limit, ...(cursor === '' ? {} : { after: place.after }) },
+    tenants,
+    answer: () => page(call, { tenants, audience: reach.audience }, filter, { limit, place }, lists),
+  };
+};
+
+const page = async (
+  { signal }: LedgerCall,
+  { tenants, audience }: Reach,
+  filter: Filter,
+  { limit, place }: { readonly limit: number; readonly place: Place },
+  { services, cursors }: Lists,
+): Promise<LedgerAnswer> => {
+  const { reader, store } = services;
+  const { leaves, next } = reader.find({ ...queryOf(filter, tenants), ...place, limit });
+  const events = await eventsOf(store, leaves, signal);
+  const items: JsonValue[] = [];
+  for (const [i, leaf] of leaves.entries()) {
+    const event = events[i];
+    const shown = event === undefined ? undefined : eventJson(leaf, event, audience, services);
+    if (shown !== undefined) items.push(shown);
+    if (i % 20 === 19) await breathe();
+  }
+  const goesOn = next !== undefined && next + 1 < place.below;
+  return {
+    json: {
+      items,
+      size: place.below,
+      ...(goesOn
+        ? { next_cursor: cursors.write({ after: next, below: place.below }, tenants, filter as JsonObject) }
+        : {}),
+    },
+  };
+};
+
+const queryOf = (filter: Filter, tenants: Reach['tenants']): Omit<AuditQuery, 'limit'> => {
+  const text = (name: string): string | undefined => {
+    const value = filter[name];
+    return typeof value === 'string' ? value : undefined;
+  };
+  const [subject, kind, resourceId, from, to] = ['subject', 'kind', 'resource_id', 'from', 'to'].map(text);
+  const outcome = OUTCOMES.find((known) => known === text('outcome'));
+  const types = filter['type'];
+  return {
+    tenants,
+    ...(subject === undefined ? {} : { subject }),
+    ...(kind === undefined ? {} : { kind }),
+    ...(resourceId === undefined ? {} : { resourceId }),
+    ...(from === undefined ? {} : { from }),
+    ...(to === undefined ? {} : { to }),
+    ...(outcome === undefined ? {} : { outcome }),
+    ...(Array.isArray(types) ? { types } : {}),
+  };
+};
+
+const one = ({ path, signal }: LedgerCall, reach: Reach, services: AuditServices): Look => {
+  const id = path['id'] ?? '';
+  return {
+    what: 'event',
+    query: { id: id.slice(0, MAX_CHARACTERS) },
+    tenants: reach.tenants,
+    answer: async () => {
+      const { leaf, event } = await findEvent(id, reach, services, signal);
+      const shown = eventJson(leaf, event, reach.audience, services);
+      if (shown === undefined) throw eventNotFound(id);
+      return { json: shown };
+    },
+  };
+};
+
+/** By its id, or by `<stream>@<revision>`. What the caller may not see is as absent as what is not there: ApiError 404. */
+export const findEvent = async (
+  id: string,
+  reach: Reach,
+  { reader, store }: Pick<AuditServices, 'reader' | 'store'>,
+  signal: AbortSignal,
+): Promise<{ readonly leaf: AuditLeaf; readonly event: RecordedEvent }> => {
+  const [, stream, revision] = /^(.+)@(\d{1,15})$/.exec(id) ?? [];
+  const index = stream === undefined ? undefined : reader.indexOf(stream, Number(revision));
+  const leaf =
+    stream === undefined
+      ? reader.find({ tenants: reach.tenants, eventId: id, limit: 1 }).leaves[0]
+      : index === undefined
+        ? undefined
+        : reader.leaf(index);
+  if (leaf === undefined || !reaches(reach, leaf.tenant)) throw eventNotFound(id);
+  const [event] = await eventsOf(store, [leaf], signal);
+  if (event === undefined) throw eventNotFound(id);
+  return { leaf, event };
+};
+
+export const eventNotFound = (id: string): ApiError =>
+  new ApiError('NOT_FOUND', `there is no event '${id.slice(0, 200)}'`);

@@ -1,0 +1,242 @@
+import { ExportsBusy } from '../../app/audit/exports/exports.ts';
+import type { AuditExportState } from '../../domain/audit/export.ts';
+import type { ExportRequest } from '../../domain/audit/events.ts';
+import { isObject, own } from '../../domain/json-tools.ts';
+import type { JsonObject, JsonValue } from '../../domain/json.ts';
+import { ApiError, invalid } from '../errors.ts';
+import type { LedgerAnswer, LedgerCall, LedgerRoute } from '../ledger/serve.ts';
+import type { Principal } from '../osac/principal.ts';
+import { looking, reaches, reachOf, type Reach } from './access.ts';
+import { categoryOf, timeOf } from './events.ts';
+import { AUDIT_VIEW, type AuditServices } from './services.ts';
+import { answered, assertKnown, textIn, writing } from './writes.ts';
+
+/** Exports that are checked without this service: asked for, made behind the answer, fetched, discarded. */
+export const auditExportRoutes = (services: AuditServices): readonly LedgerRoute[] => [
+  { verb: 'POST', path: 'exports', handler: (call) => ask(call, services) },
+  {
+    verb: 'GET',
+    path: 'exports',
+    handler: looking(services, ({ principal, signal }, reach) => ({
+      what: 'exports',
+      query: {},
+      tenants: reach.tenants,
+      answer: async () => ({ json: { items: await listed(principal, reach, services, signal) } }),
+    })),
+  },
+  {
+    verb: 'GET',
+    path: 'exports/{id}',
+    handler: looking(services, ({ path, principal }, reach) => {
+      const id = path['id'] ?? '';
+      return {
+        what: 'export',
+        query: { id: id.slice(0, 100) },
+        tenants: reach.tenants,
+        answer: async () => ({ json: exportJson(id, await mine(id, principal, reach, services), services) }),
+      };
+    }),
+  },
+  { verb: 'GET', path: 'exports/{id}/file', handler: (call) => fetchFile(call, services) },
+  { verb: 'DELETE', path: 'exports/{id}', handler: (call) => discard(call, services) },
+];
+
+type Asked = Exclude<AuditExportState, { readonly status: 'none' }>;
+
+const notFound = (): ApiError => new ApiError('NOT_FOUND', 'there is no export with this id');
+
+/** Exports are for who asked for them, for as long as they may read that history; admins see all. */
+const mine = async (
+  id: string,
+  { admin, subjectId }: Principal,
+  reach: Reach,
+  { exports }: AuditServices,
+): Promise<Asked> => {
+  const state = await exports.state(id);
+  if (state.status === 'none' || (!admin && state.subjectId !== subjectId)) throw notFound();
+  const { tenant } = state.request;
+  if (tenant === undefined ? reach.tenants !== 'all' : !reaches(reach, tenant)) throw notFound();
+  return state;
+};
+
+/** The newest ones of a caller. */
+const MAX_LISTED = 100;
+
+const listed = async (
+  principal: Principal,
+  reach: Reach,
+  services: AuditServices,
+  signal: AbortSignal,
+): Promise<JsonValue[]> => {
+  const items: JsonValue[] = [];
+  const all = await services.exports.list(signal);
+  for (const { id, subjectId } of all.toReversed()) {
+    if (items.length >= MAX_LISTED) break;
+    if (!principal.admin && subjectId !== principal.subjectId) continue;
+    const state = await mine(id, principal, reach, services).catch((error: unknown) => {
+      if (error instanceof ApiError) return undefined;
+      throw error;
+    });
+    if (state !== undefined) items.push(exportJson(id, state, services));
+  }
+  return items;
+};
+
+const exportJson = (id: string, state: Asked, { exports }: AuditServices): JsonObject => {
+  const { format, tenant, filter, from, to, audience = 'tenant' } = state.request;
+  const progress = exports.progress(id);
+  return {
+    id,
+    state: state.status === 'running' && progress?.waiting === true ? 'waiting' : state.status,
+    request: {
+      format,
+      audience,
+      ...(tenant === undefined ? {} : { tenant }),
+      filter,
+      ...(from === undefined ? {} : { from }),
+      ...(to === undefined ? {} : { to }),
+    },
+    requested_by: state.subjectId,
+    requested_at: state.requestedAt,
+    ...(progress === undefined ? {} : { events_done: progress.done }),
+    ...(state.status === 'complete'
+      ? {
+          events: state.events,
+          bytes: state.bytes,
+          sha256: state.digest,
+          tree_size: state.treeSize,
+          completed_at: state.completedAt,
+          file: `/api/audit/v1/exports/${id}/file`,
+        }
+      : {}),
+    ...('reason' in state ? { reason: state.reason } : {}),
+  };
+};
+
+const ask = async (call: LedgerCall, services: AuditServices): Promise<LedgerAnswer> => {
+  const reach = await reachOf(call.principal, services, call.signal);
+  const request = readRequest(call.body, reach);
+  // An export shows what had happened when it was asked for.
+  const last = await services.store.lastPosition(call.signal);
+  if (last !== undefined) await services.waitFor(AUDIT_VIEW, last, { timeoutMs: 5_000 });
+  try {
+    const { state, write, headers } = await writing(
+      call,
+      services,
+      request.tenant ?? '',
+      (context, { creationId }) => services.exports.request(creationId, request, context),
+    );
+    if (state.status === 'none') throw notFound();
+    const { creationId: id } = write;
+    return answered(
+      exportJson(id, state, services),
+      { ...headers, location: `/api/audit/v1/exports/${id}`, 'retry-after': '1' },
+      202,
+    );
+  } catch (error) {
+    if (error instanceof ExportsBusy)
+      throw new ApiError('RESOURCE_EXHAUSTED', 'too many exports are waiting to be made; try again later', {
+        reason: 'EXPORTS_BUSY',
+        retryAfterSeconds: 30,
+        cause: error,
+      });
+    throw error;
+  }
+};
+
+const FILTER = ['subject', 'kind', 'resource_id', 'types', 'outcome'] as const;
+const MAX_PINS = 100;
+
+const readRequest = (body: JsonObject, reach: Reach): ExportRequest => {
+  assertKnown(body, ['tenant', 'format', 'filter', 'from', 'to', 'pins']);
+  const format = textIn(body, 'format') || 'native';
+  if (format !== 'native' && format !== 'ocsf')
+    throw invalid("field 'format' must be native or ocsf", 'format');
+  const [from, to] = ['from', 'to'].map((name) => {
+    const text = textIn(body, name);
+    return text === '' ? undefined : timeOf(text, name);
+  });
+  if (from !== undefined && to !== undefined && from > to)
+    throw invalid("field 'from' must not be later than 'to'", 'from');
+  const tenant = tenantOf(textIn(body, 'tenant', { most: 100 }), reach);
+  const pins = own(body, 'pins') ?? [];
+  if (!isSizes(pins)) throw invalid(`field 'pins' must be a list of at most ${MAX_PINS} sizes`, 'pins');
+  return {
+    format,
+    audience: reach.audience,
+    ...(tenant === undefined ? {} : { tenant }),
+    filter: readFilter(own(body, 'filter') ?? {}),
+    ...(from === undefined ? {} : { from }),
+    ...(to === undefined ? {} : { to }),
+    ...(pins.length === 0 ? {} : { pins }),
+  };
+};
+
+const isSizes = (value: JsonValue): value is number[] =>
+  Array.isArray(value) &&
+  value.length <= MAX_PINS &&
+  value.every((size) => Number.isSafeInteger(size) && (size as number) >= 0);
+
+const tenantOf = (asked: string, reach: Reach): string | undefined => {
+  if (reach.tenants === 'all') return asked === '' ? undefined : asked;
+  const [only, ...others] = reach.tenants;
+  if (asked === '' && only !== undefined && others.length === 0) return only;
+  if (asked === '') throw invalid("field 'tenant' is needed: whose history", 'tenant');
+  if (!reaches(reach, asked))
+    throw new ApiError(
+      'PERMISSION_DENIED',
+      "the history of this tenant is not yours to read: field 'tenant'",
+    );
+  return asked;
+};
+
+const readFilter = (filter: JsonValue): JsonObject => {
+  if (!isObject(filter)) throw invalid("field 'filter' must be an object", 'filter');
+  assertKnown(filter, FILTER, 'filter.');
+  const types = own(filter, 'types');
+  if (types !== undefined && !(Array.isArray(types) && types.every((type) => typeof type === 'string')))
+    throw invalid("field 'filter.types' must be a list of event types", 'filter.types');
+  const kind = textIn(filter, 'kind', { most: 100 });
+  for (const name of ['subject', 'resource_id', 'outcome']) textIn(filter, name, { most: 500 });
+  return { ...filter, ...(kind === '' ? {} : { kind: categoryOf(kind) }) };
+};
+
+/** The download is an event of the export, appended before the first byte. */
+const fetchFile = async (call: LedgerCall, services: AuditServices): Promise<LedgerAnswer> => {
+  const id = call.path['id'] ?? '';
+  const reach = await reachOf(call.principal, services, call.signal);
+  const state = await mine(id, call.principal, reach, services);
+  if (state.status === 'complete' && (await services.exports.file(id)) === undefined)
+    throw new ApiError(
+      'NOT_FOUND',
+      'the file of this export is not on this instance; ask the one that made it',
+      {
+        reason: 'EXPORT_ELSEWHERE',
+      },
+    );
+  await writing({ ...call, idempotencyKey: undefined }, services, state.request.tenant ?? '', (context) =>
+    services.exports.recordDownload(id, context),
+  );
+  const file = await services.exports.file(id);
+  if (file === undefined || state.status !== 'complete') throw notFound();
+  return {
+    file: {
+      bytes: file.bytes,
+      contentType: 'application/x-tar',
+      etag: `"sha256-${state.digest}"`,
+      name: `audit-export-${id}.tar`,
+      read: file.read,
+    },
+  };
+};
+
+const discard = async (call: LedgerCall, services: AuditServices): Promise<LedgerAnswer> => {
+  const id = call.path['id'] ?? '';
+  const reach = await reachOf(call.principal, services, call.signal);
+  const { request } = await mine(id, call.principal, reach, services);
+  const { state, headers } = await writing(call, services, request.tenant ?? '', (context) =>
+    services.exports.discard(id, 'no longer needed', context),
+  );
+  if (state.status === 'none') throw notFound();
+  return answered(exportJson(id, state, services), headers);
+};

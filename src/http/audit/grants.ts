@@ -1,0 +1,104 @@
+import type { AuditGrant, AuditGrantState } from '../../domain/audit/grant.ts';
+import { own } from '../../domain/json-tools.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import { auditGrantAggregate } from '../../domain/kinds.ts';
+import { ApiError, invalid } from '../errors.ts';
+import type { LedgerCall, LedgerRoute } from '../ledger/serve.ts';
+import { assertAdmin, looking } from './access.ts';
+import { timeOf } from './events.ts';
+import type { AuditServices } from './services.ts';
+import { answered, assertKnown, textIn, writing } from './writes.ts';
+
+/** Who may read the history of tenants that are not its own: given and withdrawn by the provider's admins. */
+export const auditGrantRoutes = (services: AuditServices): readonly LedgerRoute[] => [
+  {
+    verb: 'GET',
+    path: 'grants',
+    handler: looking(services, ({ principal, signal }, { tenants }) => {
+      assertAdmin(principal);
+      return {
+        what: 'grants',
+        query: {},
+        tenants,
+        answer: async () => {
+          const listed = await services.grants.list(signal);
+          return { json: { items: listed.map(({ id, state, givenAt }) => grantJson(id, state, givenAt)) } };
+        },
+      };
+    }),
+  },
+  {
+    verb: 'POST',
+    path: 'grants',
+    handler: async (call) => {
+      assertAdmin(call.principal);
+      const grant = readGrant(call.body);
+      const { state, write, headers } = await writing(call, services, '', (context, { creationId }) =>
+        services.runner.execute(
+          auditGrantAggregate,
+          creationId,
+          { type: 'GiveAuditGrant', at: services.clock.now(), ...grant },
+          context,
+        ),
+      );
+      return answered(grantJson(write.creationId, state), headers);
+    },
+  },
+  {
+    verb: 'DELETE',
+    path: 'grants/{id}',
+    handler: async (call) => {
+      assertAdmin(call.principal);
+      const id = call.path['id'] ?? '';
+      const { state, headers } = await writing(call, services, '', (context) =>
+        services.runner.execute(
+          auditGrantAggregate,
+          id,
+          { type: 'WithdrawAuditGrant', at: services.clock.now(), reason: reasonOf(call) },
+          context,
+        ),
+      );
+      return answered(grantJson(id, state), headers);
+    },
+  },
+];
+
+/** A DELETE has no body: its reason is a query parameter. */
+export const reasonOf = ({ query }: LedgerCall): string => {
+  const reason = query.get('reason') ?? '';
+  if (reason.trim() === '') throw invalid("query parameter 'reason' is needed: why", 'reason');
+  if (reason.length > 1_000) throw invalid("query parameter 'reason' is too long", 'reason');
+  return reason;
+};
+
+const readGrant = (body: JsonObject): AuditGrant => {
+  assertKnown(body, ['subject', 'tenants', 'reason', 'expires_at']);
+  const tenants = own(body, 'tenants');
+  if (tenants !== 'all' && !isTexts(tenants))
+    throw invalid("field 'tenants' must be 'all' or a list of names of tenants", 'tenants');
+  const expires = textIn(body, 'expires_at');
+  return {
+    subjectId: textIn(body, 'subject', { required: true, most: 100 }),
+    tenants,
+    reason: textIn(body, 'reason', { required: true }),
+    ...(expires === '' ? {} : { expiresAt: timeOf(expires, 'expires_at') }),
+  };
+};
+
+const isTexts = (value: unknown): value is string[] =>
+  Array.isArray(value) &&
+  value.length <= 1_000 &&
+  value.every((name) => typeof name === 'string' && name !== '');
+
+const grantJson = (id: string, state: AuditGrantState, givenAt?: string): JsonObject => {
+  if (state.status === 'none') throw new ApiError('NOT_FOUND', 'there is no audit grant with this id');
+  return {
+    id,
+    status: state.status,
+    subject: state.subjectId,
+    tenants: state.tenants === 'all' ? 'all' : [...state.tenants],
+    reason: state.reason,
+    ...(givenAt === undefined ? {} : { given_at: givenAt }),
+    ...(state.expiresAt === undefined ? {} : { expires_at: state.expiresAt }),
+  };
+};

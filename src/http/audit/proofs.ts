@@ -1,0 +1,217 @@
+import type { TreeHead } from '../../app/audit/tree-heads.ts';
+import type { JsonObject, JsonValue } from '../../domain/json.ts';
+import { ApiError, invalid } from '../errors.ts';
+import { wholeNumber } from '../ledger/query.ts';
+import type { LedgerAnswer, LedgerCall, LedgerRoute } from '../ledger/serve.ts';
+import { onlyOne } from '../osac/query.ts';
+import { shownTo } from '../../app/audit/shown.ts';
+import { hashedMetadata } from '../../app/audit/merkle/leaf.ts';
+import { looking, type Look, type Reach } from './access.ts';
+import { eventNotFound, findEvent } from './events.ts';
+import type { AuditServices } from './services.ts';
+
+/** That it is so: proofs of events, signed heads, consistency between them, and what auditors pin. */
+export const auditProofRoutes = (services: AuditServices): readonly LedgerRoute[] => [
+  {
+    verb: 'GET',
+    path: 'events/{id}/proof',
+    handler: looking(services, (call, reach) => proof(call, reach, services)),
+  },
+  {
+    verb: 'GET',
+    path: 'checkpoints',
+    handler: looking(services, (call, reach) => heads(call, reach, services)),
+  },
+  {
+    verb: 'GET',
+    path: 'checkpoint',
+    handler: looking(services, ({ signal }, reach) =>
+      plain('checkpoint', reach, async () => {
+        const head = await latestHead(services, signal);
+        return { bytes: head.note, contentType: 'text/plain; charset=utf-8' };
+      }),
+    ),
+  },
+  {
+    verb: 'GET',
+    path: 'consistency',
+    handler: looking(services, (call, reach) => consistency(call, reach, services)),
+  },
+  {
+    verb: 'GET',
+    path: 'trust.json',
+    handler: looking(services, ({ signal }, reach) =>
+      plain('trust', reach, async () => {
+        const { origin, keys, pin } = await services.proofs.trust(signal);
+        return {
+          json: { origin, keys: keys.map((key) => ({ ...key })), ...(pin === undefined ? {} : { pin }) },
+        };
+      }),
+    ),
+  },
+  {
+    verb: 'GET',
+    path: 'tile/{path*}',
+    handler: looking(services, (call, reach) => tile(call, reach, services)),
+  },
+];
+
+const plain = (what: string, { tenants }: Reach, answer: Look['answer']): Look => ({
+  what,
+  query: {},
+  tenants,
+  answer,
+});
+
+const latestHead = async ({ proofs }: AuditServices, signal: AbortSignal): Promise<TreeHead> => {
+  const head = await proofs.heads.latest(signal);
+  if (head === undefined) throw notSigned('nothing has been signed yet; the first head comes within seconds');
+  return head;
+};
+
+const notSigned = (message: string): ApiError =>
+  new ApiError('UNAVAILABLE', message, { reason: 'NOT_SIGNED_YET', retryAfterSeconds: 5 });
+
+const base64 = (hashes: readonly Buffer[]): string[] => hashes.map((hash) => hash.toString('base64'));
+
+const headJson = (
+  { at, size, position, root, note, keyId }: TreeHead,
+  { positions }: AuditServices,
+): JsonObject => ({
+  size,
+  root,
+  time: at,
+  position: positions.format(position),
+  key_id: keyId,
+  note,
+});
+
+const proof = ({ path, signal }: LedgerCall, reach: Reach, services: AuditServices): Look => {
+  const id = path['id'] ?? '';
+  return {
+    what: 'proof',
+    query: { id: id.slice(0, 500) },
+    tenants: reach.tenants,
+    answer: async () => {
+      const { leaf, event } = await findEvent(id, reach, services, signal);
+      const visible = shownTo(event, reach.audience, services.words);
+      if (visible === undefined) throw eventNotFound(id);
+      const { proofs, reader } = services;
+      const head = await proofs.heads.covering(leaf.index, signal);
+      if (head === undefined)
+        throw notSigned(
+          'the event is recorded and not signed yet: heads are signed within 10 seconds; try again',
+        );
+      const main = proofs.proofOf(leaf.index, head);
+      const tenant = await proofs.tenantProof(leaf.tenant, head);
+      const inTenant =
+        tenant &&
+        proofs.inTenantTree(
+          leaf.tenant,
+          leaf.tenantIndex,
+          reader.tenantTree(leaf.tenant).indexBelow(head.size),
+        );
+      if (main === undefined || tenant === undefined || inTenant === undefined)
+        throw new ApiError(
+          'UNAVAILABLE',
+          'this instance does not have the tree of that head yet; try again',
+          {
+            reason: 'POSITION_NOT_REACHED',
+            retryAfterSeconds: 1,
+          },
+        );
+      return {
+        json: {
+          id: event.id,
+          event: `${event.stream}@${event.revision}`,
+          leaf: { ...main.leaf },
+          leaf_hash: main.leafHash.toString('base64'),
+          index: leaf.index,
+          path: base64(main.path),
+          tenant: {
+            name: leaf.tenant,
+            index: leaf.tenantIndex,
+            size: tenant.tree.size,
+            root: tenant.tree.root.toString('base64'),
+            path: base64(inTenant),
+            place: tenant.index,
+            count: tenant.count,
+            place_path: base64(tenant.path),
+          },
+          checkpoint: headJson(head, services),
+          // With these, whoever asks can see that the leaf is that of what is shown.
+          ...(visible.shown === 'full'
+            ? { stored: { data: event.data, metadata: hashedMetadata(event.metadata) } }
+            : {}),
+        },
+      };
+    },
+  };
+};
+
+const MAX_HEADS = 1_000;
+
+const heads = ({ query, signal }: LedgerCall, { tenants }: Reach, services: AuditServices): Look => {
+  const after = onlyOne(query, 'after') ?? '';
+  const size = wholeNumber(query, 'after', 0, 2 ** 31);
+  const limit = Math.max(1, wholeNumber(query, 'limit', 100, MAX_HEADS));
+  return {
+    what: 'checkpoints',
+    query: { ...(after === '' ? {} : { after: size }), limit },
+    tenants,
+    answer: async () => {
+      if (after === '') {
+        const head = await services.proofs.heads.latest(signal);
+        return { json: { items: head === undefined ? [] : [headJson(head, services)] } };
+      }
+      const items: JsonValue[] = [];
+      for await (const head of services.proofs.heads.all(size, signal)) {
+        items.push(headJson(head, services));
+        if (items.length >= limit) break;
+      }
+      return { json: { items } };
+    },
+  };
+};
+
+const consistency = ({ query }: LedgerCall, { tenants }: Reach, { proofs, reader }: AuditServices): Look => {
+  const [from, to] = [sizeIn(query, 'from'), sizeIn(query, 'to')];
+  if (from > to) throw invalid("query parameter 'from' must not be larger than 'to'", 'from');
+  if (to > reader.size())
+    throw invalid(`query parameter 'to' is larger than the tree, which has ${reader.size()} leaves`, 'to');
+  return {
+    what: 'consistency',
+    query: { from, to },
+    tenants,
+    answer: (): LedgerAnswer => {
+      const path = proofs.consistency(from, to);
+      if (path === undefined) throw invalid('there is no such part of the tree', 'to');
+      return { json: { from, to, path: base64(path) } };
+    },
+  };
+};
+
+const sizeIn = (query: URLSearchParams, name: string): number => {
+  if ((onlyOne(query, name) ?? '') === '') throw invalid(`query parameter '${name}' is needed: a size`, name);
+  return wholeNumber(query, name, 0, 2 ** 31);
+};
+
+/** C2SP tlog-tiles; they tell of everybody's events, so only who may read all of them gets them. */
+const tile = ({ path }: LedgerCall, { tenants }: Reach, { proofs }: AuditServices): Look => {
+  if (tenants !== 'all')
+    throw new ApiError(
+      'PERMISSION_DENIED',
+      'tiles hold the leaves of all tenants: they need a grant for all',
+    );
+  const name = `tile/${path['path'] ?? ''}`;
+  return {
+    what: 'tile',
+    query: { tile: name.slice(0, 100) },
+    tenants,
+    answer: () => {
+      const bytes = proofs.tile(name);
+      if (bytes === undefined) throw new ApiError('NOT_FOUND', 'there is no such tile');
+      return { bytes, contentType: 'application/octet-stream' };
+    },
+  };
+};

@@ -1,0 +1,114 @@
+import { differences } from '../../app/audit/document-diff.ts';
+import type { JsonObject, JsonValue } from '../../domain/json.ts';
+import { kinds, type AnyKind } from '../../domain/kinds.ts';
+import { revealing } from '../../domain/personal.ts';
+import { invalid, objectNotFound } from '../errors.ts';
+import type { LedgerCall, LedgerRoute } from '../ledger/serve.ts';
+import { BEFORE_EVERYTHING } from '../moments.ts';
+import { documentAsOf } from '../osac/as-of.ts';
+import { onlyOne } from '../osac/query.ts';
+import { looking, reaches, type Look, type Reach } from './access.ts';
+import type { AuditServices } from './services.ts';
+
+/** What objects were like: at any time or position, and what differs between two. */
+export const auditResourceRoutes = (services: AuditServices): readonly LedgerRoute[] => [
+  {
+    verb: 'GET',
+    path: 'resources/{kind}/{id}',
+    handler: looking(services, (call, reach) => show(call, reach, services)),
+  },
+  {
+    verb: 'GET',
+    path: 'resources/{kind}/{id}/diff',
+    handler: looking(services, (call, reach) => diff(call, reach, services)),
+  },
+];
+
+/** A moment as the query says it; none: now. Throws ApiError 400. */
+const momentOf = async (
+  query: URLSearchParams,
+  name: string,
+  { past, store }: AuditServices,
+): Promise<string> => {
+  const text = onlyOne(query, name) ?? '';
+  return text === '' ? ((await store.lastPosition()) ?? BEFORE_EVERYTHING) : past.moments.resolve(text, name);
+};
+
+const asked = (query: URLSearchParams, name: string): JsonObject => {
+  const text = onlyOne(query, name) ?? '';
+  return text === '' ? {} : { [name]: text.slice(0, 100) };
+};
+
+const kindAt = ({ path }: LedgerCall): { readonly kind: AnyKind | undefined; readonly id: string } => {
+  const name = path['kind'] ?? '';
+  return {
+    kind: kinds.find(({ kind, collection }) => kind === name || collection === name),
+    id: path['id'] ?? '',
+  };
+};
+
+/** What the caller may see of it; undefined: nothing, whatever the reason. */
+const documentAt = async (
+  call: LedgerCall,
+  reach: Reach,
+  position: string,
+  { past, words }: AuditServices,
+): Promise<JsonObject | undefined> => {
+  const { kind, id } = kindAt(call);
+  const surface = reach.audience === 'provider' ? 'private' : 'public';
+  if (kind === undefined || kind.methods[surface].length === 0) return undefined;
+  const shown = await documentAsOf(revealing(kind, { open: words.open }), id, {
+    surface,
+    position,
+    past,
+    signal: call.signal,
+  });
+  if (shown === undefined || !reaches(reach, shown.tenant)) return undefined;
+  return JSON.parse(shown.text) as JsonObject;
+};
+
+const placed = (position: string, { positions }: AuditServices): JsonObject =>
+  position === BEFORE_EVERYTHING ? {} : { position: positions.format(position) };
+
+const show = async (call: LedgerCall, reach: Reach, services: AuditServices): Promise<Look> => {
+  const { kind, id } = kindAt(call);
+  const position = await momentOf(call.query, 'as_of', services);
+  return {
+    what: 'resource',
+    query: { kind: kind?.kind ?? '', id, ...asked(call.query, 'as_of') },
+    tenants: reach.tenants,
+    answer: async () => {
+      const document = await documentAt(call, reach, position, services);
+      if (document === undefined || kind === undefined) throw objectNotFound(id);
+      return { json: { kind: kind.kind, id, as_of: placed(position, services), document } };
+    },
+  };
+};
+
+const diff = async (call: LedgerCall, reach: Reach, services: AuditServices): Promise<Look> => {
+  const { kind, id } = kindAt(call);
+  if ((onlyOne(call.query, 'from') ?? '') === '')
+    throw invalid("query parameter 'from' is needed: a time or a position", 'from');
+  const from = await momentOf(call.query, 'from', services);
+  const to = await momentOf(call.query, 'to', services);
+  if (from > to) throw invalid("query parameter 'from' must not be later than 'to'", 'from');
+  return {
+    what: 'diff',
+    query: { kind: kind?.kind ?? '', id, ...asked(call.query, 'from'), ...asked(call.query, 'to') },
+    tenants: reach.tenants,
+    answer: async () => {
+      const before = await documentAt(call, reach, from, services);
+      const after = await documentAt(call, reach, to, services);
+      if ((before === undefined && after === undefined) || kind === undefined) throw objectNotFound(id);
+      return {
+        json: {
+          kind: kind.kind,
+          id,
+          from: { ...placed(from, services), exists: before !== undefined },
+          to: { ...placed(to, services), exists: after !== undefined },
+          changes: differences(before ?? {}, after ?? {}).map((change): JsonValue => ({ ...change })),
+        },
+      };
+    },
+  };
+};

@@ -1,0 +1,169 @@
+import type { ListedErasure } from '../../app/audit/erasure-log.ts';
+import type { Hold } from '../../domain/audit/retention.ts';
+import type { HoldScope } from '../../domain/audit/events.ts';
+import { isObject, own, stringAt } from '../../domain/json-tools.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import { user } from '../../domain/kinds.ts';
+import { ApiError, invalid } from '../errors.ts';
+import type { LedgerCall, LedgerRoute } from '../ledger/serve.ts';
+import { assertAdmin, looking } from './access.ts';
+import { reasonOf } from './grants.ts';
+import type { AuditServices } from './services.ts';
+import { answered, assertKnown, textIn, writing } from './writes.ts';
+
+/** Legal holds and erasures of persons, both for the provider's admins (fleet-and-networks.md §1.9 rules 4 and 5). */
+export const retentionRoutes = (services: AuditServices): readonly LedgerRoute[] => [
+  {
+    verb: 'GET',
+    path: 'holds',
+    handler: looking(services, ({ principal }, { tenants }) => {
+      assertAdmin(principal);
+      return {
+        what: 'holds',
+        query: {},
+        tenants,
+        answer: async () => ({ json: { items: (await services.erasures.state()).holds.map(holdJson) } }),
+      };
+    }),
+  },
+  { verb: 'POST', path: 'holds', handler: (call) => placeHold(call, services) },
+  {
+    verb: 'DELETE',
+    path: 'holds/{id}',
+    handler: async (call) => {
+      assertAdmin(call.principal);
+      const [holdId, reason] = [call.path['id'] ?? '', reasonOf(call)];
+      const at = services.clock.now();
+      const { headers } = await writing(call, services, '', (context) =>
+        services.erasures.hold({ type: 'ReleaseLegalHold', at, holdId, reason }, context),
+      );
+      return answered({ id: holdId, released: true }, headers);
+    },
+  },
+  {
+    verb: 'GET',
+    path: 'erasures',
+    handler: looking(services, ({ principal, signal }, { tenants }) => {
+      assertAdmin(principal);
+      return {
+        what: 'erasures',
+        query: {},
+        tenants,
+        answer: async () => ({ json: { items: (await services.erasureLog.list(signal)).map(erasureJson) } }),
+      };
+    }),
+  },
+  {
+    verb: 'GET',
+    path: 'erasures/{id}',
+    handler: looking(services, ({ principal, path, signal }, { tenants }) => {
+      assertAdmin(principal);
+      const id = path['id'] ?? '';
+      return {
+        what: 'erasure',
+        query: { id: id.slice(0, 100) },
+        tenants,
+        answer: async () => {
+          const found = (await services.erasureLog.list(signal)).find((each) => each.id === id);
+          if (found === undefined) throw new ApiError('NOT_FOUND', 'there is no erasure with this id');
+          return { json: erasureJson(found) };
+        },
+      };
+    }),
+  },
+  { verb: 'POST', path: 'erasures', handler: (call) => erase(call, services) },
+];
+
+const placeHold = async (call: LedgerCall, services: AuditServices) => {
+  assertAdmin(call.principal);
+  const { body } = call;
+  assertKnown(body, ['scope', 'reason', 'ticket']);
+  const scope = readScope(body);
+  const reason = textIn(body, 'reason', { required: true });
+  const ticket = textIn(body, 'ticket', { most: 128 });
+  const at = services.clock.now();
+  const { write, state, headers } = await writing(call, services, '', (context, { creationId: holdId }) =>
+    services.erasures.hold(
+      { type: 'PlaceLegalHold', at, holdId, scope, reason, ...(ticket === '' ? {} : { ticket }) },
+      context,
+    ),
+  );
+  const { creationId: holdId } = write;
+  const placed = state.holds.find((hold) => hold.holdId === holdId);
+  return answered(holdJson(placed ?? { holdId, scope, reason, placedAt: at }), headers);
+};
+
+const readScope = (body: JsonObject): HoldScope => {
+  const scope = own(body, 'scope');
+  if (!isObject(scope)) throw wrongScope();
+  assertKnown(scope, ['kind', 'id'], 'scope.');
+  const [kind, id] = [stringAt(scope, 'kind'), stringAt(scope, 'id')];
+  if (kind === 'all' && id === '') return { kind };
+  if ((kind === 'subject' || kind === 'tenant') && id !== '' && id.length <= 100) return { kind, id };
+  throw wrongScope();
+};
+
+const wrongScope = (): ApiError =>
+  invalid(
+    'field \'scope\' must be {"kind":"subject","id":…}, {"kind":"tenant","id":…} or {"kind":"all"}',
+    'scope',
+  );
+
+const holdJson = ({ holdId, scope, reason, ticket, placedAt }: Hold): JsonObject => ({
+  id: holdId,
+  scope: { ...scope },
+  reason,
+  ...(ticket === undefined ? {} : { ticket }),
+  placed_at: placedAt,
+});
+
+const erase = async (call: LedgerCall, services: AuditServices) => {
+  assertAdmin(call.principal);
+  const { body } = call;
+  assertKnown(body, ['subject_id', 'tenant', 'reason', 'request_id']);
+  const subjectId = textIn(body, 'subject_id', { required: true, most: 100 });
+  const tenant = textIn(body, 'tenant', { required: true, most: 100 });
+  const reason = textIn(body, 'reason', { required: true });
+  const requestId = textIn(body, 'request_id', { most: 128 });
+  assertSubject(subjectId, tenant, services);
+  const wanted = { subjectId, tenant, reason, ...(requestId === '' ? {} : { requestId }) };
+  const { write, headers } = await writing(call, services, tenant, (context) =>
+    services.erasures.erase(wanted, context),
+  );
+  return answered({ id: write.commandId, state: 'complete', ...named(wanted) }, headers);
+};
+
+/**
+ * A hold over a tenant must keep all of its people, so that the tenant may not be said wrongly: it is that of the User, or
+ * one in which the subject has acted.
+ */
+const assertSubject = (subjectId: string, tenant: string, { resources, reader }: AuditServices): void => {
+  const known = resources.get(user.kind, subjectId, { all: true });
+  const acted = (): boolean =>
+    reader.find({ tenants: [tenant], subject: subjectId, limit: 1 }).leaves.length > 0;
+  if (known === undefined ? acted() : known.tenant === tenant) return;
+  throw new ApiError('NOT_FOUND', 'this tenant has no such subject: nothing was erased', {
+    reason: 'SUBJECT_NOT_FOUND',
+    violations: [{ field: 'subject_id', description: 'this tenant has no such subject' }],
+  });
+};
+
+const named = (of: {
+  readonly subjectId: string;
+  readonly tenant: string;
+  readonly reason: string;
+  readonly requestId?: string;
+}): JsonObject => ({
+  subject_id: of.subjectId,
+  tenant: of.tenant,
+  reason: of.reason,
+  ...(of.requestId === undefined || of.requestId === '' ? {} : { request_id: of.requestId }),
+});
+
+const erasureJson = (erasure: ListedErasure): JsonObject => ({
+  id: erasure.id,
+  state: erasure.completedAt === undefined ? 'running' : 'complete',
+  ...named(erasure),
+  begun_at: erasure.begunAt,
+  ...(erasure.completedAt === undefined ? {} : { completed_at: erasure.completedAt }),
+});

@@ -1,0 +1,34 @@
+import type { AccessJournal } from '../../app/audit/access-journal.ts';
+import type { Erasures } from '../../app/audit/erasure.ts';
+import type { ErasureLog } from '../../app/audit/erasure-log.ts';
+import type { AuditExports } from '../../app/audit/exports/exports.ts';
+import type { AuditGrants } from '../../app/audit/grants.ts';
+import type { AuditProofs } from '../../app/audit/proofs.ts';
+import type { AuditWords } from '../../app/audit/shown.ts';
+import type { EventStore } from '../../app/event-store.ts';
+import type { AuditReader } from '../../projections/audit/audit-reader.ts';
+import type { ReadModels } from '../../projections/read-models.ts';
+import type { Past } from '../osac/as-of.ts';
+import type { WriteServices } from '../osac/write-context.ts';
+import type { Positions } from '../positions.ts';
+
+/** What `/api/audit/v1` is made of. */
+export type AuditServices = Pick<
+  WriteServices,
+  'runner' | 'resources' | 'clock' | 'ids' | 'requestHash' | 'personal'
+> & {
+  readonly store: EventStore;
+  readonly reader: AuditReader;
+  readonly proofs: AuditProofs;
+  readonly words: AuditWords;
+  readonly past: Past;
+  readonly positions: Positions;
+  readonly waitFor: ReadModels['waitFor'];
+  readonly grants: AuditGrants;
+  readonly exports: AuditExports;
+  readonly erasures: Erasures;
+  readonly erasureLog: ErasureLog;
+  readonly recordAccess: AccessJournal;
+};
+
+export const AUDIT_VIEW = 'audit';
