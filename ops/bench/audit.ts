@@ -1,6 +1,7 @@
 /**
  * `npm run bench -- audit [--orders 5000] [--tenants 1000] [--repeat 3] [--seconds 2]`: the tree over the log and what auditors ask of it:
- * build, proofs, "all actions on one cluster", signing a head, and what keeping the tree costs appends. An order is 15 events:
+ * build, proofs, "all actions on one cluster", signing a head, an export and its verification, and what keeping the tree costs
+ * appends. An order is 15 events:
  * `--orders 66667` makes a million. Prints min–max of the repetitions.
  */
 import { randomUUID } from 'node:crypto';
@@ -20,6 +21,7 @@ import type { AuditReader } from '../../src/projections/audit/audit-reader.ts';
 import { openReadModels } from '../../src/projections/open-read-models.ts';
 import type { ReadModels } from '../../src/projections/read-models.ts';
 import { createViews } from '../../src/projections/views.ts';
+import { measureBundle } from './support/audit-bundle.ts';
 import { writeOrders } from './support/order-history.ts';
 import { percentile, printMachine, processorMs, range } from './support/report.ts';
 
@@ -232,6 +234,7 @@ try {
   for (let n = 0; n < repeat; n += 1) {
     await measureReads(store, readerOf(models));
     await measureHeads(readerOf(models));
+    await measureBundle(store, readerOf(models), dataDir, note);
   }
   await models.close();
   note('size of the log, bytes/event', statSync(join(dataDir, 'events.db')).size / events);

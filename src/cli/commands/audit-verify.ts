@@ -145,7 +145,7 @@ const storeText = (report: StoreReport, file: readonly string[]): string => {
   const lines = [
     ...file.map((finding) => `wrong: ${printable(finding)}`),
     ...findingLines(report.findings, report.count),
-    `${report.events} events, ${report.leaves} of them in the audit tree; compared with ${report.heads} signed heads`,
+    `${report.events} events, ${report.leaves} of them in the audit tree; compared with ${report.heads} signed head${report.heads === 1 ? '' : 's'}`,
     report.keys === 'pinned'
       ? KEYS.pinned
       : 'keys: those that the store names: whoever can rewrite it can name others (--trust)',

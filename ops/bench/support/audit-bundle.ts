@@ -1,0 +1,104 @@
+import { execFile } from 'node:child_process';
+import { generateKeyPairSync } from 'node:crypto';
+import { createWriteStream, mkdtempSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { promisify } from 'node:util';
+import { directorySink, tarOf } from '../../../src/adapters/audit/bundle-files.ts';
+import { collectBundle } from '../../../src/app/audit/bundle/collect.ts';
+import { fullLine } from '../../../src/app/audit/bundle/lines.ts';
+import { writeBundle } from '../../../src/app/audit/bundle/writer.ts';
+import { checkpointText, originOf } from '../../../src/app/audit/merkle/checkpoint.ts';
+import { rootAt } from '../../../src/app/audit/merkle/compact-range.ts';
+import { signNote, vkeyOf } from '../../../src/app/audit/merkle/note.ts';
+import { createTenantHeads } from '../../../src/app/audit/tenant-heads.ts';
+import type { TreeHead } from '../../../src/app/audit/tree-heads.ts';
+import type { AuditTree } from '../../../src/app/audit/tree.ts';
+import type { EventStore } from '../../../src/app/event-store.ts';
+
+const AT = '2026-11-21T12:00:00.000Z';
+const rest = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+const run = promisify(execFile);
+
+/** Exports the whole log and verifies it in a process of its own, as a directory and as a tar. */
+export const measureBundle = async (
+  store: EventStore,
+  tree: AuditTree,
+  folder: string,
+  note: (name: string, value: number) => void,
+): Promise<void> => {
+  const directory = mkdtempSync(join(folder, 'bundle-'));
+  const { head, origin, vkey } = await signedHead(store, tree);
+  const started = performance.now();
+  await writeBundle(
+    collectBundle({
+      tree,
+      log: store,
+      head,
+      trust: { origin, keys: [{ vkey, since: AT }] },
+      scope: { kind: 'log' },
+      show: (leaf, event) => fullLine(leaf, event),
+      filter: {},
+      asOf: { position: head.position },
+      createdAt: AT,
+    }),
+    directorySink(directory),
+  );
+  note('export of the whole log: events/s', (head.size / (performance.now() - started)) * 1000);
+  note('export: bytes/event', statSync(join(directory, 'events.ndjson')).size / head.size);
+  const tar = `${directory}.tar`;
+  await pipeline(await tarOf(directory), createWriteStream(tar));
+  for (const [what, path] of [
+    ['directory', directory],
+    ['tar', tar],
+  ] as const) {
+    const { stdout } = await run(process.execPath, [join(import.meta.dirname, 'verify-bundle.ts'), path]);
+    const report = JSON.parse(stdout) as {
+      ok: boolean;
+      events: number;
+      ms: number;
+      processorMs: number;
+      peakMb: number;
+    };
+    if (!report.ok || report.events !== head.size) throw new Error(`the export is not right: ${stdout}`);
+    note(`verifying the export (${what}): s per million events`, (report.ms * 1000) / report.events);
+    note(
+      `verifying the export (${what}): processor s per million`,
+      (report.processorMs * 1000) / report.events,
+    );
+    note(`verifying the export (${what}): peak MB`, report.peakMb);
+  }
+  rmSync(directory, { recursive: true });
+  rmSync(tar);
+};
+
+/** A head of all leaves, signed by a key that is made for it. */
+const signedHead = async (store: EventStore, tree: AuditTree) => {
+  const origin = originOf(store.storeId);
+  const { privateKey } = generateKeyPairSync('ed25519');
+  const tenants = createTenantHeads(tree, rest);
+  const size = tree.size();
+  await tenants.advance(size);
+  const [root, tenantsRoot] = [rootAt(size, tree.hashAt), await tenants.root()];
+  const position = tree.leaf(size - 1)?.position ?? '-';
+  const checkpoint = {
+    origin,
+    size,
+    root,
+    tenants: { count: tenants.count(), root: tenantsRoot },
+    position,
+    time: AT,
+  };
+  const head: TreeHead = {
+    at: AT,
+    size,
+    position,
+    root: root.toString('base64'),
+    tenantsRoot: tenantsRoot.toString('base64'),
+    tenants: tenants.count(),
+    note: signNote(checkpointText(checkpoint), { name: origin, privateKey }),
+    keyId: '',
+    revision: 0,
+  };
+  return { head, origin, vkey: vkeyOf(origin, privateKey) };
+};
