@@ -74,6 +74,7 @@ export const observationOf = async (
   return {
     order: {
       uid: order.uid,
+      resourceVersion: order.resourceVersion,
       ...(order.deletionTimestamp === undefined ? {} : { deletionTimestamp: order.deletionTimestamp }),
       finalizers: order.finalizers,
       spec,

@@ -27,7 +27,7 @@ import {
   type ManagementCluster,
   type ObservedClusterOrder,
 } from './management-cluster.ts';
-import type { SecretStore } from './ports.ts';
+import type { Clock, SecretStore } from './ports.ts';
 import type { EffectCall, EffectPort } from './process-runner/types.ts';
 
 /** Arguments of `applyClusterOrder`. */
@@ -70,10 +70,11 @@ const RELEASE_AGAIN_MS = 5_000;
 export const createManagementClusterEffects = (options: {
   readonly registry: HubRegistry;
   readonly secrets: Pick<SecretStore, 'reveal'>;
+  readonly clock: Pick<Clock, 'now'>;
   /** Milliseconds that one call to a hub may take; an effect makes up to three. Default 10,000. */
   readonly callDeadlineMs?: number;
 }): EffectPort => {
-  const { registry, secrets, callDeadlineMs = 10_000 } = options;
+  const { registry, secrets, clock, callDeadlineMs = 10_000 } = options;
 
   const optionsOf = (call: EffectCall): CallOptions => callOptionsOf(call, callDeadlineMs);
 
@@ -190,8 +191,9 @@ export const createManagementClusterEffects = (options: {
 
   const observe = async (args: OrderRef, call: EffectCall): Promise<EffectOutcome> => {
     const cluster = await adapterOf(args.hub, call);
+    const askedAt = clock.now();
     const observation = await observationAt(cluster, args, optionsOf(call));
-    return done(observation);
+    return done(observation.order === null ? observation : { ...observation, askedAt });
   };
 
   const controllerOf = async (hub: string, call: EffectCall) => {

@@ -217,6 +217,7 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
   const managementClusters = createManagementClusterEffects({
     registry: hubs,
     secrets: ports.secrets,
+    clock,
     ...(deadline === undefined ? {} : { callDeadlineMs: deadline }),
   });
   const { automations } = ports;

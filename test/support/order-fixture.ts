@@ -104,7 +104,12 @@ export const orderFixture = (options: {
         logger,
         isBlocked: (hub) => processes?.laneBlocked(`hub:${hub}`) ?? false,
       }),
-      'management-cluster': createManagementClusterEffects({ registry, secrets, callDeadlineMs: 1_000 }),
+      'management-cluster': createManagementClusterEffects({
+        registry,
+        secrets,
+        clock,
+        callDeadlineMs: 1_000,
+      }),
     },
     clock,
     timers,

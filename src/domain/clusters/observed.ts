@@ -32,6 +32,8 @@ export type ObservedJob = {
 
 export type ObservedOrder = {
   readonly uid: string;
+  /** Rises with every change of the object; absent where nobody compares it. */
+  readonly resourceVersion?: string;
   readonly deletionTimestamp?: string;
   readonly finalizers: readonly string[];
   readonly spec: ClusterOrderSpecShape;
@@ -72,6 +74,8 @@ export type LaunchedJob = {
 export type ClusterObservation = {
   /** Who shows it; absent: the hub that was asked. */
   readonly hub?: string;
+  /** ISO time at which the hub was asked; absent: the hub told it, at some time before it came here. */
+  readonly askedAt?: string;
   /** null: there is none on the hub, looked up by name and by label. */
   readonly order: ObservedOrder | null;
   /** null: there is none; absent: the hub does not let us read it, or nobody looked for it without its order. */

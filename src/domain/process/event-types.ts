@@ -26,7 +26,14 @@ export const processEventTypes: readonly EventType[] = typesOf({ context: 'proce
   ['CommandAccepted', { key: text }, { audience: 'internal' }],
   ['CommandRefused', { key: text, code: text, message: text }],
   ['StepsAssigned', { hub: text, rules: z.record(z.string(), z.enum(['ledger', 'hub', 'none'])) }],
-  ['ObservationTaken', { number: count, assessment: jsonObject }],
+  [
+    'ObservationTaken',
+    {
+      number: count,
+      assessment: jsonObject,
+      version: z.object({ uid: text, resourceVersion: text }).optional(),
+    },
+  ],
   [
     'AutomationJobSeen',
     {

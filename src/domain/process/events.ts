@@ -109,7 +109,13 @@ export type RunEvent =
   /** What the far side showed, reduced to what matters; recorded only when it differs from the last one. */
   | DomainEvent<
       'ObservationTaken',
-      { readonly at: string; readonly number: number; readonly assessment: JsonObject }
+      {
+        readonly at: string;
+        readonly number: number;
+        readonly assessment: JsonObject;
+        /** Which state of which object; absent when there is none, or it does not say. */
+        readonly version?: { readonly uid: string; readonly resourceVersion: string };
+      }
     >
   /** aap: what the automation platform showed of a job that we launched; recorded when its state changed. */
   | DomainEvent<

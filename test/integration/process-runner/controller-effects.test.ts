@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { systemClock } from '../../../src/adapters/system/system-ports.ts';
 import { createManagementClusterEffects } from '../../../src/app/management-cluster-effects.ts';
 import {
   HubError,
@@ -47,6 +48,7 @@ describe('effects on a hub of which we know more', () => {
     return createManagementClusterEffects({
       registry: fixture.registry,
       secrets: { reveal: async () => undefined },
+      clock: systemClock(),
     });
   };
 

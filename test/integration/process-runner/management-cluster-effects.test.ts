@@ -97,7 +97,12 @@ describe('effects on a management cluster', function () {
     await ready(fixture);
     const hub = hubs.of({ id: HUB, namespace: 'orders' }) as SimulatedHub | undefined;
     if (settings !== undefined) await hub?.control.configure(settings);
-    const port = createManagementClusterEffects({ registry: fixture.registry, secrets, callDeadlineMs: 300 });
+    const port = createManagementClusterEffects({
+      registry: fixture.registry,
+      secrets,
+      clock: systemClock(),
+      callDeadlineMs: 300,
+    });
     const file = simulatedHubFile(folder, HUB);
     return { port, hub, file };
   };
@@ -106,7 +111,7 @@ describe('effects on a management cluster', function () {
     closing.push(() => fixture.stop());
     await fixture.register(HUB);
     await ready(fixture);
-    return createManagementClusterEffects({ registry: fixture.registry, secrets });
+    return createManagementClusterEffects({ registry: fixture.registry, secrets, clock: systemClock() });
   };
   /** Deletion of an order that no controller has taken up yet is over at once. */
   const takenUp = (port: EffectPort) =>
@@ -396,6 +401,24 @@ describe('effects on a management cluster', function () {
       });
     });
 
+    it('tells which state it shows, and when the hub was asked: what was seen meanwhile may be newer', async () => {
+      const before = new Date().toISOString();
+      const asked = Promise.withResolvers<string>();
+      const port = await onFake({
+        getClusterOrder: async () => {
+          asked.resolve(new Date().toISOString());
+          return shownOrder();
+        },
+        getHostedCluster: async () => undefined,
+      });
+      const seen = await port('observeCluster', orderRef, effectCall());
+      if (seen.outcome !== 'done') throw new Error(seen.message);
+      expect(seen.result['order']).to.include({ resourceVersion: shownOrder().resourceVersion });
+      const askedAt = seen.result['askedAt'] as string;
+      expect(askedAt >= before).to.equal(true);
+      expect(askedAt <= (await asked.promise)).to.equal(true);
+    });
+
     const shownOrder = (): ObservedClusterOrder => {
       const { manifest } = applyArgs() as unknown as ApplyArgs;
       const clusterReference = { namespace: 'n', hostedClusterName: 'h' };
@@ -440,7 +463,11 @@ describe('effects on a management cluster', function () {
   it('waits while a hub is not registered or has no adapter', async () => {
     const fixture = hubFixture();
     closing.push(() => fixture.stop());
-    const port = createManagementClusterEffects({ registry: fixture.registry, secrets });
+    const port = createManagementClusterEffects({
+      registry: fixture.registry,
+      secrets,
+      clock: systemClock(),
+    });
     expect(await port('observeCluster', orderRef, effectCall())).to.include({
       outcome: 'failed',
       reason: 'HubNotRegistered',

@@ -9,6 +9,7 @@ import type { ClusterEvent } from '../events.ts';
 import { assess, type Assessment } from '../observation.ts';
 import type { ClusterObservation } from '../observed.ts';
 import { evolveRun } from './evolve.ts';
+import { isOvertaken, versionOf } from './observed-version.ts';
 import { desiredOf, type Missing, type OpenRun, type OrderRun } from './run.ts';
 import { EFFECT_RULES } from './step.ts';
 import { timersOf } from './reconsider.ts';
@@ -122,7 +123,7 @@ const effectEnded = (
   const recorded = recordOutcome(own(run.effects, kind), effectId, { outcome: 'done', result }, now, rules);
   if (recorded.length === 0) return [];
   const after = recorded.reduce<OrderRun>(evolveRun, run);
-  return after.status === 'open' ? [...recorded, ...taken(after, assessment, now)] : recorded;
+  return after.status === 'open' ? [...recorded, ...taken(after, observation, assessment, now)] : recorded;
 };
 
 /** Until its hub took it, an order may go to another one: only while it is certain that no attempt came through. */
@@ -171,15 +172,27 @@ const observe = (
   if (!expected || observation === undefined || run.absenceRecorded) return [];
   // An order may have been meant for another hub before: what is seen there is not this one.
   if (observation.hub !== undefined && observation.hub !== run.hub?.hub) return [];
-  return taken(run, assess(observation, desiredOf(run)), now);
+  return taken(run, observation, assess(observation, desiredOf(run)), now);
 };
 
 /** Recorded only when it says something new, so that a cluster that stays as it is leaves no events. */
-const taken = (run: OpenRun, assessment: Assessment, at: string): readonly RunEvent[] => {
+const taken = (
+  run: OpenRun,
+  observation: ClusterObservation,
+  assessment: Assessment,
+  at: string,
+): readonly RunEvent[] => {
+  if (isOvertaken(run, observation)) return [];
   const seen = withKnownDuplicates(run, assessment);
   if (!run.recordNext && sameJson(run.observation?.assessment, seen)) return [];
   const number = run.observations + 1;
-  return [{ type: 'ObservationTaken', data: { at, number, assessment: asJson(seen) } }];
+  const version = versionOf(observation);
+  return [
+    {
+      type: 'ObservationTaken',
+      data: { at, number, assessment: asJson(seen), ...(version === undefined ? {} : { version }) },
+    },
+  ];
 };
 
 /** Only the watch sees all orders at once; a look by name says nothing of others. */

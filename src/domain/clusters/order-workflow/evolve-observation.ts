@@ -7,10 +7,10 @@ import { suspected, type OpenRun } from './run.ts';
 /** Folds what the hub showed. */
 export const observed = (
   run: OpenRun,
-  { number, assessment: json, at }: Extract<RunEvent, { type: 'ObservationTaken' }>['data'],
+  { number, assessment: json, at, version }: Extract<RunEvent, { type: 'ObservationTaken' }>['data'],
 ): OpenRun => {
   const assessment = json as unknown as Assessment;
-  const observation = { number, at, assessment };
+  const observation = { number, at, assessment, ...(version === undefined ? {} : { version }) };
   const next: OpenRun = { ...run, observation, observations: number, recordNext: false };
   const { gone, ...rest } = next;
   const kept = withFinished(gone !== undefined && gone === suspected(next) ? next : rest);

@@ -94,6 +94,7 @@ export type OpenRun = {
     readonly number: number;
     readonly at: string;
     readonly assessment: Assessment;
+    readonly version?: ObservedVersion;
   };
   /** The next observation is recorded although nothing changed: somebody wrote a status. */
   readonly recordNext: boolean;
@@ -110,6 +111,9 @@ export type OpenRun = {
   /** Since when each active step is active. */
   readonly activeSince: { readonly [step: string]: string };
 };
+
+/** One state of one object on a hub. */
+export type ObservedVersion = { readonly uid: string; readonly resourceVersion: string };
 
 /** A request to the hub's automation, and the job that came of it (aap). */
 export type Asked = {

@@ -44,6 +44,7 @@ export const clusterOrderWorkflow: Workflow<OrderRun, RunEvent> = {
     ],
     timerId: PLACEMENT_RETRY,
   },
+  hubOf: (state) => state.hub?.id,
   isClosed: (state) => state.status === 'closed',
 };
 

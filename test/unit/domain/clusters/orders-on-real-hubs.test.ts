@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { ClusterObservation } from '../../../../src/domain/clusters/observed.ts';
 import { cluster } from '../../../../src/domain/clusters/cluster.resource.ts';
 import { createOrderRun, done } from './order-run.ts';
-import { healthy, hosted, ORDER_NAME } from './samples.ts';
+import { healthy, hosted, observedOrder, ORDER_NAME } from './samples.ts';
 import { onHub, up, leaving, scale, withSize, msUntil, types, remove } from './automated-run.ts';
 
 describe('cluster order on a real hub', () => {
@@ -98,5 +98,73 @@ describe('cluster order on a real hub', () => {
     run.perform('check', done({ order: null }));
     run.commands();
     expect(run.cluster()).to.have.property('status', 'deleted');
+  });
+});
+
+describe('cluster order: what the watch of a hub and timed reads tell side by side', () => {
+  /** The order in a state of its own version, with so many nodes. */
+  const shown = (version: number, nodes: number, change: Partial<ClusterObservation> = {}) =>
+    healthy({
+      order: observedOrder({ resourceVersion: String(version) }),
+      hostedCluster: hosted({}, { fc430: nodes, g5: 2 }),
+      ...change,
+    });
+  const counted = (run: ReturnType<typeof createOrderRun>): unknown => {
+    run.commands();
+    const { readyNodes } = run.cluster() as { readyNodes?: { workers?: number } };
+    return readyNodes?.workers;
+  };
+  const watched = (version: number, nodes: number) => {
+    const run = createOrderRun();
+    run.toReady(shown(version, nodes));
+    return run;
+  };
+
+  it('an older state that comes late is not told after the newer one', () => {
+    const run = watched(10, 3);
+    expect(run.observe(shown(9, 0))).to.deep.equal([]);
+    const askedAt = '2026-11-21T11:59:00.000Z';
+    expect(run.observe(shown(9, 0, { askedAt })), 'asked before the newer one came').to.deep.equal([]);
+    expect(counted(run)).to.equal(3);
+    run.observe(shown(11, 2));
+    expect(counted(run)).to.equal(2);
+    expect(counted(watched(99, 3))).to.equal(3);
+    const longer = watched(99, 3);
+    longer.observe(shown(100, 2));
+    expect(counted(longer), 'versions are numbers').to.equal(2);
+  });
+  it('what a timed read saw is not told when it was overtaken before its answer came', () => {
+    const run = watched(10, 3);
+    const { effectId } = run.start('read');
+    const askedAt = run.at();
+    run.observe(shown(12, 2));
+    expect(run.result(effectId, done(shown(11, 0, { askedAt })))).to.deep.equal([]);
+    expect(counted(run)).to.equal(2);
+  });
+  it('a hub whose versions went back is believed when it was asked after that, and its watch from then on', () => {
+    const run = watched(10, 3);
+    run.after(1_000);
+    run.observe(shown(5, 1, { askedAt: run.at() }));
+    expect(counted(run)).to.equal(1);
+    run.observe(shown(6, 2));
+    expect(counted(run)).to.equal(2);
+  });
+  it('another object under the name has versions of its own', () => {
+    const run = watched(10, 3);
+    run.observe(shown(5, 1, { order: observedOrder({ uid: 'another', resourceVersion: '5' }) }));
+    expect(counted(run)).to.equal(1);
+  });
+  it('versions that are no numbers say nothing of which is newer', () => {
+    const run = createOrderRun();
+    const named = (name: string, nodes: number) =>
+      shown(0, nodes, { order: observedOrder({ resourceVersion: name }) });
+    run.toReady(named('b', 3));
+    run.observe(named('a', 1));
+    expect(counted(run)).to.equal(1);
+  });
+  it('the next life knows which state was told last', () => {
+    const run = watched(10, 3);
+    expect(run.replayed()).to.deep.equal(run.state());
+    expect(run.state()).to.have.nested.property('observation.version.resourceVersion', '10');
   });
 });
