@@ -44,7 +44,6 @@ export const clusterOrderWorkflow: Workflow<OrderRun, RunEvent> = {
     ],
     timerId: PLACEMENT_RETRY,
   },
-  hubOf: (state) => state.hub?.id,
   isClosed: (state) => state.status === 'closed',
 };
 
