@@ -2,12 +2,12 @@ import { fromBase64 } from '../merkle/base64.ts';
 import type { Checkpoint } from '../merkle/checkpoint.ts';
 import { compactRange, extendRange, type GrowingRange } from '../merkle/compact-range.ts';
 import { verifyConsistency } from '../merkle/proofs.ts';
-import { tenantKey, tenantsRoot } from '../merkle/tenants.ts';
 import { stringAt } from '../../../domain/json-tools.ts';
 import { createAlignment, LOOKAHEAD, type Difference } from './alignment.ts';
 import { LISTED, type Finding, type Findings } from './findings.ts';
 import { FILES, scopeName, type BundleManifest, type BundleProofs } from './format.ts';
 import { checkLine, eventName, guessedName, UnreadableLine, type CheckedLine } from './lines.ts';
+import { createTenantRoots } from './tenant-roots.ts';
 import { leafWindow, lineBatches, type DigestedSource, type TextLine } from './reading.ts';
 
 export type EventsResult = {
@@ -204,7 +204,7 @@ const refuseLine = (): never => {
  * exports of single tenants were never complete. Needs every event in full.
  */
 const tenantTrees = ({ proofs, checkpoint }: EventsAsk) => {
-  const trees = new Map<string, GrowingRange>();
+  const trees = createTenantRoots();
   const whole = proofs.scope.kind === 'log' && proofs.from.size === 0 && proofs.to.size === checkpoint?.size;
   let complete = whole;
   return {
@@ -214,20 +214,12 @@ const tenantTrees = ({ proofs, checkpoint }: EventsAsk) => {
     append: (line: CheckedLine): void => {
       if (line.event === undefined || line.shown !== 'full') complete = false;
       if (!complete || line.event === undefined) return;
-      const tenant = stringAt(line.event.metadata, 'tenant');
-      const tree = trees.get(tenant) ?? extendRange();
-      trees.set(tenant, tree);
-      tree.append(line.leafHash);
+      trees.append(stringAt(line.event.metadata, 'tenant'), line.leafHash);
     },
     conclude: (findings: Findings): void => {
       if (!complete || checkpoint === undefined) return;
-      const heads = [...trees].map(([tenant, tree]) => ({
-        key: tenantKey(tenant),
-        size: tree.size(),
-        root: tree.root(),
-      }));
-      if (trees.size === checkpoint.tenants.count && tenantsRoot(heads).equals(checkpoint.tenants.root))
-        return;
+      const { count, root } = checkpoint.tenants;
+      if (trees.count() === count && trees.root().equals(root)) return;
       // Events that are wrong make wrong trees: then this says nothing new.
       if (findings.count() > 0) return;
       findings.add({

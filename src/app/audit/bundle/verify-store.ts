@@ -3,12 +3,12 @@ import type { EventStore, RecordedEvent } from '../../event-store.ts';
 import { AUDIT_KEYS_STREAM } from '../audit-keys.ts';
 import { originOf, type Checkpoint } from '../merkle/checkpoint.ts';
 import { extendRange, rangeHashes, type GrowingRange } from '../merkle/compact-range.ts';
-import { emptyRoot, type HashAt } from '../merkle/hashing.ts';
+import type { HashAt } from '../merkle/hashing.ts';
 import type { ChainedKey, Trust } from '../merkle/key-chain.ts';
 import { isLeafStream, leafHashOf, leafOf } from '../merkle/leaf.ts';
-import { tenantKey, tenantsRoot } from '../merkle/tenants.ts';
 import { TREE_HEADS_STREAM } from '../tree-heads.ts';
 import { collectFindings, type Finding, type Findings } from './findings.ts';
+import { createTenantRoots, type TenantRoots } from './tenant-roots.ts';
 import { authorityOf, openCheckpoint, type Authority } from './trust-check.ts';
 
 /** A log that nobody writes to: a stopped embedded store, or a backup of one. */
@@ -143,7 +143,7 @@ const compare = async (
   progress: { events: number; leaves: number; signed: number },
 ): Promise<void> => {
   const tree = extendRange();
-  const tenants = new Map<string, GrowingRange>();
+  const tenants = createTenantRoots();
   const revisions = createRevisionCheck(findings);
   const since = (mark: Mark): number => (mark.pinned ? 0 : progress.signed);
   let recent: { name: string; hash: Buffer }[] = [];
@@ -176,10 +176,7 @@ const compare = async (
     revisions(event, tree.size());
     const hash = leafHashOf(leafOf(event));
     tree.append(hash);
-    const tenant = stringAt(event.metadata, 'tenant');
-    const own = tenants.get(tenant) ?? extendRange();
-    tenants.set(tenant, own);
-    own.append(hash);
+    tenants.append(stringAt(event.metadata, 'tenant'), hash);
     progress.leaves += 1;
     if (!diverged && recent.length < MOST_KEPT)
       recent.push({ name: `${event.stream}@${event.revision}`, hash });
@@ -237,19 +234,10 @@ const createRevisionCheck = (findings: Findings) => {
   };
 };
 
-const problemAt = (
-  { checkpoint }: Mark,
-  tree: GrowingRange,
-  tenants: ReadonlyMap<string, GrowingRange>,
-): string | undefined => {
+const problemAt = ({ checkpoint }: Mark, tree: GrowingRange, tenants: TenantRoots): string | undefined => {
   if (!tree.root().equals(checkpoint.root)) return 'another root than the events have';
-  const heads = [...tenants].map(([tenant, own]) => ({
-    key: tenantKey(tenant),
-    size: own.size(),
-    root: own.root(),
-  }));
-  const root = heads.length === 0 ? emptyRoot() : tenantsRoot(heads);
-  if (heads.length === checkpoint.tenants.count && root.equals(checkpoint.tenants.root)) return undefined;
+  if (tenants.count() === checkpoint.tenants.count && tenants.root().equals(checkpoint.tenants.root))
+    return undefined;
   return 'another root over the trees of the tenants than the events have';
 };
 
