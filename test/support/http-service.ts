@@ -22,6 +22,7 @@ import type { Encrypted } from '../../src/app/metadata.ts';
 import { createNames } from '../../src/app/names.ts';
 import type { Logger, RejectionRecord, SecretStore } from '../../src/app/ports.ts';
 import { createRequestHash } from '../../src/app/request-hash.ts';
+import { createPersonalMetadata } from '../../src/app/subjects.ts';
 import { createResourceCommands } from '../../src/app/resource-commands.ts';
 import { caughtUpWith } from '../../src/composition/caught-up.ts';
 import { kinds } from '../../src/domain/kinds.ts';
@@ -43,6 +44,8 @@ import { auditView } from '../../src/projections/audit/audit-view.ts';
 import { resourcesView } from '../../src/projections/resources/resources-view.ts';
 import { timelineView } from '../../src/projections/timeline/timeline-view.ts';
 import { usageView } from '../../src/projections/usage/usage-view.ts';
+
+import { startAuditPart } from './audit-service.ts';
 
 /**
  * The HTTP side over the real command runner and read models on an event log in memory: everything but threads,
@@ -75,6 +78,8 @@ export type TestServiceOptions = {
   readonly provisionUsers?: boolean;
   /** Namespace whose service accounts may be admins. Default: none is. */
   readonly deploymentNamespace?: string;
+  /** `/api/audit/v1` is served, with heads that are signed and exports that are made unless told otherwise. */
+  readonly audit?: { readonly signs?: boolean; readonly exports?: boolean };
   /** Told of every question to the read model: its name and what was asked. */
   readonly onRead?: (question: string, asked: readonly unknown[]) => void;
 };
@@ -208,7 +213,9 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
   });
   const logger = recordingLogger();
   const requestHash = createRequestHash(Buffer.from('test deployment'));
-  const personal = { personal: async () => hidden, source: async () => hidden };
+  const metadata = createPersonalMetadata({ keys: people });
+  const personal =
+    options.audit === undefined ? { personal: async () => hidden, source: async () => hidden } : metadata;
   const services = {
     runner,
     commands,
@@ -219,6 +226,23 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
     requestHash,
     personal,
   };
+  const past = createPast({ store, runner, readModels: models, positions, clock });
+  const audit =
+    options.audit === undefined
+      ? undefined
+      : await startAuditPart({
+          ...services,
+          ...options.audit,
+          store,
+          codec,
+          registry,
+          open: people.open,
+          positions,
+          past,
+          readModels: models,
+          logger,
+          erase: metadata.erase,
+        });
   const surfaces = osacSurfaces({
     ...services,
     timeline: models.timeline,
@@ -229,7 +253,7 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
     },
     issuers: verifier.issuers,
     formatPosition: (position) => positions.format(position),
-    past: createPast({ store, runner, readModels: models, positions, clock }),
+    past,
   });
   const provisioning = { ...services, people };
   const users = createUserProvisioning({ ...provisioning, logger });
@@ -279,6 +303,7 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
       storeInfo: async () => ({ kind: store.kind }),
       ...options.ledger,
     }),
+    ...(audit === undefined ? {} : { auditRoutes: audit.api.routes }),
     readiness: options.readiness ?? (() => ({ ready: true, checks: [] })),
   });
   const server: Server = createHttpServer(app, options.limits);
@@ -327,11 +352,13 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
     secrets,
     rejections,
     logger,
+    audit,
     token,
     close: async () => {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
       await users.idle();
+      await audit?.close();
       await models.close();
       await store.close();
     },

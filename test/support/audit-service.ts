@@ -1,0 +1,81 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openExportFiles } from '../../src/adapters/audit/export-files.ts';
+import { openAuditKeyFiles } from '../../src/adapters/keys/audit-keys.ts';
+import { systemTimers } from '../../src/adapters/system/system-ports.ts';
+import { createErasures } from '../../src/app/audit/erasure.ts';
+import { originOf } from '../../src/app/audit/merkle/checkpoint.ts';
+import { createAuditApi, type AuditApi, type AuditApiPorts } from '../../src/composition/audit-api.ts';
+import { createAuditing, type Auditing } from '../../src/composition/auditing.ts';
+import type { PersonalMetadata } from '../../src/app/subjects.ts';
+import type { ReadModels } from '../../src/projections/read-models.ts';
+
+export type AuditPart = {
+  readonly auditing: Auditing;
+  readonly api: AuditApi;
+  /** Where exports lie. */
+  readonly directory: string;
+  close(): Promise<void>;
+};
+
+export type AuditPartPorts = Omit<
+  AuditApiPorts,
+  'auditing' | 'erasures' | 'files' | 'timers' | 'productVersion' | 'instance' | 'readModels'
+> & {
+  readonly readModels: ReadModels;
+  readonly erase: PersonalMetadata['erase'];
+  /** False: nothing is signed. */
+  readonly signs?: boolean;
+  /** False: exports wait. */
+  readonly exports?: boolean;
+};
+
+/** The role `auditor` of a service in memory: heads are signed within milliseconds, exports lie in a directory. */
+export const startAuditPart = async ({ signs = true, ...ports }: AuditPartPorts): Promise<AuditPart> => {
+  const { store, clock, ids, logger, runner } = ports;
+  const timers = systemTimers();
+  const directory = await mkdtemp(join(tmpdir(), 'ledger-audit-'));
+  const auditing = createAuditing(ports.readModels, {
+    store,
+    clock,
+    timers,
+    ids,
+    instance: 'test',
+    logger,
+    auditor: {
+      keyFiles: await openAuditKeyFiles({
+        directory: join(directory, 'keys'),
+        kek: randomBytes(32),
+        origin: originOf(store.storeId),
+      }),
+      ownership: { hold: (signal, whileOwner) => whileOwner({ epoch: 1, signal }) },
+      settings: { everyMs: 20, lookMs: 10 },
+    },
+  });
+  const api = createAuditApi({
+    ...ports,
+    auditing,
+    timers,
+    instance: 'test',
+    erasures: createErasures({ runner, keys: { destroy: ports.erase }, clock, logger }),
+    files: await openExportFiles(join(directory, 'exports')),
+    productVersion: '0.0.0',
+  });
+  const stopping = new AbortController();
+  const running = [
+    ...(signs ? [auditing.run(stopping.signal)] : []),
+    ...(ports.exports === false ? [] : [api.exports.run(stopping.signal)]),
+  ];
+  return {
+    auditing,
+    api,
+    directory: join(directory, 'exports'),
+    close: async () => {
+      stopping.abort();
+      await Promise.all(running);
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+};
