@@ -21,6 +21,7 @@ const LOADER: Principal = {
   visibility: { all: true },
   authMethod: 'service-account',
   tokenIdHash: '',
+  via: 'catalog',
 };
 const ALL = { all: true } as const;
 const IS_DEFAULT = 'spec.is_default';

@@ -31,6 +31,8 @@ export type Workflow<State, RunEvent extends DomainEvent = DomainEvent> = {
    * run that keeps it counts as due.
    */
   readonly wakes?: { readonly types: readonly string[]; readonly timerId: string };
+  /** The hub that the run works on, for the metadata of what it records and commands; undefined: none (yet). */
+  readonly hubOf?: (state: State) => string | undefined;
   /** True when the run will never have anything to do again; its state may be forgotten. */
   readonly isClosed: (state: State) => boolean;
 };

@@ -208,6 +208,7 @@ export const toyWorkflow: Workflow<ToyRun, RunEvent> = {
     };
   },
   wakes: { types: ['ToyShopOpened'], timerId: 'patience' },
+  hubOf: ({ status, shop }) => (status === 'none' ? undefined : `hub of ${shop}`),
   isClosed: (state) => state.status === 'closed',
 };
 
@@ -455,6 +456,8 @@ export const appendToy = async (store: EventStore, id: string, type: string, dat
     commandId: `${id}-${type}-${expected}`,
     requestHash: '',
     correlationId: `correlation-of-${id}`,
+    ticket: `ticket-of-${id}`,
+    traceparent: `trace-of-${id}`,
     causationId: '',
     occurredAt: '2026-01-01T00:00:00.000Z',
     instance: 'test',

@@ -11,7 +11,7 @@ import { derivedCommandId } from '../identifiers.ts';
 import { workflowActor, type CommandMetadata } from '../metadata.ts';
 import type { Clock, Logger, Timers } from '../ports.ts';
 import { pause } from './pause.ts';
-import { fold, foldRecorded, type Run } from './run.ts';
+import { fold, foldRecorded, type Asked, type Run } from './run.ts';
 import type { InputRef } from './run-index.ts';
 import type { Failpoint, RunCodec } from './types.ts';
 
@@ -28,6 +28,8 @@ export type AppendCause = {
   readonly causationId: string;
   /** The input event taken in with this append, if it was one. */
   readonly ref?: InputRef;
+  /** Of the request behind that event; absent: what the run was asked before. */
+  readonly asked?: Asked;
 };
 
 export type RunLog = {
@@ -97,6 +99,7 @@ export const createRunLog = (options: {
     const commandId = derivedCommandId(run.key, run.revision, ...cause.identity);
     const inputs = { ...run.taken };
     if (cause.ref !== undefined) inputs[cause.ref.stream] = cause.ref.revision;
+    const hub = run.workflow.hubOf?.(run.state);
     return {
       tenant: run.tenant,
       project: run.project,
@@ -107,8 +110,10 @@ export const createRunLog = (options: {
       requestHash: commandId,
       correlationId: run.correlationId,
       causationId: cause.causationId,
+      ...(cause.asked ?? run.asked),
       occurredAt: clock.now(),
       instance,
+      ...(hub !== undefined && { hub }),
       inputs,
     };
   };

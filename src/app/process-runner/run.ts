@@ -18,6 +18,8 @@ export type Run = {
   tenant: string;
   project: string;
   correlationId: string;
+  /** Ticket and trace of the last request that the run took in: what it does now is done for that. */
+  asked: Asked;
   /** Id of the newest run event; causation of what follows from it. */
   lastEventId: string;
   /** Highest revision taken in per input stream: what a redelivery is recognised by. */
@@ -25,6 +27,14 @@ export type Run = {
   /** Newest `EffectStarted` per effect that is still outstanding. */
   started: { [effectId: string]: EffectStart };
 };
+
+export type Asked = Pick<EventMetadata, 'ticket' | 'traceparent'>;
+
+/** What of a request's metadata goes on to what follows from it. */
+export const askedIn = ({ ticket, traceparent }: Asked): Asked => ({
+  ...(ticket !== undefined && { ticket }),
+  ...(traceparent !== undefined && { traceparent }),
+});
 
 export type EffectStart = {
   readonly attempt: number;
@@ -47,6 +57,7 @@ export const newRun = (key: string, workflow: AnyWorkflow, runId: string): Run =
   tenant: '',
   project: '',
   correlationId: '',
+  asked: {},
   lastEventId: '',
   taken: {},
   started: {},
@@ -69,7 +80,10 @@ export const fold = (
   event: DomainEvent,
   revision: number,
   id: string,
-  metadata: Pick<EventMetadata, 'tenant' | 'project' | 'correlationId' | 'instance' | 'inputs'>,
+  metadata: Pick<
+    EventMetadata,
+    'tenant' | 'project' | 'correlationId' | 'instance' | 'inputs' | 'ticket' | 'traceparent'
+  >,
 ): void => {
   run.state = run.workflow.evolve(run.state, event);
   run.revision = revision;
@@ -77,6 +91,7 @@ export const fold = (
   run.tenant = metadata.tenant;
   run.project = metadata.project;
   run.correlationId = metadata.correlationId;
+  run.asked = askedIn(metadata);
   for (const [stream, taken] of Object.entries(metadata.inputs ?? {})) {
     run.taken[stream] = Math.max(run.taken[stream] ?? -1, taken);
   }
@@ -131,6 +146,8 @@ export const fromRow = (row: RunRow, workflow: AnyWorkflow): Run | undefined => 
     workflow,
     runId: row.runId,
     revision: row.revision,
-    ...(JSON.parse(row.memory) as Memory),
+    // Rows of an earlier release do not have it.
+    asked: {},
+    ...(JSON.parse(row.memory) as Omit<Memory, 'asked'> & Partial<Memory>),
   };
 };

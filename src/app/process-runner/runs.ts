@@ -7,7 +7,7 @@ import type { Slot } from './lanes.ts';
 import { isSpent, newActor, underWay, type Actor, type Item } from './actor.ts';
 import { createPlanner } from './planner.ts';
 import { createReadyRuns } from './ready-runs.ts';
-import { EFFECT_STARTED, isTaken, pendingOf, type Run } from './run.ts';
+import { askedIn, EFFECT_STARTED, isTaken, pendingOf, type Run } from './run.ts';
 import { isIndexError, type InputRef } from './run-index.ts';
 import { Stopped, type AppendCause } from './run-log.ts';
 import type { RunsOptions } from './runs-options.ts';
@@ -251,6 +251,8 @@ export const createRuns = (options: RunsOptions): Runs => {
       identity: ['event', recorded.id],
       causationId: recorded.id,
       ref,
+      // What the service did by itself belongs to what it was asked for before.
+      ...(metadata.actor.authMethod !== 'internal' && { asked: askedIn(metadata) }),
     };
     await decide(actor, run, why, (now) => ({ kind: 'event', event, now }));
   };

@@ -17,8 +17,9 @@ import type {
 } from './types.ts';
 
 /** What a command or effect needs to know of its run, taken when it starts: the run's state moves on meanwhile. */
-export type WorkContext = Pick<Run, 'key' | 'runId' | 'tenant' | 'project' | 'correlationId'> & {
+export type WorkContext = Pick<Run, 'key' | 'runId' | 'tenant' | 'project' | 'correlationId' | 'asked'> & {
   readonly workflow: string;
+  readonly hub: string | undefined;
   readonly causationId: string;
   readonly started: Run['started'];
 };
@@ -30,6 +31,8 @@ export const contextOf = (run: Run): WorkContext => ({
   tenant: run.tenant,
   project: run.project,
   correlationId: run.correlationId,
+  asked: run.asked,
+  hub: run.workflow.hubOf?.(run.state),
   causationId: run.lastEventId,
   started: { ...run.started },
 });
@@ -88,6 +91,8 @@ export const createWork = (options: {
           requestHash: commandId,
           correlationId: context.correlationId,
           causationId: context.causationId,
+          ...context.asked,
+          ...(context.hub !== undefined && { hub: context.hub }),
           signal,
         }),
       );

@@ -26,7 +26,10 @@ export type Principal = {
   readonly homeTenant: string | undefined;
   readonly visibility: Visibility;
   readonly authMethod: 'jwt' | 'service-account';
+  /** Empty: there was no token. */
   readonly tokenIdHash: string;
+  /** Where its calls come in, for the history. Default `http`. */
+  readonly via?: string;
 };
 
 /** For whom counts what a caller takes of the service: a tenant's users share; admins act for many, so each is one. */

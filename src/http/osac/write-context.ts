@@ -126,7 +126,7 @@ export const commandContext = async <M extends object>(
 };
 
 const actorOf = async (
-  { subjectId, roles, authMethod, tokenIdHash, userName, email }: Principal,
+  { subjectId, roles, authMethod, tokenIdHash, userName, email, via }: Principal,
   personal: WriteServices['personal'],
 ): Promise<Actor> => {
   const encrypted = await personal.personal(subjectId, {
@@ -137,8 +137,8 @@ const actorOf = async (
     subjectId,
     roles,
     authMethod,
-    tokenIdHash,
-    via: 'http',
+    ...(tokenIdHash === '' ? {} : { tokenIdHash }),
+    via: via ?? 'http',
     ...(encrypted === undefined ? {} : { personal: encrypted }),
   };
 };

@@ -100,12 +100,23 @@ describe('process runner', () => {
         tenant: 'tenant-of-t1',
         correlationId: 'correlation-of-t1',
         instance: 'a',
+        ticket: 'ticket-of-t1',
+        traceparent: 'trace-of-t1',
       });
       expect(event.metadata['actor']).to.deep.include({ subjectId: 'system', authMethod: 'internal' });
       expect(event.metadata['inputs']).to.deep.equal({ 'toy-t1': 0 });
     }
     expect(run[0]?.metadata['causationId']).to.equal(order?.id);
-    expect(arrived?.metadata).to.include({ correlationId: 'correlation-of-t1', tenant: 'tenant-of-t1' });
+    expect(arrived?.metadata).to.include({
+      correlationId: 'correlation-of-t1',
+      tenant: 'tenant-of-t1',
+      ticket: 'ticket-of-t1',
+      traceparent: 'trace-of-t1',
+    });
+    // Once it knows its hub, it says so.
+    expect(run[0]?.metadata).not.to.have.property('hub');
+    expect(run.at(-1)?.metadata).to.include({ hub: 'hub of one/t1' });
+    expect(arrived?.metadata).to.include({ hub: 'hub of one/t1' });
     const succeeded = run.find((event) => event.type === 'EffectSucceeded');
     expect(arrived?.metadata['causationId']).to.equal(succeeded?.id);
   });

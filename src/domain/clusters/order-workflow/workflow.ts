@@ -44,6 +44,7 @@ export const clusterOrderWorkflow: Workflow<OrderRun, RunEvent> = {
     ],
     timerId: PLACEMENT_RETRY,
   },
+  hubOf: (state) => (state.status === 'open' ? state.hub?.hub : undefined),
   isClosed: (state) => state.status === 'closed',
 };
 
