@@ -118,7 +118,7 @@ const bundleText = (report: BundleReport): string => {
   const lines = findingLines(report.findings, report.count);
   if (range !== undefined)
     lines.push(
-      `export of ${printable(report.scope)}, sizes ${range.from} to ${range.to}: ${counts.events} events ` +
+      `export of ${printable(report.scope)}, sizes ${range.from} to ${range.to} of ${report.treeSize}: ${counts.events} events ` +
         `(${counts.full} in full, ${counts.redacted} redacted, ${counts.withheld} withheld)`,
     );
   if (checkpoint !== undefined) lines.push(`signed at size ${checkpoint.size}, ${checkpoint.time}`);

@@ -37,6 +37,8 @@ export type BundleReport = {
   readonly checkpoint: { readonly size: number; readonly time: string; readonly note: string } | undefined;
   readonly scope: string;
   readonly range: { readonly from: number; readonly to: number } | undefined;
+  /** Events that the tree of the scope has at the checkpoint: the export holds `range` of them. */
+  readonly treeSize: number | undefined;
   readonly counts: EventsResult['counts'];
   /** What to trust from here on: keys and checkpoint of the bundle; only when nothing is wrong. */
   readonly trust: Trust | undefined;
@@ -85,6 +87,7 @@ export const verifyBundle = async (
         : { size: checkpoint.size, time: checkpoint.time, note },
     scope: proofs === undefined ? 'unknown' : scopeName(proofs.scope),
     range,
+    treeSize: proofs?.tree.size,
     counts: events?.counts ?? { events: 0, full: 0, redacted: 0, withheld: 0 },
     trust: ok && shipped !== undefined && note !== undefined ? { ...shipped, pin: note } : undefined,
     proven: ok && proofs !== undefined && range !== undefined ? provenBy(proofs.scope, range) : [],

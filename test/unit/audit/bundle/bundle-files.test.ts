@@ -99,7 +99,7 @@ describe('bundles in files', () => {
   it('are verified by ledgerctl, with status 0', async () => {
     const { code, out } = await ledgerctl([tar, '--trust', trust]);
     expect(out).to.include(
-      'export of the whole log, sizes 0 to 40: 40 events (40 in full, 0 redacted, 0 withheld)',
+      'export of the whole log, sizes 0 to 40 of 40: 40 events (40 in full, 0 redacted, 0 withheld)',
     );
     expect(out)
       .to.include('keys: yours\npin: continued\n')
