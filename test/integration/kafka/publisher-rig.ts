@@ -144,7 +144,10 @@ export const valuesOf = (kafka: MemoryKafka, topic = TOPIC): readonly string[] =
  * At least once, and in order for whoever keeps the consumer contract: every event is there, what comes twice is equal,
  * and no event comes for the first time after a later one of its stream.
  */
-export const expectDelivered = async ({ store, kafka }: Rig, topic = TOPIC): Promise<void> => {
+export const expectDelivered = async (
+  { store, kafka }: Pick<Rig, 'store' | 'kafka'>,
+  topic = TOPIC,
+): Promise<void> => {
   const expected: string[] = [];
   for await (const event of store.readAll({ limit: 1_000_000 }))
     if (event.stream.startsWith('thing-')) expected.push(`${event.stream}@${event.revision}`);
