@@ -1,4 +1,5 @@
 import type { Appended, EventToAppend } from '../../../src/app/event-store.ts';
+import type { EventMetadata } from '../../../src/app/metadata.ts';
 import { evolveCluster } from '../../../src/domain/clusters/cluster.ts';
 import { initialCluster, isLiveCluster, type ClusterState } from '../../../src/domain/clusters/state.ts';
 import type { ClusterEvent } from '../../../src/domain/clusters/events.ts';
@@ -157,7 +158,11 @@ export const createLedger = ({ ordersOn, hubs, fail }: LedgerOptions): Ledger =>
       events.forEach(({ id, type, data, metadata }, i) => {
         if (ids.has(id)) violated(`event id ${id} (${type}) is in the log twice`);
         ids.add(id);
-        const { commandId } = JSON.parse(metadata) as { commandId?: string };
+        const about = JSON.parse(metadata) as Partial<EventMetadata>;
+        const missing = missingIn(about, type);
+        if (missing.length > 0)
+          violated(`${type} in ${stream} does not say in its metadata: ${missing.join(', ')}`);
+        const { commandId } = about;
         const event: StoredEvent = {
           stream,
           revision: firstRevision + i,
@@ -206,6 +211,25 @@ export const createLedger = ({ ordersOn, hubs, fail }: LedgerOptions): Ledger =>
     streams: (category) => [...streams.keys()].filter((stream) => stream.startsWith(`${category}-`)),
     length: () => length,
   };
+};
+
+/** What a workflow does on a hub says on which. */
+const ON_A_HUB: ReadonlySet<string> = new Set(['ClusterDispatchStarted', 'ClusterBecameReady']);
+
+/** What every event says of itself, whatever wrote it (design §4, metadata v1). */
+const missingIn = (metadata: Partial<EventMetadata>, type: string): readonly string[] => {
+  const { actor, hub, schemaVersion = 0 } = metadata;
+  const texts = ['command', 'commandId', 'correlationId', 'causationId', 'occurredAt', 'instance'] as const;
+  return [
+    ...texts.filter((name) => (metadata[name] ?? '') === ''),
+    ...(typeof metadata.tenant === 'string' && typeof metadata.project === 'string'
+      ? []
+      : ['tenant, project']),
+    ...((actor?.subjectId ?? '') === '' ? ['actor.subjectId'] : []),
+    ...((actor?.via ?? '') === '' ? ['actor.via'] : []),
+    ...(schemaVersion >= 1 ? [] : ['schemaVersion']),
+    ...(ON_A_HUB.has(type) && hub === undefined ? ['hub'] : []),
+  ];
 };
 
 /** What a claim that grew now takes beyond the limits; lowering a limit evicts nobody. */
