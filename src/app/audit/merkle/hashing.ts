@@ -8,7 +8,7 @@ const NODE_PREFIX = Buffer.of(0x01);
 
 /** By way of a text, which takes half as long as letting each hash have memory of its own. */
 export const sha256 = (bytes: Uint8Array | string): Buffer =>
-  Buffer.from(hash('sha256', bytes, 'latin1'), 'latin1');
+  Buffer.from(hash('sha256', bytes, 'binary'), 'latin1');
 
 /** Hash of a leaf: its prefix differs from that of nodes, so that no leaf can pass for a node. */
 export const leafHash = (bytes: Uint8Array): Buffer => sha256(Buffer.concat([LEAF_PREFIX, bytes]));
