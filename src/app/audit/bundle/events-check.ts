@@ -151,7 +151,8 @@ const createLineCheck = (ask: EventsAsk, shown: GrowingRange | undefined, findin
         tenants.append(line);
         return line;
       } catch (error) {
-        if (!(error instanceof UnreadableLine)) throw error;
+        // RangeError: nested more deeply than anything that is stored.
+        if (!(error instanceof UnreadableLine || error instanceof RangeError)) throw error;
         const event = text === undefined ? undefined : guessedName(text);
         name(event);
         tenants.giveUp();

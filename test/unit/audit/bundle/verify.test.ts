@@ -77,6 +77,20 @@ describe('export bundles', () => {
     expect(report.proven.join()).to.include('of withheld events: that they are there');
   });
 
+  it('hold what has no canonical form, and names that every object inherits', async () => {
+    const hostile = JSON.parse(
+      '{"__proto__":{"a":1},"constructor":"c","half":"\\ud800","1e3":1000,"b":-0}',
+    ) as JsonObject;
+    const odd = historyOf(
+      history.events.map((event, n) => (n === 9 ? { ...event, data: { ...event.data, ...hostile } } : event)),
+    );
+    const files = await bundleOf(odd);
+    const report = await verify(files);
+    expect(report.findings, texts(report)).to.deep.equal([]);
+    files.set('events.ndjson', Buffer.from(textOf(files, 'events.ndjson').replace('\\ud800', '\\ud801')));
+    expect((await verify(files)).findings[0]).to.include({ code: 'content', place: 9 });
+  });
+
   it('say whose keys were taken when nobody pins any', async () => {
     const report = await verifyBundle(memorySource(await bundleOf(history)));
     expect([report.ok, report.keys, report.pin]).to.deep.equal([true, 'from the bundle', 'none']);
@@ -217,6 +231,16 @@ describe('verifying a bundle: what was changed is named', () => {
       });
       expect(report.findings[0], to).to.include({ code: 'malformed', line: 18, event: nameOf(17) });
     }
+  });
+
+  it('a line that is nested without end', async () => {
+    const report = await changed({}, (files) => {
+      const deep = `${'['.repeat(200_000)}${']'.repeat(200_000)}`;
+      const text = textOf(files, 'events.ndjson').replace('"note":"n 17"', `"note":${deep}`);
+      files.set('events.ndjson', Buffer.from(text));
+    });
+    expect(report.findings[0]).to.include({ code: 'malformed', line: 18 });
+    expect(report.counts.events).to.equal(SIZE);
   });
 
   it('a line that cannot be read, the others are still checked', async () => {
