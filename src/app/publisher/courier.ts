@@ -7,7 +7,7 @@ import { isFarBehind } from './distance.ts';
 import type { Parcel } from './outbox.ts';
 import { TakenOver } from './parking.ts';
 import { KafkaFault, type KafkaProducer, type KafkaProducers } from './ports.ts';
-import type { TopicCheck } from './topic-check.ts';
+import type { TopicsReady } from './topic-check.ts';
 import { waitAfter, type PublisherFailpoint, type PublisherSettings, type Session } from './types.ts';
 
 /**
@@ -23,7 +23,7 @@ export type Courier = {
 export type CourierOptions = {
   readonly stream: Pick<TopicStream, 'topic'>;
   readonly producers: KafkaProducers;
-  readonly check: Pick<TopicCheck, 'ready' | 'forget'>;
+  readonly check: TopicsReady;
   readonly clock: Clock;
   readonly timers: Timers;
   readonly logger: Logger;
@@ -89,7 +89,7 @@ const createSender = (options: CourierOptions, { outbox, parking, signal }: Sess
 
   /** A send that is under way when the publisher stops gets some time: cut off, it would come twice. */
   const send = async (parcels: readonly Parcel[]): Promise<void> => {
-    await check.ready(name, signal);
+    await check.ready(name);
     signal.throwIfAborted();
     producer ??= await producers.open(signal);
     const open = producer;

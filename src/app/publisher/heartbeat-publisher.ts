@@ -3,7 +3,7 @@ import { pause } from '../process-runner/pause.ts';
 import { windowStart } from '../streams/heartbeats.ts';
 import type { KafkaRecord } from '../streams/stream.ts';
 import { KafkaFault, type KafkaProducer, type KafkaProducers } from './ports.ts';
-import type { TopicCheck } from './topic-check.ts';
+import type { TopicsReady } from './topic-check.ts';
 import { topicErrorOf, type TopicError, type TopicStatus } from './topic-status.ts';
 import type { Trouble } from './trouble.ts';
 import { waitAfter, type PublisherSettings } from './types.ts';
@@ -37,7 +37,7 @@ export const createHeartbeatPublisher = ({
 }: {
   readonly heartbeats: Heartbeats;
   readonly producers: KafkaProducers;
-  readonly check: Pick<TopicCheck, 'ready' | 'forget'>;
+  readonly check: TopicsReady;
   readonly clock: Clock;
   readonly timers: Timers;
   readonly trouble: Trouble;
@@ -66,7 +66,7 @@ export const createHeartbeatPublisher = ({
   const send = async (records: readonly KafkaRecord[], endMs: number, signal: AbortSignal): Promise<void> => {
     for (let failures = 0; ; failures += 1) {
       try {
-        await check.ready(topic, signal);
+        await check.ready(topic);
         producer ??= await producers.open(signal);
         await producer.send(records);
         sent += records.length;

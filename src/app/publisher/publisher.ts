@@ -1,5 +1,5 @@
 import type { EventStore } from '../event-store.ts';
-import type { Ownership } from '../ownership.ts';
+import type { Lease, Ownership } from '../ownership.ts';
 import type { Clock, Ids, Logger, Timers } from '../ports.ts';
 import { pause } from '../process-runner/pause.ts';
 import type { TopicSpec, TopicStream } from '../streams/stream.ts';
@@ -110,12 +110,13 @@ export const createPublisher = (options: PublisherOptions): Publisher => {
   };
 
   /** What this instance runs while it owns the lease. */
-  const begin = (epoch: number): Tenure => {
+  const begin = ({ epoch, signal }: Lease): Tenure => {
     const { producers } = cluster;
     const shared = {
       ...options,
       producers,
-      check,
+      // One look serves many topics, and must not end with the session of one of them.
+      check: { ready: (topic: string) => check.ready(topic, signal), forget: check.forget },
       settings,
       turn: createTurns(clock),
       gate: createGate(),
@@ -132,7 +133,7 @@ export const createPublisher = (options: PublisherOptions): Publisher => {
   return {
     run: (signal) =>
       ownership.hold(signal, async (lease) => {
-        const own = begin(lease.epoch);
+        const own = begin(lease);
         tenure = own;
         logger.info({ epoch: lease.epoch, topics: own.topics.length }, 'publishing to Kafka');
         try {

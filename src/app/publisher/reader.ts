@@ -142,8 +142,13 @@ export const createReader = ({
         ...(topic.filter === undefined ? {} : { filter: topic.filter }),
       })
       [Symbol.asyncIterator]();
-    // Behind the end of the log the next item comes at once; at its end it may take for ever.
-    const pull = () => (caughtUp ? subscription.next() : gate(() => subscription.next()));
+    const pull = () => {
+      // Behind the end of the log the next item comes at once; at its end it may take for ever.
+      const item = caughtUp ? subscription.next() : gate(() => subscription.next());
+      // Read below; when this loop has ended before, nobody does.
+      item.catch(() => undefined);
+      return item;
+    };
     let next = pull();
     while (!signal.aborted) {
       const result = await nextOrOrder(next);

@@ -29,6 +29,9 @@ export type TopicCheck = {
   last(): readonly TopicPlan[];
 };
 
+/** As topics see it. */
+export type TopicsReady = Pick<TopicCheck, 'forget'> & { ready(topic: string): Promise<void> };
+
 /** One look at the brokers serves all topics: when they are away, one connection is tried and not one for each. */
 export const createTopicCheck = ({
   admin,

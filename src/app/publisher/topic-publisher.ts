@@ -9,7 +9,7 @@ import { createOutbox } from './outbox.ts';
 import { createParking, TakenOver } from './parking.ts';
 import { KafkaFault, type KafkaProducers } from './ports.ts';
 import { createReader, type Reader } from './reader.ts';
-import type { TopicCheck } from './topic-check.ts';
+import type { TopicsReady } from './topic-check.ts';
 import type { Trouble } from './trouble.ts';
 import type { Gate } from './turns.ts';
 import { topicErrorOf, type TopicError, type TopicStatus } from './topic-status.ts';
@@ -21,6 +21,9 @@ import {
   type Session,
 } from './types.ts';
 
+/** A send is tried for half a minute before it fails: a topic that gets nothing rid for so long is held up already. */
+const SLOW_SECONDS = 15;
+
 /** What ends a session and needs nobody: the next one begins at the checkpoint. */
 const PASSING = [KafkaFault, StoreUnavailable, OutcomeUnknown, TakenOver];
 
@@ -28,7 +31,7 @@ export type TopicPublisherOptions = {
   readonly stream: TopicStream;
   readonly store: EventStore;
   readonly producers: KafkaProducers;
-  readonly check: Pick<TopicCheck, 'ready' | 'forget'>;
+  readonly check: TopicsReady;
   readonly clock: Clock;
   readonly timers: Timers;
   readonly ids: Ids;
@@ -145,13 +148,15 @@ export const createTopicPublisher = (options: TopicPublisherOptions): TopicPubli
       const oldest = running?.session.outbox.head({ records: 1, bytes: 1 })[0];
       const lagSince = oldest?.recordedAt ?? running?.reader.behindSince();
       const now = Date.parse(clock.now());
-      const calm = running?.reader.caughtUp() === true ? 'live' : 'catching-up';
+      const lagSeconds = lagSince === undefined ? 0 : Math.max(0, (now - Date.parse(lagSince)) / 1000);
+      const atEnd = running?.reader.caughtUp() === true;
+      const calm = !atEnd ? 'catching-up' : lagSeconds > SLOW_SECONDS ? 'waiting' : 'live';
       return {
         topic: name,
         state: !active ? 'standby' : (failing ?? calm),
         position: running?.session.outbox.reached() ?? position,
         waitingEvents: running?.session.outbox.size().parcels ?? 0,
-        lagSeconds: lagSince === undefined ? 0 : Math.max(0, (now - Date.parse(lagSince)) / 1000),
+        lagSeconds,
         sent,
         lastError,
         parked: running?.session.parking.list() ?? parkedBefore,

@@ -31,6 +31,8 @@ export type StartOptions = {
   readonly failpoint?: PublisherFailpoint;
   readonly ownership?: Ownership;
   readonly heartbeats?: Heartbeats;
+  /** Instead of the rig's own. */
+  readonly store?: EventStore;
 };
 
 export type Running = {
@@ -91,6 +93,7 @@ export const createRig = (options: { readonly topics?: readonly string[] } = {})
       failpoint,
       ownership = shared,
       heartbeats,
+      store: given,
     } = {}) => {
       const stop = new AbortController();
       instances += 1;
@@ -104,7 +107,7 @@ export const createRig = (options: { readonly topics?: readonly string[] } = {})
         topics: [...topics, ...(heartbeats === undefined ? [] : [heartbeats.topic])].map(specOf),
         ...(heartbeats === undefined ? {} : { heartbeats }),
         cluster: kafka,
-        store,
+        store: given ?? store,
         ownership,
         clock: time.clock,
         timers: time.timers,

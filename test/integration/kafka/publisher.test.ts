@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { StoreUnavailable } from '../../../src/app/event-store.ts';
+import { StoreUnavailable, type EventStore } from '../../../src/app/event-store.ts';
 import type { RecordMapper } from '../../../src/app/streams/stream.ts';
 import { MOST_PARKED } from '../../../src/app/publisher/parking.ts';
 import { createRig, expectDelivered, recordOf, specOf, TOPIC, valuesOf, type Rig } from './publisher-rig.ts';
@@ -91,6 +91,18 @@ describe('the publisher', () => {
     rig.kafka.faults.down(false);
     await rig.time.pass(31_000);
     expect(running.topic(TOPIC)).to.include({ state: 'live', waitingEvents: 0, lagSeconds: 0, sent: 1 });
+    await running.stop();
+  });
+
+  it('says that it waits when a send takes long, before that fails', async () => {
+    const running = rig.start();
+    const release = rig.kafka.faults.hold(TOPIC);
+    await rig.append('thing-a');
+    await rig.time.pass(20_000);
+    expect(running.topic(TOPIC)).to.include({ state: 'waiting', waitingEvents: 1, lastError: undefined });
+    release();
+    await rig.time.pass(100);
+    expect(running.topic(TOPIC)).to.include({ state: 'live', waitingEvents: 0, sent: 1 });
     await running.stop();
   });
 
@@ -325,6 +337,35 @@ describe('the publisher', () => {
       await rig.time.pass(2_000);
       expect(await second).to.deep.equal({ outcome: 'published', records: 1 });
       await again.stop();
+      await expectDelivered(rig);
+    });
+
+    it('is parked still when its stream cannot be read while it is tried again; the topic goes on', async () => {
+      let isUnread = false;
+      const store: EventStore = {
+        ...rig.store,
+        readStream: (stream, how) => {
+          if (isUnread && stream.startsWith('thing-')) throw new StoreUnavailable('not now');
+          return rig.store.readStream(stream, how);
+        },
+      };
+      const running = rig.start({ map, store });
+      await rig.append('thing-a', 'thing-a');
+      await rig.time.pass(2_000);
+      poison = new Set();
+      isUnread = true;
+      const outcome = running.publisher.retry(TOPIC, 'thing-a');
+      await rig.time.pass(2_000);
+      expect(await outcome).to.deep.equal({ outcome: 'interrupted' });
+      isUnread = false;
+      await rig.append('thing-b');
+      await rig.time.pass(2_000);
+      expect(running.topic(TOPIC)).to.include({ state: 'live', sent: 2 });
+      expect(running.topic(TOPIC).parked).to.have.length(1);
+      const second = running.publisher.retry(TOPIC, 'thing-a');
+      await rig.time.pass(2_000);
+      expect(await second).to.have.property('outcome', 'published');
+      await running.stop();
       await expectDelivered(rig);
     });
 
