@@ -1,0 +1,56 @@
+import type { RefusalRecorder } from '../app/audit/refusal-recorder.ts';
+import type { Logger } from '../app/ports.ts';
+import type { Publisher } from '../app/publisher/publisher.ts';
+import type { Config, Role } from '../config.ts';
+import type { AuditApi } from './audit-api.ts';
+import type { System } from './system.ts';
+
+export type Background = { readonly ended: Promise<unknown>; readonly broken: Promise<never> };
+
+/** Parts that follow the log for as long as the service runs. One that ends by itself takes the service down. */
+export const runInBackground = (
+  {
+    system,
+    publisher,
+    refusals,
+    auditApi,
+  }: {
+    readonly system: System;
+    readonly publisher: Publisher | undefined;
+    readonly refusals: RefusalRecorder;
+    readonly auditApi: AuditApi | undefined;
+  },
+  roles: readonly Role[],
+  signal: AbortSignal,
+  logger: Logger,
+): Background => {
+  const parts = [
+    { name: 'hub registry', ended: system.runHubRegistry(signal) },
+    { name: 'record of refusals', ended: refusals.run(signal) },
+    ...(roles.includes('processes') ? [{ name: 'processes', ended: system.runProcesses(signal) }] : []),
+    ...(system.auditing === undefined ? [] : [{ name: 'auditor', ended: system.auditing.run(signal) }]),
+    ...(auditApi === undefined ? [] : [{ name: 'exports', ended: auditApi.exports.run(signal) }]),
+    ...(roles.includes('publisher') && publisher !== undefined
+      ? [{ name: 'publisher', ended: publisher.run(signal) }]
+      : []),
+  ];
+  const broken = new Promise<never>((_, reject) => {
+    for (const { name, ended } of parts) {
+      ended.then(
+        () => signal.aborted || reject(new Error(`${name} ended by itself`)),
+        (error: unknown) => {
+          logger.error({ err: error, part: name }, 'a part of the service broke down');
+          reject(new Error(`${name} broke down`, { cause: error }));
+        },
+      );
+    }
+  });
+  broken.catch(() => undefined);
+  return { ended: Promise.allSettled(parts.map(({ ended }) => ended)), broken };
+};
+
+/** Roles that were asked for and have nothing to do say so: a silent idle part would look like a working one. */
+export const sayWhatIdles = (config: Config, logger: Logger): void => {
+  if (config.roles.includes('publisher') && config.kafkaBrokers.length === 0)
+    logger.warn({ role: 'publisher' }, 'role publisher idles: no LEDGER_KAFKA_BROKERS are set');
+};

@@ -1,0 +1,187 @@
+import { hostname } from 'node:os';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createAutomations } from '../adapters/automation/automations.ts';
+import { createWorkerFolds } from '../adapters/folding/worker-folds.ts';
+import { readPodIdentity } from '../adapters/identity/pod-identity.ts';
+import { openAuditKeyFiles } from '../adapters/keys/audit-keys.ts';
+import { openDeploymentKeys } from '../adapters/keys/deployment-keys.ts';
+import { openFileKeyStore } from '../adapters/keys/file-key-store.ts';
+import { openSubjectKeyReader } from '../adapters/keys/subject-key-reader.ts';
+import { createMetrics } from '../adapters/metrics/metrics.ts';
+import { createLeaseOwnership } from '../adapters/ownership/lease-ownership.ts';
+import { openFileSecretStore } from '../adapters/secrets/file-secret-store.ts';
+import { openSqliteSnapshots } from '../adapters/snapshots/sqlite-snapshots.ts';
+import { systemClock, systemIds, systemTimers } from '../adapters/system/system-ports.ts';
+import { originOf } from '../app/audit/merkle/checkpoint.ts';
+import { assertDeployment } from '../app/deployment.ts';
+import type { Clock, Ids, Logger, Timers } from '../app/ports.ts';
+import type { Failpoint } from '../app/process-runner/types.ts';
+import type { Config } from '../config.ts';
+import { readCatalog } from './catalog-files.ts';
+import type { Closers } from './closing.ts';
+import { createClusters } from './clusters.ts';
+import { openStore } from './event-log.ts';
+import { measure } from './measure.ts';
+import { openRefusals } from './refusals.ts';
+import { createSystem, type System } from './system.ts';
+import { createVerifier } from './token-verification.ts';
+
+/** What a process has before it opens anything. */
+export type Process = {
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly ids: Ids;
+  /** Names this run of the service on all its events and leases. */
+  readonly instance: string;
+  readonly logger: Logger;
+  readonly nodeEnv: string | undefined;
+};
+
+export const thisProcess = (logger: Logger, nodeEnv: string | undefined): Process => {
+  const ids = systemIds();
+  const instance = `${hostname()}-${process.pid}-${ids.uuidv7().slice(-12)}`;
+  return { clock: systemClock(), timers: systemTimers(), ids, instance, logger, nodeEnv };
+};
+
+export type Opened = Awaited<ReturnType<typeof openPorts>>;
+
+/**
+ * Opens what the settings name: keys, secrets, the event log, hubs. Throws with a sentence for the operator; what was
+ * opened by then is left to `closers`.
+ */
+export const openPorts = async (config: Config, ports: Process, closers: Closers) => {
+  const { clock, timers, ids, instance, logger, nodeEnv } = ports;
+  const metrics = createMetrics();
+  closers.push(() => {
+    metrics.close();
+  });
+  const catalog = config.catalog === undefined ? undefined : readCatalog(config.catalog);
+  const pod = await readPodIdentity();
+  const verifier = await createVerifier(config, { pod, nodeEnv, logger });
+  const keys = await openDeploymentKeys(config.secretsDir);
+  const secrets = await openFileSecretStore({
+    directory: join(config.secretsDir, 'values'),
+    keys,
+    now: () => clock.now(),
+  });
+  const subjectKeys = { directory: join(config.secretsDir, 'subjects'), kek: keys.subjectKek };
+  const keyStore = await openFileKeyStore(subjectKeys);
+  const openPersonal = openSubjectKeyReader(subjectKeys);
+  const { store, sqlite, readerConfig } = await openStore(config, instance, logger);
+  closers.push(() => store.close());
+  await assertDeployment({ store, fingerprint: keys.fingerprint, clock, ids, instance });
+
+  const clusters = createClusters({
+    dir: join(config.dataDir, 'hubs'),
+    instance,
+    secrets,
+    clock,
+    timers,
+    logger,
+  });
+  closers.push(() => clusters.close());
+  const automations = createAutomations({ secrets });
+  closers.push(() => automations.close());
+  const snapshots = openSqliteSnapshots({
+    file: join(config.dataDir, 'snapshots.sqlite'),
+    storeId: store.storeId,
+    logger,
+  });
+  closers.push(() => snapshots.close());
+  const longFolds = createWorkerFolds({
+    workerData: { module: moduleUrl('./folding-module'), config: { ...readerConfig } },
+    logger,
+  });
+  closers.push(() => longFolds.close());
+  const measured = measure(metrics);
+  const refusals = openRefusals({ store, keys, keyStore, clock, timers, ids, instance, logger });
+  const recordRejection = measured.recordRejection(logger, refusals.record);
+  await mkdir(join(config.dataDir, 'read-models'), { recursive: true });
+  const auditKeyFiles = config.roles.includes('auditor')
+    ? await openAuditKeyFiles({
+        directory: join(config.secretsDir, 'audit'),
+        kek: keys.auditKek,
+        origin: originOf(store.storeId),
+      })
+    : undefined;
+  return {
+    ...ports,
+    metrics,
+    measured,
+    catalog,
+    pod,
+    verifier,
+    keys,
+    secrets,
+    subjectKeys,
+    keyStore,
+    openPersonal,
+    store,
+    sqlite,
+    readerConfig,
+    clusters,
+    automations,
+    snapshots,
+    longFolds,
+    refusals,
+    recordRejection,
+    auditKeyFiles,
+  };
+};
+
+/** The parts that work on the log, in the roles that the settings give. */
+export const openSystem = async (
+  config: Config,
+  opened: Opened,
+  failpoint: Failpoint | undefined,
+  closers: Closers,
+): Promise<System> => {
+  const { store, clock, timers, instance, logger, measured, readerConfig, subjectKeys, auditKeyFiles } =
+    opened;
+  const system = await createSystem({
+    store,
+    clock,
+    timers,
+    ids: opened.ids,
+    logger,
+    instance,
+    clusters: opened.clusters,
+    automations: opened.automations,
+    secrets: opened.secrets,
+    snapshots: opened.snapshots,
+    longFolds: opened.longFolds,
+    openPersonal: opened.openPersonal,
+    recordRejection: opened.recordRejection,
+    ownership: createLeaseOwnership({ store, name: 'processes', instance, clock, timers, logger }),
+    ...(auditKeyFiles !== undefined && {
+      auditor: {
+        keyFiles: auditKeyFiles,
+        ownership: createLeaseOwnership({ store, name: 'auditor', instance, clock, timers, logger }),
+      },
+    }),
+    readModels: {
+      dir: join(config.dataDir, 'read-models'),
+      hooks: measured.views,
+      source: {
+        kind: 'worker',
+        storeId: store.storeId,
+        readerModule: moduleUrl('./log-reader-module'),
+        readerConfig: { ...readerConfig },
+        viewsModule: moduleUrl('./views-module'),
+        viewsConfig: {
+          subjectKeys: { ...subjectKeys, kek: Buffer.from(subjectKeys.kek).toString('base64') },
+          audit: auditKeyFiles !== undefined,
+        },
+      },
+    },
+    processFile: join(config.dataDir, 'processes.sqlite'),
+    hooks: measured.commandsAndProcesses,
+    ...(failpoint === undefined ? {} : { failpoint }),
+  });
+  closers.push(() => system.close());
+  return system;
+};
+
+const moduleUrl = (path: string): string =>
+  new URL(`${path}${import.meta.url.slice(-3)}`, import.meta.url).href;

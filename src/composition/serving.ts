@@ -1,0 +1,205 @@
+import { join } from 'node:path';
+import { openExportFiles } from '../adapters/audit/export-files.ts';
+import { serveMetrics } from '../adapters/metrics/metrics.ts';
+import { createErasures } from '../app/audit/erasure.ts';
+import { clusterIdentifier } from '../app/hub-identity.ts';
+import type { Publisher } from '../app/publisher/publisher.ts';
+import { createRequestHash } from '../app/request-hash.ts';
+import { createPersonalMetadata } from '../app/subjects.ts';
+import type { Config } from '../config.ts';
+import { kinds } from '../domain/kinds.ts';
+import { registry } from '../domain/registry.ts';
+import { createHttpApp, createHttpServer } from '../http/app.ts';
+import { withoutAuditor } from '../http/audit/routes.ts';
+import { createAuthenticator } from '../http/authenticate.ts';
+import { ledgerRoutes } from '../http/ledger/routes.ts';
+import { createAdmission } from '../http/limits/admission.ts';
+import { versionOf } from '../http/openapi/serve.ts';
+import { createPast } from '../http/osac/as-of.ts';
+import { osacSurfaces } from '../http/osac/surfaces.ts';
+import { createWatch } from '../http/osac/watch/routes.ts';
+import { createPositions } from '../http/positions.ts';
+import { createUserProvisioning } from '../http/user-provisioning.ts';
+import { createAuditApi } from './audit-api.ts';
+import { measureAuditing } from './auditing.ts';
+import type { Closers } from './closing.ts';
+import { embeddedStoreServices } from './event-log.ts';
+import { cannotListen, closeServer, listen, urlOf } from './listeners.ts';
+import type { Opened } from './opening.ts';
+import { createReadiness, type ReadinessProbe } from './readiness.ts';
+import { createStartGate, type StartGate } from './start-gate.ts';
+import type { System } from './system.ts';
+
+const DAY_MS = 86_400_000;
+
+export type Served = Awaited<ReturnType<typeof createServed>>;
+
+/** What the surfaces are made of, and the surfaces. */
+export const createServed = async (config: Config, opened: Opened, system: System) => {
+  const { clock, timers, ids, instance, logger, store, keys, keyStore, openPersonal } = opened;
+  const positions = createPositions({
+    storeId: store.storeId,
+    waitFor: system.readModels.waitFor,
+    digits: store.kind === 'eventstoredb' ? 40 : 16,
+  });
+  const personal = createPersonalMetadata({ keys: keyStore });
+  const erasures = createErasures({
+    runner: system.runner,
+    keys: { destroy: personal.erase },
+    clock,
+    logger: logger.child({ component: 'erasure' }),
+  });
+  const services = {
+    runner: system.runner,
+    commands: system.commands,
+    resources: system.readModels.resources,
+    timeline: system.readModels.timeline,
+    secrets: opened.secrets,
+    clock,
+    ids,
+    requestHash: createRequestHash(keys.requestHashKey),
+    personal,
+    people: { encrypt: keyStore.encrypt, open: openPersonal },
+    hubs: {
+      adapterOf: (id: string) => system.hubs.get(id)?.adapter,
+      identify: clusterIdentifier(opened.clusters),
+    },
+    issuers: opened.verifier.issuers,
+    formatPosition: positions.format,
+    past: createPast({ store, runner: system.runner, readModels: system.readModels, positions, clock }),
+  };
+  const surfaces = osacSurfaces(services);
+  const auditApi =
+    system.auditing === undefined
+      ? undefined
+      : createAuditApi({
+          ...services,
+          auditing: system.auditing,
+          readModels: system.readModels,
+          store,
+          codec: system.codec,
+          registry,
+          open: openPersonal,
+          erasures,
+          positions,
+          files: await openExportFiles(join(config.dataDir, 'exports')),
+          timers,
+          instance,
+          logger,
+          productVersion: await versionOf(),
+          keepMs: config.auditExportDays * DAY_MS,
+        });
+  return { positions, erasures, services, surfaces, auditApi };
+};
+
+/** The service as it is reached: listening, with readiness still to be said. */
+export type Listening = {
+  /** Base URLs of the API and of the metrics. */
+  readonly http: string;
+  readonly metrics: string;
+  readonly readiness: ReadinessProbe;
+  readonly gate: StartGate;
+};
+
+/** Listens on both addresses. `running` ends with the service; throws when an address cannot be had. */
+export const serve = async (
+  config: Config,
+  opened: Opened,
+  parts: {
+    readonly system: System;
+    readonly served: Served;
+    readonly publisher: Publisher | undefined;
+    readonly running: AbortSignal;
+  },
+  closers: Closers,
+): Promise<Listening> => {
+  const { system, served, publisher, running } = parts;
+  const { positions, services, surfaces, auditApi } = served;
+  const { clock, timers, ids, logger, metrics, measured, store, pod, verifier } = opened;
+  const readiness = createReadiness({ system, store, roles: config.roles, clock });
+  measured.follow(system, readiness);
+  if (system.auditing !== undefined) measureAuditing(metrics, system.auditing);
+  const gate = createStartGate({ system, store, timers, signal: running });
+  const deploymentNamespace = config.deploymentNamespace ?? pod?.namespace;
+  const users = createUserProvisioning({ ...services, logger: logger.child({ component: 'users' }) });
+  closers.push(() => users.idle());
+  const authenticate = gate.guard(
+    createAuthenticator({
+      verifier,
+      tenantExists: (tenant) => services.resources.get('tenant', tenant, { all: true }) !== undefined,
+      monotonicMs: () => clock.monotonicMs(),
+      principal: deploymentNamespace === undefined ? {} : { deploymentNamespace },
+      ensureUser: users.ensure,
+    }),
+  );
+  const ending = new AbortController();
+  const admission = createAdmission(config, clock);
+  const watch = createWatch({
+    changes: system.readModels.changes,
+    kinds,
+    authenticate,
+    admission,
+    positions,
+    clock,
+    timers,
+    logger: logger.child({ component: 'watch' }),
+    ending: ending.signal,
+    settings: {
+      perSubject: config.watchesPerSubject,
+      perTenant: config.watchesPerTenant,
+      total: config.watches,
+    },
+  });
+  measured.followWatch(watch);
+  const app = createHttpApp({
+    authenticate,
+    admission,
+    cors: { origins: config.corsOrigins },
+    positions,
+    surfaces: config.roles.includes('api') ? surfaces : [],
+    watches: config.roles.includes('api') ? watch.routes : [],
+    ledgerRoutes: ledgerRoutes({
+      ...services,
+      store,
+      codec: system.codec,
+      registry,
+      positions,
+      readModels: system.readModels,
+      runOf: system.runOf,
+      processes: system.processes,
+      lanes: system.processes,
+      ...(publisher === undefined ? {} : { publisher }),
+      ...(system.auditing === undefined ? {} : { auditing: system.auditing }),
+      hubRegistry: system.hubs,
+      hubHealth: system.hubHealth,
+      hubWatches: system.observer.status,
+      clusters: opened.clusters,
+      ...embeddedStoreServices(opened.sqlite),
+    }),
+    auditRoutes: auditApi?.routes ?? withoutAuditor(),
+    readiness: readiness.check,
+    ending: ending.signal,
+    clock,
+    ids,
+    logger,
+    recordRejection: opened.recordRejection,
+    onRequest: measured.request,
+  });
+  const server = createHttpServer(app);
+  const metricsServer = await serveMetrics(metrics, config.metricsAddress).catch((error: unknown) => {
+    throw cannotListen('LEDGER_METRICS_ADDRESS', config.metricsAddress, error);
+  });
+  closers.push(() => closeServer(metricsServer, 0));
+  await listen(server, 'LEDGER_HTTP_ADDRESS', config.httpAddress);
+  closers.push(async () => {
+    readiness.drain();
+    if (config.drainMs > 0)
+      await new Promise<void>((resolve) => timers.after(config.drainMs, () => resolve()));
+    ending.abort();
+    await closeServer(server, config.shutdownMs);
+  });
+  closers.push(() => {
+    readiness.drain();
+  });
+  return { http: urlOf(server), metrics: urlOf(metricsServer), readiness, gate };
+};
