@@ -77,6 +77,8 @@ export type ApiClient = {
   lines<T>(method: 'GET' | 'POST', path: string, signal?: AbortSignal, body?: unknown): AsyncIterable<T>;
   /** The same, connected already when the promise resolves: what happens from then on is among the lines. */
   open<T>(method: 'GET' | 'POST', path: string, signal?: AbortSignal, body?: unknown): Promise<Stream<T>>;
+  /** The bytes of a file as they come, or of the part that the headers ask for. */
+  bytes(path: string, headers?: Record<string, string>): Promise<Response>;
 };
 
 export type Stream<T> = { readonly headers: Headers; readonly lines: AsyncIterable<T> };
@@ -198,6 +200,7 @@ export const createApiClient = (baseUrl: string, token: string, options: ClientO
       yield* (await open<never>(method, path, signal, body)).lines;
     },
     open,
+    bytes: (path, headers = {}) => call('GET', path, { headers, streams: true }),
   };
 };
 

@@ -95,6 +95,7 @@ export const createCli = (actions: CliActions, io: CliIo): Command => {
       examples(
         'token --tenant acme --user alice',
         'token --tenant acme --user carol --role tenant-admin --ttl 8h',
+        'token --tenant acme --user audrey --role auditor',
         'token --tenant acme --user dave --project-role p1=manager',
         'token --user operator --admin',
       ),
@@ -143,7 +144,7 @@ export const createCli = (actions: CliActions, io: CliIo): Command => {
 };
 
 /** Realm roles that give rights (osac-api.md §7 Roles). */
-const REALM_ROLES: readonly string[] = ['tenant-admin', 'tenant-idp-manager', 'osac-csi-driver'];
+const REALM_ROLES: readonly string[] = ['tenant-admin', 'tenant-idp-manager', 'osac-csi-driver', 'auditor'];
 
 type TokenOptions = {
   readonly tenant?: string;

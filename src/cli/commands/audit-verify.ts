@@ -1,11 +1,11 @@
 import { readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { InvalidArgumentError, type Command } from 'commander';
 import { findingText, type Finding } from '../../app/audit/bundle/findings.ts';
-import { trustSchema } from '../../app/audit/bundle/format.ts';
 import { verifyBundle, type BundleReport } from '../../app/audit/bundle/verify.ts';
 import type { StoreReport } from '../../app/audit/bundle/verify-store.ts';
 import type { Trust } from '../../app/audit/merkle/key-chain.ts';
 import { openBundle } from '../audit/bundle-source.ts';
+import { readTrust, writeTrust } from '../audit/trust-file.ts';
 import type { CliActions, CliIo } from '../connection.ts';
 import { examples } from '../examples.ts';
 import { CliFailure, EXIT } from '../exit.ts';
@@ -59,17 +59,6 @@ export const addAuditVerifyCommand = (audit: Command, io: CliIo, actions: CliAct
     });
 };
 
-const readTrust = async (file: string): Promise<Trust> => {
-  const text = await readFile(file, 'utf8').catch((error: unknown) => {
-    throw new CliFailure(EXIT.usage, `--trust: ${error instanceof Error ? error.message : String(error)}`);
-  });
-  try {
-    return trustSchema.parse(JSON.parse(text)) as Trust;
-  } catch {
-    throw new CliFailure(EXIT.usage, `--trust: ${file} is no trust.json: it holds origin, keys and pin`);
-  }
-};
-
 const ofBundle = async (
   path: string,
   trust: Trust | undefined,
@@ -82,9 +71,7 @@ const ofBundle = async (
   const report = await verifyBundle(source, trust === undefined ? {} : { trust });
   io.out(json ? `${JSON.stringify(report, null, 2)}\n` : bundleText(report));
   if (updatePin && file !== undefined && report.trust !== undefined) {
-    // Never half a trust file: it is what everything hangs on.
-    await writeFile(`${file}.new`, `${JSON.stringify(report.trust, null, 2)}\n`);
-    await rename(`${file}.new`, file);
+    await writeTrust(file, report.trust);
     io.err(`${file} now pins size ${report.checkpoint?.size}\n`);
   }
   return report.ok;

@@ -1,0 +1,189 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { InvalidArgumentError, Option, type Command } from 'commander';
+import { parseCheckpoint } from '../../app/audit/merkle/checkpoint.ts';
+import { splitNote } from '../../app/audit/merkle/note.ts';
+import type { ApiClient } from '../api-client.ts';
+import { download } from '../audit/download.ts';
+import { readTrust } from '../audit/trust-file.ts';
+import type { CliIo, Connection } from '../connection.ts';
+import { examples } from '../examples.ts';
+import { CliFailure, EXIT } from '../exit.ts';
+import { parseDuration, table } from '../output.ts';
+import { AUDIT } from './audit-events.ts';
+import { repeatable } from './hub-paths.ts';
+
+/** An export as `/api/audit/v1/exports` shows it. */
+type Export = {
+  readonly id: string;
+  readonly state: 'waiting' | 'running' | 'complete' | 'failed' | 'discarded';
+  readonly request: { readonly tenant?: string; readonly format: string };
+  readonly requested_at: string;
+  readonly events_done?: number;
+  readonly events?: number;
+  readonly bytes?: number;
+  readonly sha256?: string;
+  readonly file?: string;
+  readonly reason?: string;
+};
+
+type Options = {
+  readonly tenant?: string;
+  readonly format: string;
+  readonly from?: string;
+  readonly to?: string;
+  readonly subject?: string;
+  readonly kind?: string;
+  readonly id?: string;
+  readonly type: string[];
+  readonly outcome?: string;
+  readonly trust?: string;
+  readonly output?: string;
+  readonly wait: boolean;
+  readonly waitFor: number;
+};
+
+/** `ledgerctl audit export|exports|fetch|discard`. */
+export const addAuditExportCommands = (audit: Command, connection: Connection): void => {
+  const { client, io } = connection;
+  addExport(audit, connection);
+  audit
+    .command('exports')
+    .description('your exports, newest first')
+    .addHelpText('after', examples('audit exports'))
+    .action(async () => {
+      const { items } = await (await client()).get<{ items: readonly Export[] }>(`${AUDIT}/exports`);
+      if (items.length === 0) io.err('no exports\n');
+      else
+        io.out(
+          `${table(
+            ['id', 'state', 'tenant', 'requested', 'events', 'bytes', 'reason'],
+            items.map(({ id, state, request, requested_at: at, events, bytes, reason }) => [
+              id,
+              state,
+              request.tenant ?? 'all',
+              at,
+              events,
+              bytes,
+              reason,
+            ]),
+          )}\n`,
+        );
+    });
+  audit
+    .command('fetch')
+    .description('fetch the file of an export; one that broke off is resumed')
+    .argument('<id>', 'id of the export')
+    .option('-o, --output <file>', 'where to (default: <id>.tar)')
+    .addHelpText('after', examples('audit fetch 0190fdc2-bf52-71b8-8c36-977f348f4436 -o acme.tar'))
+    .action(async (id: string, { output }: { output?: string }) => {
+      const api = await client();
+      const found = await api.get<Export>(`${AUDIT}/exports/${encodeURIComponent(id)}`);
+      await fetched(api, found, output ?? `${found.id}.tar`, io);
+    });
+  audit
+    .command('discard')
+    .description(
+      'remove the file of an export, or stop making it; that it was asked for stays in the history',
+    )
+    .argument('<id>', 'id of the export')
+    .addHelpText('after', examples('audit discard 0190fdc2-bf52-71b8-8c36-977f348f4436'))
+    .action(async (id: string) => {
+      const path = `${AUDIT}/exports/${encodeURIComponent(id)}`;
+      await (await client()).send('DELETE', path, undefined, repeatable());
+      io.err(`export ${id} is discarded\n`);
+    });
+};
+
+const addExport = (audit: Command, { client, io }: Connection): void => {
+  audit
+    .command('export')
+    .description('export a part of the history to a file that is checked without this service (audit verify)')
+    .option('--tenant <name>', 'whose history (default: your own tenant; of provider admins: everything)')
+    .addOption(
+      new Option('--format <format>', 'ocsf adds the events as OCSF API Activity')
+        .choices(['native', 'ocsf'])
+        .default('native'),
+    )
+    .option('--from <time>', 'recorded from then on')
+    .option('--to <time>', 'recorded before then')
+    .option('--subject <id>', 'show only what this subject did; of all else the export holds hashes')
+    .option('--kind <kind>', 'show only what is about this kind')
+    .option('--id <id>', 'with --kind: about this object')
+    .option('--type <type...>', 'show only events of these types', [])
+    .option(
+      '--outcome <outcome>',
+      'show only calls that ended so: accepted, rejected, denied, unauthenticated',
+    )
+    .option('--trust <file>', 'your trust.json: the export shows that it continues the head pinned there')
+    .option('-o, --output <file>', 'where to (default: <id>.tar)')
+    .option('--no-wait', 'only ask for it, and print its id')
+    .addOption(
+      new Option('--wait-for <time>', 'how long to wait until it is made')
+        .argParser(parseDuration)
+        .default(3600, '1h'),
+    )
+    .addHelpText(
+      'after',
+      examples(
+        'audit export --tenant acme --from 2026-01-01T00:00:00Z --to 2027-01-01T00:00:00Z -o acme-2026.tar',
+        'audit export --trust trust.json -o mine.tar',
+      ),
+    )
+    .action(async (options: Options) => {
+      if (options.id !== undefined && options.kind === undefined)
+        throw new InvalidArgumentError('--id needs --kind: the kind of the object');
+      const api = await client();
+      const asked = await api.send<Export>('POST', `${AUDIT}/exports`, await bodyOf(options), repeatable());
+      if (!options.wait) {
+        io.out(`${asked.id}\n`);
+        return;
+      }
+      const made = await untilMade(api, asked, options.waitFor, io);
+      await fetched(api, made, options.output ?? `${made.id}.tar`, io);
+    });
+};
+
+const bodyOf = async (options: Options): Promise<object> => {
+  const { tenant, format, from, to, subject, kind, id, type, outcome } = options;
+  const pin = options.trust === undefined ? undefined : (await readTrust(options.trust)).pin;
+  const filter = { subject, kind, resource_id: id, outcome, ...(type.length === 0 ? {} : { types: type }) };
+  return {
+    tenant,
+    format,
+    from,
+    to,
+    filter,
+    ...(pin === undefined ? {} : { pins: [parseCheckpoint(splitNote(pin).text).size] }),
+  };
+};
+
+const LOOK_MS = 500;
+
+const untilMade = async (api: ApiClient, asked: Export, seconds: number, io: CliIo): Promise<Export> => {
+  const end = performance.now() + seconds * 1000;
+  let state = asked;
+  let said = '';
+  while (state.state === 'waiting' || state.state === 'running') {
+    if (performance.now() > end)
+      throw new CliFailure(
+        EXIT.unavailable,
+        `export ${state.id} is not made yet: ledgerctl audit fetch ${state.id}`,
+      );
+    const says = `${state.state}${state.events_done === undefined ? '' : `, ${state.events_done} events`}`;
+    if (says !== said) io.err(`export ${state.id}: ${says}\n`);
+    said = says;
+    await sleep(LOOK_MS);
+    state = await api.get<Export>(`${AUDIT}/exports/${state.id}`);
+  }
+  return state;
+};
+
+const fetched = async (api: ApiClient, found: Export, target: string, io: CliIo): Promise<void> => {
+  const { id, state, file, bytes, sha256, events, reason } = found;
+  if (state !== 'complete' || file === undefined || bytes === undefined || sha256 === undefined)
+    throw new CliFailure(EXIT.failed, `export ${id} is ${state}${reason === undefined ? '' : `: ${reason}`}`);
+  await download(api, file, target, { bytes, sha256 });
+  io.err(
+    `${target}: ${events ?? 0} events, ${bytes} bytes; check it with ledgerctl audit verify ${target}\n`,
+  );
+};

@@ -1,0 +1,84 @@
+import { InvalidArgumentError, type Command } from 'commander';
+import type { Connection } from '../connection.ts';
+import { examples } from '../examples.ts';
+import { printable, table } from '../output.ts';
+import { AUDIT } from './audit-events.ts';
+import { repeatable } from './hub-paths.ts';
+
+type Grant = {
+  readonly id: string;
+  readonly status: string;
+  readonly subject: string;
+  readonly tenants: 'all' | readonly string[];
+  readonly reason: string;
+  readonly expires_at?: string;
+};
+
+type GrantOptions = {
+  readonly tenant: string[];
+  readonly all: boolean;
+  readonly reason: string;
+  readonly until?: string;
+};
+
+/** `ledgerctl audit grant|ungrant|grants`: who may read the history of other tenants. */
+export const addAuditGrantCommands = (audit: Command, { client, io }: Connection): void => {
+  audit
+    .command('grant')
+    .description('let an auditor read the history of tenants that are not its own')
+    .argument('<subject>', 'id of the auditor (`actor.subject` of its events)')
+    .option('--tenant <name...>', 'these tenants', [])
+    .option('--all', 'all tenants, and what only the provider sees', false)
+    .requiredOption('--reason <text>', 'why; kept in the history')
+    .option(
+      '--until <time>',
+      'when it ends, for example 2027-01-01T00:00:00Z (default: when it is withdrawn)',
+    )
+    .addHelpText(
+      'after',
+      examples('audit grant 5d3c0f0e-7b1c-5a52-9a52-08a3a4a2a0b1 --tenant acme --reason "yearly audit"'),
+    )
+    .action(async (subject: string, { tenant, all, reason, until }: GrantOptions) => {
+      if (all === tenant.length > 0) throw new InvalidArgumentError('give --tenant or --all');
+      const body = { subject, tenants: all ? 'all' : tenant, reason, expires_at: until };
+      const grant = await (await client()).send<Grant>('POST', `${AUDIT}/grants`, body, repeatable());
+      io.out(`${grant.id}\n`);
+    });
+  audit
+    .command('ungrant')
+    .description('withdraw a grant; it counts at once')
+    .argument('<grant>', 'id of the grant')
+    .requiredOption('--reason <text>', 'why; kept in the history')
+    .addHelpText(
+      'after',
+      examples('audit ungrant 0190fdc2-bf52-71b8-8c36-977f348f4436 --reason "audit is over"'),
+    )
+    .action(async (id: string, { reason }: { reason: string }) => {
+      const query = new URLSearchParams({ reason }).toString();
+      const path = `${AUDIT}/grants/${encodeURIComponent(id)}?${query}`;
+      await (await client()).send('DELETE', path, undefined, repeatable());
+      io.err(`grant ${id} is withdrawn\n`);
+    });
+  audit
+    .command('grants')
+    .description('all grants that were ever given')
+    .addHelpText('after', examples('audit grants'))
+    .action(async () => {
+      const { items } = await (await client()).get<{ items: readonly Grant[] }>(`${AUDIT}/grants`);
+      if (items.length === 0) io.err('no grants\n');
+      else
+        io.out(
+          `${table(
+            ['id', 'status', 'subject', 'tenants', 'until', 'reason'],
+            items.map(({ id, status, subject, tenants, expires_at: until, reason }) => [
+              id,
+              status,
+              subject,
+              tenants === 'all' ? 'all' : tenants.join(','),
+              until,
+              printable(reason),
+            ]),
+          )}\n`,
+        );
+    });
+};

@@ -1,0 +1,61 @@
+import type { Command } from 'commander';
+import type { Trust } from '../../app/audit/merkle/key-chain.ts';
+import { checkEventProof, type EventProofAnswer } from '../audit/event-proof.ts';
+import { readTrust, writeTrust } from '../audit/trust-file.ts';
+import type { Connection } from '../connection.ts';
+import { examples } from '../examples.ts';
+import { CliFailure, EXIT } from '../exit.ts';
+import { printable } from '../output.ts';
+import { AUDIT } from './audit-events.ts';
+
+/** `ledgerctl audit proof|trust`: that an event is in the signed history, and what to keep for later. */
+export const addAuditProofCommands = (audit: Command, { client, io }: Connection): void => {
+  audit
+    .command('proof')
+    .description('fetch the proof of one event, and check it here')
+    .argument('<event>', 'id of the event, or <stream>@<revision>')
+    .option('--trust <file>', 'your trust.json (default: the keys that the service names)')
+    .option('--json', 'print the proof as it came, after checking it', false)
+    .addHelpText('after', examples('audit proof cluster-readme-1@0 --trust trust.json'))
+    .action(async (event: string, options: { trust?: string; json: boolean }) => {
+      const api = await client();
+      const trust =
+        options.trust === undefined
+          ? await api.get<Trust>(`${AUDIT}/trust.json`)
+          : await readTrust(options.trust);
+      const path = `${AUDIT}/events/${encodeURIComponent(event)}/proof`;
+      const proof = await api.get<EventProofAnswer>(path);
+      const { problems, size, time, content } = checkEventProof(proof, trust);
+      if (options.json) io.out(`${JSON.stringify(proof, null, 2)}\n`);
+      if (problems.length > 0) throw new CliFailure(EXIT.failed, problems.map(printable).join('\n'));
+      if (options.json) return;
+      const shown = content
+        ? 'with the data and metadata that it shows'
+        : 'of which this shows the hashes only';
+      io.out(
+        `${printable(proof.event)} (${proof.leaf.type}) is leaf ${proof.index}, ${shown},\n` +
+          `of the tree of ${size} events that was signed at ${time}\n` +
+          (options.trust === undefined
+            ? 'keys: those that the service names: keep them with `ledgerctl audit trust`\n'
+            : 'keys: yours\n'),
+      );
+    });
+  audit
+    .command('trust')
+    .description(
+      'the keys of the log and its newest signed head: keep the file, later exports are held against it',
+    )
+    .option('-o, --output <file>', 'where to (default: printed)')
+    .addHelpText('after', examples('audit trust -o trust.json'))
+    .action(async ({ output }: { output?: string }) => {
+      const trust = await (await client()).get<Trust>(`${AUDIT}/trust.json`);
+      if (output === undefined) {
+        io.out(`${JSON.stringify(trust, null, 2)}\n`);
+        return;
+      }
+      await writeTrust(output, trust);
+      io.err(
+        `${output} holds ${trust.keys.length} key${trust.keys.length === 1 ? '' : 's'} of ${trust.origin}\n`,
+      );
+    });
+};

@@ -1,0 +1,119 @@
+import { InvalidArgumentError, type Command } from 'commander';
+import type { Connection } from '../connection.ts';
+import { examples } from '../examples.ts';
+import { printable, table } from '../output.ts';
+import { AUDIT } from './audit-events.ts';
+import { repeatable } from './hub-paths.ts';
+
+type Hold = {
+  readonly id: string;
+  readonly scope: { readonly kind: string; readonly id?: string };
+  readonly reason: string;
+  readonly ticket?: string;
+  readonly placed_at: string;
+};
+
+type HoldOptions = {
+  readonly subject?: string;
+  readonly tenant?: string;
+  readonly all: boolean;
+  readonly reason: string;
+  readonly ticket?: string;
+};
+
+/** `ledgerctl audit hold|release|holds|erase`: what must be kept, and whose data must go. */
+export const addRetentionCommands = (audit: Command, { client, io }: Connection): void => {
+  audit
+    .command('hold')
+    .description('place a legal hold: whose data it covers cannot be erased until it is released')
+    .option('--subject <id>', 'the data of this subject')
+    .option('--tenant <name>', "the data of a tenant's people")
+    .option('--all', "everybody's data", false)
+    .requiredOption('--reason <text>', 'why; kept in the history')
+    .option('--ticket <number>', 'number of the case in your own files')
+    .addHelpText('after', examples('audit hold --tenant acme --reason "case 4711" --ticket L-4711'))
+    .action(async ({ reason, ticket, ...of }: HoldOptions) => {
+      const scope = scopeOf(of);
+      const body = { scope, reason, ticket };
+      const hold = await (await client()).send<Hold>('POST', `${AUDIT}/holds`, body, repeatable());
+      io.out(`${hold.id}\n`);
+    });
+  audit
+    .command('release')
+    .description('release a legal hold')
+    .argument('<hold>', 'id of the hold')
+    .requiredOption('--reason <text>', 'why; kept in the history')
+    .addHelpText(
+      'after',
+      examples('audit release 0190fdc2-bf52-71b8-8c36-977f348f4436 --reason "case closed"'),
+    )
+    .action(async (id: string, { reason }: { reason: string }) => {
+      const query = new URLSearchParams({ reason }).toString();
+      const path = `${AUDIT}/holds/${encodeURIComponent(id)}?${query}`;
+      await (await client()).send('DELETE', path, undefined, repeatable());
+      io.err(`hold ${id} is released\n`);
+    });
+  audit
+    .command('holds')
+    .description('legal holds that stand')
+    .addHelpText('after', examples('audit holds'))
+    .action(async () => {
+      const { items } = await (await client()).get<{ items: readonly Hold[] }>(`${AUDIT}/holds`);
+      if (items.length === 0) io.err('no legal hold stands\n');
+      else
+        io.out(
+          `${table(
+            ['id', 'scope', 'placed', 'ticket', 'reason'],
+            items.map(({ id, scope, placed_at: at, ticket, reason }) => [
+              id,
+              scope.id === undefined ? scope.kind : `${scope.kind} ${scope.id}`,
+              at,
+              ticket,
+              printable(reason),
+            ]),
+          )}\n`,
+        );
+    });
+  audit
+    .command('erase')
+    .description("destroy a person's key: their data becomes unreadable everywhere; this cannot be undone")
+    .argument('<subject>', 'id of the subject (`metadata.creator`, the id of the User)')
+    .requiredOption('--tenant <name>', 'tenant of the person')
+    .requiredOption('--reason <text>', 'why; kept in the history')
+    .option('--request <number>', "number of the person's request in your own files")
+    .requiredOption('--yes', 'that you are sure')
+    .addHelpText(
+      'after',
+      examples(
+        'audit erase 5d3c0f0e-7b1c-5a52-9a52-08a3a4a2a0b1 --tenant acme --reason "asked for it" --request R-17 --yes',
+      ),
+    )
+    .action(async (subject: string, options: { tenant: string; reason: string; request?: string }) => {
+      const body = {
+        subject_id: subject,
+        tenant: options.tenant,
+        reason: options.reason,
+        request_id: options.request,
+      };
+      const erasure = await (await client()).send<{ id: string; state: string }>(
+        'POST',
+        `${AUDIT}/erasures`,
+        body,
+        repeatable(),
+      );
+      io.out(`${erasure.id}\n`);
+      io.err(`erasure ${erasure.state}: the data of ${subject} cannot be read any more\n`);
+    });
+};
+
+const scopeOf = ({ subject, tenant, all }: Pick<HoldOptions, 'subject' | 'tenant' | 'all'>): object => {
+  const scopes = [
+    ...(subject === undefined ? [] : [{ kind: 'subject', id: subject }]),
+    ...(tenant === undefined ? [] : [{ kind: 'tenant', id: tenant }]),
+    ...(all ? [{ kind: 'all' }] : []),
+  ];
+  const [scope, ...more] = scopes;
+  if (scope === undefined || more.length > 0)
+    throw new InvalidArgumentError('give one of --subject, --tenant and --all');
+  return scope;
+};
