@@ -8,6 +8,7 @@ import type {
   TopicOnBrokers,
   TopicSpec,
 } from '../../app/publisher/ports.ts';
+import { faultOf } from './faults.ts';
 import { closed, createClients, type Client, type KafkaSettings } from './kafkajs-client.ts';
 import { CompressionTypes, Partitioners } from './kafkajs-library.ts';
 
@@ -205,20 +206,24 @@ const describe = async (
   };
 };
 
+/** Of a topic that is there; of one whose settings we may not see nothing. Publishing needs no right to see them. */
 const settingsOf = async (
   admin: Admin,
   names: readonly string[],
 ): Promise<ReadonlyMap<string, ReadonlyMap<string, string>>> => {
-  const { resources }: DescribeConfigResponse = await admin.describeConfigs({
-    includeSynonyms: false,
-    resources: names.map((name) => ({
-      type: TOPIC_RESOURCE,
-      name,
-      configNames: ['cleanup.policy', 'retention.ms'],
-    })),
-  });
+  const resources = names.map((name) => ({
+    type: TOPIC_RESOURCE,
+    name,
+    configNames: ['cleanup.policy', 'retention.ms'],
+  }));
+  const answer: DescribeConfigResponse | undefined = await admin
+    .describeConfigs({ includeSynonyms: false, resources })
+    .catch((error: unknown) => {
+      if (faultOf(error).reason === 'unauthorized') return undefined;
+      throw error;
+    });
   return new Map(
-    resources.map(({ resourceName, configEntries }) => [
+    (answer?.resources ?? []).map(({ resourceName, configEntries }) => [
       resourceName,
       new Map(configEntries.map(({ configName, configValue }) => [configName, configValue])),
     ]),
