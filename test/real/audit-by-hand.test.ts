@@ -1,0 +1,56 @@
+import { expect } from 'chai';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { directorySink } from '../../src/adapters/audit/bundle-files.ts';
+import { writeBundle } from '../../src/app/audit/bundle/writer.ts';
+import { contentOf, eventsOf, historyOf, keyOf, vkey } from '../support/audit/signed-history.ts';
+
+const SCRIPT = join(import.meta.dirname, '../../fixtures/audit/verify_export.py');
+
+/**
+ * Another implementation, in another language, written from docs/audit-proofs.md, comes to the same result: what an
+ * export proves does not hang on our own code. Needs python3 and openssl.
+ */
+describe('an export that is checked without anything of ours', () => {
+  const history = historyOf(eventsOf(200));
+  const key = vkey(keyOf('first'));
+  let folder: string;
+  before(() => {
+    folder = mkdtempSync(join(tmpdir(), 'by-hand-'));
+  });
+  after(() => rmSync(folder, { recursive: true, force: true }));
+
+  const verify = (directory: string, trusted = key) => {
+    const { status, stdout, stderr } = spawnSync('python3', [SCRIPT, directory, trusted], {
+      encoding: 'utf8',
+    });
+    return { status, said: stdout + stderr };
+  };
+
+  for (const [name, ask, said] of [
+    ['log', {}, '200 events, 200 in full'],
+    ['tenant', { tenant: 'acme' }, 'in full, are what was signed'],
+    ['part', { from: 77 }, '200 events, 123 in full'],
+  ] as const)
+    it(`is right, and wrong when a letter is changed: ${name}`, async () => {
+      const directory = join(folder, name);
+      await writeBundle(contentOf(history, ask), directorySink(directory));
+      expect(verify(directory)).to.deep.include({ status: 0 });
+      expect(verify(directory).said).to.include(said);
+      expect(verify(directory, vkey(keyOf('second'))).said).to.include(
+        'not signed by the key that you trust',
+      );
+      const file = join(directory, 'events.ndjson');
+      const text = readFileSync(file, 'utf8');
+      writeFileSync(file, text.replace('"note":"n 1', '"note":"n 2'));
+      expect(verify(directory)).to.deep.include({ status: 1 });
+      writeFileSync(file, text.replace(/^.*\n/, ''));
+      expect(verify(directory).status).to.equal(1);
+      writeFileSync(file, text);
+      const checkpoint = join(directory, 'checkpoint');
+      writeFileSync(checkpoint, readFileSync(checkpoint, 'utf8').replace('tenants 3', 'tenants 4'));
+      expect(verify(directory).said).to.include('the signature of the checkpoint');
+    });
+});
