@@ -37,7 +37,8 @@ export type RigStart = {
   readonly failpoint?: PublisherFailpoint;
   readonly ownership?: Ownership;
   readonly cluster?: KafkaCluster;
-  readonly map?: RecordMapper;
+  /** Mapper of a topic, instead of the plain one. */
+  readonly map?: (topic: string) => RecordMapper;
 };
 
 export type RunningPublisher = {
@@ -85,9 +86,10 @@ export const createBrokerRig = async (brokers: readonly string[]): Promise<Broke
       const stop = new AbortController();
       const publisher = createPublisher({
         streams: () =>
-          topics
-            .map(specOfTopic)
-            .map((topic) => ({ topic, map: map ?? ((event) => [recordOf(topic.name, event)]) })),
+          topics.map(specOfTopic).map((topic) => ({
+            topic,
+            map: map?.(topic.name) ?? ((event) => [recordOf(topic.name, event)]),
+          })),
         topics: topics.map(specOfTopic),
         cluster: cluster ?? clusterOf(brokers, log),
         store,
