@@ -183,14 +183,17 @@ export const follow = (options: FollowOptions): Follower => {
   };
 };
 
-/** Roughly the bytes that a value takes in memory: its texts, and something for each node. */
-const weightOf = (value: JsonValue): number => {
+/** Roughly the bytes that a value takes in memory: its texts, and something for each node down to a sane depth. */
+const weightOf = (value: JsonValue, depth = 0): number => {
   if (typeof value === 'string') return 16 + value.length;
-  if (typeof value !== 'object' || value === null) return 16;
+  if (typeof value !== 'object' || value === null || depth === DEEPEST) return 16;
   let sum = 16;
-  for (const part of Object.values(value)) sum += weightOf(part);
+  for (const part of Object.values(value)) sum += weightOf(part, depth + 1);
   return sum;
 };
+
+/** No event of ours is nested so deep; one that somebody else wrote must not exhaust the stack. */
+const DEEPEST = 100;
 
 const schedule = (pace: FollowOptions['pace'], ms: number, run: () => void): (() => void) => {
   if (pace === 'microtask') {

@@ -173,6 +173,17 @@ describe('the tree over the log, in worker threads', function () {
     expect((await second.keys.chain())[0]).to.deep.equal(key);
   });
 
+  it('is stopped by no event that somebody else wrote, however deep its data are', async () => {
+    const dataDir = folders.make();
+    const store = await openSqliteEventStore({ dataDir });
+    endings.push(() => store.close());
+    const only = await instance(store, { kind: 'sqlite', dataDir }, folders.make(), 'one', true);
+    const deep = `{"deep":${'['.repeat(100_000)}${']'.repeat(100_000)}}`;
+    await store.append('cluster-c1', 'no_stream', [{ id: 'deep', type: 'Odd', data: deep, metadata: '{}' }]);
+    await createHistoryWriter(store, 'same')(HISTORY.slice(0, 1));
+    await signedUpTo(only, 3);
+  });
+
   it('of EventStoreDB has the same root for the same events; an instance that stood by takes over', async () => {
     const secrets = folders.make();
     const peer = await bench.peer();
