@@ -7,6 +7,7 @@ import type { DemoRequest, TokenRequest } from '../connection.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { stringAt } from '../../domain/json-tools.ts';
 import { duration } from '../output.ts';
+import { checkOffline, takeExport } from './audit.ts';
 import { readHubFiles } from './hub-files.ts';
 import { ClaimFailed, createNarrator, type Narrator } from './narrator.ts';
 import { ordersOnHub, registerHub } from './real-hub.ts';
@@ -56,6 +57,10 @@ type Stage = {
   readonly service: () => ServiceProcess;
   readonly tenant: () => ApiClient;
   readonly admin: () => ApiClient;
+  /** Somebody of the tenant who may read its history. */
+  readonly auditor: () => ApiClient;
+  /** Bytes of a path, as the auditor. */
+  readonly download: (path: string) => Promise<Uint8Array>;
   readonly restart: () => Promise<void>;
   /** Positions of timeline entries that were printed. */
   readonly shown: Set<string>;
@@ -82,7 +87,13 @@ export const runDemo = async (options: DemoOptions): Promise<number> => {
     await askTheHubs(stage, [first, second]);
     await deleteBoth(stage, [first, second]);
     await verifyHistory(stage);
-    await summarise(stage, (performance.now() - started) / 1000);
+    const { patienceMs, auditor, download } = stage;
+    const taken = await takeExport({ narrator, auditor: auditor(), download, dir, patienceMs });
+    const events = await stopService(stage);
+    await checkOffline(narrator, taken);
+    narrator.chapter(
+      `Done: ${events} events in the log, ${narrator.checked} claims checked, ${duration((performance.now() - started) / 1000)}`,
+    );
     return 0;
   } catch (error) {
     const failed = error instanceof ClaimFailed ? `NOT AS CLAIMED: ${error.message}` : String(error);
@@ -133,7 +144,10 @@ const setStage = async (
     options.mintToken(secretsDir, { admin: false, roles: [], ttlSeconds: TOKEN_SECONDS, ...request });
   const tenantToken = await mint({ tenant: 'acme', user: 'alice' });
   const adminToken = await mint({ user: 'operator', admin: true });
-  narrator.say('tokens of the development issuer for tenant user alice of acme, and for a provider admin');
+  const auditorToken = await mint({ tenant: 'acme', user: 'carol', roles: ['auditor'] });
+  narrator.say(
+    'tokens of the development issuer for tenant user alice of acme, its auditor carol, and a provider admin',
+  );
   const stage: Stage = {
     narrator,
     request: options,
@@ -142,6 +156,13 @@ const setStage = async (
     service: () => service,
     tenant: () => createApiClient(service.http, tenantToken),
     admin: () => createApiClient(service.http, adminToken),
+    auditor: () => createApiClient(service.http, auditorToken),
+    download: async (path) => {
+      const headers = { authorization: `Bearer ${auditorToken}` };
+      const answer = await fetch(new URL(path, service.http), { headers });
+      if (!answer.ok) throw new ClaimFailed(`${path} answered ${answer.status}`);
+      return new Uint8Array(await answer.arrayBuffer());
+    },
     restart: async () => {
       service = await start();
     },
@@ -322,15 +343,14 @@ const verifyHistory = async (stage: Stage): Promise<void> => {
   }
 };
 
-const summarise = async (stage: Stage, seconds: number): Promise<void> => {
+/** Returns how many events the log holds. */
+const stopService = async (stage: Stage): Promise<number> => {
   const { narrator } = stage;
   let events = 0;
   for await (const _ of stage.admin().lines('GET', '/api/ledger/v1/events?limit=100000')) events += 1;
   const code = await stage.service().stop('SIGTERM');
   narrator.check('the service stopped cleanly on SIGTERM', code === 0, `exit ${code}`);
-  narrator.chapter(
-    `Done: ${events} events in the log, ${narrator.checked} claims checked, ${duration(seconds)}`,
-  );
+  return events;
 };
 
 /** Prints timeline entries as they come, until the cluster is as wanted. */
