@@ -1,15 +1,13 @@
-import { hash } from 'node:crypto';
 import type { JsonObject } from '../../domain/json.ts';
-import type { EffectOutcome, PendingEffect, WorkflowInput } from '../../domain/workflow.ts';
-import type { RecordedEvent } from '../event-store.ts';
-import type { EventMetadata } from '../metadata.ts';
+import type { EffectOutcome } from '../../domain/workflow.ts';
 import type { Slot } from './lanes.ts';
 import { isSpent, newActor, underWay, type Actor, type Item } from './actor.ts';
+import { cause, createDecisions } from './decisions.ts';
 import { createPlanner } from './planner.ts';
 import { createReadyRuns } from './ready-runs.ts';
-import { askedIn, EFFECT_STARTED, isTaken, pendingOf, type Run } from './run.ts';
-import { isIndexError, type InputRef } from './run-index.ts';
-import { Stopped, type AppendCause } from './run-log.ts';
+import { isTaken, pendingOf, type Run } from './run.ts';
+import { isIndexError } from './run-index.ts';
+import { Stopped } from './run-log.ts';
 import type { RunsOptions } from './runs-options.ts';
 import { createSlices } from './slices.ts';
 import { contextOf } from './work.ts';
@@ -39,11 +37,9 @@ export type Runs = {
   isClosing(): boolean;
 };
 
-/** A conflict means that another runner works on this run; after so many in a row something is wrong. */
-const MAX_CONFLICTS = 50;
-
 export const createRuns = (options: RunsOptions): Runs => {
-  const { index, memory, log, work, codec, clock, steady, logger, hooks, failpoint, settings } = options;
+  const { index, memory, log, work, clock, logger, hooks, failpoint, settings } = options;
+  const { decide, decideEvent, decideObservation, recordStart } = createDecisions(options);
   const actors = new Map<string, Actor>();
   const ready = createReadyRuns();
   /** What a run does until it first waits for something is work that holds the thread. */
@@ -147,7 +143,7 @@ export const createRuns = (options: RunsOptions): Runs => {
       case 'observation': {
         const { observation } = actor;
         actor.observation = undefined;
-        if (observation !== undefined && run.revision >= 0) await takeObservation(actor, run, observation);
+        if (observation !== undefined && run.revision >= 0) await decideObservation(actor, run, observation);
         return;
       }
       case 'timer': {
@@ -193,15 +189,6 @@ export const createRuns = (options: RunsOptions): Runs => {
     }
   };
 
-  const takeObservation = (actor: Actor, run: Run, observation: JsonObject): Promise<void> => {
-    const digest = hash('sha256', JSON.stringify(observation), 'hex');
-    return decide(actor, run, cause(run, 'observation', digest), (now) => ({
-      kind: 'observation',
-      observation,
-      now,
-    }));
-  };
-
   /** What a read shows is an observation; one that failed is only made again, in its time. */
   const takeRead = async (
     actor: Actor,
@@ -209,16 +196,10 @@ export const createRuns = (options: RunsOptions): Runs => {
     effectId: string,
     outcome: EffectOutcome,
   ): Promise<void> => {
-    if (outcome.outcome === 'done') await takeObservation(actor, run, outcome.result);
+    if (outcome.outcome === 'done') await decideObservation(actor, run, outcome.result);
     actor.read.add(effectId);
     actor.busy.delete(effectId);
   };
-
-  const cause = (run: Run, name: string, ...identity: readonly (string | number)[]): AppendCause => ({
-    name,
-    identity: [name, ...identity],
-    causationId: run.lastEventId,
-  });
 
   const takeEvent = async (actor: Actor, run: Run, item: Extract<Item, { kind: 'event' }>): Promise<void> => {
     const { ref } = item;
@@ -228,55 +209,6 @@ export const createRuns = (options: RunsOptions): Runs => {
       run.taken[ref.stream] = Math.max(run.taken[ref.stream] ?? -1, ref.revision);
     }
     item.settled();
-  };
-
-  const decideEvent = async (
-    actor: Actor,
-    run: Run,
-    ref: InputRef,
-    recorded: RecordedEvent,
-  ): Promise<void> => {
-    const metadata = recorded.metadata as unknown as EventMetadata;
-    if (run.revision < 0) {
-      run.tenant = metadata.tenant;
-      run.project = metadata.project;
-      run.correlationId = metadata.correlationId;
-    }
-    const { type, data } = codec.decode(recorded);
-    const { stream, revision, position } = recorded;
-    const { tenant } = metadata;
-    const event = { type, data: data as JsonObject, stream, revision, position, tenant };
-    const why: AppendCause = {
-      name: type,
-      identity: ['event', recorded.id],
-      causationId: recorded.id,
-      ref,
-      // What the service did by itself belongs to what it was asked for before.
-      ...(metadata.actor.authMethod !== 'internal' && { asked: askedIn(metadata) }),
-    };
-    await decide(actor, run, why, (now) => ({ kind: 'event', event, now }));
-  };
-
-  /** Decide, append; on a conflict decide again on what is there now. */
-  const decide = async (
-    actor: Actor,
-    run: Run,
-    why: AppendCause,
-    input: (now: string) => WorkflowInput,
-  ): Promise<void> => {
-    for (let conflicts = 0; conflicts < MAX_CONFLICTS; conflicts += 1) {
-      if (why.ref !== undefined && isTaken(run, why.ref)) return;
-      // Another runner may have closed it since this item was put in the mailbox, or since the conflict.
-      if (run.revision >= 0 && run.workflow.isClosed(run.state)) return;
-      const offset = steady.offset();
-      const events = run.workflow.decide(run.state, input(clock.now()));
-      if (events.length === 0) return;
-      if ((await log.append(run, events, why)) === 'appended') {
-        actor.offset = offset;
-        return;
-      }
-    }
-    throw new Error(`${MAX_CONFLICTS} conflicts in a row on ${run.key}`);
   };
 
   /** The lane has room: record the attempt first, then perform it. The loser of a race does nothing. */
@@ -311,26 +243,6 @@ export const createRuns = (options: RunsOptions): Runs => {
         );
       },
     );
-  };
-
-  const recordStart = async (actor: Actor, run: Run, effect: PendingEffect): Promise<boolean> => {
-    const { effectId, attempt } = effect;
-    const before = run.started[effectId];
-    if (before !== undefined && before.attempt >= attempt) {
-      throw new Error(
-        `attempt ${attempt} of ${effectId} was started before; its workflow must count attempts`,
-      );
-    }
-    const { epoch, instance } = options;
-    const started = { type: EFFECT_STARTED, data: { at: clock.now(), effectId, attempt, epoch } };
-    const offset = steady.offset();
-    await failpoint('before-effect-started');
-    // The instance is part of the identity: two runners that start the same attempt must not both succeed.
-    const outcome = await log.append(run, [started], cause(run, 'start-effect', effectId, attempt, instance));
-    if (outcome === 'conflict') return false;
-    actor.offset = offset;
-    await failpoint('after-effect-started');
-    return true;
   };
 
   /** An item for a run that has nothing to do any more. */
