@@ -106,7 +106,7 @@ export const sendParts = async (
 };
 
 /** Resolves when the caller has read what was sent, or is gone. */
-const drained = ({ response, slowReaderMs, holdUnread }: Exchange): Promise<void> =>
+export const drained = ({ response, slowReaderMs, holdUnread }: Exchange): Promise<void> =>
   new Promise((resolve) => {
     response.setTimeout(slowReaderMs);
     const read = holdUnread?.(response.writableLength);

@@ -1,7 +1,5 @@
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import { ApiError } from '../errors.ts';
-import { send, type Exchange } from '../exchange.ts';
+import { drained, send, type Exchange } from '../exchange.ts';
 
 /** A file that is answered whole or in part, so that a download that broke off can be resumed (RFC 9110 §14). */
 export type ServedFile = {
@@ -19,7 +17,7 @@ type Part = { readonly from: number; readonly to: number };
 
 /** A failure in the middle ends the connection: whoever asks again for the rest gets it. */
 export const sendFile = async (exchange: Exchange, file: ServedFile): Promise<void> => {
-  const { request, response, slowReaderMs, requestId } = exchange;
+  const { request, response, requestId } = exchange;
   const common = {
     etag: file.etag,
     'accept-ranges': 'bytes',
@@ -43,9 +41,12 @@ export const sendFile = async (exchange: Exchange, file: ServedFile): Promise<vo
     response.end();
     return;
   }
-  response.setTimeout(slowReaderMs);
   try {
-    await pipeline(Readable.from(file.read(from, to), { objectMode: false }), response);
+    for await (const bytes of file.read(from, to)) {
+      if (response.destroyed) return;
+      if (!response.write(bytes)) await drained(exchange);
+    }
+    response.end();
   } catch (error) {
     if (!exchange.signal().aborted) exchange.failure = error;
     response.destroy();

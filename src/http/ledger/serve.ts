@@ -3,7 +3,7 @@ import type { Authenticate } from '../authenticate.ts';
 import { admitted, type Admission } from '../limits/admission.ts';
 import { bodyText, parseJson, readBody } from '../body.ts';
 import { ApiError, invalid, urlNotFound } from '../errors.ts';
-import { send, type Exchange } from '../exchange.ts';
+import { drained, send, type Exchange } from '../exchange.ts';
 import { sendFile, type ServedFile } from './files.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import { isDryRun } from '../osac/call.ts';
@@ -271,15 +271,3 @@ const sendPieces = async (
     response.destroy();
   }
 };
-
-const drained = ({ response, signal }: Exchange): Promise<void> =>
-  new Promise((resolve) => {
-    const done = (): void => {
-      response.off('drain', done);
-      signal().removeEventListener('abort', done);
-      resolve();
-    };
-    response.once('drain', done);
-    signal().addEventListener('abort', done, { once: true });
-    if (signal().aborted) done();
-  });
