@@ -16,6 +16,8 @@ export type KafkaServices = {
   readonly publisher?: Pick<Publisher, 'status' | 'plan' | 'createTopics' | 'retry' | 'replay'>;
   readonly positions: Positions;
   readonly store: Pick<EventStore, 'kind' | 'lastPosition'>;
+  /** Milliseconds that a caller waits for a parked stream. Default 20,000. */
+  readonly retryMs?: number;
 };
 
 export const kafkaRoutes = (services: KafkaServices): readonly LedgerRoute[] => {
@@ -146,7 +148,21 @@ const planned = ({ topic, found, problems }: TopicPlan): JsonObject => ({
   problems: problems.map((problem) => ({ ...problem })),
 });
 
+/** Milliseconds that a caller waits for a stream that is published again. */
+const RETRY_MS = 20_000;
+
+/** What the work comes to, or `late`; it goes on then. */
+const within = async <Outcome>(
+  ms: number,
+  work: Promise<Outcome>,
+): Promise<Outcome | { readonly outcome: 'late' }> => {
+  const late = Promise.withResolvers<{ readonly outcome: 'late' }>();
+  const timer = setTimeout(() => late.resolve({ outcome: 'late' }), ms);
+  return Promise.race([work, late.promise]).finally(() => clearTimeout(timer));
+};
+
 const retry = async ({ path }: LedgerCall, services: KafkaServices): Promise<JsonObject> => {
+  const { retryMs = RETRY_MS } = services;
   const [topic, stream] = [path['topic'] ?? '', path['stream'] ?? ''];
   const publisher = configured(services);
   const { epoch, topics } = publisher.status();
@@ -157,12 +173,21 @@ const retry = async ({ path }: LedgerCall, services: KafkaServices): Promise<Jso
     });
   if (!status.parked.some((parked) => parked.stream === stream))
     throw new ApiError('NOT_FOUND', `topic '${topic}' has not parked a stream '${stream}'`);
-  const outcome = await publisher.retry(topic, stream);
+  const outcome = await within(retryMs, publisher.retry(topic, stream));
   switch (outcome?.outcome) {
     case 'published':
       return { stream, published: true, records: outcome.records };
     case 'parked':
       return { stream, published: false, revision: outcome.parked.revision, error: outcome.parked.error };
+    case 'late':
+      throw new ApiError(
+        'UNAVAILABLE',
+        'the brokers do not take it yet, it is tried on: ledgerctl kafka status',
+        {
+          reason: 'KAFKA_RETRY_PENDING',
+          retryAfterSeconds: 30,
+        },
+      );
     case 'not-parked':
       throw new ApiError('NOT_FOUND', `topic '${topic}' has not parked a stream '${stream}' any more`);
     default:

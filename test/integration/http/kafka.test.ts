@@ -90,7 +90,7 @@ describe('the Kafka publisher over HTTP', () => {
       logger: recordingLogger(),
       settings: { retryMs: 10, longestRetryMs: 50, idleMs: 60_000 },
     });
-    service = await startTestService({ store, ledger: { publisher } });
+    service = await startTestService({ store, ledger: { publisher, retryMs: 300 } });
     admin = callerOf(service, await service.token({ user: 'root', admin: true }));
     await seedCatalogue(admin);
     user = callerOf(service, await service.token({ user: 'alice', tenants: ['t1'] }));
@@ -198,6 +198,15 @@ describe('the Kafka publisher over HTTP', () => {
     expect(parked).to.include({ stream, error: 'no record of this cluster' });
     const path = `${KAFKA}/topics/${STATE}/parked/${encodeURIComponent(stream)}/retry`;
     expect((await admin('POST', path)).json).to.include({ stream, published: false });
+    poison.clear();
+    kafka.faults.down(true);
+    const late = await admin('POST', path);
+    expect([late.status, textAt(late.json, 'code')]).to.deep.equal([503, 'KAFKA_RETRY_PENDING']);
+    kafka.faults.down(false);
+    await until('published after all', async () => listAt(await topicOf(STATE), 'parked').length === 0);
+    poison.add(stream);
+    await user('PATCH', `${PUBLIC}/clusters/${id}`, { metadata: { labels: { a: 'c' } } });
+    await until('parked again', async () => listAt(await topicOf(STATE), 'parked').length === 1);
     poison.clear();
     expect((await admin('POST', path)).json).to.include({ stream, published: true });
     expect((await admin('POST', path)).status).to.equal(404);
