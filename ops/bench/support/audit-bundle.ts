@@ -19,6 +19,8 @@ import type { EventStore } from '../../../src/app/event-store.ts';
 const AT = '2026-11-21T12:00:00.000Z';
 const rest = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const run = promisify(execFile);
+/** As `src/main.ts` is started. */
+const LEDGERCTL_FLAGS = ['--max-semi-space-size=8'];
 
 /** Exports the whole log and verifies it in a process of its own, as a directory and as a tar. */
 export const measureBundle = async (
@@ -52,7 +54,11 @@ export const measureBundle = async (
     ['directory', directory],
     ['tar', tar],
   ] as const) {
-    const { stdout } = await run(process.execPath, [join(import.meta.dirname, 'verify-bundle.ts'), path]);
+    const { stdout } = await run(process.execPath, [
+      ...LEDGERCTL_FLAGS,
+      join(import.meta.dirname, 'verify-bundle.ts'),
+      path,
+    ]);
     const report = JSON.parse(stdout) as {
       ok: boolean;
       events: number;

@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { join, posix, relative, sep } from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { extract, type Entry } from 'tar-stream';
 import type { BundleSource } from '../../app/audit/bundle/format.ts';
 
@@ -21,27 +22,56 @@ const directorySource = (directory: string): BundleSource => ({
   read: (name) => createReadStream(join(directory, ...name.split('/')), { highWaterMark: CHUNK }),
 });
 
-/** The tar is read anew for each file: nothing of it is held, whatever its size and order. */
-const tarSource = (file: string): BundleSource => ({
-  names: async () => {
-    const names: string[] = [];
-    for await (const entry of entriesOf(file)) {
-      if (entry.header.type !== 'directory') names.push(plainName(entry.header.name));
+/** Bytes of small files that are kept from the first reading of a tar, each and together. */
+const SMALL = 4 * 1024 * 1024;
+const MOST_KEPT = 32 * 1024 * 1024;
+
+/**
+ * A tar has no directory: it is read once for the names, when small files are kept, and once more for each large
+ * one, of which nothing is held. So it may have any size and order.
+ */
+const tarSource = (file: string): BundleSource => {
+  const kept = new Map<string, Buffer>();
+  let held = 0;
+  const keep = async (name: string, entry: Entry): Promise<void> => {
+    const { size = 0 } = entry.header;
+    if (size > SMALL || held + size > MOST_KEPT || kept.has(name)) {
       entry.resume();
+      return;
     }
-    return names;
-  },
-  read: async function* (name) {
-    for await (const entry of entriesOf(file)) {
-      if (plainName(entry.header.name) === name) {
-        for await (const chunk of entry) yield chunk as Uint8Array;
+    held += size;
+    kept.set(name, await buffer(entry));
+  };
+  return {
+    names: async () => {
+      const names: string[] = [];
+      for await (const entry of entriesOf(file)) {
+        const name = plainName(entry.header.name);
+        if (entry.header.type === 'directory') entry.resume();
+        else {
+          names.push(name);
+          await keep(name, entry);
+        }
+      }
+      return names;
+    },
+    read: async function* (name) {
+      const known = kept.get(name);
+      if (known !== undefined) {
+        yield known;
         return;
       }
-      entry.resume();
-    }
-    throw new Error('the archive does not hold this file');
-  },
-});
+      for await (const entry of entriesOf(file)) {
+        if (plainName(entry.header.name) === name) {
+          for await (const chunk of entry) yield chunk as Uint8Array;
+          return;
+        }
+        entry.resume();
+      }
+      throw new Error('the archive does not hold this file');
+    },
+  };
+};
 
 /** As other tools write it: `./proofs.json`. */
 const plainName = (name: string): string => name.replace(/^(\.\/)+/, '');

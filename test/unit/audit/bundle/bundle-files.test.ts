@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
+import { pack } from 'tar-stream';
 import { directorySink, tarOf } from '../../../../src/adapters/audit/bundle-files.ts';
 import { findingText } from '../../../../src/app/audit/bundle/findings.ts';
 import { writeBundle } from '../../../../src/app/audit/bundle/writer.ts';
@@ -48,6 +49,20 @@ describe('bundles in files', () => {
   it('have the same tar each time, so that a download can be resumed', async () => {
     const again = await buffer(await tarOf(directory));
     expect(again.equals(readFileSync(tar))).to.equal(true);
+  });
+
+  it('are read from tars of other tools, whatever the order', async () => {
+    const archive = pack();
+    archive.entry({ name: './', type: 'directory' });
+    const names = ['events.ndjson', 'leaves.bin', 'schemas/ClusterOrdered.json', 'proofs.json', 'checkpoint'];
+    for (const name of [...names, 'manifest.json', 'trust.json'])
+      archive.entry({ name: `./${name}` }, readFileSync(join(directory, name)));
+    archive.finalize();
+    const foreign = join(folder, 'foreign.tar');
+    await pipeline(archive, createWriteStream(foreign));
+    const report = await verifyBundle(await openBundle(foreign));
+    expect(report.findings.map(findingText)).to.deep.equal([]);
+    expect(report.counts.events).to.equal(40);
   });
 
   it('are not sound when the tar is cut off or damaged anywhere', async () => {
