@@ -154,6 +154,8 @@ export const createHttpApp = (options: HttpAppOptions): Express => {
     watches,
     ledgerPrefix: LEDGER_PREFIX,
     ledgerRoutes: options.ledgerRoutes,
+    auditPrefix: AUDIT_PREFIX,
+    auditRoutes,
   });
   for (const path of documents.paths)
     app.all(path, (request, response) =>

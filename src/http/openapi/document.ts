@@ -19,6 +19,8 @@ export type Described = {
   readonly watches: readonly WatchRoute[];
   readonly ledgerPrefix: string;
   readonly ledgerRoutes: readonly LedgerRoute[];
+  readonly auditPrefix: string;
+  readonly auditRoutes: readonly LedgerRoute[];
   readonly version: string;
 };
 
@@ -26,7 +28,8 @@ const INTRODUCTION = `Fulfillment service of a sovereign AI cloud, on an event l
 
 \`/api/fulfillment/v1\` (tenants) and \`/api/private/v1\` (providers, controllers) speak OSAC's wire protocol: snake_case
 names, defaults left out, enums by name, 64-bit numbers as text, errors as \`{"code","message","details"}\`. Requests may
-also write names in camelCase. \`/api/ledger/v1\` is our own, with RFC 9457 errors.
+also write names in camelCase. \`/api/ledger/v1\` (operators) and \`/api/audit/v1\` (auditors) are our own, with RFC 9457
+errors.
 
 HEAD answers like GET, without a body. Every write takes an \`Idempotency-Key\`; 503 means that nothing was stored, 504
 that the same request has to be repeated with the same key to learn what became of it. Objects of other tenants answer
@@ -53,7 +56,11 @@ export function* openApiSteps(
     operations.push(watchOperation(watch, schemas));
     yield;
   }
-  operations.push(...ledgerOperations(served.ledgerPrefix, served.ledgerRoutes), ...serviceOperations());
+  operations.push(
+    ...ledgerOperations(served.ledgerPrefix, served.ledgerRoutes),
+    ...ledgerOperations(served.auditPrefix, served.auditRoutes, 'audit'),
+    ...serviceOperations(),
+  );
   yield;
   const paths = pathsOf(operations, examples);
   yield;

@@ -1,8 +1,11 @@
 import type { JsonObject } from '../../domain/json.ts';
+import { own } from '../../domain/json-tools.ts';
 import type { ErrorName } from '../errors.ts';
 import type { LedgerRoute } from '../ledger/serve.ts';
 import { componentRef } from './message-schemas.ts';
 import type { Operation, Verb } from './operation.ts';
+import { AUDIT_DESCRIPTIONS } from './audit-operations.ts';
+import { AUDIT_COMPONENTS } from './audit-schemas.ts';
 import { AUDIT_TREE_COMPONENTS, AUDIT_TREE_DESCRIPTIONS } from './audit-tree-operations.ts';
 import { HUB_COMPONENTS, HUB_DESCRIPTIONS } from './hub-operations.ts';
 import { KAFKA_COMPONENTS, KAFKA_DESCRIPTIONS } from './kafka-operations.ts';
@@ -182,22 +185,30 @@ const DESCRIPTIONS: { readonly [route: string]: Description | undefined } = {
   },
 };
 
-/** True when a route has a description: what a test asks of every route. */
-export const isDescribed = ({ verb, path }: Pick<LedgerRoute, 'verb' | 'path'>): boolean =>
-  Object.hasOwn(DESCRIPTIONS, `${verb} ${path}`);
+/** Surfaces of our own, by their short names. */
+const SURFACES: { readonly [name: string]: { readonly [route: string]: Description | undefined } } = {
+  ledger: DESCRIPTIONS,
+  audit: AUDIT_DESCRIPTIONS,
+};
 
-export const ledgerOperations = (prefix: string, routes: readonly LedgerRoute[]): readonly Operation[] =>
+/** True when a route has a description: what a test asks of every route. */
+export const isDescribed = (
+  { verb, path }: Pick<LedgerRoute, 'verb' | 'path'>,
+  surface: 'ledger' | 'audit' = 'ledger',
+): boolean => own(SURFACES[surface], `${verb} ${path}`) !== undefined;
+
+export const ledgerOperations = (
+  prefix: string,
+  routes: readonly LedgerRoute[],
+  surface: 'ledger' | 'audit' = 'ledger',
+): readonly Operation[] =>
   routes.map(({ verb, path }) => ({
     verb: verb.toLowerCase() as Verb,
-    path: `${prefix}/${path}`,
-    operationId: `ledger_${nameOf(verb, path)}`,
-    tag: `ledger.${path.split('/')[0] ?? ''}`,
+    path: `${prefix}/${path.replace('*}', '}')}`,
+    operationId: `${surface}_${nameOf(verb, path)}`,
+    tag: `${surface}.${path.split('/')[0] ?? ''}`,
     style: 'problem',
-    ...shapeOf(
-      Object.hasOwn(DESCRIPTIONS, `${verb} ${path}`) ? DESCRIPTIONS[`${verb} ${path}`] : undefined,
-      verb,
-      path,
-    ),
+    ...shapeOf(own(SURFACES[surface], `${verb} ${path}`), verb, path),
   }));
 
 /** `GET orders/{id}` → `GetOrdersId`. */
@@ -218,11 +229,15 @@ const shapeOf = (found: Description | undefined, verb: string, path: string) => 
     headers = [],
     errors = [],
   } = found ?? {};
+  const typed = (types: { readonly [type: string]: JsonObject }): JsonObject =>
+    Object.fromEntries(Object.entries(types).map(([type, schema]) => [type, { schema }]));
   const content =
-    lines === undefined ? jsonContent(answer) : { 'application/x-ndjson': { schema: componentRef(lines) } };
-  const others = Object.entries(found?.alternatives ?? {}).map(
-    ([type, schema]) => [type, { schema }] as const,
-  );
+    found?.content !== undefined
+      ? typed(found.content)
+      : lines === undefined
+        ? jsonContent(answer)
+        : typed({ 'application/x-ndjson': componentRef(lines) });
+  const others = typed(found?.alternatives ?? {});
   return {
     summary,
     ...(description === undefined ? {} : { description }),
@@ -231,13 +246,25 @@ const shapeOf = (found: Description | undefined, verb: string, path: string) => 
     pathNames,
     ...(body === undefined ? {} : { body: { schema: body, required: Array.isArray(body['required']) } }),
     answers: {
-      200: {
-        description: lines === undefined ? 'Done.' : 'One JSON value per line.',
+      [found?.status ?? 200]: {
+        description:
+          found?.status === 202 ? 'Accepted.' : lines === undefined ? 'Done.' : 'One JSON value per line.',
         headers: headerRefs(...headers),
-        content: { ...content, ...Object.fromEntries(others) },
+        content: { ...content, ...others },
       },
+      ...(found?.partial === true
+        ? {
+            206: { description: 'The part that was asked for.', headers: headerRefs(...headers), content },
+            304: { description: 'You have it already.', headers: headerRefs(...headers) },
+          }
+        : {}),
     },
-    errors: [...ANY_CALL, ...errors, ...(verb === 'POST' ? [...ANY_BODY, NO_DRY_RUN] : [])],
+    errors: [
+      ...ANY_CALL,
+      ...errors,
+      ...(verb === 'POST' ? ANY_BODY : []),
+      ...(verb === 'GET' ? [] : [NO_DRY_RUN]),
+    ],
   };
 };
 
@@ -314,6 +341,7 @@ export const LEDGER_COMPONENTS: { readonly [name: string]: JsonObject } = {
   ...HUB_COMPONENTS,
   ...KAFKA_COMPONENTS,
   ...AUDIT_TREE_COMPONENTS,
+  ...AUDIT_COMPONENTS,
   ...USAGE_COMPONENTS,
   Lane: record({
     lane: TEXT,

@@ -14,6 +14,12 @@ export type Description = {
   readonly answer?: string | JsonObject;
   /** Other types that the same answer comes in, with their schemas. */
   readonly alternatives?: { readonly [contentType: string]: JsonObject };
+  /** Of the answer. Default: 200. */
+  readonly status?: 200 | 202;
+  /** Instead of JSON: types of the answer, with their schemas. */
+  readonly content?: { readonly [contentType: string]: JsonObject };
+  /** Parts of it may be fetched, and it need not be sent again. */
+  readonly partial?: true;
   /** Component of each line, where the answer is newline-delimited JSON. */
   readonly lines?: string;
   readonly headers?: readonly HeaderName[];

@@ -1,0 +1,300 @@
+import type { JsonObject } from '../../domain/json.ts';
+import { AUDIT_OUTCOME as OUTCOME, HASH, SIZE } from './audit-schemas.ts';
+import { COUNT, FLAG, listOf, OPEN, query, record, TEXT, TIME, type Description } from './ledger-schemas.ts';
+import { componentRef } from './message-schemas.ts';
+import type { ParameterName } from './parameters.ts';
+import { ANY_WRITE, OF_ONE_OBJECT } from './refusals.ts';
+
+const EVENT = { id: 'Id of the event, or `<stream>@<revision>`.' };
+const OBJECT = { kind: 'Kind of the object: `cluster` or `clusters`.', id: 'Id of the object.' };
+const EXPORT = { id: 'Id of the export.' };
+const WRITE: readonly ParameterName[] = ['Idempotency_Key', 'X_Ledger_Command_Id', 'X_Ledger_Ticket'];
+const SHOWS: readonly ParameterName[] = ['X_Ledger_Min_Position'];
+const REASON = { ...query('reason', TEXT, 'Why; kept in the history.'), required: true };
+/** Without the role `auditor` every route says so. */
+const NO_AUDITOR = 'FAILED_PRECONDITION' as const;
+
+const PAGE: readonly JsonObject[] = [
+  query('limit', { type: 'integer', minimum: 0, maximum: 500, default: 100 }, 'How many events at most.'),
+  query('cursor', TEXT, '`next_cursor` of the page before; good for the same query of the same caller only.'),
+];
+const FILTER: readonly JsonObject[] = [
+  query('tenant', TEXT, 'Only of these tenants; may be repeated.'),
+  query('subject', TEXT, 'Only what this subject did.'),
+  query('type', TEXT, 'Only events of these types; may be repeated, or a comma list.'),
+  query(
+    'outcome',
+    { type: 'string', enum: ['', ...(OUTCOME['enum'] as string[])] },
+    'Only calls that ended so.',
+  ),
+  query('from', TIME, 'Recorded from then on.'),
+  query('to', TIME, 'Recorded until then.'),
+];
+const MOMENT = 'a time of RFC 3339 or a position';
+
+/** What the routes of `/api/audit/v1` are for. */
+export const AUDIT_DESCRIPTIONS: { readonly [route: string]: Description } = {
+  'GET events': {
+    summary: 'Who did what, oldest first',
+    description:
+      'Of your own tenants, and of those that you were granted. All pages show the history as it was when the first one was ' +
+      'asked for. A page may be short, and even empty, and go on nevertheless. Tenants do not see what only the service or ' +
+      'the provider may read. Personal data of which the key was destroyed reads `{"erased":true}`.',
+    ownParameters: [
+      ...FILTER,
+      query('kind', TEXT, 'Only about this kind.'),
+      query('id', TEXT, 'With `kind`: only about this object.'),
+      ...PAGE,
+    ],
+    parameters: SHOWS,
+    answer: 'AuditEvents',
+    errors: [NO_AUDITOR],
+  },
+  'GET events/{id}': {
+    summary: 'One event',
+    pathNames: EVENT,
+    parameters: SHOWS,
+    answer: 'AuditEvent',
+    errors: [...OF_ONE_OBJECT, NO_AUDITOR],
+  },
+  'GET resources/{kind}/{id}/events': {
+    summary: 'Everything that happened to one object',
+    description: 'Its own events, those of the workflow that served it, and what was refused about it.',
+    pathNames: OBJECT,
+    ownParameters: [...FILTER, ...PAGE],
+    parameters: SHOWS,
+    answer: 'AuditEvents',
+    errors: [NO_AUDITOR],
+  },
+  'GET resources/{kind}/{id}': {
+    summary: 'An object as it was',
+    description:
+      'As GET of its own route showed it then. Before its first event, and behind its deletion, it is as absent as one that ' +
+      'never was; a moment in the future is refused.',
+    pathNames: OBJECT,
+    ownParameters: [query('as_of', TEXT, `When: ${MOMENT}. Default: now.`)],
+    parameters: SHOWS,
+    answer: record({ kind: TEXT, id: TEXT, as_of: record({ 'position?': TEXT }), document: OPEN }),
+    errors: [...OF_ONE_OBJECT, NO_AUDITOR],
+  },
+  'GET resources/{kind}/{id}/diff': {
+    summary: 'What changed on an object between two moments',
+    description: 'Objects are compared field by field, lists as a whole. Paths are JSON Pointers.',
+    pathNames: OBJECT,
+    ownParameters: [
+      { ...query('from', TEXT, `The earlier moment: ${MOMENT}.`), required: true },
+      query('to', TEXT, `The later moment: ${MOMENT}. Default: now.`),
+    ],
+    parameters: SHOWS,
+    answer: 'AuditDiff',
+    errors: [...OF_ONE_OBJECT, NO_AUDITOR],
+  },
+  'GET events/{id}/proof': {
+    summary: 'That an event is in the signed history',
+    description:
+      'RFC 6962 paths from the leaf to the tree of all events and to that of its tenant, and the first signed head that covers ' +
+      'it. 503 with NOT_SIGNED_YET: it was recorded less than 10 seconds ago.',
+    pathNames: EVENT,
+    parameters: SHOWS,
+    answer: 'AuditProof',
+    errors: [...OF_ONE_OBJECT, NO_AUDITOR],
+  },
+  'GET checkpoints': {
+    summary: 'Signed heads of the tree: the newest one, or those behind a size',
+    ownParameters: [
+      query('after', COUNT, 'Only heads of more leaves, smallest first; absent: the newest head alone.'),
+      query('limit', { type: 'integer', minimum: 0, maximum: 1_000, default: 100 }, 'How many at most.'),
+    ],
+    parameters: SHOWS,
+    answer: record({ items: listOf(componentRef('AuditCheckpoint')) }),
+    errors: [NO_AUDITOR],
+  },
+  'GET checkpoint': {
+    summary: 'The newest signed head as C2SP tlog-checkpoint',
+    parameters: SHOWS,
+    content: { 'text/plain': TEXT },
+    errors: [NO_AUDITOR],
+  },
+  'GET consistency': {
+    summary: 'That the tree of one size continues that of another',
+    ownParameters: [
+      { ...query('from', SIZE, 'The smaller size.'), required: true },
+      { ...query('to', SIZE, 'The larger size.'), required: true },
+    ],
+    parameters: SHOWS,
+    answer: record({ from: SIZE, to: SIZE, path: listOf(HASH) }),
+    errors: [NO_AUDITOR],
+  },
+  'GET trust.json': {
+    summary: 'What to keep: the keys of the log and its newest signed head',
+    parameters: SHOWS,
+    answer: record({
+      origin: TEXT,
+      keys: listOf(record({ vkey: TEXT, since: TIME, 'rotation?': TEXT })),
+      'pin?': TEXT,
+    }),
+    errors: [NO_AUDITOR],
+  },
+  'GET tile/{path*}': {
+    summary: 'A tile of the tree (C2SP tlog-tiles)',
+    description:
+      '`<level>/<n>[.p/<w>]` or `entries/<n>[.p/<w>]`. For who may read the history of all tenants.',
+    pathNames: { path: 'Level and number as tlog-tiles writes them; its slashes stay.' },
+    parameters: SHOWS,
+    content: { 'application/octet-stream': { type: 'string', format: 'binary' } },
+    errors: [...OF_ONE_OBJECT, NO_AUDITOR],
+  },
+  'POST exports': {
+    summary: 'Asks for an export that can be checked without this service',
+    description:
+      'Made behind the answer, of what a signed head covers: everything that was stored when it was asked for. All events of ' +
+      'the tenant between `from` and `to` are in it; those that `filter` leaves out, and those that you may not see, by their ' +
+      'hash. 429 with EXPORTS_BUSY: too many are waiting.',
+    parameters: WRITE,
+    body: {
+      ...record({
+        'tenant?': {
+          ...TEXT,
+          description: 'Default: your own tenant; where you may read all: the whole log.',
+        },
+        'format?': { type: 'string', enum: ['', 'native', 'ocsf'], default: 'native' },
+        'filter?': record({
+          'subject?': TEXT,
+          'kind?': TEXT,
+          'resource_id?': TEXT,
+          'types?': listOf(TEXT),
+          'outcome?': TEXT,
+        }),
+        'from?': { ...TEXT, description: 'Recorded from then on.' },
+        'to?': { ...TEXT, description: 'Recorded before then.' },
+        'pins?': { ...listOf(SIZE), description: 'Sizes of signed heads that you keep.' },
+      }),
+    },
+    status: 202,
+    answer: 'AuditExport',
+    headers: ['X_Ledger_Position'],
+    errors: ANY_WRITE,
+  },
+  'GET exports': {
+    summary: 'Your exports, newest first; of provider admins: all',
+    parameters: SHOWS,
+    answer: record({ items: listOf(componentRef('AuditExport')) }),
+    errors: [NO_AUDITOR],
+  },
+  'GET exports/{id}': {
+    summary: 'How far an export is',
+    pathNames: EXPORT,
+    parameters: SHOWS,
+    answer: 'AuditExport',
+    errors: [...OF_ONE_OBJECT, NO_AUDITOR],
+  },
+  'GET exports/{id}/file': {
+    summary: 'The file of an export: a tar',
+    description: 'A download that broke off goes on with `Range` and `If-Range`. Each download is an event.',
+    pathNames: EXPORT,
+    content: { 'application/x-tar': { type: 'string', format: 'binary' } },
+    partial: true,
+    headers: ['ETag'],
+    errors: [...OF_ONE_OBJECT, ...ANY_WRITE, 'RANGE_NOT_SATISFIABLE'],
+  },
+  'DELETE exports/{id}': {
+    summary: 'Removes the file of an export, or stops making it',
+    pathNames: EXPORT,
+    parameters: WRITE,
+    answer: 'AuditExport',
+    headers: ['X_Ledger_Position'],
+    errors: [...OF_ONE_OBJECT, ...ANY_WRITE],
+  },
+  'GET holds': {
+    summary: 'Legal holds that stand',
+    parameters: SHOWS,
+    answer: record({ items: listOf(componentRef('LegalHold')) }),
+    errors: [NO_AUDITOR],
+  },
+  'POST holds': {
+    summary: 'Places a legal hold: whose data it covers cannot be erased',
+    description: 'Refused where an erasure of that data has begun (ERASURE_UNDER_WAY). Provider admins only.',
+    parameters: WRITE,
+    body: record({
+      scope: {
+        description: 'Whose data: of one subject, of the people of a tenant, or of everybody.',
+        anyOf: [
+          record({ kind: { type: 'string', enum: ['subject', 'tenant'] }, id: TEXT }),
+          record({ kind: { const: 'all' } }),
+        ],
+      },
+      reason: TEXT,
+      'ticket?': TEXT,
+    }),
+    answer: 'LegalHold',
+    headers: ['X_Ledger_Position'],
+    errors: ANY_WRITE,
+  },
+  'DELETE holds/{id}': {
+    summary: 'Releases a legal hold',
+    pathNames: { id: 'Id of the hold.' },
+    ownParameters: [REASON],
+    parameters: WRITE,
+    answer: record({ id: TEXT, released: FLAG }),
+    headers: ['X_Ledger_Position'],
+    errors: [...OF_ONE_OBJECT, ...ANY_WRITE],
+  },
+  'GET erasures': {
+    summary: 'All erasures, oldest first',
+    parameters: SHOWS,
+    answer: record({ items: listOf(componentRef('Erasure')) }),
+    errors: [NO_AUDITOR],
+  },
+  'GET erasures/{id}': {
+    summary: 'One erasure',
+    pathNames: { id: 'Id of the erasure.' },
+    parameters: SHOWS,
+    answer: 'Erasure',
+    errors: [...OF_ONE_OBJECT, NO_AUDITOR],
+  },
+  'POST erasures': {
+    summary: "Destroys a person's key, so that their data cannot be read any more, anywhere",
+    description:
+      'What was proven stays proven: hashes are over the ciphertext. Refused while a legal hold covers the person (LEGAL_HOLD). ' +
+      'Cannot be undone. Provider admins only.',
+    parameters: WRITE,
+    body: record({
+      subject_id: { ...TEXT, description: 'Id of the User, which is `metadata.creator` of what they made.' },
+      tenant: TEXT,
+      reason: TEXT,
+      'request_id?': { ...TEXT, description: "Number of the person's request in your own files." },
+    }),
+    answer: 'Erasure',
+    headers: ['X_Ledger_Position'],
+    errors: [...OF_ONE_OBJECT, ...ANY_WRITE],
+  },
+  'GET grants': {
+    summary: 'All grants that were ever given',
+    parameters: SHOWS,
+    answer: record({ items: listOf(componentRef('AuditGrant')) }),
+    errors: [NO_AUDITOR],
+  },
+  'POST grants': {
+    summary: 'Lets an auditor read the history of tenants that are not its own',
+    description: 'A grant for all tenants shows what only the provider sees, too. Provider admins only.',
+    parameters: WRITE,
+    body: record({
+      subject: TEXT,
+      tenants: { anyOf: [{ const: 'all' }, listOf(TEXT)] },
+      reason: TEXT,
+      'expires_at?': { ...TEXT, description: 'A time of RFC 3339; absent: until it is withdrawn.' },
+    }),
+    answer: 'AuditGrant',
+    headers: ['X_Ledger_Position'],
+    errors: [...ANY_WRITE, 'ALREADY_EXISTS'],
+  },
+  'DELETE grants/{id}': {
+    summary: 'Withdraws a grant; it counts at once',
+    pathNames: { id: 'Id of the grant.' },
+    ownParameters: [REASON],
+    parameters: WRITE,
+    answer: 'AuditGrant',
+    headers: ['X_Ledger_Position'],
+    errors: [...OF_ONE_OBJECT, ...ANY_WRITE],
+  },
+};
