@@ -13,10 +13,16 @@ import {
   openSqliteEventStore,
   type SqliteEventStore,
 } from '../../src/adapters/event-store/sqlite/sqlite-event-store.ts';
+import { systemClock } from '../../src/adapters/system/system-ports.ts';
+import { createAsOf } from '../../src/app/as-of.ts';
 import { rootAt } from '../../src/app/audit/merkle/compact-range.ts';
 import { createAuditProofs } from '../../src/app/audit/proofs.ts';
 import { createTenantHeads } from '../../src/app/audit/tenant-heads.ts';
 import { createAuditHeads, type TreeHead } from '../../src/app/audit/tree-heads.ts';
+import { createCommandRunner } from '../../src/app/command-runner.ts';
+import { createEventCodec } from '../../src/app/event-codec.ts';
+import { clusterAggregate } from '../../src/domain/kinds.ts';
+import { eventTypes } from '../../src/domain/registry.ts';
 import type { AuditReader } from '../../src/projections/audit/audit-reader.ts';
 import { openReadModels } from '../../src/projections/open-read-models.ts';
 import type { ReadModels } from '../../src/projections/read-models.ts';
@@ -146,6 +152,27 @@ const measureReads = async (store: SqliteEventStore, reader: AuditReader): Promi
   await time('position of a time', 300, () => reader.positionAt('2030-01-01T00:00:00.000Z'));
 };
 
+/** One resource as it was: the position of a time, then the resource's own stream up to it. */
+const measureAsOf = async (store: SqliteEventStore, reader: AuditReader): Promise<void> => {
+  const runner = createCommandRunner({
+    store,
+    codec: createEventCodec(eventTypes),
+    clock: systemClock(),
+    instance: 'bench',
+    recordRejection: () => undefined,
+  });
+  const asOf = createAsOf({ store, runner });
+  const orders = reader.find({ tenants: 'all', types: ['ClusterOrdered'], limit: 500 }).leaves;
+  await time('as_of of one resource', 300, async (n) => {
+    const { resourceId = '', index = 0 } = orders[n % orders.length] ?? {};
+    reader.positionAt('2030-01-01T00:00:00.000Z');
+    // Somewhere in its life: the events of some 200 orders lie between each other.
+    const position = reader.positionOf(Math.min(reader.size() - 1, index + (n % 7) * 400)) ?? '';
+    const loaded = await asOf.load(clusterAggregate, resourceId, position);
+    if (loaded === undefined) throw new Error(`${resourceId} was not there at ${position}`);
+  });
+};
+
 const tileOf = (index: number, size: number): string => {
   const n = Math.min(Math.floor(index / 256), Math.max(0, Math.floor(size / 256) - 1));
   const groups = String(n)
@@ -233,6 +260,7 @@ try {
   if (models === undefined) throw new RangeError('--repeat is at least 1');
   for (let n = 0; n < repeat; n += 1) {
     await measureReads(store, readerOf(models));
+    await measureAsOf(store, readerOf(models));
     await measureHeads(readerOf(models));
     await measureBundle(store, readerOf(models), dataDir, note);
   }
