@@ -20,6 +20,9 @@ const PATIENCE_MS = 50;
 /** Milliseconds before an event is mapped again whose stream could not be read. */
 const READ_AGAIN_MS = 500;
 
+type Mapped = { readonly records: readonly KafkaRecord[] } | { readonly error: unknown };
+const NOTHING: Mapped = { records: [] };
+
 type Order = { readonly stream: string; readonly done: (outcome: RetryOutcome) => void };
 
 export const createReader = ({
@@ -47,17 +50,13 @@ export const createReader = ({
   const orders: Order[] = [];
   let wake = (): void => undefined;
 
-  /** Undefined: the event was parked. */
-  const mapped = async (event: RecordedEvent): Promise<readonly KafkaRecord[] | undefined> => {
+  const mapped = async (event: RecordedEvent): Promise<Mapped> => {
     for (;;) {
       try {
-        return await map(event);
+        return { records: await map(event) };
       } catch (error) {
         signal.throwIfAborted();
-        if (!(error instanceof StoreUnavailable)) {
-          await parkAt(event, error);
-          return undefined;
-        }
+        if (!(error instanceof StoreUnavailable)) return { error };
       }
       await pause(timers, READ_AGAIN_MS, signal);
       signal.throwIfAborted();
@@ -73,17 +72,28 @@ export const createReader = ({
     await parking.park({ stream, revision, position, error: text });
   };
 
+  /** What came before in a parked stream is not left out: a publisher that died may have parked it and sent nothing yet. */
+  const isLeftOut = ({ stream, revision }: Pick<RecordedEvent, 'stream' | 'revision'>): boolean =>
+    revision >= (parking.get(stream)?.revision ?? Number.POSITIVE_INFINITY);
+
   const take = async (event: RecordedEvent): Promise<void> => {
     const { position, stream, revision, recordedAt } = event;
     newest = recordedAt;
-    const records = parking.get(stream) === undefined ? ((await mapped(event)) ?? []) : [];
+    const outcome: Mapped = isLeftOut(event) ? NOTHING : await mapped(event);
+    if ('error' in outcome) await parkAt(event, outcome.error);
+    const records = 'error' in outcome ? [] : outcome.records;
     read = position;
     if (records.length === 0) outbox.pass(position);
     else {
-      const isWanted = (): boolean => parking.get(stream) === undefined;
-      await outbox.put({ position, stream, revision, recordedAt, records }, signal, isWanted);
+      const parcel = { position, stream, revision, recordedAt, records };
+      await outbox.put(parcel, signal, () => !isLeftOut(event));
     }
     await turn();
+  };
+
+  const emptied = async (): Promise<void> => {
+    while (outbox.size().parcels > 0 && !signal.aborted) await outbox.changed(signal);
+    signal.throwIfAborted();
   };
 
   /** The stream from where it was parked up to what this topic has read; what follows comes by itself. */
@@ -91,13 +101,16 @@ export const createReader = ({
     const parked = parking.get(stream);
     if (parked === undefined) return { outcome: 'not-parked' };
     let count = 0;
+    let poison: { readonly event: RecordedEvent; readonly error: unknown } | undefined;
     for await (const event of store.readStream(stream, { from: parked.revision, signal })) {
       if (read !== undefined && event.position > read) break;
       if (!matchesFilter(topic.filter, event)) continue;
-      const records = await mapped(event);
-      const again = parking.get(stream);
-      if (records === undefined)
-        return again === undefined ? { outcome: 'not-parked' } : { outcome: 'parked', parked: again };
+      const outcome = await mapped(event);
+      if ('error' in outcome) {
+        poison = { event, error: outcome.error };
+        break;
+      }
+      const { records } = outcome;
       count += records.length;
       // In front of the checkpoint, which must not go back.
       const { revision, recordedAt } = event;
@@ -105,10 +118,11 @@ export const createReader = ({
       if (records.length > 0) await outbox.put(parcel, signal, () => parking.get(stream) === parked);
       await turn();
     }
-    while (outbox.size().parcels > 0 && !signal.aborted) await outbox.changed(signal);
-    signal.throwIfAborted();
-    // The brokers may have refused one of them.
+    // Until the brokers have it the stream stays parked where it was: nothing else would bring it back after a crash.
+    await emptied();
+    if (poison !== undefined && parking.get(stream) === parked) await parkAt(poison.event, poison.error);
     const again = parking.get(stream);
+    // The brokers may have refused one of them.
     if (again !== undefined && again !== parked) return { outcome: 'parked', parked: again };
     await parking.release(parked);
     return { outcome: 'published', records: count };

@@ -2,8 +2,17 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { createLeaseOwnership } from '../../../src/adapters/ownership/lease-ownership.ts';
 import type { PublisherFailpoint, PublisherSettings } from '../../../src/app/publisher/types.ts';
+import type { RecordMapper } from '../../../src/app/streams/stream.ts';
 import { checkAsync } from '../../support/property.ts';
-import { createRig, expectDelivered, TOPIC, valuesOf, type Rig, type Running } from './publisher-rig.ts';
+import {
+  createRig,
+  expectDelivered,
+  recordOf,
+  TOPIC,
+  valuesOf,
+  type Rig,
+  type Running,
+} from './publisher-rig.ts';
 
 type Point = Parameters<PublisherFailpoint>[0];
 const POINTS: readonly Point[] = ['before-send', 'after-send', 'before-checkpoint', 'after-checkpoint'];
@@ -32,6 +41,15 @@ const frozenAt = (point: Point, n: number) => {
 const work = async (rig: Rig, rounds: number): Promise<void> => {
   for (let i = 0; i < rounds; i += 1) await rig.append('thing-a', `thing-${i % 3}`, 'other-z');
 };
+
+/** Records of all but these events. */
+const poisoned =
+  (topic: string, poison: ReadonlySet<string>): RecordMapper =>
+  (event) => {
+    const record = recordOf(topic, event);
+    if (poison.has(record.value ?? '')) throw new Error('poison');
+    return [record];
+  };
 
 describe('a publisher that another one takes over from', () => {
   for (const point of POINTS)
@@ -112,6 +130,47 @@ describe('a publisher that another one takes over from', () => {
     await second.stop();
     await expectDelivered(rig);
     expect(valuesOf(rig.kafka)).to.have.length(3);
+  });
+
+  it('killed after it parked a stream: what came before in that stream is sent by the next one', async () => {
+    const rig = createRig();
+    const map = (topic: string) => poisoned(topic, new Set(['thing-a@2']));
+    const frozen = frozenAt('before-send', 1);
+    await rig.append('thing-a', 'thing-a', 'thing-a', 'thing-b');
+    rig.start({ map, failpoint: frozen.failpoint });
+    await rig.time.pass(2_000);
+    expect(frozen.isFrozen()).to.equal(true);
+    const next = rig.start({ map });
+    await rig.time.pass(2_000);
+    expect(valuesOf(rig.kafka).toSorted()).to.deep.equal(['thing-a@0', 'thing-a@1', 'thing-b@0']);
+    expect(next.topic(TOPIC).parked.map(({ revision }) => revision)).to.deep.equal([2]);
+    await next.stop();
+  });
+
+  it('killed while it tried a parked stream again, of which a later event is poison: nothing is left out', async () => {
+    const rig = createRig();
+    const poison = new Set(['thing-a@1']);
+    const map = (topic: string) => poisoned(topic, poison);
+    await rig.append('thing-a', 'thing-a', 'thing-a', 'thing-a', 'thing-b');
+    const first = rig.start({ map });
+    await rig.time.pass(5_000);
+    await first.stop();
+    const frozen = frozenAt('before-send', 1);
+    const second = rig.start({ map, failpoint: frozen.failpoint });
+    await rig.time.pass(1_000);
+    poison.clear();
+    poison.add('thing-a@3');
+    void second.publisher.retry(TOPIC, 'thing-a');
+    await rig.time.pass(2_000);
+    expect(frozen.isFrozen()).to.equal(true);
+    poison.clear();
+    const third = rig.start({ map });
+    await rig.time.pass(2_000);
+    const outcome = third.publisher.retry(TOPIC, 'thing-a');
+    await rig.time.pass(2_000);
+    expect(await outcome).to.have.property('outcome', 'published');
+    await third.stop();
+    await expectDelivered(rig);
   });
 
   it('keeps what was parked, whoever publishes', async () => {
