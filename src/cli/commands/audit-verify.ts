@@ -1,4 +1,4 @@
-import { readFile, rename, stat, writeFile } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { InvalidArgumentError, type Command } from 'commander';
 import { findingText, type Finding } from '../../app/audit/bundle/findings.ts';
 import { verifyBundle, type BundleReport } from '../../app/audit/bundle/verify.ts';
