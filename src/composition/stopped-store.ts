@@ -1,20 +1,54 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { createLogReader } from '../adapters/event-store/sqlite/log-reader.ts';
 import { logFile } from '../adapters/event-store/sqlite/files.ts';
 import { openLogForReading } from '../adapters/event-store/sqlite/schema.ts';
 import { createGrowth } from '../adapters/event-store/shared/paged-subscription.ts';
 import { verifyStore, type StoreReport } from '../app/audit/bundle/verify-store.ts';
+import type { HashAt } from '../app/audit/merkle/hashing.ts';
 import type { Trust } from '../app/audit/merkle/key-chain.ts';
 import type { StoreToCheck } from '../cli/connection.ts';
+import { openAuditReader } from '../projections/audit/audit-reader.ts';
 
 /** Compares the events of a stopped embedded store, or of a backup, with all heads that were signed over them. */
 export const verifyStoppedStore = async (which: StoreToCheck, trust?: Trust): Promise<StoreReport> => {
   const file = 'file' in which ? which.file : logFile(which.dataDir);
   if (!existsSync(file)) throw new Error(`there is no event log at ${file}`);
   const log = createLogReader(openLogForReading(file), file, createGrowth());
+  const tree = 'dataDir' in which ? treeBeside(which.dataDir) : undefined;
   try {
-    return await verifyStore(log, trust === undefined ? {} : { trust });
+    return await verifyStore(log, {
+      ...(trust === undefined ? {} : { trust }),
+      ...(tree === undefined ? {} : { hashAt: tree.hashAt }),
+    });
   } finally {
+    tree?.close();
     await log.close();
   }
 };
+
+/**
+ * The tree that the service kept beside the log: with it a wrong event is named. Nothing is believed of it that does not
+ * lead to a signed root, so that whatever is wrong with it only costs the name.
+ */
+const treeBeside = (dataDir: string): { readonly hashAt: HashAt; readonly close: () => void } | undefined => {
+  const folder = join(dataDir, 'read-models');
+  try {
+    const name = basename(readFileSync(join(folder, 'audit.current'), 'utf8').trim());
+    const { reader, close } = openAuditReader(join(folder, name));
+    return { hashAt: asRangeError(reader.hashAt), close };
+  } catch {
+    return undefined;
+  }
+};
+
+/** A file that is damaged, or of another version, is a tree that does not reach. */
+const asRangeError =
+  (hashAt: HashAt): HashAt =>
+  (level, index) => {
+    try {
+      return hashAt(level, index);
+    } catch (error) {
+      throw new RangeError('the tree beside the log cannot be read', { cause: error });
+    }
+  };

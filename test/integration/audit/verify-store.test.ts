@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -31,7 +31,7 @@ describe('a store that was signed', () => {
     folder = mkdtempSync(join(tmpdir(), 'signed-store-'));
     dataDir = join(folder, 'data');
     const store = await openSqliteEventStore({ dataDir });
-    const models = await openAuditView(store);
+    const models = await openAuditView(store, join(dataDir, 'read-models'));
     const time = manualTime();
     const signing = openSigning({ store, tree: audit(models), ...time });
     const stop = new AbortController();
@@ -132,6 +132,14 @@ describe('a store that was signed', () => {
     // Event 27 of 60: between the first head and the second one.
     expect(report.findings[0]).to.deep.include({ code: 'root', place: [20, 40] });
     expect(report.signed).to.equal(20);
+    // The read model still has the tree that was signed.
+    expect(report.findings[1]).to.deep.include({ code: 'changed-event', event: 'cluster-c2@5', place: 27 });
+    expect(report.count).to.equal(2);
+    // Without it, or with one that is damaged, the name is all that is lost.
+    writeFileSync(join(copy, 'read-models/audit.current'), 'events.db');
+    expect((await verifyStoppedStore({ dataDir: copy }, trust)).findings).to.deep.equal([report.findings[0]]);
+    rmSync(join(copy, 'read-models'), { recursive: true });
+    expect((await verifyStoppedStore({ dataDir: copy }, trust)).findings).to.deep.equal([report.findings[0]]);
   });
 
   it('says that a store is not there', async () => {
