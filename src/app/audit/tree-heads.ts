@@ -17,7 +17,7 @@ export type AuditHeads = {
 };
 
 export const TREE_HEADS_STREAM = 'sys-auditTree';
-export const MOST_HEADS = 10_000;
+export const MOST_HEADS = 100_000;
 
 export const createAuditHeads = ({ readStream }: Pick<EventStore, 'readStream'>): AuditHeads => {
   const one = async (

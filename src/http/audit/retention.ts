@@ -130,6 +130,7 @@ const erase = async (call: LedgerCall, services: AuditServices) => {
   const { write, headers } = await writing(call, services, tenant, (context) =>
     services.erasures.erase(wanted, context),
   );
+  await services.exports.erased(tenant);
   return answered({ id: write.commandId, state: 'complete', ...named(wanted) }, headers);
 };
 

@@ -6,80 +6,30 @@ import { verifyBundle } from '../../../src/app/audit/bundle/verify.ts';
 import { verifyConsistency, verifyInclusion } from '../../../src/app/audit/merkle/proofs.ts';
 import { openBundle } from '../../../src/cli/audit/bundle-source.ts';
 import type { Trust } from '../../../src/app/audit/merkle/key-chain.ts';
-import {
-  callerOf,
-  itemsOf,
-  PUBLIC,
-  seedCatalogue,
-  startTestService,
-  textAt,
-  type Caller,
-  type Json,
-  type Reply,
-  type TestService,
-} from '../../support/http-service.ts';
-
-const AUDIT = '/api/audit/v1';
+import { AUDIT, reasonOf, startAuditStage, type AuditStage } from '../../support/audit-callers.ts';
+import { itemsOf, textAt, type Caller, type Json, type TestService } from '../../support/http-service.ts';
 
 /** What `/api/audit/v1` answers, over the real command runner, tree and signer. */
 describe('audit API', () => {
+  let stage: AuditStage;
   let service: TestService;
   let admin: Caller;
   let auditor: Caller;
   let alice: Caller;
 
-  const start = async (audit: object = {}): Promise<void> => {
-    service = await startTestService({ audit });
-    const caller = async (options: Parameters<TestService['token']>[0]): Promise<Caller> =>
-      callerOf(service, await service.token(options));
-    admin = await caller({ user: 'root', admin: true });
-    await seedCatalogue(admin);
-    auditor = await caller({ user: 'audrey', tenants: ['t1'], roles: ['auditor'] });
-    alice = await caller({ user: 'alice', tenants: ['t1'] });
+  const start = async (): Promise<void> => {
+    stage = await startAuditStage();
+    ({ service, admin, auditor, alice } = stage);
   };
   afterEach(() => service.close());
 
-  const other = async (options: Parameters<TestService['token']>[0]): Promise<Caller> =>
-    callerOf(service, await service.token(options));
-  /** Everything that was stored shows in the audit view, and is signed. */
-  const settled = async (signed = true): Promise<void> => {
-    const last = (await service.store.lastPosition()) ?? '';
-    expect(await service.models.waitFor('audit', last, { timeoutMs: 5_000 })).to.equal(true);
-    const size = service.models.audit?.size() ?? 0;
-    await until(async () => !signed || ((await service.audit?.auditing.heads.latest())?.size ?? 0) >= size);
-  };
-  const order = async (caller: Caller, name: string): Promise<string> => {
-    const reply = await caller('POST', `${PUBLIC}/clusters`, {
-      metadata: { name },
-      spec: { template: { id: 'osac.templates.small' } },
-    });
-    expect(reply.status, reply.text).to.equal(200);
-    return textAt(reply.json, 'id');
-  };
+  const other = (options: Parameters<TestService['token']>[0]): Promise<Caller> => stage.callerFor(options);
+  const settled = (): Promise<void> => stage.settled();
+  const order = (caller: Caller, name: string): Promise<string> => stage.order(caller, name);
   const numbers = (json: Json | undefined): { [name: string]: number } =>
     json as unknown as { [name: string]: number };
   const buffers = (json: Json | undefined): Buffer[] =>
     (json as unknown as string[]).map((text) => Buffer.from(text, 'base64'));
-  const reasonOf = (reply: Reply): string => `${reply.status} ${textAt(reply.json, 'code')}`;
-  const exported = async (caller: Caller, body: object): Promise<Json> => {
-    const asked = await caller('POST', `${AUDIT}/exports`, body);
-    expect(asked.status, asked.text).to.equal(202);
-    const path = `${AUDIT}/exports/${textAt(asked.json, 'id')}`;
-    expect(asked.headers.get('location')).to.equal(path);
-    let state: Json = asked.json;
-    await until(async () => {
-      state = (await caller('GET', path)).json;
-      return ['complete', 'failed'].includes(textAt(state, 'state'));
-    });
-    return state;
-  };
-  const fetched = async (token: string, state: Json): Promise<Buffer> => {
-    const reply = await fetch(service.url + textAt(state, 'file'), {
-      headers: { authorization: `Bearer ${token}` },
-    });
-    expect(reply.status).to.equal(200);
-    return Buffer.from(await reply.arrayBuffer());
-  };
 
   it('lists and shows who did what in the own tenant, in clear, and nothing of others', async () => {
     await start();
@@ -157,9 +107,9 @@ describe('audit API', () => {
     await settled();
     const token = await service.token({ user: 'audrey', tenants: ['t1'], roles: ['auditor'] });
     const trust = (await auditor('GET', `${AUDIT}/trust.json`)).json as unknown as Trust;
-    const state = await exported(auditor, { format: 'ocsf' });
+    const state = await stage.exported(auditor, { format: 'ocsf' });
     expect(textAt(state, 'state'), JSON.stringify(state)).to.equal('complete');
-    const bytes = await fetched(token, state);
+    const bytes = await stage.fetched(token, state);
     expect(createHash('sha256').update(bytes).digest('hex')).to.equal(textAt(state, 'sha256'));
     const file = join(service.audit?.directory ?? '', 'copy.tar');
     await writeFile(file, bytes);
@@ -191,11 +141,3 @@ describe('audit API', () => {
     expect(reasonOf(await auditor('GET', `${path}/file`))).to.equal('400 EXPORT_NOT_COMPLETE');
   });
 });
-
-const until = async (holds: () => Promise<boolean>): Promise<void> => {
-  const end = Date.now() + 10_000;
-  while (!(await holds())) {
-    if (Date.now() > end) throw new Error('it did not come to that');
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-};

@@ -36,6 +36,8 @@ export type AuditExports = {
   file(id: string): Promise<ExportFile | undefined>;
   recordDownload(id: string, context: CommandContext): Promise<CommandOutcome<AuditExportState>>;
   discard(id: string, reason: string, context: CommandContext): Promise<CommandOutcome<AuditExportState>>;
+  /** A person's data was erased: files that may hold them in clear are removed, those being made are given up. */
+  erased(tenant: string): Promise<void>;
   /** Makes them, and removes old ones, until the signal is aborted. Never rejects. */
   run(signal: AbortSignal): Promise<void>;
 };
@@ -72,6 +74,9 @@ const LOOK_MS = 200;
 /** Heads whose sizes an auditor may have pinned and which an export shows that it continues. */
 const MOST_PINS = 512;
 
+/** A person of this tenant was erased then. */
+type Erased = { readonly tenant: string; readonly at: string };
+
 type Running = { done: number; waiting: boolean; readonly controller: AbortController };
 
 export const createAuditExports = (options: ExportsOptions): AuditExports => {
@@ -80,15 +85,18 @@ export const createAuditExports = (options: ExportsOptions): AuditExports => {
   const running = new Map<string, Running>();
   const asked: { readonly id: string; readonly subjectId: string }[] = [];
   const sizes: number[] = [];
+  const erasures: Erased[] = [];
   let wake = (): void => undefined;
 
   const followed = followEvents({
     store: source.store,
     find,
     rest,
-    types: ['AuditExportRequested', 'AuditExportCompleted'],
+    types: ['AuditExportRequested', 'AuditExportCompleted', 'SubjectKeyDestroyed'],
     see: ({ stream, type, data }) => {
-      if (type === 'AuditExportRequested')
+      if (type === 'SubjectKeyDestroyed')
+        erasures.push({ tenant: stringAt(data, 'tenant'), at: stringAt(data, 'at') });
+      else if (type === 'AuditExportRequested')
         asked.push({ id: parseStreamName(stream).id, subjectId: stringAt(data, 'subjectId') });
       else sizes.push(Number(data['treeSize']));
     },
@@ -201,10 +209,28 @@ export const createAuditExports = (options: ExportsOptions): AuditExports => {
     }
   };
 
+  /** Removes the file of an export that may hold in clear what was erased since it was asked for. */
+  const removeErased = async (id: string, known: AuditExportState): Promise<boolean> => {
+    if (known.status !== 'complete' && known.status !== 'running') return false;
+    const { tenant, audience } = known.request;
+    // The provider's auditors are shown people of other tenants, too: those who worked for this one.
+    const concerns = (of: Erased): boolean =>
+      of.at >= known.requestedAt && (tenant === undefined || tenant === of.tenant || audience === 'provider');
+    if (!erasures.some(concerns)) return false;
+    const reason = 'it may show in clear what was erased since: ask for it again';
+    await settle(id, known.request, { type: 'DiscardAuditExport', at: clock.now(), reason });
+    const mine = running.get(id);
+    if (mine === undefined) await files.forget(id);
+    else mine.controller.abort();
+    return true;
+  };
+
   /** What a crash left is made again; what is old is removed. */
   const tidy = async (): Promise<void> => {
     const keepMs = options.keepMs ?? 7 * 86_400_000;
+    await followed.catchUp();
     for (const id of await files.list()) {
+      if (await removeErased(id, await state(id))) continue;
       if (running.has(id)) continue;
       const known = await state(id);
       if (known.status === 'running') enqueue(id);
@@ -223,7 +249,15 @@ export const createAuditExports = (options: ExportsOptions): AuditExports => {
 
   return {
     state,
-    file: (id) => files.find(id),
+    file: async (id) => {
+      await followed.catchUp();
+      return (await removeErased(id, await state(id))) ? undefined : files.find(id);
+    },
+    erased: async (tenant) => {
+      // The read model, from which others learn it, may not know yet.
+      erasures.push({ tenant, at: clock.now() });
+      await tidy();
+    },
     list: async (signal) => {
       await followed.catchUp(signal);
       return [...asked];
