@@ -2,7 +2,7 @@ import { eventsOf } from '../../app/audit/event-source.ts';
 import type { AuditLeaf } from '../../app/audit/tree.ts';
 import type { RecordedEvent } from '../../app/event-store.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
-import { kinds } from '../../domain/kinds.ts';
+import { kinds, type AnyKind } from '../../domain/kinds.ts';
 import type { AuditQuery } from '../../projections/audit/find.ts';
 import { ApiError, invalid } from '../errors.ts';
 import { breathe, wholeNumber } from '../ledger/query.ts';
@@ -55,9 +55,14 @@ const MAX_VALUES = 20;
 const MAX_CHARACTERS = 500;
 const OUTCOMES = ['accepted', 'rejected', 'denied', 'unauthenticated'] as const;
 
-/** A kind by its name or that of its list: `cluster`, `clusters`. Any other stream category stands for itself. */
-export const categoryOf = (name: string): string =>
-  kinds.find(({ kind, collection }) => kind === name || collection === name)?.kind ?? name;
+/** A kind by its name, in either spelling, or that of its list: `hostType`, `host_type`, `host_types`. */
+export const kindNamed = (name: string): AnyKind | undefined =>
+  kinds.find(({ kind, collection }) => [kind, snakeCase(kind), collection].includes(name));
+
+const snakeCase = (kind: string): string => kind.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
+/** The stream category of a kind; any other category stands for itself. */
+export const categoryOf = (name: string): string => kindNamed(name)?.kind ?? name;
 
 /** What a list of events is asked by; the same filter always reads the same. Throws ApiError 400. */
 type Filter = { readonly [name: string]: string | string[] };

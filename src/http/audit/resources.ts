@@ -1,6 +1,6 @@
 import { differences } from '../../app/audit/document-diff.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
-import { kinds, type AnyKind } from '../../domain/kinds.ts';
+import type { AnyKind } from '../../domain/kinds.ts';
 import { revealing } from '../../domain/personal.ts';
 import { invalid, objectNotFound } from '../errors.ts';
 import type { LedgerCall, LedgerRoute } from '../ledger/serve.ts';
@@ -8,6 +8,7 @@ import { BEFORE_EVERYTHING } from '../moments.ts';
 import { documentAsOf } from '../osac/as-of.ts';
 import { onlyOne } from '../osac/query.ts';
 import { looking, reaches, type Look, type Reach } from './access.ts';
+import { kindNamed } from './events.ts';
 import type { AuditServices } from './services.ts';
 
 /** What objects were like: at any time or position, and what differs between two. */
@@ -39,13 +40,10 @@ const asked = (query: URLSearchParams, name: string): JsonObject => {
   return text === '' ? {} : { [name]: text.slice(0, 100) };
 };
 
-const kindAt = ({ path }: LedgerCall): { readonly kind: AnyKind | undefined; readonly id: string } => {
-  const name = path['kind'] ?? '';
-  return {
-    kind: kinds.find(({ kind, collection }) => kind === name || collection === name),
-    id: path['id'] ?? '',
-  };
-};
+const kindAt = ({ path }: LedgerCall): { readonly kind: AnyKind | undefined; readonly id: string } => ({
+  kind: kindNamed(path['kind'] ?? ''),
+  id: path['id'] ?? '',
+});
 
 /** What the caller may see of it; undefined: nothing, whatever the reason. */
 const documentAt = async (

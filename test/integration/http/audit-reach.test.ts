@@ -1,0 +1,156 @@
+import { expect } from 'chai';
+import { AUDIT, detailOf, reasonOf, startAuditStage, type AuditStage } from '../../support/audit-callers.ts';
+import { itemsOf, PUBLIC, textAt, type Caller, type Json } from '../../support/http-service.ts';
+
+/** Who may read whose history, that every look is written down, and cursors. */
+describe('audit API: reach', () => {
+  let stage: AuditStage;
+  beforeEach(async () => {
+    stage = await startAuditStage();
+  });
+  afterEach(() => stage.service.close());
+
+  const typesOf = async (caller: Caller, query: string): Promise<string[]> =>
+    itemsOf(await caller('GET', `${AUDIT}/events?${query}`)).map((event) => textAt(event, 'type'));
+  const tenantsOf = async (caller: Caller, query = ''): Promise<Set<string>> =>
+    new Set(itemsOf(await caller('GET', `${AUDIT}/events?${query}`)).map((event) => textAt(event, 'tenant')));
+
+  it('lets in auditors and admins only, and admins alone hold, erase and grant', async () => {
+    const { alice, auditor } = stage;
+    expect(reasonOf(await alice('GET', `${AUDIT}/events`))).to.equal('403 PERMISSION_DENIED');
+    const answers = await Promise.all([
+      auditor('GET', `${AUDIT}/grants`),
+      auditor('GET', `${AUDIT}/holds`),
+      auditor('GET', `${AUDIT}/erasures`),
+      auditor('POST', `${AUDIT}/grants`, { subject: 's', tenants: ['t2'], reason: 'r' }),
+      auditor('POST', `${AUDIT}/holds`, { scope: { kind: 'all' }, reason: 'r' }),
+      auditor('POST', `${AUDIT}/erasures`, { subject_id: 's', tenant: 't1', reason: 'r' }),
+      auditor('GET', `${AUDIT}/tile/0/000`),
+      auditor('POST', `${AUDIT}/exports`, { tenant: 't2' }),
+      auditor('POST', `${AUDIT}/exports`, { tenant: 'nobody' }),
+    ]);
+    expect(answers.map(reasonOf)).to.deep.equal(Array(9).fill('403 PERMISSION_DENIED'));
+    expect(detailOf(answers[7] as never)).to.equal(detailOf(answers[8] as never));
+  });
+
+  it('widens by a grant, until it is withdrawn, and shows tenants no more than tenants see', async () => {
+    const { admin, callerFor, order, settled } = stage;
+    await order(stage.alice, 'mine');
+    await order(await callerFor({ user: 'bob', tenants: ['t2'] }), 'theirs');
+    const outside = await callerFor({ user: 'olga', roles: ['auditor'] });
+    expect(itemsOf(await outside('GET', `${AUDIT}/events`))).to.deep.equal([]);
+    await settled();
+    const looks = itemsOf(await admin('GET', `${AUDIT}/events?type=AuditRead`));
+    const subject = textAt(looks.at(-1), 'actor', 'subject');
+
+    const given = await admin('POST', `${AUDIT}/grants`, { subject, tenants: ['t2'], reason: 'audit' });
+    expect(given.status, given.text).to.equal(200);
+    expect(await tenantsOf(outside)).to.deep.equal(new Set(['t2']));
+    expect(await tenantsOf(outside, 'tenant=t1')).to.deep.equal(new Set());
+    expect(await typesOf(outside, 'type=ClusterOrdered')).to.deep.equal(['ClusterOrdered']);
+    expect(await typesOf(outside, 'type=NameReserved')).to.deep.equal([]);
+    expect(await typesOf(admin, 'type=NameReserved&tenant=t2')).to.include('NameReserved');
+
+    const path = `${AUDIT}/grants/${textAt(given.json, 'id')}`;
+    expect(reasonOf(await admin('DELETE', path))).to.equal('400 INVALID_ARGUMENT');
+    expect((await admin('DELETE', `${path}?reason=over`)).json).to.include({ status: 'withdrawn' });
+    expect(await tenantsOf(outside)).to.deep.equal(new Set());
+    expect(
+      itemsOf(await admin('GET', `${AUDIT}/grants`)).map((each) => textAt(each, 'status')),
+    ).to.deep.equal(['withdrawn']);
+
+    await admin('POST', `${AUDIT}/grants`, { subject, tenants: 'all', reason: 'audit of all' });
+    expect([...(await tenantsOf(outside, 'limit=500'))]).to.include.members(['t1', 't2', 'shared']);
+    const soon = { subject: 'x', tenants: 'all', reason: 'r', expires_at: '2020-01-01T00:00:00Z' };
+    expect(reasonOf(await admin('POST', `${AUDIT}/grants`, soon))).to.equal('400 EXPIRED');
+    const misspelt = await admin('POST', `${AUDIT}/grants`, { ...soon, expires_at: undefined, expires: 'x' });
+    expect(detailOf(misspelt)).to.match(/^there is no field 'expires'/);
+  });
+
+  it('writes down every look before it is answered, also of what is not there', async () => {
+    const { auditor, service } = stage;
+    const paths = ['events?kind=cluster&id=a', 'events/nothing', 'resources/cluster/nothing', 'trust.json'];
+    const looksOf = async (look: () => Promise<unknown>): Promise<Json[]> => {
+      const before = await service.store.lastPosition();
+      await look();
+      const written: Json[] = [];
+      for await (const event of service.store.readAll({ after: before ?? '', limit: 100 }))
+        if (event.type === 'AuditRead') written.push(event as unknown as Json);
+      return written;
+    };
+    for (const path of paths) {
+      const [written, ...more] = await looksOf(() => auditor('GET', `${AUDIT}/${path}`));
+      expect(more, path).to.deep.equal([]);
+      expect(textAt(written, 'stream')).to.match(/^auditAccess-t1\.\d{4}-\d\d-\d\d$/);
+      expect(written?.['data']?.['tenants']).to.deep.equal(['t1']);
+    }
+    expect(await looksOf(() => stage.alice('GET', `${AUDIT}/events`))).to.deep.equal([]);
+    expect(service.rejections.at(-1)).to.include({ outcome: 'denied', command: '/audit.v1/events' });
+  });
+
+  it('pages through one moment, with cursors that are good for nothing else', async () => {
+    const { auditor, admin, alice, order, settled, callerFor } = stage;
+    for (const name of ['a', 'b', 'c']) await order(alice, name);
+    await settled();
+    const all = await typesOf(auditor, 'limit=500');
+    const first = await auditor('GET', `${AUDIT}/events?limit=2`);
+    await order(alice, 'later');
+    await settled();
+    const seen = itemsOf(first).map((event) => textAt(event, 'type'));
+    for (let page = first; page.json['next_cursor'] !== undefined; ) {
+      page = await auditor('GET', `${AUDIT}/events?limit=2&cursor=${textAt(page.json, 'next_cursor')}`);
+      expect(page.status).to.equal(200);
+      expect(itemsOf(page).length).to.be.at.most(2);
+      seen.push(...itemsOf(page).map((event) => textAt(event, 'type')));
+    }
+    expect(seen).to.deep.equal([...all, 'AuditRead'].slice(0, seen.length));
+    expect(seen.length).to.be.at.least(all.length);
+
+    const cursor = textAt(first.json, 'next_cursor');
+    const bob = await callerFor({ user: 'bea', tenants: ['t2'], roles: ['auditor'] });
+    const foreign = await bob('GET', `${AUDIT}/events?cursor=${cursor}`);
+    expect(reasonOf(foreign)).to.equal('400 CURSOR_MISMATCH');
+    expect(detailOf(foreign)).to.match(/^this cursor belongs to a list over other tenants/);
+    expect(reasonOf(await admin('GET', `${AUDIT}/events?cursor=${cursor}`))).to.equal('400 CURSOR_MISMATCH');
+    const another = await auditor('GET', `${AUDIT}/events?type=ClusterOrdered&cursor=${cursor}`);
+    expect(detailOf(another)).to.match(/^this cursor belongs to another query/);
+    const made = Buffer.from(
+      Buffer.from(cursor, 'base64url')
+        .toString()
+        .replace(/"after":\d+/, '"after":0'),
+    ).toString('base64url');
+    for (const forged of ['x', made, ''.padEnd(40, 'A')])
+      expect(reasonOf(await auditor('GET', `${AUDIT}/events?cursor=${forged}`))).to.equal(
+        '400 CURSOR_INVALID',
+      );
+  });
+
+  it('refuses what it cannot understand, by name', async () => {
+    const { auditor } = stage;
+    const detail = async (query: string): Promise<string> =>
+      detailOf(await auditor('GET', `${AUDIT}/events?${query}`));
+    expect(await detail('outcome=maybe')).to.match(/^query parameter 'outcome' must be one of accepted/);
+    expect(await detail('from=yesterday')).to.equal("'from' must be a time such as 2026-11-01T00:00:00Z");
+    expect(await detail('id=x')).to.match(/^query parameter 'id' needs 'kind'/);
+    expect(await detail('limit=501')).to.match(
+      /^query parameter 'limit' must be a whole number from 0 to 500/,
+    );
+    expect(await detail('from=2026-02-01T00:00:00Z&to=2026-01-01T00:00:00Z')).to.match(/must not be later/);
+  });
+
+  it('shows everything about one cluster: its events, its run and what was refused', async () => {
+    const { admin, auditor, alice, order, settled } = stage;
+    const id = await order(alice, 'one');
+    await alice('DELETE', `${PUBLIC}/clusters/${id}`);
+    await settled();
+    const of = async (caller: Caller, kind: string): Promise<Set<string>> =>
+      new Set(
+        itemsOf(await caller('GET', `${AUDIT}/resources/${kind}/${id}/events`)).map((event) =>
+          textAt(event, 'type'),
+        ),
+      );
+    expect([...(await of(auditor, 'clusters'))]).to.include.members(['ClusterOrdered']);
+    expect(await of(auditor, 'cluster')).to.deep.equal(await of(auditor, 'clusters'));
+    expect((await of(admin, 'cluster')).size).to.be.at.least((await of(auditor, 'cluster')).size);
+  });
+});
