@@ -10,13 +10,16 @@ export type TreeHead = TreeHeadData & {
 export type AuditHeads = {
   /** Undefined: none was signed yet. */
   latest(signal?: AbortSignal): Promise<TreeHead | undefined>;
-  /** The first head that covers a leaf; undefined while none does. Of those that are kept: the newest 10,000. */
+  /** The first head that covers a leaf; undefined while none does. Of those that are kept: the newest `MOST_HEADS`. */
   covering(index: number, signal?: AbortSignal): Promise<TreeHead | undefined>;
   /** Heads of more than `size` leaves, smallest first. */
   all(size: number, signal?: AbortSignal): AsyncIterable<TreeHead>;
+  /** The newest ones, largest first. */
+  newest(count: number, signal?: AbortSignal): AsyncIterable<TreeHead>;
 };
 
 export const TREE_HEADS_STREAM = 'sys-auditTree';
+/** A day of the densest signing, a thousand events a second: so long may whoever reads heads be away. */
 export const MOST_HEADS = 100_000;
 
 export const createAuditHeads = ({ readStream }: Pick<EventStore, 'readStream'>): AuditHeads => {
@@ -52,6 +55,10 @@ export const createAuditHeads = ({ readStream }: Pick<EventStore, 'readStream'>)
       const first = await covering(size, signal);
       if (first === undefined) return;
       const read = { from: first.revision, ...(signal && { signal }) };
+      for await (const event of readStream(TREE_HEADS_STREAM, read)) yield headOf(event);
+    },
+    newest: async function* (count, signal) {
+      const read = { direction: 'backward' as const, limit: count, ...(signal && { signal }) };
       for await (const event of readStream(TREE_HEADS_STREAM, read)) yield headOf(event);
     },
   };

@@ -147,6 +147,9 @@ describe('signer of tree heads', () => {
     const later: number[] = [];
     for await (const { size } of signing.heads.all(11)) later.push(size);
     expect(later).to.deep.equal([12, 14, 16, 18]);
+    const newest: number[] = [];
+    for await (const { size } of signing.heads.newest(3)) newest.push(size);
+    expect(newest).to.deep.equal([18, 16, 14]);
   });
 
   it('replaces its key by one that the old one announces; the old one is gone', async () => {

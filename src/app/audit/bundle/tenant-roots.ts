@@ -4,7 +4,7 @@ import { tenantKey, tenantLeafHash } from '../merkle/tenants.ts';
 
 /**
  * The trees of all tenants and the root over them, event by event. A root costs what has changed since the last one:
- * a store has up to 10,000 heads, and each names the root over all tenants.
+ * a store has up to 100,000 heads, and each names the root over all tenants.
  */
 export type TenantRoots = {
   readonly append: (tenant: string, leaf: Buffer) => void;

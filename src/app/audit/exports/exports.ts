@@ -129,12 +129,11 @@ export const createAuditExports = (options: ExportsOptions): AuditExports => {
     await followed.catchUp(signal);
     const pins = sizes.slice(-MOST_PINS);
     const newest: number[] = [];
-    const first = Math.max(0, head.size - 100_000);
-    for await (const { size } of heads.all(first, signal)) {
-      newest.push(size);
+    for await (const { size } of heads.newest(MOST_PINS, signal)) {
+      if (size <= head.size) newest.push(size);
       if (newest.length % 100 === 0) await rest();
     }
-    return [...new Set([...pins, ...newest.slice(-MOST_PINS)])];
+    return [...new Set([...pins, ...newest.reverse()])];
   };
 
   const make = async (id: string, mine: Running): Promise<void> => {
