@@ -382,7 +382,7 @@ describe('signer of tree heads', () => {
     expect(await sizes(signing)).to.deep.equal([3, 6]);
   });
 
-  it('keeps the newest 10,000 heads', async () => {
+  it('keeps the newest 100,000 heads', async () => {
     const limits: [string, number][] = [];
     const recording: EventStore = {
       ...store,
