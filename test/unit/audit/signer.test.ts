@@ -394,7 +394,7 @@ describe('signer of tree heads', () => {
     start(open({ store: recording }).signer);
     await append(1);
     await time.pass(500);
-    expect(limits).to.deep.include([TREE_HEADS_STREAM, 10_000]);
+    expect(limits).to.deep.include([TREE_HEADS_STREAM, 100_000]);
   });
 
   it('gives proofs that hold against the signed heads, for every event, tenant and pair of heads', async function () {
