@@ -113,7 +113,6 @@ export const createHeartbeatPublisher = ({
         if (intervalMs > settings.idleMs) await close();
       }
       await close();
-      trouble.over(topic);
       active = false;
     },
     status: () => ({

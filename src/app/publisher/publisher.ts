@@ -8,8 +8,8 @@ import type { KafkaCluster } from './ports.ts';
 import { replay, type ReplayRequest, type ReplayStep } from './replay.ts';
 import { createTopicCheck, CREATE_COMMAND, type TopicPlan } from './topic-check.ts';
 import { createTopicPublisher, type TopicPublisher } from './topic-publisher.ts';
-import type { TopicStatus } from './topic-status.ts';
-import { createTrouble } from './trouble.ts';
+import { topicErrorOf, type TopicStatus } from './topic-status.ts';
+import { createTrouble, type Trouble } from './trouble.ts';
 import { createGate, createTurns, type Gate } from './turns.ts';
 import {
   PUBLISHER_SETTINGS,
@@ -72,10 +72,14 @@ type Tenure = {
   readonly epoch: number;
   readonly topics: readonly TopicPublisher[];
   readonly heartbeats: readonly HeartbeatPublisher[];
+  readonly trouble: Trouble;
 };
 
 /** Milliseconds between two looks at the topics: somebody may change or remove them. */
 const LOOK_EVERY_MS = 300_000;
+const LOOK_AGAIN_MS = 30_000;
+/** In the log, beside the names of topics. */
+const TOPIC_CHECK = 'the check of topics';
 
 export const createPublisher = (options: PublisherOptions): Publisher => {
   const { cluster, ownership, clock, timers, logger } = options;
@@ -101,17 +105,26 @@ export const createPublisher = (options: PublisherOptions): Publisher => {
   });
   let tenure: Tenure | undefined;
 
-  const look = async (signal: AbortSignal): Promise<void> => {
+  /** At the start and from then on, also while no topic has anything to send. */
+  const look = async (trouble: Trouble, signal: AbortSignal): Promise<void> => {
     while (!signal.aborted) {
-      await pause(timers, LOOK_EVERY_MS, signal);
-      // Topics that are wanted say by themselves that the brokers are away.
-      if (!signal.aborted) await check.plan(signal).catch(() => undefined);
+      let wait = LOOK_EVERY_MS;
+      try {
+        await check.look(signal);
+        trouble.over(TOPIC_CHECK);
+      } catch (error) {
+        if (signal.aborted) return;
+        trouble.has(TOPIC_CHECK, topicErrorOf(error, clock.now()));
+        wait = LOOK_AGAIN_MS;
+      }
+      await pause(timers, wait, signal);
     }
   };
 
   /** What this instance runs while it owns the lease. */
   const begin = ({ epoch, signal }: Lease): Tenure => {
     const { producers } = cluster;
+    const trouble = createTrouble(logger);
     const shared = {
       ...options,
       producers,
@@ -121,11 +134,12 @@ export const createPublisher = (options: PublisherOptions): Publisher => {
       turn: createTurns(clock),
       // A server's look into its log takes none of this thread's time.
       gate: options.store.kind === 'eventstoredb' ? noGate : createGate(),
-      trouble: createTrouble(logger),
+      trouble,
     };
     const { heartbeats } = options;
     return {
       epoch,
+      trouble,
       topics: options.streams().map((stream) => createTopicPublisher({ ...shared, stream })),
       heartbeats: heartbeats === undefined ? [] : [createHeartbeatPublisher({ ...shared, heartbeats })],
     };
@@ -139,7 +153,10 @@ export const createPublisher = (options: PublisherOptions): Publisher => {
         logger.info({ epoch: lease.epoch, topics: own.topics.length }, 'publishing to Kafka');
         try {
           const parts = [...own.topics, ...own.heartbeats];
-          await Promise.all([look(lease.signal), ...parts.map((part) => part.run(lease.signal))]);
+          await Promise.all([
+            look(own.trouble, lease.signal),
+            ...parts.map((part) => part.run(lease.signal)),
+          ]);
         } finally {
           tenure = undefined;
         }

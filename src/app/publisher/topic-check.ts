@@ -21,6 +21,8 @@ const MISSING_MS = 5_000;
 export type TopicCheck = {
   /** Every topic as it is and as it should be, asked now. Throws KafkaFault. */
   plan(signal: AbortSignal): Promise<readonly TopicPlan[]>;
+  /** The same for whoever asks meanwhile, too. Throws KafkaFault. */
+  look(signal: AbortSignal): Promise<unknown>;
   /** Throws KafkaFault `topic-missing` with the command that makes it, and whatever keeps the brokers from saying so. */
   ready(topic: string, signal: AbortSignal): Promise<void>;
   /** What was last seen is no longer believed. */
@@ -59,20 +61,22 @@ export const createTopicCheck = ({
     onPlan?.(last);
     return last;
   };
+  const look = (signal: AbortSignal): Promise<unknown> => {
+    looking ??= plan(signal).finally(() => {
+      looking = undefined;
+    });
+    return looking;
+  };
   const isMissing = (name: string): boolean =>
     last.some(({ topic, found }) => topic.name === name && found === undefined);
 
   return {
     plan,
+    look,
     ready: async (name, signal) => {
       const isOld =
         lookedAt === undefined || (isMissing(name) && clock.monotonicMs() - lookedAt >= MISSING_MS);
-      if (isOld) {
-        looking ??= plan(signal).finally(() => {
-          looking = undefined;
-        });
-        await looking;
-      }
+      if (isOld) await look(signal);
       if (isMissing(name))
         throw new KafkaFault(
           'topic-missing',

@@ -142,7 +142,6 @@ export const createTopicPublisher = (options: TopicPublisherOptions): TopicPubli
         await pause(timers, waitAfter(failures, settings), signal);
       }
       active = false;
-      trouble.over(name);
     },
     status: () => {
       const oldest = running?.session.outbox.head({ records: 1, bytes: 1 })[0];

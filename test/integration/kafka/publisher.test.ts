@@ -94,6 +94,26 @@ describe('the publisher', () => {
     await running.stop();
   });
 
+  it('checks its topics at the start, also when there is nothing to publish, and again', async () => {
+    rig.kafka.faults.down(true);
+    rig.kafka.deleteTopic(TOPIC);
+    const running = rig.start();
+    await rig.time.pass(1_000);
+    const told = (text: string) =>
+      rig.log.lines.filter(({ fields }) => JSON.stringify(fields).includes(text)).length;
+    expect(told('no broker answers')).to.equal(1);
+    rig.kafka.faults.down(false);
+    await rig.time.pass(31_000);
+    expect(running.publisher.status().problems).to.deep.equal([
+      { topic: TOPIC, code: 'missing', message: 'does not exist; ledgerctl kafka create-topics creates it' },
+    ]);
+    expect(told('ledgerctl kafka create-topics')).to.equal(1);
+    rig.kafka.createTopic({ ...specOf(TOPIC), retentionMs: 1_000 });
+    await rig.time.pass(301_000);
+    expect(running.publisher.status().problems.map(({ code }) => code)).to.deep.equal(['retention']);
+    await running.stop();
+  });
+
   it('says that it waits when a send takes long, before that fails', async () => {
     const running = rig.start();
     const release = rig.kafka.faults.hold(TOPIC);
