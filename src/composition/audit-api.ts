@@ -26,7 +26,7 @@ export type AuditApiPorts = Pick<
   AuditServices,
   'runner' | 'resources' | 'requestHash' | 'personal' | 'past' | 'positions'
 > & {
-  readonly auditing: Pick<Auditing, 'reader' | 'heads' | 'proofs'>;
+  readonly auditing: Pick<Auditing, 'reader' | 'heads' | 'proofs' | 'keys'>;
   readonly store: EventStore;
   readonly codec: EventCodec;
   readonly registry: Registry;
@@ -46,7 +46,7 @@ export type AuditApiPorts = Pick<
 
 export const createAuditApi = (ports: AuditApiPorts): AuditApi => {
   const { auditing, store, codec, registry, open, runner, clock, timers, ids, instance } = ports;
-  const { reader, heads, proofs } = auditing;
+  const { reader, heads, proofs, keys } = auditing;
   const rest = (): Promise<void> => pause(timers, 0, new AbortController().signal);
   const words = { codec, registry, open };
   const shared = { store, find: reader.find, rest };
@@ -58,6 +58,7 @@ export const createAuditApi = (ports: AuditApiPorts): AuditApi => {
       words,
       schemas: schemasInSteps(registry, rest),
       productVersion: ports.productVersion,
+      keys,
     },
     heads,
     find: reader.find,

@@ -30,7 +30,7 @@ export const measureBundle = async (
   note: (name: string, value: number) => void,
 ): Promise<void> => {
   const directory = mkdtempSync(join(folder, 'bundle-'));
-  const { head, origin, vkey } = await signedHead(store, tree);
+  const { head, origin, vkey, sign } = await signedHead(store, tree);
   const started = performance.now();
   await writeBundle(
     collectBundle({
@@ -43,6 +43,7 @@ export const measureBundle = async (
       filter: {},
       asOf: { position: head.position },
       createdAt: AT,
+      sign,
     }),
     directorySink(directory),
   );
@@ -106,5 +107,6 @@ const signedHead = async (store: EventStore, tree: AuditTree) => {
     keyId: '',
     revision: 0,
   };
-  return { head, origin, vkey: vkeyOf(origin, privateKey) };
+  const sign = (text: string): string => signNote(text, { name: origin, privateKey });
+  return { head, origin, vkey: vkeyOf(origin, privateKey), sign };
 };

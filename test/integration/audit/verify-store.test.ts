@@ -12,6 +12,7 @@ import { fullLine } from '../../../src/app/audit/bundle/lines.ts';
 import { writeBundle } from '../../../src/app/audit/bundle/writer.ts';
 import { collectBundle } from '../../../src/app/audit/bundle/collect.ts';
 import type { Trust } from '../../../src/app/audit/merkle/key-chain.ts';
+import { signNote } from '../../../src/app/audit/merkle/note.ts';
 import type { TreeHead } from '../../../src/app/audit/tree-heads.ts';
 import { openBundle } from '../../../src/cli/audit/bundle-source.ts';
 import { verifyStoppedStore } from '../../../src/composition/stopped-store.ts';
@@ -79,6 +80,8 @@ describe('a store that was signed', () => {
           filter: {},
           asOf: { position: head.position },
           createdAt: '2026-11-21T12:00:00.000Z',
+          sign: async (text) =>
+            signNote(text, { name: trust.origin, privateKey: (await signing.keys.current()).privateKey }),
         });
         await writeBundle(content, directorySink(join(folder, tenant ?? 'log')));
       }

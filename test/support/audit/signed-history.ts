@@ -6,7 +6,13 @@ import type { Trust } from '../../../src/app/audit/merkle/key-chain.ts';
 import { createMemoryTree, type MemoryTree } from '../../../src/app/audit/merkle/memory-tree.ts';
 import { signNote, vkeyOf, type NoteSigner } from '../../../src/app/audit/merkle/note.ts';
 import { tenantKey, tenantsTree, type TenantsTree } from '../../../src/app/audit/merkle/tenants.ts';
-import type { BundleLine, BundleSink, BundleSource, Shown } from '../../../src/app/audit/bundle/format.ts';
+import {
+  manifestText,
+  type BundleLine,
+  type BundleSink,
+  type BundleSource,
+  type Shown,
+} from '../../../src/app/audit/bundle/format.ts';
 import { fullLine, redactedLine, withheldLine } from '../../../src/app/audit/bundle/lines.ts';
 import { writeBundle, type BundleContent } from '../../../src/app/audit/bundle/writer.ts';
 import type { RecordedEvent } from '../../../src/app/event-store.ts';
@@ -64,6 +70,7 @@ export const eventsOf = (count: number, seed = 0): RecordedEvent[] => {
 };
 
 export type History = {
+  readonly signer: NoteSigner;
   readonly events: readonly RecordedEvent[];
   readonly tree: MemoryTree;
   readonly tenantTree: (tenant: string) => MemoryTree;
@@ -118,6 +125,7 @@ export const historyOf = (
     };
   };
   return {
+    signer,
     events,
     tree,
     tenantTree,
@@ -185,6 +193,7 @@ export const contentOf = (history: History, ask: Ask = {}): BundleContent => {
     filter: { tenant: ask.tenant ?? null },
     asOf: { position: history.events[at - 1]?.position ?? '-' },
     createdAt: '2026-11-21T14:00:00.000Z',
+    sign: (text) => signNote(text, ask.signer ?? history.signer),
   };
 };
 
@@ -256,15 +265,22 @@ export const editJson = (
 
 export const textOf = (files: MemoryBundle, name: string): string => files.get(name)?.toString('utf8') ?? '';
 
-/** As a forger who knows the format would: digests and counts of the manifest fit what is there. */
-export const fitManifest = (files: MemoryBundle): void => {
+/** As a forger who has the key would: digests and counts of the manifest fit what is there, and are signed. */
+export const fitManifest = (files: MemoryBundle, signer: NoteSigner = keyOf('first')): void => {
   editJson(files, 'manifest.json', (manifest) => ({
     ...manifest,
     files: [...files]
-      .filter(([name]) => name !== 'manifest.json')
+      .filter(([name]) => !name.startsWith('manifest.'))
       .map(([name, bytes]) => ({ name, bytes: bytes.length, sha256: sha256(bytes).toString('hex') })),
     counts: countsOf(files),
   }));
+  signManifest(files, signer);
+};
+
+/** The manifest as it is, signed. */
+export const signManifest = (files: MemoryBundle, signer: NoteSigner = keyOf('first')): void => {
+  const digest = sha256(files.get('manifest.json') ?? Buffer.alloc(0)).toString('hex');
+  files.set('manifest.note', Buffer.from(signNote(manifestText(ORIGIN, digest), signer)));
 };
 
 const countsOf = (files: MemoryBundle): JsonObject => {

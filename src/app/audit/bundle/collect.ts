@@ -26,6 +26,7 @@ export type CollectOptions = {
   readonly filter: BundleContent['filter'];
   readonly asOf: BundleContent['asOf'];
   readonly createdAt: string;
+  readonly sign: BundleContent['sign'];
   readonly pins?: readonly number[];
   readonly schemas?: NonNullable<BundleContent['schemas']>;
   readonly signal?: AbortSignal;
@@ -36,7 +37,7 @@ export type CollectOptions = {
  * Throws RangeError for a tenant of whom the head knows nothing.
  */
 export const collectBundle = (options: CollectOptions): BundleContent => {
-  const { tree, head, trust, scope, tenant, pins, schemas, filter, asOf, createdAt } = options;
+  const { tree, head, trust, scope, tenant, pins, schemas, filter, asOf, createdAt, sign } = options;
   const own = scope.kind === 'log' ? undefined : tree.tenantTree(scope.tenant);
   if (own !== undefined && tenant === undefined)
     throw new RangeError('the checkpoint knows no tree of this tenant: there is nothing to export yet');
@@ -57,6 +58,7 @@ export const collectBundle = (options: CollectOptions): BundleContent => {
     filter,
     asOf,
     createdAt,
+    sign,
   };
 };
 

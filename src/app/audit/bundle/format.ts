@@ -10,6 +10,8 @@ export const BUNDLE_FORMAT = 'fulfillment-ledger/export/v1';
 
 export const FILES = {
   manifest: 'manifest.json',
+  /** Signed note over the digest of the manifest, and so of everything: see `manifestText`. */
+  manifestNote: 'manifest.note',
   trust: 'trust.json',
   checkpoint: 'checkpoint',
   proofs: 'proofs.json',
@@ -17,6 +19,10 @@ export const FILES = {
   leaves: 'leaves.bin',
   events: 'events.ndjson',
 } as const;
+
+/** What the audit key signs of an export as a whole. `digest`: SHA-256 of manifest.json, lower-case hex. */
+export const manifestText = (origin: string, digest: string): string =>
+  `${origin}\nexport manifest\nsha256 ${digest}\n`;
 
 /** JSON Schemas of the event types, by type. */
 export const SCHEMA_FOLDER = 'schemas/';
@@ -138,7 +144,8 @@ export const provenBy = (scope: BundleScope, { from, to }: { from: number; to: n
 
 export const NOT_PROVEN: readonly string[] = [
   'the filter: that the events it chose are all that match it is up to the exporter, unless all are shown in full',
-  'position and recordedAt of events, the data of redacted events, what `revealed` says, and manifest.json itself',
+  'position and recordedAt of events, the data of redacted events, what `revealed` says and the manifest: they are as ' +
+    'the service stated them, which its signature shows',
   'what happened behind the checkpoint: up to 10 s or 1,000 events were not signed yet when it was made',
   'that no later history was taken back, unless a checkpoint is pinned',
 ];

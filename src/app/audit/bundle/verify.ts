@@ -4,6 +4,7 @@ import { fromBase64 } from '../merkle/base64.ts';
 import type { Checkpoint } from '../merkle/checkpoint.ts';
 import { compactRange } from '../merkle/compact-range.ts';
 import type { Trust } from '../merkle/key-chain.ts';
+import { InvalidNote, verifyNote } from '../merkle/note.ts';
 import { verifyConsistency, verifyInclusion } from '../merkle/proofs.ts';
 import { tenantKey, tenantLeafHash } from '../merkle/tenants.ts';
 import { checkEvents, type EventsResult } from './events-check.ts';
@@ -11,6 +12,7 @@ import { collectFindings, type Finding, type Findings } from './findings.ts';
 import {
   FILES,
   manifestSchema,
+  manifestText,
   NOT_PROVEN,
   proofsSchema,
   provenBy,
@@ -71,6 +73,7 @@ export const verifyBundle = async (
   const pin = options.trust === undefined ? undefined : authority?.pin;
   const events = ready ? await checkEvents(files, { proofs, target, checkpoint, pin }, findings) : undefined;
   const pinState = pinOf(options.trust, authority, checkpoint, proofs, events, findings);
+  if (manifest !== undefined) await checkManifestNote(files, present, authority, findings);
   if (manifest !== undefined)
     await checkManifest(files, present, manifest, proofs, authority, events, findings);
   const range = proofs === undefined ? undefined : { from: proofs.from.size, to: proofs.to.size };
@@ -251,6 +254,28 @@ const pinOf = (
     : broken(`it is another history than your pin of size ${pin.size}, or the proof between them is wrong`);
 };
 
+/** Without it somebody on the way could change what no tree holds: times, redacted data, what was asked for. */
+const checkManifestNote = async (
+  files: DigestedSource,
+  present: ReadonlySet<string>,
+  authority: Authority | undefined,
+  findings: Findings,
+): Promise<void> => {
+  const note = await readText(files, present, FILES.manifestNote, findings);
+  const digest = files.digests.get(FILES.manifest);
+  if (note === undefined || digest === undefined || authority === undefined) return;
+  const wrong = (message: string): void =>
+    findings.add({ code: 'digest', file: FILES.manifestNote, message });
+  try {
+    const { text } = verifyNote(note, authority.vkeys);
+    if (text !== manifestText(authority.origin, digest.sha256()))
+      wrong('it was signed for another manifest: manifest.json was changed, or belongs to another export');
+  } catch (error) {
+    if (!(error instanceof InvalidNote)) throw error;
+    wrong(error.message);
+  }
+};
+
 const checkManifest = async (
   files: DigestedSource,
   present: ReadonlySet<string>,
@@ -283,7 +308,7 @@ const checkManifest = async (
   }
   const listed = new Set(manifest.files.map(({ name }) => name));
   for (const name of present)
-    if (!listed.has(name) && name !== FILES.manifest)
+    if (!listed.has(name) && name !== FILES.manifest && name !== FILES.manifestNote)
       findings.add({ code: 'digest', file: name, message: 'the manifest does not list this file' });
   for (const { name, bytes, sha256 } of manifest.files) {
     if (!present.has(name)) {

@@ -9,6 +9,7 @@ import type { TenantsTree } from '../merkle/tenants.ts';
 import {
   BUNDLE_FORMAT,
   FILES,
+  manifestText,
   NOT_PROVEN,
   provenBy,
   SCHEMA_FOLDER,
@@ -46,6 +47,8 @@ export type BundleContent = {
   readonly asOf: { readonly position: string; readonly time?: string };
   /** ISO */
   readonly createdAt: string;
+  /** Signs a text as a note with the audit key: what is not in the tree is then as the service stated it. */
+  readonly sign: (text: string) => string | Promise<string>;
 };
 
 /** The events do not lead to the root that was signed: log and tree do not belong together. */
@@ -57,7 +60,7 @@ export class BundleInconsistent extends Error {
 const CHUNK = 256 * 1024;
 
 /**
- * Writes a bundle; the manifest last, so that what has one is whole. Throws BundleInconsistent when the events are not
+ * Writes a bundle; the manifest and its signature last, so that what has them is whole. Throws BundleInconsistent when the events are not
  * those that were signed, and RangeError for a range that the checkpoint does not cover.
  */
 export const writeBundle = async (content: BundleContent, sink: BundleSink): Promise<BundleManifest> => {
@@ -93,7 +96,8 @@ export const writeBundle = async (content: BundleContent, sink: BundleSink): Pro
     proven: provenBy(scope, range),
     notProven: [...NOT_PROVEN],
   };
-  await writeFile(sink, FILES.manifest, [json(manifest)]);
+  const { sha256 } = await writeFile(sink, FILES.manifest, [json(manifest)]);
+  await writeFile(sink, FILES.manifestNote, [await content.sign(manifestText(manifest.origin, sha256))]);
   return manifest;
 };
 

@@ -6,11 +6,12 @@ import type { EventStore, RecordedEvent } from '../../event-store.ts';
 import type { BundleLine, BundleScope } from '../bundle/format.ts';
 import { fullLine, redactedLine, revealedTexts, withheldLine } from '../bundle/lines.ts';
 import { ocsfOf } from '../bundle/ocsf.ts';
+import type { AuditKeys } from '../audit-keys.ts';
 import { BundleInconsistent, type BundleContent } from '../bundle/writer.ts';
 import { eventsOf } from '../event-source.ts';
 import { fromBase64 } from '../merkle/base64.ts';
 import { parseCheckpoint } from '../merkle/checkpoint.ts';
-import { splitNote } from '../merkle/note.ts';
+import { signNote, splitNote } from '../merkle/note.ts';
 import type { AuditProofs, TenantProof } from '../proofs.ts';
 import { revealsActor, shownTo, type AuditAudience, type AuditWords } from '../shown.ts';
 import type { TreeHead } from '../tree-heads.ts';
@@ -28,6 +29,8 @@ export type ExportSource = {
   /** JSON Schemas of the event types, by type; made in steps. */
   readonly schemas: () => Promise<{ readonly [type: string]: JsonObject }>;
   readonly productVersion: string;
+  /** The key that signs what is exported. */
+  readonly keys: Pick<AuditKeys, 'current'>;
 };
 
 /** There is nothing that could be exported; the message says why. */
@@ -72,6 +75,7 @@ export const contentOf = async (
     filter: filterOf(request),
     asOf: { position: head.position, time: head.at },
     createdAt: at,
+    sign: signWith(source.keys, head),
   };
 };
 
@@ -135,6 +139,13 @@ async function* ocsfLines(
     yield JSON.stringify(ocsfOf({ leaf, event, kind, resourceId, productVersion, ...more }));
   }
 }
+
+const signWith =
+  (keys: Pick<AuditKeys, 'current'>, head: TreeHead): BundleContent['sign'] =>
+  async (text) => {
+    const { origin } = parseCheckpoint(splitNote(head.note).text);
+    return signNote(text, { name: origin, privateKey: (await keys.current()).privateKey });
+  };
 
 const rangeOf = (
   { from, to }: ExportRequest,

@@ -148,7 +148,7 @@ export const tamperBundle = (victim: BundleVictim, draw: Draw): Tampered<MemoryB
   const name = names[draw.a % names.length] as string;
   const bytes = files.get(name) as Buffer;
   const result = (what: string, place?: number): Tampered<MemoryBundle> => {
-    if (draw.forger) tryToFit(files);
+    if (draw.forger) tryToFit(files, draw.b % 3 !== 0);
     return {
       what: `${what}${draw.forger ? ', digests fitted' : ''}`,
       value: files,
@@ -202,11 +202,11 @@ const firstDifference = (before: MemoryBundle, after: MemoryBundle): number | un
   return place;
 };
 
-/** A forger makes the manifest fit; where nothing can be read any more there is nothing to fit. */
-const tryToFit = (files: MemoryBundle): void => {
+/** A forger makes the manifest fit, with the audit key or with another one; where nothing can be read any more there is nothing to fit. */
+const tryToFit = (files: MemoryBundle, withKey: boolean): void => {
   if (!files.has('manifest.json')) return;
   try {
-    fitManifest(files);
+    fitManifest(files, withKey ? keyOf('first') : keyOf('foreign'));
   } catch (error) {
     if (!(error instanceof SyntaxError || error instanceof TypeError)) throw error;
   }

@@ -55,7 +55,7 @@ describe('bundles in files', () => {
     const archive = pack();
     archive.entry({ name: './', type: 'directory' });
     const names = ['events.ndjson', 'leaves.bin', 'schemas/ClusterOrdered.json', 'proofs.json', 'checkpoint'];
-    for (const name of [...names, 'manifest.json', 'trust.json'])
+    for (const name of [...names, 'manifest.json', 'manifest.note', 'trust.json'])
       archive.entry({ name: `./${name}` }, readFileSync(join(directory, name)));
     archive.finalize();
     const foreign = join(folder, 'foreign.tar');

@@ -96,6 +96,6 @@ describe('keys that were replaced', () => {
     const self = { ...history.trust.keys[0], ...key, rotation: signRotation(ORIGIN, key, next) };
     const usurped = { ...history, trust: { ...history.trust, keys: [...history.trust.keys, self] } };
     const report = await verify(await bundleOf(usurped, { signer: next }));
-    expect(codes(report)).to.deep.equal(['key', 'checkpoint']);
+    expect(codes(report)).to.deep.equal(['key', 'checkpoint', 'digest']);
   });
 });

@@ -17,6 +17,7 @@ import {
   lineOf,
   memorySink,
   memorySource,
+  signManifest,
   tenantOf,
   textOf,
   type Ask,
@@ -297,13 +298,37 @@ describe('verifying a bundle: what was changed is named', () => {
       [(manifest: JsonObject) => ({ ...manifest, surplus: true }), 'malformed'],
       [(manifest: JsonObject) => ({ ...manifest, format: 'v2' }), 'malformed'],
     ] as const) {
-      const report = await changed({}, (files) => editJson(files, 'manifest.json', edit));
+      const report = await changed({}, (files) => {
+        editJson(files, 'manifest.json', edit);
+        signManifest(files);
+      });
       expect(codes(report), texts(report)).to.deep.equal([code]);
       expect(report.findings[0]?.file).to.equal(code === 'digest' ? 'trust.json' : 'manifest.json');
     }
   });
 
+  it('what no tree holds, when somebody on the way changed it and fitted the digests', async () => {
+    const show = (_: unknown, place: number) => (place === 17 ? ('redacted' as const) : ('full' as const));
+    for (const part of [{ data: { note: 'forged' } }, { recordedAt: '2020-01-01T00:00:00.000Z' }]) {
+      const report = await changed({ show }, (files) => {
+        editLines(files, (lines) => {
+          const line = lines[17] as JsonObject;
+          return lines.with(17, { ...line, event: { ...(line['event'] as JsonObject), ...part } });
+        });
+        fitManifest(files, keyOf('foreign'));
+      });
+      expect(texts(report)).to.include('manifest.note: none of the keys');
+    }
+    const filter = await changed({}, (files) => {
+      editJson(files, 'manifest.json', (manifest) => ({ ...manifest, filter: {} }));
+    });
+    expect(texts(filter)).to.equal(
+      'manifest.note: it was signed for another manifest: manifest.json was changed, or belongs to another export',
+    );
+  });
+
   for (const name of [
+    'manifest.note',
     'manifest.json',
     'trust.json',
     'checkpoint',
@@ -324,7 +349,7 @@ describe('verifying a bundle: what was changed is named', () => {
       'missing-file',
     );
     const empty = await verify(new Map());
-    expect(empty.count).to.equal(6);
+    expect(empty.count).to.equal(7);
     const broken = await verifyBundle({
       names: () => Promise.reject(new Error('no such directory')),
       read: () => empty as never,
