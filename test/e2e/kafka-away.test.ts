@@ -1,6 +1,14 @@
 import { createServer, type AddressInfo } from 'node:net';
 import { expect } from 'chai';
-import { E2E_STORES, createStack, isReady, until, untilCluster, type Stack } from '../support/e2e-stack.ts';
+import {
+  AS_DEPLOYED,
+  E2E_STORES,
+  createStack,
+  isReady,
+  until,
+  untilCluster,
+  type Stack,
+} from '../support/e2e-stack.ts';
 
 type Status = {
   readonly publishing: boolean;
@@ -26,7 +34,7 @@ for (const store of E2E_STORES)
     this.timeout(90_000);
     let stack: Stack;
     before(async () => {
-      stack = await createStack(store);
+      stack = await createStack(store, AS_DEPLOYED);
     });
     after(() => stack.dispose());
 

@@ -6,6 +6,7 @@ import { createApiClient, type ApiClient } from '../../src/cli/api-client.ts';
 import { callerOf } from '../support/e2e-http.ts';
 import { readLog } from '../support/e2e-log.ts';
 import {
+  AS_DEPLOYED,
   CLUSTERS,
   PRIVATE,
   createStack,
@@ -169,7 +170,7 @@ describe('the service while it runs', function () {
   let stack: Stack;
 
   before(async () => {
-    stack = await createStack('sqlite');
+    stack = await createStack('sqlite', AS_DEPLOYED);
     await stack.start({ LEDGER_LOG_LEVEL: 'trace' });
   });
   after(() => stack.dispose());

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { startAap, type AapStandIn } from '../support/aap/aap-server.ts';
-import { CLUSTERS, createStack, SERVE, type Stack } from '../support/e2e-stack.ts';
+import { AS_DEPLOYED, CLUSTERS, createStack, SERVE, type Stack } from '../support/e2e-stack.ts';
 import { loadDefinitions, startKubeApiServer, type KubeApiServer } from '../support/kube-apiserver/start.ts';
 import { startRulebook, type RulebookStandIn } from '../support/rulebook/rulebook-server.ts';
 
@@ -44,7 +44,7 @@ describe('the chapter "Connect a management cluster"', function () {
     );
     server = await startKubeApiServer({ crds: foreign });
     writeFileSync(join(folder, 'kube-ca.pem'), server.ca);
-    stack = await createStack('sqlite');
+    stack = await createStack('sqlite', AS_DEPLOYED);
     await stack.start();
   });
   after(async () => {

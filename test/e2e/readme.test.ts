@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
-import { createStack, type Stack } from '../support/e2e-stack.ts';
+import { AS_DEPLOYED, createStack, type Stack } from '../support/e2e-stack.ts';
 import { isShown, SHELL, shownIn, statedIn } from '../support/shell-examples.ts';
 
 const run = promisify(execFile);
@@ -22,7 +22,7 @@ describe('the examples of the README', function () {
     const [, text = ''] = readFileSync('README.md', 'utf8').split(HEADING);
     block = /```sh\n([\s\S]*?)```/.exec(text)?.[1] ?? '';
     folder = mkdtempSync(join(tmpdir(), 'ledger-readme-'));
-    stack = await createStack('sqlite');
+    stack = await createStack('sqlite', AS_DEPLOYED);
     await stack.start();
   });
   after(async () => {

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { createStack, type Stack } from '../support/e2e-stack.ts';
+import { AS_DEPLOYED, createStack, type Stack } from '../support/e2e-stack.ts';
 
 const BROWSERS = ['chromium', 'chromium-browser', 'google-chrome'];
 
@@ -22,7 +22,7 @@ describe('/docs in a real browser', function () {
     }
     browser = found;
     profile = mkdtempSync(join(tmpdir(), 'ledger-browser-'));
-    stack = await createStack('sqlite');
+    stack = await createStack('sqlite', AS_DEPLOYED);
     await stack.start();
   });
   after(async () => {

@@ -7,6 +7,7 @@ import type { ApiClient } from '../../src/cli/api-client.ts';
 import { readTopic } from '../integration/kafka/real-cluster.ts';
 import { specOf } from '../integration/kafka/publisher-rig.ts';
 import {
+  AS_DEPLOYED,
   CLUSTERS,
   createStack,
   isReady,
@@ -86,7 +87,7 @@ describe('consumers of a real broker', function () {
     let user: ApiClient;
     const views: LineProcess<ViewLine>[] = [];
     before(async () => {
-      stack = await createStack('sqlite');
+      stack = await createStack('sqlite', AS_DEPLOYED);
       await startService();
       const admin = await stack.client({ user: 'root', admin: true });
       const { created } = await admin.send<{ created: string[] }>('POST', '/api/ledger/v1/kafka/topics');

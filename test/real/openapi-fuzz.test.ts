@@ -6,7 +6,7 @@ import { expect } from 'chai';
 import type { JsonObject } from '../../src/domain/json.ts';
 import { listAt, stringAt } from '../../src/domain/json-tools.ts';
 import { callerOf, type Caller } from '../support/e2e-http.ts';
-import { createStack, type Stack, type Who } from '../support/e2e-stack.ts';
+import { AS_DEPLOYED, createStack, type Stack, type Who } from '../support/e2e-stack.ts';
 import { narrowed } from '../support/openapi/narrow.ts';
 import { SCHEMATHESIS, installPythonTools } from '../support/python-tools.ts';
 
@@ -62,7 +62,7 @@ describe(`the service under ${SCHEMATHESIS}`, function () {
     command = tools.programOf('schemathesis');
     validator = tools.programOf('openapi-spec-validator');
     folder = mkdtempSync(join(tmpdir(), 'ledger-fuzz-'));
-    stack = await createStack('sqlite');
+    stack = await createStack('sqlite', AS_DEPLOYED);
     await stack.start();
     admin = await callerOf(stack, ADMIN);
   });
@@ -139,7 +139,7 @@ describe(`the service under ${SCHEMATHESIS}`, function () {
   /** Another service: what the calls before deleted (a tenant, a template) must not decide what this caller can do. */
   const afresh = async (): Promise<void> => {
     await stack.dispose();
-    stack = await createStack('sqlite');
+    stack = await createStack('sqlite', AS_DEPLOYED);
     await stack.start();
     admin = await callerOf(stack, ADMIN);
   };

@@ -97,6 +97,7 @@ const standInHubServer = async (): Promise<HubServer> => {
 export const createE2eHub = async (
   hubCase: HubCase,
   startServer: () => Promise<HubServer> = standInHubServer,
+  settings: Readonly<Record<string, string>> = {},
 ): Promise<E2eHub> => {
   const { mode, controller, tenantNamespaces = false } = hubCase;
   const server = await startServer();
@@ -117,7 +118,7 @@ export const createE2eHub = async (
   };
   let hook: (() => Promise<void>) | undefined;
   const automation = await startAutomation(mode, play, async () => hook?.());
-  const stack = await createStack('sqlite');
+  const stack = await createStack('sqlite', settings);
   const kubeconfig = kubeconfigOf({ url: proxy.url, ca: proxy.ca, credentials: { token } });
   const { endpoint } = automation;
   return {

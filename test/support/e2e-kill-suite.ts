@@ -5,7 +5,15 @@ import { ApiError, type ApiClient } from '../../src/cli/api-client.ts';
 import { FAILPOINTS, type FailpointName } from '../../src/app/process-runner/types.ts';
 import { assertCarriedOutOnce, createLoad, difference, unrecordedEffects, type Load } from './e2e-load.ts';
 import { readLog } from './e2e-log.ts';
-import { CLUSTERS, createStack, until, type ClusterBody, type Stack, type StoreKind } from './e2e-stack.ts';
+import {
+  AS_DEPLOYED,
+  CLUSTERS,
+  createStack,
+  until,
+  type ClusterBody,
+  type Stack,
+  type StoreKind,
+} from './e2e-stack.ts';
 import { createRandom } from './faulty-store.ts';
 import { assertNoSecondObject, checkHubFile, readHubCalls } from './hub-journal.ts';
 
@@ -44,7 +52,7 @@ export const killSuite = (store: StoreKind): void => {
     let alice: ApiClient;
 
     before(async () => {
-      stack = await createStack(store);
+      stack = await createStack(store, AS_DEPLOYED);
       await stack.start();
       const token = await stack.token({ tenant: 'acme', user: 'alice' });
       load = createLoad(stack, token, { seed: SEED, clients: 6 });

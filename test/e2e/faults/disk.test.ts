@@ -15,7 +15,7 @@ import { logFile } from '../../../src/adapters/event-store/sqlite/files.ts';
 import { callerOf, readiness, type Reply } from '../../support/e2e-http.ts';
 import { metadataText, readLog } from '../../support/e2e-log.ts';
 import { runMain } from '../../support/e2e-process.ts';
-import { CLUSTERS, createStack, until, type Stack } from '../../support/e2e-stack.ts';
+import { AS_DEPLOYED, CLUSTERS, createStack, until, type Stack } from '../../support/e2e-stack.ts';
 
 const PAGE = 4096;
 /** Blocks of 1 KiB that no file of the service may outgrow: above what a start needs, soon reached by orders. */
@@ -45,7 +45,7 @@ describe('a disk that is full or cut short', function () {
   let stack: Stack;
 
   beforeEach(async () => {
-    stack = await createStack('sqlite');
+    stack = await createStack('sqlite', AS_DEPLOYED);
   });
   afterEach(() => stack.dispose());
 
@@ -153,7 +153,7 @@ describe('a directory that is taken, of another deployment, or damaged', functio
   let stack: Stack;
 
   before(async () => {
-    stack = await createStack('sqlite');
+    stack = await createStack('sqlite', AS_DEPLOYED);
   });
   after(() => stack.dispose());
 

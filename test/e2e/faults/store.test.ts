@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { callerOf, readiness, type Caller, type Reply } from '../../support/e2e-http.ts';
 import { metadataText, readLog } from '../../support/e2e-log.ts';
 import {
+  AS_DEPLOYED,
   CLUSTERS,
   createStack,
   isReady,
@@ -27,7 +28,7 @@ describe('an event store that is away or late', function () {
   let existing: string;
 
   before(async () => {
-    stack = await createStack('eventstoredb-peer');
+    stack = await createStack('eventstoredb-peer', AS_DEPLOYED);
     await stack.start({ LEDGER_STORE_DEADLINE_MS: String(DEADLINE_MS) });
     alice = await callerOf(stack, { tenant: 'acme', user: 'alice' });
     existing = await post('existing', '"existing"').then((reply) => String(reply.json()['id']));
