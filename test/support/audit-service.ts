@@ -17,6 +17,8 @@ export type AuditPart = {
   readonly api: AuditApi;
   /** Where exports lie. */
   readonly directory: string;
+  /** What a service that starts after a crash has: it knows nothing but the log and the directory. */
+  restarted(): Promise<AuditApi>;
   close(): Promise<void>;
 };
 
@@ -54,15 +56,17 @@ export const startAuditPart = async ({ signs = true, ...ports }: AuditPartPorts)
       settings: { everyMs: 20, lookMs: 10 },
     },
   });
-  const api = createAuditApi({
-    ...ports,
-    auditing,
-    timers,
-    instance: 'test',
-    erasures: createErasures({ runner, keys: { destroy: ports.erase }, clock, logger }),
-    files: await openExportFiles(join(directory, 'exports')),
-    productVersion: '0.0.0',
-  });
+  const createApi = async (): Promise<AuditApi> =>
+    createAuditApi({
+      ...ports,
+      auditing,
+      timers,
+      instance: 'test',
+      erasures: createErasures({ runner, keys: { destroy: ports.erase }, clock, logger }),
+      files: await openExportFiles(join(directory, 'exports')),
+      productVersion: '0.0.0',
+    });
+  const api = await createApi();
   const stopping = new AbortController();
   const running = [
     ...(signs ? [auditing.run(stopping.signal)] : []),
@@ -72,6 +76,11 @@ export const startAuditPart = async ({ signs = true, ...ports }: AuditPartPorts)
     auditing,
     api,
     directory: join(directory, 'exports'),
+    restarted: async () => {
+      const next = await createApi();
+      running.push(next.exports.run(stopping.signal));
+      return next;
+    },
     close: async () => {
       stopping.abort();
       await Promise.all(running);

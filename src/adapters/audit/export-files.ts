@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
-import { mkdir, open, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, open as openFile, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import type { BundleSink } from '../../app/audit/bundle/format.ts';
 import type { ExportFiles } from '../../app/audit/exports/ports.ts';
 import { directorySink, tarOf } from './bundle-files.ts';
 
@@ -17,7 +18,11 @@ export const openExportFiles = async (directory: string): Promise<ExportFiles> =
     if (!ID.test(id)) throw new TypeError('this is not the id of an export');
     return join(directory, `${id}.${end}`);
   };
+  /** Files that an export which broke off has left open. */
+  const open = new Map<string, Set<SinkFile>>();
   const clear = async (id: string): Promise<void> => {
+    for (const file of open.get(id) ?? []) await file.close();
+    open.delete(id);
     for (const end of ['parts', 'part']) await rm(at(id, end), { recursive: true, force: true });
   };
 
@@ -32,7 +37,9 @@ export const openExportFiles = async (directory: string): Promise<ExportFiles> =
     begin: async (id) => {
       await clear(id);
       await mkdir(at(id, 'parts'), { recursive: true, mode: 0o700 });
-      return directorySink(at(id, 'parts'));
+      const files = new Set<SinkFile>();
+      open.set(id, files);
+      return remembering(directorySink(at(id, 'parts')), files);
     },
     finish: async (id, signal) => {
       const digest = createHash('sha256');
@@ -68,13 +75,30 @@ export const openExportFiles = async (directory: string): Promise<ExportFiles> =
   };
 };
 
+type SinkFile = Awaited<ReturnType<BundleSink['file']>>;
+
+/** Knows which files are open. */
+const remembering = ({ file }: BundleSink, files: Set<SinkFile>): BundleSink => ({
+  file: async (name) => {
+    const opened = await file(name);
+    files.add(opened);
+    return {
+      write: opened.write,
+      close: async () => {
+        files.delete(opened);
+        await opened.close();
+      },
+    };
+  },
+});
+
 const ID = /^[0-9a-f-]{36}$/;
 
 async function* nothing(): AsyncGenerator<Uint8Array> {}
 
 /** So that the new name outlives a loss of power. */
 const synced = async (directory: string): Promise<void> => {
-  const handle = await open(directory, 'r');
+  const handle = await openFile(directory, 'r');
   try {
     await handle.sync();
   } finally {

@@ -119,6 +119,11 @@ const ask = async (call: LedgerCall, services: AuditServices): Promise<LedgerAns
   // An export shows what had happened when it was asked for.
   const last = await services.store.lastPosition(call.signal);
   if (last !== undefined) await services.waitFor(AUDIT_VIEW, last, { timeoutMs: 5_000 });
+  const { tenant } = request;
+  if (tenant !== undefined && services.reader.tenantTree(tenant).size() === 0)
+    throw new ApiError('FAILED_PRECONDITION', 'there is no event of this tenant: nothing can be exported', {
+      reason: 'NOTHING_TO_EXPORT',
+    });
   try {
     const { state, write, headers } = await writing(
       call,
