@@ -8,7 +8,7 @@ import {
   until,
   untilCluster,
   type Stack,
-} from '../support/e2e-stack.ts';
+} from '../../support/e2e-stack.ts';
 
 type Status = {
   readonly publishing: boolean;
@@ -29,7 +29,10 @@ const nobody = async (): Promise<string> => {
   return `127.0.0.1:${port}`;
 };
 
-for (const store of E2E_STORES)
+/** Both as in test:faults, else the embedded store alone. */
+const STORES = process.env['LEDGER_TEST_KILLS'] === undefined ? (['sqlite'] as const) : E2E_STORES;
+
+for (const store of STORES)
   describe(`the service while its Kafka brokers are away (${store})`, function () {
     this.timeout(90_000);
     let stack: Stack;

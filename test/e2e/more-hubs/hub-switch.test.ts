@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import type { JsonObject } from '../../src/domain/json.ts';
-import { startAap, orderOfJob } from '../support/aap/aap-server.ts';
+import type { JsonObject } from '../../../src/domain/json.ts';
+import { startAap, orderOfJob } from '../../support/aap/aap-server.ts';
 import {
   CLUSTERS,
   PRIVATE,
@@ -11,11 +11,11 @@ import {
   untilGone,
   type ClusterBody,
   type Stack,
-} from '../support/e2e-stack.ts';
-import { startKubeApiServer, type KubeApiServer } from '../support/kube-apiserver/start.ts';
-import { playHub, type PlayedHub } from '../support/kube-controllers/hub.ts';
-import { hubAccessOf, rbacOf } from '../support/kubernetes-hub.ts';
-import { startRulebook } from '../support/rulebook/rulebook-server.ts';
+} from '../../support/e2e-stack.ts';
+import { startKubeApiServer, type KubeApiServer } from '../../support/kube-apiserver/start.ts';
+import { playHub, type PlayedHub } from '../../support/kube-controllers/hub.ts';
+import { hubAccessOf, rbacOf } from '../../support/kubernetes-hub.ts';
+import { startRulebook } from '../../support/rulebook/rulebook-server.ts';
 
 const NS = 'osac-hub';
 /** Each system has a token of its own. */

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { parse, stringify } from 'yaml';
-import type { ApiClient } from '../../src/cli/api-client.ts';
-import { CLUSTER_ANNOTATION } from '../../src/domain/hubs/identity.ts';
+import type { ApiClient } from '../../../src/cli/api-client.ts';
+import { CLUSTER_ANNOTATION } from '../../../src/domain/hubs/identity.ts';
 import {
   CLUSTERS,
   PRIVATE,
@@ -13,10 +13,10 @@ import {
   untilGone,
   type ClusterBody,
   type Stack,
-} from '../support/e2e-stack.ts';
-import { startKubeApiServer, type KubeApiServer } from '../support/kube-apiserver/start.ts';
-import { hubAccessOf, rbacOf } from '../support/kubernetes-hub.ts';
-import { startQuickOperator } from '../support/quick-operator.ts';
+} from '../../support/e2e-stack.ts';
+import { startKubeApiServer, type KubeApiServer } from '../../support/kube-apiserver/start.ts';
+import { hubAccessOf, rbacOf } from '../../support/kubernetes-hub.ts';
+import { startQuickOperator } from '../../support/quick-operator.ts';
 
 const NS = 'osac-hub';
 const HUB = 'munich';
