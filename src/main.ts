@@ -102,6 +102,10 @@ const actions = {
       command: [import.meta.filename, 'serve'],
       catalog: catalog === undefined ? join(projectFolder, 'fixtures/catalog') : resolve(catalog),
       mintToken: mint,
+      followRecords: async (...how) => {
+        const { followRecords } = await import('./adapters/kafka/record-reader.ts');
+        return followRecords(...how);
+      },
       stream: process.stdout,
     });
   },

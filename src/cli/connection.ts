@@ -24,6 +24,8 @@ export type CliActions = {
 export type DemoRequest = {
   /** Document of a real hub that the demo runs on; absent: simulated hubs. */
   readonly hub?: JsonObject;
+  /** `host:port` of Kafka brokers without passwords, to which the demo publishes; absent: to none. */
+  readonly kafka?: readonly string[];
   /** Folder of the catalogue; absent: the one that is shipped. */
   readonly catalog?: string;
   /** Id of the template of the clusters. */

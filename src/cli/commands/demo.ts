@@ -20,6 +20,7 @@ type DemoOptions = {
   readonly hubCaFile?: string;
   readonly hubTemplatePrefix?: string;
   readonly hubTenantNamespaces: boolean;
+  readonly kafka?: readonly string[];
   readonly catalog?: string;
   readonly template: string;
   readonly pullSecretFile?: string;
@@ -47,6 +48,11 @@ export const addDemoCommand = (program: Command, actions: CliActions, io: CliIo)
     .option('--hub-ca-file <file>', 'certificate authority of the listener or platform, PEM')
     .option('--hub-template-prefix <prefix>', 'job templates are <prefix>-create-hosted-cluster and so on')
     .option('--hub-tenant-namespaces', 'a namespace for each tenant there', false)
+    .option(
+      '--kafka <brokers>',
+      'publish to these brokers, too, and show what a consumer reads: comma list of host:port, without passwords; missing topics are made, and the records stay there',
+      brokerList,
+    )
     .option('--catalog <folder>', 'catalogue to order from; default: the one of the simulated hubs')
     .option('--template <id>', 'template of the two clusters', TEMPLATE)
     .option('--pull-secret-file <file>', 'pull secret of the two clusters')
@@ -55,6 +61,7 @@ export const addDemoCommand = (program: Command, actions: CliActions, io: CliIo)
       'after',
       examples(
         'demo',
+        'demo --kafka localhost:9092',
         'demo --hub hub.kubeconfig',
         'demo --hub hub.kubeconfig --hub-mode eda --hub-endpoint https://rulebook.example:5000 --hub-token-file eda.token --hub-hmac-secret-file eda.hmac',
       ),
@@ -66,7 +73,7 @@ export const addDemoCommand = (program: Command, actions: CliActions, io: CliIo)
 
 const requestOf = async (options: DemoOptions, io: CliIo): Promise<DemoRequest> => {
   const stdin = readStdin(io);
-  const { hub, catalog, template, pullSecretFile, patience } = options;
+  const { hub, kafka, catalog, template, pullSecretFile, patience } = options;
   if (
     hub === undefined &&
     Object.keys(options).some((name) => /^hub(Mode|Contr|Endp|Tok|Hm|Ca|Templ)/.test(name))
@@ -74,11 +81,23 @@ const requestOf = async (options: DemoOptions, io: CliIo): Promise<DemoRequest> 
     throw new InvalidArgumentError('options of a hub need --hub');
   return {
     template,
+    ...(kafka === undefined ? {} : { kafka }),
     ...(catalog === undefined ? {} : { catalog }),
     ...(pullSecretFile === undefined ? {} : { pullSecret: (await textIn(pullSecretFile, stdin)).trim() }),
     ...(patience === undefined ? {} : { patienceMs: patience * 1000 }),
     ...(hub === undefined ? {} : { hub: await hubDocument(hubOptions(hub, options), stdin) }),
   };
+};
+
+const brokerList = (text: string): readonly string[] => {
+  const brokers = text
+    .split(',')
+    .map((broker) => broker.trim())
+    .filter((broker) => broker !== '');
+  const wrong = brokers.find((broker) => !/^[^:\s]+:\d{1,5}$/.test(broker));
+  if (wrong !== undefined || brokers.length === 0)
+    throw new InvalidArgumentError(`"${wrong ?? text}" is no broker: host:port`);
+  return brokers;
 };
 
 const hubOptions = (kubeconfig: string, options: DemoOptions): HubOptions => {

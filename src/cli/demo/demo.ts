@@ -9,6 +9,7 @@ import { stringAt } from '../../domain/json-tools.ts';
 import { duration } from '../output.ts';
 import { checkOffline, takeExport } from './audit.ts';
 import { readHubFiles } from './hub-files.ts';
+import { followOnKafka, type FollowRecords } from './kafka.ts';
 import { ClaimFailed, createNarrator, type Narrator } from './narrator.ts';
 import { ordersOnHub, registerHub } from './real-hub.ts';
 import { startService, type ServiceProcess } from './service-process.ts';
@@ -18,6 +19,7 @@ export type DemoOptions = Omit<DemoRequest, 'catalog'> & {
   readonly command: readonly string[];
   readonly catalog: string;
   readonly mintToken: (secretsDir: string, request: TokenRequest) => Promise<string>;
+  readonly followRecords: FollowRecords;
   readonly stream: NodeJS.WriteStream;
 };
 
@@ -71,7 +73,7 @@ export const runDemo = async (options: DemoOptions): Promise<number> => {
   const started = performance.now();
   const narrator = createNarrator(options.stream);
   const dir = mkdtempSync(join(tmpdir(), 'fulfillment-ledger-demo-'));
-  const running: { service?: ServiceProcess } = {};
+  const running: { service?: ServiceProcess; kafka?: { close(): Promise<void> } } = {};
   const ordered: string[] = [];
   try {
     narrator.chapter('Start: the service on its embedded event log, in a temporary directory');
@@ -80,12 +82,17 @@ export const runDemo = async (options: DemoOptions): Promise<number> => {
       narrator.chapter(`Hub: ${stringAt(options.hub, 'id')}, a management cluster`);
       await registerHub(narrator, stage.admin(), options.hub, PATIENCE_MS);
     }
+    const kafka = await followOnKafka({ ...stage, brokers: options.kafka, follow: options.followRecords });
+    running.kafka = kafka;
     const first = await orderAndWatch(stage, ordered);
     await scale(stage, first);
+    await kafka.showOrder(first.id);
     await repeatOrder(stage, first);
     const second = await crashAndRecover(stage, ordered);
+    await kafka.showOrder(second.id);
     await askTheHubs(stage, [first, second]);
     await deleteBoth(stage, [first, second]);
+    await kafka.showGone([first.id, second.id]);
     await verifyHistory(stage);
     const { patienceMs, auditor, download } = stage;
     const taken = await takeExport({ narrator, auditor: auditor(), download, dir, patienceMs });
@@ -101,6 +108,7 @@ export const runDemo = async (options: DemoOptions): Promise<number> => {
     options.stream.write(await leftBehind(options, ordered));
     return 1;
   } finally {
+    await running.kafka?.close();
     await running.service?.stop('SIGKILL');
     rmSync(dir, { recursive: true, force: true });
   }
@@ -131,6 +139,7 @@ const setStage = async (
       LEDGER_CATALOG: options.catalog,
       LEDGER_HTTP_ADDRESS: '127.0.0.1:0',
       LEDGER_METRICS_ADDRESS: '127.0.0.1:0',
+      LEDGER_KAFKA_BROKERS: (options.kafka ?? []).join(','),
     };
     const service = await startService({ command: options.command, environment });
     running.service = service;

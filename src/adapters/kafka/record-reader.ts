@@ -1,0 +1,103 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Admin, Consumer } from 'kafkajs';
+import { Kafka, logLevel } from './kafkajs-library.ts';
+
+/** A record as a consumer reads it. */
+export type ReadRecord = {
+  readonly topic: string;
+  readonly partition: number;
+  readonly key: string;
+  /** Null: a tombstone. */
+  readonly value: string | null;
+  readonly headers: { readonly [name: string]: string };
+};
+
+export type RecordReader = { close(): Promise<void> };
+
+const WAIT_MS = 200;
+/** Looks for the ends of topics that have just been made, and milliseconds between two: nobody may lead them yet. */
+const LOOKS = 40;
+const LOOK_MS = 250;
+
+/**
+ * Reads what comes to these topics from now on: everything that is written after the promise has resolved, each partition
+ * in its order. For the demo and for measurements: without passwords, and without a memory of what was read.
+ *
+ * @throws what kafkajs throws: no broker answers, or one of the topics is not there.
+ */
+export const followRecords = async (
+  brokers: readonly string[],
+  topics: readonly string[],
+  onRecord: (record: ReadRecord) => void,
+): Promise<RecordReader> => {
+  const kafka = new Kafka({
+    brokers: [...brokers],
+    clientId: 'fulfillment-ledger-reader',
+    logLevel: logLevel.NOTHING,
+    retry: { retries: 3, maxRetryTime: 500 },
+  });
+  const admin = kafka.admin();
+  await admin.connect();
+  let ends: Awaited<ReturnType<typeof endsOf>>;
+  try {
+    ends = await endsOf(admin, topics);
+  } finally {
+    await admin.disconnect();
+  }
+  const consumer = kafka.consumer({
+    groupId: `fulfillment-ledger-reader-${randomUUID()}`,
+    allowAutoTopicCreation: false,
+    maxWaitTimeInMs: WAIT_MS,
+    metadataMaxAge: 60_000,
+  });
+  await consumer.connect();
+  await consumer.subscribe({ topics: [...topics] });
+  const joined = joining(consumer);
+  await consumer.run({
+    autoCommit: false,
+    eachMessage: async ({ topic, partition, message: { key, value, headers = {} } }) =>
+      onRecord({
+        topic,
+        partition,
+        key: key?.toString() ?? '',
+        value: value?.toString() ?? null,
+        headers: Object.fromEntries(Object.entries(headers).map(([name, text]) => [name, String(text)])),
+      }),
+  });
+  // What comes between now and its first question for the end of a topic would be missed.
+  for (const end of ends) consumer.seek(end);
+  await joined;
+  return { close: () => consumer.disconnect() };
+};
+
+type End = { readonly topic: string; readonly partition: number; readonly offset: string };
+
+const endsOf = async (admin: Admin, topics: readonly string[]): Promise<readonly End[]> => {
+  for (let looks = 1; ; looks += 1) {
+    try {
+      return await endsNow(admin, topics);
+    } catch (error) {
+      if ((error as { retriable?: unknown }).retriable !== true || looks === LOOKS) throw error;
+      await pause(LOOK_MS);
+    }
+  }
+};
+
+const endsNow = async (admin: Admin, topics: readonly string[]): Promise<readonly End[]> => {
+  const all = await Promise.all(
+    topics.map(async (topic) =>
+      (await admin.fetchTopicOffsets(topic)).map(({ partition, high }) => ({
+        topic,
+        partition,
+        offset: high,
+      })),
+    ),
+  );
+  return all.flat();
+};
+
+const joining = (consumer: Consumer): Promise<void> =>
+  new Promise((resolve) => {
+    consumer.on(consumer.events.GROUP_JOIN, () => resolve());
+  });
