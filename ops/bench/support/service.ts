@@ -14,17 +14,20 @@ export type BenchService = {
   readonly dataDir: string;
   readonly userToken: string;
   readonly adminToken: string;
+  /** Ends the service and starts it on the same data, with other settings. */
+  restart(more: Readonly<Record<string, string>>): Promise<void>;
   close(): Promise<void>;
 };
 
 /**
  * The real service with the demo catalogue, hubs without limits, on a data directory that is empty but for what `prepare`
- * writes there.
+ * writes there, with `more` settings.
  */
 export const startBenchService = async (
   roles: string,
   nodeOptions: readonly string[] = [],
   prepare: (dataDir: string) => Promise<void> = async () => undefined,
+  more: Readonly<Record<string, string>> = {},
 ): Promise<BenchService> => {
   const dir = mkdtempSync(join(tmpdir(), 'ledger-bench-'));
   const dataDir = join(dir, 'data');
@@ -39,18 +42,32 @@ export const startBenchService = async (
     LEDGER_RATE_LIMIT_TENANT: '0',
   };
   await prepare(dataDir);
-  const service = await startService({ command: [MAIN, 'serve'], environment, nodeOptions });
-  await ready(service.http);
+  const start = async (settings: Readonly<Record<string, string>>): Promise<ServiceProcess> => {
+    const started = await startService({
+      command: [MAIN, 'serve'],
+      environment: { ...environment, ...settings },
+      nodeOptions,
+    });
+    await ready(started.http);
+    return started;
+  };
+  let service = await start(more);
   const token = (...args: string[]): string =>
     execFileSync(process.execPath, [MAIN, 'token', '--ttl', '2h', ...args], {
       encoding: 'utf8',
       env: { ...process.env, LEDGER_DATA_DIR: dataDir },
     }).trim();
   return {
-    service,
+    get service() {
+      return service;
+    },
     dataDir,
     userToken: token('--tenant', 'acme', '--user', 'bench'),
     adminToken: token('--admin', '--user', 'bench-admin'),
+    restart: async (settings) => {
+      await service.stop();
+      service = await start(settings);
+    },
     close: async () => {
       await service.stop();
       rmSync(dir, { recursive: true, force: true });
