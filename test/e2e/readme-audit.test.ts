@@ -1,0 +1,79 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect } from 'chai';
+import { AS_DEPLOYED, createStack, SERVE, untilCluster, isReady, type Stack } from '../support/e2e-stack.ts';
+import { isShown, SHELL, shownIn, statedIn } from '../support/shell-examples.ts';
+
+const run = promisify(execFile);
+const [MAIN = ''] = SERVE;
+const blockOf = (text: string): string => /```sh\n([\s\S]*?)```/.exec(text)?.[1] ?? '';
+
+/** What auditors are told to type, typed. */
+describe('the chapters for auditors', function () {
+  this.timeout(90_000);
+  let stack: Stack;
+  let folder: string;
+
+  before(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'ledger-readme-audit-'));
+    stack = await createStack('sqlite', AS_DEPLOYED);
+    await stack.start();
+    const alice = await stack.client({ tenant: 'acme', user: 'alice' });
+    await alice.send('POST', '/api/fulfillment/v1/clusters', {
+      id: 'readme-1',
+      metadata: { name: 'readme' },
+      spec: { template: { name: 'ocp-small' } },
+    });
+    await untilCluster(alice, 'readme-1', isReady);
+  });
+  after(async () => {
+    await stack.dispose();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  const type = async (lines: string, env: NodeJS.ProcessEnv): Promise<string> => {
+    const { stdout } = await run('bash', ['-c', lines], { cwd: folder, env: { ...process.env, ...env } });
+    return stdout;
+  };
+
+  it('the README takes an auditor from the first look to an export that is verified offline', async () => {
+    const [, chapter = ''] = readFileSync('README.md', 'utf8').split('## For auditors\n');
+    const shell = `set -euo pipefail\nnpx() { shift; node '${MAIN}' "$@"; }\n`;
+    const settings = { LEDGER_DATA_DIR: stack.dataDir, LEDGERCTL_URL: stack.http(), ID: 'readme-1' };
+    const out = await type(shell + blockOf(chapter), settings);
+    expect(out).to.match(/ alice +ClusterOrdered +cluster\/readme-1 +accepted +cluster-readme-1@0\n/);
+    expect(out).to.match(/^[+~] \/status(\/state)?: .*"CLUSTER_STATE_READY"/m);
+    expect(out).to.match(/cluster-readme-1@0 \(ClusterOrdered\) is leaf \d+,[^]*keys: yours\n/);
+    expect(out).to.match(/pin: continued\n[^]*nothing wrong\n$/);
+    const trust = JSON.parse(readFileSync(join(folder, 'trust.json'), 'utf8')) as { pin: string };
+    expect(trust.pin).to.include('fulfillment-ledger/');
+    // Without the service it is as right as with it.
+    await stack.stop();
+    const again = await type(`${shell}npx ledgerctl audit verify acme.tar --trust trust.json`, {});
+    expect(again).to.match(/nothing wrong\n$/);
+    await stack.start();
+  });
+
+  it('docs/audit.md shows what is answered', async () => {
+    const block = blockOf(readFileSync('docs/audit.md', 'utf8'));
+    const auditor = await run(
+      'node',
+      [MAIN, ...['token', '--tenant', 'acme', '--user', 'audrey', '--role', 'auditor']].map(String),
+      { env: { ...process.env, LEDGER_DATA_DIR: stack.dataDir } },
+    );
+    const out = await type(SHELL + block, {
+      AUDITOR: auditor.stdout.trim(),
+      ADMIN: await stack.token({ admin: true, user: 'root' }),
+      API: `${stack.http()}/api/audit/v1`,
+    });
+    const statuses = readFileSync(join(folder, 'statuses.txt'), 'utf8').trim().split('\n');
+    expect(statuses, out).to.deep.equal(statedIn(block));
+    for (const [i, text] of shownIn(block).entries()) {
+      const answer = readFileSync(join(folder, `answer-${i + 1}.txt`), 'utf8');
+      expect(isShown(text, answer), `shown: ${text}\nanswered: ${answer}`).to.equal(true);
+    }
+  });
+});
