@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Admin, Consumer } from 'kafkajs';
+import type { Admin } from 'kafkajs';
 import { Kafka, logLevel } from './kafkajs-library.ts';
 
 /** A record as a consumer reads it. */
@@ -39,7 +39,7 @@ export const followRecords = async (
   });
   const admin = kafka.admin();
   await admin.connect();
-  let ends: Awaited<ReturnType<typeof endsOf>>;
+  let ends: readonly End[];
   try {
     ends = await endsOf(admin, topics);
   } finally {
@@ -49,26 +49,50 @@ export const followRecords = async (
     groupId: `fulfillment-ledger-reader-${randomUUID()}`,
     allowAutoTopicCreation: false,
     maxWaitTimeInMs: WAIT_MS,
-    metadataMaxAge: 60_000,
   });
+  const places = createPlaces(ends);
   await consumer.connect();
   await consumer.subscribe({ topics: [...topics] });
-  const joined = joining(consumer);
+  const joined = Promise.withResolvers<void>();
+  // Joins again after a trouble, and knows no place then: nothing is stored with the brokers.
+  consumer.on(consumer.events.GROUP_JOIN, () => {
+    for (const place of places.all()) consumer.seek(place);
+    joined.resolve();
+  });
+  consumer.on(consumer.events.CRASH, ({ payload: { error, restart } }) => {
+    if (!restart) joined.reject(error);
+  });
   await consumer.run({
     autoCommit: false,
-    eachMessage: async ({ topic, partition, message: { key, value, headers = {} } }) =>
+    eachMessage: async ({ topic, partition, message: { offset, key, value, headers = {} } }) => {
+      if (!places.pass({ topic, partition, offset })) return;
       onRecord({
         topic,
         partition,
         key: key?.toString() ?? '',
         value: value?.toString() ?? null,
         headers: Object.fromEntries(Object.entries(headers).map(([name, text]) => [name, String(text)])),
-      }),
+      });
+    },
   });
-  // What comes between now and its first question for the end of a topic would be missed.
-  for (const end of ends) consumer.seek(end);
-  await joined;
+  await joined.promise;
   return { close: () => consumer.disconnect() };
+};
+
+/** Where each partition is to be read next. */
+const createPlaces = (ends: readonly End[]) => {
+  const next = new Map(ends.map((end) => [`${end.topic} ${end.partition}`, end]));
+  return {
+    all: (): Iterable<End> => next.values(),
+    /** False: it was read before, or is older than the first look. */
+    pass: (read: End): boolean => {
+      const name = `${read.topic} ${read.partition}`;
+      const place = next.get(name);
+      if (place !== undefined && BigInt(read.offset) < BigInt(place.offset)) return false;
+      next.set(name, { ...read, offset: String(BigInt(read.offset) + 1n) });
+      return true;
+    },
+  };
 };
 
 type End = { readonly topic: string; readonly partition: number; readonly offset: string };
@@ -96,8 +120,3 @@ const endsNow = async (admin: Admin, topics: readonly string[]): Promise<readonl
   );
   return all.flat();
 };
-
-const joining = (consumer: Consumer): Promise<void> =>
-  new Promise((resolve) => {
-    consumer.on(consumer.events.GROUP_JOIN, () => resolve());
-  });
