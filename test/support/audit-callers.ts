@@ -73,9 +73,9 @@ export const startAuditStage = async (options: TestServiceOptions = {}) => {
 export const reasonOf = (reply: Reply): string => `${reply.status} ${textAt(reply.json, 'code')}`;
 export const detailOf = (reply: Reply): string => textAt(reply.json, 'detail');
 
-/** Waits for a condition; throws after ten seconds. */
+/** Waits for a condition; throws after thirty seconds. */
 export const until = async (holds: () => Promise<boolean>): Promise<void> => {
-  const end = Date.now() + 10_000;
+  const end = Date.now() + 30_000;
   while (!(await holds())) {
     if (Date.now() > end) throw new Error('it did not come to that');
     await new Promise((resolve) => setTimeout(resolve, 5));

@@ -70,6 +70,9 @@ export const createErasures = ({
       const erasureId = context.commandId;
       const begun = await execute({ type: 'BeginErasure', at: clock.now(), erasureId, ...wanted }, context);
       if (begun.outcome === 'rejected') return begun;
+      // A repetition after the end: by now the person may have a new key.
+      if (begun.replayed && !(await state()).pending.some((each) => each.erasureId === erasureId))
+        return begun;
       return complete({ erasureId, subjectId: wanted.subjectId }, context);
     },
     finish: async () => {

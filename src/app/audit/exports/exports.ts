@@ -67,6 +67,8 @@ export type ExportsOptions = {
 
 /** Exports that may wait or be made at one time on one instance. */
 const MOST_WAITING = 20;
+/** Of these, of one subject: nobody keeps the others from theirs. */
+const MOST_OF_ONE = 5;
 /** Milliseconds of the thread until others get it. */
 const SLICE_MS = 5;
 const TIDY_EVERY_MS = 3_600_000;
@@ -77,7 +79,12 @@ const MOST_PINS = 512;
 /** A person of this tenant was erased then. */
 type Erased = { readonly tenant: string; readonly at: string };
 
-type Running = { done: number; waiting: boolean; readonly controller: AbortController };
+type Running = {
+  done: number;
+  waiting: boolean;
+  readonly subjectId: string;
+  readonly controller: AbortController;
+};
 
 export const createAuditExports = (options: ExportsOptions): AuditExports => {
   const { source, heads, find, files, runner, clock, timers, logger, rest } = options;
@@ -105,9 +112,9 @@ export const createAuditExports = (options: ExportsOptions): AuditExports => {
   const state = async (id: string): Promise<AuditExportState> =>
     (await runner.load(auditExportAggregate, id)).state;
 
-  const enqueue = (id: string): void => {
+  const enqueue = (id: string, subjectId: string): void => {
     if (running.has(id)) return;
-    running.set(id, { done: 0, waiting: true, controller: new AbortController() });
+    running.set(id, { done: 0, waiting: true, subjectId, controller: new AbortController() });
     queue.push(id);
     wake();
   };
@@ -232,7 +239,7 @@ export const createAuditExports = (options: ExportsOptions): AuditExports => {
       if (await removeErased(id, await state(id))) continue;
       if (running.has(id)) continue;
       const known = await state(id);
-      if (known.status === 'running') enqueue(id);
+      if (known.status === 'running') enqueue(id, known.subjectId);
       else if (known.status !== 'complete') await files.forget(id);
       else if (Date.parse(known.completedAt) + keepMs <= Date.parse(clock.now())) {
         const days = Math.round(keepMs / 86_400_000);
@@ -266,14 +273,14 @@ export const createAuditExports = (options: ExportsOptions): AuditExports => {
       return mine === undefined ? undefined : { waiting: mine.waiting, done: mine.done };
     },
     request: async (id, request, context) => {
-      if (running.size >= MOST_WAITING && !running.has(id)) throw new ExportsBusy();
       const { subjectId } = context.actor;
+      if (!running.has(id) && isBusy(running, subjectId)) throw new ExportsBusy();
       const before = await state(id);
       if (before.status === 'none') await files.expect(id);
       const command = { type: 'RequestAuditExport' as const, at: clock.now(), subjectId, request };
       const outcome = await runner.execute(auditExportAggregate, id, command, context);
       if (outcome.outcome === 'accepted' && outcome.loaded.state.status === 'running' && !outcome.replayed)
-        enqueue(id);
+        enqueue(id, subjectId);
       return outcome;
     },
     recordDownload: (id, context) =>
@@ -312,6 +319,10 @@ export const createAuditExports = (options: ExportsOptions): AuditExports => {
     },
   };
 };
+
+const isBusy = (running: ReadonlyMap<string, Running>, subjectId: string): boolean =>
+  running.size >= MOST_WAITING ||
+  [...running.values()].filter((each) => each.subjectId === subjectId).length >= MOST_OF_ONE;
 
 /** Until there is something to do, it is time to tidy, or the signal is aborted. */
 const idle = async (
