@@ -125,6 +125,14 @@ describe('principals', () => {
     expect(principalOf(account)).to.deep.include({ roles: ['client'] });
   });
 
+  it('of an auditor come on top of a user and add nothing on the OSAC surfaces', () => {
+    const auditor = principalOf(token({ realmRoles: ['auditor'] }));
+    expect(auditor).to.deep.include({ admin: false, roles: ['client', 'auditor'] });
+    expect(RIGHTS.auditor).to.deep.equal({});
+    const account = token({ serviceAccount: true, realmRoles: ['auditor'] });
+    expect(principalOf(account)).to.deep.include({ roles: ['client'] });
+  });
+
   it('have an id that depends on tenant, issuer and subject and tells none of them', () => {
     const id = (more: Partial<VerifiedToken>): string => principalOf(token(more)).subjectId;
     expect(id({})).to.match(/^[0-9a-f]{8}-[0-9a-f]{4}-5/);
