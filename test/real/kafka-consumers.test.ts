@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { expect } from 'chai';
 import type { RealKafka } from '../../ops/real/kafka/server.ts';
+import { followRecords, type ReadRecord } from '../../src/adapters/kafka/record-reader.ts';
 import { Kafka, logLevel } from '../../src/adapters/kafka/kafkajs-library.ts';
 import type { ApiClient } from '../../src/cli/api-client.ts';
 import { readTopic } from '../integration/kafka/real-cluster.ts';
@@ -17,10 +18,12 @@ import {
   type ClusterBody,
   type Stack,
 } from '../support/e2e-stack.ts';
+import { recordingLogger } from '../support/http-service.ts';
 import { startTestKafka } from '../support/kafka/broker.ts';
 import type { MemberLine } from '../support/kafka/group-member.ts';
 import { startLines, type LineProcess } from '../support/kafka/line-process.ts';
 import {
+  clusterOf,
   createBrokerRig,
   expectDelivered,
   makeTopics,
@@ -30,6 +33,7 @@ import {
 
 const SUPPORT = join(import.meta.dirname, '../support/kafka');
 const REFERENCE = join(import.meta.dirname, '../../fixtures/consumers/cluster-view.ts');
+const never = new AbortController().signal;
 const STATE_TOPIC = 'osac.state.cluster.v1';
 
 describe('consumers of a real broker', function () {
@@ -79,6 +83,36 @@ describe('consumers of a real broker', function () {
       await until('the other one has all that came since', () => seen() === 450);
       expect(partitionsOf(second)).to.have.members([0, 1, 2, 3]);
       await expectDelivered(rig.store, kafka.brokers, topic);
+    });
+  });
+
+  describe('that the demo shows', () => {
+    const topic = 'followed';
+    const send = async (value: string): Promise<void> => {
+      const producer = await clusterOf(kafka.brokers, recordingLogger()).producers.open(never);
+      await producer.send([{ topic, key: value, value, headers: { note: value }, timestamp: '0' }]);
+      await producer.close();
+    };
+
+    it('read what comes from now on, each once, through a death of the broker', async () => {
+      await makeTopics(kafka.brokers, topic);
+      await send('before');
+      const read: ReadRecord[] = [];
+      const reader = await followRecords(kafka.brokers, [topic], (record) => read.push(record));
+      try {
+        await send('first');
+        await until('the first is there', () => read.length > 0);
+        await kafka.kill();
+        await kafka.restart();
+        await send('second');
+        await until('the second is there', () => read.length > 1);
+        expect(read.map(({ value, headers }) => [value, headers['note']])).to.deep.equal([
+          ['first', 'first'],
+          ['second', 'second'],
+        ]);
+      } finally {
+        await reader.close();
+      }
     });
   });
 

@@ -75,8 +75,8 @@ export const startBenchService = async (
   };
 };
 
-/** Long enough for read models of a few hundred thousand events on a busy machine. */
-const READY_MS = 300_000;
+/** Long enough for read models of a million events on a busy machine. */
+const READY_MS = 900_000;
 
 /** The service listens before its catalogue is loaded: orders that come earlier are refused. */
 const ready = async (http: string): Promise<void> => {

@@ -35,7 +35,8 @@ export const followRecords = async (
     brokers: [...brokers],
     clientId: 'fulfillment-ledger-reader',
     logLevel: logLevel.NOTHING,
-    retry: { retries: 3, maxRetryTime: 500 },
+    // With fewer, a consumer whose broker is started again ends for good.
+    retry: { retries: 30, maxRetryTime: 1_000 },
   });
   const admin = kafka.admin();
   await admin.connect();
