@@ -1,5 +1,4 @@
 import { readFile, rename, writeFile } from 'node:fs/promises';
-import { trustSchema } from '../../app/audit/bundle/format.ts';
 import type { Trust } from '../../app/audit/merkle/key-chain.ts';
 import { CliFailure, EXIT } from '../exit.ts';
 
@@ -8,11 +7,21 @@ export const readTrust = async (file: string): Promise<Trust> => {
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
     throw new CliFailure(EXIT.usage, `--trust: ${error instanceof Error ? error.message : String(error)}`);
   });
+  // Loaded when it is needed: every other command, and the service, would load it for nothing.
+  const { trustSchema } = await import('../../app/audit/bundle/format.ts');
   try {
     return trustSchema.parse(JSON.parse(text)) as Trust;
   } catch {
     throw new CliFailure(EXIT.usage, `--trust: ${file} is no trust.json: it holds origin, keys and pin`);
   }
+};
+
+/** How many leaves the pinned checkpoint covers; undefined without a pin. Throws when the pin is no signed checkpoint. */
+export const pinnedSize = async ({ pin }: Trust): Promise<number | undefined> => {
+  if (pin === undefined) return undefined;
+  const { parseCheckpoint } = await import('../../app/audit/merkle/checkpoint.ts');
+  const { splitNote } = await import('../../app/audit/merkle/note.ts');
+  return parseCheckpoint(splitNote(pin).text).size;
 };
 
 /** Never half a trust file: it is what everything hangs on. */

@@ -1,10 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import { parseCheckpoint } from '../../app/audit/merkle/checkpoint.ts';
-import { splitNote } from '../../app/audit/merkle/note.ts';
 import type { ApiClient } from '../api-client.ts';
 import { download } from '../audit/download.ts';
-import { readTrust } from '../audit/trust-file.ts';
+import { pinnedSize, readTrust } from '../audit/trust-file.ts';
 import type { CliIo, Connection } from '../connection.ts';
 import { examples } from '../examples.ts';
 import { CliFailure, EXIT } from '../exit.ts';
@@ -145,7 +143,7 @@ const addExport = (audit: Command, { client, io }: Connection): void => {
 
 const bodyOf = async (options: Options): Promise<object> => {
   const { tenant, format, from, to, subject, kind, id, type, outcome } = options;
-  const pin = options.trust === undefined ? undefined : (await readTrust(options.trust)).pin;
+  const pin = options.trust === undefined ? undefined : await pinnedSize(await readTrust(options.trust));
   const filter = { subject, kind, resource_id: id, outcome, ...(type.length === 0 ? {} : { types: type }) };
   return {
     tenant,
@@ -153,7 +151,7 @@ const bodyOf = async (options: Options): Promise<object> => {
     from,
     to,
     filter,
-    ...(pin === undefined ? {} : { pins: [parseCheckpoint(splitNote(pin).text).size] }),
+    ...(pin === undefined ? {} : { pins: [pin] }),
   };
 };
 

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Trust } from '../../app/audit/merkle/key-chain.ts';
-import { checkEventProof, type EventProofAnswer } from '../audit/event-proof.ts';
+import type { EventProofAnswer } from '../audit/event-proof.ts';
 import { readTrust, writeTrust } from '../audit/trust-file.ts';
 import type { Connection } from '../connection.ts';
 import { examples } from '../examples.ts';
@@ -25,6 +25,8 @@ export const addAuditProofCommands = (audit: Command, { client, io }: Connection
           : await readTrust(options.trust);
       const path = `${AUDIT}/events/${encodeURIComponent(event)}/proof`;
       const proof = await api.get<EventProofAnswer>(path);
+      // Loaded when it is needed: every other command would load it for nothing.
+      const { checkEventProof } = await import('../audit/event-proof.ts');
       const { problems, size, time, content } = checkEventProof(proof, trust);
       if (options.json) io.out(`${JSON.stringify(proof, null, 2)}\n`);
       if (problems.length > 0) throw new CliFailure(EXIT.failed, problems.map(printable).join('\n'));

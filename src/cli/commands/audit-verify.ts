@@ -1,10 +1,9 @@
 import { stat } from 'node:fs/promises';
 import { InvalidArgumentError, type Command } from 'commander';
 import { findingText, type Finding } from '../../app/audit/bundle/findings.ts';
-import { verifyBundle, type BundleReport } from '../../app/audit/bundle/verify.ts';
+import type { BundleReport } from '../../app/audit/bundle/verify.ts';
 import type { StoreReport } from '../../app/audit/bundle/verify-store.ts';
 import type { Trust } from '../../app/audit/merkle/key-chain.ts';
-import { openBundle } from '../audit/bundle-source.ts';
 import { readTrust, writeTrust } from '../audit/trust-file.ts';
 import type { CliActions, CliIo } from '../connection.ts';
 import { examples } from '../examples.ts';
@@ -65,6 +64,9 @@ const ofBundle = async (
   { trust: file, updatePin, json }: Options,
   io: CliIo,
 ): Promise<boolean> => {
+  // Loaded when it is needed: every other command, and the service, would load it for nothing.
+  const { openBundle } = await import('../audit/bundle-source.ts');
+  const { verifyBundle } = await import('../../app/audit/bundle/verify.ts');
   const source = await openBundle(path).catch((error: unknown) => {
     throw new CliFailure(EXIT.usage, error instanceof Error ? error.message : String(error));
   });
