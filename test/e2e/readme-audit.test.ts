@@ -61,7 +61,7 @@ describe('the chapters for auditors', function () {
     const block = blockOf(readFileSync('docs/audit.md', 'utf8'));
     const auditor = await run(
       'node',
-      [MAIN, ...['token', '--tenant', 'acme', '--user', 'audrey', '--role', 'auditor']].map(String),
+      [MAIN, 'token', '--tenant', 'acme', '--user', 'audrey', '--role', 'auditor'],
       { env: { ...process.env, LEDGER_DATA_DIR: stack.dataDir } },
     );
     const out = await type(SHELL + block, {

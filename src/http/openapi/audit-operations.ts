@@ -6,7 +6,10 @@ import type { ParameterName } from './parameters.ts';
 import { ANY_WRITE, OF_ONE_OBJECT } from './refusals.ts';
 
 const EVENT = { id: 'Id of the event, or `<stream>@<revision>`.' };
-const OBJECT = { kind: 'Kind of the object: `cluster`, `clusters`, `host_type`, `host_types`.', id: 'Id of the object.' };
+const OBJECT = {
+  kind: 'Kind of the object: `cluster`, `clusters`, `host_type`, `host_types`.',
+  id: 'Id of the object.',
+};
 const EXPORT = { id: 'Id of the export.' };
 const WRITE: readonly ParameterName[] = ['Idempotency_Key', 'X_Ledger_Command_Id', 'X_Ledger_Ticket'];
 const SHOWS: readonly ParameterName[] = ['X_Ledger_Min_Position'];
