@@ -48,6 +48,16 @@ export const narrowed = ({ tenants }: Reach, asked: readonly string[]): Reach['t
       ? asked
       : asked.filter((tenant) => tenants.includes(tenant));
 
+/** The call without what makes writes repeatable or conditional: each look and each download is one of its own. */
+export const once = (call: LedgerCall): LedgerCall => {
+  const headers: NonNullable<LedgerCall['headers']> = {};
+  for (const name of ['user-agent', 'x-ledger-ticket']) {
+    const value = call.headers?.[name];
+    if (value !== undefined) headers[name] = value;
+  }
+  return { ...call, idempotencyKey: undefined, headers };
+};
+
 /** One look at the history: what is written down of it, and then how it is answered. */
 export type Look = {
   readonly what: string;
@@ -64,7 +74,7 @@ export const looking =
     const { principal, headers = {}, signal } = call;
     await services.positions.waitForMinimum(headers['x-ledger-min-position'], AUDIT_VIEW);
     const look = await ask(call, await reachOf(principal, services, signal));
-    const asked = osacCall(call, AUDIT_VIEW);
+    const asked = osacCall(once(call), AUDIT_VIEW);
     const commandId = services.ids.uuidv7();
     const write = { commandId, requestHash: '', keyed: false, repeatable: false, creationId: commandId };
     const home = { tenant: principal.homeTenant ?? '', project: '' };

@@ -6,7 +6,7 @@ import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import { ApiError, invalid } from '../errors.ts';
 import type { LedgerAnswer, LedgerCall, LedgerRoute } from '../ledger/serve.ts';
 import type { Principal } from '../osac/principal.ts';
-import { looking, reaches, reachOf, type Reach } from './access.ts';
+import { looking, once, reaches, reachOf, type Reach } from './access.ts';
 import { categoryOf, timeOf } from './events.ts';
 import { AUDIT_VIEW, type AuditServices } from './services.ts';
 import { answered, assertKnown, textIn, writing } from './writes.ts';
@@ -219,7 +219,7 @@ const fetchFile = async (call: LedgerCall, services: AuditServices): Promise<Led
         reason: 'EXPORT_ELSEWHERE',
       },
     );
-  await writing({ ...call, idempotencyKey: undefined }, services, state.request.tenant ?? '', (context) =>
+  await writing(once(call), services, state.request.tenant ?? '', (context) =>
     services.exports.recordDownload(id, context),
   );
   const file = await services.exports.file(id);

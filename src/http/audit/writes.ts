@@ -16,7 +16,9 @@ export const writing = async <State>(
   tenant: string,
   run: (context: CommandContext, write: Write) => Promise<CommandOutcome<State>>,
 ): Promise<{ readonly state: State; readonly write: Write; readonly headers: Record<string, string> }> => {
-  const asked = osacCall(call, AUDIT_VIEW);
+  // Nothing here has a tag that a write could be meant for.
+  const { 'if-match': _tag, ...headers } = call.headers ?? {};
+  const asked = osacCall({ ...call, headers }, AUDIT_VIEW);
   const write = beginWrite(asked, { path: { ...call.path }, body: call.body }, services);
   return settling(write, async () => {
     const context = await commandContext(asked, write, { tenant, project: '' }, services);

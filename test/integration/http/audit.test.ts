@@ -133,6 +133,16 @@ describe('audit API', () => {
     });
     expect(reasonOf(beyond)).to.equal('416 RANGE_NOT_SATISFIABLE');
 
+    const downloads = async (): Promise<number> => {
+      await settled();
+      return itemsOf(await admin('GET', `${AUDIT}/events?type=AuditExportDownloaded`)).length;
+    };
+    const before = await downloads();
+    const headers = { 'idempotency-key': 'same', 'if-match': '"cluster-1"', 'x-dry-run': 'maybe' };
+    for (let i = 0; i < 2; i += 1)
+      expect((await auditor('GET', textAt(state, 'file'), undefined, headers)).status).to.equal(200);
+    expect(await downloads()).to.equal(before + 2);
+
     const stranger = await other({ user: 'anna', tenants: ['t1'], roles: ['auditor'] });
     const path = `${AUDIT}/exports/${textAt(state, 'id')}`;
     expect(reasonOf(await stranger('GET', path))).to.equal('404 NOT_FOUND');
