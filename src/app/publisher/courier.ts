@@ -135,7 +135,8 @@ const createSender = (options: CourierOptions, { outbox, parking, signal }: Sess
     if (error.reason === 'topic-missing') check.forget();
     events.failed(error);
     failures += 1;
-    await pause(timers, waitAfter(failures - 1, settings), signal);
+    const until = error.reason === 'topic-missing' ? AbortSignal.any([signal, check.making()]) : signal;
+    await pause(timers, waitAfter(failures - 1, settings), until);
   };
 
   return {

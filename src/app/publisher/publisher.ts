@@ -129,7 +129,11 @@ export const createPublisher = (options: PublisherOptions): Publisher => {
       ...options,
       producers,
       // One look serves many topics, and must not end with the session of one of them.
-      check: { ready: (topic: string) => check.ready(topic, signal), forget: check.forget },
+      check: {
+        ready: (topic: string) => check.ready(topic, signal),
+        forget: check.forget,
+        making: check.making,
+      },
       settings,
       turn: createTurns(clock),
       // A server's look into its log takes none of this thread's time.
@@ -172,7 +176,7 @@ export const createPublisher = (options: PublisherOptions): Publisher => {
     plan: (signal) => check.plan(signal),
     createTopics: async (signal) => {
       const made = await cluster.admin.create(specs, signal);
-      check.forget();
+      check.made();
       return made;
     },
     replay: (request, signal) => {

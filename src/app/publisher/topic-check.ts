@@ -27,12 +27,16 @@ export type TopicCheck = {
   ready(topic: string, signal: AbortSignal): Promise<void>;
   /** What was last seen is no longer believed. */
   forget(): void;
+  /** Topics were made: whoever waits for one need wait no longer. */
+  made(): void;
+  /** Aborted when topics are made the next time. */
+  making(): AbortSignal;
   /** As last seen; empty before the first look. */
   last(): readonly TopicPlan[];
 };
 
 /** As topics see it. */
-export type TopicsReady = Pick<TopicCheck, 'forget'> & { ready(topic: string): Promise<void> };
+export type TopicsReady = Pick<TopicCheck, 'forget' | 'making'> & { ready(topic: string): Promise<void> };
 
 /** One look at the brokers serves all topics: when they are away, one connection is tried and not one for each. */
 export const createTopicCheck = ({
@@ -50,6 +54,7 @@ export const createTopicCheck = ({
   let last: readonly TopicPlan[] = [];
   let lookedAt: number | undefined;
   let looking: Promise<readonly TopicPlan[]> | undefined;
+  let making = new AbortController();
 
   const plan = async (signal: AbortSignal): Promise<readonly TopicPlan[]> => {
     const found = await admin.describe(
@@ -86,6 +91,12 @@ export const createTopicCheck = ({
     forget: () => {
       lookedAt = undefined;
     },
+    made: () => {
+      lookedAt = undefined;
+      making.abort();
+      making = new AbortController();
+    },
+    making: () => making.signal,
     last: () => last,
   };
 };
