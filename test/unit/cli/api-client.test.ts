@@ -93,11 +93,11 @@ describe('client of the command line', () => {
   });
 
   it('ends a call that is not answered in time', async () => {
-    const hurried = createApiClient(url, 'token', { attempts: 3, timeoutMs: 50 });
+    const hurried = createApiClient(url, 'token', { attempts: 3, timeoutMs: 500 });
     steps = [() => undefined];
     const error = await failed(hurried.get('/x'));
     expect(error).to.be.instanceOf(Unreachable);
-    expect(error.message).to.equal(`no answer from ${url} within 0.05 s`);
+    expect(error.message).to.equal(`no answer from ${url} within 0.5 s`);
     expect(seen).to.have.length(1);
   });
 
