@@ -1,15 +1,15 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { createApiClient } from '../../src/cli/api-client.ts';
-import { startService, type ServiceProcess } from '../../src/cli/demo/service-process.ts';
-import { parseCheckpoint } from '../../src/app/audit/merkle/checkpoint.ts';
-import { rootOf } from '../../src/app/audit/merkle/compact-range.ts';
-import { isLeafStream, leafHashOf, leafOf } from '../../src/app/audit/merkle/leaf.ts';
-import { verifyNote } from '../../src/app/audit/merkle/note.ts';
-import { TREE_HEADS_STREAM } from '../../src/app/audit/tree-heads.ts';
-import { readLog } from '../support/e2e-log.ts';
-import { CLUSTERS, SERVE, createStack, until, untilReady, type Stack } from '../support/e2e-stack.ts';
+import { createApiClient } from '../../../src/cli/api-client.ts';
+import { startService, type ServiceProcess } from '../../../src/cli/demo/service-process.ts';
+import { parseCheckpoint } from '../../../src/app/audit/merkle/checkpoint.ts';
+import { rootOf } from '../../../src/app/audit/merkle/compact-range.ts';
+import { isLeafStream, leafHashOf, leafOf } from '../../../src/app/audit/merkle/leaf.ts';
+import { verifyNote } from '../../../src/app/audit/merkle/note.ts';
+import { TREE_HEADS_STREAM } from '../../../src/app/audit/tree-heads.ts';
+import { readLog } from '../../support/e2e-log.ts';
+import { CLUSTERS, SERVE, createStack, until, untilReady, type Stack } from '../../support/e2e-stack.ts';
 
 type Tree = {
   readonly state: string;
