@@ -19,7 +19,6 @@ import type {
 /** What a command or effect needs to know of its run, taken when it starts: the run's state moves on meanwhile. */
 export type WorkContext = Pick<Run, 'key' | 'runId' | 'tenant' | 'project' | 'correlationId' | 'asked'> & {
   readonly workflow: string;
-  readonly hub: string | undefined;
   readonly causationId: string;
   readonly started: Run['started'];
 };
@@ -32,7 +31,6 @@ export const contextOf = (run: Run): WorkContext => ({
   project: run.project,
   correlationId: run.correlationId,
   asked: run.asked,
-  hub: run.workflow.hubOf?.(run.state),
   causationId: run.lastEventId,
   started: { ...run.started },
 });
@@ -91,8 +89,8 @@ export const createWork = (options: {
           requestHash: commandId,
           correlationId: context.correlationId,
           causationId: context.causationId,
+          // Not the hub: what tenants may read of their orders' history names none, and is provable to them as it is.
           ...context.asked,
-          ...(context.hub !== undefined && { hub: context.hub }),
           signal,
         }),
       );
