@@ -20,7 +20,11 @@ export type AuditWords = {
  * `full`: everything that was stored. `redacted`: less, `data` is what is left; of what only the service itself may read
  * the provider learns that it happened.
  */
-export type ShownEvent = { readonly shown: 'full' | 'redacted'; readonly data: JsonObject };
+export type ShownEvent = {
+  readonly shown: 'full' | 'redacted';
+  readonly data: JsonObject;
+  readonly metadata: JsonObject;
+};
 
 /** Undefined: this audience may not even learn which event it was. */
 export const shownTo = (
@@ -30,9 +34,19 @@ export const shownTo = (
 ): ShownEvent | undefined => {
   const decoded = codec.decode(event);
   const visible = registry.redact(decoded, audience);
-  if (visible === undefined) return audience === 'provider' ? { shown: 'redacted', data: {} } : undefined;
-  const whole = visible.data === decoded.data || sameJson(visible.data, decoded.data);
-  return { shown: whole ? 'full' : 'redacted', data: visible.data };
+  const metadata = metadataFor(event.metadata, audience);
+  if (visible === undefined)
+    return audience === 'provider' ? { shown: 'redacted', data: {}, metadata } : undefined;
+  const whole =
+    metadata === event.metadata && (visible.data === decoded.data || sameJson(visible.data, decoded.data));
+  return { shown: whole ? 'full' : 'redacted', data: visible.data, metadata };
+};
+
+/** On which hub something happened is for the provider only, as in data (design §4). */
+const metadataFor = (metadata: JsonObject, audience: AuditAudience): JsonObject => {
+  if (audience === 'provider' || !Object.hasOwn(metadata, 'hub')) return metadata;
+  const { hub: _hub, ...others } = metadata;
+  return others;
 };
 
 /** Names and addresses of the provider's own people are not for tenants. */

@@ -5,7 +5,7 @@ import { wholeNumber } from '../ledger/query.ts';
 import type { LedgerAnswer, LedgerCall, LedgerRoute } from '../ledger/serve.ts';
 import { onlyOne } from '../osac/query.ts';
 import { shownTo } from '../../app/audit/shown.ts';
-import { hashedMetadata } from '../../app/audit/merkle/leaf.ts';
+import { hashedMetadata, type LeafRecord } from '../../app/audit/merkle/leaf.ts';
 import { looking, type Look, type Reach } from './access.ts';
 import { eventNotFound, findEvent } from './events.ts';
 import type { AuditServices } from './services.ts';
@@ -124,7 +124,7 @@ const proof = ({ path, signal }: LedgerCall, reach: Reach, services: AuditServic
         json: {
           id: event.id,
           event: `${event.stream}@${event.revision}`,
-          leaf: { ...main.leaf },
+          leaf: shownLeaf(main.leaf, visible.shown === 'full' || reach.audience === 'provider'),
           leaf_hash: main.leafHash.toString('base64'),
           index: leaf.index,
           path: base64(main.path),
@@ -173,6 +173,13 @@ const heads = ({ query, signal }: LedgerCall, { tenants }: Reach, services: Audi
     },
   };
 };
+
+/**
+ * The hashes of data and metadata are not salted: beside what is left of an event they would let a tenant find the rest by
+ * guessing. Their place in the leaf hash stays.
+ */
+const shownLeaf = ({ data, metadata, ...leaf }: LeafRecord, whole: boolean): JsonObject =>
+  whole ? { ...leaf, data, metadata } : leaf;
 
 const consistency = ({ query }: LedgerCall, { tenants }: Reach, { proofs, reader }: AuditServices): Look => {
   const [from, to] = [sizeIn(query, 'from'), sizeIn(query, 'to')];

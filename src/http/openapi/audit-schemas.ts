@@ -88,10 +88,12 @@ export const AUDIT_COMPONENTS: { readonly [name: string]: JsonObject } = {
         id: TEXT,
         type: TEXT,
         occurredAt: TEXT,
-        data: TEXT,
-        metadata: TEXT,
+        'data?': TEXT,
+        'metadata?': TEXT,
       }),
-      description: 'The leaf; its hash is over its RFC 8785 form. `data` and `metadata` are SHA-256, hex.',
+      description:
+        'The leaf; its hash is over its RFC 8785 form. `data` and `metadata` are SHA-256, hex; they are there where you may ' +
+        'see all of the event.',
     },
     leaf_hash: HASH,
     index: COUNT,

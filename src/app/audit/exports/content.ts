@@ -180,7 +180,7 @@ const lines = (
   return (leaf, event) => {
     const visible = wanted(leaf) ? shownTo(event, audience, words) : undefined;
     if (visible === undefined) return withheldLine(leaf);
-    const { metadata } = event;
+    const { metadata } = visible;
     if (visible.shown === 'full')
       return fullLine(leaf, event, revealedIn({ data: event.data, metadata }, audience, words));
     const revealed = revealedIn({ data: visible.data, metadata }, audience, words);
