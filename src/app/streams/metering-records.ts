@@ -27,7 +27,7 @@ export type MeterFold = { readonly meter: ClusterMeter; readonly step?: Metered 
 export const emptyMeter = (): MeterFold => ({ meter: initialMeter() });
 
 export const foldMeter = (registry: Registry, { meter }: MeterFold, event: RecordedEvent): MeterFold => {
-  // What is no event of a cluster changes nothing: the fold passes types that it does not know.
+  // What is no event of a cluster, as an announcement, changes nothing: the fold passes it.
   const step = meterEvent(meter, liftEvent(registry, event) as ClusterEvent);
   return { meter: step.meter, step };
 };

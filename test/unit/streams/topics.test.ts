@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { readFileSync } from 'node:fs';
 import type { RecordedEvent } from '../../../src/app/event-store.ts';
+import { NewerRelease } from '../../../src/app/streams/lift.ts';
 import { createStreams } from '../../../src/app/streams/streams.ts';
 import type { TopicStream } from '../../../src/app/streams/stream.ts';
 import { topicsOf } from '../../../src/app/streams/topics.ts';
@@ -123,6 +124,24 @@ describe('records of other topics', () => {
           .to.be.instanceOf(Error)
           .with.property('message')
           .that.contains('knows it up to version 1');
+      }
+    }
+  });
+
+  it('stop at an event of a type that is not known here: what it did to the object is not known', async () => {
+    const order = recordedSamples().find(({ type }) => type === 'ClusterOrdered');
+    if (order === undefined) throw new Error('no sample');
+    const at = '2026-11-21T12:00:00.000Z';
+    const painted = recorded('ClusterPainted', { at }, { stream: order.stream, revision: 1 });
+    const later = recorded('ClusterLabelled', { at, labels: {} }, { stream: order.stream, revision: 2 });
+    for (const topic of ['osac.state.cluster.v1', 'osac.metering.lifecycle']) {
+      const { map } = streamOf(topic, [order, painted, later]);
+      for (const event of [painted, later]) {
+        const error = await Promise.resolve(map(event)).catch((failure: unknown) => failure);
+        expect(error, topic)
+          .to.be.instanceOf(NewerRelease)
+          .with.property('message')
+          .that.contains('ClusterPainted');
       }
     }
   });
