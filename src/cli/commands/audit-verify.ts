@@ -139,6 +139,7 @@ const storeText = (report: StoreReport, file: readonly string[]): string => {
       ? KEYS.pinned
       : 'keys: those that the store names: whoever can rewrite it can name others (--trust)',
   ];
+  lines.push(...report.remarks.map((remark) => `remark: ${printable(remark)}`));
   if (report.leaves > report.signed && report.ok)
     lines.push(
       `the last ${report.leaves - report.signed} events are not signed yet: nothing is proven of them`,

@@ -6,8 +6,9 @@ import { extendRange, rangeHashes, type GrowingRange } from '../merkle/compact-r
 import type { HashAt } from '../merkle/hashing.ts';
 import type { ChainedKey, Trust } from '../merkle/key-chain.ts';
 import { isLeafStream, leafHashOf, leafOf } from '../merkle/leaf.ts';
-import { TREE_HEADS_STREAM } from '../tree-heads.ts';
+import { MOST_HEADS, TREE_HEADS_STREAM } from '../tree-heads.ts';
 import { collectFindings, type Finding, type Findings } from './findings.ts';
+import { FILES } from './format.ts';
 import { createTenantRoots, type TenantRoots } from './tenant-roots.ts';
 import { authorityOf, openCheckpoint, type Authority } from './trust-check.ts';
 
@@ -26,6 +27,8 @@ export type StoreReport = {
   /** At most 100; `count` says how many there were. */
   readonly findings: readonly Finding[];
   readonly count: number;
+  /** What is not wrong but may be a trace: an end without a signature. In words. */
+  readonly remarks: readonly string[];
   readonly keys: 'pinned' | 'from the store';
   /** Events of the log, leaves among them, and signed heads that were compared. */
   readonly events: number;
@@ -42,13 +45,21 @@ export type StoreReport = {
 export const verifyStore = async (log: StoppedLog, options: StoreOptions = {}): Promise<StoreReport> => {
   const findings = collectFindings();
   const progress = { events: 0, leaves: 0, heads: 0, signed: 0 };
+  const remarks: string[] = [];
   try {
     const authority = await authorityOfStore(log, options.trust, findings);
     const heads = await headsOf(log, authority, findings);
     const pin = options.trust === undefined ? undefined : authority.pin;
     const marks = marksOf(heads, pin);
     progress.heads = heads.length;
-    await compare(log, marks, options.hashAt, findings, progress);
+    const { unsignedForMs } = await compare(log, marks, options.hashAt, findings, progress);
+    if (heads.length === 0 && progress.leaves > 0)
+      findings.add({
+        code: 'head',
+        place: [0, progress.leaves],
+        message: `the store has no signed head over its ${progress.leaves} events: none was signed, or all were taken out`,
+      });
+    remarks.push(...remarksOnEnd(progress.leaves, heads.at(-1)?.checkpoint.size, unsignedForMs));
   } catch (error) {
     findings.add({
       code: 'unreadable',
@@ -59,9 +70,24 @@ export const verifyStore = async (log: StoppedLog, options: StoreOptions = {}): 
     ok: findings.count() === 0,
     findings: findings.list(),
     count: findings.count(),
+    remarks,
     keys: options.trust === undefined ? 'from the store' : 'pinned',
     ...progress,
   };
+};
+
+/** So much a signer leaves unsigned at most while it runs (signer.ts): 10 s, with room for a busy machine. */
+const MOST_UNSIGNED = 1000;
+const MOST_UNSIGNED_MS = 60_000;
+
+/** Heads that were taken off the end leave nothing behind but this. `unsignedForMs`: by the times of the store. */
+const remarksOnEnd = (leaves: number, signed: number | undefined, unsignedForMs: number): string[] => {
+  const unsigned = leaves - (signed ?? leaves);
+  if (unsigned <= 0 || (unsigned <= MOST_UNSIGNED && unsignedForMs <= MOST_UNSIGNED_MS)) return [];
+  return [
+    `${unsigned} events behind size ${signed} have no signed head, over ${Math.round(unsignedForMs / 1000)} s: ` +
+      'nobody signed meanwhile, or the newest heads were taken out',
+  ];
 };
 
 const authorityOfStore = async (
@@ -75,6 +101,10 @@ const authorityOfStore = async (
     const key = { vkey: stringAt(data, 'vkey'), since: stringAt(data, 'at') };
     keys.push(rotation === '' ? key : { ...key, rotation });
   }
+  const named = new Set(keys.map(({ vkey }) => vkey));
+  for (const { vkey } of trust?.keys ?? [])
+    if (!named.has(vkey))
+      findings.add({ code: 'key', file: FILES.trust, message: `the store lacks the key ${vkey}` });
   const origin = originOf(log.storeId);
   const authority = authorityOf(
     keys.length === 0 && trust === undefined ? undefined : { origin, keys },
@@ -89,7 +119,11 @@ type Head = { readonly revision: number; readonly checkpoint: Checkpoint };
 const headsOf = async (log: StoppedLog, authority: Authority, findings: Findings): Promise<Head[]> => {
   const heads: Head[] = [];
   let last: Head | undefined;
+  let first: number | undefined;
+  let count = 0;
   for await (const { data, revision } of log.readStream(TREE_HEADS_STREAM)) {
+    first ??= revision;
+    count += 1;
     const wrong = (message: string): void =>
       findings.add({
         code: 'head',
@@ -107,6 +141,13 @@ const headsOf = async (log: StoppedLog, authority: Authority, findings: Findings
     last = { revision, checkpoint };
     heads.push(last);
   }
+  // The store itself drops none before there are more than it keeps.
+  if (first !== undefined && first > 0 && count < MOST_HEADS)
+    findings.add({
+      code: 'head',
+      event: `${TREE_HEADS_STREAM}@${first}`,
+      message: `this is the first signed head: ${first} before it are missing`,
+    });
   return heads;
 };
 
@@ -141,7 +182,7 @@ const compare = async (
   hashAt: HashAt | undefined,
   findings: Findings,
   progress: { events: number; leaves: number; signed: number },
-): Promise<void> => {
+): Promise<{ readonly unsignedForMs: number }> => {
   const tree = extendRange();
   const tenants = createTenantRoots();
   const revisions = createRevisionCheck(findings);
@@ -150,6 +191,9 @@ const compare = async (
   let recentFrom = 0;
   let next = 0;
   let diverged = false;
+  const headed = marks.findLast(({ pinned }) => !pinned)?.checkpoint.size ?? 0;
+  let unsignedSince: number | undefined;
+  let latest = 0;
   const reachMarks = (): void => {
     for (
       let mark = marks[next];
@@ -172,12 +216,14 @@ const compare = async (
   reachMarks();
   for await (const event of allOf(log)) {
     progress.events += 1;
+    latest = Math.max(latest, Date.parse(event.recordedAt) || 0);
     if (!isLeafStream(event.stream)) continue;
     revisions(event, tree.size());
     const hash = leafHashOf(leafOf(event));
     tree.append(hash);
     tenants.append(stringAt(event.metadata, 'tenant'), hash);
     progress.leaves += 1;
+    if (tree.size() > headed) unsignedSince ??= Date.parse(event.recordedAt) || 0;
     if (!diverged && recent.length < MOST_KEPT)
       recent.push({ name: `${event.stream}@${event.revision}`, hash });
     reachMarks();
@@ -186,6 +232,7 @@ const compare = async (
   for (const mark of beyond)
     if (mark !== undefined && mark.checkpoint.size > tree.size())
       findings.add(tooShort(mark, since(mark), tree.size()));
+  return { unsignedForMs: unsignedSince === undefined ? 0 : latest - unsignedSince };
 };
 
 const tooShort = ({ what, checkpoint }: Mark, from: number, size: number): Finding => ({

@@ -82,6 +82,7 @@ describe('bundles in files', () => {
 
   const unused = () => Promise.reject(new Error('not in this test'));
   const storeReport: StoreReport = {
+    remarks: [],
     ok: true,
     findings: [],
     count: 0,

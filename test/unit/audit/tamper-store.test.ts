@@ -1,0 +1,60 @@
+import { expect } from 'chai';
+import { findingText, type Finding } from '../../../src/app/audit/bundle/findings.ts';
+import { verifyStore, type StoreOptions } from '../../../src/app/audit/bundle/verify-store.ts';
+import type { RecordedEvent } from '../../../src/app/event-store.ts';
+import { eventsOf, historyOf, keyOf, vkey } from '../../support/audit/signed-history.ts';
+import { signedLog, stoppedLog } from '../../support/audit/signed-log.ts';
+
+/** What somebody with the file of a stopped store can do to it, one thing after the other. */
+const history = historyOf(eventsOf(50));
+const HEADS = [10, 20, 30, 40];
+const log = signedLog(history, HEADS);
+const pinned = { ...history.trust, pin: history.noteAt(40) };
+
+const verify = (events: readonly RecordedEvent[], options: StoreOptions = {}) =>
+  verifyStore(stoppedLog(events), { trust: history.trust, ...options });
+const texts = (findings: readonly Finding[]): string => findings.map(findingText).join('\n');
+const without = (...streams: readonly string[]) => log.filter(({ stream }) => !streams.includes(stream));
+
+describe('tampering with a stopped store', () => {
+  it('by taking out everything that was signed is found, with keys at hand or without', async () => {
+    const bare = without('sys-auditTree', 'sys-auditKeys');
+    for (const options of [{ trust: history.trust }, {}]) {
+      const { ok, findings } = await verifyStore(stoppedLog(bare), options);
+      expect(ok).to.equal(false);
+      expect(texts(findings)).to.include('places 0 to 50: the store has no signed head');
+    }
+    expect((await verifyStore(stoppedLog([]))).ok).to.equal(true);
+  });
+
+  it('by taking out a key that you trust is found', async () => {
+    const { findings } = await verify(without('sys-auditKeys'));
+    expect(texts(findings)).to.include(`trust.json: the store lacks the key ${vkey(keyOf('first'))}`);
+    const sound = await verify(log);
+    expect(sound.findings).to.deep.equal([]);
+  });
+
+  it('by taking out the oldest heads is found', async () => {
+    const heads = log.filter(({ stream }) => stream === 'sys-auditTree');
+    const { findings } = await verify(log.filter((event) => event !== heads[0] && event !== heads[1]));
+    expect(findings.map(({ code, event }) => [code, event])).to.deep.equal([['head', 'sys-auditTree@2']]);
+    expect(texts(findings)).to.include('2 before it are missing');
+  });
+
+  it('by taking out the newest heads is remarked on, when so much would have been signed', async () => {
+    const remarksOf = async (count: number, sizes: readonly number[]) =>
+      (await verify(signedLog(historyOf(eventsOf(count)), sizes))).remarks;
+    // One event a second: the last ten are within the time that a signer has.
+    expect(await remarksOf(50, [40])).to.deep.equal([]);
+    const [late = ''] = await remarksOf(200, [40]);
+    expect(late).to.match(/^160 events behind size 40 have no signed head/);
+    expect(await remarksOf(1200, [40])).to.have.length(1);
+  });
+
+  it('is found by a pin where no head tells of it', async () => {
+    const { findings } = await verify(without('sys-auditTree'), { trust: pinned });
+    expect(texts(findings)).to.include('the store has no signed head');
+    const cut = await verify(without('sys-auditTree').slice(0, 30), { trust: pinned });
+    expect(texts(cut.findings)).to.include('your pin is of size 40');
+  });
+});
