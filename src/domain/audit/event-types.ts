@@ -30,9 +30,16 @@ const erasure = {
   erasureId: text,
   subjectId: text,
   tenant: text,
+  tenants: z.array(text).exactOptional(),
   reason: text,
   requestId: text.exactOptional(),
 };
+
+/**
+ * What a person wrote down as a reason, or asked for, is the provider's to read: it may name somebody, and topics and
+ * exports for tenants hold it in clear text.
+ */
+const REASON = { providerOnly: ['reason'] };
 
 /** Registry entries of the audit context (events.ts). Whose history they belong to says their metadata. */
 export const auditEventTypes: readonly EventType[] = typesOf({ context: 'audit', audience: 'tenant' }, [
@@ -53,16 +60,24 @@ export const auditEventTypes: readonly EventType[] = typesOf({ context: 'audit',
     { personal: ['message'] },
   ],
   ['RefusalsSuppressed', { subjectId: text.exactOptional(), count, since: time, until: time }],
-  ['AuditRead', { subjectId: text, what: text, query: jsonObject, tenants: z.array(text).exactOptional() }],
+  [
+    'AuditRead',
+    { subjectId: text, what: text, query: jsonObject, tenants: z.array(text).exactOptional() },
+    { providerOnly: ['query'] },
+  ],
   ['AuditExportRequested', { subjectId: text, request }],
   ['AuditExportCompleted', { events: count, bytes: count, digest: text, treeSize: count }],
   ['AuditExportFailed', { reason: text }],
   ['AuditExportDownloaded', { subjectId: text }],
   ['AuditExportDiscarded', { reason: text }],
-  ['LegalHoldPlaced', { holdId: text, scope, reason: text, ticket: text.exactOptional() }],
-  ['LegalHoldReleased', { holdId: text, reason: text }],
-  ['ErasureBegun', erasure],
-  ['SubjectKeyDestroyed', erasure],
+  [
+    'LegalHoldPlaced',
+    { holdId: text, scope, reason: text, ticket: text.exactOptional() },
+    { providerOnly: ['reason', 'ticket'] },
+  ],
+  ['LegalHoldReleased', { holdId: text, reason: text }, REASON],
+  ['ErasureBegun', erasure, REASON],
+  ['SubjectKeyDestroyed', erasure, REASON],
   [
     'AuditGrantGiven',
     {
@@ -71,6 +86,7 @@ export const auditEventTypes: readonly EventType[] = typesOf({ context: 'audit',
       reason: text,
       expiresAt: time.exactOptional(),
     },
+    REASON,
   ],
-  ['AuditGrantWithdrawn', { reason: text }],
+  ['AuditGrantWithdrawn', { reason: text }, REASON],
 ]);

@@ -102,6 +102,25 @@ describe('Kafka records of events', () => {
     expect(valueOf(mapped(hub ?? resized)[0])).to.include({ osacaudience: 'provider', osacsite: 'hub-east' });
   });
 
+  it('hold nothing that somebody wrote as a reason of a hold, an erasure or a grant, or asked of the history', () => {
+    const types = [
+      'AuditRead',
+      'LegalHoldPlaced',
+      'LegalHoldReleased',
+      'ErasureBegun',
+      'SubjectKeyDestroyed',
+      'AuditGrantGiven',
+      'AuditGrantWithdrawn',
+    ];
+    const samples = recordedSamples().filter(({ type }) => types.includes(type));
+    expect(new Set(samples.map(({ type }) => type)).size).to.equal(types.length);
+    for (const event of samples) {
+      const shown = valueOf(mapped(event)[0])['data'] as JsonObject;
+      expect(shown, event.type).not.to.have.any.keys('reason', 'ticket', 'query');
+      expect(shown, event.type).to.include.keys('at');
+    }
+  });
+
   it('hold personal data as ciphertext', () => {
     let seen = 0;
     for (const event of recordedSamples()) {
