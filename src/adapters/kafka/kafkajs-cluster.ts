@@ -8,6 +8,7 @@ import type {
   TopicOnBrokers,
   TopicSpec,
 } from '../../app/publisher/ports.ts';
+import { createBreakable } from './breakable.ts';
 import { faultOf } from './faults.ts';
 import { closed, createClients, type Client, type KafkaSettings } from './kafkajs-client.ts';
 import { CompressionTypes, Partitioners } from './kafkajs-library.ts';
@@ -39,32 +40,27 @@ const openProducer = async (client: Client, signal: AbortSignal): Promise<KafkaP
   });
   // Without a complete connect() it would send all the same, but without a producer id (libraries.md §5).
   await untilAborted(producer.connect(), client, signal);
-  let sending: Promise<unknown> = Promise.resolve();
-  let isSending = false;
-  const ended = Promise.withResolvers<never>();
-  ended.promise.catch(() => undefined);
+  const sends = createBreakable();
   return {
     send: async (records) => {
-      if (isSending) throw new TypeError('a producer sends one batch at a time');
-      isSending = true;
-      sending = producer.sendBatch({
-        acks: -1,
-        compression: CompressionTypes.None,
-        topicMessages: [...byTopic(records)].map(([topic, messages]) => ({ topic, messages })),
-      });
+      if (sends.isRunning()) throw new TypeError('a producer sends one batch at a time');
       try {
-        await Promise.race([sending, ended.promise]);
+        await sends.run(() =>
+          producer.sendBatch({
+            acks: -1,
+            compression: CompressionTypes.None,
+            topicMessages: [...byTopic(records)].map(([topic, messages]) => ({ topic, messages })),
+          }),
+        );
       } catch (error) {
         throw client.faultOf(error);
-      } finally {
-        isSending = false;
       }
     },
     close: async () => {
-      ended.reject(closed());
+      const isSending = sends.isRunning();
+      sends.breakOff(closed());
       if (!isSending) await goodbye(producer);
       client.cut();
-      sending.catch(() => undefined);
     },
   };
 };
