@@ -121,7 +121,7 @@ export const historyOf = (
       root: tree.rootAt(size),
       tenants: { count, root },
       position: events[size - 1]?.position ?? '-',
-      time: new Date(Date.UTC(2026, 10, 21, 13, 0, size)).toISOString(),
+      time: new Date(Date.UTC(2026, 10, 21, 12, 0, size)).toISOString(),
     };
   };
   return {

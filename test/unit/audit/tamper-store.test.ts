@@ -57,4 +57,47 @@ describe('tampering with a stopped store', () => {
     const cut = await verify(without('sys-auditTree').slice(0, 30), { trust: pinned });
     expect(texts(cut.findings)).to.include('your pin is of size 40');
   });
+
+  describe('by changing what is no part of a leaf', () => {
+    const atLeaf = (n: number): number => log.findIndex(({ id }) => id === history.events[n]?.id);
+    const nameOf = (n: number): string => `${history.events[n]?.stream}@${history.events[n]?.revision}`;
+    const withLeaf = (n: number, change: Partial<RecordedEvent>): RecordedEvent[] =>
+      log.with(atLeaf(n), { ...(log[atLeaf(n)] as RecordedEvent), ...change });
+    const placesOf = (findings: readonly Finding[]) =>
+      findings.map(({ code, place, event }) => [code, place, event]);
+    // Heads of this history are signed at 12:00:<size>, its events recorded at 12:00:<place>.
+    const minutesFromHead = (minutes: number, size: number): string =>
+      new Date(Date.parse(history.checkpointAt(size).time) + minutes * 60_000).toISOString();
+
+    it('is found where an event was recorded later than the head above it was signed', async () => {
+      const { findings } = await verify(withLeaf(23, { recordedAt: minutesFromHead(6, 30) }));
+      expect(placesOf(findings)).to.deep.equal([['time', 23, nameOf(23)]]);
+      expect(texts(findings)).to.match(/recorded at \S+, later than .* of size 30 was signed/);
+      // So far may the clocks of two instances be apart.
+      const near = await verify(withLeaf(23, { recordedAt: minutesFromHead(4, 30) }));
+      expect(near.findings).to.deep.equal([]);
+    });
+
+    it('is found where an event was recorded before the head below it was signed', async () => {
+      const back = withLeaf(45, { recordedAt: minutesFromHead(-17, 40) });
+      const { findings } = await verify(back);
+      expect(placesOf(findings)).to.deep.equal([['time', 45, nameOf(45)]]);
+      expect(texts(findings)).to.match(/earlier than .* of size 40 was signed/);
+    });
+
+    it('is found where a time is none', async () => {
+      const { findings } = await verify(withLeaf(23, { recordedAt: 'soon' }));
+      expect(placesOf(findings)).to.deep.equal([['time', 23, nameOf(23)]]);
+    });
+
+    it('is found where the last event under a head or a pin has another position', async () => {
+      const moved = withLeaf(19, { position: '0000000000000040' });
+      const { findings } = await verify(moved);
+      expect(placesOf(findings)).to.deep.equal([['order', 19, nameOf(19)]]);
+      expect(texts(findings)).to.include('at position 0000000000000040').and.to.include('0000000000000039');
+      const bare = moved.filter(({ stream }) => stream !== 'sys-auditTree');
+      const byPin = await verify(bare, { trust: { ...history.trust, pin: history.noteAt(20) } });
+      expect(placesOf(byPin.findings)).to.deep.include(['order', 19, nameOf(19)]);
+    });
+  });
 });

@@ -17,6 +17,7 @@ export type Finding = {
     | 'root'
     | 'content'
     | 'order'
+    | 'time'
     | 'missing-event'
     | 'added-event'
     | 'changed-event'

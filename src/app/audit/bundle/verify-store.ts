@@ -9,6 +9,7 @@ import { isLeafStream, leafHashOf, leafOf } from '../merkle/leaf.ts';
 import { MOST_HEADS, TREE_HEADS_STREAM } from '../tree-heads.ts';
 import { collectFindings, type Finding, type Findings } from './findings.ts';
 import { FILES } from './format.ts';
+import { checkPosition, checkTime, type PlacedEvent } from './store-times.ts';
 import { createTenantRoots, type TenantRoots } from './tenant-roots.ts';
 import { authorityOf, openCheckpoint, type Authority } from './trust-check.ts';
 
@@ -194,6 +195,8 @@ const compare = async (
   const headed = marks.findLast(({ pinned }) => !pinned)?.checkpoint.size ?? 0;
   let unsignedSince: number | undefined;
   let latest = 0;
+  let lastLeaf: PlacedEvent | undefined;
+  let below: Mark | undefined;
   const reachMarks = (): void => {
     for (
       let mark = marks[next];
@@ -201,11 +204,14 @@ const compare = async (
       mark = marks[next]
     ) {
       next += 1;
+      below = mark;
       // Behind the first head that is wrong every other one is; only a pin still tells how far back it begins.
       if (diverged && !mark.pinned) continue;
       const problem = problemAt(mark, tree, tenants);
-      if (problem === undefined) progress.signed = tree.size();
-      else {
+      if (problem === undefined) {
+        progress.signed = tree.size();
+        checkPosition(mark, lastLeaf, findings);
+      } else {
         diverged = true;
         nameWrong({ mark, problem, from: since(mark), recent, recentFrom, hashAt }, findings);
       }
@@ -223,6 +229,8 @@ const compare = async (
     tree.append(hash);
     tenants.append(stringAt(event.metadata, 'tenant'), hash);
     progress.leaves += 1;
+    lastLeaf = { ...event, place: tree.size() - 1 };
+    checkTime(lastLeaf, { below, above: marks[next] }, findings);
     if (tree.size() > headed) unsignedSince ??= Date.parse(event.recordedAt) || 0;
     if (!diverged && recent.length < MOST_KEPT)
       recent.push({ name: `${event.stream}@${event.revision}`, hash });
