@@ -12,7 +12,7 @@ export type Heartbeats = {
   readonly topic: string;
   /** Milliseconds of a window; each is told of once, at its beginning. */
   readonly intervalMs: number;
-  /** Records of a moment, a page at a time; undefined: it is not known at present what they are. */
+  /** Records of the window of a moment, a page at a time; undefined: it is not known at present what they are. */
   readonly recordsAt: (nowMs: number) => Iterable<readonly KafkaRecord[]> | undefined;
 };
 
@@ -88,7 +88,7 @@ export const createHeartbeatPublisher = ({
   };
 
   const tell = async (startMs: number, signal: AbortSignal): Promise<void> => {
-    const pages = recordsAt(Math.max(startMs, nowMs()));
+    const pages = recordsAt(startMs);
     if (pages === undefined) throw new Error('it is not known at present what is billed');
     for (const page of pages) {
       if (page.length > 0) await send(page, startMs + intervalMs, signal);
@@ -105,7 +105,8 @@ export const createHeartbeatPublisher = ({
         await pause(timers, next - nowMs(), signal);
         if (signal.aborted) break;
         try {
-          await tell(next, signal);
+          // Who was held up for longer than a window tells of the one that it is now.
+          await tell(Math.max(next, windowStart(nowMs(), intervalMs)), signal);
         } catch (error) {
           if (!signal.aborted) failed(error);
         }

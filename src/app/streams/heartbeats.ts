@@ -17,18 +17,19 @@ export const windowStart = (nowMs: number, intervalMs: number): number =>
 
 /**
  * Records of `osac.metering.heartbeat` at one moment, a page of clusters at a time. A function of state and clock: nothing
- * of it is stored, and a window that nobody sent is not made up for. What is sent twice for one window has equal ids.
+ * of it is stored, and a window that nobody sent is not made up for. Times and durations are those of the window's start: what
+ * is sent twice for one window, by whomever, has equal ids and tells the same of the same state.
  */
 export function* heartbeats(
   billed: BilledClusters,
   { nowMs, intervalMs }: { readonly nowMs: number; readonly intervalMs: number },
 ): Generator<readonly KafkaRecord[]> {
-  const moment = { windowStartMs: windowStart(nowMs, intervalMs), nowMs };
+  const startMs = windowStart(nowMs, intervalMs);
   for (let after = ''; ; ) {
     const page = billed({ after, limit: PAGE });
     const last = page.at(-1);
     if (last === undefined) return;
-    yield page.flatMap(({ meter }) => heartbeatsOf(meter, moment));
+    yield page.flatMap(({ meter }) => heartbeatsOf(meter, startMs));
     after = last.resource;
   }
 }

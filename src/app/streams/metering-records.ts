@@ -42,12 +42,11 @@ export const createLifecycleMapper =
     );
   };
 
-/** Records of `osac.metering.heartbeat` for one cluster, at a moment of the window that began at `windowStartMs`. */
-export const heartbeatsOf = (
-  meter: ClusterMeter,
-  moment: { readonly windowStartMs: number; readonly nowMs: number },
-): readonly KafkaRecord[] =>
-  heartbeatRecords(meter, moment).map((record) => meteringRecord(METERING_TOPICS.heartbeat, record, {}));
+/** Records of `osac.metering.heartbeat` for one cluster, of the window that began at `windowStartMs`. */
+export const heartbeatsOf = (meter: ClusterMeter, windowStartMs: number): readonly KafkaRecord[] =>
+  heartbeatRecords(meter, windowStartMs).map((record) =>
+    meteringRecord(METERING_TOPICS.heartbeat, record, {}),
+  );
 
 /** OSAC's key and exactly OSAC's headers (metering-events.md §2); what we add are extensions, which consumers ignore. */
 const meteringRecord = (

@@ -64,10 +64,10 @@ export const lifecycleRecords = (
   }));
 };
 
-/** One record for each component that is billed; none for a cluster that is not. */
+/** One record for each component that is billed, as of the start of the window; none for a cluster that is not. */
 export const heartbeatRecords = (
   { cluster, open }: ClusterMeter,
-  { windowStartMs, nowMs }: { readonly windowStartMs: number; readonly nowMs: number },
+  windowStartMs: number,
 ): readonly MeteringRecord[] => {
   const resource = resourceOf(cluster);
   if (resource === undefined || !isStoredCluster(cluster)) return [];
@@ -75,7 +75,7 @@ export const heartbeatRecords = (
   return open.map((interval) => ({
     type: 'osac.resource.heartbeat.v1',
     id: `${window}/${interval.component.nodeSet}`,
-    time: isoOf(nowMs),
+    time: isoOf(windowStartMs),
     resource,
     data: {
       resource_id: resource.id,
@@ -83,15 +83,15 @@ export const heartbeatRecords = (
       tenant_id: resource.tenant,
       project_id: resource.project || null,
       current_state: stateOf(cluster),
-      duration_seconds: lengthMs(interval, nowMs) / 1000,
+      duration_seconds: lengthMs(interval, windowStartMs) / 1000,
       billing_dimensions: dimensionsOf(interval.component),
       schema_version: SCHEMA_VERSION,
     },
   }));
 };
 
-/** 0 for one that begins later: the clocks of two instances differ. */
-const lengthMs = ({ sinceMs }: OpenInterval, nowMs: number): number => Math.max(0, nowMs - sinceMs);
+/** 0 for one that began in the window itself. */
+const lengthMs = ({ sinceMs }: OpenInterval, atMs: number): number => Math.max(0, atMs - sinceMs);
 
 const resourceOf = (cluster: ClusterMeter['cluster']): MeteredResource | undefined => {
   if (!isStoredCluster(cluster) || cluster.id === '' || cluster.tenant === '') return undefined;

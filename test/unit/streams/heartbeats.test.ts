@@ -47,12 +47,13 @@ describe('heartbeats', () => {
     expect(new Set(records.map(({ headers }) => headers['ce_id'])).size).to.equal(records.length);
   });
 
-  it('have equal ids for one window, whoever sends them and when in it', () => {
+  it('are equal for one window, whoever sends them and when in it', () => {
     const billed = billedOf({ [ordered.id]: readyHistory });
-    const idsAt = (nowMs: number): readonly (string | undefined)[] =>
-      [...heartbeats(billed, { nowMs, intervalMs: MINUTE })].flat().map(({ headers }) => headers['ce_id']);
-    expect(idsAt(NOW + 10_000)).to.deep.equal(idsAt(NOW));
-    expect(idsAt(NOW + MINUTE)).not.to.deep.equal(idsAt(NOW));
+    const recordsAt = (nowMs: number) => [...heartbeats(billed, { nowMs, intervalMs: MINUTE })].flat();
+    expect(recordsAt(NOW + 10_000)).to.deep.equal(recordsAt(NOW));
+    expect(JSON.parse(recordsAt(NOW)[0]?.value ?? '')).to.include({ time: '2026-11-21T13:00:00.000Z' });
+    const ids = (nowMs: number) => recordsAt(nowMs).map(({ headers }) => headers['ce_id']);
+    expect(ids(NOW + MINUTE)).not.to.deep.equal(ids(NOW));
     expect(windowStart(NOW, MINUTE)).to.equal(windowStart(NOW + 17_000, MINUTE));
   });
 

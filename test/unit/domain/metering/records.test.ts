@@ -16,10 +16,8 @@ const given = (...history: readonly ClusterEvent[]) => {
       const step = meterEvent(meter, event);
       return lifecycleRecords('e1', step.meter, step.changes);
     },
-    heartbeatAt: (minute: number, millisecond = 0): readonly MeteringRecord[] => {
-      const windowStartMs = Date.parse(time(minute));
-      return heartbeatRecords(meter, { windowStartMs, nowMs: windowStartMs + millisecond });
-    },
+    heartbeatAt: (minute: number): readonly MeteringRecord[] =>
+      heartbeatRecords(meter, Date.parse(time(minute))),
   };
 };
 
@@ -111,15 +109,15 @@ describe('metering records (metering-events.md §3 to §6)', () => {
     expect(given().heartbeatAt(1)).to.deep.equal([]);
   });
 
-  it('of heartbeats are computed from meter and clock', () => {
-    const records = given(...readyHistory).heartbeatAt(30, 500);
+  it('of heartbeats are computed from the meter, as of the start of the window', () => {
+    const records = given(...readyHistory).heartbeatAt(30);
     const window = Date.parse(time(30)) / 1000;
     expect(records.map(({ id }) => id)).to.deep.equal(
       ['_control_plane', 'gpu', 'workers'].map((set) => `hb/${ordered.id}/${window}/${set}`),
     );
     expect(records[2]).to.deep.include({
       type: 'osac.resource.heartbeat.v1',
-      time: '2026-11-21T12:30:00.500Z',
+      time: '2026-11-21T12:30:00.000Z',
     });
     expect(records[2]?.data).to.deep.equal({
       resource_id: ordered.id,
@@ -127,7 +125,7 @@ describe('metering records (metering-events.md §3 to §6)', () => {
       tenant_id: 't1',
       project_id: null,
       current_state: 'READY',
-      duration_seconds: 29 * 60 + 0.5,
+      duration_seconds: 29 * 60,
       billing_dimensions: {
         cluster_template: 'small',
         node_set: 'workers',
@@ -139,7 +137,7 @@ describe('metering records (metering-events.md §3 to §6)', () => {
       schema_version: 'v1',
     });
     expect(given(...readyHistory, deletionRequested).heartbeatAt(30), 'not billed').to.deep.equal([]);
-    expect(given(...readyHistory).heartbeatAt(0)[0]?.data, 'a clock behind').to.include({
+    expect(given(...readyHistory).heartbeatAt(0)[0]?.data, 'began in the window').to.include({
       duration_seconds: 0,
     });
   });
