@@ -48,7 +48,10 @@ export const heartbeatsOf = (meter: ClusterMeter, windowStartMs: number): readon
     meteringRecord(METERING_TOPICS.heartbeat, record, {}),
   );
 
-/** OSAC's key and exactly OSAC's headers (metering-events.md §2); what we add are extensions, which consumers ignore. */
+/**
+ * OSAC's key and exactly OSAC's headers (metering-events.md §2); what we add are extensions, which consumers ignore. Not the
+ * hub: bills go to tenants, and where a cluster runs is the provider's to know.
+ */
 const meteringRecord = (
   topic: string,
   { type, id, time, resource, data }: MeteringRecord,
@@ -69,7 +72,6 @@ const meteringRecord = (
         osacresourcetype: RESOURCE_TYPE,
         osactenant: resource.tenant,
         ...(resource.project === '' ? {} : { osacproject: resource.project }),
-        ...(resource.hub === '' ? {} : { osacsite: resource.hub }),
       },
       data,
     }),

@@ -11,7 +11,7 @@ export type KafkaRecord = {
   /** One JSON object; null says that the document of this key is gone (compacted topics only). */
   readonly value: string | null;
   readonly headers: { readonly [name: string]: string };
-  /** Milliseconds since 1970, as a decimal. */
+  /** When it happened, milliseconds since 1970, as a decimal; the brokers go by when it came to them. */
   readonly timestamp: string;
 };
 

@@ -24,8 +24,6 @@ export type MeteredResource = {
   readonly id: string;
   readonly tenant: string;
   readonly project: string;
-  /** Where it runs; empty: nowhere yet. */
-  readonly hub: string;
 };
 
 /** Records of one event of a cluster: what changed with it, as `meterEvent` says, and the meter after it. */
@@ -96,7 +94,7 @@ const lengthMs = ({ sinceMs }: OpenInterval, atMs: number): number => Math.max(0
 const resourceOf = (cluster: ClusterMeter['cluster']): MeteredResource | undefined => {
   if (!isStoredCluster(cluster) || cluster.id === '' || cluster.tenant === '') return undefined;
   const { id, tenant, project } = cluster;
-  return { id, tenant, project, hub: 'hub' in cluster ? cluster.hub.id : '' };
+  return { id, tenant, project };
 };
 
 const dimensionsOf = ({

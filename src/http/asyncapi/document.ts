@@ -22,6 +22,7 @@ import {
   ownEnvelope,
   OWN_HEADERS,
   TOMBSTONE_HEADERS,
+  SITE,
 } from './envelope.ts';
 import { eventDataSchema } from './event-schema.ts';
 import { METERING_MESSAGES } from './metering-schemas.ts';
@@ -107,7 +108,7 @@ const eventMessages = (entry: EventType): readonly Message[] => {
       name,
       topic: eventsTopic(entry.context),
       headers: OWN_HEADERS,
-      payload: ownEnvelope(name, eventDataSchema(entry), audience),
+      payload: ownEnvelope(name, eventDataSchema(entry), audience, SITE),
     },
   ];
 };

@@ -32,17 +32,24 @@ const CAUSES: JsonObject = {
   osacactor: { ...TEXT, description: 'Pseudonym of who did it; `system` for the service itself.' },
   osactenant: TEXT,
   osacproject: TEXT,
-  osacsite: { ...TEXT, description: 'Hub; only where the provider alone reads.' },
   traceparent: { ...TEXT, description: 'W3C Trace Context.' },
+};
+/** On events only, which say by `osacaudience` whose they are. */
+export const SITE: JsonObject = {
+  osacsite: { ...TEXT, description: 'Hub; only where the provider alone reads.' },
 };
 const RESOURCE: JsonObject = {
   osacresourceid: TEXT,
   osacresourcetype: TEXT,
 };
 
-/** A record of one of our own topics. */
-export const ownEnvelope = (type: string, data: JsonObject, more: JsonObject = {}): JsonObject =>
-  envelope(type, data, { ...PLACE, ...RESOURCE, ...more }, CAUSES);
+/** A record of one of our own topics; `sometimes`: attributes that it may have beside those of every record. */
+export const ownEnvelope = (
+  type: string,
+  data: JsonObject,
+  more: JsonObject = {},
+  sometimes: JsonObject = {},
+): JsonObject => envelope(type, data, { ...PLACE, ...RESOURCE, ...more }, { ...CAUSES, ...sometimes });
 
 /** A record of OSAC's metering topics: the place in the log is an addition of ours. */
 export const meteringEnvelope = (type: string, data: JsonObject, sources: readonly string[]): JsonObject =>

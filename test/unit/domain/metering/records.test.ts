@@ -28,7 +28,7 @@ describe('metering records (metering-events.md §3 to §6)', () => {
         type: 'osac.resource.created.v1',
         id: 'e1',
         time: time(0),
-        resource: { id: ordered.id, tenant: 't1', project: '', hub: '' },
+        resource: { id: ordered.id, tenant: 't1', project: '' },
         data: {
           resource_id: ordered.id,
           resource_type: 'cluster_order',
@@ -49,10 +49,10 @@ describe('metering records (metering-events.md §3 to §6)', () => {
 
   it('are one for each component: N node sets make N + 1', () => {
     const records = given(order).when(selected);
-    expect(records.map(({ type, id, resource }) => [type, id, resource.hub])).to.deep.equal([
-      ['osac.resource.started.v1', 'e1/_control_plane', 'sim-east-1'],
-      ['osac.resource.started.v1', 'e1/gpu', 'sim-east-1'],
-      ['osac.resource.started.v1', 'e1/workers', 'sim-east-1'],
+    expect(records.map(({ type, id }) => [type, id])).to.deep.equal([
+      ['osac.resource.started.v1', 'e1/_control_plane'],
+      ['osac.resource.started.v1', 'e1/gpu'],
+      ['osac.resource.started.v1', 'e1/workers'],
     ]);
     expect(records.map(({ data }) => data['billing_dimensions'])).to.deep.equal([
       {
