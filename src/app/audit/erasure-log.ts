@@ -1,4 +1,4 @@
-import { stringAt } from '../../domain/json-tools.ts';
+import { listAt, stringAt } from '../../domain/json-tools.ts';
 import type { EventStore } from '../event-store.ts';
 import { followEvents, type FindLeaves } from './followed.ts';
 import type { Rest } from './tenant-heads.ts';
@@ -8,6 +8,8 @@ export type ListedErasure = {
   readonly id: string;
   readonly subjectId: string;
   readonly tenant: string;
+  /** All in whose history the subject appeared then; empty: older erasures do not say. */
+  readonly tenants: readonly string[];
   readonly reason: string;
   readonly requestId: string;
   readonly begunAt: string;
@@ -44,6 +46,7 @@ export const createErasureLog = ({
         id,
         subjectId: stringAt(data, 'subjectId'),
         tenant: stringAt(data, 'tenant'),
+        tenants: listAt(data, 'tenants').map(String),
         reason: stringAt(data, 'reason'),
         requestId: stringAt(data, 'requestId'),
         begunAt: stringAt(data, 'at'),

@@ -16,6 +16,8 @@ export type Erasures = {
     wanted: {
       readonly subjectId: string;
       readonly tenant: string;
+      /** All tenants in whose history the subject appears: a hold over any of them keeps the data. */
+      readonly tenants?: readonly string[];
       readonly reason: string;
       readonly requestId?: string;
     },

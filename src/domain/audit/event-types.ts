@@ -76,8 +76,9 @@ export const auditEventTypes: readonly EventType[] = typesOf({ context: 'audit',
     { providerOnly: ['reason', 'ticket'] },
   ],
   ['LegalHoldReleased', { holdId: text, reason: text }, REASON],
-  ['ErasureBegun', erasure, REASON],
-  ['SubjectKeyDestroyed', erasure, REASON],
+  // Where else somebody appears is for no tenant to know.
+  ['ErasureBegun', erasure, { providerOnly: ['reason', 'tenants'] }],
+  ['SubjectKeyDestroyed', erasure, { providerOnly: ['reason', 'tenants'] }],
   [
     'AuditGrantGiven',
     {

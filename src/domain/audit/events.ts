@@ -131,6 +131,8 @@ export type RetentionEvent =
         readonly erasureId: string;
         readonly subjectId: string;
         readonly tenant: string;
+        /** All tenants in whose history the subject appears; older events do not say. */
+        readonly tenants?: readonly string[];
         readonly reason: string;
         /** Number of the person's request in the provider's own files. */
         readonly requestId?: string;
@@ -143,6 +145,7 @@ export type RetentionEvent =
         readonly erasureId: string;
         readonly subjectId: string;
         readonly tenant: string;
+        readonly tenants?: readonly string[];
         readonly reason: string;
         readonly requestId?: string;
       }

@@ -12,10 +12,19 @@ export const RETENTION_ID = 'deployment';
 export type Erasure = {
   readonly erasureId: string;
   readonly subjectId: string;
+  /** For whom it is done. */
   readonly tenant: string;
+  /** All tenants in whose history the subject appears; absent: only `tenant` is known. */
+  readonly tenants?: readonly string[];
   readonly reason: string;
   readonly requestId?: string;
 };
+
+/** Tenants whose history an erasure changes: the key that it destroys is one for all of them. */
+export const tenantsOf = ({
+  tenant,
+  tenants = [],
+}: Pick<Erasure, 'tenant' | 'tenants'>): readonly string[] => [...new Set([tenant, ...tenants])];
 
 export type Hold = {
   readonly holdId: string;
@@ -149,5 +158,7 @@ const complete = (
   return erasure === undefined ? [] : [{ type: 'SubjectKeyDestroyed', data: { ...erasure, at } }];
 };
 
-const covers = (scope: HoldScope, { subjectId, tenant }: Pick<Erasure, 'subjectId' | 'tenant'>): boolean =>
-  scope.kind === 'all' || scope.id === (scope.kind === 'subject' ? subjectId : tenant);
+const covers = (scope: HoldScope, erasure: Pick<Erasure, 'subjectId' | 'tenant' | 'tenants'>): boolean => {
+  if (scope.kind === 'all') return true;
+  return scope.kind === 'subject' ? scope.id === erasure.subjectId : tenantsOf(erasure).includes(scope.id);
+};

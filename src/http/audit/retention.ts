@@ -3,12 +3,12 @@ import type { Hold } from '../../domain/audit/retention.ts';
 import type { HoldScope } from '../../domain/audit/events.ts';
 import { isObject, own, stringAt } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
-import { user } from '../../domain/kinds.ts';
 import { ApiError, invalid } from '../errors.ts';
 import type { LedgerCall, LedgerRoute } from '../ledger/serve.ts';
 import { assertAdmin, looking } from './access.ts';
 import { reasonOf } from './grants.ts';
 import type { AuditServices } from './services.ts';
+import { tenantsOfSubject } from './subject-tenants.ts';
 import { answered, assertKnown, textIn, writing } from './writes.ts';
 
 /** Legal holds and erasures of persons, both for the provider's admins (fleet-and-networks.md §1.9 rules 4 and 5). */
@@ -125,38 +125,31 @@ const erase = async (call: LedgerCall, services: AuditServices) => {
   const tenant = textIn(body, 'tenant', { required: true, most: 100 });
   const reason = textIn(body, 'reason', { required: true });
   const requestId = textIn(body, 'request_id', { most: 128 });
-  assertSubject(subjectId, tenant, services);
-  const wanted = { subjectId, tenant, reason, ...(requestId === '' ? {} : { requestId }) };
+  const tenants = await tenantsOfSubject(subjectId, tenant, services, call.signal);
+  const wanted = {
+    subjectId,
+    tenant,
+    ...(tenants.length > 1 ? { tenants } : {}),
+    reason,
+    ...(requestId === '' ? {} : { requestId }),
+  };
   const { write, headers } = await writing(call, services, tenant, (context) =>
     services.erasures.erase(wanted, context),
   );
-  await services.exports.erased(tenant);
+  await services.exports.erased(tenants);
   return answered({ id: write.commandId, state: 'complete', ...named(wanted) }, headers);
-};
-
-/**
- * A hold over a tenant must keep all of its people, so that the tenant may not be said wrongly: it is that of the User, or
- * one in which the subject has acted.
- */
-const assertSubject = (subjectId: string, tenant: string, { resources, reader }: AuditServices): void => {
-  const known = resources.get(user.kind, subjectId, { all: true });
-  const acted = (): boolean =>
-    reader.find({ tenants: [tenant], subject: subjectId, limit: 1 }).leaves.length > 0;
-  if (known === undefined ? acted() : known.tenant === tenant) return;
-  throw new ApiError('NOT_FOUND', 'this tenant has no such subject: nothing was erased', {
-    reason: 'SUBJECT_NOT_FOUND',
-    violations: [{ field: 'subject_id', description: 'this tenant has no such subject' }],
-  });
 };
 
 const named = (of: {
   readonly subjectId: string;
   readonly tenant: string;
+  readonly tenants?: readonly string[];
   readonly reason: string;
   readonly requestId?: string;
 }): JsonObject => ({
   subject_id: of.subjectId,
   tenant: of.tenant,
+  ...(of.tenants === undefined || of.tenants.length === 0 ? {} : { tenants: [...of.tenants] }),
   reason: of.reason,
   ...(of.requestId === undefined || of.requestId === '' ? {} : { request_id: of.requestId }),
 });

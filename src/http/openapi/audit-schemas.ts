@@ -142,6 +142,11 @@ export const AUDIT_COMPONENTS: { readonly [name: string]: JsonObject } = {
     state: { type: 'string', enum: ['running', 'complete'] },
     subject_id: TEXT,
     tenant: TEXT,
+    'tenants?': {
+      ...listOf(TEXT),
+      description:
+        'All tenants in whose history the subject appears, where these are more: a hold over any of them keeps the data.',
+    },
     reason: TEXT,
     'request_id?': TEXT,
     'begun_at?': TIME,

@@ -194,6 +194,50 @@ describe('audit API: holds and erasures', () => {
     expect((await verifyBundle(await openBundle(file))).findings).to.deep.equal([]);
   });
 
+  it('a hold over any tenant in which the person acted keeps the data, whichever is named; files of all are removed', async () => {
+    const { admin, auditor, settled, exported, callerFor } = stage;
+    const wanda = await callerFor({ user: 'wanda', tenants: ['t1', 't2'] });
+    for (const tenant of ['t1', 't2']) {
+      const ordered = await wanda('POST', `${PUBLIC}/clusters`, {
+        metadata: { name: `of-${tenant}`, tenant },
+        spec: { template: { id: 'osac.templates.small' } },
+      });
+      expect(ordered.status, ordered.text).to.equal(200);
+    }
+    await settled();
+    const listed = await admin('GET', `${AUDIT}/events?type=ClusterOrdered&tenant=t1`);
+    const subject = textAt(itemsOf(listed)[0], 'actor', 'subject');
+    const file = textAt(await exported(auditor, {}), 'file');
+    const hold = async (id: string): Promise<string> => {
+      const placed = await admin('POST', `${AUDIT}/holds`, {
+        scope: { kind: 'tenant', id },
+        reason: 'a case',
+      });
+      return `${AUDIT}/holds/${textAt(placed.json, 'id')}?reason=closed`;
+    };
+    const erase = (tenant: string) =>
+      admin('POST', `${AUDIT}/erasures`, { subject_id: subject, tenant, reason: 'asked for it' });
+    for (const held of ['t1', 't2']) {
+      const path = await hold(held);
+      for (const named of ['t1', 't2'])
+        expect(reasonOf(await erase(named)), `${held} is held, ${named} named`).to.equal('400 LEGAL_HOLD');
+      expect((await admin('DELETE', path)).status).to.equal(200);
+    }
+    await hold('t3');
+    const done = await erase('t2');
+    expect(done.status, done.text).to.equal(200);
+    expect(done.json['tenants']).to.deep.equal(['t2', 't1']);
+    expect(reasonOf(await auditor('GET', file))).to.equal('400 EXPORT_NOT_COMPLETE');
+    await settled();
+    expect(
+      (await admin('GET', `${AUDIT}/erasures/${textAt(done.json, 'id')}`)).json['tenants'],
+    ).to.deep.equal(['t2', 't1']);
+    const theirs = await callerFor({ user: 'tara', tenants: ['t2'], roles: ['auditor'] });
+    const begun = itemsOf(await theirs('GET', `${AUDIT}/events?type=ErasureBegun`));
+    expect(begun.map((event) => textAt(event, 'shown'))).to.deep.equal(['redacted']);
+    expect(begun[0]?.['data']).not.to.have.property('tenants');
+  });
+
   it('refuses what it cannot understand, by name', async () => {
     const { admin } = stage;
     const detail = async (path: string, body: object): Promise<string> =>

@@ -1,6 +1,6 @@
 import type { AuditExportCommand, AuditExportState } from '../../../domain/audit/export.ts';
 import type { ExportRequest } from '../../../domain/audit/events.ts';
-import { stringAt } from '../../../domain/json-tools.ts';
+import { listAt, stringAt } from '../../../domain/json-tools.ts';
 import { auditExportAggregate } from '../../../domain/kinds.ts';
 import { parseStreamName } from '../../../domain/stream-name.ts';
 import type { CommandOutcome, CommandRunner } from '../../command.ts';
@@ -37,7 +37,7 @@ export type AuditExports = {
   recordDownload(id: string, context: CommandContext): Promise<CommandOutcome<AuditExportState>>;
   discard(id: string, reason: string, context: CommandContext): Promise<CommandOutcome<AuditExportState>>;
   /** A person's data was erased: files that may hold them in clear are removed, those being made are given up. */
-  erased(tenant: string): Promise<void>;
+  erased(tenants: readonly string[]): Promise<void>;
   /** Makes them, and removes old ones, until the signal is aborted. Never rejects. */
   run(signal: AbortSignal): Promise<void>;
 };
@@ -76,8 +76,8 @@ const LOOK_MS = 200;
 /** Heads whose sizes an auditor may have pinned and which an export shows that it continues. */
 const MOST_PINS = 512;
 
-/** A person of this tenant was erased then. */
-type Erased = { readonly tenant: string; readonly at: string };
+/** A person who appears in the history of these tenants was erased then. */
+type Erased = { readonly tenants: readonly string[]; readonly at: string };
 
 type Running = {
   done: number;
@@ -102,7 +102,10 @@ export const createAuditExports = (options: ExportsOptions): AuditExports => {
     types: ['AuditExportRequested', 'AuditExportCompleted', 'SubjectKeyDestroyed'],
     see: ({ stream, type, data }) => {
       if (type === 'SubjectKeyDestroyed')
-        erasures.push({ tenant: stringAt(data, 'tenant'), at: stringAt(data, 'at') });
+        erasures.push({
+          tenants: [stringAt(data, 'tenant'), ...listAt(data, 'tenants').map(String)],
+          at: stringAt(data, 'at'),
+        });
       else if (type === 'AuditExportRequested')
         asked.push({ id: parseStreamName(stream).id, subjectId: stringAt(data, 'subjectId') });
       else sizes.push(Number(data['treeSize']));
@@ -221,7 +224,8 @@ export const createAuditExports = (options: ExportsOptions): AuditExports => {
     const { tenant, audience } = known.request;
     // The provider's auditors are shown people of other tenants, too: those who worked for this one.
     const concerns = (of: Erased): boolean =>
-      of.at >= known.requestedAt && (tenant === undefined || tenant === of.tenant || audience === 'provider');
+      of.at >= known.requestedAt &&
+      (tenant === undefined || of.tenants.includes(tenant) || audience === 'provider');
     if (!erasures.some(concerns)) return false;
     const reason = 'it may show in clear what was erased since: ask for it again';
     await settle(id, known.request, { type: 'DiscardAuditExport', at: clock.now(), reason });
@@ -259,9 +263,9 @@ export const createAuditExports = (options: ExportsOptions): AuditExports => {
       await followed.catchUp();
       return (await removeErased(id, await state(id))) ? undefined : files.find(id);
     },
-    erased: async (tenant) => {
+    erased: async (tenants) => {
       // The read model, from which others learn it, may not know yet.
-      erasures.push({ tenant, at: clock.now() });
+      erasures.push({ tenants, at: clock.now() });
       await tidy();
     },
     list: async (signal) => {

@@ -79,6 +79,21 @@ describe('legal holds and erasures', () => {
       expect(isRejection(given(begun).when(place(scope)).decision)).to.equal(false);
     });
   }
+  it('lets a hold over any tenant in which the person appears keep the data', () => {
+    const wide = { ...erasure, tenants: ['acme', 'globex'] };
+    const scope: HoldScope = { kind: 'tenant', id: 'globex' };
+    given(held(scope))
+      .when({ ...begin, ...wide })
+      .thenRejected('LEGAL_HOLD');
+    given(held({ kind: 'tenant', id: 'initech' }))
+      .when({ ...begin, ...wide })
+      .thenEvents({ type: 'ErasureBegun', data: { at: LATER, ...wide } });
+    const wideBegun: RetentionEvent = { type: 'ErasureBegun', data: { at: AT, ...wide } };
+    given(wideBegun).when(place(scope)).thenRejected('ERASURE_UNDER_WAY', { field: 'scope' });
+    given(wideBegun)
+      .when({ type: 'CompleteErasure', at: LATER, erasureId: 'e1' })
+      .thenEvents({ type: 'SubjectKeyDestroyed', data: { ...wide, at: LATER } });
+  });
   it('places a hold once and releases only one that stands', () => {
     given(held({ kind: 'all' }))
       .when(place({ kind: 'all' }))
@@ -89,7 +104,7 @@ describe('legal holds and erasures', () => {
   });
 
   const subject = fc.constantFrom('alice', 'bob');
-  const tenant = fc.constantFrom('acme', 'globex');
+  const tenant = fc.constantFrom('acme', 'globex', 'initech');
   const scope: fc.Arbitrary<HoldScope> = fc.oneof(
     fc.constant({ kind: 'all' } as const),
     tenant.map((id) => ({ kind: 'tenant', id }) as const),
@@ -115,6 +130,7 @@ describe('legal holds and erasures', () => {
       erasureId: fc.constantFrom('e1', 'e2', 'e3'),
       subjectId: subject,
       tenant,
+      tenants: fc.subarray(['acme', 'globex', 'initech']),
       reason: fc.constant('asked for'),
     }),
     fc.record({
@@ -132,11 +148,11 @@ describe('legal holds and erasures', () => {
           const decision = retentionDecider.decide(state, each);
           if (isRejection(decision)) continue;
           state = decision.reduce(retentionDecider.evolve, state);
-          for (const { subjectId, tenant: of } of state.pending)
+          for (const { subjectId, tenant: of, tenants = [] } of state.pending)
             for (const hold of state.holds)
               expect(
-                hold.scope.kind !== 'all' && hold.scope.id !== subjectId && hold.scope.id !== of,
-                JSON.stringify({ subjectId, of, hold }),
+                hold.scope.kind !== 'all' && ![subjectId, of, ...tenants].includes(hold.scope.id),
+                JSON.stringify({ subjectId, of, tenants, hold }),
               ).to.equal(true);
           expect(new Set(state.pending.map(({ subjectId }) => subjectId)).size).to.equal(
             state.pending.length,
