@@ -1,7 +1,14 @@
 import { extendRange } from './merkle/compact-range.ts';
 import { createMemoryTree } from './merkle/memory-tree.ts';
 import { inclusionPath } from './merkle/proofs.ts';
-import { tenantKey, tenantLeafHash, type TenantHead, type TenantsTree } from './merkle/tenants.ts';
+import {
+  standingOf,
+  tenantKey,
+  tenantLeafHash,
+  type TenantHead,
+  type TenantsTree,
+  type TenantStanding,
+} from './merkle/tenants.ts';
 import type { AuditTree } from './tree.ts';
 
 /** Lets others have the thread for a moment. */
@@ -18,6 +25,8 @@ export type TenantHeads = {
   root(): Promise<Buffer>;
   /** The tree over all of them as it is now: proofs of where each tenant stands. */
   tree(): Promise<TenantsTree>;
+  /** Which tree a tenant has now, or between which it would stand. */
+  standingOf(tenant: string): Promise<TenantStanding>;
 };
 
 /** Tenants whose roots are computed in one go: some milliseconds at worst. */
@@ -95,6 +104,12 @@ export const createTenantHeads = (tree: AuditTree, rest: Rest): TenantHeads => {
       const range = extendRange();
       await eachLeaf(range.append);
       return range.root();
+    },
+    standingOf: async (tenant) => {
+      const leaves = createMemoryTree();
+      await eachLeaf(leaves.append);
+      const headAt = (index: number): TenantHead => (known.get(order[index] as string) as Known).head;
+      return standingOf(tenant, { count: order.length, headAt, hashAt: leaves.hashAt });
     },
     tree: async () => {
       const leaves = createMemoryTree();

@@ -5,7 +5,15 @@ import { sha256 } from '../../../src/app/audit/merkle/hashing.ts';
 import type { Trust } from '../../../src/app/audit/merkle/key-chain.ts';
 import { createMemoryTree, type MemoryTree } from '../../../src/app/audit/merkle/memory-tree.ts';
 import { signNote, vkeyOf, type NoteSigner } from '../../../src/app/audit/merkle/note.ts';
-import { tenantKey, tenantsTree, type TenantsTree } from '../../../src/app/audit/merkle/tenants.ts';
+import {
+  standingOf,
+  tenantKey,
+  tenantLeafHash,
+  tenantsTree,
+  type TenantHead,
+  type TenantStanding,
+  type TenantsTree,
+} from '../../../src/app/audit/merkle/tenants.ts';
 import {
   manifestText,
   type BundleLine,
@@ -75,6 +83,7 @@ export type History = {
   readonly tree: MemoryTree;
   readonly tenantTree: (tenant: string) => MemoryTree;
   readonly tenantsAt: (size: number) => TenantsTree;
+  readonly standingAt: (tenant: string, size: number) => TenantStanding;
   readonly checkpointAt: (size: number) => Checkpoint;
   readonly noteAt: (size: number, signer?: NoteSigner) => string;
   readonly trust: Trust;
@@ -106,12 +115,18 @@ export const historyOf = (
   }
   const placesOf = (tenant: string): readonly number[] => tenants.get(tenant)?.places ?? [];
   const tenantTree = (tenant: string): MemoryTree => tenants.get(tenant)?.tree ?? createMemoryTree();
-  const tenantsAt = (size: number): TenantsTree => {
-    const heads = [...tenants].map(([tenant, own]) => {
-      const there = own.places.filter((place) => place < size).length;
-      return { key: tenantKey(tenant), size: there, root: own.tree.rootAt(there) };
-    });
-    return tenantsTree(heads.filter((head) => head.size > 0));
+  const headsAt = (size: number): TenantHead[] =>
+    [...tenants]
+      .map(([tenant, own]) => {
+        const there = own.places.filter((place) => place < size).length;
+        return { key: tenantKey(tenant), size: there, root: own.tree.rootAt(there) };
+      })
+      .filter((head) => head.size > 0);
+  const tenantsAt = (size: number): TenantsTree => tenantsTree(headsAt(size));
+  const standingAt = (tenant: string, size: number): TenantStanding => {
+    const heads = headsAt(size).sort((left, right) => left.key.compare(right.key));
+    const { hashAt } = createMemoryTree(heads.map(tenantLeafHash));
+    return standingOf(tenant, { count: heads.length, headAt: (n) => heads[n] as TenantHead, hashAt });
   };
   const checkpointAt = (size: number): Checkpoint => {
     const { count, root } = tenantsAt(size);
@@ -130,6 +145,7 @@ export const historyOf = (
     tree,
     tenantTree,
     tenantsAt,
+    standingAt,
     checkpointAt,
     placesOf,
     tenantIndexOf: (place) => tenantIndices[place] ?? 0,
@@ -184,7 +200,7 @@ export const contentOf = (history: History, ask: Ask = {}): BundleContent => {
     hashAt: history.tree.hashAt,
     ...(ask.tenant === undefined
       ? {}
-      : { tenant: { hashAt: history.tenantTree(ask.tenant).hashAt, size, tenants: history.tenantsAt(at) } }),
+      : { tenant: { ...tenantPart(history, ask.tenant, ask), size, tenants: history.tenantsAt(at) } }),
     pins: ask.pins ?? [],
     lines: places
       .slice(range.from, range.to)
@@ -196,6 +212,15 @@ export const contentOf = (history: History, ask: Ask = {}): BundleContent => {
     sign: (text) => signNote(text, ask.signer ?? history.signer),
   };
 };
+
+const tenantPart = (
+  history: History,
+  tenant: string,
+  { pins = [] }: Ask,
+): Pick<NonNullable<BundleContent['tenant']>, 'hashAt' | 'atPins'> => ({
+  hashAt: history.tenantTree(tenant).hashAt,
+  atPins: new Map(pins.map((size) => [size, history.standingAt(tenant, size)])),
+});
 
 /** A bundle in memory: its files by name. */
 export type MemoryBundle = Map<string, Buffer>;

@@ -149,6 +149,7 @@ const createLineCheck = (ask: EventsAsk, shown: GrowingRange | undefined, findin
         shown?.append(line.leafHash);
         atPin();
         tenants.append(line);
+        tenants.atPin(shown?.size(), findings);
         return line;
       } catch (error) {
         // RangeError: nested more deeply than anything that is stored.
@@ -204,7 +205,7 @@ const refuseLine = (): never => {
  * A bundle of the whole log from its beginning shows the trees of all tenants: they are what the checkpoint says, or
  * exports of single tenants were never complete. Needs every event in full.
  */
-const tenantTrees = ({ proofs, checkpoint }: EventsAsk) => {
+const tenantTrees = ({ proofs, checkpoint, pin }: EventsAsk) => {
   const trees = createTenantRoots();
   const whole = proofs.scope.kind === 'log' && proofs.from.size === 0 && proofs.to.size === checkpoint?.size;
   let complete = whole;
@@ -216,6 +217,17 @@ const tenantTrees = ({ proofs, checkpoint }: EventsAsk) => {
       if (line.event === undefined || line.shown !== 'full') complete = false;
       if (!complete || line.event === undefined) return;
       trees.append(stringAt(line.event.metadata, 'tenant'), line.leafHash);
+    },
+    /** The auditor's pin vouches for the trees of the tenants as they were there. */
+    atPin: (size: number | undefined, findings: Findings): void => {
+      if (!complete || pin === undefined || size !== pin.size || findings.count() > 0) return;
+      if (trees.count() === pin.tenants.count && trees.root().equals(pin.tenants.root)) return;
+      findings.add({
+        code: 'pin',
+        file: FILES.events,
+        place: [0, size],
+        message: `the trees of the tenants at your pin of size ${size} were not those of their events`,
+      });
     },
     conclude: (findings: Findings): void => {
       if (!complete || checkpoint === undefined) return;

@@ -76,6 +76,21 @@ export const trustSchema = z.strictObject({
   pin: text.optional(),
 });
 
+/** A tree in the tree of the tenants. */
+const placeFields = { size, root: z.base64(), index: size, path: hashes };
+
+const pinSchema = z.strictObject({
+  size,
+  path: hashes,
+  /** Tenant bundles: the tenant's tree at that size, and consistency from it to the one of the checkpoint. */
+  tenant: z.strictObject({ ...placeFields, consistency: hashes }).optional(),
+  /** The tenant had none: the trees between which it would stand. */
+  between: z
+    .array(z.strictObject({ key: z.base64(), ...placeFields }))
+    .max(2)
+    .optional(),
+});
+
 export const proofsSchema = z.strictObject({
   v: z.literal(1),
   scope: scopeSchema,
@@ -88,7 +103,7 @@ export const proofsSchema = z.strictObject({
   /** Tenant bundles: root of the tenant's tree at that size, and its place among the trees of all tenants. */
   tenant: z.strictObject({ root: z.base64(), index: size, path: hashes }).optional(),
   /** Consistency of the main tree from other sizes (those of pins) to the checkpoint. */
-  pins: z.array(z.strictObject({ size, path: hashes })).max(100_000),
+  pins: z.array(pinSchema).max(100_000),
 });
 export type BundleProofs = z.infer<typeof proofsSchema>;
 

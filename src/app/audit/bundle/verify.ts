@@ -1,11 +1,10 @@
 import type { ZodType } from 'zod';
 import type { JsonValue } from '../../../domain/json.ts';
-import { fromBase64 } from '../merkle/base64.ts';
 import type { Checkpoint } from '../merkle/checkpoint.ts';
 import { compactRange } from '../merkle/compact-range.ts';
 import type { Trust } from '../merkle/key-chain.ts';
 import { InvalidNote, verifyNote } from '../merkle/note.ts';
-import { verifyConsistency, verifyInclusion } from '../merkle/proofs.ts';
+import { verifyInclusion } from '../merkle/proofs.ts';
 import { tenantKey, tenantLeafHash } from '../merkle/tenants.ts';
 import { checkEvents, type EventsResult } from './events-check.ts';
 import { collectFindings, type Finding, type Findings } from './findings.ts';
@@ -23,6 +22,7 @@ import {
   type BundleProofs,
   type BundleSource,
 } from './format.ts';
+import { decodedHash, decodedHashes, pinOf, type Target } from './pin-check.ts';
 import { digesting, type DigestedSource } from './reading.ts';
 import { authorityOf, openCheckpoint, type Authority } from './trust-check.ts';
 
@@ -72,7 +72,10 @@ export const verifyBundle = async (
   const ready = [FILES.events, FILES.leaves].every((name) => present.has(name)) && proofs !== undefined;
   const pin = options.trust === undefined ? undefined : authority?.pin;
   const events = ready ? await checkEvents(files, { proofs, target, checkpoint, pin }, findings) : undefined;
-  const pinState = pinOf(options.trust, authority, checkpoint, proofs, events, findings);
+  const pinState = pinOf(
+    { trust: options.trust, authority, checkpoint, proofs, target, rootAtPin: events?.rootAtPin },
+    findings,
+  );
   if (manifest !== undefined) await checkManifestNote(files, present, authority, findings);
   if (manifest !== undefined)
     await checkManifest(files, present, manifest, proofs, authority, events, findings);
@@ -163,12 +166,6 @@ const readJson = async <T>(
   return undefined;
 };
 
-/** Root and size that the checkpoint vouches for in the tree of the bundle. */
-export type Target = { readonly size: number; readonly root: Buffer; readonly path: readonly Buffer[] };
-
-const decoded = (hashes: readonly string[]): Buffer[] =>
-  hashes.map((hash) => fromBase64(hash) ?? Buffer.alloc(0));
-
 const targetOf = (
   proofs: BundleProofs,
   checkpoint: Checkpoint | undefined,
@@ -181,19 +178,19 @@ const targetOf = (
   if (from.hashes.length !== compactRange(from.size).length)
     return wrong(`it does not hold the compact range of ${from.size} leaves`);
   if (checkpoint === undefined) return undefined;
-  const path = decoded(tree.path);
+  const path = decodedHashes(tree.path);
   if (scope.kind === 'log') {
     if (tree.size !== checkpoint.size)
       return wrong(`it is about size ${tree.size}, the checkpoint is of ${checkpoint.size}`);
     return { size: tree.size, root: checkpoint.root, path };
   }
   if (tenant === undefined) return wrong('it lacks the proof of the tree of the tenant');
-  const root = fromBase64(tenant.root) ?? Buffer.alloc(0);
+  const root = decodedHash(tenant.root);
   const proven = verifyInclusion({
     index: tenant.index,
     size: checkpoint.tenants.count,
     leafHash: tenantLeafHash({ key: tenantKey(scope.tenant), size: tree.size, root }),
-    path: decoded(tenant.path),
+    path: decodedHashes(tenant.path),
     root: checkpoint.tenants.root,
   });
   if (proven) return { size: tree.size, root, path };
@@ -203,55 +200,6 @@ const targetOf = (
     message: `the checkpoint does not vouch for a tree of ${scopeName(scope)} with ${tree.size} events and this root`,
   });
   return undefined;
-};
-
-const pinOf = (
-  trust: Trust | undefined,
-  authority: Authority | undefined,
-  checkpoint: Checkpoint | undefined,
-  proofs: BundleProofs | undefined,
-  events: EventsResult | undefined,
-  findings: Findings,
-): BundleReport['pin'] => {
-  if (trust?.pin === undefined) return 'none';
-  const pin = authority?.pin;
-  // Without either there is a finding already.
-  if (pin === undefined || checkpoint === undefined) return 'broken';
-  const broken = (message: string): 'broken' => {
-    findings.add({
-      code: 'pin',
-      file: FILES.checkpoint,
-      message,
-      place: [Math.min(pin.size, checkpoint.size), checkpoint.size],
-    });
-    return 'broken';
-  };
-  if (pin.size > checkpoint.size)
-    return broken(
-      `the bundle ends at size ${checkpoint.size}, before your pin of size ${pin.size}: history was taken back, or ` +
-        'the bundle is older than the pin; ask for a new export',
-    );
-  if (pin.size === checkpoint.size)
-    return pin.root.equals(checkpoint.root)
-      ? 'continued'
-      : broken(`two histories of size ${pin.size}: its root is not the one of your pin`);
-  if (events?.rootAtPin !== undefined)
-    return events.rootAtPin.equals(pin.root)
-      ? 'continued'
-      : broken(
-          `it is another history than your pin of size ${pin.size}: the events before it have another root`,
-        );
-  const proof = proofs?.pins.find(({ size }) => size === pin.size);
-  if (proof === undefined && pin.size > 0)
-    return broken(
-      `the bundle does not show that it continues your pin of size ${pin.size}; ask for an export with ` +
-        `"pins": [${pin.size}]`,
-    );
-  const path = decoded(proof?.path ?? []);
-  const roots = { fromRoot: pin.root, toRoot: checkpoint.root };
-  return verifyConsistency({ from: pin.size, to: checkpoint.size, ...roots, path })
-    ? 'continued'
-    : broken(`it is another history than your pin of size ${pin.size}, or the proof between them is wrong`);
 };
 
 /** Without it somebody on the way could change what no tree holds: times, redacted data, what was asked for. */

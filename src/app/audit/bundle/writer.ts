@@ -5,7 +5,7 @@ import { extendRange, rangeHashes, rootAt } from '../merkle/compact-range.ts';
 import { HASH_BYTES, type HashAt } from '../merkle/hashing.ts';
 import type { Trust } from '../merkle/key-chain.ts';
 import { consistencyPath } from '../merkle/proofs.ts';
-import type { TenantsTree } from '../merkle/tenants.ts';
+import type { TenantPlace, TenantStanding, TenantsTree } from '../merkle/tenants.ts';
 import {
   BUNDLE_FORMAT,
   FILES,
@@ -32,7 +32,13 @@ export type BundleContent = {
   /** The main tree. */
   readonly hashAt: HashAt;
   /** Tenant bundles: the tenant's tree, its size at the checkpoint, and the tree of all tenants at the checkpoint. */
-  readonly tenant?: { readonly hashAt: HashAt; readonly size: number; readonly tenants: TenantsTree };
+  readonly tenant?: {
+    readonly hashAt: HashAt;
+    readonly size: number;
+    readonly tenants: TenantsTree;
+    /** How the tenant stood at sizes of `pins`; of those that are missing the bundle shows nothing of the tenant. */
+    readonly atPins?: ReadonlyMap<number, TenantStanding>;
+  };
   /** Sizes of checkpoints that auditors pinned: the bundle shows that it continues them. Larger ones are left out. */
   readonly pins?: readonly number[];
   /** The events of the range in their order. */
@@ -131,9 +137,38 @@ const proofsOf = ({ scope, range, checkpoint, hashAt, tenant, pins = [] }: Bundl
             path: base64(place.path),
           },
         }),
-    pins: before.map((size) => ({ size, path: base64(consistencyPath(size, checkpoint.size, hashAt)) })),
+    pins: before.map((size) => ({
+      size,
+      path: base64(consistencyPath(size, checkpoint.size, hashAt)),
+      ...(tenant === undefined ? {} : standingAt(size, tenant)),
+    })),
   };
 };
+
+/** How the tenant's tree at the checkpoint continues the one at a pin. */
+const standingAt = (
+  pin: number,
+  { hashAt, size, atPins }: NonNullable<BundleContent['tenant']>,
+): Pick<BundleProofs['pins'][number], 'tenant' | 'between'> => {
+  const standing = atPins?.get(pin);
+  if (standing === undefined) return {};
+  if ('between' in standing)
+    return {
+      between: standing.between.map((place) => ({
+        key: place.head.key.toString('base64'),
+        ...placeFields(place),
+      })),
+    };
+  const consistency = base64(consistencyPath(standing.there.head.size, size, hashAt));
+  return { tenant: { ...placeFields(standing.there), consistency } };
+};
+
+const placeFields = ({ head, index, path }: TenantPlace) => ({
+  size: head.size,
+  root: head.root.toString('base64'),
+  index,
+  path: base64(path),
+});
 
 async function* countedLines(
   lines: BundleContent['lines'],

@@ -12,6 +12,7 @@ import { eventsOf } from '../event-source.ts';
 import { fromBase64 } from '../merkle/base64.ts';
 import { parseCheckpoint } from '../merkle/checkpoint.ts';
 import { signNote, splitNote } from '../merkle/note.ts';
+import type { TenantStanding } from '../merkle/tenants.ts';
 import type { AuditProofs, TenantProof } from '../proofs.ts';
 import { revealsActor, shownTo, type AuditAudience, type AuditWords } from '../shown.ts';
 import type { TreeHead } from '../tree-heads.ts';
@@ -24,7 +25,7 @@ export type ExportSource = {
     /** Number of leaves whose running maximum of recorded time is not later. */
     sizeAtTime(time: string): number;
   };
-  readonly proofs: Pick<AuditProofs, 'tenantProof' | 'trust'>;
+  readonly proofs: Pick<AuditProofs, 'tenantProof' | 'trust' | 'standings'>;
   readonly words: AuditWords;
   /** JSON Schemas of the event types, by type; made in steps. */
   readonly schemas: () => Promise<{ readonly [type: string]: JsonObject }>;
@@ -58,6 +59,11 @@ export const contentOf = async (
   const lineOf = lines(request, source.words);
   const ofTenant = scope.kind === 'tenant' ? tree.tenantTree(scope.tenant) : undefined;
   const each = (): AsyncGenerator<Found> => found(ofTenant ?? tree, range, source, { line, signal });
+  const all = [...pins, ...(request.pins ?? [])];
+  const atPins =
+    tenant === undefined
+      ? undefined
+      : await standingsAt(pinsToShow(all, request.pins, tenant.count), request, source, signal);
   return {
     scope,
     range,
@@ -65,8 +71,10 @@ export const contentOf = async (
     note: head.note,
     trust: { ...(await proofs.trust(signal)), pin: head.note },
     hashAt: tree.hashAt,
-    ...(ofTenant === undefined || tenant === undefined ? {} : { tenant: placeOf(ofTenant, tenant) }),
-    pins: [...pins, ...(request.pins ?? [])],
+    ...(ofTenant === undefined || tenant === undefined
+      ? {}
+      : { tenant: { ...placeOf(ofTenant, tenant), ...(atPins && { atPins }) } }),
+    pins: all,
     lines: mapped(each(), ({ leaf, event }) => lineOf(leaf, event)),
     schemas: await source.schemas(),
     ...(request.format === 'ocsf'
@@ -77,6 +85,35 @@ export const contentOf = async (
     createdAt: at,
     sign: signWith(source.keys, head),
   };
+};
+
+/** Looks at tenants for the pins of one export: some seconds, in steps. */
+const MOST_LOOKS = 200_000;
+
+/** Those that were asked for, and of the others as many as are cheap, the newest first. */
+const pinsToShow = (
+  all: readonly number[],
+  asked: readonly number[] | undefined,
+  tenants: number,
+): readonly number[] => {
+  const most = Math.floor(MOST_LOOKS / Math.max(1, tenants));
+  const newest = [...new Set(all)].toSorted((left, right) => right - left).slice(0, most);
+  return [...newest, ...(asked ?? [])];
+};
+
+/**
+ * How the tenant stood at pins. That it had no events yet is shown by the trees of two others, with the hashes of their
+ * names and their sizes: for the provider only.
+ */
+const standingsAt = async (
+  sizes: readonly number[],
+  { tenant = '', audience }: ExportRequest,
+  { proofs }: Pick<ExportSource, 'proofs'>,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<number, TenantStanding>> => {
+  const standings = await proofs.standings(tenant, sizes, signal);
+  const mayShow = (standing: TenantStanding): boolean => audience === 'provider' || 'there' in standing;
+  return new Map([...standings].filter(([, standing]) => mayShow(standing)));
 };
 
 const placeOf = (

@@ -2,14 +2,23 @@ import { expect } from 'chai';
 import { findingText } from '../../../../src/app/audit/bundle/findings.ts';
 import { verifyBundle, type BundleReport } from '../../../../src/app/audit/bundle/verify.ts';
 import { signRotation } from '../../../../src/app/audit/merkle/key-chain.ts';
+import { writeBundle } from '../../../../src/app/audit/bundle/writer.ts';
+import type { JsonObject } from '../../../../src/domain/json.ts';
 import {
   bundleOf,
+  contentOf,
+  editJson,
   eventsOf,
+  fitManifest,
   historyOf,
   keyOf,
+  memorySink,
   memorySource,
   ORIGIN,
+  tenantOf,
+  textOf,
   vkey,
+  type Ask,
   type MemoryBundle,
 } from '../../../support/audit/signed-history.ts';
 
@@ -79,6 +88,102 @@ describe('pins', () => {
     const report = await verify(await bundleOf(history), { ...history.trust, pin });
     expect(report.pin).to.equal('broken');
     expect(texts(report)).to.include('the pin cannot be used');
+  });
+});
+
+describe('pins of a tenant', () => {
+  const pinned = (of: typeof history, size: number) => ({ ...of.trust, pin: of.noteAt(size) });
+  /** The same log, in which the signer files one event of acme under another tenant. */
+  const filed = (place: number) =>
+    historyOf(history.events, keyOf('first'), (event, n) => (n === place ? 'elsewhere' : tenantOf(event)));
+  const [early = 0] = history.placesOf('acme').slice(2);
+  const shows = async (of: typeof history, ask: Ask, size: number): Promise<BundleReport> =>
+    verify(await bundleOf(of, ask), pinned(history, size));
+
+  it('show that an event from before them was taken from the tree of the tenant', async () => {
+    for (const size of [early + 1, 30, SIZE - 1]) {
+      const report = await shows(filed(early), { tenant: 'acme', pins: [size] }, size);
+      expect([report.pin, report.ok], String(size)).to.deep.equal(['broken', false]);
+      expect(texts(report)).to.include('does not vouch for a tree of tenant acme');
+    }
+  });
+
+  it('show it, too, when the bundle brings the proof of the pin from before', async () => {
+    const forged = await bundleOf(filed(early), { tenant: 'acme', pins: [30] });
+    const right = JSON.parse(
+      textOf(await bundleOf(history, { tenant: 'acme', pins: [30] }), 'proofs.json'),
+    ) as {
+      pins: JsonObject[];
+    };
+    editJson(forged, 'proofs.json', (proofs) => ({ ...proofs, pins: right.pins }));
+    fitManifest(forged);
+    const report = await verify(forged, pinned(history, 30));
+    expect(texts(report)).to.include('from before your pin of size 30 are missing or changed');
+  });
+
+  it('are not held to be continued when the bundle says nothing of the tenant there', async () => {
+    const content = contentOf(history, { tenant: 'acme', pins: [30] });
+    const { atPins: _left, ...tenant } = content.tenant as NonNullable<typeof content.tenant>;
+    const { sink, files } = memorySink();
+    await writeBundle({ ...content, tenant }, sink);
+    const report = await verify(files, pinned(history, 30));
+    expect([report.pin, report.ok]).to.deep.equal(['broken', false]);
+    expect(texts(report)).to.include(
+      'does not show that the tree of tenant acme continues the one at your pin',
+    );
+  });
+
+  it('of which it had no events yet are continued when its neighbours show that', async () => {
+    for (const tenant of ['acme', 'globex', '']) {
+      const own = eventsOf(20).filter((event) => tenantOf(event) !== tenant);
+      const late = historyOf([...own, ...eventsOf(SIZE, 3).slice(20)]);
+      expect(late.placesOf(tenant).length).to.be.greaterThan(0);
+      const trust = pinned(late, own.length);
+      const files = await bundleOf(late, { tenant, pins: [own.length] });
+      const report = await verify(files, trust);
+      expect([report.pin, report.ok], texts(report)).to.deep.equal(['continued', true]);
+      // One neighbour alone, or none, shows nothing.
+      for (const keep of [0, 1]) {
+        const cut = new Map(files);
+        editJson(cut, 'proofs.json', (proofs) => ({
+          ...proofs,
+          pins: (proofs['pins'] as JsonObject[]).map((pin) => ({
+            ...pin,
+            between: (pin['between'] as JsonObject[]).slice(0, keep),
+          })),
+        }));
+        if (textOf(cut, 'proofs.json') === textOf(files, 'proofs.json')) continue;
+        fitManifest(cut);
+        const refused = await verify(cut, trust);
+        expect(texts(refused)).to.include('does not prove that');
+      }
+    }
+  });
+
+  it('cannot be called older than the tenant', async () => {
+    const hiding = historyOf(history.events, keyOf('first'), (event, n) =>
+      n < 30 && tenantOf(event) === 'acme' ? 'elsewhere' : tenantOf(event),
+    );
+    const report = await shows(hiding, { tenant: 'acme', pins: [30] }, 30);
+    expect(texts(report)).to.include('does not prove that tenant acme had no events at your pin of size 30');
+  });
+
+  it('of the same size show other trees of tenants, and another position', async () => {
+    for (const ask of [{}, { tenant: 'acme' }]) {
+      const report = await shows(filed(early), ask, SIZE);
+      expect([report.pin, report.ok]).to.deep.equal(['broken', false]);
+      expect(texts(report)).to.include(`two histories of size ${SIZE}: the root over its tenants`);
+    }
+    const moved = historyOf(
+      history.events.map((event, n) => (n === SIZE - 1 ? { ...event, position: '0000000000009999' } : event)),
+    );
+    const report = await shows(moved, {}, SIZE);
+    expect(texts(report)).to.include('the position of its last event');
+  });
+
+  it('that were signed over wrong trees of tenants are found by an export of the whole log', async () => {
+    const report = await verify(await bundleOf(history), pinned(filed(early), 30));
+    expect(texts(report)).to.include('the trees of the tenants at your pin of size 30');
   });
 });
 
