@@ -134,6 +134,40 @@ describe('topics that are not as they should be, on a real broker', function () 
     expect(new Set(records.map(({ partition }) => partition)).size).to.equal(1);
   });
 
+  it('keeps what happened long ago, and takes what a clock that was ahead calls the future', async () => {
+    // Topics that we make, and one that somebody made by hand.
+    await makeTopics(kafka.brokers, { ...specOf('ours'), retentionMs: DAY_MS });
+    await admin((connected) =>
+      connected.createTopics({
+        waitForLeaders: true,
+        topics: [
+          {
+            topic: 'theirs',
+            numPartitions: 1,
+            configEntries: [{ name: 'message.timestamp.type', value: 'CreateTime' }],
+          },
+        ],
+      }),
+    );
+    const began = Date.now();
+    const map =
+      (topic: string): RecordMapper =>
+      (event) => {
+        const at = event.revision === 0 ? began - 400 * DAY_MS : began + DAY_MS;
+        return [{ ...recordOf(topic, event), timestamp: String(at) }];
+      };
+    await rig.append(['thing-a', 'thing-b'], 2);
+    const running = rig.start({ topics: ['ours', 'theirs'], map });
+    for (const topic of ['ours', 'theirs']) {
+      await running.caughtUp(topic);
+      const { records } = await expectDelivered(rig.store, kafka.brokers, topic);
+      const stamps = (await readTopic(kafka.brokers, topic)).map(({ timestamp }) => Number(timestamp));
+      expect(stamps).to.have.length(records.length);
+      for (const stamp of stamps) expect(stamp).to.be.within(began - 1_000, Date.now() + 1_000);
+      expect(running.topic(topic).parked).to.deep.equal([]);
+    }
+  });
+
   it('one that takes no records of that size parks their streams by name, and delays no other', async () => {
     await makeTopics(kafka.brokers, 'roomy', 'narrow-minded');
     await takeUpTo('narrow-minded', 2_000);

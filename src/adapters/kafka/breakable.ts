@@ -14,7 +14,7 @@ export const createBreakable = (): Breakable => {
   let running: ((error: Error) => void) | undefined;
   let broken: Error | undefined;
   return {
-    run: async (work) => {
+    run: async <Result>(work: () => Promise<Result>): Promise<Result> => {
       if (running !== undefined) throw new TypeError('another piece of work runs');
       if (broken !== undefined) throw broken;
       const { promise, resolve, reject } = Promise.withResolvers<Result>();

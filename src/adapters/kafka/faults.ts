@@ -5,6 +5,8 @@ const REASONS: ReadonlyMap<string, KafkaFaultReason> = new Map([
   ['UNKNOWN_TOPIC_OR_PARTITION', 'topic-missing'],
   ['MESSAGE_TOO_LARGE', 'too-large'],
   ['RECORD_LIST_TOO_LARGE', 'too-large'],
+  ['INVALID_RECORD', 'invalid'],
+  ['CORRUPT_MESSAGE', 'invalid'],
   ['NOT_ENOUGH_REPLICAS', 'full'],
   ['NOT_ENOUGH_REPLICAS_AFTER_APPEND', 'full'],
   ['KAFKA_STORAGE_ERROR', 'full'],

@@ -68,10 +68,7 @@ const openProducer = async (client: Client, signal: AbortSignal): Promise<KafkaP
 /** The records of each topic in their order. */
 const byTopic = (
   records: readonly KafkaRecord[],
-): Map<
-  string,
-  { key: string; value: string | null; headers: Record<string, string>; timestamp: string }[]
-> => {
+): Map<string, { key: string; value: string | null; headers: Record<string, string> }[]> => {
   const topics = new Map<string, ReturnType<typeof messageOf>[]>();
   for (const record of records) {
     const messages = topics.get(record.topic);
@@ -81,12 +78,11 @@ const byTopic = (
   return topics;
 };
 
-const messageOf = ({ key, value, headers, timestamp }: KafkaRecord) => ({
-  key,
-  value,
-  headers: { ...headers },
-  timestamp,
-});
+/**
+ * Without the event's time, so that it has the time of sending: brokers refuse what lies in the future, and retention
+ * would remove what is old as soon as it is there.
+ */
+const messageOf = ({ key, value, headers }: KafkaRecord) => ({ key, value, headers: { ...headers } });
 
 /** What the work comes to; cuts the client off and throws KafkaFault when it fails or the signal is aborted. */
 const untilAborted = async <Result>(
@@ -154,6 +150,8 @@ const createAdmin = (clients: () => Promise<Client>): KafkaAdmin => {
         replicationFactor: replicas,
         configEntries: [
           { name: 'cleanup.policy', value: cleanup },
+          // Retention goes by the brokers' clock, not by ours.
+          { name: 'message.timestamp.type', value: 'LogAppendTime' },
           // One replica may be away without anything that was confirmed being lost (metering-events.md §1).
           { name: 'min.insync.replicas', value: String(Math.min(replicas, 2)) },
           ...(cleanup === 'delete' ? [{ name: 'retention.ms', value: String(retentionMs) }] : []),

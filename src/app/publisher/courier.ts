@@ -6,7 +6,13 @@ import type { TopicStream } from '../streams/stream.ts';
 import { isFarBehind } from './distance.ts';
 import type { Parcel } from './outbox.ts';
 import { TakenOver } from './parking.ts';
-import { KafkaFault, type KafkaProducer, type KafkaProducers } from './ports.ts';
+import {
+  KafkaFault,
+  type KafkaFaultReason,
+  type KafkaProducer,
+  type KafkaProducers,
+  type KafkaRecord,
+} from './ports.ts';
 import type { TopicsReady } from './topic-check.ts';
 import { waitAfter, type PublisherFailpoint, type PublisherSettings, type Session } from './types.ts';
 
@@ -71,6 +77,9 @@ const news = async (
   over.abort();
 };
 
+/** What the brokers find wrong with a record itself: no repetition changes it. */
+const NOT_TAKEN: ReadonlySet<KafkaFaultReason> = new Set(['too-large', 'invalid']);
+
 /** The connection to the brokers and the batch that is next. */
 const createSender = (options: CourierOptions, { outbox, parking, signal }: Session) => {
   const { stream, producers, check, clock, timers, logger, settings, failpoint, events } = options;
@@ -80,6 +89,14 @@ const createSender = (options: CourierOptions, { outbox, parking, signal }: Sess
   let failures = 0;
   /** Parcels at once: fewer after the brokers found a batch too large. */
   let most = Number.POSITIVE_INFINITY;
+
+  /** Parcels whose records were not taken together. */
+  const alone = new WeakSet<Parcel>();
+  const sendsOf = (parcels: readonly Parcel[]): readonly (readonly KafkaRecord[])[] => {
+    const records = parcels.flatMap((parcel) => parcel.records);
+    const [first] = parcels;
+    return first !== undefined && alone.has(first) ? records.map((record) => [record]) : [records];
+  };
 
   const close = async (): Promise<void> => {
     const closing = producer;
@@ -101,7 +118,7 @@ const createSender = (options: CourierOptions, { outbox, parking, signal }: Sess
     try {
       await failpoint?.('before-send', name);
       signal.throwIfAborted();
-      await open.send(parcels.flatMap(({ records }) => records));
+      for (const records of sendsOf(parcels)) await open.send(records);
       await failpoint?.('after-send', name);
     } finally {
       signal.removeEventListener('abort', stop);
@@ -110,17 +127,21 @@ const createSender = (options: CourierOptions, { outbox, parking, signal }: Sess
     usedAt = clock.monotonicMs();
   };
 
-  /** What no broker will ever take must not hold up the rest. */
-  const tooLarge = async (parcels: readonly Parcel[], fault: KafkaFault): Promise<void> => {
+  /** What no broker will ever take must not hold up the rest; records that are too large together may go alone. */
+  const notTaken = async (parcels: readonly Parcel[], fault: KafkaFault): Promise<void> => {
     const [only] = parcels;
     if (parcels.length > 1 || only === undefined) {
       most = Math.ceil(parcels.length / 2);
       return;
     }
+    if (only.records.length > 1 && !alone.has(only)) {
+      alone.add(only);
+      return;
+    }
     const { stream: poison, revision, position } = only;
     logger.error(
-      { topic: name, stream: poison, revision },
-      'the brokers do not take a record of this size: parked',
+      { topic: name, stream: poison, revision, reason: fault.reason, problem: fault.message },
+      'the brokers do not take a record: parked',
     );
     await parking.park({ stream: poison, revision, position, error: fault.message });
     outbox.drop(poison);
@@ -131,7 +152,7 @@ const createSender = (options: CourierOptions, { outbox, parking, signal }: Sess
     await close();
     signal.throwIfAborted();
     if (!(error instanceof KafkaFault)) throw error;
-    if (error.reason === 'too-large') return tooLarge(parcels, error);
+    if (NOT_TAKEN.has(error.reason)) return notTaken(parcels, error);
     if (error.reason === 'topic-missing') check.forget();
     events.failed(error);
     failures += 1;

@@ -49,7 +49,8 @@ export type KafkaCluster = { readonly producers: KafkaProducers; readonly admin:
 
 /**
  * Why the brokers did not do it. `unreachable`: no broker answers; `unauthorized`: credentials or rights are refused;
- * `topic-missing`; `too-large`: they do not take a record or batch of that size; `full`: no room, or too few replicas;
+ * `topic-missing`; `too-large`: they do not take a record or batch of that size;
+ * `invalid`: they do not take one of the records as it is; `full`: no room, or too few replicas;
  * `closed`: ended from our side; `refused`: anything else.
  */
 export type KafkaFaultReason =
@@ -57,6 +58,7 @@ export type KafkaFaultReason =
   | 'unauthorized'
   | 'topic-missing'
   | 'too-large'
+  | 'invalid'
   | 'full'
   | 'closed'
   | 'refused';

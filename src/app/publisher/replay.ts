@@ -189,4 +189,4 @@ const createReplaySender = (
 };
 
 /** What no repetition changes. */
-const LASTING: ReadonlySet<string> = new Set(['unauthorized', 'too-large', 'closed']);
+const LASTING: ReadonlySet<string> = new Set(['unauthorized', 'too-large', 'invalid', 'closed']);

@@ -70,6 +70,7 @@ const LASTING: ReadonlySet<KafkaFaultReason> = new Set([
   'unauthorized',
   'topic-missing',
   'too-large',
+  'invalid',
   'refused',
 ]);
 

@@ -11,11 +11,10 @@ describeKafkaContract('in memory', async () => {
   return {
     cluster: kafka,
     read: async (topic) =>
-      kafka.records(topic).map(({ key, value, headers, timestamp, partition }) => ({
+      kafka.records(topic).map(({ key, value, headers, partition }) => ({
         key,
         value,
         headers,
-        timestamp,
         partition,
       })),
     unreachable,

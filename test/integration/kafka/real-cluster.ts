@@ -54,11 +54,14 @@ export const realKafkaUnderTest = async ({ brokers, secure }: RealBrokers): Prom
   };
 };
 
+/** With the time that the brokers keep, milliseconds since 1970. */
+export type StampedRecord = ReadRecord & { readonly timestamp: string };
+
 /** Everything that a topic holds at the moment, each partition in its order. */
 export const readTopic = async (
   brokers: readonly string[],
   topic: string,
-): Promise<readonly ReadRecord[]> => {
+): Promise<readonly StampedRecord[]> => {
   const kafka = new Kafka({ brokers: [...brokers], clientId: 'reader', logLevel: logLevel.NOTHING });
   const admin = kafka.admin();
   await admin.connect();
@@ -67,7 +70,7 @@ export const readTopic = async (
   const missing = new Map(
     ends.filter(({ low, high }) => low !== high).map(({ partition, high }) => [partition, Number(high)]),
   );
-  const records: ReadRecord[] = [];
+  const records: StampedRecord[] = [];
   if (missing.size === 0) return records;
   const consumer = kafka.consumer({
     groupId: `reader-${randomBytes(6).toString('hex')}`,

@@ -67,6 +67,8 @@ describe('kafkajs as the service uses it', () => {
       [named('KafkaJSProtocolError', 'x', { type: 'UNKNOWN_TOPIC_OR_PARTITION' }), 'topic-missing'],
       [named('KafkaJSProtocolError', 'x', { type: 'MESSAGE_TOO_LARGE' }), 'too-large'],
       [named('KafkaJSProtocolError', 'x', { type: 'NOT_ENOUGH_REPLICAS' }), 'full'],
+      [named('KafkaJSProtocolError', 'x', { type: 'INVALID_RECORD' }), 'invalid'],
+      [named('KafkaJSProtocolError', 'x', { type: 'CORRUPT_MESSAGE' }), 'invalid'],
       [named('KafkaJSProtocolError', 'x', { type: 'CLUSTER_AUTHORIZATION_FAILED' }), 'unauthorized'],
       [named('KafkaJSSASLAuthenticationError', 'x'), 'unauthorized'],
       [named('KafkaJSProtocolError', 'x', { type: 'OUT_OF_ORDER_SEQUENCE_NUMBER' }), 'refused'],

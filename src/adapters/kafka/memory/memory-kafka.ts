@@ -39,6 +39,8 @@ export type MemoryFaults = {
   loseAnswers(topic: string, times: number): void;
   /** Sends of the topic wait until the returned function is called. */
   hold(topic: string): () => void;
+  /** Batches with a record of this value are refused, from now on. */
+  invalid(value: string): void;
   /** Bytes of a batch that are taken. Default: 1 MiB. */
   maxBytes(bytes: number): void;
 };
@@ -56,6 +58,7 @@ export const createMemoryKafka = (): MemoryKafka => {
   const refused = new Map<string, KafkaFaultReason>();
   const answersToLose = new Map<string, number>();
   const held = new Map<string, Promise<void>>();
+  const invalid = new Set<string>();
   let isDown = false;
   let isWrongPassword = false;
   let maxBytes = MAX_BYTES;
@@ -111,6 +114,8 @@ export const createMemoryKafka = (): MemoryKafka => {
       if (reason !== undefined) throw new KafkaFault(reason, `the brokers refuse records of topic ${name}`);
       if (records.reduce((sum, record) => sum + sizeOf(record), 0) > maxBytes)
         throw new KafkaFault('too-large', 'the request included a message larger than the brokers take');
+      if (records.some(({ value }) => invalid.has(value ?? '')))
+        throw new KafkaFault('invalid', 'the record has failed the validation on the broker');
       const batches = byPartition(records, topic.about.partitions);
       for (const [partition, batch] of batches)
         store(id, name, partition, next.get(`${name} ${partition}`) ?? 0, batch);
@@ -205,6 +210,7 @@ export const createMemoryKafka = (): MemoryKafka => {
           resolve();
         };
       },
+      invalid: (value) => void invalid.add(value),
       maxBytes: (bytes) => {
         maxBytes = bytes;
       },
