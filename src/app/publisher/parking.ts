@@ -88,13 +88,14 @@ export const createParking = ({
     },
     get: (stream) => parked.get(stream),
     list: () => [...parked.values()],
-    park: async ({ stream, revision: from, position, error }) => {
+    park: async ({ stream, revision: from, position, error, reason }) => {
       if (parked.size >= MOST_PARKED && !parked.has(stream)) throw new TooManyParked(topic);
       const entry = {
         stream,
         revision: from,
         position,
         error: error.slice(0, ERROR_LENGTH),
+        ...(reason === undefined ? {} : { reason }),
         at: clock.now(),
       };
       parked.set(stream, entry);

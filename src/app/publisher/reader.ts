@@ -2,6 +2,7 @@ import { matchesFilter } from './filter.ts';
 import { StoreUnavailable, type EventStore, type Position, type RecordedEvent } from '../event-store.ts';
 import type { Logger, Timers } from '../ports.ts';
 import { pause } from '../process-runner/pause.ts';
+import { NewerRelease } from '../streams/lift.ts';
 import type { KafkaRecord, TopicStream } from '../streams/stream.ts';
 import type { Gate } from './turns.ts';
 import type { RetryOutcome, Session } from './types.ts';
@@ -69,7 +70,8 @@ export const createReader = ({
       { err: error, topic: topic.name, stream, revision },
       'an event cannot become a record: parked',
     );
-    await parking.park({ stream, revision, position, error: text });
+    const reason = error instanceof NewerRelease ? { reason: 'newer-release' as const } : {};
+    await parking.park({ stream, revision, position, error: text, ...reason });
   };
 
   /** What came before in a parked stream is not left out: a publisher that died may have parked it and sent nothing yet. */
@@ -120,12 +122,20 @@ export const createReader = ({
     }
     // Until the brokers have it the stream stays parked where it was: nothing else would bring it back after a crash.
     await emptied();
+    if (poison?.event.revision === parked.revision && poison.error instanceof NewerRelease)
+      return { outcome: 'parked', parked };
     if (poison !== undefined && parking.get(stream) === parked) await parkAt(poison.event, poison.error);
     const again = parking.get(stream);
     // The brokers may have refused one of them.
     if (again !== undefined && again !== parked) return { outcome: 'parked', parked: again };
     await parking.release(parked);
     return { outcome: 'published', records: count };
+  };
+
+  /** What an older release parked, this one may know; in front of everything else, since nobody is asked to do it. */
+  const afterUpgrade = async (): Promise<void> => {
+    for (const { stream, reason } of parking.list())
+      if (reason === 'newer-release' && !signal.aborted) await publishAgain(stream);
   };
 
   const carryOut = async (): Promise<void> => {
@@ -148,6 +158,7 @@ export const createReader = ({
   };
 
   const run = async (): Promise<void> => {
+    await afterUpgrade();
     const subscription = store
       .subscribe({
         signal,

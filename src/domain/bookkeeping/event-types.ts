@@ -6,7 +6,14 @@ import { auditTreeEventTypes } from './audit-events.ts';
 /** Registry entries of the service's own `sys-` streams (events.ts). */
 const lease = { holder: text, epoch: count, ttlMs: z.number().min(0) };
 
-const parkedStream = z.strictObject({ stream: text, revision: count, position: text, error: text, at: text });
+const parkedStream = z.strictObject({
+  stream: text,
+  revision: count,
+  position: text,
+  error: text,
+  reason: z.literal('newer-release').exactOptional(),
+  at: text,
+});
 
 export const bookkeepingEventTypes: readonly EventType[] = typesOf(
   { context: 'system', audience: 'internal' },

@@ -28,6 +28,8 @@ export type ParkedStream = {
   readonly position: string;
   /** Why. */
   readonly error: string;
+  /** `newer-release`: the event is of one, and is tried again by each publisher that begins. Absent: anything else. */
+  readonly reason?: 'newer-release';
   readonly at: string;
 };
 

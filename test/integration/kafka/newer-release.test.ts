@@ -1,0 +1,86 @@
+import { expect } from 'chai';
+import { MOST_PARKED } from '../../../src/app/publisher/parking.ts';
+import { NewerRelease } from '../../../src/app/streams/lift.ts';
+import type { RecordMapper } from '../../../src/app/streams/stream.ts';
+import { createRig, expectDelivered, recordOf, TOPIC, valuesOf, type Rig } from './publisher-rig.ts';
+
+const STREAM = `sys-kafkaParked-${TOPIC}`;
+
+/** A release that does not know the events with these revisions. */
+const olderRelease =
+  (...unknown: readonly number[]) =>
+  (topic: string): RecordMapper =>
+  (event) => {
+    if (event.stream !== 'thing-b' && unknown.includes(event.revision))
+      throw new NewerRelease('not known here');
+    return [recordOf(topic, event)];
+  };
+
+describe('an event that a newer release wrote', () => {
+  let rig: Rig;
+  beforeEach(() => {
+    rig = createRig();
+  });
+
+  it('parks its stream until the publisher is of that release, which asks nobody', async () => {
+    await rig.append('thing-a', 'thing-a', 'thing-a', 'thing-b');
+    const older = rig.start({ map: olderRelease(1) });
+    await rig.time.pass(2_000);
+    expect(older.topic(TOPIC).parked.map(({ stream, reason }) => [stream, reason])).to.deep.equal([
+      ['thing-a', 'newer-release'],
+    ]);
+    await older.stop();
+    expect(valuesOf(rig.kafka).toSorted()).to.deep.equal(['thing-a@0', 'thing-b@0']);
+    await rig.append('thing-a');
+    const newer = rig.start();
+    await rig.time.pass(2_000);
+    expect(newer.topic(TOPIC)).to.deep.include({ state: 'live', parked: [] });
+    await newer.stop();
+    await expectDelivered(rig);
+  });
+
+  it('is tried again by each publisher that begins, without a word in the log while it is unknown', async () => {
+    await rig.append('thing-a', 'thing-a', 'thing-b');
+    const first = rig.start({ map: olderRelease(1) });
+    await rig.time.pass(2_000);
+    await first.stop();
+    const before = await rig.store.currentRevision(STREAM);
+    const second = rig.start({ map: olderRelease(1) });
+    await rig.time.pass(2_000);
+    expect(second.topic(TOPIC)).to.include({ state: 'live' });
+    await second.stop();
+    expect(await rig.store.currentRevision(STREAM)).to.equal(before);
+    expect(valuesOf(rig.kafka).toSorted()).to.deep.equal(['thing-a@0', 'thing-b@0']);
+  });
+
+  it('is parked further on by a release that knows some of what follows', async () => {
+    await rig.append('thing-a', 'thing-a', 'thing-a', 'thing-a', 'thing-b');
+    const first = rig.start({ map: olderRelease(1, 3) });
+    await rig.time.pass(2_000);
+    await first.stop();
+    const second = rig.start({ map: olderRelease(3) });
+    await rig.time.pass(2_000);
+    expect(second.topic(TOPIC).parked.map(({ revision, reason }) => [revision, reason])).to.deep.equal([
+      [3, 'newer-release'],
+    ]);
+    await second.stop();
+    const third = rig.start();
+    await rig.time.pass(2_000);
+    await third.stop();
+    await expectDelivered(rig);
+  });
+
+  it('of too many streams stops the topic, and the newer release loses nothing', async () => {
+    const streams = Array.from({ length: MOST_PARKED + 20 }, (_, i) => `thing-n${i}`);
+    await rig.append('thing-b', ...streams);
+    const older = rig.start({ map: olderRelease(0) });
+    await rig.time.pass(2_000);
+    expect(older.topic(TOPIC)).to.include({ state: 'failed' });
+    await older.stop();
+    const newer = rig.start();
+    await rig.time.pass(10_000);
+    expect(newer.topic(TOPIC)).to.deep.include({ state: 'live', parked: [] });
+    await newer.stop();
+    await expectDelivered(rig);
+  });
+});
