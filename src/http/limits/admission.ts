@@ -174,18 +174,32 @@ export const countingFailures = async <T>(
     const { response } = exchange;
     const { shouldKeepAlive } = response;
     response.shouldKeepAlive = false;
-    await knownCaller(exchange, authenticate, admission);
+    await knownCaller(exchange, authenticate, admission, { withoutUser: true });
     response.shouldKeepAlive = shouldKeepAlive;
   }
+  return namingFailures(exchange, { authenticate, admission }, check);
+};
+
+/**
+ * The same for what is checked before a body is read: the answer is that of the check, but it counts for who called and is
+ * recorded as theirs, in the history of their tenant. A refused call makes nobody a User.
+ */
+export const namingFailures = async <T>(
+  exchange: Exchange,
+  { authenticate, admission }: Callers,
+  check: () => T | Promise<T>,
+): Promise<T> => {
   try {
     return await check();
   } catch (error) {
-    if (admission === undefined || exchange.response.destroyed) throw error;
-    const principal = await knownCaller(exchange, authenticate, admission).catch((unknown: unknown) => {
+    if (exchange.response.destroyed) throw error;
+    const known = knownCaller(exchange, authenticate, admission, { withoutUser: true });
+    const principal = await known.catch((unknown: unknown) => {
       if (unknown instanceof ApiError && unknown.error === 'RESOURCE_EXHAUSTED') throw unknown;
       return undefined;
     });
-    if (principal !== undefined) admission.count(exchange, principal);
+    exchange.principal = principal;
+    if (principal !== undefined) admission?.count(exchange, principal);
     throw error;
   }
 };
@@ -194,10 +208,11 @@ const knownCaller = async (
   exchange: Exchange,
   authenticate: Authenticate,
   admission: Admission | undefined,
+  { withoutUser = exchange.dryRun === true } = {},
 ): Promise<Principal> => {
   try {
     const { authorization } = exchange.request.headers;
-    return await authenticate(authorization, exchange.method, { dryRun: exchange.dryRun === true });
+    return await authenticate(authorization, exchange.method, { dryRun: withoutUser });
   } catch (error) {
     if (error instanceof ApiError && error.status < 500) admission?.stranger(exchange);
     throw error;

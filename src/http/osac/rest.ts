@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { Method } from '../../domain/resource.ts';
 import type { Authenticate } from '../authenticate.ts';
 import { bodyText, LARGE_BODY_BYTES, readBody, type BodyBudget } from '../body.ts';
-import { admitted, countingFailures, type Admission } from '../limits/admission.ts';
+import { admitted, countingFailures, namingFailures, type Admission } from '../limits/admission.ts';
 import { ApiError, invalid, methodNotAllowed, urlNotFound } from '../errors.ts';
 import { send, sendParts, type Exchange } from '../exchange.ts';
 import { RESOURCES_VIEW, TIMELINE_VIEW, type Positions } from '../positions.ts';
@@ -111,7 +111,7 @@ export const serveRest = async (
   if (verb === 'PATCH') return serveUpdate(exchange, table, service, target.id, options);
   if (verb === 'DELETE') {
     await begin(exchange, table, service, 'Delete', options);
-    const metadata = beginWriting(exchange, service);
+    const metadata = await beginWriting(exchange, service, options);
     const principal = await admit(exchange, table, service, 'Delete', options);
     await waitForMinimum(exchange, options, RESOURCES_VIEW);
     return answerWrite(
@@ -149,7 +149,7 @@ const serveCreate = async (
   options: RestOptions,
 ): Promise<void> => {
   await begin(exchange, table, service, 'Create', options);
-  const metadata = beginWriting(exchange, service);
+  const metadata = await beginWriting(exchange, service, options);
   const document = await countingFailures(exchange, options, async () => {
     const { document: sent } = await decodeBody(exchange, service, options);
     service.checkCreate(sent);
@@ -169,8 +169,8 @@ const serveUpdate = async (
   options: RestOptions,
 ): Promise<void> => {
   await begin(exchange, table, service, 'Update', options);
-  const metadata = beginWriting(exchange, service);
-  const wanted = readUpdateQuery(exchange.request.url ?? '');
+  const metadata = await beginWriting(exchange, service, options);
+  const wanted = await namingFailures(exchange, options, () => readUpdateQuery(exchange.request.url ?? ''));
   const { document, present } = await countingFailures(exchange, options, () =>
     decodeBody(exchange, service, options),
   );
@@ -283,9 +283,13 @@ const nextTurn = async (
 type WriteMetadata = Pick<CallMetadata, 'idempotencyKey' | 'commandId' | 'ifRevision' | 'ticket' | 'dryRun'>;
 
 /** Refusals of what would have been carried out are recorded; trying leaves no trace. */
-const beginWriting = (exchange: Exchange, { kind }: KindService): WriteMetadata => {
+const beginWriting = async (
+  exchange: Exchange,
+  { kind }: KindService,
+  options: RestOptions,
+): Promise<WriteMetadata> => {
   exchange.writes = true;
-  const metadata = writeMetadata(exchange, kind);
+  const metadata = await namingFailures(exchange, options, () => writeMetadata(exchange, kind));
   if (metadata.dryRun === true) {
     exchange.writes = false;
     exchange.dryRun = true;
