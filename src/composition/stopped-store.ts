@@ -5,6 +5,7 @@ import { logFile } from '../adapters/event-store/sqlite/files.ts';
 import { openLogForReading } from '../adapters/event-store/sqlite/schema.ts';
 import { createGrowth } from '../adapters/event-store/shared/paged-subscription.ts';
 import { verifyStore, type StoreReport } from '../app/audit/bundle/verify-store.ts';
+import type { KeptTree } from '../app/audit/bundle/store-naming.ts';
 import type { HashAt } from '../app/audit/merkle/hashing.ts';
 import type { Trust } from '../app/audit/merkle/key-chain.ts';
 import type { StoreToCheck } from '../cli/connection.ts';
@@ -19,7 +20,7 @@ export const verifyStoppedStore = async (which: StoreToCheck, trust?: Trust): Pr
   try {
     return await verifyStore(log, {
       ...(trust === undefined ? {} : { trust }),
-      ...(tree === undefined ? {} : { hashAt: tree.hashAt }),
+      ...(tree === undefined ? {} : { kept: tree.kept }),
     });
   } finally {
     tree?.close();
@@ -31,12 +32,19 @@ export const verifyStoppedStore = async (which: StoreToCheck, trust?: Trust): Pr
  * The tree that the service kept beside the log: with it a wrong event is named. Nothing is believed of it that does not
  * lead to a signed root, so that whatever is wrong with it only costs the name.
  */
-const treeBeside = (dataDir: string): { readonly hashAt: HashAt; readonly close: () => void } | undefined => {
+const treeBeside = (dataDir: string): { readonly kept: KeptTree; readonly close: () => void } | undefined => {
   const folder = join(dataDir, 'read-models');
   try {
     const name = basename(readFileSync(join(folder, 'audit.current'), 'utf8').trim());
     const { reader, close } = openAuditReader(join(folder, name));
-    return { hashAt: asRangeError(reader.hashAt), close };
+    const recordAt = (index: number) => {
+      try {
+        return reader.leaf(index)?.record;
+      } catch {
+        return undefined;
+      }
+    };
+    return { kept: { hashAt: asRangeError(reader.hashAt), recordAt }, close };
   } catch {
     return undefined;
   }

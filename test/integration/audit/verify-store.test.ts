@@ -137,10 +137,10 @@ describe('a store that was signed', () => {
     // Event 27 of 60: between the first head and the second one.
     expect(report.findings[0]).to.deep.include({ code: 'root', place: [20, 40] });
     expect(report.signed).to.equal(20);
-    // The read model still has the tree that was signed.
-    expect(report.findings[1]).to.deep.include({ code: 'changed-event', event: 'cluster-c2@5', place: 27 });
     // The pin, too, is not continued.
-    expect(report.findings[2]).to.deep.include({ code: 'root', place: [0, 60] });
+    expect(report.findings[1]).to.deep.include({ code: 'root', place: [0, 60] });
+    // The read model still has the tree that was signed.
+    expect(report.findings[2]).to.deep.include({ code: 'changed-event', event: 'cluster-c2@5', place: 27 });
     expect(report.count).to.equal(3);
     const unnamed = report.findings.filter(({ code }) => code === 'root');
     // Without it, or with one that is damaged, the name is all that is lost.
@@ -148,6 +148,21 @@ describe('a store that was signed', () => {
     expect((await verifyStoppedStore({ dataDir: copy }, trust)).findings).to.deep.equal(unnamed);
     rmSync(join(copy, 'read-models'), { recursive: true });
     expect((await verifyStoppedStore({ dataDir: copy }, trust)).findings).to.deep.equal(unnamed);
+  });
+
+  it('names the last event of a stream that was taken out, and none of those behind it', async () => {
+    const copy = join(folder, 'shorter');
+    cpSync(dataDir, copy, { recursive: true });
+    const db = new DatabaseSync(join(copy, 'events.db'));
+    db.exec(
+      `DELETE FROM events WHERE revision = 11 AND stream = (SELECT id FROM streams WHERE name = 'cluster-c3')`,
+    );
+    db.close();
+    const { findings } = await verifyStoppedStore({ dataDir: copy }, trust);
+    const named = findings.filter(({ event }) => event !== undefined);
+    expect(named.map(({ code, event, place }) => [code, event, place])).to.deep.equal([
+      ['missing-event', 'cluster-c3@11', 58],
+    ]);
   });
 
   it('says that a store is not there', async () => {

@@ -1,9 +1,22 @@
 import { expect } from 'chai';
+import fc from 'fast-check';
 import { findingText, type Finding } from '../../../src/app/audit/bundle/findings.ts';
 import { verifyStore, type StoreOptions } from '../../../src/app/audit/bundle/verify-store.ts';
+import { leafOf } from '../../../src/app/audit/merkle/leaf.ts';
 import type { RecordedEvent } from '../../../src/app/event-store.ts';
 import { eventsOf, historyOf, keyOf, vkey } from '../../support/audit/signed-history.ts';
 import { signedLog, stoppedLog } from '../../support/audit/signed-log.ts';
+import { leavesOfLog, logVictim, tamperLog } from '../../support/audit/tampering/log.ts';
+import { checkAsync } from '../../support/property.ts';
+
+const MUTATIONS = Number(process.env['LEDGER_TEST_MUTATIONS'] ?? 600);
+const draws = fc.record({
+  kind: fc.nat(1000),
+  a: fc.nat(10_000),
+  b: fc.nat(10_000),
+  bit: fc.nat(200_000),
+  forger: fc.boolean(),
+});
 
 /** What somebody with the file of a stopped store can do to it, one thing after the other. */
 const history = historyOf(eventsOf(50));
@@ -98,6 +111,89 @@ describe('tampering with a stopped store', () => {
       const bare = moved.filter(({ stream }) => stream !== 'sys-auditTree');
       const byPin = await verify(bare, { trust: { ...history.trust, pin: history.noteAt(20) } });
       expect(placesOf(byPin.findings)).to.deep.include(['order', 19, nameOf(19)]);
+    });
+  });
+
+  describe('where the tree is kept beside the log, names', () => {
+    const kept = {
+      hashAt: history.tree.hashAt,
+      recordAt: (index: number) => leafOf(history.events[index] as RecordedEvent),
+    };
+    const nameOf = (n: number): string => `${history.events[n]?.stream}@${history.events[n]?.revision}`;
+    const atLeaf = (n: number): number => log.findIndex(({ id }) => id === history.events[n]?.id);
+    const named = async (events: readonly RecordedEvent[], options: StoreOptions = {}) => {
+      const { findings, ok } = await verify(events, { kept, ...options });
+      expect(ok).to.equal(false);
+      return findings
+        .filter(({ code }) => code.endsWith('-event') || code === 'order')
+        .filter(({ place }) => typeof place === 'number')
+        .map(({ code, place, event }) => `${code} ${String(place)} ${event}`);
+    };
+
+    it('each event that was taken out, and none that only moved up', async () => {
+      for (let n = 0; n < 40; n += 1)
+        expect(new Set(await named(log.toSpliced(atLeaf(n), 1)))).to.deep.equal(
+          new Set([`missing-event ${n} ${nameOf(n)}`]),
+          `event ${n}`,
+        );
+    });
+
+    it('each event that was changed, added or moved', async () => {
+      const event = (n: number) => log[atLeaf(n)] as RecordedEvent;
+      expect(await named(log.with(atLeaf(39), { ...event(39), data: {} }))).to.deep.equal([
+        `changed-event 39 ${nameOf(39)}`,
+      ]);
+      const strange = { ...event(25), stream: 'cluster-strange', revision: 0, id: 'strange' };
+      expect(await named(log.toSpliced(atLeaf(25), 0, strange))).to.deep.equal([
+        'added-event 25 cluster-strange@0',
+      ]);
+      // In the place of another one.
+      expect(await named(log.with(atLeaf(25), strange))).to.include.members([
+        `missing-event 25 ${nameOf(25)}`,
+        'added-event 25 cluster-strange@0',
+      ]);
+      const swapped = await named(log.with(atLeaf(12), event(13)).with(atLeaf(13), event(12)));
+      expect(swapped.join()).to.include(nameOf(12));
+      expect(swapped.join()).not.to.include(nameOf(14));
+    });
+
+    it('what a pin misses, though the heads were signed anew', async () => {
+      const events = history.events.toSpliced(7, 1);
+      const forged = signedLog(historyOf(events), HEADS);
+      expect(await named(forged, { trust: pinned })).to.include(`missing-event 7 ${nameOf(7)}`);
+    });
+
+    it('all that a cut took away', async () => {
+      const cut = log.filter(
+        ({ stream, position }) => stream.startsWith('sys-') || Number(position) <= 2 * 36,
+      );
+      expect(await named(cut)).to.deep.equal([36, 37, 38, 39].map((n) => `missing-event ${n} ${nameOf(n)}`));
+    });
+
+    it('nobody by a name that is not the one that was signed', async () => {
+      const lying = { ...kept, recordAt: () => leafOf(history.events[3] as RecordedEvent) };
+      const { findings } = await verify(log.toSpliced(atLeaf(39), 1), { kept: lying });
+      expect(texts(findings)).not.to.include(nameOf(3));
+    });
+
+    it('the place of the first change, whatever it is', async function () {
+      this.timeout(10 * 60_000);
+      const victim = logVictim(history, historyOf(eventsOf(50, 1)), [5, 6, 11, 30, 50]);
+      const trust = { ...history.trust, pin: history.noteAt(50) };
+      const original = leavesOfLog(victim.log, 50);
+      await checkAsync(
+        fc.asyncProperty(draws, async (draw) => {
+          const { what, value } = tamperLog(victim, draw);
+          const { ok, findings } = await verifyStore(stoppedLog(value), { trust, kept });
+          const leaves = leavesOfLog(value, 50);
+          const first = original.findIndex((leaf, place) => leaves[place] !== leaf);
+          if (first < 0) return;
+          expect(ok, what).to.equal(false);
+          const exact = findings.filter(({ code, place }) => code.endsWith('-event') && place === first);
+          expect(exact, `${what}: place ${first}\n${texts(findings)}`).not.to.have.length(0);
+        }),
+        { numRuns: Math.ceil(MUTATIONS / 6) },
+      );
     });
   });
 });

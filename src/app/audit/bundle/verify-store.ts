@@ -1,14 +1,14 @@
 import { stringAt } from '../../../domain/json-tools.ts';
-import type { EventStore, RecordedEvent } from '../../event-store.ts';
+import type { EventStore, Position, RecordedEvent } from '../../event-store.ts';
 import { AUDIT_KEYS_STREAM } from '../audit-keys.ts';
 import { originOf, type Checkpoint } from '../merkle/checkpoint.ts';
-import { extendRange, rangeHashes, type GrowingRange } from '../merkle/compact-range.ts';
-import type { HashAt } from '../merkle/hashing.ts';
+import { extendRange, type GrowingRange } from '../merkle/compact-range.ts';
 import type { ChainedKey, Trust } from '../merkle/key-chain.ts';
 import { isLeafStream, leafHashOf, leafOf } from '../merkle/leaf.ts';
 import { MOST_HEADS, TREE_HEADS_STREAM } from '../tree-heads.ts';
 import { collectFindings, type Finding, type Findings } from './findings.ts';
 import { FILES } from './format.ts';
+import { nameChanges, type KeptTree, type RightUpTo } from './store-naming.ts';
 import { checkPosition, checkTime, type PlacedEvent } from './store-times.ts';
 import { createTenantRoots, type TenantRoots } from './tenant-roots.ts';
 import { authorityOf, openCheckpoint, type Authority } from './trust-check.ts';
@@ -19,8 +19,8 @@ export type StoppedLog = Pick<EventStore, 'storeId' | 'readAll' | 'readStream'>;
 export type StoreOptions = {
   /** What the auditor trusts; absent: the keys that the store names itself. */
   readonly trust?: Trust;
-  /** Hashes of the tree as they were kept apart from the events (tiles): with them a wrong event is named. */
-  readonly hashAt?: HashAt;
+  /** The tree as it was kept apart from the events: with it a wrong or missing event is named. */
+  readonly kept?: KeptTree;
 };
 
 export type StoreReport = {
@@ -53,7 +53,7 @@ export const verifyStore = async (log: StoppedLog, options: StoreOptions = {}): 
     const pin = options.trust === undefined ? undefined : authority.pin;
     const marks = marksOf(heads, pin);
     progress.heads = heads.length;
-    const { unsignedForMs } = await compare(log, marks, options.hashAt, findings, progress);
+    const { unsignedForMs } = await compare(log, marks, options.kept, findings, progress);
     if (heads.length === 0 && progress.leaves > 0)
       findings.add({
         code: 'head',
@@ -173,74 +173,110 @@ const marksOf = (heads: readonly Head[], pin: Checkpoint | undefined): Mark[] =>
     ...(pin === undefined ? [] : [{ checkpoint: pin, what: 'your pin', pinned: true }]),
   ].sort((left, right) => left.checkpoint.size - right.checkpoint.size);
 
-/** Leaves that are kept since the last right head, to name the wrong one among them. */
-const MOST_KEPT = 100_000;
 const PAGE = 10_000;
+
+type Progress = { events: number; leaves: number; signed: number };
 
 const compare = async (
   log: StoppedLog,
   marks: readonly Mark[],
-  hashAt: HashAt | undefined,
+  kept: KeptTree | undefined,
   findings: Findings,
-  progress: { events: number; leaves: number; signed: number },
+  progress: Progress,
 ): Promise<{ readonly unsignedForMs: number }> => {
+  const gaps = collectFindings();
+  const comparison = createComparison(marks, { findings, gaps }, progress);
+  try {
+    for await (const event of allOf(log)) comparison.take(event);
+    const { wrong, right, unsignedForMs } = comparison.end();
+    if (kept !== undefined && wrong.length > 0) {
+      const start = wrong.some(({ pinned }) => pinned) ? NOTHING : right;
+      const signed = marks.map(({ checkpoint }) => checkpoint);
+      await nameChanges({ kept, start, signed, leaves: (after) => leavesOf(log, after) }, findings);
+    }
+    return { unsignedForMs };
+  } finally {
+    tellGaps(gaps, progress.leaves, findings);
+  }
+};
+
+const NOTHING: RightUpTo = { size: 0, hashes: [], position: undefined };
+
+/** Gaps in the order of streams tell what is wrong without any tree; what was named at its place is not told twice. */
+const tellGaps = (gaps: Findings, leaves: number, findings: Findings): void => {
+  const named = new Set(findings.list().map(({ event }) => event));
+  for (const gap of gaps.list()) if (!named.has(gap.event)) findings.add(gap);
+  const more = gaps.count() - gaps.list().length;
+  if (more > 0)
+    findings.add({ code: 'order', place: [0, leaves], message: `${more} more gaps in the order of streams` });
+};
+
+const createComparison = (
+  marks: readonly Mark[],
+  { findings, gaps }: { readonly findings: Findings; readonly gaps: Findings },
+  progress: Progress,
+) => {
   const tree = extendRange();
   const tenants = createTenantRoots();
-  const revisions = createRevisionCheck(findings);
-  const since = (mark: Mark): number => (mark.pinned ? 0 : progress.signed);
-  let recent: { name: string; hash: Buffer }[] = [];
-  let recentFrom = 0;
-  let next = 0;
-  let diverged = false;
+  const revisions = createRevisionCheck(gaps);
   const headed = marks.findLast(({ pinned }) => !pinned)?.checkpoint.size ?? 0;
+  const wrong: Mark[] = [];
+  let right = NOTHING;
+  let next = 0;
+  let below: Mark | undefined;
+  let lastLeaf: PlacedEvent | undefined;
   let unsignedSince: number | undefined;
   let latest = 0;
-  let lastLeaf: PlacedEvent | undefined;
-  let below: Mark | undefined;
+
+  const since = (mark: Mark): number => (mark.pinned ? 0 : progress.signed);
+  const compareWith = (mark: Mark): void => {
+    // Behind the first head that is wrong every other one is; only a pin still tells how far back it begins.
+    if (wrong.length > 0 && !mark.pinned) return;
+    const problem = problemAt(mark, tree, tenants);
+    if (problem === undefined) {
+      progress.signed = tree.size();
+      right = { size: tree.size(), hashes: tree.hashes(), position: lastLeaf?.position };
+      checkPosition(mark, lastLeaf, findings);
+      return;
+    }
+    wrong.push(mark);
+    findings.add(anotherRoot(mark, since(mark), problem));
+  };
   const reachMarks = (): void => {
-    for (
-      let mark = marks[next];
-      mark !== undefined && mark.checkpoint.size === tree.size();
-      mark = marks[next]
-    ) {
+    for (let mark = marks[next]; mark?.checkpoint.size === tree.size(); mark = marks[next]) {
       next += 1;
       below = mark;
-      // Behind the first head that is wrong every other one is; only a pin still tells how far back it begins.
-      if (diverged && !mark.pinned) continue;
-      const problem = problemAt(mark, tree, tenants);
-      if (problem === undefined) {
-        progress.signed = tree.size();
-        checkPosition(mark, lastLeaf, findings);
-      } else {
-        diverged = true;
-        nameWrong({ mark, problem, from: since(mark), recent, recentFrom, hashAt }, findings);
-      }
-      recent = [];
-      recentFrom = tree.size();
+      compareWith(mark);
     }
   };
   reachMarks();
-  for await (const event of allOf(log)) {
-    progress.events += 1;
-    latest = Math.max(latest, Date.parse(event.recordedAt) || 0);
-    if (!isLeafStream(event.stream)) continue;
-    revisions(event, tree.size());
-    const hash = leafHashOf(leafOf(event));
-    tree.append(hash);
-    tenants.append(stringAt(event.metadata, 'tenant'), hash);
-    progress.leaves += 1;
-    lastLeaf = { ...event, place: tree.size() - 1 };
-    checkTime(lastLeaf, { below, above: marks[next] }, findings);
-    if (tree.size() > headed) unsignedSince ??= Date.parse(event.recordedAt) || 0;
-    if (!diverged && recent.length < MOST_KEPT)
-      recent.push({ name: `${event.stream}@${event.revision}`, hash });
-    reachMarks();
-  }
-  const beyond = [false, true].map((pinned) => marks.findLast((mark) => mark.pinned === pinned));
-  for (const mark of beyond)
-    if (mark !== undefined && mark.checkpoint.size > tree.size())
-      findings.add(tooShort(mark, since(mark), tree.size()));
-  return { unsignedForMs: unsignedSince === undefined ? 0 : latest - unsignedSince };
+
+  return {
+    take: (event: RecordedEvent): void => {
+      progress.events += 1;
+      const recorded = Date.parse(event.recordedAt) || 0;
+      latest = Math.max(latest, recorded);
+      if (!isLeafStream(event.stream)) return;
+      revisions(event, tree.size());
+      const hash = leafHashOf(leafOf(event));
+      tree.append(hash);
+      tenants.append(stringAt(event.metadata, 'tenant'), hash);
+      progress.leaves += 1;
+      lastLeaf = { ...event, place: tree.size() - 1 };
+      checkTime(lastLeaf, { below, above: marks[next] }, findings);
+      if (tree.size() > headed) unsignedSince ??= recorded;
+      reachMarks();
+    },
+    end: (): { wrong: readonly Mark[]; right: RightUpTo; unsignedForMs: number } => {
+      const largest = [false, true].map((pinned) => marks.findLast((mark) => mark.pinned === pinned));
+      const beyond = largest.filter((mark) => mark !== undefined && mark.checkpoint.size > tree.size());
+      for (const mark of beyond as Mark[]) {
+        findings.add(tooShort(mark, since(mark), tree.size()));
+        wrong.push(mark);
+      }
+      return { wrong, right, unsignedForMs: unsignedSince === undefined ? 0 : latest - unsignedSince };
+    },
+  };
 };
 
 const tooShort = ({ what, checkpoint }: Mark, from: number, size: number): Finding => ({
@@ -252,8 +288,12 @@ const tooShort = ({ what, checkpoint }: Mark, from: number, size: number): Findi
     `${checkpoint.size - size} of those since size ${from} are missing`,
 });
 
-async function* allOf(log: StoppedLog): AsyncGenerator<RecordedEvent> {
-  let after: string | undefined;
+async function* leavesOf(log: StoppedLog, start: Position | undefined): AsyncGenerator<RecordedEvent> {
+  for await (const event of allOf(log, start)) if (isLeafStream(event.stream)) yield event;
+}
+
+async function* allOf(log: StoppedLog, start?: Position): AsyncGenerator<RecordedEvent> {
+  let after = start;
   for (let more = true; more; ) {
     more = false;
     for await (const event of log.readAll({ limit: PAGE, ...(after === undefined ? {} : { after }) })) {
@@ -296,42 +336,8 @@ const problemAt = ({ checkpoint }: Mark, tree: GrowingRange, tenants: TenantRoot
   return 'another root over the trees of the tenants than the events have';
 };
 
-type Wrong = {
-  readonly mark: Mark;
-  readonly problem: string;
-  /** Size up to which everything is right. */
-  readonly from: number;
-  /** Leaves that were read last, from place `recentFrom` on. */
-  readonly recentFrom: number;
-  readonly recent: readonly { readonly name: string; readonly hash: Buffer }[];
-  readonly hashAt: HashAt | undefined;
-};
-
-const nameWrong = ({ mark, problem, from, recent, recentFrom, hashAt }: Wrong, findings: Findings): void => {
-  const { size, root } = mark.checkpoint;
-  findings.add({
-    code: 'root',
-    place: [from, size],
-    message: `${mark.what} of size ${size} has ${problem}: of the events since size ${from} at least one was changed, moved, added or taken out`,
-  });
-  if (hashAt === undefined || !hasRoot(hashAt, size, root)) return;
-  for (const [at, { name, hash }] of recent.entries())
-    if (!hashAt(0, recentFrom + at).equals(hash))
-      findings.add({
-        code: 'changed-event',
-        place: recentFrom + at,
-        event: name,
-        message: 'it is not the event that was signed at this place',
-      });
-};
-
-const hasRoot = (hashAt: HashAt, size: number, root: Buffer): boolean => {
-  try {
-    return extendRange({ size, hashes: rangeHashes(size, hashAt) })
-      .root()
-      .equals(root);
-  } catch (error) {
-    if (error instanceof RangeError) return false;
-    throw error;
-  }
-};
+const anotherRoot = ({ what, checkpoint }: Mark, from: number, problem: string): Finding => ({
+  code: 'root',
+  place: [from, checkpoint.size],
+  message: `${what} of size ${checkpoint.size} has ${problem}: of the events since size ${from} at least one was changed, moved, added or taken out`,
+});
