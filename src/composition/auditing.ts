@@ -64,7 +64,15 @@ export const createAuditing = (
   if (reader === undefined) throw new TypeError('the role auditor needs the read model audit');
   const origin = originOf(store.storeId);
   const heads = createAuditHeads(store);
-  const keys = createAuditKeys({ store, files: auditor.keyFiles, origin, clock, ids, instance });
+  const keys = createAuditKeys({
+    store,
+    files: auditor.keyFiles,
+    origin,
+    clock,
+    ids,
+    instance,
+    treeSize: () => reader.size(),
+  });
   const rest = (): Promise<void> => new Promise((resolve) => void timers.after(0, resolve));
   const signer = createAuditSigner({
     store,

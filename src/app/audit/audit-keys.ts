@@ -60,9 +60,12 @@ export const createAuditKeys = ({
   clock,
   ids,
   instance,
+  treeSize,
 }: {
   readonly store: EventStore;
   readonly files: AuditKeyFiles;
+  /** Leaves of the audit tree here: a key that is replaced vouches for nothing beyond them. */
+  readonly treeSize?: () => number;
   readonly origin: string;
   readonly clock: Clock;
   readonly ids: Ids;
@@ -141,10 +144,12 @@ export const createAuditKeys = ({
           : await signingKey(newest);
       const { vkey } = await files.create();
       const since = clock.now();
+      // Heads that the present key may just be signing have no more leaves than the log, and so than the tree.
+      const stated = { vkey, since, ...(treeSize && { size: treeSize() }) };
       const next: ChainedKey =
         previous === undefined
           ? { vkey, since }
-          : { vkey, since, rotation: signRotation(origin, { vkey, since }, { name: origin, ...previous }) };
+          : { vkey, since, rotation: signRotation(origin, stated, { name: origin, ...previous }) };
       if (!(await announce(next, revision, 'RotateAuditKey'))) throw new AuditKeyReplaced();
       await tidy([...keys, next]);
       return next;

@@ -64,7 +64,7 @@ export const openSigning = ({
     },
   };
   const heads = createAuditHeads(store);
-  const keys = createAuditKeys({ store, files, origin, clock, ids, instance });
+  const keys = createAuditKeys({ store, files, origin, clock, ids, instance, treeSize: () => tree.size() });
   const rest = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
   const logger = silentLogger;
   const signer = createAuditSigner({

@@ -168,6 +168,7 @@ describe('signer of tree heads', () => {
     expect(keys).to.have.length(3);
     const chain = keyChain(signing.origin, keys, [keys[0]?.vkey ?? '']);
     expect(chain.problems).to.deep.equal([]);
+    expect([...chain.successors.values()].map(({ size }) => size)).to.deep.equal([1, 2]);
     expect(verifyNote(pin ?? '', chain.vkeys).signers).to.deep.equal([keys[2]?.vkey]);
     const kept = await Promise.all(keys.map(async ({ vkey }) => (await files.find(vkey)) !== undefined));
     expect(kept).to.deep.equal([false, false, true]);

@@ -1,5 +1,5 @@
 import { InvalidCheckpoint, parseCheckpoint, type Checkpoint } from '../merkle/checkpoint.ts';
-import { keyChain, type Trust } from '../merkle/key-chain.ts';
+import { keyChain, outlived, type ChainedKey, type KeyChain, type Trust } from '../merkle/key-chain.ts';
 import { InvalidNote, verifyNote } from '../merkle/note.ts';
 import { FILES } from './format.ts';
 import type { Findings } from './findings.ts';
@@ -8,6 +8,10 @@ import type { Findings } from './findings.ts';
 export type Authority = {
   readonly origin: string;
   readonly vkeys: readonly string[];
+  /** Of keys that were replaced: what they signed beyond that does not count. */
+  readonly successors?: KeyChain['successors'];
+  /** What to trust from here on: the auditor's own keys, and behind them those that they announced. */
+  readonly keys?: readonly ChainedKey[];
   /** The auditor's pin, verified; undefined when there is none. */
   readonly pin: Checkpoint | undefined;
 };
@@ -31,10 +35,14 @@ export const authorityOf = (
     });
   const own = keyChain(root.origin, root.keys);
   const chain =
-    shipped === undefined || pinned === undefined ? own : keyChain(root.origin, shipped.keys, own.vkeys);
+    shipped === undefined || pinned === undefined ? own : keyChain(root.origin, shipped.keys, own);
   for (const problem of new Set([...own.problems, ...chain.problems]))
     findings.add({ code: 'key', file: FILES.trust, message: problem });
-  const authority = { origin: root.origin, vkeys: chain.vkeys, pin: undefined };
+  const held = new Set(root.keys.map(({ vkey }) => vkey));
+  const followed = (shipped?.keys ?? []).filter(({ vkey }) => !held.has(vkey) && chain.vkeys.includes(vkey));
+  const { vkeys, successors } = chain;
+  const keys = [...root.keys, ...followed];
+  const authority = { origin: root.origin, vkeys, successors, keys, pin: undefined };
   if (root.pin === undefined) return authority;
   const pin = openCheckpoint(root.pin, authority, (message) =>
     findings.add({ code: 'pin', file: FILES.trust, message: `the pin cannot be used: ${message}` }),
@@ -45,16 +53,31 @@ export const authorityOf = (
 /** A checkpoint that one of the trusted keys signed; otherwise says why not. */
 export const openCheckpoint = (
   note: string,
-  { origin, vkeys }: Pick<Authority, 'origin' | 'vkeys'>,
+  { origin, vkeys, successors }: Pick<Authority, 'origin' | 'vkeys' | 'successors'>,
   refuse: (message: string) => void,
 ): Checkpoint | undefined => {
   try {
-    const checkpoint = parseCheckpoint(verifyNote(note, vkeys).text);
-    if (checkpoint.origin === origin) return checkpoint;
-    refuse(`it is of ${checkpoint.origin}, not of ${origin}`);
+    const { text, signers } = verifyNote(note, vkeys);
+    const checkpoint = parseCheckpoint(text);
+    const problem =
+      checkpoint.origin === origin
+        ? outlivedAll(signers, checkpoint, successors)
+        : `it is of ${checkpoint.origin}, not of ${origin}`;
+    if (problem === undefined) return checkpoint;
+    refuse(problem);
   } catch (error) {
     if (!(error instanceof InvalidNote || error instanceof InvalidCheckpoint)) throw error;
     refuse(error.message);
   }
   return undefined;
+};
+
+/** Undefined when one of the signers was still in force, in words otherwise. */
+export const outlivedAll = (
+  signers: readonly string[],
+  signed: Pick<Checkpoint, 'size' | 'time'>,
+  successors: KeyChain['successors'] = new Map(),
+): string | undefined => {
+  const problems = signers.map((vkey) => outlived(vkey, signed, successors));
+  return problems.includes(undefined) ? undefined : problems[0];
 };

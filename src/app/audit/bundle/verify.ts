@@ -24,7 +24,7 @@ import {
 } from './format.ts';
 import { decodedHash, decodedHashes, pinOf, type Target } from './pin-check.ts';
 import { digesting, type DigestedSource } from './reading.ts';
-import { authorityOf, openCheckpoint, type Authority } from './trust-check.ts';
+import { authorityOf, openCheckpoint, outlivedAll, type Authority } from './trust-check.ts';
 
 export type BundleReport = {
   /** Nothing is wrong. */
@@ -42,7 +42,7 @@ export type BundleReport = {
   /** Events that the tree of the scope has at the checkpoint: the export holds `range` of them. */
   readonly treeSize: number | undefined;
   readonly counts: EventsResult['counts'];
-  /** What to trust from here on: keys and checkpoint of the bundle; only when nothing is wrong. */
+  /** What to trust from here on: the auditor's keys, those that they announced, and the checkpoint of the bundle; only when nothing is wrong. */
   readonly trust: Trust | undefined;
   readonly proven: readonly string[];
   readonly notProven: readonly string[];
@@ -76,7 +76,8 @@ export const verifyBundle = async (
     { trust: options.trust, authority, checkpoint, proofs, target, rootAtPin: events?.rootAtPin },
     findings,
   );
-  if (manifest !== undefined) await checkManifestNote(files, present, authority, findings);
+  if (manifest !== undefined)
+    await checkManifestNote(files, present, { authority, manifest, checkpoint }, findings);
   if (manifest !== undefined)
     await checkManifest(files, present, manifest, proofs, authority, events, findings);
   const range = proofs === undefined ? undefined : { from: proofs.from.size, to: proofs.to.size };
@@ -95,11 +96,15 @@ export const verifyBundle = async (
     range,
     treeSize: proofs?.tree.size,
     counts: events?.counts ?? { events: 0, full: 0, redacted: 0, withheld: 0 },
-    trust: ok && shipped !== undefined && note !== undefined ? { ...shipped, pin: note } : undefined,
+    trust: ok && note !== undefined ? trustFrom(authority, note) : undefined,
     proven: ok && proofs !== undefined && range !== undefined ? provenBy(proofs.scope, range) : [],
     notProven: NOT_PROVEN,
   };
 };
+
+/** The auditor's own keys stay, whatever came with the bundle. */
+const trustFrom = (authority: Authority | undefined, pin: string): Trust | undefined =>
+  authority?.keys === undefined ? undefined : { origin: authority.origin, keys: authority.keys, pin };
 
 const namesOf = async (source: BundleSource, findings: Findings): Promise<ReadonlySet<string>> => {
   let names: readonly string[] = [];
@@ -206,7 +211,15 @@ const targetOf = (
 const checkManifestNote = async (
   files: DigestedSource,
   present: ReadonlySet<string>,
-  authority: Authority | undefined,
+  {
+    authority,
+    manifest,
+    checkpoint,
+  }: {
+    readonly authority: Authority | undefined;
+    readonly manifest: BundleManifest;
+    readonly checkpoint: Checkpoint | undefined;
+  },
   findings: Findings,
 ): Promise<void> => {
   const note = await readText(files, present, FILES.manifestNote, findings);
@@ -215,7 +228,10 @@ const checkManifestNote = async (
   const wrong = (message: string): void =>
     findings.add({ code: 'digest', file: FILES.manifestNote, message });
   try {
-    const { text } = verifyNote(note, authority.vkeys);
+    const { text, signers } = verifyNote(note, authority.vkeys);
+    const signed = { size: checkpoint?.size ?? 0, time: manifest.createdAt };
+    const late = outlivedAll(signers, signed, authority.successors);
+    if (late !== undefined) wrong(late);
     if (text !== manifestText(authority.origin, digest.sha256()))
       wrong('it was signed for another manifest: manifest.json was changed, or belongs to another export');
   } catch (error) {

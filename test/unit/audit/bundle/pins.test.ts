@@ -203,4 +203,37 @@ describe('keys that were replaced', () => {
     const report = await verify(await bundleOf(usurped, { signer: next }));
     expect(codes(report)).to.deep.equal(['key', 'checkpoint', 'digest']);
   });
+
+  const rotated = (size: number, next = keyOf('second')) => {
+    const stated = { vkey: vkey(next), since: '2026-11-21T14:00:00.000Z', size };
+    const key = {
+      vkey: stated.vkey,
+      since: stated.since,
+      rotation: signRotation(ORIGIN, stated, keyOf('first')),
+    };
+    return { ...history.trust, keys: [...history.trust.keys, key] };
+  };
+  const first = keyOf('first');
+
+  it('vouch for what they signed before, and for nothing beyond it', async () => {
+    const trust = rotated(30);
+    expect((await verify(await bundleOf(history, { at: 30 }), trust)).ok).to.equal(true);
+    const late = await verify(await bundleOf(history, { at: 31, signer: first }), trust);
+    expect(codes(late), texts(late)).to.deep.equal(['checkpoint']);
+    expect(texts(late)).to.include('signed with a key that was replaced at size 30');
+    // The thief of the key may leave the successor out, or bring another one.
+    const usurper = { ...history, trust: rotated(60, keyOf('third')) };
+    const found = await verify(await bundleOf(usurper, { at: 31, signer: keyOf('third') }), trust);
+    expect(texts(found)).to.include('another one than the key before it announced already');
+    expect(codes(found)).to.include('checkpoint');
+  });
+
+  it('stay with the auditor, to whom the bundle brings those that they announced', async () => {
+    const trust = rotated(30);
+    const old = await verify(await bundleOf(history, { at: 30 }), trust);
+    expect(old.trust).to.deep.equal({ ...trust, pin: history.noteAt(30) });
+    const next = keyOf('second');
+    const renewed = await verify(await bundleOf({ ...history, trust }, { signer: next }));
+    expect(renewed.trust).to.deep.equal({ ...trust, pin: history.noteAt(SIZE, next) });
+  });
 });
