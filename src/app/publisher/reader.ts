@@ -1,4 +1,4 @@
-import { matchesFilter } from './filter.ts';
+import { filterFor, matchesFilter } from './filter.ts';
 import { StoreUnavailable, type EventStore, type Position, type RecordedEvent } from '../event-store.ts';
 import type { Logger, Timers } from '../ports.ts';
 import { pause } from '../process-runner/pause.ts';
@@ -164,7 +164,7 @@ export const createReader = ({
         signal,
         patienceMs: PATIENCE_MS,
         ...(after === undefined ? {} : { after }),
-        ...(topic.filter === undefined ? {} : { filter: topic.filter }),
+        ...filterFor(topic.filter),
       })
       [Symbol.asyncIterator]();
     const pull = () => {

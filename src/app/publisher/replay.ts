@@ -2,6 +2,7 @@ import { StoreUnavailable, type EventStore, type Position, type RecordedEvent } 
 import type { Clock, Timers } from '../ports.ts';
 import { pause } from '../process-runner/pause.ts';
 import type { KafkaRecord, TopicStream } from '../streams/stream.ts';
+import { filterFor } from './filter.ts';
 import { KafkaFault, sizeOf, type KafkaCluster, type KafkaProducer } from './ports.ts';
 import { createTurns } from './turns.ts';
 import { PUBLISHER_SETTINGS, waitAfter } from './types.ts';
@@ -107,7 +108,7 @@ async function* eventsIn(
   const over = new AbortController();
   const subscription = store.subscribe({
     ...(after === undefined ? {} : { after }),
-    filter: stream.topic.filter,
+    ...filterFor(stream.topic.filter),
     signal: AbortSignal.any([signal, over.signal]),
   });
   try {

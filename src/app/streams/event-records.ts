@@ -17,6 +17,9 @@ export type EventRecordOptions = {
 export const eventTypeName = (context: string, type: string, version: number): string =>
   `osac.${context}.${type}.v${version}`;
 
+/** Streams of the service itself: what they hold is internal, in a newer release too. */
+const OWN_STREAMS = 'sys-';
+
 /**
  * Records of `osac.events.<context>.v1`: every event of the context that is not internal, at the current version of its
  * type. `audience: 'tenant'` shows what a tenant may know of itself as the tenant sees it, so that a topic can be handed
@@ -26,10 +29,14 @@ export const eventTypeName = (context: string, type: string, version: number): s
 export const createEventMapper =
   ({ registry, source, topic, context, audience }: EventRecordOptions): RecordMapper =>
   (event) => {
+    if (event.stream.startsWith(OWN_STREAMS)) return [];
     const entry = registry.get(event.type);
-    if (entry === undefined || entry.context !== context || entry.audience === 'internal') return [];
+    if (entry !== undefined && (entry.context !== context || entry.audience === 'internal')) return [];
+    // Throws for a type that is not known here: it may be of this context, so that its stream waits.
+    const lifted = liftEvent(registry, event);
+    if (entry === undefined) return [];
     const reader = entry.audience === 'provider' ? 'provider' : audience;
-    const shown = registry.redact(liftEvent(registry, event), reader);
+    const shown = registry.redact(lifted, reader);
     if (shown === undefined) return [];
     const value = structured({
       id: eventIdOf(event),

@@ -15,6 +15,9 @@ export type KafkaRecord = {
   readonly timestamp: string;
 };
 
+/** Every event of the log, whatever its stream and type. */
+export const EVERYTHING = 'everything';
+
 /** A topic as it should be on the broker. */
 export type TopicSpec = {
   readonly name: string;
@@ -27,7 +30,7 @@ export type TopicSpec = {
    * Which events of the log the mapper wants to see; it leaves out more by itself. Absent: no event becomes a record of
    * this topic (heartbeats come from the clock).
    */
-  readonly filter?: EventFilter;
+  readonly filter?: EventFilter | typeof EVERYTHING;
 };
 
 /**

@@ -52,7 +52,7 @@ const mappersOf = ({
   const memory = createFoldMemory(bounds);
   const readStream: EventStore['readStream'] = (stream, how) => store.readStream(stream, how);
   const mappers = new Map<string, RecordMapper>();
-  for (const [context] of contextsOf(registry)) {
+  for (const context of contextsOf(registry)) {
     const topic = eventsTopic(context);
     mappers.set(topic, createEventMapper({ registry, source: origin, topic, context, audience }));
   }

@@ -1,6 +1,6 @@
 import type { AnyKind } from '../../domain/kinds.ts';
 import type { Registry } from '../../domain/registry.ts';
-import type { TopicSpec } from './stream.ts';
+import { EVERYTHING, type TopicSpec } from './stream.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const PARTITIONS = 3;
@@ -20,7 +20,7 @@ export const TREE_HEADS_STREAM = 'sys-auditTree';
 
 /** Every topic of the service: one per context and per kind that has a public document, checkpoints and metering. */
 export const topicsOf = (registry: Registry, kinds: readonly AnyKind[]): readonly TopicSpec[] => [
-  ...contextsOf(registry).map(([context, types]) => eventsSpec(context, types)),
+  ...contextsOf(registry).map(eventsSpec),
   ...publicKinds(kinds).map(({ kind }) => stateSpec(kind)),
   {
     name: CHECKPOINTS_TOPIC,
@@ -33,29 +33,26 @@ export const topicsOf = (registry: Registry, kinds: readonly AnyKind[]): readonl
   ...meteringSpecs(),
 ];
 
-/** Contexts with the types of their events that are not internal: those that a topic is made of. */
-export const contextsOf = ({ types }: Registry): readonly (readonly [string, readonly string[]])[] => {
-  const byContext = new Map<string, string[]>();
-  for (const { type, context, audience } of types) {
-    if (audience === 'internal') continue;
-    const known = byContext.get(context);
-    if (known === undefined) byContext.set(context, [type]);
-    else known.push(type);
-  }
-  return [...byContext];
-};
+/** Contexts with events that are not internal: each has a topic. */
+export const contextsOf = ({ types }: Registry): readonly string[] => [
+  ...new Set(types.filter(({ audience }) => audience !== 'internal').map(({ context }) => context)),
+];
 
 /** Kinds that the public surface shows; what only the provider may see has no state topic. */
 export const publicKinds = (kinds: readonly AnyKind[]): readonly AnyKind[] =>
   kinds.filter(({ methods }) => methods.public.includes('Get'));
 
-const eventsSpec = (context: string, types: readonly string[]): TopicSpec => ({
+/**
+ * Reads the whole log: with a filter by types, those that a newer release wrote would be passed over for good, and one by
+ * streams would miss its new kinds of objects.
+ */
+const eventsSpec = (context: string): TopicSpec => ({
   name: eventsTopic(context),
   kind: 'events',
   cleanup: 'delete',
   partitions: PARTITIONS,
   retentionMs: 365 * DAY_MS,
-  filter: { typePrefixes: types },
+  filter: EVERYTHING,
 });
 
 const stateSpec = (kind: string): TopicSpec => ({

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import type { EventStore } from '../../../src/app/event-store.ts';
 import { MOST_PARKED } from '../../../src/app/publisher/parking.ts';
 import { NewerRelease } from '../../../src/app/streams/lift.ts';
 import type { RecordMapper } from '../../../src/app/streams/stream.ts';
@@ -80,6 +81,28 @@ describe('an event that a newer release wrote', () => {
     const newer = rig.start();
     await rig.time.pass(10_000);
     expect(newer.topic(TOPIC)).to.deep.include({ state: 'live', parked: [] });
+    await newer.stop();
+    await expectDelivered(rig);
+  });
+
+  it('is not passed over on a topic that reads everything, which writes no position for what it only reads', async () => {
+    const things: RecordMapper = (event) =>
+      event.stream.startsWith('thing-') ? olderRelease(1)(TOPIC)(event) : [];
+    const unfiltered: EventStore = {
+      ...rig.store,
+      subscribe: ({ filter: _filter, ...options }) => rig.store.subscribe(options),
+    };
+    await rig.append('thing-a', 'other-c', 'thing-a', 'thing-b');
+    const older = rig.start({ store: unfiltered, map: () => things });
+    await rig.time.pass(10_000);
+    const end = await rig.store.lastPosition();
+    await rig.time.pass(120_000);
+    expect(await rig.store.lastPosition()).to.equal(end);
+    await older.stop();
+    const map = (): RecordMapper => (event) =>
+      event.stream.startsWith('thing-') ? [recordOf(TOPIC, event)] : [];
+    const newer = rig.start({ store: unfiltered, map });
+    await rig.time.pass(2_000);
     await newer.stop();
     await expectDelivered(rig);
   });

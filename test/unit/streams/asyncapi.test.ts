@@ -14,7 +14,7 @@ const api = asyncApi(asyncApiDocument());
 const { document } = api;
 
 const sampleRecords = (audience: 'tenant' | 'provider'): readonly KafkaRecord[] =>
-  contextsOf(registry).flatMap(([context]) => {
+  contextsOf(registry).flatMap((context) => {
     const source = 'fulfillment-ledger/store-1';
     const map = createEventMapper({ registry, source, topic: eventsTopic(context), context, audience });
     return recordedSamples().flatMap((event) => map(event) as readonly KafkaRecord[]);

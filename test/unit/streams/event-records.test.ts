@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { RecordedEvent } from '../../../src/app/event-store.ts';
 import { createEventMapper } from '../../../src/app/streams/event-records.ts';
+import { NewerRelease } from '../../../src/app/streams/lift.ts';
 import type { KafkaRecord } from '../../../src/app/streams/stream.ts';
 import { contextsOf, eventsTopic } from '../../../src/app/streams/topics.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
@@ -11,7 +12,7 @@ import { recorded, recordedSamples } from '../../support/streams/samples.ts';
 
 const source = 'fulfillment-ledger/store-1';
 const mapped = (event: RecordedEvent, audience: 'tenant' | 'provider' = 'tenant'): readonly KafkaRecord[] =>
-  contextsOf(registry).flatMap(([context]) => {
+  contextsOf(registry).flatMap((context) => {
     const map = createEventMapper({ registry, source, topic: eventsTopic(context), context, audience });
     return map(event) as readonly KafkaRecord[];
   });
@@ -147,6 +148,8 @@ describe('Kafka records of events', () => {
     expect(() => mapped(newer)).to.throw(
       'NodeSetResized is of version 2; this release knows it up to version 1',
     );
-    expect(mapped({ ...resized, type: 'NodeSetPainted' }), 'an unknown type has no topic').to.deep.equal([]);
+    expect(() => mapped({ ...resized, type: 'NodeSetPainted' })).to.throw(NewerRelease, 'NodeSetPainted');
+    const own = { ...resized, stream: 'sys-something', type: 'SomethingNoted' };
+    expect(mapped(own), 'the service tells nothing of itself').to.deep.equal([]);
   });
 });
