@@ -115,8 +115,16 @@ const bundleText = (report: BundleReport): string => {
   if (!report.ok) return ending(lines, report.count);
   lines.push('proven:', ...report.proven.map((text) => `  ${printable(text)}`));
   lines.push('not proven:', ...report.notProven.map((text) => `  ${text}`));
+  lines.push(withheldText(report));
   return ending(lines, 0);
 };
+
+/** Beside the verdict: of what is withheld nothing is known but that it is there. */
+const withheldText = ({ counts, withheldBy }: BundleReport): string =>
+  counts.withheld === 0
+    ? 'withheld: nothing'
+    : `withheld: ${counts.withheld} of ${counts.events} events, by the service's word ${withheldBy.filter} left out by the ` +
+      `filter, ${withheldBy.audience} not for this reader`;
 
 const KEYS = {
   pinned: 'keys: yours',

@@ -163,7 +163,7 @@ export type ShowEvent = (event: RecordedEvent, place: number) => Shown;
 export const lineOf = (history: History, place: number, shown: Shown = 'full'): BundleLine => {
   const event = history.events[place] as RecordedEvent;
   const at = { index: place, tenantIndex: history.tenantIndexOf(place), record: leafOf(event) };
-  if (shown === 'withheld') return withheldLine(at);
+  if (shown === 'withheld') return withheldLine(at, 'audience');
   if (shown === 'redacted')
     return redactedLine(at, event, { ...event, data: { note: event.data['note'] ?? null } });
   return fullLine(at, event, { '/data/name': 'Alice' });

@@ -12,6 +12,8 @@ import { leafWindow, lineBatches, type DigestedSource, type TextLine } from './r
 
 export type EventsResult = {
   readonly counts: BundleManifest['counts'];
+  /** Withheld events by why. */
+  readonly withheldBy: { readonly filter: number; readonly audience: number };
   /** Root of the main tree at the size of the pin, where the bundle itself shows it. */
   readonly rootAtPin: Buffer | undefined;
 };
@@ -110,6 +112,7 @@ type LineCheck = {
 const createLineCheck = (ask: EventsAsk, shown: GrowingRange | undefined, findings: Findings): LineCheck => {
   const { scope } = ask.proofs;
   const counts = { events: 0, full: 0, redacted: 0, withheld: 0 };
+  const withheldBy = { filter: 0, audience: 0 };
   const recent = new Map<number, string | undefined>();
   const names = new Map<number, string | undefined>();
   const tenants = tenantTrees(ask);
@@ -143,6 +146,7 @@ const createLineCheck = (ask: EventsAsk, shown: GrowingRange | undefined, findin
         if (!ended) throw new UnreadableLine('it is cut off: the file ends in the middle of a line');
         const line = checkLine(text ?? refuseLine());
         counts[line.shown] += 1;
+        if (line.why !== undefined) withheldBy[line.why] += 1;
         name(eventName(line.leaf));
         for (const problem of line.problems)
           find('content', problem, line, ask.proofs.from.size + counts.events - 1);
@@ -192,7 +196,7 @@ const createLineCheck = (ask: EventsAsk, shown: GrowingRange | undefined, findin
     nameOf: (line) => names.get(line),
     result: () => {
       tenants.conclude(findings);
-      return { counts, rootAtPin };
+      return { counts, withheldBy, rootAtPin };
     },
   };
 };

@@ -36,6 +36,9 @@ export type BundleScope = { readonly kind: 'log' } | { readonly kind: 'tenant'; 
  */
 export type Shown = 'full' | 'redacted' | 'withheld';
 
+/** Why an event is withheld: the filter leaves it out, or this reader may not see it whatever the filter is. */
+export type WhyWithheld = 'filter' | 'audience';
+
 /** One line of events.ndjson, in RFC 8785 form. */
 export type BundleLine = {
   /** Place in the tree of the whole log. */
@@ -46,6 +49,8 @@ export type BundleLine = {
   readonly leaf: LeafRecord | null;
   /** Lower-case hex leaf hash; only where `leaf` is null. */
   readonly hash?: string;
+  /** Only where the event is withheld. */
+  readonly why?: WhyWithheld;
   readonly event: LineEvent | null;
   /** Clear texts of personal fields by their path in `event`; outside of what is hashed, gone once erased. */
   readonly revealed?: { readonly [path: string]: string };
@@ -158,7 +163,8 @@ export const provenBy = (scope: BundleScope, { from, to }: { from: number; to: n
 ];
 
 export const NOT_PROVEN: readonly string[] = [
-  'the filter: that the events it chose are all that match it is up to the exporter, unless all are shown in full',
+  'the filter: that the events it chose are all that match it is up to the exporter, unless all are shown in full; and ' +
+    'why an event was withheld, by the filter or because this reader may not see it',
   'position and recordedAt of events, the data of redacted events, what `revealed` says and the manifest: they are as ' +
     'the service stated them, which its signature shows',
   'what happened behind the checkpoint: up to 10 s or 1,000 events were not signed yet when it was made',

@@ -6,7 +6,7 @@ import type { AuditLeaf } from '../tree.ts';
 import { encryptedIn, isEncrypted } from '../../../domain/personal.ts';
 import { isHash, leafHash } from '../merkle/hashing.ts';
 import { canonicalHash, canonicalText, hashedMetadata, leafHashOf, type LeafRecord } from '../merkle/leaf.ts';
-import type { BundleLine, LineEvent, Shown } from './format.ts';
+import type { BundleLine, LineEvent, Shown, WhyWithheld } from './format.ts';
 
 /** Text of a line, without its newline. What is not hashed of the metadata has no place in an export. */
 export const lineText = (line: BundleLine): string => {
@@ -51,12 +51,13 @@ export const redactedLine = (
 });
 
 /** That there is an event, and nothing about it. */
-export const withheldLine = ({ index, tenantIndex, record }: LeafPlace): BundleLine => ({
+export const withheldLine = ({ index, tenantIndex, record }: LeafPlace, why: WhyWithheld): BundleLine => ({
   index,
   tenantIndex,
   shown: 'withheld',
   leaf: null,
   hash: leafHashOf(record).toString('hex'),
+  why,
   event: null,
 });
 
@@ -75,6 +76,8 @@ export type CheckedLine = {
   readonly leaf: LeafRecord | undefined;
   readonly leafHash: Buffer;
   readonly event: LineEvent | undefined;
+  /** Undefined for an event that is not withheld. */
+  readonly why: WhyWithheld | undefined;
   /** What does not fit inside of the line, for an event that is otherwise readable. */
   readonly problems: readonly string[];
 };
@@ -104,6 +107,7 @@ export const checkLine = (text: string): CheckedLine => {
     leaf,
     leafHash: leaf === undefined ? statedHash(line) : quickLeafHash(own(line, 'leaf') as JsonObject, leaf),
     event,
+    why: whyIn(line, shown),
     problems: [
       ...(leaf !== undefined && event !== undefined && shown === 'full' ? contentProblems(leaf, event) : []),
       ...revealProblems(own(line, 'revealed'), event),
@@ -117,6 +121,7 @@ const KEYS: ReadonlySet<string> = new Set([
   'shown',
   'leaf',
   'hash',
+  'why',
   'event',
   'revealed',
 ]);
@@ -146,6 +151,13 @@ const shownOf = (line: JsonObject): Shown => {
   return shown === 'full' || shown === 'redacted' || shown === 'withheld'
     ? shown
     : refuse('`shown` is full, redacted or withheld');
+};
+
+const whyIn = (line: JsonObject, shown: Shown): WhyWithheld | undefined => {
+  const why = own(line, 'why');
+  if (shown !== 'withheld')
+    return why === undefined ? undefined : refuse('`why` stands only where the event is withheld');
+  return why === 'filter' || why === 'audience' ? why : refuse('`why` is filter or audience');
 };
 
 const wholeNumber = (line: JsonObject, key: string): number => {

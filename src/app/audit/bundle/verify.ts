@@ -42,6 +42,8 @@ export type BundleReport = {
   /** Events that the tree of the scope has at the checkpoint: the export holds `range` of them. */
   readonly treeSize: number | undefined;
   readonly counts: EventsResult['counts'];
+  /** Withheld events: left out by the filter, or not for this reader, as the service says. */
+  readonly withheldBy: EventsResult['withheldBy'];
   /** What to trust from here on: the auditor's keys, those that they announced, and the checkpoint of the bundle; only when nothing is wrong. */
   readonly trust: Trust | undefined;
   readonly proven: readonly string[];
@@ -96,6 +98,7 @@ export const verifyBundle = async (
     range,
     treeSize: proofs?.tree.size,
     counts: events?.counts ?? { events: 0, full: 0, redacted: 0, withheld: 0 },
+    withheldBy: events?.withheldBy ?? { filter: 0, audience: 0 },
     trust: ok && note !== undefined ? trustFrom(authority, note) : undefined,
     proven: ok && proofs !== undefined && range !== undefined ? provenBy(proofs.scope, range) : [],
     notProven: NOT_PROVEN,
@@ -270,6 +273,8 @@ const checkManifest = async (
         `it counts ${stated} ${what === 'events' ? 'events' : `${what} events`}, there are ${found}`,
       );
   }
+  if (!filters(manifest) && (events?.withheldBy.filter ?? 0) > 0)
+    differs('count', `it has no filter, ${events?.withheldBy.filter} events are withheld for one`);
   const listed = new Set(manifest.files.map(({ name }) => name));
   for (const name of present)
     if (!listed.has(name) && name !== FILES.manifest && name !== FILES.manifestNote)
@@ -289,6 +294,10 @@ const checkManifest = async (
       findings.add({ code: 'digest', file: name, message: 'it is not the file that the manifest describes' });
   }
 };
+
+/** Whether events of the range may be left out. Times choose the range, the tenant the tree. */
+const filters = ({ filter }: BundleManifest): boolean =>
+  Object.keys(filter).some((key) => !['from', 'to', 'tenant'].includes(key));
 
 const digestOf = async (files: DigestedSource, name: string, findings: Findings) => {
   const known = files.digests.get(name);

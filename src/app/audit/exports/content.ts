@@ -10,6 +10,7 @@ import type { AuditKeys } from '../audit-keys.ts';
 import { BundleInconsistent, type BundleContent } from '../bundle/writer.ts';
 import { eventsOf } from '../event-source.ts';
 import { fromBase64 } from '../merkle/base64.ts';
+import { leafHashOf, leafOf } from '../merkle/leaf.ts';
 import { parseCheckpoint } from '../merkle/checkpoint.ts';
 import { signNote, splitNote } from '../merkle/note.ts';
 import type { TenantStanding } from '../merkle/tenants.ts';
@@ -148,9 +149,12 @@ async function* found(
     for (const [i, leaf] of leaves.entries()) {
       await line();
       const event = events[i];
-      if (event?.id !== leaf.record.id)
+      const name = `${leaf.record.stream}@${leaf.record.revision}, leaf ${leaf.index} of the tree`;
+      if (event?.id !== leaf.record.id) throw new BundleInconsistent(`the log does not hold ${name}`);
+      // Nobody else would notice: of what is redacted or withheld the tree's own leaf is shown.
+      if (!leafHashOf(leafOf(event)).equals(leafHashOf(leaf.record)))
         throw new BundleInconsistent(
-          `the log does not hold ${leaf.record.stream}@${leaf.record.revision}, leaf ${leaf.index} of the tree`,
+          `the log has changed ${name}: its data or metadata are not those it was made of`,
         );
       yield { leaf, event };
     }
@@ -215,8 +219,9 @@ const lines = (
   const audience = request.audience ?? 'tenant';
   const wanted = matcher(request.filter);
   return (leaf, event) => {
-    const visible = wanted(leaf) ? shownTo(event, audience, words) : undefined;
-    if (visible === undefined) return withheldLine(leaf);
+    const visible = shownTo(event, audience, words);
+    if (visible === undefined) return withheldLine(leaf, 'audience');
+    if (!wanted(leaf)) return withheldLine(leaf, 'filter');
     const { metadata } = visible;
     if (visible.shown === 'full')
       return fullLine(leaf, event, revealedIn({ data: event.data, metadata }, audience, words));

@@ -158,6 +158,30 @@ describe('verifying a bundle: what was changed is named', () => {
     }
   });
 
+  it('why an event is withheld, which the filter must allow', async () => {
+    const show = () => 'withheld' as const;
+    for (const [why, filter, expected] of [
+      ['filter', {}, 'manifest.json: it has no filter, 60 events are withheld for one'],
+      ['filter', { kind: 'clusters' }, ''],
+      ['audience', {}, ''],
+    ] as const) {
+      const report = await changed({ show }, (files) => {
+        editLines(files, (lines) => lines.map((line) => ({ ...line, why })));
+        editJson(files, 'manifest.json', (manifest) => ({ ...manifest, filter }));
+        fitManifest(files);
+      });
+      expect(texts(report)).to.equal(expected);
+      expect(report.withheldBy[why]).to.equal(SIZE);
+    }
+    for (const change of [{ why: 'because' }, { shown: 'full', why: 'filter' }]) {
+      const report = await changed(change.shown === 'full' ? {} : { show }, (files) => {
+        editLines(files, (lines) => lines.with(5, { ...(lines[5] as JsonObject), ...change }));
+        fitManifest(files);
+      });
+      expect(report.findings[0], texts(report)).to.include({ code: 'malformed', line: 6 });
+    }
+  });
+
   it('a line that is nested without end', async () => {
     const report = await changed({}, (files) => {
       const deep = `${'['.repeat(200_000)}${']'.repeat(200_000)}`;
