@@ -59,10 +59,10 @@ const documentAt = async (
     surface,
     position,
     past,
+    visible: (tenant) => reaches(reach, tenant),
     signal: call.signal,
   });
-  if (shown === undefined || !reaches(reach, shown.tenant)) return undefined;
-  return JSON.parse(shown.text) as JsonObject;
+  return shown === undefined ? undefined : (JSON.parse(shown.text) as JsonObject);
 };
 
 const placed = (position: string, { positions }: AuditServices): JsonObject =>

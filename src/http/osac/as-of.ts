@@ -3,6 +3,7 @@ import type { CommandRunner } from '../../app/command.ts';
 import type { EventStore, Position } from '../../app/event-store.ts';
 import type { Clock } from '../../app/ports.ts';
 import type { DomainEvent } from '../../domain/decider.ts';
+import { stringAt } from '../../domain/json-tools.ts';
 import { aggregateOf } from '../../domain/kinds.ts';
 import type { ResourceKind } from '../../domain/resource.ts';
 import type { ListPage, ReadModels, ResourceReader, Visibility } from '../../projections/read-models.ts';
@@ -66,15 +67,18 @@ export const getAsOf =
     if (message.asOf === undefined) return now(call);
     const read = async (): Promise<Answer> => {
       const position = await past.moments.resolve(message.asOf ?? '', 'as_of');
-      const document = await documentAsOf(kind, message.id, { surface, position, past, signal });
-      if (document === undefined || !sees(principal.visibility, document.tenant))
-        throw objectNotFound(message.id);
+      const visible = (tenant: string): boolean => sees(principal.visibility, tenant);
+      const document = await documentAsOf(kind, message.id, { surface, position, past, visible, signal });
+      if (document === undefined) throw objectNotFound(message.id);
       return { body: document.text };
     };
     return read();
   };
 
-/** JSON of the document of one surface at a position; undefined: reads showed none. */
+/**
+ * JSON of the document of one surface at a position; undefined: reads showed none, or it belongs to a tenant that is not
+ * visible. What is foreign is looked at as far as what is absent, and no further.
+ */
 export const documentAsOf = async <S, C extends { readonly type: string }, E extends DomainEvent>(
   kind: ResourceKind<S, C, E>,
   id: string,
@@ -82,18 +86,26 @@ export const documentAsOf = async <S, C extends { readonly type: string }, E ext
     surface,
     position,
     past,
+    visible = () => true,
     signal,
   }: {
     readonly surface: Surface;
     readonly position: string;
     readonly past: Pick<Past, 'asOf'>;
+    /** Whose objects may be seen. Default: everybody's. */
+    readonly visible?: (tenant: string) => boolean;
     readonly signal?: AbortSignal;
   },
 ): Promise<{ readonly tenant: string; readonly text: string } | undefined> => {
   if (position === BEFORE_EVERYTHING) return undefined;
-  const loaded = await past.asOf.load(aggregateOf(kind), id, position, signal);
+  const loaded = await past.asOf.load(aggregateOf(kind), id, position, {
+    // Every kind begins with an event that names its tenant, which never changes.
+    begun: ({ data }) => visible(stringAt(data, 'tenant')),
+    ...(signal === undefined ? {} : { signal }),
+  });
   const view = loaded === undefined ? undefined : kind.view(loaded.state);
   if (loaded === undefined || view === undefined || !view.exists || view.archived) return undefined;
+  if (!visible(view.tenant)) return undefined;
   return {
     tenant: view.tenant,
     text: JSON.stringify(shownDocument(kind, view.document, loaded.version, surface)),

@@ -1,0 +1,55 @@
+import { expect } from 'chai';
+import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
+import type { EventStore } from '../../../src/app/event-store.ts';
+import { AUDIT, startAuditStage, type AuditStage } from '../../support/audit-callers.ts';
+import { PUBLIC, type Caller, type Reply } from '../../support/http-service.ts';
+
+/** Whether an id of somebody else exists must not show in how much work it is to say that it is not yours. */
+describe('as_of of foreign objects', () => {
+  let stage: AuditStage;
+  let reads: string[] = [];
+  afterEach(() => stage.service.close());
+
+  const counted = (store: EventStore): EventStore =>
+    new Proxy(store, {
+      get: (target, name) => {
+        const member: unknown = Reflect.get(target, name);
+        if (typeof member !== 'function') return member;
+        return (...asked: unknown[]): unknown => {
+          if (String(asked[0]).startsWith('cluster-')) reads.push(String(name));
+          return Reflect.apply(member, target, asked);
+        };
+      },
+    });
+
+  it('looks at them as far as at what is absent: their first event', async () => {
+    stage = await startAuditStage({ store: counted(createMemoryEventStore()) });
+    const { alice, auditor, order, callerFor, settled } = stage;
+    const bob = await callerFor({ user: 'bob', tenants: ['t2'] });
+    const theirs = await order(bob, 'theirs');
+    for (const size of [4, 5, 6])
+      await bob('PATCH', `${PUBLIC}/clusters/${theirs}`, { spec: { node_sets: { workers: { size } } } });
+    await settled();
+    const position = (await order(alice, 'mine')) && ((await stage.service.store.lastPosition()) ?? '');
+    const asOf = encodeURIComponent(stage.service.positions.format(position));
+    const early = encodeURIComponent('2020-01-01T00:00:00Z');
+    const paths: readonly [Caller, (id: string) => string][] = [
+      [alice, (id) => `${PUBLIC}/clusters/${id}?as_of=${asOf}`],
+      [auditor, (id) => `${AUDIT}/resources/cluster/${id}?as_of=${asOf}`],
+      [auditor, (id) => `${AUDIT}/resources/cluster/${id}`],
+      [auditor, (id) => `${AUDIT}/resources/cluster/${id}/diff?from=${early}&to=${asOf}`],
+    ];
+    const work = async (caller: Caller, path: string): Promise<{ reply: Reply; read: readonly string[] }> => {
+      reads = [];
+      const reply = await caller('GET', path);
+      return { reply, read: reads };
+    };
+    for (const [caller, path] of paths) {
+      const absent = theirs.replace(/.{4}$/, 'ffff');
+      const foreign = await work(caller, path(theirs));
+      const nothing = await work(caller, path(absent));
+      expect([foreign.reply.status, nothing.reply.status], path('')).to.deep.equal([404, 404]);
+      expect(foreign.read, path('')).to.deep.equal(nothing.read).and.to.deep.equal(['readStream']);
+    }
+  });
+});
