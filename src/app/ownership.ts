@@ -7,6 +7,13 @@ export type Lease = {
   readonly epoch: number;
   /** Aborted when the lease is lost or released. */
   readonly signal: AbortSignal;
+  /**
+   * Whether nobody else can own it yet, by the holder's own clock. A process that was suspended wakes with a signal that
+   * is not aborted yet; this says no already. Absent: for as long as the signal says so.
+   */
+  readonly isHeld?: () => boolean;
+  /** The owner before this one never gave it back, so that what it had begun may still be on its way. */
+  readonly afterSilence?: boolean;
 };
 
 export type Ownership = {

@@ -50,12 +50,12 @@ const KEEP_ALIVE_MS = 60_000;
 export const createClients = (
   settings: KafkaSettings,
   { logger, clock }: { readonly logger: Logger; readonly clock: Clock },
-): (() => Promise<Client>) => {
+): ((mayWrite?: () => boolean) => Promise<Client>) => {
   const logging = createKafkaLogging(logger, clock);
-  return async () => {
+  return async (mayWrite) => {
     const sasl = await saslOf(settings);
     const ssl = await tlsOf(settings);
-    const sockets = createSockets();
+    const sockets = createSockets(mayWrite);
     const brokers = [...settings.brokers];
     const config: KafkaConfig = {
       clientId: settings.clientId,
@@ -111,9 +111,25 @@ const readSetting = async (variable: string, file: string): Promise<string> => {
 };
 
 /** kafkajs connects again after `disconnect()` when a send is still being tried, so that its sockets must be ours. */
-const createSockets = (): { factory: ISocketFactory; cut: () => void; isCut: () => boolean } => {
+const createSockets = (
+  mayWrite: () => boolean = () => true,
+): { factory: ISocketFactory; cut: () => void; isCut: () => boolean } => {
   const open = new Set<Socket>();
   let isCut = false;
+  const cut = (): void => {
+    isCut = true;
+    for (const socket of open) socket.destroy(closed());
+  };
+  /** Asked where bytes leave, since kafkajs tries again by itself. */
+  const guard = (socket: Socket): Socket => {
+    const write = socket.write.bind(socket) as (...args: unknown[]) => boolean;
+    const guarded = (...args: unknown[]): boolean => {
+      if (mayWrite()) return write(...args);
+      cut();
+      return false;
+    };
+    return Object.assign(socket, { write: guarded });
+  };
   return {
     factory: ({ host, port, ssl, onConnect }) => {
       if (isCut) throw closed();
@@ -127,12 +143,9 @@ const createSockets = (): { factory: ISocketFactory; cut: () => void; isCut: () 
       socket.setKeepAlive(true, KEEP_ALIVE_MS);
       open.add(socket);
       socket.once('close', () => open.delete(socket));
-      return socket;
+      return guard(socket);
     },
-    cut: () => {
-      isCut = true;
-      for (const socket of open) socket.destroy(closed());
-    },
+    cut,
     isCut: () => isCut,
   };
 };

@@ -22,7 +22,7 @@ export const createKafkaCluster = (
   // Somebody waits for what an administrator asks.
   const asking = createClients({ retry: ADMIN_RETRY, ...settings }, { logger, clock });
   return {
-    producers: { open: async (signal) => openProducer(await producing(), signal) },
+    producers: { open: async (signal, mayWrite) => openProducer(await producing(mayWrite), signal) },
     admin: createAdmin(asking),
   };
 };

@@ -38,6 +38,12 @@ export type LeaseOptions = {
 type LeaseEvent = Omit<LeaseData, 'at'> & {
   readonly type: 'LeaseTaken' | 'LeaseRenewed' | 'LeaseReleased';
 };
+type Held = {
+  readonly epoch: number;
+  readonly revision: number;
+  readonly validUntil: number;
+  readonly afterSilence: boolean;
+};
 type Last = { readonly revision: ExpectedRevision; readonly event: LeaseEvent | undefined };
 
 const COMMANDS = {
@@ -88,9 +94,7 @@ export const createLeaseOwnership = (options: LeaseOptions): Ownership => {
     error instanceof OutcomeUnknown || (error instanceof StoreUnavailable && error.reason !== 'closed');
 
   /** Waits until the lease is free and takes it; undefined: the signal was aborted. */
-  const acquire = async (
-    signal: AbortSignal,
-  ): Promise<{ epoch: number; revision: number; validUntil: number } | undefined> => {
+  const acquire = async (signal: AbortSignal): Promise<Held | undefined> => {
     let watched: { revision: ExpectedRevision; since: number } | undefined;
     while (!signal.aborted) {
       try {
@@ -110,7 +114,9 @@ export const createLeaseOwnership = (options: LeaseOptions): Ownership => {
             epoch,
             ttlMs,
           });
-          if (revision !== undefined) return { epoch, revision, validUntil: now + ttlMs };
+          // Whoever holds the lock of the data directory knows that the one before has ended.
+          const afterSilence = !exclusive && event !== undefined && event.type !== 'LeaseReleased';
+          if (revision !== undefined) return { epoch, revision, validUntil: now + ttlMs, afterSilence };
           continue;
         }
       } catch (error) {
@@ -124,8 +130,9 @@ export const createLeaseOwnership = (options: LeaseOptions): Ownership => {
 
   /** Keeps the lease until `signal`; returns the last revision, or undefined when the lease was lost. */
   const renew = async (
-    held: { epoch: number; revision: number; validUntil: number },
+    held: Held,
     signal: AbortSignal,
+    renewed: (validUntil: number) => void,
   ): Promise<number | undefined> => {
     let { revision, validUntil } = held;
     while (!signal.aborted) {
@@ -141,7 +148,7 @@ export const createLeaseOwnership = (options: LeaseOptions): Ownership => {
         epoch: held.epoch,
         ttlMs,
       }).then(
-        (renewed) => renewed ?? ('lost' as const),
+        (answer) => answer ?? ('lost' as const),
         (error: unknown) => {
           logger.warn({ err: error, stream }, 'the lease could not be renewed');
           return isTransient(error) ? ('again' as const) : ('lost' as const);
@@ -156,6 +163,7 @@ export const createLeaseOwnership = (options: LeaseOptions): Ownership => {
       if (outcome === 'again') continue;
       revision = outcome;
       validUntil = sent + ttlMs;
+      renewed(validUntil);
     }
     return revision;
   };
@@ -170,15 +178,18 @@ export const createLeaseOwnership = (options: LeaseOptions): Ownership => {
   };
 
   const own = async (
-    held: { epoch: number; revision: number; validUntil: number },
+    held: Held,
     signal: AbortSignal,
     whileOwner: (lease: Lease) => Promise<void>,
   ): Promise<void> => {
     const lost = new AbortController();
+    let { validUntil } = held;
     const done = new AbortController();
     const renewing = exclusive
       ? Promise.resolve(held.revision)
-      : renew(held, done.signal).then((revision) => {
+      : renew(held, done.signal, (until) => {
+          validUntil = until;
+        }).then((revision) => {
           if (revision === undefined) {
             logger.warn({ stream, epoch: held.epoch }, 'the lease was lost');
             lost.abort();
@@ -186,7 +197,12 @@ export const createLeaseOwnership = (options: LeaseOptions): Ownership => {
           return revision;
         });
     try {
-      await whileOwner({ epoch: held.epoch, signal: AbortSignal.any([signal, lost.signal]) });
+      await whileOwner({
+        epoch: held.epoch,
+        signal: AbortSignal.any([signal, lost.signal]),
+        isHeld: () => exclusive || (!lost.signal.aborted && clock.monotonicMs() < validUntil),
+        afterSilence: held.afterSilence,
+      });
     } finally {
       done.abort();
       const revision = await renewing;

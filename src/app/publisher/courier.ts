@@ -34,6 +34,8 @@ export type CourierOptions = {
   readonly timers: Timers;
   readonly logger: Logger;
   readonly settings: PublisherSettings;
+  /** Milliseconds that a send which is under way has when the session ends. */
+  readonly graceMs: () => number;
   readonly failpoint?: PublisherFailpoint;
   readonly events: {
     readonly failed: (error: unknown) => void;
@@ -82,7 +84,7 @@ const NOT_TAKEN: ReadonlySet<KafkaFaultReason> = new Set(['too-large', 'invalid'
 
 /** The connection to the brokers and the batch that is next. */
 const createSender = (options: CourierOptions, { outbox, parking, signal }: Session) => {
-  const { stream, producers, check, clock, timers, logger, settings, failpoint, events } = options;
+  const { stream, producers, check, clock, timers, logger, settings, graceMs, failpoint, events } = options;
   const { name } = stream.topic;
   let producer: KafkaProducer | undefined;
   let usedAt = 0;
@@ -104,7 +106,10 @@ const createSender = (options: CourierOptions, { outbox, parking, signal }: Sess
     await closing?.close();
   };
 
-  /** A send that is under way when the publisher stops gets some time: cut off, it would come twice. */
+  /**
+   * A send that is under way when the publisher stops gets some time: cut off, it would come twice. When the lease is lost
+   * it gets none: it would come behind what the next owner sends.
+   */
   const send = async (parcels: readonly Parcel[]): Promise<void> => {
     await check.ready(name);
     signal.throwIfAborted();
@@ -112,7 +117,9 @@ const createSender = (options: CourierOptions, { outbox, parking, signal }: Sess
     const open = producer;
     let cancel = (): void => undefined;
     const stop = (): void => {
-      cancel = timers.after(settings.graceMs, () => void open.close());
+      const ms = graceMs();
+      if (ms === 0) void open.close();
+      else cancel = timers.after(ms, () => void open.close());
     };
     signal.addEventListener('abort', stop, { once: true });
     try {

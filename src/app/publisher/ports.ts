@@ -19,8 +19,11 @@ export type KafkaProducer = {
 };
 
 export type KafkaProducers = {
-  /** Throws KafkaFault; `closed` when the signal was aborted. */
-  open(signal: AbortSignal): Promise<KafkaProducer>;
+  /**
+   * Throws KafkaFault; `closed` when the signal was aborted. `mayWrite` is asked before anything goes to the brokers, also
+   * what is tried again; from the first no on, nothing goes there any more, and a send throws `closed`.
+   */
+  open(signal: AbortSignal, mayWrite?: () => boolean): Promise<KafkaProducer>;
 };
 
 /** A topic as the brokers have it. */

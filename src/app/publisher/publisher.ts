@@ -70,6 +70,8 @@ export type PublisherStatus = {
 
 type Tenure = {
   readonly epoch: number;
+  /** Aborted when it is over. */
+  readonly signal: AbortSignal;
   readonly topics: readonly TopicPublisher[];
   readonly heartbeats: readonly HeartbeatPublisher[];
   readonly trouble: Trouble;
@@ -122,12 +124,14 @@ export const createPublisher = (options: PublisherOptions): Publisher => {
   };
 
   /** What this instance runs while it owns the lease. */
-  const begin = ({ epoch, signal }: Lease): Tenure => {
-    const { producers } = cluster;
+  const begin = (lease: Lease, stopping: AbortSignal): Tenure => {
+    const { epoch, isHeld, afterSilence = false } = lease;
+    const over = new AbortController();
+    const signal = AbortSignal.any([lease.signal, over.signal]);
     const trouble = createTrouble(logger);
     const shared = {
       ...options,
-      producers,
+      producers: { open: (until: AbortSignal) => cluster.producers.open(until, isHeld) },
       // One look serves many topics, and must not end with the session of one of them.
       check: {
         ready: (topic: string) => check.ready(topic, signal),
@@ -135,6 +139,13 @@ export const createPublisher = (options: PublisherOptions): Publisher => {
         making: check.making,
       },
       settings,
+      graceMs: () => (signal.aborted && !stopping.aborted ? 0 : settings.graceMs),
+      silenceMs: afterSilence ? settings.silenceMs : 0,
+      takenOver: () => {
+        if (over.signal.aborted) return;
+        logger.warn({ epoch }, 'another instance publishes: the lease is given back');
+        over.abort();
+      },
       turn: createTurns(clock),
       // A server's look into its log takes none of this thread's time.
       gate: options.store.kind === 'eventstoredb' ? noGate : createGate(),
@@ -143,6 +154,7 @@ export const createPublisher = (options: PublisherOptions): Publisher => {
     const { heartbeats } = options;
     return {
       epoch,
+      signal,
       trouble,
       topics: options.streams().map((stream) => createTopicPublisher({ ...shared, stream })),
       heartbeats: heartbeats === undefined ? [] : [createHeartbeatPublisher({ ...shared, heartbeats })],
@@ -152,15 +164,12 @@ export const createPublisher = (options: PublisherOptions): Publisher => {
   return {
     run: (signal) =>
       ownership.hold(signal, async (lease) => {
-        const own = begin(lease);
+        const own = begin(lease, signal);
         tenure = own;
         logger.info({ epoch: lease.epoch, topics: own.topics.length }, 'publishing to Kafka');
         try {
           const parts = [...own.topics, ...own.heartbeats];
-          await Promise.all([
-            look(own.trouble, lease.signal),
-            ...parts.map((part) => part.run(lease.signal)),
-          ]);
+          await Promise.all([look(own.trouble, own.signal), ...parts.map((part) => part.run(own.signal))]);
         } finally {
           tenure = undefined;
         }

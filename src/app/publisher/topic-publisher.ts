@@ -38,6 +38,11 @@ export type TopicPublisherOptions = {
   readonly instance: string;
   readonly logger: Logger;
   readonly settings: PublisherSettings;
+  readonly graceMs: () => number;
+  /** Milliseconds before a compacted topic begins. */
+  readonly silenceMs: number;
+  /** Somebody else has written what only the owner writes: this instance is not the owner any more. */
+  readonly takenOver: () => void;
   /** Shared by all topics, like `turn`. */
   readonly trouble: Trouble;
   /** See `createTurns`: shared by all topics. */
@@ -128,12 +133,14 @@ export const createTopicPublisher = (options: TopicPublisherOptions): TopicPubli
     name,
     run: async (signal) => {
       active = true;
+      if (stream.topic.cleanup === 'compact') await pause(timers, options.silenceMs, signal);
       for (let failures = 0; !signal.aborted; failures += 1) {
         const began = clock.monotonicMs();
         try {
           await session(signal);
         } catch (error) {
           if (signal.aborted) break;
+          if (error instanceof TakenOver) options.takenOver();
           if (clock.monotonicMs() - began > settings.longestRetryMs) failures = 0;
           const passing = PASSING.some((kind) => error instanceof kind);
           failed(error, passing ? 'waiting' : 'failed');

@@ -16,8 +16,13 @@ export type PublisherSettings = {
   /** First and longest wait after a failure, milliseconds. */
   readonly retryMs: number;
   readonly longestRetryMs: number;
-  /** Milliseconds that a send which is under way gets to end when the publisher stops or loses its lease. */
+  /** Milliseconds that a send which is under way gets to end when the publisher stops. */
   readonly graceMs: number;
+  /**
+   * Milliseconds that compacted topics wait when the owner before was not heard of any more: for as long as a request of
+   * its own may take. A record of it that came behind ours would be the one that compaction keeps.
+   */
+  readonly silenceMs: number;
   /** Milliseconds after which a topic without news gives its connection back. */
   readonly idleMs: number;
 };
@@ -30,6 +35,7 @@ export const PUBLISHER_SETTINGS: PublisherSettings = {
   retryMs: 500,
   longestRetryMs: 30_000,
   graceMs: 2_000,
+  silenceMs: 30_000,
   idleMs: 60_000,
 };
 

@@ -25,6 +25,7 @@ export type Rig = {
 
 export type StartOptions = {
   readonly topics?: readonly string[];
+  readonly cleanup?: TopicSpec['cleanup'];
   /** Instead of the plain mapper, for the topics that it wants. */
   readonly map?: (topic: string) => RecordMapper | undefined;
   readonly settings?: Partial<PublisherSettings>;
@@ -47,7 +48,12 @@ export type Running = {
 export const TOPIC = 'things';
 
 /** Everybody owns it: two at once are what a lease cannot rule out. */
-const shared: Ownership = { hold: (signal, whileOwner) => whileOwner({ epoch: 1, signal }) };
+const shared: Ownership = {
+  hold: async (signal, whileOwner) => {
+    // One that was overtaken gives it back, and has it again.
+    while (!signal.aborted) await whileOwner({ epoch: 1, signal });
+  },
+};
 
 export const specOf = (name: string): TopicSpec => ({
   name,
@@ -94,12 +100,13 @@ export const createRig = (options: { readonly topics?: readonly string[] } = {})
       ownership = shared,
       heartbeats,
       store: given,
+      cleanup = 'delete',
     } = {}) => {
       const stop = new AbortController();
       instances += 1;
       const streams = (): readonly TopicStream[] =>
         topics.map((name) => ({
-          topic: specOf(name),
+          topic: { ...specOf(name), cleanup },
           map: map?.(name) ?? ((event) => [recordOf(name, event)]),
         }));
       const publisher = createPublisher({

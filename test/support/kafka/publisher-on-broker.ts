@@ -55,7 +55,11 @@ export const REQUEST_MS = 1_500;
 /** Waits that a suite can see the end of, and positions stored soon. */
 export const SOON: Partial<PublisherSettings> = { retryMs: 100, longestRetryMs: 500, checkpointMs: 200 };
 
-const shared: Ownership = { hold: (signal, whileOwner) => whileOwner({ epoch: 1, signal }) };
+const shared: Ownership = {
+  hold: async (signal, whileOwner) => {
+    while (!signal.aborted) await whileOwner({ epoch: 1, signal });
+  },
+};
 
 export const clusterOf = (
   brokers: readonly string[],

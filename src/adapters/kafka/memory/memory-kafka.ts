@@ -39,6 +39,8 @@ export type MemoryFaults = {
   loseAnswers(topic: string, times: number): void;
   /** Sends of the topic wait until the returned function is called. */
   hold(topic: string): () => void;
+  /** The next send of the topic arrives when the returned function is called, whatever became of its producer. */
+  delay(topic: string): () => void;
   /** Batches with a record of this value are refused, from now on. */
   invalid(value: string): void;
   /** Bytes of a batch that are taken. Default: 1 MiB. */
@@ -59,6 +61,7 @@ export const createMemoryKafka = (): MemoryKafka => {
   const answersToLose = new Map<string, number>();
   const held = new Map<string, Promise<void>>();
   const invalid = new Set<string>();
+  const onTheirWay = new Map<string, Promise<void>>();
   let isDown = false;
   let isWrongPassword = false;
   let maxBytes = MAX_BYTES;
@@ -95,7 +98,7 @@ export const createMemoryKafka = (): MemoryKafka => {
     sequences.set(key, { first, count: records.length });
   };
 
-  const openProducer = (): KafkaProducer => {
+  const openProducer = (mayWrite: () => boolean): KafkaProducer => {
     made += 1;
     open += 1;
     const id = made;
@@ -117,8 +120,15 @@ export const createMemoryKafka = (): MemoryKafka => {
       if (records.some(({ value }) => invalid.has(value ?? '')))
         throw new KafkaFault('invalid', 'the record has failed the validation on the broker');
       const batches = byPartition(records, topic.about.partitions);
-      for (const [partition, batch] of batches)
-        store(id, name, partition, next.get(`${name} ${partition}`) ?? 0, batch);
+      const arrive = (): void => {
+        for (const [partition, batch] of batches)
+          store(id, name, partition, next.get(`${name} ${partition}`) ?? 0, batch);
+      };
+      const late = onTheirWay.get(name);
+      onTheirWay.delete(name);
+      if (late === undefined) arrive();
+      else await Promise.race([late.then(arrive), ended.promise]);
+      if (isClosed) throw closed();
       const toLose = answersToLose.get(name) ?? 0;
       if (toLose > 0) {
         answersToLose.set(name, toLose - 1);
@@ -133,7 +143,7 @@ export const createMemoryKafka = (): MemoryKafka => {
     return {
       send: async (records) => {
         if (isSending) throw new TypeError('a producer sends one batch at a time');
-        if (isClosed) throw closed();
+        if (isClosed || !mayWrite()) throw closed();
         isSending = true;
         try {
           await Promise.resolve();
@@ -154,11 +164,11 @@ export const createMemoryKafka = (): MemoryKafka => {
 
   return {
     producers: {
-      open: async (signal) => {
+      open: async (signal, mayWrite = () => true) => {
         await Promise.resolve();
         if (signal.aborted) throw closed();
         assertReachable();
-        return openProducer();
+        return openProducer(mayWrite);
       },
     },
     connections: () => ({ open, made }),
@@ -209,6 +219,11 @@ export const createMemoryKafka = (): MemoryKafka => {
           if (held.get(name) === promise) held.delete(name);
           resolve();
         };
+      },
+      delay: (name) => {
+        const { promise, resolve } = Promise.withResolvers<void>();
+        onTheirWay.set(name, promise);
+        return resolve;
       },
       invalid: (value) => void invalid.add(value),
       maxBytes: (bytes) => {
