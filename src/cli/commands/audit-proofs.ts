@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import type { Trust } from '../../app/audit/merkle/key-chain.ts';
 import type { EventProofAnswer } from '../audit/event-proof.ts';
@@ -48,8 +49,15 @@ export const addAuditProofCommands = (audit: Command, { client, io }: Connection
       'the keys of the log and its newest signed head: keep the file, later exports are held against it',
     )
     .option('-o, --output <file>', 'where to (default: printed)')
+    .option('--force', 'replace a file that is there: what it holds is trusted no more', false)
     .addHelpText('after', examples('audit trust -o trust.json'))
-    .action(async ({ output }: { output?: string }) => {
+    .action(async ({ output, force }: { output?: string; force: boolean }) => {
+      if (output !== undefined && !force && existsSync(output))
+        throw new CliFailure(
+          EXIT.usage,
+          `${output} is there already, and what you trust hangs on it: \`audit verify --trust ${output} --update-pin\` ` +
+            'moves its pin on, another name keeps both, --force replaces it',
+        );
       const trust = await (await client()).get<Trust>(`${AUDIT}/trust.json`);
       if (output === undefined) {
         io.out(`${JSON.stringify(trust, null, 2)}\n`);

@@ -36,6 +36,25 @@ describe('ledgerctl audit', () => {
     stub.asked.length = 0;
   });
 
+  it('keeps a trust file that is there: what an auditor trusts is not replaced by what a service says', async () => {
+    const trust = { origin: ORIGIN, keys: [{ vkey: vkey(keyOf('one')), since: '' }] };
+    stub.answers(() => ({ body: { ...trust } }));
+    const folder = await mkdtemp(join(tmpdir(), 'ledger-trust-'));
+    try {
+      const file = join(folder, 'trust.json');
+      expect((await stub.run(['audit', 'trust', '-o', file])).code).to.equal(0);
+      await writeFile(file, 'mine');
+      const { code, err } = await stub.run(['audit', 'trust', '-o', file]);
+      expect(code).to.equal(2);
+      expect(err).to.include('is there already').and.include('--update-pin').and.include('--force');
+      expect(await readFile(file, 'utf8')).to.equal('mine');
+      expect((await stub.run(['audit', 'trust', '-o', file, '--force'])).code).to.equal(0);
+      expect(JSON.parse(await readFile(file, 'utf8'))).to.deep.equal(trust);
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+
   it('lists events over pages, up to a limit', async () => {
     stub.answers(({ query }) =>
       query.get('cursor') === null
