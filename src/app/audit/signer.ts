@@ -5,6 +5,8 @@ import type { Lease, Ownership } from '../ownership.ts';
 import type { Clock, Ids, Logger, Timers } from '../ports.ts';
 import { pause } from '../process-runner/pause.ts';
 import type { AuditKeys } from './audit-keys.ts';
+import { ChangedEvent } from './event-source.ts';
+import { createLeafSample } from './leaf-sample.ts';
 import { checkpointText } from './merkle/checkpoint.ts';
 import { rootAt } from './merkle/compact-range.ts';
 import { signNote } from './merkle/note.ts';
@@ -15,7 +17,8 @@ import type { AuditTree } from './tree.ts';
 export type SignerStatus = {
   /**
    * `standby`: another instance signs; `catching-up`: the tree of this instance is not as far as the last head;
-   * `mismatch`: it is another one than was signed, so nothing is signed any more; `failing`: signing does not succeed.
+   * `mismatch`: it is another one than was signed, or the log holds another event than it was made of, so nothing is
+   * signed any more; `failing`: signing does not succeed.
    */
   readonly state: 'standby' | 'catching-up' | 'signing' | 'mismatch' | 'failing';
   /** Attempts that failed since the start. */
@@ -72,6 +75,7 @@ export class TreeMismatch extends Error {
 export const createAuditSigner = (ports: SignerPorts): AuditSigner => {
   const { tree, heads, clock, timers, ownership, logger, rest } = ports;
   const settings = { everyMs: 10_000, everyLeaves: 1000, lookMs: 500, ...ports.settings };
+  const sample = createLeafSample(ports);
   let status: SignerStatus = { state: 'standby', failures: 0 };
   const became = (state: SignerStatus['state'], error?: string, failed = 0): void => {
     status = { state, failures: status.failures + failed, ...(error !== undefined && { error }) };
@@ -82,6 +86,11 @@ export const createAuditSigner = (ports: SignerPorts): AuditSigner => {
     if (error instanceof TreeMismatch) {
       if (status.state !== 'mismatch')
         logger.error({ err: error, size: error.size }, 'nothing is signed any more');
+      return became('mismatch', text, 1);
+    }
+    if (error instanceof ChangedEvent) {
+      if (status.state !== 'mismatch')
+        logger.error({ err: error, event: error.event, place: error.place }, 'nothing is signed any more');
       return became('mismatch', text, 1);
     }
     if (status.state !== 'failing')
@@ -95,6 +104,7 @@ export const createAuditSigner = (ports: SignerPorts): AuditSigner => {
     let loaded = false;
     let signedAt = Number.NEGATIVE_INFINITY;
     let checkedAt = Number.NEGATIVE_INFINITY;
+    let sampledAt = Number.NEGATIVE_INFINITY;
 
     const look = async (): Promise<void> => {
       if (!loaded) last = await heads.latest(signal);
@@ -114,6 +124,10 @@ export const createAuditSigner = (ports: SignerPorts): AuditSigner => {
       // Whether there is anything to sign or not: a tree that is not right is noticed, and one that is right again.
       if (due || now - checkedAt >= settings.everyMs) {
         if (last !== undefined) checkRoot(tree, last);
+        if (now - sampledAt >= settings.everyMs) {
+          await sample.look(size, signal);
+          sampledAt = now;
+        }
         checkedAt = now;
         became('signing');
       }
@@ -138,7 +152,8 @@ export const createAuditSigner = (ports: SignerPorts): AuditSigner => {
         tenants = createTenantHeads(tree, rest);
         // The instance that took over has signed: not a failure.
         if (!(error instanceof WrongExpectedRevision)) fail(error);
-        if (error instanceof TreeMismatch) wait = settings.everyMs;
+        sampledAt = Number.NEGATIVE_INFINITY;
+        if (error instanceof TreeMismatch || error instanceof ChangedEvent) wait = settings.everyMs;
         if (error instanceof StoreUnavailable) wait = Math.max(wait, error.retryAfterMs);
       }
       await pause(timers, wait, signal);

@@ -1,4 +1,4 @@
-import { eventsOf } from '../../app/audit/event-source.ts';
+import { unchangedEventsOf } from '../../app/audit/event-source.ts';
 import type { AuditLeaf } from '../../app/audit/tree.ts';
 import type { RecordedEvent } from '../../app/event-store.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
@@ -8,6 +8,7 @@ import { ApiError, invalid } from '../errors.ts';
 import { breathe, wholeNumber } from '../ledger/query.ts';
 import type { LedgerAnswer, LedgerCall, LedgerRoute } from '../ledger/serve.ts';
 import { onlyOne } from '../osac/query.ts';
+import { readRfc3339 } from '../times.ts';
 import { looking, narrowed, reaches, type Look, type Reach } from './access.ts';
 import { createCursors, type Cursors, type Place } from './cursor.ts';
 import { eventJson } from './event-json.ts';
@@ -112,10 +113,8 @@ export const readTime = (query: URLSearchParams, name: string): string | undefin
 
 /** Throws ApiError 400. */
 export const timeOf = (text: string, name: string): string => {
-  // A plus sign that was not escaped arrives as a space.
-  const isTime = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+ -]\d\d:\d\d)$/.test(text);
-  const ms = isTime ? Date.parse(text.replace(' ', '+')) : Number.NaN;
-  if (Number.isNaN(ms)) throw invalid(`'${name}' must be a time such as 2026-11-01T00:00:00Z`, name);
+  const ms = readRfc3339(text);
+  if (ms === undefined) throw invalid(`'${name}' must be a time such as 2026-11-01T00:00:00Z`, name);
   return new Date(ms).toISOString();
 };
 
@@ -148,7 +147,7 @@ const page = async (
 ): Promise<LedgerAnswer> => {
   const { reader, store } = services;
   const { leaves, next } = reader.find({ ...queryOf(filter, tenants), ...place, limit });
-  const events = await eventsOf(store, leaves, signal);
+  const events = await unchangedEventsOf(store, leaves, breathe, signal);
   const items: JsonValue[] = [];
   for (const [i, leaf] of leaves.entries()) {
     const event = events[i];
@@ -219,7 +218,7 @@ export const findEvent = async (
         ? undefined
         : reader.leaf(index);
   if (leaf === undefined || !reaches(reach, leaf.tenant)) throw eventNotFound(id);
-  const [event] = await eventsOf(store, [leaf], signal);
+  const [event] = await unchangedEventsOf(store, [leaf], breathe, signal);
   if (event === undefined) throw eventNotFound(id);
   return { leaf, event };
 };
