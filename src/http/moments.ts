@@ -4,6 +4,7 @@ import type { AuditReader } from '../projections/audit/audit-reader.ts';
 import type { ReadModels } from '../projections/read-models.ts';
 import { ApiError, invalid } from './errors.ts';
 import type { Positions } from './positions.ts';
+import { isLikeTime, readRfc3339 } from './times.ts';
 
 /** Moments of the past as callers name them: an RFC 3339 time, or a position as `X-Ledger-Position` shows it (design §5). */
 export type Moments = {
@@ -30,8 +31,6 @@ export type MomentsOptions = {
   readonly waitMs?: number;
 };
 
-const TIME = /^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(\.\d{1,9})?([Zz]|[+-]\d{2}:\d{2})$/;
-
 export const createMoments = ({
   store,
   positions,
@@ -41,8 +40,9 @@ export const createMoments = ({
   waitMs = 5_000,
 }: MomentsOptions): Moments => {
   const atTime = async (text: string, name: string): Promise<Position> => {
-    const ms = Date.parse(text);
-    if (Number.isNaN(ms)) throw invalid(`'${name}' must be a time of RFC 3339 or a position`, name);
+    const ms = readRfc3339(text);
+    if (ms === undefined)
+      throw invalid(`'${name}' must be a time that there is, such as 2026-01-31T12:00:00Z`, name);
     if (ms > Date.parse(clock.now())) throw inTheFuture(name);
     const reader = audit();
     if (reader === undefined)
@@ -61,7 +61,7 @@ export const createMoments = ({
   };
   return {
     resolve: async (text, name) => {
-      if (TIME.test(text)) return atTime(text, name);
+      if (isLikeTime(text)) return atTime(text, name);
       if (!/\.\d+$/.test(text) || /[:\s]/.test(text))
         throw invalid(
           `'${name}' must be a time such as 2026-01-31T12:00:00Z, or a position as X-Ledger-Position shows it`,

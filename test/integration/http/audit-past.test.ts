@@ -99,6 +99,9 @@ describe('audit API: the past', () => {
     expect(reasonOf(await at('fc430', '0190fdc2-bf52-71b8-8c36-977f348f4436.0000000000000001'))).to.equal(
       '400 FOREIGN_POSITION',
     );
+    expect(detailOf(await at('fc430', '2020-02-31T00:00:00Z'))).to.match(
+      /^'as_of' must be a time that there is/,
+    );
     expect(reasonOf(await at('fc430', 'yesterday'))).to.equal('400 INVALID_ARGUMENT');
     expect(reasonOf(await admin('GET', `${path}/fc430/diff`))).to.equal('400 INVALID_ARGUMENT');
     const backwards = `${path}/fc430/diff?from=${encodeURIComponent(new Date().toISOString())}&to=2020-01-01T00:00:00Z`;
