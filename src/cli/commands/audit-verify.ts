@@ -110,6 +110,7 @@ const bundleText = (report: BundleReport): string => {
       `export of ${printable(report.scope)}, sizes ${range.from} to ${range.to} of ${report.treeSize}: ${counts.events} events ` +
         `(${counts.full} in full, ${counts.redacted} redacted, ${counts.withheld} withheld)`,
     );
+  lines.push(...rangeText(report));
   if (checkpoint !== undefined) lines.push(`signed at size ${checkpoint.size}, ${checkpoint.time}`);
   lines.push(KEYS[report.keys], PIN[report.pin]);
   if (!report.ok) return ending(lines, report.count);
@@ -117,6 +118,16 @@ const bundleText = (report: BundleReport): string => {
   lines.push('not proven:', ...report.notProven.map((text) => `  ${text}`));
   lines.push(withheldText(report));
   return ending(lines, 0);
+};
+
+/** The range is the exporter's choice: what lies outside of it is said, and when its events happened. */
+const rangeText = ({ range, treeSize, occurred }: BundleReport): string[] => {
+  if (range === undefined || treeSize === undefined) return [];
+  const begins = range.from === 0 ? 'from the beginning' : `without the ${range.from} events before`;
+  const ends =
+    range.to === treeSize ? 'to the signed head' : `without the last ${treeSize - range.to} events`;
+  const times = occurred.first === '' ? [] : [`events shown: ${occurred.first} to ${occurred.last}`];
+  return [`${begins}, ${ends}`, ...times.map(printable)];
 };
 
 /** Beside the verdict: of what is withheld nothing is known but that it is there. */

@@ -14,6 +14,8 @@ export type EventsResult = {
   readonly counts: BundleManifest['counts'];
   /** Withheld events by why. */
   readonly withheldBy: { readonly filter: number; readonly audience: number };
+  /** Times of occurrence of the first and last events that are not withheld; '' when there are none. */
+  readonly occurred: { readonly first: string; readonly last: string };
   /** Root of the main tree at the size of the pin, where the bundle itself shows it. */
   readonly rootAtPin: Buffer | undefined;
 };
@@ -113,6 +115,7 @@ const createLineCheck = (ask: EventsAsk, shown: GrowingRange | undefined, findin
   const { scope } = ask.proofs;
   const counts = { events: 0, full: 0, redacted: 0, withheld: 0 };
   const withheldBy = { filter: 0, audience: 0 };
+  const occurred = { first: '', last: '' };
   const recent = new Map<number, string | undefined>();
   const names = new Map<number, string | undefined>();
   const tenants = tenantTrees(ask);
@@ -146,6 +149,8 @@ const createLineCheck = (ask: EventsAsk, shown: GrowingRange | undefined, findin
         if (!ended) throw new UnreadableLine('it is cut off: the file ends in the middle of a line');
         const line = checkLine(text ?? refuseLine());
         counts[line.shown] += 1;
+        occurred.first ||= line.leaf?.occurredAt ?? '';
+        occurred.last = line.leaf?.occurredAt || occurred.last;
         if (line.why !== undefined) withheldBy[line.why] += 1;
         name(eventName(line.leaf));
         for (const problem of line.problems)
@@ -196,7 +201,7 @@ const createLineCheck = (ask: EventsAsk, shown: GrowingRange | undefined, findin
     nameOf: (line) => names.get(line),
     result: () => {
       tenants.conclude(findings);
-      return { counts, withheldBy, rootAtPin };
+      return { counts, withheldBy, occurred, rootAtPin };
     },
   };
 };

@@ -163,6 +163,7 @@ export const provenBy = (scope: BundleScope, { from, to }: { from: number; to: n
 ];
 
 export const NOT_PROVEN: readonly string[] = [
+  'the range: which sizes belong to the times that were asked for is up to the exporter, since recorded times are not proven',
   'the filter: that the events it chose are all that match it is up to the exporter, unless all are shown in full; and ' +
     'why an event was withheld, by the filter or because this reader may not see it',
   'position and recordedAt of events, the data of redacted events, what `revealed` says and the manifest: they are as ' +

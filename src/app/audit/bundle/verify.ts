@@ -42,6 +42,7 @@ export type BundleReport = {
   /** Events that the tree of the scope has at the checkpoint: the export holds `range` of them. */
   readonly treeSize: number | undefined;
   readonly counts: EventsResult['counts'];
+  readonly occurred: EventsResult['occurred'];
   /** Withheld events: left out by the filter, or not for this reader, as the service says. */
   readonly withheldBy: EventsResult['withheldBy'];
   /** What to trust from here on: the auditor's keys, those that they announced, and the checkpoint of the bundle; only when nothing is wrong. */
@@ -98,6 +99,7 @@ export const verifyBundle = async (
     range,
     treeSize: proofs?.tree.size,
     counts: events?.counts ?? { events: 0, full: 0, redacted: 0, withheld: 0 },
+    occurred: events?.occurred ?? { first: '', last: '' },
     withheldBy: events?.withheldBy ?? { filter: 0, audience: 0 },
     trust: ok && note !== undefined ? trustFrom(authority, note) : undefined,
     proven: ok && proofs !== undefined && range !== undefined ? provenBy(proofs.scope, range) : [],

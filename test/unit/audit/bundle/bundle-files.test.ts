@@ -117,6 +117,9 @@ describe('bundles in files', () => {
     expect(out).to.include(
       'export of the whole log, sizes 0 to 40 of 40: 40 events (40 in full, 0 redacted, 0 withheld)',
     );
+    expect(out).to.include(
+      'from the beginning, to the signed head\nevents shown: 2026-11-21T12:00:00.000Z to 2026-11-21T12:00:39.000Z\n',
+    );
     expect(out)
       .to.include('keys: yours\npin: continued\n')
       .and.to.include('not proven:')

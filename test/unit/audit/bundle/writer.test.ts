@@ -42,6 +42,11 @@ describe('export bundles', () => {
       expect(report.keys).to.equal('pinned');
       expect(report.counts.events).to.equal(textOf(files, 'events.ndjson').split('\n').length - 1);
       expect(report.counts.full).to.equal(report.counts.events);
+      const [first, last] = textOf(files, 'events.ndjson')
+        .split('\n')
+        .flatMap((text) => /"occurredAt":"([^"]+)"/.exec(text)?.slice(1) ?? [])
+        .reduce<[string?, string?]>(([begin], at) => [begin ?? at, at], []);
+      expect(report.occurred).to.deep.equal({ first: first ?? '', last: last ?? '' });
       // However the bytes come.
       expect(await verify(files, history.trust, 7)).to.deep.equal(report);
     });
