@@ -22,6 +22,7 @@ import {
   type BundleProofs,
   type BundleSource,
 } from './format.ts';
+import { checkOcsf, OCSF_FILE } from './ocsf-check.ts';
 import { decodedHash, decodedHashes, pinOf, type Target } from './pin-check.ts';
 import { digesting, type DigestedSource } from './reading.ts';
 import { authorityOf, openCheckpoint, outlivedAll, type Authority } from './trust-check.ts';
@@ -75,6 +76,7 @@ export const verifyBundle = async (
   const ready = [FILES.events, FILES.leaves].every((name) => present.has(name)) && proofs !== undefined;
   const pin = options.trust === undefined ? undefined : authority?.pin;
   const events = ready ? await checkEvents(files, { proofs, target, checkpoint, pin }, findings) : undefined;
+  if (present.has(OCSF_FILE) && ready && findings.count() === 0) await checkOcsf(files, findings);
   const pinState = pinOf(
     { trust: options.trust, authority, checkpoint, proofs, target, rootAtPin: events?.rootAtPin },
     findings,
@@ -124,7 +126,7 @@ const namesOf = async (source: BundleSource, findings: Findings): Promise<Readon
     if (!present.has(name))
       findings.add({ code: 'missing-file', file: name, message: 'the bundle does not hold this file' });
   for (const name of present) {
-    if (!known.has(name) && !name.startsWith(SCHEMA_FOLDER) && name !== 'ocsf.ndjson')
+    if (!known.has(name) && !name.startsWith(SCHEMA_FOLDER) && name !== OCSF_FILE)
       findings.add({ code: 'unknown-file', file: name, message: 'no bundle holds a file of this name' });
     if (names.indexOf(name) !== names.lastIndexOf(name))
       findings.add({ code: 'unknown-file', file: name, message: 'the bundle holds two files of this name' });

@@ -3,6 +3,8 @@ import { checkpointText } from '../../../../src/app/audit/merkle/checkpoint.ts';
 import { signNote } from '../../../../src/app/audit/merkle/note.ts';
 import { findingText } from '../../../../src/app/audit/bundle/findings.ts';
 import { verifyBundle, type BundleReport } from '../../../../src/app/audit/bundle/verify.ts';
+import type { BundleLine } from '../../../../src/app/audit/bundle/format.ts';
+import { ocsfOf } from '../../../../src/app/audit/bundle/ocsf.ts';
 import { writeBundle } from '../../../../src/app/audit/bundle/writer.ts';
 import type { JsonObject } from '../../../../src/domain/json.ts';
 import {
@@ -179,6 +181,36 @@ describe('verifying a bundle: what was changed is named', () => {
         fitManifest(files);
       });
       expect(report.findings[0], texts(report)).to.include({ code: 'malformed', line: 6 });
+    }
+  });
+
+  it('OCSF records that are not what their events give', async () => {
+    const show = (_: unknown, place: number) => (place % 3 === 0 ? ('withheld' as const) : ('full' as const));
+    const content = contentOf(history, { show });
+    const records = (content.lines as BundleLine[]).flatMap(({ leaf, event, revealed }) =>
+      leaf === null || event === null
+        ? []
+        : [JSON.stringify(ocsfOf({ leaf, event, productVersion: '1', ...(revealed && { revealed }) }))],
+    );
+    const withRecords = async (lines: readonly string[]): Promise<BundleReport> => {
+      const { sink, files } = memorySink();
+      await writeBundle({ ...content, more: [{ name: 'ocsf.ndjson', lines }] }, sink);
+      return verify(files);
+    };
+    expect((await withRecords(records)).findings).to.deep.equal([]);
+    const forged = (records[3] ?? '').replace('"activity_id"', '"forged":1,"activity_id"');
+    for (const [lines, line, message] of [
+      [records.with(3, forged), 4, 'not the record that the event gives'],
+      [records.with(3, (records[3] ?? '').replace('"version":"1"', '"version":"2"')), 4, 'not the record'],
+      [records.with(3, `${records[3]} `), 4, 'no JSON object on a line'],
+      [records.with(3, '{}'), 4, 'no JSON object on a line'],
+      [records.toSpliced(3, 1), 4, 'not the record that the event gives'],
+      [records.slice(0, -1), records.length, 'all behind it, are missing'],
+      [[...records, records[0] ?? ''], records.length + 1, 'more records than events'],
+    ] as const) {
+      const { findings } = await withRecords(lines);
+      expect(findings[0]).to.include({ code: 'content', file: 'ocsf.ndjson', line });
+      expect(findings[0]?.message).to.include(message);
     }
   });
 
