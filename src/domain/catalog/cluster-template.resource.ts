@@ -13,6 +13,7 @@ import {
 } from './document.ts';
 import type { ClusterTemplateEvent } from './events.ts';
 import { MAX_INT32, TEMPLATE_ID } from './limits.ts';
+import { nodeSetNameRejection } from './node-set-names.ts';
 
 /** Blueprints of clusters (osac-api.md §10, §11 Cluster templates). */
 const SECRETS = [
@@ -31,7 +32,7 @@ export const clusterTemplateDecider = documentDecider({
   check: (document, { id, previous, secrets }) =>
     (previous === undefined ? idRejection(id) : undefined) ??
     pullSecretRejection(document, secrets) ??
-    nodeSetsRejection(document) ??
+    nodeSetsRejection(document, previous) ??
     classesRejection(document) ??
     parametersRejection(document),
 });
@@ -109,9 +110,12 @@ const pullSecretRejection = (document: JsonObject, secrets: Secrets): Rejection 
       )
     : undefined;
 
-const nodeSetsRejection = (document: JsonObject): Rejection | undefined => {
+const nodeSetsRejection = (document: JsonObject, previous: JsonObject | undefined): Rejection | undefined => {
+  const known = objectAt(previous, 'node_sets');
   for (const [name, set] of Object.entries(objectAt(document, 'node_sets'))) {
     const field = `node_sets.${name}`;
+    const badName = Object.hasOwn(known, name) ? undefined : nodeSetNameRejection(name, field);
+    if (badName !== undefined) return badName;
     const reference = referenceOf(isObject(set) ? set['host_type'] : undefined);
     if (reference === undefined || Object.keys(reference).length === 0) {
       return emptyReference('HostType', `object.${field}.host_type`);

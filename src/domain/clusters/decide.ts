@@ -1,3 +1,4 @@
+import { nodeSetNameRejection } from '../catalog/node-set-names.ts';
 import { abandonedRejection, alreadyCreated, alreadyExists } from '../catalog/document.ts';
 import { isRefused, reject, type Decider, type Decision, type Rejection } from '../decider.ts';
 import {
@@ -66,7 +67,10 @@ const order = (
     annotationsRejection(data.annotations) ??
     sshKeyRejection(data) ??
     Object.entries(data.nodeSets)
-      .map(([name, { size }]) => sizeRejection(name, size, false))
+      .map(
+        ([name, { size }]) =>
+          nodeSetNameRejection(name, `spec.node_sets.${name}`) ?? sizeRejection(name, size, false),
+      )
       .find((rejection) => rejection !== undefined);
   if (wrong !== undefined) return wrong;
   const ordered: ClusterEvent = { type: 'ClusterOrdered', data };

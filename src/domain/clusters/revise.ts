@@ -1,3 +1,4 @@
+import { nodeSetNameRejection } from '../catalog/node-set-names.ts';
 import { MAX_INT32 } from '../catalog/limits.ts';
 import { isRefused, reject, type Decision, type Rejection } from '../decider.ts';
 import { byKey, own, sameJson } from '../json-tools.ts';
@@ -173,7 +174,9 @@ const nodeSetRejection = (
   return (
     sizeRejection(name, set.size, zeroAllowed) ??
     (current === undefined
-      ? (newSetRejection(name, set) ?? classRejection(name, set.hostType, state.template))
+      ? (newSetRejection(name, set) ??
+        nodeSetNameRejection(name, `spec.node_sets.${name}`) ??
+        classRejection(name, set.hostType, state.template))
       : hostTypeRejection(name, current.hostType, set.hostType, resized.includes(name)))
   );
 };

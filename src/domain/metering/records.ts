@@ -1,7 +1,7 @@
 import { isStoredCluster } from '../clusters/state.ts';
 import type { JsonObject } from '../json.ts';
 import { stateOf, type Change, type ClusterMeter, type OpenInterval } from './cluster-meter.ts';
-import type { Component } from './components.ts';
+import { componentId, type Component } from './components.ts';
 
 /**
  * Metering events in OSAC's own form (metering-events.md §3 to §6), without the envelope of the broker. Field names, their
@@ -42,7 +42,7 @@ export const lifecycleRecords = (
   };
   return changes.map(({ type, component, durationMs, previousState, currentState }) => ({
     type: `osac.resource.${type}.v1`,
-    id: component === undefined ? eventId : `${eventId}/${component.nodeSet}`,
+    id: component === undefined ? eventId : `${eventId}/${componentId(component)}`,
     time: isoOf(atMs),
     resource,
     data: {
@@ -72,7 +72,7 @@ export const heartbeatRecords = (
   const window = `hb/${resource.id}/${Math.floor(windowStartMs / 1000)}`;
   return open.map((interval) => ({
     type: 'osac.resource.heartbeat.v1',
-    id: `${window}/${interval.component.nodeSet}`,
+    id: `${window}/${componentId(interval.component)}`,
     time: isoOf(windowStartMs),
     resource,
     data: {

@@ -68,6 +68,12 @@ describe('names that every object inherits, over HTTP', () => {
         path,
         `{"spec":{"node_sets":{"workers":{"size":3},${sets.slice(1)}}}`,
       );
+      // An underscore begins what metering names a control plane.
+      if (key.startsWith('_')) {
+        expect(added.status, added.text).to.equal(400);
+        expect(added.json['message']).to.contain(`node set '${key}' needs another name`);
+        return;
+      }
       expect(added.status, added.text).to.equal(200);
       expect(added.text).to.contain(`"${key}":{"host_type":{"id":"fc430","name":"fc430"},"size":2}`);
       expect((await user('GET', path)).text).to.equal(added.text);

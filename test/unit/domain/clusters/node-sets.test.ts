@@ -41,6 +41,21 @@ describe('clusters: node sets', () => {
       .when(revise({ workers, gpu, storage: { hostType: { name: 'h1' }, size: 1 } }))
       .thenRejected('HOST_TYPE_REQUIRED');
   });
+  it('that are new bear no name that metering gives to something else; stored ones stay as they are', () => {
+    const set = { hostType: { id: 'h1', name: 'h1' }, size: 1 };
+    for (const name of ['_control_plane', '_x', 'a/b']) {
+      given(order)
+        .when(revise({ workers, gpu, [name]: set }))
+        .thenRejected('INVALID_NODE_SET_NAME', { field: `spec.node_sets.${name}` });
+      given()
+        .when({ ...ordered, type: 'OrderCluster', nodeSets: { [name]: set } })
+        .thenRejected('INVALID_NODE_SET_NAME', { field: `spec.node_sets.${name}` });
+      const old: ClusterEvent = { type: 'ClusterOrdered', data: { ...ordered, nodeSets: { [name]: set } } };
+      given(old)
+        .when(revise({ [name]: { ...set, size: 2 } }))
+        .thenEvents({ type: 'NodeSetResized', data: { at, name, from: 1, to: 2 } });
+    }
+  });
   it('cannot all be removed', () =>
     given(order).when(revise({})).thenRejected('LAST_NODE_SET', { field: 'spec.node_sets' }));
   it('take 0 only when the size itself was addressed, or when it is 0 already', () => {
