@@ -1,12 +1,14 @@
 import type { Admin, DescribeConfigResponse, Producer } from 'kafkajs';
 import type { Clock, Logger } from '../../app/ports.ts';
-import type {
-  KafkaAdmin,
-  KafkaCluster,
-  KafkaProducer,
-  KafkaRecord,
-  TopicOnBrokers,
-  TopicSpec,
+import {
+  REPLICAS,
+  insyncOf,
+  type KafkaAdmin,
+  type KafkaCluster,
+  type KafkaProducer,
+  type KafkaRecord,
+  type TopicOnBrokers,
+  type TopicSpec,
 } from '../../app/publisher/ports.ts';
 import { createBreakable } from './breakable.ts';
 import { faultOf } from './faults.ts';
@@ -153,7 +155,7 @@ const createAdmin = (clients: () => Promise<Client>): KafkaAdmin => {
           // Retention goes by the brokers' clock, not by ours.
           { name: 'message.timestamp.type', value: 'LogAppendTime' },
           // One replica may be away without anything that was confirmed being lost (metering-events.md §1).
-          { name: 'min.insync.replicas', value: String(Math.min(replicas, 2)) },
+          { name: 'min.insync.replicas', value: String(insyncOf(replicas)) },
           ...(cleanup === 'delete' ? [{ name: 'retention.ms', value: String(retentionMs) }] : []),
         ],
       })),
@@ -169,7 +171,6 @@ const createAdmin = (clients: () => Promise<Client>): KafkaAdmin => {
 
 type NewTopic = Pick<TopicSpec, 'name' | 'cleanup' | 'partitions' | 'retentionMs'>;
 
-const REPLICAS = 3;
 const CREATE_MS = 15_000;
 /** `ConfigResourceTypes.TOPIC`: an enum of kafkajs that exists in its types only. */
 const TOPIC_RESOURCE = 2;
@@ -194,6 +195,7 @@ const describe = async (
           replicas: Math.min(...partitions.map(({ replicas }) => replicas.length)),
           cleanup: settings.get(name)?.get('cleanup.policy') ?? '',
           retentionMs: Number(settings.get(name)?.get('retention.ms') ?? Number.NaN),
+          minInsync: Number(settings.get(name)?.get('min.insync.replicas') ?? Number.NaN),
         },
       ]),
     ),
@@ -208,7 +210,7 @@ const settingsOf = async (
   const resources = names.map((name) => ({
     type: TOPIC_RESOURCE,
     name,
-    configNames: ['cleanup.policy', 'retention.ms'],
+    configNames: ['cleanup.policy', 'retention.ms', 'min.insync.replicas'],
   }));
   const answer: DescribeConfigResponse | undefined = await admin
     .describeConfigs({ includeSynonyms: false, resources })

@@ -33,6 +33,8 @@ export type TopicOnBrokers = {
   /** `compact,delete` is possible. */
   readonly cleanup: string;
   readonly retentionMs: number;
+  /** `min.insync.replicas`: how many replicas have what is confirmed. NaN where we may not see it. */
+  readonly minInsync: number;
 };
 
 export type KafkaAdmin = {
@@ -47,6 +49,10 @@ export type KafkaAdmin = {
     signal: AbortSignal,
   ): Promise<readonly string[]>;
 };
+
+/** Replicas of a topic that we make, where there are as many brokers; and how many of them confirm. */
+export const REPLICAS = 3;
+export const insyncOf = (replicas: number): number => Math.min(replicas, 2);
 
 export type KafkaCluster = { readonly producers: KafkaProducers; readonly admin: KafkaAdmin };
 

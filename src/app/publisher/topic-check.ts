@@ -1,9 +1,12 @@
 import type { Clock } from '../ports.ts';
 import type { TopicSpec } from '../streams/stream.ts';
-import { KafkaFault, type KafkaAdmin, type TopicOnBrokers } from './ports.ts';
+import { insyncOf, KafkaFault, REPLICAS, type KafkaAdmin, type TopicOnBrokers } from './ports.ts';
 
 /** What is wrong with a topic, in words that say what to do. */
-export type TopicProblem = { readonly code: 'missing' | 'cleanup' | 'retention'; readonly message: string };
+export type TopicProblem = {
+  readonly code: 'missing' | 'cleanup' | 'retention' | 'partitions' | 'replicas' | 'insync';
+  readonly message: string;
+};
 
 export type TopicPlan = {
   readonly topic: TopicSpec;
@@ -61,7 +64,7 @@ export const createTopicCheck = ({
       topics.map(({ name }) => name),
       signal,
     );
-    last = topics.map((topic) => planOf(topic, found.topics.get(topic.name)));
+    last = topics.map((topic) => planOf(topic, found.topics.get(topic.name), found.brokers));
     lookedAt = clock.monotonicMs();
     onPlan?.(last);
     return last;
@@ -101,16 +104,35 @@ export const createTopicCheck = ({
   };
 };
 
-const planOf = (topic: TopicSpec, found: TopicOnBrokers | undefined): TopicPlan => ({
+const planOf = (topic: TopicSpec, found: TopicOnBrokers | undefined, brokers: number): TopicPlan => ({
   topic,
   found,
   problems:
     found === undefined
       ? [{ code: 'missing', message: `does not exist; ${CREATE_COMMAND} creates it` }]
-      : problemsOf(topic, found),
+      : [...problemsOf(topic, found), ...copiesOf(found, brokers)],
 });
 
-/** More or fewer partitions are the operator's choice: order per key holds with any number. */
+/** What is confirmed must outlive one broker, where there is more than one. */
+const copiesOf = ({ replicas, minInsync }: TopicOnBrokers, brokers: number): readonly TopicProblem[] => {
+  const wanted = Math.min(REPLICAS, brokers);
+  if (replicas < wanted)
+    return [
+      {
+        code: 'replicas',
+        message: `has ${replicas} replicas on ${brokers} brokers: with a broker records may be lost; reassign it to ${wanted}`,
+      },
+    ];
+  // NaN: what the brokers do not tell us cannot be judged.
+  if (!(minInsync < insyncOf(wanted))) return [];
+  const message = `has min.insync.replicas=${minInsync}, so that what is confirmed may be on one broker only; set min.insync.replicas=${insyncOf(wanted)}`;
+  return [{ code: 'insync', message }];
+};
+
+/**
+ * Fewer partitions are the operator's choice, and more where every record is kept. On a compacted topic keys that moved
+ * to another partition leave their last document behind, where nothing ever removes it.
+ */
 const problemsOf = (topic: TopicSpec, found: TopicOnBrokers): readonly TopicProblem[] => {
   const problems: TopicProblem[] = [];
   const compacts = found.cleanup.split(',').includes('compact');
@@ -129,6 +151,11 @@ const problemsOf = (topic: TopicSpec, found: TopicOnBrokers): readonly TopicProb
     problems.push({
       code: 'retention',
       message: `keeps records for ${found.retentionMs} ms only; set retention.ms=${topic.retentionMs}`,
+    });
+  if (topic.cleanup === 'compact' && found.partitions > topic.partitions)
+    problems.push({
+      code: 'partitions',
+      message: `has ${found.partitions} partitions instead of ${topic.partitions}: documents whose key has moved are there twice, the old one for ever; make it anew, or read a replay instead`,
     });
   return problems;
 };

@@ -143,6 +143,7 @@ const planned = ({ topic, found, problems }: TopicPlan): JsonObject => ({
           partitions: found.partitions,
           replicas: found.replicas,
           ...(found.cleanup === '' ? {} : { cleanup: found.cleanup }),
+          ...(Number.isFinite(found.minInsync) ? { min_insync: found.minInsync } : {}),
           ...(Number.isFinite(found.retentionMs) ? { retention_ms: found.retentionMs } : {}),
         },
       }),

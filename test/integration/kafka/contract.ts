@@ -201,8 +201,9 @@ export const describeKafkaContract = (
       const { brokers, topics } = await admin.describe(names, stop.signal);
       expect(brokers).to.be.greaterThan(0);
       expect([...topics.keys()].toSorted()).to.deep.equal([topic, compacted.name]);
-      const { replicas, ...found } = topics.get(topic) ?? { replicas: 0 };
+      const { replicas, minInsync, ...found } = topics.get(topic) ?? { replicas: 0, minInsync: 0 };
       expect(replicas).to.be.greaterThan(0);
+      expect(minInsync).to.be.within(1, replicas);
       expect(found).to.deep.equal({ partitions: 3, cleanup: 'delete', retentionMs: 86_400_000 });
       expect(topics.get(compacted.name)).to.include({ partitions: 1, cleanup: 'compact' });
     });

@@ -111,7 +111,10 @@ export const createRig = (options: { readonly topics?: readonly string[] } = {})
         }));
       const publisher = createPublisher({
         streams,
-        topics: [...topics, ...(heartbeats === undefined ? [] : [heartbeats.topic])].map(specOf),
+        topics: [...topics, ...(heartbeats === undefined ? [] : [heartbeats.topic])].map((name) => ({
+          ...specOf(name),
+          cleanup,
+        })),
         ...(heartbeats === undefined ? {} : { heartbeats }),
         cluster: kafka,
         store: given ?? store,

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { StoreUnavailable, type EventStore } from '../../../src/app/event-store.ts';
+import type { TopicOnBrokers } from '../../../src/app/publisher/ports.ts';
 import type { RecordMapper } from '../../../src/app/streams/stream.ts';
 import { MOST_PARKED } from '../../../src/app/publisher/parking.ts';
 import { createRig, expectDelivered, recordOf, specOf, TOPIC, valuesOf, type Rig } from './publisher-rig.ts';
@@ -111,6 +112,28 @@ describe('the publisher', () => {
     rig.kafka.createTopic({ ...specOf(TOPIC), retentionMs: 1_000 });
     await rig.time.pass(301_000);
     expect(running.publisher.status().problems.map(({ code }) => code)).to.deep.equal(['retention']);
+    await running.stop();
+  });
+
+  it('says which topics a broker that is lost takes records with, and which have keys in two places', async () => {
+    const spec = specOf('wide');
+    rig = createRig({ topics: ['wide'] });
+    const running = rig.start({ cleanup: 'compact' });
+    const problems = async (change: Partial<TopicOnBrokers>) => {
+      rig.kafka.alterTopic('wide', { cleanup: 'compact', retentionMs: -1, ...change });
+      const [plan] = await running.publisher.plan(new AbortController().signal);
+      return plan?.problems.map(({ code }) => code);
+    };
+    expect(await problems({})).to.deep.equal([]);
+    rig.kafka.faults.brokers(3);
+    expect(await problems({ replicas: 1 })).to.deep.equal(['replicas']);
+    expect(await problems({ replicas: 3, minInsync: 1 })).to.deep.equal(['insync']);
+    expect(await problems({ minInsync: Number.NaN })).to.deep.equal([]);
+    expect(await problems({ minInsync: 2 })).to.deep.equal([]);
+    rig.kafka.faults.brokers(2);
+    expect(await problems({ replicas: 2 })).to.deep.equal([]);
+    expect(await problems({ partitions: spec.partitions + 1 })).to.deep.equal(['partitions']);
+    expect(await problems({ partitions: spec.partitions - 1 })).to.deep.equal([]);
     await running.stop();
   });
 

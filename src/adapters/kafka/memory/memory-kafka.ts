@@ -29,6 +29,8 @@ export type MemoryKafka = KafkaCluster & {
 };
 
 export type MemoryFaults = {
+  /** How many there are. Default: 1. */
+  brokers(count: number): void;
   /** Nobody answers, until it is ended. */
   down(isDown: boolean): void;
   /** Credentials are refused, until it is ended. */
@@ -62,6 +64,7 @@ export const createMemoryKafka = (): MemoryKafka => {
   const held = new Map<string, Promise<void>>();
   const invalid = new Set<string>();
   const onTheirWay = new Map<string, Promise<void>>();
+  let brokers = 1;
   let isDown = false;
   let isWrongPassword = false;
   let maxBytes = MAX_BYTES;
@@ -73,7 +76,7 @@ export const createMemoryKafka = (): MemoryKafka => {
     if (isWrongPassword) throw new KafkaFault('unauthorized', 'the brokers refuse the password');
   };
   const createTopic = ({ name, partitions, cleanup, retentionMs }: NewTopic): void => {
-    const about = { partitions, replicas: 1, cleanup, retentionMs };
+    const about = { partitions, replicas: 1, minInsync: 1, cleanup, retentionMs };
     topics.set(name, { about, partitions: Array.from({ length: partitions }, () => []) });
   };
 
@@ -181,7 +184,7 @@ export const createMemoryKafka = (): MemoryKafka => {
           const topic = topics.get(name);
           return topic === undefined ? [] : [[name, topic.about]];
         });
-        return { brokers: 1, topics: new Map(found) };
+        return { brokers, topics: new Map(found) };
       },
       create: async (wanted, signal) => {
         await Promise.resolve();
@@ -201,6 +204,9 @@ export const createMemoryKafka = (): MemoryKafka => {
       if (topic !== undefined) topic.about = { ...topic.about, ...change };
     },
     faults: {
+      brokers: (count) => {
+        brokers = count;
+      },
       down: (on) => {
         isDown = on;
       },
