@@ -55,4 +55,6 @@ export type ApplyEvent = {
   flush?: () => void;
   /** Forgets everything in memory, for the transaction was rolled back. */
   reset?: () => void;
+  /** Called after every COMMIT, outside of a transaction. Must not throw. */
+  committed?: () => void;
 };

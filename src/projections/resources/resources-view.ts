@@ -22,6 +22,7 @@ import {
   type Decode,
   type DocumentKind,
 } from './fold.ts';
+import { openPages } from './pages.ts';
 import { RESOURCES_SCHEMA, RESOURCES_TABLES } from './schema.ts';
 import { openStateTables } from './state-tables.ts';
 import { verifyResources } from './verify.ts';
@@ -87,6 +88,7 @@ const openResources = (
   const commandLog = openCommandLog(db);
   const entries = new Map<string, Entry>();
   const dirty = new Set<Entry>();
+  const pages = openPages(db);
 
   const entryOf = (stream: string): Entry | undefined => {
     const known = entries.get(stream);
@@ -142,7 +144,7 @@ const openResources = (
    */
   const erase = ({ data }: RecordedEvent): void => {
     const subjectId = textIn(data, 'subjectId');
-    db.exec('PRAGMA secure_delete = ON');
+    pages.overwrite();
     for (const kind of kinds) {
       if (kind.personal === undefined) continue;
       const stream = streamName(kind.kind, subjectId);
@@ -203,7 +205,7 @@ const openResources = (
     changeLog.reset();
   };
 
-  return Object.assign(apply, { flush, reset });
+  return Object.assign(apply, { flush, reset, committed: pages.committed });
 };
 
 /** The document with what it says of a person erased. */

@@ -51,6 +51,7 @@ export const createApplier = (db: DatabaseSync, view: View): Applier => {
     setCheckpoint.run(position ?? null, recordedAt ?? null, next.events);
     db.exec('COMMIT');
     checkpoint = next;
+    applyEvent.committed?.();
   };
   const isNew = (event: RecordedEvent): boolean =>
     checkpoint.position === undefined || event.position > checkpoint.position;
