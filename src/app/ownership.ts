@@ -1,3 +1,5 @@
+import type { EventStore } from './event-store.ts';
+
 /**
  * Who may run the processes (design §6, Ownership). A lease only saves work: two owners at once waste calls but break
  * nothing, since every decision is an append at an expected revision and every effect has a deterministic identity.
@@ -23,4 +25,21 @@ export type Ownership = {
    * then the lease has been given back. Rejects only when `whileOwner` does.
    */
   hold(signal: AbortSignal, whileOwner: (lease: Lease) => Promise<void>): Promise<void>;
+};
+
+/** Stream of the lease of this name. */
+export const leaseStream = (name: string): string => `sys-lease-${name}`;
+
+/** The instance that took the lease last and has not given it back; it may be gone. Undefined: nobody holds it. */
+export const leaseHolder = async (
+  store: Pick<EventStore, 'readStream'>,
+  name: string,
+  signal: AbortSignal,
+): Promise<string | undefined> => {
+  const newest = store.readStream(leaseStream(name), { direction: 'backward', limit: 1, signal });
+  for await (const { type, data } of newest) {
+    const holder = data['holder'];
+    return type === 'LeaseReleased' || typeof holder !== 'string' ? undefined : holder;
+  }
+  return undefined;
 };

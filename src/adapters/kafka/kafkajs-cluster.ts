@@ -165,6 +165,10 @@ const createAdmin = (clients: () => Promise<Client>): KafkaAdmin => {
 
   return {
     describe: (topics, signal) => connected(signal, (admin) => describe(admin, topics)),
+    isEmpty: (topic, signal) =>
+      connected(signal, async (admin) =>
+        (await admin.fetchTopicOffsets(topic)).every(({ low, high }) => low === high),
+      ),
     create: (topics, signal) => connected(signal, (admin) => create(admin, topics)),
   };
 };

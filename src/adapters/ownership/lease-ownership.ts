@@ -7,7 +7,7 @@ import {
   type ExpectedRevision,
 } from '../../app/event-store.ts';
 import { derivedCommandId } from '../../app/identifiers.ts';
-import type { Lease, Ownership } from '../../app/ownership.ts';
+import { leaseStream, type Lease, type Ownership } from '../../app/ownership.ts';
 import type { Clock, Logger, Timers } from '../../app/ports.ts';
 import { pause } from '../../app/process-runner/pause.ts';
 import type { LeaseData } from '../../domain/bookkeeping/events.ts';
@@ -60,7 +60,7 @@ const TAKEOVER_MARGIN = 1.2;
 
 export const createLeaseOwnership = (options: LeaseOptions): Ownership => {
   const { store, instance, clock, timers, logger } = options;
-  const stream = `sys-lease-${options.name}`;
+  const stream = leaseStream(options.name);
   const bookkeeping = createBookkeeping(instance);
   const ttlMs = options.ttlMs ?? 15_000;
   const exclusive = options.exclusive ?? store.singleWriter;

@@ -43,6 +43,8 @@ export type KafkaAdmin = {
     topics: readonly string[],
     signal: AbortSignal,
   ): Promise<{ readonly brokers: number; readonly topics: ReadonlyMap<string, TopicOnBrokers> }>;
+  /** Whether a topic that exists never got a record, or has none any more. Throws KafkaFault. */
+  isEmpty(topic: string, signal: AbortSignal): Promise<boolean>;
   /** Makes those that do not exist and returns their names. Throws KafkaFault. */
   create(
     topics: readonly Pick<TopicSpec, 'name' | 'cleanup' | 'partitions' | 'retentionMs'>[],

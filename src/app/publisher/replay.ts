@@ -43,6 +43,14 @@ const TELL_EVERY_MS = 500;
 
 export const replayTarget = (topic: string, name: string): string => `${topic}.replay.${name}`;
 
+/** What is there already would stand in front of what comes; only one that goes on behind a position adds to it. */
+export class ReplayTargetInUse extends Error {
+  override readonly name = 'ReplayTargetInUse';
+  constructor(target: string) {
+    super(`topic ${target} holds records already: choose another name, or go on behind a position`);
+  }
+}
+
 export type ReplayOptions = {
   readonly stream: TopicStream;
   readonly cluster: KafkaCluster;
@@ -51,7 +59,7 @@ export type ReplayOptions = {
   readonly timers: Timers;
 };
 
-/** Yields progress and, last, the report. Throws KafkaFault when the brokers do not take it, and what the store throws. */
+/** Yields progress and, last, the report. Throws ReplayTargetInUse, KafkaFault when the brokers do not take it, and what the store throws. */
 export async function* replay(
   options: ReplayOptions,
   request: ReplayRequest,
@@ -59,7 +67,9 @@ export async function* replay(
 ): AsyncGenerator<ReplayStep> {
   const { stream, cluster, store, clock } = options;
   const target = replayTarget(stream.topic.name, request.name);
-  await cluster.admin.create([{ ...stream.topic, name: target }], signal);
+  const made = await cluster.admin.create([{ ...stream.topic, name: target }], signal);
+  if (made.length === 0 && request.after === undefined && !(await cluster.admin.isEmpty(target, signal)))
+    throw new ReplayTargetInUse(target);
   const until = request.until ?? (await store.lastPosition(signal));
   const turn = createTurns(clock);
   const sender = createReplaySender(options, signal);

@@ -8,6 +8,8 @@ import { duration, table } from '../output.ts';
 type Status = {
   readonly configured: boolean;
   readonly publishing: boolean;
+  /** Of an instance that stands by: the one that publishes. */
+  readonly owner?: string;
   readonly topics: readonly TopicLine[];
   readonly problems: readonly { readonly topic: string; readonly message: string }[];
 };
@@ -15,11 +17,11 @@ type TopicLine = {
   readonly topic: string;
   readonly state: string;
   readonly position?: string;
-  readonly waiting_events: number;
-  readonly lag_seconds: number;
-  readonly sent_records: number;
+  readonly waiting_events?: number;
+  readonly lag_seconds?: number;
+  readonly sent_records?: number;
   readonly last_error?: { readonly reason: string; readonly message: string; readonly at: string };
-  readonly parked: readonly { readonly stream: string; readonly revision: number; readonly error: string }[];
+  readonly parked?: readonly { readonly stream: string; readonly revision: number; readonly error: string }[];
 };
 type Plan = {
   readonly topic: string;
@@ -78,11 +80,14 @@ export const addKafkaCommands = (program: Command, { client, io }: Connection): 
     });
   kafka
     .command('status')
-    .description('how far each topic is on the instance that answers; exit 1 when something is wrong')
+    .description(
+      'how far each topic is; exit 1 when something is wrong, 3 when the instance that answers does not publish',
+    )
     .option('--json', 'everything, as JSON', false)
     .addHelpText('after', examples('kafka status'))
     .action(async ({ json }: { json: boolean }) => {
       const status = await (await client()).get<Status>(KAFKA);
+      if (status.configured && !status.publishing) process.exitCode = STANDBY;
       if (json) return io.out(`${JSON.stringify(status, null, 2)}\n`);
       showStatus(status, io);
     });
@@ -147,26 +152,33 @@ const DAY_MS = 86_400_000;
 
 const showStatus = (status: Status, io: Connection['io']): void => {
   if (!status.configured) return io.err('no brokers are set: LEDGER_KAFKA_BROKERS is empty\n');
-  if (!status.publishing)
-    io.err('this instance stands by: another one publishes, or the role publisher is off\n');
+  if (!status.publishing) return io.err(standbyOf(status));
   const header = ['topic', 'state', 'sent', 'waiting', 'lag', 'parked', 'last error'];
   const rows = status.topics.map((topic) => [
     topic.topic,
     topic.state,
     topic.sent_records,
     topic.waiting_events,
-    topic.lag_seconds === 0 ? undefined : duration(topic.lag_seconds),
-    topic.parked.length === 0 ? undefined : topic.parked.length,
+    topic.lag_seconds === undefined || topic.lag_seconds === 0 ? undefined : duration(topic.lag_seconds),
+    topic.parked?.length === 0 ? undefined : topic.parked?.length,
     topic.state === 'live' ? undefined : topic.last_error?.message,
   ]);
   io.out(`${table(header, rows)}\n`);
-  for (const { topic, parked } of status.topics)
+  for (const { topic, parked = [] } of status.topics)
     for (const { stream, revision, error } of parked)
       io.err(`${topic}: ${stream} is parked at revision ${revision}: ${error}\n`);
   for (const { topic, message } of status.problems) io.err(`${topic} ${message}\n`);
-  const isWell = status.topics.every(({ state, parked }) => WELL.has(state) && parked.length === 0);
+  const isWell = status.topics.every(({ state, parked = [] }) => WELL.has(state) && parked.length === 0);
   if (!isWell || status.problems.length > 0) process.exitCode = 1;
 };
+
+/** Exit status of an instance that does not know: neither well nor wrong. */
+const STANDBY = 3;
+
+const standbyOf = ({ owner }: Status): string =>
+  owner === undefined
+    ? 'this instance does not publish, and nobody else holds the lease: start one with the role publisher\n'
+    : `this instance stands by and does not know how far the topics are: ask ${owner}, which publishes\n`;
 
 const WELL: ReadonlySet<string> = new Set(['live', 'catching-up', 'standby']);
 

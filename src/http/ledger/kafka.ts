@@ -1,7 +1,13 @@
 import type { EventStore } from '../../app/event-store.ts';
 import { KafkaFault, type KafkaFaultReason } from '../../app/publisher/ports.ts';
-import type { Publisher, PublisherStatus } from '../../app/publisher/publisher.ts';
-import { REPLAY_NAME, type ReplayRequest, type ReplayStep } from '../../app/publisher/replay.ts';
+import { leaseHolder } from '../../app/ownership.ts';
+import { PUBLISHER_LEASE, type Publisher, type PublisherStatus } from '../../app/publisher/publisher.ts';
+import {
+  REPLAY_NAME,
+  ReplayTargetInUse,
+  type ReplayRequest,
+  type ReplayStep,
+} from '../../app/publisher/replay.ts';
 import type { TopicPlan } from '../../app/publisher/topic-check.ts';
 import type { TopicStatus } from '../../app/publisher/topic-status.ts';
 import { own, stringAt } from '../../domain/json-tools.ts';
@@ -15,7 +21,7 @@ export type KafkaServices = {
   /** Absent where no brokers are set. */
   readonly publisher?: Pick<Publisher, 'status' | 'plan' | 'createTopics' | 'retry' | 'replay'>;
   readonly positions: Positions;
-  readonly store: Pick<EventStore, 'kind' | 'lastPosition'>;
+  readonly store: Pick<EventStore, 'kind' | 'lastPosition' | 'readStream'>;
   /** Milliseconds that a caller waits for a parked stream. Default 20,000. */
   readonly retryMs?: number;
 };
@@ -99,10 +105,13 @@ const statusOf = async (services: KafkaServices, signal: AbortSignal): Promise<J
   if (publisher === undefined) return { configured: false, publishing: false, topics: [], problems: [] };
   const last = store.kind === 'eventstoredb' ? undefined : await store.lastPosition(signal);
   const { epoch, topics, problems }: PublisherStatus = publisher.status();
+  const owner = epoch === undefined ? await leaseHolder(store, PUBLISHER_LEASE, signal) : undefined;
   return {
     configured: true,
     publishing: epoch !== undefined,
     ...(epoch === undefined ? {} : { epoch }),
+    // How far the topics are only that one knows.
+    ...(owner === undefined ? {} : { owner }),
     topics: topics.map((topic) => topicOf(topic, services.positions, last)),
     problems: problems.map((problem) => ({ ...problem })),
   };
@@ -112,6 +121,10 @@ const statusOf = async (services: KafkaServices, signal: AbortSignal): Promise<J
 const topicOf = (status: TopicStatus, positions: Positions, last: string | undefined): JsonObject => ({
   topic: status.topic,
   state: status.state,
+  ...(status.state === 'standby' ? {} : progressOf(status, positions, last)),
+});
+
+const progressOf = (status: TopicStatus, positions: Positions, last: string | undefined): JsonObject => ({
   ...(status.position === undefined ? {} : { position: positions.format(status.position) }),
   ...(status.position === undefined || last === undefined
     ? {}
@@ -209,6 +222,11 @@ const topicNamed = (topics: readonly TopicStatus[], name: string): TopicStatus =
 /** Replays of one instance at one time: each reads the log and maps on the thread that answers. */
 const REPLAYS = 1;
 
+const replayRunning = (): ApiError =>
+  new ApiError('FAILED_PRECONDITION', 'another replay runs on this instance; try again when it is over', {
+    reason: 'REPLAY_RUNNING',
+  });
+
 /** `{"progress":…}` lines, then `{"report":…}`; ends with `{"error":…}` when it failed. */
 const replay = (
   call: LedgerCall,
@@ -217,14 +235,7 @@ const replay = (
 ): AsyncIterable<JsonValue> => {
   const publisher = configured(services);
   const request = replayRequest(call, services.positions);
-  if (replays.running >= REPLAYS)
-    throw new ApiError(
-      'FAILED_PRECONDITION',
-      'another replay runs on this instance; try again when it is over',
-      {
-        reason: 'REPLAY_RUNNING',
-      },
-    );
+  if (replays.running >= REPLAYS) throw replayRunning();
   const signal = call.ending === undefined ? call.signal : AbortSignal.any([call.signal, call.ending]);
   const steps = publisher.replay(request, signal);
   if (steps === undefined)
@@ -240,6 +251,8 @@ async function* linesOf(
   positions: Positions,
   replays: { running: number },
 ): AsyncGenerator<JsonValue> {
+  // Two may have been asked for at one moment.
+  if (replays.running >= REPLAYS) throw replayRunning();
   replays.running += 1;
   try {
     for await (const step of steps) {
@@ -257,6 +270,8 @@ async function* linesOf(
       }
     }
   } catch (error) {
+    if (error instanceof ReplayTargetInUse)
+      throw new ApiError('FAILED_PRECONDITION', error.message, { reason: 'REPLAY_TARGET_IN_USE' });
     throw error instanceof KafkaFault ? refusalOf(error) : error;
   } finally {
     replays.running -= 1;

@@ -208,6 +208,13 @@ export const describeKafkaContract = (
       expect(topics.get(compacted.name)).to.include({ partitions: 1, cleanup: 'compact' });
     });
 
+    it('says whether a topic holds records', async () => {
+      const { admin } = underTest().cluster;
+      expect(await admin.isEmpty(topic, stop.signal)).to.equal(true);
+      await (await producer()).send([record('a', '1')]);
+      expect(await admin.isEmpty(topic, stop.signal)).to.equal(false);
+    });
+
     it('creates only what is missing, and says what it created', async () => {
       const { admin } = underTest().cluster;
       const second = spec(`${topic}.second`);

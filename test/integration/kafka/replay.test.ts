@@ -4,7 +4,12 @@ import { createMemoryKafka } from '../../../src/adapters/kafka/memory/memory-kaf
 import { systemClock, systemIds, systemTimers } from '../../../src/adapters/system/system-ports.ts';
 import type { Position } from '../../../src/app/event-store.ts';
 import { KafkaFault } from '../../../src/app/publisher/ports.ts';
-import { replay, type ReplayReport, type ReplayRequest } from '../../../src/app/publisher/replay.ts';
+import {
+  replay,
+  ReplayTargetInUse,
+  type ReplayReport,
+  type ReplayRequest,
+} from '../../../src/app/publisher/replay.ts';
 import type { RecordMapper } from '../../../src/app/streams/stream.ts';
 import { recordOf, specOf, TOPIC, valuesOf } from './publisher-rig.ts';
 
@@ -80,6 +85,20 @@ describe('a replay', () => {
       skipped: [{ stream: 'thing-b', revision: 0, error: 'not this one' }],
     });
     expect(valuesOf(kafka, TARGET)).to.deep.equal(['thing-a@0', 'thing-a@1', 'thing-a@2']);
+  });
+
+  it('adds nothing to a topic that holds records, unless it goes on behind a position', async () => {
+    const { kafka, run, positions } = await setUp(STREAMS);
+    const [first = ''] = positions;
+    await run({ until: first });
+    const refused = await run().catch((error: unknown) => error);
+    expect(refused).to.be.instanceOf(ReplayTargetInUse);
+    expect(valuesOf(kafka, TARGET)).to.deep.equal(['thing-a@0']);
+    expect(await run({ after: first })).to.include({ records: 3 });
+    expect(new Set(valuesOf(kafka, TARGET)).size).to.equal(4);
+    // One that was made and never filled is as good as a new one.
+    kafka.createTopic({ ...specOf(TOPIC), name: `${TOPIC}.replay.made` });
+    expect(await run({ name: 'made' })).to.include({ records: 4 });
   });
 
   it('sends a batch again whose answer was lost, with another producer', async () => {

@@ -1,6 +1,8 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { createLeaseOwnership } from '../../../src/adapters/ownership/lease-ownership.ts';
+import { leaseHolder } from '../../../src/app/ownership.ts';
+import { PUBLISHER_LEASE } from '../../../src/app/publisher/publisher.ts';
 import type { PublisherFailpoint, PublisherSettings } from '../../../src/app/publisher/types.ts';
 import type { RecordMapper } from '../../../src/app/streams/stream.ts';
 import { checkAsync } from '../../support/property.ts';
@@ -123,11 +125,14 @@ describe('a publisher that another one takes over from', () => {
     expect(first.publisher.status().epoch).to.equal(1);
     expect(second.publisher.status().epoch).to.equal(undefined);
     expect(second.topic(TOPIC).state).to.equal('standby');
+    const { signal } = new AbortController();
+    expect(await leaseHolder(rig.store, PUBLISHER_LEASE, signal)).to.equal('one');
     await first.stop();
     await rig.append('thing-a');
     await rig.time.pass(20_000);
     expect(second.publisher.status().epoch).to.equal(2);
     await second.stop();
+    expect(await leaseHolder(rig.store, PUBLISHER_LEASE, signal)).to.equal(undefined);
     await expectDelivered(rig);
     expect(valuesOf(rig.kafka)).to.have.length(3);
   });

@@ -90,6 +90,17 @@ describe('ledgerctl kafka', () => {
     expect((await stub.run(['kafka', 'status'])).code).to.equal(1);
   });
 
+  it('status of an instance that stands by names the one to ask, and is neither well nor wrong', async () => {
+    const topics = [{ topic: TOPIC, state: 'standby' }];
+    answers({ configured: true, publishing: false, owner: 'ledger-2/4711', topics, problems: [] });
+    const { code, out, err } = await stub.run(['kafka', 'status']);
+    expect([code, out]).to.deep.equal([3, '']);
+    expect(err).to.include('ask ledger-2/4711, which publishes');
+    expect((await stub.run(['kafka', 'status', '--json'])).code).to.equal(3);
+    answers({ configured: true, publishing: false, topics, problems: [] });
+    expect((await stub.run(['kafka', 'status'])).err).to.include('nobody else holds the lease');
+  });
+
   it('retry says what came of it', async () => {
     answers({ stream: 'cluster-1', published: true, records: 3 });
     const done = await stub.run(['kafka', 'retry', TOPIC, 'cluster-1']);

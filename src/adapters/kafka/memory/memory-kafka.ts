@@ -186,6 +186,15 @@ export const createMemoryKafka = (): MemoryKafka => {
         });
         return { brokers, topics: new Map(found) };
       },
+      isEmpty: async (name, signal) => {
+        await Promise.resolve();
+        if (signal.aborted) throw closed();
+        assertReachable();
+        const topic = topics.get(name);
+        if (topic === undefined)
+          throw new KafkaFault('topic-missing', `the brokers do not host topic ${name}`);
+        return topic.partitions.every((records) => records.length === 0);
+      },
       create: async (wanted, signal) => {
         await Promise.resolve();
         if (signal.aborted) throw closed();
