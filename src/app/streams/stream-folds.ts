@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import type { JsonValue } from '../../domain/json.ts';
 import type { EventStore, RecordedEvent } from '../event-store.ts';
 
 /** Streams folded to any of their revisions, so that a mapper needs no read model and gives the same for the same event. */
@@ -47,6 +48,8 @@ export type StreamFoldsOptions<State> = {
   readonly initial: () => State;
   readonly fold: (state: State, event: RecordedEvent) => State;
   readonly readStream: EventStore['readStream'];
+  /** Asked after each event of a stream that is read anew, and waited for: such a fold may be long. */
+  readonly turn: () => Promise<void> | undefined;
 };
 
 export const createStreamFolds = <State>({
@@ -55,11 +58,12 @@ export const createStreamFolds = <State>({
   initial,
   fold,
   readStream,
+  turn,
 }: StreamFoldsOptions<State>): StreamFolds<State> => {
   const keyOf = (stream: string): string => `${name} ${stream}`;
   const next = ({ state, size }: Folded<State>, event: RecordedEvent): Folded<State> => ({
     state: fold(state, event),
-    size: Math.max(size, JSON.stringify(event.data).length),
+    size: Math.max(size, lengthOf(event.data)),
   });
   return {
     before: async ({ stream, revision }) => {
@@ -70,8 +74,10 @@ export const createStreamFolds = <State>({
       const first = (from?.revision ?? -1) + 1;
       let folded: Folded<State> = from ?? { state: initial(), size: 0 };
       if (first === revision) return folded;
-      for await (const event of readStream(stream, { from: first, limit: revision - first }))
+      for await (const event of readStream(stream, { from: first, limit: revision - first })) {
         folded = next(folded, event);
+        await turn();
+      }
       return folded;
     },
     apply: (before, event) => {
@@ -81,3 +87,14 @@ export const createStreamFolds = <State>({
     },
   };
 };
+
+/** About as many characters as the JSON text has, without making it. */
+const lengthOf = (value: JsonValue | undefined): number => {
+  if (typeof value === 'string') return value.length + 2;
+  if (typeof value !== 'object' || value === null) return SCALAR;
+  let length = 2;
+  if (Array.isArray(value)) for (const item of value as readonly JsonValue[]) length += lengthOf(item) + 1;
+  else for (const [name, item] of Object.entries(value)) length += name.length + 4 + lengthOf(item);
+  return length;
+};
+const SCALAR = 5;

@@ -24,6 +24,8 @@ export type StreamsOptions = {
   readonly store: Pick<EventStore, 'readStream' | 'storeId'>;
   /** See `createEventMapper`. Default: `tenant`. */
   readonly audience?: TopicAudience;
+  /** Keeps folds of long streams from holding the thread, see `createTurns`. Absent: nothing else runs on it. */
+  readonly turn?: () => Promise<void> | undefined;
   /** How much of streams stays folded in memory. */
   readonly memory?: FoldMemoryOptions;
 };
@@ -46,6 +48,7 @@ const mappersOf = ({
   kinds,
   store,
   audience = 'tenant',
+  turn = () => undefined,
   memory: bounds,
 }: StreamsOptions): ReadonlyMap<string, RecordMapper> => {
   const origin = originOf(store.storeId);
@@ -62,6 +65,7 @@ const mappersOf = ({
       initial: () => emptyDocument(kind),
       fold: (before, event) => foldDocument(kind, registry, before, event),
       readStream,
+      turn,
       memory,
       name: topic,
     });
@@ -71,6 +75,7 @@ const mappersOf = ({
     initial: emptyMeter,
     fold: (before, event) => foldMeter(registry, before, event),
     readStream,
+    turn,
     memory,
     name: METERING_TOPICS.lifecycle,
   });

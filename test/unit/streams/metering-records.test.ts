@@ -50,6 +50,7 @@ const lifecycleOver = (store: ReturnType<typeof storeOf>, memory: FoldMemoryOpti
       initial: emptyMeter,
       fold: (before, event) => foldMeter(registry, before, event),
       readStream: store.readStream,
+      turn: () => undefined,
       name: 'test',
       memory: createFoldMemory(memory),
     }),
