@@ -13,14 +13,20 @@ import {
 } from '../../support/audit/tampering/bundle.ts';
 import { leavesOfLog, logVictim, tamperLog } from '../../support/audit/tampering/log.ts';
 import { tamperTiles, tileVictim } from '../../support/audit/tampering/tiles.ts';
+import { signRotation } from '../../../src/app/audit/merkle/key-chain.ts';
+import type { NoteSigner } from '../../../src/app/audit/merkle/note.ts';
 import type { JsonObject, JsonValue } from '../../../src/domain/json.ts';
 import {
   bundleOf,
   editJson,
   eventsOf,
   historyOf,
+  keyOf,
   memorySource,
+  ORIGIN,
+  tenantOf,
   textOf,
+  vkey,
 } from '../../support/audit/signed-history.ts';
 import { stoppedLog } from '../../support/audit/signed-log.ts';
 import { checkAsync } from '../../support/property.ts';
@@ -146,6 +152,64 @@ describe('tampering', function () {
         ).to.equal(true);
       }),
       { numRuns: Math.ceil(MUTATIONS / 4) },
+    );
+  });
+
+  it('with whose events the signer says that they are is found, once they were pinned', async () => {
+    const places = fc.record({ pin: fc.integer({ min: 1, max: SIZE }), place: fc.nat(SIZE - 1) });
+    await checkAsync(
+      fc.asyncProperty(places, async ({ pin, place }) => {
+        const refiled = historyOf(history.events, history.signer, (event, n) =>
+          n === place ? 'elsewhere' : tenantOf(event),
+        );
+        const tenant = tenantOf(history.events[place]);
+        const pinned = { ...history.trust, pin: history.noteAt(pin) };
+        const what = `place ${place} of ${tenant}, pin ${pin}`;
+        // What was filed elsewhere behind the pin, an export of the whole log alone can show.
+        if (refiled.placesOf(tenant).length > 0) {
+          const files = await bundleOf(refiled, { tenant, pins: [pin] });
+          const { ok, findings } = await verifyBundle(memorySource(files), { trust: pinned });
+          expect(ok, `${what}\n${listed(findings)}`).to.equal(place >= pin);
+          if (!ok && pin < SIZE)
+            expect(
+              findings.some((finding) => names(finding, place)),
+              what,
+            ).to.equal(true);
+          expectPlaced(findings, what);
+        }
+        const whole = await verifyBundle(memorySource(await bundleOf(refiled)), { trust: history.trust });
+        expect([whole.ok, whole.findings[0]?.code], what).to.deep.equal([false, 'tenants']);
+      }),
+      { numRuns: Math.ceil(MUTATIONS / 5) },
+    );
+  });
+
+  it('with a key that was replaced is found beyond the size at which it was, and a second successor always', async () => {
+    const [first, second, third] = [keyOf('first'), keyOf('second'), keyOf('third')];
+    const successor = (next: NoteSigner, size: number) => {
+      const stated = { vkey: vkey(next), since: '2026-11-21T15:00:00.000Z', size };
+      return { vkey: stated.vkey, since: stated.since, rotation: signRotation(ORIGIN, stated, first) };
+    };
+    const sizes = fc.record({
+      at: fc.integer({ min: 1, max: SIZE }),
+      size: fc.integer({ min: 1, max: SIZE }),
+    });
+    await checkAsync(
+      fc.asyncProperty(sizes, async ({ at, size }) => {
+        const keys = [...history.trust.keys, successor(second, size)];
+        const known = { ...history.trust, keys };
+        const old = await bundleOf(history, { at, signer: first });
+        const { ok, findings } = await verifyBundle(memorySource(old), { trust: known });
+        expect(ok, `signed at ${at}, replaced at ${size}\n${listed(findings)}`).to.equal(at <= size);
+        const usurper = {
+          ...history,
+          trust: { ...known, keys: [...history.trust.keys, successor(third, at)] },
+        };
+        const forged = await bundleOf(usurper, { signer: third });
+        const report = await verifyBundle(memorySource(forged), { trust: known });
+        expect(report.findings[0]).to.include({ code: 'key', file: 'trust.json' });
+      }),
+      { numRuns: Math.ceil(MUTATIONS / 10) },
     );
   });
 

@@ -34,14 +34,14 @@ export const pinOf = (ask: PinAsk, findings: Findings): PinState => {
   const pin = ask.authority?.pin;
   // Without either there is a finding already.
   if (pin === undefined || checkpoint === undefined) return 'broken';
-  const problem =
-    pin.size < checkpoint.size
-      ? (logProblem(pin, checkpoint, ask) ?? tenantProblem(pin, ask, proofs?.scope))
-      : sizeProblem(pin, checkpoint);
-  if (problem === undefined) return 'continued';
-  const place = [Math.min(pin.size, checkpoint.size), checkpoint.size] as const;
-  findings.add({ code: 'pin', file: FILES.checkpoint, message: problem, place });
-  return 'broken';
+  const broken = (message: string, place: readonly [number, number]): 'broken' => {
+    findings.add({ code: 'pin', file: FILES.checkpoint, message, place });
+    return 'broken';
+  };
+  const ofLog = pin.size < checkpoint.size ? logProblem(pin, checkpoint, ask) : sizeProblem(pin, checkpoint);
+  if (ofLog !== undefined) return broken(ofLog, [Math.min(pin.size, checkpoint.size), checkpoint.size]);
+  const ofTenant = pin.size < checkpoint.size ? tenantProblem(pin, ask, proofs?.scope) : undefined;
+  return ofTenant === undefined ? 'continued' : broken(ofTenant, [0, pin.size]);
 };
 
 const sizeProblem = (pin: Checkpoint, checkpoint: Checkpoint): string | undefined => {
