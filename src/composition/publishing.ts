@@ -2,7 +2,12 @@ import { createLeaseOwnership } from '../adapters/ownership/lease-ownership.ts';
 import type { KafkaSettings } from '../adapters/kafka/kafkajs-client.ts';
 import type { EventStore } from '../app/event-store.ts';
 import type { Clock, Ids, Logger, Timers } from '../app/ports.ts';
-import { createPublisher, type Publisher, type PublisherOptions } from '../app/publisher/publisher.ts';
+import {
+  createPublisher,
+  PUBLISHER_LEASE,
+  type Publisher,
+  type PublisherOptions,
+} from '../app/publisher/publisher.ts';
 import { createTurns } from '../app/publisher/turns.ts';
 import { createStreams } from '../app/streams/streams.ts';
 import { heartbeats } from '../app/streams/heartbeats.ts';
@@ -39,7 +44,7 @@ export const openPublisher = async (
     ...heartbeatsOf(config.kafkaHeartbeatMs, readModels),
     cluster: createKafkaCluster(settings, { logger: own, clock }),
     store,
-    ownership: createLeaseOwnership({ store, name: 'publisher', instance, clock, timers, logger: own }),
+    ownership: createLeaseOwnership({ store, name: PUBLISHER_LEASE, instance, clock, timers, logger: own }),
     clock,
     timers,
     ids,
