@@ -2,9 +2,10 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { findingText, type Finding } from '../../../src/app/audit/bundle/findings.ts';
 import { verifyStore, type StoreOptions } from '../../../src/app/audit/bundle/verify-store.ts';
+import { signRotation } from '../../../src/app/audit/merkle/key-chain.ts';
 import { leafOf } from '../../../src/app/audit/merkle/leaf.ts';
 import type { RecordedEvent } from '../../../src/app/event-store.ts';
-import { eventsOf, historyOf, keyOf, vkey } from '../../support/audit/signed-history.ts';
+import { eventsOf, historyOf, keyOf, ORIGIN, vkey } from '../../support/audit/signed-history.ts';
 import { signedLog, stoppedLog } from '../../support/audit/signed-log.ts';
 import { leavesOfLog, logVictim, tamperLog } from '../../support/audit/tampering/log.ts';
 import { checkAsync } from '../../support/property.ts';
@@ -69,6 +70,52 @@ describe('tampering with a stopped store', () => {
     expect(texts(findings)).to.include('the store has no signed head');
     const cut = await verify(without('sys-auditTree').slice(0, 30), { trust: pinned });
     expect(texts(cut.findings)).to.include('your pin is of size 40');
+  });
+
+  describe('with a key that was replaced', () => {
+    const SINCE = '2026-11-21T12:00:20.000Z';
+    const added = (revision: number, name: string): RecordedEvent => {
+      const next = { vkey: vkey(keyOf(name)), since: SINCE, size: 20 };
+      const rotation = signRotation(ORIGIN, next, keyOf('first'));
+      const [key] = log as [RecordedEvent];
+      return { ...key, revision, id: `key-${revision}`, data: { at: SINCE, vkey: next.vkey, rotation } };
+    };
+    /** Heads up to size 20 of the first key, those behind it of another one. */
+    const signedBy = (later: string, ...keys: readonly RecordedEvent[]): RecordedEvent[] => {
+      const theirs = signedLog(history, HEADS, keyOf(later));
+      const start = log.findIndex(({ id }) => id === history.events[20]?.id);
+      return [...log.slice(0, start), ...keys, ...theirs.slice(start)];
+    };
+
+    it('is in order where the next key signs from then on', async () => {
+      const { findings, signed } = await verify(signedBy('second', added(1, 'second')));
+      expect(texts(findings)).to.equal('');
+      expect(signed).to.equal(40);
+    });
+
+    it('is found where it goes on signing', async () => {
+      const { findings, signed } = await verify(signedBy('first', added(1, 'second')));
+      expect(findings.map(({ code, event }) => [code, event])).to.deep.equal([
+        ['head', 'sys-auditTree@2'],
+        ['head', 'sys-auditTree@3'],
+      ]);
+      expect(signed).to.equal(20);
+    });
+
+    it('is found where it announces a second successor', async () => {
+      const { findings } = await verify(signedBy('third', added(1, 'second'), added(2, 'third')));
+      expect(findings.map(({ code }) => code)).to.include('key');
+      expect(findings.filter(({ code }) => code === 'head')).to.have.length(2);
+    });
+  });
+
+  it('so that trees of tenants are not those that were signed is found at a head and at a pin', async () => {
+    const lying = historyOf(history.events, keyOf('first'), (_, place) => (place === 15 ? 'globex' : 'acme'));
+    const { findings } = await verify(signedLog(lying, HEADS));
+    expect(findings.map(({ code, place }) => [code, place])).to.deep.equal([['root', [0, 10]]]);
+    expect(texts(findings)).to.include('root over the trees of the tenants');
+    const byPin = await verify(log, { trust: { ...history.trust, pin: lying.noteAt(30) } });
+    expect(texts(byPin.findings)).to.include('your pin of size 30 has another root over the trees');
   });
 
   describe('by changing what is no part of a leaf', () => {
