@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { directorySink } from '../../src/adapters/audit/bundle-files.ts';
 import { writeBundle } from '../../src/app/audit/bundle/writer.ts';
-import { contentOf, eventsOf, historyOf, keyOf, vkey } from '../support/audit/signed-history.ts';
+import { contentOf, eventsOf, historyOf, keyOf, tenantOf, vkey } from '../support/audit/signed-history.ts';
 
 const SCRIPT = join(import.meta.dirname, '../../fixtures/audit/verify_export.py');
 
@@ -22,8 +22,8 @@ describe('an export that is checked without anything of ours', () => {
   });
   after(() => rmSync(folder, { recursive: true, force: true }));
 
-  const verify = (directory: string, trusted = key) => {
-    const { status, stdout, stderr } = spawnSync('python3', [SCRIPT, directory, trusted], {
+  const verify = (directory: string, trusted = key, ...pin: string[]) => {
+    const { status, stdout, stderr } = spawnSync('python3', [SCRIPT, directory, trusted, ...pin], {
       encoding: 'utf8',
     });
     return { status, said: stdout + stderr };
@@ -53,4 +53,37 @@ describe('an export that is checked without anything of ours', () => {
       writeFileSync(checkpoint, readFileSync(checkpoint, 'utf8').replace('tenants 3', 'tenants 4'));
       expect(verify(directory).said).to.include('the signature of the checkpoint');
     });
+
+  it('continues a checkpoint that is known, of the log and of the tenant', async () => {
+    const pin = join(folder, 'pin');
+    const none = eventsOf(20).filter((event) => tenantOf(event) !== 'acme');
+    const late = historyOf([...none, ...eventsOf(200, 3).slice(20)]);
+    const refiled = historyOf(history.events, keyOf('first'), (event, n) =>
+      n === history.placesOf('acme')[1] ? 'globex' : tenantOf(event),
+    );
+    const said: string[] = [];
+    for (const [n, [known, of, size, tenant]] of (
+      [
+        [history, history, 64, undefined],
+        [history, history, 77, 'acme'],
+        [history, history, 200, 'acme'],
+        [late, late, none.length, 'acme'],
+        [history, refiled, 77, 'acme'],
+        [history, refiled, 200, 'acme'],
+        [late, history, 77, undefined],
+      ] as const
+    ).entries()) {
+      const directory = join(folder, `pinned-${n}`);
+      const ask = { pins: [size], ...(tenant && { tenant }) };
+      await writeBundle(contentOf(of, ask), directorySink(directory));
+      writeFileSync(pin, known.noteAt(size));
+      said.push(verify(directory, key, pin).said.trim());
+    }
+    for (const right of said.slice(0, 4)) expect(right).to.include('are what was signed');
+    expect(said.slice(4)).to.deep.equal([
+      'wrong: the checkpoint that you know has another tree of this tenant',
+      'wrong: this is another history than the checkpoint that you know, or an older export',
+      'wrong: the log does not continue the checkpoint that you know',
+    ]);
+  });
 });
