@@ -5,6 +5,7 @@ import type { LedgerAnswer, LedgerCall } from '../ledger/serve.ts';
 import { osacCall } from '../ledger/orders.ts';
 import type { Principal } from '../osac/principal.ts';
 import { commandContext } from '../osac/write-context.ts';
+import { assertKnownParameters } from './query.ts';
 import { AUDIT_VIEW, type AuditServices } from './services.ts';
 
 /** Whose history a caller may read, and as whom. */
@@ -67,11 +68,20 @@ export type Look = {
   readonly answer: () => Promise<LedgerAnswer> | LedgerAnswer;
 };
 
-/** A route that only looks: it is recorded before it is answered (design §7). What was refused outright is not. */
+/**
+ * A route that only looks: it is recorded before it is answered (design §7). What was refused outright is not.
+ *
+ * @param parameters what its query may name.
+ */
 export const looking =
-  (services: AuditServices, ask: (call: LedgerCall, reach: Reach) => Promise<Look> | Look) =>
+  (
+    services: AuditServices,
+    ask: (call: LedgerCall, reach: Reach) => Promise<Look> | Look,
+    parameters: readonly string[] = [],
+  ) =>
   async (call: LedgerCall): Promise<LedgerAnswer> => {
     const { principal, headers = {}, signal } = call;
+    assertKnownParameters(call.query, parameters);
     await services.positions.waitForMinimum(headers['x-ledger-min-position'], AUDIT_VIEW);
     const look = await ask(call, await reachOf(principal, services, signal));
     const asked = osacCall(once(call), AUDIT_VIEW);

@@ -5,13 +5,14 @@ import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import { kinds, type AnyKind } from '../../domain/kinds.ts';
 import type { AuditQuery } from '../../projections/audit/find.ts';
 import { ApiError, invalid } from '../errors.ts';
-import { breathe, wholeNumber } from '../ledger/query.ts';
+import { breathe } from '../ledger/query.ts';
 import type { LedgerAnswer, LedgerCall, LedgerRoute } from '../ledger/serve.ts';
 import { onlyOne } from '../osac/query.ts';
 import { readRfc3339 } from '../times.ts';
 import { looking, narrowed, reaches, type Look, type Reach } from './access.ts';
 import { createCursors, type Cursors, type Place } from './cursor.ts';
 import { eventJson } from './event-json.ts';
+import { limitIn } from './query.ts';
 import type { AuditServices } from './services.ts';
 
 /** Who did what: the events of one's tenants, one event, everything about one object. */
@@ -21,8 +22,10 @@ export const auditEventRoutes = (services: AuditServices): readonly LedgerRoute[
     {
       verb: 'GET',
       path: 'events',
-      handler: looking(services, (call, reach) =>
-        list(call, reach, 'events', readFilter(call.query), { services, cursors }),
+      handler: looking(
+        services,
+        (call, reach) => list(call, reach, 'events', readFilter(call.query), { services, cursors }),
+        [...FILTER, ...OF_ONE, ...PAGE],
       ),
     },
     {
@@ -33,19 +36,15 @@ export const auditEventRoutes = (services: AuditServices): readonly LedgerRoute[
     {
       verb: 'GET',
       path: 'resources/{kind}/{id}/events',
-      handler: looking(services, (call, reach) => {
-        const about = { kind: categoryOf(call.path['kind'] ?? ''), resource_id: call.path['id'] ?? '' };
-        return list(
-          call,
-          reach,
-          'resource events',
-          { ...readFilter(call.query, true), ...about },
-          {
-            services,
-            cursors,
-          },
-        );
-      }),
+      handler: looking(
+        services,
+        (call, reach) => {
+          const about = { kind: categoryOf(call.path['kind'] ?? ''), resource_id: call.path['id'] ?? '' };
+          const filter = { ...readFilter(call.query), ...about };
+          return list(call, reach, 'resource events', filter, { services, cursors });
+        },
+        [...FILTER, ...PAGE],
+      ),
     },
   ];
 };
@@ -54,6 +53,10 @@ const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 500;
 const MAX_VALUES = 20;
 const MAX_CHARACTERS = 500;
+const FILTER = ['tenant', 'subject', 'type', 'outcome', 'from', 'to'] as const;
+/** One object. `resource_id` is its id as events show it; `id` is the same. */
+const OF_ONE = ['kind', 'resource_id', 'id'] as const;
+const PAGE = ['limit', 'cursor'] as const;
 const OUTCOMES = ['accepted', 'rejected', 'denied', 'unauthenticated'] as const;
 
 /** A kind by its name, in either spelling, or that of its list: `hostType`, `host_type`, `host_types`. */
@@ -68,7 +71,7 @@ export const categoryOf = (name: string): string => kindNamed(name)?.kind ?? nam
 /** What a list of events is asked by; the same filter always reads the same. Throws ApiError 400. */
 type Filter = { readonly [name: string]: string | string[] };
 
-const readFilter = (query: URLSearchParams, ofOne = false): Filter => {
+const readFilter = (query: URLSearchParams): Filter => {
   const text = (name: string): string => {
     const value = onlyOne(query, name) ?? '';
     if (value.length > MAX_CHARACTERS)
@@ -81,9 +84,13 @@ const readFilter = (query: URLSearchParams, ofOne = false): Filter => {
       throw invalid(`query parameter '${name}' may name at most ${MAX_VALUES}`, name);
     return [...new Set(values)].toSorted();
   };
-  const [kind, id] = ofOne ? ['', ''] : [text('kind'), text('id')];
-  if (id !== '' && kind === '')
-    throw invalid("query parameter 'id' needs 'kind': the kind of the object", 'id');
+  const [kind, id] = [text('kind'), text('resource_id') || text('id')];
+  if (query.has('id') && query.has('resource_id'))
+    throw invalid("query parameters 'id' and 'resource_id' are the same: give one of them", 'id');
+  if (id !== '' && kind === '') {
+    const name = query.has('id') ? 'id' : 'resource_id';
+    throw invalid(`query parameter '${name}' needs 'kind': the kind of the object`, name);
+  }
   const outcome = text('outcome');
   if (outcome !== '' && !OUTCOMES.some((known) => known === outcome))
     throw invalid(`query parameter 'outcome' must be one of ${OUTCOMES.join(', ')}`, 'outcome');
@@ -122,7 +129,7 @@ type Lists = { readonly services: AuditServices; readonly cursors: Cursors };
 
 const list = (call: LedgerCall, reach: Reach, what: string, filter: Filter, lists: Lists): Look => {
   const { services, cursors } = lists;
-  const limit = Math.max(1, wholeNumber(call.query, 'limit', DEFAULT_LIMIT, MAX_LIMIT));
+  const limit = limitIn(call.query, DEFAULT_LIMIT, MAX_LIMIT);
   const { tenant: asked = [] } = filter;
   const tenants = narrowed(reach, typeof asked === 'string' ? [asked] : asked);
   const cursor = onlyOne(call.query, 'cursor') ?? '';
@@ -138,6 +145,12 @@ const list = (call: LedgerCall, reach: Reach, what: string, filter: Filter, list
   };
 };
 
+/** Leaves that are looked at for one page, in so many steps. */
+const MOST_LOOKED = 1_000;
+const MOST_ROUNDS = 10;
+/** Leaves that are fetched at least where the first ones did not fill a page. */
+const REFILL = 20;
+
 const page = async (
   { signal }: LedgerCall,
   { tenants, audience }: Reach,
@@ -146,22 +159,36 @@ const page = async (
   { services, cursors }: Lists,
 ): Promise<LedgerAnswer> => {
   const { reader, store } = services;
-  const { leaves, next } = reader.find({ ...queryOf(filter, tenants), ...place, limit });
-  const events = await unchangedEventsOf(store, leaves, breathe, signal);
+  const { below } = place;
   const items: JsonValue[] = [];
-  for (const [i, leaf] of leaves.entries()) {
-    const event = events[i];
-    const shown = event === undefined ? undefined : eventJson(leaf, event, audience, services);
-    if (shown !== undefined) items.push(shown);
-    if (i % 20 === 19) await breathe();
+  let at: number | undefined = place.after;
+  let looked = 0;
+  // What the caller may not see takes no place on the page, as far as the work for one allows.
+  for (let round = 0; round < MOST_ROUNDS && looked < MOST_LOOKED; round += 1) {
+    const wanted = Math.max(limit - items.length, round === 0 ? 0 : REFILL);
+    const { leaves, next } = reader.find({ ...queryOf(filter, tenants), after: at, below, limit: wanted });
+    const events = await unchangedEventsOf(store, leaves, breathe, signal);
+    looked += leaves.length;
+    at = next;
+    for (const [i, leaf] of leaves.entries()) {
+      const event = events[i];
+      const shown = event === undefined ? undefined : eventJson(leaf, event, audience, services);
+      if (shown !== undefined) items.push(shown);
+      if (items.length === limit && i + 1 < leaves.length) {
+        at = leaf.index;
+        break;
+      }
+      if (i % 20 === 19) await breathe();
+    }
+    if (at === undefined || items.length >= limit) break;
+    await breathe();
   }
-  const goesOn = next !== undefined && next + 1 < place.below;
   return {
     json: {
       items,
-      size: place.below,
-      ...(goesOn
-        ? { next_cursor: cursors.write({ after: next, below: place.below }, tenants, filter as JsonObject) }
+      size: below,
+      ...(at !== undefined && at + 1 < below
+        ? { next_cursor: cursors.write({ after: at, below }, tenants, filter as JsonObject) }
         : {}),
     },
   };

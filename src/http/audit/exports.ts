@@ -8,6 +8,7 @@ import type { LedgerAnswer, LedgerCall, LedgerRoute } from '../ledger/serve.ts';
 import type { Principal } from '../osac/principal.ts';
 import { looking, once, reaches, reachOf, type Reach } from './access.ts';
 import { categoryOf, timeOf } from './events.ts';
+import { assertKnownParameters } from './query.ts';
 import { AUDIT_VIEW, type AuditServices } from './services.ts';
 import { answered, assertKnown, textIn, writing } from './writes.ts';
 
@@ -209,6 +210,7 @@ const readFilter = (filter: JsonValue): JsonObject => {
 /** The download is an event of the export, appended before the first byte. */
 const fetchFile = async (call: LedgerCall, services: AuditServices): Promise<LedgerAnswer> => {
   const id = call.path['id'] ?? '';
+  assertKnownParameters(call.query, []);
   const reach = await reachOf(call.principal, services, call.signal);
   const state = await mine(id, call.principal, reach, services);
   if (state.status === 'complete' && (await services.exports.file(id)) === undefined)

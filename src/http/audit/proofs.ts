@@ -8,6 +8,7 @@ import { shownTo } from '../../app/audit/shown.ts';
 import { hashedMetadata, type LeafRecord } from '../../app/audit/merkle/leaf.ts';
 import { looking, type Look, type Reach } from './access.ts';
 import { eventNotFound, findEvent } from './events.ts';
+import { limitIn } from './query.ts';
 import type { AuditServices } from './services.ts';
 
 /** That it is so: proofs of events, signed heads, consistency between them, and what auditors pin. */
@@ -20,7 +21,7 @@ export const auditProofRoutes = (services: AuditServices): readonly LedgerRoute[
   {
     verb: 'GET',
     path: 'checkpoints',
-    handler: looking(services, (call, reach) => heads(call, reach, services)),
+    handler: looking(services, (call, reach) => heads(call, reach, services), ['after', 'limit']),
   },
   {
     verb: 'GET',
@@ -35,7 +36,7 @@ export const auditProofRoutes = (services: AuditServices): readonly LedgerRoute[
   {
     verb: 'GET',
     path: 'consistency',
-    handler: looking(services, (call, reach) => consistency(call, reach, services)),
+    handler: looking(services, (call, reach) => consistency(call, reach, services), ['from', 'to']),
   },
   {
     verb: 'GET',
@@ -154,7 +155,7 @@ const MAX_HEADS = 1_000;
 const heads = ({ query, signal }: LedgerCall, { tenants }: Reach, services: AuditServices): Look => {
   const after = onlyOne(query, 'after') ?? '';
   const size = wholeNumber(query, 'after', 0, 2 ** 31);
-  const limit = Math.max(1, wholeNumber(query, 'limit', 100, MAX_HEADS));
+  const limit = limitIn(query, 100, MAX_HEADS);
   return {
     what: 'checkpoints',
     query: { ...(after === '' ? {} : { after: size }), limit },

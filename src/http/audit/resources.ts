@@ -16,12 +16,12 @@ export const auditResourceRoutes = (services: AuditServices): readonly LedgerRou
   {
     verb: 'GET',
     path: 'resources/{kind}/{id}',
-    handler: looking(services, (call, reach) => show(call, reach, services)),
+    handler: looking(services, (call, reach) => show(call, reach, services), ['as_of']),
   },
   {
     verb: 'GET',
     path: 'resources/{kind}/{id}/diff',
-    handler: looking(services, (call, reach) => diff(call, reach, services)),
+    handler: looking(services, (call, reach) => diff(call, reach, services), ['from', 'to']),
   },
 ];
 

@@ -18,7 +18,7 @@ const REASON = { ...query('reason', TEXT, 'Why; kept in the history.'), required
 const NO_AUDITOR = 'FAILED_PRECONDITION' as const;
 
 const PAGE: readonly JsonObject[] = [
-  query('limit', { type: 'integer', minimum: 0, maximum: 500, default: 100 }, 'How many events at most.'),
+  query('limit', { type: 'integer', minimum: 1, maximum: 500, default: 100 }, 'How many events at most.'),
   query('cursor', TEXT, '`next_cursor` of the page before; good for the same query of the same caller only.'),
 ];
 const FILTER: readonly JsonObject[] = [
@@ -46,7 +46,8 @@ export const AUDIT_DESCRIPTIONS: { readonly [route: string]: Description } = {
     ownParameters: [
       ...FILTER,
       query('kind', TEXT, 'Only about this kind.'),
-      query('id', TEXT, 'With `kind`: only about this object.'),
+      query('resource_id', TEXT, 'With `kind`: only about this object.'),
+      query('id', TEXT, 'The same as `resource_id`.'),
       ...PAGE,
     ],
     parameters: SHOWS,
@@ -106,7 +107,7 @@ export const AUDIT_DESCRIPTIONS: { readonly [route: string]: Description } = {
     summary: 'Signed heads of the tree: the newest one, or those behind a size',
     ownParameters: [
       query('after', COUNT, 'Only heads of more leaves, smallest first; absent: the newest head alone.'),
-      query('limit', { type: 'integer', minimum: 0, maximum: 1_000, default: 100 }, 'How many at most.'),
+      query('limit', { type: 'integer', minimum: 1, maximum: 1_000, default: 100 }, 'How many at most.'),
     ],
     parameters: SHOWS,
     answer: record({ items: listOf(componentRef('AuditCheckpoint')) }),

@@ -138,7 +138,63 @@ describe('audit API: reach', () => {
     expect(await detail('limit=501')).to.match(
       /^query parameter 'limit' must be a whole number from 0 to 500/,
     );
+    for (const path of ['events?limit=0', 'resources/cluster/x/events?limit=0', 'checkpoints?limit=0'])
+      expect(detailOf(await auditor('GET', `${AUDIT}/${path}`)), path).to.match(
+        /^query parameter 'limit' must be a whole number from 1 to (500|1000)$/,
+      );
+    expect(await detail('resource_id=x')).to.match(/^query parameter 'resource_id' needs 'kind'/);
+    expect(await detail('kind=cluster&id=x&resource_id=y')).to.match(/are the same/);
     expect(await detail('from=2026-02-01T00:00:00Z&to=2026-01-01T00:00:00Z')).to.match(/must not be later/);
+  });
+
+  it('refuses parameters that a route does not have, on every route that shows something', async () => {
+    const { admin, service } = stage;
+    const shows = (service.audit?.api.routes ?? []).filter(({ verb }) => verb === 'GET');
+    expect(shows.length).to.be.greaterThan(15);
+    for (const { path } of shows) {
+      const asked = `${AUDIT}/${path.replaceAll(/\{[^}]+\}/g, 'x')}`;
+      const reply = await admin('GET', `${asked}?foo=1`);
+      expect(reasonOf(reply), asked).to.equal('400 INVALID_ARGUMENT');
+      expect(detailOf(reply), asked).to.match(/^there is no query parameter 'foo'; th(ere are|is route)/);
+    }
+    expect(detailOf(await admin('GET', `${AUDIT}/resources/cluster/x/events?id=y`))).to.match(
+      /^there is no query parameter 'id'/,
+    );
+  });
+
+  it('finds the events of one object by its id as events show it, or by id', async () => {
+    const { alice, auditor, order, settled } = stage;
+    const id = await order(alice, 'mine');
+    await order(alice, 'other');
+    await settled();
+    const of = async (query: string): Promise<string[]> =>
+      itemsOf(await auditor('GET', `${AUDIT}/events?kind=cluster&${query}`)).map((event) =>
+        textAt(event, 'resource_id'),
+      );
+    expect(new Set(await of(`resource_id=${id}`))).to.deep.equal(new Set([id]));
+    expect(await of(`id=${id}`)).to.deep.equal(await of(`resource_id=${id}`));
+  });
+
+  it('fills pages although not everything in between may be seen', async () => {
+    const { alice, auditor, admin, order, settled } = stage;
+    for (const name of ['a', 'b', 'c', 'd']) await order(alice, name);
+    await settled();
+    const all = await typesOf(admin, 'limit=500&tenant=t1');
+    const visible = await typesOf(auditor, 'limit=500&tenant=t1');
+    expect(all.length, 'there is something that t1 may not see').to.be.greaterThan(visible.length);
+    for (const limit of [1, 2, 3]) {
+      const seen: string[] = [];
+      let page = await auditor('GET', `${AUDIT}/events?limit=${limit}`);
+      for (;;) {
+        const types = itemsOf(page).map((event) => textAt(event, 'type'));
+        seen.push(...types);
+        if (page.json['next_cursor'] === undefined || seen.length >= visible.length) break;
+        expect(types, `a page of ${limit} that goes on`).to.have.length(limit);
+        const cursor = textAt(page.json, 'next_cursor');
+        page = await auditor('GET', `${AUDIT}/events?limit=${limit}&cursor=${cursor}`);
+      }
+      expect(seen.slice(0, visible.length)).to.deep.equal(visible);
+    }
   });
 
   it('shows everything about one cluster: its events, its run and what was refused', async () => {
