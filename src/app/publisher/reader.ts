@@ -1,6 +1,6 @@
 import { filterFor, matchesFilter } from './filter.ts';
 import { StoreUnavailable, type EventStore, type Position, type RecordedEvent } from '../event-store.ts';
-import type { Logger, Timers } from '../ports.ts';
+import type { Clock, Logger, Timers } from '../ports.ts';
 import { pause } from '../process-runner/pause.ts';
 import { NewerRelease } from '../streams/lift.ts';
 import type { KafkaRecord, TopicStream } from '../streams/stream.ts';
@@ -18,6 +18,10 @@ export type Reader = {
 
 /** Milliseconds that news may be late: many topics look for them. */
 const PATIENCE_MS = 50;
+/** Milliseconds after which an event that is read last was not recorded just now. */
+const FRESH_MS = 5_000;
+/** Milliseconds without an item after which there is none: behind the end of the log the next one comes at once. */
+const QUIET_MS = 1_000;
 /** Milliseconds before an event is mapped again whose stream could not be read. */
 const READ_AGAIN_MS = 500;
 
@@ -29,6 +33,7 @@ type Order = { readonly stream: string; readonly done: (outcome: RetryOutcome) =
 export const createReader = ({
   stream: { topic, map },
   store,
+  clock,
   timers,
   logger,
   turn,
@@ -38,6 +43,7 @@ export const createReader = ({
 }: {
   readonly stream: TopicStream;
   readonly store: Pick<EventStore, 'subscribe' | 'readStream'>;
+  readonly clock: Clock;
   readonly timers: Timers;
   readonly logger: Logger;
   readonly turn: () => Promise<void> | undefined;
@@ -47,6 +53,8 @@ export const createReader = ({
 }): Reader => {
   let caughtUp = false;
   let newest: string | undefined;
+  /** Since when the next item of the log is waited for; undefined: one is worked on. */
+  let askedAt: number | undefined;
   let read = after;
   const orders: Order[] = [];
   let wake = (): void => undefined;
@@ -168,6 +176,7 @@ export const createReader = ({
       })
       [Symbol.asyncIterator]();
     const pull = () => {
+      askedAt = clock.monotonicMs();
       // Behind the end of the log the next item comes at once; at its end it may take for ever.
       const item = caughtUp ? subscription.next() : gate(() => subscription.next());
       // Read below; when this loop has ended before, nobody does.
@@ -181,6 +190,7 @@ export const createReader = ({
         await carryOut();
         continue;
       }
+      askedAt = undefined;
       if (result.done === true) return;
       const item = result.value;
       if (item.kind === 'event') await take(item.event);
@@ -196,6 +206,13 @@ export const createReader = ({
     await subscription.return?.();
   };
 
+  /** It was reached once, and has not run away since. */
+  const isAtEnd = (): boolean => {
+    if (!caughtUp || newest === undefined) return caughtUp;
+    if (Date.parse(clock.now()) - Date.parse(newest) < FRESH_MS) return true;
+    return askedAt !== undefined && clock.monotonicMs() - askedAt >= QUIET_MS;
+  };
+
   return {
     run: async () => {
       try {
@@ -204,8 +221,8 @@ export const createReader = ({
         for (const order of orders.splice(0)) order.done({ outcome: 'interrupted' });
       }
     },
-    caughtUp: () => caughtUp,
-    behindSince: () => (caughtUp ? undefined : newest),
+    caughtUp: isAtEnd,
+    behindSince: () => (isAtEnd() ? undefined : newest),
     retry: (stream) =>
       new Promise((done) => {
         if (signal.aborted) return done({ outcome: 'interrupted' });

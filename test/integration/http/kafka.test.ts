@@ -165,6 +165,18 @@ describe('the Kafka publisher over HTTP', () => {
     expect(objectAt(linesOf(rest).at(-1), 'report')).to.include({ events: 0, records: 0 });
   });
 
+  it('runs one of two replays that are asked for at one moment', async () => {
+    await published(await order('replayed-twice'));
+    const target = `${STATE}.replay.both`;
+    const release = kafka.faults.hold(target);
+    const both = [1, 2].map(() => admin('POST', `${KAFKA}/topics/${STATE}/replays`, { name: 'both' }));
+    const first = await Promise.race(both);
+    expect(first.text).to.include('another replay runs on this instance');
+    release();
+    const texts = (await Promise.all(both)).map(({ text }) => text);
+    expect(texts.filter((text) => text.includes('"report"'))).to.have.length(1);
+  });
+
   it('refuses a replay that cannot be', async () => {
     const path = `${KAFKA}/topics/${STATE}/replays`;
     for (const [body, what] of [

@@ -137,6 +137,27 @@ describe('the publisher', () => {
     await running.stop();
   });
 
+  it('says that it is behind again when the log runs away from it, and by how much', async () => {
+    const held = Promise.withResolvers<void>();
+    const slow =
+      (topic: string): RecordMapper =>
+      async (event) => {
+        if (event.revision === 1) await held.promise;
+        return [recordOf(topic, event)];
+      };
+    const running = rig.start({ map: slow });
+    await rig.append('thing-a');
+    await rig.time.pass(60_000);
+    expect(running.topic(TOPIC)).to.include({ state: 'live', lagSeconds: 0 });
+    await rig.append('thing-a', 'thing-a');
+    await rig.time.pass(60_000);
+    expect(running.topic(TOPIC)).to.include({ state: 'catching-up', lagSeconds: 60 });
+    held.resolve();
+    await rig.time.pass(2_000);
+    expect(running.topic(TOPIC)).to.include({ state: 'live', lagSeconds: 0, sent: 3 });
+    await running.stop();
+  });
+
   it('says that it waits when a send takes long, before that fails', async () => {
     const running = rig.start();
     const release = rig.kafka.faults.hold(TOPIC);
