@@ -1,6 +1,7 @@
+import { outlivedAll } from '../../app/audit/bundle/trust-check.ts';
 import { fromBase64 } from '../../app/audit/merkle/base64.ts';
 import { parseCheckpoint } from '../../app/audit/merkle/checkpoint.ts';
-import { keyChain, type Trust } from '../../app/audit/merkle/key-chain.ts';
+import { keyChain, type KeyChain, type Trust } from '../../app/audit/merkle/key-chain.ts';
 import { canonicalHash, leafHashOf, type LeafRecord } from '../../app/audit/merkle/leaf.ts';
 import { InvalidNote, verifyNote } from '../../app/audit/merkle/note.ts';
 import { verifyInclusion } from '../../app/audit/merkle/proofs.ts';
@@ -9,7 +10,9 @@ import type { JsonObject } from '../../domain/json.ts';
 /** The answer of `events/{id}/proof`, as far as it is checked. */
 export type EventProofAnswer = {
   readonly event: string;
-  readonly leaf: LeafRecord;
+  /** Without the hashes of data and metadata where not all of the event may be seen. */
+  readonly leaf: Omit<LeafRecord, 'data' | 'metadata'> & Partial<Pick<LeafRecord, 'data' | 'metadata'>>;
+  readonly leaf_hash: string;
   readonly index: number;
   readonly path: readonly string[];
   readonly checkpoint: { readonly note: string };
@@ -20,8 +23,11 @@ export type CheckedProof = {
   readonly problems: readonly string[];
   readonly size: number;
   readonly time: string;
-  /** What the proof says of the data: shown, and hashed by the leaf. */
-  readonly content: boolean;
+  /**
+   * How far it goes: `content`, that the event holds what is shown; `leaf`, that there is an event of this name and these
+   * hashes; `hash`, that there is one of this leaf hash: which one it is says the service alone.
+   */
+  readonly proven: 'content' | 'leaf' | 'hash';
 };
 
 /** Checks the proof of one event with keys that are trusted; asks nobody. */
@@ -31,22 +37,20 @@ export const checkEventProof = (proof: EventProofAnswer, { origin, keys }: Trust
     keys,
     keys.slice(0, 1).map(({ vkey }) => vkey),
   );
-  const checkpoint = signed(proof.checkpoint.note, chain.vkeys);
-  if (typeof checkpoint === 'string') return { problems: [checkpoint], size: 0, time: '', content: false };
+  const checkpoint = signed(proof.checkpoint.note, chain);
+  if (typeof checkpoint === 'string') return { problems: [checkpoint], size: 0, time: '', proven: 'hash' };
   const { size, root, time } = checkpoint;
   const path = proof.path.flatMap((text) => fromBase64(text) ?? []);
-  const included = verifyInclusion({
-    index: proof.index,
-    size,
-    leafHash: leafHashOf(proof.leaf),
-    path,
-    root,
-  });
   const { stored, leaf } = proof;
+  const { data, metadata } = leaf;
+  const whole = data === undefined || metadata === undefined ? undefined : { ...leaf, data, metadata };
+  const leafHash = whole === undefined ? fromBase64(proof.leaf_hash) : leafHashOf(whole);
+  const included =
+    leafHash !== undefined && verifyInclusion({ index: proof.index, size, leafHash, path, root });
   const content =
     stored !== undefined &&
-    canonicalHash(stored.data) === leaf.data &&
-    canonicalHash(stored.metadata) === leaf.metadata;
+    canonicalHash(stored.data) === data &&
+    canonicalHash(stored.metadata) === metadata;
   return {
     problems: [
       ...chain.problems,
@@ -57,13 +61,19 @@ export const checkEventProof = (proof: EventProofAnswer, { origin, keys }: Trust
     ],
     size,
     time,
-    content,
+    proven: content ? 'content' : whole === undefined ? 'hash' : 'leaf',
   };
 };
 
-const signed = (note: string, vkeys: readonly string[]): ReturnType<typeof parseCheckpoint> | string => {
+const signed = (
+  note: string,
+  { vkeys, successors }: KeyChain,
+): ReturnType<typeof parseCheckpoint> | string => {
   try {
-    return parseCheckpoint(verifyNote(note, vkeys).text);
+    const { text, signers } = verifyNote(note, vkeys);
+    const checkpoint = parseCheckpoint(text);
+    const late = outlivedAll(signers, checkpoint, successors);
+    return late === undefined ? checkpoint : `the head does not count: ${late}`;
   } catch (error) {
     if (error instanceof InvalidNote || error instanceof Error)
       return `the head is not signed: ${error.message}`;

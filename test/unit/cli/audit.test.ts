@@ -6,6 +6,7 @@ import { expect } from 'chai';
 import { download, WrongDigest } from '../../../src/cli/audit/download.ts';
 import { checkEventProof } from '../../../src/cli/audit/event-proof.ts';
 import { checkpointText } from '../../../src/app/audit/merkle/checkpoint.ts';
+import { signRotation } from '../../../src/app/audit/merkle/key-chain.ts';
 import { leafHashOf, leafOf } from '../../../src/app/audit/merkle/leaf.ts';
 import { createMemoryTree } from '../../../src/app/audit/merkle/memory-tree.ts';
 import { signNote } from '../../../src/app/audit/merkle/note.ts';
@@ -217,6 +218,7 @@ describe('the proof of one event', () => {
     return {
       event: `${event.stream}@${event.revision}`,
       leaf: leafOf(event),
+      leaf_hash: leafHashOf(leafOf(event)).toString('base64'),
       index,
       path: inclusionPath(index, 20, tree.hashAt).map((hash) => hash.toString('base64')),
       checkpoint: { note },
@@ -229,11 +231,20 @@ describe('the proof of one event', () => {
       expect(checkEventProof(proofOf(index), trust)).to.deep.include({
         problems: [],
         size: 20,
-        content: true,
+        proven: 'content',
       });
     const proof = proofOf(7);
     const problems = (changed: object): readonly string[] =>
       checkEventProof({ ...proof, ...changed }, trust).problems;
+    const { data: _data, metadata: _metadata, ...inPart } = proof.leaf;
+    const { stored: _stored, ...redacted } = { ...proof, leaf: inPart };
+    expect(checkEventProof(redacted, trust)).to.deep.include({ problems: [], proven: 'hash' });
+    for (const leaf_hash of [proofOf(6).leaf_hash, '', 'AAAA'])
+      expect(checkEventProof({ ...redacted, leaf_hash }, trust).problems).to.deep.equal([
+        'the leaf is not in the tree of the signed head',
+      ]);
+    expect(problems({ leaf: inPart })).to.deep.equal(['what is shown is not what the leaf was made of']);
+    expect(problems({ stored: undefined })).to.deep.equal([]);
     expect(problems({ index: 8 })).to.deep.equal(['the leaf is not in the tree of the signed head']);
     expect(problems({ path: proof.path.slice(1) })).to.have.length(1);
     expect(problems({ leaf: { ...proof.leaf, type: 'Other' } })).to.have.length(1);
@@ -244,6 +255,15 @@ describe('the proof of one event', () => {
     expect(problems({ checkpoint: { note: note.replace('20\n', '21\n') } })[0]).to.match(
       /^the head is not signed/,
     );
+    const stated = { vkey: vkey(keyOf('next')), since: '2026-11-21T13:00:00.000Z' };
+    const replacedAt = (size: number) => {
+      const rotation = signRotation(ORIGIN, { ...stated, size }, signer);
+      return { ...trust, keys: [...trust.keys, { ...stated, rotation }] };
+    };
+    expect(checkEventProof(proof, replacedAt(20)).problems).to.deep.equal([]);
+    expect(checkEventProof(proof, replacedAt(19)).problems).to.deep.equal([
+      'the head does not count: it was signed with a key that was replaced at size 19',
+    ]);
     const others = { ...trust, keys: [{ vkey: vkey(keyOf('others')), since: '' }] };
     expect(checkEventProof(proof, others).problems[0]).to.match(/none of the keys that are trusted/);
   });
