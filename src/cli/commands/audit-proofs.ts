@@ -28,13 +28,15 @@ export const addAuditProofCommands = (audit: Command, { client, io }: Connection
       const proof = await api.get<EventProofAnswer>(path);
       // Loaded when it is needed: every other command would load it for nothing.
       const { checkEventProof } = await import('../audit/event-proof.ts');
-      const { problems, size, time, content } = checkEventProof(proof, trust);
+      const { problems, size, time, proven } = checkEventProof(proof, trust);
       if (options.json) io.out(`${JSON.stringify(proof, null, 2)}\n`);
       if (problems.length > 0) throw new CliFailure(EXIT.failed, problems.map(printable).join('\n'));
       if (options.json) return;
-      const shown = content
-        ? 'with the data and metadata that it shows'
-        : 'of which this shows the hashes only';
+      const shown = {
+        content: 'with the data and metadata that it shows',
+        leaf: 'of which this shows the hashes only',
+        hash: 'of which you may not see all: its leaf hash is proven, what it is the service says',
+      }[proven];
       io.out(
         `${printable(proof.event)} (${proof.leaf.type}) is leaf ${proof.index}, ${shown},\n` +
           `of the tree of ${size} events that was signed at ${time}\n` +
