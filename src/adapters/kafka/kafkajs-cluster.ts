@@ -167,7 +167,7 @@ const createAdmin = (clients: () => Promise<Client>): KafkaAdmin => {
     describe: (topics, signal) => connected(signal, (admin) => describe(admin, topics)),
     isEmpty: (topic, signal) =>
       connected(signal, async (admin) =>
-        (await admin.fetchTopicOffsets(topic)).every(({ low, high }) => low === high),
+        (await admin.fetchTopicOffsets(topic)).every(({ high }) => high === '0'),
       ),
     create: (topics, signal) => connected(signal, (admin) => create(admin, topics)),
   };

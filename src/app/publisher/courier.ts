@@ -26,6 +26,19 @@ export type Courier = {
   run(session: Session, checkpoint: Checkpoint, after: Position | undefined): Promise<void>;
 };
 
+/**
+ * The topic holds nothing, although a part of the log was sent to it: it was made anew, or these are other brokers. What was
+ * sent elsewhere is not here, so that it has to be filled from the beginning of the log.
+ */
+export class TopicIsNew extends Error {
+  override readonly name = 'TopicIsNew';
+  constructor(topic: string) {
+    super(
+      `topic ${topic} is empty, although it was published to: it is filled from the beginning of the log`,
+    );
+  }
+}
+
 export type CourierOptions = {
   readonly stream: Pick<TopicStream, 'topic'>;
   readonly producers: KafkaProducers;
@@ -45,7 +58,7 @@ export type CourierOptions = {
 
 export const createCourier = (options: CourierOptions): Courier => ({
   run: async (session, checkpoint, after) => {
-    const sender = createSender(options, session);
+    const sender = createSender(options, session, after !== undefined);
     const saver = createSaver(options, session, checkpoint, after);
     try {
       while (!session.signal.aborted) {
@@ -83,12 +96,19 @@ const news = async (
 const NOT_TAKEN: ReadonlySet<KafkaFaultReason> = new Set(['too-large', 'invalid']);
 
 /** The connection to the brokers and the batch that is next. */
-const createSender = (options: CourierOptions, { outbox, parking, signal }: Session) => {
+const createSender = (
+  options: CourierOptions,
+  { outbox, parking, signal }: Session,
+  /** A part of the log was sent before. */
+  goesOn: boolean,
+) => {
   const { stream, producers, check, clock, timers, logger, settings, graceMs, failpoint, events } = options;
   const { name } = stream.topic;
   let producer: KafkaProducer | undefined;
   let usedAt = 0;
   let failures = 0;
+  /** It was seen that the topic holds what was sent before. */
+  let isFilled = !goesOn;
   /** Parcels at once: fewer after the brokers found a batch too large. */
   let most = Number.POSITIVE_INFINITY;
 
@@ -112,6 +132,8 @@ const createSender = (options: CourierOptions, { outbox, parking, signal }: Sess
    */
   const send = async (parcels: readonly Parcel[]): Promise<void> => {
     await check.ready(name);
+    if (!isFilled && (await check.isEmpty(name))) throw new TopicIsNew(name);
+    isFilled = true;
     signal.throwIfAborted();
     producer ??= await producers.open(signal);
     const open = producer;
@@ -160,7 +182,11 @@ const createSender = (options: CourierOptions, { outbox, parking, signal }: Sess
     signal.throwIfAborted();
     if (!(error instanceof KafkaFault)) throw error;
     if (NOT_TAKEN.has(error.reason)) return notTaken(parcels, error);
-    if (error.reason === 'topic-missing') check.forget();
+    if (error.reason === 'topic-missing') {
+      check.forget();
+      // Somebody will make it, empty.
+      isFilled = !goesOn && outbox.reached() === undefined;
+    }
     events.failed(error);
     failures += 1;
     const until = error.reason === 'topic-missing' ? AbortSignal.any([signal, check.making()]) : signal;

@@ -43,7 +43,7 @@ export type KafkaAdmin = {
     topics: readonly string[],
     signal: AbortSignal,
   ): Promise<{ readonly brokers: number; readonly topics: ReadonlyMap<string, TopicOnBrokers> }>;
-  /** Whether a topic that exists never got a record, or has none any more. Throws KafkaFault. */
+  /** Whether nothing was ever written to a topic that exists. Throws KafkaFault. */
   isEmpty(topic: string, signal: AbortSignal): Promise<boolean>;
   /** Makes those that do not exist and returns their names. Throws KafkaFault. */
   create(

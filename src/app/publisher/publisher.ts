@@ -140,6 +140,7 @@ export const createPublisher = (options: PublisherOptions): Publisher => {
         ready: (topic: string) => check.ready(topic, signal),
         forget: check.forget,
         making: check.making,
+        isEmpty: (topic: string) => cluster.admin.isEmpty(topic, signal),
       },
       settings,
       graceMs: () => (signal.aborted && !stopping.aborted ? 0 : settings.graceMs),

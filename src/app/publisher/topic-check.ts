@@ -39,7 +39,11 @@ export type TopicCheck = {
 };
 
 /** As topics see it. */
-export type TopicsReady = Pick<TopicCheck, 'forget' | 'making'> & { ready(topic: string): Promise<void> };
+export type TopicsReady = Pick<TopicCheck, 'forget' | 'making'> & {
+  ready(topic: string): Promise<void>;
+  /** True: nothing was ever written to it. Throws KafkaFault. */
+  isEmpty(topic: string): Promise<boolean>;
+};
 
 /** One look at the brokers serves all topics: when they are away, one connection is tried and not one for each. */
 export const createTopicCheck = ({

@@ -4,7 +4,7 @@ import { OutcomeUnknown, StoreUnavailable, type EventStore, type Position } from
 import type { Clock, Ids, Logger, Timers } from '../ports.ts';
 import { pause } from '../process-runner/pause.ts';
 import type { TopicStream } from '../streams/stream.ts';
-import { createCourier } from './courier.ts';
+import { createCourier, TopicIsNew } from './courier.ts';
 import { createOutbox } from './outbox.ts';
 import { createParking, TakenOver } from './parking.ts';
 import { KafkaFault, type KafkaProducers } from './ports.ts';
@@ -25,7 +25,7 @@ import {
 const SLOW_SECONDS = 15;
 
 /** What ends a session and needs nobody: the next one begins at the checkpoint. */
-const PASSING = [KafkaFault, StoreUnavailable, OutcomeUnknown, TakenOver];
+const PASSING = [KafkaFault, StoreUnavailable, OutcomeUnknown, TakenOver, TopicIsNew];
 
 export type TopicPublisherOptions = {
   readonly stream: TopicStream;
@@ -97,11 +97,16 @@ export const createTopicPublisher = (options: TopicPublisherOptions): TopicPubli
     },
   });
 
+  /** The next session begins at the beginning of the log. */
+  let isNew = false;
+
   const session = async (signal: AbortSignal): Promise<void> => {
     const checkpoint = createCheckpoint({ store, name: `kafka-${name}`, clock, ids, instance });
     const parking = createParking({ store, topic: name, clock, ids, instance });
     await parking.load(signal);
-    const after = await checkpoint.load(signal);
+    const stored = await checkpoint.load(signal);
+    const after = isNew ? undefined : stored;
+    isNew = false;
     position = after;
     const stop = new AbortController();
     const own: Session = {
@@ -141,6 +146,11 @@ export const createTopicPublisher = (options: TopicPublisherOptions): TopicPubli
         } catch (error) {
           if (signal.aborted) break;
           if (error instanceof TakenOver) options.takenOver();
+          if (error instanceof TopicIsNew) {
+            isNew = true;
+            logger.warn({ topic: name }, error.message);
+            continue;
+          }
           if (clock.monotonicMs() - began > settings.longestRetryMs) failures = 0;
           const passing = PASSING.some((kind) => error instanceof kind);
           failed(error, passing ? 'waiting' : 'failed');

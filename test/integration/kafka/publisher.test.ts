@@ -292,7 +292,33 @@ describe('the publisher', () => {
       rig.kafka.createTopic(specOf('one'));
       await rig.time.pass(31_000);
       await running.stop();
-      expect(valuesOf(rig.kafka, 'one')).to.deep.equal(['thing-a@1']);
+      expect(valuesOf(rig.kafka, 'one'), 'from the beginning: what was sent is gone').to.deep.equal([
+        'thing-a@0',
+        'thing-a@1',
+      ]);
+      await expectDelivered(rig, 'two');
+    });
+
+    it('one that is found empty, since it was made anew or these are other brokers, is filled from the beginning', async () => {
+      const first = rig.start();
+      await rig.append('thing-a', 'thing-b');
+      await rig.time.pass(2_000);
+      await first.stop();
+      rig.kafka.deleteTopic('one');
+      rig.kafka.createTopic(specOf('one'));
+      await rig.append('thing-a');
+      const second = rig.start();
+      await rig.time.pass(5_000);
+      expect(second.topic('one')).to.include({ state: 'live', waitingEvents: 0 });
+      await expectDelivered(rig, 'one');
+      expect(second.topic('two').sent, 'the others go on where they were').to.equal(1);
+      await second.stop();
+      // And the next one goes on there, too.
+      await rig.append('thing-b');
+      const third = rig.start();
+      await rig.time.pass(2_000);
+      expect(third.topic('one').sent).to.equal(1);
+      await third.stop();
     });
   });
 
