@@ -73,7 +73,7 @@ describe('names that every object inherits', () => {
       expect(namespaceOf(hub, name)).to.equal('osac');
     });
 
-    it(`${name}: a node set of this name is a new one`, () => {
+    it(`${name}: a node set of this name is a new one, or refused`, () => {
       const state = evolveCluster(initialCluster(), order);
       if (!isLiveCluster(state)) throw new Error('not ordered');
       const wanted = (live: LiveCluster) =>
@@ -84,6 +84,12 @@ describe('names that every object inherits', () => {
           ]),
         });
       const events = wanted(state);
+      if (name.startsWith('_')) {
+        expect(isRefused(events) && events.code, 'a name like that of the control plane').to.equal(
+          'INVALID_NODE_SET_NAME',
+        );
+        return;
+      }
       if (isRefused(events)) throw new Error(events.message);
       expect(events.map((event) => event.type)).to.include('NodeSetAdded');
       const grown = events.reduce<ClusterState>(evolveCluster, state);

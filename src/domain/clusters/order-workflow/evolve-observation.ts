@@ -19,7 +19,7 @@ export const observed = (
   const available = assessment.controlPlane !== undefined;
   const ready = assessment.verdict.kind === 'ready';
   return {
-    ...withDuplicates(kept, run.observation?.assessment, assessment, at),
+    ...withDuplicates(takenAfterAll(kept, assessment), run.observation?.assessment, assessment, at),
     drift: run.drift + (driftsNow(run, assessment) ? 1 : 0),
     wasAvailable: run.wasAvailable || available,
     reached: {
@@ -28,6 +28,25 @@ export const observed = (
       nodes: run.reached.nodes || ((available || ready) && nodes),
       ready: run.reached.ready || ready,
     },
+  };
+};
+
+/**
+ * The hub refused what it shows now: an attempt of which nobody knew had been taken before. Halted for good, the order would
+ * wait for somebody to retry what is done.
+ */
+const takenAfterAll = (run: OpenRun, { specMatches, uid }: Extract<Assessment, { found: true }>): OpenRun => {
+  const apply = run.effects['apply'];
+  const refused = apply?.status === 'refused' && run.halted?.permanent === true;
+  const isThisOne = run.sent['apply']?.revision === run.specRevision && run.applied !== undefined;
+  if (!refused || !isThisOne || !specMatches || run.deletion !== undefined) return run;
+  const { halted: _halted, problem: _problem, changes: _changes, ...kept } = run;
+  const instance = apply.id.slice('apply:'.length);
+  return {
+    ...kept,
+    effects: { ...run.effects, apply: { ...apply, status: 'done', doubt: false } },
+    applied: { ...run.applied, instance, revision: run.specRevision, uid },
+    recordNext: true,
   };
 };
 

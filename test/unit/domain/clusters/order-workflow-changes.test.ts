@@ -41,6 +41,20 @@ describe('cluster order: changes of the spec', () => {
     run.perform('resize', done({ resized: true }));
     expect(run.effects()).to.deep.equal(['read']);
   });
+  it('that the hub holds after all are no refusal: it took them before it refused to take them again', () => {
+    const run = createOrderRun();
+    run.toReady(healthy());
+    scale(run, 1);
+    run.start('apply'); // and nobody knows what became of it
+    run.perform('apply', refused);
+    run.commands();
+    expect(stateOf(run)).to.equal('CLUSTER_STATE_FAILED');
+    run.observe(scaled(1));
+    run.commands();
+    expect(stateOf(run)).to.equal('CLUSTER_STATE_READY');
+    expect(run.cluster()).to.deep.include({ specPending: false });
+    expect(run.effects(), 'what shrinks gives its room back').to.deep.equal(['resize', 'read']);
+  });
   it('know what room they have before they rely on it, when giving some back may have happened or not', () => {
     const run = createOrderRun();
     run.toReady(healthy());
