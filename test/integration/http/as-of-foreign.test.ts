@@ -23,13 +23,15 @@ describe('as_of of foreign objects', () => {
     });
 
   it('looks at them as far as at what is absent: their first event', async () => {
-    stage = await startAuditStage({ store: counted(createMemoryEventStore()) });
+    // No signer: it reads streams of its own accord.
+    const audit = { signs: false };
+    stage = await startAuditStage({ store: counted(createMemoryEventStore()), audit });
     const { alice, auditor, order, callerFor, settled } = stage;
     const bob = await callerFor({ user: 'bob', tenants: ['t2'] });
     const theirs = await order(bob, 'theirs');
     for (const size of [4, 5, 6])
       await bob('PATCH', `${PUBLIC}/clusters/${theirs}`, { spec: { node_sets: { workers: { size } } } });
-    await settled();
+    await settled(false);
     const position = (await order(alice, 'mine')) && ((await stage.service.store.lastPosition()) ?? '');
     const asOf = encodeURIComponent(stage.service.positions.format(position));
     const early = encodeURIComponent('2020-01-01T00:00:00Z');
