@@ -8,6 +8,7 @@ import {
   type TopicOnBrokers,
   type TopicSpec,
 } from '../../../app/publisher/ports.ts';
+import { fnv1a32 } from '../../../domain/hash.ts';
 
 export type StoredRecord = KafkaRecord & { readonly partition: number; readonly offset: number };
 
@@ -253,11 +254,5 @@ const closed = (): KafkaFault => new KafkaFault('closed', 'the connection to the
 const byPartition = (
   records: readonly KafkaRecord[],
   partitions: number,
-): ReadonlyMap<number, readonly KafkaRecord[]> => Map.groupBy(records, ({ key }) => hashOf(key) % partitions);
-
-/** FNV-1a: any spread will do. */
-const hashOf = (key: string): number => {
-  let hash = 0x811c9dc5;
-  for (const byte of Buffer.from(key)) hash = Math.imul(hash ^ byte, 0x01000193) >>> 0;
-  return hash;
-};
+): ReadonlyMap<number, readonly KafkaRecord[]> =>
+  Map.groupBy(records, ({ key }) => fnv1a32(key) % partitions);
