@@ -7,6 +7,7 @@ import {
 import { invalid } from '../errors.ts';
 import { onlyOne } from '../osac/query.ts';
 import { flag } from './query.ts';
+import { readRfc3339 } from '../times.ts';
 
 /** What `GET usage` is asked for. */
 export type UsageRequest = {
@@ -67,10 +68,8 @@ export const readUsageRequest = (
 const time = (query: URLSearchParams, name: string): number | undefined => {
   const text = onlyOne(query, name);
   if (text === null || text === '') return undefined;
-  // A plus sign that was not escaped arrives as a space.
-  const isTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+ -]\d\d:\d\d)$/.test(text);
-  const ms = isTime ? Date.parse(text.replace(' ', '+')) : Number.NaN;
-  if (Number.isNaN(ms))
+  const ms = readRfc3339(text);
+  if (ms === undefined)
     throw invalid(`query parameter '${name}' must be a time such as 2026-11-01T00:00:00Z`, name);
   return ms;
 };

@@ -170,6 +170,7 @@ describe('usage over HTTP', () => {
     const wrong: readonly [string, string][] = [
       ['from=yesterday', "query parameter 'from' must be a time such as 2026-11-01T00:00:00Z"],
       ['from=2026-13-01T00:00:00Z', "query parameter 'from' must be a time such as 2026-11-01T00:00:00Z"],
+      ['from=2026-02-31T00:00:00Z', "query parameter 'from' must be a time such as 2026-11-01T00:00:00Z"],
       [
         'from=2026-11-02T00:00:00Z&to=2026-11-02T00:00:00Z',
         "query parameter 'from' must be a time before 'to'",
