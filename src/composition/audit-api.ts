@@ -74,6 +74,7 @@ export const createAuditApi = (ports: AuditApiPorts): AuditApi => {
     runner,
     resources: ports.resources,
     clock,
+    timers,
     ids,
     requestHash: ports.requestHash,
     personal: ports.personal,

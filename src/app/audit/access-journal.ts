@@ -1,11 +1,15 @@
 import type { JsonObject } from '../../domain/json.ts';
 import type { EventCodec } from '../event-codec.ts';
+import type { Position } from '../event-store.ts';
 import { eventId } from '../identifiers.ts';
 import { commandMetadata, type CommandContext } from '../metadata.ts';
 import type { Clock } from '../ports.ts';
 import { dayStream, type DayJournal } from './day-journal.ts';
 
-/** `auditAccess-<tenant of the reader>.<day>`: who looked at what, written before they see it (design §7). */
+/**
+ * `auditAccess-<tenant of the reader>.<day>`: who looked at what, written before they see it (design §7).
+ * Resolves to where that stands in the log.
+ */
 export type AccessJournal = (
   look: {
     readonly what: string;
@@ -14,7 +18,7 @@ export type AccessJournal = (
     readonly tenants: readonly string[] | undefined;
   },
   context: CommandContext,
-) => Promise<void>;
+) => Promise<Position>;
 
 export const ACCESS_CATEGORY = 'auditAccess';
 
@@ -36,7 +40,7 @@ export const createAccessJournal =
     const stream = dayStream(ACCESS_CATEGORY, context.tenant, at);
     const { subjectId } = context.actor;
     const data = { at, subjectId, what, query, ...(tenants === undefined ? {} : { tenants: [...tenants] }) };
-    await journal.append(stream, [
+    return journal.append(stream, [
       codec.encode(
         { type: 'AuditRead', data },
         eventId(context.commandId, stream, 0),

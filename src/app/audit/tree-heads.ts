@@ -1,5 +1,7 @@
 import type { TreeHeadData } from '../../domain/bookkeeping/audit-events.ts';
 import type { EventStore, RecordedEvent } from '../event-store.ts';
+import type { Clock, Timers } from '../ports.ts';
+import { pause } from '../process-runner/pause.ts';
 
 /** Signed heads of the tree over the log, as they stand in the log; each larger than the one before it. */
 export type TreeHead = TreeHeadData & {
@@ -62,6 +64,34 @@ export const createAuditHeads = ({ readStream }: Pick<EventStore, 'readStream'>)
       for await (const event of readStream(TREE_HEADS_STREAM, read)) yield headOf(event);
     },
   };
+};
+
+const LOOK_MS = 200;
+
+/**
+ * The newest head, as soon as it is `enough`; after `withinMs` milliseconds the newest one all the same, undefined when
+ * nothing was signed by then. Throws the signal's reason when it is aborted.
+ */
+export const headWhen = async (
+  {
+    heads,
+    clock,
+    timers,
+  }: {
+    readonly heads: Pick<AuditHeads, 'latest'>;
+    readonly clock: Pick<Clock, 'monotonicMs'>;
+    readonly timers: Timers;
+  },
+  enough: (head: TreeHead) => boolean,
+  { withinMs, signal }: { readonly withinMs: number; readonly signal: AbortSignal },
+): Promise<TreeHead | undefined> => {
+  const until = clock.monotonicMs() + withinMs;
+  for (;;) {
+    const head = await heads.latest(signal);
+    if ((head !== undefined && enough(head)) || clock.monotonicMs() >= until) return head;
+    await pause(timers, LOOK_MS, signal);
+    signal.throwIfAborted();
+  }
 };
 
 const headOf = ({ data, revision }: RecordedEvent): TreeHead => ({

@@ -22,7 +22,7 @@ export const addAuditProofCommands = (audit: Command, { client, io }: Connection
       const api = await client();
       const trust =
         options.trust === undefined
-          ? await api.get<Trust>(`${AUDIT}/trust.json`)
+          ? await api.get<Trust>(`${AUDIT}/trust.json?newest=true`)
           : await readTrust(options.trust);
       const path = `${AUDIT}/events/${encodeURIComponent(event)}/proof`;
       const proof = await api.get<EventProofAnswer>(path);
@@ -48,7 +48,7 @@ export const addAuditProofCommands = (audit: Command, { client, io }: Connection
   audit
     .command('trust')
     .description(
-      'the keys of the log and its newest signed head: keep the file, later exports are held against it',
+      'the keys of the log and a signed head over all that is recorded by now: keep the file, later exports are held against it',
     )
     .option('-o, --output <file>', 'where to (default: printed)')
     .option('--force', 'replace a file that is there: what it holds is trusted no more', false)

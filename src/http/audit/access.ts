@@ -1,3 +1,4 @@
+import type { Position } from '../../app/event-store.ts';
 import type { AuditAudience } from '../../app/audit/shown.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { ApiError } from '../errors.ts';
@@ -65,7 +66,8 @@ export type Look = {
   /** The question as it was understood. */
   readonly query: JsonObject;
   readonly tenants: Reach['tenants'];
-  readonly answer: () => Promise<LedgerAnswer> | LedgerAnswer;
+  /** @param recorded where the look stands in the log. */
+  readonly answer: (recorded: Position) => Promise<LedgerAnswer> | LedgerAnswer;
 };
 
 /**
@@ -88,7 +90,7 @@ export const looking =
     const commandId = services.ids.uuidv7();
     const write = { commandId, requestHash: '', keyed: false, repeatable: false, creationId: commandId };
     const home = { tenant: principal.homeTenant ?? '', project: '' };
-    await services.recordAccess(
+    const recorded = await services.recordAccess(
       {
         what: look.what,
         query: look.query,
@@ -96,5 +98,5 @@ export const looking =
       },
       await commandContext(asked, write, home, services),
     );
-    return look.answer();
+    return look.answer(recorded);
   };

@@ -1,7 +1,7 @@
-import type { TreeHead } from '../../app/audit/tree-heads.ts';
+import { headWhen, type TreeHead } from '../../app/audit/tree-heads.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import { ApiError, invalid } from '../errors.ts';
-import { wholeNumber } from '../ledger/query.ts';
+import { flag, wholeNumber } from '../ledger/query.ts';
 import type { LedgerAnswer, LedgerCall, LedgerRoute } from '../ledger/serve.ts';
 import { onlyOne } from '../osac/query.ts';
 import { shownTo } from '../../app/audit/shown.ts';
@@ -41,14 +41,7 @@ export const auditProofRoutes = (services: AuditServices): readonly LedgerRoute[
   {
     verb: 'GET',
     path: 'trust.json',
-    handler: looking(services, ({ signal }, reach) =>
-      plain('trust', reach, async () => {
-        const { origin, keys, pin } = await services.proofs.trust(signal);
-        return {
-          json: { origin, keys: keys.map((key) => ({ ...key })), ...(pin === undefined ? {} : { pin }) },
-        };
-      }),
-    ),
+    handler: looking(services, (call, reach) => trust(call, reach, services), ['newest']),
   },
   {
     verb: 'GET',
@@ -68,6 +61,36 @@ const latestHead = async ({ proofs }: AuditServices, signal: AbortSignal): Promi
   const head = await proofs.heads.latest(signal);
   if (head === undefined) throw notSigned('nothing has been signed yet; the first head comes within seconds');
   return head;
+};
+
+/** Milliseconds: heads are signed every 10 seconds, and by whoever takes over from an instance that died a little later. */
+const PIN_WITHIN_MS = 25_000;
+
+/**
+ * What an auditor keeps. Its pin covers everything that was recorded when it was asked for, the asking included: so it is
+ * never older than the first event of the tenant who asks, and later exports of this tenant can be held against it.
+ */
+const trust = ({ query, signal }: LedgerCall, reach: Reach, services: AuditServices): Look => {
+  const newest = flag(query, 'newest');
+  return {
+    what: 'trust',
+    query: newest ? { newest } : {},
+    tenants: reach.tenants,
+    answer: async (recorded) => {
+      const { heads } = services.proofs;
+      const within = { withinMs: newest ? 0 : PIN_WITHIN_MS, signal };
+      const head = await headWhen({ ...services, heads }, ({ position }) => position >= recorded, within);
+      if (!newest && (head === undefined || head.position < recorded))
+        throw notSigned(
+          'nobody has signed what is recorded by now: see `ledgerctl audit tree`; ?newest=true answers ' +
+            'at once with the newest head that there is',
+        );
+      const { origin, keys, pin } = await services.proofs.trust(signal);
+      return {
+        json: { origin, keys: keys.map((key) => ({ ...key })), ...(pin === undefined ? {} : { pin }) },
+      };
+    },
+  };
 };
 
 const notSigned = (message: string): ApiError =>

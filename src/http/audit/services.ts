@@ -6,6 +6,7 @@ import type { AuditGrants } from '../../app/audit/grants.ts';
 import type { AuditProofs } from '../../app/audit/proofs.ts';
 import type { AuditWords } from '../../app/audit/shown.ts';
 import type { EventStore } from '../../app/event-store.ts';
+import type { Timers } from '../../app/ports.ts';
 import type { AuditReader } from '../../projections/audit/audit-reader.ts';
 import type { ReadModels } from '../../projections/read-models.ts';
 import type { Past } from '../osac/as-of.ts';
@@ -29,6 +30,7 @@ export type AuditServices = Pick<
   readonly erasures: Erasures;
   readonly erasureLog: ErasureLog;
   readonly recordAccess: AccessJournal;
+  readonly timers: Timers;
 };
 
 export const AUDIT_VIEW = 'audit';

@@ -130,7 +130,16 @@ export const AUDIT_DESCRIPTIONS: { readonly [route: string]: Description } = {
     errors: [NO_AUDITOR],
   },
   'GET trust.json': {
-    summary: 'What to keep: the keys of the log and its newest signed head',
+    summary: 'What to keep: the keys of the log and a signed head',
+    description:
+      'The pin is a head over everything that was recorded when it was asked for: the answer waits for it, 10 seconds as a rule.',
+    ownParameters: [
+      query(
+        'newest',
+        { type: 'boolean', default: false },
+        '`true`: answers at once with the newest head, which may be older than that.',
+      ),
+    ],
     parameters: SHOWS,
     answer: record({
       origin: TEXT,

@@ -26,4 +26,30 @@ describe('an export of the service', () => {
       await stage.service.close();
     }
   });
+
+  it('is held against a pin that covers all that was recorded when it was asked for', async () => {
+    const stage = await startAuditStage({ audit: {} });
+    try {
+      for (const name of ['first', 'second', 'third']) {
+        await stage.order(stage.alice, name);
+        const stored = Number(await stage.service.store.lastPosition());
+        const { pin = '' } = (await stage.auditor('GET', `${AUDIT}/trust.json`)).json as unknown as Trust;
+        // Later than the order, by the asking, which is an event of the tenant too.
+        expect(Number(/^position (.+)$/m.exec(pin)?.[1])).to.be.greaterThan(stored);
+      }
+    } finally {
+      await stage.service.close();
+    }
+  });
+
+  it('has no pin that covers it while nobody signs: an older one is given to who asks for it', async () => {
+    const stage = await startAuditStage({ audit: { signs: false } });
+    try {
+      const reply = await stage.auditor('GET', `${AUDIT}/trust.json?newest=true`);
+      expect(reply.status, reply.text).to.equal(200);
+      expect(reply.json).not.to.have.property('pin');
+    } finally {
+      await stage.service.close();
+    }
+  });
 });

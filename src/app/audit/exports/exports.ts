@@ -12,7 +12,7 @@ import { pause } from '../../process-runner/pause.ts';
 import { BundleInconsistent, writeBundle } from '../bundle/writer.ts';
 import { followEvents, type FindLeaves } from '../followed.ts';
 import type { Rest } from '../tenant-heads.ts';
-import type { AuditHeads, TreeHead } from '../tree-heads.ts';
+import { headWhen, type AuditHeads, type TreeHead } from '../tree-heads.ts';
 import { contentOf, NothingToExport, type ExportSource } from './content.ts';
 import type { ExportFile, ExportFiles } from './ports.ts';
 
@@ -72,7 +72,6 @@ const MOST_OF_ONE = 5;
 /** Milliseconds of the thread until others get it. */
 const SLICE_MS = 5;
 const TIDY_EVERY_MS = 3_600_000;
-const LOOK_MS = 200;
 /** Heads whose sizes an auditor may have pinned and which an export shows that it continues. */
 const MOST_PINS = 512;
 
@@ -124,14 +123,10 @@ export const createAuditExports = (options: ExportsOptions): AuditExports => {
 
   /** A head over everything that this instance knew when it was asked; the newest one when that takes too long. */
   const headFor = async (size: number, signal: AbortSignal): Promise<TreeHead> => {
-    const until = clock.monotonicMs() + (options.headMs ?? 30_000);
-    for (;;) {
-      const head = await heads.latest(signal);
-      if (head !== undefined && (head.size >= size || clock.monotonicMs() >= until)) return head;
-      if (clock.monotonicMs() >= until) throw new NothingToExport('no head of the tree has been signed yet');
-      await pause(timers, LOOK_MS, signal);
-      signal.throwIfAborted();
-    }
+    const within = { withinMs: options.headMs ?? 30_000, signal };
+    const head = await headWhen({ heads, clock, timers }, (known) => known.size >= size, within);
+    if (head === undefined) throw new NothingToExport('no head of the tree has been signed yet');
+    return head;
   };
 
   /** Sizes that auditors may have pinned: those of earlier exports, and of the newest heads. */
