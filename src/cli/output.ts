@@ -38,6 +38,10 @@ const width = (text: string): number => stripVTControlCharacters(text).length;
 /** Text without control characters but line breaks and tabs. */
 export const printable = (text: string): string => text.replaceAll(/[^\P{Cc}\n\t]/gu, '\u{fffd}');
 
+/** `1 event`, `2 events`; `many` where it is not made with an s. */
+export const counted = (count: number, one: string, many = `${one}s`): string =>
+  `${count} ${count === 1 ? one : many}`;
+
 /** Seconds for people: `0.3 s`, `12 s`, `3 min 5 s`. */
 export const duration = (seconds: number): string => {
   if (seconds < 10) return `${seconds.toFixed(1)} s`;

@@ -1,7 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { createLogReader } from '../adapters/event-store/sqlite/log-reader.ts';
 import { logFile } from '../adapters/event-store/sqlite/files.ts';
+import { writerOf } from '../adapters/event-store/sqlite/lock.ts';
 import { openLogForReading } from '../adapters/event-store/sqlite/schema.ts';
 import { createGrowth } from '../adapters/event-store/shared/paged-subscription.ts';
 import { verifyStore, type StoreReport } from '../app/audit/bundle/verify-store.ts';
@@ -9,12 +10,21 @@ import type { KeptTree } from '../app/audit/bundle/store-naming.ts';
 import type { HashAt } from '../app/audit/merkle/hashing.ts';
 import type { Trust } from '../app/audit/merkle/key-chain.ts';
 import type { StoreToCheck } from '../cli/connection.ts';
+import { CliFailure, EXIT } from '../cli/exit.ts';
 import { openAuditReader } from '../projections/audit/audit-reader.ts';
 
-/** Compares the events of a stopped embedded store, or of a backup, with all heads that were signed over them. */
+/**
+ * Compares the events of a stopped embedded store, or of a backup, with all heads that were signed over them. Throws CliFailure
+ * where there is no store, or a service writes to it.
+ */
 export const verifyStoppedStore = async (which: StoreToCheck, trust?: Trust): Promise<StoreReport> => {
   const file = 'file' in which ? which.file : logFile(which.dataDir);
-  if (!existsSync(file)) throw new Error(`there is no event log at ${file}`);
+  if (!existsSync(file))
+    throw new CliFailure(
+      EXIT.usage,
+      `there is no event log at ${file}: give the data directory of an embedded store, or a backup of one`,
+    );
+  assertStopped(file);
   const log = createLogReader(openLogForReading(file), file, createGrowth());
   const tree = 'dataDir' in which ? treeBeside(which.dataDir) : undefined;
   try {
@@ -26,6 +36,19 @@ export const verifyStoppedStore = async (which: StoreToCheck, trust?: Trust): Pr
     tree?.close();
     await log.close();
   }
+};
+
+/** Beside a running service heads, events and tree would be read at different times. */
+const assertStopped = (file: string): void => {
+  const dataDir = dirname(file);
+  // A backup may lie in the data directory, under another name.
+  const writer = file === logFile(dataDir) ? writerOf(dataDir) : undefined;
+  if (writer === undefined) return;
+  throw new CliFailure(
+    EXIT.usage,
+    `the store in ${dataDir} is in use by ${writer.pid === undefined ? 'a running service' : `process ${writer.pid}`}: stop that ` +
+      'service first, or check a backup of it (ledgerctl store backup <file>, then audit verify --store <file>)',
+  );
 };
 
 /**

@@ -1,9 +1,11 @@
 import { createReadStream } from 'node:fs';
-import { readdir, stat } from 'node:fs/promises';
+import { open, readdir, stat } from 'node:fs/promises';
 import { join, posix, relative, sep } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { extract, type Entry } from 'tar-stream';
-import type { BundleSource } from '../../app/audit/bundle/format.ts';
+import { FILES, type BundleSource } from '../../app/audit/bundle/format.ts';
+import { NotABundle } from '../../app/audit/bundle/reading.ts';
+import { messageFor } from '../file-errors.ts';
 
 const CHUNK = 256 * 1024;
 
@@ -13,6 +15,9 @@ export const openBundle = async (path: string): Promise<BundleSource> =>
 
 const directorySource = (directory: string): BundleSource => ({
   names: async () => {
+    const top = await readdir(directory);
+    // Whatever it is, it is not read to its depths: somebody's home is no bundle.
+    if (!top.some((name) => BUNDLE_FILES.includes(name))) return top;
     const entries = await readdir(directory, { recursive: true, withFileTypes: true });
     return entries
       .filter((entry) => !entry.isDirectory())
@@ -21,6 +26,8 @@ const directorySource = (directory: string): BundleSource => ({
   },
   read: (name) => createReadStream(join(directory, ...name.split('/')), { highWaterMark: CHUNK }),
 });
+
+const BUNDLE_FILES: readonly string[] = Object.values(FILES);
 
 /** Bytes of small files that are kept from the first reading of a tar, each and together. */
 const SMALL = 4 * 1024 * 1024;
@@ -44,14 +51,21 @@ const tarSource = (file: string): BundleSource => {
   };
   return {
     names: async () => {
+      await assertTar(file);
       const names: string[] = [];
-      for await (const entry of entriesOf(file)) {
-        const name = plainName(entry.header.name);
-        if (entry.header.type === 'directory') entry.resume();
-        else {
-          names.push(name);
-          await keep(name, entry);
+      try {
+        for await (const entry of entriesOf(file)) {
+          const name = plainName(entry.header.name);
+          if (entry.header.type === 'directory') entry.resume();
+          else {
+            names.push(name);
+            await keep(name, entry);
+          }
         }
+      } catch (error) {
+        const last = names.at(-1);
+        const where = last === undefined ? 'at its beginning' : `in or behind ${last}`;
+        throw new Error(`the tar is cut off or damaged ${where} (${messageFor(error)})`, { cause: error });
       }
       return names;
     },
@@ -71,6 +85,25 @@ const tarSource = (file: string): BundleSource => {
       throw new Error('the archive does not hold this file');
     },
   };
+};
+
+const BLOCK = 512;
+/** Where the first header of a tar says that it is one. */
+const MAGIC_AT = 257;
+
+/** Throws NotABundle for a file that never was a tar. What is a damaged one shows when it is read. */
+const assertTar = async (path: string): Promise<void> => {
+  const file = await open(path);
+  try {
+    const { bytesRead, buffer: head } = await file.read(Buffer.alloc(BLOCK), 0, BLOCK, 0);
+    if (bytesRead === 0) throw new NotABundle('the file is empty');
+    if (head[0] === 0x1f && head[1] === 0x8b)
+      throw new NotABundle('the file is compressed with gzip: unpack it first');
+    const tar = bytesRead === BLOCK && head.toString('latin1', MAGIC_AT, MAGIC_AT + 5) === 'ustar';
+    if (!tar) throw new NotABundle('the file is no tar');
+  } finally {
+    await file.close();
+  }
 };
 
 /** As other tools write it: `./proofs.json`. */

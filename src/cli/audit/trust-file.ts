@@ -1,11 +1,12 @@
-import { readFile, rename, writeFile } from 'node:fs/promises';
+import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import type { Trust } from '../../app/audit/merkle/key-chain.ts';
 import { CliFailure, EXIT } from '../exit.ts';
+import { fileFailure } from '../file-errors.ts';
 
 /** A trust.json of the auditor's own. Throws CliFailure (usage) when it is none. */
 export const readTrust = async (file: string): Promise<Trust> => {
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
-    throw new CliFailure(EXIT.usage, `--trust: ${error instanceof Error ? error.message : String(error)}`);
+    throw fileFailure(error, `--trust: cannot read ${file}`);
   });
   // Loaded when it is needed: every other command, and the service, would load it for nothing.
   const { trustSchema } = await import('../../app/audit/bundle/format.ts');
@@ -16,16 +17,27 @@ export const readTrust = async (file: string): Promise<Trust> => {
   }
 };
 
-/** How many leaves the pinned checkpoint covers; undefined without a pin. Throws when the pin is no signed checkpoint. */
+/** How many leaves the pinned checkpoint covers; undefined without a pin. Throws CliFailure when the pin is no signed checkpoint. */
 export const pinnedSize = async ({ pin }: Trust): Promise<number | undefined> => {
   if (pin === undefined) return undefined;
   const { parseCheckpoint } = await import('../../app/audit/merkle/checkpoint.ts');
   const { splitNote } = await import('../../app/audit/merkle/note.ts');
-  return parseCheckpoint(splitNote(pin).text).size;
+  try {
+    return parseCheckpoint(splitNote(pin).text).size;
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new CliFailure(EXIT.usage, `--trust: its pin cannot be used: ${why}`, { cause: error });
+  }
 };
 
-/** Never half a trust file: it is what everything hangs on. */
+/** Never half a trust file: it is what everything hangs on. Throws CliFailure. */
 export const writeTrust = async (file: string, trust: Trust): Promise<void> => {
-  await writeFile(`${file}.new`, `${JSON.stringify(trust, null, 2)}\n`);
-  await rename(`${file}.new`, file);
+  const fresh = `${file}.new`;
+  try {
+    await writeFile(fresh, `${JSON.stringify(trust, null, 2)}\n`);
+    await rename(fresh, file);
+  } catch (error) {
+    await rm(fresh, { force: true }).catch(() => undefined);
+    throw fileFailure(error, `cannot write ${file}`, EXIT.failed);
+  }
 };

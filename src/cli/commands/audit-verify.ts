@@ -8,7 +8,8 @@ import { readTrust, writeTrust } from '../audit/trust-file.ts';
 import type { CliActions, CliIo } from '../connection.ts';
 import { examples } from '../examples.ts';
 import { CliFailure, EXIT } from '../exit.ts';
-import { printable } from '../output.ts';
+import { fileFailure } from '../file-errors.ts';
+import { counted, printable } from '../output.ts';
 
 type Options = {
   readonly store?: string;
@@ -68,9 +69,11 @@ const ofBundle = async (
   const { openBundle } = await import('../audit/bundle-source.ts');
   const { verifyBundle } = await import('../../app/audit/bundle/verify.ts');
   const source = await openBundle(path).catch((error: unknown) => {
-    throw new CliFailure(EXIT.usage, error instanceof Error ? error.message : String(error));
+    throw fileFailure(error, `cannot read ${path}`);
   });
   const report = await verifyBundle(source, trust === undefined ? {} : { trust });
+  const other = report.findings.find(({ code }) => code === 'not-a-bundle');
+  if (other !== undefined) throw new CliFailure(EXIT.usage, `${path}: ${other.message}`);
   io.out(json ? `${JSON.stringify(report, null, 2)}\n` : bundleText(report));
   if (updatePin && file !== undefined && report.trust !== undefined) {
     await writeTrust(file, report.trust);
@@ -87,11 +90,12 @@ const ofStore = async (
   actions: CliActions,
 ): Promise<boolean> => {
   const found = await stat(path).catch((error: unknown) => {
-    throw new CliFailure(EXIT.usage, `--store: ${error instanceof Error ? error.message : String(error)}`);
+    throw fileFailure(error, `--store: cannot read ${path}`);
   });
   const which = found.isDirectory() ? { dataDir: path } : { file: path };
-  const file = await actions.checkStore(which);
+  // First: it refuses a store that a service writes to.
   const report = await actions.verifyStore(which, trust);
+  const file = await actions.checkStore(which);
   if (json) io.out(`${JSON.stringify({ ...report, file: file.findings }, null, 2)}\n`);
   else io.out(storeText(report, file.findings));
   return report.ok && file.findings.length === 0;
@@ -107,12 +111,12 @@ const bundleText = (report: BundleReport): string => {
   const lines = findingLines(report.findings, report.count);
   if (range !== undefined)
     lines.push(
-      `export of ${printable(report.scope)}, sizes ${range.from} to ${range.to} of ${report.treeSize}: ${counts.events} events ` +
+      `export of ${printable(report.scope)}, sizes ${range.from} to ${range.to} of ${report.treeSize}: ${counted(counts.events, 'event')} ` +
         `(${counts.full} in full, ${counts.redacted} redacted, ${counts.withheld} withheld)`,
     );
   lines.push(...rangeText(report));
   if (checkpoint !== undefined) lines.push(`signed at size ${checkpoint.size}, ${checkpoint.time}`);
-  lines.push(KEYS[report.keys], PIN[report.pin]);
+  lines.push(KEYS[report.keys], pinText(report));
   if (!report.ok) return ending(lines, report.count);
   lines.push('proven:', ...report.proven.map((text) => `  ${printable(text)}`));
   lines.push('not proven:', ...report.notProven.map((text) => `  ${text}`));
@@ -123,9 +127,12 @@ const bundleText = (report: BundleReport): string => {
 /** The range is the exporter's choice: what lies outside of it is said, and when its events happened. */
 const rangeText = ({ range, treeSize, occurred }: BundleReport): string[] => {
   if (range === undefined || treeSize === undefined) return [];
-  const begins = range.from === 0 ? 'from the beginning' : `without the ${range.from} events before`;
+  const begins =
+    range.from === 0 ? 'from the beginning' : `without the ${counted(range.from, 'event')} before`;
   const ends =
-    range.to === treeSize ? 'to the signed head' : `without the last ${treeSize - range.to} events`;
+    range.to === treeSize
+      ? 'to the signed head'
+      : `without the last ${counted(treeSize - range.to, 'event')}`;
   const times = occurred.first === '' ? [] : [`events shown: ${occurred.first} to ${occurred.last}`];
   return [`${begins}, ${ends}`, ...times.map(printable)];
 };
@@ -134,7 +141,7 @@ const rangeText = ({ range, treeSize, occurred }: BundleReport): string[] => {
 const withheldText = ({ counts, withheldBy }: BundleReport): string =>
   counts.withheld === 0
     ? 'withheld: nothing'
-    : `withheld: ${counts.withheld} of ${counts.events} events, by the service's word ${withheldBy.filter} left out by the ` +
+    : `withheld: ${counts.withheld} of ${counted(counts.events, 'event')}, by the service's word ${withheldBy.filter} left out by the ` +
       `filter, ${withheldBy.audience} not for this reader`;
 
 const KEYS = {
@@ -143,28 +150,50 @@ const KEYS = {
     'keys: those that came with the bundle: this shows that it fits together, not who made it (--trust)',
 } as const;
 
-const PIN = {
-  none: 'pin: none: a history that was rewritten as a whole would not be noticed (--trust)',
-  continued: 'pin: continued',
-  broken: 'pin: BROKEN: this is not the history that you pinned',
-} as const;
+const pinText = (report: BundleReport): string => {
+  const { pin, pinSize, checkpoint } = report;
+  switch (pin) {
+    case 'none':
+      return 'pin: none: a history that was rewritten as a whole would not be noticed (--trust)';
+    case 'continued':
+      return 'pin: continued';
+    case 'ends before':
+      return `pin: the export ends before your pin (size ${checkpoint?.size} < ${pinSize})`;
+    case 'not shown':
+      return `pin: not shown: the export does not prove that it continues your pin of size ${pinSize}`;
+    case 'not checked':
+      return `pin: not checked (${whyUnchecked(report)}, see above)`;
+    case 'broken':
+      return 'pin: BROKEN: this is not the history that you pinned';
+  }
+};
+
+const whyUnchecked = ({ findings, pinSize, checkpoint }: BundleReport): string => {
+  const of = (...codes: readonly Finding['code'][]): boolean =>
+    findings.some(({ code }) => codes.includes(code));
+  if (of('origin')) return 'the files are of another log';
+  if (pinSize === undefined && of('pin')) return 'the pin cannot be used';
+  if (checkpoint === undefined && of('checkpoint')) return 'the signed head does not count';
+  return 'the files are damaged';
+};
 
 const storeText = (report: StoreReport, file: readonly string[]): string => {
   const lines = [
     ...file.map((finding) => `wrong: ${printable(finding)}`),
     ...findingLines(report.findings, report.count),
-    `${report.events} events, ${report.leaves} of them in the audit tree; compared with ${report.heads} signed head${report.heads === 1 ? '' : 's'}`,
+    `${counted(report.events, 'event')}, ${report.leaves} of them in the audit tree; compared with ${counted(report.heads, 'signed head')}`,
     report.keys === 'pinned'
       ? KEYS.pinned
       : 'keys: those that the store names: whoever can rewrite it can name others (--trust)',
   ];
   lines.push(...report.remarks.map((remark) => `remark: ${printable(remark)}`));
-  if (report.leaves > report.signed && report.ok)
+  const unsigned = report.leaves - report.signed;
+  if (unsigned > 0 && report.ok)
     lines.push(
-      `the last ${report.leaves - report.signed} events are not signed yet: nothing is proven of them`,
+      `the last ${counted(unsigned, 'event')} ${unsigned === 1 ? 'is' : 'are'} not signed yet: nothing is proven of ${unsigned === 1 ? 'it' : 'them'}`,
     );
   return ending(lines, report.count + file.length);
 };
 
 const ending = (lines: readonly string[], count: number): string =>
-  `${lines.join('\n')}\n${count === 0 ? 'nothing wrong' : `${count} finding${count === 1 ? '' : 's'}`}\n`;
+  `${lines.join('\n')}\n${count === 0 ? 'nothing wrong' : counted(count, 'finding')}\n`;

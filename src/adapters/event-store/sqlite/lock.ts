@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { DataDirectoryInUse, isBusy } from './errors.ts';
 import { holderFile, lockFile } from './files.ts';
@@ -20,6 +20,25 @@ export const lockDataDirectory = (dataDir: string): (() => void) => {
   }
   noteHolder(dataDir);
   return () => db.close();
+};
+
+/**
+ * Who writes to a data directory now; undefined: nobody. Takes no lock that another process could see but for the moment of
+ * the look, and works where nothing may be written.
+ */
+export const writerOf = (dataDir: string): { readonly pid: string | undefined } | undefined => {
+  const file = lockFile(dataDir);
+  if (!existsSync(file)) return undefined;
+  const db = new DatabaseSync(file, { timeout: 0, readOnly: true });
+  try {
+    db.prepare('SELECT count(*) FROM sqlite_master').get();
+    return undefined;
+  } catch (error) {
+    if (isBusy(error)) return { pid: holderOf(dataDir) };
+    throw error;
+  } finally {
+    db.close();
+  }
 };
 
 const noteHolder = (dataDir: string): void => {

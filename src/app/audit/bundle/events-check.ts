@@ -158,7 +158,9 @@ const createLineCheck = (ask: EventsAsk, shown: GrowingRange | undefined, findin
         shown?.append(line.leafHash);
         atPin();
         tenants.append(line);
-        tenants.atPin(shown?.size(), findings);
+        // With another root events are damaged, or the history is: of its tenants that tells nothing more.
+        if (ask.pin !== undefined && rootAtPin?.equals(ask.pin.root) === true)
+          tenants.atPin(shown?.size(), findings);
         return line;
       } catch (error) {
         // RangeError: nested more deeply than anything that is stored.

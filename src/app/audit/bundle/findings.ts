@@ -1,6 +1,7 @@
 /** Something that is wrong, and where. */
 export type Finding = {
-  readonly code:
+  readonly code: /** It is something else: then this is the only finding. */
+    | 'not-a-bundle'
     | 'missing-file'
     | 'unknown-file'
     | 'unreadable'

@@ -162,6 +162,9 @@ export const provenBy = (scope: BundleScope, { from, to }: { from: number; to: n
   'of redacted events: stream, revision, id, type and time of occurrence are; of withheld events: that they are there',
 ];
 
+/** Holds for who has no pin that the bundle continues. */
+export const NOT_PROVEN_WITHOUT_PIN = 'that no later history was taken back, unless a checkpoint is pinned';
+
 export const NOT_PROVEN: readonly string[] = [
   'the range: which sizes belong to the times that were asked for is up to the exporter, since recorded times are not proven',
   'the filter: that the events it chose are all that match it is up to the exporter, unless all are shown in full; and ' +
@@ -169,5 +172,5 @@ export const NOT_PROVEN: readonly string[] = [
   'position and recordedAt of events, the data of redacted events, what `revealed` says and the manifest: they are as ' +
     'the service stated them, which its signature shows',
   'what happened behind the checkpoint: up to 10 s or 1,000 events were not signed yet when it was made',
-  'that no later history was taken back, unless a checkpoint is pinned',
+  NOT_PROVEN_WITHOUT_PIN,
 ];

@@ -4,11 +4,21 @@ import type { Trust } from '../merkle/key-chain.ts';
 import { verifyConsistency } from '../merkle/proofs.ts';
 import { tenantKey, verifyAbsence, verifyPlace } from '../merkle/tenants.ts';
 import type { Findings } from './findings.ts';
-import { FILES, scopeName, type BundleProofs } from './format.ts';
+import { FILES, SCHEMA_FOLDER, scopeName, type BundleProofs } from './format.ts';
+import { OCSF_FILE } from './ocsf-check.ts';
 import type { Authority } from './trust-check.ts';
 
-/** `continued`: the history is the one that the auditor knew, and what came behind it. */
-export type PinState = 'none' | 'continued' | 'broken';
+/**
+ * What an export shows of the auditor's pin. Only `broken` contradicts it: the checkpoint is signed, its files are whole, and it
+ * is of another history.
+ *
+ * - `none`: there is no pin
+ * - `continued`: the history is the one that the auditor knew, and what came behind it
+ * - `ends before`: the checkpoint is smaller than the pin, and an export proves nothing of what came behind it
+ * - `not shown`: the export lacks the proof that leads from the pin to its checkpoint
+ * - `not checked`: the pin cannot be used, no checkpoint counts, or the files that would show it are damaged
+ */
+export type PinState = 'none' | 'continued' | 'ends before' | 'not shown' | 'not checked' | 'broken';
 
 /** Root and size that the checkpoint vouches for in the tree of the bundle. */
 export type Target = { readonly size: number; readonly root: Buffer; readonly path: readonly Buffer[] };
@@ -27,29 +37,63 @@ export type PinAsk = {
   readonly rootAtPin: Buffer | undefined;
 };
 
-/** Whether a bundle continues the auditor's pin: the log, and of a bundle of one tenant this tenant's tree, too. */
+/**
+ * Whether a bundle continues the auditor's pin: the log, and of a bundle of one tenant this tenant's tree, too. To be asked
+ * last: in files that are damaged a proof that does not hold tells nothing of the history.
+ */
 export const pinOf = (ask: PinAsk, findings: Findings): PinState => {
   if (ask.trust?.pin === undefined) return 'none';
-  const { checkpoint, proofs } = ask;
+  const { checkpoint } = ask;
   const pin = ask.authority?.pin;
   // Without either there is a finding already.
-  if (pin === undefined || checkpoint === undefined) return 'broken';
-  const broken = (message: string, place: readonly [number, number]): 'broken' => {
-    findings.add({ code: 'pin', file: FILES.checkpoint, message, place });
-    return 'broken';
-  };
-  const ofLog = pin.size < checkpoint.size ? logProblem(pin, checkpoint, ask) : sizeProblem(pin, checkpoint);
-  if (ofLog !== undefined) return broken(ofLog, [Math.min(pin.size, checkpoint.size), checkpoint.size]);
-  const ofTenant = pin.size < checkpoint.size ? tenantProblem(pin, ask, proofs?.scope) : undefined;
-  return ofTenant === undefined ? 'continued' : broken(ofTenant, [0, pin.size]);
+  if (pin === undefined || checkpoint === undefined) return 'not checked';
+  const unsound = damaged(findings);
+  const said = findings.list().some(({ code }) => code === 'pin');
+  const { state, message, place } = verdictOf(pin, checkpoint, ask, unsound);
+  if (message !== undefined)
+    findings.add({
+      code: 'pin',
+      file: FILES.checkpoint,
+      message,
+      place: place ?? [Math.min(pin.size, checkpoint.size), checkpoint.size],
+    });
+  if (state !== 'continued' || !said) return state;
+  // The events themselves showed something else than the pin.
+  return unsound ? 'not checked' : 'broken';
 };
 
+/** Files that a proof does not come from: that they are damaged says nothing of one that fails. */
+const besideProofs = (file: string | undefined): boolean =>
+  file !== undefined && (file === OCSF_FILE || file.startsWith(SCHEMA_FOLDER));
+
+const damaged = (findings: Findings): boolean =>
+  findings.count() > findings.list().length ||
+  findings.list().some(({ code, file }) => code !== 'pin' && !besideProofs(file));
+
+type Verdict = {
+  readonly state: PinState;
+  readonly message?: string;
+  /** Default: from the pin to the checkpoint. */
+  readonly place?: readonly [number, number];
+};
+
+const CONTINUED: Verdict = { state: 'continued' };
+
+const verdictOf = (pin: Checkpoint, checkpoint: Checkpoint, ask: PinAsk, unsound: boolean): Verdict => {
+  if (pin.size > checkpoint.size) return { state: 'ends before', message: endsBefore(pin, checkpoint) };
+  if (pin.size === checkpoint.size) {
+    const problem = sizeProblem(pin, checkpoint);
+    return problem === undefined ? CONTINUED : { state: 'broken', message: problem };
+  }
+  const verdict = logVerdict(pin, checkpoint, ask) ?? tenantVerdict(pin, ask) ?? CONTINUED;
+  return unsound && verdict !== CONTINUED ? { state: 'not checked' } : verdict;
+};
+
+const endsBefore = (pin: Checkpoint, checkpoint: Checkpoint): string =>
+  `the export ends at size ${checkpoint.size}, before your pin of size ${pin.size}, and holds no proof from there to it: it is older ` +
+  'than the pin, or history was taken back. Check it with the trust.json that you kept when you got it, or ask for a new export';
+
 const sizeProblem = (pin: Checkpoint, checkpoint: Checkpoint): string | undefined => {
-  if (pin.size > checkpoint.size)
-    return (
-      `the bundle ends at size ${checkpoint.size}, before your pin of size ${pin.size}: history was taken back, or ` +
-      'the bundle is older than the pin; ask for a new export'
-    );
   const two = (what: string): string => `two histories of size ${pin.size}: ${what} not the one of your pin`;
   if (!pin.root.equals(checkpoint.root)) return two('its root is');
   if (pin.tenants.count !== checkpoint.tenants.count || !pin.tenants.root.equals(checkpoint.tenants.root))
@@ -57,38 +101,45 @@ const sizeProblem = (pin: Checkpoint, checkpoint: Checkpoint): string | undefine
   return pin.position === checkpoint.position ? undefined : two('the position of its last event is');
 };
 
-const logProblem = (
+const logVerdict = (
   pin: Checkpoint,
   checkpoint: Checkpoint,
   { proofs, rootAtPin }: PinAsk,
-): string | undefined => {
+): Verdict | undefined => {
   if (rootAtPin !== undefined)
     return rootAtPin.equals(pin.root)
       ? undefined
-      : `it is another history than your pin of size ${pin.size}: the events before it have another root`;
+      : {
+          state: 'broken',
+          message: `it is another history than your pin of size ${pin.size}: the events before it have another root`,
+        };
   const proof = proofs?.pins.find(({ size }) => size === pin.size);
   if (proof === undefined && pin.size > 0)
-    return (
-      `the bundle does not show that it continues your pin of size ${pin.size}; ask for an export with ` +
-      `"pins": [${pin.size}]`
-    );
+    return {
+      state: 'not shown',
+      message:
+        `the bundle does not show that it continues your pin of size ${pin.size}; ask for an export with ` +
+        `"pins": [${pin.size}] (audit export --trust)`,
+    };
   const path = decodedHashes(proof?.path ?? []);
   const roots = { fromRoot: pin.root, toRoot: checkpoint.root };
   return verifyConsistency({ from: pin.size, to: checkpoint.size, ...roots, path })
     ? undefined
-    : `it is another history than your pin of size ${pin.size}, or the proof between them is wrong`;
+    : {
+        state: 'broken',
+        message: `it is another history than your pin of size ${pin.size}, or the proof between them is wrong`,
+      };
 };
 
 /** The log may be continued, and events of the tenant from before the pin be filed elsewhere or nowhere all the same. */
-const tenantProblem = (
-  pin: Checkpoint,
-  { proofs, target }: PinAsk,
-  scope: BundleProofs['scope'] | undefined,
-): string | undefined => {
+const tenantVerdict = (pin: Checkpoint, { proofs, target }: PinAsk): Verdict | undefined => {
+  const scope = proofs?.scope;
   // What leads to no target is a finding already.
   if (scope?.kind !== 'tenant' || target === undefined || pin.size === 0) return undefined;
   const proof = proofs?.pins.find(({ size }) => size === pin.size);
   const name = scopeName(scope);
+  const place = [0, pin.size] as const;
+  const broken = (message: string): Verdict => ({ state: 'broken', message, place });
   if (proof?.between !== undefined && proof.tenant === undefined) {
     const between = proof.between.map(({ key, size, root, index, path }) => ({
       head: { key: decodedHash(key), size, root: decodedHash(root) },
@@ -97,20 +148,27 @@ const tenantProblem = (
     }));
     return verifyAbsence(scope.tenant, between, pin.tenants)
       ? undefined
-      : `the bundle does not prove that ${name} had no events at your pin of size ${pin.size}`;
+      : broken(`the bundle does not prove that ${name} had no events at your pin of size ${pin.size}`);
   }
   if (proof?.tenant === undefined)
-    return (
-      `the bundle does not show that the tree of ${name} continues the one at your pin of size ${pin.size}; ask for ` +
-      `an export with "pins": [${pin.size}], or, when the pin is older than the first event of ${name}, for one of ` +
-      "the provider's"
-    );
+    return {
+      state: 'not shown',
+      place,
+      message:
+        `the bundle does not show that the tree of ${name} continues the one at your pin of size ${pin.size}; ask for ` +
+        `an export with "pins": [${pin.size}] (audit export --trust), or, when the pin is older than the first event of ` +
+        `${name}, for one of the provider's`,
+    };
   const { size, root, index, path, consistency } = proof.tenant;
   const head = { key: tenantKey(scope.tenant), size, root: decodedHash(root) };
   if (!verifyPlace({ head, index, path: decodedHashes(path) }, pin.tenants))
-    return `your pin of size ${pin.size} does not vouch for a tree of ${name} with ${size} events and this root`;
+    return broken(
+      `your pin of size ${pin.size} does not vouch for a tree of ${name} with ${size} events and this root`,
+    );
   const roots = { fromRoot: head.root, toRoot: target.root };
   return verifyConsistency({ from: size, to: target.size, ...roots, path: decodedHashes(consistency) })
     ? undefined
-    : `events of ${name} from before your pin of size ${pin.size} are missing or changed: its tree is not continued`;
+    : broken(
+        `events of ${name} from before your pin of size ${pin.size} are missing or changed: its tree is not continued`,
+      );
 };

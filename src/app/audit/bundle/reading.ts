@@ -8,6 +8,11 @@ import type { ExpectedLeaves } from './alignment.ts';
 const MOST_SMALL_BYTES = 64 * 1024 * 1024;
 const MOST_LINE_BYTES = 16 * 1024 * 1024;
 
+/** What was given is something else. The message says what: it ends a sentence that says that it is no bundle. */
+export class NotABundle extends Error {
+  override readonly name = 'NotABundle';
+}
+
 export type Digest = { bytes: number; readonly sha256: () => string };
 
 /** A bundle whose files are read once each, and digested on the way. */

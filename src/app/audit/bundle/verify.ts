@@ -13,6 +13,7 @@ import {
   manifestSchema,
   manifestText,
   NOT_PROVEN,
+  NOT_PROVEN_WITHOUT_PIN,
   proofsSchema,
   provenBy,
   SCHEMA_FOLDER,
@@ -23,8 +24,8 @@ import {
   type BundleSource,
 } from './format.ts';
 import { checkOcsf, OCSF_FILE } from './ocsf-check.ts';
-import { decodedHash, decodedHashes, pinOf, type Target } from './pin-check.ts';
-import { digesting, type DigestedSource } from './reading.ts';
+import { decodedHash, decodedHashes, pinOf, type PinState, type Target } from './pin-check.ts';
+import { digesting, NotABundle, type DigestedSource } from './reading.ts';
 import { authorityOf, openCheckpoint, outlivedAll, type Authority } from './trust-check.ts';
 
 export type BundleReport = {
@@ -36,7 +37,9 @@ export type BundleReport = {
   /** Whether the keys are the auditor's own, or those that came with the bundle. */
   readonly keys: 'pinned' | 'from the bundle';
   /** Whether the history continues a checkpoint that the auditor knew before. */
-  readonly pin: 'none' | 'continued' | 'broken';
+  readonly pin: PinState;
+  /** Events that the pin covers; undefined without one that can be used. */
+  readonly pinSize: number | undefined;
   readonly checkpoint: { readonly size: number; readonly time: string; readonly note: string } | undefined;
   readonly scope: string;
   readonly range: { readonly from: number; readonly to: number } | undefined;
@@ -77,14 +80,14 @@ export const verifyBundle = async (
   const pin = options.trust === undefined ? undefined : authority?.pin;
   const events = ready ? await checkEvents(files, { proofs, target, checkpoint, pin }, findings) : undefined;
   if (present.has(OCSF_FILE) && ready && findings.count() === 0) await checkOcsf(files, findings);
-  const pinState = pinOf(
-    { trust: options.trust, authority, checkpoint, proofs, target, rootAtPin: events?.rootAtPin },
-    findings,
-  );
   if (manifest !== undefined)
     await checkManifestNote(files, present, { authority, manifest, checkpoint }, findings);
   if (manifest !== undefined)
     await checkManifest(files, present, manifest, proofs, authority, events, findings);
+  const pinState = pinOf(
+    { trust: options.trust, authority, checkpoint, proofs, target, rootAtPin: events?.rootAtPin },
+    findings,
+  );
   const range = proofs === undefined ? undefined : { from: proofs.from.size, to: proofs.to.size };
   const ok = findings.count() === 0;
   return {
@@ -93,6 +96,7 @@ export const verifyBundle = async (
     count: findings.count(),
     keys: options.trust === undefined ? 'from the bundle' : 'pinned',
     pin: pinState,
+    pinSize: pin?.size,
     checkpoint:
       checkpoint === undefined || note === undefined
         ? undefined
@@ -105,23 +109,44 @@ export const verifyBundle = async (
     withheldBy: events?.withheldBy ?? { filter: 0, audience: 0 },
     trust: ok && note !== undefined ? trustFrom(authority, note) : undefined,
     proven: ok && proofs !== undefined && range !== undefined ? provenBy(proofs.scope, range) : [],
-    notProven: NOT_PROVEN,
+    notProven: NOT_PROVEN.map((text) =>
+      text === NOT_PROVEN_WITHOUT_PIN && pinState === 'continued' ? behindPin(pin?.size) : text,
+    ),
   };
 };
+
+/** What a pin that is continued leaves open. */
+const behindPin = (size: number | undefined): string =>
+  `that nothing was taken back behind your pin of size ${size}: what others were shown of it meanwhile may have been more`;
 
 /** The auditor's own keys stay, whatever came with the bundle. */
 const trustFrom = (authority: Authority | undefined, pin: string): Trust | undefined =>
   authority?.keys === undefined ? undefined : { origin: authority.origin, keys: authority.keys, pin };
 
+/** Whoever lays other files into a folder has at most this one there. */
+const ALSO_ELSEWHERE: string = FILES.trust;
+
 const namesOf = async (source: BundleSource, findings: Findings): Promise<ReadonlySet<string>> => {
-  let names: readonly string[] = [];
+  const known = new Set<string>(Object.values(FILES));
+  const nothing = (finding: Finding): ReadonlySet<string> => {
+    findings.add(finding);
+    return new Set();
+  };
+  const other = (what: string): ReadonlySet<string> =>
+    nothing({ code: 'not-a-bundle', message: `this is not an export bundle: ${what}` });
+  let names: readonly string[];
   try {
     names = await source.names();
   } catch (error) {
-    findings.add({ code: 'unreadable', message: `the bundle cannot be read: ${messageOf(error)}` });
+    return error instanceof NotABundle
+      ? other(error.message)
+      : nothing({ code: 'unreadable', message: `the bundle cannot be read: ${messageOf(error)}` });
   }
   const present = new Set(names);
-  const known = new Set<string>(Object.values(FILES));
+  if (!names.some((name) => known.has(name) && name !== ALSO_ELSEWHERE))
+    return other(
+      names.length === 0 ? 'there is no file in it' : `${[...known].join(', ')} should be in it, and none is`,
+    );
   for (const name of known)
     if (!present.has(name))
       findings.add({ code: 'missing-file', file: name, message: 'the bundle does not hold this file' });

@@ -1,9 +1,18 @@
 import { expect } from 'chai';
-import { createWriteStream, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  createWriteStream,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
+import { gzipSync } from 'node:zlib';
 import { pack } from 'tar-stream';
 import { directorySink, tarOf } from '../../../../src/adapters/audit/bundle-files.ts';
 import { findingText } from '../../../../src/app/audit/bundle/findings.ts';
@@ -71,6 +80,8 @@ describe('bundles in files', () => {
       truncateSync(tar, length);
       const report = await verifyBundle(await openBundle(tar));
       expect(report.ok, `${length} bytes`).to.equal(false);
+      // What is cut off is said once, not once for each file that lay behind.
+      if (length > 0 && length % 512 > 0) expect(report.count, `${length} bytes`).to.equal(1);
       writeFileSync(tar, bytes);
     }
     const header = Buffer.from(bytes);
@@ -78,6 +89,7 @@ describe('bundles in files', () => {
     writeFileSync(tar, header);
     const report = await verifyBundle(await openBundle(tar));
     expect(report.findings.map(findingText).join()).to.include('cannot be read');
+    expect(report.findings.map(findingText).join()).to.match(/^the bundle cannot be read: the tar is /);
   });
 
   const unused = () => Promise.reject(new Error('not in this test'));
@@ -163,15 +175,72 @@ describe('bundles in files', () => {
       [[], 'give a bundle, or --store'],
       [[tar, '--store', 'data'], 'give a bundle, or --store'],
       [[tar, '--update-pin'], '--update-pin writes to the file of --trust'],
-      [[join(folder, 'none')], 'no such file'],
-      [['--store', join(folder, 'none')], '--store: ENOENT'],
-      [[tar, '--trust', join(folder, 'none')], '--trust: '],
+      [[join(folder, 'none')], `cannot read ${join(folder, 'none')}: there is no such file or directory`],
+      [['--store', join(folder, 'none')], '--store: cannot read '],
+      [[tar, '--trust', join(folder, 'none')], '--trust: cannot read '],
       [[tar, '--trust', join(folder, 'bad.json')], 'is no trust.json'],
     ] as const) {
       const { code, err } = await ledgerctl(argv);
-      expect(err, argv.join(' ')).to.include(says);
+      expect(err, argv.join(' ')).to.include(says).and.to.not.include('ENOENT');
       expect(code).to.equal(2);
     }
+  });
+
+  it('are told from files that are none: in one sentence, with status 2', async () => {
+    const others = join(folder, 'others');
+    mkdirSync(join(others, 'photos', 'deep'), { recursive: true });
+    mkdirSync(join(others, 'empty'));
+    for (const name of ['a.jpg', 'b.jpg', 'deep/c.jpg']) writeFileSync(join(others, 'photos', name), 'x');
+    writeFileSync(join(others, 'nothing'), '');
+    writeFileSync(join(others, 'some.json'), JSON.stringify({ a: 'x'.repeat(2000) }));
+    writeFileSync(join(others, 'packed.tgz'), gzipSync(readFileSync(tar)));
+    const archive = pack();
+    archive.entry({ name: 'a.jpg' }, 'x');
+    archive.finalize();
+    await pipeline(archive, createWriteStream(join(others, 'photos.tar')));
+    for (const [name, says] of [
+      ['photos', 'should be in it, and none is'],
+      ['empty', 'there is no file in it'],
+      ['nothing', 'the file is empty'],
+      ['some.json', 'the file is no tar'],
+      ['packed.tgz', 'compressed with gzip: unpack it first'],
+      ['photos.tar', 'should be in it, and none is'],
+    ] as const) {
+      const path = join(others, name);
+      const { code, out, err } = await ledgerctl([path, '--trust', trust]);
+      expect([code, out], name).to.deep.equal([2, '']);
+      expect(err).to.include(`ledgerctl: ${path}: this is not an export bundle: `).and.to.include(says);
+      expect(err.trim().split('\n')).to.have.length(1);
+    }
+    // A bundle without its manifest is one that is wrong.
+    rmSync(join(directory, 'manifest.json'));
+    const { code, out } = await ledgerctl([directory, '--trust', trust]);
+    expect(code).to.equal(1);
+    expect(out).to.include('wrong: manifest.json: the bundle does not hold this file');
+  });
+
+  it('are not called another history when they are damaged, or older than the pin', async () => {
+    rmSync(join(directory, 'checkpoint'));
+    const damaged = await ledgerctl([directory, '--trust', trust]);
+    expect(damaged.out).to.include('pin: not checked (the files are damaged, see above)\n');
+    const later = join(folder, 'later.json');
+    writeFileSync(later, JSON.stringify({ ...history.trust, pin: historyOf(eventsOf(60)).noteAt(60) }));
+    const older = await ledgerctl([tar, '--trust', later]);
+    expect(older.out)
+      .to.include('pin: the export ends before your pin (size 40 < 60)\n')
+      .and.to.match(/1 finding\n$/);
+    expect([damaged.code, older.code]).to.deep.equal([1, 1]);
+    const foreign = join(folder, 'foreign.json');
+    writeFileSync(foreign, JSON.stringify({ ...history.trust, origin: 'fulfillment-ledger/other' }));
+    const others = await ledgerctl([tar, '--trust', foreign]);
+    expect(others.out).to.include('pin: none');
+    writeFileSync(
+      foreign,
+      JSON.stringify({ ...history.trust, origin: 'fulfillment-ledger/other', pin: history.noteAt(20) }),
+    );
+    expect((await ledgerctl([tar, '--trust', foreign])).out).to.include(
+      'pin: not checked (the files are of another log, see above)\n',
+    );
   });
 
   it('of a stopped store are compared with its heads', async () => {

@@ -71,22 +71,92 @@ describe('pins', () => {
     }
   });
 
-  it('show a history that was taken back', async () => {
+  it('tell an export that ends before them from another history: nothing in it contradicts them', async () => {
     const report = await verify(await bundleOf(history, { at: 30 }), pinned(50));
-    expect(report.pin).to.equal('broken');
-    expect(texts(report)).to.include('before your pin of size 50');
+    expect([report.pin, report.pinSize, report.ok, report.count]).to.deep.equal([
+      'ends before',
+      50,
+      false,
+      1,
+    ]);
+    expect(texts(report))
+      .to.include(
+        'the export ends at size 30, before your pin of size 50, and holds no proof from there to it',
+      )
+      .and.to.include('history was taken back')
+      .and.to.include('Check it with the trust.json that you kept when you got it');
+    expect(report.trust).to.equal(undefined);
+  });
+
+  type Damage = readonly [what: string, how: (files: MemoryBundle) => void];
+  const damagesOf = (name: string): readonly Damage[] => [
+    [`a missing ${name}`, (files) => void files.delete(name)],
+    [`a cut off ${name}`, (files) => void files.set(name, Buffer.from(textOf(files, name).slice(0, 40)))],
+  ];
+  const damages: readonly Damage[] = [
+    ...damagesOf('proofs.json'),
+    ...damagesOf('checkpoint'),
+    ...damagesOf('events.ndjson'),
+    ...damagesOf('leaves.bin'),
+    ...damagesOf('manifest.json'),
+    ...damagesOf('manifest.note'),
+    [
+      'a proof with another byte',
+      (files) =>
+        editJson(files, 'proofs.json', (proofs): JsonObject => {
+          const pins = (proofs['pins'] as JsonObject[]).map((pin): JsonObject => {
+            const path = (pin['path'] as string[]).map((hash) => `A${hash.slice(1)}`);
+            return { ...pin, path };
+          });
+          return { ...proofs, pins };
+        }),
+    ],
+    [
+      'an event with another type',
+      (files) => {
+        const text = textOf(files, 'events.ndjson');
+        files.set('events.ndjson', Buffer.from(text.replace('"type":"', '"type":"X')));
+      },
+    ],
+  ];
+  for (const [what, damage] of damages)
+    for (const ask of [{ pins: [30] }, { from: 40, pins: [30] }, { tenant: 'acme', pins: [30] }])
+      it(`say nothing of the history where there is ${what} (${JSON.stringify(ask)})`, async () => {
+        const files = await bundleOf(history, ask);
+        damage(files);
+        const report = await verify(files, pinned(30));
+        expect(report.ok).to.equal(false);
+        expect(report.pin, texts(report)).to.be.oneOf(['not checked', 'continued']);
+        expect(codes(report), texts(report)).to.not.include('pin');
+      });
+
+  it('are broken by a signed head that contradicts them, whatever else is damaged', async () => {
+    const files = await bundleOf(forked);
+    files.delete('proofs.json');
+    const report = await verify(files, pinned(SIZE));
+    expect(report.pin, texts(report)).to.equal('broken');
+    expect(texts(report)).to.include(`two histories of size ${SIZE}`);
+  });
+
+  it('follow from the report: what is proven of them is not called unproven', async () => {
+    const without = (await verify(await bundleOf(history))).notProven.join('\n');
+    expect(without).to.include('unless a checkpoint is pinned');
+    const report = await verify(await bundleOf(history), pinned(30));
+    expect(report.notProven.join('\n'))
+      .to.include('behind your pin of size 30')
+      .and.to.not.include('unless a checkpoint is pinned');
   });
 
   it('are asked for when the bundle holds no proof for them', async () => {
     const report = await verify(await bundleOf(history, { tenant: 'acme' }), pinned(30));
-    expect(report.pin).to.equal('broken');
+    expect([report.pin, report.ok]).to.deep.equal(['not shown', false]);
     expect(texts(report)).to.include('"pins": [30]');
   });
 
   it('that nobody trusted signed are refused', async () => {
     const pin = history.noteAt(30, keyOf('second'));
     const report = await verify(await bundleOf(history), { ...history.trust, pin });
-    expect(report.pin).to.equal('broken');
+    expect([report.pin, report.ok]).to.deep.equal(['not checked', false]);
     expect(texts(report)).to.include('the pin cannot be used');
   });
 });
@@ -127,7 +197,7 @@ describe('pins of a tenant', () => {
     const { sink, files } = memorySink();
     await writeBundle({ ...content, tenant }, sink);
     const report = await verify(files, pinned(history, 30));
-    expect([report.pin, report.ok]).to.deep.equal(['broken', false]);
+    expect([report.pin, report.ok]).to.deep.equal(['not shown', false]);
     expect(texts(report)).to.include(
       'does not show that the tree of tenant acme continues the one at your pin',
     );

@@ -405,12 +405,22 @@ describe('verifying a bundle: what was changed is named', () => {
       'missing-file',
     );
     const empty = await verify(new Map());
-    expect(empty.count).to.equal(7);
+    expect([empty.ok, codes(empty), empty.count]).to.deep.equal([false, ['not-a-bundle'], 1]);
+    const photos = await verify(
+      new Map([
+        ['beach.jpg', Buffer.of(1)],
+        ['trust.json', Buffer.of(2)],
+      ]),
+    );
+    expect([photos.ok, codes(photos), photos.count]).to.deep.equal([false, ['not-a-bundle'], 1]);
+    // One of its own files, and it is a bundle of which the others are missing.
+    const rest = await verify(new Map([['leaves.bin', Buffer.alloc(32)]]));
+    expect([rest.count, codes(rest)]).to.deep.equal([6, ['missing-file']]);
     const broken = await verifyBundle({
       names: () => Promise.reject(new Error('no such directory')),
       read: () => empty as never,
     });
-    expect(texts(broken)).to.include('no such directory');
+    expect(texts(broken)).to.equal('the bundle cannot be read: no such directory');
   });
 
   for (const [name, content] of [
