@@ -77,5 +77,7 @@ export type KeyStore = {
   encrypt(subjectId: string, plaintext: string): Promise<Encrypted>;
   /** Undefined when the key was destroyed. */
   decrypt(value: Encrypted): Promise<string | undefined>;
+  /** Whether the subject has a key: none was made yet, or it was destroyed. Never from a cache. */
+  has(subjectId: string): Promise<boolean>;
   destroy(subjectId: string): Promise<void>;
 };

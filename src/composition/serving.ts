@@ -45,7 +45,7 @@ export const createServed = async (config: Config, opened: Opened, system: Syste
   const personal = createPersonalMetadata({ keys: keyStore });
   const erasures = createErasures({
     runner: system.runner,
-    keys: { destroy: personal.erase },
+    keys: { destroy: personal.erase, has: keyStore.has },
     clock,
     logger: logger.child({ component: 'erasure' }),
   });

@@ -127,7 +127,7 @@ const hubCapacityAggregate = {
 export const retentionAggregate = {
   category: RETENTION_CATEGORY,
   decider: retentionDecider,
-  stateVersion: 1,
+  stateVersion: 2,
 } as const;
 export const auditGrantAggregate = {
   category: AUDIT_GRANT_CATEGORY,

@@ -9,6 +9,7 @@ import { createErasures } from '../../src/app/audit/erasure.ts';
 import { originOf } from '../../src/app/audit/merkle/checkpoint.ts';
 import { createAuditApi, type AuditApi, type AuditApiPorts } from '../../src/composition/audit-api.ts';
 import { createAuditing, type Auditing } from '../../src/composition/auditing.ts';
+import type { KeyStore } from '../../src/app/ports.ts';
 import type { PersonalMetadata } from '../../src/app/subjects.ts';
 import type { ReadModels } from '../../src/projections/read-models.ts';
 
@@ -28,6 +29,7 @@ export type AuditPartPorts = Omit<
 > & {
   readonly readModels: ReadModels;
   readonly erase: PersonalMetadata['erase'];
+  readonly hasKey: KeyStore['has'];
   /** False: nothing is signed. */
   readonly signs?: boolean;
   /** False: exports wait. */
@@ -62,7 +64,7 @@ export const startAuditPart = async ({ signs = true, ...ports }: AuditPartPorts)
       auditing,
       timers,
       instance: 'test',
-      erasures: createErasures({ runner, keys: { destroy: ports.erase }, clock, logger }),
+      erasures: createErasures({ runner, keys: { destroy: ports.erase, has: ports.hasKey }, clock, logger }),
       files: await openExportFiles(join(directory, 'exports')),
       productVersion: '0.0.0',
     });

@@ -242,6 +242,7 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
           readModels: models,
           logger,
           erase: metadata.erase,
+          hasKey: people.has,
         });
   const surfaces = osacSurfaces({
     ...services,
@@ -300,6 +301,7 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
       registry,
       codec,
       positions,
+      past,
       storeInfo: async () => ({ kind: store.kind }),
       ...options.ledger,
     }),

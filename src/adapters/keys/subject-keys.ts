@@ -47,6 +47,7 @@ export const createSubjectKeyStore = (place: SubjectKeyPlace): KeyStore => {
       if (current?.keyId !== keyId) return undefined;
       return unseal(current.key, value, keyId, 'personal data').toString('utf8');
     },
+    has: async (subjectId) => isSubjectId(subjectId) && (await place.find(subjectId)) !== undefined,
     destroy: async (subjectId) => {
       assertSubjectId(subjectId);
       await place.destroy(subjectId);

@@ -1,4 +1,4 @@
-import { listAt, stringAt } from '../../domain/json-tools.ts';
+import { listAt, objectAt, stringAt } from '../../domain/json-tools.ts';
 import type { EventStore } from '../event-store.ts';
 import { followEvents, type FindLeaves } from './followed.ts';
 import type { Rest } from './tenant-heads.ts';
@@ -13,6 +13,8 @@ export type ListedErasure = {
   readonly reason: string;
   readonly requestId: string;
   readonly begunAt: string;
+  /** Subject who asked for it. */
+  readonly by: string;
   /** When the key was destroyed. */
   readonly completedAt?: string;
 };
@@ -35,7 +37,7 @@ export const createErasureLog = ({
     find,
     rest,
     types: ['ErasureBegun', 'SubjectKeyDestroyed'],
-    see: ({ type, data }) => {
+    see: ({ type, data, metadata }) => {
       const id = stringAt(data, 'erasureId');
       const begun = known.get(id);
       if (type === 'SubjectKeyDestroyed') {
@@ -50,6 +52,7 @@ export const createErasureLog = ({
         reason: stringAt(data, 'reason'),
         requestId: stringAt(data, 'requestId'),
         begunAt: stringAt(data, 'at'),
+        by: stringAt(objectAt(metadata, 'actor'), 'subjectId'),
       });
     },
   });

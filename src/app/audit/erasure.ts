@@ -1,4 +1,9 @@
-import { RETENTION_ID, type RetentionCommand, type RetentionState } from '../../domain/audit/retention.ts';
+import {
+  erasureOf,
+  RETENTION_ID,
+  type RetentionCommand,
+  type RetentionState,
+} from '../../domain/audit/retention.ts';
 import { retentionAggregate } from '../../domain/kinds.ts';
 import type { CommandOutcome, CommandRunner } from '../command.ts';
 import { derivedCommandId } from '../identifiers.ts';
@@ -11,7 +16,10 @@ import type { Clock, KeyStore, Logger } from '../ports.ts';
  * show what they held in clear as erased.
  */
 export type Erasures = {
-  /** Begins, destroys, records. Refused while a legal hold keeps the data (LEGAL_HOLD). */
+  /**
+   * Begins, destroys, records. Refused while a legal hold keeps the data (LEGAL_HOLD). Where an earlier erasure has left
+   * nothing to destroy it does nothing, and `already` is that erasure's id.
+   */
   erase(
     wanted: {
       readonly subjectId: string;
@@ -22,7 +30,7 @@ export type Erasures = {
       readonly requestId?: string;
     },
     context: CommandContext,
-  ): Promise<CommandOutcome<RetentionState>>;
+  ): Promise<CommandOutcome<RetentionState> & { readonly already?: string }>;
   /** Places or releases a hold. */
   hold(
     command: Extract<RetentionCommand, { type: 'PlaceLegalHold' | 'ReleaseLegalHold' }>,
@@ -42,7 +50,7 @@ export const createErasures = ({
   forget = () => undefined,
 }: {
   readonly runner: CommandRunner;
-  readonly keys: Pick<KeyStore, 'destroy'>;
+  readonly keys: Pick<KeyStore, 'destroy' | 'has'>;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Told whose key is gone, to forget what was made with it. */
@@ -70,11 +78,17 @@ export const createErasures = ({
     hold: execute,
     erase: async (wanted, context) => {
       const erasureId = context.commandId;
-      const begun = await execute({ type: 'BeginErasure', at: clock.now(), erasureId, ...wanted }, context);
+      const hasKey = await keys.has(wanted.subjectId);
+      const begun = await execute(
+        { type: 'BeginErasure', at: clock.now(), erasureId, hasKey, ...wanted },
+        context,
+      );
       if (begun.outcome === 'rejected') return begun;
+      const pending = (await state()).pending.some((each) => each.erasureId === erasureId);
+      const already = erasureOf(begun.loaded.state, wanted.subjectId);
+      if (!begun.replayed && !pending && already !== undefined) return { ...begun, already };
       // A repetition after the end: by now the person may have a new key.
-      if (begun.replayed && !(await state()).pending.some((each) => each.erasureId === erasureId))
-        return begun;
+      if (begun.replayed && !pending) return begun;
       return complete({ erasureId, subjectId: wanted.subjectId }, context);
     },
     finish: async () => {

@@ -49,7 +49,12 @@ export type RetentionCommand =
       readonly holdId: string;
       readonly reason: string;
     }
-  | ({ readonly type: 'BeginErasure'; readonly at: string } & Erasure)
+  | ({
+      readonly type: 'BeginErasure';
+      readonly at: string;
+      /** Whether the subject has a key: false means that nothing was stored of them since the last one was destroyed. */
+      readonly hasKey: boolean;
+    } & Erasure)
   /** The key is gone. */
   | { readonly type: 'CompleteErasure'; readonly at: string; readonly erasureId: string };
 
@@ -58,10 +63,18 @@ export type RetentionState = {
   readonly holds: readonly Hold[];
   /** Erasures that have begun and whose key may still be there. */
   readonly pending: readonly Erasure[];
+  /** The last erasure of each subject whose key was destroyed. */
+  readonly erased: readonly Erased[];
 };
 
+export type Erased = { readonly subjectId: string; readonly erasureId: string };
+
+/** The erasure that has left nothing of a subject to destroy; undefined where there was none. */
+export const erasureOf = ({ erased }: RetentionState, subjectId: string): string | undefined =>
+  erased.find((each) => each.subjectId === subjectId)?.erasureId;
+
 export const retentionDecider: Decider<RetentionState, RetentionCommand, RetentionEvent> = {
-  initialState: () => ({ holds: [], pending: [] }),
+  initialState: () => ({ holds: [], pending: [], erased: [] }),
   evolve: (state, event) => {
     switch (event.type) {
       case 'LegalHoldPlaced': {
@@ -74,11 +87,14 @@ export const retentionDecider: Decider<RetentionState, RetentionCommand, Retenti
         const { at: _at, ...erasure } = event.data;
         return { ...state, pending: [...state.pending, erasure] };
       }
-      case 'SubjectKeyDestroyed':
+      case 'SubjectKeyDestroyed': {
+        const { erasureId, subjectId } = event.data;
         return {
           ...state,
-          pending: state.pending.filter(({ erasureId }) => erasureId !== event.data.erasureId),
+          pending: state.pending.filter((each) => each.erasureId !== erasureId),
+          erased: [...state.erased.filter((each) => each.subjectId !== subjectId), { subjectId, erasureId }],
         };
+      }
       default:
         return state;
     }
@@ -127,9 +143,10 @@ const noSuchHold = (holdId: string): Rejection =>
   reject('not-found', 'HOLD_NOT_FOUND', `there is no legal hold '${holdId}' that stands`);
 
 const begin = (
-  { holds, pending }: RetentionState,
-  { type: _type, ...erasure }: Command<'BeginErasure'>,
+  state: RetentionState,
+  { type: _type, hasKey, ...erasure }: Command<'BeginErasure'>,
 ): Decision<RetentionEvent> => {
+  const { holds, pending } = state;
   const known = pending.find(({ subjectId }) => subjectId === erasure.subjectId);
   if (known?.erasureId === erasure.erasureId) return [];
   if (known !== undefined)
@@ -139,6 +156,8 @@ const begin = (
       `the data of subject '${erasure.subjectId}' is being erased already (erasure '${known.erasureId}')`,
       { facts: { erasure: known.erasureId } },
     );
+  // What was done once cannot be done again; a key that came later, of somebody who came back, can be destroyed.
+  if (!hasKey && erasureOf(state, erasure.subjectId) !== undefined) return [];
   const hold = holds.find(({ scope }) => covers(scope, erasure));
   if (hold !== undefined)
     return reject(

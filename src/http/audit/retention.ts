@@ -133,20 +133,39 @@ const erase = async (call: LedgerCall, services: AuditServices) => {
     reason,
     ...(requestId === '' ? {} : { requestId }),
   };
-  const { write, headers } = await writing(call, services, tenant, (context) =>
-    services.erasures.erase(wanted, context),
-  );
+  const done: { already?: string | undefined } = {};
+  const { write, headers } = await writing(call, services, tenant, async (context) => {
+    const outcome = await services.erasures.erase(wanted, context);
+    done.already = outcome.already;
+    return outcome;
+  });
+  if (done.already !== undefined)
+    return answered(await erasedBefore(done.already, wanted, services, call.signal), headers);
   await services.exports.erased(tenants);
   return answered({ id: write.commandId, state: 'complete', ...named(wanted) }, headers);
 };
 
-const named = (of: {
+/** The erasure that has left nothing to do: when it was, and who asked for it. */
+const erasedBefore = async (
+  id: string,
+  wanted: Named,
+  { erasureLog }: AuditServices,
+  signal: AbortSignal,
+): Promise<JsonObject> => {
+  const found = (await erasureLog.list(signal)).find((each) => each.id === id);
+  const known = found === undefined ? { id, state: 'complete', ...named(wanted) } : erasureJson(found);
+  return { ...known, already: true };
+};
+
+type Named = {
   readonly subjectId: string;
   readonly tenant: string;
   readonly tenants?: readonly string[];
   readonly reason: string;
   readonly requestId?: string;
-}): JsonObject => ({
+};
+
+const named = (of: Named): JsonObject => ({
   subject_id: of.subjectId,
   tenant: of.tenant,
   ...(of.tenants === undefined || of.tenants.length === 0 ? {} : { tenants: [...of.tenants] }),
@@ -159,5 +178,6 @@ const erasureJson = (erasure: ListedErasure): JsonObject => ({
   state: erasure.completedAt === undefined ? 'running' : 'complete',
   ...named(erasure),
   begun_at: erasure.begunAt,
+  ...(erasure.by === '' ? {} : { by: erasure.by }),
   ...(erasure.completedAt === undefined ? {} : { completed_at: erasure.completedAt }),
 });

@@ -150,7 +150,12 @@ export const AUDIT_COMPONENTS: { readonly [name: string]: JsonObject } = {
     reason: TEXT,
     'request_id?': TEXT,
     'begun_at?': TIME,
+    'by?': { ...TEXT, description: 'Subject who asked for it.' },
     'completed_at?': TIME,
+    'already?': {
+      const: true,
+      description: 'In answers to POST: this erasure was done before, and has left nothing to destroy.',
+    },
   }),
   AuditGrant: record({
     id: TEXT,

@@ -174,6 +174,15 @@ describe('audit API: holds and erasures', () => {
     const done = await erase(wanted, 'c');
     expect(done.status, done.text).to.equal(200);
     expect(done.json).to.include({ state: 'complete', subject_id: subject, request_id: 'R-17' });
+    const recorded = async (): Promise<number> =>
+      (await Array.fromAsync(service.store.readStream('retention-deployment'))).length;
+    const before = await recorded();
+    const again = await erase(wanted, 'd');
+    expect(again.status, again.text).to.equal(200);
+    expect(again.json).to.include({ id: textAt(done.json, 'id'), state: 'complete', already: true });
+    expect(textAt(again.json, 'completed_at')).to.match(/^20/);
+    expect(textAt(again.json, 'by')).to.match(/^[0-9a-f-]{36}$/);
+    expect(await recorded(), 'no new event').to.equal(before);
     const back = await order(alice, 'after');
     expect((await erase(wanted, 'c')).json).to.deep.equal(done.json);
     await settled();

@@ -123,6 +123,7 @@ describe('erasure of a person', () => {
       {
         type: 'BeginErasure',
         at: '2026-11-21T12:00:00.000Z',
+        hasKey: true,
         erasureId: '0193a1b2-0000-7000-8000-00000000000b',
         subjectId: alice,
         tenant: 'acme',

@@ -13,7 +13,7 @@ import { check } from '../../../support/property.ts';
 const AT = '2026-11-21T12:00:00.000Z';
 const LATER = '2026-11-21T12:00:01.000Z';
 const erasure = { erasureId: 'e1', subjectId: 'alice', tenant: 'acme', reason: 'asked for' } as const;
-const begin: RetentionCommand = { type: 'BeginErasure', at: LATER, ...erasure };
+const begin: RetentionCommand = { type: 'BeginErasure', at: LATER, hasKey: true, ...erasure };
 const begun: RetentionEvent = { type: 'ErasureBegun', data: { at: AT, ...erasure } };
 const held = (scope: HoldScope): RetentionEvent => ({
   type: 'LegalHoldPlaced',
@@ -59,6 +59,26 @@ describe('legal holds and erasures', () => {
     given(begun, { type: 'SubjectKeyDestroyed', data: { at: AT, ...erasure } })
       .when({ ...begin, erasureId: 'e2' })
       .thenEvents({ type: 'ErasureBegun', data: { at: LATER, ...erasure, erasureId: 'e2' } });
+  });
+  it('does nothing for somebody who was erased and of whom nothing was stored since, hold or not', () => {
+    const gone: RetentionEvent[] = [begun, { type: 'SubjectKeyDestroyed', data: { at: AT, ...erasure } }];
+    const again = { ...begin, erasureId: 'e2', hasKey: false };
+    given(...gone)
+      .when(again)
+      .thenNothing();
+    given(...gone, held({ kind: 'all' }))
+      .when(again)
+      .thenNothing();
+    // Whoever was never erased may have no key, too: nothing of them is readable, but nobody has said so yet.
+    given()
+      .when({ ...begin, hasKey: false })
+      .thenEvents({ type: 'ErasureBegun', data: { at: LATER, ...erasure } });
+    given(...gone)
+      .when({ ...again, subjectId: 'bob' })
+      .thenEvents({
+        type: 'ErasureBegun',
+        data: { at: LATER, ...erasure, erasureId: 'e2', subjectId: 'bob' },
+      });
   });
   for (const scope of covering) {
     it(`refuses an erasure under a hold of ${JSON.stringify(scope)}, until that is released`, () => {
@@ -127,6 +147,7 @@ describe('legal holds and erasures', () => {
     fc.record({
       type: fc.constant('BeginErasure' as const),
       at: fc.constant(AT),
+      hasKey: fc.boolean(),
       erasureId: fc.constantFrom('e1', 'e2', 'e3'),
       subjectId: subject,
       tenant,
