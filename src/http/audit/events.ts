@@ -12,6 +12,7 @@ import { readRfc3339 } from '../times.ts';
 import { looking, narrowed, reaches, type Look, type Reach } from './access.ts';
 import { createCursors, type Cursors, type Place } from './cursor.ts';
 import { eventJson } from './event-json.ts';
+import { assertNames, OUTCOMES } from './names.ts';
 import { limitIn } from './query.ts';
 import type { AuditServices } from './services.ts';
 
@@ -24,7 +25,8 @@ export const auditEventRoutes = (services: AuditServices): readonly LedgerRoute[
       path: 'events',
       handler: looking(
         services,
-        (call, reach) => list(call, reach, 'events', readFilter(call.query), { services, cursors }),
+        (call, reach) =>
+          list(call, reach, 'events', readFilter(call.query, reach, services), { services, cursors }),
         [...FILTER, ...OF_ONE, ...PAGE],
       ),
     },
@@ -40,7 +42,7 @@ export const auditEventRoutes = (services: AuditServices): readonly LedgerRoute[
         services,
         (call, reach) => {
           const about = { kind: categoryOf(call.path['kind'] ?? ''), resource_id: call.path['id'] ?? '' };
-          const filter = { ...readFilter(call.query), ...about };
+          const filter = { ...readFilter(call.query, reach, services), ...about };
           return list(call, reach, 'resource events', filter, { services, cursors });
         },
         [...FILTER, ...PAGE],
@@ -57,7 +59,6 @@ const FILTER = ['tenant', 'subject', 'type', 'outcome', 'from', 'to'] as const;
 /** One object. `resource_id` is its id as events show it; `id` is the same. */
 const OF_ONE = ['kind', 'resource_id', 'id'] as const;
 const PAGE = ['limit', 'cursor'] as const;
-const OUTCOMES = ['accepted', 'rejected', 'denied', 'unauthenticated'] as const;
 
 /** A kind by its name, in either spelling, or that of its list: `hostType`, `host_type`, `host_types`. */
 export const kindNamed = (name: string): AnyKind | undefined =>
@@ -71,7 +72,7 @@ export const categoryOf = (name: string): string => kindNamed(name)?.kind ?? nam
 /** What a list of events is asked by; the same filter always reads the same. Throws ApiError 400. */
 type Filter = { readonly [name: string]: string | string[] };
 
-const readFilter = (query: URLSearchParams): Filter => {
+const readFilter = (query: URLSearchParams, reach: Reach, services: AuditServices): Filter => {
   const text = (name: string): string => {
     const value = onlyOne(query, name) ?? '';
     if (value.length > MAX_CHARACTERS)
@@ -91,9 +92,9 @@ const readFilter = (query: URLSearchParams): Filter => {
     const name = query.has('id') ? 'id' : 'resource_id';
     throw invalid(`query parameter '${name}' needs 'kind': the kind of the object`, name);
   }
-  const outcome = text('outcome');
-  if (outcome !== '' && !OUTCOMES.some((known) => known === outcome))
-    throw invalid(`query parameter 'outcome' must be one of ${OUTCOMES.join(', ')}`, 'outcome');
+  const [types, outcome] = [several('type'), text('outcome')];
+  const fields = { types: 'type', kind: 'kind', outcome: 'outcome' };
+  assertNames({ types, kind: categoryOf(kind), outcome }, fields, reach, services);
   const [from, to] = [readTime(query, 'from'), readTime(query, 'to')];
   if (from !== undefined && to !== undefined && from > to)
     throw invalid("query parameter 'from' must not be later than 'to'", 'from');
@@ -102,7 +103,7 @@ const readFilter = (query: URLSearchParams): Filter => {
     subject: text('subject'),
     kind: categoryOf(kind),
     resource_id: id,
-    type: several('type'),
+    type: types,
     outcome,
     from: from ?? '',
     to: to ?? '',

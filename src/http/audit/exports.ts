@@ -1,13 +1,14 @@
 import { ExportsBusy } from '../../app/audit/exports/exports.ts';
 import type { AuditExportState } from '../../domain/audit/export.ts';
 import type { ExportRequest } from '../../domain/audit/events.ts';
-import { isObject, own } from '../../domain/json-tools.ts';
+import { isObject, listAt, own } from '../../domain/json-tools.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import { ApiError, invalid } from '../errors.ts';
 import type { LedgerAnswer, LedgerCall, LedgerRoute } from '../ledger/serve.ts';
 import type { Principal } from '../osac/principal.ts';
 import { looking, once, reaches, reachOf, type Reach } from './access.ts';
 import { categoryOf, timeOf } from './events.ts';
+import { assertNames } from './names.ts';
 import { assertKnownParameters } from './query.ts';
 import { AUDIT_VIEW, type AuditServices } from './services.ts';
 import { answered, assertKnown, textIn, writing } from './writes.ts';
@@ -116,7 +117,7 @@ const exportJson = (id: string, state: Asked, { exports }: AuditServices): JsonO
 
 const ask = async (call: LedgerCall, services: AuditServices): Promise<LedgerAnswer> => {
   const reach = await reachOf(call.principal, services, call.signal);
-  const request = readRequest(call.body, reach);
+  const request = readRequest(call.body, reach, services);
   // An export shows what had happened when it was asked for.
   const last = await services.store.lastPosition(call.signal);
   if (last !== undefined) await services.waitFor(AUDIT_VIEW, last, { timeoutMs: 5_000 });
@@ -153,7 +154,7 @@ const ask = async (call: LedgerCall, services: AuditServices): Promise<LedgerAns
 const FILTER = ['subject', 'kind', 'resource_id', 'types', 'outcome'] as const;
 const MAX_PINS = 100;
 
-const readRequest = (body: JsonObject, reach: Reach): ExportRequest => {
+const readRequest = (body: JsonObject, reach: Reach, services: AuditServices): ExportRequest => {
   assertKnown(body, ['tenant', 'format', 'filter', 'from', 'to', 'pins']);
   const format = textIn(body, 'format') || 'native';
   if (format !== 'native' && format !== 'ocsf')
@@ -171,7 +172,7 @@ const readRequest = (body: JsonObject, reach: Reach): ExportRequest => {
     format,
     audience: reach.audience,
     ...(tenant === undefined ? {} : { tenant }),
-    filter: readFilter(own(body, 'filter') ?? {}),
+    filter: readFilter(own(body, 'filter') ?? {}, reach, services),
     ...(from === undefined ? {} : { from }),
     ...(to === undefined ? {} : { to }),
     ...(pins.length === 0 ? {} : { pins }),
@@ -196,15 +197,18 @@ const tenantOf = (asked: string, reach: Reach): string | undefined => {
   return asked;
 };
 
-const readFilter = (filter: JsonValue): JsonObject => {
+const readFilter = (filter: JsonValue, reach: Reach, services: AuditServices): JsonObject => {
   if (!isObject(filter)) throw invalid("field 'filter' must be an object", 'filter');
   assertKnown(filter, FILTER, 'filter.');
   const types = own(filter, 'types');
   if (types !== undefined && !(Array.isArray(types) && types.every((type) => typeof type === 'string')))
     throw invalid("field 'filter.types' must be a list of event types", 'filter.types');
-  const kind = textIn(filter, 'kind', { most: 100 });
-  for (const name of ['subject', 'resource_id', 'outcome']) textIn(filter, name, { most: 500 });
-  return { ...filter, ...(kind === '' ? {} : { kind: categoryOf(kind) }) };
+  const kind = categoryOf(textIn(filter, 'kind', { most: 100 }));
+  for (const name of ['subject', 'resource_id']) textIn(filter, name, { most: 500 });
+  const outcome = textIn(filter, 'outcome', { most: 500 });
+  const fields = { types: 'filter.types', kind: 'filter.kind', outcome: 'filter.outcome' };
+  assertNames({ types: listAt(filter, 'types').map(String), kind, outcome }, fields, reach, services);
+  return { ...filter, ...(kind === '' ? {} : { kind }) };
 };
 
 /** The download is an event of the export, appended before the first byte. */

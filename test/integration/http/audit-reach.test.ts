@@ -147,6 +147,41 @@ describe('audit API: reach', () => {
     expect(await detail('from=2026-02-01T00:00:00Z&to=2026-01-01T00:00:00Z')).to.match(/must not be later/);
   });
 
+  it('refuses types and kinds that do not exist, and says what was meant', async () => {
+    const { auditor, admin } = stage;
+    const detail = async (query: string, caller = auditor): Promise<string> =>
+      detailOf(await caller('GET', `${AUDIT}/events?${query}`));
+    expect(await detail('type=ClusterOrderd')).to.equal(
+      "query parameter 'type': there is no event type 'ClusterOrderd'; did you mean ClusterOrdered?",
+    );
+    expect(await detail('type=ClusterOrdered,clusterordered')).to.match(/'clusterordered'; did you mean Cl/);
+    expect(await detail('type=__proto__')).to.match(/there is no event type '__proto__'$/);
+    expect(await detail(`type=${'x'.repeat(500)}`)).to.match(/there is no event type 'x{100}'$/);
+    // What the provider alone sees is not suggested to tenants, and exists all the same.
+    expect(await detail('type=NameReservd')).to.not.include('NameReserved');
+    expect(await detail('type=NameReservd', admin)).to.include('did you mean NameReserved');
+    expect(await detail('kind=clusterz')).to.match(
+      /^query parameter 'kind': there is no kind 'clusterz'; did you mean cluster( or |\?)/,
+    );
+    expect(await detail('kind=zebra')).to.match(/no kind 'zebra'; there are cluster, clusterCatalogItem, /);
+    for (const known of [
+      'kind=refusal',
+      'kind=auditAccess',
+      'kind=host_types',
+      'type=HubRegistered,NameReserved',
+    ])
+      expect((await auditor('GET', `${AUDIT}/events?${known}`)).status, known).to.equal(200);
+    const exported = async (filter: object): Promise<string> =>
+      detailOf(await auditor('POST', `${AUDIT}/exports`, { filter }));
+    expect(await exported({ types: ['ClusterOrderd'] })).to.match(
+      /^field 'filter.types': there is no event type 'ClusterOrderd'; did you mean/,
+    );
+    expect(await exported({ kind: 'clusterz' })).to.match(
+      /^field 'filter.kind': there is no kind 'clusterz'/,
+    );
+    expect(await exported({ outcome: 'deny' })).to.match(/^field 'filter.outcome' must be one of accepted/);
+  });
+
   it('refuses parameters that a route does not have, on every route that shows something', async () => {
     const { admin, service } = stage;
     const shows = (service.audit?.api.routes ?? []).filter(({ verb }) => verb === 'GET');

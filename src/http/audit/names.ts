@@ -1,0 +1,64 @@
+import { ACCESS_CATEGORY } from '../../app/audit/access-journal.ts';
+import { REFUSAL_CATEGORY } from '../../app/audit/refusal-recorder.ts';
+import { aggregates, kinds } from '../../domain/kinds.ts';
+import { eventTypes } from '../../domain/registry.ts';
+import { invalid } from '../errors.ts';
+import { meant } from '../nearest.ts';
+import type { Reach } from './access.ts';
+import type { AuditServices } from './services.ts';
+
+export const OUTCOMES = ['accepted', 'rejected', 'denied', 'unauthenticated'] as const;
+
+/** What a caller asks for by names that somebody may misspell. */
+export type Named = {
+  readonly types?: readonly string[];
+  /** As events show it: a stream category. */
+  readonly kind?: string;
+  readonly outcome?: string;
+};
+
+/** How the parameters or fields are called: `type` and `filter.types`. */
+export type FieldsOf = { readonly types: string; readonly kind: string; readonly outcome: string };
+
+/**
+ * Refuses types, kinds and outcomes that do not exist: misspelt they would read as if nothing had happened. What an event in
+ * the caller's own reach is called exists, even where this release does not know it. Throws ApiError 400.
+ */
+export const assertNames = (
+  { types = [], kind = '', outcome = '' }: Named,
+  fields: FieldsOf,
+  { tenants, audience }: Reach,
+  { reader }: Pick<AuditServices, 'reader'>,
+): void => {
+  if (outcome !== '' && !OUTCOMES.some((known) => known === outcome))
+    throw invalid(`${shown(fields.outcome)} must be one of ${OUTCOMES.join(', ')}`, fields.outcome);
+  const unknown = types.find(
+    (type) => !TYPES.has(type) && reader.find({ tenants, types: [type], limit: 1 }).leaves.length === 0,
+  );
+  if (unknown !== undefined) {
+    const visible = eventTypes.filter((each) => audience === 'provider' || each.audience === 'tenant');
+    const names = visible.map(({ type }) => type);
+    const what = `there is no event type '${cut(unknown)}'${meant(unknown, names)}`;
+    throw invalid(`${shown(fields.types)}: ${what}`, fields.types);
+  }
+  if (kind === '' || CATEGORIES.has(kind) || reader.find({ tenants, kind, limit: 1 }).leaves.length > 0)
+    return;
+  const names = kinds.map((known) => known.kind);
+  const near = meant(kind, names);
+  const what = `there is no kind '${cut(kind)}'${near === '' ? `; there are ${names.join(', ')}` : near}`;
+  throw invalid(`${shown(fields.kind)}: ${what}`, fields.kind);
+};
+
+const TYPES: ReadonlySet<string> = new Set(eventTypes.map(({ type }) => type));
+
+/** Of streams that hold what somebody did: those of all aggregates, and of what was refused and looked at. */
+const CATEGORIES: ReadonlySet<string> = new Set([
+  ...aggregates.map(({ category }) => category),
+  REFUSAL_CATEGORY,
+  ACCESS_CATEGORY,
+]);
+
+const cut = (name: string): string => name.slice(0, 100);
+
+const shown = (field: string): string =>
+  field.includes('.') ? `field '${field}'` : `query parameter '${field}'`;
