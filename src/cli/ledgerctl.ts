@@ -22,6 +22,8 @@ import { addStoreCommands } from './commands/store.ts';
 import { addUsageCommand } from './commands/usage.ts';
 import { examples } from './examples.ts';
 import { CliFailure, EXIT, EXIT_HELP, exitStatusOf, hintOf } from './exit.ts';
+import { messageFor } from './file-errors.ts';
+import { helpOfOptions } from './help.ts';
 import { parseDuration, printable } from './output.ts';
 import { createKindNames } from './resources/kind-names.ts';
 
@@ -52,6 +54,7 @@ export const createCli = (actions: CliActions, io: CliIo): Command => {
     )
     .version(actions.version, '--version', 'print the version')
     .configureOutput({ writeOut: io.out, writeErr: io.err })
+    .configureHelp(helpOfOptions)
     .addHelpText('after', EXIT_HELP)
     .showHelpAfterError('(--help lists what there is)')
     .exitOverride();
@@ -191,7 +194,7 @@ export const runCli = async (program: Command, argv: readonly string[], io: CliI
     if (error instanceof InvalidArgumentError)
       io.err(`error: ${error.message}\n(--help lists what there is)\n`);
     if (isCommanderError(error)) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
-    io.err(`ledgerctl: ${printable(error instanceof Error ? error.message : String(error))}\n`);
+    io.err(`ledgerctl: ${printable(messageFor(error))}\n`);
     const hint = hintOf(error instanceof CliFailure ? error.cause : error);
     if (hint !== undefined) io.err(`hint: ${hint}\n`);
     return exitStatusOf(error);

@@ -5,6 +5,9 @@ import { printable, table } from '../output.ts';
 
 export const AUDIT = '/api/audit/v1';
 
+/** How a call ended. */
+export const OUTCOMES = ['accepted', 'rejected', 'denied', 'unauthenticated'];
+
 /** An event as `/api/audit/v1` shows it. */
 export type AuditEvent = {
   readonly id: string;
@@ -62,14 +65,7 @@ const addEvents = (audit: Command, { client, io }: Connection): void => {
     .option('--kind <kind>', 'only about this kind, for example cluster')
     .option('--id <id>', 'with --kind: everything about this object, also what was refused about it')
     .option('--type <type...>', 'only events of these types', [])
-    .addOption(
-      new Option('--outcome <outcome>', 'only calls that ended so').choices([
-        'accepted',
-        'rejected',
-        'denied',
-        'unauthenticated',
-      ]),
-    )
+    .addOption(new Option('--outcome <outcome>', 'only calls that ended so').choices(OUTCOMES))
     .option('--from <time>', 'recorded from then on, for example 2026-11-01T00:00:00Z')
     .option('--to <time>', 'recorded until then')
     .option('--limit <n>', 'at most so many', '100')
@@ -118,12 +114,10 @@ const queryOf = ({ tenant, type, ...options }: EventOptions): URLSearchParams =>
   return query;
 };
 
-const whoOf = ({ actor: { subject, personal } }: AuditEvent): string =>
-  personal?.user_name ?? (personal?.erased === true ? `${subject} (erased)` : subject);
-
-const eventTable = (events: readonly AuditEvent[]): string =>
-  table(
-    ['recorded', 'tenant', 'who', 'type', 'about', 'outcome', 'event'],
+const eventTable = (events: readonly AuditEvent[]): string => {
+  const whoOf = namesIn(events);
+  return table(
+    ['recorded', 'tenant', 'who', 'type', 'about', 'outcome', 'event', 'why'],
     events.map((event) => [
       event.recorded_at,
       event.tenant,
@@ -132,8 +126,45 @@ const eventTable = (events: readonly AuditEvent[]): string =>
       event.kind === undefined ? '' : printable(`${event.kind}/${event.resource_id ?? ''}`),
       event.outcome,
       printable(event.event),
+      printable(whyOf(event)),
     ]),
   );
+};
+
+/** Begins with so much of the subject's id where two people of a table have the same name. */
+const SHORT = 8;
+
+/**
+ * One spelling for one person in a whole table: the user name where any event of it tells that, else the subject's id. Not every
+ * event tells the name: those of the provider's people do not tell tenants, and of an erased person only later ones do.
+ */
+const namesIn = (events: readonly AuditEvent[]): ((event: AuditEvent) => string) => {
+  const names = new Map<string, string>();
+  for (const { actor } of events) {
+    const name = actor.personal?.user_name;
+    if (name !== undefined) names.set(actor.subject, name);
+  }
+  const shared = new Set([...names.values()].filter((name, i, all) => all.indexOf(name) !== i));
+  return ({ actor: { subject, personal } }) => {
+    const name = names.get(subject);
+    const who =
+      name === undefined ? subject : shared.has(name) ? `${name} (${subject.slice(0, SHORT)})` : name;
+    return personal?.erased === true ? `${who} (erased)` : who;
+  };
+};
+
+/** Of what was refused: which call, the stable code, and what the caller was told. */
+const whyOf = ({ type, data }: AuditEvent): string => {
+  const text = (name: string): string => {
+    const value = Object.hasOwn(data, name) ? data[name] : undefined;
+    return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
+  };
+  if (type === 'RefusalsSuppressed')
+    return `${text('count')} more were refused, ${text('since')} to ${text('until')}`;
+  if (type !== 'RequestRefused') return '';
+  const [command, code, message] = ['command', 'code', 'message'].map(text);
+  return `${command}: ${code}${message === '' ? '' : `, ${message}`}`.replaceAll('\n', ' ');
+};
 
 const addShow = (audit: Command, { client, io }: Connection): void => {
   audit

@@ -1,13 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { InvalidArgumentError, Option, type Command } from 'commander';
+import type { Trust } from '../../app/audit/merkle/key-chain.ts';
 import type { ApiClient } from '../api-client.ts';
 import { download } from '../audit/download.ts';
+import { JSON_LINES, printList } from '../audit/lists.ts';
+import { assertTarget } from '../audit/target.ts';
 import { pinnedSize, readTrust } from '../audit/trust-file.ts';
 import type { CliIo, Connection } from '../connection.ts';
 import { examples } from '../examples.ts';
 import { CliFailure, EXIT } from '../exit.ts';
-import { parseDuration, table } from '../output.ts';
-import { AUDIT } from './audit-events.ts';
+import { counted, parseDuration } from '../output.ts';
+import { AUDIT, OUTCOMES } from './audit-events.ts';
 import { repeatable } from './hub-paths.ts';
 
 /** An export as `/api/audit/v1/exports` shows it. */
@@ -36,9 +39,13 @@ type Options = {
   readonly outcome?: string;
   readonly trust?: string;
   readonly output?: string;
+  readonly force: boolean;
   readonly wait: boolean;
   readonly waitFor: number;
 };
+
+const FORCE = ['--force', 'replace a file that is there', false] as const;
+const KEEPS = 'another name keeps both, --force replaces it';
 
 /** `ledgerctl audit export|exports|fetch|discard`. */
 export const addAuditExportCommands = (audit: Command, connection: Connection): void => {
@@ -47,36 +54,37 @@ export const addAuditExportCommands = (audit: Command, connection: Connection): 
   audit
     .command('exports')
     .description('your exports, newest first')
+    .option(...JSON_LINES)
     .addHelpText('after', examples('audit exports'))
-    .action(async () => {
+    .action(async ({ json }: { json: boolean }) => {
       const { items } = await (await client()).get<{ items: readonly Export[] }>(`${AUDIT}/exports`);
-      if (items.length === 0) io.err('no exports\n');
-      else
-        io.out(
-          `${table(
-            ['id', 'state', 'tenant', 'requested', 'events', 'bytes', 'reason'],
-            items.map(({ id, state, request, requested_at: at, events, bytes, reason }) => [
-              id,
-              state,
-              request.tenant ?? 'all',
-              at,
-              events,
-              bytes,
-              reason,
-            ]),
-          )}\n`,
-        );
+      printList(io, items, json, {
+        none: 'no exports',
+        header: ['id', 'state', 'tenant', 'requested', 'events', 'bytes', 'reason'],
+        row: ({ id, state, request, requested_at: at, events, bytes, reason }) => [
+          id,
+          state,
+          request.tenant ?? 'all',
+          at,
+          events,
+          bytes,
+          reason,
+        ],
+      });
     });
   audit
     .command('fetch')
     .description('fetch the file of an export; one that broke off is resumed')
     .argument('<id>', 'id of the export')
     .option('-o, --output <file>', 'where to (default: <id>.tar)')
+    .option(...FORCE)
     .addHelpText('after', examples('audit fetch 0190fdc2-bf52-71b8-8c36-977f348f4436 -o acme.tar'))
-    .action(async (id: string, { output }: { output?: string }) => {
+    .action(async (id: string, { output, force }: { output?: string; force: boolean }) => {
       const api = await client();
       const found = await api.get<Export>(`${AUDIT}/exports/${encodeURIComponent(id)}`);
-      await fetched(api, found, output ?? `${found.id}.tar`, io);
+      const target = output ?? `${found.id}.tar`;
+      await assertTarget(target, force ? undefined : KEEPS);
+      await fetched(api, found, target, io);
     });
   audit
     .command('discard')
@@ -108,12 +116,10 @@ const addExport = (audit: Command, { client, io }: Connection): void => {
     .option('--kind <kind>', 'show only what is about this kind')
     .option('--id <id>', 'with --kind: about this object')
     .option('--type <type...>', 'show only events of these types', [])
-    .option(
-      '--outcome <outcome>',
-      'show only calls that ended so: accepted, rejected, denied, unauthenticated',
-    )
+    .addOption(new Option('--outcome <outcome>', 'show only calls that ended so').choices(OUTCOMES))
     .option('--trust <file>', 'your trust.json: the export shows that it continues the head pinned there')
     .option('-o, --output <file>', 'where to (default: <id>.tar)')
+    .option(...FORCE)
     .option('--no-wait', 'only ask for it, and print its id')
     .addOption(
       new Option('--wait-for <time>', 'how long to wait until it is made')
@@ -130,8 +136,14 @@ const addExport = (audit: Command, { client, io }: Connection): void => {
     .action(async (options: Options) => {
       if (options.id !== undefined && options.kind === undefined)
         throw new InvalidArgumentError('--id needs --kind: the kind of the object');
+      const trust = options.trust === undefined ? undefined : await readTrust(options.trust);
+      // Minutes may lie between the question and the file: what is wrong with its place is said first.
+      if (options.wait)
+        await assertTarget(options.output ?? `export-${process.pid}.tar`, options.force ? undefined : KEEPS);
       const api = await client();
-      const asked = await api.send<Export>('POST', `${AUDIT}/exports`, await bodyOf(options), repeatable());
+      if (trust !== undefined) await assertSameLog(api, trust);
+      const body = await bodyOf(options, trust);
+      const asked = await api.send<Export>('POST', `${AUDIT}/exports`, body, repeatable());
       if (!options.wait) {
         io.out(`${asked.id}\n`);
         return;
@@ -141,9 +153,20 @@ const addExport = (audit: Command, { client, io }: Connection): void => {
     });
 };
 
-const bodyOf = async (options: Options): Promise<object> => {
+/** An export of another log would be made, fetched, and then be wrong in every line. */
+const assertSameLog = async (api: ApiClient, { origin }: Trust): Promise<void> => {
+  const here = await api.get<Trust>(`${AUDIT}/trust.json?newest=true`);
+  if (here.origin !== origin)
+    throw new CliFailure(
+      EXIT.usage,
+      `--trust: the file is for ${origin}, this service keeps ${here.origin}: give the file of this service ` +
+        '(ledgerctl audit trust), or the address of the other one (--url)',
+    );
+};
+
+const bodyOf = async (options: Options, trust: Trust | undefined): Promise<object> => {
   const { tenant, format, from, to, subject, kind, id, type, outcome } = options;
-  const pin = options.trust === undefined ? undefined : await pinnedSize(await readTrust(options.trust));
+  const pin = trust === undefined ? undefined : await pinnedSize(trust);
   const filter = { subject, kind, resource_id: id, outcome, ...(type.length === 0 ? {} : { types: type }) };
   return {
     tenant,
@@ -155,22 +178,26 @@ const bodyOf = async (options: Options): Promise<object> => {
   };
 };
 
-const LOOK_MS = 500;
+/** Milliseconds between two looks, each of which is an event: longer each time. */
+const LOOK_MS = 250;
+const MOST_LOOK_MS = 5_000;
 
 const untilMade = async (api: ApiClient, asked: Export, seconds: number, io: CliIo): Promise<Export> => {
   const end = performance.now() + seconds * 1000;
   let state = asked;
   let said = '';
+  let pause = LOOK_MS;
   while (state.state === 'waiting' || state.state === 'running') {
     if (performance.now() > end)
       throw new CliFailure(
         EXIT.unavailable,
         `export ${state.id} is not made yet: ledgerctl audit fetch ${state.id}`,
       );
-    const says = `${state.state}${state.events_done === undefined ? '' : `, ${state.events_done} events`}`;
+    const says = `${state.state}${state.events_done === undefined ? '' : `, ${counted(state.events_done, 'event')}`}`;
     if (says !== said) io.err(`export ${state.id}: ${says}\n`);
     said = says;
-    await sleep(LOOK_MS);
+    await sleep(pause);
+    pause = Math.min(MOST_LOOK_MS, pause * 1.5);
     state = await api.get<Export>(`${AUDIT}/exports/${state.id}`);
   }
   return state;
@@ -180,8 +207,17 @@ const fetched = async (api: ApiClient, found: Export, target: string, io: CliIo)
   const { id, state, file, bytes, sha256, events, reason } = found;
   if (state !== 'complete' || file === undefined || bytes === undefined || sha256 === undefined)
     throw new CliFailure(EXIT.failed, `export ${id} is ${state}${reason === undefined ? '' : `: ${reason}`}`);
-  await download(api, file, target, { bytes, sha256 });
+  try {
+    await download(api, file, target, { bytes, sha256 });
+  } catch (error) {
+    if (!(error instanceof CliFailure)) throw error;
+    throw new CliFailure(
+      error.status,
+      `${error.message}\nthe export is made and stays with the service: ledgerctl audit fetch ${id} -o ${target} goes on`,
+      { cause: error.cause },
+    );
+  }
   io.err(
-    `${target}: ${events ?? 0} events, ${bytes} bytes; check it with ledgerctl audit verify ${target}\n`,
+    `${target}: ${counted(events ?? 0, 'event')}, ${counted(bytes, 'byte')}; check it with ledgerctl audit verify ${target}\n`,
   );
 };

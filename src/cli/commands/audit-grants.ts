@@ -1,7 +1,8 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import type { Connection } from '../connection.ts';
 import { examples } from '../examples.ts';
-import { printable, table } from '../output.ts';
+import { JSON_LINES, printList } from '../audit/lists.ts';
+import { printable } from '../output.ts';
 import { AUDIT } from './audit-events.ts';
 import { repeatable } from './hub-paths.ts';
 
@@ -27,8 +28,9 @@ export const addAuditGrantCommands = (audit: Command, { client, io }: Connection
     .command('grant')
     .description('let an auditor read the history of tenants that are not its own')
     .argument('<subject>', 'id of the auditor (`actor.subject` of its events)')
-    .option('--tenant <name...>', 'these tenants', [])
-    .option('--all', 'all tenants, and what only the provider sees', false)
+    .usage('<subject> (--tenant <name...> | --all) --reason <text> [options]')
+    .option('--tenant <name...>', 'these tenants (this or --all is required)', [])
+    .option('--all', 'all tenants, and what only the provider sees (this or --tenant is required)', false)
     .requiredOption('--reason <text>', 'why; kept in the history')
     .option(
       '--until <time>',
@@ -62,23 +64,21 @@ export const addAuditGrantCommands = (audit: Command, { client, io }: Connection
   audit
     .command('grants')
     .description('all grants that were ever given')
+    .option(...JSON_LINES)
     .addHelpText('after', examples('audit grants'))
-    .action(async () => {
+    .action(async ({ json }: { json: boolean }) => {
       const { items } = await (await client()).get<{ items: readonly Grant[] }>(`${AUDIT}/grants`);
-      if (items.length === 0) io.err('no grants\n');
-      else
-        io.out(
-          `${table(
-            ['id', 'status', 'subject', 'tenants', 'until', 'reason'],
-            items.map(({ id, status, subject, tenants, expires_at: until, reason }) => [
-              id,
-              status,
-              subject,
-              tenants === 'all' ? 'all' : tenants.join(','),
-              until,
-              printable(reason),
-            ]),
-          )}\n`,
-        );
+      printList(io, items, json, {
+        none: 'no grants',
+        header: ['id', 'status', 'subject', 'tenants', 'until', 'reason'],
+        row: ({ id, status, subject, tenants, expires_at: until, reason }) => [
+          id,
+          status,
+          subject,
+          tenants === 'all' ? 'all' : tenants.join(','),
+          until,
+          printable(reason),
+        ],
+      });
     });
 };

@@ -1,12 +1,12 @@
-import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import type { Trust } from '../../app/audit/merkle/key-chain.ts';
 import type { EventProofAnswer } from '../audit/event-proof.ts';
+import { assertTarget } from '../audit/target.ts';
 import { readTrust, writeTrust } from '../audit/trust-file.ts';
 import type { Connection } from '../connection.ts';
 import { examples } from '../examples.ts';
 import { CliFailure, EXIT } from '../exit.ts';
-import { printable } from '../output.ts';
+import { counted, printable } from '../output.ts';
 import { AUDIT } from './audit-events.ts';
 
 /** `ledgerctl audit proof|trust`: that an event is in the signed history, and what to keep for later. */
@@ -39,7 +39,7 @@ export const addAuditProofCommands = (audit: Command, { client, io }: Connection
       }[proven];
       io.out(
         `${printable(proof.event)} (${proof.leaf.type}) is leaf ${proof.index}, ${shown},\n` +
-          `of the tree of ${size} events that was signed at ${time}\n` +
+          `of the tree of ${counted(size, 'event')} that was signed at ${time}\n` +
           (options.trust === undefined
             ? 'keys: those that the service names: keep them with `ledgerctl audit trust`\n'
             : 'keys: yours\n'),
@@ -54,11 +54,13 @@ export const addAuditProofCommands = (audit: Command, { client, io }: Connection
     .option('--force', 'replace a file that is there: what it holds is trusted no more', false)
     .addHelpText('after', examples('audit trust -o trust.json'))
     .action(async ({ output, force }: { output?: string; force: boolean }) => {
-      if (output !== undefined && !force && existsSync(output))
-        throw new CliFailure(
-          EXIT.usage,
-          `${output} is there already, and what you trust hangs on it: \`audit verify --trust ${output} --update-pin\` ` +
-            'moves its pin on, another name keeps both, --force replaces it',
+      if (output !== undefined)
+        await assertTarget(
+          output,
+          force
+            ? undefined
+            : `what you trust hangs on it: \`audit verify --trust ${output} --update-pin\` moves its pin on, another ` +
+                'name keeps both, --force replaces it',
         );
       const trust = await (await client()).get<Trust>(`${AUDIT}/trust.json`);
       if (output === undefined) {
@@ -66,8 +68,6 @@ export const addAuditProofCommands = (audit: Command, { client, io }: Connection
         return;
       }
       await writeTrust(output, trust);
-      io.err(
-        `${output} holds ${trust.keys.length} key${trust.keys.length === 1 ? '' : 's'} of ${trust.origin}\n`,
-      );
+      io.err(`${output} holds ${counted(trust.keys.length, 'key')} of ${trust.origin}\n`);
     });
 };

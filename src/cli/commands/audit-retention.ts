@@ -1,7 +1,8 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import type { Connection } from '../connection.ts';
 import { examples } from '../examples.ts';
-import { printable, table } from '../output.ts';
+import { JSON_LINES, printList } from '../audit/lists.ts';
+import { printable } from '../output.ts';
 import { AUDIT } from './audit-events.ts';
 import { repeatable } from './hub-paths.ts';
 
@@ -13,6 +14,24 @@ type Hold = {
   readonly placed_at: string;
 };
 
+/** An erasure as `/api/audit/v1/erasures` shows it. */
+type Erasure = {
+  readonly id: string;
+  readonly state: string;
+  readonly subject_id: string;
+  readonly tenant: string;
+  readonly reason: string;
+  readonly request_id?: string;
+  readonly begun_at?: string;
+  readonly completed_at?: string;
+  /** Subject who asked for it. */
+  readonly by?: string;
+  /** It had been done before: nothing happened now. */
+  readonly already?: boolean;
+};
+
+const ONE_SCOPE = 'one of --subject, --tenant and --all is required';
+
 type HoldOptions = {
   readonly subject?: string;
   readonly tenant?: string;
@@ -21,14 +40,20 @@ type HoldOptions = {
   readonly ticket?: string;
 };
 
-/** `ledgerctl audit hold|release|holds|erase`: what must be kept, and whose data must go. */
-export const addRetentionCommands = (audit: Command, { client, io }: Connection): void => {
+/** `ledgerctl audit hold|release|holds|erase|erasures`: what must be kept, and whose data must go. */
+export const addRetentionCommands = (audit: Command, connection: Connection): void => {
+  addHoldCommands(audit, connection);
+  addErasureCommands(audit, connection);
+};
+
+const addHoldCommands = (audit: Command, { client, io }: Connection): void => {
   audit
     .command('hold')
     .description('place a legal hold: whose data it covers cannot be erased until it is released')
-    .option('--subject <id>', 'the data of this subject')
-    .option('--tenant <name>', "the data of a tenant's people")
-    .option('--all', "everybody's data", false)
+    .usage('(--subject <id> | --tenant <name> | --all) --reason <text> [options]')
+    .option('--subject <id>', `the data of this subject (${ONE_SCOPE})`)
+    .option('--tenant <name>', `the data of a tenant's people (${ONE_SCOPE})`)
+    .option('--all', `everybody's data (${ONE_SCOPE})`, false)
     .requiredOption('--reason <text>', 'why; kept in the history')
     .option('--ticket <number>', 'number of the case in your own files')
     .addHelpText('after', examples('audit hold --tenant acme --reason "case 4711" --ticket L-4711'))
@@ -56,24 +81,25 @@ export const addRetentionCommands = (audit: Command, { client, io }: Connection)
   audit
     .command('holds')
     .description('legal holds that stand')
+    .option(...JSON_LINES)
     .addHelpText('after', examples('audit holds'))
-    .action(async () => {
+    .action(async ({ json }: { json: boolean }) => {
       const { items } = await (await client()).get<{ items: readonly Hold[] }>(`${AUDIT}/holds`);
-      if (items.length === 0) io.err('no legal hold stands\n');
-      else
-        io.out(
-          `${table(
-            ['id', 'scope', 'placed', 'ticket', 'reason'],
-            items.map(({ id, scope, placed_at: at, ticket, reason }) => [
-              id,
-              scope.id === undefined ? scope.kind : `${scope.kind} ${scope.id}`,
-              at,
-              ticket,
-              printable(reason),
-            ]),
-          )}\n`,
-        );
+      printList(io, items, json, {
+        none: 'no legal hold stands',
+        header: ['id', 'scope', 'placed', 'ticket', 'reason'],
+        row: ({ id, scope, placed_at: at, ticket, reason }) => [
+          id,
+          scope.id === undefined ? scope.kind : `${scope.kind} ${scope.id}`,
+          at,
+          ticket,
+          printable(reason),
+        ],
+      });
     });
+};
+
+const addErasureCommands = (audit: Command, { client, io }: Connection): void => {
   audit
     .command('erase')
     .description("destroy a person's key: their data becomes unreadable everywhere; this cannot be undone")
@@ -95,16 +121,41 @@ export const addRetentionCommands = (audit: Command, { client, io }: Connection)
         reason: options.reason,
         request_id: options.request,
       };
-      const erasure = await (await client()).send<{ id: string; state: string }>(
-        'POST',
-        `${AUDIT}/erasures`,
-        body,
-        repeatable(),
-      );
+      const api = await client();
+      const erasure = await api.send<Erasure>('POST', `${AUDIT}/erasures`, body, repeatable());
       io.out(`${erasure.id}\n`);
-      io.err(`erasure ${erasure.state}: the data of ${subject} cannot be read any more\n`);
+      io.err(
+        erasure.already === true
+          ? `${alreadyText(erasure)}: nothing was left to do\n`
+          : `erasure ${erasure.state}: the data of ${subject} cannot be read any more\n`,
+      );
+    });
+  audit
+    .command('erasures')
+    .description('all erasures, oldest first')
+    .option(...JSON_LINES)
+    .addHelpText('after', examples('audit erasures'))
+    .action(async ({ json }: { json: boolean }) => {
+      const { items } = await (await client()).get<{ items: readonly Erasure[] }>(`${AUDIT}/erasures`);
+      printList(io, items, json, {
+        none: 'nobody was erased',
+        header: ['id', 'state', 'subject', 'tenant', 'begun', 'by', 'request', 'reason'],
+        row: (each) => [
+          each.id,
+          each.state,
+          each.subject_id,
+          each.tenant,
+          each.begun_at,
+          each.by,
+          each.request_id,
+          printable(each.reason),
+        ],
+      });
     });
 };
+
+const alreadyText = ({ subject_id: subject, completed_at: at, by }: Erasure): string =>
+  `the data of ${subject} was erased already${at === undefined ? '' : `, at ${at}`}${by === undefined ? '' : `, by ${by}`}`;
 
 const scopeOf = ({ subject, tenant, all }: Pick<HoldOptions, 'subject' | 'tenant' | 'all'>): object => {
   const scopes = [

@@ -2,7 +2,9 @@ import type { Command } from 'commander';
 import type { Connection } from '../connection.ts';
 import { examples } from '../examples.ts';
 import { CliFailure, EXIT } from '../exit.ts';
-import { duration } from '../output.ts';
+import { JSON_LINES, printList } from '../audit/lists.ts';
+import { counted, duration } from '../output.ts';
+import { AUDIT } from './audit-events.ts';
 
 /** `GET /api/ledger/v1/audit/tree`. */
 type Tree = {
@@ -15,24 +17,53 @@ type Tree = {
   readonly keys: readonly { readonly vkey: string; readonly since: string }[];
 };
 
-/** `ledgerctl audit tree` and `rotate-key`: the signed tree over the log, for whoever runs the service. */
+/** A signed head as `/api/audit/v1/checkpoints` shows it. */
+type Head = {
+  readonly size: number;
+  readonly root: string;
+  readonly time: string;
+  readonly position: string;
+  readonly key_id: string;
+};
+
+/** `ledgerctl audit tree|checkpoints|rotate-key`: the signed tree over the log. */
 export const addAuditTreeCommands = (audit: Command, { client, io }: Connection): void => {
   audit
     .command('tree')
     .description(
       'how far the signed heads of the tree over the log are; exit 1 when it is not what was signed',
     )
+    .option('--json', 'print it as JSON', false)
     .addHelpText('after', examples('audit tree'))
-    .action(async () => {
+    .action(async ({ json }: { json: boolean }) => {
       const tree = await (await client()).get<Tree>('/api/ledger/v1/audit/tree');
-      io.out(
-        `${tree.origin}: ${tree.state}\n` +
-          `signed: ${tree.signed_size} events, ${duration(tree.head_age_seconds)} ago; ` +
-          `not signed yet: ${tree.unsigned_leaves}\n` +
-          tree.keys.map(({ vkey, since }) => `key ${vkey} since ${since}\n`).join(''),
-      );
+      if (json) io.out(`${JSON.stringify(tree, null, 2)}\n`);
+      else
+        io.out(
+          `${tree.origin}: ${tree.state}\n` +
+            `signed: ${counted(tree.signed_size, 'event')}, ${duration(tree.head_age_seconds)} ago; ` +
+            `not signed yet: ${tree.unsigned_leaves}\n` +
+            tree.keys.map(({ vkey, since }) => `key ${vkey} since ${since}\n`).join(''),
+        );
       if (tree.state === 'mismatch') throw new CliFailure(EXIT.failed, tree.error ?? tree.state);
       if (tree.error !== undefined) io.err(`${tree.error}\n`);
+    });
+  audit
+    .command('checkpoints')
+    .description('signed heads of the tree: the newest one, or with --after those of more events')
+    .option('--after <size>', 'heads over more events than this, smallest first')
+    .option('--limit <n>', 'with --after: at most so many', '100')
+    .option(...JSON_LINES)
+    .addHelpText('after', examples('audit checkpoints', 'audit checkpoints --after 1000 --json'))
+    .action(async ({ after, limit, json }: { after?: string; limit: string; json: boolean }) => {
+      const query = after === undefined ? '' : `?${new URLSearchParams({ after, limit }).toString()}`;
+      const api = await client();
+      const { items } = await api.get<{ items: readonly Head[] }>(`${AUDIT}/checkpoints${query}`);
+      printList(io, items, json, {
+        none: after === undefined ? 'nothing has been signed yet' : `no head is larger than ${after}`,
+        header: ['size', 'signed', 'position', 'key', 'root'],
+        row: ({ size, time, position, key_id: key, root }) => [size, time, position, key, root],
+      });
     });
   audit
     .command('rotate-key')

@@ -3,6 +3,7 @@ import { InvalidArgumentError } from 'commander';
 import { isObject, objectAt, own, stringAt } from '../../domain/json-tools.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import { CliFailure, EXIT } from '../exit.ts';
+import { fileFailure } from '../file-errors.ts';
 import { printable } from '../output.ts';
 import type { KindNames, NamedKind } from './kind-names.ts';
 import type { Surface } from './resource-api.ts';
@@ -27,8 +28,7 @@ export const readSource = async (file: string, stdin: () => Promise<string>): Pr
   try {
     return { file, text: await readFile(file, 'utf8') };
   } catch (error) {
-    const { code = String(error) } = error as NodeJS.ErrnoException;
-    throw new CliFailure(EXIT.failed, `cannot read ${file}: ${code}`, { cause: error });
+    throw fileFailure(error, `cannot read ${file}`, EXIT.failed);
   }
 };
 

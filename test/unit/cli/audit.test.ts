@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -76,10 +76,10 @@ describe('ledgerctl audit', () => {
     ]);
     expect([code, err]).to.deep.equal([0, '']);
     expect(out.split('\n').slice(0, 4)).to.deep.equal([
-      'RECORDED                  TENANT  WHO           TYPE            ABOUT      OUTCOME   EVENT',
-      '2026-11-21T00:00:00.000Z  acme    alice         ClusterOrdered  cluster/a  accepted  cluster-a@0',
-      '2026-11-21T00:00:00.000Z  acme    alice         ClusterOrdered  cluster/a  accepted  cluster-a@0',
-      '2026-11-21T00:00:00.000Z  acme    s-1 (erased)  ClusterOrdered  cluster/a  accepted  cluster-a@0',
+      'RECORDED                  TENANT  WHO             TYPE            ABOUT      OUTCOME   EVENT        WHY',
+      '2026-11-21T00:00:00.000Z  acme    alice           ClusterOrdered  cluster/a  accepted  cluster-a@0  -',
+      '2026-11-21T00:00:00.000Z  acme    alice           ClusterOrdered  cluster/a  accepted  cluster-a@0  -',
+      '2026-11-21T00:00:00.000Z  acme    alice (erased)  ClusterOrdered  cluster/a  accepted  cluster-a@0  -',
     ]);
     expect(Object.fromEntries(stub.asked[1]?.query ?? [])).to.deep.equal({
       kind: 'cluster',
@@ -93,6 +93,89 @@ describe('ledgerctl audit', () => {
     expect(limited.err).to.equal('--limit 2 reached; there is more\n');
     stub.answers(() => ({ body: { items: [] } }));
     expect((await stub.run(['audit', 'events'])).err).to.equal('no such events\n');
+  });
+
+  it('spells a person in one way, and says why a call was refused', async () => {
+    const by = (subject: string, name?: string) => ({
+      ...EVENT,
+      actor: { subject, roles: [], ...(name === undefined ? {} : { personal: { user_name: name } }) },
+    });
+    const refused = {
+      ...by('s-1'),
+      type: 'RequestRefused',
+      outcome: 'rejected',
+      data: { command: 'Clusters/Create', code: 'NAME_TAKEN', message: 'there is\none already' },
+    };
+    const suppressed = {
+      ...by('s-2'),
+      type: 'RefusalsSuppressed',
+      data: { count: 7, since: 'a', until: 'b' },
+    };
+    const twins = [by('11111111-aaaa', 'anna'), by('22222222-bbbb', 'anna'), by('s-3'), by('s-1', 'alice')];
+    stub.answers(() => ({ body: { items: [refused, suppressed, ...twins] } }));
+    const rows = (await stub.succeeds(['audit', 'events'])).trim().split('\n').slice(1);
+    expect(rows.map((row) => row.split(/ {2,}/)[2])).to.deep.equal([
+      'alice',
+      's-2',
+      'anna (11111111)',
+      'anna (22222222)',
+      's-3',
+      'alice',
+    ]);
+    expect(rows[0]).to.match(/ {2}Clusters\/Create: NAME_TAKEN, there is one already$/);
+    expect(rows[1]).to.match(/ {2}7 more were refused, a to b$/);
+    expect(rows[2]).to.match(/ {2}-$/);
+  });
+
+  it('prints every list as JSON, too, one object per line', async () => {
+    const items = [{ id: 'x-1', scope: { kind: 'all' }, request: {}, tenants: 'all', reason: 'r' }];
+    for (const list of ['exports', 'holds', 'grants', 'erasures', 'checkpoints']) {
+      stub.answers(() => ({ body: { items } }));
+      expect(await stub.succeeds(['audit', list, '--json']), list).to.equal(`${JSON.stringify(items[0])}\n`);
+      expect((await stub.succeeds(['audit', list])).split('\n'), list).to.have.length(3);
+      stub.answers(() => ({ body: { items: [] } }));
+      const none = await stub.run(['audit', list, '--json']);
+      expect([none.code, none.out], list).to.deep.equal([0, '']);
+      expect(none.err, list).to.not.equal('');
+    }
+  });
+
+  it('shows which options must be given', async () => {
+    const usage = async (...command: string[]): Promise<string> =>
+      (await stub.run(['audit', ...command, '--help'])).out;
+    expect(await usage('erase'))
+      .to.include('Usage: ledgerctl audit erase <subject> --tenant <name> --reason <text> --yes [options]\n')
+      .and.to.match(/--tenant <name> .*tenant of the person \(required\)/)
+      .and.to.match(/--request <number> .*in your own files\n/);
+    expect(await usage('hold'))
+      .to.include('audit hold (--subject <id> | --tenant <name> | --all) --reason <text> [options]\n')
+      .and.to.match(/--reason <text> .*\(required\)/);
+    expect(await usage('release')).to.include(
+      'Usage: ledgerctl audit release <hold> --reason <text> [options]',
+    );
+    expect(await usage('grant')).to.include(
+      '<subject> (--tenant <name...> | --all) --reason <text> [options]\n',
+    );
+    expect(await usage('diff')).to.include(
+      'Usage: ledgerctl audit diff <kind> <id> --from <moment> [options]',
+    );
+    expect(await usage('events')).to.include('Usage: ledgerctl audit events [options]\n');
+  });
+
+  it('says of an erasure that was done before when that was, and by whom', async () => {
+    const before = {
+      id: 'e-1',
+      state: 'complete',
+      subject_id: 's-1',
+      completed_at: 'T',
+      by: 'root',
+      already: true,
+    };
+    stub.answers(() => ({ body: before }));
+    const erase = ['audit', 'erase', 's-1', '--tenant', 'acme', '--reason', 'asked', '--yes'];
+    const { code, out, err } = await stub.run(erase);
+    expect([code, out]).to.deep.equal([0, 'e-1\n']);
+    expect(err).to.equal('the data of s-1 was erased already, at T, by root: nothing was left to do\n');
   });
 
   it('shows events and objects, and says what changed', async () => {
@@ -133,6 +216,61 @@ describe('ledgerctl audit', () => {
     await stub.succeeds(['audit', 'grant', 's-1', '--all', '--reason', 'year']);
     expect(stub.asked.at(-1)?.body).to.deep.equal({ subject: 's-1', tenants: 'all', reason: 'year' });
     expect((await stub.run(['audit', 'grant', 's-1', '--reason', 'year'])).code).to.equal(2);
+  });
+
+  it('looks at the file of an export before it asks for one', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'ledger-export-'));
+    try {
+      stub.answers(() => ({ status: 202, body: { id: 'x-1', state: 'failed', reason: 'r' } }));
+      await writeFile(join(folder, 'there.tar'), 'mine');
+      for (const [output, says] of [
+        [folder, `${folder} is a directory: name the file in it, for example ${join(folder, 'acme.tar')}`],
+        [
+          join(folder, 'there.tar'),
+          'there.tar is there already: another name keeps both, --force replaces it',
+        ],
+        [join(folder, 'no', 'x.tar'), `there is no directory ${join(folder, 'no')}; make it first`],
+        [join(folder, 'there.tar', 'x.tar'), 'a part of the path is no directory'],
+        [join(folder, 'y'.repeat(300)), 'the name is too long'],
+      ] as const) {
+        const { code, err } = await stub.run(['audit', 'export', '-o', output]);
+        expect(code, output).to.equal(2);
+        expect(err, output)
+          .to.include(says)
+          .and.to.not.match(/\bE[A-Z]{4,}\b/);
+      }
+      expect(stub.calls(), 'nothing was asked').to.deep.equal([]);
+      const asked = await stub.run(['audit', 'export', '-o', join(folder, 'there.tar'), '--force']);
+      expect(asked.err).to.equal('ledgerctl: export x-1 is failed: r\n');
+      expect(await readdir(folder), 'nothing is left of the look').to.deep.equal(['there.tar']);
+      expect(await readFile(join(folder, 'there.tar'), 'utf8')).to.equal('mine');
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+
+  it('asks for no export of a service whose log is not the one that is trusted', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'ledger-export-'));
+    try {
+      const keys = [{ vkey: vkey(keyOf('one')), since: '' }];
+      const file = join(folder, 'trust.json');
+      await writeFile(file, JSON.stringify({ origin: ORIGIN, keys }));
+      stub.answers(() => ({ body: { origin: 'fulfillment-ledger/other', keys } }));
+      const command = ['audit', 'export', '--trust', file, '-o', join(folder, 'x.tar')];
+      const { code, err } = await stub.run(command);
+      expect(code).to.equal(2);
+      expect(err).to.include(
+        `--trust: the file is for ${ORIGIN}, this service keeps fulfillment-ledger/other`,
+      );
+      expect(stub.calls()).to.deep.equal(['GET /api/audit/v1/trust.json']);
+      await writeFile(file, JSON.stringify({ origin: ORIGIN, keys, pin: 'x' }));
+      stub.answers(() => ({ body: { origin: ORIGIN, keys } }));
+      const pin = await stub.run(command);
+      expect([pin.code, stub.calls().filter((call) => call.startsWith('POST'))]).to.deep.equal([2, []]);
+      expect(pin.err).to.include('--trust: its pin cannot be used: this is no note');
+    } finally {
+      await rm(folder, { recursive: true });
+    }
   });
 
   it('says why there is no export', async () => {
@@ -187,12 +325,76 @@ describe('the download of an export', () => {
   it('gives up when it comes no further, and keeps nothing that is wrong', async () => {
     const target = join(folder, 'export.tar');
     const stuck = await download(breaking(0), '/file', target, of).catch((error: unknown) => error);
-    expect(String(stuck)).to.include('broke off');
+    expect(String(stuck)).to.include('broke off; nothing of the file has come');
+    expect(await readdir(folder)).to.deep.equal([]);
     const other = { ...of, sha256: '0'.repeat(64) };
     const wrong = await download(breaking(100), '/file', target, other).catch((error: unknown) => error);
     expect(wrong).to.be.instanceOf(WrongDigest);
     await download(breaking(100), '/file', target, of);
     expect((await readFile(target)).equals(content)).to.equal(true);
+  });
+});
+
+describe('a download that cannot be finished', () => {
+  let folder: string;
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'ledger-download-'));
+  });
+  afterEach(() => rm(folder, { recursive: true, force: true }));
+
+  const content = Buffer.from('0123456789'.repeat(10));
+  const of = { bytes: content.length, sha256: createHash('sha256').update(content).digest('hex') };
+  const thrown = (action: Promise<unknown>): Promise<unknown> =>
+    action.then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+  const whole = {
+    bytes: async (_path: string, { range = 'bytes=0-' }: Record<string, string> = {}) => {
+      const from = Number(/bytes=(\d+)-/.exec(range)?.[1]);
+      return new Response(content.subarray(from), { status: from === 0 ? 200 : 206 });
+    },
+  };
+
+  it('says how much it has, and keeps it for the next time', async () => {
+    const target = join(folder, 'export.tar');
+    let sent = false;
+    const once = {
+      bytes: async () => {
+        if (sent) throw new Error('the line is gone');
+        sent = true;
+        return new Response(content.subarray(0, 30));
+      },
+    };
+    const error = await thrown(download(once, '/file', target, of));
+    expect(String(error)).to.include(`the line is gone; ${target}.part keeps the first 30 of 100 bytes`);
+    expect(await readdir(folder)).to.deep.equal(['export.tar.part']);
+    await download(whole, '/file', target, of);
+    expect(await readdir(folder)).to.deep.equal(['export.tar']);
+  });
+
+  it('begins anew where what lies there is of another file, or is longer', async () => {
+    for (const rest of ['something else', 'x'.repeat(1000)]) {
+      const target = join(folder, `export-${rest.length}.tar`);
+      await writeFile(`${target}.part`, rest);
+      await download(whole, '/file', target, of);
+      expect((await readFile(target)).equals(content)).to.equal(true);
+    }
+  });
+
+  it('is not tried again where nothing can be written', async () => {
+    const target = join(folder, 'export.tar');
+    await mkdir(`${target}.part`);
+    let asked = 0;
+    const counting = {
+      bytes: async () => {
+        asked += 1;
+        return new Response(content);
+      },
+    };
+    const error = await thrown(download(counting, '/file', target, of));
+    expect(String(error)).to.include(`cannot write ${target}.part: it is a directory`);
+    expect(asked).to.equal(1);
   });
 });
 

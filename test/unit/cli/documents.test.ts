@@ -76,7 +76,7 @@ id: h
     const missing = await failure(readSource('no/such/file.yaml', stdin));
     expect(missing)
       .to.be.instanceOf(CliFailure)
-      .with.property('message', 'cannot read no/such/file.yaml: ENOENT');
+      .with.property('message', 'cannot read no/such/file.yaml: there is no such file or directory');
   });
 
   it('what get prints as YAML is read back as it was', async () => {

@@ -98,7 +98,7 @@ describe('ledgerctl changes resources', () => {
       expect(err).to.include('stdin, document 3: there is no kind "volcano"');
       expect(code).to.equal(2);
       expect((await cli.run(['create', '-f', 'no/such.yaml'])).err).to.equal(
-        'ledgerctl: cannot read no/such.yaml: ENOENT\n',
+        'ledgerctl: cannot read no/such.yaml: there is no such file or directory\n',
       );
       expect(cli.asked).to.deep.equal([]);
     });

@@ -1,0 +1,24 @@
+import type { CliIo } from '../connection.ts';
+import { table } from '../output.ts';
+
+/** The option that every list of `ledgerctl audit` has. */
+export const JSON_LINES = ['--json', 'one JSON object per line', false] as const;
+
+type Columns<Item> = {
+  readonly header: readonly string[];
+  readonly row: (item: Item) => readonly (string | number | undefined)[];
+  /** Said on stderr where there is nothing. */
+  readonly none: string;
+};
+
+/** A list as a table, or as JSON lines. */
+export const printList = <Item>(
+  io: CliIo,
+  items: readonly Item[],
+  json: boolean,
+  { header, row, none }: Columns<Item>,
+): void => {
+  if (items.length === 0) io.err(`${none}\n`);
+  else if (json) for (const item of items) io.out(`${JSON.stringify(item)}\n`);
+  else io.out(`${table(header, items.map(row))}\n`);
+};
