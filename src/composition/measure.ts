@@ -125,7 +125,15 @@ export const measure = (metrics: Metrics) => {
   };
 };
 
-const TOPIC_PROBLEMS = ['missing', 'cleanup', 'retention'] as const;
+const TOPIC_PROBLEMS = [
+  'missing',
+  'cleanup',
+  'retention',
+  'partitions',
+  'replicas',
+  'insync',
+  'history',
+] as const;
 
 const clustersOn = (hubs: Pick<HubRegistry, 'tenantsOn' | 'tenantClusters'>, id: string): number =>
   hubs.tenantsOn(id).reduce((sum, tenant) => sum + hubs.tenantClusters(id, tenant), 0);

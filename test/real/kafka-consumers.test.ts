@@ -90,7 +90,7 @@ describe('consumers of a real broker', function () {
     const topic = 'followed';
     const send = async (value: string): Promise<void> => {
       const producer = await clusterOf(kafka.brokers, recordingLogger()).producers.open(never);
-      await producer.send([{ topic, key: value, value, headers: { note: value }, timestamp: '0' }]);
+      await producer.send([{ topic, key: value, value, headers: { note: value } }]);
       await producer.close();
     };
 

@@ -29,7 +29,6 @@ describe('the rights that the publisher needs on a real Apache Kafka', function 
     key: 'k',
     value: 'v',
     headers: {},
-    timestamp: '1790000000000',
   });
   const reasonOf = async (call: Promise<unknown>): Promise<string> => {
     const outcome = await call.then(

@@ -1,5 +1,6 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { createWriteStream, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Kafka, logLevel } from '../../../src/adapters/kafka/kafkajs-library.ts';
@@ -21,6 +22,8 @@ export type RealKafka = {
   /** SIGSTOP and SIGCONT: it keeps its connections and answers nobody. */
   freeze(): void;
   thaw(): void;
+  /** Resolves when the broker ends although nobody here has ended it: with what it said last. */
+  readonly died: Promise<string>;
   /** Ends it and removes its folder. */
   close(): Promise<void>;
 };
@@ -31,12 +34,16 @@ export type RealKafkaOptions = {
   readonly users?: Readonly<Record<string, string>>;
   /** PEM of the second listener. */
   readonly tls?: { readonly cert: string; readonly key: string };
+  /** Of the first listener; default: any that is free. */
+  readonly port?: number;
   /** More properties of the broker, or others than ours. */
   readonly properties?: Readonly<Record<string, string>>;
 };
 
 const READY_MS = 60_000;
 const POLL_MS = 100;
+/** Characters that are told of what the broker said last. */
+const TOLD = 2_000;
 /** Any sixteen bytes will do; a constant saves one start of Java. */
 const CLUSTER_ID = 'MkU3OEVBNTcwNTJENDM2Qg';
 
@@ -46,9 +53,10 @@ const CLUSTER_ID = 'MkU3OEVBNTcwNTJENDM2Qg';
  * @throws Error when it ends before it answers, with the end of what it said.
  */
 export const startRealKafka = async (options: RealKafkaOptions): Promise<RealKafka> => {
+  if (options.port !== undefined) await assertFree(options.port);
   const folder = mkdtempSync(join(tmpdir(), 'ledger-kafka-'));
   const [plain = 0, secure = 0, controller = 0] = await freePorts(3);
-  const ports = { plain, secure, controller };
+  const ports = { plain: options.port ?? plain, secure, controller };
   const propertiesFile = join(folder, 'server.properties');
   writeFileSync(propertiesFile, propertiesOf(folder, ports, options), { mode: 0o600 });
   const logFile = join(folder, 'output.log');
@@ -66,6 +74,9 @@ export const startRealKafka = async (options: RealKafkaOptions): Promise<RealKaf
   format(java, [...jvm, 'kafka.tools.StorageTool'], propertiesFile, options.users ?? {});
 
   let running: ChildProcess | undefined;
+  /** Its end is meant. */
+  let ending: ChildProcess | undefined;
+  const died = Promise.withResolvers<string>();
   const endNow = (): void => {
     running?.kill('SIGKILL');
   };
@@ -80,15 +91,17 @@ export const startRealKafka = async (options: RealKafkaOptions): Promise<RealKaf
     });
     child.stdout.pipe(log, { end: false });
     child.stderr.pipe(log, { end: false });
-    child.once('exit', () => {
-      if (running === child) running = undefined;
+    child.once('exit', (code, signal) => {
+      if (running !== child) return;
+      running = undefined;
+      if (ending !== child) died.resolve(`${signal ?? `status ${code}`}\n${output().slice(-TOLD)}`);
     });
     running = child;
     const end = performance.now() + READY_MS;
     while (!(await answers(brokers))) {
       if (running !== child || performance.now() > end) {
         endNow();
-        throw new Error(`Apache Kafka did not start:\n${output().slice(-2_000)}`);
+        throw new Error(`Apache Kafka did not start:\n${output().slice(-TOLD)}`);
       }
       await new Promise((resolve) => setTimeout(resolve, POLL_MS));
     }
@@ -98,6 +111,7 @@ export const startRealKafka = async (options: RealKafkaOptions): Promise<RealKaf
     const child = running;
     if (child === undefined) return;
     const ended = new Promise((resolve) => child.once('exit', resolve));
+    ending = child;
     child.kill(how);
     await ended;
   };
@@ -107,6 +121,7 @@ export const startRealKafka = async (options: RealKafkaOptions): Promise<RealKaf
     brokers,
     secureBrokers: options.users === undefined ? [] : [`127.0.0.1:${ports.secure}`],
     output,
+    died: died.promise,
     kill: () => end('SIGKILL'),
     stop: () => end('SIGTERM'),
     restart: start,
@@ -119,6 +134,14 @@ export const startRealKafka = async (options: RealKafkaOptions): Promise<RealKaf
     },
   };
 };
+
+/** Another broker there would answer instead of ours. */
+const assertFree = (port: number): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', () => reject(new Error(`port ${port} cannot be had: is something running there?`)));
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve()));
+  });
 
 type Ports = { readonly plain: number; readonly secure: number; readonly controller: number };
 

@@ -46,16 +46,22 @@ const CONNECT_MS = 3_000;
 const REQUEST_MS = 30_000;
 const KEEP_ALIVE_MS = 60_000;
 
+/** Who is asked and told by one client, see `KafkaProducers.open`. */
+export type Listeners = {
+  readonly mayWrite?: (() => boolean) | undefined;
+  readonly onTrouble?: ((problem: string) => void) | undefined;
+};
+
 /** Makes clients; each one reads the files of the settings anew. Throws KafkaFault when one cannot be read. */
 export const createClients = (
   settings: KafkaSettings,
   { logger, clock }: { readonly logger: Logger; readonly clock: Clock },
-): ((mayWrite?: () => boolean) => Promise<Client>) => {
+): ((listeners?: Listeners) => Promise<Client>) => {
   const logging = createKafkaLogging(logger, clock);
-  return async (mayWrite) => {
+  return async ({ mayWrite, onTrouble } = {}) => {
     const sasl = await saslOf(settings);
     const ssl = await tlsOf(settings);
-    const sockets = createSockets(mayWrite);
+    const sockets = createSockets(mayWrite, onTrouble);
     const brokers = [...settings.brokers];
     const config: KafkaConfig = {
       clientId: settings.clientId,
@@ -67,7 +73,7 @@ export const createClients = (
       requestTimeout: settings.requestMs ?? REQUEST_MS,
       socketFactory: sockets.factory,
       logLevel: logLevel.INFO,
-      logCreator: logging({ secret: passwordOf(sasl), isCut: sockets.isCut }),
+      logCreator: logging({ secret: passwordOf(sasl), isCut: sockets.isCut, onTrouble }),
     };
     return {
       kafka: new Kafka(config),
@@ -113,6 +119,7 @@ const readSetting = async (variable: string, file: string): Promise<string> => {
 /** kafkajs connects again after `disconnect()` when a send is still being tried, so that its sockets must be ours. */
 const createSockets = (
   mayWrite: () => boolean = () => true,
+  onTrouble: (problem: string) => void = () => undefined,
 ): { factory: ISocketFactory; cut: () => void; isCut: () => boolean } => {
   const open = new Set<Socket>();
   let isCut = false;
@@ -143,6 +150,10 @@ const createSockets = (
       socket.setKeepAlive(true, KEEP_ALIVE_MS);
       open.add(socket);
       socket.once('close', () => open.delete(socket));
+      // Ours to know at once, also while nothing is sent: kafkajs does not tell.
+      socket.once('end', () => {
+        if (!isCut && !socket.writableEnded) onTrouble(`${host}:${port} ended the connection`);
+      });
       return guard(socket);
     },
     cut,

@@ -1,4 +1,4 @@
-import type { Admin, DescribeConfigResponse, Producer } from 'kafkajs';
+import type { Admin, DescribeConfigResponse } from 'kafkajs';
 import type { Clock, Logger } from '../../app/ports.ts';
 import {
   REPLICAS,
@@ -13,7 +13,8 @@ import {
 import { createBreakable } from './breakable.ts';
 import { faultOf } from './faults.ts';
 import { closed, createClients, type Client, type KafkaSettings } from './kafkajs-client.ts';
-import { CompressionTypes, Partitioners } from './kafkajs-library.ts';
+import { CompressionTypes, connectionOf, Partitioners } from './kafkajs-library.ts';
+import { readLastRecords } from './last-records.ts';
 
 /** Kafka by kafkajs: each producer and each administrative call has connections of its own. */
 export const createKafkaCluster = (
@@ -24,7 +25,10 @@ export const createKafkaCluster = (
   // Somebody waits for what an administrator asks.
   const asking = createClients({ retry: ADMIN_RETRY, ...settings }, { logger, clock });
   return {
-    producers: { open: async (signal, mayWrite) => openProducer(await producing(mayWrite), signal) },
+    producers: {
+      open: async (signal, mayWrite, onTrouble) =>
+        openProducer(await producing({ mayWrite, onTrouble }), signal),
+    },
     admin: createAdmin(asking),
   };
 };
@@ -111,7 +115,7 @@ const untilAborted = async <Result>(
   }
 };
 
-const goodbye = async (connected: Pick<Producer | Admin, 'disconnect'>): Promise<void> => {
+const goodbye = async (connected: { disconnect(): Promise<void> }): Promise<void> => {
   let late: NodeJS.Timeout | undefined;
   const timeout = new Promise<void>((resolve) => {
     late = setTimeout(resolve, GOODBYE_MS);
@@ -169,6 +173,24 @@ const createAdmin = (clients: () => Promise<Client>): KafkaAdmin => {
       connected(signal, async (admin) =>
         (await admin.fetchTopicOffsets(topic)).every(({ high }) => high === '0'),
       ),
+    lastRecords: async (topics, signal) => {
+      const client = await clients();
+      const connection = connectionOf(client.kafka);
+      try {
+        const records = await untilAborted(
+          connection.connect().then(() => readLastRecords(connection, topics)),
+          client,
+          signal,
+        );
+        await goodbye(connection);
+        return records;
+      } catch (error) {
+        if (faultOf(error).reason === 'unauthorized') return undefined;
+        throw error;
+      } finally {
+        client.cut();
+      }
+    },
     create: (topics, signal) => connected(signal, (admin) => create(admin, topics)),
   };
 };

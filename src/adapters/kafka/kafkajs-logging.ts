@@ -11,6 +11,13 @@ const REMEMBERED = 200;
 /** Said of every idempotent producer whose tries are bounded; of no account for at-least-once (real-servers.md §1.4). */
 const HARMLESS = 'Limiting retries for the idempotent producer';
 
+export type LoggedClient = {
+  readonly secret: string | undefined;
+  readonly isCut: () => boolean;
+  /** Told of each warning, also those that are not written again. */
+  readonly onTrouble?: ((problem: string) => void) | undefined;
+};
+
 /**
  * kafkajs' log lines as ours. What it calls an error it tries again by itself, so that it is a warning here: whether it
  * is in vain the publisher says. What a connection that we ended says means nothing. Of its fields only those with words and numbers are kept, and no secret.
@@ -18,7 +25,7 @@ const HARMLESS = 'Limiting retries for the idempotent producer';
 export const createKafkaLogging = (
   logger: Logger,
   clock: Pick<Clock, 'monotonicMs'>,
-): ((client: { readonly secret: string | undefined; readonly isCut: () => boolean }) => logCreator) => {
+): ((client: LoggedClient) => logCreator) => {
   const told = new Map<string, { at: number; more: number }>();
 
   /** How often the message was held back since it was last written; undefined: it is held back now. */
@@ -36,20 +43,22 @@ export const createKafkaLogging = (
     return known?.more ?? 0;
   };
 
-  return ({ secret, isCut }) =>
+  return ({ secret, isCut, onTrouble }) =>
     () =>
     ({ namespace, level, log }) => {
       const message = withoutSecret(String(log.message), secret);
       const { broker, topic, retryCount, error } = log as Readonly<Record<string, unknown>>;
+      const text = typeof error === 'string' ? withoutSecret(error, secret) : undefined;
       const fields = {
         kafkajs: namespace,
         ...plain('broker', broker),
         ...plain('topic', topic),
         ...plain('retryCount', retryCount),
-        ...(typeof error === 'string' ? { error: withoutSecret(error, secret) } : {}),
+        ...(text === undefined ? {} : { error: text }),
       };
       if (level >= logLevel.INFO || isCut() || message.startsWith(HARMLESS))
         return logger.debug(fields, message);
+      onTrouble?.(text ?? message);
       const held = repeats(message);
       if (held !== undefined) logger.warn(held > 0 ? { ...fields, repeated: held } : fields, message);
     };

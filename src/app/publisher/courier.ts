@@ -51,6 +51,10 @@ export type CourierOptions = {
   readonly graceMs: () => number;
   readonly failpoint?: PublisherFailpoint;
   readonly events: {
+    /** So many records are tried from now on; 0: nothing is left to send. */
+    readonly trying: (records: number) => void;
+    /** What goes wrong on the way, before it has failed. */
+    readonly trouble: (problem: string) => void;
     readonly failed: (error: unknown) => void;
     readonly sent: (records: number) => void;
   };
@@ -135,7 +139,7 @@ const createSender = (
     if (!isFilled && (await check.isEmpty(name))) throw new TopicIsNew(name);
     isFilled = true;
     signal.throwIfAborted();
-    producer ??= await producers.open(signal);
+    producer ??= await producers.open(signal, undefined, events.trouble);
     const open = producer;
     let cancel = (): void => undefined;
     const stop = (): void => {
@@ -197,7 +201,12 @@ const createSender = (
     /** Sends the oldest batch; undefined: there was none. 0: it was in vain, and is the oldest one still. */
     next: async (): Promise<number | undefined> => {
       const parcels = outbox.head(settings.batch).slice(0, most);
-      if (parcels.length === 0) return undefined;
+      if (parcels.length === 0) {
+        events.trying(0);
+        return undefined;
+      }
+      const records = parcels.reduce((sum, parcel) => sum + parcel.records.length, 0);
+      events.trying(records);
       try {
         await send(parcels);
       } catch (error) {
@@ -207,7 +216,6 @@ const createSender = (
       failures = 0;
       most = Number.POSITIVE_INFINITY;
       outbox.sent(parcels.length);
-      const records = parcels.reduce((sum, parcel) => sum + parcel.records.length, 0);
       events.sent(records);
       return records;
     },

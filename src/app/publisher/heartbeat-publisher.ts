@@ -49,6 +49,7 @@ export const createHeartbeatPublisher = ({
   let isHeldUp = false;
   let lastError: TopicError | undefined;
   let sent = 0;
+  let confirmedAt: string | undefined;
   const nowMs = (): number => Date.parse(clock.now());
 
   const close = async (): Promise<void> => {
@@ -70,6 +71,7 @@ export const createHeartbeatPublisher = ({
         producer ??= await producers.open(signal);
         await producer.send(records);
         sent += records.length;
+        confirmedAt = clock.now();
         hooks?.published?.(topic, records.length);
         return;
       } catch (error) {
@@ -121,8 +123,11 @@ export const createHeartbeatPublisher = ({
       state: !active ? 'standby' : isHeldUp ? 'waiting' : 'live',
       position: undefined,
       waitingEvents: 0,
+      waitingSince: undefined,
       lagSeconds: 0,
       sent,
+      confirmedAt,
+      trying: undefined,
       lastError,
       parked: [],
     }),

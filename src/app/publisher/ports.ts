@@ -21,9 +21,14 @@ export type KafkaProducer = {
 export type KafkaProducers = {
   /**
    * Throws KafkaFault; `closed` when the signal was aborted. `mayWrite` is asked before anything goes to the brokers, also
-   * what is tried again; from the first no on, nothing goes there any more, and a send throws `closed`.
+   * what is tried again; from the first no on, nothing goes there any more, and a send throws `closed`. `onTrouble` is told
+   * what goes wrong on the way and is tried again: a send may take half a minute before it fails.
    */
-  open(signal: AbortSignal, mayWrite?: () => boolean): Promise<KafkaProducer>;
+  open(
+    signal: AbortSignal,
+    mayWrite?: () => boolean,
+    onTrouble?: (problem: string) => void,
+  ): Promise<KafkaProducer>;
 };
 
 /** A topic as the brokers have it. */
@@ -37,6 +42,9 @@ export type TopicOnBrokers = {
   readonly minInsync: number;
 };
 
+/** The newest record of one partition. */
+export type LastRecord = Pick<KafkaRecord, 'value' | 'headers'> & { readonly partition: number };
+
 export type KafkaAdmin = {
   /** Those of the topics that exist. Throws KafkaFault. */
   describe(
@@ -45,6 +53,14 @@ export type KafkaAdmin = {
   ): Promise<{ readonly brokers: number; readonly topics: ReadonlyMap<string, TopicOnBrokers> }>;
   /** Whether nothing was ever written to a topic that exists. Throws KafkaFault. */
   isEmpty(topic: string, signal: AbortSignal): Promise<boolean>;
+  /**
+   * The newest record of each partition that holds one, of topics that exist. Undefined: we have no right to read them.
+   * Throws KafkaFault.
+   */
+  lastRecords(
+    topics: readonly string[],
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<string, readonly LastRecord[]> | undefined>;
   /** Makes those that do not exist and returns their names. Throws KafkaFault. */
   create(
     topics: readonly Pick<TopicSpec, 'name' | 'cleanup' | 'partitions' | 'retentionMs'>[],
@@ -62,7 +78,8 @@ export type KafkaCluster = { readonly producers: KafkaProducers; readonly admin:
  * Why the brokers did not do it. `unreachable`: no broker answers; `unauthorized`: credentials or rights are refused;
  * `topic-missing`; `too-large`: they do not take a record or batch of that size;
  * `invalid`: they do not take one of the records as it is; `full`: no room, or too few replicas;
- * `closed`: ended from our side; `refused`: anything else.
+ * `other-history`: the topic holds what this log does not have (history.ts); `closed`: ended from our side; `refused`:
+ * anything else.
  */
 export type KafkaFaultReason =
   | 'unreachable'
@@ -71,6 +88,7 @@ export type KafkaFaultReason =
   | 'too-large'
   | 'invalid'
   | 'full'
+  | 'other-history'
   | 'closed'
   | 'refused';
 
@@ -91,6 +109,6 @@ export const sizeOf = ({ key, value, headers }: KafkaRecord): number => {
   return bytes;
 };
 
-/** Lengths, offsets and timestamp of a record; lengths of a header (record format v2). */
+/** Lengths, offset and time of a record; lengths of a header (record format v2). */
 const RECORD_OVERHEAD = 40;
 const HEADER_OVERHEAD = 6;

@@ -4,6 +4,8 @@ import type { Clock, Ids, Logger, Timers } from '../ports.ts';
 import { pause } from '../process-runner/pause.ts';
 import type { TopicSpec, TopicStream } from '../streams/stream.ts';
 import { createHeartbeatPublisher, type HeartbeatPublisher, type Heartbeats } from './heartbeat-publisher.ts';
+import { createContact, type ContactStatus } from './contact.ts';
+import { createHistoryCheck } from './history.ts';
 import type { KafkaCluster } from './ports.ts';
 import { replay, type ReplayRequest, type ReplayStep } from './replay.ts';
 import { createTopicCheck, CREATE_COMMAND, type TopicPlan } from './topic-check.ts';
@@ -66,6 +68,7 @@ export type Publisher = {
 export type PublisherStatus = {
   /** Epoch of the lease; undefined: standby. */
   readonly epoch: number | undefined;
+  readonly brokers: ContactStatus;
   readonly topics: readonly TopicStatus[];
   /** What is wrong with topics, as last seen by this instance. */
   readonly problems: readonly { readonly topic: string; readonly code: string; readonly message: string }[];
@@ -87,12 +90,15 @@ const LOOK_AGAIN_MS = 30_000;
 const TOPIC_CHECK = 'the check of topics';
 
 export const createPublisher = (options: PublisherOptions): Publisher => {
-  const { cluster, ownership, clock, timers, logger } = options;
+  const { ownership, clock, timers, logger, store } = options;
+  const contact = createContact(options.cluster, { clock });
+  const { cluster } = contact;
   const settings = { ...PUBLISHER_SETTINGS, ...options.settings };
   const specs = options.topics;
   let told = '';
   const check = createTopicCheck({
     admin: cluster.admin,
+    history: createHistoryCheck({ admin: cluster.admin, store }),
     topics: specs,
     clock,
     onPlan: (plan) => {
@@ -132,9 +138,14 @@ export const createPublisher = (options: PublisherOptions): Publisher => {
     const over = new AbortController();
     const signal = AbortSignal.any([lease.signal, over.signal]);
     const trouble = createTrouble(logger);
+    // What was seen before this tenure says nothing of what somebody else has sent since.
+    check.forget();
     const shared = {
       ...options,
-      producers: { open: (until: AbortSignal) => cluster.producers.open(until, isHeld) },
+      producers: {
+        open: (until: AbortSignal, _mayWrite?: () => boolean, onTrouble?: (problem: string) => void) =>
+          cluster.producers.open(until, isHeld, onTrouble),
+      },
       // One look serves many topics, and must not end with the session of one of them.
       check: {
         ready: (topic: string) => check.ready(topic, signal),
@@ -152,7 +163,7 @@ export const createPublisher = (options: PublisherOptions): Publisher => {
       },
       turn: createTurns(clock),
       // A server's look into its log takes none of this thread's time.
-      gate: options.store.kind === 'eventstoredb' ? noGate : createGate(),
+      gate: store.kind === 'eventstoredb' ? noGate : createGate(),
       trouble,
     };
     const { heartbeats } = options;
@@ -180,6 +191,7 @@ export const createPublisher = (options: PublisherOptions): Publisher => {
       }),
     status: () => ({
       epoch: tenure?.epoch,
+      brokers: contact.status(),
       topics:
         tenure === undefined
           ? specs.map(standby)
@@ -194,7 +206,7 @@ export const createPublisher = (options: PublisherOptions): Publisher => {
     },
     replay: (request, signal) => {
       const stream = options.streams().find(({ topic }) => topic.name === request.topic);
-      return stream === undefined ? undefined : replay({ ...options, stream }, request, signal);
+      return stream === undefined ? undefined : replay({ ...options, cluster, stream }, request, signal);
     },
     retry: async (name, stream) => tenure?.topics.find((topic) => topic.name === name)?.retry(stream),
   };
@@ -224,8 +236,11 @@ const standby = ({ name }: TopicSpec): TopicStatus => ({
   state: 'standby',
   position: undefined,
   waitingEvents: 0,
+  waitingSince: undefined,
   lagSeconds: 0,
   sent: 0,
+  confirmedAt: undefined,
+  trying: undefined,
   lastError: undefined,
   parked: [],
 });

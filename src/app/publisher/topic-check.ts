@@ -1,10 +1,11 @@
 import type { Clock } from '../ports.ts';
 import type { TopicSpec } from '../streams/stream.ts';
+import { stopsAtOtherHistory, type HistoryCheck } from './history.ts';
 import { insyncOf, KafkaFault, REPLICAS, type KafkaAdmin, type TopicOnBrokers } from './ports.ts';
 
 /** What is wrong with a topic, in words that say what to do. */
 export type TopicProblem = {
-  readonly code: 'missing' | 'cleanup' | 'retention' | 'partitions' | 'replicas' | 'insync';
+  readonly code: 'missing' | 'cleanup' | 'retention' | 'partitions' | 'replicas' | 'insync' | 'history';
   readonly message: string;
 };
 
@@ -18,7 +19,7 @@ export type TopicPlan = {
 /** The command that makes what is missing. */
 export const CREATE_COMMAND = 'ledgerctl kafka create-topics';
 
-/** Milliseconds that what was found missing is not asked for again, and that a good answer counts. */
+/** Milliseconds that what was found missing, or of another history, is not asked for again. */
 const MISSING_MS = 5_000;
 
 export type TopicCheck = {
@@ -26,7 +27,10 @@ export type TopicCheck = {
   plan(signal: AbortSignal): Promise<readonly TopicPlan[]>;
   /** The same for whoever asks meanwhile, too. Throws KafkaFault. */
   look(signal: AbortSignal): Promise<unknown>;
-  /** Throws KafkaFault `topic-missing` with the command that makes it, and whatever keeps the brokers from saying so. */
+  /**
+   * Throws KafkaFault `topic-missing` with the command that makes it, `other-history`, and whatever keeps the brokers from
+   * saying so.
+   */
   ready(topic: string, signal: AbortSignal): Promise<void>;
   /** What was last seen is no longer believed. */
   forget(): void;
@@ -48,11 +52,13 @@ export type TopicsReady = Pick<TopicCheck, 'forget' | 'making'> & {
 /** One look at the brokers serves all topics: when they are away, one connection is tried and not one for each. */
 export const createTopicCheck = ({
   admin,
+  history,
   topics,
   clock,
   onPlan,
 }: {
   readonly admin: Pick<KafkaAdmin, 'describe'>;
+  readonly history: HistoryCheck;
   readonly topics: readonly TopicSpec[];
   readonly clock: Pick<Clock, 'monotonicMs'>;
   /** Told of each look. */
@@ -68,7 +74,17 @@ export const createTopicCheck = ({
       topics.map(({ name }) => name),
       signal,
     );
-    last = topics.map((topic) => planOf(topic, found.topics.get(topic.name), found.brokers));
+    const others = await history(
+      topics.filter(({ name }) => found.topics.has(name)),
+      signal,
+    );
+    last = topics.map((topic) => {
+      const plan = planOf(topic, found.topics.get(topic.name), found.brokers);
+      const message = others.get(topic.name);
+      return message === undefined
+        ? plan
+        : { ...plan, problems: [...plan.problems, { code: 'history', message }] };
+    });
     lookedAt = clock.monotonicMs();
     onPlan?.(last);
     return last;
@@ -79,21 +95,31 @@ export const createTopicCheck = ({
     });
     return looking;
   };
-  const isMissing = (name: string): boolean =>
-    last.some(({ topic, found }) => topic.name === name && found === undefined);
+  /** What keeps a topic from taking anything. */
+  const obstacleOf = (name: string): KafkaFault | undefined => {
+    const plan = last.find(({ topic }) => topic.name === name);
+    if (plan === undefined) return undefined;
+    if (plan.found === undefined)
+      return new KafkaFault(
+        'topic-missing',
+        `topic ${name} does not exist on the brokers; ${CREATE_COMMAND} creates it`,
+      );
+    const other = plan.problems.find(({ code }) => code === 'history');
+    return other === undefined || !stopsAtOtherHistory(plan.topic)
+      ? undefined
+      : new KafkaFault('other-history', `topic ${name} ${other.message}`);
+  };
 
   return {
     plan,
     look,
     ready: async (name, signal) => {
       const isOld =
-        lookedAt === undefined || (isMissing(name) && clock.monotonicMs() - lookedAt >= MISSING_MS);
+        lookedAt === undefined ||
+        (obstacleOf(name) !== undefined && clock.monotonicMs() - lookedAt >= MISSING_MS);
       if (isOld) await look(signal);
-      if (isMissing(name))
-        throw new KafkaFault(
-          'topic-missing',
-          `topic ${name} does not exist on the brokers; ${CREATE_COMMAND} creates it`,
-        );
+      const obstacle = obstacleOf(name);
+      if (obstacle !== undefined) throw obstacle;
     },
     forget: () => {
       lookedAt = undefined;
@@ -124,7 +150,7 @@ const copiesOf = ({ replicas, minInsync }: TopicOnBrokers, brokers: number): rea
     return [
       {
         code: 'replicas',
-        message: `has ${replicas} replicas on ${brokers} brokers: with a broker records may be lost; reassign it to ${wanted}`,
+        message: `has ${counted(replicas, 'replica')} on ${counted(brokers, 'broker')}: with a broker records may be lost; reassign it to ${wanted}`,
       },
     ];
   // NaN: what the brokers do not tell us cannot be judged.
@@ -159,7 +185,9 @@ const problemsOf = (topic: TopicSpec, found: TopicOnBrokers): readonly TopicProb
   if (topic.cleanup === 'compact' && found.partitions > topic.partitions)
     problems.push({
       code: 'partitions',
-      message: `has ${found.partitions} partitions instead of ${topic.partitions}: documents whose key has moved are there twice, the old one for ever; make it anew, or read a replay instead`,
+      message: `has ${counted(found.partitions, 'partition')} instead of ${topic.partitions}: documents whose key has moved are there twice, the old one for ever; make it anew, or read a replay instead`,
     });
   return problems;
 };
+
+const counted = (count: number, one: string): string => `${count} ${one}${count === 1 ? '' : 's'}`;

@@ -12,7 +12,7 @@ import { createReader, type Reader } from './reader.ts';
 import type { TopicsReady } from './topic-check.ts';
 import type { Trouble } from './trouble.ts';
 import type { Gate } from './turns.ts';
-import { topicErrorOf, type TopicError, type TopicStatus } from './topic-status.ts';
+import { topicErrorOf, type TopicError, type TopicStatus, type Trying } from './topic-status.ts';
 import {
   waitAfter,
   type PublisherFailpoint,
@@ -22,7 +22,7 @@ import {
 } from './types.ts';
 
 /** A send is tried for half a minute before it fails: a topic that gets nothing rid for so long is held up already. */
-const SLOW_SECONDS = 15;
+const SLOW_SECONDS = 3;
 
 /** What ends a session and needs nobody: the next one begins at the checkpoint. */
 const PASSING = [KafkaFault, StoreUnavailable, OutcomeUnknown, TakenOver, TopicIsNew];
@@ -72,6 +72,8 @@ export const createTopicPublisher = (options: TopicPublisherOptions): TopicPubli
   let failing: 'waiting' | 'failed' | undefined;
   let position: Position | undefined;
   let sent = 0;
+  let confirmedAt: string | undefined;
+  let trying: (Trying & { readonly sinceMs: number }) | undefined;
   let parkedBefore: readonly ParkedStream[] = [];
 
   const failed = (error: unknown, state: 'waiting' | 'failed'): void => {
@@ -88,9 +90,30 @@ export const createTopicPublisher = (options: TopicPublisherOptions): TopicPubli
   const courier = createCourier({
     ...options,
     events: {
-      failed: (error) => failed(error, 'waiting'),
+      trying: (records) => {
+        if (records === 0) {
+          trying = undefined;
+          return;
+        }
+        trying = {
+          records,
+          since: trying?.since ?? clock.now(),
+          sinceMs: trying?.sinceMs ?? clock.monotonicMs(),
+          attempt: (trying?.attempt ?? 0) + 1,
+          problem: trying?.problem,
+        };
+      },
+      trouble: (problem) => {
+        if (trying !== undefined) trying = { ...trying, problem };
+      },
+      failed: (error) => {
+        failed(error, isOtherHistory(error) ? 'failed' : 'waiting');
+        if (trying !== undefined) trying = { ...trying, problem: lastError?.message };
+      },
       sent: (records) => {
         recovered();
+        trying = undefined;
+        confirmedAt = clock.now();
         sent += records;
         options.hooks?.published?.(name, records);
       },
@@ -159,6 +182,7 @@ export const createTopicPublisher = (options: TopicPublisherOptions): TopicPubli
         await pause(timers, waitAfter(failures, settings), signal);
       }
       active = false;
+      trying = undefined;
     },
     status: () => {
       const oldest = running?.session.outbox.head({ records: 1, bytes: 1 })[0];
@@ -167,13 +191,19 @@ export const createTopicPublisher = (options: TopicPublisherOptions): TopicPubli
       const lagSeconds = lagSince === undefined ? 0 : Math.max(0, (now - Date.parse(lagSince)) / 1000);
       const atEnd = running?.reader.caughtUp() === true;
       const calm = !atEnd ? 'catching-up' : lagSeconds > SLOW_SECONDS ? 'waiting' : 'live';
+      const isStuck =
+        trying !== undefined &&
+        (trying.problem !== undefined || clock.monotonicMs() - trying.sinceMs > SLOW_SECONDS * 1000);
       return {
         topic: name,
-        state: !active ? 'standby' : (failing ?? calm),
+        state: !active ? 'standby' : (failing ?? (isStuck ? 'waiting' : calm)),
         position: running?.session.outbox.reached() ?? position,
         waitingEvents: running?.session.outbox.size().parcels ?? 0,
+        waitingSince: lagSince,
         lagSeconds,
         sent,
+        confirmedAt,
+        trying: shown(trying),
         lastError,
         parked: running?.session.parking.list() ?? parkedBefore,
       };
@@ -183,4 +213,13 @@ export const createTopicPublisher = (options: TopicPublisherOptions): TopicPubli
       return running.reader.retry(parkedStream);
     },
   };
+};
+
+const isOtherHistory = (error: unknown): boolean =>
+  error instanceof KafkaFault && error.reason === 'other-history';
+
+const shown = (trying: Trying | undefined): Trying | undefined => {
+  if (trying === undefined) return undefined;
+  const { records, since, attempt, problem } = trying;
+  return { records, since, attempt, problem };
 };

@@ -14,6 +14,17 @@ export type TopicError = {
   readonly at: string;
 };
 
+/** A send that is under way or is tried again. */
+export type Trying = {
+  readonly records: number;
+  /** When the first try of them began. */
+  readonly since: string;
+  /** Which try it is. */
+  readonly attempt: number;
+  /** What went wrong with it last. */
+  readonly problem: string | undefined;
+};
+
 export type TopicStatus = {
   readonly topic: string;
   readonly state: TopicState;
@@ -21,10 +32,16 @@ export type TopicStatus = {
   readonly position: Position | undefined;
   /** Events of the log that are read and not confirmed yet: at most what the outbox holds. */
   readonly waitingEvents: number;
-  /** Seconds since the oldest event that is not confirmed was recorded; 0 when there is none. */
+  /** When the oldest event was recorded that is not confirmed; undefined: there is none. */
+  readonly waitingSince: string | undefined;
+  /** Seconds since then; 0 when there is none. */
   readonly lagSeconds: number;
   /** Records that the brokers have confirmed since the start of this instance. */
   readonly sent: number;
+  /** When the brokers confirmed some last. */
+  readonly confirmedAt: string | undefined;
+  /** What is tried now; undefined: nothing is on its way. */
+  readonly trying: Trying | undefined;
   /** The last failure, also after it was overcome. */
   readonly lastError: TopicError | undefined;
   readonly parked: readonly ParkedStream[];

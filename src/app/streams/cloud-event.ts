@@ -77,8 +77,4 @@ export const recordOf = (topic: string, event: RecordedEvent, value: string | nu
     osacstream: event.stream,
     osacrevision: String(event.revision),
   },
-  timestamp: timestampOf(timeOf(event)),
 });
-
-/** Milliseconds since 1970 of an ISO time; 0 for what is none. */
-export const timestampOf = (time: string): string => String(Date.parse(time) || 0);

@@ -15,7 +15,7 @@ import {
 } from '../../domain/metering/records.ts';
 import type { Registry } from '../../domain/registry.ts';
 import type { RecordedEvent } from '../event-store.ts';
-import { extensionsOf, structured, timestampOf } from './cloud-event.ts';
+import { extensionsOf, structured } from './cloud-event.ts';
 import { liftEvent } from './lift.ts';
 import type { KafkaRecord, RecordMapper } from './stream.ts';
 import type { StreamFolds } from './stream-folds.ts';
@@ -76,6 +76,5 @@ const meteringRecord = (
       data,
     }),
     headers: { ce_specversion: '1.0', ce_type: type, ce_source: METERING_SOURCE, ce_id: id },
-    timestamp: timestampOf(time),
   };
 };

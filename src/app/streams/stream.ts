@@ -2,7 +2,8 @@ import type { EventFilter, RecordedEvent } from '../event-store.ts';
 
 /**
  * What of the log becomes records of which Kafka topic (design §7 Kafka): pure, the broker is in `adapters/kafka`. The
- * form of the records, and what consumers may rely on, is described in docs/streams.md.
+ * form of the records, and what consumers may rely on, is described in docs/streams.md. A record has no time of its own for
+ * the brokers: retention goes by when it came to them, and what lies in the future they refuse.
  */
 export type KafkaRecord = {
   readonly topic: string;
@@ -11,8 +12,6 @@ export type KafkaRecord = {
   /** One JSON object; null says that the document of this key is gone (compacted topics only). */
   readonly value: string | null;
   readonly headers: { readonly [name: string]: string };
-  /** When it happened, milliseconds since 1970, as a decimal; the brokers go by when it came to them. */
-  readonly timestamp: string;
 };
 
 /** Every event of the log, whatever its stream and type. */

@@ -1,28 +1,12 @@
-import { InvalidArgumentError, type Command } from 'commander';
-import type { ApiClient } from '../api-client.ts';
+import { InvalidArgumentError, Option, type Command } from 'commander';
 import type { Connection } from '../connection.ts';
 import { examples } from '../examples.ts';
-import { duration, table } from '../output.ts';
+import { EXIT } from '../exit.ts';
+import { counted, table } from '../output.ts';
+import { replayTopic, type ReplayOptions } from './kafka-replay.ts';
+import { retryParked, type RetryOptions } from './kafka-retry.ts';
+import { KAFKA, showStatus, type KafkaStatus } from './kafka-status.ts';
 
-/** `GET /api/ledger/v1/kafka`. */
-type Status = {
-  readonly configured: boolean;
-  readonly publishing: boolean;
-  /** Of an instance that stands by: the one that publishes. */
-  readonly owner?: string;
-  readonly topics: readonly TopicLine[];
-  readonly problems: readonly { readonly topic: string; readonly message: string }[];
-};
-type TopicLine = {
-  readonly topic: string;
-  readonly state: string;
-  readonly position?: string;
-  readonly waiting_events?: number;
-  readonly lag_seconds?: number;
-  readonly sent_records?: number;
-  readonly last_error?: { readonly reason: string; readonly message: string; readonly at: string };
-  readonly parked?: readonly { readonly stream: string; readonly revision: number; readonly error: string }[];
-};
 type Plan = {
   readonly topic: string;
   readonly cleanup: string;
@@ -32,108 +16,135 @@ type Plan = {
   readonly found?: { readonly partitions: number; readonly replicas: number };
   readonly problems: readonly { readonly message: string }[];
 };
-type Progress = { readonly events: number; readonly records: number; readonly position?: string };
-type ReplayLine =
-  | { readonly progress: Progress }
-  | {
-      readonly report: Progress & {
-        readonly topic: string;
-        readonly skipped_events: number;
-        readonly skipped: readonly {
-          readonly stream: string;
-          readonly revision: number;
-          readonly error: string;
-        }[];
-      };
-    }
-  | { readonly error: string };
-
-const KAFKA = '/api/ledger/v1/kafka';
+type Form = { readonly json: boolean; readonly output: 'table' | 'json' };
 
 /** `ledgerctl kafka`: topics on the brokers, how far each is, parked streams, replays. */
 export const addKafkaCommands = (program: Command, { client, io }: Connection): void => {
   const kafka = program.command('kafka').description('the Kafka publisher: topics, progress, replays');
-  kafka
-    .command('plan')
-    .description(
-      'every topic as it should be, and what is missing or wrong on the brokers; exit 1 when anything is',
-    )
-    .addHelpText('after', examples('kafka plan'))
-    .action(async () => {
+  inForm(kafka.command('plan'))
+    .description('every topic as it should be, and what is missing or wrong on the brokers')
+    .addHelpText('after', exits('1  a topic is missing or wrong', AWAY))
+    .addHelpText('after', examples('kafka plan', 'kafka plan -o json'))
+    .action(async (form: Form) => {
       const { items } = await (await client()).get<{ items: Plan[] }>(`${KAFKA}/topics`);
+      if (items.some(({ problems }) => problems.length > 0)) process.exitCode = EXIT.failed;
+      if (isJson(form)) return io.out(`${JSON.stringify(items, null, 2)}\n`);
       const header = ['topic', 'cleanup', 'partitions', 'retention', 'on the brokers'];
       io.out(`${table(header, items.map(planRow))}\n`);
-      const wrong = items.flatMap(({ topic, problems }) =>
-        problems.map(({ message }) => `${topic} ${message}`),
-      );
-      for (const line of wrong) io.err(`${line}\n`);
-      if (wrong.length > 0) process.exitCode = 1;
+      for (const { topic, problems } of items)
+        for (const { message } of problems) io.err(`${topic} ${message}\n`);
     });
   kafka
     .command('create-topics')
     .description('make the topics that are missing; what exists is left as it is')
+    .addHelpText('after', exits('1  the brokers refuse it', AWAY))
     .addHelpText('after', examples('kafka create-topics'))
     .action(async () => {
       const { created } = await (await client()).send<{ created: string[] }>('POST', `${KAFKA}/topics`);
       for (const topic of created) io.out(`${topic} created\n`);
       if (created.length === 0) io.err('no topic was missing\n');
     });
-  kafka
-    .command('status')
-    .description(
-      'how far each topic is; exit 1 when something is wrong, 3 when the instance that answers does not publish',
-    )
-    .option('--json', 'everything, as JSON', false)
-    .addHelpText('after', examples('kafka status'))
-    .action(async ({ json }: { json: boolean }) => {
-      const status = await (await client()).get<Status>(KAFKA);
-      if (status.configured && !status.publishing) process.exitCode = STANDBY;
-      if (json) return io.out(`${JSON.stringify(status, null, 2)}\n`);
-      showStatus(status, io);
-    });
-  kafka
-    .command('retry <topic> <stream>')
-    .description('publish again what a topic left out of a parked stream')
+  inForm(kafka.command('status'))
+    .description('how far each topic is, since when records wait, what is parked and why')
     .addHelpText(
       'after',
-      examples('kafka retry osac.state.cluster.v1 cluster-0193a4d2-7f10-7c3a-9d2e-1f2a3b4c5d6e'),
+      exits(
+        '1  the brokers are in trouble, a topic is held up, wrong or missing, or a stream is parked',
+        '4  the instance that answers does not publish, or no service answers',
+      ),
     )
-    .action(async (topic: string, stream: string) => {
-      const path = `${KAFKA}/topics/${encodeURIComponent(topic)}/parked/${encodeURIComponent(stream)}/retry`;
-      const answer = await (await client()).send<Retried>('POST', path);
-      if (answer.published) return io.out(`${stream}: ${answer.records ?? 0} records published\n`);
-      io.out(`${stream} is parked still, at revision ${answer.revision ?? 0}: ${answer.error ?? ''}\n`);
-      process.exitCode = 1;
+    .addHelpText('after', examples('kafka status', 'kafka status -o json'))
+    .action(async (form: Form) => {
+      process.exitCode = showStatus(await (await client()).get<KafkaStatus>(KAFKA), isJson(form), io);
+    });
+  kafka
+    .command('retry [topic] [stream]')
+    .description('publish again what topics left out of parked streams: of one stream, a topic, or all')
+    .option('--all', 'every parked stream of every topic', false)
+    .addHelpText('after', exits('1  a stream is parked again', '3  nothing of that name is parked', AWAY))
+    .addHelpText(
+      'after',
+      examples(
+        'kafka retry osac.state.cluster.v1 cluster-0193a4d2-7f10-7c3a-9d2e-1f2a3b4c5d6e',
+        'kafka retry osac.state.cluster.v1',
+        'kafka retry --all',
+      ),
+    )
+    .action(async (topic: string | undefined, stream: string | undefined, { all }: { all: boolean }) => {
+      if (all === (topic !== undefined))
+        throw new InvalidArgumentError('name a topic, and one of its streams if you like, or give --all');
+      const options: RetryOptions = { topic, stream };
+      process.exitCode = await retryParked(await client(), options, io);
     });
   kafka
     .command('replay')
     .description('publish a part of the log again, to a topic of its own: <topic>.replay.<name>')
     .requiredOption('--topic <topic>', 'topic whose records are published again')
     .requiredOption('--name <name>', 'lower-case letters, digits and hyphens', replayName)
-    .option('--from <position>', 'begin behind this position (default: the beginning of the log)')
-    .option('--to <position>', 'end with this position (default: the end of the log)')
+    .option(
+      '--from <place>',
+      'begin behind this position, or at this time (default: the beginning of the log)',
+      logPlace,
+    )
+    .option('--to <place>', 'end with this position, or this time (default: the end of the log)', logPlace)
+    .addHelpText('after', PLACES)
+    .addHelpText(
+      'after',
+      exits(
+        '1  refused, or events could not become records: they are named',
+        '3  no such topic, the target holds records already, or another replay runs',
+        AWAY,
+      ),
+    )
     .addHelpText(
       'after',
       examples(
         'kafka replay --topic osac.state.cluster.v1 --name audit-2026',
-        'kafka replay --topic osac.events.clusters.v1 --name again --from <position>',
+        'kafka replay --topic osac.events.clusters.v1 --name october --from 2026-10-01T00:00:00Z --to 2026-11-01T00:00:00Z',
+        'kafka replay --topic osac.events.clusters.v1 --name again --from 0000000000004711',
       ),
     )
-    .action(async ({ topic, ...request }: { topic: string; name: string; from?: string; to?: string }) => {
-      await replay(await client(), topic, request, io);
+    .action(async (options: ReplayOptions) => {
+      process.exitCode = await replayTopic(await client(), options, io);
     });
 };
 
-type Retried = {
-  readonly published: boolean;
-  readonly records?: number;
-  readonly revision?: number;
-  readonly error?: string;
-};
+const PLACES = `
+A place of the log is
+  0000000000004711               a position, as records have it (osacposition)
+  <store id>.0000000000004711    one as X-Ledger-Position and \`ledgerctl events\` show it
+  2026-10-01T00:00:00Z           a time (RFC 3339): what was recorded then is part of it
+`;
+
+const AWAY = '4  the service or its brokers do not answer';
+
+/** What the statuses mean for a command; 0 and 2 are the same for all. */
+const exits = (...lines: readonly string[]): string =>
+  `\nExit status:\n${['0  done', ...lines].map((line) => `  ${line}\n`).join('')}`;
+
+const inForm = (command: Command): Command =>
+  command
+    .addOption(
+      new Option('-o, --output <form>', 'how it is printed').choices(['table', 'json']).default('table'),
+    )
+    .option('--json', 'everything, as JSON: the same as -o json', false);
+
+const isJson = ({ json, output }: Form): boolean => json || output === 'json';
 
 const replayName = (text: string): string => {
   if (/^[a-z0-9][a-z0-9-]{0,49}$/.test(text)) return text;
   throw new InvalidArgumentError(`"${text}" is no name: up to 50 lower-case letters, digits and hyphens`);
+};
+
+/** Which days and hours there are the service knows. */
+const TIME = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)$/;
+const POSITION = /^([^\s:]+\.)?\d{1,40}$/;
+
+const logPlace = (text: string): string => {
+  if (TIME.test(text) || POSITION.test(text)) return text;
+  throw new InvalidArgumentError(
+    `"${text}" is no place of the log: give a position as records have it (0000000000004711), one with its store (<store id>.0000000000004711), or a time such as 2026-10-01T00:00:00Z`,
+  );
 };
 
 const planRow = ({ topic, cleanup, partitions, retention_ms: ms, exists, found, problems }: Plan) => [
@@ -145,67 +156,7 @@ const planRow = ({ topic, cleanup, partitions, retention_ms: ms, exists, found, 
     ? 'missing'
     : problems.length > 0
       ? 'wrong'
-      : `${found?.partitions ?? 0} partitions, ${found?.replicas ?? 0} replicas`,
+      : `${counted(found?.partitions ?? 0, 'partition')}, ${counted(found?.replicas ?? 0, 'replica')}`,
 ];
 
 const DAY_MS = 86_400_000;
-
-const showStatus = (status: Status, io: Connection['io']): void => {
-  if (!status.configured) return io.err('no brokers are set: LEDGER_KAFKA_BROKERS is empty\n');
-  if (!status.publishing) return io.err(standbyOf(status));
-  const header = ['topic', 'state', 'sent', 'waiting', 'lag', 'parked', 'last error'];
-  const rows = status.topics.map((topic) => [
-    topic.topic,
-    topic.state,
-    topic.sent_records,
-    topic.waiting_events,
-    topic.lag_seconds === undefined || topic.lag_seconds === 0 ? undefined : duration(topic.lag_seconds),
-    topic.parked?.length === 0 ? undefined : topic.parked?.length,
-    topic.state === 'live' ? undefined : topic.last_error?.message,
-  ]);
-  io.out(`${table(header, rows)}\n`);
-  for (const { topic, parked = [] } of status.topics)
-    for (const { stream, revision, error } of parked)
-      io.err(`${topic}: ${stream} is parked at revision ${revision}: ${error}\n`);
-  for (const { topic, message } of status.problems) io.err(`${topic} ${message}\n`);
-  const isWell = status.topics.every(({ state, parked = [] }) => WELL.has(state) && parked.length === 0);
-  if (!isWell || status.problems.length > 0) process.exitCode = 1;
-};
-
-/** Exit status of an instance that does not know: neither well nor wrong. */
-const STANDBY = 3;
-
-const standbyOf = ({ owner }: Status): string =>
-  owner === undefined
-    ? 'this instance does not publish, and nobody else holds the lease: start one with the role publisher\n'
-    : `this instance stands by and does not know how far the topics are: ask ${owner}, which publishes\n`;
-
-const WELL: ReadonlySet<string> = new Set(['live', 'catching-up', 'standby']);
-
-const replay = async (
-  client: ApiClient,
-  topic: string,
-  request: { readonly name: string; readonly from?: string; readonly to?: string },
-  io: Connection['io'],
-): Promise<void> => {
-  const path = `${KAFKA}/topics/${encodeURIComponent(topic)}/replays`;
-  let last: Progress | undefined;
-  for await (const line of client.lines<ReplayLine>('POST', path, undefined, request)) {
-    if ('error' in line) {
-      const goOn = last?.position === undefined ? '' : `; it goes on with --from ${last.position}`;
-      throw new Error(`${line.error}${goOn}`);
-    }
-    if ('progress' in line) {
-      last = line.progress;
-      io.err(
-        `${last.events} events, ${last.records} records${last.position === undefined ? '' : `, at ${last.position}`}\n`,
-      );
-      continue;
-    }
-    const { report } = line;
-    io.out(`${report.topic}: ${report.records} records of ${report.events} events\n`);
-    for (const { stream, revision, error } of report.skipped)
-      io.err(`left out: ${stream} at revision ${revision}: ${error}\n`);
-    if (report.skipped_events > 0) process.exitCode = 1;
-  }
-};

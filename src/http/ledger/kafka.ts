@@ -1,23 +1,18 @@
 import type { EventStore } from '../../app/event-store.ts';
-import { KafkaFault, type KafkaFaultReason } from '../../app/publisher/ports.ts';
+import { KafkaFault } from '../../app/publisher/ports.ts';
 import { leaseHolder } from '../../app/ownership.ts';
 import { PUBLISHER_LEASE, type Publisher, type PublisherStatus } from '../../app/publisher/publisher.ts';
-import {
-  REPLAY_NAME,
-  ReplayTargetInUse,
-  type ReplayRequest,
-  type ReplayStep,
-} from '../../app/publisher/replay.ts';
 import type { TopicPlan } from '../../app/publisher/topic-check.ts';
-import type { TopicStatus } from '../../app/publisher/topic-status.ts';
-import { own, stringAt } from '../../domain/json-tools.ts';
-import type { JsonObject, JsonValue } from '../../domain/json.ts';
-import { ApiError, invalid } from '../errors.ts';
+import type { TopicStatus, Trying } from '../../app/publisher/topic-status.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import { ApiError } from '../errors.ts';
 import type { Positions } from '../positions.ts';
+import { refusalOf } from './kafka-faults.ts';
+import { createReplays, type ReplayServices } from './kafka-replays.ts';
 import type { LedgerCall, LedgerRoute } from './serve.ts';
 
 /** The Kafka publisher: how far each topic is, the topics on the brokers, parked streams, replays (design §7, Kafka). */
-export type KafkaServices = {
+export type KafkaServices = ReplayServices & {
   /** Absent where no brokers are set. */
   readonly publisher?: Pick<Publisher, 'status' | 'plan' | 'createTopics' | 'retry' | 'replay'>;
   readonly positions: Positions;
@@ -27,7 +22,7 @@ export type KafkaServices = {
 };
 
 export const kafkaRoutes = (services: KafkaServices): readonly LedgerRoute[] => {
-  const replays = { running: 0 };
+  const replays = createReplays(services);
   return [
     {
       verb: 'GET',
@@ -58,7 +53,7 @@ export const kafkaRoutes = (services: KafkaServices): readonly LedgerRoute[] => 
     {
       verb: 'POST',
       path: 'kafka/topics/{topic}/replays',
-      handler: (call) => ({ lines: replay(call, services, replays) }),
+      handler: async (call) => ({ lines: await replays.lines(configured(services), call) }),
     },
   ];
 };
@@ -71,15 +66,6 @@ const configured = ({ publisher }: KafkaServices): NonNullable<KafkaServices['pu
   return publisher;
 };
 
-/** Reasons that somebody has to do something about; all others may pass. */
-const LASTING: ReadonlySet<KafkaFaultReason> = new Set([
-  'unauthorized',
-  'topic-missing',
-  'too-large',
-  'invalid',
-  'refused',
-]);
-
 const asked = async <Answer>(call: Promise<Answer>): Promise<Answer> => {
   try {
     return await call;
@@ -88,23 +74,11 @@ const asked = async <Answer>(call: Promise<Answer>): Promise<Answer> => {
   }
 };
 
-const refusalOf = (fault: KafkaFault): ApiError => {
-  const { reason, message } = fault;
-  const code = `KAFKA_${reason.toUpperCase().replaceAll('-', '_')}`;
-  return LASTING.has(reason)
-    ? new ApiError('FAILED_PRECONDITION', `the brokers refuse it: ${message}`, { reason: code, cause: fault })
-    : new ApiError('UNAVAILABLE', `the brokers do not answer: ${message}`, {
-        reason: code,
-        cause: fault,
-        retryAfterSeconds: 5,
-      });
-};
-
 const statusOf = async (services: KafkaServices, signal: AbortSignal): Promise<JsonObject> => {
   const { publisher, store } = services;
   if (publisher === undefined) return { configured: false, publishing: false, topics: [], problems: [] };
   const last = store.kind === 'eventstoredb' ? undefined : await store.lastPosition(signal);
-  const { epoch, topics, problems }: PublisherStatus = publisher.status();
+  const { epoch, brokers, topics, problems }: PublisherStatus = publisher.status();
   const owner = epoch === undefined ? await leaseHolder(store, PUBLISHER_LEASE, signal) : undefined;
   return {
     configured: true,
@@ -112,6 +86,10 @@ const statusOf = async (services: KafkaServices, signal: AbortSignal): Promise<J
     ...(epoch === undefined ? {} : { epoch }),
     // How far the topics are only that one knows.
     ...(owner === undefined ? {} : { owner }),
+    brokers: {
+      ...(brokers.lastAnswerAt === undefined ? {} : { last_answer_at: brokers.lastAnswerAt }),
+      ...(brokers.trouble === undefined ? {} : { trouble: { ...brokers.trouble } }),
+    },
     topics: topics.map((topic) => topicOf(topic, services.positions, last)),
     problems: problems.map((problem) => ({ ...problem })),
   };
@@ -130,8 +108,11 @@ const progressOf = (status: TopicStatus, positions: Positions, last: string | un
     ? {}
     : { behind_events: Math.max(0, Number(last) - Number(status.position)) }),
   waiting_events: status.waitingEvents,
+  ...(status.waitingSince === undefined ? {} : { waiting_since: status.waitingSince }),
   lag_seconds: status.lagSeconds,
   sent_records: status.sent,
+  ...(status.confirmedAt === undefined ? {} : { confirmed_at: status.confirmedAt }),
+  ...(status.trying === undefined ? {} : { trying: tryingOf(status.trying) }),
   ...(status.lastError === undefined ? {} : { last_error: { ...status.lastError } }),
   parked: status.parked.map(({ stream, revision, position, error, at }) => ({
     stream,
@@ -140,6 +121,13 @@ const progressOf = (status: TopicStatus, positions: Positions, last: string | un
     error,
     at,
   })),
+});
+
+const tryingOf = ({ records, since, attempt, problem }: Trying): JsonObject => ({
+  records,
+  since,
+  attempt,
+  ...(problem === undefined ? {} : { problem }),
 });
 
 const planned = ({ topic, found, problems }: TopicPlan): JsonObject => ({
@@ -217,88 +205,4 @@ const topicNamed = (topics: readonly TopicStatus[], name: string): TopicStatus =
   if (found === undefined)
     throw new ApiError('NOT_FOUND', `there is no topic '${name}'; ledgerctl kafka status lists them`);
   return found;
-};
-
-/** Replays of one instance at one time: each reads the log and maps on the thread that answers. */
-const REPLAYS = 1;
-
-const replayRunning = (): ApiError =>
-  new ApiError('FAILED_PRECONDITION', 'another replay runs on this instance; try again when it is over', {
-    reason: 'REPLAY_RUNNING',
-  });
-
-/** `{"progress":…}` lines, then `{"report":…}`; ends with `{"error":…}` when it failed. */
-const replay = (
-  call: LedgerCall,
-  services: KafkaServices,
-  replays: { running: number },
-): AsyncIterable<JsonValue> => {
-  const publisher = configured(services);
-  const request = replayRequest(call, services.positions);
-  if (replays.running >= REPLAYS) throw replayRunning();
-  const signal = call.ending === undefined ? call.signal : AbortSignal.any([call.signal, call.ending]);
-  const steps = publisher.replay(request, signal);
-  if (steps === undefined)
-    throw new ApiError(
-      'NOT_FOUND',
-      `there is no topic '${request.topic}' that is made from the log; ledgerctl kafka status lists them`,
-    );
-  return linesOf(steps, services.positions, replays);
-};
-
-async function* linesOf(
-  steps: AsyncIterable<ReplayStep>,
-  positions: Positions,
-  replays: { running: number },
-): AsyncGenerator<JsonValue> {
-  // Two may have been asked for at one moment.
-  if (replays.running >= REPLAYS) throw replayRunning();
-  replays.running += 1;
-  try {
-    for await (const step of steps) {
-      if ('progress' in step) yield { progress: withPosition(step.progress, positions) };
-      else {
-        const { skipped, skippedEvents, target, ...progress } = step.report;
-        yield {
-          report: {
-            topic: target,
-            ...withPosition(progress, positions),
-            skipped_events: skippedEvents,
-            skipped: skipped.map((event) => ({ ...event })),
-          },
-        };
-      }
-    }
-  } catch (error) {
-    if (error instanceof ReplayTargetInUse)
-      throw new ApiError('FAILED_PRECONDITION', error.message, { reason: 'REPLAY_TARGET_IN_USE' });
-    throw error instanceof KafkaFault ? refusalOf(error) : error;
-  } finally {
-    replays.running -= 1;
-  }
-}
-
-const withPosition = (
-  { position, events, records }: { position: string | undefined; events: number; records: number },
-  positions: Positions,
-): JsonObject => ({
-  events,
-  records,
-  ...(position === undefined ? {} : { position: positions.format(position) }),
-});
-
-const replayRequest = ({ path, body }: LedgerCall, positions: Positions): ReplayRequest => {
-  const name = stringAt(body, 'name');
-  if (!REPLAY_NAME.test(name))
-    throw invalid("field 'name' must be 1 to 50 lower-case letters, digits or hyphens", 'name');
-  for (const field of ['from', 'to'] as const)
-    if (own(body, field) !== undefined && typeof own(body, field) !== 'string')
-      throw invalid(`field '${field}' must be a position as X-Ledger-Position shows it`, field);
-  const [from, to] = [stringAt(body, 'from'), stringAt(body, 'to')];
-  return {
-    topic: path['topic'] ?? '',
-    name,
-    ...(from === '' ? {} : { after: positions.parse(from, 'from') }),
-    ...(to === '' ? {} : { until: positions.parse(to, 'to') }),
-  };
 };

@@ -41,8 +41,16 @@ export const KAFKA_DESCRIPTIONS: { readonly [route: string]: Description } = {
       type: 'object',
       properties: {
         name: { ...TEXT, description: 'Lower-case letters, digits, hyphens; at most 50.' },
-        from: { ...TEXT, description: 'Begins behind this position; absent: at the beginning of the log.' },
-        to: { ...TEXT, description: 'Ends with this position; absent: at the end of the log.' },
+        from: {
+          ...TEXT,
+          description:
+            'Begins behind this position, as records have it (`osacposition`) or as `X-Ledger-Position` shows it; or with what was recorded at this RFC 3339 time. Absent: at the beginning of the log.',
+        },
+        to: {
+          ...TEXT,
+          description:
+            'Ends with this position, or with what was recorded up to this time. Absent: at the end of the log.',
+        },
       },
       required: ['name'],
     },
@@ -53,7 +61,15 @@ export const KAFKA_DESCRIPTIONS: { readonly [route: string]: Description } = {
 
 const SECONDS: JsonObject = { type: 'number', minimum: 0 };
 const CLEANUP: JsonObject = { type: 'string', enum: ['delete', 'compact'] };
-const PROBLEM = { code: { type: 'string', enum: ['missing', 'cleanup', 'retention'] }, message: TEXT };
+const PROBLEM = {
+  code: {
+    type: 'string',
+    enum: ['missing', 'cleanup', 'retention', 'partitions', 'replicas', 'insync', 'history'],
+    description:
+      '`history`: the topic holds what this log does not have, as after an older backup was restored.',
+  },
+  message: TEXT,
+};
 
 const PROGRESS: JsonObject = { events: COUNT, records: COUNT, 'position?': TEXT };
 
@@ -62,6 +78,11 @@ export const KAFKA_COMPONENTS: { readonly [name: string]: JsonObject } = {
     configured: FLAG,
     publishing: FLAG,
     'epoch?': COUNT,
+    'owner?': { ...TEXT, description: 'Of an instance that stands by: the one that publishes.' },
+    'brokers?': record({
+      'last_answer_at?': { ...TIME, description: 'When the brokers answered this instance last.' },
+      'trouble?': record({ message: TEXT, since: TIME }),
+    }),
     topics: listOf(
       record({
         topic: TEXT,
@@ -73,8 +94,14 @@ export const KAFKA_COMPONENTS: { readonly [name: string]: JsonObject } = {
             'Events of the log behind the position, of all kinds. Not with an EventStoreDB, whose positions count bytes.',
         },
         waiting_events: COUNT,
+        'waiting_since?': {
+          ...TIME,
+          description: 'When the oldest event was recorded that is not with the brokers yet.',
+        },
         lag_seconds: SECONDS,
         sent_records: COUNT,
+        'confirmed_at?': { ...TIME, description: 'When the brokers confirmed records last.' },
+        'trying?': record({ records: COUNT, since: TIME, attempt: COUNT, 'problem?': TEXT }),
         'last_error?': record({ reason: TEXT, message: TEXT, at: TIME }),
         parked: listOf(record({ stream: TEXT, revision: COUNT, position: TEXT, error: TEXT, at: TIME })),
       }),
@@ -107,7 +134,7 @@ export const KAFKA_COMPONENTS: { readonly [name: string]: JsonObject } = {
           skipped: listOf(record({ stream: TEXT, revision: COUNT, error: TEXT })),
         }),
       }),
-      record({ error: TEXT }),
+      record({ error: TEXT, 'code?': TEXT }),
     ],
   },
 };

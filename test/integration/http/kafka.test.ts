@@ -35,6 +35,8 @@ describe('the Kafka publisher over HTTP', () => {
   let ended: Promise<void>;
   /** Streams of clusters that no record is made of. */
   const poison = new Set<string>();
+  /** Times whose positions were looked up. */
+  const asked: string[] = [];
 
   const topicOf = async (name: string): Promise<JsonObject> => {
     const { json } = await admin('GET', KAFKA);
@@ -90,7 +92,15 @@ describe('the Kafka publisher over HTTP', () => {
       logger: recordingLogger(),
       settings: { retryMs: 10, longestRetryMs: 50, idleMs: 60_000 },
     });
-    service = await startTestService({ store, ledger: { publisher, retryMs: 300 } });
+    const past = {
+      moments: {
+        resolve: async (text: string) => {
+          asked.push(text);
+          return text.startsWith('2025') ? '' : ((await store.lastPosition()) ?? '');
+        },
+      },
+    };
+    service = await startTestService({ store, ledger: { publisher, retryMs: 300, past } });
     admin = callerOf(service, await service.token({ user: 'root', admin: true }));
     await seedCatalogue(admin);
     user = callerOf(service, await service.token({ user: 'alice', tenants: ['t1'] }));
@@ -155,7 +165,7 @@ describe('the Kafka publisher over HTTP', () => {
     const again = kafka.records(`${STATE}.replay.one`);
     expect(again).to.have.length(Number(report['records']));
     const plain = (topic: string) =>
-      kafka.records(topic).map(({ key, value, headers, timestamp }) => ({ key, value, headers, timestamp }));
+      kafka.records(topic).map(({ key, value, headers }) => ({ key, value, headers }));
     expect(plain(`${STATE}.replay.one`)).to.deep.equal(plain(STATE));
     expect(kafka.records(STATE)).to.have.length(before);
     const rest = await admin('POST', `${KAFKA}/topics/${STATE}/replays`, {
@@ -163,6 +173,36 @@ describe('the Kafka publisher over HTTP', () => {
       from: stringAt(report, 'position'),
     });
     expect(objectAt(linesOf(rest).at(-1), 'report')).to.include({ events: 0, records: 0 });
+  });
+
+  it('replays from and to a bare position, as records have it', async () => {
+    await published(await order('replayed-bare'));
+    const values = kafka.records(STATE).map(({ value }) => JSON.parse(value ?? '{}') as JsonObject);
+    const positions = values.map((value) => stringAt(value, 'osacposition')).toSorted();
+    const [after = '', last = ''] = [positions.at(-2), positions.at(-1)];
+    const path = `${KAFKA}/topics/${STATE}/replays`;
+    for (const [name, from] of [
+      ['bare', after],
+      ['short', String(Number(after))],
+    ] as const) {
+      const reply = await admin('POST', path, { name, from, to: last });
+      expect(objectAt(linesOf(reply).at(-1), 'report'), reply.text).to.include({ records: 1 });
+      const [record] = kafka.records(`${STATE}.replay.${name}`);
+      expect(JSON.parse(record?.value ?? '{}')).to.include({ osacposition: last });
+    }
+  });
+
+  it('replays what was recorded in a time, begin and end included', async () => {
+    const path = `${KAFKA}/topics/${STATE}/replays`;
+    asked.length = 0;
+    const reply = await admin('POST', path, {
+      name: 'times',
+      from: '2026-01-01T02:00:00+02:00',
+      to: '2026-02-01T00:00:00Z',
+    });
+    expect(reply.status, reply.text).to.equal(200);
+    // `from` a position begins behind it.
+    expect(asked).to.deep.equal(['2025-12-31T23:59:59.999Z', '2026-02-01T00:00:00Z']);
   });
 
   it('runs one of two replays that are asked for at one moment', async () => {
@@ -182,8 +222,11 @@ describe('the Kafka publisher over HTTP', () => {
     for (const [body, what] of [
       [{}, "field 'name'"],
       [{ name: 'NO' }, "field 'name'"],
-      [{ name: 'x', from: 'nonsense' }, "'from'"],
-      [{ name: 'x', to: 7 }, "field 'to'"],
+      [{ name: 'x', from: 'nonsense' }, "field 'from' must be a position as records have it (osacposition)"],
+      [{ name: 'x', from: '2026-02-31T00:00:00Z' }, 'or a time such as 2026-01-31T12:00:00Z'],
+      [{ name: 'x', from: 'elsewhere.0000000000000001' }, "'from' is a position of another event store"],
+      [{ name: 'x', to: 7 }, "field 'to' must be"],
+      [{ name: 'x', to: '2025-01-01T00:00:00Z' }, "field 'to' lies before everything"],
     ] as const) {
       const reply = await admin('POST', path, body);
       expect(reply.status, JSON.stringify(body)).to.equal(400);

@@ -62,7 +62,6 @@ export const describeKafkaContract = (
       key,
       value,
       headers,
-      timestamp: '1790000000123',
     });
 
     it('stores key, value and headers of a record', async () => {
@@ -213,6 +212,29 @@ export const describeKafkaContract = (
       expect(await admin.isEmpty(topic, stop.signal)).to.equal(true);
       await (await producer()).send([record('a', '1')]);
       expect(await admin.isEmpty(topic, stop.signal)).to.equal(false);
+    });
+
+    it('tells the newest record of each partition that holds one', async () => {
+      const { admin } = underTest().cluster;
+      const other = `${topic}.other`;
+      await admin.create([spec(other)], stop.signal);
+      const before = await admin.lastRecords([topic, other], stop.signal);
+      expect([...(before ?? [])]).to.deep.equal([
+        [topic, []],
+        [other, []],
+      ]);
+      const sender = await producer();
+      const keys = Array.from({ length: 10 }, (_, i) => `key-${i}`);
+      for (const round of [1, 2]) await sender.send(keys.map((key) => record(key, `${key} ${round}`)));
+      await sender.send([{ ...record('gone', null, { osacrevision: '7' }), topic: other }]);
+      const newest = await admin.lastRecords([topic, other], stop.signal);
+      const partitions = Map.groupBy(await underTest().read(topic), ({ partition }) => partition);
+      const expected = [...partitions].map(([partition, read]) => `${partition} ${read.at(-1)?.value}`);
+      const told = newest?.get(topic)?.map(({ partition, value }) => `${partition} ${value}`) ?? [];
+      expect(told.toSorted()).to.deep.equal(expected.toSorted());
+      expect(newest?.get(other)?.map(({ value, headers }) => ({ value, headers }))).to.deep.equal([
+        { value: null, headers: { osacrevision: '7' } },
+      ]);
     });
 
     it('creates only what is missing, and says what it created', async () => {

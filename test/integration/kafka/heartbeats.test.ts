@@ -13,7 +13,7 @@ describe('metering heartbeats of the publisher', () => {
     intervalMs: 60_000,
     *recordsAt(nowMs: number) {
       for (const key of ['a', 'b'])
-        yield [{ topic: BEATS, key, value: `${key} at ${nowMs - START}`, headers: {}, timestamp: '0' }];
+        yield [{ topic: BEATS, key, value: `${key} at ${nowMs - START}`, headers: {} }];
     },
   };
   const beats = { ...heartbeats, recordsAt: (ms: number) => (known ? heartbeats.recordsAt(ms) : undefined) };

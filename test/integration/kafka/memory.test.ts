@@ -25,7 +25,7 @@ describeKafkaContract('in memory', async () => {
 
 describe('brokers in memory', () => {
   const signal = new AbortController().signal;
-  const record = (value: string) => ({ topic: 't', key: 'k', value, headers: {}, timestamp: '0' });
+  const record = (value: string) => ({ topic: 't', key: 'k', value, headers: {} });
   const values = (kafka: ReturnType<typeof createMemoryKafka>) =>
     kafka.records('t').map(({ value }) => value);
   const started = () => {

@@ -70,7 +70,6 @@ export const recordOf = (topic: string, { stream, revision }: RecordedEvent): Ka
   key: stream,
   value: `${stream}@${revision}`,
   headers: { osacrevision: String(revision) },
-  timestamp: '0',
 });
 
 export const createRig = (options: { readonly topics?: readonly string[] } = {}): Rig => {

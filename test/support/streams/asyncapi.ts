@@ -70,12 +70,12 @@ export const asyncApi = (document: JsonObject) => {
  * The record as an independent library reads it, checked by that library against the specification. OSAC's metering
  * records have no content type, which the library would take for another mode: their value is read by itself.
  */
-export const decoded = ({ key, value, headers, timestamp }: KafkaRecord): CloudEvent<unknown> => {
+export const decoded = ({ key, value, headers }: KafkaRecord): CloudEvent<unknown> => {
   if (value === null) throw new Error('a tombstone is no event');
   const event =
     headers['content-type'] === undefined
       ? new CloudEvent(JSON.parse(value) as object, false)
-      : Kafka.toEvent({ key, value, headers, body: value, timestamp } as never);
+      : Kafka.toEvent({ key, value, headers, body: value } as never);
   const one = (Array.isArray(event) ? event[0] : event) as CloudEvent<unknown>;
   one.validate();
   return one;

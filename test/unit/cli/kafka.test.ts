@@ -25,7 +25,7 @@ describe('ledgerctl kafka', () => {
     partitions: 3,
     retention_ms: -1,
     exists,
-    ...(exists ? { found: { partitions: 3, replicas: 2 } } : {}),
+    ...(exists ? { found: { partitions: 3, replicas: 1 } } : {}),
     problems,
   });
   const topicOf = (more: object = {}) => ({
@@ -44,7 +44,7 @@ describe('ledgerctl kafka', () => {
     });
     const { code, out, err } = await stub.run(['kafka', 'plan']);
     expect(code).to.equal(1);
-    expect(out).to.match(/osac\.state\.cluster\.v1 +compact +3 +for ever +3 partitions, 2 replicas/);
+    expect(out).to.match(/osac\.state\.cluster\.v1 +compact +3 +for ever +3 partitions, 1 replica$/m);
     expect(out).to.match(/b +compact +3 +for ever +missing/);
     expect(err).to.include('b does not exist');
   });
@@ -52,6 +52,32 @@ describe('ledgerctl kafka', () => {
   it('plan ends with 0 when all is as it should be', async () => {
     answers({ items: [planned(TOPIC, true)] });
     expect((await stub.run(['kafka', 'plan'])).code).to.equal(0);
+  });
+
+  it('plan and status are JSON for programs, with the same exit status', async () => {
+    const items = [planned('b', false, [{ code: 'missing', message: 'does not exist' }])];
+    for (const form of [['-o', 'json'], ['--json']]) {
+      answers({ items });
+      const plan = await stub.run(['kafka', 'plan', ...form]);
+      expect([plan.code, plan.err, JSON.parse(plan.out)]).to.deep.equal([1, '', items]);
+      const status = { configured: true, publishing: true, topics: [topicOf()], problems: [] };
+      answers(status);
+      const told = await stub.run(['kafka', 'status', ...form]);
+      expect([told.code, told.err, JSON.parse(told.out)]).to.deep.equal([0, '', status]);
+      answers({ ...status, topics: [topicOf({ state: 'waiting' })] });
+      expect((await stub.run(['kafka', 'status', ...form])).code).to.equal(1);
+    }
+  });
+
+  it('commands end with 4 when the brokers do not answer, and say in their help what a status means', async () => {
+    for (const command of ['plan', 'create-topics']) {
+      stub.answers(() => ({ status: 503, body: { code: 'KAFKA_UNREACHABLE', detail: 'no broker answers' } }));
+      expect((await stub.run(['kafka', command, '--help'])).out).to.match(
+        /Exit status:[^]*4 {2}the service or/,
+      );
+    }
+    for (const command of ['status', 'retry', 'replay'])
+      expect((await stub.run(['kafka', command, '--help'])).out).to.include('Exit status:');
   });
 
   it('create-topics names what was made', async () => {
@@ -62,10 +88,37 @@ describe('ledgerctl kafka', () => {
   });
 
   it('status shows each topic', async () => {
-    answers({ configured: true, publishing: true, topics: [topicOf()], problems: [] });
+    const confirmed = { confirmed_at: '2026-11-21T12:00:01.000Z', behind_events: 3 };
+    const brokers = { last_answer_at: '2026-11-21T12:00:02.000Z' };
+    answers({ configured: true, publishing: true, brokers, topics: [topicOf(confirmed)], problems: [] });
     const { code, out } = await stub.run(['kafka', 'status']);
     expect(code).to.equal(0);
-    expect(out).to.match(/osac\.state\.cluster\.v1 +live +12 +0/);
+    expect(out).to.match(/^brokers: last answer 2026-11-21T12:00:02\.000Z$/m);
+    expect(out).to.match(/osac\.state\.cluster\.v1 +live +12 +2026-11-21T12:00:01\.000Z +- +- +- +-$/m);
+  });
+
+  it('status says what is tried, since when records wait, and that the brokers are in trouble', async () => {
+    const topic = topicOf({
+      state: 'waiting',
+      behind_events: 41,
+      waiting_events: 7,
+      waiting_since: '2026-11-21T12:00:00.000Z',
+      lag_seconds: 12,
+      trying: { records: 1, since: '2026-11-21T12:00:00.000Z', attempt: 2, problem: 'connect ECONNREFUSED' },
+    });
+    const trouble = { message: 'connect ECONNREFUSED', since: '2026-11-21T12:00:05.000Z' };
+    const brokers = { last_answer_at: '2026-11-21T11:59:59.000Z', trouble };
+    answers({ configured: true, publishing: true, brokers, topics: [topic], problems: [] });
+    const { code, out } = await stub.run(['kafka', 'status']);
+    expect(code).to.equal(1);
+    expect(out).to.include(
+      'brokers: in trouble since 2026-11-21T12:00:05.000Z: connect ECONNREFUSED; last answer 2026-11-21T11:59:59.000Z',
+    );
+    expect(out).to.match(
+      /waiting +12 +- +41 +2026-11-21T12:00:00\.000Z \(12 s\) +- +sending 1 record, try 2: connect/,
+    );
+    answers({ configured: true, publishing: true, brokers, topics: [topicOf()], problems: [] });
+    expect((await stub.run(['kafka', 'status'])).code, 'brokers in trouble').to.equal(1);
   });
 
   it('status ends with 1 for a topic that is held up, a parked stream and a wrong topic', async () => {
@@ -75,12 +128,12 @@ describe('ledgerctl kafka', () => {
     answers({ ...wrong, topics: [topicOf({ state: 'waiting', lag_seconds: 75, last_error: error })] });
     const held = await stub.run(['kafka', 'status']);
     expect(held.code).to.equal(1);
-    expect(held.out).to.match(/waiting +12 +0 +75 s +- +no broker answers/);
+    expect(held.out).to.match(/waiting +12 .* no broker answers/);
     answers({ ...wrong, topics: [topicOf({ parked })] });
     const left = await stub.run(['kafka', 'status']);
     expect([left.code, left.err]).to.deep.equal([
       1,
-      `${TOPIC}: cluster-1 is parked at revision 4: too large\n`,
+      `${TOPIC}: cluster-1 is parked at revision 4 since then: too large\nhint: \`ledgerctl kafka retry --all\` publishes them, once what is wrong is put right\n`,
     ]);
     answers({
       ...wrong,
@@ -94,9 +147,9 @@ describe('ledgerctl kafka', () => {
     const topics = [{ topic: TOPIC, state: 'standby' }];
     answers({ configured: true, publishing: false, owner: 'ledger-2/4711', topics, problems: [] });
     const { code, out, err } = await stub.run(['kafka', 'status']);
-    expect([code, out]).to.deep.equal([3, '']);
+    expect([code, out]).to.deep.equal([4, '']);
     expect(err).to.include('ask ledger-2/4711, which publishes');
-    expect((await stub.run(['kafka', 'status', '--json'])).code).to.equal(3);
+    expect((await stub.run(['kafka', 'status', '--json'])).code).to.equal(4);
     answers({ configured: true, publishing: false, topics, problems: [] });
     expect((await stub.run(['kafka', 'status'])).err).to.include('nobody else holds the lease');
   });
@@ -112,6 +165,91 @@ describe('ledgerctl kafka', () => {
       1,
       'cluster-1 is parked still, at revision 4: too large\n',
     ]);
+  });
+
+  it('retry --all takes all that is parked, retry <topic> what that one has', async () => {
+    const parked = (...streams: string[]) => ({
+      parked: streams.map((stream) => ({ stream, revision: 1, error: 'e', at: 'then' })),
+    });
+    const topics = [topicOf(parked('cluster-1', 'cluster-2')), { ...topicOf(parked('a/b')), topic: 'other' }];
+    const asked = async (...argv: readonly string[]) => {
+      stub.asked.length = 0;
+      stub.answers(({ verb, path }) => {
+        if (verb === 'GET') return { body: { configured: true, publishing: true, topics, problems: [] } };
+        const published = !path.includes('cluster-2');
+        return { body: published ? { published, records: 1 } : { published, revision: 1, error: 'e' } };
+      });
+      const { code, out, err } = await stub.run(['kafka', 'retry', ...argv]);
+      return { code, out, err, paths: stub.asked.slice(1).map(({ path }) => path) };
+    };
+    const retried = (topic: string, stream: string) => `${KAFKA}/topics/${topic}/parked/${stream}/retry`;
+    const all = await asked('--all');
+    expect(all.paths).to.deep.equal([
+      retried(TOPIC, 'cluster-1'),
+      retried(TOPIC, 'cluster-2'),
+      retried('other', 'a%2Fb'),
+    ]);
+    expect([all.code, all.out]).to.deep.equal([
+      1,
+      `${TOPIC}: cluster-1: 1 record published\n${TOPIC}: cluster-2 is parked still, at revision 1: e\nother: a/b: 1 record published\n`,
+    ]);
+    const one = await asked('other');
+    expect([one.code, one.paths]).to.deep.equal([0, [retried('other', 'a%2Fb')]]);
+    expect((await asked('nowhere')).code).to.equal(3);
+    expect((await asked()).code).to.equal(2);
+    expect((await asked('other', '--all')).code).to.equal(2);
+    stub.answers(() => ({ body: { configured: true, publishing: true, topics: [topicOf()], problems: [] } }));
+    const none = await stub.run(['kafka', 'retry', '--all']);
+    expect([none.code, none.err]).to.deep.equal([0, 'nothing is parked\n']);
+    expect((await stub.run(['kafka', 'retry', TOPIC])).code).to.equal(3);
+    answers({ configured: true, publishing: false, owner: 'ledger-2', topics: [topicOf()], problems: [] });
+    const standby = await stub.run(['kafka', 'retry', '--all']);
+    expect([standby.code, standby.err]).to.deep.equal([
+      4,
+      'ledgerctl: this instance stands by and does not know how far the topics are: ask ledger-2, which publishes\n',
+    ]);
+  });
+
+  it('replay takes a bare position, one with its store, and a time, and names the three for anything else', async () => {
+    const replay = (...argv: readonly string[]) =>
+      stub.run(['kafka', 'replay', '--topic', TOPIC, '--name', 'x1', ...argv]);
+    for (const place of [
+      '0000000000004711',
+      '42',
+      'f3b1.0000000000004711',
+      '2026-10-01T00:00:00Z',
+      '2026-10-01t02:00:00.5+02:00',
+    ]) {
+      answers({ report: { topic: 't', events: 1, records: 1, skipped_events: 0, skipped: [] } });
+      const { code, out } = await replay('--from', place, '--to', place);
+      expect([code, out], place).to.deep.equal([0, 't: 1 record of 1 event\n']);
+      expect(stub.asked[0]?.body).to.deep.equal({ name: 'x1', from: place, to: place });
+    }
+    answers({});
+    for (const wrong of ['yesterday', '2026-10-01', '2026-10-01T00:00', '12:00', 'a b.1']) {
+      const { code, err } = await replay('--from', wrong);
+      expect(code, wrong).to.equal(2);
+      expect(err)
+        .to.include('0000000000004711')
+        .and.include('<store id>.')
+        .and.include('2026-10-01T00:00:00Z');
+    }
+    expect(stub.asked).to.deep.equal([]);
+  });
+
+  it('replay ends with a status that says whether to try again', async () => {
+    const replay = () => stub.run(['kafka', 'replay', '--topic', TOPIC, '--name', 'x1']);
+    for (const [code, status] of [
+      ['KAFKA_UNREACHABLE', 4],
+      ['REPLAY_TARGET_IN_USE', 3],
+      ['KAFKA_UNAUTHORIZED', 1],
+    ] as const) {
+      answers({ error: 'it ended', code });
+      expect((await replay()).code, code).to.equal(status);
+    }
+    stub.answers(() => ({ status: 400, body: { code: 'REPLAY_RUNNING', detail: 'another replay runs' } }));
+    const running = await replay();
+    expect([running.code, running.err.includes('another replay runs')]).to.deep.equal([3, true]);
   });
 
   it('replay asks for a range, shows progress and says where it goes', async () => {

@@ -93,8 +93,11 @@ describe('what is measured when Prometheus asks', () => {
       state: 'waiting',
       position: undefined,
       waitingEvents: 3,
+      waitingSince: 'then',
       lagSeconds: 12,
       sent: 4,
+      confirmedAt: undefined,
+      trying: undefined,
       lastError: undefined,
       parked: [{ stream: 's-1', revision: 2, position: 'p', error: 'e', at: 'then' }],
     };
@@ -107,9 +110,10 @@ describe('what is measured when Prometheus asks', () => {
         metrics.close();
       }
     };
+    const brokers = { lastAnswerAt: undefined, trouble: undefined };
     const problem = { topic: 't', code: 'missing', message: 'is missing' };
     const follows = (epoch: number | undefined) => (measured: ReturnType<typeof measure>) =>
-      measured.followPublisher({ status: () => ({ epoch, topics: [topic], problems: [problem] }) });
+      measured.followPublisher({ status: () => ({ epoch, brokers, topics: [topic], problems: [problem] }) });
 
     it('shows nothing where no brokers are set, so that no alarm asks who publishes', async () => {
       expect(await scraped(() => undefined)).to.not.match(/^ledger_kafka_publishing/m);

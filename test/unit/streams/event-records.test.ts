@@ -37,7 +37,6 @@ describe('Kafka records of events', () => {
         osacstream: 'cluster-c1',
         osacrevision: '7',
       },
-      timestamp: String(Date.parse('2026-11-21T12:00:00.123Z')),
       value: {
         specversion: '1.0',
         id: 'cluster-c1@7',

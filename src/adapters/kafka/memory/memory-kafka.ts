@@ -5,6 +5,7 @@ import {
   type KafkaFaultReason,
   type KafkaProducer,
   type KafkaRecord,
+  type LastRecord,
   type TopicOnBrokers,
   type TopicSpec,
 } from '../../../app/publisher/ports.ts';
@@ -27,6 +28,8 @@ export type MemoryKafka = KafkaCluster & {
   readonly faults: MemoryFaults;
   /** Producers that are open now, and that ever were. */
   connections(): { readonly open: number; readonly made: number };
+  /** How often they were asked for anything but to take records. */
+  asked(): number;
 };
 
 export type MemoryFaults = {
@@ -36,6 +39,10 @@ export type MemoryFaults = {
   down(isDown: boolean): void;
   /** Credentials are refused, until it is ended. */
   wrongPassword(isWrong: boolean): void;
+  /** Nobody has the right to read a topic, until it is ended. */
+  unreadable(isUnreadable: boolean): void;
+  /** Something goes wrong on the way, and is tried again: every open producer tells it. */
+  trouble(problem: string): void;
   /** Every send of the topic is refused with this reason and nothing stored; undefined ends it. */
   refuse(topic: string, reason: KafkaFaultReason | undefined): void;
   /** The next sends of the topic are stored, and their answers lost. */
@@ -68,10 +75,19 @@ export const createMemoryKafka = (): MemoryKafka => {
   let brokers = 1;
   let isDown = false;
   let isWrongPassword = false;
+  let isUnreadable = false;
   let maxBytes = MAX_BYTES;
   let made = 0;
   let open = 0;
+  let asked = 0;
+  const listeners = new Set<(problem: string) => void>();
 
+  const ask = async (signal: AbortSignal): Promise<void> => {
+    asked += 1;
+    await Promise.resolve();
+    if (signal.aborted) throw closed();
+    assertReachable();
+  };
   const assertReachable = (): void => {
     if (isDown) throw new KafkaFault('unreachable', 'no broker answers');
     if (isWrongPassword) throw new KafkaFault('unauthorized', 'the brokers refuse the password');
@@ -102,7 +118,8 @@ export const createMemoryKafka = (): MemoryKafka => {
     sequences.set(key, { first, count: records.length });
   };
 
-  const openProducer = (mayWrite: () => boolean): KafkaProducer => {
+  const openProducer = (mayWrite: () => boolean, onTrouble: (problem: string) => void): KafkaProducer => {
+    listeners.add(onTrouble);
     made += 1;
     open += 1;
     const id = made;
@@ -160,6 +177,7 @@ export const createMemoryKafka = (): MemoryKafka => {
       close: async () => {
         if (isClosed) return;
         isClosed = true;
+        listeners.delete(onTrouble);
         open -= 1;
         ended.resolve();
       },
@@ -168,19 +186,18 @@ export const createMemoryKafka = (): MemoryKafka => {
 
   return {
     producers: {
-      open: async (signal, mayWrite = () => true) => {
+      open: async (signal, mayWrite = () => true, onTrouble = () => undefined) => {
         await Promise.resolve();
         if (signal.aborted) throw closed();
         assertReachable();
-        return openProducer(mayWrite);
+        return openProducer(mayWrite, onTrouble);
       },
     },
     connections: () => ({ open, made }),
+    asked: () => asked,
     admin: {
       describe: async (names, signal) => {
-        await Promise.resolve();
-        if (signal.aborted) throw closed();
-        assertReachable();
+        await ask(signal);
         const found = names.flatMap((name): [string, TopicOnBrokers][] => {
           const topic = topics.get(name);
           return topic === undefined ? [] : [[name, topic.about]];
@@ -188,18 +205,23 @@ export const createMemoryKafka = (): MemoryKafka => {
         return { brokers, topics: new Map(found) };
       },
       isEmpty: async (name, signal) => {
-        await Promise.resolve();
-        if (signal.aborted) throw closed();
-        assertReachable();
+        await ask(signal);
         const topic = topics.get(name);
         if (topic === undefined)
           throw new KafkaFault('topic-missing', `the brokers do not host topic ${name}`);
         return topic.partitions.every((records) => records.length === 0);
       },
+      lastRecords: async (names, signal) => {
+        await ask(signal);
+        if (isUnreadable) return undefined;
+        const newest = names.map((name): [string, LastRecord[]] => {
+          const { partitions } = topics.get(name) ?? { partitions: [] };
+          return [name, partitions.flatMap((records) => records.slice(-1)).map(lastRecordOf)];
+        });
+        return new Map(newest);
+      },
       create: async (wanted, signal) => {
-        await Promise.resolve();
-        if (signal.aborted) throw closed();
-        assertReachable();
+        await ask(signal);
         const missing = wanted.filter(({ name }) => !topics.has(name));
         missing.forEach(createTopic);
         return missing.map(({ name }) => name);
@@ -222,6 +244,12 @@ export const createMemoryKafka = (): MemoryKafka => {
       },
       wrongPassword: (on) => {
         isWrongPassword = on;
+      },
+      trouble: (problem) => {
+        for (const tell of listeners) tell(problem);
+      },
+      unreadable: (on) => {
+        isUnreadable = on;
       },
       refuse: (name, reason) => {
         if (reason === undefined) refused.delete(name);
@@ -250,6 +278,12 @@ export const createMemoryKafka = (): MemoryKafka => {
 };
 
 const closed = (): KafkaFault => new KafkaFault('closed', 'the connection to the brokers was closed');
+
+const lastRecordOf = ({ partition, value, headers }: StoredRecord): LastRecord => ({
+  partition,
+  value,
+  headers,
+});
 
 const byPartition = (
   records: readonly KafkaRecord[],

@@ -1,0 +1,69 @@
+import type { Clock } from '../ports.ts';
+import { KafkaFault, type KafkaAdmin, type KafkaCluster, type KafkaProducers } from './ports.ts';
+
+/** What is known of the brokers from what is asked of them anyway: nothing is sent to find out. */
+export type ContactStatus = {
+  /** When they answered last; undefined: they have not yet. */
+  readonly lastAnswerAt: string | undefined;
+  /** What has gone wrong with them since then, and since when. */
+  readonly trouble: { readonly message: string; readonly since: string } | undefined;
+};
+
+export type Contact = {
+  /** The same brokers, listened to. */
+  readonly cluster: KafkaCluster;
+  status(): ContactStatus;
+};
+
+/** All other faults are answers. */
+const NO_ANSWER: ReadonlySet<string> = new Set(['unreachable', 'closed']);
+
+export const createContact = (
+  { producers, admin }: KafkaCluster,
+  { clock }: { readonly clock: Pick<Clock, 'now'> },
+): Contact => {
+  let lastAnswerAt: string | undefined;
+  let trouble: ContactStatus['trouble'];
+
+  const answered = (): void => {
+    lastAnswerAt = clock.now();
+    trouble = undefined;
+  };
+  const troubled = (message: string): void => {
+    trouble = { message, since: trouble?.since ?? clock.now() };
+  };
+  const heard = async <Answer>(call: Promise<Answer>): Promise<Answer> => {
+    try {
+      const answer = await call;
+      answered();
+      return answer;
+    } catch (error) {
+      if (error instanceof KafkaFault) {
+        if (!NO_ANSWER.has(error.reason)) answered();
+        if (error.reason === 'unreachable' || error.reason === 'unauthorized') troubled(error.message);
+      }
+      throw error;
+    }
+  };
+
+  const heardProducers: KafkaProducers = {
+    open: async (signal, mayWrite, onTrouble) => {
+      const listen = (problem: string): void => {
+        troubled(problem);
+        onTrouble?.(problem);
+      };
+      const producer = await heard(producers.open(signal, mayWrite, listen));
+      return { send: (records) => heard(producer.send(records)), close: () => producer.close() };
+    },
+  };
+  const heardAdmin: KafkaAdmin = {
+    describe: (topics, signal) => heard(admin.describe(topics, signal)),
+    isEmpty: (topic, signal) => heard(admin.isEmpty(topic, signal)),
+    lastRecords: (topics, signal) => heard(admin.lastRecords(topics, signal)),
+    create: (topics, signal) => heard(admin.create(topics, signal)),
+  };
+  return {
+    cluster: { producers: heardProducers, admin: heardAdmin },
+    status: () => ({ lastAnswerAt, trouble }),
+  };
+};

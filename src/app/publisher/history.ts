@@ -1,0 +1,107 @@
+import { isObject, own, stringAt } from '../../domain/json-tools.ts';
+import type { JsonObject, JsonValue } from '../../domain/json.ts';
+import type { EventStore } from '../event-store.ts';
+import { timeOf } from '../streams/cloud-event.ts';
+import type { TopicSpec } from '../streams/stream.ts';
+import { originOf } from '../streams/streams.ts';
+import type { KafkaAdmin, LastRecord } from './ports.ts';
+
+/**
+ * Whether what a topic holds is of this log. A log that was restored from an older backup goes on from an earlier point: a
+ * revision of a stream then says something else than consumers have seen, and they pass over it (docs/streams.md, rule 3).
+ * The newest records of a topic tell it: each is of an event that the log has, or it has lost it.
+ */
+export type HistoryCheck = (
+  topics: readonly TopicSpec[],
+  signal: AbortSignal,
+) => Promise<ReadonlyMap<string, string>>;
+
+/**
+ * Where consumers apply by revision, what is new would be passed over, so that nothing is sent. Bills may have been made of
+ * metering, and whoever keeps signed heads is meant to notice: there it goes on.
+ */
+export const stopsAtOtherHistory = ({ kind }: Pick<TopicSpec, 'kind'>): boolean =>
+  kind === 'events' || kind === 'state';
+
+export type HistoryOptions = {
+  readonly admin: Pick<KafkaAdmin, 'lastRecords'>;
+  readonly store: Pick<EventStore, 'storeId' | 'readStream' | 'currentRevision'>;
+};
+
+/** Says by topic what this log does not have; nothing of topics that we may not read, nor of records that are not ours. */
+export const createHistoryCheck =
+  ({ admin, store }: HistoryOptions): HistoryCheck =>
+  async (topics, signal) => {
+    const fromLog = topics.filter(({ filter }) => filter !== undefined);
+    const found = new Map<string, string>();
+    if (fromLog.length === 0) return found;
+    const newest = await admin.lastRecords(
+      fromLog.map(({ name }) => name),
+      signal,
+    );
+    for (const topic of fromLog)
+      for (const record of newest?.get(topic.name) ?? []) {
+        const other = await otherOf(record, store, signal);
+        if (other !== undefined) found.set(topic.name, messageOf(other, topic));
+      }
+    return found;
+  };
+
+const messageOf = (other: string, topic: TopicSpec): string => {
+  const what = `holds ${other}: the log was restored from an older backup, or is another one`;
+  return stopsAtOtherHistory(topic)
+    ? `${what}. Nothing is sent to it, since consumers would pass over what is new: delete it, and \`ledgerctl kafka create-topics\` makes it anew, to be filled from the beginning of the log; see "After a backup was restored" in docs/streams.md`
+    : `${what}. Its records stay, and what is new follows them; see "After a backup was restored" in docs/streams.md`;
+};
+
+/** Where in the log a record says that it is from. */
+type Place = {
+  readonly stream: string;
+  readonly revision: number;
+  /** Empty: the record has none. */
+  readonly position: string;
+  readonly time: string;
+  readonly log: string;
+};
+
+const placeOf = ({ value, headers }: LastRecord): Place | undefined => {
+  const event = value === null ? {} : parsed(value);
+  const stream = stringAt(event, 'osacstream') || (own(headers, 'osacstream') ?? '');
+  const revision = Number(own(event, 'osacrevision') ?? own(headers, 'osacrevision') ?? Number.NaN);
+  if (stream === '' || !Number.isSafeInteger(revision)) return undefined;
+  const source = /^(fulfillment-ledger\/[^/]+)/.exec(stringAt(event, 'source'))?.[1] ?? '';
+  const position = stringAt(event, 'osacposition');
+  // Metering records have a time of their own, and a source that names no log.
+  return { stream, revision, position, log: source, time: source === '' ? '' : stringAt(event, 'time') };
+};
+
+/** What a record is of that this log does not have; undefined: it has it, or that cannot be known. */
+const otherOf = async (
+  record: LastRecord,
+  store: HistoryOptions['store'],
+  signal: AbortSignal,
+): Promise<string | undefined> => {
+  const place = placeOf(record);
+  if (place === undefined) return undefined;
+  const { stream, revision, position, time, log } = place;
+  if (log !== '' && log !== originOf(store.storeId)) return `records of another log, ${log}`;
+  const other = `${stream}@${revision}, which this log does not have`;
+  for await (const event of store.readStream(stream, { from: revision, limit: 1, signal })) {
+    // A bounded stream begins later than that.
+    if (event.revision !== revision) return undefined;
+    const isSame =
+      (position === '' || position === event.position) && (time === '' || time === timeOf(event));
+    return isSame ? undefined : `${stream}@${revision} of another time than this log has it`;
+  }
+  const current = await store.currentRevision(stream, signal);
+  return current !== 'no_stream' && current >= revision ? undefined : other;
+};
+
+const parsed = (value: string): JsonObject => {
+  try {
+    const event = JSON.parse(value) as JsonValue;
+    return isObject(event) ? event : {};
+  } catch {
+    return {};
+  }
+};

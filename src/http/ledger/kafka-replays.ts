@@ -1,0 +1,147 @@
+import { KafkaFault } from '../../app/publisher/ports.ts';
+import type { Publisher } from '../../app/publisher/publisher.ts';
+import {
+  REPLAY_NAME,
+  ReplayTargetInUse,
+  type ReplayRequest,
+  type ReplayStep,
+} from '../../app/publisher/replay.ts';
+import type { EventStore, Position } from '../../app/event-store.ts';
+import { own, stringAt } from '../../domain/json-tools.ts';
+import type { JsonObject, JsonValue } from '../../domain/json.ts';
+import { ApiError, invalid } from '../errors.ts';
+import { BEFORE_EVERYTHING, type Moments } from '../moments.ts';
+import type { Positions } from '../positions.ts';
+import { isLikeTime, readRfc3339 } from '../times.ts';
+import { refusalOf } from './kafka-faults.ts';
+import type { LedgerCall } from './serve.ts';
+
+export type ReplayServices = {
+  readonly positions: Positions;
+  readonly store: Pick<EventStore, 'lastPosition'>;
+  /** Tells which position a time means. */
+  readonly past: { readonly moments: Pick<Moments, 'resolve'> };
+};
+
+/** Replays of one instance at one time: each reads the log and maps on the thread that answers. */
+const REPLAYS = 1;
+
+const replayRunning = (): ApiError =>
+  new ApiError('FAILED_PRECONDITION', 'another replay runs on this instance; try again when it is over', {
+    reason: 'REPLAY_RUNNING',
+  });
+
+export type Replays = {
+  /** `{"progress":…}` lines, then `{"report":…}`, or `{"error":…,"code":…}` when it failed. Throws ApiError. */
+  lines(publisher: Pick<Publisher, 'replay'>, call: LedgerCall): Promise<AsyncIterable<JsonValue>>;
+};
+
+export const createReplays = (services: ReplayServices): Replays => {
+  let running = 0;
+  const assertFree = (): void => {
+    if (running >= REPLAYS) throw replayRunning();
+  };
+
+  async function* linesOf(steps: AsyncIterable<ReplayStep>): AsyncGenerator<JsonValue> {
+    try {
+      // Two may have been asked for at one moment.
+      assertFree();
+      running += 1;
+      try {
+        for await (const step of steps) yield lineOf(step, services.positions);
+      } finally {
+        running -= 1;
+      }
+    } catch (error) {
+      const known = faultOf(error);
+      if (!(known instanceof ApiError)) throw known;
+      yield { error: known.message, code: known.reason };
+    }
+  }
+
+  return {
+    lines: async (publisher, call) => {
+      const request = await requestOf(call, services);
+      assertFree();
+      const signal = call.ending === undefined ? call.signal : AbortSignal.any([call.signal, call.ending]);
+      const steps = publisher.replay(request, signal);
+      if (steps === undefined)
+        throw new ApiError(
+          'NOT_FOUND',
+          `there is no topic '${request.topic}' that is made from the log; ledgerctl kafka status lists them`,
+        );
+      return linesOf(steps);
+    },
+  };
+};
+
+const lineOf = (step: ReplayStep, positions: Positions): JsonObject => {
+  if ('progress' in step) return { progress: withPosition(step.progress, positions) };
+  const { skipped, skippedEvents, target, ...progress } = step.report;
+  return {
+    report: {
+      topic: target,
+      ...withPosition(progress, positions),
+      skipped_events: skippedEvents,
+      skipped: skipped.map((event) => ({ ...event })),
+    },
+  };
+};
+
+const faultOf = (error: unknown): unknown => {
+  if (error instanceof ReplayTargetInUse)
+    return new ApiError('FAILED_PRECONDITION', error.message, { reason: 'REPLAY_TARGET_IN_USE' });
+  return error instanceof KafkaFault ? refusalOf(error) : error;
+};
+
+const withPosition = (
+  { position, events, records }: { position: string | undefined; events: number; records: number },
+  positions: Positions,
+): JsonObject => ({
+  events,
+  records,
+  ...(position === undefined ? {} : { position: positions.format(position) }),
+});
+
+const requestOf = async ({ path, body }: LedgerCall, services: ReplayServices): Promise<ReplayRequest> => {
+  const name = stringAt(body, 'name');
+  if (!REPLAY_NAME.test(name))
+    throw invalid("field 'name' must be 1 to 50 lower-case letters, digits or hyphens", 'name');
+  const after = await placeOf(body, 'from', services);
+  const until = await placeOf(body, 'to', services);
+  if (until === BEFORE_EVERYTHING) throw invalid("field 'to' lies before everything in the log", 'to');
+  return {
+    topic: path['topic'] ?? '',
+    name,
+    ...(after === undefined || after === BEFORE_EVERYTHING ? {} : { after }),
+    ...(until === undefined ? {} : { until }),
+  };
+};
+
+/** Where a part of the log begins or ends; undefined: nothing was said. `from` a time is with what was recorded then. */
+const placeOf = async (
+  body: JsonObject,
+  field: 'from' | 'to',
+  { positions, store, past }: ReplayServices,
+): Promise<Position | undefined> => {
+  const text = own(body, field);
+  if (text === undefined || text === '') return undefined;
+  if (typeof text !== 'string') throw noPlace(field);
+  if (isLikeTime(text)) {
+    const ms = readRfc3339(text);
+    if (ms === undefined) throw noPlace(field);
+    return past.moments.resolve(field === 'to' ? text : new Date(ms - 1).toISOString(), field);
+  }
+  if (/^\d{1,40}$/.test(text)) {
+    const last = await store.lastPosition();
+    return positions.parse(positions.format(text.padStart(last?.length ?? text.length, '0')), field);
+  }
+  if (!/\.\d+$/.test(text)) throw noPlace(field);
+  return positions.parse(text, field);
+};
+
+const noPlace = (field: string): ApiError =>
+  invalid(
+    `field '${field}' must be a position as records have it (osacposition), one as X-Ledger-Position shows it (<store id>.<position>), or a time such as 2026-01-31T12:00:00Z`,
+    field,
+  );
