@@ -38,15 +38,22 @@ const {
   hubs: hubsText = defaults.hubs,
   sizes = defaults.sizes,
 } = values;
-const numbers = (list: string): number[] => list.split(',').filter(Boolean).map(Number);
-const hubs = Number(hubsText);
-const pace = Number(values.pacing);
+/** A bench of `NaN` orders would run to its end and print nonsense. */
+const number = (name: string, text: string): number => {
+  const value = Number(text);
+  if (text.trim() !== '' && Number.isFinite(value) && value > 0) return value;
+  process.stderr.write(`--${name} takes numbers above 0, not "${text}"\n`);
+  return process.exit(2);
+};
+const numbers = (name: string, list: string): number[] => list.split(',').map((text) => number(name, text));
+const hubs = number('hubs', hubsText);
+const pace = values.pacing === undefined ? Number.NaN : number('pacing', values.pacing);
 const pacing = values.pacing === undefined ? null : { calls_per_second: pace, burst: 2 * pace };
 const options = {
   real: values.real,
-  orders: Number(ordersText),
-  rate: Number(values.rate),
-  seconds: Number(values.seconds),
+  orders: number('orders', ordersText),
+  rate: number('rate', values.rate),
+  seconds: number('seconds', values.seconds),
   nodeOptions: values['node-options'].split(' ').filter(Boolean),
 };
 
@@ -56,10 +63,10 @@ const parts: { readonly [name: string]: () => Promise<void> } = {
   },
   status: () => statusPart(options),
   flight: () => flightPart(options),
-  memory: () => memoryPart(options, numbers(sizes), 'seen'),
-  ordered: () => memoryPart(options, numbers(values['ordered-sizes']), 'ordered'),
+  memory: () => memoryPart(options, numbers('sizes', sizes), 'seen'),
+  ordered: () => memoryPart(options, numbers('ordered-sizes', values['ordered-sizes']), 'ordered'),
   looks: () => looksPart({ ...options, pacing }),
-  hung: () => hungPart(options, hubs, Number(values['orders-per-second'])),
+  hung: () => hungPart(options, hubs, number('orders-per-second', values['orders-per-second'])),
 };
 
 const chosen = values.part.split(',');
@@ -73,6 +80,6 @@ printMachine({ hub: values.real ? 'kube-apiserver' : 'stand-in', orders, hubs, r
 for (const name of chosen) {
   console.log(`\n${name}`);
   const started = performance.now();
-  for (let run = 0; run < Number(values.repeat); run += 1) await parts[name]?.();
+  for (let run = 0; run < number('repeat', values.repeat); run += 1) await parts[name]?.();
   console.log(`(${((performance.now() - started) / 1000).toFixed(0)} s)`);
 }

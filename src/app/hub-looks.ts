@@ -9,6 +9,32 @@ import {
   type ObservedHostedCluster,
   type OrderPlace,
 } from './management-cluster.ts';
+import { nextTurn } from './process-runner/slices.ts';
+import { createStreamQueue } from './stream-queue.ts';
+
+/**
+ * Looks at one cluster on one hub, one after the other, whoever makes them: the watch of the hub and timed reads look side
+ * by side, of two at once the earlier one may be answered last, and of a HostedCluster that alone has changed nobody could
+ * tell which answer is older.
+ */
+export type ClusterLooks = {
+  /** When no look at this cluster is under way. Whoever waits for it tells of what was seen before the next one begins. */
+  inTurn<T>(of: Pick<OrderRef, 'hub' | 'clusterId'>, look: () => Promise<T>): Promise<T>;
+};
+
+export const createClusterLooks = (): ClusterLooks => {
+  const queue = createStreamQueue();
+  return {
+    inTurn: <T>({ hub, clusterId }: Pick<OrderRef, 'hub' | 'clusterId'>, look: () => Promise<T>) => {
+      const looked = Promise.withResolvers<T>();
+      void queue.run(`${hub}/${clusterId}`, async () => {
+        await look().then(looked.resolve, looked.reject);
+        await nextTurn();
+      });
+      return looked.promise;
+    },
+  };
+};
 
 /** Where a ClusterOrder is. */
 export type OrderRef = OrderPlace & { readonly hub: string; readonly clusterId: string };
@@ -128,6 +154,8 @@ const hostedAt = async (
 
 const shownHosted = (hosted: ObservedHostedCluster): ObservedHosted => ({
   name: hosted.name,
+  ...(hosted.uid === undefined ? {} : { uid: hosted.uid }),
+  ...(hosted.resourceVersion === undefined ? {} : { resourceVersion: hosted.resourceVersion }),
   ...(hosted.deletionTimestamp === undefined ? {} : { deletionTimestamp: hosted.deletionTimestamp }),
   conditions: hosted.conditions,
   ...(hosted.controlPlaneEndpoint === undefined ? {} : { controlPlaneEndpoint: hosted.controlPlaneEndpoint }),

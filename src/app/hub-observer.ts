@@ -11,8 +11,10 @@ export type HubWatchStatus = {
   readonly namespace: string;
   /** True once everything that the hub holds was listed, until the watch breaks. */
   readonly synced: boolean;
-  /** Orders of ours that the hub shows. */
+  /** Orders with a cluster's label that the hub shows. */
   readonly orders: number;
+  /** Those of them that nobody here ever ordered. */
+  readonly unknown: number;
   readonly observations: number;
   /** Orders of clusters that are over, found and asked to go. */
   readonly orphans: number;
@@ -30,7 +32,10 @@ export type HubObserver = {
   ordersOn(hub: string): number;
 };
 
-export type HubObserverOptions = Pick<HubReaderOptions, 'observe' | 'isOver' | 'logger' | 'concurrency'> & {
+export type HubObserverOptions = Pick<
+  HubReaderOptions,
+  'observe' | 'isOver' | 'isUnknown' | 'looks' | 'logger' | 'concurrency'
+> & {
   readonly registry: HubRegistry;
   readonly clock: Clock;
   readonly timers: Timers;
@@ -62,7 +67,7 @@ export const createHubObserver = (options: HubObserverOptions): HubObserver => {
     signal: AbortSignal,
   ): void => {
     const stop = new AbortController();
-    const counts = { orders: 0, observations: 0, orphans: 0, failures: 0 };
+    const counts = { orders: 0, unknown: 0, observations: 0, orphans: 0, failures: 0 };
     const status = { hub: hub.facts.id, namespace, synced: false, ...counts };
     const until = AbortSignal.any([signal, stop.signal]);
     const ended = watchHub({ ...options, hub, cluster, namespace, status, signal: until });

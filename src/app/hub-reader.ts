@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { orderName } from '../domain/clusters/cluster-order-manifest.ts';
 import type { JsonObject } from '../domain/json.ts';
-import { observationOf } from './hub-looks.ts';
+import { observationOf, type ClusterLooks } from './hub-looks.ts';
 import type { RegisteredHub } from './hub-registry.ts';
 import {
   HubError,
@@ -16,7 +16,7 @@ import type { Logger } from './ports.ts';
 const MAX_WAITING = 500;
 const CALL_DEADLINE_MS = 10_000;
 
-type Known = { readonly clusterId: string; digest: string };
+type Known = { readonly clusterId: string; digest: string; unknown?: true };
 
 /** Names with the label of one cluster. Two of them are one too many: only one is its order. */
 type Bearers = { readonly names: Set<string>; wereMany: boolean };
@@ -26,9 +26,11 @@ export type HubReaderOptions = {
   readonly namespace: string;
   readonly cluster: ManagementCluster;
   /** Counted up here. */
-  readonly status: { orders: number; observations: number; orphans: number };
+  readonly status: { orders: number; unknown: number; observations: number; orphans: number };
   readonly signal: AbortSignal;
   readonly logger: Logger;
+  /** The turns of whoever looks at a cluster, the workflow's own reads included. */
+  readonly looks: ClusterLooks;
   /** Feeds the run of a cluster. False: it was not taken in, and is fed again when the order shows up again. */
   readonly observe: (clusterId: string, observation: JsonObject) => boolean;
   /**
@@ -36,6 +38,11 @@ export type HubReaderOptions = {
    * its absence confirmed leaves such an orphan; it is deleted (fleet-and-networks.md §2.3, rule 4).
    */
   readonly isOver?: (clusterId: string) => boolean;
+  /**
+   * True when nobody here ever ordered this cluster: another service writes to the same namespace, or our log came back from
+   * a backup that is older than the order. It is left alone and counted.
+   */
+  readonly isUnknown?: (clusterId: string) => boolean;
   /** HostedClusters of one hub that may be read at once. Default 16: 200 changes a second at up to 80 ms a read. */
   readonly concurrency?: number;
 };
@@ -48,7 +55,7 @@ export type HubReader = {
 
 /** Completes changed orders and feeds what differs from what was fed last. Of one order only the newest is read. */
 export const createHubReader = (watch: HubReaderOptions): HubReader => {
-  const { cluster, hub, status, signal, logger, observe, concurrency = 16 } = watch;
+  const { cluster, hub, status, signal, logger, looks, observe, concurrency = 16 } = watch;
   /** By name on the hub; what it holds of ours. */
   const known = new Map<string, Known>();
   const bearers = new Map<string, Bearers>();
@@ -107,6 +114,7 @@ export const createHubReader = (watch: HubReaderOptions): HubReader => {
     if (entry === undefined) return;
     known.delete(name);
     status.orders = known.size;
+    if (entry.unknown === true) status.unknown -= 1;
     const left = bearers.get(entry.clusterId);
     left?.names.delete(name);
     if (left?.names.size === 0) bearers.delete(entry.clusterId);
@@ -125,6 +133,7 @@ export const createHubReader = (watch: HubReaderOptions): HubReader => {
       if (order === undefined) return;
       if (watch.isOver?.(entry.clusterId) === true) return await removeOrphan(order, entry);
       if (bearerOf(entry.clusterId) !== name) return;
+      if (watch.isUnknown?.(entry.clusterId) === true) return countUnknown(order, entry);
       const observation = await observationOf(cluster, watch.namespace, order, callOptions('observer', name));
       if (known.get(name) !== entry || signal.aborted) return;
       feed(entry, { ...observation, ...othersOf(name, entry.clusterId) } as unknown as JsonObject);
@@ -135,12 +144,31 @@ export const createHubReader = (watch: HubReaderOptions): HubReader => {
     }
   };
 
+  const countUnknown = ({ name }: ObservedClusterOrder, entry: Known): void => {
+    if (entry.unknown === true || known.get(name) !== entry) return;
+    entry.unknown = true;
+    status.unknown += 1;
+    logger.debug(
+      { hub: hub.facts.id, order: name, cluster: entry.clusterId },
+      'an order that nobody here knows',
+    );
+  };
+
   const removeOrphan = async (order: ObservedClusterOrder, { clusterId }: Known): Promise<void> => {
     if (order.deletionTimestamp !== undefined) return;
     status.orphans += 1;
     logger.warn({ hub: hub.facts.id, order: order.name, cluster: clusterId }, 'deleting an orphan on a hub');
     const ref = { namespace: watch.namespace, name: order.name, uid: order.uid };
     await cluster.deleteClusterOrder(ref, callOptions('orphan', order.name));
+  };
+
+  /** Never rejects. */
+  const inTurn = async ({ clusterId }: Known, work: () => Promise<void>): Promise<void> => {
+    try {
+      await looks.inTurn({ hub: hub.facts.id, clusterId }, work);
+    } catch (error) {
+      logger.error({ err: error, hub: hub.facts.id }, 'observing a hub failed');
+    }
   };
 
   const pump = (): void => {
@@ -151,15 +179,12 @@ export const createHubReader = (watch: HubReaderOptions): HubReader => {
       const entry = known.get(name);
       if (entry === undefined) continue;
       reading.add(name);
-      look(name, order, entry)
-        .catch((error: unknown) => logger.error({ err: error, hub: hub.facts.id }, 'observing a hub failed'))
-        .finally(() => {
-          reading.delete(name);
-          changed.resolve();
-          changed = Promise.withResolvers();
-          pump();
-        })
-        .catch(() => undefined);
+      void inTurn(entry, () => look(name, order, entry)).then(() => {
+        reading.delete(name);
+        changed.resolve();
+        changed = Promise.withResolvers();
+        pump();
+      });
     }
   };
 
@@ -170,7 +195,10 @@ export const createHubReader = (watch: HubReaderOptions): HubReader => {
     forget(name);
     // Another one of the same cluster is looked at instead.
     if (bearers.has(entry.clusterId)) return pump();
-    feed(entry, { order: null });
+    // What was read of it before is told first.
+    void inTurn(entry, async () => {
+      if (!signal.aborted) feed(entry, { order: null });
+    });
   };
 
   return {

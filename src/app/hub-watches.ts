@@ -1,7 +1,7 @@
 import type { HubWatchStatus } from './hub-observer.ts';
 
 /** How a hub is watched, over all the namespaces of it that are. */
-export type HubWatch = Pick<HubWatchStatus, 'synced' | 'orders' | 'orphans' | 'failures'> & {
+export type HubWatch = Pick<HubWatchStatus, 'synced' | 'orders' | 'unknown' | 'orphans' | 'failures'> & {
   readonly namespaces: number;
   /** Those whose watch is broken or has not listed everything yet. */
   readonly notSynced: readonly string[];
@@ -17,7 +17,7 @@ export const watchesByHub = (statuses: readonly HubWatchStatus[]): ReadonlyMap<s
   );
 
 const watchOf = (watches: readonly HubWatchStatus[]): HubWatch => {
-  const sum = (of: 'orders' | 'orphans' | 'failures'): number =>
+  const sum = (of: 'orders' | 'unknown' | 'orphans' | 'failures'): number =>
     watches.reduce((total, watch) => total + watch[of], 0);
   const broken = watches.filter(({ synced }) => !synced).map(({ namespace }) => namespace);
   const last = watches
@@ -31,6 +31,7 @@ const watchOf = (watches: readonly HubWatchStatus[]): HubWatch => {
     synced: broken.length === 0,
     notSynced: broken.toSorted(),
     orders: sum('orders'),
+    unknown: sum('unknown'),
     orphans: sum('orphans'),
     failures: sum('failures'),
     ...(last?.lastError === undefined ? {} : { lastError: last.lastError }),

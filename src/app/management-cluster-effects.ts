@@ -14,7 +14,7 @@ import {
   refused,
   registeredHub,
 } from './hub-effects.ts';
-import { findLabelled, findOrder, observationAt, type OrderRef } from './hub-looks.ts';
+import { findLabelled, findOrder, observationAt, type ClusterLooks, type OrderRef } from './hub-looks.ts';
 import type { HubRegistry } from './hub-registry.ts';
 import {
   CLUSTER_ORDER_UUID_LABEL,
@@ -71,10 +71,12 @@ export const createManagementClusterEffects = (options: {
   readonly registry: HubRegistry;
   readonly secrets: Pick<SecretStore, 'reveal'>;
   readonly clock: Pick<Clock, 'now'>;
+  /** The turns of whoever looks at a cluster, those of the watch of its hub included. */
+  readonly looks: ClusterLooks;
   /** Milliseconds that one call to a hub may take; an effect makes up to three. Default 10,000. */
   readonly callDeadlineMs?: number;
 }): EffectPort => {
-  const { registry, secrets, clock, callDeadlineMs = 10_000 } = options;
+  const { registry, secrets, clock, looks, callDeadlineMs = 10_000 } = options;
 
   const optionsOf = (call: EffectCall): CallOptions => callOptionsOf(call, callDeadlineMs);
 
@@ -191,9 +193,11 @@ export const createManagementClusterEffects = (options: {
 
   const observe = async (args: OrderRef, call: EffectCall): Promise<EffectOutcome> => {
     const cluster = await adapterOf(args.hub, call);
-    const askedAt = clock.now();
-    const observation = await observationAt(cluster, args, optionsOf(call));
-    return done(observation.order === null ? observation : { ...observation, askedAt });
+    return looks.inTurn(args, async () => {
+      const askedAt = clock.now();
+      const observation = await observationAt(cluster, args, optionsOf(call));
+      return done(observation.order === null ? observation : { ...observation, askedAt });
+    });
   };
 
   const controllerOf = async (hub: string, call: EffectCall) => {

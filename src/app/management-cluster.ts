@@ -70,6 +70,9 @@ export type ObservedClusterOrder = {
 export type ObservedHostedCluster = {
   readonly name: string;
   readonly namespace: string;
+  /** Which object in which state; absent where nobody compares it. */
+  readonly uid?: string;
+  readonly resourceVersion?: string;
   readonly deletionTimestamp?: string;
   readonly conditions: readonly Condition[];
   readonly controlPlaneEndpoint?: { readonly host: string; readonly port: number };

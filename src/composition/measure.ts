@@ -60,13 +60,15 @@ export const measure = (metrics: Metrics) => {
         metrics.laneInFlight.set({ lane: lane.lane }, lane.inFlight);
       }
       const marked = (mark: string): number => system.readModels.resources.countMarked('cluster', mark);
-      const gauges = [metrics.hubProblem, metrics.hubLeavingOrders, metrics.hubWatchUp, metrics.hubGhosts];
+      const { hubProblem, hubLeavingOrders, hubWatchUp, hubUnknownOrders, hubGhosts } = metrics;
+      const gauges = [hubProblem, hubLeavingOrders, hubWatchUp, hubUnknownOrders, hubGhosts];
       // Of a hub that is gone nothing is told any more; the counters are those of the watches, which count themselves.
       for (const metric of [...gauges, metrics.hubWatchFailures, metrics.hubOrphans]) metric.reset();
       for (const [hub, watch] of watchesByHub(system.observer.status())) {
         metrics.hubWatchUp.set({ hub }, watch.synced ? 1 : 0);
         metrics.hubWatchFailures.inc({ hub }, watch.failures);
         metrics.hubOrphans.inc({ hub }, watch.orphans);
+        metrics.hubUnknownOrders.set({ hub }, watch.unknown);
       }
       for (const hub of system.hubs.hubs()) {
         const { id } = hub.facts;

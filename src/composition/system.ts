@@ -19,6 +19,7 @@ import {
 } from '../app/hub-lanes.ts';
 import { finishDecommissions } from '../app/hub-decommission.ts';
 import { createHubHealth, type HubHealthMonitor } from '../app/hub-health.ts';
+import { createClusterLooks } from '../app/hub-looks.ts';
 import { createHubObserver, type HubObserver } from '../app/hub-observer.ts';
 import { createHubRegistry, type HubRegistry } from '../app/hub-registry.ts';
 import { createManagementClusterEffects } from '../app/management-cluster-effects.ts';
@@ -214,10 +215,12 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     callsOf: (hub) => lane.calls(hub),
   });
   const deadline = ports.settings?.hubCallDeadlineMs;
+  const looks = createClusterLooks();
   const managementClusters = createManagementClusterEffects({
     registry: hubs,
     secrets: ports.secrets,
     clock,
+    looks,
     ...(deadline === undefined ? {} : { callDeadlineMs: deadline }),
   });
   const { automations } = ports;
@@ -265,8 +268,10 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
   lane.calls = (hub) => processes.laneCalls(laneOfHub(hub));
   const observer = createHubObserver({
     registry: hubs,
+    looks,
     observe: (clusterId, observation) => processes.observe(workflow.name, clusterId, observation),
     isOver: (clusterId) => processes.isClosed(workflow.name, clusterId),
+    isUnknown: (clusterId) => processes.isUnknown(workflow.name, clusterId),
     clock,
     timers,
     logger: logger.child({ component: 'hub-observer' }),

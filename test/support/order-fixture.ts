@@ -7,6 +7,7 @@ import {
 import { createLeaseOwnership } from '../../src/adapters/ownership/lease-ownership.ts';
 import { systemClock, systemTimers } from '../../src/adapters/system/system-ports.ts';
 import type { EventStore } from '../../src/app/event-store.ts';
+import { createClusterLooks } from '../../src/app/hub-looks.ts';
 import { createHubObserver } from '../../src/app/hub-observer.ts';
 import { createManagementClusterEffects } from '../../src/app/management-cluster-effects.ts';
 import { createProcessRunner } from '../../src/app/process-runner/process-runner.ts';
@@ -77,8 +78,10 @@ export const orderFixture = (options: {
   const { codec, commandRunner, registry } = fixture;
   const secrets = { reveal: async () => undefined };
   let processes: ProcessRunner | undefined;
+  const looks = createClusterLooks();
   const observer = createHubObserver({
     registry,
+    looks,
     observe: (clusterId, observation) =>
       processes?.observe(clusterOrderWorkflow.name, clusterId, observation) ?? false,
     isOver: (clusterId) => processes?.isClosed(clusterOrderWorkflow.name, clusterId) ?? false,
@@ -108,6 +111,7 @@ export const orderFixture = (options: {
         registry,
         secrets,
         clock,
+        looks,
         callDeadlineMs: 1_000,
       }),
     },

@@ -117,6 +117,11 @@ export const createMetrics = () => {
       'Orders of clusters that are over, found on a hub and removed there.',
       ['hub'],
     ),
+    hubUnknownOrders: gauge(
+      'ledger_hub_unknown_orders',
+      "Orders with a cluster's label on a hub which nobody here ever ordered.",
+      ['hub'],
+    ),
     hubGhosts: gauge('ledger_hub_ghosts', 'Orders whose cluster has vanished from their hub.', ['hub']),
     deletionsOverdue: gauge(
       'ledger_deletions_overdue',

@@ -14,8 +14,8 @@ export type Item =
       /** Called once the run took it in (or has no use for it): the checkpoint may pass it. */
       readonly settled: () => void;
     }
-  /** The newest observation waits beside the mailbox: an older one that was not looked at yet is of no use. */
-  | { readonly kind: 'observation' }
+  /** The newest one alone waits, in its own place: an older one that was not looked at yet is of no use. */
+  | { readonly kind: 'observation'; readonly observation: JsonObject }
   | { readonly kind: 'timer'; readonly timerId: string }
   | {
       readonly kind: 'effect-result';
@@ -48,7 +48,6 @@ export type Actor = {
   delayed: boolean;
   /** Wall clock minus monotonic clock when this process last recorded something: what its times were made with. */
   offset: number | undefined;
-  observation: JsonObject | undefined;
   /** Timed reads that were just answered: their next one is due after their interval. */
   readonly read: Set<string>;
 };
@@ -63,7 +62,6 @@ export const newActor = (key: string): Actor => ({
   repeats: 0,
   delayed: false,
   offset: undefined,
-  observation: undefined,
   read: new Set(),
 });
 
@@ -73,4 +71,4 @@ export const underWay = (actor: Actor): boolean =>
 
 /** Nothing would be lost by forgetting it. */
 export const isSpent = (actor: Actor): boolean =>
-  actor.busy.size === 0 && actor.command === undefined && !actor.delayed && actor.observation === undefined;
+  actor.busy.size === 0 && actor.command === undefined && !actor.delayed;

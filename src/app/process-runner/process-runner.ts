@@ -77,6 +77,7 @@ export const createProcessRunner = (options: ProcessRunnerOptions): ProcessRunne
     observe: (workflow, runId, observation) =>
       session?.observe(streamName(workflow, runId), observation) ?? false,
     isClosed: (workflow, runId) => session?.isClosed(streamName(workflow, runId)) ?? false,
+    isUnknown: (workflow, runId) => session?.isUnknown(streamName(workflow, runId)) ?? false,
     pauseLane: (lane) => session?.lanes.pause(lane),
     resumeLane: (lane) => session?.lanes.resume(lane),
     laneBlocked: (lane) => session?.lanes.blocked(lane) ?? false,

@@ -3,7 +3,7 @@ import type { Actor, Item } from './actor.ts';
 /**
  * Runs that wait for their turn, in order of arrival but for one rule: when there is more to do than the thread can do,
  * runs whose next step somebody waits for go before those that are only to look at what a hub shows. The newest
- * observation takes the place of an older one (see `Actor`), so that looking later is looking less often; a step that
+ * observation takes the place of an older one (see `Item`), so that looking later is looking less often; a step that
  * comes later only makes an order slower. Of each `SHARE` turns one goes to those who wait longer, so that nobody waits
  * for ever.
  */

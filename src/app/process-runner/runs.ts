@@ -136,16 +136,21 @@ export const createRuns = (options: RunsOptions): Runs => {
     return item;
   };
 
+  /** Takes an item of this kind back that still waits. */
+  const withdraw = ({ mailbox }: Actor, kind: Item['kind']): void => {
+    const at = mailbox.findIndex((item) => item.kind === kind);
+    if (at === -1) return;
+    mailbox.splice(at, 1);
+    queued -= 1;
+  };
+
   const handle = async (actor: Actor, run: Run, item: Item): Promise<void> => {
     switch (item.kind) {
       case 'event':
         return takeEvent(actor, run, item);
-      case 'observation': {
-        const { observation } = actor;
-        actor.observation = undefined;
-        if (observation !== undefined && run.revision >= 0) await decideObservation(actor, run, observation);
+      case 'observation':
+        if (run.revision >= 0) await decideObservation(actor, run, item.observation);
         return;
-      }
       case 'timer': {
         const { timerId } = item;
         await failpoint('before-timer');
@@ -255,8 +260,6 @@ export const createRuns = (options: RunsOptions): Runs => {
     }
     if (item.kind === 'effect-result') actor.busy.delete(item.effectId);
     if (item.kind === 'command-result') actor.command = undefined;
-    // Kept, it would hold back every later one, and the actor for ever.
-    if (item.kind === 'observation') actor.observation = undefined;
   };
 
   /** A bug or poison stops this run alone: it is shown, and looked at again at the next start or on request. */
@@ -294,10 +297,9 @@ export const createRuns = (options: RunsOptions): Runs => {
     observe: (key, observation) => {
       if (draining || closed || memory.revisionOf(key) < 0) return false;
       if (parked.has(key) || memory.isClosed(key)) return false;
-      const actor = actorOf(key);
-      const waiting = actor.observation !== undefined;
-      actor.observation = observation;
-      if (!waiting) post(key, { kind: 'observation' });
+      // Behind what was told meanwhile: in the older one's place it would be taken before the answer of an earlier look.
+      withdraw(actorOf(key), 'observation');
+      post(key, { kind: 'observation', observation });
       return true;
     },
     unpark,

@@ -25,6 +25,7 @@ export type Session = {
   status(): Omit<ProcessRunnerStatus, 'clockDivergences'>;
   observe(run: string, observation: JsonObject): boolean;
   isClosed(run: string): boolean;
+  isUnknown(run: string): boolean;
   readonly lanes: Lanes;
   retry(run: string): boolean;
   parkedFor(run: string): string | undefined;
@@ -248,6 +249,7 @@ export const createSession = (options: SessionOptions): Session => {
     lanes,
     observe: (run, observation) => intake.isLive() && runs.observe(run, observation),
     isClosed: (run) => intake.isLive() && !runs.isClosing() && memory.isClosed(run),
+    isUnknown: (run) => intake.isLive() && !runs.isClosing() && memory.revisionOf(run) < 0,
     retry: (run) => runs.unpark(run),
     parkedFor: (run) => runs.parkedFor(run),
     run: async () => {

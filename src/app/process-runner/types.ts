@@ -201,6 +201,8 @@ export type ProcessRunner = {
   observe(workflow: string, runId: string, observation: JsonObject): boolean;
   /** True when the run is known to be closed; false also while this instance is not the owner. */
   isClosed(workflow: string, runId: string): boolean;
+  /** True when no such run was ever; false also while this instance is not the owner. */
+  isUnknown(workflow: string, runId: string): boolean;
   /** Operator: parks a lane, or lets it go on at once (also closes its breaker). */
   pauseLane(lane: string): void;
   resumeLane(lane: string): void;

@@ -31,6 +31,8 @@ type Watch = {
   readonly namespaces: number;
   readonly synced: boolean;
   readonly orders: number;
+  /** Orders that nobody here ever ordered. */
+  readonly unknown: number;
   readonly orphans: number;
   readonly failures: number;
   readonly not_synced?: readonly string[];
@@ -131,6 +133,7 @@ export const hubText = (hub: HubAnswer): string => {
     ['used', capacityText(hub.used)],
     ['orders', counted.length === 0 ? 'none' : counted.join(', ')],
     ['ghosts', hub.ghosts === undefined ? undefined : ghostText(hub.ghosts)],
+    ['unknown', hub.watch === undefined ? undefined : unknownText(hub.watch)],
     ['watch', hub.watch === undefined ? 'not by this instance' : watchText(hub.watch)],
     ['last error', hub.watch === undefined ? undefined : errorText(hub.watch)],
     ['lane', lane === undefined ? undefined : laneText(lane)],
@@ -151,6 +154,9 @@ const ghostText = (ghosts: number): string =>
   ghosts === 0
     ? 'none'
     : `${ghosts} orders whose cluster has vanished (ledgerctl orders list --state failed)`;
+
+const unknownText = ({ unknown }: Watch): string | undefined =>
+  unknown === 0 ? undefined : `${unknown} ClusterOrders that nobody here ever ordered; they are left alone`;
 
 const watchText = ({ synced, namespaces, orders, orphans, failures, not_synced: open = [] }: Watch): string =>
   [

@@ -49,6 +49,9 @@ export type ObservedOrder = {
 
 export type ObservedHosted = {
   readonly name: string;
+  readonly uid?: string;
+  /** Rises with every change of the object; absent where nobody compares it. */
+  readonly resourceVersion?: string;
   readonly deletionTimestamp?: string;
   readonly conditions: readonly ObservedCondition[];
   readonly controlPlaneEndpoint?: { readonly host: string; readonly port: number };

@@ -5,6 +5,7 @@ import { count, jsonObject, text, time, typesOf } from '../schemas.ts';
 /** Registry entries of the run streams of every workflow (events.ts). */
 const attempt = { effectId: text, attempt: z.int().min(1) };
 const failure = { reason: text, message: text };
+const objectVersion = z.object({ uid: text, resourceVersion: text });
 
 export const processEventTypes: readonly EventType[] = typesOf({ context: 'process', audience: 'provider' }, [
   [
@@ -31,7 +32,7 @@ export const processEventTypes: readonly EventType[] = typesOf({ context: 'proce
     {
       number: count,
       assessment: jsonObject,
-      version: z.object({ uid: text, resourceVersion: text }).optional(),
+      version: objectVersion.extend({ hosted: objectVersion.exactOptional() }).optional(),
     },
   ],
   [

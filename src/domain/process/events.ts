@@ -113,8 +113,12 @@ export type RunEvent =
         readonly at: string;
         readonly number: number;
         readonly assessment: JsonObject;
-        /** Which state of which object; absent when there is none, or it does not say. */
-        readonly version?: { readonly uid: string; readonly resourceVersion: string };
+        /** Which state of which object, and of the one beside it; absent when there is none, or it does not say. */
+        readonly version?: {
+          readonly uid: string;
+          readonly resourceVersion: string;
+          readonly hosted?: { readonly uid: string; readonly resourceVersion: string };
+        };
       }
     >
   /** aap: what the automation platform showed of a job that we launched; recorded when its state changed. */

@@ -133,6 +133,7 @@ export const HUB_COMPONENTS: { readonly [name: string]: JsonObject } = {
       namespaces: COUNT,
       synced: FLAG,
       orders: COUNT,
+      unknown: { ...COUNT, description: "Orders with a cluster's label which nobody here ever ordered." },
       orphans: COUNT,
       failures: COUNT,
       'not_synced?': listOf(TEXT),

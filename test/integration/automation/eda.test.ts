@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { createAutomations } from '../../../src/adapters/automation/automations.ts';
 import { MAX_BODY_BYTES } from '../../../src/adapters/automation/eda/eda-automation.ts';
@@ -105,6 +107,24 @@ describe('Event-Driven Ansible', function () {
     expect(await post(connect(rulebook), orderCalled('order-late'), { deadlineMs: 20 })).to.deep.equal({
       kind: 'queued',
     });
+  });
+
+  it('a listener that answers 200 twice was asked once, and the second answer is nobody’s', async () => {
+    const answers = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'.repeat(2);
+    let connections = 0;
+    const listener = createServer((socket) => {
+      connections += 1;
+      socket.on('error', () => undefined);
+      socket.once('data', () => socket.write(answers));
+    });
+    listener.listen(0, '127.0.0.1');
+    await once(listener, 'listening');
+    closing.push(async () => void listener.close());
+    const { port } = listener.address() as AddressInfo;
+    const automation = connect({ url: `http://127.0.0.1:${port}` });
+    for (const name of ['order-a', 'order-a', 'order-b'])
+      expect(await post(automation, orderCalled(name))).to.deep.equal({ kind: 'queued' });
+    expect(connections).to.equal(3);
   });
 
   it('does not send an order that a listener would refuse for its size, and sends the largest that it takes', async () => {

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { systemClock } from '../../../src/adapters/system/system-ports.ts';
+import { createClusterLooks } from '../../../src/app/hub-looks.ts';
 import { createManagementClusterEffects } from '../../../src/app/management-cluster-effects.ts';
 import {
   HubError,
@@ -49,6 +50,7 @@ describe('effects on a hub of which we know more', () => {
       registry: fixture.registry,
       secrets: { reveal: async () => undefined },
       clock: systemClock(),
+      looks: createClusterLooks(),
     });
   };
 

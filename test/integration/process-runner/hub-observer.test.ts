@@ -5,6 +5,7 @@ import { expect } from 'chai';
 import type { SimulatedHub } from '../../../src/adapters/management-cluster/simulated/simulated-hub.ts';
 import { createSimulatedHubs } from '../../../src/adapters/management-cluster/simulated/simulated-hubs.ts';
 import { systemClock, systemTimers } from '../../../src/adapters/system/system-ports.ts';
+import { createClusterLooks } from '../../../src/app/hub-looks.ts';
 import { createHubObserver } from '../../../src/app/hub-observer.ts';
 import {
   HubError,
@@ -75,16 +76,20 @@ describe('hub observer', function () {
     for (const close of closing.splice(0).toReversed()) await close();
   });
 
-  const observing = (clusters: ManagementClusters, isOver: (clusterId: string) => boolean = () => false) => {
+  type Question = (clusterId: string) => boolean;
+  const never: Question = () => false;
+  const observing = (clusters: ManagementClusters, isOver: Question = never, isUnknown: Question = never) => {
     const fixture = hubFixture(clusters);
     const fed: { clusterId: string; observation: ClusterObservation }[] = [];
     const observer = createHubObserver({
       registry: fixture.registry,
+      looks: createClusterLooks(),
       observe: (clusterId, observation) => {
         fed.push({ clusterId, observation: observation as unknown as ClusterObservation });
         return true;
       },
       isOver,
+      isUnknown,
       clock: systemClock(),
       timers: systemTimers(),
       logger: silentLogger(),
@@ -100,10 +105,11 @@ describe('hub observer', function () {
     });
     return { ...fixture, observer, fed };
   };
-  const onFake = (fake: Partial<ManagementCluster>, isOver?: (clusterId: string) => boolean) =>
+  const onFake = (fake: Partial<ManagementCluster>, isOver?: Question, isUnknown?: Question) =>
     observing(
       { of: ({ id }) => fakeCluster(id, { getHostedCluster: async () => undefined, ...fake }) },
       isOver,
+      isUnknown,
     );
 
   it('tells the run of each cluster what its hub shows, from creation to absence', async () => {
@@ -266,6 +272,34 @@ describe('hub observer', function () {
     expect(deleted).to.deep.equal(['order-over by orphan/sim-a/order-over']);
     expect(fed.map(({ clusterId }) => clusterId)).to.deep.equal(['c1']);
     expect(observer.status()[0]?.orphans).to.equal(1);
+  });
+
+  it('counts orders that nobody here ever ordered, leaves them alone and reads nothing of them', async () => {
+    const read: string[] = [];
+    const script = scripted([
+      { type: 'applied', order: order('strange') },
+      { type: 'applied', order: order('strange', { phase: 'Ready' }) },
+      { type: 'applied', order: order('stranger') },
+      { type: 'applied', order: order('c1') },
+      { type: 'synced', names: ['order-strange', 'order-stranger', 'order-c1'], resourceVersion: '1' },
+      { type: 'deleted', order: order('stranger') },
+    ]);
+    const { fed, register, observer } = onFake(
+      {
+        watchClusterOrders: script.watch,
+        getHostedCluster: async ({ name }) => {
+          read.push(name);
+          return undefined;
+        },
+      },
+      undefined,
+      (clusterId) => clusterId !== 'c1',
+    );
+    await register('sim-a');
+    await eventually('one is left', () => script.opened() === 2 && observer.status()[0]?.unknown === 1);
+    await eventually('ours is fed', () => fed.some(({ clusterId }) => clusterId === 'c1'));
+    expect(observer.status()[0]).to.include({ orders: 2, unknown: 1, orphans: 0 });
+    expect(read).to.deep.equal(['order-c1']);
   });
 
   it('stops watching a hub that was deregistered and starts with one that was registered', async () => {

@@ -9,7 +9,7 @@ import {
 import type { SimulatedHub } from '../../../src/adapters/management-cluster/simulated/simulated-hub.ts';
 import { systemClock, systemTimers } from '../../../src/adapters/system/system-ports.ts';
 import { outcomeOfHubError } from '../../../src/app/hub-effects.ts';
-import type { OrderRef } from '../../../src/app/hub-looks.ts';
+import { createClusterLooks, type OrderRef } from '../../../src/app/hub-looks.ts';
 import {
   HubError,
   type HubErrorKind,
@@ -101,6 +101,7 @@ describe('effects on a management cluster', function () {
       registry: fixture.registry,
       secrets,
       clock: systemClock(),
+      looks: createClusterLooks(),
       callDeadlineMs: 300,
     });
     const file = simulatedHubFile(folder, HUB);
@@ -111,7 +112,13 @@ describe('effects on a management cluster', function () {
     closing.push(() => fixture.stop());
     await fixture.register(HUB);
     await ready(fixture);
-    return createManagementClusterEffects({ registry: fixture.registry, secrets, clock: systemClock() });
+    const { registry } = fixture;
+    return createManagementClusterEffects({
+      registry,
+      secrets,
+      clock: systemClock(),
+      looks: createClusterLooks(),
+    });
   };
   /** Deletion of an order that no controller has taken up yet is over at once. */
   const takenUp = (port: EffectPort) =>
@@ -467,6 +474,7 @@ describe('effects on a management cluster', function () {
       registry: fixture.registry,
       secrets,
       clock: systemClock(),
+      looks: createClusterLooks(),
     });
     expect(await port('observeCluster', orderRef, effectCall())).to.include({
       outcome: 'failed',

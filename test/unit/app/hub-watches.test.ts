@@ -7,6 +7,7 @@ const status = (hub: string, namespace: string, more: Partial<HubWatchStatus> = 
   namespace,
   synced: true,
   orders: 1,
+  unknown: 0,
   observations: 9,
   orphans: 0,
   failures: 0,
@@ -23,7 +24,7 @@ describe('how a hub is watched, over its namespaces', () => {
         lastErrorAt: '2026-11-21T10:00:00Z',
       }),
       status('hub-1', 'c', { orphans: 3, lastError: 'new', lastErrorAt: '2026-11-21T11:00:00Z' }),
-      status('hub-1', 'a', { synced: false, orders: 5 }),
+      status('hub-1', 'a', { synced: false, orders: 5, unknown: 2 }),
       status('__proto__', 'a'),
     ]);
     expect(watches.get('hub-1')).to.deep.equal({
@@ -31,6 +32,7 @@ describe('how a hub is watched, over its namespaces', () => {
       synced: false,
       notSynced: ['a', 'b'],
       orders: 7,
+      unknown: 2,
       orphans: 3,
       failures: 2,
       lastError: 'new',

@@ -356,6 +356,7 @@ describe('ledgerctl hubs', () => {
         namespaces: 2,
         synced: false,
         orders: 7,
+        unknown: 3,
         orphans: 1,
         failures: 3,
         not_synced: ['acme'],
@@ -380,6 +381,9 @@ describe('ledgerctl hubs', () => {
     expect(shown).to.contain('breaker open, 3 waiting');
     expect(shown).to.contain('former:     eda at http://rulebook:5000, for orders that were begun in it');
     expect(shown).to.contain('ghosts:     2 orders whose cluster has vanished');
+    expect(shown).to.contain(
+      'unknown:    3 ClusterOrders that nobody here ever ordered; they are left alone',
+    );
     expect(shown).to.contain(
       'watch:      broken in acme, 7 orders in 2 namespaces, orphans removed: 1, opened again: 3',
     );

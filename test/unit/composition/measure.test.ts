@@ -25,7 +25,8 @@ describe('what is measured when Prometheus asks', () => {
       [ghostMark('hub-1'), 2],
       [ghostMark('hub-2'), 9],
     ]);
-    const watch = { hub: 'hub-1', synced: true, orders: 3, observations: 3, orphans: 1, failures: 4 };
+    const counts = { orders: 3, unknown: 2, observations: 3, orphans: 1, failures: 4 };
+    const watch = { hub: 'hub-1', synced: true, ...counts };
     let watches: readonly HubWatchStatus[] = [
       { ...watch, namespace: 'a' },
       { ...watch, namespace: 'b', synced: false },
@@ -49,6 +50,7 @@ describe('what is measured when Prometheus asks', () => {
         'ledger_hub_watch_failures_total{hub="hub-1"} 8',
         'ledger_hub_orphans_total{hub="hub-1"} 2',
         'ledger_hub_ghosts{hub="hub-1"} 2',
+        'ledger_hub_unknown_orders{hub="hub-1"} 4',
       ])
         expect(text).to.contain(line);
       expect(text).not.to.contain('hub-2');

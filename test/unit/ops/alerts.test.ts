@@ -59,6 +59,7 @@ describe('alert rules, runbooks and dashboards', () => {
       'ledger_hub_watch_up',
       'ledger_hub_orphans_total',
       'ledger_hub_ghosts',
+      'ledger_hub_unknown_orders',
       'ledger_clock_divergence_seconds',
       'ledger_name_reservations_pending',
       'ledger_name_repair_skipped',

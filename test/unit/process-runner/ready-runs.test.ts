@@ -3,7 +3,7 @@ import { newActor, type Actor, type Item } from '../../../src/app/process-runner
 import { createReadyRuns } from '../../../src/app/process-runner/ready-runs.ts';
 
 const look: Item = { kind: 'look' };
-const observation: Item = { kind: 'observation' };
+const observation: Item = { kind: 'observation', observation: {} };
 const read: Item = {
   kind: 'effect-result',
   effectId: 'e',

@@ -82,7 +82,11 @@ export const observedHostedCluster = (
   return {
     name: text(metadata, 'name'),
     namespace: text(metadata, 'namespace'),
-    ...filled({ deletionTimestamp: text(metadata, 'deletionTimestamp') }),
+    ...filled({
+      uid: text(metadata, 'uid'),
+      resourceVersion: text(metadata, 'resourceVersion'),
+      deletionTimestamp: text(metadata, 'deletionTimestamp'),
+    }),
     conditions: conditionsOf(status),
     ...(HOST.test(host) && port > 0 && port <= MAX_PORT ? { controlPlaneEndpoint: { host, port } } : {}),
     ...(HOST.test(domain) ? { baseDomain: domain } : {}),

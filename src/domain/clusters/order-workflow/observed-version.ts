@@ -1,27 +1,39 @@
 import type { ClusterObservation } from '../observed.ts';
-import type { ObservedVersion, OpenRun } from './run.ts';
+import type { ObjectVersion, ObservedVersion, OpenRun } from './run.ts';
 
-/** Which state of which object an observation shows; undefined when it shows none, or does not say. */
-export const versionOf = ({ order }: ClusterObservation): ObservedVersion | undefined =>
-  order?.resourceVersion === undefined
-    ? undefined
-    : { uid: order.uid, resourceVersion: order.resourceVersion };
+/** Which state of which objects an observation shows; undefined when it shows none, or does not say. */
+export const versionOf = ({ order, hostedCluster }: ClusterObservation): ObservedVersion | undefined => {
+  const shown = order === null ? undefined : stateOf(order);
+  const hosted = hostedCluster === undefined || hostedCluster === null ? undefined : stateOf(hostedCluster);
+  return shown === undefined || hosted === undefined ? shown : { ...shown, hosted };
+};
+
+const stateOf = ({ uid, resourceVersion }: Partial<ObjectVersion>): ObjectVersion | undefined =>
+  uid === undefined || resourceVersion === undefined ? undefined : { uid, resourceVersion };
 
 /**
  * The watch of a hub and timed reads tell of one order side by side, and what was read first may come last: an older
- * state would be told after a newer one, and stand until the next read. Versions that went back count only where the
- * hub was asked after the newer one had been taken in: it was restored from a backup then.
+ * state would be told after a newer one, and stand until the next read. Of one state of the order that of its
+ * HostedCluster counts, which changes by itself. In one process looks take turns (app/hub-looks.ts); another one, which
+ * has just handed over, may still be answered. Versions that went back count only where the hub was asked after the newer
+ * one had been taken in: it was restored from a backup then.
  */
 export const isOvertaken = ({ observation: last }: OpenRun, observation: ClusterObservation): boolean => {
   const shown = versionOf(observation);
-  if (last?.version === undefined || shown === undefined || shown.uid !== last.version.uid) return false;
+  if (last?.version === undefined || shown === undefined) return false;
   const { askedAt } = observation;
-  return (
-    isOlder(shown.resourceVersion, last.version.resourceVersion) &&
-    (askedAt === undefined || askedAt <= last.at)
-  );
+  if (askedAt !== undefined && askedAt > last.at) return false;
+  const isSameOrder = isOfSame(shown, last.version) && shown.resourceVersion === last.version.resourceVersion;
+  return isOlder(shown, last.version) || (isSameOrder && isOlder(shown.hosted, last.version.hosted));
 };
 
-/** Versions are numbers that rise on every API server; of others nothing is said. */
-const isOlder = (version: string, than: string): boolean =>
-  /^\d+$/.test(version) && /^\d+$/.test(than) && BigInt(version) < BigInt(than);
+const isOfSame = (left: ObjectVersion, right: ObjectVersion): boolean => left.uid === right.uid;
+
+/** Versions of one object are numbers that rise on every API server; of others nothing is said. */
+const isOlder = (version: ObjectVersion | undefined, than: ObjectVersion | undefined): boolean =>
+  version !== undefined &&
+  than !== undefined &&
+  isOfSame(version, than) &&
+  /^\d+$/.test(version.resourceVersion) &&
+  /^\d+$/.test(than.resourceVersion) &&
+  BigInt(version.resourceVersion) < BigInt(than.resourceVersion);

@@ -113,7 +113,10 @@ export type OpenRun = {
 };
 
 /** One state of one object on a hub. */
-export type ObservedVersion = { readonly uid: string; readonly resourceVersion: string };
+export type ObjectVersion = { readonly uid: string; readonly resourceVersion: string };
+
+/** That of an order, with that of its HostedCluster where there is one. */
+export type ObservedVersion = ObjectVersion & { readonly hosted?: ObjectVersion };
 
 /** A request to the hub's automation, and the job that came of it (aap). */
 export type Asked = {

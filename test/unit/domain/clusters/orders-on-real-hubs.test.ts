@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { ClusterObservation } from '../../../../src/domain/clusters/observed.ts';
+import type { ClusterObservation, ObservedHosted } from '../../../../src/domain/clusters/observed.ts';
 import { cluster } from '../../../../src/domain/clusters/cluster.resource.ts';
 import { createOrderRun, done } from './order-run.ts';
 import { healthy, hosted, observedOrder, ORDER_NAME } from './samples.ts';
@@ -162,9 +162,53 @@ describe('cluster order: what the watch of a hub and timed reads tell side by si
     run.observe(named('a', 1));
     expect(counted(run)).to.equal(1);
   });
+  /** One state of the order, and its HostedCluster in one of its own. */
+  const beside = (
+    hostedVersion: string,
+    nodes: number,
+    change: Partial<ClusterObservation> = {},
+    uid = 'h',
+  ) =>
+    shown(10, nodes, {
+      hostedCluster: {
+        ...(hosted({}, { fc430: nodes, g5: 2 }) as ObservedHosted),
+        uid,
+        resourceVersion: hostedVersion,
+      },
+      ...change,
+    });
+  const watchedBeside = (hostedVersion: string, nodes: number) => {
+    const run = createOrderRun();
+    run.toReady(beside(hostedVersion, nodes));
+    return run;
+  };
+  it('of one state of the order an older HostedCluster that comes late is not told after the newer one', () => {
+    const run = watchedBeside('99', 3);
+    run.observe(beside('100', 2));
+    expect(counted(run)).to.equal(2);
+    const askedAt = '2026-11-21T11:59:00.000Z';
+    for (const late of [beside('99', 3), beside('99', 3, { askedAt })])
+      expect(run.observe(late)).to.deep.equal([]);
+    expect(counted(run)).to.equal(2);
+    run.after(1_000);
+    run.observe(beside('98', 1, { askedAt: run.at() }));
+    expect(counted(run), 'asked after that: it was restored').to.equal(1);
+  });
+  it('another HostedCluster, and one whose version is no number, is told as it comes', () => {
+    const run = watchedBeside('100', 3);
+    run.observe(beside('5', 2, {}, 'another'));
+    expect(counted(run)).to.equal(2);
+    run.observe(beside('a', 1, {}, 'another'));
+    expect(counted(run)).to.equal(1);
+    run.observe(beside('100', 3, { order: observedOrder({ resourceVersion: '11' }) }));
+    expect(counted(run), 'a newer state of the order').to.equal(3);
+  });
   it('the next life knows which state was told last', () => {
     const run = watched(10, 3);
     expect(run.replayed()).to.deep.equal(run.state());
     expect(run.state()).to.have.nested.property('observation.version.resourceVersion', '10');
+    const withHosted = watchedBeside('99', 3);
+    expect(withHosted.replayed()).to.deep.equal(withHosted.state());
+    expect(withHosted.state()).to.have.nested.property('observation.version.hosted.resourceVersion', '99');
   });
 });

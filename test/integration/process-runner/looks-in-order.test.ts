@@ -1,0 +1,248 @@
+import { expect } from 'chai';
+import { systemClock, systemTimers } from '../../../src/adapters/system/system-ports.ts';
+import { createClusterLooks } from '../../../src/app/hub-looks.ts';
+import { createHubObserver } from '../../../src/app/hub-observer.ts';
+import { createManagementClusterEffects } from '../../../src/app/management-cluster-effects.ts';
+import type {
+  ClusterOrderWatchEvent,
+  ManagementCluster,
+  ObservedClusterOrder,
+  ObservedHostedCluster,
+} from '../../../src/app/management-cluster.ts';
+import type { ClusterObservation } from '../../../src/domain/clusters/observed.ts';
+import { objectAt } from '../../../src/domain/json-tools.ts';
+import { effectCall, fakeCluster, hubFixture } from '../../support/hub-fixture.ts';
+import {
+  createWorkshop,
+  eventually,
+  orderToy,
+  readAll,
+  silentLogger,
+  startToyRunner,
+  toyStore,
+  type ToyRunner,
+} from '../../support/toy-workflow.ts';
+
+const HUB = 'hub-1';
+const CLUSTER = 'c1';
+const NAME = 'order-c1';
+type Read = { answer(hosted: ObservedHostedCluster | undefined): void };
+/** Long enough for everything that waits for nobody. */
+const turns = async (): Promise<void> => {
+  for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate);
+};
+const PLACE = { hub: HUB, namespace: 'orders', name: NAME, clusterId: CLUSTER };
+
+const shownOrder: ObservedClusterOrder = {
+  name: NAME,
+  uid: 'uid-1',
+  clusterId: CLUSTER,
+  resourceVersion: '7',
+  generation: 1,
+  creationTimestamp: '2026-01-01T00:00:00Z',
+  finalizers: [],
+  annotations: {},
+  spec: { templateID: 'small', templateParameters: '{}', nodeRequests: [] },
+  conditions: [],
+  jobs: [],
+};
+const hostedAs = (type: string): ObservedHostedCluster => ({
+  name: NAME,
+  namespace: `orders-${NAME}`,
+  conditions: [{ type, status: 'True' }],
+});
+
+/**
+ * The order never changes here: what differs is its HostedCluster, which is read by the watch's changes and on a timer
+ * side by side, and answers when the test lets it.
+ */
+describe('looks at one cluster, by the watch of its hub and on a timer', () => {
+  const closing: (() => Promise<void>)[] = [];
+  afterEach(async () => {
+    for (const close of closing.splice(0).toReversed()) await close();
+  });
+
+  const stage = async () => {
+    const reads: Read[] = [];
+    const told: string[] = [];
+    const tell = (by: string, observation: ClusterObservation): void => {
+      const { order, hostedCluster } = observation;
+      told.push(`${by}: ${order === null ? 'gone' : (hostedCluster?.conditions[0]?.type ?? 'nothing')}`);
+    };
+    const watched: ClusterOrderWatchEvent[] = [];
+    let news = Promise.withResolvers<void>();
+    let there: ObservedClusterOrder | undefined = shownOrder;
+    const cluster: Partial<ManagementCluster> = {
+      getClusterOrder: async () => there,
+      findClusterOrders: async () => [],
+      getHostedCluster: () => {
+        const answered = Promise.withResolvers<ObservedHostedCluster | undefined>();
+        reads.push({ answer: answered.resolve });
+        return answered.promise;
+      },
+      watchClusterOrders: async function* (_namespace, signal) {
+        signal.addEventListener('abort', () => news.resolve(), { once: true });
+        while (!signal.aborted) {
+          yield* watched.splice(0);
+          await news.promise;
+          news = Promise.withResolvers();
+        }
+      },
+    };
+    const fixture = hubFixture({ of: ({ id }) => fakeCluster(id, cluster) });
+    const looks = createClusterLooks();
+    const clock = systemClock();
+    const secrets = { reveal: async () => undefined };
+    const port = createManagementClusterEffects({ registry: fixture.registry, secrets, clock, looks });
+    const observer = createHubObserver({
+      registry: fixture.registry,
+      looks,
+      observe: (_id, observation) => {
+        tell('watch', observation as unknown as ClusterObservation);
+        return true;
+      },
+      clock,
+      timers: systemTimers(),
+      logger: silentLogger(),
+    });
+    const stop = new AbortController();
+    const ended = observer.run(stop.signal);
+    closing.push(() => fixture.stop());
+    closing.push(async () => {
+      stop.abort();
+      for (const { answer } of reads) answer(undefined);
+      await ended;
+    });
+    await fixture.register(HUB);
+    await eventually('it is watched', () => observer.status().length === 1);
+    return {
+      reads,
+      told,
+      show: (event: ClusterOrderWatchEvent): void => {
+        watched.push(event);
+        if (event.type === 'deleted') there = undefined;
+        news.resolve();
+      },
+      read: async (clusterId = CLUSTER): Promise<void> => {
+        const outcome = await port('observeCluster', { ...PLACE, clusterId }, effectCall());
+        if (outcome.outcome !== 'done') throw new Error(outcome.reason);
+        tell('timer', outcome.result as unknown as ClusterObservation);
+      },
+    };
+  };
+
+  /** Of two questions the hub answers the later one first where it is asked both. */
+  const answeredLateFirst = async (reads: readonly Read[]): Promise<void> => {
+    await turns();
+    reads[1]?.answer(hostedAs('Newer'));
+    await turns();
+    reads[0]?.answer(hostedAs('Older'));
+    await eventually('both are read', () => reads.length === 2);
+    reads[1]?.answer(hostedAs('Newer'));
+  };
+
+  it('a timed read that begins while the watch still reads is told after it', async () => {
+    const { reads, told, show, read } = await stage();
+    show({ type: 'applied', order: shownOrder });
+    await eventually('the watch reads', () => reads.length === 1);
+    const timed = read();
+    await answeredLateFirst(reads);
+    await timed;
+    await eventually('both are told', () => told.length === 2);
+    expect(told).to.deep.equal(['watch: Older', 'timer: Newer']);
+  });
+
+  it('a change that the watch shows while a timed read waits for its answer is told after that', async () => {
+    const { reads, told, show, read } = await stage();
+    const timed = read();
+    await eventually('the timer reads', () => reads.length === 1);
+    show({ type: 'applied', order: shownOrder });
+    await answeredLateFirst(reads);
+    await timed;
+    await eventually('both are told', () => told.length === 2);
+    expect(told).to.deep.equal(['timer: Older', 'watch: Newer']);
+  });
+
+  it('what was read of an order before its end is not told after it', async () => {
+    const { reads, told, show, read } = await stage();
+    show({ type: 'applied', order: shownOrder });
+    await eventually('the watch reads', () => reads.length === 1);
+    reads[0]?.answer(hostedAs('First'));
+    await eventually('it is told', () => told.length === 1);
+    const timed = read();
+    await eventually('the timer reads', () => reads.length === 2);
+    show({ type: 'deleted', order: shownOrder });
+    await turns();
+    reads[1]?.answer(hostedAs('Second'));
+    await timed;
+    await eventually('the end is told', () => told.length === 3);
+    expect(told).to.deep.equal(['watch: First', 'timer: Second', 'watch: gone']);
+  });
+
+  it('one cluster does not wait for another', async () => {
+    const { reads, told, read } = await stage();
+    const first = read();
+    await eventually('the first is read', () => reads.length === 1);
+    await read('c2');
+    expect(told).to.deep.equal(['timer: gone']);
+    reads[0]?.answer(hostedAs('Answered'));
+    await first;
+  });
+});
+
+describe('what a run is told by a watch and by its own reads', () => {
+  const running: ToyRunner[] = [];
+  afterEach(async () => {
+    for (const runner of running.splice(0)) await runner.stop();
+  });
+
+  it('is taken in the order in which it was told, also where a later observation replaces one that waits', async () => {
+    const store = toyStore();
+    const workshop = createWorkshop();
+    workshop.mood('one', 'dead');
+    const held = Promise.withResolvers<void>();
+    const answers = Promise.withResolvers<void>();
+    let hold = false;
+    let recording = false;
+    let looking = false;
+    const runner = startToyRunner({
+      store,
+      workshop,
+      instance: 'a',
+      more: {
+        failpoint: async (name) => {
+          if (name !== 'before-run-append' || !hold) return;
+          recording = true;
+          await held.promise;
+        },
+        effectPorts: {
+          workshop: async (operation, args, call) => {
+            if (operation !== 'look') return workshop.port(operation, args, call);
+            if (looking) await new Promise((resolve) => call.signal.addEventListener('abort', resolve));
+            looking = true;
+            await answers.promise;
+            return { outcome: 'done', result: { colour: 'blue' } };
+          },
+        },
+      },
+    });
+    running.push(runner);
+    await orderToy(store, { id: 't1', parts: [], lookEveryMs: 3_600_000 });
+    await eventually('it is looked at', () => looking);
+    hold = true;
+    runner.observe('toyRun', 't1', { colour: 'white' });
+    await eventually('it is being recorded', () => recording);
+    runner.observe('toyRun', 't1', { colour: 'red' });
+    answers.resolve();
+    await eventually('the look is answered', () => runner.status().queuedInputs === 2);
+    runner.observe('toyRun', 't1', { colour: 'green' });
+    expect(runner.status().queuedInputs).to.equal(2);
+    held.resolve();
+    const seen = async (): Promise<unknown[]> =>
+      (await readAll(store, 'toyRun-t1'))
+        .filter(({ type }) => type === 'ObservationTaken')
+        .map(({ data }) => objectAt(data, 'assessment')['colour']);
+    await eventually('all is taken', async () => (await seen()).length === 3);
+    expect(await seen()).to.deep.equal(['white', 'blue', 'green']);
+  });
+});
