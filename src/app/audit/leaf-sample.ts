@@ -3,19 +3,28 @@ import type { EventStore } from '../event-store.ts';
 import type { Clock } from '../ports.ts';
 import { assertUnchanged, ChangedEvent, eventsOf } from './event-source.ts';
 import type { Rest } from './tenant-heads.ts';
-import type { AuditTree } from './tree.ts';
+import type { AuditLeaf, AuditTree } from './tree.ts';
 
 /**
- * Looks at a few leaves whether the log still holds the events that they were made of. The tree is kept apart from the
- * log: without this a running service would sign over, and serve, what somebody has changed beneath it.
+ * Goes round all leaves, some at each look, whether the log still holds the events that they were made of. The tree is kept
+ * apart from the log: without this a running service would sign over, and serve, what somebody has changed beneath it.
  */
 export type LeafSample = {
-  /** Looks at some of the first `size` leaves. Throws ChangedEvent, also at every later look until it is right again. */
+  /**
+   * Looks at the next of the first `size` leaves. Throws ChangedEvent, also at every later look until it is right again.
+   */
   look(size: number, signal: AbortSignal): Promise<void>;
 };
 
-/** Leaves of one look: some milliseconds. */
-const LEAVES = 32;
+/** Leaves of one look at least: at one every 10 seconds more than a million a day. */
+const LEAST = 128;
+/** As many more as there is time for, in milliseconds; where many are needed to get round in a day, as many as these. */
+const LOOK_MS = 20;
+const LOOKS_OF_A_DAY = 8_640;
+/** Leaves of one look at most: of so many that a day is not enough. */
+const MOST = 2_000;
+/** Leaves whose events are read together. */
+const PAGE = 16;
 /** Milliseconds without letting others have the thread; one event adds at most its own 1 MiB. */
 const SLICE_MS = 5;
 
@@ -24,44 +33,59 @@ export const createLeafSample = ({
   tree,
   clock,
   rest,
+  startAt = (size) => randomInt(size),
 }: {
   readonly store: Pick<EventStore, 'readStream'>;
   readonly tree: AuditTree;
   readonly clock: Pick<Clock, 'monotonicMs'>;
   readonly rest: Rest;
+  /** Where the first round begins. Default: by chance, so that restarts do not look at the same leaves again and again. */
+  readonly startAt?: (size: number) => number;
 }): LeafSample => {
-  /** A place that was wrong: by chance it would hardly be looked at again. */
+  /** A place that was wrong: the round would come to it again only after a while. */
   let suspect: number | undefined;
+  let next: number | undefined;
+  let since = 0;
+
+  const breathe = async (): Promise<void> => {
+    if (clock.monotonicMs() - since < SLICE_MS) return;
+    await rest();
+    since = clock.monotonicMs();
+  };
+  const compare = async (leaves: readonly AuditLeaf[], signal: AbortSignal): Promise<void> => {
+    const events = await eventsOf(store, leaves, signal);
+    for (const [at, leaf] of leaves.entries()) {
+      await breathe();
+      try {
+        assertUnchanged(leaf, events[at], tree.hashAt(0, leaf.index));
+      } catch (error) {
+        if (error instanceof ChangedEvent) suspect = leaf.index;
+        throw error;
+      }
+    }
+  };
 
   return {
     look: async (size, signal) => {
-      let since = clock.monotonicMs();
-      const breathe = async (): Promise<void> => {
-        if (clock.monotonicMs() - since < SLICE_MS) return;
-        await rest();
-        since = clock.monotonicMs();
-      };
-      const places = suspect === undefined || suspect >= size ? [] : [suspect];
-      for (const place of [...places, ...placesBelow(size)]) {
-        const leaf = tree.leaf(place);
-        if (leaf === undefined) continue;
-        const [event] = await eventsOf(store, [leaf], signal);
+      if (size === 0) return;
+      const started = clock.monotonicMs();
+      since = started;
+      if (suspect !== undefined) {
+        await compare(suspect < size ? tree.leaves(suspect, 1) : [], signal);
+        suspect = undefined;
+      }
+      const wanted = Math.min(size, MOST, Math.max(LEAST, Math.ceil(size / LOOKS_OF_A_DAY)));
+      for (let looked = 0; looked < size; ) {
+        if (looked >= wanted && (looked >= MOST || clock.monotonicMs() - started >= LOOK_MS)) return;
+        next = next === undefined ? startAt(size) : next < size ? next : 0;
+        const leaves = tree.leaves(next, Math.min(PAGE, size - next, size - looked));
         await breathe();
-        try {
-          assertUnchanged(leaf, event, tree.hashAt(0, place));
-        } catch (error) {
-          if (error instanceof ChangedEvent) suspect = place;
-          throw error;
-        }
-        if (place === suspect) suspect = undefined;
-        await breathe();
+        await compare(leaves, signal);
+        looked += leaves.length;
+        next += leaves.length;
+        // A tree that is made anew: there is nothing to be compared for a moment.
+        if (leaves.length === 0) return;
       }
     },
   };
 };
-
-/** All of a few; otherwise as many as a look has, by chance: nobody can tell which ones. */
-const placesBelow = (size: number): readonly number[] =>
-  size <= LEAVES
-    ? Array.from({ length: size }, (_, place) => place)
-    : Array.from({ length: LEAVES }, () => randomInt(size));

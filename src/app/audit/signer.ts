@@ -39,6 +39,8 @@ export type SignerSettings = {
   readonly everyLeaves: number;
   /** Milliseconds between two looks at the tree. Default 500. */
   readonly lookMs: number;
+  /** Milliseconds at least between two looks at leaves, each of which takes some of the thread. Default 10,000. */
+  readonly sampleMs: number;
 };
 
 export type SignerPorts = {
@@ -74,7 +76,7 @@ export class TreeMismatch extends Error {
 /** Two signers at once, for the moment of a takeover, break nothing: heads are appended at the expected revision. */
 export const createAuditSigner = (ports: SignerPorts): AuditSigner => {
   const { tree, heads, clock, timers, ownership, logger, rest } = ports;
-  const settings = { everyMs: 10_000, everyLeaves: 1000, lookMs: 500, ...ports.settings };
+  const settings = { everyMs: 10_000, everyLeaves: 1000, lookMs: 500, sampleMs: 10_000, ...ports.settings };
   const sample = createLeafSample(ports);
   let status: SignerStatus = { state: 'standby', failures: 0 };
   const became = (state: SignerStatus['state'], error?: string, failed = 0): void => {
@@ -124,7 +126,7 @@ export const createAuditSigner = (ports: SignerPorts): AuditSigner => {
       // Whether there is anything to sign or not: a tree that is not right is noticed, and one that is right again.
       if (due || now - checkedAt >= settings.everyMs) {
         if (last !== undefined) checkRoot(tree, last);
-        if (now - sampledAt >= settings.everyMs) {
+        if (now - sampledAt >= settings.sampleMs) {
           await sample.look(size, signal);
           sampledAt = now;
         }
