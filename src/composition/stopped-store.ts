@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readFileSync, readSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { createLogReader } from '../adapters/event-store/sqlite/log-reader.ts';
 import { logFile } from '../adapters/event-store/sqlite/files.ts';
@@ -24,6 +24,11 @@ export const verifyStoppedStore = async (which: StoreToCheck, trust?: Trust): Pr
       EXIT.usage,
       `there is no event log at ${file}: give the data directory of an embedded store, or a backup of one`,
     );
+  if ('file' in which && !looksLikeStore(file))
+    throw new CliFailure(
+      EXIT.usage,
+      `${file} is no embedded store, nor a backup of one; an export is checked without --store`,
+    );
   assertStopped(file);
   const log = createLogReader(openLogForReading(file), file, createGrowth());
   const tree = 'dataDir' in which ? treeBeside(which.dataDir) : undefined;
@@ -36,6 +41,20 @@ export const verifyStoppedStore = async (which: StoreToCheck, trust?: Trust): Pr
     tree?.close();
     await log.close();
   }
+};
+
+const SQLITE = 'SQLite format 3\0';
+
+/** What is no SQLite file at all was given by mistake; what is damaged within shows when it is read. */
+const looksLikeStore = (path: string): boolean => {
+  const head = Buffer.alloc(SQLITE.length);
+  const file = openSync(path, 'r');
+  try {
+    readSync(file, head, 0, head.length, 0);
+  } finally {
+    closeSync(file);
+  }
+  return head.toString('latin1') === SQLITE;
 };
 
 /** Beside a running service heads, events and tree would be read at different times. */

@@ -44,16 +44,23 @@ describe('the chapters for auditors', function () {
     const shell = `set -euo pipefail\nnpx() { shift; node '${MAIN}' "$@"; }\n`;
     const settings = { LEDGER_DATA_DIR: stack.dataDir, LEDGERCTL_URL: stack.http(), ID: 'readme-1' };
     const out = await type(shell + blockOf(chapter), settings);
-    expect(out).to.match(/ alice +ClusterOrdered +cluster\/readme-1 +accepted +cluster-readme-1@0\n/);
+    expect(out).to.match(/ alice +ClusterOrdered +cluster\/readme-1 +accepted +cluster-readme-1@0 +-\n/);
     expect(out).to.match(/^[+~] \/status(\/state)?: .*"CLUSTER_STATE_READY"/m);
     expect(out).to.match(/cluster-readme-1@0 \(ClusterOrdered\) is leaf \d+,[^]*keys: yours\n/);
     expect(out).to.match(/pin: continued\n[^]*nothing wrong\n$/);
     const trust = JSON.parse(readFileSync(join(folder, 'trust.json'), 'utf8')) as { pin: string };
     expect(trust.pin).to.include('fulfillment-ledger/');
     // Without the service it is as right as with it.
+    const store = `${shell}npx ledgerctl audit verify --store ${stack.dataDir} --trust trust.json 2>&1`;
+    const inUse = await type(`${store} || echo "status $?"`, {});
+    expect(inUse).to.equal(
+      `ledgerctl: the store in ${stack.dataDir} is in use by process ${stack.service().pid}: stop that service first, or check a ` +
+        'backup of it (ledgerctl store backup <file>, then audit verify --store <file>)\nstatus 2\n',
+    );
     await stack.stop();
     const again = await type(`${shell}npx ledgerctl audit verify acme.tar --trust trust.json`, {});
     expect(again).to.match(/nothing wrong\n$/);
+    expect(await type(store, {})).to.match(/^\d+ events, [^]*nothing wrong\n$/);
     await stack.start();
   });
 

@@ -1,4 +1,5 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
+import type { ApiClient } from '../api-client.ts';
 import type { Connection } from '../connection.ts';
 import { examples } from '../examples.ts';
 import { printable, table } from '../output.ts';
@@ -97,7 +98,7 @@ const addEvents = (audit: Command, { client, io }: Connection): void => {
         more = cursor !== undefined;
         if (!more || seen >= most) break;
       }
-      if (!options.json && rows.length > 0) io.out(`${eventTable(rows)}\n`);
+      if (!options.json && rows.length > 0) io.out(`${eventTable(rows, await refusedNames(api, rows))}\n`);
       if (seen === 0) io.err('no such events\n');
       else if (more) io.err(`--limit ${options.limit} reached; there is more\n`);
     });
@@ -114,8 +115,29 @@ const queryOf = ({ tenant, type, ...options }: EventOptions): URLSearchParams =>
   return query;
 };
 
-const eventTable = (events: readonly AuditEvent[]): string => {
-  const whoOf = namesIn(events);
+/** People that are asked for by one table at most: each is a look that is recorded. */
+const MOST_ASKED = 5;
+
+/** Refusals hold no names: of whom they are is told by something else that the same person did. */
+const refusedNames = async (
+  api: ApiClient,
+  events: readonly AuditEvent[],
+): Promise<readonly AuditEvent[]> => {
+  const named = new Set(
+    events.filter(({ actor }) => actor.personal !== undefined).map(({ actor }) => actor.subject),
+  );
+  const nameless = events.filter(({ type, actor }) => type === 'RequestRefused' && !named.has(actor.subject));
+  const subjects = [...new Set(nameless.map(({ actor }) => actor.subject))].filter((id) => id !== '');
+  const found: AuditEvent[] = [];
+  for (const subject of subjects.slice(0, MOST_ASKED)) {
+    const query = new URLSearchParams({ subject, outcome: 'accepted', limit: '1' }).toString();
+    found.push(...(await api.get<Page>(`${AUDIT}/events?${query}`)).items);
+  }
+  return found;
+};
+
+const eventTable = (events: readonly AuditEvent[], alsoNaming: readonly AuditEvent[]): string => {
+  const whoOf = namesIn([...alsoNaming, ...events]);
   return table(
     ['recorded', 'tenant', 'who', 'type', 'about', 'outcome', 'event', 'why'],
     events.map((event) => [

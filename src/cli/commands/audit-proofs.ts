@@ -62,7 +62,9 @@ export const addAuditProofCommands = (audit: Command, { client, io }: Connection
             : `what you trust hangs on it: \`audit verify --trust ${output} --update-pin\` moves its pin on, another ` +
                 'name keeps both, --force replaces it',
         );
-      const trust = await (await client()).get<Trust>(`${AUDIT}/trust.json`);
+      const api = await client();
+      io.err('waiting until what is recorded by now is signed: 10 seconds at most, as a rule\n');
+      const trust = await api.get<Trust>(`${AUDIT}/trust.json`);
       if (output === undefined) {
         io.out(`${JSON.stringify(trust, null, 2)}\n`);
         return;

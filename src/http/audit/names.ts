@@ -43,10 +43,13 @@ export const assertNames = (
   }
   if (kind === '' || CATEGORIES.has(kind) || reader.find({ tenants, kind, limit: 1 }).leaves.length > 0)
     return;
+  throw invalid(`${shown(fields.kind)}: ${noSuchKind(kind)}`, fields.kind);
+};
+
+export const noSuchKind = (kind: string): string => {
   const names = kinds.map((known) => known.kind);
   const near = meant(kind, names);
-  const what = `there is no kind '${cut(kind)}'${near === '' ? `; there are ${names.join(', ')}` : near}`;
-  throw invalid(`${shown(fields.kind)}: ${what}`, fields.kind);
+  return `there is no kind '${cut(kind)}'${near === '' ? `; there are ${names.join(', ')}` : near}`;
 };
 
 const TYPES: ReadonlySet<string> = new Set(eventTypes.map(({ type }) => type));

@@ -2,13 +2,14 @@ import { differences } from '../../app/audit/document-diff.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import type { AnyKind } from '../../domain/kinds.ts';
 import { revealing } from '../../domain/personal.ts';
-import { invalid, objectNotFound } from '../errors.ts';
+import { ApiError, invalid, objectNotFound } from '../errors.ts';
 import type { LedgerCall, LedgerRoute } from '../ledger/serve.ts';
 import { BEFORE_EVERYTHING } from '../moments.ts';
 import { documentAsOf } from '../osac/as-of.ts';
 import { onlyOne } from '../osac/query.ts';
 import { looking, reaches, type Look, type Reach } from './access.ts';
 import { kindNamed } from './events.ts';
+import { noSuchKind } from './names.ts';
 import type { AuditServices } from './services.ts';
 
 /** What objects were like: at any time or position, and what differs between two. */
@@ -45,6 +46,11 @@ const kindAt = ({ path }: LedgerCall): { readonly kind: AnyKind | undefined; rea
   id: path['id'] ?? '',
 });
 
+/** Kinds are no secret: one that does not exist is told from an object that is not there. Throws ApiError 404. */
+const assertKind = (call: LedgerCall): void => {
+  if (kindAt(call).kind === undefined) throw new ApiError('NOT_FOUND', noSuchKind(call.path['kind'] ?? ''));
+};
+
 /** What the caller may see of it; undefined: nothing, whatever the reason. */
 const documentAt = async (
   call: LedgerCall,
@@ -70,6 +76,7 @@ const placed = (position: string, { positions }: AuditServices): JsonObject =>
 
 const show = async (call: LedgerCall, reach: Reach, services: AuditServices): Promise<Look> => {
   const { kind, id } = kindAt(call);
+  assertKind(call);
   const position = await momentOf(call.query, 'as_of', services);
   return {
     what: 'resource',
@@ -85,6 +92,7 @@ const show = async (call: LedgerCall, reach: Reach, services: AuditServices): Pr
 
 const diff = async (call: LedgerCall, reach: Reach, services: AuditServices): Promise<Look> => {
   const { kind, id } = kindAt(call);
+  assertKind(call);
   if ((onlyOne(call.query, 'from') ?? '') === '')
     throw invalid("query parameter 'from' is needed: a time or a position", 'from');
   const from = await momentOf(call.query, 'from', services);

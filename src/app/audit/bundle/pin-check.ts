@@ -55,7 +55,7 @@ export const pinOf = (ask: PinAsk, findings: Findings): PinState => {
       code: 'pin',
       file: FILES.checkpoint,
       message,
-      place: place ?? [Math.min(pin.size, checkpoint.size), checkpoint.size],
+      place: place ?? [pin.size, checkpoint.size],
     });
   if (state !== 'continued' || !said) return state;
   // The events themselves showed something else than the pin.
@@ -80,7 +80,12 @@ type Verdict = {
 const CONTINUED: Verdict = { state: 'continued' };
 
 const verdictOf = (pin: Checkpoint, checkpoint: Checkpoint, ask: PinAsk, unsound: boolean): Verdict => {
-  if (pin.size > checkpoint.size) return { state: 'ends before', message: endsBefore(pin, checkpoint) };
+  if (pin.size > checkpoint.size)
+    return {
+      state: 'ends before',
+      message: endsBefore(pin, checkpoint),
+      place: [checkpoint.size, pin.size],
+    };
   if (pin.size === checkpoint.size) {
     const problem = sizeProblem(pin, checkpoint);
     return problem === undefined ? CONTINUED : { state: 'broken', message: problem };

@@ -145,7 +145,9 @@ const namesOf = async (source: BundleSource, findings: Findings): Promise<Readon
   const present = new Set(names);
   if (!names.some((name) => known.has(name) && name !== ALSO_ELSEWHERE))
     return other(
-      names.length === 0 ? 'there is no file in it' : `${[...known].join(', ')} should be in it, and none is`,
+      names.length === 0
+        ? 'there is no file in it'
+        : `none of ${[...known].filter((name) => name !== ALSO_ELSEWHERE).join(', ')} is in it`,
     );
   for (const name of known)
     if (!present.has(name))
