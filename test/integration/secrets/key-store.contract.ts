@@ -38,6 +38,17 @@ export const keyStoreContract = (open: () => Promise<KeyStore>): void => {
     expect(texts).to.deep.equal(values.map((_, i) => `text ${i}`));
   });
 
+  it('tells at once, also elsewhere, whether a subject has a key', async () => {
+    const other = await open();
+    const has = async (): Promise<boolean[]> => [await keys.has(SUBJECT), await other.has(SUBJECT)];
+    expect(await has()).to.deep.equal([false, false]);
+    await keys.encrypt(SUBJECT, 'ann');
+    expect(await has()).to.deep.equal([true, true]);
+    await other.destroy(SUBJECT);
+    expect(await has()).to.deep.equal([false, false]);
+    await keys.has('../escape').then((there) => expect(there).to.equal(false));
+  });
+
   it('decrypts nothing after the key was destroyed, also elsewhere and after a new key was made', async () => {
     const other = await open();
     const value = await keys.encrypt(SUBJECT, 'ann');
