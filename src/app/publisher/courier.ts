@@ -89,11 +89,7 @@ const news = async (
   { outbox, signal }: Session,
   ms: number | undefined,
 ): Promise<void> => {
-  const over = new AbortController();
-  const either = AbortSignal.any([signal, over.signal]);
-  const waits = [outbox.changed(either), ...(ms === undefined ? [] : [pause(timers, ms, either)])];
-  await Promise.race(waits);
-  over.abort();
+  await outbox.changed(signal, ms === undefined ? undefined : (end) => timers.after(ms, end));
 };
 
 /** What the brokers find wrong with a record itself: no repetition changes it. */

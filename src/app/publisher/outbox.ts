@@ -24,7 +24,10 @@ export type Outbox = {
    * and it is not wanted any more.
    */
   put(parcel: Omit<Parcel, 'bytes'>, signal: AbortSignal, isWanted?: () => boolean): Promise<void>;
-  /** Nothing is to be sent up to this position: what is in front of it still is. */
+  /**
+   * Nothing is to be sent up to this position: what is in front of it still is. Of many in a row only some wake whoever
+   * waits for a change: each topic passes nearly the whole log.
+   */
   pass(position: Position): void;
   /** The oldest parcels, within the limits but at least one; empty: there is nothing. They stay until `sent`. */
   head(limits: Limits): readonly Parcel[];
@@ -34,10 +37,16 @@ export type Outbox = {
   drop(stream: string): void;
   /** Everything up to here is done with; undefined: nothing was read yet. */
   reached(): Position | undefined;
-  /** Resolves when something was put or passed, or the signal is aborted. */
-  changed(signal: AbortSignal): Promise<void>;
+  /**
+   * Resolves when something was put, sent or dropped, much was passed, or the signal is aborted. `arm` is given what ends
+   * the wait, and returns what takes that back.
+   */
+  changed(signal: AbortSignal, arm?: (end: () => void) => () => void): Promise<void>;
   readonly size: () => { readonly parcels: number; readonly records: number; readonly bytes: number };
 };
+
+/** Passed positions after which somebody may want to store how far it is. */
+const WAKE_EVERY = 250;
 
 export const createOutbox = (limits: Limits): Outbox => {
   let parcels: Parcel[] = [];
@@ -46,20 +55,29 @@ export const createOutbox = (limits: Limits): Outbox => {
   /** Everything that was read lies up to here; with no parcels left it is done with, too. */
   let read: Position | undefined;
   let done: Position | undefined;
+  let passed = 0;
   const waiting = new Set<() => void>();
   const wake = (): void => {
+    passed = 0;
     for (const each of waiting) each();
   };
-  const changed = (signal: AbortSignal): Promise<void> =>
+  /** Signals that wake: one listener each, since waiting is what is done most. */
+  const heard = new WeakSet<AbortSignal>();
+  const changed = (signal: AbortSignal, arm?: (end: () => void) => () => void): Promise<void> =>
     new Promise((resolve) => {
+      if (signal.aborted) return resolve();
+      if (!heard.has(signal)) {
+        heard.add(signal);
+        signal.addEventListener('abort', wake, { once: true });
+      }
+      let disarm: (() => void) | undefined;
       const end = (): void => {
         waiting.delete(end);
-        signal.removeEventListener('abort', end);
+        disarm?.();
         resolve();
       };
-      if (signal.aborted) return resolve();
       waiting.add(end);
-      signal.addEventListener('abort', end, { once: true });
+      disarm = arm?.(end);
     });
   const count = (removed: readonly Parcel[]): void => {
     for (const parcel of removed) {
@@ -86,7 +104,8 @@ export const createOutbox = (limits: Limits): Outbox => {
     },
     pass: (position) => {
       read = position;
-      if (parcels.length === 0) wake();
+      passed += 1;
+      if (parcels.length === 0 && passed >= WAKE_EVERY) wake();
     },
     head: (most) => {
       let taken = 0;

@@ -160,6 +160,8 @@ export const createReader = ({
   /** The next item of the log; undefined: somebody wants a stream to be tried again. */
   const nextOrOrder = async <Item>(next: Promise<Item>): Promise<Item | undefined> => {
     if (orders.length > 0) return undefined;
+    // Behind the end of the log it comes at once, and an order is carried out after it.
+    if (!caughtUp) return next;
     const { promise, resolve } = Promise.withResolvers<undefined>();
     wake = () => resolve(undefined);
     return Promise.race([next, promise]);
