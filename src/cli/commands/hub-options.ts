@@ -62,27 +62,43 @@ export const withHubOptions = (command: Command): Command =>
   )
     .option('--zone <zone>', 'zone that orders may ask for')
     .option('--template <id...>', 'templates that it offers; default: all', [])
-    .option('--control-planes <n>', 'hosted control planes it can carry; default: unlimited', wholeNumber)
+    .option('--control-planes <n>', 'hosted control planes it can carry; default: unlimited', controlPlanes)
     .option('--nodes <class=n...>', 'nodes of a host type it can carry; default: what the hub shows', [])
     .option('--calls-per-second <n>', 'how fast the hub is called on average; default: 20', decimal)
-    .option('--burst <n>', 'calls at once after a rest; default: 40', wholeNumber)
+    .option('--burst <n>', 'calls at once after a rest; default: twice as many as a second', atOnce)
     .option('--cordoned', 'place no orders on it yet', false);
 
 const decimal = (text: string): number => {
-  if (!/^\d{1,5}(\.\d{1,3})?$/.test(text))
-    throw new InvalidArgumentError(`"${text}" is not a number such as 20`);
+  if (!/^\d{1,5}(\.\d{1,3})?$/.test(text) || Number(text) === 0)
+    throw new InvalidArgumentError(`"${text}" is not a number above 0, such as 20`);
   return Number(text);
 };
 
+const atOnce = (text: string): number => {
+  const count = wholeNumber(text);
+  if (count === 0) throw new InvalidArgumentError('it takes a number above 0');
+  return count;
+};
+
+/** In the document 0 is as good as absent, which means unlimited. */
+const controlPlanes = (text: string): number => {
+  const count = wholeNumber(text);
+  if (count === 0)
+    throw new InvalidArgumentError('none would mean unlimited: --cordoned places no orders on the hub');
+  return count;
+};
+
 /** `fc430=12` … Throws InvalidArgumentError. */
-const counts = (texts: readonly string[]): JsonObject =>
-  Object.fromEntries(
-    texts.map((text) => {
-      const [, hostType, count] = /^([^=]+)=(\d{1,9})$/.exec(text) ?? [];
-      if (hostType === undefined) throw new InvalidArgumentError(`"${text}" is not of the form class=number`);
-      return [hostType, Number(count)];
-    }),
-  );
+const counts = (texts: readonly string[]): JsonObject => {
+  const found = new Map<string, number>();
+  for (const text of texts) {
+    const [, hostType, count] = /^([^=]+)=(\d{1,9})$/.exec(text) ?? [];
+    if (hostType === undefined) throw new InvalidArgumentError(`"${text}" is not of the form class=number`);
+    if (found.has(hostType)) throw new InvalidArgumentError(`"${hostType}" is there twice`);
+    found.set(hostType, Number(count));
+  }
+  return Object.fromEntries(found);
+};
 
 /** What is said of options that do not go together; undefined when they do. */
 const misfit = ({ mode = 'operator', endpoint, controller }: WayOptions): string | undefined => {
@@ -130,12 +146,12 @@ export const wayIn = async (
 
 /** The document to register. Throws InvalidArgumentError for options that do not fit. */
 export const hubDocument = async (options: HubOptions, stdin: () => Promise<string>): Promise<JsonObject> => {
-  const { callsPerSecond, burst, controlPlanes } = options;
+  const { callsPerSecond, burst } = options;
   const spec = withoutEmpty({
     ...(await wayIn(options, stdin)),
     zone: options.zone,
     templates: [...options.template],
-    capacity: withoutEmpty({ control_planes: controlPlanes, nodes: counts(options.nodes) }),
+    capacity: withoutEmpty({ control_planes: options.controlPlanes, nodes: counts(options.nodes) }),
     pacing: withoutEmpty({ calls_per_second: callsPerSecond, burst }),
     scheduling: options.cordoned ? 'cordoned' : undefined,
   });

@@ -80,7 +80,9 @@ export const hubFacts = (facts: Pick<DocumentFacts, 'id' | 'document'>): HubFact
     endpoints: textsAt(spec, 'endpoints'),
     automation: automationFacts(automation),
     ...formerFacts(automation),
-    ...(calls === 0 ? {} : { pacing: { callsPerSecond: calls, burst: numberAt(pacing, 'burst') || 1 } }),
+    ...(calls === 0
+      ? {}
+      : { pacing: { callsPerSecond: calls, burst: numberAt(pacing, 'burst') || Math.max(1, 2 * calls) } }),
     steps: Object.fromEntries(
       DELEGATED_STEPS.map((step) => [step, (stringAt(steps, step) || fallback) as StepRule]),
     ) as HubFacts['steps'],

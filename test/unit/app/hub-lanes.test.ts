@@ -35,6 +35,19 @@ describe('lanes of hubs', () => {
     for (const unpaced of ['hub:sim-1', 'hub:nope', 'scheduler'])
       expect(pacingOf(unpaced)).to.equal(undefined);
   });
+  it('may burst to twice their pace where the document names the pace alone, as by default', () => {
+    for (const [rate, burst] of [
+      [100, 200],
+      [2.5, 5],
+      [0.1, 1],
+    ] as const) {
+      const paced = hub('hub-1', { pacing: { calls_per_second: rate } });
+      expect(pacingOfLanes({ get: () => paced }, () => 0)('hub:hub-1')).to.deep.equal({
+        callsPerSecond: rate,
+        burst,
+      });
+    }
+  });
   it('of hubs with many clusters go fast enough by default to look at each of them once a minute', () => {
     const rate = (orders: number): number | undefined =>
       pacingOfLanes({ get: () => hub('hub-1') }, (id) => (id === 'hub-1' ? orders : 0))('hub:hub-1')

@@ -165,6 +165,28 @@ describe('ledgerctl hubs', () => {
       expect(stub.asked).to.deep.equal([]);
     }
   });
+  it('add takes no 0 that would mean "not limited", and no class twice', async () => {
+    for (const [words, said] of [
+      [['--control-planes', '0'], '--cordoned'],
+      [['--calls-per-second', '0'], 'above 0'],
+      [['--calls-per-second', '0.00'], 'above 0'],
+      [['--burst', '0'], 'above 0'],
+      [['--nodes', 'fc430=1', 'fc430=2'], '"fc430" is there twice'],
+    ] as const) {
+      answers({});
+      const { code, err } = await stub.run([...ADD, ...words]);
+      expect(code, err).to.equal(2);
+      expect(err).to.contain(said);
+      expect(stub.asked).to.deep.equal([]);
+    }
+    answers({ [`POST ${HUBS}/check`]: WELL, [`POST ${DOCUMENTS}`]: {} });
+    await stub.run([...ADD, '--no-wait', '--nodes', 'fc430=0', 'h100=1']);
+    expect(bodyOf(`POST ${DOCUMENTS}`))
+      .to.have.nested.property('spec.capacity')
+      .that.deep.equals({
+        nodes: { fc430: 0, h100: 1 },
+      });
+  });
   it('check says what is wrong and ends with 1', async () => {
     answers({ [`POST ${HUBS}/hub-1/check`]: WRONG, [`POST ${HUBS}/check`]: WELL });
     const wrong = await stub.run(['hubs', 'check', 'hub-1']);

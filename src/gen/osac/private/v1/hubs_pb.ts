@@ -539,7 +539,7 @@ export type HubPacing = Message<"osac.private.v1.HubPacing"> & {
   callsPerSecond: number;
 
   /**
-   * Calls that may be made at once after a rest.
+   * Calls that may be made at once after a rest. Absent: twice as many as a second.
    *
    * @generated from field: int32 burst = 2;
    */
@@ -560,7 +560,7 @@ export type HubPacingJson = {
   callsPerSecond?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * Calls that may be made at once after a rest.
+   * Calls that may be made at once after a rest. Absent: twice as many as a second.
    *
    * @generated from field: int32 burst = 2;
    */
