@@ -345,21 +345,22 @@ const contradictions = (config: Config): string[] => {
   if (mechanism === undefined)
     return username === '' && file === undefined
       ? []
-      : [
-          'LEDGER_KAFKA_SASL_MECHANISM: is needed with a user name or password file. Example: LEDGER_KAFKA_SASL_MECHANISM=scram-sha-512',
-        ];
+      : [missing(fields.kafkaSaslMechanism, 'is needed with a user name or password file')];
   return [
     ...(username === ''
-      ? [`LEDGER_KAFKA_SASL_USERNAME: is needed with LEDGER_KAFKA_SASL_MECHANISM=${mechanism}`]
+      ? [missing(fields.kafkaSaslUsername, `is needed with LEDGER_KAFKA_SASL_MECHANISM=${mechanism}`)]
       : []),
     ...(file === undefined
-      ? [`LEDGER_KAFKA_SASL_PASSWORD_FILE: is needed with LEDGER_KAFKA_SASL_MECHANISM=${mechanism}`]
+      ? [missing(fields.kafkaSaslPasswordFile, `is needed with LEDGER_KAFKA_SASL_MECHANISM=${mechanism}`)]
       : []),
     ...(mechanism === 'plain' && config.kafkaTlsCa === undefined
-      ? ['LEDGER_KAFKA_SASL_MECHANISM: plain would send the password in clear; set LEDGER_KAFKA_TLS_CA, too']
+      ? [missing(fields.kafkaTlsCa, 'is needed with plain, which would send the password in clear')]
       : []),
   ];
 };
+
+const missing = ({ variable, example }: Pick<Field, 'variable' | 'example'>, why: string): string =>
+  `${variable}: ${why}. Example: ${variable}=${example}`;
 
 /** Connection strings and issuer URLs may hold credentials: those are not repeated in an error. */
 const shown = (given: string | undefined): string =>

@@ -21,6 +21,7 @@ import type { Config } from '../config.ts';
 import { readCatalog } from './catalog-files.ts';
 import type { Closers } from './closing.ts';
 import { createClusters } from './clusters.ts';
+import { openDirectories } from './directories.ts';
 import { openStore } from './event-log.ts';
 import { measure } from './measure.ts';
 import { openRefusals } from './refusals.ts';
@@ -52,6 +53,7 @@ export type Opened = Awaited<ReturnType<typeof openPorts>>;
  */
 export const openPorts = async (config: Config, ports: Process, closers: Closers) => {
   const { clock, timers, ids, instance, logger, nodeEnv } = ports;
+  await openDirectories(config);
   const metrics = createMetrics();
   closers.push(() => {
     metrics.close();

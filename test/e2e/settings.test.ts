@@ -40,6 +40,11 @@ describe('settings that cannot be used', function () {
       'LEDGER_HTTP_ADRESS: there is no such setting. Known: LEDGER_HTTP_ADDRESS',
     ],
     [{ LEDGER_CATALOG: '/nowhere/at/all' }, 'LEDGER_CATALOG: there is no folder /nowhere/at/all'],
+    [
+      { LEDGER_DATA_DIR: '/dev/null/data' },
+      'LEDGER_DATA_DIR: /dev/null/data is no directory that can be written to (ENOTDIR)',
+      'Example: LEDGER_DATA_DIR=./data',
+    ],
     [{ LEDGER_ROLES: '', LEDGER_LOG_LEVEL: 'x' }, 'LEDGER_ROLES:', 'LEDGER_LOG_LEVEL:'],
     [
       { NODE_ENV: 'production' },

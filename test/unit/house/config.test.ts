@@ -54,11 +54,15 @@ describe('settings', () => {
     const mechanism = { LEDGER_KAFKA_SASL_MECHANISM: 'scram-sha-512' };
     expect(refusal(mechanism))
       .to.include('LEDGER_KAFKA_SASL_USERNAME: is needed')
-      .and.include('LEDGER_KAFKA_SASL_PASSWORD_FILE: is needed');
+      .and.include('Example: LEDGER_KAFKA_SASL_USERNAME=')
+      .and.include('LEDGER_KAFKA_SASL_PASSWORD_FILE: is needed')
+      .and.include('Example: LEDGER_KAFKA_SASL_PASSWORD_FILE=');
     expect(refusal({ LEDGER_KAFKA_SASL_USERNAME: 'u' })).to.include('LEDGER_KAFKA_SASL_MECHANISM: is needed');
     const whole = { LEDGER_KAFKA_SASL_USERNAME: 'u', LEDGER_KAFKA_SASL_PASSWORD_FILE: '/p' };
     expect(readConfig({ ...mechanism, ...whole }).kafkaSaslMechanism).to.equal('scram-sha-512');
-    expect(refusal({ ...whole, LEDGER_KAFKA_SASL_MECHANISM: 'plain' })).to.include('password in clear');
+    expect(refusal({ ...whole, LEDGER_KAFKA_SASL_MECHANISM: 'plain' }))
+      .to.include('password in clear')
+      .and.include('Example: LEDGER_KAFKA_TLS_CA=');
     const encrypted = { ...whole, LEDGER_KAFKA_SASL_MECHANISM: 'plain', LEDGER_KAFKA_TLS_CA: 'system' };
     expect(readConfig(encrypted).kafkaTlsCa).to.equal('system');
   });

@@ -1,0 +1,34 @@
+import { constants } from 'node:fs';
+import { access, mkdir } from 'node:fs/promises';
+import { privateDirectory, UnsafePermissions } from '../adapters/keys/private-files.ts';
+import { BadSetting, type Config } from '../config.ts';
+
+/**
+ * The directories that the settings name, made where they are not there yet. Throws BadSetting with the variable when one
+ * cannot be had, cannot be written to, or holds secrets that others may read.
+ */
+export const openDirectories = async ({
+  dataDir,
+  secretsDir,
+}: Pick<Config, 'dataDir' | 'secretsDir'>): Promise<void> => {
+  await usable('LEDGER_DATA_DIR', dataDir, './data');
+  await usable('LEDGER_SECRETS_DIR', secretsDir, './data/secrets');
+  await privateDirectory(secretsDir).catch((error: unknown) => {
+    throw error instanceof UnsafePermissions
+      ? new BadSetting(`LEDGER_SECRETS_DIR: ${error.message}`, { cause: error })
+      : error;
+  });
+};
+
+const usable = async (variable: string, path: string, example: string): Promise<void> => {
+  try {
+    await mkdir(path, { recursive: true, mode: 0o700 });
+    await access(path, constants.W_OK | constants.X_OK);
+  } catch (error) {
+    const why = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    throw new BadSetting(
+      `${variable}: ${path} is no directory that can be written to (${why}). Example: ${variable}=${example}`,
+      { cause: error },
+    );
+  }
+};

@@ -1,0 +1,51 @@
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { openDirectories } from '../../../src/composition/directories.ts';
+import { BadSetting } from '../../../src/config.ts';
+
+describe('directories of the settings', () => {
+  let dir: string;
+  beforeEach(() => {
+    dir = mkdtempSync(join(tmpdir(), 'ledger-directories-'));
+    writeFileSync(join(dir, 'file'), '');
+  });
+  afterEach(() => rmSync(dir, { recursive: true }));
+
+  const refusal = async (dataDir: string, secretsDir = join(dataDir, 'secrets')): Promise<string> => {
+    try {
+      await openDirectories({ dataDir, secretsDir });
+    } catch (error) {
+      if (error instanceof BadSetting) return error.message;
+      throw error;
+    }
+    throw new Error('they were accepted');
+  };
+
+  it('are made, for their own user only, and may be there already', async () => {
+    const dataDir = join(dir, 'a', 'data');
+    const secretsDir = join(dir, 'b', 'secrets');
+    for (const _ of [1, 2]) await openDirectories({ dataDir, secretsDir });
+    expect(statSync(secretsDir).mode & 0o777).to.equal(0o700);
+    expect(statSync(dataDir).isDirectory()).to.equal(true);
+  });
+
+  it('that are files, or below one, are refused by the variable, with an example', async () => {
+    const file = join(dir, 'file');
+    expect(await refusal(file)).to.equal(
+      `LEDGER_DATA_DIR: ${file} is no directory that can be written to (EEXIST). Example: LEDGER_DATA_DIR=./data`,
+    );
+    expect(await refusal(join(file, 'x'))).to.match(/^LEDGER_DATA_DIR: .*\(ENOTDIR\)/);
+    expect(await refusal(join(dir, 'data'), file)).to.match(/^LEDGER_SECRETS_DIR: .*\(EEXIST\)/);
+  });
+
+  it('of secrets that others may read are refused with what mends it', async () => {
+    const secrets = join(dir, 'secrets');
+    mkdirSync(secrets);
+    chmodSync(secrets, 0o755);
+    expect(await refusal(dir, secrets)).to.match(
+      /^LEDGER_SECRETS_DIR: .*can be read by others \(mode 0755\); run: chmod 0700 /,
+    );
+  });
+});
