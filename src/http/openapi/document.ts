@@ -94,15 +94,6 @@ export function* openApiSteps(
   };
 }
 
-/** The whole document at once. */
-export const openApiDocument = (served: Described, examples: readonly OperationExample[]): JsonObject => {
-  const steps = openApiSteps(served, examples);
-  for (;;) {
-    const { done, value } = steps.next();
-    if (done === true) return value;
-  }
-};
-
 const LICENSE: JsonObject = { name: 'Apache-2.0', identifier: 'Apache-2.0' };
 
 const BEARER: JsonObject = {
