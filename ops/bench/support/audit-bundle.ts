@@ -5,48 +5,67 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
 import { directorySink, tarOf } from '../../../src/adapters/audit/bundle-files.ts';
-import { collectBundle } from '../../../src/app/audit/bundle/collect.ts';
-import { fullLine } from '../../../src/app/audit/bundle/lines.ts';
 import { writeBundle } from '../../../src/app/audit/bundle/writer.ts';
+import { contentOf, type ExportSource } from '../../../src/app/audit/exports/content.ts';
 import { checkpointText, originOf } from '../../../src/app/audit/merkle/checkpoint.ts';
 import { rootAt } from '../../../src/app/audit/merkle/compact-range.ts';
 import { signNote, vkeyOf } from '../../../src/app/audit/merkle/note.ts';
 import { createTenantHeads } from '../../../src/app/audit/tenant-heads.ts';
 import type { TreeHead } from '../../../src/app/audit/tree-heads.ts';
 import type { AuditTree } from '../../../src/app/audit/tree.ts';
+import { createEventCodec } from '../../../src/app/event-codec.ts';
 import type { EventStore } from '../../../src/app/event-store.ts';
+import { eventTypes, registry } from '../../../src/domain/registry.ts';
+import type { AuditReader } from '../../../src/projections/audit/audit-reader.ts';
 
 const AT = '2026-11-21T12:00:00.000Z';
+/** Milliseconds of the thread until others get it, as the service does it. */
+const SLICE_MS = 5;
 const rest = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const run = promisify(execFile);
 /** As `src/main.ts` is started. */
 const LEDGERCTL_FLAGS = ['--max-semi-space-size=8'];
 
-/** Exports the whole log and verifies it in a process of its own, as a directory and as a tar. */
+/** Exports the whole log as for the provider and verifies it in a process of its own, as a directory and as a tar. */
 export const measureBundle = async (
   store: EventStore,
-  tree: AuditTree,
+  tree: AuditReader,
   folder: string,
   note: (name: string, value: number) => void,
 ): Promise<void> => {
   const directory = mkdtempSync(join(folder, 'bundle-'));
-  const { head, origin, vkey, sign } = await signedHead(store, tree);
+  const { head, origin, key } = await signedHead(store, tree);
+  const source: ExportSource = {
+    store,
+    tree,
+    proofs: {
+      trust: async () => ({ origin, keys: [{ vkey: key.vkey, since: AT }] }),
+      tenantProof: async () => undefined,
+      standings: async () => new Map(),
+    },
+    words: {
+      codec: createEventCodec(eventTypes),
+      registry,
+      open: (values) => values.map(() => undefined),
+    },
+    schemas: async () => ({}),
+    productVersion: 'bench',
+    keys: { current: async () => key },
+  };
   const started = performance.now();
-  await writeBundle(
-    collectBundle({
-      tree,
-      log: store,
-      head,
-      trust: { origin, keys: [{ vkey, since: AT }] },
-      scope: { kind: 'log' },
-      show: (leaf, event) => fullLine(leaf, event),
-      filter: {},
-      asOf: { position: head.position },
-      createdAt: AT,
-      sign,
-    }),
-    directorySink(directory),
+  let since = started;
+  const line = async (): Promise<void> => {
+    if (performance.now() - since < SLICE_MS) return;
+    await rest();
+    since = performance.now();
+  };
+  const content = await contentOf(
+    { format: 'native', audience: 'provider', filter: {} },
+    { head, pins: [], at: AT },
+    source,
+    { line, signal: new AbortController().signal },
   );
+  await writeBundle(content, directorySink(directory));
   note('export of the whole log: events/s', (head.size / (performance.now() - started)) * 1000);
   note('export: bytes/event', statSync(join(directory, 'events.ndjson')).size / head.size);
   const tar = `${directory}.tar`;
@@ -107,6 +126,5 @@ const signedHead = async (store: EventStore, tree: AuditTree) => {
     keyId: '',
     revision: 0,
   };
-  const sign = (text: string): string => signNote(text, { name: origin, privateKey });
-  return { head, origin, vkey: vkeyOf(origin, privateKey), sign };
+  return { head, origin, key: { vkey: vkeyOf(origin, privateKey), keyId: '', privateKey } };
 };

@@ -8,14 +8,13 @@ import { openSqliteEventStore } from '../../../src/adapters/event-store/sqlite/s
 import { directorySink } from '../../../src/adapters/audit/bundle-files.ts';
 import { findingText } from '../../../src/app/audit/bundle/findings.ts';
 import { verifyBundle } from '../../../src/app/audit/bundle/verify.ts';
-import { fullLine } from '../../../src/app/audit/bundle/lines.ts';
 import { writeBundle } from '../../../src/app/audit/bundle/writer.ts';
-import { collectBundle } from '../../../src/app/audit/bundle/collect.ts';
+import { contentOf } from '../../../src/app/audit/exports/content.ts';
 import type { Trust } from '../../../src/app/audit/merkle/key-chain.ts';
-import { signNote } from '../../../src/app/audit/merkle/note.ts';
 import type { TreeHead } from '../../../src/app/audit/tree-heads.ts';
 import { openBundle } from '../../../src/cli/audit/bundle-source.ts';
 import { verifyStoppedStore } from '../../../src/composition/stopped-store.ts';
+import { registry } from '../../../src/domain/registry.ts';
 import { audit, followed, openAuditView, openSigning } from '../../support/audit/open-audit.ts';
 import { createHistoryWriter, type Step } from '../../support/audit/random-history.ts';
 import { manualTime } from '../../support/manual-time.ts';
@@ -70,21 +69,24 @@ describe('a store that was signed', () => {
     }
     async function writeBundles(): Promise<void> {
       for (const tenant of [undefined, 'acme']) {
-        const proof = tenant === undefined ? undefined : await signing.proofs.tenantProof(tenant, head);
-        const content = collectBundle({
-          tree: audit(models),
-          log: store,
-          head,
-          trust,
-          scope: tenant === undefined ? { kind: 'log' } : { kind: 'tenant', tenant },
-          ...(proof === undefined ? {} : { tenant: proof }),
-          show: (leaf, event) => fullLine(leaf, event),
-          filter: {},
-          asOf: { position: head.position },
-          createdAt: '2026-11-21T12:00:00.000Z',
-          sign: async (text) =>
-            signNote(text, { name: trust.origin, privateKey: (await signing.keys.current()).privateKey }),
-        });
+        const content = await contentOf(
+          { format: 'native', audience: 'provider', filter: {}, ...(tenant === undefined ? {} : { tenant }) },
+          { head, pins: [], at: '2026-11-21T12:00:00.000Z' },
+          {
+            store,
+            tree: audit(models),
+            proofs: signing.proofs,
+            words: {
+              codec: { decode: (event) => event as never },
+              registry,
+              open: (values) => values.map(() => undefined),
+            },
+            schemas: async () => ({}),
+            productVersion: '1',
+            keys: signing.keys,
+          },
+          { line: async () => undefined, signal: stop.signal },
+        );
         await writeBundle(content, directorySink(join(folder, tenant ?? 'log')));
       }
     }
