@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as pause } from 'node:timers/promises';
 import { percentile, printMachine } from './support/report.ts';
-import { startBenchService } from './support/service.ts';
+import { loopDelay, startBenchService } from './support/service.ts';
 
 const rate = Number(process.argv[2] ?? 100);
 const seconds = Number(process.argv[3] ?? 10);
@@ -28,6 +28,7 @@ try {
     const { id } = (await response.json()) as { id: string };
     acceptedAt.set(id, Date.now());
   };
+  await loopDelay(bench.service.metrics);
   const started = performance.now();
   const posts: Promise<void>[] = [];
   for (let n = 0; n < total; n += 1) {
@@ -57,9 +58,10 @@ try {
     const created = written.get(id);
     return created === undefined ? [] : [created - at];
   });
+  const loop = await loopDelay(bench.service.metrics);
   console.log(`${total} orders accepted, ${delays.length} on a hub`);
   console.log(
-    `accepted → hub write ms: p50 ${percentile(delays, 0.5)}, p99 ${percentile(delays, 0.99)}, max ${Math.max(...delays)}`,
+    `accepted → hub write ms: p50 ${percentile(delays, 0.5)}, p99 ${percentile(delays, 0.99)}, max ${Math.max(...delays)}; loop p99/max ${loop}`,
   );
 } finally {
   await bench.close();

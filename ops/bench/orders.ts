@@ -1,13 +1,11 @@
 /** POST clusters at 1, 8 and 32 clients, with the api role alone and with all roles. Arguments: [seconds] [repetitions] [clients, 1,8,32] [roles, api,all; several of one service as api+auditor]. */
 import { printMachine, processorMs, range, residentMb } from './support/report.ts';
-import { load, metric, orderRequest, startBenchService, type LoadResult } from './support/service.ts';
+import { load, loopDelay, orderRequest, startBenchService, type LoadResult } from './support/service.ts';
 
 const seconds = Number(process.argv[2] ?? 5);
 const repetitions = Number(process.argv[3] ?? 3);
 const clientCounts = (process.argv[4] ?? '1,8,32').split(',').map(Number);
 const roleSets = (process.argv[5] ?? 'api,all').split(',');
-const LOOP_P99 = 'ledger_event_loop_delay_seconds{quantile="0.99"}';
-const LOOP_MAX = 'ledger_event_loop_delay_seconds{quantile="1"}';
 
 printMachine({ seconds, repetitions, store: 'sqlite synchronous=FULL', loader: 'same machine' });
 console.log(
@@ -18,20 +16,12 @@ for (const roles of roleSets) {
     const bench = await startBenchService(roles === 'all' ? 'api,processes' : roles.replaceAll('+', ','));
     try {
       const runs: LoadResult[] = [];
-      await metric(bench.service.metrics, LOOP_P99);
+      await loopDelay(bench.service.metrics);
       const usedBefore = processorMs(bench.service.pid);
       for (let i = 0; i < repetitions; i += 1)
         runs.push(await load(bench.service.http, bench.userToken, clients, seconds, orderRequest(`o${i}`)));
       const used = processorMs(bench.service.pid) - usedBefore;
       const orders = runs.reduce((sum, run) => sum + run.perSecond * seconds, 0);
-      const text = await (await fetch(bench.service.metrics)).text();
-      const sample = (name: string): number =>
-        Number(
-          text
-            .split('\n')
-            .find((line) => line.startsWith(`${name} `))
-            ?.slice(name.length + 1),
-        ) * 1000;
       const columns = [
         roles,
         String(clients),
@@ -39,12 +29,12 @@ for (const roles of roleSets) {
         range(runs.map((run) => run.p50)),
         range(runs.map((run) => run.p99)),
         String(runs.reduce((sum, run) => sum + run.errors, 0)),
-        `${sample(LOOP_P99).toFixed(1)}/${sample(LOOP_MAX).toFixed(1)}`,
+        await loopDelay(bench.service.metrics),
         ((1000 * used) / orders).toFixed(0),
         residentMb(bench.service.pid).toFixed(0),
       ];
       const widths = [11, 9, 19, 9, 9, 9, 18, 15, 6];
-      console.log(columns.map((text_, i) => text_.padEnd(widths[i] ?? 0)).join(''));
+      console.log(columns.map((text, i) => text.padEnd(widths[i] ?? 0)).join(''));
     } finally {
       await bench.close();
     }

@@ -1,7 +1,7 @@
 /** GET by id and list of 100 at 1, 8 and 32 clients over N clusters. Arguments: [clusters] [seconds] [repetitions] [clients, 1,8,32]. */
 import type autocannon from 'autocannon';
 import { printMachine, range, residentMb } from './support/report.ts';
-import { load, orderRequest, startBenchService, type LoadResult } from './support/service.ts';
+import { load, loopDelay, orderRequest, startBenchService, type LoadResult } from './support/service.ts';
 
 const clusters = Number(process.argv[2] ?? 1000);
 const seconds = Number(process.argv[3] ?? 5);
@@ -36,7 +36,7 @@ try {
   };
 
   console.log(`${stored} clusters stored, RSS ${residentMb(bench.service.pid).toFixed(0)} MB after filling`);
-  console.log('request          clients  per s              p50 ms   p99 ms   failed');
+  console.log('request          clients  per s              p50 ms   p99 ms   failed   loop p99/max ms');
   const requests: readonly (readonly [string, Partial<autocannon.Request>])[] = [
     ['GET by id', { method: 'GET', path: `${COLLECTION}/${ids[0]}`, setupRequest: anyId }],
     ['list of 100', { method: 'GET', path: `${COLLECTION}?limit=100` }],
@@ -46,6 +46,7 @@ try {
   for (const [name, request] of requests) {
     for (const clients of clientCounts) {
       const runs: LoadResult[] = [];
+      await loopDelay(bench.service.metrics);
       for (let i = 0; i < repetitions; i += 1)
         runs.push(await load(bench.service.http, bench.userToken, clients, seconds, request));
       const columns = [
@@ -55,8 +56,9 @@ try {
         range(runs.map((run) => run.p50)),
         range(runs.map((run) => run.p99)),
         String(runs.reduce((sum, run) => sum + run.errors, 0)),
+        await loopDelay(bench.service.metrics),
       ];
-      const widths = [17, 9, 19, 9, 9, 6];
+      const widths = [17, 9, 19, 9, 9, 9, 15];
       console.log(columns.map((text, i) => text.padEnd(widths[i] ?? 0)).join(''));
     }
   }

@@ -14,7 +14,7 @@ import { openReadModels } from '../../src/projections/open-read-models.ts';
 import type { ReadModels } from '../../src/projections/read-models.ts';
 import { createViews } from '../../src/projections/views.ts';
 import { EVENTS_PER_ORDER, writeOrders } from './support/order-history.ts';
-import { percentile, printMachine, range } from './support/report.ts';
+import { percentile, printMachine, range, watchLoop } from './support/report.ts';
 
 const { values } = parseArgs({
   options: {
@@ -45,6 +45,16 @@ const open = (dataDir: string, store: SqliteEventStore, dir: string, only?: stri
       viewsConfig: {},
     },
   });
+
+/** Runs `work` and notes how long turns of this thread, which in a service answers HTTP, were delayed meanwhile. */
+const watched = async <Result>(name: string, work: () => Promise<Result>): Promise<Result> => {
+  const delay = watchLoop();
+  const result = await work();
+  const { p99 = 0, max = 0 } = delay() ?? {};
+  note(`${name}: event-loop delay p99 ms`, p99);
+  note(`${name}: event-loop delay max ms`, max);
+  return result;
+};
 
 /** Seconds from opening on an empty folder until the views have applied everything; thread start included. */
 const buildSeconds = async (
@@ -156,8 +166,9 @@ try {
   const events = await writeOrders(store, orders);
   for (let n = 0; n < repeat; n += 1) {
     for (const views of [['resources'], ['timeline'], ['resources', 'timeline']]) {
-      const seconds = await buildSeconds(dataDir, store, views);
-      note(`build of ${views.join(' and ')}: events of the log/s`, events / seconds);
+      const name = `build of ${views.join(' and ')}`;
+      const seconds = await watched(name, () => buildSeconds(dataDir, store, views));
+      note(`${name}: events of the log/s`, events / seconds);
     }
   }
   const dir = mkdtempSync(join(dataDir, 'views-'));
@@ -166,9 +177,10 @@ try {
   await models.waitFor('resources', last, { timeoutMs: 600_000 });
   await models.waitFor('timeline', last, { timeoutMs: 600_000 });
   for (let n = 0; n < repeat; n += 1) {
-    const { seconds, outcome } = await models.rebuild('resources');
+    const name = 'rebuild of resources with check and switch';
+    const { seconds, outcome } = await watched(name, () => models.rebuild('resources'));
     if (outcome !== 'switched') throw new Error(`the rebuild ${outcome}`);
-    note('rebuild of resources with check and switch: events of the log/s', events / seconds);
+    note(`${name}: events of the log/s`, events / seconds);
   }
   for (let n = 0; n < repeat; n += 1) {
     measureReads(models, Number(values.seconds));

@@ -2,14 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { parseArgs } from 'node:util';
 import { createEventStoreDbStore } from '../../src/adapters/event-store/eventstoredb/eventstoredb-event-store.ts';
 import { createMemoryEventStore } from '../../src/adapters/event-store/memory/memory-event-store.ts';
 import { openSqliteEventStore } from '../../src/adapters/event-store/sqlite/sqlite-event-store.ts';
 import type { EventStore, EventToAppend } from '../../src/app/event-store.ts';
 import { startPeerProcess } from '../../test/support/e2e-peer.ts';
-import { percentile, printMachine, range } from './support/report.ts';
+import { percentile, printMachine, range, watchLoop } from './support/report.ts';
 
 /**
  * `npm run bench -- store [--store sqlite|memory|eventstoredb] [--seconds 3] [--repetitions 3]`: single-event appends to new and
@@ -69,8 +68,7 @@ const append = async (
 ): Promise<void> => {
   const end = performance.now() + seconds * 1000;
   const latencies: number[] = [];
-  const delay = monitorEventLoopDelay({ resolution: 5 });
-  delay.enable();
+  const delay = watchLoop();
   const client = async (): Promise<void> => {
     for (;;) {
       const stream = `bench-${randomUUID()}`;
@@ -83,13 +81,13 @@ const append = async (
     }
   };
   await Promise.all(Array.from({ length: clients }, client));
-  delay.disable();
+  const delayed = delay();
   note(figures, `append, ${clients} clients: events/s`, latencies.length / seconds);
   note(figures, `append, ${clients} clients: p50 ms`, percentile(latencies, 0.5));
   note(figures, `append, ${clients} clients: p99 ms`, percentile(latencies, 0.99));
   // A store in memory never gives the loop a turn: then there is nothing to report.
-  if (delay.count > 0)
-    note(figures, `append, ${clients} clients: event-loop delay p99 ms`, delay.percentile(99) / 1e6);
+  if (delayed !== undefined)
+    note(figures, `append, ${clients} clients: event-loop delay p99 ms`, delayed.p99);
 };
 
 const catchUp = async (store: EventStore, figures: Figures): Promise<void> => {

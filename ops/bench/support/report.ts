@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { cpus, loadavg, totalmem } from 'node:os';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 
 /** What a figure means nothing without. */
 export const printMachine = (settings: Readonly<Record<string, string | number>>): void => {
@@ -36,4 +37,21 @@ export const processorMs = (pid: number): number => {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return 10 * (Number(fields[11]) + Number(fields[12]));
+};
+
+/** Milliseconds between two looks at the event loop. */
+const LOOK_MS = 5;
+
+/**
+ * Watches this thread's event loop until the function that it returns is called: how long its turns were delayed, 99th
+ * percentile and longest in ms. Undefined: the loop had no turn meanwhile.
+ */
+export const watchLoop = (): (() => { readonly p99: number; readonly max: number } | undefined) => {
+  const delay = monitorEventLoopDelay({ resolution: LOOK_MS });
+  delay.enable();
+  const beyond = (nanoseconds: number): number => Math.max(0, nanoseconds / 1e6 - LOOK_MS);
+  return () => {
+    delay.disable();
+    return delay.count === 0 ? undefined : { p99: beyond(delay.percentile(99)), max: beyond(delay.max) };
+  };
 };

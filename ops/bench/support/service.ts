@@ -148,9 +148,19 @@ export const orderRequest = (prefix: string): Partial<autocannon.Request> => {
   };
 };
 
-/** Value of one sample of the metrics listener, for example `ledger_event_loop_delay_seconds{quantile="0.99"}`. */
-export const metric = async (metricsUrl: string, sample: string): Promise<number> => {
+/** Value of one sample of the metrics listener, for example `ledger_watches`. */
+export const metric = async (metricsUrl: string, sample: string): Promise<number> =>
+  sampleIn(await (await fetch(metricsUrl)).text(), sample);
+
+/** Delay of the service's HTTP thread since its metrics were asked last: 99th percentile and longest, in ms. */
+export const loopDelay = async (metricsUrl: string): Promise<string> => {
   const text = await (await fetch(metricsUrl)).text();
+  const ms = (quantile: string): string =>
+    (1000 * sampleIn(text, `ledger_event_loop_delay_seconds{quantile="${quantile}"}`)).toFixed(1);
+  return `${ms('0.99')}/${ms('1')}`;
+};
+
+const sampleIn = (text: string, sample: string): number => {
   const line = text.split('\n').find((candidate) => candidate.startsWith(`${sample} `));
   return line === undefined ? Number.NaN : Number(line.slice(sample.length + 1));
 };
