@@ -89,7 +89,7 @@ export const createAuditApi = (ports: AuditApiPorts): AuditApi => {
     exports,
     erasures: ports.erasures,
     erasureLog: createErasureLog(shared),
-    recordAccess: createAccessJournal({ journal: createDayJournal(store), codec, clock, instance }),
+    access: createAccessJournal({ journal: createDayJournal(store), codec, clock, instance }),
   };
   return { routes: auditRoutes(services), exports };
 };

@@ -1,5 +1,6 @@
 import { AUDIT_EXPORT_CATEGORY, auditExportDecider } from './audit/export.ts';
 import { AUDIT_GRANT_CATEGORY, auditGrantDecider } from './audit/grant.ts';
+import { AUDIT_GRANT_NOTICE_CATEGORY, auditGrantNoticeDecider } from './audit/grant-notice.ts';
 import { RETENTION_CATEGORY, retentionDecider } from './audit/retention.ts';
 import { clusterCatalogItem } from './catalog/cluster-catalog-item.resource.ts';
 import { clusterTemplate } from './catalog/cluster-template.resource.ts';
@@ -134,6 +135,11 @@ export const auditGrantAggregate = {
   decider: auditGrantDecider,
   stateVersion: 1,
 } as const;
+export const auditGrantNoticeAggregate = {
+  category: AUDIT_GRANT_NOTICE_CATEGORY,
+  decider: auditGrantNoticeDecider,
+  stateVersion: 1,
+} as const;
 export const auditExportAggregate = {
   category: AUDIT_EXPORT_CATEGORY,
   decider: auditExportDecider,
@@ -147,5 +153,6 @@ export const aggregates: readonly AnyAggregate[] = [
   forgetAggregate(hubCapacityAggregate),
   forgetAggregate(retentionAggregate),
   forgetAggregate(auditGrantAggregate),
+  forgetAggregate(auditGrantNoticeAggregate),
   forgetAggregate(auditExportAggregate),
 ];

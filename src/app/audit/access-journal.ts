@@ -6,45 +6,90 @@ import { commandMetadata, type CommandContext } from '../metadata.ts';
 import type { Clock } from '../ports.ts';
 import { dayStream, type DayJournal } from './day-journal.ts';
 
-/**
- * `auditAccess-<tenant of the reader>.<day>`: who looked at what, written before they see it (design §7).
- * Resolves to where that stands in the log.
- */
-export type AccessJournal = (
-  look: {
-    readonly what: string;
-    readonly query: JsonObject;
-    /** Whose history; undefined: everybody's. */
-    readonly tenants: readonly string[] | undefined;
-  },
-  context: CommandContext,
-) => Promise<Position>;
+/** `auditAccess-<tenant>.<day>`: who looked at what, written before they see it (design §7). */
+export type AccessJournal = {
+  /**
+   * In the history of the reader's tenant. Resolves to where that stands in the log. The context's command id names the
+   * look; its tenant is that of the reader.
+   */
+  record(
+    look: {
+      readonly what: string;
+      readonly query: JsonObject;
+      /** Whose history; undefined: everybody's. */
+      readonly tenants: readonly string[] | undefined;
+    },
+    context: CommandContext,
+  ): Promise<Position>;
+  /** In the histories of other tenants of which the look shows something: that it did, and who looked. */
+  notice(
+    look: {
+      readonly what: string;
+      readonly tenants: readonly string[];
+      /** The object that was looked at, where it was one. */
+      readonly object?: { readonly kind: string; readonly id: string } | undefined;
+    },
+    context: CommandContext,
+  ): Promise<void>;
+};
 
 export const ACCESS_CATEGORY = 'auditAccess';
 
-/** The context's command id names the look; its tenant is that of the reader. */
-export const createAccessJournal =
-  ({
-    journal,
-    codec,
-    clock,
-    instance,
-  }: {
-    readonly journal: DayJournal;
-    readonly codec: Pick<EventCodec, 'encode'>;
-    readonly clock: Pick<Clock, 'now'>;
-    readonly instance: string;
-  }): AccessJournal =>
-  async ({ what, query, tenants }, context) => {
-    const at = clock.now();
+export const createAccessJournal = ({
+  journal,
+  codec,
+  clock,
+  instance,
+}: {
+  readonly journal: DayJournal;
+  readonly codec: Pick<EventCodec, 'encode'>;
+  readonly clock: Pick<Clock, 'now'>;
+  readonly instance: string;
+}): AccessJournal => {
+  const write = (
+    event: Parameters<EventCodec['encode']>[0],
+    at: string,
+    context: CommandContext,
+  ): Promise<Position> => {
     const stream = dayStream(ACCESS_CATEGORY, context.tenant, at);
-    const { subjectId } = context.actor;
-    const data = { at, subjectId, what, query, ...(tenants === undefined ? {} : { tenants: [...tenants] }) };
     return journal.append(stream, [
       codec.encode(
-        { type: 'AuditRead', data },
+        event,
         eventId(context.commandId, stream, 0),
         commandMetadata(context, 'ReadAudit', at, instance),
       ),
     ]);
   };
+  return {
+    record: ({ what, query, tenants }, context) => {
+      const at = clock.now();
+      const { subjectId } = context.actor;
+      const data = {
+        at,
+        subjectId,
+        what,
+        query,
+        ...(tenants === undefined ? {} : { tenants: [...tenants] }),
+      };
+      return write({ type: 'AuditRead', data }, at, context);
+    },
+    notice: async ({ what, tenants, object }, context) => {
+      const at = clock.now();
+      const { subjectId } = context.actor;
+      const about = object === undefined ? {} : { kind: object.kind, resourceId: object.id };
+      const data = { at, subjectId, what, ...about };
+      await Promise.all(
+        tenants.map((tenant) => write({ type: 'AuditReadNoticed', data }, at, asTold(context, tenant))),
+      );
+    },
+  };
+};
+
+/** Who looked, by the subject alone: name, address and ticket belong into the reader's own history. */
+const asTold = (
+  { ticket: _ticket, source: _source, actor, ...context }: CommandContext,
+  tenant: string,
+): CommandContext => {
+  const { personal: _personal, tokenIdHash: _token, ...known } = actor;
+  return { ...context, tenant, actor: known };
+};

@@ -53,6 +53,16 @@ export type AuditLeaf = {
   /** What the event is about; both '' when it is about no document. */
   readonly kind: string;
   readonly resourceId: string;
+  /** Other objects that it is about, such as the cluster for which capacity was reserved; absent: none. */
+  readonly also?: readonly AlsoAbout[];
   readonly outcome: 'accepted' | 'rejected' | 'denied' | 'unauthenticated';
   readonly record: LeafRecord;
+};
+
+/** An object that an event is about although its stream is another's. */
+export type AlsoAbout = {
+  readonly kind: string;
+  readonly resourceId: string;
+  /** Only the provider may find the event by it, and is shown it. */
+  readonly hidden: boolean;
 };

@@ -60,6 +60,22 @@ export type AuditAccessEvent = DomainEvent<
   }
 >;
 
+/**
+ * `auditAccess-<tenant>.<day>`, too: a look that is on record in the history of another tenant, or of the provider, has
+ * shown something of this tenant. Its command id is that of the look.
+ */
+export type AuditNoticeEvent = DomainEvent<
+  'AuditReadNoticed',
+  {
+    readonly at: string;
+    readonly subjectId: string;
+    readonly what: string;
+    /** The object that was looked at, where it was one. */
+    readonly kind?: string;
+    readonly resourceId?: string;
+  }
+>;
+
 /** What an export holds. */
 export type ExportRequest = {
   readonly format: 'native' | 'ocsf';
@@ -115,13 +131,21 @@ export type RetentionEvent =
         readonly at: string;
         readonly holdId: string;
         readonly scope: HoldScope;
+        /** The one tenant whom it concerns, in whose history it stands; absent: none, several, or not known. */
+        readonly tenant?: string;
         readonly reason: string;
         readonly ticket?: string;
       }
     >
   | DomainEvent<
       'LegalHoldReleased',
-      { readonly at: string; readonly holdId: string; readonly reason: string }
+      {
+        readonly at: string;
+        readonly holdId: string;
+        /** What it kept; older events do not say. */
+        readonly scope?: HoldScope;
+        readonly reason: string;
+      }
     >
   /** From here on the key may be gone at any moment; a crash before it is repeated. */
   | DomainEvent<
@@ -165,9 +189,24 @@ export type AuditGrantEvent =
     >
   | DomainEvent<'AuditGrantWithdrawn', { readonly at: string; readonly reason: string }>;
 
+/** `auditGrantNotice-<grant>.<tenant>`: what a tenant is told of such a grant; the reason is the provider's to read. */
+export type AuditGrantNoticeEvent =
+  | DomainEvent<
+      'AuditGrantNoticed',
+      {
+        readonly at: string;
+        readonly grantId: string;
+        readonly subjectId: string;
+        readonly expiresAt?: string;
+      }
+    >
+  | DomainEvent<'AuditGrantEndNoticed', { readonly at: string; readonly grantId: string }>;
+
 export type AuditEvent =
   | RefusalEvent
   | AuditAccessEvent
+  | AuditNoticeEvent
   | AuditExportEvent
   | RetentionEvent
-  | AuditGrantEvent;
+  | AuditGrantEvent
+  | AuditGrantNoticeEvent;

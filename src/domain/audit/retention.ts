@@ -29,6 +29,8 @@ export const tenantsOf = ({
 export type Hold = {
   readonly holdId: string;
   readonly scope: HoldScope;
+  /** The one tenant whom it concerns. */
+  readonly tenant?: string;
   readonly reason: string;
   readonly ticket?: string;
   readonly placedAt: string;
@@ -40,6 +42,7 @@ export type RetentionCommand =
       readonly at: string;
       readonly holdId: string;
       readonly scope: HoldScope;
+      readonly tenant?: string;
       readonly reason: string;
       readonly ticket?: string;
     }
@@ -134,10 +137,12 @@ const place = (
 const release = (
   { holds }: RetentionState,
   { at, holdId, reason }: Command<'ReleaseLegalHold'>,
-): Decision<RetentionEvent> =>
-  holds.some((hold) => hold.holdId === holdId)
-    ? [{ type: 'LegalHoldReleased', data: { at, holdId, reason } }]
-    : noSuchHold(holdId);
+): Decision<RetentionEvent> => {
+  const hold = holds.find((each) => each.holdId === holdId);
+  return hold === undefined
+    ? noSuchHold(holdId)
+    : [{ type: 'LegalHoldReleased', data: { at, holdId, scope: hold.scope, reason } }];
+};
 
 const noSuchHold = (holdId: string): Rejection =>
   reject('not-found', 'HOLD_NOT_FOUND', `there is no legal hold '${holdId}' that stands`);

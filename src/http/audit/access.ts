@@ -66,12 +66,24 @@ export type Look = {
   /** The question as it was understood. */
   readonly query: JsonObject;
   readonly tenants: Reach['tenants'];
-  /** @param recorded where the look stands in the log. */
-  readonly answer: (recorded: Position) => Promise<LedgerAnswer> | LedgerAnswer;
+  /** The object that is looked at, where it is one. */
+  readonly object?: LookedAt | undefined;
+  readonly answer: (seen: Seen) => Promise<LedgerAnswer> | LedgerAnswer;
+};
+
+export type LookedAt = { readonly kind: string; readonly id: string };
+
+/** What is known of a look while it is answered. */
+export type Seen = {
+  /** Where it stands in the log. */
+  readonly recorded: Position;
+  /** Says that the answer shows something of the history of this tenant; `object`: of what, where that is not known before. */
+  readonly shows: (tenant: string, object?: LookedAt) => void;
 };
 
 /**
- * A route that only looks: it is recorded before it is answered (design §7). What was refused outright is not.
+ * A route that only looks: it is recorded before it is answered (design §7), and tenants of whom it shows something to
+ * others are told before that, too. What was refused outright is not recorded here.
  *
  * @param parameters what its query may name.
  */
@@ -90,13 +102,24 @@ export const looking =
     const commandId = services.ids.uuidv7();
     const write = { commandId, requestHash: '', keyed: false, repeatable: false, creationId: commandId };
     const home = { tenant: principal.homeTenant ?? '', project: '' };
-    const recorded = await services.recordAccess(
+    const context = await commandContext(asked, write, home, services);
+    const recorded = await services.access.record(
       {
         what: look.what,
         query: look.query,
         tenants: look.tenants === 'all' ? undefined : look.tenants,
       },
-      await commandContext(asked, write, home, services),
+      context,
     );
-    return look.answer(recorded);
+    const shown = new Set<string>();
+    let { object } = look;
+    const shows: Seen['shows'] = (tenant, what) => {
+      object ??= what;
+      // The service's own history is nobody's; that of the home tenant has the look itself.
+      if (tenant !== '' && tenant !== home.tenant) shown.add(tenant);
+    };
+    const answer = await look.answer({ recorded, shows });
+    if (shown.size > 0)
+      await services.access.notice({ what: look.what, tenants: [...shown], object }, context);
+    return answer;
   };

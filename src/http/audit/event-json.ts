@@ -34,6 +34,7 @@ export const eventJson = (
     tenant: leaf.tenant,
     ...some(metadata, 'project', 'project'),
     ...(leaf.kind === '' ? {} : { kind: leaf.kind, resource_id: leaf.resourceId }),
+    ...alsoAbout(leaf, audience),
     outcome: leaf.outcome,
     occurred_at: stringAt(metadata, 'occurredAt'),
     recorded_at: event.recordedAt,
@@ -48,6 +49,13 @@ export const eventJson = (
     shown: visible.shown,
     data: opened(visible.data, words.open),
   };
+};
+
+/** Objects under which the event is found, too. */
+const alsoAbout = ({ also = [] }: AuditLeaf, audience: AuditAudience): JsonObject => {
+  const shown = also.filter(({ hidden }) => audience === 'provider' || !hidden);
+  if (shown.length === 0) return {};
+  return { also_about: shown.map(({ kind, resourceId }) => ({ kind, resource_id: resourceId })) };
 };
 
 const some = (from: JsonObject, key: string, name: string): JsonObject => {

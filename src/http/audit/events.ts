@@ -9,7 +9,7 @@ import { breathe } from '../ledger/query.ts';
 import type { LedgerAnswer, LedgerCall, LedgerRoute } from '../ledger/serve.ts';
 import { onlyOne } from '../osac/query.ts';
 import { readRfc3339 } from '../times.ts';
-import { looking, narrowed, reaches, type Look, type Reach } from './access.ts';
+import { looking, narrowed, reaches, type Look, type LookedAt, type Reach, type Seen } from './access.ts';
 import { createCursors, type Cursors, type Place } from './cursor.ts';
 import { eventJson } from './event-json.ts';
 import { assertNames, OUTCOMES } from './names.ts';
@@ -142,9 +142,18 @@ const list = (call: LedgerCall, reach: Reach, what: string, filter: Filter, list
     what,
     query: { ...(filter as JsonObject), limit, ...(cursor === '' ? {} : { after: place.after }) },
     tenants,
-    answer: () => page(call, { tenants, audience: reach.audience }, filter, { limit, place }, lists),
+    object: objectAsked(filter),
+    answer: ({ shows }) =>
+      page(call, { tenants, audience: reach.audience }, filter, { limit, place, shows }, lists),
   };
 };
+
+const objectAsked = ({ kind, resource_id: id }: Filter): LookedAt | undefined =>
+  typeof kind === 'string' && typeof id === 'string' ? { kind, id } : undefined;
+
+/** What an event is about, as far as it is one object. */
+export const objectOf = ({ kind, resourceId: id }: AuditLeaf): LookedAt | undefined =>
+  kind === '' || id === '' ? undefined : { kind, id };
 
 /** Leaves that are looked at for one page, in so many steps. */
 const MOST_LOOKED = 1_000;
@@ -156,7 +165,7 @@ const page = async (
   { signal }: LedgerCall,
   { tenants, audience }: Reach,
   filter: Filter,
-  { limit, place }: { readonly limit: number; readonly place: Place },
+  { limit, place, shows }: Pick<Seen, 'shows'> & { readonly limit: number; readonly place: Place },
   { services, cursors }: Lists,
 ): Promise<LedgerAnswer> => {
   const { reader, store } = services;
@@ -167,14 +176,22 @@ const page = async (
   // What the caller may not see takes no place on the page, as far as the work for one allows.
   for (let round = 0; round < MOST_ROUNDS && looked < MOST_LOOKED; round += 1) {
     const wanted = Math.max(limit - items.length, round === 0 ? 0 : REFILL);
-    const { leaves, next } = reader.find({ ...queryOf(filter, tenants), after: at, below, limit: wanted });
+    const { leaves, next } = reader.find({
+      ...queryOf(filter, { tenants, audience }),
+      after: at,
+      below,
+      limit: wanted,
+    });
     const events = await unchangedEventsOf(store, leaves, breathe, signal);
     looked += leaves.length;
     at = next;
     for (const [i, leaf] of leaves.entries()) {
       const event = events[i];
       const shown = event === undefined ? undefined : eventJson(leaf, event, audience, services);
-      if (shown !== undefined) items.push(shown);
+      if (shown !== undefined) {
+        items.push(shown);
+        shows(leaf.tenant);
+      }
       if (items.length === limit && i + 1 < leaves.length) {
         at = leaf.index;
         break;
@@ -195,7 +212,7 @@ const page = async (
   };
 };
 
-const queryOf = (filter: Filter, tenants: Reach['tenants']): Omit<AuditQuery, 'limit'> => {
+const queryOf = (filter: Filter, { tenants, audience }: Reach): Omit<AuditQuery, 'limit'> => {
   const text = (name: string): string | undefined => {
     const value = filter[name];
     return typeof value === 'string' ? value : undefined;
@@ -205,6 +222,7 @@ const queryOf = (filter: Filter, tenants: Reach['tenants']): Omit<AuditQuery, 'l
   const types = filter['type'];
   return {
     tenants,
+    provider: audience === 'provider',
     ...(subject === undefined ? {} : { subject }),
     ...(kind === undefined ? {} : { kind }),
     ...(resourceId === undefined ? {} : { resourceId }),
@@ -221,10 +239,11 @@ const one = ({ path, signal }: LedgerCall, reach: Reach, services: AuditServices
     what: 'event',
     query: { id: id.slice(0, MAX_CHARACTERS) },
     tenants: reach.tenants,
-    answer: async () => {
+    answer: async ({ shows }) => {
       const { leaf, event } = await findEvent(id, reach, services, signal);
       const shown = eventJson(leaf, event, reach.audience, services);
       if (shown === undefined) throw eventNotFound(id);
+      shows(leaf.tenant, objectOf(leaf));
       return { json: shown };
     },
   };

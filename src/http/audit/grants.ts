@@ -1,4 +1,6 @@
-import type { AuditGrant, AuditGrantState } from '../../domain/audit/grant.ts';
+import type { CommandOutcome } from '../../app/command.ts';
+import type { CommandContext } from '../../app/metadata.ts';
+import type { AuditGrant, AuditGrantCommand, AuditGrantState } from '../../domain/audit/grant.ts';
 import { own } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { auditGrantAggregate } from '../../domain/kinds.ts';
@@ -34,11 +36,11 @@ export const auditGrantRoutes = (services: AuditServices): readonly LedgerRoute[
       assertAdmin(call.principal);
       const grant = readGrant(call.body);
       const { state, write, headers } = await writing(call, services, '', (context, { creationId }) =>
-        services.runner.execute(
-          auditGrantAggregate,
+        changed(
           creationId,
           { type: 'GiveAuditGrant', at: services.clock.now(), ...grant },
           context,
+          services,
         ),
       );
       return answered(grantJson(write.creationId, state), headers);
@@ -51,17 +53,29 @@ export const auditGrantRoutes = (services: AuditServices): readonly LedgerRoute[
       assertAdmin(call.principal);
       const id = call.path['id'] ?? '';
       const { state, headers } = await writing(call, services, '', (context) =>
-        services.runner.execute(
-          auditGrantAggregate,
+        changed(
           id,
           { type: 'WithdrawAuditGrant', at: services.clock.now(), reason: reasonOf(call) },
           context,
+          services,
         ),
       );
       return answered(grantJson(id, state), headers);
     },
   },
 ];
+
+/** Gives or withdraws, and tells the tenants; a repetition tells those whom a failure left out. */
+const changed = async (
+  id: string,
+  command: AuditGrantCommand,
+  context: CommandContext,
+  { runner, grants }: AuditServices,
+): Promise<CommandOutcome<AuditGrantState>> => {
+  const outcome = await runner.execute(auditGrantAggregate, id, command, context);
+  if (outcome.outcome === 'accepted') await grants.tell(id, context.signal);
+  return outcome;
+};
 
 /** A DELETE has no body: its reason is a query parameter. */
 export const reasonOf = ({ query }: LedgerCall): string => {

@@ -7,7 +7,7 @@ import { onlyOne } from '../osac/query.ts';
 import { shownTo } from '../../app/audit/shown.ts';
 import { hashedMetadata, type LeafRecord } from '../../app/audit/merkle/leaf.ts';
 import { looking, type Look, type Reach } from './access.ts';
-import { eventNotFound, findEvent } from './events.ts';
+import { eventNotFound, findEvent, objectOf } from './events.ts';
 import { limitIn } from './query.ts';
 import type { AuditServices } from './services.ts';
 
@@ -76,7 +76,7 @@ const trust = ({ query, signal }: LedgerCall, reach: Reach, services: AuditServi
     what: 'trust',
     query: newest ? { newest } : {},
     tenants: reach.tenants,
-    answer: async (recorded) => {
+    answer: async ({ recorded }) => {
       const { heads } = services.proofs;
       const within = { withinMs: newest ? 0 : PIN_WITHIN_MS, signal };
       const head = await headWhen({ ...services, heads }, ({ position }) => position >= recorded, within);
@@ -116,10 +116,11 @@ const proof = ({ path, signal }: LedgerCall, reach: Reach, services: AuditServic
     what: 'proof',
     query: { id: id.slice(0, 500) },
     tenants: reach.tenants,
-    answer: async () => {
+    answer: async ({ shows }) => {
       const { leaf, event } = await findEvent(id, reach, services, signal);
       const visible = shownTo(event, reach.audience, services.words);
       if (visible === undefined) throw eventNotFound(id);
+      shows(leaf.tenant, objectOf(leaf));
       const { proofs, reader } = services;
       const head = await proofs.heads.covering(leaf.index, signal);
       if (head === undefined)

@@ -7,7 +7,7 @@ import type { LedgerCall, LedgerRoute } from '../ledger/serve.ts';
 import { BEFORE_EVERYTHING } from '../moments.ts';
 import { documentAsOf } from '../osac/as-of.ts';
 import { onlyOne } from '../osac/query.ts';
-import { looking, reaches, type Look, type Reach } from './access.ts';
+import { looking, reaches, type Look, type Reach, type Seen } from './access.ts';
 import { kindNamed } from './events.ts';
 import { noSuchKind } from './names.ts';
 import type { AuditServices } from './services.ts';
@@ -57,6 +57,7 @@ const documentAt = async (
   reach: Reach,
   position: string,
   { past, words }: AuditServices,
+  shows: Seen['shows'],
 ): Promise<JsonObject | undefined> => {
   const { kind, id } = kindAt(call);
   const surface = reach.audience === 'provider' ? 'private' : 'public';
@@ -68,7 +69,9 @@ const documentAt = async (
     visible: (tenant) => reaches(reach, tenant),
     signal: call.signal,
   });
-  return shown === undefined ? undefined : (JSON.parse(shown.text) as JsonObject);
+  if (shown === undefined) return undefined;
+  shows(shown.tenant);
+  return JSON.parse(shown.text) as JsonObject;
 };
 
 const placed = (position: string, { positions }: AuditServices): JsonObject =>
@@ -82,8 +85,9 @@ const show = async (call: LedgerCall, reach: Reach, services: AuditServices): Pr
     what: 'resource',
     query: { kind: kind?.kind ?? '', id, ...asked(call.query, 'as_of') },
     tenants: reach.tenants,
-    answer: async () => {
-      const document = await documentAt(call, reach, position, services);
+    object: { kind: kind?.kind ?? '', id },
+    answer: async ({ shows }) => {
+      const document = await documentAt(call, reach, position, services, shows);
       if (document === undefined || kind === undefined) throw objectNotFound(id);
       return { json: { kind: kind.kind, id, as_of: placed(position, services), document } };
     },
@@ -102,9 +106,10 @@ const diff = async (call: LedgerCall, reach: Reach, services: AuditServices): Pr
     what: 'diff',
     query: { kind: kind?.kind ?? '', id, ...asked(call.query, 'from'), ...asked(call.query, 'to') },
     tenants: reach.tenants,
-    answer: async () => {
-      const before = await documentAt(call, reach, from, services);
-      const after = await documentAt(call, reach, to, services);
+    object: { kind: kind?.kind ?? '', id },
+    answer: async ({ shows }) => {
+      const before = await documentAt(call, reach, from, services, shows);
+      const after = await documentAt(call, reach, to, services, shows);
       if ((before === undefined && after === undefined) || kind === undefined) throw objectNotFound(id);
       return {
         json: {

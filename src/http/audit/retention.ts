@@ -1,6 +1,7 @@
 import type { ListedErasure } from '../../app/audit/erasure-log.ts';
 import type { Hold } from '../../domain/audit/retention.ts';
 import type { HoldScope } from '../../domain/audit/events.ts';
+import { user } from '../../domain/kinds.ts';
 import { isObject, own, stringAt } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { ApiError, invalid } from '../errors.ts';
@@ -34,7 +35,9 @@ export const retentionRoutes = (services: AuditServices): readonly LedgerRoute[]
       assertAdmin(call.principal);
       const [holdId, reason] = [call.path['id'] ?? '', reasonOf(call)];
       const at = services.clock.now();
-      const { headers } = await writing(call, services, '', (context) =>
+      const hold = (await services.erasures.state()).holds.find((each) => each.holdId === holdId);
+      const tenant = hold === undefined ? undefined : (hold.tenant ?? tenantOf(hold.scope, services));
+      const { headers } = await writing(call, services, tenant ?? '', (context) =>
         services.erasures.hold({ type: 'ReleaseLegalHold', at, holdId, reason }, context),
       );
       return answered({ id: holdId, released: true }, headers);
@@ -82,15 +85,32 @@ const placeHold = async (call: LedgerCall, services: AuditServices) => {
   const reason = textIn(body, 'reason', { required: true });
   const ticket = textIn(body, 'ticket', { most: 128 });
   const at = services.clock.now();
-  const { write, state, headers } = await writing(call, services, '', (context, { creationId: holdId }) =>
-    services.erasures.hold(
-      { type: 'PlaceLegalHold', at, holdId, scope, reason, ...(ticket === '' ? {} : { ticket }) },
-      context,
-    ),
+  const tenant = tenantOf(scope, services);
+  const placing = {
+    type: 'PlaceLegalHold' as const,
+    at,
+    scope,
+    ...(tenant === undefined ? {} : { tenant }),
+    reason,
+    ...(ticket === '' ? {} : { ticket }),
+  };
+  const { write, state, headers } = await writing(
+    call,
+    services,
+    tenant ?? '',
+    (context, { creationId: holdId }) => services.erasures.hold({ ...placing, holdId }, context),
   );
   const { creationId: holdId } = write;
   const placed = state.holds.find((hold) => hold.holdId === holdId);
   return answered(holdJson(placed ?? { holdId, scope, reason, placedAt: at }), headers);
+};
+
+/** The one tenant whom a hold concerns: it stands in that tenant's history. One that nothing is known of has none. */
+const tenantOf = (scope: HoldScope, { reader, resources }: AuditServices): string | undefined => {
+  if (scope.kind === 'all') return undefined;
+  const tenant =
+    scope.kind === 'tenant' ? scope.id : resources.get(user.kind, scope.id, { all: true })?.tenant;
+  return tenant === undefined || reader.tenantTree(tenant).size() === 0 ? undefined : tenant;
 };
 
 const readScope = (body: JsonObject): HoldScope => {

@@ -29,7 +29,7 @@ export type AuditServices = Pick<
   readonly exports: AuditExports;
   readonly erasures: Erasures;
   readonly erasureLog: ErasureLog;
-  readonly recordAccess: AccessJournal;
+  readonly access: AccessJournal;
   readonly timers: Timers;
 };
 

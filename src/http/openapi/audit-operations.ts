@@ -63,7 +63,9 @@ export const AUDIT_DESCRIPTIONS: { readonly [route: string]: Description } = {
   },
   'GET resources/{kind}/{id}/events': {
     summary: 'Everything that happened to one object',
-    description: 'Its own events, those of the workflow that served it, and what was refused about it.',
+    description:
+      'Its own events, those of the workflow that served it, what was refused about it, and those that name it: reservations of ' +
+      'its name and of capacity for it, looks at it, exports, holds and erasures.',
     pathNames: OBJECT,
     ownParameters: [...FILTER, ...PAGE],
     parameters: SHOWS,

@@ -30,6 +30,10 @@ export const AUDIT_COMPONENTS: { readonly [name: string]: JsonObject } = {
     'project?': TEXT,
     'kind?': TEXT,
     'resource_id?': TEXT,
+    'also_about?': {
+      ...listOf(record({ kind: TEXT, resource_id: TEXT })),
+      description: 'Other objects that the event names: it is found under them, too.',
+    },
     outcome: AUDIT_OUTCOME,
     occurred_at: TEXT,
     recorded_at: TIME,

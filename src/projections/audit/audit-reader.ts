@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { rootAt, rootOfRange } from '../../app/audit/merkle/compact-range.ts';
 import { emptyRoot } from '../../app/audit/merkle/hashing.ts';
 import type { LeafRecord } from '../../app/audit/merkle/leaf.ts';
-import type { AuditLeaf, AuditTree, TenantTree } from '../../app/audit/tree.ts';
+import type { AlsoAbout, AuditLeaf, AuditTree, TenantTree } from '../../app/audit/tree.ts';
 import type { Position } from '../../app/event-store.ts';
 import { parseStreamName } from '../../domain/stream-name.ts';
 import { commandBytes } from '../resources/commands.ts';
@@ -61,7 +61,15 @@ export const auditReader = (connection: ReadConnection): AuditReader => {
   const mainHash = hashesIn(MAIN_TREE);
   const size = (): number => numberIn(statement(SQL.size).get(), 'size') ?? 0;
 
+  const alsoOf = (index: number): AlsoAbout[] =>
+    statement(SQL.mentions)
+      .all(index)
+      .map((row) => {
+        const { category: kind, id: resourceId } = parseStreamName(names.text(Number(row['resource'])));
+        return { kind, resourceId, hidden: row['hidden'] === 1 };
+      });
   const toLeaf = (row: LeafRow): AuditLeaf => {
+    const also = alsoOf(row.idx);
     const resource = row.resource === null ? '' : names.text(row.resource);
     return {
       index: row.idx,
@@ -72,6 +80,7 @@ export const auditReader = (connection: ReadConnection): AuditReader => {
       subject: names.text(row.subject),
       kind: row.kind === null ? '' : names.text(row.kind),
       resourceId: resource === '' ? '' : parseStreamName(resource).id,
+      ...(also.length === 0 ? {} : { also }),
       outcome: OUTCOMES[row.outcome] ?? 'accepted',
       record: recordOf(row, names.text),
     };
@@ -131,17 +140,30 @@ export const auditReader = (connection: ReadConnection): AuditReader => {
       ? undefined
       : remembering((index) => numberIn(statement(sql).get(value, index), 'idx'));
   const named = (sql: string, text: string): LeafList | undefined => listOf(sql, names.id(searchable(text)));
+  /** Events of the document or kind itself, and those that name it. */
+  const about = (own: string, mentioned: string, text: string, provider: boolean): LeafList => {
+    const id = names.id(searchable(text));
+    const hidden = id === undefined ? [] : provider ? [0, 1] : [0];
+    const naming = hidden.map((each) =>
+      remembering((index) => numberIn(statement(mentioned).get(id ?? NO_NAME, each, index), 'idx')),
+    );
+    return union([named(own, text), ...naming].filter((list) => list !== undefined));
+  };
   const anyOf = (sql: string, texts: readonly string[]): LeafList =>
     union(texts.map((text) => named(sql, text)).filter((list) => list !== undefined));
 
   /** One list for each condition; undefined for one that no leaf fulfils. */
   const listsOf = (query: AuditQuery): (LeafList | undefined)[] => {
-    const { tenants, subject, kind, resourceId, eventId, types, outcome } = query;
+    const { tenants, subject, kind, resourceId, provider = false, eventId, types, outcome } = query;
     const document = kind !== undefined && resourceId !== undefined;
     return [
       ...(eventId === undefined ? [] : [listOf(SQL.nextOfId, commandBytes(eventId))]),
-      ...(document ? [named(SQL.nextOfResource, resourceStream(kind, resourceId))] : []),
-      ...(kind === undefined || document ? [] : [named(SQL.nextOfKind, kind)]),
+      ...(document
+        ? [about(SQL.nextOfResource, SQL.nextMention, resourceStream(kind, resourceId), provider)]
+        : []),
+      ...(kind === undefined || document
+        ? []
+        : [about(SQL.nextOfKind, SQL.nextMentionOfKind, kind, provider)]),
       ...(subject === undefined ? [] : [named(SQL.nextOfSubject, subject)]),
       ...(outcome === undefined || outcome === 'accepted'
         ? []

@@ -5,6 +5,7 @@ import { isLeafStream, leafOf, type LeafRecord } from '../../app/audit/merkle/le
 import { commandBytes } from '../resources/commands.ts';
 import type { ApplyEvent, View } from '../view.ts';
 import { factsOf, OUTCOMES, searchable } from './facts.ts';
+import { openMentions } from './mention-writer.ts';
 import { openNames } from './names.ts';
 import { AUDIT_SCHEMA, AUDIT_TABLES, MAIN_TREE } from './schema.ts';
 import { openTreeWriter } from './tree-writer.ts';
@@ -12,11 +13,11 @@ import { verifyAudit } from './verify.ts';
 
 /**
  * The Merkle tree over the log, one per tenant beside it, and what auditors look events up by (design §7). Works on
- * events as they are stored: it knows no types, so that no event can be too new or too odd for it.
+ * events as they are stored: it needs no type to be known, so that no event can be too new or too odd for it.
  */
 export const auditView = (): View => ({
   name: 'audit',
-  version: 2,
+  version: 3,
   schema: AUDIT_SCHEMA,
   tables: AUDIT_TABLES,
   together: true,
@@ -34,6 +35,7 @@ const openAudit = (db: DatabaseSync): ApplyEvent => {
   );
   const lastTime = db.prepare('SELECT latest_ms FROM leaves ORDER BY idx DESC LIMIT 1');
   const names = openNames(db);
+  const mentions = openMentions(db, names);
   const trees = openTreeWriter(db);
   let latest: number | undefined;
 
@@ -47,8 +49,9 @@ const openAudit = (db: DatabaseSync): ApplyEvent => {
     const recorded = millisecondsOf(event.recordedAt);
     latest ??= Number(lastTime.get()?.['latest_ms'] ?? 0);
     latest = Math.max(latest, recorded);
+    const index = trees.append(MAIN_TREE, undefined, hash);
     insert.run(
-      trees.append(MAIN_TREE, undefined, hash),
+      index,
       event.position,
       names.idOf(searchable(event.stream)),
       event.revision,
@@ -67,6 +70,7 @@ const openAudit = (db: DatabaseSync): ApplyEvent => {
       record.occurredAt,
       isPlain(record) ? null : text,
     );
+    mentions.add(index, event, facts);
   };
   return Object.assign(apply, {
     flush: trees.flush,

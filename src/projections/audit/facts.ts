@@ -1,6 +1,7 @@
 import type { RecordedEvent } from '../../app/event-store.ts';
 import { objectAt, own, stringAt } from '../../domain/json-tools.ts';
 import { encodeId } from '../../domain/stream-name.ts';
+import { isHidden, namedIn, STREAMS_OF, type Named } from './mentions.ts';
 
 /** What became of the call behind an event: everything but a recorded refusal was accepted. */
 export const OUTCOMES = ['accepted', 'rejected', 'denied', 'unauthenticated'] as const;
@@ -15,16 +16,19 @@ export type EventFacts = {
   readonly kind: string;
   readonly resource: string;
   readonly outcome: AuditOutcome;
+  /** What it is about beside that, and whether only the provider finds it by these. */
+  readonly also: readonly Named[];
+  readonly hidden: boolean;
 };
 
 /** Streams of workflow runs belong to the document of the same id. */
-const RUNS_OF: { readonly [category: string]: string } = { clusterOrder: 'cluster' };
+export const RUNS_OF: { readonly [category: string]: string } = { clusterOrder: 'cluster' };
 
 const REFUSED = 'RequestRefused';
 
 /**
  * An event is about the document of its stream, about the one whose workflow run it belongs to, or, when it records a
- * refused call, about the one that the call named.
+ * refused call, about the one that the call named; and beside that about what it names (mentions.ts).
  */
 export const factsOf = ({
   stream,
@@ -34,13 +38,19 @@ export const factsOf = ({
 }: Pick<RecordedEvent, 'stream' | 'type' | 'data' | 'metadata'>): EventFacts => {
   const tenant = searchable(stringAt(metadata, 'tenant'));
   const subject = searchable(stringAt(objectAt(metadata, 'actor'), 'subjectId'));
-  if (type !== REFUSED) return { tenant, subject, ...documentOf(stream), outcome: 'accepted' };
+  const hidden = isHidden(type, tenant, data);
+  if (type !== REFUSED) {
+    const also = [...ownerOf(stream), ...namedIn(type, data)];
+    return { tenant, subject, ...documentOf(stream), outcome: 'accepted', also, hidden };
+  }
   const outcome = OUTCOMES.find((known) => known === own(data, 'outcome')) ?? 'rejected';
   return {
     tenant,
     subject: subject || searchable(stringAt(data, 'subjectId')),
-    ...named(stringAt(data, 'kind'), stringAt(data, 'resourceId')),
+    ...documentNamed(stringAt(data, 'kind'), stringAt(data, 'resourceId')),
     outcome,
+    also: [],
+    hidden,
   };
 };
 
@@ -48,12 +58,20 @@ export const factsOf = ({
 export const resourceStream = (kind: string, id: string): string =>
   kind === '' || id === '' ? '' : searchable(`${kind}-${encodeId(id)}`);
 
-const named = (kind: string, id: string) => {
+const documentNamed = (kind: string, id: string) => {
   const resource = resourceStream(kind, id);
   return { kind: resource === '' ? '' : searchable(kind), resource };
 };
 
-const documentOf = (stream: string) => {
+/** The object to which a stream belongs that is one of its own. */
+const ownerOf = (stream: string): readonly Named[] => {
+  const at = stream.indexOf('-');
+  const kind = at <= 0 ? undefined : own(STREAMS_OF, stream.slice(0, at));
+  return kind === undefined ? [] : [{ stream: `${kind}${stream.slice(at)}` }];
+};
+
+/** Kind and stream of the document of a stream; both '' when the stream has none. */
+export const documentOf = (stream: string): { readonly kind: string; readonly resource: string } => {
   const at = stream.indexOf('-');
   if (at <= 0) return { kind: '', resource: '' };
   const category = stream.slice(0, at);

@@ -8,6 +8,8 @@ export type AuditQuery = {
   /** Kind of the document that the event is about; with `resourceId` one document. */
   readonly kind?: string;
   readonly resourceId?: string;
+  /** True: also by objects that only the provider may find events by. */
+  readonly provider?: boolean;
   /** Id of the event itself. */
   readonly eventId?: string;
   /** Any of these event types. */

@@ -40,6 +40,18 @@ export const AUDIT_SCHEMA = `
   CREATE INDEX leaves_by_resource ON leaves (resource);
   CREATE INDEX leaves_by_outcome ON leaves (outcome) WHERE outcome > 0;
 
+  -- what an event is about beside the document of its stream: that document's stream, and its kind (mentions.ts);
+  -- hidden: only the provider finds the event by it
+  CREATE TABLE mentions (
+    idx INTEGER NOT NULL,
+    resource INTEGER NOT NULL,
+    kind INTEGER NOT NULL,
+    hidden INTEGER NOT NULL,
+    PRIMARY KEY (idx, resource)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX mentions_by_resource ON mentions (resource, hidden, idx);
+  CREATE INDEX mentions_by_kind ON mentions (kind, hidden, idx);
+
   -- tree 0 is that of the whole log, the others are tenants' by their name's id; range: hashes of the compact range
   CREATE TABLE trees (
     tree INTEGER PRIMARY KEY,
@@ -59,7 +71,7 @@ export const AUDIT_SCHEMA = `
   ) STRICT;
 `;
 
-export const AUDIT_TABLES = ['leaves', 'names', 'tiles', 'trees'] as const;
+export const AUDIT_TABLES = ['leaves', 'mentions', 'names', 'tiles', 'trees'] as const;
 
 /** Tree of the whole log. */
 export const MAIN_TREE = 0;

@@ -8,6 +8,9 @@ const LEAF = `idx, position, stream, revision, event_id, type, recorded_ms, tena
 const seek = (condition: string): string =>
   `SELECT idx FROM leaves WHERE ${condition} AND idx >= ? ORDER BY idx LIMIT 1`;
 
+const seekMention = (column: 'resource' | 'kind'): string =>
+  `SELECT idx FROM mentions WHERE ${column} = ? AND hidden = ? AND idx >= ? ORDER BY idx LIMIT 1`;
+
 /** Statements of the HTTP thread on the audit view; their query plans are tested. */
 export const AUDIT_STATEMENTS = {
   size: `SELECT size FROM trees WHERE tree = ${MAIN_TREE}`,
@@ -31,5 +34,8 @@ export const AUDIT_STATEMENTS = {
   nextOfType: seek('type = ?'),
   nextOfKind: seek('kind = ?'),
   nextOfResource: seek('resource = ?'),
+  mentions: 'SELECT resource, hidden FROM mentions WHERE idx = ? ORDER BY resource',
+  nextMention: seekMention('resource'),
+  nextMentionOfKind: seekMention('kind'),
   nextOfOutcome: seek('outcome = ? AND outcome > 0'),
 } as const;

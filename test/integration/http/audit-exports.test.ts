@@ -45,6 +45,8 @@ describe('audit API: exports', () => {
     const report = await verified(token, empty);
     expect(report.findings).to.deep.equal([]);
     expect(report.counts.events).to.equal(0);
+    const later = await stage.exported(stage.auditor, { from: '2999-01-01T00:00:00Z' });
+    expect(later).to.include({ state: 'complete', events: 0 });
   });
 
   it('is of one signed head while events arrive, and holds all that was stored when it was asked for', async () => {
@@ -106,6 +108,26 @@ describe('audit API: exports', () => {
     expect(reasonOf(await stage.auditor('GET', `${path}/file`))).to.equal('400 EXPORT_NOT_COMPLETE');
     expect((await stage.auditor('DELETE', path)).json).to.include({ state: 'discarded' });
     expect(itemsOf(await stage.auditor('GET', `${AUDIT}/exports`)).length).to.equal(5);
+  });
+
+  it('holds as events of one cluster what lists find of it', async () => {
+    await start();
+    const { auditor, alice, order, settled } = stage;
+    const id = await order(alice, 'one');
+    await order(alice, 'other');
+    await auditor('GET', `${AUDIT}/resources/cluster/${id}`);
+    await settled();
+    const listed = itemsOf(await auditor('GET', `${AUDIT}/resources/cluster/${id}/events?limit=500`));
+    expect(listed.map((event) => textAt(event, 'type'))).to.include.members(['ClusterOrdered', 'AuditRead']);
+    expect(listed.find((event) => textAt(event, 'type') === 'AuditRead')?.['also_about']).to.deep.equal([
+      { kind: 'cluster', resource_id: id },
+    ]);
+    const filter = { kind: 'cluster', resource_id: id, types: ['ClusterOrdered', 'AuditRead'] };
+    const state = await stage.exported(auditor, { filter });
+    const { counts, findings } = await verified(await auditorToken(), state);
+    expect(findings).to.deep.equal([]);
+    // The order, the look at it, and the list of its events.
+    expect(counts.full + counts.redacted).to.equal(3);
   });
 
   it('refuses what it cannot understand, by name', async () => {

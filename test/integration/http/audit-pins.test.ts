@@ -5,6 +5,7 @@ import { verifyBundle } from '../../../src/app/audit/bundle/verify.ts';
 import type { Trust } from '../../../src/app/audit/merkle/key-chain.ts';
 import { openBundle } from '../../../src/cli/audit/bundle-source.ts';
 import { AUDIT, startAuditStage } from '../../support/audit-callers.ts';
+import { PRIVATE, type Caller } from '../../support/http-service.ts';
 
 describe('an export of the service', () => {
   it('continues a pin of the auditor, the log and the tree of the tenant, and has the OCSF records of its events', async () => {
@@ -37,6 +38,35 @@ describe('an export of the service', () => {
         // Later than the order, by the asking, which is an event of the tenant too.
         expect(Number(/^position (.+)$/m.exec(pin)?.[1])).to.be.greaterThan(stored);
       }
+    } finally {
+      await stage.service.close();
+    }
+  });
+
+  it('says what to do about a pin from before the first event of the tenant, and that helps', async () => {
+    const stage = await startAuditStage({ audit: {} });
+    try {
+      await stage.settled();
+      const late = await stage.callerFor({ user: 'lea', tenants: ['t9'], roles: ['auditor'] });
+      const token = await stage.service.token({ user: 'lea', tenants: ['t9'], roles: ['auditor'] });
+      const trustOf = async (caller: Caller, query: string): Promise<Trust> =>
+        (await caller('GET', `${AUDIT}/trust.json${query}`)).json as unknown as Trust;
+      const old = await trustOf(stage.admin, '?newest=true');
+      const made = await stage.admin('POST', `${PRIVATE}/tenants`, { metadata: { name: 't9' } });
+      expect(made.status, made.text).to.equal(200);
+      const checked = async (trust: Trust): Promise<Awaited<ReturnType<typeof verifyBundle>>> => {
+        const state = await stage.exported(late, {});
+        const file = join(stage.service.audit?.directory ?? '', 'late.tar');
+        await writeFile(file, await stage.fetched(token, state));
+        return verifyBundle(await openBundle(file), { trust });
+      };
+      const refused = await checked(old);
+      expect(refused.pin).to.equal('not shown');
+      expect(refused.findings[0]?.message).to.match(
+        /when the pin is older than the first event of tenant t9, take a new one over a way that you trust \(audit trust -o <new file>/,
+      );
+      const renewed = await checked(await trustOf(late, ''));
+      expect([renewed.findings, renewed.pin]).to.deep.equal([[], 'continued']);
     } finally {
       await stage.service.close();
     }

@@ -125,6 +125,23 @@ describe('audit API: reach', () => {
       );
   });
 
+  it('lists nothing of times before the first event and in the future, and goes on nowhere', async () => {
+    const { alice, auditor, order, settled } = stage;
+    await order(alice, 'one');
+    await settled(false);
+    for (const query of [
+      'to=2020-01-01T00:00:00Z',
+      'from=2019-01-01T00:00:00Z&to=2020-01-01T00:00:00Z',
+      'from=2999-01-01T00:00:00Z',
+      'tenant=nobody',
+      'type=HubDeregistered',
+    ]) {
+      const { status, json } = await auditor('GET', `${AUDIT}/events?${query}`);
+      expect([status, json['items'], json['next_cursor']], query).to.deep.equal([200, [], undefined]);
+    }
+    expect(await typesOf(auditor, 'type=ClusterOrdered&to=2999-01-01T00:00:00Z')).to.have.length(1);
+  });
+
   it('refuses what it cannot understand, by name', async () => {
     const { auditor } = stage;
     const detail = async (query: string): Promise<string> =>
@@ -135,6 +152,11 @@ describe('audit API: reach', () => {
       "'from' must be a time such as 2026-11-01T00:00:00Z",
     );
     expect(await detail('id=x')).to.match(/^query parameter 'id' needs 'kind'/);
+    for (const limit of ['x', '-1', '1.5', '1e2'])
+      expect(await detail(`limit=${limit}`), limit).to.match(
+        /^query parameter 'limit' must be a whole number/,
+      );
+    expect(await detail('limit=1&limit=2')).to.match(/'limit'/);
     expect(await detail('limit=501')).to.match(
       /^query parameter 'limit' must be a whole number from 0 to 500/,
     );
@@ -203,8 +225,8 @@ describe('audit API: reach', () => {
     await order(alice, 'other');
     await settled();
     const of = async (query: string): Promise<string[]> =>
-      itemsOf(await auditor('GET', `${AUDIT}/events?kind=cluster&${query}`)).map((event) =>
-        textAt(event, 'resource_id'),
+      itemsOf(await auditor('GET', `${AUDIT}/events?type=ClusterOrdered&kind=cluster&${query}`)).map(
+        (event) => textAt(event, 'resource_id'),
       );
     expect(new Set(await of(`resource_id=${id}`))).to.deep.equal(new Set([id]));
     expect(await of(`id=${id}`)).to.deep.equal(await of(`resource_id=${id}`));

@@ -99,6 +99,87 @@ describe('audit view', () => {
     expect(find({ kind: 'cluster' })).to.have.length(4);
   });
 
+  it('finds what names a document, each event once, beside what happened to it', async () => {
+    const cluster = { kind: 'cluster', resourceId: 'c1' } as const;
+    await append('name-n1', 'NameReserved', {
+      data: { kind: 'cluster', holder: 'c1', stream: 'cluster-c1', commandId: 'x' },
+    });
+    await append('cluster-c1', 'ClusterOrdered');
+    await append('hubCapacity-h1', 'HubCapacityReserved', { data: { clusterId: 'c1' } });
+    await append('hubCapacity-h1', 'HubCapacityReserved', { data: { clusterId: 'c2' } });
+    await append('auditExport-e1', 'AuditExportRequested', {
+      data: { request: { filter: { kind: 'cluster', resource_id: 'c1' } } },
+    });
+    await append('auditExport-e1', 'AuditExportDownloaded');
+    await append('auditExport-e2', 'AuditExportRequested', { data: { request: { filter: {} } } });
+    await append('auditExport-e2', 'AuditExportDownloaded');
+    await append('name-n1', 'NameReleased', { data: { holder: 'c1', why: 'deleted' } });
+    await append('name-n1', 'NameReleased', { data: { holder: 'c9', why: 'deleted' } });
+    await append('unheardOf-x', 'FromTheFuture', { data: { clusterId: 'c1' } });
+    await followed(models, store);
+    const all = [
+      'name-n1@0',
+      'cluster-c1@0',
+      'hubCapacity-h1@0',
+      'auditExport-e1@0',
+      'auditExport-e1@1',
+      'name-n1@1',
+    ];
+    expect(find(cluster)).to.deep.equal(all);
+    expect(find({ kind: 'hub', resourceId: 'h1' })).to.deep.equal(['hubCapacity-h1@0', 'hubCapacity-h1@1']);
+    expect(find({ kind: 'hubCapacity' })).to.deep.equal(['hubCapacity-h1@0', 'hubCapacity-h1@1']);
+    expect(find({ kind: 'cluster' })).to.deep.equal([
+      ...all.slice(0, 3),
+      'hubCapacity-h1@1',
+      ...all.slice(3),
+    ]);
+    expect(find({ ...cluster, types: ['HubCapacityReserved'] })).to.deep.equal(['hubCapacity-h1@0']);
+    const pages: string[] = [];
+    for (let after: number | undefined = -1; after !== undefined; ) {
+      const page = reader.find({ tenants: 'all', limit: 2, after, ...cluster });
+      pages.push(...page.leaves.map(({ record }) => record.id));
+      after = page.next;
+    }
+    expect(pages).to.deep.equal(all);
+    expect(reader.leaf(2)?.also).to.have.deep.members([
+      { kind: 'hub', resourceId: 'h1', hidden: false },
+      { kind: 'cluster', resourceId: 'c1', hidden: false },
+    ]);
+    expect(reader.leaf(1)).not.to.have.property('also');
+    expect((await models.rebuild('audit')).outcome).to.equal('switched');
+  });
+
+  it('finds looks by what they asked for: those beyond the own tenant for the provider alone', async () => {
+    const look = (query: object, tenants?: readonly string[]): Promise<void> =>
+      append('auditAccess-acme.2026-01-01', 'AuditRead', {
+        data: { query, ...(tenants === undefined ? {} : { tenants }) },
+      });
+    await append('cluster-c1', 'ClusterOrdered');
+    await append('hubCapacity-h1', 'HubCapacityReserved', { data: { clusterId: 'c1' } });
+    await look({ kind: 'cluster', resource_id: 'c1' }, ['acme']);
+    await look({ kind: 'cluster', id: 'c1' }, ['acme', 'globex']);
+    await look({ id: 'cluster-c1@0' }, ['acme']);
+    await look({ id: 'hubCapacity-h1@0' }, ['acme']);
+    await look({ id: 'nothing' }, ['acme']);
+    await followed(models, store);
+    const names = (provider: boolean): string[] =>
+      find({ kind: 'cluster', resourceId: 'c1', types: ['AuditRead'], provider }).map((id) => id.slice(-2));
+    // Who asked for an event that is not theirs to see would learn what it is about.
+    expect(names(false)).to.deep.equal(['@0']);
+    expect(names(true)).to.deep.equal(['@0', '@1', '@2', '@3']);
+    const id = '0193a1b2-0000-7000-8000-0000000000aa';
+    const { revision } = await store.append('hubCapacity-h1', 0, [
+      { id, type: 'HubCapacityReleased', data: '{"clusterId":"c1"}', metadata: '{}' },
+    ]);
+    expect(revision).to.equal(1);
+    await look({ id }, ['acme']);
+    await followed(models, store);
+    expect(names(false)).to.deep.equal(['@0']);
+    expect(names(true)).to.deep.equal(['@0', '@1', '@2', '@3', '@5']);
+    const ofHub = { kind: 'hub', resourceId: 'h1', types: ['AuditRead'] };
+    expect([find(ofHub).length, find({ ...ofHub, provider: true }).length]).to.deep.equal([0, 2]);
+  });
+
   it('finds documents whose ids are no plain text', async () => {
     const id = 'a b/ü';
     await append(`secret-~${Buffer.from(id).toString('base64url')}`, 'SecretDeposited');
@@ -178,6 +259,24 @@ describe('audit view', () => {
       { data: { kind: ['cluster'], resourceId: 5, outcome: 'maybe', subjectId: {} } },
       { data: { kind: 'no kind!', resourceId: '/', outcome: '__proto__' } },
     ];
+    const naming: object[] = [
+      { clusterId: { a: 1 }, kind: '\ud800', holder: '\udc00', stream: '-', takenFrom: 'x', left: 3 },
+      { clusterId: 'x'.repeat(5000), kind: '__proto__', holder: 'constructor', stream: 'no hyphen' },
+      { query: { kind: 'cluster', id: '\u0000' }, tenants: 'acme', scope: { kind: 'all' } },
+      { query: { id: '@0' }, tenants: [1], scope: [] },
+      { query: { id: `${'y'.repeat(3000)}@12` }, request: { filter: { kind: 1, resource_id: [] } } },
+    ];
+    for (const [n, data] of naming.entries())
+      for (const type of [
+        'NameReserved',
+        'NameReleased',
+        'HubCapacityReserved',
+        'AuditRead',
+        'LegalHoldPlaced',
+      ])
+        await append(`name-odd${n}`, type, { data });
+    await append('hubCapacity-', 'HubCapacityReserved', { data: { clusterId: 'c' } });
+    await append('auditExport-late', 'AuditExportDownloaded');
     for (const metadata of odd) await append('refusal-x', 'RequestRefused', metadata);
     const half = '\ud800';
     await append('cluster-x', 'Odd', { tenant: half, actor: { subjectId: half }, occurredAt: half });

@@ -91,6 +91,7 @@ describe('registry: every event type', () => {
       hubCapacity: 'HubCapacityDeclared',
       retention: 'ErasureBegun',
       auditGrant: 'AuditGrantGiven',
+      auditGrantNotice: 'AuditGrantNoticed',
       auditExport: 'AuditExportRequested',
       clusterOrder: 'RunStarted',
     };

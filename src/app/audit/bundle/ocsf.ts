@@ -99,6 +99,7 @@ const activityOf = ({ type, revision }: LeafRecord, metadata: JsonObject, data: 
 
 const READS: ReadonlySet<string> = new Set([
   'AuditRead',
+  'AuditReadNoticed',
   'AuditExportDownloaded',
   'ClusterCredentialsRevealed',
 ]);

@@ -161,8 +161,9 @@ const tenantVerdict = (pin: Checkpoint, { proofs, target }: PinAsk): Verdict | u
       place,
       message:
         `the bundle does not show that the tree of ${name} continues the one at your pin of size ${pin.size}; ask for ` +
-        `an export with "pins": [${pin.size}] (audit export --trust), or, when the pin is older than the first event of ` +
-        `${name}, for one of the provider's`,
+        `an export with "pins": [${pin.size}] (audit export --trust); when the pin is older than the first event of ${name}, ` +
+        'take a new one over a way that you trust (audit trust -o <new file>, GET /api/audit/v1/trust.json), and ask for an ' +
+        "export after that, or for one of the provider's",
     };
   const { size, root, index, path, consistency } = proof.tenant;
   const head = { key: tenantKey(scope.tenant), size, root: decodedHash(root) };

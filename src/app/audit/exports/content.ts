@@ -133,7 +133,7 @@ const placeOf = (
 type Found = { readonly leaf: AuditLeaf; readonly event: RecordedEvent };
 
 /** Leaves that are read in one go, with their events. */
-const PAGE = 100;
+const PAGE = 32;
 
 /** Leaves of a range with their events. Throws BundleInconsistent when the log does not hold one. */
 async function* found(
@@ -217,7 +217,7 @@ const lines = (
   words: AuditWords,
 ): ((leaf: AuditLeaf, event: RecordedEvent) => BundleLine) => {
   const audience = request.audience ?? 'tenant';
-  const wanted = matcher(request.filter);
+  const wanted = matcher(request.filter, audience);
   return (leaf, event) => {
     const visible = shownTo(event, audience, words);
     if (visible === undefined) return withheldLine(leaf, 'audience');
@@ -243,14 +243,15 @@ const revealedIn = (
   return ofData.length === 0 ? undefined : Object.fromEntries(ofData);
 };
 
-/** What is asked for in `filter`: `subject`, `kind`, `resource_id`, `types`, `outcome`. */
-const matcher = (filter: JsonObject): ((leaf: AuditLeaf) => boolean) => {
+/** What is asked for in `filter`: `subject`, `kind`, `resource_id`, `types`, `outcome`. Of events as lists find them. */
+const matcher = (filter: JsonObject, audience: AuditAudience): ((leaf: AuditLeaf) => boolean) => {
   const wanted = (name: string, value: string): boolean => ['', value].includes(stringAt(filter, name));
   const types = Array.isArray(filter['types']) ? filter['types'] : undefined;
+  const isAbout = ({ kind, resourceId }: { readonly kind: string; readonly resourceId: string }): boolean =>
+    wanted('kind', kind) && wanted('resource_id', resourceId);
   return (leaf) =>
     wanted('subject', leaf.subject) &&
-    wanted('kind', leaf.kind) &&
-    wanted('resource_id', leaf.resourceId) &&
     wanted('outcome', leaf.outcome) &&
-    (types === undefined || types.includes(leaf.record.type));
+    (types === undefined || types.includes(leaf.record.type)) &&
+    [leaf, ...(leaf.also ?? []).filter(({ hidden }) => audience === 'provider' || !hidden)].some(isAbout);
 };

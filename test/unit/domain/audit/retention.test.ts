@@ -38,6 +38,19 @@ const elsewhere: readonly HoldScope[] = [
 const { given } = specify(retentionDecider);
 
 describe('legal holds and erasures', () => {
+  it('says of a hold whom it concerns, and what was kept when it is released', () => {
+    const scope = { kind: 'subject', id: 'alice' } as const;
+    const placed: RetentionEvent = {
+      type: 'LegalHoldPlaced',
+      data: { at: LATER, holdId: 'h1', scope, tenant: 'acme', reason: 'litigation' },
+    };
+    given()
+      .when({ type: 'PlaceLegalHold', at: LATER, holdId: 'h1', scope, tenant: 'acme', reason: 'litigation' })
+      .thenEvents(placed);
+    given(placed)
+      .when({ type: 'ReleaseLegalHold', at: LATER, holdId: 'h1', reason: 'settled' })
+      .thenEvents({ type: 'LegalHoldReleased', data: { at: LATER, holdId: 'h1', scope, reason: 'settled' } });
+  });
   it('begins an erasure, and says once that the key is gone', () => {
     given()
       .when(begin)

@@ -1,0 +1,78 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { RecordedEvent } from '../../app/event-store.ts';
+import { parseStreamName } from '../../domain/stream-name.ts';
+import { commandBytes } from '../resources/commands.ts';
+import { documentOf, resourceStream, searchable, type EventFacts } from './facts.ts';
+import { MOST_MENTIONS, type Named } from './mentions.ts';
+import type { Names } from './names.ts';
+
+/** The table `mentions`: every object that an event is about beside the document of its stream. */
+export type MentionWriter = {
+  /** `index`: the leaf of the event, which is in `leaves` already. */
+  readonly add: (
+    index: number,
+    event: Pick<RecordedEvent, 'stream' | 'revision'>,
+    facts: Pick<EventFacts, 'resource' | 'also' | 'hidden'>,
+  ) => void;
+};
+
+/** Kind, and stream of a document. */
+type Document = { readonly kind: string; readonly resource: string };
+
+export const openMentions = (db: DatabaseSync, names: Names): MentionWriter => {
+  const insert = db.prepare('INSERT OR IGNORE INTO mentions VALUES (?, ?, ?, ?)');
+  const about = `SELECT k.text AS kind, r.text AS resource FROM leaves AS l
+    JOIN names AS k ON k.id = l.kind JOIN names AS r ON r.id = l.resource WHERE l.idx = ?`;
+  const also = `SELECT k.text AS kind, r.text AS resource FROM mentions AS m
+    JOIN names AS k ON k.id = m.kind JOIN names AS r ON r.id = m.resource WHERE m.idx = ? ORDER BY m.resource`;
+  const ownOf = db.prepare(about);
+  const othersOf = db.prepare(also);
+  // By its text: a stream that somebody asked for may be none.
+  const leafAt = db.prepare(
+    'SELECT idx FROM leaves WHERE stream = (SELECT id FROM names WHERE text = ?) AND revision = ? LIMIT 1',
+  );
+  const leafOf = db.prepare('SELECT idx FROM leaves WHERE event_id = ? LIMIT 1');
+
+  const atRevision = (stream: string, revision: number): number | undefined =>
+    leafAt.get(searchable(stream), revision)?.['idx'] as number | undefined;
+  const othersAt = (index: number | undefined): Document[] =>
+    index === undefined ? [] : (othersOf.all(index) as Document[]);
+
+  /** What the event with this id, or of this name, is about. */
+  const ofEvent = (event: string): Document[] => {
+    const [, stream, revision] = /^(.+)@(\d{1,15})$/.exec(event) ?? [];
+    const index =
+      stream === undefined
+        ? (leafOf.get(commandBytes(event))?.['idx'] as number | undefined)
+        : atRevision(stream, Number(revision));
+    if (index === undefined) return stream === undefined ? [] : [documentOf(stream)];
+    return [...(ownOf.all(index) as Document[]), ...othersAt(index)];
+  };
+  const documentsOf = (
+    named: Named,
+    { stream, revision }: Pick<RecordedEvent, 'stream' | 'revision'>,
+  ): Document[] => {
+    if ('as' in named) {
+      const before = named.as === 'first' ? 0 : revision - 1;
+      const found = before < revision && before >= 0 ? othersAt(atRevision(stream, before)) : [];
+      const { id } = named;
+      return id === undefined ? found : found.filter(({ resource }) => parseStreamName(resource).id === id);
+    }
+    if ('stream' in named) return [documentOf(named.stream)];
+    if ('event' in named) return ofEvent(named.event);
+    return [{ kind: searchable(named.kind), resource: resourceStream(named.kind, named.id) }];
+  };
+
+  return {
+    add: (index, event, { resource: own, also: all, hidden }) => {
+      let added = 0;
+      for (const named of all)
+        for (const { kind, resource } of documentsOf(named, event)) {
+          if (resource === '' || kind === '' || resource === own || added >= MOST_MENTIONS) continue;
+          // Who may not see an event must not learn what it is about by asking for it.
+          insert.run(index, names.idOf(resource), names.idOf(kind), hidden || 'event' in named ? 1 : 0);
+          added += 1;
+        }
+    },
+  };
+};

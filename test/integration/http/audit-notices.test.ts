@@ -1,0 +1,193 @@
+import { expect } from 'chai';
+import { AUDIT, startAuditStage, type AuditStage } from '../../support/audit-callers.ts';
+import { itemsOf, textAt, type Caller, type Json } from '../../support/http-service.ts';
+
+/** What tenants learn of what others do with their history: grants, looks, holds. */
+describe('audit API: what a tenant is told', () => {
+  let stage: AuditStage;
+  let theirs: Caller;
+  beforeEach(async () => {
+    stage = await startAuditStage();
+    theirs = await stage.callerFor({ user: 'tara', tenants: ['t2'], roles: ['auditor'] });
+  });
+  afterEach(() => stage.service.close());
+
+  const listed = async (caller: Caller, query: string): Promise<readonly Json[]> => {
+    await stage.settled(false);
+    return itemsOf(await caller('GET', `${AUDIT}/events?limit=500&${query}`));
+  };
+  const NOTICES = 'type=AuditGrantNoticed,AuditGrantEndNoticed';
+
+  it('is each grant over its history and its end, by name of no other tenant, and no reason', async () => {
+    const { admin, auditor } = stage;
+    const body = {
+      subject: 'olga',
+      tenants: ['t1', 't2'],
+      reason: 'secret suspicion',
+      expires_at: '2999-01-01T00:00:00Z',
+    };
+    const given = await admin('POST', `${AUDIT}/grants`, body, { 'idempotency-key': 'g' });
+    expect(given.status, given.text).to.equal(200);
+    const again = await admin('POST', `${AUDIT}/grants`, body, { 'idempotency-key': 'g' });
+    expect(textAt(again.json, 'id')).to.equal(textAt(given.json, 'id'));
+    const id = textAt(given.json, 'id');
+    for (const [caller, tenant] of [
+      [auditor, 't1'],
+      [theirs, 't2'],
+    ] as const) {
+      const [notice, ...more] = await listed(caller, NOTICES);
+      expect(more).to.deep.equal([]);
+      expect(notice).to.include({ type: 'AuditGrantNoticed', tenant, shown: 'full' });
+      expect(notice?.['data']).to.deep.include({
+        grantId: id,
+        subjectId: 'olga',
+        expiresAt: '2999-01-01T00:00:00.000Z',
+      });
+      expect(JSON.stringify(notice)).not.to.match(/secret suspicion|root/);
+      expect(JSON.stringify(notice)).not.to.include(tenant === 't1' ? 't2' : 't1');
+    }
+    const others = await stage.callerFor({ user: 'tom', tenants: ['t3'], roles: ['auditor'] });
+    expect(await listed(others, NOTICES)).to.deep.equal([]);
+
+    await admin('DELETE', `${AUDIT}/grants/${id}?reason=over`);
+    await admin('DELETE', `${AUDIT}/grants/${id}?reason=over`);
+    const types = (await listed(theirs, NOTICES)).map((event) => textAt(event, 'type'));
+    expect(types).to.deep.equal(['AuditGrantNoticed', 'AuditGrantEndNoticed']);
+  });
+
+  it('is told before the grant counts, also when the giving broke off in between', async () => {
+    const { admin, callerFor, order, settled, service } = stage;
+    await order(await callerFor({ user: 'bob', tenants: ['t2'] }), 'theirs');
+    const outside = await callerFor({ user: 'olga', roles: ['auditor'] });
+    await outside('GET', `${AUDIT}/events`);
+    await settled(false);
+    const looks = itemsOf(await admin('GET', `${AUDIT}/events?type=AuditRead`));
+    const subject = textAt(looks.at(-1), 'actor', 'subject');
+    // As a crash behind the first event leaves it.
+    const grant = {
+      at: '2026-11-21T12:00:00.000Z',
+      subjectId: subject,
+      tenants: ['t2'],
+      reason: 'audit',
+    };
+    await service.store.append('auditGrant-broken', 'no_stream', [
+      {
+        id: '0193a1b2-0000-7000-8000-0000000000bb',
+        type: 'AuditGrantGiven',
+        data: JSON.stringify(grant),
+        metadata: JSON.stringify({ ...METADATA, command: 'GiveAuditGrant' }),
+      },
+    ]);
+    expect(await listed(theirs, NOTICES)).to.deep.equal([]);
+    expect((await listed(outside, 'type=ClusterOrdered')).length).to.equal(1);
+    const [notice] = await listed(theirs, NOTICES);
+    const [look] = await listed(theirs, 'type=AuditReadNoticed');
+    expect(notice?.['data']).to.include({ grantId: 'broken', subjectId: subject });
+    expect(look?.['data']).to.include({ subjectId: subject, what: 'events' });
+    expect(Number(look?.['index'])).to.be.greaterThan(Number(notice?.['index']));
+  });
+
+  it('is every look of others that showed something of it, and under what was looked at', async () => {
+    const { admin, auditor, alice, callerFor, order, settled } = stage;
+    const mine = await order(alice, 'mine');
+    const id = await order(await callerFor({ user: 'bob', tenants: ['t2'] }), 'theirs');
+    await settled();
+    const [event] = await listed(theirs, 'type=ClusterOrdered');
+    const seen = async (caller: Caller): Promise<string[]> =>
+      (await listed(caller, 'type=AuditReadNoticed')).map((event) =>
+        ['what', 'kind', 'resourceId']
+          .filter((name) => event['data']?.[name] !== undefined)
+          .map((name) => textAt(event, 'data', name))
+          .join(' '),
+      );
+    const paths: readonly (readonly [path: string, notice: string])[] = [
+      ['events?type=ClusterOrdered&tenant=t2', 'events'],
+      ['events?type=ClusterOrdered', 'events'],
+      [`events/${textAt(event, 'id')}`, `event cluster ${id}`],
+      [`events/${textAt(event, 'id')}/proof`, `proof cluster ${id}`],
+      [`resources/cluster/${id}`, `resource cluster ${id}`],
+      [`resources/cluster/${id}/diff?from=2020-01-01T00:00:00Z`, `diff cluster ${id}`],
+      [`resources/cluster/${id}/events?type=ClusterOrdered`, `resource events cluster ${id}`],
+    ];
+    const told: string[] = [];
+    for (const [path, notice] of paths) {
+      const before = (await seen(theirs)).length;
+      const reply = await admin('GET', `${AUDIT}/${path}`);
+      expect(reply.status, reply.text).to.equal(200);
+      told.push(notice);
+      const all = await seen(theirs);
+      expect(all.slice(before), path).to.deep.equal([notice]);
+    }
+    expect(await seen(theirs)).to.deep.equal(told);
+    // What showed nothing of it, and its own looks, it is not told of.
+    for (const path of [
+      `resources/cluster/${mine}`,
+      'events?type=ClusterOrdered&tenant=t1',
+      'events?type=HubDeregistered',
+      'resources/cluster/nothing',
+      'checkpoints',
+      'trust.json?newest=true',
+    ])
+      await admin('GET', `${AUDIT}/${path}`);
+    expect(await seen(theirs)).to.deep.equal(told);
+    expect(await seen(auditor)).to.deep.equal(['events', `resource cluster ${mine}`, 'events']);
+
+    const [notice] = await listed(theirs, 'type=AuditReadNoticed');
+    expect(notice).not.to.have.any.keys('ticket', 'source');
+    expect(notice?.['actor']).not.to.have.property('personal');
+    const about = itemsOf(await theirs('GET', `${AUDIT}/resources/cluster/${id}/events?limit=500`));
+    const types = about.map((each) => textAt(each, 'type'));
+    expect(types).to.include.members(['ClusterOrdered', 'AuditReadNoticed']);
+    expect(types.filter((type) => type === 'HubCapacityReserved')).to.deep.equal([]);
+    expect(new Set(about.map((each) => textAt(each, 'id'))).size).to.equal(about.length);
+  });
+
+  it('is that a hold covers it, and that it does not any more', async () => {
+    await stage.service.close();
+    stage = await startAuditStage({ provisionUsers: true });
+    const { admin, alice, auditor, order, settled } = stage;
+    await order(alice, 'one');
+    await settled(false);
+    const [event] = await listed(auditor, 'type=ClusterOrdered');
+    const subject = textAt(event, 'actor', 'subject');
+    const place = async (scope: object): Promise<string> => {
+      const placed = await admin('POST', `${AUDIT}/holds`, { scope, reason: 'hush', ticket: 'L-1' });
+      expect(placed.status, placed.text).to.equal(200);
+      return textAt(placed.json, 'id');
+    };
+    const ids = [
+      await place({ kind: 'tenant', id: 't1' }),
+      await place({ kind: 'subject', id: subject }),
+      await place({ kind: 'tenant', id: 't2' }),
+      await place({ kind: 'all' }),
+    ];
+    for (const id of ids)
+      expect((await admin('DELETE', `${AUDIT}/holds/${id}?reason=settled`)).status).to.equal(200);
+    const holds = await listed(auditor, 'type=LegalHoldPlaced,LegalHoldReleased');
+    expect(holds.map((event) => [textAt(event, 'type'), textAt(event, 'data', 'holdId')])).to.deep.equal([
+      ['LegalHoldPlaced', ids[0]],
+      ['LegalHoldPlaced', ids[1]],
+      ['LegalHoldReleased', ids[0]],
+      ['LegalHoldReleased', ids[1]],
+    ]);
+    expect(JSON.stringify(holds)).not.to.match(/hush|settled|L-1/);
+    const person = itemsOf(await auditor('GET', `${AUDIT}/resources/user/${subject}/events?limit=500`));
+    expect(person.map((each) => textAt(each, 'type'))).to.include.members([
+      'LegalHoldPlaced',
+      'LegalHoldReleased',
+    ]);
+  });
+});
+
+const METADATA = {
+  tenant: '',
+  project: '',
+  actor: { subjectId: 'root', roles: ['admin'], authMethod: 'jwt' },
+  commandId: '0193a1b2-0000-7000-8000-0000000000bc',
+  requestHash: '',
+  correlationId: 'c',
+  causationId: 'c',
+  occurredAt: '2026-11-21T12:00:00.000Z',
+  schemaVersion: 1,
+  instance: 'test',
+};
