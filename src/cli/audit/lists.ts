@@ -4,6 +4,11 @@ import { table } from '../output.ts';
 /** The option that every list of `ledgerctl audit` has. */
 export const JSON_LINES = ['--json', 'one JSON object per line', false] as const;
 
+/** The option of commands that print one thing. */
+export const JSON_ANSWER = ['--json', 'print the answer as JSON', false] as const;
+
+export const jsonText = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
+
 type Columns<Item> = {
   readonly header: readonly string[];
   readonly row: (item: Item) => readonly (string | number | undefined)[];

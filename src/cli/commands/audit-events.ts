@@ -195,6 +195,7 @@ const addShow = (audit: Command, { client, io }: Connection): void => {
     .argument('<what>', 'id of an event, or <stream>@<revision>; or the kind of an object')
     .argument('[id]', 'id of the object')
     .option('--as-of <moment>', 'of an object: time or position (default: now)')
+    .option('--json', 'as JSON, which it is anyway', false)
     .addHelpText(
       'after',
       examples('audit show cluster-readme-1@0', 'audit show cluster readme-1 --as-of 2026-11-01T00:00:00Z'),

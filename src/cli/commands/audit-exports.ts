@@ -3,7 +3,7 @@ import { InvalidArgumentError, Option, type Command } from 'commander';
 import type { Trust } from '../../app/audit/merkle/key-chain.ts';
 import type { ApiClient } from '../api-client.ts';
 import { download } from '../audit/download.ts';
-import { JSON_LINES, printList } from '../audit/lists.ts';
+import { JSON_ANSWER, JSON_LINES, jsonText, printList } from '../audit/lists.ts';
 import { assertTarget } from '../audit/target.ts';
 import { pinnedSize, readTrust } from '../audit/trust-file.ts';
 import type { CliIo, Connection } from '../connection.ts';
@@ -40,6 +40,7 @@ type Options = {
   readonly trust?: string;
   readonly output?: string;
   readonly force: boolean;
+  readonly json: boolean;
   readonly wait: boolean;
   readonly waitFor: number;
 };
@@ -121,6 +122,7 @@ const addExport = (audit: Command, { client, io }: Connection): void => {
     .option('-o, --output <file>', 'where to (default: <id>.tar)')
     .option(...FORCE)
     .option('--no-wait', 'only ask for it, and print its id')
+    .option(...JSON_ANSWER)
     .addOption(
       new Option('--wait-for <time>', 'how long to wait until it is made')
         .argParser(parseDuration)
@@ -133,7 +135,7 @@ const addExport = (audit: Command, { client, io }: Connection): void => {
         'audit export --trust trust.json -o mine.tar',
       ),
     )
-    .action(async (options: Options) => {
+    .action(async ({ json, ...options }: Options) => {
       if (options.id !== undefined && options.kind === undefined)
         throw new InvalidArgumentError('--id needs --kind: the kind of the object');
       const trust = options.trust === undefined ? undefined : await readTrust(options.trust);
@@ -145,11 +147,13 @@ const addExport = (audit: Command, { client, io }: Connection): void => {
       const body = await bodyOf(options, trust);
       const asked = await api.send<Export>('POST', `${AUDIT}/exports`, body, repeatable());
       if (!options.wait) {
-        io.out(`${asked.id}\n`);
+        io.out(json ? jsonText(asked) : `${asked.id}\n`);
+        io.err(`when it is made: ledgerctl audit fetch ${asked.id}\n`);
         return;
       }
       const made = await untilMade(api, asked, options.waitFor, io);
       await fetched(api, made, options.output ?? `${made.id}.tar`, io);
+      if (json) io.out(jsonText(made));
     });
 };
 
@@ -164,7 +168,7 @@ const assertSameLog = async (api: ApiClient, { origin }: Trust): Promise<void> =
     );
 };
 
-const bodyOf = async (options: Options, trust: Trust | undefined): Promise<object> => {
+const bodyOf = async (options: Omit<Options, 'json'>, trust: Trust | undefined): Promise<object> => {
   const { tenant, format, from, to, subject, kind, id, type, outcome } = options;
   const pin = trust === undefined ? undefined : await pinnedSize(trust);
   const filter = { subject, kind, resource_id: id, outcome, ...(type.length === 0 ? {} : { types: type }) };
@@ -205,6 +209,8 @@ const untilMade = async (api: ApiClient, asked: Export, seconds: number, io: Cli
 
 const fetched = async (api: ApiClient, found: Export, target: string, io: CliIo): Promise<void> => {
   const { id, state, file, bytes, sha256, events, reason } = found;
+  if (state === 'waiting' || state === 'running')
+    throw new CliFailure(EXIT.unavailable, `export ${id} is not made yet: it is ${state}; try again later`);
   if (state !== 'complete' || file === undefined || bytes === undefined || sha256 === undefined)
     throw new CliFailure(EXIT.failed, `export ${id} is ${state}${reason === undefined ? '' : `: ${reason}`}`);
   try {

@@ -1,7 +1,7 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import type { Connection } from '../connection.ts';
 import { examples } from '../examples.ts';
-import { JSON_LINES, printList } from '../audit/lists.ts';
+import { JSON_ANSWER, JSON_LINES, jsonText, printList } from '../audit/lists.ts';
 import { printable } from '../output.ts';
 import { AUDIT } from './audit-events.ts';
 import { repeatable } from './hub-paths.ts';
@@ -20,6 +20,7 @@ type GrantOptions = {
   readonly all: boolean;
   readonly reason: string;
   readonly until?: string;
+  readonly json: boolean;
 };
 
 /** `ledgerctl audit grant|ungrant|grants`: who may read the history of other tenants. */
@@ -36,15 +37,16 @@ export const addAuditGrantCommands = (audit: Command, { client, io }: Connection
       '--until <time>',
       'when it ends, for example 2027-01-01T00:00:00Z (default: when it is withdrawn)',
     )
+    .option(...JSON_ANSWER)
     .addHelpText(
       'after',
       examples('audit grant 5d3c0f0e-7b1c-5a52-9a52-08a3a4a2a0b1 --tenant acme --reason "yearly audit"'),
     )
-    .action(async (subject: string, { tenant, all, reason, until }: GrantOptions) => {
+    .action(async (subject: string, { tenant, all, reason, until, json }: GrantOptions) => {
       if (all === tenant.length > 0) throw new InvalidArgumentError('give --tenant or --all');
       const body = { subject, tenants: all ? 'all' : tenant, reason, expires_at: until };
       const grant = await (await client()).send<Grant>('POST', `${AUDIT}/grants`, body, repeatable());
-      io.out(`${grant.id}\n`);
+      io.out(json ? jsonText(grant) : `${grant.id}\n`);
     });
   audit
     .command('ungrant')

@@ -1,7 +1,7 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import type { Connection } from '../connection.ts';
 import { examples } from '../examples.ts';
-import { JSON_LINES, printList } from '../audit/lists.ts';
+import { JSON_ANSWER, JSON_LINES, jsonText, printList } from '../audit/lists.ts';
 import { printable } from '../output.ts';
 import { AUDIT } from './audit-events.ts';
 import { repeatable } from './hub-paths.ts';
@@ -38,6 +38,14 @@ type HoldOptions = {
   readonly all: boolean;
   readonly reason: string;
   readonly ticket?: string;
+  readonly json: boolean;
+};
+
+type EraseOptions = {
+  readonly tenant: string;
+  readonly reason: string;
+  readonly request?: string;
+  readonly json: boolean;
 };
 
 /** `ledgerctl audit hold|release|holds|erase|erasures`: what must be kept, and whose data must go. */
@@ -56,12 +64,13 @@ const addHoldCommands = (audit: Command, { client, io }: Connection): void => {
     .option('--all', `everybody's data (${ONE_SCOPE})`, false)
     .requiredOption('--reason <text>', 'why; kept in the history')
     .option('--ticket <number>', 'number of the case in your own files')
+    .option(...JSON_ANSWER)
     .addHelpText('after', examples('audit hold --tenant acme --reason "case 4711" --ticket L-4711'))
-    .action(async ({ reason, ticket, ...of }: HoldOptions) => {
+    .action(async ({ reason, ticket, json, ...of }: HoldOptions) => {
       const scope = scopeOf(of);
       const body = { scope, reason, ticket };
       const hold = await (await client()).send<Hold>('POST', `${AUDIT}/holds`, body, repeatable());
-      io.out(`${hold.id}\n`);
+      io.out(json ? jsonText(hold) : `${hold.id}\n`);
     });
   audit
     .command('release')
@@ -108,13 +117,14 @@ const addErasureCommands = (audit: Command, { client, io }: Connection): void =>
     .requiredOption('--reason <text>', 'why; kept in the history')
     .option('--request <number>', "number of the person's request in your own files")
     .requiredOption('--yes', 'that you are sure')
+    .option(...JSON_ANSWER)
     .addHelpText(
       'after',
       examples(
         'audit erase 5d3c0f0e-7b1c-5a52-9a52-08a3a4a2a0b1 --tenant acme --reason "asked for it" --request R-17 --yes',
       ),
     )
-    .action(async (subject: string, options: { tenant: string; reason: string; request?: string }) => {
+    .action(async (subject: string, options: EraseOptions) => {
       const body = {
         subject_id: subject,
         tenant: options.tenant,
@@ -123,7 +133,7 @@ const addErasureCommands = (audit: Command, { client, io }: Connection): void =>
       };
       const api = await client();
       const erasure = await api.send<Erasure>('POST', `${AUDIT}/erasures`, body, repeatable());
-      io.out(`${erasure.id}\n`);
+      io.out(options.json ? jsonText(erasure) : `${erasure.id}\n`);
       io.err(
         erasure.already === true
           ? `${alreadyText(erasure)}: nothing was left to do\n`

@@ -1,6 +1,7 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import type { CliActions, Connection, StoreToCheck } from '../connection.ts';
 import { examples } from '../examples.ts';
+import { counted } from '../output.ts';
 
 /** `ledgerctl store`: online backup of a running service, full check of a stopped one. */
 export const addStoreCommands = (program: Command, { client, io }: Connection, actions: CliActions): void => {
@@ -44,8 +45,8 @@ export const addStoreCommands = (program: Command, { client, io }: Connection, a
       for (const finding of findings) io.out(`${finding}\n`);
       io.out(
         findings.length === 0
-          ? `${events} events, nothing wrong\n`
-          : `${events} events, ${findings.length} findings\n`,
+          ? `${counted(events, 'event')}, nothing wrong\n`
+          : `${counted(events, 'event')}, ${counted(findings.length, 'finding')}\n`,
       );
       if (findings.length > 0) process.exitCode = 1;
     });

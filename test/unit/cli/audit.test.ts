@@ -153,6 +153,31 @@ describe('ledgerctl audit', () => {
     }
   });
 
+  it('prints answers as JSON where that is asked for', async () => {
+    const answer = { id: 'x-1', state: 'complete' };
+    stub.answers(() => ({ body: answer }));
+    for (const command of [
+      ['hold', '--all', '--reason', 'r'],
+      ['grant', 's-1', '--all', '--reason', 'r'],
+      ['erase', 's-1', '--tenant', 'acme', '--reason', 'r', '--yes'],
+      ['export', '--no-wait'],
+      ['show', 'e-1'],
+    ])
+      expect(
+        JSON.parse(await stub.succeeds(['audit', ...command, '--json'])),
+        command.join(' '),
+      ).to.deep.equal(answer);
+  });
+
+  it('says that a file is not there yet, so that it is tried again', async () => {
+    stub.answers(() => ({ body: { id: 'x-1', state: 'running' } }));
+    const { code, err } = await stub.run(['audit', 'fetch', 'x-1', '-o', join(tmpdir(), 'never.tar')]);
+    expect([code, err]).to.deep.equal([
+      4,
+      'ledgerctl: export x-1 is not made yet: it is running; try again later\n',
+    ]);
+  });
+
   it('shows which options must be given', async () => {
     const usage = async (...command: string[]): Promise<string> =>
       (await stub.run(['audit', ...command, '--help'])).out;

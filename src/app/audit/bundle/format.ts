@@ -154,12 +154,28 @@ export const scopeName = (scope: BundleScope): string =>
       ? 'the service itself'
       : `tenant ${scope.tenant}`;
 
-/** What a bundle proves, and what it does not, in words for its manifest and for the report of its check. */
-export const provenBy = (scope: BundleScope, { from, to }: { from: number; to: number }): string[] => [
+/**
+ * What a bundle proves, and what it does not, in words for its manifest and for the report of its check.
+ *
+ * @param counts only of what is there; absent: of whatever may be.
+ */
+export const provenBy = (
+  scope: BundleScope,
+  { from, to }: { from: number; to: number },
+  counts: Pick<BundleManifest['counts'], Shown> = { full: 1, redacted: 1, withheld: 1 },
+): string[] => [
   `all events of ${scopeName(scope)} from size ${from} to size ${to} of its tree are in ${FILES.events}: none is ` +
     'missing, added, moved or changed',
-  'of events shown in full: stream, revision, id, type, time of occurrence, data and metadata are what was stored',
-  'of redacted events: stream, revision, id, type and time of occurrence are; of withheld events: that they are there',
+  ...(counts.full === 0
+    ? []
+    : [
+        'of events shown in full: stream, revision, id, type, time of occurrence, data and metadata are what was stored',
+      ]),
+  ...(counts.redacted + counts.withheld === 0
+    ? []
+    : [
+        'of redacted events: stream, revision, id, type and time of occurrence are; of withheld events: that they are there',
+      ]),
 ];
 
 /** Holds for who has no pin that the bundle continues. */

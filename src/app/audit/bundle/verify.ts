@@ -108,7 +108,8 @@ export const verifyBundle = async (
     occurred: events?.occurred ?? { first: '', last: '' },
     withheldBy: events?.withheldBy ?? { filter: 0, audience: 0 },
     trust: ok && note !== undefined ? trustFrom(authority, note) : undefined,
-    proven: ok && proofs !== undefined && range !== undefined ? provenBy(proofs.scope, range) : [],
+    proven:
+      ok && proofs !== undefined && range !== undefined ? provenBy(proofs.scope, range, events?.counts) : [],
     notProven: NOT_PROVEN.map((text) =>
       text === NOT_PROVEN_WITHOUT_PIN && pinState === 'continued' ? behindPin(pin?.size) : text,
     ),

@@ -138,7 +138,11 @@ describe('pins', () => {
     expect(texts(report)).to.include(`two histories of size ${SIZE}`);
   });
 
-  it('follow from the report: what is proven of them is not called unproven', async () => {
+  it('follow from the report: what is proven of them is not called unproven, nor what is not there proven', async () => {
+    const whole = await verify(await bundleOf(history));
+    expect(whole.proven.join('\n')).to.include('shown in full').and.to.not.include('redacted');
+    const none = await verify(await bundleOf(history, { show: () => 'withheld' }));
+    expect(none.proven.join('\n')).to.include('withheld').and.to.not.include('shown in full');
     const without = (await verify(await bundleOf(history))).notProven.join('\n');
     expect(without).to.include('unless a checkpoint is pinned');
     const report = await verify(await bundleOf(history), pinned(30));
