@@ -8,6 +8,7 @@ import { join, resolve } from 'node:path';
 import { text as readText } from 'node:stream/consumers';
 import type { Trust } from './app/audit/merkle/key-chain.ts';
 import type { Failpoint } from './app/process-runner/types.ts';
+import { greeting } from './cli/greeting.ts';
 import { createCli, runCli } from './cli/ledgerctl.ts';
 import type { CliIo, DemoRequest, StoreToCheck, TokenRequest } from './cli/connection.ts';
 import { readConfig, type Config } from './config.ts';
@@ -55,7 +56,7 @@ const serve = async (): Promise<void> => {
     return undefined;
   });
   if (service === undefined) return;
-  if (process.stdout.isTTY) greet(service.http);
+  if (process.stdout.isTTY) io.out(greeting(service.http, settings.catalog !== undefined));
   const why = await Promise.race([told, service.broken.catch((error: unknown) => error)]);
   logger.info({ why: why instanceof Error ? why.message : why }, 'stopping');
   await service.stop();
@@ -73,19 +74,6 @@ const failpointOf = (setting: string | undefined): Failpoint | undefined => {
     left -= 1;
     if (left === 0) process.kill(process.pid, 'SIGKILL');
   };
-};
-
-const greet = (http: string): void => {
-  io.out(`
-fulfillment-ledger listens on ${http}
-
-  TOKEN=$(npx ledgerctl token --tenant acme --user alice)
-  curl -s ${http}/api/fulfillment/v1/cluster_templates -H "Authorization: Bearer $TOKEN"
-  curl -s -X POST ${http}/api/fulfillment/v1/clusters -H "Authorization: Bearer $TOKEN" \\
-    -d '{"metadata":{"name":"my-cluster"},"spec":{"template":{"name":"ocp-small"}}}'
-  curl -s ${http}/api/fulfillment/v1/clusters -H "Authorization: Bearer $TOKEN"
-
-`);
 };
 
 const mint = async (secretsDir: string, request: TokenRequest): Promise<string> => {

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
-import { AS_DEPLOYED, createStack, type Stack } from '../support/e2e-stack.ts';
+import { greeting } from '../../src/cli/greeting.ts';
+import { AS_DEPLOYED, createStack, SERVE, type Stack } from '../support/e2e-stack.ts';
 import { isShown, SHELL, shownIn, statedIn } from '../support/shell-examples.ts';
 
 const run = promisify(execFile);
@@ -46,5 +47,21 @@ describe('the examples of the README', function () {
       const answer = readFileSync(join(folder, `answer-${i + 1}.txt`), 'utf8');
       if (text !== '') expect(isShown(text, answer), `shown: ${text}\nanswered: ${answer}`).to.equal(true);
     }
+  });
+
+  it('so do the lines that `npm start` prints on a terminal', async () => {
+    const [before = '', lines = ''] = greeting(stack.http(), true).split('\n\n');
+    expect(before.trim()).to.equal(`fulfillment-ledger listens on ${stack.http()}`);
+    const shell = `set -e\nnpx() { shift; node '${SERVE[0]}' "$@"; }\ncurl() { command curl --fail "$@"; echo; }\n`;
+    const { stdout } = await run('bash', ['-c', shell + lines], {
+      cwd: folder,
+      env: { ...process.env, LEDGER_DATA_DIR: stack.dataDir },
+    });
+    const [templates, ordered, listed] = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { id?: string; items?: readonly { id: string }[] });
+    expect(templates?.items?.map(({ id }) => id)).to.include('osac.templates.ocp_small');
+    expect(listed?.items?.map(({ id }) => id)).to.include(ordered?.id);
   });
 });
