@@ -96,6 +96,21 @@ describe('sqlite event store: the file', function () {
       expect(findings.map((f) => f.check)).to.deep.equal(['checksum']);
     });
 
+    it('is looked for at start for as long as it may take; what that does not reach is refused when it is read', async () => {
+      const dataDir = await filled();
+      const copy = await copyOf(dataDir, (bytes) => {
+        const at = bytes.indexOf(SECRET);
+        bytes.writeUInt8(bytes.readUInt8(at) ^ 1, at);
+      });
+      const file = logFile(copy);
+      const opened = openLogForWriting({ file, check: (db) => checkAtStart(db, file, 0) });
+      opened.close();
+      const reader = openSqliteLogReader({ dataDir: copy });
+      const error = await errorOf(Array.fromAsync(reader.readStream('long')));
+      expect(error).to.be.instanceOf(StoreDamaged);
+      await reader.close();
+    });
+
     it('is never read as something else: any flipped bit is refused, or every event is as it was', async () => {
       const dataDir = await filled();
       const size = (await readFile(logFile(dataDir))).length;

@@ -368,6 +368,7 @@ describe('writes over HTTP', () => {
       ['without a store', '0000000000000001', 'INVALID_ARGUMENT'],
       ['that is no number', 'memory.abc', 'INVALID_ARGUMENT'],
       ['of fewer digits', 'memory.9', 'INVALID_ARGUMENT'],
+      ['with something between store and number', 'memory.x.0000000000000001', 'FOREIGN_POSITION'],
       ['of more digits', `memory.${'1'.padStart(28, '0')}`, 'INVALID_ARGUMENT'],
     ] as const)
       it(`a position ${what} is refused`, async () => {
