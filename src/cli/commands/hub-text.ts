@@ -26,6 +26,8 @@ export type CheckAnswer = {
   readonly can_read_node_pools?: boolean;
   readonly can_read_agents?: boolean;
   readonly hosts?: Hosts;
+  /** Other hubs with orders in the same namespace of this cluster. */
+  readonly also_in_namespace?: readonly string[];
 };
 type Watch = {
   readonly namespaces: number;
@@ -98,6 +100,11 @@ export const checkText = (check: CheckAnswer): string => {
     ...(check.can_read_node_pools === false
       ? ['node pools cannot be read: node counts come from the order']
       : []),
+    ...(check.also_in_namespace === undefined
+      ? []
+      : [
+          `${check.also_in_namespace.join(', ')} keeps orders in this namespace, too: its hosts count twice; take another one`,
+        ]),
     ...(check.can_read_agents === false ? ['hosts cannot be read: declare --nodes to limit orders'] : []),
   ];
   return [

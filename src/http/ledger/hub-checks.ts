@@ -24,7 +24,11 @@ const checkHub = async (call: LedgerCall, services: HubServices): Promise<Ledger
   const { check, position } = checked;
   if (position !== undefined) await services.positions.applied(position);
   return {
-    json: { id: hub.facts.id, ...shown(check) },
+    json: {
+      id: hub.facts.id,
+      ...shown(check),
+      ...sharing(services, hub.facts.id, check, placesOf(hub.facts)),
+    },
     ...(position === undefined
       ? {}
       : { headers: { 'x-ledger-position': services.positions.format(position) } }),
@@ -50,7 +54,7 @@ const tryValues = (call: LedgerCall, services: HubServices, hub: RegisteredHub):
   }
   const { adapter } = hub;
   if (adapter === undefined) return Promise.resolve(withoutAdapter(hub));
-  return look(call, services, adapter, automation);
+  return look(call, services, adapter, automation, placesOf(facts));
 };
 
 /** What the hub has, and what the body says instead; undefined: automation is not looked at. Throws ApiError 400. */
@@ -148,7 +152,7 @@ const candidateAnswer = async (
   const adapter = services.clusters?.candidate?.(connection, kubeconfigOf(call.body));
   if (adapter === undefined) throw nothingLooks();
   try {
-    return await look(call, services, adapter, automation);
+    return await look(call, services, adapter, automation, [namespace, ...otherNamespaces]);
   } finally {
     await adapter.close();
   }
@@ -157,14 +161,40 @@ const candidateAnswer = async (
 /** Records nothing. */
 const look = async (
   call: LedgerCall,
-  { hubHealth }: HubServices,
+  services: HubServices,
   adapter: ManagementCluster,
   automation: AutomationCandidate | undefined,
+  places: readonly string[],
 ): Promise<LedgerAnswer> => {
-  if (hubHealth === undefined) throw nothingLooks();
-  const check = await hubHealth.checkCandidate(adapter, automation, call.signal);
+  if (services.hubHealth === undefined) throw nothingLooks();
+  const check = await services.hubHealth.checkCandidate(adapter, automation, call.signal);
   call.signal.throwIfAborted();
-  return { json: { id: adapter.hubId, ...shown(check) } };
+  return { json: { id: adapter.hubId, ...shown(check), ...sharing(services, adapter.hubId, check, places) } };
+};
+
+const placesOf = ({ namespace, namespaces }: RegisteredHub['facts']): readonly string[] => [
+  namespace,
+  ...Object.values(namespaces),
+];
+
+/**
+ * Other hubs that keep orders in the same namespaces of the same cluster. Orders are told apart by their labels; hosts are
+ * not, so that each of the hubs would offer all of them.
+ */
+const sharing = (
+  { hubRegistry }: HubServices,
+  id: string,
+  { cluster }: HubCheck,
+  places: readonly string[],
+): JsonObject => {
+  const others = (hubRegistry?.hubs() ?? []).filter(
+    ({ facts, cluster: theirs }) =>
+      cluster !== undefined &&
+      theirs === cluster &&
+      facts.id !== id &&
+      placesOf(facts).some((place) => places.includes(place)),
+  );
+  return others.length === 0 ? {} : { also_in_namespace: others.map(({ facts }) => facts.id).toSorted() };
 };
 
 const nothingLooks = (): ApiError =>

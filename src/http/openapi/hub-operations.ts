@@ -152,5 +152,10 @@ export const HUB_COMPONENTS: { readonly [name: string]: JsonObject } = {
     'can_read_node_pools?': FLAG,
     'can_read_agents?': FLAG,
     'hosts?': HOSTS,
+    'also_in_namespace?': {
+      ...listOf(TEXT),
+      description:
+        'Other hubs with orders in the same namespace of this cluster: its hosts count for each of them.',
+    },
   }),
 };

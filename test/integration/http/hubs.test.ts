@@ -43,6 +43,7 @@ describe('hubs over HTTP', () => {
   let admin: Caller;
   let user: Caller;
   let problems: readonly HubProblem[] = [];
+  let cluster: string | undefined;
   /** Hubs that the registry hears of only when somebody waits for it. */
   const late = new Set<string>();
   /** What candidates were made with, and how many were closed. */
@@ -51,7 +52,13 @@ describe('hubs over HTTP', () => {
   const adapter = (id: string): ManagementCluster =>
     fakeCluster(id, {
       simulated: false,
-      check: async () => ({ problems, version: 'v1.36.0', clockSkewMs: 12.4, canReadAgents: false }),
+      check: async () => ({
+        problems,
+        version: 'v1.36.0',
+        clockSkewMs: 12.4,
+        canReadAgents: false,
+        ...(cluster === undefined ? {} : { cluster }),
+      }),
       close: async () => void (candidates.closed += 1),
     });
 
@@ -134,6 +141,7 @@ describe('hubs over HTTP', () => {
   });
   beforeEach(() => {
     problems = [];
+    cluster = undefined;
   });
   const register = async (id: string, spec: JsonObject = {}): Promise<void> => {
     const body = {
@@ -222,6 +230,25 @@ describe('hubs over HTTP', () => {
     ).to.deep.equal([{ code: 'AutomationFailing', message: 'eda http://rulebook:5000 tok' }]);
     for (const wrong of [{ mode: 'magic' }, { endpoints: {} }])
       expect((await admin('POST', `${HUBS}/check`, { ...automated, ...wrong })).status).to.equal(400);
+  });
+  it('hubs that keep orders in the same namespace of one cluster are named: its hosts would count twice', async () => {
+    cluster = 'uid-shared';
+    const shares = async (path: string, body: JsonObject): Promise<unknown> => {
+      const answer = await admin('POST', `${HUBS}${path}`, body);
+      expect(answer.status, answer.text).to.equal(200);
+      return (answer.json as JsonObject)['also_in_namespace'];
+    };
+    await register('hub-shared', { namespace: 'shared-orders', namespaces: { t9: 'orders-of-t9' } });
+    expect(await shares('/hub-shared/check', {})).to.equal(undefined);
+    await eventually('it is known', () => hubs.registry.get('hub-shared')?.cluster === cluster);
+    const candidate = { kubeconfig: KUBECONFIG, namespace: 'shared-orders' };
+    expect(await shares('/check', candidate)).to.deep.equal(['hub-shared']);
+    expect(await shares('/check', { ...candidate, namespace: 'orders-of-t9' })).to.deep.equal(['hub-shared']);
+    expect(await shares('/check', { ...candidate, namespace: 'others' })).to.equal(undefined);
+    await register('hub-sharing', { namespace: 'orders-of-t9' });
+    expect(await shares('/hub-sharing/check', {})).to.deep.equal(['hub-shared']);
+    cluster = 'uid-another';
+    expect(await shares('/check', candidate)).to.equal(undefined);
   });
   it('other secrets or another mode of a hub are tried with what it has otherwise, and nothing is recorded', async () => {
     const url = 'http://rulebook:5000';

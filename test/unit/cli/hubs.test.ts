@@ -195,6 +195,10 @@ describe('ledgerctl hubs', () => {
     const well = await stub.succeeds(['hubs', 'check', '--kubeconfig', kubeconfig, '--namespace', 'n']);
     expect(well).to.contain('ready for orders').and.to.contain('API server v1.36.0');
     expect((await stub.run(['hubs', 'check'])).code).to.equal(2);
+    answers({ [`POST ${HUBS}/hub-1/check`]: { ...WELL, also_in_namespace: ['hub-2'] } });
+    expect(await stub.succeeds(['hubs', 'check', 'hub-1'])).to.contain(
+      'hub-2 keeps orders in this namespace, too',
+    );
   });
   it('check asks for everything that the hub would need as it is to be registered', async () => {
     answers({ [`POST ${HUBS}/check`]: WELL });
