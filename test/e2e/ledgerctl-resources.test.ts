@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
+import { ledgerctlOn } from '../support/e2e-cli.ts';
 import { runMain, startMain, type Run } from '../support/e2e-process.ts';
 import { createStack, until, type Stack } from '../support/e2e-stack.ts';
 
@@ -22,14 +23,14 @@ describe('ledgerctl about resources', function () {
     LEDGERCTL_URL: stack.http(),
     LEDGERCTL_TOKEN: token,
   });
-  const ledgerctl = (...argv: string[]): Promise<Run> => runMain(argv, settings());
+  const ledgerctl = (...argv: string[]): Promise<Run> => ledgerctlOn(stack)('--token', token, ...argv);
   const succeeds = async (...argv: string[]): Promise<string> => {
     const { code, out, err } = await ledgerctl(...argv);
     expect(code, `${argv.join(' ')}: ${err}`).to.equal(0);
     return out;
   };
   const fails = async (code: number, says: RegExp, ...argv: string[]): Promise<void> => {
-    const run = await ledgerctl(...argv);
+    const run = await runMain(argv, settings());
     expect(run.err, argv.join(' ')).to.match(says);
     expect(run.err, 'no stack').not.to.match(/\n\s+at /);
     expect({ code: run.code, out: run.out }, `${argv.join(' ')}: ${run.err}`).to.deep.equal({

@@ -5,6 +5,7 @@ import { decodeJwt } from 'jose';
 import { openDevelopmentIssuer } from '../../src/adapters/identity/development-issuer.ts';
 import { logFile } from '../../src/adapters/event-store/sqlite/files.ts';
 import type { ApiClient } from '../../src/cli/api-client.ts';
+import { ledgerctlOn } from '../support/e2e-cli.ts';
 import { runMain, startMain, type Run } from '../support/e2e-process.ts';
 import {
   CLUSTERS,
@@ -46,7 +47,9 @@ describe('ledgerctl', function () {
     LEDGER_DATA_DIR: stack.dataDir,
     LEDGERCTL_URL: stack.http(),
   });
-  const ledgerctl = (...argv: string[]): Promise<Run> => runMain(argv, settings());
+  /** As a process of its own, with the settings of the service: what `ledgerctl` alone cannot show. */
+  const typed = (...argv: string[]): Promise<Run> => runMain(argv, settings());
+  const ledgerctl = (...argv: string[]): Promise<Run> => ledgerctlOn(stack)(...argv);
   const succeeds = async (...argv: string[]): Promise<string> => {
     const { code, out, err } = await ledgerctl(...argv);
     expect(code, `${argv.join(' ')}: ${err}`).to.equal(0);
@@ -59,8 +62,35 @@ describe('ledgerctl', function () {
     expect(run.code, `${argv.join(' ')}: ${run.err}`).to.equal(code);
   };
 
+  it('as a process it reads the settings, writes to its two outputs, and ends with the status', async () => {
+    const runs = await Promise.all([
+      typed('events', '--stream', `cluster-${ready}`, '--limit', '1'),
+      typed('orders', 'cancel', ready),
+      typed('nonsense'),
+      typed('orders', 'show', 'no-such-order'),
+      typed('--url', 'http://127.0.0.1:9', 'orders', 'list'),
+      typed(),
+    ]);
+    expect(
+      runs.map(({ code }) => code),
+      runs.map(({ err }) => err).join(''),
+    ).to.deep.equal([0, 1, 2, 3, 4, 2]);
+    const [listed, ...failed] = runs;
+    expect(listed?.out).to.match(
+      new RegExp(`^\\S+  \\S+  cluster-${ready}@0  ClusterOrdered  tenant=acme\\n$`),
+    );
+    expect(listed?.err).to.match(/^--limit 1 reached; /);
+    for (const { out, err } of failed) {
+      expect(out).to.equal('');
+      expect(err)
+        .to.match(/\S/)
+        .and.not.to.match(/\n\s+at /);
+    }
+  });
+
   it('token prints one token that works, and nothing else', async () => {
-    const out = await succeeds('token', '--tenant', 'acme', '--user', 'alice', '--ttl', '30m');
+    const { code, out, err } = await typed('token', '--tenant', 'acme', '--user', 'alice', '--ttl', '30m');
+    expect(code, err).to.equal(0);
     expect(out).to.match(/^[\w-]+\.[\w-]+\.[\w-]+\n$/);
     const { organization, iat = 0, exp = 0 } = decodeJwt(out.trim());
     expect(organization).to.deep.equal(['acme']);

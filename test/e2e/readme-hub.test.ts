@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { startAap, type AapStandIn } from '../support/aap/aap-server.ts';
+import { ledgerctlOn } from '../support/e2e-cli.ts';
 import { AS_DEPLOYED, CLUSTERS, createStack, SERVE, type Stack } from '../support/e2e-stack.ts';
 import { loadDefinitions, startKubeApiServer, type KubeApiServer } from '../support/kube-apiserver/start.ts';
 import { startRulebook, type RulebookStandIn } from '../support/rulebook/rulebook-server.ts';
@@ -75,9 +76,11 @@ describe('the chapter "Connect a management cluster"', function () {
       .replace('https://aap.example/api/controller', platform.url);
     const more = controller === 'ledger' ? ' --controller ledger --tenant-namespaces' : '';
     expect(await type(`${here.trimEnd()}${more}\n`)).to.include('hub hub-1: registered');
-    const shown = await type('npx ledgerctl hubs show hub-1');
-    expect(shown).to.include(`${mode}, orders are reconciled by ${controller}`);
-    await type('npx ledgerctl hubs remove hub-1');
+    const ledgerctl = ledgerctlOn(stack);
+    const shown = await ledgerctl('hubs', 'show', 'hub-1');
+    expect(shown.out, shown.err).to.include(`${mode}, orders are reconciled by ${controller}`);
+    const removed = await ledgerctl('hubs', 'remove', 'hub-1');
+    expect(removed.code, removed.err).to.equal(0);
   };
 
   it('prepares the cluster and the automation', async () => {

@@ -3,15 +3,7 @@ import { ApiError, type ApiClient } from '../../src/cli/api-client.ts';
 import { objectAt } from '../../src/domain/json-tools.ts';
 import type { JsonObject } from '../../src/domain/json.ts';
 import { createE2eHub, HUB, type AskedFor, type E2eHub, type HubCase } from './e2e-hub.ts';
-import {
-  AS_DEPLOYED,
-  CLUSTERS,
-  isReady,
-  until,
-  untilCluster,
-  untilGone,
-  type ClusterBody,
-} from './e2e-stack.ts';
+import { CLUSTERS, isReady, until, untilCluster, untilGone, type ClusterBody } from './e2e-stack.ts';
 import { createRandom } from './faulty-store.ts';
 import type { KubeObject } from './kube-apiserver/types.ts';
 import { requestsOf } from './kube-controllers/ansible.ts';
@@ -107,7 +99,7 @@ export const hubKillSuite = (title: string, hubCase: HubCase): void => {
     let passed: Passed[] = [];
 
     before(async () => {
-      hub = await createE2eHub(hubCase, undefined, AS_DEPLOYED);
+      hub = await createE2eHub(hubCase);
       await hub.stack.start();
       alice = await hub.stack.client({ tenant: 'acme', user: 'alice' });
       // On a busy machine a check's calls may come too late; that a hub is registered is told by other suites.

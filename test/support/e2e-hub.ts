@@ -97,7 +97,6 @@ const standInHubServer = async (): Promise<HubServer> => {
 export const createE2eHub = async (
   hubCase: HubCase,
   startServer: () => Promise<HubServer> = standInHubServer,
-  settings: Readonly<Record<string, string>> = {},
 ): Promise<E2eHub> => {
   const { mode, controller, tenantNamespaces = false } = hubCase;
   const server = await startServer();
@@ -118,7 +117,7 @@ export const createE2eHub = async (
   };
   let hook: (() => Promise<void>) | undefined;
   const automation = await startAutomation(mode, play, async () => hook?.());
-  const stack = await createStack('sqlite', settings);
+  const stack = await createStack('sqlite');
   const kubeconfig = kubeconfigOf({ url: proxy.url, ca: proxy.ca, credentials: { token } });
   const { endpoint } = automation;
   return {

@@ -26,8 +26,6 @@ const MOST = 800;
 /** Lifting the limit of a running process takes util-linux, which is on every Linux but on nothing else. */
 const PRLIMIT = '/usr/bin/prlimit';
 const LIFTS = existsSync(PRLIMIT);
-/** As in test:faults; else one story of a full disk. */
-const ALL = process.env['LEDGER_TEST_KILLS'] !== undefined;
 
 /** Posts orders by their number. */
 const ordersOf = async (stack: Stack): Promise<(n: number) => Promise<Reply>> => {
@@ -103,21 +101,20 @@ describe('a disk that is full or cut short', function () {
     expect(total).to.equal(acknowledged.size + refused.size);
   };
 
-  if (ALL || !LIFTS)
-    it('at a file-size limit orders are refused with 503; all acknowledged ones are there after a start with space', async () => {
-      // What waits for space at the end is cut after a second, not after the default of ten.
-      await stack.start({ LEDGER_SHUTDOWN_MS: '1000' }, { launcher: limited });
-      const full = await orderUntilFull();
-      assertFull(full);
-      expect((await fetch(`${stack.http()}/healthz`)).status, 'the process stays up').to.equal(200);
-      await stack.stop('SIGTERM');
-      const stored = await ordered();
-      for (const [n, id] of full.acknowledged) expect(stored.get(`request-${n}`)).to.equal(`cluster-${id}`);
-      expect(stored.size, 'what was refused left nothing').to.equal(full.acknowledged.size);
+  it('at a file-size limit orders are refused with 503; all acknowledged ones are there after a start with space', async () => {
+    // What waits for space at the end is cut after a second, not after the default of ten.
+    await stack.start({ LEDGER_SHUTDOWN_MS: '1000' }, { launcher: limited });
+    const full = await orderUntilFull();
+    assertFull(full);
+    expect((await fetch(`${stack.http()}/healthz`)).status, 'the process stays up').to.equal(200);
+    await stack.stop('SIGTERM');
+    const stored = await ordered();
+    for (const [n, id] of full.acknowledged) expect(stored.get(`request-${n}`)).to.equal(`cluster-${id}`);
+    expect(stored.size, 'what was refused left nothing').to.equal(full.acknowledged.size);
 
-      await stack.start();
-      await assertSettled(full);
-    });
+    await stack.start();
+    await assertSettled(full);
+  });
 
   if (LIFTS)
     it('goes on in the same process when space returns', async () => {
@@ -132,25 +129,24 @@ describe('a disk that is full or cut short', function () {
       await assertSettled(full);
     });
 
-  if (ALL)
-    it('with a truncated write-ahead log it starts with a prefix of what was acknowledged', async () => {
-      await stack.start();
-      const order = await orders();
-      const ids: string[] = [];
-      for (let n = 0; n < 30; n += 1) ids.push(String((await order(n)).json()['id']));
-      await stack.stop('SIGKILL');
-      const wal = `${logFile(stack.dataDir)}-wal`;
-      truncateSync(wal, Math.floor(statSync(wal).size * 0.6));
-      const left = [...(await ordered()).values()].map((stream) => stream.replace('cluster-', ''));
-      expect(left.length).to.be.within(1, 29);
-      expect(left).to.deep.equal(ids.slice(0, left.length));
-      await stack.start();
-      const client = await stack.client({ tenant: 'acme', user: 'alice' });
-      const { total } = await client.get<{ total: number }>(`${CLUSTERS}?limit=0`);
-      expect(total, 'the read models know no more than the log').to.equal(left.length);
-      const next = await (await orders())(100);
-      expect(next.status, next.text).to.equal(200);
-    });
+  it('with a truncated write-ahead log it starts with a prefix of what was acknowledged', async () => {
+    await stack.start();
+    const order = await orders();
+    const ids: string[] = [];
+    for (let n = 0; n < 30; n += 1) ids.push(String((await order(n)).json()['id']));
+    await stack.stop('SIGKILL');
+    const wal = `${logFile(stack.dataDir)}-wal`;
+    truncateSync(wal, Math.floor(statSync(wal).size * 0.6));
+    const left = [...(await ordered()).values()].map((stream) => stream.replace('cluster-', ''));
+    expect(left.length).to.be.within(1, 29);
+    expect(left).to.deep.equal(ids.slice(0, left.length));
+    await stack.start();
+    const client = await stack.client({ tenant: 'acme', user: 'alice' });
+    const { total } = await client.get<{ total: number }>(`${CLUSTERS}?limit=0`);
+    expect(total, 'the read models know no more than the log').to.equal(left.length);
+    const next = await (await orders())(100);
+    expect(next.status, next.text).to.equal(200);
+  });
 });
 
 describe('a directory that is taken, of another deployment, or damaged', function () {

@@ -29,10 +29,7 @@ const nobody = async (): Promise<string> => {
   return `127.0.0.1:${port}`;
 };
 
-/** Both as in test:faults, else the embedded store alone. */
-const STORES = process.env['LEDGER_TEST_KILLS'] === undefined ? (['sqlite'] as const) : E2E_STORES;
-
-for (const store of STORES)
+for (const store of E2E_STORES)
   describe(`the service while its Kafka brokers are away (${store})`, function () {
     this.timeout(90_000);
     let stack: Stack;
