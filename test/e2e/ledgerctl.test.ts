@@ -251,7 +251,7 @@ describe('ledgerctl', function () {
     await fails(1, /the backup was not made/, 'store', 'backup', join(copy, 'nowhere', 'events.db'));
     await fails(1, /absolute path/, 'store', 'backup', 'copy.db');
     const nothing = await ledgerctl('store', 'check', '--data-dir', dirname(copy));
-    expect(nothing.out).to.match(/there is no .+\n0 events, 1 findings\n$/);
+    expect(nothing.out).to.match(/there is no .+\n0 events, 1 finding\n$/);
     expect(nothing.code).to.equal(1);
   });
 

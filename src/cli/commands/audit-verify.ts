@@ -97,7 +97,7 @@ const ofStore = async (
   const report = await actions.verifyStore(which, trust);
   const file = await actions.checkStore(which);
   if (json) io.out(`${JSON.stringify({ ...report, file: file.findings }, null, 2)}\n`);
-  else io.out(storeText(report, file.findings));
+  else io.out(storeText(report, file.findings, trust));
   return report.ok && file.findings.length === 0;
 };
 
@@ -177,11 +177,12 @@ const whyUnchecked = ({ findings, pinSize, checkpoint }: BundleReport): string =
   return 'the files are damaged';
 };
 
-const storeText = (report: StoreReport, file: readonly string[]): string => {
+const storeText = (report: StoreReport, file: readonly string[], trust: Trust | undefined): string => {
+  const pinned = trust?.pin !== undefined && report.findings.every(({ code }) => code !== 'pin');
   const lines = [
     ...file.map((finding) => `wrong: ${printable(finding)}`),
     ...findingLines(report.findings, report.count),
-    `${counted(report.events, 'event')}, ${report.leaves} of them in the audit tree; compared with ${counted(report.heads, 'signed head')}`,
+    `${counted(report.events, 'event')}, ${report.leaves} of them in the audit tree; compared with ${counted(report.heads, 'signed head')}${pinned ? ' and your pin' : ''}`,
     report.keys === 'pinned'
       ? KEYS.pinned
       : 'keys: those that the store names: whoever can rewrite it can name others (--trust)',

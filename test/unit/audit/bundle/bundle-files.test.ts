@@ -251,6 +251,13 @@ describe('bundles in files', () => {
         'the last 2 events are not signed yet: nothing is proven of them\nnothing wrong\n',
     );
     expect(code).to.equal(0);
+    const pinned = await ledgerctl(['--store', folder, '--trust', trust]);
+    expect(pinned.out).to.include('compared with 4 signed heads and your pin\nkeys: ');
+    const inUse = await ledgerctl(['--store', folder], {
+      verifyStore: () => Promise.reject(new Error('the store is in use by process 7')),
+      checkStore: () => Promise.reject(new Error('it was read all the same')),
+    });
+    expect([inUse.code, inUse.err]).to.deep.equal([1, 'ledgerctl: the store is in use by process 7\n']);
     const damaged = await ledgerctl(['--store', folder], {
       checkStore: async () => ({ events: 50, findings: ['page 3 is damaged'] }),
     });
