@@ -227,6 +227,20 @@ describe('watch of the orders of a hub', () => {
     expect(told()).to.deep.equal(['applied a@51', 'synced a']);
   });
 
+  it('so is one whose backup was made after the last list', async () => {
+    hub.put('a');
+    start();
+    await time.pass(0);
+    for (let change = 0; change < 10; change += 1) hub.put('a');
+    await time.pass(0);
+    told();
+    hub.goBack(105);
+    hub.putSilently('a');
+    hub.errorInStream(410);
+    await time.pass(0);
+    expect(told()).to.deep.equal(['applied a@106', 'synced a']);
+  });
+
   it('other credentials: it lists with them at once', async () => {
     start();
     await time.pass(0);

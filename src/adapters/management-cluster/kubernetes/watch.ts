@@ -197,6 +197,7 @@ export const watchOrders = (options: {
     // Moved only now: what was not taken in comes again.
     position.version = stringAt(objectAt(object, 'metadata'), 'resourceVersion') || position.version;
     position.fruitful = true;
+    if (isNewer(position.version, newest)) newest = position.version;
   };
 
   /** From one list to the next. */
