@@ -25,9 +25,8 @@ export type AccessJournal = {
   notice(
     look: {
       readonly what: string;
-      readonly tenants: readonly string[];
-      /** The object that was looked at, where it was one. */
-      readonly object?: { readonly kind: string; readonly id: string } | undefined;
+      /** With the object that was looked at, where it was one. */
+      readonly tenants: ReadonlyMap<string, { readonly kind: string; readonly id: string } | undefined>;
     },
     context: CommandContext,
   ): Promise<void>;
@@ -73,13 +72,15 @@ export const createAccessJournal = ({
       };
       return write({ type: 'AuditRead', data }, at, context);
     },
-    notice: async ({ what, tenants, object }, context) => {
+    notice: async ({ what, tenants }, context) => {
       const at = clock.now();
       const { subjectId } = context.actor;
-      const about = object === undefined ? {} : { kind: object.kind, resourceId: object.id };
-      const data = { at, subjectId, what, ...about };
       await Promise.all(
-        tenants.map((tenant) => write({ type: 'AuditReadNoticed', data }, at, asTold(context, tenant))),
+        [...tenants].map(([tenant, object]) => {
+          const about = object === undefined ? {} : { kind: object.kind, resourceId: object.id };
+          const data = { at, subjectId, what, ...about };
+          return write({ type: 'AuditReadNoticed', data }, at, asTold(context, tenant));
+        }),
       );
     },
   };

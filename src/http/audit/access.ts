@@ -66,8 +66,6 @@ export type Look = {
   /** The question as it was understood. */
   readonly query: JsonObject;
   readonly tenants: Reach['tenants'];
-  /** The object that is looked at, where it is one. */
-  readonly object?: LookedAt | undefined;
   readonly answer: (seen: Seen) => Promise<LedgerAnswer> | LedgerAnswer;
 };
 
@@ -77,7 +75,10 @@ export type LookedAt = { readonly kind: string; readonly id: string };
 export type Seen = {
   /** Where it stands in the log. */
   readonly recorded: Position;
-  /** Says that the answer shows something of the history of this tenant; `object`: of what, where that is not known before. */
+  /**
+   * Says that the answer shows something of the history of this tenant that the tenant may see itself; `object`: what was
+   * looked at, where it is one that the tenant may know of.
+   */
   readonly shows: (tenant: string, object?: LookedAt) => void;
 };
 
@@ -111,15 +112,12 @@ export const looking =
       },
       context,
     );
-    const shown = new Set<string>();
-    let { object } = look;
-    const shows: Seen['shows'] = (tenant, what) => {
-      object ??= what;
+    const shown = new Map<string, LookedAt | undefined>();
+    const shows: Seen['shows'] = (tenant, object) => {
       // The service's own history is nobody's; that of the home tenant has the look itself.
-      if (tenant !== '' && tenant !== home.tenant) shown.add(tenant);
+      if (tenant !== '' && tenant !== home.tenant) shown.set(tenant, shown.get(tenant) ?? object);
     };
     const answer = await look.answer({ recorded, shows });
-    if (shown.size > 0)
-      await services.access.notice({ what: look.what, tenants: [...shown], object }, context);
+    if (shown.size > 0) await services.access.notice({ what: look.what, tenants: shown }, context);
     return answer;
   };

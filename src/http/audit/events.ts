@@ -1,4 +1,5 @@
 import { unchangedEventsOf } from '../../app/audit/event-source.ts';
+import { shownTo } from '../../app/audit/shown.ts';
 import type { AuditLeaf } from '../../app/audit/tree.ts';
 import type { RecordedEvent } from '../../app/event-store.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
@@ -142,16 +143,31 @@ const list = (call: LedgerCall, reach: Reach, what: string, filter: Filter, list
     what,
     query: { ...(filter as JsonObject), limit, ...(cursor === '' ? {} : { after: place.after }) },
     tenants,
-    object: objectAsked(filter),
     answer: ({ shows }) =>
       page(call, { tenants, audience: reach.audience }, filter, { limit, place, shows }, lists),
   };
 };
 
+/**
+ * Tells of an event that is shown, unless its tenant may not see it: neither what only the provider reads of a tenant, nor
+ * what it is about, is told to that tenant. `asked`: the object that was asked for.
+ */
+export const showing = (
+  { leaf, event }: { readonly leaf: AuditLeaf; readonly event: RecordedEvent },
+  { shows }: Pick<Seen, 'shows'>,
+  asked: LookedAt | undefined,
+  { words }: Pick<AuditServices, 'words'>,
+): void => {
+  if (shownTo(event, 'tenant', words) === undefined) return;
+  const known = [leaf, ...(leaf.also ?? []).filter(({ hidden }) => !hidden)];
+  const isKnown = known.some(({ kind, resourceId }) => kind === asked?.kind && resourceId === asked.id);
+  shows(leaf.tenant, isKnown ? asked : undefined);
+};
+
 const objectAsked = ({ kind, resource_id: id }: Filter): LookedAt | undefined =>
   typeof kind === 'string' && typeof id === 'string' ? { kind, id } : undefined;
 
-/** What an event is about, as far as it is one object. */
+/** What an event is about, where that is one object. */
 export const objectOf = ({ kind, resourceId: id }: AuditLeaf): LookedAt | undefined =>
   kind === '' || id === '' ? undefined : { kind, id };
 
@@ -171,6 +187,7 @@ const page = async (
   const { reader, store } = services;
   const { below } = place;
   const items: JsonValue[] = [];
+  const asked = objectAsked(filter);
   let at: number | undefined = place.after;
   let looked = 0;
   // What the caller may not see takes no place on the page, as far as the work for one allows.
@@ -188,9 +205,9 @@ const page = async (
     for (const [i, leaf] of leaves.entries()) {
       const event = events[i];
       const shown = event === undefined ? undefined : eventJson(leaf, event, audience, services);
-      if (shown !== undefined) {
+      if (shown !== undefined && event !== undefined) {
         items.push(shown);
-        shows(leaf.tenant);
+        showing({ leaf, event }, { shows }, asked, services);
       }
       if (items.length === limit && i + 1 < leaves.length) {
         at = leaf.index;
@@ -243,7 +260,7 @@ const one = ({ path, signal }: LedgerCall, reach: Reach, services: AuditServices
       const { leaf, event } = await findEvent(id, reach, services, signal);
       const shown = eventJson(leaf, event, reach.audience, services);
       if (shown === undefined) throw eventNotFound(id);
-      shows(leaf.tenant, objectOf(leaf));
+      showing({ leaf, event }, { shows }, objectOf(leaf), services);
       return { json: shown };
     },
   };

@@ -7,7 +7,7 @@ import { onlyOne } from '../osac/query.ts';
 import { shownTo } from '../../app/audit/shown.ts';
 import { hashedMetadata, type LeafRecord } from '../../app/audit/merkle/leaf.ts';
 import { looking, type Look, type Reach } from './access.ts';
-import { eventNotFound, findEvent, objectOf } from './events.ts';
+import { eventNotFound, findEvent, objectOf, showing } from './events.ts';
 import { limitIn } from './query.ts';
 import type { AuditServices } from './services.ts';
 
@@ -120,7 +120,7 @@ const proof = ({ path, signal }: LedgerCall, reach: Reach, services: AuditServic
       const { leaf, event } = await findEvent(id, reach, services, signal);
       const visible = shownTo(event, reach.audience, services.words);
       if (visible === undefined) throw eventNotFound(id);
-      shows(leaf.tenant, objectOf(leaf));
+      showing({ leaf, event }, { shows }, objectOf(leaf), services);
       const { proofs, reader } = services;
       const head = await proofs.heads.covering(leaf.index, signal);
       if (head === undefined)

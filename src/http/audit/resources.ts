@@ -70,7 +70,8 @@ const documentAt = async (
     signal: call.signal,
   });
   if (shown === undefined) return undefined;
-  shows(shown.tenant);
+  // What only the provider may see of a tenant, the tenant is not told of either.
+  if (kind.methods.public.length > 0) shows(shown.tenant, { kind: kind.kind, id });
   return JSON.parse(shown.text) as JsonObject;
 };
 
@@ -85,7 +86,6 @@ const show = async (call: LedgerCall, reach: Reach, services: AuditServices): Pr
     what: 'resource',
     query: { kind: kind?.kind ?? '', id, ...asked(call.query, 'as_of') },
     tenants: reach.tenants,
-    object: { kind: kind?.kind ?? '', id },
     answer: async ({ shows }) => {
       const document = await documentAt(call, reach, position, services, shows);
       if (document === undefined || kind === undefined) throw objectNotFound(id);
@@ -106,7 +106,6 @@ const diff = async (call: LedgerCall, reach: Reach, services: AuditServices): Pr
     what: 'diff',
     query: { kind: kind?.kind ?? '', id, ...asked(call.query, 'from'), ...asked(call.query, 'to') },
     tenants: reach.tenants,
-    object: { kind: kind?.kind ?? '', id },
     answer: async ({ shows }) => {
       const before = await documentAt(call, reach, from, services, shows);
       const after = await documentAt(call, reach, to, services, shows);

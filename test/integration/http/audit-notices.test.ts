@@ -142,6 +142,41 @@ describe('audit API: what a tenant is told', () => {
     expect(new Set(about.map((each) => textAt(each, 'id'))).size).to.equal(about.length);
   });
 
+  it('is nothing of what only the provider may see: neither events, nor on which hub', async () => {
+    const { admin, auditor, service, settled } = stage;
+    const id = '0193a1b2-0000-7000-8000-0000000000dd';
+    const data = { at: METADATA.occurredAt, clusterId: 'c1', claim: { controlPlanes: 1, nodes: {} } };
+    await service.store.append('hubCapacity-hub-secret', 'no_stream', [
+      {
+        id,
+        type: 'HubCapacityReserved',
+        data: JSON.stringify(data),
+        metadata: JSON.stringify({ ...METADATA, tenant: 't1', command: 'ReserveHubCapacity' }),
+      },
+    ]);
+    // A look of the own auditor, who reads t2, too, of which only the provider finds what was asked.
+    const both = await stage.callerFor({ user: 'beth', tenants: ['t1', 't2'], roles: ['auditor'] });
+    await both('GET', `${AUDIT}/resources/cluster/of-t2/events`);
+    await settled();
+    for (const path of [
+      `events/${id}`,
+      `events/${id}/proof`,
+      'resources/hub/hub-secret/events',
+      'events?kind=hubCapacity&id=hub-secret',
+      'resources/hub/sim-1',
+    ])
+      expect((await admin('GET', `${AUDIT}/${path}`)).status, path).to.equal(200);
+    expect(await listed(auditor, 'type=AuditReadNoticed')).to.deep.equal([]);
+    const found = itemsOf(await admin('GET', `${AUDIT}/resources/cluster/of-t2/events`));
+    expect(found.map((event) => textAt(event, 'type'))).to.include('AuditRead');
+    const notices = [
+      ...(await listed(auditor, 'type=AuditReadNoticed')),
+      ...(await listed(theirs, 'type=AuditReadNoticed')),
+    ];
+    expect(notices).to.have.length(1);
+    expect(JSON.stringify(notices)).not.to.match(/of-t2|hub-secret/);
+  });
+
   it('is that a hold covers it, and that it does not any more', async () => {
     await stage.service.close();
     stage = await startAuditStage({ provisionUsers: true });
