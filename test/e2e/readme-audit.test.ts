@@ -35,7 +35,11 @@ describe('the chapters for auditors', function () {
   });
 
   const type = async (lines: string, env: NodeJS.ProcessEnv): Promise<string> => {
-    const { stdout } = await run('bash', ['-c', lines], { cwd: folder, env: { ...process.env, ...env } });
+    const how = { cwd: folder, env: { ...process.env, ...env } };
+    const { stdout } = await run('bash', ['-c', lines], how).catch((error: unknown) => {
+      // What was found wrong is in what it printed, not in its errors.
+      throw new Error(`${String(error)}\n${(error as { stdout?: string }).stdout}`, { cause: error });
+    });
     return stdout;
   };
 

@@ -13,7 +13,9 @@ const SCRIPT = join(import.meta.dirname, '../../fixtures/audit/verify_export.py'
  * Another implementation, in another language, written from docs/audit-proofs.md, comes to the same result: what an
  * export proves does not hang on our own code. Needs python3 and openssl.
  */
-describe('an export that is checked without anything of ours', () => {
+describe('an export that is checked without anything of ours', function () {
+  // Up to eight runs of the checker, each of which starts openssl for every signature; other suites run beside it.
+  this.timeout(60_000);
   const history = historyOf(eventsOf(200));
   const key = vkey(keyOf('first'));
   let folder: string;
