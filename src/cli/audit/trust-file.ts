@@ -1,5 +1,8 @@
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import type { LaterProof } from '../../app/audit/bundle/pin-check.ts';
 import type { Trust } from '../../app/audit/merkle/key-chain.ts';
+import { isObject, own } from '../../domain/json-tools.ts';
+import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import { CliFailure, EXIT } from '../exit.ts';
 import { fileFailure } from '../file-errors.ts';
 
@@ -14,6 +17,30 @@ export const readTrust = async (file: string): Promise<Trust> => {
     return trustSchema.parse(JSON.parse(text)) as Trust;
   } catch {
     throw new CliFailure(EXIT.usage, `--trust: ${file} is no trust.json: it holds origin, keys and pin`);
+  }
+};
+
+/** What `ledgerctl audit consistency` has written. Throws CliFailure (usage) when it is none. */
+export const readConsistency = async (file: string): Promise<LaterProof> => {
+  const text = await readFile(file, 'utf8').catch((error: unknown) => {
+    throw fileFailure(error, `--consistency: cannot read ${file}`);
+  });
+  const proof = parsed(text);
+  const [from, to, path] = ['from', 'to', 'path'].map((name) => own(proof, name));
+  if (Number.isSafeInteger(from) && Number.isSafeInteger(to) && Array.isArray(path))
+    return { from: Number(from), to: Number(to), path: path.map(String) };
+  throw new CliFailure(
+    EXIT.usage,
+    `--consistency: ${file} is no proof of consistency: it holds from, to and path`,
+  );
+};
+
+const parsed = (text: string): JsonObject => {
+  try {
+    const value = JSON.parse(text) as JsonValue;
+    return isObject(value) ? value : {};
+  } catch {
+    return {};
   }
 };
 

@@ -1,3 +1,4 @@
+import { writeFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import type { Trust } from '../../app/audit/merkle/key-chain.ts';
 import type { EventProofAnswer } from '../audit/event-proof.ts';
@@ -6,10 +7,18 @@ import { readTrust, writeTrust } from '../audit/trust-file.ts';
 import type { Connection } from '../connection.ts';
 import { examples } from '../examples.ts';
 import { CliFailure, EXIT } from '../exit.ts';
+import { fileFailure } from '../file-errors.ts';
 import { counted, printable } from '../output.ts';
 import { AUDIT } from './audit-events.ts';
 
-/** `ledgerctl audit proof|trust`: that an event is in the signed history, and what to keep for later. */
+type ConsistencyOptions = {
+  readonly from: string;
+  readonly to: string;
+  readonly output?: string;
+  readonly force: boolean;
+};
+
+/** `ledgerctl audit proof|consistency|trust`: that an event is in the signed history, and what to keep for later. */
 export const addAuditProofCommands = (audit: Command, { client, io }: Connection): void => {
   audit
     .command('proof')
@@ -44,6 +53,31 @@ export const addAuditProofCommands = (audit: Command, { client, io }: Connection
             ? 'keys: those that the service names: keep them with `ledgerctl audit trust`\n'
             : 'keys: yours\n'),
       );
+    });
+  audit
+    .command('consistency')
+    .description(
+      'the proof that the log of one size continues that of another: for audit verify --consistency',
+    )
+    .requiredOption('--from <size>', 'the smaller size: that of the export')
+    .requiredOption('--to <size>', 'the larger size: that of your pin')
+    .option('-o, --output <file>', 'where to (default: printed)')
+    .option('--force', 'replace a file that is there', false)
+    .addHelpText('after', examples('audit consistency --from 1200 --to 3400 -o proof.json'))
+    .action(async ({ from, to, output, force }: ConsistencyOptions) => {
+      if (output !== undefined)
+        await assertTarget(output, force ? undefined : 'another name keeps both, --force replaces it');
+      const query = new URLSearchParams({ from, to }).toString();
+      const proof = await (await client()).get<object>(`${AUDIT}/consistency?${query}`);
+      const text = `${JSON.stringify(proof, null, 2)}\n`;
+      if (output === undefined) {
+        io.out(text);
+        return;
+      }
+      await writeFile(output, text).catch((error: unknown) => {
+        throw fileFailure(error, `cannot write ${output}`, EXIT.failed);
+      });
+      io.err(`${output} leads from size ${from} to size ${to}\n`);
     });
   audit
     .command('trust')

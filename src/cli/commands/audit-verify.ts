@@ -4,7 +4,7 @@ import { findingText, type Finding } from '../../app/audit/bundle/findings.ts';
 import type { BundleReport } from '../../app/audit/bundle/verify.ts';
 import type { StoreReport } from '../../app/audit/bundle/verify-store.ts';
 import type { Trust } from '../../app/audit/merkle/key-chain.ts';
-import { readTrust, writeTrust } from '../audit/trust-file.ts';
+import { readConsistency, readTrust, writeTrust } from '../audit/trust-file.ts';
 import type { CliActions, CliIo } from '../connection.ts';
 import { examples } from '../examples.ts';
 import { CliFailure, EXIT } from '../exit.ts';
@@ -15,6 +15,7 @@ type Options = {
   readonly store?: string;
   readonly trust?: string;
   readonly updatePin: boolean;
+  readonly consistency?: string;
   readonly json: boolean;
 };
 
@@ -34,6 +35,10 @@ export const addAuditVerifyCommand = (audit: Command, io: CliIo, actions: CliAct
       'with --trust: when nothing is wrong, pin the checkpoint of the bundle there',
       false,
     )
+    .option(
+      '--consistency <file>',
+      'of an export that is older than your pin: the proof from its size to that of the pin (audit consistency)',
+    )
     .option('--json', 'print the report as JSON', false)
     .addHelpText(
       'after',
@@ -50,6 +55,8 @@ export const addAuditVerifyCommand = (audit: Command, io: CliIo, actions: CliAct
         throw new InvalidArgumentError(
           '--update-pin writes to the file of --trust, with what a bundle showed',
         );
+      if (options.consistency !== undefined && (options.trust === undefined || bundle === undefined))
+        throw new InvalidArgumentError('--consistency leads from a bundle to the pin of --trust: give both');
       const trust = options.trust === undefined ? undefined : await readTrust(options.trust);
       const ok =
         bundle === undefined
@@ -62,7 +69,7 @@ export const addAuditVerifyCommand = (audit: Command, io: CliIo, actions: CliAct
 const ofBundle = async (
   path: string,
   trust: Trust | undefined,
-  { trust: file, updatePin, json }: Options,
+  { trust: file, updatePin, consistency, json }: Options,
   io: CliIo,
 ): Promise<boolean> => {
   // Loaded when it is needed: every other command, and the service, would load it for nothing.
@@ -71,7 +78,11 @@ const ofBundle = async (
   const source = await openBundle(path).catch((error: unknown) => {
     throw fileFailure(error, `cannot read ${path}`);
   });
-  const report = await verifyBundle(source, trust === undefined ? {} : { trust });
+  const later = consistency === undefined ? undefined : await readConsistency(consistency);
+  const report = await verifyBundle(source, {
+    ...(trust === undefined ? {} : { trust }),
+    ...(later === undefined ? {} : { later }),
+  });
   const other = report.findings.find(({ code }) => code === 'not-a-bundle');
   if (other !== undefined) throw new CliFailure(EXIT.usage, `${path}: ${other.message}`);
   io.out(json ? `${JSON.stringify(report, null, 2)}\n` : bundleText(report));
@@ -79,6 +90,8 @@ const ofBundle = async (
     await writeTrust(file, report.trust);
     io.err(`${file} now pins size ${report.checkpoint?.size}\n`);
   }
+  if (updatePin && report.pin === 'leads to')
+    io.err(`${file} still pins size ${report.pinSize}, which is behind this export\n`);
   return report.ok;
 };
 
@@ -157,6 +170,8 @@ const pinText = (report: BundleReport): string => {
       return 'pin: none: a history that was rewritten as a whole would not be noticed (--trust)';
     case 'continued':
       return 'pin: continued';
+    case 'leads to':
+      return `pin: the export ends before your pin, which continues it (size ${checkpoint?.size} < ${pinSize})`;
     case 'ends before':
       return `pin: the export ends before your pin (size ${checkpoint?.size} < ${pinSize})`;
     case 'not shown':

@@ -14,11 +14,22 @@ import type { Authority } from './trust-check.ts';
  *
  * - `none`: there is no pin
  * - `continued`: the history is the one that the auditor knew, and what came behind it
+ * - `leads to`: the checkpoint is smaller than the pin, and a proof that came beside the export leads from it to the pin
  * - `ends before`: the checkpoint is smaller than the pin, and an export proves nothing of what came behind it
  * - `not shown`: the export lacks the proof that leads from the pin to its checkpoint
  * - `not checked`: the pin cannot be used, no checkpoint counts, or the files that would show it are damaged
  */
-export type PinState = 'none' | 'continued' | 'ends before' | 'not shown' | 'not checked' | 'broken';
+export type PinState =
+  | 'none'
+  | 'continued'
+  | 'leads to'
+  | 'ends before'
+  | 'not shown'
+  | 'not checked'
+  | 'broken';
+
+/** The log of size `to` continues that of size `from` (`GET /api/audit/v1/consistency`); hashes in base64. */
+export type LaterProof = { readonly from: number; readonly to: number; readonly path: readonly string[] };
 
 /** Root and size that the checkpoint vouches for in the tree of the bundle. */
 export type Target = { readonly size: number; readonly root: Buffer; readonly path: readonly Buffer[] };
@@ -33,6 +44,8 @@ export type PinAsk = {
   readonly proofs: BundleProofs | undefined;
   /** The tree of the scope as the checkpoint vouches for it. */
   readonly target: Target | undefined;
+  /** Of an export that is older than the pin. */
+  readonly later?: LaterProof | undefined;
   /** Root of the main tree at the pin, where the events of the bundle themselves show it. */
   readonly rootAtPin: Buffer | undefined;
 };
@@ -80,12 +93,7 @@ type Verdict = {
 const CONTINUED: Verdict = { state: 'continued' };
 
 const verdictOf = (pin: Checkpoint, checkpoint: Checkpoint, ask: PinAsk, unsound: boolean): Verdict => {
-  if (pin.size > checkpoint.size)
-    return {
-      state: 'ends before',
-      message: endsBefore(pin, checkpoint),
-      place: [checkpoint.size, pin.size],
-    };
+  if (pin.size > checkpoint.size) return laterVerdict(pin, checkpoint, ask.later);
   if (pin.size === checkpoint.size) {
     const problem = sizeProblem(pin, checkpoint);
     return problem === undefined ? CONTINUED : { state: 'broken', message: problem };
@@ -94,9 +102,28 @@ const verdictOf = (pin: Checkpoint, checkpoint: Checkpoint, ask: PinAsk, unsound
   return unsound && verdict !== CONTINUED ? { state: 'not checked' } : verdict;
 };
 
-const endsBefore = (pin: Checkpoint, checkpoint: Checkpoint): string =>
-  `the export ends at size ${checkpoint.size}, before your pin of size ${pin.size}, and holds no proof from there to it: it is older ` +
-  'than the pin, or history was taken back. Check it with the trust.json that you kept when you got it, or ask for a new export';
+const laterVerdict = (pin: Checkpoint, checkpoint: Checkpoint, later: LaterProof | undefined): Verdict => {
+  const [from, to] = [checkpoint.size, pin.size];
+  const ends = (why: string): Verdict => ({
+    state: 'ends before',
+    message: `the export ends at size ${from}, before your pin of size ${to}, and ${why}`,
+    place: [from, to],
+  });
+  if (later === undefined)
+    return ends(
+      'holds no proof from there to it: it is older than the pin, or history was taken back. Ask for the proof ' +
+        `(ledgerctl audit consistency --from ${from} --to ${to} -o proof.json) and give it with --consistency, or check it with ` +
+        'the trust.json that you kept when you got it, or ask for a new export',
+    );
+  if (later.from !== from || later.to !== to)
+    return ends(`the proof that was given is from size ${later.from} to size ${later.to}: it is of others`);
+  const roots = { fromRoot: checkpoint.root, toRoot: pin.root };
+  return verifyConsistency({ from, to, ...roots, path: decodedHashes(later.path) })
+    ? { state: 'leads to' }
+    : ends(
+        'the proof that was given does not lead from there to it: it is damaged, or this is another history',
+      );
+};
 
 const sizeProblem = (pin: Checkpoint, checkpoint: Checkpoint): string | undefined => {
   const two = (what: string): string => `two histories of size ${pin.size}: ${what} not the one of your pin`;

@@ -24,7 +24,14 @@ import {
   type BundleSource,
 } from './format.ts';
 import { checkOcsf, OCSF_FILE } from './ocsf-check.ts';
-import { decodedHash, decodedHashes, pinOf, type PinState, type Target } from './pin-check.ts';
+import {
+  decodedHash,
+  decodedHashes,
+  pinOf,
+  type LaterProof,
+  type PinState,
+  type Target,
+} from './pin-check.ts';
 import { digesting, NotABundle, type DigestedSource } from './reading.ts';
 import { authorityOf, openCheckpoint, outlivedAll, type Authority } from './trust-check.ts';
 
@@ -58,7 +65,7 @@ export type BundleReport = {
 /** Checks a bundle without server or network. Never throws for what is wrong with it: that is what it reports. */
 export const verifyBundle = async (
   source: BundleSource,
-  options: { readonly trust?: Trust } = {},
+  options: { readonly trust?: Trust; readonly later?: LaterProof } = {},
 ): Promise<BundleReport> => {
   const findings = collectFindings();
   const files = digesting(source);
@@ -84,8 +91,9 @@ export const verifyBundle = async (
     await checkManifestNote(files, present, { authority, manifest, checkpoint }, findings);
   if (manifest !== undefined)
     await checkManifest(files, present, manifest, proofs, authority, events, findings);
+  const { trust, later } = options;
   const pinState = pinOf(
-    { trust: options.trust, authority, checkpoint, proofs, target, rootAtPin: events?.rootAtPin },
+    { trust, later, authority, checkpoint, proofs, target, rootAtPin: events?.rootAtPin },
     findings,
   );
   const range = proofs === undefined ? undefined : { from: proofs.from.size, to: proofs.to.size };
@@ -107,11 +115,14 @@ export const verifyBundle = async (
     counts: events?.counts ?? { events: 0, full: 0, redacted: 0, withheld: 0 },
     occurred: events?.occurred ?? { first: '', last: '' },
     withheldBy: events?.withheldBy ?? { filter: 0, audience: 0 },
-    trust: ok && note !== undefined ? trustFrom(authority, note) : undefined,
+    // A pin moves forward alone.
+    trust: ok && note !== undefined && pinState !== 'leads to' ? trustFrom(authority, note) : undefined,
     proven:
       ok && proofs !== undefined && range !== undefined ? provenBy(proofs.scope, range, events?.counts) : [],
     notProven: NOT_PROVEN.map((text) =>
-      text === NOT_PROVEN_WITHOUT_PIN && pinState === 'continued' ? behindPin(pin?.size) : text,
+      text === NOT_PROVEN_WITHOUT_PIN && ['continued', 'leads to'].includes(pinState)
+        ? behindPin(pin?.size)
+        : text,
     ),
   };
 };

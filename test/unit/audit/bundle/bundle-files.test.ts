@@ -19,6 +19,7 @@ import { findingText } from '../../../../src/app/audit/bundle/findings.ts';
 import { writeBundle } from '../../../../src/app/audit/bundle/writer.ts';
 import type { StoreReport } from '../../../../src/app/audit/bundle/verify-store.ts';
 import { openBundle } from '../../../../src/cli/audit/bundle-source.ts';
+import { consistencyPath } from '../../../../src/app/audit/merkle/proofs.ts';
 import { verifyBundle } from '../../../../src/app/audit/bundle/verify.ts';
 import { createCli, runCli } from '../../../../src/cli/ledgerctl.ts';
 import type { CliActions } from '../../../../src/cli/connection.ts';
@@ -230,6 +231,27 @@ describe('bundles in files', () => {
       .to.include('pin: the export ends before your pin (size 40 < 60)\n')
       .and.to.match(/1 finding\n$/);
     expect([damaged.code, older.code]).to.deep.equal([1, 1]);
+    const proof = join(folder, 'proof.json');
+    const path = consistencyPath(40, 60, historyOf(eventsOf(60)).tree.hashAt);
+    writeFileSync(
+      proof,
+      JSON.stringify({ from: 40, to: 60, path: path.map((hash) => hash.toString('base64')) }),
+    );
+    const led = await ledgerctl([tar, '--trust', later, '--consistency', proof, '--update-pin']);
+    expect([led.code, led.err]).to.deep.equal([
+      0,
+      `${later} still pins size 60, which is behind this export\n`,
+    ]);
+    expect(led.out).to.include('pin: the export ends before your pin, which continues it (size 40 < 60)\n');
+    for (const [text, says] of [
+      ['x', `--consistency: ${proof} is no proof of consistency: it holds from, to and path`],
+      ['[1]', 'is no proof of consistency'],
+    ] as const) {
+      writeFileSync(proof, text);
+      const none = await ledgerctl([tar, '--trust', later, '--consistency', proof]);
+      expect([none.code, none.err.includes(says)], none.err).to.deep.equal([2, true]);
+    }
+    expect((await ledgerctl([tar, '--consistency', proof])).code).to.equal(2);
     const foreign = join(folder, 'foreign.json');
     writeFileSync(foreign, JSON.stringify({ ...history.trust, origin: 'fulfillment-ledger/other' }));
     const others = await ledgerctl([tar, '--trust', foreign]);

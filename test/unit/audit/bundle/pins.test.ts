@@ -1,6 +1,8 @@
 import { expect } from 'chai';
 import { findingText } from '../../../../src/app/audit/bundle/findings.ts';
 import { verifyBundle, type BundleReport } from '../../../../src/app/audit/bundle/verify.ts';
+import type { LaterProof } from '../../../../src/app/audit/bundle/pin-check.ts';
+import { consistencyPath } from '../../../../src/app/audit/merkle/proofs.ts';
 import { signRotation } from '../../../../src/app/audit/merkle/key-chain.ts';
 import { writeBundle } from '../../../../src/app/audit/bundle/writer.ts';
 import type { JsonObject } from '../../../../src/domain/json.ts';
@@ -84,8 +86,34 @@ describe('pins', () => {
         'the export ends at size 30, before your pin of size 50, and holds no proof from there to it',
       )
       .and.to.include('history was taken back')
-      .and.to.include('Check it with the trust.json that you kept when you got it');
+      .and.to.include('audit consistency --from 30 --to 50 -o proof.json')
+      .and.to.include('with the trust.json that you kept when you got it');
     expect(report.trust).to.equal(undefined);
+  });
+
+  it('are reached by an export that is older, where a proof leads from it to them', async () => {
+    const path = (of = history): string[] =>
+      consistencyPath(30, 50, of.tree.hashAt).map((hash) => hash.toString('base64'));
+    const later = { from: 30, to: 50, path: path() };
+    const older = async (of = history, proof: LaterProof = later): Promise<BundleReport> =>
+      verifyBundle(memorySource(await bundleOf(of, { at: 30 })), { trust: pinned(50), later: proof });
+    const report = await older();
+    expect([report.pin, report.ok], texts(report)).to.deep.equal(['leads to', true]);
+    expect(report.trust, 'a pin does not move back').to.equal(undefined);
+    expect(report.notProven.join('\n')).to.include('behind your pin of size 50');
+    const other = historyOf(eventsOf(SIZE, 1));
+    for (const [of, proof, says] of [
+      [other, later, 'does not lead from there to it'],
+      [other, { ...later, path: path(other) }, 'does not lead from there to it'],
+      [history, { ...later, path: later.path.slice(1) }, 'does not lead from there to it'],
+      [history, { ...later, path: [] }, 'does not lead from there to it'],
+      [history, { ...later, path: ['AAAA', 'no base64'] }, 'does not lead from there to it'],
+      [history, { ...later, to: 60 }, 'the proof that was given is from size 30 to size 60'],
+    ] as const) {
+      const refused = await older(of, proof);
+      expect([refused.pin, refused.ok], says).to.deep.equal(['ends before', false]);
+      expect(texts(refused)).to.include(says);
+    }
   });
 
   type Damage = readonly [what: string, how: (files: MemoryBundle) => void];
