@@ -1,4 +1,5 @@
 import type { ClusterIdentifier } from '../../app/hub-identity.ts';
+import { findOrder, type OrderRef } from '../../app/hub-looks.ts';
 import {
   clusterNamespace,
   HubError,
@@ -83,7 +84,8 @@ const readFromHub = async (
   const cluster = hubs.adapterOf(hub.id);
   if (cluster === undefined) throw hubAway('it cannot be reached from here');
   try {
-    const value = await readSecret(what, cluster, { namespace: hub.namespace, name: hub.orderName }, options);
+    const ref = { hub: hub.id, clusterId: state.id, namespace: hub.namespace, name: hub.orderName };
+    const value = await readSecret(what, cluster, ref, options);
     // Written first and filled afterwards: what is empty is not there yet.
     return value?.byteLength === 0 ? undefined : value;
   } catch (error) {
@@ -100,15 +102,20 @@ const hubAway = (why: string, error?: HubError): ApiError =>
     ...(error === undefined ? {} : { cause: error }),
   });
 
+/**
+ * Of the order with the cluster's label alone: what has taken its name belongs to somebody else
+ * (management-cluster.md §2.3, §10.2).
+ */
 const readSecret = async (
   what: What,
   cluster: ManagementCluster,
-  order: OrderPlace,
+  ref: OrderRef,
   options: CallOptions,
 ): Promise<Uint8Array | undefined> => {
-  const observed = await cluster.getClusterOrder(order, options);
+  const observed = await findOrder(cluster, ref, options);
   if (observed === undefined) return undefined;
-  const hosted = await cluster.getHostedCluster(hostedPlace(order, observed.clusterReference), options);
+  const place = hostedPlace({ namespace: ref.namespace, name: observed.name }, observed.clusterReference);
+  const hosted = await cluster.getHostedCluster(place, options);
   const name = what === 'kubeconfig' ? hosted?.kubeconfigSecret : hosted?.passwordSecret;
   if (hosted === undefined || name === undefined) return undefined;
   return cluster.readSecret({ namespace: hosted.namespace, name, key: what }, options);

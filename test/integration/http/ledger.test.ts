@@ -40,16 +40,22 @@ const readableHub = () => {
     asked: [] as string[],
     registered: true,
     reads: 0,
+    /** Whose label the object has that is under the order's name. */
+    owner: '',
+    /** What is found by the label. */
+    labelled: [] as { readonly name: string; readonly clusterId: string }[],
   };
   const cluster = {
     hubId: 'sim-1',
     simulated: true,
-    getClusterOrder: async () => {
+    getClusterOrder: async ({ name }: { name: string }) => {
       hub.reads += 1;
       if (hub.down) throw new HubError('unavailable', 'connection refused', { retryAfterMs: 4000 });
-      if (!hub.hosted || !hub.reference) return {};
-      return { clusterReference: { namespace: 'ns', hostedClusterName: 'hc' } };
+      const order = { name, clusterId: hub.owner };
+      if (!hub.hosted || !hub.reference) return order;
+      return { ...order, clusterReference: { namespace: 'ns', hostedClusterName: 'hc' } };
     },
+    findClusterOrders: async () => hub.labelled,
     getHostedCluster: async ({ namespace, name }: { namespace: string; name: string }) => {
       hub.asked.push(`${namespace}/${name}`);
       if (!hub.hosted) return undefined;
@@ -119,6 +125,7 @@ describe('credentials and admin routes over HTTP', () => {
       },
       { type: 'StartDispatch', at: AT },
     );
+    hub.owner = id;
     return id;
   };
 
@@ -185,6 +192,21 @@ describe('credentials and admin routes over HTTP', () => {
       const away = await user('GET', `${CLUSTERS}/${id}/kubeconfig`);
       hub.registered = true;
       expect([away.status, away.headers.get('retry-after')]).to.deep.equal([503, '5']);
+    });
+
+    it('are those of the order with our label: never of what has its name, also of one under another name', async () => {
+      const id = await dispatched();
+      hub.owner = 'somebody-elses-cluster';
+      for (const part of ['kubeconfig', 'password'])
+        expect((await user('GET', `${CLUSTERS}/${id}/${part}`)).status).to.equal(404);
+      const log = await admin('GET', `${LEDGER}/events?stream=cluster-${id}`);
+      expect(log.text).not.to.contain('ClusterCredentialsRevealed');
+      hub.labelled = [{ name: 'order-dcxpq', clusterId: id }];
+      hub.asked.length = 0;
+      const adopted = await user('GET', `${CLUSTERS}/${id}/kubeconfig`);
+      hub.labelled = [];
+      expect(adopted.text).to.equal('apiVersion: v1\n');
+      expect(hub.asked).to.deep.equal(['osac-order-dcxpq/order-dcxpq']);
     });
 
     it('HEAD says that they are there, and nothing is revealed', async () => {
