@@ -1,0 +1,18 @@
+import { kafkaInstallation } from '../../ops/real/kafka/installation.ts';
+import { kubeBinary } from '../../ops/real/kube-apiserver/binary.ts';
+import { rulebookEnvironment } from '../../ops/real/rulebook/environment.ts';
+import { installPythonTools } from '../support/python-tools.ts';
+
+/**
+ * Installs and builds the real servers before the suites that run on them do so beside each other: two must not fill one
+ * cache folder, nor measure their patience beside a build on both cores. What cannot be had is told here, and by the
+ * suite that needs it: it fails, or names itself as not run.
+ */
+const say = (line: string): void => console.log(`  ${line}`);
+
+for (const prepare of [kafkaInstallation, kubeBinary, rulebookEnvironment, installPythonTools])
+  try {
+    prepare(say);
+  } catch (error) {
+    say(error instanceof Error ? error.message : String(error));
+  }
