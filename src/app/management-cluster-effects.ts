@@ -206,8 +206,15 @@ export const createManagementClusterEffects = (options: {
     throw new Ended(failed('NoController', `nothing in this release reconciles the orders of hub ${hub}`));
   };
 
+  /** What has its name without our label belongs to somebody else, and is not touched. */
+  const isThere = async ({ hub, clusterId, ...place }: OrderRef, call: EffectCall): Promise<boolean> =>
+    (await (await adapterOf(hub, call)).getClusterOrder(place, optionsOf(call)))?.clusterId === clusterId;
+
   const prepare = async (args: OrderRef, call: EffectCall): Promise<EffectOutcome> => {
-    const { created } = await (await controllerOf(args.hub, call)).prepare(args, optionsOf(call));
+    const controller = await controllerOf(args.hub, call);
+    if (!(await isThere(args, call)))
+      return failed('NotFound', `order ${args.name} of this cluster is not on hub ${args.hub}`);
+    const { created } = await controller.prepare(args, optionsOf(call));
     return done({ created: [...created] });
   };
 
@@ -232,6 +239,7 @@ export const createManagementClusterEffects = (options: {
 
   const release = async (args: OrderRef, call: EffectCall): Promise<EffectOutcome> => {
     const controller = await controllerOf(args.hub, call);
+    if (!(await isThere(args, call))) return done({});
     const { released, waitingFor } = await controller.release(args, optionsOf(call));
     return released
       ? done({})

@@ -58,6 +58,7 @@ describe('effects on a hub of which we know more', () => {
     it('prepares the place of an order and says what was missing', async () => {
       const asked: object[] = [];
       const port = await on({
+        getClusterOrder: async () => order(),
         controller: {
           prepare: async (where) => {
             asked.push(where);
@@ -114,8 +115,28 @@ describe('effects on a hub of which we know more', () => {
         });
       }
     });
+    it('neither prepares nor lets go what is somebody else’s under the name of an order', async () => {
+      for (const found of [undefined, order({ clusterId: 'another' })]) {
+        const touched = async (): Promise<never> => {
+          throw new Error('touched');
+        };
+        const port = await on({
+          getClusterOrder: async () => found,
+          controller: { prepare: touched, writeStatus: touched, release: touched },
+        });
+        expect(await port('prepareOrder', place, effectCall())).to.include({
+          outcome: 'failed',
+          reason: 'NotFound',
+        });
+        expect(await port('releaseOrder', place, effectCall())).to.deep.equal({
+          outcome: 'done',
+          result: {},
+        });
+      }
+    });
     it('says what the end of an order waits for, and does not hold it against the hub', async () => {
       const port = await on({
+        getClusterOrder: async () => order(),
         controller: {
           prepare: async () => ({ created: [] }),
           writeStatus: async () => undefined,
