@@ -442,6 +442,10 @@ describe('process runner and its index', () => {
       (await readAll(store, 'toyRun-t1')).some((event) => event.type === 'ObservationTaken'),
     );
     expect(await readAll(store, 'toyRun-nobody')).to.deep.equal([]);
+    const unknown = (): boolean[] => ['t1', 'nobody'].map((id) => runner.isUnknown('toyRun', id));
+    expect(unknown()).to.deep.equal([false, true]);
+    await runner.stop();
+    expect(unknown(), 'who does not own the processes cannot tell').to.deep.equal([false, false]);
   });
 });
 
