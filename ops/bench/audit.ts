@@ -24,6 +24,7 @@ import { createEventCodec } from '../../src/app/event-codec.ts';
 import { clusterAggregate } from '../../src/domain/kinds.ts';
 import { eventTypes } from '../../src/domain/registry.ts';
 import type { AuditReader } from '../../src/projections/audit/audit-reader.ts';
+import { auditView } from '../../src/projections/audit/audit-view.ts';
 import { openReadModels } from '../../src/projections/open-read-models.ts';
 import type { ReadModels } from '../../src/projections/read-models.ts';
 import { createViews } from '../../src/projections/views.ts';
@@ -266,7 +267,10 @@ try {
   }
   await models.close();
   note('size of the log, bytes/event', statSync(join(dataDir, 'events.db')).size / events);
-  note('size of the tree, bytes/event', statSync(join(dir, 'audit-v2-1.sqlite')).size / events);
+  note(
+    'size of the tree, bytes/event',
+    statSync(join(dir, `audit-v${auditView().version}-1.sqlite`)).size / events,
+  );
   for (let n = 0; n < repeat; n += 1) for (const withTree of [false, true]) await measureAppends(withTree);
   for (const [name, measured] of figures)
     console.log(`  ${name.padEnd(64)} ${range(measured, Math.max(...measured) < 100 ? 2 : 0)}`);

@@ -228,7 +228,9 @@ export const AUDIT_DESCRIPTIONS: { readonly [route: string]: Description } = {
   },
   'POST holds': {
     summary: 'Places a legal hold: whose data it covers cannot be erased',
-    description: 'Refused where an erasure of that data has begun (ERASURE_UNDER_WAY). Provider admins only.',
+    description:
+      'Refused where an erasure of that data has begun (ERASURE_UNDER_WAY). The one tenant whom it concerns sees it in its ' +
+      'history, without the reason. Provider admins only.',
     parameters: WRITE,
     body: record({
       scope: {
@@ -291,7 +293,9 @@ export const AUDIT_DESCRIPTIONS: { readonly [route: string]: Description } = {
   },
   'POST grants': {
     summary: 'Lets an auditor read the history of tenants that are not its own',
-    description: 'A grant for all tenants shows what only the provider sees, too. Provider admins only.',
+    description:
+      'Tenants that it names are told in their own history. A grant for all tenants shows what only the provider sees, too. ' +
+      'Provider admins only.',
     parameters: WRITE,
     body: record({
       subject: TEXT,

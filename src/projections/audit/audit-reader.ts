@@ -61,15 +61,13 @@ export const auditReader = (connection: ReadConnection): AuditReader => {
   const mainHash = hashesIn(MAIN_TREE);
   const size = (): number => numberIn(statement(SQL.size).get(), 'size') ?? 0;
 
+  const alsoAbout = (row: MentionRow): AlsoAbout => {
+    const { category: kind, id: resourceId } = parseStreamName(names.text(row.resource));
+    return { kind, resourceId, hidden: row.hidden === 1 };
+  };
   const alsoOf = (index: number): AlsoAbout[] =>
-    statement(SQL.mentions)
-      .all(index)
-      .map((row) => {
-        const { category: kind, id: resourceId } = parseStreamName(names.text(Number(row['resource'])));
-        return { kind, resourceId, hidden: row['hidden'] === 1 };
-      });
-  const toLeaf = (row: LeafRow): AuditLeaf => {
-    const also = alsoOf(row.idx);
+    (statement(SQL.mentions).all(index, index + 1) as unknown as MentionRow[]).map(alsoAbout);
+  const toLeaf = (row: LeafRow, also: readonly AlsoAbout[] = alsoOf(row.idx)): AuditLeaf => {
     const resource = row.resource === null ? '' : names.text(row.resource);
     return {
       index: row.idx,
@@ -180,8 +178,10 @@ export const auditReader = (connection: ReadConnection): AuditReader => {
     leaf,
     leaves: (from, limit) => {
       const most = Math.min(limit, MOST_LEAVES);
-      const rows = statement(SQL.leaves).all(from, from + most, most);
-      return rows.map((row) => toLeaf(row as unknown as LeafRow));
+      const rows = statement(SQL.leaves).all(from, from + most, most) as unknown as LeafRow[];
+      const mentions = statement(SQL.mentions).all(from, from + most) as unknown as MentionRow[];
+      const also = Map.groupBy(mentions, ({ idx }) => idx);
+      return rows.map((row) => toLeaf(row, (also.get(row.idx) ?? []).map(alsoAbout)));
     },
     tenantTree,
     tenants: (after, limit) =>
@@ -225,6 +225,8 @@ export const auditReader = (connection: ReadConnection): AuditReader => {
     },
   };
 };
+
+type MentionRow = { readonly idx: number; readonly resource: number; readonly hidden: number };
 
 /** No name has this number: nothing is found by it. */
 const NO_NAME = -1;

@@ -34,7 +34,7 @@ export const AUDIT_STATEMENTS = {
   nextOfType: seek('type = ?'),
   nextOfKind: seek('kind = ?'),
   nextOfResource: seek('resource = ?'),
-  mentions: 'SELECT resource, hidden FROM mentions WHERE idx = ? ORDER BY resource',
+  mentions: 'SELECT idx, resource, hidden FROM mentions WHERE idx >= ? AND idx < ? ORDER BY idx, resource',
   nextMention: seekMention('resource'),
   nextMentionOfKind: seekMention('kind'),
   nextOfOutcome: seek('outcome = ? AND outcome > 0'),

@@ -146,6 +146,9 @@ describe('audit view', () => {
       { kind: 'cluster', resourceId: 'c1', hidden: false },
     ]);
     expect(reader.leaf(1)).not.to.have.property('also');
+    const each = Array.from({ length: reader.size() }, (_, index) => reader.leaf(index));
+    expect(reader.leaves(0, 100)).to.deep.equal(each);
+    expect(reader.leaves(2, 1)).to.deep.equal(each.slice(2, 3));
     expect((await models.rebuild('audit')).outcome).to.equal('switched');
   });
 
