@@ -380,6 +380,37 @@ describe('writes over HTTP', () => {
 });
 
 describe('a read model that is late', () => {
+  it('keeps the answer of a write until it shows that, so that its caller reads it', async () => {
+    const asked: string[] = [];
+    const applied = Promise.withResolvers<boolean>();
+    const service = await startTestService({
+      positions: {
+        waitFor: (view, position) => {
+          asked.push(`${view} ${position}`);
+          return applied.promise;
+        },
+      },
+    });
+    try {
+      const admin = callerOf(service, await service.token({ user: 'root', admin: true }));
+      let answered = false;
+      const write = admin('POST', `${PRIVATE}/host_types`, { id: 'h1' }).finally(() => {
+        answered = true;
+      });
+      for (let looks = 0; looks < 500 && asked.length === 0 && !answered; looks += 1)
+        await new Promise((resolve) => setTimeout(resolve, 10));
+      expect(answered, 'before anybody could read it').to.equal(false);
+      applied.resolve(true);
+      const { status, headers } = await write;
+      expect(status).to.equal(200);
+      const position = headers.get('x-ledger-position')?.replace('memory.', '');
+      expect(asked).to.deep.equal([`resources ${position}`]);
+    } finally {
+      applied.resolve(false);
+      await service.close();
+    }
+  });
+
   it('past the bound a read answers 503 and a write says success all the same', async () => {
     const service = await startTestService({
       positions: { readWaitMs: 20, writeWaitMs: 20, waitFor: async () => false },

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { createMetrics } from '../../../src/adapters/metrics/metrics.ts';
 import type { HubWatchStatus } from '../../../src/app/hub-observer.ts';
+import type { Logger } from '../../../src/app/ports.ts';
 import type { LaneStatus } from '../../../src/app/process-runner/types.ts';
 import type { TopicStatus } from '../../../src/app/publisher/topic-status.ts';
 import { measure } from '../../../src/composition/measure.ts';
@@ -64,6 +65,67 @@ describe('what is measured when Prometheus asks', () => {
       metrics.close();
     }
   });
+
+  it('tells of the log, the read models, the processes and the orders what alerts ask for', async () => {
+    const marks = new Map([
+      ['waiting', 3],
+      ['needs-operator', 4],
+      ['hub-not-accepting', 5],
+      ['deletion-overdue', 6],
+    ]);
+    const view = { name: 'resources', lagSeconds: 7, caughtUp: false, parkedStreams: ['cluster-1'] };
+    const system = {
+      ...idle,
+      readModels: {
+        status: () => [view],
+        resources: { countMarked: (_kind: string, mark: string) => marks.get(mark) ?? 0 },
+      },
+      processes: {
+        status: () => ({ parkedRuns: ['a', 'b'], timersDue: 8, timerLatenessSeconds: 9, lanes: [] }),
+      },
+      names: { pending: () => 10, skipped: () => 11 },
+    } as unknown as System;
+    const metrics = createMetrics();
+    const silent = { info: () => undefined } as unknown as Logger;
+    try {
+      const { commandsAndProcesses: hooks, request, views, recordRejection, follow } = measure(metrics);
+      hooks.onCommand?.('OrderCluster', 'accepted', 1);
+      hooks.onAppend?.(250, 1);
+      hooks.onConflict?.('cluster-1');
+      hooks.clockDiverged?.(-3_600_000);
+      request({ method: 'GET', route: '/healthz', status: 200, seconds: 0.5 });
+      views.applied?.({ view: 'resources', events: 12 } as never);
+      recordRejection(silent, () => undefined)({ outcome: 'denied', code: 'NOPE' } as never);
+      follow(system, { storeAnswers: () => Promise.resolve(false) } as unknown as ReadinessProbe);
+      const text = await metrics.text();
+      for (const line of [
+        'ledger_commands_total{type="OrderCluster",outcome="accepted"} 1',
+        'ledger_append_seconds_sum 0.25',
+        'ledger_append_conflicts_total 1',
+        'ledger_clock_divergence_seconds -3600',
+        'ledger_http_request_seconds_sum{method="GET",route="/healthz",status="200"} 0.5',
+        'ledger_projection_events_total{view="resources"} 12',
+        'ledger_rejections_total{outcome="denied",code="NOPE"} 1',
+        'ledger_store_up 0',
+        'ledger_projection_lag_seconds{view="resources"} 7',
+        'ledger_projection_caught_up{view="resources"} 0',
+        'ledger_projection_parked_streams{view="resources"} 1',
+        'ledger_process_parked_runs 2',
+        'ledger_timers_due 8',
+        'ledger_timer_lateness_seconds 9',
+        'ledger_orders_waiting 3',
+        'ledger_orders_needing_operator 4',
+        'ledger_hub_not_accepting 5',
+        'ledger_deletions_overdue 6',
+        'ledger_name_reservations_pending 10',
+        'ledger_name_repair_skipped 11',
+      ])
+        expect(text).to.include(`${line}\n`);
+    } finally {
+      metrics.close();
+    }
+  });
+
   it('shows no lane as open that has closed and is idle since', async () => {
     const open: LaneStatus = {
       lane: 'hub:hub-1',

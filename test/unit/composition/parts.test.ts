@@ -1,6 +1,8 @@
 import { expect } from 'chai';
-import { runInBackground } from '../../../src/composition/background.ts';
+import type { Logger } from '../../../src/app/ports.ts';
+import { runInBackground, sayWhatIdles } from '../../../src/composition/background.ts';
 import { createClosers } from '../../../src/composition/closing.ts';
+import { readConfig } from '../../../src/config.ts';
 import { silentLogger } from '../../support/fake-incarnation.ts';
 
 describe('what was opened', () => {
@@ -63,5 +65,17 @@ describe('parts that run in the background', () => {
     expect(await outcome(silence.broken)).to.equal('Error: processes ended by itself');
     stop.abort();
     await Promise.all([fault.ended, silence.ended]);
+  });
+
+  it('that were asked for and have nothing to do say so', () => {
+    const said = (environment: Readonly<Record<string, string>>): readonly string[] => {
+      const lines: string[] = [];
+      const logger: Logger = { ...silentLogger, warn: (_fields, message) => void lines.push(message) };
+      sayWhatIdles(readConfig(environment), logger);
+      return lines;
+    };
+    expect(said({})).to.deep.equal(['role publisher idles: no LEDGER_KAFKA_BROKERS are set']);
+    expect(said({ LEDGER_KAFKA_BROKERS: 'kafka:9092' })).to.deep.equal([]);
+    expect(said({ LEDGER_ROLES: 'api' })).to.deep.equal([]);
   });
 });
