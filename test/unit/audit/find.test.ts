@@ -5,7 +5,7 @@ import type { AuditLeaf } from '../../../src/app/audit/tree.ts';
 import type { AuditReader } from '../../../src/projections/audit/audit-reader.ts';
 import { intersect, remembering, union, type AuditQuery } from '../../../src/projections/audit/find.ts';
 import { audit, followed, openAuditView } from '../../support/audit/open-audit.ts';
-import { createHistoryWriter, histories, TENANTS } from '../../support/audit/random-history.ts';
+import { createHistoryWriter, histories, TENANTS, type Step } from '../../support/audit/random-history.ts';
 import { check, checkAsync } from '../../support/property.ts';
 
 const numbers = fc.uniqueArray(fc.nat(60), { maxLength: 40 }).map((list) => list.toSorted((a, b) => a - b));
@@ -49,7 +49,7 @@ describe('lists of leaves', () => {
 
 type Question = Pick<
   AuditQuery,
-  'tenants' | 'subject' | 'kind' | 'resourceId' | 'types' | 'from' | 'to' | 'below'
+  'tenants' | 'subject' | 'kind' | 'resourceId' | 'provider' | 'types' | 'from' | 'to' | 'below'
 >;
 
 const DOCUMENTS = [
@@ -67,9 +67,13 @@ const questions: fc.Arbitrary<Question> = fc
     subject: fc.option(fc.constantFrom('alice', 'bob', 'system', 'nobody'), { nil: undefined }),
     document: fc.option(fc.constantFrom(...DOCUMENTS), { nil: undefined }),
     kind: fc.option(fc.constantFrom('cluster', 'name', 'hub'), { nil: undefined }),
-    types: fc.option(fc.subarray(['ClusterLabelled', 'ClusterBecameReady', 'NotKnownYet', 'Never']), {
-      nil: undefined,
-    }),
+    provider: fc.option(fc.boolean(), { nil: undefined }),
+    types: fc.option(
+      fc.subarray(['AuditRead', 'ClusterLabelled', 'ClusterBecameReady', 'NotKnownYet', 'Never']),
+      {
+        nil: undefined,
+      },
+    ),
     from: fc.option(fc.constantFrom(...MINUTES), { nil: undefined }),
     to: fc.option(fc.constantFrom(...MINUTES), { nil: undefined }),
     below: fc.option(fc.nat(100), { nil: undefined }),
@@ -84,14 +88,36 @@ const questions: fc.Arbitrary<Question> = fc
     ...(Object.fromEntries(Object.entries(more).filter(([, value]) => value !== undefined)) as object),
   }));
 
+/** Appends whose events name objects of other streams, as the rows of mentions.ts say. */
+const namings: fc.Arbitrary<Step> = fc
+  .record({
+    type: fc.constantFrom('AuditRead', 'HubCapacityReserved', 'NameReserved', 'NameReleased'),
+    tenant: fc.constantFrom(...TENANTS),
+    subject: fc.constantFrom('alice', 'bob'),
+    id: fc.constantFrom('c1', 'c2', 'nothing'),
+    tenants: fc.subarray([...TENANTS]),
+  })
+  .map(({ type, tenant, subject, id, tenants }) => ({
+    stream:
+      type === 'HubCapacityReserved' ? 'hubCapacity-h1' : type === 'AuditRead' ? 'auditAccess-x' : 'name-n1',
+    tenant,
+    subject,
+    types: [type],
+    data: { clusterId: id, kind: 'cluster', holder: id, query: { kind: 'cluster', id }, tenants },
+  }));
+
 /** What the same question means, said plainly. */
 const fits = (question: Question, leaf: AuditLeaf, latest: string): boolean => {
-  const { tenants, subject, kind, resourceId, types, from, to, below } = question;
+  const { tenants, subject, kind, resourceId, provider, types, from, to, below } = question;
+  const about = [leaf, ...(leaf.also ?? []).filter(({ hidden }) => provider === true || !hidden)];
   return (
     (tenants === 'all' || tenants.includes(leaf.tenant)) &&
     (subject === undefined || leaf.subject === subject) &&
-    (kind === undefined || leaf.kind === kind) &&
-    (resourceId === undefined || leaf.resourceId === resourceId) &&
+    about.some(
+      (each) =>
+        (kind === undefined || each.kind === kind) &&
+        (resourceId === undefined || each.resourceId === resourceId),
+    ) &&
     (types === undefined || types.includes(leaf.record.type)) &&
     (from === undefined || latest >= from) &&
     (to === undefined || latest <= to) &&
@@ -115,7 +141,13 @@ describe('questions of auditors', () => {
     this.timeout(60_000);
     await checkAsync(
       fc.asyncProperty(
-        histories(40),
+        fc.array(
+          fc.oneof(
+            histories(4),
+            namings.map((one) => [one]),
+          ),
+          { minLength: 1, maxLength: 20 },
+        ),
         fc.array(fc.nat(7 * 60), { minLength: 1, maxLength: 20 }),
         fc.array(questions, { minLength: 20, maxLength: 20 }),
         fc.integer({ min: 1, max: 9 }),
@@ -130,7 +162,7 @@ describe('questions of auditors', () => {
           const models = await openAuditView(store);
           try {
             const write = createHistoryWriter(store, 'f');
-            for (const one of history) {
+            for (const one of history.flat()) {
               await write([one]);
               step += 1;
             }
