@@ -21,6 +21,7 @@ prototype.scheduleCheckPendingRequests = function () {
 export type KafkaConnection = {
   connect(): Promise<void>;
   disconnect(): Promise<void>;
+  refreshMetadata(): Promise<void>;
   addMultipleTargetTopics(topics: readonly string[]): Promise<void>;
   findTopicPartitionMetadata(topic: string): readonly { readonly partitionId: number }[];
   findLeaderForPartitions(

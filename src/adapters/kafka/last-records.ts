@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { LastRecord } from '../../app/publisher/ports.ts';
 import type { FetchedTopic, KafkaConnection } from './kafkajs-library.ts';
 
@@ -9,8 +10,35 @@ const READ_COMMITTED = 1;
 /** Partitions of one request: each may bring a whole batch. */
 const AT_ONCE = 16;
 
+/** Tries, and milliseconds between two: nobody may lead the partitions of a topic that has just been made. */
+const TRIES = 40;
+const TRY_AGAIN_MS = 250;
+
 /** The newest record of each partition of topics that exist, by an open connection. Throws what kafkajs throws. */
 export const readLastRecords = async (
+  connection: KafkaConnection,
+  topics: readonly string[],
+): Promise<ReadonlyMap<string, readonly LastRecord[]>> => {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await readNow(connection, topics);
+    } catch (error) {
+      const { type } = error as { readonly type?: unknown };
+      if (typeof type !== 'string' || !WITHOUT_LEADER.has(type) || tries === TRIES) throw error;
+    }
+    await pause(TRY_AGAIN_MS);
+    await connection.refreshMetadata();
+  }
+};
+
+/** Error types of the protocol that pass when a partition has its leader. */
+const WITHOUT_LEADER: ReadonlySet<string> = new Set([
+  'LEADER_NOT_AVAILABLE',
+  'NOT_LEADER_FOR_PARTITION',
+  'UNKNOWN_TOPIC_OR_PARTITION',
+]);
+
+const readNow = async (
   connection: KafkaConnection,
   topics: readonly string[],
 ): Promise<ReadonlyMap<string, readonly LastRecord[]>> => {

@@ -31,7 +31,7 @@ const NOTHING: Mapped = { records: [] };
 type Order = { readonly stream: string; readonly done: (outcome: RetryOutcome) => void };
 
 export const createReader = ({
-  stream: { topic, map },
+  stream: { topic, map, isNothing },
   store,
   clock,
   timers,
@@ -85,6 +85,15 @@ export const createReader = ({
   /** What came before in a parked stream is not left out: a publisher that died may have parked it and sent nothing yet. */
   const isLeftOut = ({ stream, revision }: Pick<RecordedEvent, 'stream' | 'revision'>): boolean =>
     revision >= (parking.get(stream)?.revision ?? Number.POSITIVE_INFINITY);
+
+  /** Most events of the log are none of a topic's: for them nothing is awaited. False: it is to be taken. */
+  const passes = (event: RecordedEvent): boolean => {
+    if (isNothing?.(event) !== true) return false;
+    newest = event.recordedAt;
+    read = event.position;
+    outbox.pass(event.position);
+    return true;
+  };
 
   const take = async (event: RecordedEvent): Promise<void> => {
     const { position, stream, revision, recordedAt } = event;
@@ -195,8 +204,9 @@ export const createReader = ({
       askedAt = undefined;
       if (result.done === true) return;
       const item = result.value;
-      if (item.kind === 'event') await take(item.event);
-      else {
+      if (item.kind === 'event') {
+        if (!passes(item.event)) await take(item.event);
+      } else {
         if (item.kind === 'caught-up') caughtUp = true;
         if (item.position !== undefined) {
           read = item.position;

@@ -2,7 +2,7 @@ import type { Clock } from '../ports.ts';
 import { nextTurn } from '../process-runner/slices.ts';
 
 /** Milliseconds of one turn that mapping may take, all topics together (design §5, Threads). */
-const SLICE_MS = 3;
+const SLICE_MS = 2;
 
 /**
  * Keeps the mapping of many topics from holding the thread, which also answers HTTP: whoever has mapped an event asks,

@@ -29,7 +29,7 @@ export type PublisherSettings = {
 
 export const PUBLISHER_SETTINGS: PublisherSettings = {
   outbox: { records: 1_000, bytes: 640 * 1024 },
-  batch: { records: 400, bytes: 320 * 1024 },
+  batch: { records: 200, bytes: 128 * 1024 },
   checkpointRecords: 1_000,
   checkpointMs: 1_000,
   retryMs: 500,

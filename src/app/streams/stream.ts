@@ -44,4 +44,6 @@ export type RecordMapper = (event: RecordedEvent) => readonly KafkaRecord[] | Pr
 export type TopicStream = {
   readonly topic: TopicSpec;
   readonly map: RecordMapper;
+  /** True: no record is made of this event, whatever came before it. Cheap, for topics that read the whole log. */
+  readonly isNothing?: (event: RecordedEvent) => boolean;
 };

@@ -2,7 +2,7 @@ import type { AnyKind } from '../../domain/kinds.ts';
 import type { Registry } from '../../domain/registry.ts';
 import type { EventStore } from '../event-store.ts';
 import { createCheckpointMapper } from './checkpoint-records.ts';
-import { createEventMapper, type TopicAudience } from './event-records.ts';
+import { createEventMapper, isNoEventOf, type TopicAudience } from './event-records.ts';
 import { createLifecycleMapper, emptyMeter, foldMeter } from './metering-records.ts';
 import { emptyDocument, foldDocument } from './public-document.ts';
 import { createStateMapper } from './state-records.ts';
@@ -37,9 +37,17 @@ export type StreamsOptions = {
  */
 export const createStreams = (options: StreamsOptions): readonly TopicStream[] => {
   const mappers = mappersOf(options);
+  const passing = new Map(
+    contextsOf(options.registry).map((context) => [
+      eventsTopic(context),
+      isNoEventOf({ registry: options.registry, context }),
+    ]),
+  );
   return topicsOf(options.registry, options.kinds).flatMap((topic) => {
     const map = mappers.get(topic.name);
-    return map === undefined ? [] : [{ topic, map }];
+    if (map === undefined) return [];
+    const isNothing = passing.get(topic.name);
+    return [{ topic, map, ...(isNothing === undefined ? {} : { isNothing }) }];
   });
 };
 
