@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
-import { createStack, type Stack } from '../support/e2e-stack.ts';
+import { E2E_STORE, createStack, type Stack } from '../support/e2e-stack.ts';
 import { SHELL, statedIn } from '../support/shell-examples.ts';
 
 const run = promisify(execFile);
@@ -23,7 +23,7 @@ describe('the examples of the guide for administrators', function () {
 
   before(async () => {
     folder = mkdtempSync(join(tmpdir(), 'ledger-administration-'));
-    stack = await createStack('sqlite');
+    stack = await createStack(E2E_STORE);
     await stack.start();
   });
   after(async () => {

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { ledgerctlOn } from '../support/e2e-cli.ts';
 import { runMain, startMain, type Run } from '../support/e2e-process.ts';
-import { createStack, until, type Stack } from '../support/e2e-stack.ts';
+import { E2E_STORE, createStack, until, type Stack } from '../support/e2e-stack.ts';
 
 /** The commands about resources as a customer types them, with the real service behind them. */
 describe('ledgerctl about resources', function () {
@@ -12,7 +12,7 @@ describe('ledgerctl about resources', function () {
   let token: string;
 
   before(async () => {
-    stack = await createStack('sqlite');
+    stack = await createStack(E2E_STORE);
     await stack.start();
     token = await stack.token({ tenant: 'acme', user: 'alice' });
   });

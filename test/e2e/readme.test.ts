@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { greeting } from '../../src/cli/greeting.ts';
-import { AS_DEPLOYED, createStack, SERVE, type Stack } from '../support/e2e-stack.ts';
+import { AS_DEPLOYED, E2E_STORE, SERVE, createStack, type Stack } from '../support/e2e-stack.ts';
 import { isShown, SHELL, shownIn, statedIn } from '../support/shell-examples.ts';
 
 const run = promisify(execFile);
@@ -23,7 +23,7 @@ describe('the examples of the README', function () {
     const [, text = ''] = readFileSync('README.md', 'utf8').split(HEADING);
     block = /```sh\n([\s\S]*?)```/.exec(text)?.[1] ?? '';
     folder = mkdtempSync(join(tmpdir(), 'ledger-readme-'));
-    stack = await createStack('sqlite', AS_DEPLOYED);
+    stack = await createStack(E2E_STORE, AS_DEPLOYED);
     await stack.start();
   });
   after(async () => {

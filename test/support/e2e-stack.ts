@@ -48,6 +48,15 @@ export type Who =
 /** The stores that the end-to-end suites run on. */
 export const E2E_STORES: readonly StoreKind[] = ['sqlite', 'eventstoredb-peer'];
 
+/** The store of the suites that run on one. CI runs them a second time, on the other one. */
+export const E2E_STORE: StoreKind = ((): StoreKind => {
+  const named = process.env['LEDGER_TEST_STORE'] ?? 'sqlite';
+  const store = E2E_STORES.find((known) => known === named);
+  if (store === undefined)
+    throw new Error(`LEDGER_TEST_STORE is one of ${E2E_STORES.join(', ')}, not ${named}`);
+  return store;
+})();
+
 export const CLUSTERS = '/api/fulfillment/v1/clusters';
 export const PRIVATE = '/api/private/v1';
 
