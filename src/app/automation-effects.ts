@@ -151,13 +151,15 @@ export const createAutomationEffects = (options: {
     call.signal.throwIfAborted();
   };
 
+  /** What has the order's name without our label is somebody else's, and ours is not there. */
   const shown = async (
     cluster: ManagementCluster,
-    place: OrderPlace,
+    place: TriggerArgs['place'],
     call: EffectCall,
   ): Promise<Shown | undefined> => {
     const order = await cluster.getClusterOrder(place, reading(call));
-    return order === undefined ? undefined : { order, hosted: await hostedOf(cluster, place, reading(call)) };
+    if (order?.clusterId !== place.clusterId) return undefined;
+    return { order, hosted: await hostedOf(cluster, place, reading(call)) };
   };
 
   /** What shows that an earlier request was acted on, looked for now and once nothing of it can be under way. */

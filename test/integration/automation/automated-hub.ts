@@ -1,6 +1,10 @@
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { listAt, objectAt, stringAt, textOf, textsAt } from '../../../src/domain/json-tools.ts';
-import { HubError, type ObservedHostedCluster } from '../../../src/app/management-cluster.ts';
+import {
+  CLUSTER_ORDER_UUID_LABEL,
+  HubError,
+  type ObservedHostedCluster,
+} from '../../../src/app/management-cluster.ts';
 import { fakeCluster } from '../../support/hub-fixture.ts';
 import { orderCalled } from './contract.ts';
 
@@ -36,6 +40,7 @@ export const automatedHub = () => {
       return {
         name: stringAt(metadata, 'name'),
         uid: 'u',
+        clusterId: stringAt(objectAt(metadata, 'labels'), CLUSTER_ORDER_UUID_LABEL),
         resourceVersion: '1',
         generation: 1,
         creationTimestamp: '2026-11-21T09:00:00Z',

@@ -229,6 +229,14 @@ describe('effects of a hub’s automation', function () {
       expect(rulebook.requests).to.deep.equal([]);
     });
 
+    it('what is to be seen of an order of somebody else says nothing of ours', async () => {
+      const { hub, rulebook, trigger } = await start();
+      hub.order = orderCalled('order-b');
+      hub.mark(['osac.openshift.io/infrastructure']);
+      expect(await trigger(secondAttempt())).to.include({ outcome: 'refused', reason: 'NameTaken' });
+      expect(rulebook.requests).to.deep.equal([]);
+    });
+
     for (const [behaviour, outcome, reason] of [
       [{ status: 401 }, 'failed', 'AutomationUnauthorized'],
       [{ status: 413 }, 'refused', 'AutomationRefused'],
