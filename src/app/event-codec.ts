@@ -29,14 +29,24 @@ export class InvalidEvent extends Error {
   }
 }
 
+/** Events of one type that are checked by its schema as it is. */
+const COMPILED_AFTER = 100;
+
 /** Throws a TypeError when a type is registered twice or lacks an upcaster for one of its older versions. */
 export const createEventCodec = (eventTypes: readonly EventType[]): EventCodec => {
   const registry = createRegistry(eventTypes);
   const compiled = new Map<string, ZodType>();
-  /** At the first event of a type: whoever only reads, as projections do, needs none, and a start need not wait for all. */
+  const uses = new Map<string, number>();
+  /**
+   * Compiled once a type has proved to be written often: that takes as long as checking a hundred events does. What
+   * only reads, as projections do, needs none, and what lives shortly hardly any.
+   */
   const schemaOf = ({ type, schema }: EventType): ZodType => {
     const known = compiled.get(type);
     if (known !== undefined) return known;
+    const used = (uses.get(type) ?? 0) + 1;
+    uses.set(type, used);
+    if (used < COMPILED_AFTER) return schema;
     const made = compile(schema);
     compiled.set(type, made);
     return made;

@@ -21,7 +21,11 @@ export type FoldedCache = {
 };
 
 export const createFoldedCache = (max: number): FoldedCache => {
-  const entries = new LRUCache<string, Remembered<unknown> & { readonly stateVersion: number }>({ max });
+  // Counted by size: room for `max` entries would be taken, and filled, before there is one.
+  const entries = new LRUCache<string, Remembered<unknown> & { readonly stateVersion: number }>({
+    maxSize: max,
+    sizeCalculation: () => 1,
+  });
   return {
     get: <S>(stream: string, stateVersion: number) => {
       const entry = entries.get(stream);

@@ -45,10 +45,12 @@ export const createProjectEntries = ({
   readonly clock: Clock;
   readonly remembered?: number | undefined;
 }): ProjectEntries => {
+  // Counted by size: `max` would take the room for all of them at once.
+  const bound = { maxSize: remembered, sizeCalculation: () => 1 } as const;
   /** Project id by the stream of an object that entered it. */
-  const inside = new LRUCache<string, string>({ max: remembered });
+  const inside = new LRUCache<string, string>(bound);
   /** Who has left a project, until the next one that enters says so. */
-  const leaving = new LRUCache<string, Set<string>>({ max: remembered });
+  const leaving = new LRUCache<string, Set<string>>(bound);
 
   const enterById = async (
     id: string,

@@ -46,7 +46,11 @@ export const createUserProvisioning = (options: UserProvisioningOptions): UserPr
   const nameToken = createNameToken(options.requestHash);
   const commands = concealing(options.commands, { people, runner, nameToken });
   /** Up to which generation of users a caller is known to have one. */
-  const known = new LRUCache<string, number>({ max: options.cacheSize ?? 10_000 });
+  const known = new LRUCache<string, number>({
+    // Counted by size: `max` would take the room for all of them at once.
+    maxSize: options.cacheSize ?? 10_000,
+    sizeCalculation: () => 1,
+  });
   const running = new Map<string, Promise<void>>();
 
   const exists = ({ subjectId }: Principal, tenant: string, name: string): boolean =>
