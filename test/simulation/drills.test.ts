@@ -1,6 +1,7 @@
 import { expect } from 'chai';
-import { momentsOf, type Drill } from '../support/simulation/drill.ts';
-import { openPool, type Pool } from '../support/simulation/pool.ts';
+import type { Drill } from '../support/simulation/drill.ts';
+import type { Death } from '../support/simulation/plan.ts';
+import { sharedPool } from '../support/simulation/pool.ts';
 import type { Report } from '../support/simulation/worker.ts';
 
 /** Each is a durable step, or something done far away that is not recorded yet. */
@@ -20,34 +21,43 @@ const EVERY = process.env['LEDGER_TEST_DRILLS'] === 'all' ? 1 : 6;
 /** An order is created, scaled and deleted, and the service is killed once, between every two of its steps. */
 describe('killed between every two steps', function () {
   this.timeout(600_000);
-  let pool: Pool;
-  before(() => {
-    pool = openPool();
+  const chosen = new Map<Drill, readonly Death[]>();
+  const reports = new Map<Drill, Report[]>();
+  // Of all hubs at once: no thread waits for another one.
+  before(async () => {
+    const drills = Object.values(DRILLS);
+    const all = await sharedPool().momentsOf(drills, 1);
+    const tasks = drills.flatMap((drill, n) => {
+      const deaths = (all[n] ?? []).filter((death) => 'at' in death && MOMENTS.includes(death.at));
+      expect(deaths.length).to.be.greaterThan(30);
+      const some = deaths.filter((_, i) => i % EVERY === 0);
+      chosen.set(drill, some);
+      reports.set(drill, []);
+      return some.map((death, i) => ({ drill, task: { seed: i + 1, drill: { ...drill, death } } }));
+    });
+    const drillOf = new Map<Drill, Drill>(tasks.map(({ drill, task }) => [task.drill, drill]));
+    await sharedPool().run(
+      tasks.map(({ task }) => task),
+      (report, task) => {
+        const drill = task.drill === undefined ? undefined : drillOf.get(task.drill);
+        if (drill !== undefined) reports.get(drill)?.push(report);
+        return false;
+      },
+    );
   });
-  after(() => pool.close());
 
   for (const [hub, drill] of Object.entries(DRILLS)) {
-    it(`one order, no second job, a clean end: ${hub}`, async () => {
-      const deaths = (await momentsOf(1, drill)).filter(
-        (death) => 'at' in death && MOMENTS.includes(death.at),
-      );
-      expect(deaths.length).to.be.greaterThan(30);
-      const chosen = deaths.filter((_, i) => i % EVERY === 0);
-      const reports: Report[] = [];
-      await pool.run(
-        chosen.map((death, i) => ({ seed: i + 1, drill: { ...drill, death } })),
-        (report) => {
-          reports.push(report);
-          return false;
-        },
-      );
-      const failed = reports
+    it(`one order, no second job, a clean end: ${hub}`, () => {
+      const deaths = chosen.get(drill) ?? [];
+      const told = reports.get(drill) ?? [];
+      expect(told).to.have.length(deaths.length);
+      const failed = told
         .filter(({ failure }) => failure !== undefined)
-        .map(({ seed, failure }) => `${JSON.stringify(chosen[seed - 1])}: ${failure}`);
+        .map(({ seed, failure }) => `${JSON.stringify(deaths[seed - 1])}: ${failure}`);
       expect(failed).to.deep.equal([]);
       // Seeds differ a little in their ways: nearly all of them die where they are told to.
-      const reborn = reports.filter(({ births }) => births > 1).length;
-      expect(reborn).to.be.greaterThan(chosen.length * 0.8);
+      const reborn = told.filter(({ births }) => births > 1).length;
+      expect(reborn).to.be.greaterThan(deaths.length * 0.8);
     });
   }
 });
@@ -55,17 +65,12 @@ describe('killed between every two steps', function () {
 describe('a hub that nobody reaches', function () {
   this.timeout(120_000);
   it('keeps no order that was not sent to it: another hub builds it, once', async () => {
-    const pool = openPool();
     const failures: (string | undefined)[] = [];
-    try {
-      const tasks = [1, 2, 3, 4].map((seed) => ({ seed, drill: { firstHubAway: true } }));
-      await pool.run(tasks, ({ failure, lines }) => {
-        failures.push(failure === undefined ? undefined : [failure, ...lines.slice(-20)].join('\n'));
-        return false;
-      });
-    } finally {
-      await pool.close();
-    }
+    const tasks = [1, 2, 3, 4].map((seed) => ({ seed, drill: { firstHubAway: true } }));
+    await sharedPool().run(tasks, ({ failure, lines }) => {
+      failures.push(failure === undefined ? undefined : [failure, ...lines.slice(-20)].join('\n'));
+      return false;
+    });
     expect(failures).to.deep.equal([undefined, undefined, undefined, undefined]);
   });
 });

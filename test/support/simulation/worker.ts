@@ -1,10 +1,14 @@
 import { parentPort } from 'node:worker_threads';
 import { MODE_OF, PLANTED, type PlantedBug } from './planted.ts';
-import { runDrill, type Drill } from './drill.ts';
+import { momentsOf, runDrill, type Drill } from './drill.ts';
+import type { Death } from './plan.ts';
 import { simulate } from './simulate.ts';
 
 /** One simulation that a worker is asked for. */
 export type Task = { readonly seed: number; readonly bug?: PlantedBug; readonly drill?: Drill };
+
+/** A task in which nobody dies: when they may is asked. */
+export type MomentsTask = { readonly seed: number; readonly moments: Drill };
 
 /** What is left of it: plain data, because it crosses a thread. */
 export type Report = {
@@ -39,6 +43,8 @@ export const reportOn = async ({ seed, bug, drill }: Task, keptLines = KEPT_LINE
   };
 };
 
-parentPort?.on('message', (task: Task) => {
-  void reportOn(task).then((report) => parentPort?.postMessage(report));
+parentPort?.on('message', (task: Task | MomentsTask) => {
+  const answer: Promise<Report | readonly Death[]> =
+    'moments' in task ? momentsOf(task.seed, task.moments) : reportOn(task);
+  void answer.then((report) => parentPort?.postMessage(report));
 });
