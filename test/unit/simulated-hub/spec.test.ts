@@ -8,6 +8,7 @@ import {
 } from '../../../src/adapters/management-cluster/simulated/spec.ts';
 import { configVersion as expectedVersion } from '../../../src/domain/clusters/observation.ts';
 import { manifestOf } from './hub-support.ts';
+import { anyText } from '../../support/arbitraries/any-text.ts';
 
 const NORMAL: ClusterOrderSpec = {
   templateID: 'osac.templates.ocp_small',
@@ -47,8 +48,8 @@ describe('spec of a ClusterOrder on the simulated hub', () => {
   });
 
   it('agrees with the service, which has its own code for it', () => {
-    const text = fc.string({ unit: 'binary', maxLength: 20 });
-    const filled = fc.string({ unit: 'binary', minLength: 1, maxLength: 20 });
+    const text = anyText({ maxLength: 20 });
+    const filled = anyText({ minLength: 1, maxLength: 20 });
     const spec = fc.record(
       {
         templateID: filled,
