@@ -7,7 +7,8 @@ import { generate } from 'selfsigned';
 /** A certificate for 127.0.0.1 that is its own authority, made anew in every run: no key lies in the repository. */
 const { cert, private: key } = await generate([{ name: 'commonName', value: '127.0.0.1' }], {
   algorithm: 'sha256',
-  keySize: 2048,
+  keyType: 'ec',
+  curve: 'P-256',
   extensions: [
     { name: 'basicConstraints', cA: true },
     { name: 'subjectAltName', altNames: [{ type: 7, ip: '127.0.0.1' }] },

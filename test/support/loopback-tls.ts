@@ -6,7 +6,8 @@ export type LoopbackTls = { readonly cert: string; readonly key: string };
 export const loopbackTls = async (): Promise<LoopbackTls> => {
   const { cert, private: key } = await generate([{ name: 'commonName', value: '127.0.0.1' }], {
     algorithm: 'sha256',
-    keySize: 2048,
+    keyType: 'ec',
+    curve: 'P-256',
     extensions: [
       { name: 'basicConstraints', cA: true },
       { name: 'subjectAltName', altNames: [{ type: 7, ip: '127.0.0.1' }] },

@@ -29,9 +29,8 @@ describe('@eventstore/db-client: appendToStream', () => {
       const client = esdb.EventStoreDBClient.connectionString(process.argv[1]);
       const event = () => esdb.jsonEvent({ type: 'Loaded', data: { text: 'x'.repeat(20000) } });
       await client.appendToStream('first', event());
-      const appends = Array.from({ length: 400 }, (_, n) => client.appendToStream('load-' + n, event()));
-      await Promise.allSettled(appends.map((a) => Promise.race([a, new Promise((r) => setTimeout(r, 2000))])));
-      await new Promise(setImmediate);
+      for (let n = 0; n < 400; n += 1) client.appendToStream('load-' + n, event()).catch(() => undefined);
+      for (let i = 0; i < 1000 && unhandled === 0; i += 1) await new Promise((r) => setTimeout(r, 10));
       process.stdout.write(String(unhandled));
       process.exit(0);`;
     peer.faults.add({ on: 'append', do: { kind: 'cut' }, stream: 'load-', times: 1 });
