@@ -55,27 +55,32 @@ const isMade = (call: Seen): boolean =>
   /\/clusterorders(?:\?|$)/.test(call.path) &&
   !isRehearsal(call);
 
-/** Every kind of write that a mode makes, and the automation's turn. */
-const deathsOf = ({ mode, controller }: HubCase): readonly Death[] => [
-  ...around('create', 'POST', ORDERS),
-  ...around('scale', 'PATCH', ORDER),
-  ...around('delete', 'DELETE', ORDER),
-  ...(mode === 'operator'
-    ? []
-    : ([
-        { phase: 'create', name: 'the automation was asked', asked: 'create' },
-        { phase: 'scale', name: 'the automation was asked', asked: 'create' },
-        { phase: 'delete', name: 'the automation was asked', asked: 'delete' },
-        { phase: 'create', name: 'a request to the automation was lost', dropped: true },
-      ] as const)),
-  ...(controller === 'operator'
-    ? []
-    : [
-        ...around('create', 'POST', /\/rolebindings$/),
-        ...around('scale', 'PATCH', /\/clusterorders\/[^/]+\/status$/),
-        ...around('delete', 'PATCH', ORDER),
-      ]),
-];
+/**
+ * Every kind of write that a mode makes, and the automation's turn. What we write to an order that an operator reconciles
+ * does not hang on who asks the automation: mode operator has those moments, the other modes their own.
+ */
+const deathsOf = ({ mode, controller }: HubCase): readonly Death[] => {
+  const writes: readonly Death[] = [
+    ...around('create', 'POST', ORDERS),
+    ...around('scale', 'PATCH', ORDER),
+    ...around('delete', 'DELETE', ORDER),
+  ];
+  if (mode === 'operator') return writes;
+  const requests: readonly Death[] = [
+    { phase: 'create', name: 'the automation was asked', asked: 'create' },
+    { phase: 'scale', name: 'the automation was asked', asked: 'create' },
+    { phase: 'delete', name: 'the automation was asked', asked: 'delete' },
+    { phase: 'create', name: 'a request to the automation was lost', dropped: true },
+  ];
+  if (controller === 'operator') return requests;
+  return [
+    ...writes,
+    ...requests,
+    ...around('create', 'POST', /\/rolebindings$/),
+    ...around('scale', 'PATCH', /\/clusterorders\/[^/]+\/status$/),
+    ...around('delete', 'PATCH', ORDER),
+  ];
+};
 
 /** One life of a cluster for each: all moments of a phase come in turn, or one seeded moment after the creation. */
 const livesOf = (hubCase: HubCase): readonly (readonly Death[])[] => {
