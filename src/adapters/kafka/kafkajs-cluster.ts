@@ -33,6 +33,8 @@ export const createKafkaCluster = (
   };
 };
 
+/** An offset that the brokers do not tell. */
+const UNTOLD = '-1';
 const ADMIN_RETRY = { retries: 3, maxRetryTime: 500 } as const;
 /** Milliseconds that a goodbye may take; the connection is cut then. */
 const GOODBYE_MS = 2_000;
@@ -51,13 +53,18 @@ const openProducer = async (client: Client, signal: AbortSignal): Promise<KafkaP
     send: async (records) => {
       if (sends.isRunning()) throw new TypeError('a producer sends one batch at a time');
       try {
-        await sends.run(() =>
+        const answers = await sends.run(() =>
           producer.sendBatch({
             acks: -1,
             compression: CompressionTypes.None,
             topicMessages: [...byTopic(records)].map(([topic, messages]) => ({ topic, messages })),
           }),
         );
+        return answers.map(({ topicName, partition, baseOffset }) => ({
+          topic: topicName,
+          partition,
+          offset: baseOffset ?? UNTOLD,
+        }));
       } catch (error) {
         throw client.faultOf(error);
       }

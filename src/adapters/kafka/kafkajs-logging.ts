@@ -8,6 +8,9 @@ const ONCE_IN_MS = 60_000;
 /** Messages that are remembered. */
 const REMEMBERED = 200;
 
+/** What stands in front of the cause, in words that mislead where one broker is set. */
+const SEED = 'Failed to connect to seed broker, trying another broker from the list: ';
+
 /** Said of every idempotent producer whose tries are bounded; of no account for at-least-once (real-servers.md §1.4). */
 const HARMLESS = 'Limiting retries for the idempotent producer';
 
@@ -58,7 +61,7 @@ export const createKafkaLogging = (
       };
       if (level >= logLevel.INFO || isCut() || message.startsWith(HARMLESS))
         return logger.debug(fields, message);
-      onTrouble?.(text ?? message);
+      onTrouble?.(text ?? message.replace(SEED, ''));
       const held = repeats(message);
       if (held !== undefined) logger.warn(held > 0 ? { ...fields, repeated: held } : fields, message);
     };

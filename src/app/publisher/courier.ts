@@ -12,6 +12,7 @@ import {
   type KafkaProducer,
   type KafkaProducers,
   type KafkaRecord,
+  type Stored,
 } from './ports.ts';
 import type { TopicsReady } from './topic-check.ts';
 import { waitAfter, type PublisherFailpoint, type PublisherSettings, type Session } from './types.ts';
@@ -34,7 +35,7 @@ export class TopicIsNew extends Error {
   override readonly name = 'TopicIsNew';
   constructor(topic: string) {
     super(
-      `topic ${topic} is empty, although it was published to: it is filled from the beginning of the log`,
+      `topic ${topic} is empty or was made anew, although it was published to: it is filled from the beginning of the log`,
     );
   }
 }
@@ -60,28 +61,64 @@ export type CourierOptions = {
   };
 };
 
-export const createCourier = (options: CourierOptions): Courier => ({
-  run: async (session, checkpoint, after) => {
-    const sender = createSender(options, session, after !== undefined);
-    const saver = createSaver(options, session, checkpoint, after);
-    try {
-      while (!session.signal.aborted) {
-        const sent = await sender.next();
-        if (sent !== undefined) saver.count(sent);
-        if (saver.isDue()) await saver.save();
-        else if (sent === undefined) await news(options, session, saver.dueIn() ?? sender.idleIn());
-        if (sender.idleIn() === 0) await sender.close();
+export const createCourier = (options: CourierOptions): Courier => {
+  const places = createPlaces(options.stream.topic.name);
+  return {
+    run: (session, checkpoint, after) => run({ ...options, places }, session, checkpoint, after),
+  };
+};
+
+/**
+ * Where this instance's records went. When they lie further in front than earlier ones the topic is another one of the same
+ * name, made while a send was tried again: what was sent before is not there.
+ */
+const createPlaces = (topic: string) => {
+  const last = new Map<number, bigint>();
+  return {
+    /** `wasMissing`: the topic was not there for a while. Throws TopicIsNew. */
+    add: (stored: readonly Stored[], wasMissing: boolean): void => {
+      for (const { partition, offset } of stored) {
+        const at = BigInt(offset);
+        // What the brokers do not tell.
+        if (at < 0n) continue;
+        if (at <= (last.get(partition) ?? -1n) || (wasMissing && at === 0n)) {
+          last.clear();
+          throw new TopicIsNew(topic);
+        }
+        last.set(partition, at);
       }
-    } catch (error) {
-      // A send that is cut off at the end says so.
-      if (!session.signal.aborted) throw error;
-    } finally {
-      await sender.close();
+    },
+    forget: (): void => last.clear(),
+  };
+};
+
+type WithPlaces = CourierOptions & { readonly places: ReturnType<typeof createPlaces> };
+
+const run = async (
+  options: WithPlaces,
+  session: Session,
+  checkpoint: Checkpoint,
+  after: Position | undefined,
+): Promise<void> => {
+  const sender = createSender(options, session, after !== undefined);
+  const saver = createSaver(options, session, checkpoint, after);
+  try {
+    while (!session.signal.aborted) {
+      const sent = await sender.next();
+      if (sent !== undefined) saver.count(sent);
+      if (saver.isDue()) await saver.save();
+      else if (sent === undefined) await news(options, session, saver.dueIn() ?? sender.idleIn());
+      if (sender.idleIn() === 0) await sender.close();
     }
-    // What was confirmed during the goodbye need not be sent again by whoever comes next.
-    await saver.finish();
-  },
-});
+  } catch (error) {
+    // A send that is cut off at the end says so.
+    if (!session.signal.aborted) throw error;
+  } finally {
+    await sender.close();
+  }
+  // What was confirmed during the goodbye need not be sent again by whoever comes next.
+  await saver.finish();
+};
 
 /** Waits for something to send, at most so many milliseconds. */
 const news = async (
@@ -95,20 +132,31 @@ const news = async (
 /** What the brokers find wrong with a record itself: no repetition changes it. */
 const NOT_TAKEN: ReadonlySet<KafkaFaultReason> = new Set(['too-large', 'invalid']);
 
+/** What brokers say of a topic that they do not have, to somebody who tries again. */
+const MISSING = /does not host (this )?topic/;
+
 /** The connection to the brokers and the batch that is next. */
 const createSender = (
-  options: CourierOptions,
+  options: WithPlaces,
   { outbox, parking, signal }: Session,
   /** A part of the log was sent before. */
-  goesOn: boolean,
+  wasSent: boolean,
 ) => {
-  const { stream, producers, check, clock, timers, logger, settings, graceMs, failpoint, events } = options;
+  const { stream, producers, check, clock, timers, logger, settings, graceMs, failpoint, events, places } =
+    options;
   const { name } = stream.topic;
   let producer: KafkaProducer | undefined;
   let usedAt = 0;
   let failures = 0;
   /** It was seen that the topic holds what was sent before. */
-  let isFilled = !goesOn;
+  let isFilled = !wasSent;
+  /** The topic was not there while this send was tried. */
+  let wasMissing = false;
+  const goesOn = (): boolean => wasSent || outbox.reached() !== undefined;
+  const trouble = (problem: string): void => {
+    wasMissing ||= MISSING.test(problem);
+    events.trouble(problem);
+  };
   /** Parcels at once: fewer after the brokers found a batch too large. */
   let most = Number.POSITIVE_INFINITY;
 
@@ -132,10 +180,13 @@ const createSender = (
    */
   const send = async (parcels: readonly Parcel[]): Promise<void> => {
     await check.ready(name);
-    if (!isFilled && (await check.isEmpty(name))) throw new TopicIsNew(name);
+    if (!isFilled && (await check.isEmpty(name))) {
+      places.forget();
+      throw new TopicIsNew(name);
+    }
     isFilled = true;
     signal.throwIfAborted();
-    producer ??= await producers.open(signal, undefined, events.trouble);
+    producer ??= await producers.open(signal, undefined, trouble);
     const open = producer;
     let cancel = (): void => undefined;
     const stop = (): void => {
@@ -147,12 +198,13 @@ const createSender = (
     try {
       await failpoint?.('before-send', name);
       signal.throwIfAborted();
-      for (const records of sendsOf(parcels)) await open.send(records);
+      for (const records of sendsOf(parcels)) places.add(await open.send(records), wasMissing && goesOn());
       await failpoint?.('after-send', name);
     } finally {
       signal.removeEventListener('abort', stop);
       cancel();
     }
+    wasMissing = false;
     usedAt = clock.monotonicMs();
   };
 
@@ -185,7 +237,7 @@ const createSender = (
     if (error.reason === 'topic-missing') {
       check.forget();
       // Somebody will make it, empty.
-      isFilled = !goesOn && outbox.reached() === undefined;
+      isFilled = !goesOn();
     }
     events.failed(error);
     failures += 1;

@@ -7,13 +7,16 @@ import type { KafkaRecord, TopicSpec } from '../streams/stream.ts';
 
 export type { KafkaRecord, RecordMapper, TopicSpec, TopicStream } from '../streams/stream.ts';
 
+/** Where the records of one partition begin that a send has brought; it grows for as long as the topic is the same. */
+export type Stored = { readonly topic: string; readonly partition: number; readonly offset: string };
+
 /** One connection to the brokers, idempotent, in order, one `send` at a time. */
 export type KafkaProducer = {
   /**
    * Resolves when every in-sync replica has all of the records. Throws KafkaFault; the records may then be stored in
    * part or whole, and this producer must not send anything else (real-servers.md §1.4): close it.
    */
-  send(records: readonly KafkaRecord[]): Promise<void>;
+  send(records: readonly KafkaRecord[]): Promise<readonly Stored[]>;
   /** Ends a `send` that is under way, which then throws; nothing goes to the brokers afterwards. Never throws. */
   close(): Promise<void>;
 };

@@ -299,6 +299,38 @@ describe('the publisher', () => {
       await expectDelivered(rig, 'two');
     });
 
+    it('one that is made anew while a send is tried is filled from the beginning', async () => {
+      for (const [streams, says] of [
+        [['thing-a'], undefined],
+        // A partition to which nothing was sent before tells nothing by itself.
+        [['thing-other'], 'This server does not host this topic-partition'],
+      ] as const) {
+        rig = createRig({ topics: ['one'] });
+        const running = rig.start({ topics: ['one'] });
+        await rig.append('thing-a', 'thing-a', 'thing-a');
+        await rig.time.pass(2_000);
+        const release = rig.kafka.faults.hold('one');
+        await rig.append(...streams);
+        await rig.time.pass(1_000);
+        rig.kafka.deleteTopic('one');
+        if (says !== undefined) rig.kafka.faults.trouble(says);
+        rig.kafka.createTopic(specOf('one'));
+        release();
+        await rig.time.pass(5_000);
+        expect(running.topic('one')).to.include({ state: 'live', waitingEvents: 0 });
+        const values = new Set(valuesOf(rig.kafka, 'one'));
+        expect([...values].toSorted()).to.deep.equal(
+          [
+            'thing-a@0',
+            'thing-a@1',
+            'thing-a@2',
+            says === undefined ? 'thing-a@3' : 'thing-other@0',
+          ].toSorted(),
+        );
+        await running.stop();
+      }
+    });
+
     it('one that is found empty, since it was made anew or these are other brokers, is filled from the beginning', async () => {
       const first = rig.start();
       await rig.append('thing-a', 'thing-b');

@@ -132,6 +132,27 @@ describe('kafkajs as the service uses it', () => {
       ]);
     });
 
+    it('that warn are told to whoever waits for an answer, each of them', () => {
+      const told: string[] = [];
+      const listened = {
+        secret: 'hunter2',
+        isCut: () => false,
+        onTrouble: (text: string) => told.push(text),
+      };
+      const { log, time } = set();
+      const write = createKafkaLogging(log, time.clock)(listened)(logLevel.INFO);
+      write(line('joined', logLevel.INFO));
+      write(line('Response', logLevel.ERROR, { error: 'no hunter2' }));
+      for (let i = 0; i < 2; i += 1)
+        write(
+          line(
+            'Failed to connect to seed broker, trying another broker from the list: Connection error: connect ECONNREFUSED',
+          ),
+        );
+      const refused = 'Connection error: connect ECONNREFUSED';
+      expect(told).to.deep.equal(['no [redacted]', refused, refused]);
+    });
+
     it('of little account are for debugging', () => {
       const { log, cut, write } = set();
       write(line('joined', logLevel.INFO));
@@ -186,6 +207,35 @@ describe('kafkajs as the service uses it', () => {
       expect(await opening).to.equal('closed');
       expect(performance.now() - began).to.be.lessThan(1_000);
       await until(() => sockets.size === 0);
+    });
+
+    it('whoever listens is told that they ended the connection, but not of an end of ours', async () => {
+      const told: string[] = [];
+      const listened = { onTrouble: (problem: string) => told.push(problem) };
+      const clients = createClients(
+        { brokers, clientId: 't', retry: { retries: 0, maxRetryTime: 1 } },
+        ports,
+      );
+      const ours = await clients(listened);
+      const connecting = ours.kafka
+        .producer()
+        .connect()
+        .catch(() => undefined);
+      await until(() => sockets.size > 0);
+      ours.cut();
+      await connecting;
+      expect(told.filter((text) => text.includes('ended'))).to.deep.equal([]);
+      await until(() => sockets.size === 0);
+      const theirs = await clients(listened);
+      const again = theirs.kafka
+        .producer()
+        .connect()
+        .catch(() => undefined);
+      await until(() => sockets.size > 0);
+      for (const socket of sockets) socket.end();
+      await until(() => told.some((text) => text === `${brokers[0] ?? ''} ended the connection`));
+      theirs.cut();
+      await again;
     });
 
     it('a client that was cut off connects to nobody any more', async () => {

@@ -6,6 +6,7 @@ import {
   type KafkaProducer,
   type KafkaRecord,
   type LastRecord,
+  type Stored,
   type TopicOnBrokers,
   type TopicSpec,
 } from '../../../app/publisher/ports.ts';
@@ -104,18 +105,21 @@ export const createMemoryKafka = (): MemoryKafka => {
     partition: number,
     first: number,
     records: readonly KafkaRecord[],
-  ): void => {
+  ): Stored => {
     const log = topics.get(name)?.partitions[partition] ?? [];
     const key = `${producer} ${name} ${partition}`;
     const last = sequences.get(key);
     const expected = last === undefined ? 0 : last.first + last.count;
     if (first !== expected) {
       // Taken for a repetition of the last one, whatever it holds.
-      if (last !== undefined && first === last.first && records.length === last.count) return;
+      if (last !== undefined && first === last.first && records.length === last.count)
+        return { topic: name, partition, offset: String(log.length - records.length) };
       throw new KafkaFault('refused', 'the broker received an out of order sequence number');
     }
+    const offset = String(log.length);
     for (const record of records) log.push({ ...record, partition, offset: log.length });
     sequences.set(key, { first, count: records.length });
+    return { topic: name, partition, offset };
   };
 
   const openProducer = (mayWrite: () => boolean, onTrouble: (problem: string) => void): KafkaProducer => {
@@ -128,7 +132,7 @@ export const createMemoryKafka = (): MemoryKafka => {
     let isSending = false;
     const ended = Promise.withResolvers<void>();
 
-    const deliver = async (name: string, records: readonly KafkaRecord[]): Promise<void> => {
+    const deliver = async (name: string, records: readonly KafkaRecord[]): Promise<readonly Stored[]> => {
       await Promise.race([held.get(name), ended.promise]);
       if (isClosed) throw closed();
       assertReachable();
@@ -141,9 +145,11 @@ export const createMemoryKafka = (): MemoryKafka => {
       if (records.some(({ value }) => invalid.has(value ?? '')))
         throw new KafkaFault('invalid', 'the record has failed the validation on the broker');
       const batches = byPartition(records, topic.about.partitions);
+      let stored: readonly Stored[] = [];
       const arrive = (): void => {
-        for (const [partition, batch] of batches)
-          store(id, name, partition, next.get(`${name} ${partition}`) ?? 0, batch);
+        stored = [...batches].map(([partition, batch]) =>
+          store(id, name, partition, next.get(`${name} ${partition}`) ?? 0, batch),
+        );
       };
       const late = onTheirWay.get(name);
       onTheirWay.delete(name);
@@ -159,6 +165,7 @@ export const createMemoryKafka = (): MemoryKafka => {
         const key = `${name} ${partition}`;
         next.set(key, (next.get(key) ?? 0) + batch.length);
       }
+      return stored;
     };
 
     return {
@@ -169,7 +176,9 @@ export const createMemoryKafka = (): MemoryKafka => {
         try {
           await Promise.resolve();
           const batches = Map.groupBy(records, ({ topic }) => topic);
-          for (const [name, batch] of batches) await deliver(name, batch);
+          const stored: Stored[] = [];
+          for (const [name, batch] of batches) stored.push(...(await deliver(name, batch)));
+          return stored;
         } finally {
           isSending = false;
         }
