@@ -25,6 +25,7 @@ describe('upkeep of the service', () => {
           finish: async () => {
             rounds += 1;
             if (rounds === 1) throw new StoreUnavailable('away');
+            return 0;
           },
         },
         applied: (position) => models.waitFor('resources', position, { timeoutMs: 5_000 }),
