@@ -180,6 +180,8 @@ const createSender = (
    */
   const send = async (parcels: readonly Parcel[]): Promise<void> => {
     await check.ready(name);
+    // Who has no connection does not know what became of the topic meanwhile.
+    if (producer === undefined && goesOn()) isFilled = false;
     if (!isFilled && (await check.isEmpty(name))) {
       places.forget();
       throw new TopicIsNew(name);

@@ -331,6 +331,21 @@ describe('the publisher', () => {
       }
     });
 
+    it('one that is made anew while it has nothing to tell is filled from the beginning', async () => {
+      rig = createRig({ topics: ['one'] });
+      const running = rig.start({ topics: ['one'] });
+      await rig.append('thing-a', 'thing-a');
+      // The connection was given back.
+      await rig.time.pass(62_000);
+      rig.kafka.deleteTopic('one');
+      rig.kafka.createTopic(specOf('one'));
+      await rig.append('thing-other');
+      await rig.time.pass(5_000);
+      await expectDelivered(rig, 'one');
+      expect(running.topic('one')).to.include({ state: 'live', waitingEvents: 0 });
+      await running.stop();
+    });
+
     it('one that is found empty, since it was made anew or these are other brokers, is filled from the beginning', async () => {
       const first = rig.start();
       await rig.append('thing-a', 'thing-b');
