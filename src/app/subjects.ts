@@ -38,7 +38,9 @@ export const createPersonalMetadata = ({
   ttlMs?: number;
 }): PersonalMetadata => {
   const cache = new LRUCache<string, { subjectId: string; encrypted: Promise<Encrypted> }>({
-    max: cacheSize,
+    // Counted by size: `max` would take the room for all of them at once.
+    maxSize: cacheSize,
+    sizeCalculation: () => 1,
     ttl: ttlMs,
   });
 

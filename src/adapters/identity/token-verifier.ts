@@ -39,10 +39,9 @@ const MAX_REMEMBERED_CHARACTERS = 32_000_000;
  * it expires; refused ones are not remembered, since a caller could make any number of them.
  */
 export const createTokenVerifier = (options: TokenVerifierOptions): TokenVerifier => {
-  const verified = new LRUCache<string, VerifiedToken>({
-    max: options.cacheSize ?? 10_000,
-    maxSize: MAX_REMEMBERED_CHARACTERS,
-  });
+  const verified = new LRUCache<string, VerifiedToken>({ maxSize: MAX_REMEMBERED_CHARACTERS });
+  // No more of the smallest than that: `max` would take the room for all of them at once.
+  const smallest = Math.ceil(MAX_REMEMBERED_CHARACTERS / (options.cacheSize ?? 10_000));
   const nowSeconds = (): number => options.now() / 1000;
 
   const known = (token: string, tokenIdHash: string): VerifiedToken | undefined => {
@@ -67,7 +66,7 @@ export const createTokenVerifier = (options: TokenVerifierOptions): TokenVerifie
         currentDate: new Date(options.now()),
       });
       const result = readClaims(payload, tokenIdHash, nowSeconds());
-      verified.set(tokenIdHash, result, { size: token.length });
+      verified.set(tokenIdHash, result, { size: Math.max(smallest, token.length) });
       return result;
     } catch (error) {
       throw asRejection(error);

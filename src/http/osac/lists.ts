@@ -102,9 +102,13 @@ const defaultPredicates = (
   { publicList = [], listed }: Pick<ListedKind, 'publicList'> & { listed?: ListedKind['listed'] | undefined },
   compile: (text: string) => FilterNode,
 ): ((filter: FilterNode | undefined) => Defaults) => {
-  const predicates = publicList.map(({ filter, when }) => ({ node: compile(filter), when }));
-  if (predicates.length === 0) return () => ({});
+  if (publicList.length === 0) return () => ({});
+  const compiled = (): { node: FilterNode; when: (typeof publicList)[number]['when'] }[] =>
+    publicList.map(({ filter, when }) => ({ node: compile(filter), when }));
+  // At the first list of the kind: a start does not wait for those of all kinds.
+  let known: ReturnType<typeof compiled> | undefined;
   return (filter) => {
+    const predicates = (known ??= compiled());
     const applying = predicates.filter(
       ({ when }) => when === 'always' || filter === undefined || !mentions(filter, when.unlessMentioned),
     );

@@ -13,7 +13,8 @@ const MOST_REMEMBERED = 10_000;
 
 export const createNameReader = ({ statement, source }: ReadConnection): NameReader => {
   // Numbers never change in one file; another file may have others.
-  const known = new LRUCache<number, string>({ max: MOST_REMEMBERED });
+  // Counted by size: `max` would take the room for all of them at once.
+  const known = new LRUCache<number, string>({ maxSize: MOST_REMEMBERED, sizeCalculation: () => 1 });
   let of = source();
   return {
     text: (id) => {
