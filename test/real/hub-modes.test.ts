@@ -7,8 +7,9 @@ import { kubeClient } from '../support/kube-client.ts';
 
 /**
  * The whole service and a tenant's order from its first day to its last on the real kube-apiserver, as
- * test/e2e/hubs-*.test.ts and test/e2e/more-hubs/ tell it on the stand-in: the automation platform is a server in a process of its own, whose
- * jobs write to the real API server. Mode eda is driven by the real ansible-rulebook, in the suites beside this one.
+ * test/e2e/hubs-*.test.ts and test/e2e/more-hubs/ tell it on the stand-in: the automation platform is a server in a
+ * process of its own, whose jobs write to the real API server. Mode eda is driven by the real ansible-rulebook, in the
+ * suites beside this one.
  */
 const binary = kubeBinary((line) => console.log(`  ${line}`));
 
