@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { compile, prettifyError, type ZodType } from 'zod';
 import type { DomainEvent } from '../domain/decider.ts';
 import type { EventType } from '../domain/event-type.ts';
@@ -6,6 +7,7 @@ import { isEncrypted } from '../domain/personal.ts';
 import { placesOf, valueAtPlace } from '../domain/places.ts';
 import { createRegistry } from '../domain/registry.ts';
 import type { EventToAppend, RecordedEvent } from './event-store.ts';
+import { findHidden, type FindHidden, type HiddenFields } from './hidden-fields.ts';
 import { eventId } from './identifiers.ts';
 import type { CommandMetadata } from './metadata.ts';
 
@@ -32,8 +34,32 @@ export class InvalidEvent extends Error {
 /** Events of one type that are checked by its schema as it is. */
 const COMPILED_AFTER = 100;
 
-/** Throws a TypeError when a type is registered twice or lacks an upcaster for one of its older versions. */
-export const createEventCodec = (eventTypes: readonly EventType[]): EventCodec => {
+/** Salts (hidden-fields.ts) of one draw: drawing one by one takes longer than all else about an event. */
+const POOLED_SALTS = 256;
+const SALT_BYTES = 16;
+
+/** 128 bits that nobody can guess, as 32 hex digits. */
+const randomSalts = (): (() => string) => {
+  let pool = Buffer.alloc(0);
+  let used = 0;
+  return () => {
+    if (used === pool.length) {
+      pool = randomBytes(POOLED_SALTS * SALT_BYTES);
+      used = 0;
+    }
+    used += SALT_BYTES;
+    return pool.toString('hex', used - SALT_BYTES, used);
+  };
+};
+
+/**
+ * Throws a TypeError when a type is registered twice or lacks an upcaster for one of its older versions. `newSalt`: for
+ * histories that must come out the same again.
+ */
+export const createEventCodec = (
+  eventTypes: readonly EventType[],
+  newSalt: () => string = randomSalts(),
+): EventCodec => {
   const registry = createRegistry(eventTypes);
   const compiled = new Map<string, ZodType>();
   const uses = new Map<string, number>();
@@ -51,28 +77,44 @@ export const createEventCodec = (eventTypes: readonly EventType[]): EventCodec =
     compiled.set(type, made);
     return made;
   };
+  const finders = new Map<string, FindHidden>();
+  const hiddenIn = (entry: EventType): FindHidden => {
+    const known = finders.get(entry.type);
+    if (known !== undefined) return known;
+    const made = findHidden(entry);
+    finders.set(entry.type, made);
+    return made;
+  };
 
-  const encodeWith = (event: DomainEvent, id: string, metadataText: MetadataText): EventToAppend => {
+  const encodeWith = (
+    event: DomainEvent,
+    id: string,
+    metadata: CommandMetadata,
+    metadataText: MetadataText,
+  ): EventToAppend => {
     const entry = registry.get(event.type);
     if (entry === undefined) throw new InvalidEvent(event.type, 'its type is not registered');
     const checked = schemaOf(entry).safeParse(event.data);
     if (!checked.success) throw new InvalidEvent(event.type, prettifyError(checked.error));
     assertJson(event.type, event.data, 'data');
-    assertConcealed(entry, event.data as JsonObject);
+    const data = event.data as JsonObject;
+    assertConcealed(entry, data);
+    const paths = hiddenIn(entry)(data, metadata.hub);
+    const hidden = paths.length === 0 ? undefined : { paths, salt: newSalt() };
     return {
       id,
       type: event.type,
-      data: JSON.stringify(event.data),
-      metadata: metadataText(entry.version),
+      data: JSON.stringify(data),
+      metadata: metadataText(entry.version, hidden),
     };
   };
 
   return {
-    encode: (event, id, metadata) => encodeWith(event, id, metadataTextOf(metadata)),
+    encode: (event, id, metadata) => encodeWith(event, id, metadata, metadataTextOf(metadata)),
     encodeAll: (events, stream, metadata) => {
       const text = metadataTextOf(metadata);
       return events.map((event, index) =>
-        encodeWith(event, eventId(metadata.commandId, stream, index), text),
+        encodeWith(event, eventId(metadata.commandId, stream, index), metadata, text),
       );
     },
     decode: ({ type, data, metadata }) => {
@@ -83,11 +125,14 @@ export const createEventCodec = (eventTypes: readonly EventType[]): EventCodec =
   };
 };
 
-/** The metadata of one command is serialised once; each event only adds its schema version. */
-type MetadataText = (schemaVersion: number) => string;
+/** The metadata of one command is serialised once; each event only adds what is its own. */
+type MetadataText = (schemaVersion: number, hidden: HiddenFields | undefined) => string;
 const metadataTextOf = (metadata: CommandMetadata): MetadataText => {
   const open = JSON.stringify(metadata).slice(0, -1);
-  return (schemaVersion) => `${open},"schemaVersion":${schemaVersion}}`;
+  return (schemaVersion, hidden) => {
+    const more = hidden === undefined ? '' : `,"hidden":${JSON.stringify(hidden)}`;
+    return `${open},"schemaVersion":${schemaVersion}${more}}`;
+  };
 };
 
 /** Personal data that was once stored in clear could never be erased (design §4). */

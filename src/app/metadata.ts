@@ -1,4 +1,5 @@
 import type { Encrypted } from '../domain/personal.ts';
+import type { HiddenFields } from './hidden-fields.ts';
 
 /**
  * Metadata v1, complete from the first event (design §4). Absent optional fields are left out, never `undefined`.
@@ -44,10 +45,12 @@ export type EventMetadata = {
    * redelivered input is recognised whatever became of the runner's index.
    */
   readonly inputs?: { readonly [stream: string]: number };
+  /** Only where tenants may see a part of the event: never shown to them, the salt is in it. */
+  readonly hidden?: HiddenFields;
 };
 
-/** Metadata of one command: everything but the schema version, which belongs to each event's type. */
-export type CommandMetadata = Omit<EventMetadata, 'schemaVersion'>;
+/** Metadata of one command: everything but what belongs to each event alone. */
+export type CommandMetadata = Omit<EventMetadata, 'schemaVersion' | 'hidden'>;
 
 /** Everything about a command but the command itself. */
 export type CommandContext = {

@@ -63,6 +63,8 @@ export type SystemPorts = {
   readonly clock: Clock;
   readonly timers: Timers;
   readonly ids: Ids;
+  /** Salts of events that hide something (`createEventCodec`); default: by chance. Simulations make their own. */
+  readonly newSalt?: () => string;
   readonly logger: Logger;
   /** Name of this process incarnation, unique among all that share the store. */
   readonly instance: string;
@@ -161,7 +163,7 @@ const LIFECYCLE = {
 /** Builds one system on its ports. Holds no state outside of what it returns: many can live in one process. */
 export const createSystem = async (ports: SystemPorts): Promise<System> => {
   const { store, clock, timers, ids, logger, instance, hooks } = ports;
-  const codec = createEventCodec(eventTypes);
+  const codec = createEventCodec(eventTypes, ports.newSalt);
   const readModels = await openReadModels({
     ...ports.readModels,
     views: createViews({

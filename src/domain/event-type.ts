@@ -21,12 +21,18 @@ export type EventType = {
   readonly changesDocument?: boolean;
   /** True for the event that creates a document: versions are counted from there, also when one came before it. */
   readonly begins?: true;
-  /** Dotted paths of fields only the provider may see; `*` matches one key or list index. */
+  /**
+   * Dotted paths of fields only the provider may see; `*` matches one key or list index. A path that is added later holds
+   * for stored events too, but then exports for tenants withhold those that have the field: their leaves would show too much.
+   */
   readonly providerOnly?: readonly string[];
   /** Dotted paths of fields that hold `Encrypted` personal data. */
   readonly personal?: readonly string[];
   /** Schema of the current version's `data`. */
   readonly schema: ZodType;
-  /** Lifts stored data of an older version to the next one: `upcast[1]` turns v1 into v2. Pure. */
+  /**
+   * Lifts stored data of an older version to the next one: `upcast[1]` turns v1 into v2. Pure. Also for data without what
+   * `providerOnly` names: exports for tenants begin with that.
+   */
   readonly upcast?: { readonly [fromVersion: number]: (data: JsonObject) => JsonObject };
 };

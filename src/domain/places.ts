@@ -58,3 +58,16 @@ export const withoutValueAtPlace = (document: JsonObject, place: Place): JsonObj
   if (rest.length === 0) return others;
   return isObject(inner) ? { ...document, [head]: withoutValueAtPlace(inner, rest) } : document;
 };
+
+/** A place as a JSON Pointer (RFC 6901). */
+export const pointerOf = (place: Place): string =>
+  place.map((key) => `/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+
+/** Undefined for a text that `pointerOf` does not write. */
+export const placeOfPointer = (pointer: string): Place | undefined => {
+  const place = pointer
+    .split('/')
+    .slice(1)
+    .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'));
+  return pointerOf(place) === pointer ? place : undefined;
+};

@@ -5,7 +5,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { directorySink } from '../../src/adapters/audit/bundle-files.ts';
 import { writeBundle } from '../../src/app/audit/bundle/writer.ts';
-import { contentOf, eventsOf, historyOf, keyOf, tenantOf, vkey } from '../support/audit/signed-history.ts';
+import {
+  asTenant,
+  contentOf,
+  eventsOf,
+  historyOf,
+  keyOf,
+  tenantOf,
+  vkey,
+} from '../support/audit/signed-history.ts';
 
 const SCRIPT = join(import.meta.dirname, '../../fixtures/audit/verify_export.py');
 
@@ -17,6 +25,7 @@ describe('an export that is checked without anything of ours', function () {
   // Up to eight runs of the checker, each of which starts openssl for every signature; other suites run beside it.
   this.timeout(60_000);
   const history = historyOf(eventsOf(200));
+  const hiding = history.events.filter(({ metadata }) => Object.hasOwn(metadata, 'hidden')).length;
   const key = vkey(keyOf('first'));
   let folder: string;
   before(() => {
@@ -32,9 +41,14 @@ describe('an export that is checked without anything of ours', function () {
   };
 
   for (const [name, ask, said] of [
-    ['log', {}, '200 events, 200 in full'],
-    ['tenant', { tenant: 'acme' }, 'in full, are what was signed'],
+    ['log', {}, '200 events, 200 in full and 0 in part'],
+    ['tenant', { tenant: 'acme' }, ' in full and 0 in part, are what was signed'],
     ['part', { from: 77 }, '200 events, 123 in full'],
+    [
+      'as a tenant may see it',
+      { show: asTenant },
+      `200 events, ${200 - hiding} in full and ${hiding} in part`,
+    ],
   ] as const)
     it(`is right, and wrong when a letter is changed: ${name}`, async () => {
       const directory = join(folder, name);

@@ -4,7 +4,9 @@ import { isEncrypted, type Encrypted, type OpenPersonal } from '../../domain/per
 import type { Registry } from '../../domain/registry.ts';
 import type { EventCodec } from '../event-codec.ts';
 import type { RecordedEvent } from '../event-store.ts';
+import { splitOf, withoutHiddenFields } from '../hidden-fields.ts';
 import { listAt, objectAt } from '../../domain/json-tools.ts';
+import { hashedMetadata } from './merkle/leaf.ts';
 
 /** For whom history is shown: the auditors of a tenant, or those of the provider. */
 export type AuditAudience = 'tenant' | 'provider';
@@ -16,14 +18,20 @@ export type AuditWords = {
   readonly open: OpenPersonal;
 };
 
+/** What an event holds, in the form that it is stored in. */
+export type StoredContent = Pick<RecordedEvent, 'data' | 'metadata'>;
+
 /**
  * `full`: everything that was stored. `redacted`: less, `data` is what is left; of what only the service itself may read
  * the provider learns that it happened.
  */
 export type ShownEvent = {
   readonly shown: 'full' | 'redacted';
+  /** At the current version of its type. */
   readonly data: JsonObject;
   readonly metadata: JsonObject;
+  /** What of it the leaf proves to this audience: all that is shown; absent where it proves no content to them. */
+  readonly stored?: StoredContent;
 };
 
 /** Undefined: this audience may not even learn which event it was. */
@@ -37,9 +45,40 @@ export const shownTo = (
   const metadata = metadataFor(event.metadata, audience);
   if (visible === undefined)
     return audience === 'provider' ? { shown: 'redacted', data: {}, metadata } : undefined;
-  const whole =
-    metadata === event.metadata && (visible.data === decoded.data || sameJson(visible.data, decoded.data));
-  return { shown: whole ? 'full' : 'redacted', data: visible.data, metadata };
+  const { data } = visible;
+  if (metadata === event.metadata && (data === decoded.data || sameJson(data, decoded.data)))
+    return {
+      shown: 'full',
+      data,
+      metadata,
+      stored: { data: event.data, metadata: hashedMetadata(metadata) },
+    };
+  const stored = provableTo(event, audience, { codec, registry });
+  return {
+    shown: 'redacted',
+    data,
+    metadata: withoutHiddenFields(metadata),
+    ...(stored === undefined ? {} : { stored }),
+  };
+};
+
+/**
+ * The part of an event that was stored as what tenants may see. Undefined for one that has none, and where today more is
+ * kept from them than when it was stored.
+ */
+const provableTo = (
+  event: RecordedEvent,
+  audience: AuditAudience,
+  { codec, registry }: Pick<AuditWords, 'codec' | 'registry'>,
+): StoredContent | undefined => {
+  const split = splitOf({ data: event.data, metadata: hashedMetadata(event.metadata) });
+  if (split === undefined) return undefined;
+  const { data, metadata } = split;
+  const decoded = codec.decode({ type: event.type, data, metadata });
+  const visible = registry.redact(decoded, audience);
+  return metadataFor(metadata, audience) === metadata && sameJson(visible?.data, decoded.data)
+    ? { data, metadata }
+    : undefined;
 };
 
 /** On which hub something happened is for the provider only, as in data (design §4). */

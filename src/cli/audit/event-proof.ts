@@ -5,13 +5,14 @@ import { keyChain, type KeyChain, type Trust } from '../../app/audit/merkle/key-
 import { canonicalHash, leafHashOf, type LeafRecord } from '../../app/audit/merkle/leaf.ts';
 import { InvalidNote, verifyNote } from '../../app/audit/merkle/note.ts';
 import { verifyInclusion } from '../../app/audit/merkle/proofs.ts';
+import { splitOf } from '../../app/hidden-fields.ts';
 import type { JsonObject } from '../../domain/json.ts';
 
 /** The answer of `events/{id}/proof`, as far as it is checked. */
 export type EventProofAnswer = {
   readonly event: string;
-  /** Without the hashes of data and metadata where not all of the event may be seen. */
-  readonly leaf: Omit<LeafRecord, 'data' | 'metadata'> & Partial<Pick<LeafRecord, 'data' | 'metadata'>>;
+  /** Without its hashes where what may be seen of the event is not what they were made of. */
+  readonly leaf: LeafRecord | Pick<LeafRecord, 'v' | 'stream' | 'revision' | 'id' | 'type' | 'occurredAt'>;
   readonly leaf_hash: string;
   readonly index: number;
   readonly path: readonly string[];
@@ -24,10 +25,11 @@ export type CheckedProof = {
   readonly size: number;
   readonly time: string;
   /**
-   * How far it goes: `content`, that the event holds what is shown; `leaf`, that there is an event of this name and these
-   * hashes; `hash`, that there is one of this leaf hash: which one it is says the service alone.
+   * How far it goes: `content`, that the event is what is shown; `part`, that what is shown is all of it that its tenant
+   * may see; `leaf`, that there is an event of this name and these hashes; `hash`, that there is one of this leaf hash:
+   * which one it is says the service alone.
    */
-  readonly proven: 'content' | 'leaf' | 'hash';
+  readonly proven: 'content' | 'part' | 'leaf' | 'hash';
 };
 
 /** Checks the proof of one event with keys that are trusted; asks nobody. */
@@ -42,27 +44,39 @@ export const checkEventProof = (proof: EventProofAnswer, { origin, keys }: Trust
   const { size, root, time } = checkpoint;
   const path = proof.path.flatMap((text) => fromBase64(text) ?? []);
   const { stored, leaf } = proof;
-  const { data, metadata } = leaf;
-  const whole = data === undefined || metadata === undefined ? undefined : { ...leaf, data, metadata };
+  const whole = 'data' in leaf ? leaf : undefined;
   const leafHash = whole === undefined ? fromBase64(proof.leaf_hash) : leafHashOf(whole);
   const included =
     leafHash !== undefined && verifyInclusion({ index: proof.index, size, leafHash, path, root });
-  const content =
-    stored !== undefined &&
-    canonicalHash(stored.data) === data &&
-    canonicalHash(stored.metadata) === metadata;
+  const content = stored && whole && contentOf(whole, stored);
   return {
     problems: [
       ...chain.problems,
       ...(checkpoint.origin === origin ? [] : [`the head is of another log, ${checkpoint.origin}`]),
       ...(included ? [] : ['the leaf is not in the tree of the signed head']),
-      ...(stored === undefined || content ? [] : ['what is shown is not what the leaf was made of']),
+      ...(stored === undefined || content !== undefined
+        ? []
+        : ['what is shown is not what the leaf was made of']),
       ...(`${leaf.stream}@${leaf.revision}` === proof.event ? [] : ['the leaf is of another event']),
     ],
     size,
     time,
-    proven: content ? 'content' : whole === undefined ? 'hash' : 'leaf',
+    proven: content ?? (whole === undefined ? 'hash' : 'leaf'),
   };
+};
+
+/** Undefined when the leaf was made of something else. */
+const contentOf = (
+  leaf: LeafRecord,
+  { data, metadata }: NonNullable<EventProofAnswer['stored']>,
+): 'content' | 'part' | undefined => {
+  const split = leaf.v === 2 ? splitOf({ data, metadata }) : undefined;
+  const shown = split ?? { data, metadata };
+  if (canonicalHash(shown.data) !== leaf.data || canonicalHash(shown.metadata) !== leaf.metadata)
+    return undefined;
+  if (leaf.v === 1) return 'content';
+  if (split === undefined) return 'part';
+  return canonicalHash(split.hidden) === leaf.hidden ? 'content' : undefined;
 };
 
 const signed = (

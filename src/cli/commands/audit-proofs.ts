@@ -43,6 +43,7 @@ export const addAuditProofCommands = (audit: Command, { client, io }: Connection
       if (options.json) return;
       const shown = {
         content: 'with the data and metadata that it shows',
+        part: 'with the data and metadata that it shows: all that the tenant may see of it',
         leaf: 'of which this shows the hashes only',
         hash: 'of which you may not see all: its leaf hash is proven, what it is the service says',
       }[proven];

@@ -133,7 +133,7 @@ const bundleText = (report: BundleReport): string => {
   if (!report.ok) return ending(lines, report.count);
   lines.push('proven:', ...report.proven.map((text) => `  ${printable(text)}`));
   lines.push('not proven:', ...report.notProven.map((text) => `  ${text}`));
-  lines.push(withheldText(report));
+  lines.push(...redactedText(report), withheldText(report));
   return ending(lines, 0);
 };
 
@@ -149,6 +149,12 @@ const rangeText = ({ range, treeSize, occurred }: BundleReport): string[] => {
   const times = occurred.first === '' ? [] : [`events shown: ${occurred.first} to ${occurred.last}`];
   return [`${begins}, ${ends}`, ...times.map(printable)];
 };
+
+/** Beside the verdict: redacted events whose leaf is older than the release that proves their visible part. */
+const redactedText = ({ counts: { redacted }, redactedProven }: BundleReport): string[] =>
+  redacted === 0
+    ? []
+    : [`redacted: ${redacted} events, all that is shown is proven of ${redactedProven} of them`];
 
 /** Beside the verdict: of what is withheld nothing is known but that it is there. */
 const withheldText = ({ counts, withheldBy }: BundleReport): string =>

@@ -5,7 +5,7 @@ import { flag, wholeNumber } from '../ledger/query.ts';
 import type { LedgerAnswer, LedgerCall, LedgerRoute } from '../ledger/serve.ts';
 import { onlyOne } from '../osac/query.ts';
 import { shownTo } from '../../app/audit/shown.ts';
-import { hashedMetadata, type LeafRecord } from '../../app/audit/merkle/leaf.ts';
+import type { LeafRecord } from '../../app/audit/merkle/leaf.ts';
 import { looking, type Look, type Reach } from './access.ts';
 import { eventNotFound, findEvent, objectOf, showing } from './events.ts';
 import { limitIn } from './query.ts';
@@ -149,7 +149,7 @@ const proof = ({ path, signal }: LedgerCall, reach: Reach, services: AuditServic
         json: {
           id: event.id,
           event: `${event.stream}@${event.revision}`,
-          leaf: shownLeaf(main.leaf, visible.shown === 'full' || reach.audience === 'provider'),
+          leaf: shownLeaf(main.leaf, visible.stored !== undefined || reach.audience === 'provider'),
           leaf_hash: main.leafHash.toString('base64'),
           index: leaf.index,
           path: base64(main.path),
@@ -165,9 +165,7 @@ const proof = ({ path, signal }: LedgerCall, reach: Reach, services: AuditServic
           },
           checkpoint: headJson(head, services),
           // With these, whoever asks can see that the leaf is that of what is shown.
-          ...(visible.shown === 'full'
-            ? { stored: { data: event.data, metadata: hashedMetadata(event.metadata) } }
-            : {}),
+          ...(visible.stored === undefined ? {} : { stored: { ...visible.stored } }),
         },
       };
     },
@@ -200,11 +198,14 @@ const heads = ({ query, signal }: LedgerCall, { tenants }: Reach, services: Audi
 };
 
 /**
- * The hashes of data and metadata are not salted: beside what is left of an event they would let a tenant find the rest by
- * guessing. Their place in the leaf hash stays.
+ * The hashes of data and metadata are not salted: beside less than they were made of they would let a tenant find the
+ * rest by guessing. Their place in the leaf hash stays.
  */
-const shownLeaf = ({ data, metadata, ...leaf }: LeafRecord, whole: boolean): JsonObject =>
-  whole ? { ...leaf, data, metadata } : leaf;
+const shownLeaf = (leaf: LeafRecord, withHashes: boolean): JsonObject => {
+  if (withHashes) return { ...leaf };
+  const { v, stream, revision, id, type, occurredAt } = leaf;
+  return { v, stream, revision, id, type, occurredAt };
+};
 
 const consistency = ({ query }: LedgerCall, { tenants }: Reach, { proofs, reader }: AuditServices): Look => {
   const [from, to] = [sizeIn(query, 'from'), sizeIn(query, 'to')];

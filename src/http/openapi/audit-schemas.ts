@@ -86,7 +86,7 @@ export const AUDIT_COMPONENTS: { readonly [name: string]: JsonObject } = {
     event: TEXT,
     leaf: {
       ...record({
-        v: { const: 1 },
+        v: { type: 'integer', enum: [1, 2] },
         stream: TEXT,
         revision: COUNT,
         id: TEXT,
@@ -94,10 +94,12 @@ export const AUDIT_COMPONENTS: { readonly [name: string]: JsonObject } = {
         occurredAt: TEXT,
         'data?': TEXT,
         'metadata?': TEXT,
+        'hidden?': TEXT,
       }),
       description:
-        'The leaf; its hash is over its RFC 8785 form. `data` and `metadata` are SHA-256, hex; they are there where you may ' +
-        'see all of the event.',
+        'The leaf; its hash is over its RFC 8785 form. `data` and `metadata` are SHA-256, hex: in version 1 of all that is ' +
+        'stored, in version 2 of what the tenant may see of it, and `hidden` of the rest, with a salt. They are there where you ' +
+        'may see what they are of.',
     },
     leaf_hash: HASH,
     index: COUNT,
@@ -115,7 +117,9 @@ export const AUDIT_COMPONENTS: { readonly [name: string]: JsonObject } = {
     checkpoint: componentRef('AuditCheckpoint'),
     'stored?': {
       ...record({ data: OPEN, metadata: OPEN }),
-      description: 'What the hashes of the leaf are over, where you may see all of it.',
+      description:
+        'What the leaf proves: all that is stored, or (version 2) what the tenant may see of it. Absent where it was made of ' +
+        'more than you may see.',
     },
   }),
   AuditExport: record({

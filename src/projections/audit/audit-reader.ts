@@ -253,15 +253,16 @@ type LeafRow = {
 const recordOf = (row: LeafRow, textOf: (id: number) => string): LeafRecord => {
   if (row.record !== null) return JSON.parse(row.record) as LeafRecord;
   const hashes = Buffer.from(row.hashes).toString('hex');
+  const hidden = hashes.slice(128);
   return {
-    v: 1,
+    ...(hidden === '' ? { v: 1 } : { v: 2, hidden }),
     stream: textOf(row.stream),
     revision: row.revision,
     id: eventIdOf(Buffer.from(row.event_id)),
     type: textOf(row.type),
     occurredAt: row.occurred_at,
     data: hashes.slice(0, 64),
-    metadata: hashes.slice(64),
+    metadata: hashes.slice(64, 128),
   };
 };
 

@@ -17,7 +17,7 @@ import { verifyAudit } from './verify.ts';
  */
 export const auditView = (): View => ({
   name: 'audit',
-  version: 3,
+  version: 4,
   schema: AUDIT_SCHEMA,
   tables: AUDIT_TABLES,
   together: true,
@@ -66,7 +66,7 @@ const openAudit = (db: DatabaseSync): ApplyEvent => {
       facts.resource === '' ? null : names.idOf(facts.resource),
       OUTCOMES.indexOf(facts.outcome),
       hash,
-      Buffer.from(record.data + record.metadata, 'hex'),
+      Buffer.from(record.data + record.metadata + (record.v === 2 ? record.hidden : ''), 'hex'),
       record.occurredAt,
       isPlain(record) ? null : text,
     );
@@ -83,8 +83,12 @@ const openAudit = (db: DatabaseSync): ApplyEvent => {
 };
 
 /** `leafBytes` as text: a flat record whose keys are named in their order is canonical as JSON.stringify writes it. */
-const leafText = ({ data, id, metadata, occurredAt, revision, stream, type, v }: LeafRecord): string =>
-  JSON.stringify({ data, id, metadata, occurredAt, revision, stream, type, v });
+const leafText = (record: LeafRecord): string => {
+  const { data, id, metadata, occurredAt, revision, stream, type, v } = record;
+  return record.v === 1
+    ? JSON.stringify({ data, id, metadata, occurredAt, revision, stream, type, v })
+    : JSON.stringify({ data, hidden: record.hidden, id, metadata, occurredAt, revision, stream, type, v });
+};
 
 /** Milliseconds since 1970; 0 for what is no time. */
 const millisecondsOf = (time: string): number => {

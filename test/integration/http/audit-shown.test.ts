@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { verifyBundle } from '../../../src/app/audit/bundle/verify.ts';
 import type { Trust } from '../../../src/app/audit/merkle/key-chain.ts';
+import { checkEventProof, type EventProofAnswer } from '../../../src/cli/audit/event-proof.ts';
 import { openBundle } from '../../../src/cli/audit/bundle-source.ts';
 import { AUDIT, startAuditStage, type AuditStage } from '../../support/audit-callers.ts';
 import { itemsOf, textAt } from '../../support/http-service.ts';
@@ -22,11 +23,12 @@ describe('audit API: what is left out for tenants', () => {
     const revision = await store.currentRevision(`cluster-${id}`);
     if (revision === 'no_stream') throw new Error('there is no cluster');
     for await (const event of store.readStream(`cluster-${id}`, { limit: 1 })) {
+      const { hidden: _hidden, ...metadata } = event.metadata;
       const entry = {
         id: '0193a1b2-0000-7000-8000-0000000000aa',
         type: 'ClusterBecameReady',
         data: JSON.stringify({ at: '2026-11-21T12:00:00.000Z' }),
-        metadata: JSON.stringify({ ...event.metadata, schemaVersion: 1, hub: HUB }),
+        metadata: JSON.stringify({ ...metadata, schemaVersion: 1, hub: HUB }),
       };
       await store.append(event.stream, revision, [entry]);
       return entry.id;
@@ -35,7 +37,7 @@ describe('audit API: what is left out for tenants', () => {
   };
 
   it('is the hub of the metadata, in lists, proofs and exports, and the hashes that it could be guessed by', async () => {
-    const { alice, auditor, admin, order, settled, service } = stage;
+    const { alice, auditor, admin, order, settled } = stage;
     const event = await storeWithHub(await order(alice, 'one'));
     await settled();
     const shown = await auditor('GET', `${AUDIT}/events/${event}`);
@@ -57,14 +59,55 @@ describe('audit API: what is left out for tenants', () => {
     expect(own.status, own.text).to.equal(200);
     expect(own.json['leaf']).to.include.keys('data', 'metadata');
 
-    const trust = (await auditor('GET', `${AUDIT}/trust.json`)).json as unknown as Trust;
+    const { bytes, report } = await taken();
+    expect(bytes.includes('ClusterBecameReady')).to.equal(true);
+    expect(bytes.includes(HUB)).to.equal(false);
+    expect(report.findings).to.deep.equal([]);
+  });
+
+  it('is the release image of an order, whose other fields are proven all the same', async () => {
+    const { alice, auditor, admin, order, settled } = stage;
+    const stream = `cluster-${await order(alice, 'one')}`;
+    await settled();
+    const trust = await trusted();
+    const proofFor = async (call: typeof auditor) => {
+      const { status, text, json } = await call('GET', `${AUDIT}/events/${stream}@0/proof`);
+      expect(status, text).to.equal(200);
+      return { text, json, checked: checkEventProof(json as unknown as EventProofAnswer, trust) };
+    };
+    const whole = await proofFor(admin);
+    expect(whole.checked).to.deep.include({ problems: [], proven: 'content' });
+    const image = textAt(whole.json, 'stored', 'data', 'version', 'releaseImage');
+    const salt = textAt(whole.json, 'stored', 'metadata', 'hidden', 'salt');
+    expect(image).to.not.equal('');
+    expect(salt).to.match(/^[0-9a-f]{32}$/);
+
+    const part = await proofFor(auditor);
+    expect(part.checked).to.deep.include({ problems: [], proven: 'part' });
+    expect(textAt(part.json, 'stored', 'data', 'version', 'name')).to.not.equal('');
+    const shown = await auditor('GET', `${AUDIT}/events/${stream}@0`);
+    expect(shown.json).to.include({ type: 'ClusterOrdered', shown: 'redacted' });
+
+    const { bytes, report } = await taken();
+    expect(report.findings).to.deep.equal([]);
+    expect(report.redactedProven).to.be.greaterThan(0);
+    expect(report.redactedProven).to.equal(report.counts.redacted);
+    for (const kept of [image, salt, '"hidden":{'])
+      for (const text of [part.text, shown.text, bytes.toString('latin1')]) expect(text).to.not.include(kept);
+  });
+
+  const trusted = async (): Promise<Trust> =>
+    (await stage.auditor('GET', `${AUDIT}/trust.json`)).json as unknown as Trust;
+
+  /** An export that the tenant's auditor takes away, and what a check of it says. */
+  const taken = async () => {
+    const { auditor, service } = stage;
+    const trust = await trusted();
     const state = await stage.exported(auditor, { format: 'ocsf' });
     const token = await service.token({ user: 'audrey', tenants: ['t1'], roles: ['auditor'] });
     const bytes = await stage.fetched(token, state);
-    expect(bytes.includes('ClusterBecameReady')).to.equal(true);
-    expect(bytes.includes(HUB)).to.equal(false);
     const file = join(service.audit?.directory ?? '', 'copy.tar');
     await writeFile(file, bytes);
-    expect((await verifyBundle(await openBundle(file), { trust })).findings).to.deep.equal([]);
-  });
+    return { bytes, report: await verifyBundle(await openBundle(file), { trust }) };
+  };
 });

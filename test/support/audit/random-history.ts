@@ -2,7 +2,9 @@ import fc from 'fast-check';
 import { v5 } from 'uuid';
 import type { EventStore, RecordedEvent } from '../../../src/app/event-store.ts';
 import { isLeafStream } from '../../../src/app/audit/merkle/leaf.ts';
+import { sha256 } from '../../../src/app/audit/merkle/hashing.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
+import { pointerOf } from '../../../src/domain/places.ts';
 
 /** One append of a random history. */
 export type Step = {
@@ -11,6 +13,8 @@ export type Step = {
   readonly subject: string;
   readonly types: readonly string[];
   readonly data: JsonObject;
+  /** Whether the first field of the data is hidden from tenants. */
+  readonly hiding?: boolean;
 };
 
 export const TENANTS = ['', 'acme', 'globex', 'shared', '__proto__'] as const;
@@ -37,6 +41,7 @@ export const histories = (most: number): fc.Arbitrary<readonly Step[]> =>
       data: fc.dictionary(fc.string({ maxLength: 5, unit: 'grapheme' }), fc.jsonValue({ maxDepth: 2 }), {
         maxKeys: 3,
       }) as fc.Arbitrary<JsonObject>,
+      hiding: fc.boolean(),
     }),
     { minLength: 1, maxLength: most },
   );
@@ -46,7 +51,10 @@ export const createHistoryWriter = (store: EventStore, seed: string) => {
   const revisions = new Map<string, number>();
   let count = 0;
   return async (steps: readonly Step[]): Promise<void> => {
-    for (const { stream, tenant, subject, types, data } of steps) {
+    for (const { stream, tenant, subject, types, data, hiding } of steps) {
+      const paths = Object.keys(data)
+        .slice(0, 1)
+        .map((key) => pointerOf(['data', key]));
       const events = types.map((type) => {
         count += 1;
         return {
@@ -57,6 +65,9 @@ export const createHistoryWriter = (store: EventStore, seed: string) => {
             tenant,
             actor: { subjectId: subject },
             occurredAt: '2026-01-01T00:00:00.000Z',
+            ...(hiding === true && {
+              hidden: { paths, salt: sha256(`${seed}-${count}`).toString('hex', 0, 16) },
+            }),
           }),
         };
       });

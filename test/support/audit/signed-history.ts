@@ -1,5 +1,5 @@
 import { createPrivateKey } from 'node:crypto';
-import { canonicalText, leafHashOf, leafOf } from '../../../src/app/audit/merkle/leaf.ts';
+import { canonicalText, hashedMetadata, leafHashOf, leafOf } from '../../../src/app/audit/merkle/leaf.ts';
 import { checkpointText, type Checkpoint } from '../../../src/app/audit/merkle/checkpoint.ts';
 import { sha256 } from '../../../src/app/audit/merkle/hashing.ts';
 import type { Trust } from '../../../src/app/audit/merkle/key-chain.ts';
@@ -24,6 +24,7 @@ import {
 import { fullLine, redactedLine, withheldLine } from '../../../src/app/audit/bundle/lines.ts';
 import { writeBundle, type BundleContent } from '../../../src/app/audit/bundle/writer.ts';
 import type { RecordedEvent } from '../../../src/app/event-store.ts';
+import { splitOf } from '../../../src/app/hidden-fields.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { stringAt } from '../../../src/domain/json-tools.ts';
 
@@ -46,6 +47,9 @@ export const vkey = ({ name, privateKey }: NoteSigner): string => vkeyOf(name, p
 const TENANTS = ['acme', 'globex', ''];
 const TYPES = ['ClusterOrdered', 'NodeSetResized', 'ClusterReady', 'LeaseActivated'];
 
+/** What every third event hides from tenants, of its data and its metadata. */
+const HIDDEN_PATHS = ['/data/hub', '/data/sets/1/image', '/metadata/hub'];
+
 const ENCRYPTED: JsonObject = { alg: 'A256GCM', keyId: 's1.1', nonce: 'bm9uY2U', ct: 'Y3Q', tag: 'dGFn' };
 
 /** `count` events of three tenants; `seed` makes another history with the same tenants. */
@@ -58,6 +62,7 @@ export const eventsOf = (count: number, seed = 0): RecordedEvent[] => {
     const revision = revisions.get(stream) ?? 0;
     revisions.set(stream, revision + 1);
     const at = new Date(Date.UTC(2026, 10, 21, 12, 0, n)).toISOString();
+    const isHiding = chance.readUInt8(4) % 3 === 0;
     return {
       position: String(2 * n + 1).padStart(16, '0'),
       stream,
@@ -70,8 +75,15 @@ export const eventsOf = (count: number, seed = 0): RecordedEvent[] => {
         note: `n ${n}`,
         10: 'ten',
         9: ['nine', { b: 1, a: null }],
+        ...(isHiding && { hub: 'hub-1', sets: [{ size: 1 }, { size: 2, image: `image ${n}` }] }),
       },
-      metadata: { tenant, occurredAt: at, actor: { subjectId: 's1' }, $correlationId: 'c' },
+      metadata: {
+        tenant,
+        occurredAt: at,
+        actor: { subjectId: 's1' },
+        $correlationId: 'c',
+        ...(isHiding && { hub: 'hub-1', hidden: { paths: HIDDEN_PATHS, salt: chance.toString('hex', 16) } }),
+      },
       recordedAt: at,
     };
   });
@@ -92,6 +104,10 @@ export type History = {
   /** Place of an event in the tree of its tenant. */
   readonly tenantIndexOf: (place: number) => number;
 };
+
+/** How a tenant is shown its own events: those that hide something, as far as they may be seen. */
+export const asTenant: ShowEvent = ({ metadata }) =>
+  Object.hasOwn(metadata, 'hidden') ? 'redacted' : 'full';
 
 export const tenantOf = (event: RecordedEvent | undefined): string => stringAt(event?.metadata, 'tenant');
 
@@ -164,8 +180,10 @@ export const lineOf = (history: History, place: number, shown: Shown = 'full'): 
   const event = history.events[place] as RecordedEvent;
   const at = { index: place, tenantIndex: history.tenantIndexOf(place), record: leafOf(event) };
   if (shown === 'withheld') return withheldLine(at, 'audience');
-  if (shown === 'redacted')
-    return redactedLine(at, event, { ...event, data: { note: event.data['note'] ?? null } });
+  if (shown === 'redacted') {
+    const part = splitOf({ data: event.data, metadata: hashedMetadata(event.metadata) });
+    return redactedLine(at, event, part ?? { ...event, data: { note: event.data['note'] ?? null } });
+  }
   return fullLine(at, event, { '/data/name': 'Alice' });
 };
 

@@ -82,6 +82,7 @@ export const startIncarnation = async (options: IncarnationOptions): Promise<Inc
     clock,
     timers,
     ids: idsOf(life, clock),
+    newSalt: saltsOf(),
     logger,
     instance: life.name,
     clusters: options.clusters,
@@ -162,6 +163,15 @@ const idsOf = ({ random }: Life, clock: Clock): Ids => {
       const time = Date.parse(clock.now()).toString(16).padStart(12, '0');
       return `${time.slice(0, 8)}-${time.slice(8)}-7${count.toString(16).padStart(3, '0')}-8${hex(3)}-${hex(6)}${hex(6)}`;
     },
+  };
+};
+
+/** One seed gives one history: salts are counted. */
+const saltsOf = (): (() => string) => {
+  let count = 0;
+  return () => {
+    count += 1;
+    return count.toString(16).padStart(32, '0');
   };
 };
 

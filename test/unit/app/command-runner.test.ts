@@ -355,7 +355,10 @@ describe('command runner', () => {
       correlationId: 'r',
       causationId: 'q',
     });
-    expect(full).to.deep.equal({
+    const { hidden, ...others } = full ?? {};
+    // On which hub it happened is not for tenants.
+    expect(hidden).to.deep.include({ paths: ['/metadata/hub'] });
+    expect(others).to.deep.equal({
       ...always,
       ...optional,
       command: 'Deposit',

@@ -40,6 +40,45 @@ describe('event codec', () => {
     });
   });
 
+  it('names what tenants may not see of an event, with a salt of its own; of all others nothing', () => {
+    let made = 0;
+    const hiding = createEventCodec(
+      [entry({ schema: z.looseObject({}), providerOnly: ['sets.*.image'] })],
+      () => {
+        made += 1;
+        return String(made).repeat(32);
+      },
+    );
+    const happened = (data: JsonObject) => ({ type: 'ThingHappened', data });
+    const events = [
+      happened({ sets: { a: { image: 'i' } } }),
+      happened({ sets: {} }),
+      happened({ sets: [{ image: 'j' }] }),
+    ];
+    const stored = hiding.encodeAll(events, 'thing-1', metadata);
+    expect(stored.map((event) => (JSON.parse(event.metadata) as JsonObject)['hidden'])).to.deep.equal([
+      { paths: ['/data/sets/a/image'], salt: '1'.repeat(32) },
+      undefined,
+      { paths: ['/data/sets/0/image'], salt: '2'.repeat(32) },
+    ]);
+    expect(JSON.parse(stored[1]?.metadata ?? '')).to.deep.equal({ ...metadata, schemaVersion: 1 });
+    const onHub = hiding.encode(happened({}), 'id-1', { ...metadata, hub: 'h' });
+    expect(JSON.parse(onHub.metadata)).to.deep.include({
+      hub: 'h',
+      hidden: { paths: ['/metadata/hub'], salt: '3'.repeat(32) },
+    });
+  });
+
+  it('draws salts by chance, 128 bits', () => {
+    const hiding = createEventCodec([entry({ providerOnly: ['what'] })]);
+    const salts = Array.from({ length: 600 }, () => {
+      const { metadata: text } = hiding.encode({ type: 'ThingHappened', data: { what: 'x' } }, 'i', metadata);
+      return /"salt":"([0-9a-f]{32})"/.exec(text)?.[1];
+    });
+    expect(new Set(salts).size).to.equal(600);
+    expect(salts).to.not.include(undefined);
+  });
+
   it('derives the ids of an append from command, stream and index', () => {
     const happened = { type: 'ThingHappened', data: { what: 'x' } };
     const ids = codec.encodeAll([happened, happened], 'thing-1', metadata).map((event) => event.id);

@@ -1,8 +1,12 @@
 import { expect } from 'chai';
+import { readFileSync } from 'node:fs';
+import { canonicalHash, leafOf } from '../../../src/app/audit/merkle/leaf.ts';
 import { shownTo } from '../../../src/app/audit/shown.ts';
 import { createEventCodec } from '../../../src/app/event-codec.ts';
 import type { RecordedEvent } from '../../../src/app/event-store.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
+import { commandMetadata } from '../../../src/app/metadata.ts';
+import { fakeContext } from '../../support/fake-context.ts';
 import { eventTypes, registry } from '../../../src/domain/registry.ts';
 
 describe('what auditors are shown of an event', () => {
@@ -23,6 +27,7 @@ describe('what auditors are shown of an event', () => {
       shown: 'full',
       data: event({}).data,
       metadata: event({}).metadata,
+      stored: { data: event({}).data, metadata: event({}).metadata },
     });
   });
   it('leaves the hub out for tenants, and says that something is left out', () => {
@@ -36,6 +41,81 @@ describe('what auditors are shown of an event', () => {
       shown: 'full',
       data: stored.data,
       metadata: stored.metadata,
+      stored: { data: stored.data, metadata: stored.metadata },
     });
   });
+
+  describe('of which tenants may see a part', () => {
+    const SALT = '00112233445566778899aabbccddeeff';
+    const selected = (paths: readonly string[], more: JsonObject = {}): RecordedEvent => ({
+      ...event({ hub: 'sim-east-1', hidden: { paths: [...paths], salt: SALT } }),
+      type: 'HubNotAccepting',
+      data: { hub: 'sim-east-1', since: '2026-11-21T12:00:00.000Z', ...more },
+    });
+    const part = { data: { since: '2026-11-21T12:00:00.000Z' }, metadata: event({}).metadata };
+    const whole = selected(['/data/hub', '/metadata/hub']);
+
+    it('is that part for them, in the form in which the leaf is of it', () => {
+      expect(shownTo(whole, 'tenant', words)).to.deep.equal({ shown: 'redacted', ...part, stored: part });
+    });
+    it('is all of it for the provider, the salt too: without it the leaf could not be checked', () => {
+      const { data, metadata } = whole;
+      expect(shownTo(whole, 'provider', words)).to.deep.equal({
+        shown: 'full',
+        data,
+        metadata,
+        stored: { data, metadata },
+      });
+    });
+    it('is not proven where less may be seen today than when it was stored, and holds neither paths nor salt', () => {
+      for (const paths of [['/data/hub'], ['/metadata/hub']])
+        expect(shownTo(selected(paths), 'tenant', words)).to.deep.equal({ shown: 'redacted', ...part });
+    });
+    it('is less than may be seen today where more was hidden then: only that is what the leaf is of', () => {
+      const more = selected(['/data/hub', '/data/since', '/metadata/hub']);
+      expect(shownTo(more, 'tenant', words)).to.deep.equal({
+        shown: 'redacted',
+        ...part,
+        stored: { data: {}, metadata: part.metadata },
+      });
+    });
+    it('is not proven where what is said of hidden fields is not in order', () => {
+      const odd = {
+        ...whole,
+        metadata: { ...whole.metadata, hidden: { paths: ['/data/absent'], salt: SALT } },
+      };
+      expect(shownTo(odd, 'tenant', words)).to.deep.equal({ shown: 'redacted', ...part });
+    });
+  });
+
+  it('is proven to tenants, of every type of which they may see a part', () => {
+    const { codec } = words;
+    const context = commandMetadata(fakeContext('c-1'), 'DoThing', '2026-11-21T10:00:00.000Z', 'i-1');
+    const inPart: string[] = [];
+    for (const { type, data } of samplesOfToday()) {
+      const entry = codec.encode({ type, data }, 'e-1', context);
+      const stored = {
+        ...event({}),
+        type,
+        data: JSON.parse(entry.data) as JsonObject,
+        metadata: JSON.parse(entry.metadata) as JsonObject,
+      };
+      const leaf = leafOf(stored);
+      const seen = shownTo(stored, 'tenant', words);
+      expect(leaf.v, type).to.equal(seen?.shown === 'redacted' ? 2 : 1);
+      if (seen === undefined) continue;
+      expect(canonicalHash(seen.stored?.data ?? {}), type).to.equal(leaf.data);
+      expect(canonicalHash(seen.stored?.metadata ?? {}), type).to.equal(leaf.metadata);
+      expect(seen.stored?.data, type).to.deep.equal(seen.data);
+      if (seen.shown === 'redacted') inPart.push(type);
+    }
+    expect(inPart).to.include.members(['ClusterOrdered', 'HubSelected', 'AuditRead', 'LegalHoldPlaced']);
+  });
 });
+
+/** A stored sample of every type, at its current version. */
+const samplesOfToday = (): { readonly type: string; readonly data: JsonObject }[] =>
+  eventTypes.map(({ type, version }) => {
+    const file = new URL(`../../../fixtures/events/${type}.v${version}.json`, import.meta.url);
+    return { type, data: JSON.parse(readFileSync(file, 'utf8')) as JsonObject };
+  });

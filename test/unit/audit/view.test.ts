@@ -76,6 +76,20 @@ describe('audit view', () => {
     expect(reader.indexOf('sys-lease-x', 0)).to.equal(undefined);
   });
 
+  it('keeps of an event that hides something the leaf of two parts, also where its names are no UTF-8', async () => {
+    const hiding = {
+      data: { a: 1, hub: 'h' },
+      hidden: { paths: ['/data/hub'], salt: '00112233445566778899aabbccddeeff' },
+    };
+    await append('cluster-c1', 'HubSelected', hiding);
+    await append('cluster-c1', 'HubSelected', { ...hiding, occurredAt: '\ud800' });
+    await followed(models, store);
+    const events = await leavesOf(store);
+    expect(reader.leaf(0)?.record.v).to.equal(2);
+    expect([0, 1].map((index) => reader.leaf(index)?.record)).to.deep.equal(events.map(leafOf));
+    expect(reader.hashAt(0, 0).equals(leafHashOf(leafOf(events[0] as RecordedEvent)))).to.equal(true);
+  });
+
   it('finds what happened to a document: its own events, its workflow run, refused calls that named it', async () => {
     await append('cluster-c1', 'ClusterOrdered');
     await append('clusterOrder-c1', 'RunStarted');

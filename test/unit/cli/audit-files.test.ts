@@ -11,6 +11,8 @@ import { leafHashOf, leafOf } from '../../../src/app/audit/merkle/leaf.ts';
 import { createMemoryTree } from '../../../src/app/audit/merkle/memory-tree.ts';
 import { signNote } from '../../../src/app/audit/merkle/note.ts';
 import { inclusionPath } from '../../../src/app/audit/merkle/proofs.ts';
+import { splitOf } from '../../../src/app/hidden-fields.ts';
+import { objectAt } from '../../../src/domain/json-tools.ts';
 import { eventsOf, keyOf, ORIGIN, vkey } from '../../support/audit/signed-history.ts';
 
 describe('the download of an export', () => {
@@ -169,7 +171,8 @@ describe('the proof of one event', () => {
     const proof = proofOf(7);
     const problems = (changed: object): readonly string[] =>
       checkEventProof({ ...proof, ...changed }, trust).problems;
-    const { data: _data, metadata: _metadata, ...inPart } = proof.leaf;
+    const { v, stream, revision, id, type, occurredAt } = proof.leaf;
+    const inPart = { v, stream, revision, id, type, occurredAt };
     const { stored: _stored, ...redacted } = { ...proof, leaf: inPart };
     expect(checkEventProof(redacted, trust)).to.deep.include({ problems: [], proven: 'hash' });
     for (const leaf_hash of [proofOf(6).leaf_hash, '', 'AAAA'])
@@ -199,5 +202,31 @@ describe('the proof of one event', () => {
     ]);
     const others = { ...trust, keys: [{ vkey: vkey(keyOf('others')), since: '' }] };
     expect(checkEventProof(proof, others).problems[0]).to.match(/none of the keys that are trusted/);
+  });
+
+  it('of an event that hides something is right for what its tenant may see, and for that alone', () => {
+    const hiding = events.findIndex(({ metadata }) => Object.hasOwn(metadata, 'hidden'));
+    const proof = proofOf(hiding);
+    const { data, metadata } = splitOf(proof.stored) ?? proof.stored;
+    expect(data).to.not.have.property('hub');
+    expect(checkEventProof({ ...proof, stored: { data, metadata } }, trust)).to.deep.include({
+      problems: [],
+      proven: 'part',
+    });
+    const hidden = objectAt(proof.stored.metadata, 'hidden');
+    for (const stored of [
+      { data: { ...data, note: 'forged' }, metadata },
+      { data, metadata: { ...metadata, tenant: 'globex' } },
+      { data: { ...data, hub: 'hub-1' }, metadata },
+      { data, metadata: { ...metadata, hidden } },
+      { data: { ...proof.stored.data, hub: 'hub-2' }, metadata: proof.stored.metadata },
+      {
+        ...proof.stored,
+        metadata: { ...proof.stored.metadata, hidden: { ...hidden, salt: '0'.repeat(32) } },
+      },
+    ])
+      expect(checkEventProof({ ...proof, stored }, trust).problems, JSON.stringify(stored)).to.deep.equal([
+        'what is shown is not what the leaf was made of',
+      ]);
   });
 });

@@ -102,6 +102,15 @@ describe('Kafka records of events', () => {
     expect(valueOf(mapped(hub ?? resized)[0])).to.include({ osacaudience: 'provider', osacsite: 'hub-east' });
   });
 
+  it('never say what is hidden of an event, nor the salt that it is hidden with', () => {
+    const hidden = { paths: ['/data/hub'], salt: '00112233445566778899aabbccddeeff' };
+    for (const event of recordedSamples())
+      for (const audience of ['tenant', 'provider'] as const)
+        for (const record of mapped({ ...event, metadata: { ...event.metadata, hidden } }, audience))
+          for (const kept of [hidden.salt, '/data/hub'])
+            expect(JSON.stringify(record), event.type).not.to.include(kept);
+  });
+
   it('hold nothing that somebody wrote as a reason of a hold, an erasure or a grant, or asked of the history', () => {
     const types = [
       'AuditRead',

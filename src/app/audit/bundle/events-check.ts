@@ -12,6 +12,8 @@ import { leafWindow, lineBatches, type DigestedSource, type TextLine } from './r
 
 export type EventsResult = {
   readonly counts: BundleManifest['counts'];
+  /** Redacted events of which all that is shown is proven. */
+  readonly redactedProven: number;
   /** Withheld events by why. */
   readonly withheldBy: { readonly filter: number; readonly audience: number };
   /** Times of occurrence of the first and last events that are not withheld; '' when there are none. */
@@ -115,6 +117,7 @@ const createLineCheck = (ask: EventsAsk, shown: GrowingRange | undefined, findin
   const { scope } = ask.proofs;
   const counts = { events: 0, full: 0, redacted: 0, withheld: 0 };
   const withheldBy = { filter: 0, audience: 0 };
+  let redactedProven = 0;
   const occurred = { first: '', last: '' };
   const recent = new Map<number, string | undefined>();
   const names = new Map<number, string | undefined>();
@@ -152,6 +155,7 @@ const createLineCheck = (ask: EventsAsk, shown: GrowingRange | undefined, findin
         occurred.first ||= line.leaf?.occurredAt ?? '';
         occurred.last = line.leaf?.occurredAt || occurred.last;
         if (line.why !== undefined) withheldBy[line.why] += 1;
+        if (line.shown === 'redacted' && line.provenContent) redactedProven += 1;
         name(eventName(line.leaf));
         for (const problem of line.problems)
           find('content', problem, line, ask.proofs.from.size + counts.events - 1);
@@ -187,9 +191,7 @@ const createLineCheck = (ask: EventsAsk, shown: GrowingRange | undefined, findin
         find('order', `its index ${line.index} is not behind that of the event before`, line, place);
       mainIndex = line.index;
       const tenant =
-        line.event === undefined || line.shown !== 'full'
-          ? undefined
-          : stringAt(line.event.metadata, 'tenant');
+        line.event === undefined || !line.provenContent ? undefined : stringAt(line.event.metadata, 'tenant');
       if (scope.kind === 'tenant' && tenant !== undefined && tenant !== scope.tenant)
         find('tenant', `it is an event of another tenant than ${scopeName(scope)}`, line, place);
       if (line.event === undefined) return;
@@ -203,7 +205,7 @@ const createLineCheck = (ask: EventsAsk, shown: GrowingRange | undefined, findin
     nameOf: (line) => names.get(line),
     result: () => {
       tenants.conclude(findings);
-      return { counts, withheldBy, occurred, rootAtPin };
+      return { counts, redactedProven, withheldBy, occurred, rootAtPin };
     },
   };
 };
@@ -214,7 +216,7 @@ const refuseLine = (): never => {
 
 /**
  * A bundle of the whole log from its beginning shows the trees of all tenants: they are what the checkpoint says, or
- * exports of single tenants were never complete. Needs every event in full.
+ * exports of single tenants were never complete. Needs the metadata of every event.
  */
 const tenantTrees = ({ proofs, checkpoint, pin }: EventsAsk) => {
   const trees = createTenantRoots();
@@ -225,7 +227,7 @@ const tenantTrees = ({ proofs, checkpoint, pin }: EventsAsk) => {
       complete = false;
     },
     append: (line: CheckedLine): void => {
-      if (line.event === undefined || line.shown !== 'full') complete = false;
+      if (line.event === undefined || !line.provenContent) complete = false;
       if (!complete || line.event === undefined) return;
       trees.append(stringAt(line.event.metadata, 'tenant'), line.leafHash);
     },

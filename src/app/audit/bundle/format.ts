@@ -31,8 +31,9 @@ export const SCHEMA_FOLDER = 'schemas/';
 export type BundleScope = { readonly kind: 'log' } | { readonly kind: 'tenant'; readonly tenant: string };
 
 /**
- * `full`: data and metadata are there and hash to what the leaf says. `redacted`: the leaf is there, the data is what
- * the reader may see, unproven. `withheld`: only the hash of the leaf is there.
+ * `full`: data and metadata are there and hash to what the leaf says. `redacted`: the leaf is there, data and metadata
+ * are what the reader may see; they hash to what a leaf of version 2 says, and are unproven beside one of version 1.
+ * `withheld`: only the hash of the leaf is there.
  */
 export type Shown = 'full' | 'redacted' | 'withheld';
 
@@ -162,7 +163,11 @@ export const scopeName = (scope: BundleScope): string =>
 export const provenBy = (
   scope: BundleScope,
   { from, to }: { from: number; to: number },
-  counts: Pick<BundleManifest['counts'], Shown> = { full: 1, redacted: 1, withheld: 1 },
+  counts: Pick<BundleManifest['counts'], Shown> & { readonly redactedProven?: number } = {
+    full: 1,
+    redacted: 1,
+    withheld: 1,
+  },
 ): string[] => [
   `all events of ${scopeName(scope)} from size ${from} to size ${to} of its tree are in ${FILES.events}: none is ` +
     'missing, added, moved or changed',
@@ -171,11 +176,15 @@ export const provenBy = (
     : [
         'of events shown in full: stream, revision, id, type, time of occurrence, data and metadata are what was stored',
       ]),
-  ...(counts.redacted + counts.withheld === 0
+  ...(counts.redacted === 0
     ? []
-    : [
-        'of redacted events: stream, revision, id, type and time of occurrence are; of withheld events: that they are there',
-      ]),
+    : counts.redacted === counts.redactedProven
+      ? ['of redacted events: the same of all that is shown of them']
+      : [
+          'of redacted events: the same of all that is shown where the leaf is of version 2; where it is of version 1 (stored ' +
+            'by an older release, or for the service alone): stream, revision, id, type and time of occurrence',
+        ]),
+  ...(counts.withheld === 0 ? [] : ['of withheld events: that they are there']),
 ];
 
 /** Holds for who has no pin that the bundle continues. */
@@ -185,8 +194,8 @@ export const NOT_PROVEN: readonly string[] = [
   'the range: which sizes belong to the times that were asked for is up to the exporter, since recorded times are not proven',
   'the filter: that the events it chose are all that match it is up to the exporter, unless all are shown in full; and ' +
     'why an event was withheld, by the filter or because this reader may not see it',
-  'position and recordedAt of events, the data of redacted events, what `revealed` says and the manifest: they are as ' +
-    'the service stated them, which its signature shows',
+  'position and recordedAt of events, data and metadata of redacted events whose leaf is of version 1, what `revealed` ' +
+    'says and the manifest: they are as the service stated them, which its signature shows',
   'what happened behind the checkpoint: up to 10 s or 1,000 events were not signed yet when it was made',
   NOT_PROVEN_WITHOUT_PIN,
 ];

@@ -4,6 +4,7 @@ import { isObject, numberAt, own, stringAt } from '../../../domain/json-tools.ts
 import type { RecordedEvent } from '../../event-store.ts';
 import type { AuditLeaf } from '../tree.ts';
 import { encryptedIn, isEncrypted } from '../../../domain/personal.ts';
+import { splitOf } from '../../hidden-fields.ts';
 import { isHash, leafHash } from '../merkle/hashing.ts';
 import { canonicalHash, canonicalText, hashedMetadata, leafHashOf, type LeafRecord } from '../merkle/leaf.ts';
 import type { BundleLine, LineEvent, Shown, WhyWithheld } from './format.ts';
@@ -37,7 +38,7 @@ export const fullLine = (
   ...(revealed === undefined ? {} : { revealed }),
 });
 
-/** An event of which the reader may see only this. */
+/** An event of which the reader may see only this: where its leaf is of version 2, what `ShownEvent.stored` says. */
 export const redactedLine = (
   { index, tenantIndex, record }: LeafPlace,
   event: RecordedEvent,
@@ -76,6 +77,8 @@ export type CheckedLine = {
   readonly leaf: LeafRecord | undefined;
   readonly leafHash: Buffer;
   readonly event: LineEvent | undefined;
+  /** Whether the leaf is of what the line shows: of all that is stored, or of all that tenants may see. */
+  readonly provenContent: boolean;
   /** Undefined for an event that is not withheld. */
   readonly why: WhyWithheld | undefined;
   /** What does not fit inside of the line, for an event that is otherwise readable. */
@@ -107,9 +110,10 @@ export const checkLine = (text: string): CheckedLine => {
     leaf,
     leafHash: leaf === undefined ? statedHash(line) : quickLeafHash(own(line, 'leaf') as JsonObject, leaf),
     event,
+    provenContent: shown === 'full' || (shown === 'redacted' && leaf?.v === 2),
     why: whyIn(line, shown),
     problems: [
-      ...(leaf !== undefined && event !== undefined && shown === 'full' ? contentProblems(leaf, event) : []),
+      ...(leaf !== undefined && event !== undefined ? contentProblems(leaf, event, shown) : []),
       ...revealProblems(own(line, 'revealed'), event),
     ],
   };
@@ -167,15 +171,20 @@ const wholeNumber = (line: JsonObject, key: string): number => {
     : refuse(`\`${key}\` is a whole number from 0`);
 };
 
-const LEAF_KEYS = ['data', 'id', 'metadata', 'occurredAt', 'revision', 'stream', 'type', 'v'];
+/** Keys of a leaf, sorted, by its version. */
+const LEAF_KEYS: { readonly [version: number]: readonly string[] } = {
+  1: ['data', 'id', 'metadata', 'occurredAt', 'revision', 'stream', 'type', 'v'],
+  2: ['data', 'hidden', 'id', 'metadata', 'occurredAt', 'revision', 'stream', 'type', 'v'],
+};
+const keysOfLeaf = (leaf: JsonObject): readonly string[] => LEAF_KEYS[numberAt(leaf, 'v')] ?? [];
 
 const leafIn = (line: JsonObject): LeafRecord => {
   const leaf = own(line, 'leaf');
-  if (!isObject(leaf) || Object.keys(leaf).sort().join() !== LEAF_KEYS.join() || leaf['v'] !== 1)
+  if (!isObject(leaf) || Object.keys(leaf).sort().join() !== keysOfLeaf(leaf).join())
     return refuse('`leaf` has not the fields of a leaf');
   if (own(line, 'hash') !== undefined) return refuse('`hash` stands only where the leaf is withheld');
-  const texts = ['stream', 'id', 'type', 'occurredAt', 'data', 'metadata'];
-  if (!texts.every((key) => typeof leaf[key] === 'string') || !Number.isSafeInteger(leaf['revision']))
+  const texts = Object.entries(leaf).filter(([key]) => key !== 'v' && key !== 'revision');
+  if (!texts.every(([, text]) => typeof text === 'string') || !Number.isSafeInteger(leaf['revision']))
     return refuse('`leaf` has a field of another type');
   return leaf as unknown as LeafRecord;
 };
@@ -205,7 +214,8 @@ const statedHash = (line: JsonObject): Buffer => {
 /** The leaf stands in the line in canonical form already: see `parse`. Sorted keys need no sorting. */
 const quickLeafHash = (stored: JsonObject, leaf: LeafRecord): Buffer => {
   const keys = Object.keys(stored);
-  return keys.every((key, at) => key === LEAF_KEYS[at])
+  const sorted = keysOfLeaf(stored);
+  return keys.every((key, at) => key === sorted[at])
     ? leafHash(Buffer.from(JSON.stringify(stored), 'utf8'))
     : leafHashOf(leaf);
 };
@@ -217,13 +227,29 @@ const quickLeafHash = (stored: JsonObject, leaf: LeafRecord): Buffer => {
 const hashesTo = (value: JsonObject, expected: string): boolean =>
   hash('sha256', JSON.stringify(value), 'hex') === expected || canonicalHash(value) === expected;
 
-const contentProblems = (leaf: LeafRecord, event: LineEvent): string[] => [
-  ...(hashesTo(event.data, leaf.data) ? [] : ['its data is not what was stored']),
-  ...(hashesTo(event.metadata, leaf.metadata) ? [] : ['its metadata is not what was stored']),
-  ...(stringAt(event.metadata, 'occurredAt') === leaf.occurredAt
-    ? []
-    : ['its time is not that of its metadata']),
-];
+/** What of a line's content its leaf is the hash of; undefined: of what is not shown there too. */
+const provenContent = (
+  leaf: LeafRecord,
+  { data, metadata }: LineEvent,
+  shown: Shown,
+): (Pick<LineEvent, 'data' | 'metadata'> & { readonly hidden?: JsonObject }) | undefined => {
+  if (leaf.v === 1) return shown === 'full' ? { data, metadata } : undefined;
+  return shown === 'full' ? splitOf({ data, metadata }) : { data, metadata };
+};
+
+const contentProblems = (leaf: LeafRecord, event: LineEvent, shown: Shown): string[] => {
+  const content = provenContent(leaf, event, shown);
+  if (content === undefined)
+    return shown === 'full' ? ['its metadata does not say which part of it its leaf is of'] : [];
+  const { data, metadata, hidden } = content;
+  const ofHidden = leaf.v === 2 && hidden !== undefined ? hashesTo(hidden, leaf.hidden) : true;
+  return [
+    ...(hashesTo(data, leaf.data) ? [] : ['its data is not what was stored']),
+    ...(hashesTo(metadata, leaf.metadata) ? [] : ['its metadata is not what was stored']),
+    ...(ofHidden ? [] : ['what of it is hidden from tenants is not what was stored']),
+    ...(stringAt(metadata, 'occurredAt') === leaf.occurredAt ? [] : ['its time is not that of its metadata']),
+  ];
+};
 
 /** `revealed` may only speak of fields that are ciphertext in the event. */
 const revealProblems = (revealed: JsonValue | undefined, event: LineEvent | undefined): string[] => {

@@ -53,6 +53,8 @@ export type BundleReport = {
   /** Events that the tree of the scope has at the checkpoint: the export holds `range` of them. */
   readonly treeSize: number | undefined;
   readonly counts: EventsResult['counts'];
+  /** Redacted events of which all that is shown is proven: those whose leaf is of version 2. */
+  readonly redactedProven: number;
   readonly occurred: EventsResult['occurred'];
   /** Withheld events: left out by the filter, or not for this reader, as the service says. */
   readonly withheldBy: EventsResult['withheldBy'];
@@ -113,12 +115,15 @@ export const verifyBundle = async (
     range,
     treeSize: proofs?.tree.size,
     counts: events?.counts ?? { events: 0, full: 0, redacted: 0, withheld: 0 },
+    redactedProven: events?.redactedProven ?? 0,
     occurred: events?.occurred ?? { first: '', last: '' },
     withheldBy: events?.withheldBy ?? { filter: 0, audience: 0 },
     // A pin moves forward alone.
     trust: ok && note !== undefined && pinState !== 'leads to' ? trustFrom(authority, note) : undefined,
     proven:
-      ok && proofs !== undefined && range !== undefined ? provenBy(proofs.scope, range, events?.counts) : [],
+      ok && proofs !== undefined && range !== undefined
+        ? provenBy(proofs.scope, range, events && { ...events.counts, redactedProven: events.redactedProven })
+        : [],
     notProven: NOT_PROVEN.map((text) =>
       text === NOT_PROVEN_WITHOUT_PIN && ['continued', 'leads to'].includes(pinState)
         ? behindPin(pin?.size)
@@ -253,7 +258,7 @@ const targetOf = (
   return undefined;
 };
 
-/** Without it somebody on the way could change what no tree holds: times, redacted data, what was asked for. */
+/** Without it somebody on the way could change what no tree holds: times, data of old redacted events, what was asked for. */
 const checkManifestNote = async (
   files: DigestedSource,
   present: ReadonlySet<string>,

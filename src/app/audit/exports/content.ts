@@ -15,7 +15,14 @@ import { parseCheckpoint } from '../merkle/checkpoint.ts';
 import { signNote, splitNote } from '../merkle/note.ts';
 import type { TenantStanding } from '../merkle/tenants.ts';
 import type { AuditProofs, TenantProof } from '../proofs.ts';
-import { revealsActor, shownTo, type AuditAudience, type AuditWords } from '../shown.ts';
+import {
+  revealsActor,
+  shownTo,
+  type AuditAudience,
+  type AuditWords,
+  type ShownEvent,
+  type StoredContent,
+} from '../shown.ts';
 import type { TreeHead } from '../tree-heads.ts';
 import type { AuditLeaf, AuditTree, TenantTree } from '../tree.ts';
 
@@ -220,16 +227,27 @@ const lines = (
   const wanted = matcher(request.filter, audience);
   return (leaf, event) => {
     const visible = shownTo(event, audience, words);
-    if (visible === undefined) return withheldLine(leaf, 'audience');
+    const part = visible && shownPart(leaf, visible);
+    if (visible === undefined || part === undefined) return withheldLine(leaf, 'audience');
     if (!wanted(leaf)) return withheldLine(leaf, 'filter');
-    const { metadata } = visible;
-    if (visible.shown === 'full')
-      return fullLine(leaf, event, revealedIn({ data: event.data, metadata }, audience, words));
-    const revealed = revealedIn({ data: visible.data, metadata }, audience, words);
-    const line = redactedLine(leaf, event, { data: visible.data, metadata });
+    if (visible.shown === 'full') {
+      const { data, metadata } = event;
+      return fullLine(leaf, event, revealedIn({ data, metadata }, audience, words));
+    }
+    const line = redactedLine(leaf, event, part);
+    const revealed = revealedIn(part, audience, words);
     return revealed === undefined ? line : { ...line, revealed };
   };
 };
+
+/**
+ * What a line shows of an event: where the leaf is of a part of it, that part. Undefined when it cannot show that one,
+ * since more is kept from this reader today than when the event was stored: beside the leaf anything else would be wrong.
+ */
+const shownPart = (
+  { record }: AuditLeaf,
+  { shown, stored, data, metadata }: ShownEvent,
+): StoredContent | undefined => (record.v === 1 && shown === 'redacted' ? { data, metadata } : stored);
 
 const revealedIn = (
   event: { readonly data: JsonObject; readonly metadata: JsonObject },

@@ -3,11 +3,21 @@ import { hash } from 'node:crypto';
 import type { JsonObject, JsonValue } from '../../../domain/json.ts';
 import { stringAt } from '../../../domain/json-tools.ts';
 import type { RecordedEvent } from '../../event-store.ts';
+import { splitOf } from '../../hidden-fields.ts';
 import { leafHash } from './hashing.ts';
 
 /** What the tree holds of an event (design §7). `data` and `metadata` are hashes: their text may be withheld or erased. */
-export type LeafRecord = {
-  readonly v: 1;
+export type LeafRecord = LeafFields &
+  (
+    | { readonly v: 1 }
+    /**
+     * Of an event of which tenants may see a part (hidden-fields.ts): `data` and `metadata` are over that part alone, so
+     * that it can be proven to them; `hidden` is the same kind of hash over the rest, its paths and its salt.
+     */
+    | { readonly v: 2; readonly hidden: string }
+  );
+
+type LeafFields = {
   readonly stream: string;
   readonly revision: number;
   readonly id: string;
@@ -59,18 +69,24 @@ export const hashedMetadata = (metadata: JsonObject): JsonObject =>
 /** Lower-case hex SHA-256 of the canonical text. */
 export const canonicalHash = (value: JsonObject): string => hash('sha256', canonicalText(value), 'hex');
 
+/** Knows no types: which leaf an event has is decided by what is stored of it. */
 export const leafOf = (
   event: Pick<RecordedEvent, 'stream' | 'revision' | 'id' | 'type' | 'data' | 'metadata'>,
-): LeafRecord => ({
-  v: 1,
-  stream: event.stream,
-  revision: event.revision,
-  id: event.id,
-  type: event.type,
-  occurredAt: stringAt(event.metadata, 'occurredAt'),
-  data: canonicalHash(event.data),
-  metadata: canonicalHash(hashedMetadata(event.metadata)),
-});
+): LeafRecord => {
+  const { stream, revision, id, type, data } = event;
+  const metadata = hashedMetadata(event.metadata);
+  const named = { stream, revision, id, type, occurredAt: stringAt(metadata, 'occurredAt') };
+  const split = splitOf({ data, metadata });
+  return split === undefined
+    ? { v: 1, ...named, data: canonicalHash(data), metadata: canonicalHash(metadata) }
+    : {
+        v: 2,
+        ...named,
+        data: canonicalHash(split.data),
+        metadata: canonicalHash(split.metadata),
+        hidden: canonicalHash(split.hidden),
+      };
+};
 
 /** UTF-8 of the RFC 8785 form of the record: what is hashed, and what an entry bundle holds. */
 export const leafBytes = (record: LeafRecord): Buffer => Buffer.from(canonicalText({ ...record }), 'utf8');

@@ -2,6 +2,7 @@ import { canonicalText } from '../../../../src/app/audit/merkle/leaf.ts';
 import type { Finding } from '../../../../src/app/audit/bundle/findings.ts';
 import type { JsonObject } from '../../../../src/domain/json.ts';
 import {
+  asTenant,
   bundleOf,
   editLines,
   fitManifest,
@@ -43,12 +44,13 @@ export const bundleVictim = async (
   other: History,
   tenant?: string,
 ): Promise<BundleVictim> => {
-  const ask = tenant === undefined ? {} : { tenant };
+  // An export for a tenant shows what hides something from it as far as it may be seen.
+  const ask = tenant === undefined ? {} : { tenant, show: asTenant };
   const foreign = historyOf(history.events, keyOf('foreign'));
   return {
     history,
     other,
-    ...ask,
+    ...(tenant !== undefined && { tenant }),
     files: await bundleOf(history, ask),
     otherFiles: await bundleOf(other, ask),
     foreignFiles: await bundleOf(foreign, ask),

@@ -132,6 +132,17 @@ const CASES: {
       metadata: { tenant: '', occurredAt: '2026-11-21T12:00:00.000Z', schemaVersion: 1 },
     },
   ],
+  'ordered-with-hidden-fields': [
+    {
+      ...ORDERED,
+      data: { ...ORDERED.data, pullSecret: 'p' },
+      metadata: {
+        ...METADATA,
+        hidden: { paths: ['/data/pullSecret'], salt: '00112233445566778899aabbccddeeff' },
+      } as JsonObject,
+    },
+    REVEALED,
+  ],
   'read-by-an-auditor': [
     {
       ...ORDERED,

@@ -8,7 +8,10 @@ import {
   leafHashOf,
   leafOf,
 } from '../../../../src/app/audit/merkle/leaf.ts';
-import type { JsonObject } from '../../../../src/domain/json.ts';
+import { sha256 } from '../../../../src/app/audit/merkle/hashing.ts';
+import type { JsonObject, JsonValue } from '../../../../src/domain/json.ts';
+import { placeOfPointer } from '../../../../src/domain/places.ts';
+import { hidingEvents, pointersOf, redactedBy } from '../../../support/audit/hidden.ts';
 import { check } from '../../../support/property.ts';
 
 const EVENT = {
@@ -18,6 +21,29 @@ const EVENT = {
   type: 'ClusterOrdered',
   data: { b: 1, a: ['x', { d: null, c: 1e21 }] } as JsonObject,
   metadata: { tenant: 'acme', occurredAt: '2026-11-21T12:00:00.000Z' } as JsonObject,
+};
+
+/** The value with another one at a place, without what is there, or with one more key beside it. */
+const withChange = (
+  node: JsonValue,
+  [key = '', ...rest]: readonly string[],
+  how: number,
+  fresh: JsonValue,
+): JsonValue => {
+  const entries = Object.entries(node as JsonObject).flatMap(([each, inner]): [string, JsonValue][] => {
+    const value = inner as JsonValue;
+    if (each !== key) return [[each, value]];
+    if (rest.length > 0) return [[each, withChange(value, rest, how, fresh)]];
+    return how === 0
+      ? [[each, fresh]]
+      : how === 1
+        ? []
+        : [
+            [each, value],
+            [`${each} too`, fresh],
+          ];
+  });
+  return Array.isArray(node) ? entries.map(([, value]) => value) : Object.fromEntries(entries);
 };
 
 describe('leaves of the audit tree', () => {
@@ -73,6 +99,125 @@ describe('leaves of the audit tree', () => {
       '{"a":{"c":2,"d":1},"\\udc00":[null]}',
     ]);
     expect(new Set(values.map((data) => leafOf({ ...EVENT, data }).data)).size).to.equal(3);
+  });
+
+  const HIDING = {
+    ...EVENT,
+    data: { name: 'n', version: { name: '4.20', releaseImage: 'quay.io/r' }, pullSecret: 'p' } as JsonObject,
+    metadata: {
+      ...EVENT.metadata,
+      hub: 'h1',
+      hidden: {
+        paths: ['/data/pullSecret', '/data/version/releaseImage', '/metadata/hub'],
+        salt: '00112233445566778899aabbccddeeff',
+      },
+    } as JsonObject,
+  };
+
+  it('are of two parts where tenants may see one: the form of version 2 is part of what was signed', () => {
+    const leaf = leafOf(HIDING);
+    const data = { name: 'n', version: { name: '4.20' } };
+    const hidden =
+      '{"paths":["/data/pullSecret","/data/version/releaseImage","/metadata/hub"],' +
+      '"salt":"00112233445566778899aabbccddeeff","values":["p","quay.io/r","h1"]}';
+    expect(leafBytes(leaf).toString()).to.equal(
+      `{"data":"${canonicalHash(data)}","hidden":"${sha256(hidden).toString('hex')}","id":"${EVENT.id}",` +
+        `"metadata":"${canonicalHash(EVENT.metadata)}","occurredAt":"2026-11-21T12:00:00.000Z","revision":3,` +
+        '"stream":"cluster-1","type":"ClusterOrdered","v":2}',
+    );
+    expect(leafHashOf(leaf).toString('hex')).to.equal(
+      'c682fd458806ab6fbbd9d2161aee2ffad7ab90569697985146e37b91d4dbc8e4',
+    );
+  });
+
+  it('of two parts are those of what a tenant is shown, with the hash of the rest', () => {
+    check(
+      fc.property(hidingEvents, ({ data, metadata, paths }) => {
+        const leaf = leafOf({ ...EVENT, data, metadata });
+        const { hidden: _hidden, ...visible } = metadata;
+        const shown = redactedBy({ data, metadata: visible }, paths) as {
+          data: JsonObject;
+          metadata: JsonObject;
+        };
+        expect(leaf).to.deep.include({
+          v: 2,
+          data: canonicalHash(shown.data),
+          metadata: canonicalHash(shown.metadata),
+        });
+      }),
+    );
+  });
+
+  it('of two parts change with everything: what is shown, what is hidden, the salt, and where the cut is', () => {
+    check(
+      fc.property(
+        hidingEvents,
+        fc.nat(),
+        fc.jsonValue({ maxDepth: 1 }),
+        fc.nat(2),
+        ({ data, metadata }, n, fresh, how) => {
+          const whole = { data, metadata };
+          const places = [...pointersOf(whole)].filter((path) => path.lastIndexOf('/') > 0);
+          const place = placeOfPointer(places[n % places.length] ?? '') ?? [];
+          const changed = withChange(
+            whole,
+            place,
+            how,
+            JSON.parse(JSON.stringify(fresh)) as JsonValue,
+          ) as typeof whole;
+          const isSame = canonicalText(changed) === canonicalText(whole);
+          const [before, after] = [whole, changed].map((each) =>
+            leafHashOf(leafOf({ ...EVENT, ...each })).toString('hex'),
+          );
+          expect(before === after, `${place.join(' / ')}: ${JSON.stringify(changed)}`).to.equal(isSame);
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+
+  it('of two parts differ for every cut through one event, with one salt', () => {
+    const { metadata } = EVENT;
+    const data = { a: { b: 1, c: 1 }, l: [1, 1], 'a/b': 1 };
+    const cuts = [
+      ['/data/a'],
+      ['/data/a/b'],
+      ['/data/a/c'],
+      ['/data/a/b', '/data/a/c'],
+      ['/data/a~1b'],
+      ['/data/l/0'],
+      ['/data/l/1'],
+      ['/metadata/tenant'],
+    ];
+    const leaves = cuts.map((paths) => {
+      const hidden = { paths, salt: '00112233445566778899aabbccddeeff' };
+      return leafHashOf(leafOf({ ...EVENT, data, metadata: { ...metadata, hidden } })).toString('hex');
+    });
+    expect(new Set([...leaves, leafHashOf(leafOf({ ...EVENT, data })).toString('hex')]).size).to.equal(
+      cuts.length + 1,
+    );
+  });
+
+  it('of two parts give nobody who knows all but the salt a way to try a guess', () => {
+    const again = {
+      ...HIDING,
+      metadata: {
+        ...HIDING.metadata,
+        hidden: { ...(HIDING.metadata['hidden'] as JsonObject), salt: 'f'.repeat(32) },
+      },
+    };
+    const [one, two] = [leafOf(HIDING), leafOf(again)];
+    expect({ ...one, hidden: '' }).to.deep.equal({ ...two, hidden: '' });
+    expect(leafHashOf(one).equals(leafHashOf(two))).to.equal(false);
+  });
+
+  it('are of one part where what the metadata says of hidden fields has another form', () => {
+    const odd = { ...HIDING, metadata: { ...HIDING.metadata, hidden: { paths: [], salt: 'x' } } };
+    expect(leafOf(odd)).to.include({
+      v: 1,
+      data: canonicalHash(odd.data),
+      metadata: canonicalHash(odd.metadata),
+    });
   });
 
   it('are events of every stream but the bookkeeping', () => {
