@@ -132,6 +132,8 @@ export const sendError = (
 ): void => {
   const error = asApiError(failure);
   if (error.error === 'INTERNAL') {
+    // The caller has gone, and what was done for him was given up: nobody is answered, and nothing is wrong.
+    if (exchange.response.destroyed && isAbort(failure)) return;
     services.logger.error(
       { correlationId: exchange.requestId, method: exchange.method, error: describe(failure) },
       'request failed',
@@ -148,6 +150,8 @@ const bodyOf = (error: ApiError, style: ErrorStyle, requestId: string): object =
   if (style === 'problem') return problemBody(error, `urn:fulfillment-ledger:request:${requestId}`);
   return style === 'osac' ? osacErrorBody(error) : { error: osacErrorBody(error) };
 };
+
+const isAbort = (failure: unknown): boolean => failure instanceof Error && failure.name === 'AbortError';
 
 const describe = (failure: unknown): object =>
   failure instanceof Error

@@ -70,7 +70,7 @@ const PIN_WITHIN_MS = 25_000;
  * What an auditor keeps. Its pin covers everything that was recorded when it was asked for, the asking included: so it is
  * never older than the first event of the tenant who asks, and later exports of this tenant can be held against it.
  */
-const trust = ({ query, signal }: LedgerCall, reach: Reach, services: AuditServices): Look => {
+const trust = ({ query, signal, ending }: LedgerCall, reach: Reach, services: AuditServices): Look => {
   const newest = flag(query, 'newest');
   return {
     what: 'trust',
@@ -78,8 +78,15 @@ const trust = ({ query, signal }: LedgerCall, reach: Reach, services: AuditServi
     tenants: reach.tenants,
     answer: async ({ recorded }) => {
       const { heads } = services.proofs;
-      const within = { withinMs: newest ? 0 : PIN_WITHIN_MS, signal };
-      const head = await headWhen({ ...services, heads }, ({ position }) => position >= recorded, within);
+      const within = {
+        withinMs: newest ? 0 : PIN_WITHIN_MS,
+        signal: ending === undefined ? signal : AbortSignal.any([signal, ending]),
+      };
+      const covers = ({ position }: TreeHead): boolean => position >= recorded;
+      const head = await headWhen({ ...services, heads }, covers, within).catch((error: unknown) => {
+        if (ending?.aborted === true) throw stopping();
+        throw error;
+      });
       if (!newest && (head === undefined || head.position < recorded))
         throw notSigned(
           'nobody has signed what is recorded by now: see `ledgerctl audit tree`; ?newest=true answers ' +
@@ -92,6 +99,12 @@ const trust = ({ query, signal }: LedgerCall, reach: Reach, services: AuditServi
     },
   };
 };
+
+const stopping = (): ApiError =>
+  new ApiError('UNAVAILABLE', 'this instance stops; ask again', {
+    reason: 'SHUTTING_DOWN',
+    retryAfterSeconds: 1,
+  });
 
 const notSigned = (message: string): ApiError =>
   new ApiError('UNAVAILABLE', message, { reason: 'NOT_SIGNED_YET', retryAfterSeconds: 5 });

@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { verifyBundle } from '../../../src/app/audit/bundle/verify.ts';
 import type { Trust } from '../../../src/app/audit/merkle/key-chain.ts';
 import { openBundle } from '../../../src/cli/audit/bundle-source.ts';
-import { AUDIT, startAuditStage } from '../../support/audit-callers.ts';
+import { AUDIT, startAuditStage, until } from '../../support/audit-callers.ts';
 import { PRIVATE, type Caller } from '../../support/http-service.ts';
 
 describe('an export of the service', () => {
@@ -78,6 +78,31 @@ describe('an export of the service', () => {
       const reply = await stage.auditor('GET', `${AUDIT}/trust.json?newest=true`);
       expect(reply.status, reply.text).to.equal(200);
       expect(reply.json).not.to.have.property('pin');
+    } finally {
+      await stage.service.close();
+    }
+  });
+
+  it('gives the waiting up without a word when its auditor has gone, and with one when the instance stops', async () => {
+    const stopped = new AbortController();
+    const stage = await startAuditStage({ audit: { signs: false }, ending: stopped.signal });
+    try {
+      const token = await stage.service.token({ user: 'audrey', tenants: ['t1'], roles: ['auditor'] });
+      const headers = { authorization: `Bearer ${token}` };
+      const before = await stage.service.store.lastPosition();
+      const gone = new AbortController();
+      const call = fetch(`${stage.service.url}${AUDIT}/trust.json`, { headers, signal: gone.signal });
+      const left = call.catch((error: unknown) => (error as Error).name);
+      await until(async () => (await stage.service.store.lastPosition()) !== before);
+      gone.abort();
+      expect(await left).to.equal('AbortError');
+      const waiting = stage.auditor('GET', `${AUDIT}/trust.json`);
+      const between = await stage.service.store.lastPosition();
+      await until(async () => (await stage.service.store.lastPosition()) !== between);
+      stopped.abort();
+      const reply = await waiting;
+      expect([reply.status, reply.json['code']]).to.deep.equal([503, 'SHUTTING_DOWN']);
+      expect(stage.service.logger.lines.filter(({ level }) => level === 'error')).to.deep.equal([]);
     } finally {
       await stage.service.close();
     }
