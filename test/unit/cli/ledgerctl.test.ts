@@ -99,7 +99,7 @@ describe('ledgerctl without a service', () => {
 
   it('store check takes a directory or a file, and neither with EventStoreDB', async () => {
     expect((await run(['store', 'check'])).out).to.equal('2 events, nothing wrong\n');
-    expect((await run(['store', 'check', '--file', 'x'])).out).to.equal('1 events, nothing wrong\n');
+    expect((await run(['store', 'check', '--file', 'x'])).out).to.equal('1 event, nothing wrong\n');
     const remote = { eventStore: 'esdb://host' };
     const refused = await run(['store', 'check'], remote);
     expect(refused.code).to.equal(2);
