@@ -134,6 +134,11 @@ export const createHubReader = (watch: HubReaderOptions): HubReader => {
       if (watch.isOver?.(entry.clusterId) === true) return await removeOrphan(order, entry);
       if (bearerOf(entry.clusterId) !== name) return;
       if (watch.isUnknown?.(entry.clusterId) === true) return countUnknown(order, entry);
+      if (entry.unknown === true && known.get(name) === entry) {
+        // Somebody ordered its cluster here meanwhile, and it was adopted.
+        entry.unknown = false;
+        status.unknown -= 1;
+      }
       const observation = await observationOf(cluster, watch.namespace, order, callOptions('observer', name));
       if (known.get(name) !== entry || signal.aborted) return;
       feed(entry, { ...observation, ...othersOf(name, entry.clusterId) } as unknown as JsonObject);

@@ -302,6 +302,27 @@ describe('hub observer', function () {
     expect(read).to.deep.equal(['order-c1']);
   });
 
+  it('no longer counts an order that was taken over since', async () => {
+    let asked = 0;
+    const script = scripted(
+      [
+        { type: 'applied', order: order('adopted') },
+        { type: 'synced', names: ['order-adopted'], resourceVersion: '1' },
+      ],
+      [
+        { type: 'applied', order: order('adopted', { phase: 'Ready' }) },
+        { type: 'synced', names: ['order-adopted'], resourceVersion: '2' },
+      ],
+    );
+    const { fed, register, observer } = onFake({ watchClusterOrders: script.watch }, undefined, () => {
+      asked += 1;
+      return asked === 1;
+    });
+    await register('sim-a');
+    await eventually('it is ours', () => fed.some(({ clusterId }) => clusterId === 'adopted'));
+    expect(observer.status()[0]).to.include({ orders: 1, unknown: 0 });
+  });
+
   it('stops watching a hub that was deregistered and starts with one that was registered', async () => {
     const watched = new Set<string>();
     const fake = (id: string) =>
