@@ -4,6 +4,7 @@ import type { Position } from '../event-store.ts';
 import { eventId } from '../identifiers.ts';
 import { commandMetadata, type CommandContext } from '../metadata.ts';
 import type { Clock } from '../ports.ts';
+import { eachAtOnce } from './at-once.ts';
 import { dayStream, type DayJournal } from './day-journal.ts';
 
 /** `auditAccess-<tenant>.<day>`: who looked at what, written before they see it (design §7). */
@@ -33,6 +34,9 @@ export type AccessJournal = {
 };
 
 export const ACCESS_CATEGORY = 'auditAccess';
+
+/** Tenants that are told at once of one look: it waits for all of them, and others write, too. */
+const AT_ONCE = 16;
 
 export const createAccessJournal = ({
   journal,
@@ -75,13 +79,11 @@ export const createAccessJournal = ({
     notice: async ({ what, tenants }, context) => {
       const at = clock.now();
       const { subjectId } = context.actor;
-      await Promise.all(
-        [...tenants].map(([tenant, object]) => {
-          const about = object === undefined ? {} : { kind: object.kind, resourceId: object.id };
-          const data = { at, subjectId, what, ...about };
-          return write({ type: 'AuditReadNoticed', data }, at, asTold(context, tenant));
-        }),
-      );
+      await eachAtOnce(tenants, AT_ONCE, ([tenant, object]) => {
+        const about = object === undefined ? {} : { kind: object.kind, resourceId: object.id };
+        const data = { at, subjectId, what, ...about };
+        return write({ type: 'AuditReadNoticed', data }, at, asTold(context, tenant));
+      });
     },
   };
 };

@@ -202,6 +202,15 @@ export type AuditGrantNoticeEvent =
     >
   | DomainEvent<'AuditGrantEndNoticed', { readonly at: string; readonly grantId: string }>;
 
+const NOTICES: { readonly [Type in AuditNoticeEvent['type'] | AuditGrantNoticeEvent['type']]: true } = {
+  AuditReadNoticed: true,
+  AuditGrantNoticed: true,
+  AuditGrantEndNoticed: true,
+};
+
+/** Whether events of a type are only there to tell a tenant what others did with its history. */
+export const isNotice = (type: string): boolean => Object.hasOwn(NOTICES, type);
+
 export type AuditEvent =
   | RefusalEvent
   | AuditAccessEvent

@@ -2,6 +2,7 @@ import { unchangedEventsOf } from '../../app/audit/event-source.ts';
 import { shownTo } from '../../app/audit/shown.ts';
 import type { AuditLeaf } from '../../app/audit/tree.ts';
 import type { RecordedEvent } from '../../app/event-store.ts';
+import { isNotice } from '../../domain/audit/events.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import { kinds, type AnyKind } from '../../domain/kinds.ts';
 import type { AuditQuery } from '../../projections/audit/find.ts';
@@ -150,7 +151,8 @@ const list = (call: LedgerCall, reach: Reach, what: string, filter: Filter, list
 
 /**
  * Tells of an event that is shown, unless its tenant may not see it: neither what only the provider reads of a tenant, nor
- * what it is about, is told to that tenant. `asked`: the object that was asked for.
+ * what it is about, is told to that tenant; and of notices that were read it is not told again: whoever polls would
+ * beget one for each that the poll before has left. `asked`: the object that was asked for.
  */
 export const showing = (
   { leaf, event }: { readonly leaf: AuditLeaf; readonly event: RecordedEvent },
@@ -158,7 +160,7 @@ export const showing = (
   asked: LookedAt | undefined,
   { words }: Pick<AuditServices, 'words'>,
 ): void => {
-  if (shownTo(event, 'tenant', words) === undefined) return;
+  if (isNotice(event.type) || shownTo(event, 'tenant', words) === undefined) return;
   const known = [leaf, ...(leaf.also ?? []).filter(({ hidden }) => !hidden)];
   const isKnown = known.some(({ kind, resourceId }) => kind === asked?.kind && resourceId === asked.id);
   shows(leaf.tenant, isKnown ? asked : undefined);

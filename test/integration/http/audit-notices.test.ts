@@ -142,6 +142,40 @@ describe('audit API: what a tenant is told', () => {
     expect(new Set(about.map((each) => textAt(each, 'id'))).size).to.equal(about.length);
   });
 
+  it('is not that somebody read what it was told before: polling an idle service adds nothing', async () => {
+    const { admin, callerFor, order, service, settled } = stage;
+    await order(await callerFor({ user: 'bob', tenants: ['t2'] }), 'theirs');
+    await admin('POST', `${AUDIT}/grants`, { subject: 'olga', tenants: ['t2'], reason: 'audit' });
+    await settled();
+    const notices = async () => {
+      const found: { id: string; recordedAt: string }[] = [];
+      for await (const { type, id, recordedAt } of service.store.readAll({ limit: 100_000 }))
+        if (type === 'AuditReadNoticed') found.push({ id, recordedAt });
+      return found;
+    };
+    const polled = async (query: string): Promise<string[]> => {
+      await settled();
+      const reply = await admin('GET', `${AUDIT}/${query}`);
+      expect(reply.status, reply.text).to.equal(200);
+      return itemsOf(reply).map((event) => textAt(event, 'type'));
+    };
+    await polled('events?type=ClusterOrdered');
+    const [first, ...more] = await notices();
+    expect(more).to.deep.equal([]);
+    const news = `events?type=ClusterOrdered,AuditRead,AuditReadNoticed&from=${first?.recordedAt}`;
+    for (let poll = 0; poll < 2; poll += 1)
+      expect(await polled(news))
+        .to.include('AuditReadNoticed')
+        .and.not.to.include('ClusterOrdered');
+    for (const query of [
+      'events?type=AuditGrantNoticed,AuditGrantEndNoticed',
+      `events/${first?.id}`,
+      `events/${first?.id}/proof`,
+    ])
+      await polled(query);
+    expect(await notices()).to.deep.equal([first]);
+  });
+
   it('is nothing of what only the provider may see: neither events, nor on which hub', async () => {
     const { admin, auditor, service, settled } = stage;
     const id = '0193a1b2-0000-7000-8000-0000000000dd';
