@@ -23,8 +23,7 @@ export const readLastRecords = async (
     try {
       return await readNow(connection, topics);
     } catch (error) {
-      const { type } = error as { readonly type?: unknown };
-      if (typeof type !== 'string' || !WITHOUT_LEADER.has(type) || tries === TRIES) throw error;
+      if (!WITHOUT_LEADER.has(typeOf(error)) || tries === TRIES) throw error;
     }
     await pause(TRY_AGAIN_MS);
     await connection.refreshMetadata();
@@ -38,6 +37,14 @@ const WITHOUT_LEADER: ReadonlySet<string> = new Set([
   'UNKNOWN_TOPIC_OR_PARTITION',
 ]);
 
+const EXPIRED = 'OFFSET_OUT_OF_RANGE';
+
+/** Error type of the protocol; empty: it has none. */
+const typeOf = (error: unknown): string => {
+  const { type } = error as { readonly type?: unknown };
+  return typeof type === 'string' ? type : '';
+};
+
 const readNow = async (
   connection: KafkaConnection,
   topics: readonly string[],
@@ -45,52 +52,92 @@ const readNow = async (
   const found = new Map<string, LastRecord[]>(topics.map((topic) => [topic, []]));
   if (topics.length === 0) return found;
   await connection.addMultipleTargetTopics(topics);
-  const ends = await connection.fetchTopicsOffset(
-    topics.map((topic) => ({
-      topic,
-      partitions: connection
-        .findTopicPartitionMetadata(topic)
-        .map(({ partitionId }) => ({ partition: partitionId })),
-      fromBeginning: false,
-    })),
-  );
-  for (const [nodeId, places] of placesByLeader(connection, ends)) {
+  for (const [nodeId, places] of placesByLeader(connection, await rangesOf(connection, topics))) {
     const broker = await connection.findBroker({ nodeId });
-    for (let first = 0; first < places.length; first += AT_ONCE) {
-      const { responses } = await broker.fetch({
-        maxWaitTime: WAIT_MS,
-        minBytes: 1,
-        maxBytes: ANSWER_BYTES,
-        isolationLevel: READ_COMMITTED,
-        topics: requestOf(places.slice(first, first + AT_ONCE)),
-      });
-      for (const response of responses) found.get(response.topicName)?.push(...newestOf(response));
-    }
+    for (let first = 0; first < places.length; first += AT_ONCE)
+      for (const response of await fetched(broker, places.slice(first, first + AT_ONCE)))
+        found.get(response.topicName)?.push(...newestOf(response));
   }
   return found;
 };
 
+/** `low` up to `high`, not with it, are there. */
+type Range = {
+  readonly topic: string;
+  readonly partition: number;
+  readonly low: bigint;
+  readonly high: bigint;
+};
+
+const rangesOf = async (
+  connection: KafkaConnection,
+  topics: readonly string[],
+): Promise<readonly Range[]> => {
+  const ask = (fromBeginning: boolean) =>
+    connection.fetchTopicsOffset(
+      topics.map((topic) => ({
+        topic,
+        partitions: connection
+          .findTopicPartitionMetadata(topic)
+          .map(({ partitionId }) => ({ partition: partitionId })),
+        fromBeginning,
+      })),
+    );
+  const [lows, highs] = await Promise.all([ask(true), ask(false)]);
+  const lowOf = new Map<string, bigint>();
+  for (const { topic, partitions } of lows)
+    for (const { partition, offset } of partitions) lowOf.set(`${topic} ${partition}`, BigInt(offset));
+  return highs.flatMap(({ topic, partitions }) =>
+    partitions.map(({ partition, offset }) => ({
+      topic,
+      partition,
+      low: lowOf.get(`${topic} ${partition}`) ?? 0n,
+      high: BigInt(offset),
+    })),
+  );
+};
+
 type Place = { readonly topic: string; readonly partition: number; readonly offset: string };
 
-/** Where the last record of each partition stands, by the broker that leads it; nothing of empty partitions. */
+/** Where the last record of each partition stands, by the broker that leads it; nothing where none is, or all have expired. */
 const placesByLeader = (
   connection: KafkaConnection,
-  ends: readonly {
-    readonly topic: string;
-    readonly partitions: readonly { partition: number; offset: string }[];
-  }[],
+  ranges: readonly Range[],
 ): ReadonlyMap<string, readonly Place[]> => {
   const places = new Map<string, Place[]>();
-  for (const { topic, partitions } of ends)
-    for (const { partition, offset } of partitions) {
-      if (offset === '0') continue;
-      const [leader] = Object.keys(connection.findLeaderForPartitions(topic, [partition]));
-      if (leader === undefined) continue;
-      const known = places.get(leader) ?? [];
-      known.push({ topic, partition, offset: String(BigInt(offset) - 1n) });
-      places.set(leader, known);
-    }
+  for (const { topic, partition, low, high } of ranges) {
+    if (low >= high) continue;
+    const [leader] = Object.keys(connection.findLeaderForPartitions(topic, [partition]));
+    if (leader === undefined) continue;
+    const known = places.get(leader) ?? [];
+    known.push({ topic, partition, offset: String(high - 1n) });
+    places.set(leader, known);
+  }
   return places;
+};
+
+/** One partition that refuses fails the request of all: then each is asked by itself. */
+const fetched = async (
+  broker: Awaited<ReturnType<KafkaConnection['findBroker']>>,
+  places: readonly Place[],
+): Promise<readonly FetchedTopic[]> => {
+  try {
+    const { responses } = await broker.fetch({
+      maxWaitTime: WAIT_MS,
+      minBytes: 1,
+      maxBytes: ANSWER_BYTES,
+      isolationLevel: READ_COMMITTED,
+      topics: requestOf(places),
+    });
+    return responses;
+  } catch (error) {
+    if (typeOf(error) !== EXPIRED) throw error;
+  }
+  // Retention has removed it since the offsets were asked for.
+  if (places.length <= 1) return [];
+  const each: FetchedTopic[] = [];
+  for (const place of places) each.push(...(await fetched(broker, [place])));
+  return each;
 };
 
 const requestOf = (places: readonly Place[]) =>

@@ -17,6 +17,7 @@ describeKafkaContract('in memory', async () => {
         headers,
         partition,
       })),
+    expire: async (topic) => kafka.expire(topic),
     unreachable,
     withWrongPassword,
     dispose: async () => undefined,

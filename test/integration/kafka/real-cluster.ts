@@ -50,8 +50,22 @@ export const realKafkaUnderTest = async ({ brokers, secure }: RealBrokers): Prom
     ...(wrong === undefined ? {} : { withWrongPassword: createKafkaCluster(wrong, ports) }),
     unreachable: createKafkaCluster({ ...plain, brokers: ['127.0.0.1:1'] }, ports),
     read: (topic) => readTopic(brokers, topic),
+    expire: (topic) => expireRecords(brokers, topic),
     dispose: async () => rmSync(folder, { recursive: true, force: true }),
   };
+};
+
+/** As retention does, which nobody can wait for. */
+const expireRecords = async (brokers: readonly string[], topic: string): Promise<void> => {
+  const kafka = new Kafka({ brokers: [...brokers], clientId: 'expirer', logLevel: logLevel.NOTHING });
+  const admin = kafka.admin();
+  await admin.connect();
+  const ends = await admin.fetchTopicOffsets(topic);
+  const partitions = ends
+    .filter(({ low, high }) => low !== high)
+    .map(({ partition, high }) => ({ partition, offset: high }));
+  await admin.deleteTopicRecords({ topic, partitions });
+  await admin.disconnect();
 };
 
 /** With the time that the brokers keep, milliseconds since 1970. */

@@ -5,6 +5,11 @@ import { readLastRecords } from '../../../src/adapters/kafka/last-records.ts';
 /** Two brokers that lead a partition each; `busy` answers come first. */
 const connectionOf = (
   busy: readonly Error[],
+  /** First offsets of the partitions, and what a partition refuses. */
+  {
+    lows = ['0', '0', '0'],
+    refused = new Map(),
+  }: { readonly lows?: readonly string[]; readonly refused?: ReadonlyMap<string, Error> } = {},
 ): KafkaConnection & { readonly asked: string[]; readonly refreshed: () => number } => {
   const waiting = [...busy];
   const asked: string[] = [];
@@ -23,28 +28,31 @@ const connectionOf = (
     fetchTopicsOffset: async (topics) => {
       const error = waiting.shift();
       if (error !== undefined) throw error;
-      return topics.map(({ topic }) => ({
+      return topics.map(({ topic, fromBeginning }) => ({
         topic,
-        partitions: [
-          { partition: 0, offset: '5' },
-          { partition: 1, offset: '9007199254740993' },
-          { partition: 2, offset: '0' },
-        ],
+        partitions: (fromBeginning ? lows : ['5', '9007199254740993', '0']).map((offset, partition) => ({
+          partition,
+          offset,
+        })),
       }));
     },
     findBroker: async ({ nodeId }) => ({
-      fetch: async ({ topics }) => ({
-        responses: topics.map(({ topic, partitions }) => ({
+      fetch: async ({ topics }) => {
+        for (const { topic, partitions } of topics)
+          for (const { partition } of partitions) {
+            const error = refused.get(`${topic} ${partition}`);
+            if (error !== undefined) throw error;
+          }
+        const responses = topics.map(({ topic, partitions }) => ({
           topicName: topic,
           partitions: partitions.map(({ partition, fetchOffset }) => {
             asked.push(`${nodeId} ${partition} ${fetchOffset}`);
-            return {
-              partition,
-              messages: [{ offset: fetchOffset, value: Buffer.from(fetchOffset), headers: {} }],
-            };
+            const message = { offset: fetchOffset, value: Buffer.from(fetchOffset), headers: {} };
+            return { partition, messages: [message] };
           }),
-        })),
-      }),
+        }));
+        return { responses };
+      },
     }),
   };
 };
@@ -59,6 +67,20 @@ describe('the newest records of topics', () => {
       [0, '4'],
       [1, '9007199254740992'],
     ]);
+  });
+
+  it('are not asked of partitions whose records have all expired', async () => {
+    const connection = connectionOf([], { lows: ['5', '9007199254740992', '0'] });
+    const records = await readLastRecords(connection, ['t']);
+    expect(connection.asked).to.deep.equal(['1 1 9007199254740992']);
+    expect(records.get('t')).to.have.length(1);
+  });
+
+  it('are those of the others when one expires just then', async () => {
+    const lead = { refused: new Map([['t 0', failure('OFFSET_OUT_OF_RANGE')]]) };
+    const records = await readLastRecords(connectionOf([], lead), ['t', 'u']);
+    expect(records.get('t')?.map(({ partition }) => partition)).to.deep.equal([1]);
+    expect(records.get('u')?.map(({ partition }) => partition)).to.deep.equal([0, 1]);
   });
 
   it('are asked for again while nobody leads a topic that has just been made', async () => {
