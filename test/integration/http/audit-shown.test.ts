@@ -6,7 +6,7 @@ import type { Trust } from '../../../src/app/audit/merkle/key-chain.ts';
 import { checkEventProof, type EventProofAnswer } from '../../../src/cli/audit/event-proof.ts';
 import { openBundle } from '../../../src/cli/audit/bundle-source.ts';
 import { AUDIT, startAuditStage, type AuditStage } from '../../support/audit-callers.ts';
-import { itemsOf, textAt } from '../../support/http-service.ts';
+import { itemsOf, textAt, type Json } from '../../support/http-service.ts';
 
 /** What tenants must not learn from events that they may see in part. */
 describe('audit API: what is left out for tenants', () => {
@@ -60,10 +60,52 @@ describe('audit API: what is left out for tenants', () => {
     expect(own.json['leaf']).to.include.keys('data', 'metadata');
 
     const { bytes, report } = await taken();
-    expect(bytes.includes('ClusterBecameReady')).to.equal(true);
+    expectWithheld(bytes, whole.json);
     expect(bytes.includes(HUB)).to.equal(false);
     expect(report.findings).to.deep.equal([]);
   });
+
+  it('is an order of an older release, of whose proof an export holds the leaf hash alone', async () => {
+    const { alice, auditor, admin, order, service, settled } = stage;
+    const id = await order(alice, 'one');
+    let event = '';
+    for await (const { data, metadata } of service.store.readStream(`cluster-${id}`, { limit: 1 })) {
+      const { hidden, ...others } = metadata;
+      expect(hidden).to.be.an('object');
+      const old = { ...others, causationId: 'old' };
+      event = '0193a1b2-0000-7000-8000-0000000000ab';
+      await service.store.append('cluster-of-old', 'no_stream', [
+        { id: event, type: 'ClusterOrdered', data: JSON.stringify(data), metadata: JSON.stringify(old) },
+      ]);
+    }
+    await settled();
+    const shown = await auditor('GET', `${AUDIT}/events/${event}`);
+    expect(shown.json).to.include({ type: 'ClusterOrdered', shown: 'redacted' });
+    const whole = await admin('GET', `${AUDIT}/events/${event}/proof`);
+    expect(whole.json['leaf']).to.include({ v: 1, stream: 'cluster-of-old' });
+    const { bytes, report } = await taken();
+    expect(report.findings).to.deep.equal([]);
+    expectWithheld(bytes, whole.json);
+    expect(bytes.includes('cluster-of-old')).to.equal(false);
+    // The one of today is shown, and all that is shown is proven.
+    expect(bytes.includes(`"stream":"cluster-${id}"`)).to.equal(true);
+    expect(report.redactedProven).to.equal(report.counts.redacted);
+    expect(report.proven).to.include('of redacted events: the same of all that is shown of them');
+  });
+
+  /** `proof`: of the event, as the provider has it. */
+  const expectWithheld = (bytes: Buffer, proof: Json): void => {
+    for (const hash of ['data', 'metadata']) {
+      expect(textAt(proof, 'leaf', hash)).to.match(/^[0-9a-f]{64}$/);
+      expect(bytes.includes(textAt(proof, 'leaf', hash)), hash).to.equal(false);
+    }
+    const hash = Buffer.from(textAt(proof, 'leaf_hash'), 'base64').toString('hex');
+    const line = bytes
+      .toString('latin1')
+      .split('\n')
+      .find((text) => text.includes(`"hash":"${hash}"`));
+    expect(line).to.include('"shown":"withheld"').and.to.include('"why":"audience"');
+  };
 
   it('is the release image of an order, whose other fields are proven all the same', async () => {
     const { alice, auditor, admin, order, settled } = stage;

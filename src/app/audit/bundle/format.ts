@@ -32,7 +32,8 @@ export type BundleScope = { readonly kind: 'log' } | { readonly kind: 'tenant'; 
 
 /**
  * `full`: data and metadata are there and hash to what the leaf says. `redacted`: the leaf is there, data and metadata
- * are what the reader may see; they hash to what a leaf of version 2 says, and are unproven beside one of version 1.
+ * are what the reader may see; they hash to what a leaf of version 2 says, and are unproven beside one of version 1, which
+ * is shown to the provider only.
  * `withheld`: only the hash of the leaf is there.
  */
 export type Shown = 'full' | 'redacted' | 'withheld';
@@ -181,8 +182,8 @@ export const provenBy = (
     : counts.redacted === counts.redactedProven
       ? ['of redacted events: the same of all that is shown of them']
       : [
-          'of redacted events: the same of all that is shown where the leaf is of version 2; where it is of version 1 (stored ' +
-            'by an older release, or for the service alone): stream, revision, id, type and time of occurrence',
+          'of redacted events: the same of all that is shown where the leaf is of version 2; where it is of version 1 (of ' +
+            'what the service alone may read, or in an export of an older release): stream, revision, id, type and time of occurrence',
         ]),
   ...(counts.withheld === 0 ? [] : ['of withheld events: that they are there']),
 ];

@@ -227,7 +227,7 @@ const lines = (
   const wanted = matcher(request.filter, audience);
   return (leaf, event) => {
     const visible = shownTo(event, audience, words);
-    const part = visible && shownPart(leaf, visible);
+    const part = visible && shownPart(leaf, visible, audience);
     if (visible === undefined || part === undefined) return withheldLine(leaf, 'audience');
     if (!wanted(leaf)) return withheldLine(leaf, 'filter');
     if (visible.shown === 'full') {
@@ -243,11 +243,15 @@ const lines = (
 /**
  * What a line shows of an event: where the leaf is of a part of it, that part. Undefined when it cannot show that one,
  * since more is kept from this reader today than when the event was stored: beside the leaf anything else would be wrong.
+ * A leaf of version 1 is of everything, and its hashes have no salt: a tenant who may not see everything gets none of it,
+ * or what is left out could be found by guessing. To the provider it is shown also of what only the service may read.
  */
 const shownPart = (
   { record }: AuditLeaf,
   { shown, stored, data, metadata }: ShownEvent,
-): StoredContent | undefined => (record.v === 1 && shown === 'redacted' ? { data, metadata } : stored);
+  audience: AuditAudience,
+): StoredContent | undefined =>
+  record.v === 1 && shown === 'redacted' && audience === 'provider' ? { data, metadata } : stored;
 
 const revealedIn = (
   event: { readonly data: JsonObject; readonly metadata: JsonObject },
