@@ -192,7 +192,7 @@ const createAdmin = (clients: () => Promise<Client>): KafkaAdmin => {
         await goodbye(connection);
         return records;
       } catch (error) {
-        if (faultOf(error).reason === 'unauthorized') return undefined;
+        if (faultOf(error).reason === 'unauthorized') return new Map();
         throw error;
       } finally {
         client.cut();

@@ -237,7 +237,7 @@ const createSender = (
     if (!(error instanceof KafkaFault)) throw error;
     if (NOT_TAKEN.has(error.reason)) return notTaken(parcels, error);
     if (error.reason === 'topic-missing') {
-      check.forget();
+      check.forget(name);
       // Somebody will make it, empty.
       isFilled = !goesOn();
     }

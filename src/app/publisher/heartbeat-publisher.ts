@@ -79,7 +79,7 @@ export const createHeartbeatPublisher = ({
         await close();
         signal.throwIfAborted();
         if (!(error instanceof KafkaFault)) throw error;
-        if (error.reason === 'topic-missing') check.forget();
+        if (error.reason === 'topic-missing') check.forget(topic);
         failed(error);
         const wait = waitAfter(failures, settings);
         if (nowMs() + wait >= endMs) throw error;

@@ -11,10 +11,17 @@ import type { KafkaAdmin, LastRecord } from './ports.ts';
  * revision of a stream then says something else than consumers have seen, and they pass over it (docs/streams.md, rule 3).
  * The newest records of a topic tell it: each is of an event that the log has, or it has lost it.
  */
-export type HistoryCheck = (
-  topics: readonly TopicSpec[],
-  signal: AbortSignal,
-) => Promise<ReadonlyMap<string, string>>;
+export type HistoryCheck = (topics: readonly TopicSpec[], signal: AbortSignal) => Promise<Compared>;
+
+export type Compared = {
+  /** By topic: what it holds that this log does not have. */
+  readonly others: ReadonlyMap<string, string>;
+  /** By topic: why it was not compared. */
+  readonly not: ReadonlyMap<string, NotCompared>;
+};
+
+/** `unauthorized`: we have no right to read the topic; `failed`: the look went wrong, and is repeated. */
+export type NotCompared = { readonly reason: 'unauthorized' | 'failed'; readonly message: string };
 
 /**
  * Where consumers apply by revision, what is new would be passed over, so that nothing is sent. Bills may have been made of
@@ -28,24 +35,30 @@ export type HistoryOptions = {
   readonly store: Pick<EventStore, 'storeId' | 'readStream' | 'currentRevision'>;
 };
 
-/** Says by topic what this log does not have; nothing of topics that we may not read, nor of records that are not ours. */
+/** Topics that we may not read are not compared, nor records that are not ours. Throws KafkaFault, and what the store throws. */
 export const createHistoryCheck =
   ({ admin, store }: HistoryOptions): HistoryCheck =>
   async (topics, signal) => {
     const fromLog = topics.filter(({ filter }) => filter !== undefined);
-    const found = new Map<string, string>();
-    if (fromLog.length === 0) return found;
+    const others = new Map<string, string>();
+    const not = new Map<string, NotCompared>();
+    if (fromLog.length === 0) return { others, not };
     const newest = await admin.lastRecords(
       fromLog.map(({ name }) => name),
       signal,
     );
-    for (const topic of fromLog)
-      for (const record of newest?.get(topic.name) ?? []) {
+    for (const topic of fromLog) {
+      const records = newest.get(topic.name);
+      if (records === undefined) not.set(topic.name, NO_RIGHT);
+      for (const record of records ?? []) {
         const other = await otherOf(record, store, signal);
-        if (other !== undefined) found.set(topic.name, messageOf(other, topic));
+        if (other !== undefined) others.set(topic.name, messageOf(other, topic));
       }
-    return found;
+    }
+    return { others, not };
   };
+
+const NO_RIGHT: NotCompared = { reason: 'unauthorized', message: 'we have no right to read it (`Read`)' };
 
 const messageOf = (other: string, topic: TopicSpec): string => {
   const what = `holds ${other}: the log was restored from an older backup, or is another one`;

@@ -57,13 +57,13 @@ export type KafkaAdmin = {
   /** Whether nothing was ever written to a topic that exists. Throws KafkaFault. */
   isEmpty(topic: string, signal: AbortSignal): Promise<boolean>;
   /**
-   * The newest record of each partition that holds one, of topics that exist. Undefined: we have no right to read them.
-   * Throws KafkaFault.
+   * The newest record of each partition that holds one, of topics that exist. A topic that we have no right to read is
+   * not in the answer. Throws KafkaFault.
    */
   lastRecords(
     topics: readonly string[],
     signal: AbortSignal,
-  ): Promise<ReadonlyMap<string, readonly LastRecord[]> | undefined>;
+  ): Promise<ReadonlyMap<string, readonly LastRecord[]>>;
   /** Makes those that do not exist and returns their names. Throws KafkaFault. */
   create(
     topics: readonly Pick<TopicSpec, 'name' | 'cleanup' | 'partitions' | 'retentionMs'>[],

@@ -5,7 +5,7 @@ import { pause } from '../process-runner/pause.ts';
 import type { TopicSpec, TopicStream } from '../streams/stream.ts';
 import { createHeartbeatPublisher, type HeartbeatPublisher, type Heartbeats } from './heartbeat-publisher.ts';
 import { createContact, type ContactStatus } from './contact.ts';
-import { createHistoryCheck } from './history.ts';
+import { createHistoryCheck, type NotCompared } from './history.ts';
 import type { KafkaCluster } from './ports.ts';
 import { replay, type ReplayRequest, type ReplayStep } from './replay.ts';
 import { createTopicCheck, CREATE_COMMAND, type TopicPlan } from './topic-check.ts';
@@ -72,6 +72,8 @@ export type PublisherStatus = {
   readonly topics: readonly TopicStatus[];
   /** What is wrong with topics, as last seen by this instance. */
   readonly problems: readonly { readonly topic: string; readonly code: string; readonly message: string }[];
+  /** Topics that were not compared with the log when that was tried last, and why: they are published to all the same. */
+  readonly notCompared: readonly (NotCompared & { readonly topic: string })[];
 };
 
 type Tenure = {
@@ -96,12 +98,14 @@ export const createPublisher = (options: PublisherOptions): Publisher => {
   const settings = { ...PUBLISHER_SETTINGS, ...options.settings };
   const specs = options.topics;
   let told = '';
+  const tellNotCompared = createNotComparedLog(logger);
   const check = createTopicCheck({
     admin: cluster.admin,
     history: createHistoryCheck({ admin: cluster.admin, store }),
     topics: specs,
     clock,
     onPlan: (plan) => {
+      tellNotCompared(notComparedOf(plan));
       const problems = problemsOf(plan).map(({ topic, message }) => `${topic} ${message}`);
       const text = problems.join('; ');
       if (text === told) return;
@@ -123,6 +127,7 @@ export const createPublisher = (options: PublisherOptions): Publisher => {
       try {
         await check.look(signal);
         trouble.over(TOPIC_CHECK);
+        if (notComparedOf(check.last()).some(({ reason }) => reason === 'failed')) wait = LOOK_AGAIN_MS;
       } catch (error) {
         if (signal.aborted) return;
         trouble.has(TOPIC_CHECK, topicErrorOf(error, clock.now()));
@@ -197,6 +202,7 @@ export const createPublisher = (options: PublisherOptions): Publisher => {
           ? specs.map(standby)
           : [...tenure.topics, ...tenure.heartbeats].map((topic) => topic.status()),
       problems: problemsOf(check.last()),
+      notCompared: notComparedOf(check.last()),
     }),
     plan: (signal) => check.plan(signal),
     createTopics: async (signal) => {
@@ -221,6 +227,28 @@ const problemsOf = (plan: readonly TopicPlan[]): PublisherStatus['problems'] =>
   plan.flatMap(({ topic, problems }) =>
     problems.map(({ code, message }) => ({ topic: topic.name, code, message })),
   );
+
+const notComparedOf = (plan: readonly TopicPlan[]): PublisherStatus['notCompared'] =>
+  plan.flatMap(({ topic, notCompared }) =>
+    notCompared === undefined ? [] : [{ topic: topic.name, ...notCompared }],
+  );
+
+/** Tells once what changes. Rights may be withheld on purpose; a look that fails is never meant. */
+const createNotComparedLog = (logger: Logger) => {
+  let told = '';
+  return (topics: PublisherStatus['notCompared']): void => {
+    const text = JSON.stringify(topics);
+    if (text === told || (told === '' && topics.length === 0)) return;
+    told = text;
+    const level = topics.some(({ reason }) => reason === 'failed') ? 'warn' : 'info';
+    logger[level](
+      { topics: topics.slice(0, SHOWN), more: Math.max(0, topics.length - SHOWN) },
+      topics.length === 0
+        ? 'all topics are compared with the log again'
+        : `${topics.length} Kafka topics are not compared with the log: were an older backup restored, nobody would be told`,
+    );
+  };
+};
 
 const inShort = (plan: readonly TopicPlan[]): string => {
   const missing = plan.filter(({ found }) => found === undefined).length;

@@ -1,6 +1,6 @@
 import type { Clock } from '../ports.ts';
 import type { TopicSpec } from '../streams/stream.ts';
-import { stopsAtOtherHistory, type HistoryCheck } from './history.ts';
+import { stopsAtOtherHistory, type HistoryCheck, type NotCompared } from './history.ts';
 import { insyncOf, KafkaFault, REPLICAS, type KafkaAdmin, type TopicOnBrokers } from './ports.ts';
 
 /** What is wrong with a topic, in words that say what to do. */
@@ -14,6 +14,8 @@ export type TopicPlan = {
   /** Undefined: it is missing. */
   readonly found: TopicOnBrokers | undefined;
   readonly problems: readonly TopicProblem[];
+  /** Why it was not compared with the log when that was tried last; absent: it was, or nothing of it can be. */
+  readonly notCompared?: NotCompared;
 };
 
 /** The command that makes what is missing. */
@@ -21,6 +23,8 @@ export const CREATE_COMMAND = 'ledgerctl kafka create-topics';
 
 /** Milliseconds that what was found missing, or of another history, is not asked for again. */
 const MISSING_MS = 5_000;
+/** Milliseconds that a comparison with the log holds which found nothing: it reads a batch of every partition. */
+const COMPARED_MS = 300_000;
 
 export type TopicCheck = {
   /** Every topic as it is and as it should be, asked now. Throws KafkaFault. */
@@ -32,8 +36,8 @@ export type TopicCheck = {
    * saying so.
    */
   ready(topic: string, signal: AbortSignal): Promise<void>;
-  /** What was last seen is no longer believed. */
-  forget(): void;
+  /** What was last seen is no longer believed; of one topic: that it is the same topic still. */
+  forget(topic?: string): void;
   /** Topics were made: whoever waits for one need wait no longer. */
   made(): void;
   /** Aborted when topics are made the next time. */
@@ -69,28 +73,54 @@ export const createTopicCheck = ({
   let looking: Promise<readonly TopicPlan[]> | undefined;
   let making = new AbortController();
 
-  const plan = async (signal: AbortSignal): Promise<readonly TopicPlan[]> => {
+  /** By topic, what the last comparison has found. */
+  const compared = new Map<string, Comparison>();
+
+  /** Never fails a topic that is sound: what could not be compared is tried again, and known to be of another history stays so. */
+  const compare = async (existing: readonly TopicSpec[], signal: AbortSignal): Promise<void> => {
+    const at = clock.monotonicMs();
+    try {
+      const { others, not } = await history(existing, signal);
+      for (const { name } of existing)
+        compared.set(name, { at, other: others.get(name), not: not.get(name) });
+    } catch (error) {
+      signal.throwIfAborted();
+      const text = error instanceof Error ? error.message : String(error);
+      const message = `the look at its newest records failed: ${text}`;
+      for (const { name, filter } of existing) {
+        const other = compared.get(name)?.other;
+        const not: NotCompared = { reason: 'failed', message };
+        compared.set(name, { at, other, not: filter === undefined ? undefined : not });
+      }
+    }
+  };
+  const isDue = ({ name }: TopicSpec): boolean => {
+    const { at, other, not } = compared.get(name) ?? { at: Number.NEGATIVE_INFINITY };
+    if (clock.monotonicMs() - at >= COMPARED_MS) return true;
+    return other !== undefined || not?.reason === 'failed';
+  };
+
+  const see = async (signal: AbortSignal, isWanted: (topic: TopicSpec) => boolean) => {
     const found = await admin.describe(
       topics.map(({ name }) => name),
       signal,
     );
-    const others = await history(
-      topics.filter(({ name }) => found.topics.has(name)),
-      signal,
-    );
+    for (const { name } of topics) if (!found.topics.has(name)) compared.delete(name);
+    const wanted = topics.filter((topic) => found.topics.has(topic.name) && isWanted(topic));
+    if (wanted.length > 0) await compare(wanted, signal);
     last = topics.map((topic) => {
       const plan = planOf(topic, found.topics.get(topic.name), found.brokers);
-      const message = others.get(topic.name);
-      return message === undefined
-        ? plan
-        : { ...plan, problems: [...plan.problems, { code: 'history', message }] };
+      const { other, not } = compared.get(topic.name) ?? {};
+      const problems: readonly TopicProblem[] =
+        other === undefined ? plan.problems : [...plan.problems, { code: 'history', message: other }];
+      return { ...plan, problems, ...(not === undefined ? {} : { notCompared: not }) };
     });
     lookedAt = clock.monotonicMs();
     onPlan?.(last);
     return last;
   };
   const look = (signal: AbortSignal): Promise<unknown> => {
-    looking ??= plan(signal).finally(() => {
+    looking ??= see(signal, isDue).finally(() => {
       looking = undefined;
     });
     return looking;
@@ -111,7 +141,7 @@ export const createTopicCheck = ({
   };
 
   return {
-    plan,
+    plan: (signal) => see(signal, () => true),
     look,
     ready: async (name, signal) => {
       const isOld =
@@ -121,8 +151,10 @@ export const createTopicCheck = ({
       const obstacle = obstacleOf(name);
       if (obstacle !== undefined) throw obstacle;
     },
-    forget: () => {
+    forget: (topic) => {
       lookedAt = undefined;
+      if (topic === undefined) compared.clear();
+      else compared.delete(topic);
     },
     made: () => {
       lookedAt = undefined;
@@ -132,6 +164,13 @@ export const createTopicCheck = ({
     making: () => making.signal,
     last: () => last,
   };
+};
+
+type Comparison = {
+  /** By the monotonic clock. */
+  readonly at: number;
+  readonly other?: string | undefined;
+  readonly not?: NotCompared | undefined;
 };
 
 const planOf = (topic: TopicSpec, found: TopicOnBrokers | undefined, brokers: number): TopicPlan => ({

@@ -16,6 +16,7 @@ export type KafkaStatus = {
   };
   readonly topics: readonly TopicLine[];
   readonly problems: readonly { readonly topic: string; readonly message: string }[];
+  readonly not_compared?: readonly { readonly topic: string; readonly message: string }[];
 };
 
 export type ParkedLine = {
@@ -60,8 +61,20 @@ export const showStatus = (status: KafkaStatus, asJson: boolean, io: Connection[
     io.out(`${table(header, status.topics.map(rowOf))}\n`);
     showParked(status, io);
     for (const { topic, message } of status.problems) io.err(`${topic} ${message}\n`);
+    showNotCompared(status.not_compared ?? [], io);
   }
   return isWell(status) ? EXIT.done : EXIT.failed;
+};
+
+/** One line for each reason: it is nearly always the same one for all topics. */
+export const showNotCompared = (
+  topics: readonly { readonly topic: string; readonly message: string }[],
+  io: Connection['io'],
+): void => {
+  for (const [message, each] of Map.groupBy(topics, (topic) => topic.message)) {
+    const names = each.map(({ topic }) => topic).join(', ');
+    io.err(`not compared with the log: ${names}: ${printable(message)}\n`);
+  }
 };
 
 const WELL: ReadonlySet<string> = new Set(['live', 'catching-up', 'standby']);

@@ -5,7 +5,7 @@ import { EXIT } from '../exit.ts';
 import { counted, table } from '../output.ts';
 import { replayTopic, type ReplayOptions } from './kafka-replay.ts';
 import { retryParked, type RetryOptions } from './kafka-retry.ts';
-import { KAFKA, showStatus, type KafkaStatus } from './kafka-status.ts';
+import { KAFKA, showNotCompared, showStatus, type KafkaStatus } from './kafka-status.ts';
 
 type Plan = {
   readonly topic: string;
@@ -15,6 +15,7 @@ type Plan = {
   readonly exists: boolean;
   readonly found?: { readonly partitions: number; readonly replicas: number };
   readonly problems: readonly { readonly message: string }[];
+  readonly not_compared?: { readonly message: string };
 };
 type Form = { readonly json: boolean; readonly output: 'table' | 'json' };
 
@@ -33,6 +34,10 @@ export const addKafkaCommands = (program: Command, { client, io }: Connection): 
       io.out(`${table(header, items.map(planRow))}\n`);
       for (const { topic, problems } of items)
         for (const { message } of problems) io.err(`${topic} ${message}\n`);
+      showNotCompared(
+        items.flatMap(({ topic, not_compared: not }) => (not === undefined ? [] : [{ topic, ...not }])),
+        io,
+      );
     });
   kafka
     .command('create-topics')

@@ -78,7 +78,7 @@ const statusOf = async (services: KafkaServices, signal: AbortSignal): Promise<J
   const { publisher, store } = services;
   if (publisher === undefined) return { configured: false, publishing: false, topics: [], problems: [] };
   const last = store.kind === 'eventstoredb' ? undefined : await store.lastPosition(signal);
-  const { epoch, brokers, topics, problems }: PublisherStatus = publisher.status();
+  const { epoch, brokers, topics, problems, notCompared }: PublisherStatus = publisher.status();
   const owner = epoch === undefined ? await leaseHolder(store, PUBLISHER_LEASE, signal) : undefined;
   return {
     configured: true,
@@ -92,6 +92,7 @@ const statusOf = async (services: KafkaServices, signal: AbortSignal): Promise<J
     },
     topics: topics.map((topic) => topicOf(topic, services.positions, last)),
     problems: problems.map((problem) => ({ ...problem })),
+    ...(notCompared.length === 0 ? {} : { not_compared: notCompared.map((each) => ({ ...each })) }),
   };
 };
 
@@ -130,7 +131,7 @@ const tryingOf = ({ records, since, attempt, problem }: Trying): JsonObject => (
   ...(problem === undefined ? {} : { problem }),
 });
 
-const planned = ({ topic, found, problems }: TopicPlan): JsonObject => ({
+const planned = ({ topic, found, problems, notCompared }: TopicPlan): JsonObject => ({
   topic: topic.name,
   kind: topic.kind,
   cleanup: topic.cleanup,
@@ -149,6 +150,7 @@ const planned = ({ topic, found, problems }: TopicPlan): JsonObject => ({
         },
       }),
   problems: problems.map((problem) => ({ ...problem })),
+  ...(notCompared === undefined ? {} : { not_compared: { ...notCompared } }),
 });
 
 /** Milliseconds that a caller waits for a stream that is published again. */

@@ -71,6 +71,16 @@ const PROBLEM = {
   message: TEXT,
 };
 
+const NOT_COMPARED = {
+  reason: {
+    type: 'string',
+    enum: ['unauthorized', 'failed'],
+    description:
+      'Why the newest records of the topic were not compared with the log: there is no right to read them, or the look failed and is repeated.',
+  },
+  message: TEXT,
+};
+
 const PROGRESS: JsonObject = { events: COUNT, records: COUNT, 'position?': TEXT };
 
 export const KAFKA_COMPONENTS: { readonly [name: string]: JsonObject } = {
@@ -107,6 +117,7 @@ export const KAFKA_COMPONENTS: { readonly [name: string]: JsonObject } = {
       }),
     ),
     problems: listOf(record({ topic: TEXT, ...PROBLEM })),
+    'not_compared?': listOf(record({ topic: TEXT, ...NOT_COMPARED })),
   }),
   KafkaTopicPlan: record({
     topic: TEXT,
@@ -122,6 +133,7 @@ export const KAFKA_COMPONENTS: { readonly [name: string]: JsonObject } = {
       'retention_ms?': { type: 'integer', minimum: -1 },
     }),
     problems: listOf(record(PROBLEM)),
+    'not_compared?': record(NOT_COMPARED),
   }),
   KafkaReplayLine: {
     anyOf: [

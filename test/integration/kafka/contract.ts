@@ -17,6 +17,8 @@ export type KafkaUnderTest = {
   readonly cluster: KafkaCluster;
   /** All records of a topic, each partition in its order. */
   readonly read: (topic: string) => Promise<readonly ReadRecord[]>;
+  /** Takes the records away that a topic holds now, as its retention does one day. */
+  readonly expire: (topic: string) => Promise<void>;
   /** The same brokers with credentials that they refuse; absent where they ask for none. */
   readonly withWrongPassword?: KafkaCluster;
   /** A cluster that nobody answers for. */
@@ -219,7 +221,7 @@ export const describeKafkaContract = (
       const other = `${topic}.other`;
       await admin.create([spec(other)], stop.signal);
       const before = await admin.lastRecords([topic, other], stop.signal);
-      expect([...(before ?? [])]).to.deep.equal([
+      expect([...before]).to.deep.equal([
         [topic, []],
         [other, []],
       ]);
@@ -230,11 +232,32 @@ export const describeKafkaContract = (
       const newest = await admin.lastRecords([topic, other], stop.signal);
       const partitions = Map.groupBy(await underTest().read(topic), ({ partition }) => partition);
       const expected = [...partitions].map(([partition, read]) => `${partition} ${read.at(-1)?.value}`);
-      const told = newest?.get(topic)?.map(({ partition, value }) => `${partition} ${value}`) ?? [];
+      const told = newest.get(topic)?.map(({ partition, value }) => `${partition} ${value}`) ?? [];
       expect(told.toSorted()).to.deep.equal(expected.toSorted());
-      expect(newest?.get(other)?.map(({ value, headers }) => ({ value, headers }))).to.deep.equal([
+      expect(newest.get(other)?.map(({ value, headers }) => ({ value, headers }))).to.deep.equal([
         { value: null, headers: { osacrevision: '7' } },
       ]);
+    });
+
+    it('tells nothing of a partition whose records have all expired, and the newest records of the others', async () => {
+      const { cluster, expire } = underTest();
+      const { admin } = cluster;
+      const other = `${topic}.other`;
+      await admin.create([spec(other)], stop.signal);
+      const sender = await producer();
+      const keys = Array.from({ length: 10 }, (_, i) => `key-${i}`);
+      await sender.send(keys.map((key) => record(key, 'old')));
+      await sender.send([{ ...record('kept', 'kept'), topic: other }]);
+      await expire(topic);
+      const told = async (): Promise<unknown> => {
+        const newest = await admin.lastRecords([topic, other], stop.signal);
+        return [topic, other].map((name) => newest.get(name)?.map(({ value }) => value));
+      };
+      expect(await told()).to.deep.equal([[], ['kept']]);
+      // It is not one that nothing was ever written to.
+      expect(await admin.isEmpty(topic, stop.signal)).to.equal(false);
+      await sender.send([record('key-1', 'new')]);
+      expect(await told()).to.deep.equal([['new'], ['kept']]);
     });
 
     it('creates only what is missing, and says what it created', async () => {

@@ -210,12 +210,76 @@ describe('the publisher after an older backup was restored', function () {
     expect(second.publisher.status().problems).to.deep.equal([]);
   });
 
-  it('goes on where it may not read topics, as before', async () => {
-    kafka.faults.unreadable(true);
+  it('goes on where it may not read a topic, and says that it was not compared; the others are', async () => {
+    const store = await restored();
+    await append(store, 'thing-b', 'b goes on');
+    kafka.faults.unreadable(BILLS.name);
+    const { publisher } = start(store);
+    await published(publisher, BILLS, 5);
+    expect(publisher.status().notCompared).to.deep.equal([
+      { topic: 'bills', reason: 'unauthorized', message: 'we have no right to read it (`Read`)' },
+    ]);
+    await eventually('the other is seen', () => topicOf(publisher, STATE)?.state === 'failed');
+    expect(publisher.status().problems.map(({ topic }) => topic)).to.deep.equal(['state']);
+  });
+
+  it('goes on where it may read nothing, as before', async () => {
+    kafka.faults.unreadable(STATE.name, BILLS.name);
     const store = await restored();
     await append(store, 'thing-b', 'b goes on');
     const { publisher } = start(store);
     await published(publisher, STATE, 5);
     expect(publisher.status().problems).to.deep.equal([]);
+  });
+
+  it('publishes also when the comparison fails, warns that nothing was compared, and says so', async () => {
+    kafka.faults.looksFail(true);
+    const store = await open();
+    await append(store, 'thing-a', 'a begins');
+    const { publisher } = start(store);
+    await published(publisher, STATE, 1);
+    await published(publisher, BILLS, 1);
+    expect(publisher.status().problems).to.deep.equal([]);
+    expect(publisher.status().notCompared).to.deep.equal(
+      TOPICS.map(({ name }) => ({
+        topic: name,
+        reason: 'failed',
+        message: 'the look at its newest records failed: the brokers refuse to be read',
+      })),
+    );
+    const told = JSON.stringify(log.lines.filter(({ level }) => level === 'warn'));
+    expect(told).to.include('the look at its newest records failed: the brokers refuse to be read');
+    // And the plan of an operator is not refused either.
+    const plan = await publisher.plan(new AbortController().signal);
+    expect(plan.map(({ notCompared }) => notCompared?.reason)).to.deep.equal(['failed', 'failed']);
+    kafka.faults.looksFail(false);
+    await publisher.plan(new AbortController().signal);
+    expect(publisher.status().notCompared).to.deep.equal([]);
+  });
+
+  it('goes on with a topic whose records have all expired', async () => {
+    const store = await open();
+    await append(store, 'thing-a', 'a begins');
+    const first = start(store);
+    await published(first.publisher, STATE, 1);
+    await published(first.publisher, BILLS, 1);
+    await first.end();
+    kafka.expire(BILLS.name);
+    await append(store, 'thing-a', 'a goes on');
+    const { publisher } = start(store);
+    await published(publisher, STATE, 2);
+    await published(publisher, BILLS, 1);
+    expect(publisher.status()).to.deep.include({ problems: [], notCompared: [] });
+  });
+
+  it('sends nothing still to what it has seen before when a later comparison fails', async () => {
+    const store = await restored();
+    await append(store, 'thing-a', 'a goes on otherwise');
+    const { publisher } = start(store);
+    await eventually('it is seen', () => topicOf(publisher, STATE)?.state === 'failed');
+    kafka.faults.looksFail(true);
+    await publisher.plan(new AbortController().signal);
+    expect(publisher.status().problems.map(({ code }) => code)).to.include('history');
+    expect(kafka.records(STATE.name)).to.have.length(4);
   });
 });

@@ -97,6 +97,18 @@ describe('ledgerctl kafka', () => {
     expect(out).to.match(/osac\.state\.cluster\.v1 +live +12 +2026-11-21T12:00:01\.000Z +- +- +- +-$/m);
   });
 
+  it('plan and status name the topics that were not compared with the log, and are well all the same', async () => {
+    const not = { reason: 'unauthorized', message: 'we have no right to read it (`Read`)' };
+    const line = `not compared with the log: ${TOPIC}, b: ${not.message}\n`;
+    answers({ items: [TOPIC, 'b'].map((topic) => ({ ...planned(topic, true), not_compared: not })) });
+    const plan = await stub.run(['kafka', 'plan']);
+    expect([plan.code, plan.err]).to.deep.equal([0, line]);
+    const topics = { topics: [topicOf()], not_compared: [TOPIC, 'b'].map((topic) => ({ topic, ...not })) };
+    answers({ configured: true, publishing: true, problems: [], ...topics });
+    const status = await stub.run(['kafka', 'status']);
+    expect([status.code, status.err]).to.deep.equal([0, line]);
+  });
+
   it('status says what is tried, since when records wait, and that the brokers are in trouble', async () => {
     const topic = topicOf({
       state: 'waiting',

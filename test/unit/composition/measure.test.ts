@@ -177,7 +177,9 @@ describe('what is measured when Prometheus asks', () => {
     const brokers = { lastAnswerAt: undefined, trouble: undefined };
     const problem = { topic: 't', code: 'missing', message: 'is missing' };
     const follows = (epoch: number | undefined) => (measured: ReturnType<typeof measure>) =>
-      measured.followPublisher({ status: () => ({ epoch, brokers, topics: [topic], problems: [problem] }) });
+      measured.followPublisher({
+        status: () => ({ epoch, brokers, topics: [topic], problems: [problem], notCompared: [] }),
+      });
 
     it('shows nothing where no brokers are set, so that no alarm asks who publishes', async () => {
       expect(await scraped(() => undefined)).to.not.match(/^ledger_kafka_publishing/m);

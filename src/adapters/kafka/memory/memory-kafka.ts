@@ -25,6 +25,8 @@ export type MemoryKafka = KafkaCluster & {
   /** Creates every topic of the list. */
   createTopics(topics: readonly NewTopic[]): void;
   deleteTopic(name: string): void;
+  /** Takes the records away that a topic holds now, as its retention does; offsets go on behind them. */
+  expire(name: string): void;
   alterTopic(name: string, change: Partial<TopicOnBrokers>): void;
   readonly faults: MemoryFaults;
   /** Producers that are open now, and that ever were. */
@@ -40,8 +42,10 @@ export type MemoryFaults = {
   down(isDown: boolean): void;
   /** Credentials are refused, until it is ended. */
   wrongPassword(isWrong: boolean): void;
-  /** Nobody has the right to read a topic, until it is ended. */
-  unreadable(isUnreadable: boolean): void;
+  /** Nobody has the right to read these topics; without names, none of them. */
+  unreadable(...topics: readonly string[]): void;
+  /** Whoever asks for newest records is refused, until it is ended. */
+  looksFail(isFailing: boolean): void;
   /** Something goes wrong on the way, and is tried again: every open producer tells it. */
   trouble(problem: string): void;
   /** Every send of the topic is refused with this reason and nothing stored; undefined ends it. */
@@ -60,7 +64,9 @@ export type MemoryFaults = {
 
 type NewTopic = Pick<TopicSpec, 'name' | 'cleanup' | 'partitions' | 'retentionMs'>;
 type Sequence = { readonly first: number; readonly count: number };
-type Topic = { about: TopicOnBrokers; readonly partitions: StoredRecord[][] };
+type Topic = { about: TopicOnBrokers; readonly partitions: Partition[] };
+/** `end`: offset of the next record. */
+type Partition = { records: StoredRecord[]; end: number };
 
 const MAX_BYTES = 1024 * 1024;
 
@@ -76,7 +82,8 @@ export const createMemoryKafka = (): MemoryKafka => {
   let brokers = 1;
   let isDown = false;
   let isWrongPassword = false;
-  let isUnreadable = false;
+  let unreadable: readonly string[] = [];
+  let isLookFailing = false;
   let maxBytes = MAX_BYTES;
   let made = 0;
   let open = 0;
@@ -95,7 +102,10 @@ export const createMemoryKafka = (): MemoryKafka => {
   };
   const createTopic = ({ name, partitions, cleanup, retentionMs }: NewTopic): void => {
     const about = { partitions, replicas: 1, minInsync: 1, cleanup, retentionMs };
-    topics.set(name, { about, partitions: Array.from({ length: partitions }, () => []) });
+    topics.set(name, {
+      about,
+      partitions: Array.from({ length: partitions }, () => ({ records: [], end: 0 })),
+    });
   };
 
   /** Stores what one send brings to one partition. Throws KafkaFault. */
@@ -106,18 +116,21 @@ export const createMemoryKafka = (): MemoryKafka => {
     first: number,
     records: readonly KafkaRecord[],
   ): Stored => {
-    const log = topics.get(name)?.partitions[partition] ?? [];
+    const log = topics.get(name)?.partitions[partition] ?? { records: [], end: 0 };
     const key = `${producer} ${name} ${partition}`;
     const last = sequences.get(key);
     const expected = last === undefined ? 0 : last.first + last.count;
     if (first !== expected) {
       // Taken for a repetition of the last one, whatever it holds.
       if (last !== undefined && first === last.first && records.length === last.count)
-        return { topic: name, partition, offset: String(log.length - records.length) };
+        return { topic: name, partition, offset: String(log.end - records.length) };
       throw new KafkaFault('refused', 'the broker received an out of order sequence number');
     }
-    const offset = String(log.length);
-    for (const record of records) log.push({ ...record, partition, offset: log.length });
+    const offset = String(log.end);
+    for (const record of records) {
+      log.records.push({ ...record, partition, offset: log.end });
+      log.end += 1;
+    }
     sequences.set(key, { first, count: records.length });
     return { topic: name, partition, offset };
   };
@@ -218,14 +231,15 @@ export const createMemoryKafka = (): MemoryKafka => {
         const topic = topics.get(name);
         if (topic === undefined)
           throw new KafkaFault('topic-missing', `the brokers do not host topic ${name}`);
-        return topic.partitions.every((records) => records.length === 0);
+        return topic.partitions.every(({ end }) => end === 0);
       },
       lastRecords: async (names, signal) => {
         await ask(signal);
-        if (isUnreadable) return undefined;
-        const newest = names.map((name): [string, LastRecord[]] => {
+        if (isLookFailing) throw new KafkaFault('refused', 'the brokers refuse to be read');
+        const readable = names.filter((name) => !unreadable.includes(name));
+        const newest = readable.map((name): [string, LastRecord[]] => {
           const { partitions } = topics.get(name) ?? { partitions: [] };
-          return [name, partitions.flatMap((records) => records.slice(-1)).map(lastRecordOf)];
+          return [name, partitions.flatMap(({ records }) => records.slice(-1)).map(lastRecordOf)];
         });
         return new Map(newest);
       },
@@ -236,10 +250,13 @@ export const createMemoryKafka = (): MemoryKafka => {
         return missing.map(({ name }) => name);
       },
     },
-    records: (name) => topics.get(name)?.partitions.flat() ?? [],
+    records: (name) => topics.get(name)?.partitions.flatMap(({ records }) => records) ?? [],
     createTopic,
     createTopics: (wanted) => wanted.forEach(createTopic),
     deleteTopic: (name) => void topics.delete(name),
+    expire: (name) => {
+      for (const partition of topics.get(name)?.partitions ?? []) partition.records = [];
+    },
     alterTopic: (name, change) => {
       const topic = topics.get(name);
       if (topic !== undefined) topic.about = { ...topic.about, ...change };
@@ -257,8 +274,11 @@ export const createMemoryKafka = (): MemoryKafka => {
       trouble: (problem) => {
         for (const tell of listeners) tell(problem);
       },
-      unreadable: (on) => {
-        isUnreadable = on;
+      unreadable: (...names) => {
+        unreadable = names;
+      },
+      looksFail: (on) => {
+        isLookFailing = on;
       },
       refuse: (name, reason) => {
         if (reason === undefined) refused.delete(name);

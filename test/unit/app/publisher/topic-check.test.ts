@@ -1,0 +1,96 @@
+import { expect } from 'chai';
+import type { HistoryCheck } from '../../../../src/app/publisher/history.ts';
+import type { TopicOnBrokers } from '../../../../src/app/publisher/ports.ts';
+import { createTopicCheck } from '../../../../src/app/publisher/topic-check.ts';
+import type { TopicSpec } from '../../../../src/app/streams/stream.ts';
+
+const signal = new AbortController().signal;
+const topicNamed = (name: string): TopicSpec => ({
+  name,
+  kind: 'events',
+  cleanup: 'delete',
+  partitions: 1,
+  retentionMs: -1,
+  filter: { streamPrefixes: ['thing-'] },
+});
+const SOUND: TopicOnBrokers = {
+  partitions: 1,
+  replicas: 1,
+  cleanup: 'delete',
+  retentionMs: -1,
+  minInsync: 1,
+};
+
+describe('the check of topics', () => {
+  let now: number;
+  let existing: Set<string>;
+  let others: ReadonlyMap<string, string>;
+  let compared: string[][];
+  const history: HistoryCheck = async (topics) => {
+    compared.push(topics.map(({ name }) => name));
+    return { others, not: new Map() };
+  };
+  const checkOf = (...names: readonly string[]) =>
+    createTopicCheck({
+      admin: {
+        describe: async () => ({ brokers: 1, topics: new Map([...existing].map((name) => [name, SOUND])) }),
+      },
+      history,
+      topics: names.map(topicNamed),
+      clock: { monotonicMs: () => now },
+    });
+  const reasonOf = (ready: Promise<void>): Promise<unknown> =>
+    ready.then(
+      () => undefined,
+      ({ reason }: { reason: string }) => reason,
+    );
+  beforeEach(() => {
+    now = 0;
+    existing = new Set(['a', 'b']);
+    others = new Map();
+    compared = [];
+  });
+
+  it('compares topics with the log once, while another one is missing and asked for again and again', async () => {
+    const check = checkOf('a', 'b', 'missing');
+    for (const ms of [0, 5_000, 10_000, 15_000]) {
+      now = ms;
+      expect(await reasonOf(check.ready('missing', signal))).to.equal('topic-missing');
+    }
+    expect(compared).to.deep.equal([['a', 'b']]);
+    // That one is new then.
+    existing.add('missing');
+    now = 20_000;
+    expect(await reasonOf(check.ready('missing', signal))).to.equal(undefined);
+    expect(compared.slice(1)).to.deep.equal([['missing']]);
+  });
+
+  it('compares all of them again after five minutes, and whenever an operator asks', async () => {
+    const check = checkOf('a', 'b');
+    await check.look(signal);
+    await check.plan(signal);
+    now = 299_999;
+    await check.look(signal);
+    now = 300_000;
+    await check.look(signal);
+    expect(compared).to.deep.equal([
+      ['a', 'b'],
+      ['a', 'b'],
+      ['a', 'b'],
+    ]);
+  });
+
+  it('compares those of another history with each look, those that a send did not find, and all for a new owner', async () => {
+    const check = checkOf('a', 'b');
+    others = new Map([['b', 'holds what this log does not have']]);
+    expect(await reasonOf(check.ready('b', signal))).to.equal('other-history');
+    now = 5_000;
+    others = new Map();
+    expect(await reasonOf(check.ready('b', signal))).to.equal(undefined);
+    check.forget('a');
+    await check.ready('b', signal);
+    check.forget();
+    await check.ready('b', signal);
+    expect(compared).to.deep.equal([['a', 'b'], ['b'], ['a'], ['a', 'b']]);
+  });
+});
