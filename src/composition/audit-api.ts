@@ -85,7 +85,12 @@ export const createAuditApi = (ports: AuditApiPorts): AuditApi => {
     past: ports.past,
     positions: ports.positions,
     waitFor: ports.readModels.waitFor,
-    grants: createAuditGrants({ ...shared, runner, clock }),
+    grants: createAuditGrants({
+      ...shared,
+      runner,
+      clock,
+      logger: ports.logger.child({ component: 'grants' }),
+    }),
     exports,
     erasures: ports.erasures,
     erasureLog: createErasureLog(shared),

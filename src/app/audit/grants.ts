@@ -7,7 +7,8 @@ import type { CommandRunner } from '../command.ts';
 import type { EventStore } from '../event-store.ts';
 import { derivedCommandId } from '../identifiers.ts';
 import { systemContext } from '../metadata.ts';
-import type { Clock } from '../ports.ts';
+import type { Clock, Logger } from '../ports.ts';
+import { eachAtOnce } from './at-once.ts';
 import { followEvents, type FindLeaves } from './followed.ts';
 import type { Rest } from './tenant-heads.ts';
 
@@ -18,14 +19,14 @@ export type ListedGrant = { readonly id: string; readonly state: AuditGrantState
 export type AuditGrants = {
   /**
    * What a subject's grants allow now. That one was withdrawn counts at once, wherever that was done; one that names tenants
-   * counts only after they were told.
+   * counts only after all of them were told: where that fails it is left out, and the others count.
    */
   reachOf(subjectId: string, signal?: AbortSignal): Promise<GrantedReach>;
   /** All that were ever given, oldest first. */
   list(signal?: AbortSignal): Promise<readonly ListedGrant[]>;
   /**
    * Tells the tenants that a grant names, each in its own history, that it was given, or that it was withdrawn. Repeating it
-   * does no harm: what a crash left is made up for when the grant is next used or listed.
+   * does no harm: what a crash left is made up for when the grant is next used or listed. Throws when one cannot be told.
    */
   tell(id: string, signal?: AbortSignal): Promise<void>;
 };
@@ -33,7 +34,7 @@ export type AuditGrants = {
 type Given = { readonly id: string; readonly subjectId: string; readonly at: string };
 
 /** Tenants that are told at once. */
-const AT_ONCE = 50;
+const AT_ONCE = 16;
 
 export const createAuditGrants = ({
   store,
@@ -41,12 +42,14 @@ export const createAuditGrants = ({
   find,
   clock,
   rest,
+  logger,
 }: {
   readonly store: Pick<EventStore, 'readStream'>;
   readonly runner: Pick<CommandRunner, 'load' | 'execute'>;
   readonly find: FindLeaves;
   readonly clock: Pick<Clock, 'now'>;
   readonly rest: Rest;
+  readonly logger: Pick<Logger, 'warn'>;
 }): AuditGrants => {
   const given: Given[] = [];
   /** Grants of which this instance knows that everybody was told, by what became of them. */
@@ -72,27 +75,51 @@ export const createAuditGrants = ({
     const context = systemContext(commandId, 'audit-grant', { tenant, causationId: id });
     await runner.execute(auditGrantNoticeAggregate, noticeId, command, context);
   };
-  const tellOf = async (id: string, state: AuditGrantState, signal?: AbortSignal): Promise<void> => {
-    if (state.status === 'none' || state.tenants === 'all' || told.get(id) === state.status) return;
-    const { subjectId, expiresAt, tenants } = state;
+  const noticeOf = (
+    id: string,
+    { status, subjectId, expiresAt }: Exclude<AuditGrantState, { status: 'none' }>,
+  ): AuditGrantNoticeCommand | undefined => {
     const at = clock.now();
+    if (status === 'withdrawn') return { type: 'NoticeAuditGrantEnd', at };
     // It is over, and nobody used it: who would have told them.
-    if (state.status === 'given' && expiresAt !== undefined && expiresAt <= at) return;
-    const command: AuditGrantNoticeCommand =
-      state.status === 'withdrawn'
-        ? { type: 'NoticeAuditGrantEnd', at }
-        : {
-            type: 'NoticeAuditGrant',
-            at,
-            grantId: id,
-            subjectId,
-            ...(expiresAt === undefined ? {} : { expiresAt }),
-          };
-    for (let from = 0; from < tenants.length; from += AT_ONCE) {
+    if (expiresAt !== undefined && expiresAt <= at) return undefined;
+    const until = expiresAt === undefined ? {} : { expiresAt };
+    return { type: 'NoticeAuditGrant', at, grantId: id, subjectId, ...until };
+  };
+  /** Returns the grant as it is once everybody was told of it. */
+  const tellOf = async (
+    id: string,
+    state: AuditGrantState,
+    signal?: AbortSignal,
+  ): Promise<AuditGrantState> => {
+    if (state.status === 'none' || state.tenants === 'all' || told.get(id) === state.status) return state;
+    const notice = noticeOf(id, state);
+    if (notice === undefined) return state;
+    await eachAtOnce(state.tenants, AT_ONCE, (tenant) => {
       signal?.throwIfAborted();
-      await Promise.all(tenants.slice(from, from + AT_ONCE).map((tenant) => tellOne(id, tenant, command)));
-    }
+      return tellOne(id, tenant, notice);
+    });
     told.set(id, state.status);
+    // Who withdrew it in the meantime found nobody who had been told that it was given, and told nobody of its end.
+    const now = await stateOf(id);
+    return now.status === state.status ? now : tellOf(id, now, signal);
+  };
+  /** Undefined: somebody cannot be told. */
+  const toldOf = async (
+    id: string,
+    state: AuditGrantState,
+    signal: AbortSignal | undefined,
+  ): Promise<AuditGrantState | undefined> => {
+    try {
+      return await tellOf(id, state, signal);
+    } catch (error) {
+      signal?.throwIfAborted();
+      logger.warn(
+        { grant: id, err: error },
+        'tenants cannot be told of an audit grant over their history: it does not count until they are',
+      );
+      return undefined;
+    }
   };
 
   return {
@@ -102,9 +129,8 @@ export const createAuditGrants = ({
       const tenants = new Set<string>();
       let all = false;
       for (const { id } of given.filter((each) => each.subjectId === subjectId)) {
-        const state = await stateOf(id);
-        if (state.status === 'none') continue;
-        await tellOf(id, state, signal);
+        const state = await toldOf(id, await stateOf(id), signal);
+        if (state === undefined || state.status === 'none') continue;
         if (grantAllows(state, undefined, now)) all = true;
         if (state.tenants === 'all') continue;
         for (const tenant of state.tenants) if (grantAllows(state, tenant, now)) tenants.add(tenant);
@@ -116,11 +142,12 @@ export const createAuditGrants = ({
       const listed: ListedGrant[] = [];
       for (const { id, at } of given) {
         const state = await stateOf(id);
-        await tellOf(id, state, signal);
-        listed.push({ id, state, givenAt: at });
+        listed.push({ id, state: (await toldOf(id, state, signal)) ?? state, givenAt: at });
       }
       return listed;
     },
-    tell: async (id, signal) => tellOf(id, await stateOf(id), signal),
+    tell: async (id, signal) => {
+      await tellOf(id, await stateOf(id), signal);
+    },
   };
 };
