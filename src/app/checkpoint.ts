@@ -7,8 +7,11 @@ import type { Clock, Ids } from './ports.ts';
 export type Checkpoint = {
   /** Undefined: from the beginning. */
   load(signal?: AbortSignal): Promise<Position | undefined>;
-  /** Returns false when another instance has saved since `load`: then it is the owner of the loop. */
-  save(position: Position): Promise<boolean>;
+  /**
+   * Returns false when another instance has saved since `load`: then it is the owner of the loop. Undefined: the loop
+   * begins at the beginning again.
+   */
+  save(position: Position | undefined): Promise<boolean>;
 };
 
 export const createCheckpoint = ({
@@ -43,7 +46,8 @@ export const createCheckpoint = ({
       return undefined;
     },
     save: async (position) => {
-      const reached = { type: 'CheckpointReached', data: { at: clock.now(), position } } as const;
+      const data = { at: clock.now(), ...(position === undefined ? {} : { position }) };
+      const reached = { type: 'CheckpointReached', data } as const;
       const event = bookkeeping(stream, reached, 'SaveCheckpoint', ids.uuidv7());
       try {
         revision = (await store.append(stream, revision, [event])).revision;

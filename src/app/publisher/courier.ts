@@ -23,7 +23,7 @@ import { waitAfter, type PublisherFailpoint, type PublisherSettings, type Sessio
  * lose a batch of another boundary without a word (real-servers.md §1.4).
  */
 export type Courier = {
-  /** Until the session's signal is aborted. Throws TakenOver and what the store throws. */
+  /** Until the session's signal is aborted. Throws TopicIsNew, also then, TakenOver and what the store throws. */
   run(session: Session, checkpoint: Checkpoint, after: Position | undefined): Promise<void>;
 };
 
@@ -111,8 +111,8 @@ const run = async (
       if (sender.idleIn() === 0) await sender.close();
     }
   } catch (error) {
-    // A send that is cut off at the end says so.
-    if (!session.signal.aborted) throw error;
+    // A send that is cut off at the end says so. That the topic is new must be known to whoever comes next.
+    if (!session.signal.aborted || error instanceof TopicIsNew) throw error;
   } finally {
     await sender.close();
   }
@@ -233,6 +233,7 @@ const createSender = (
 
   const failed = async (error: unknown, parcels: readonly Parcel[]): Promise<void> => {
     await close();
+    if (error instanceof TopicIsNew) throw error;
     signal.throwIfAborted();
     if (!(error instanceof KafkaFault)) throw error;
     if (NOT_TAKEN.has(error.reason)) return notTaken(parcels, error);

@@ -1,5 +1,5 @@
 import type { ParkedStream } from '../../domain/bookkeeping/events.ts';
-import { createCheckpoint } from '../checkpoint.ts';
+import { createCheckpoint, type Checkpoint } from '../checkpoint.ts';
 import { OutcomeUnknown, StoreUnavailable, type EventStore, type Position } from '../event-store.ts';
 import type { Clock, Ids, Logger, Timers } from '../ports.ts';
 import { pause } from '../process-runner/pause.ts';
@@ -120,8 +120,22 @@ export const createTopicPublisher = (options: TopicPublisherOptions): TopicPubli
     },
   });
 
-  /** The next session begins at the beginning of the log. */
+  /** The topic has to be filled from the beginning of the log, and that is not stored yet. */
   let isNew = false;
+
+  /**
+   * Stored before anything is filled: whoever goes on after a crash finds a topic that holds something, and could not know.
+   * Whoever has taken over is told, too: it cannot store its position any more, and begins anew.
+   */
+  const storeNew = async (checkpoint: Checkpoint): Promise<void> => {
+    const isOwner = await checkpoint.save(undefined);
+    if (!isOwner) {
+      await checkpoint.load();
+      if (!(await checkpoint.save(undefined))) throw new TakenOver(`sys-kafka-${name}`);
+    }
+    isNew = false;
+    if (!isOwner) throw new TakenOver(`sys-kafka-${name}`);
+  };
 
   const session = async (signal: AbortSignal): Promise<void> => {
     const checkpoint = createCheckpoint({ store, name: `kafka-${name}`, clock, ids, instance });
@@ -129,7 +143,7 @@ export const createTopicPublisher = (options: TopicPublisherOptions): TopicPubli
     await parking.load(signal);
     const stored = await checkpoint.load(signal);
     const after = isNew ? undefined : stored;
-    isNew = false;
+    if (isNew) await storeNew(checkpoint);
     position = after;
     const stop = new AbortController();
     const own: Session = {
@@ -154,6 +168,13 @@ export const createTopicPublisher = (options: TopicPublisherOptions): TopicPubli
     parkedBefore = parking.list();
     position = own.outbox.reached() ?? position;
     running = undefined;
+    const anew = failures.find((error) => error instanceof TopicIsNew);
+    if (anew !== undefined) {
+      isNew = true;
+      logger.warn({ topic: name }, anew.message);
+      await storeNew(checkpoint);
+      throw anew;
+    }
     if (failures.length > 0) throw failures[0];
   };
 
@@ -169,11 +190,7 @@ export const createTopicPublisher = (options: TopicPublisherOptions): TopicPubli
         } catch (error) {
           if (signal.aborted) break;
           if (error instanceof TakenOver) options.takenOver();
-          if (error instanceof TopicIsNew) {
-            isNew = true;
-            logger.warn({ topic: name }, error.message);
-            continue;
-          }
+          if (error instanceof TopicIsNew) continue;
           if (clock.monotonicMs() - began > settings.longestRetryMs) failures = 0;
           const passing = PASSING.some((kind) => error instanceof kind);
           failed(error, passing ? 'waiting' : 'failed');

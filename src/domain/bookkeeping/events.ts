@@ -10,8 +10,11 @@ export type BookkeepingEvent =
   | DomainEvent<'LeaseTaken' | 'LeaseRenewed' | 'LeaseReleased', LeaseData>
   /** `sys-clock`: the wall clock moved by `deltaMs` against the monotonic one. */
   | DomainEvent<'ClockDiverged', { readonly at: string; readonly instance: string; readonly deltaMs: number }>
-  /** `sys-checkpoint-<name>`: a loop over the log resumes behind this position of this store. */
-  | DomainEvent<'CheckpointReached', { readonly at: string; readonly position: string }>
+  /**
+   * `sys-checkpoint-<name>`, `sys-kafka-<topic>`: a loop over the log resumes behind this position of this store; without one
+   * at the beginning.
+   */
+  | DomainEvent<'CheckpointReached', { readonly at: string; readonly position?: string }>
   /** `sys-kafkaParked-<topic>`: all streams that the topic leaves out at present. */
   | DomainEvent<'KafkaParkingChanged', { readonly at: string; readonly streams: readonly ParkedStream[] }>
   /** `sys-deployment`: the deployment keys that this log belongs to. */

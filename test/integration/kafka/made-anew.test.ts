@@ -1,0 +1,116 @@
+import { expect } from 'chai';
+import { StoreUnavailable, type EventStore } from '../../../src/app/event-store.ts';
+import type { PublisherFailpoint, PublisherSettings } from '../../../src/app/publisher/types.ts';
+import { createRig, expectDelivered, specOf, TOPIC, valuesOf, type Rig } from './publisher-rig.ts';
+
+/** Several sends fill the topic, and none of them stores a position at once. */
+const SMALL: Partial<PublisherSettings> = { batch: { records: 2, bytes: 100_000 } };
+
+/** What a topic that was made anew lacks is the history: that it has to be filled must outlive whoever has seen it. */
+describe('a topic that was made anew', () => {
+  let rig: Rig;
+  beforeEach(() => {
+    rig = createRig();
+  });
+  const makeAnew = (): void => {
+    rig.kafka.deleteTopic(TOPIC);
+    rig.kafka.createTopic(specOf(TOPIC));
+  };
+  const published = async (): Promise<void> => {
+    const first = rig.start();
+    await rig.append('thing-a', 'thing-b', 'thing-c', 'thing-d');
+    await rig.time.pass(2_000);
+    await first.stop();
+  };
+  const goOn = async (): Promise<void> => {
+    const next = rig.start({ settings: SMALL });
+    await rig.time.pass(5_000);
+    await next.stop();
+  };
+  /** What was on its way when the topic was made comes once more with the history. */
+  const expectHistoryAndFirst = (): void => {
+    expect([...valuesOf(rig.kafka)].toSorted()).to.deep.equal([
+      'thing-a@0',
+      'thing-a@1',
+      'thing-a@1',
+      'thing-b@0',
+      'thing-c@0',
+      'thing-d@0',
+    ]);
+  };
+
+  it('is filled by the next one when it was killed between seeing it and its first position', async () => {
+    await published();
+    makeAnew();
+    await rig.append('thing-a');
+    let sends = 0;
+    const failpoint: PublisherFailpoint = (point) => {
+      if (point === 'after-send') sends += 1;
+      return point === 'after-send' ? new Promise<void>(() => undefined) : undefined;
+    };
+    rig.start({ settings: SMALL, failpoint });
+    await rig.time.pass(5_000);
+    expect(sends, 'killed behind the first send').to.equal(1);
+    expect(rig.kafka.records(TOPIC).length).to.be.within(1, 2);
+    await goOn();
+    await expectDelivered(rig);
+  });
+
+  it('is filled by the next one when it is seen while the publisher stops', async () => {
+    const first = rig.start();
+    await rig.append('thing-a', 'thing-b', 'thing-c', 'thing-d');
+    await rig.time.pass(2_000);
+    const release = rig.kafka.faults.hold(TOPIC);
+    await rig.append('thing-a');
+    await rig.time.pass(500);
+    makeAnew();
+    const ended = first.end();
+    await rig.time.pass(500);
+    release();
+    await rig.time.pass(5_000);
+    await ended;
+    expect(rig.kafka.records(TOPIC), 'the send came through').to.have.length(1);
+    await goOn();
+    expectHistoryAndFirst();
+  });
+
+  it('is filled also when the log takes nothing at that moment', async () => {
+    await published();
+    makeAnew();
+    await rig.append('thing-a');
+    const filled: number[] = [];
+    const store: EventStore = {
+      ...rig.store,
+      append: async (...args) => {
+        if (filled.length >= 3 || !args[0].startsWith('sys-kafka-')) return rig.store.append(...args);
+        filled.push(rig.kafka.records(TOPIC).length);
+        throw new StoreUnavailable('the log is away');
+      },
+    };
+    const second = rig.start({ store, settings: SMALL });
+    await rig.time.pass(30_000);
+    expect(filled, 'nothing is filled before it is stored').to.deep.equal([0, 0, 0]);
+    await expectDelivered(rig);
+    await second.stop();
+  });
+
+  it('is filled by the one that has taken over when a former owner sees it', async () => {
+    const first = rig.start();
+    await rig.append('thing-a', 'thing-b', 'thing-c', 'thing-d');
+    await rig.time.pass(2_000);
+    const release = rig.kafka.faults.hold(TOPIC);
+    await rig.append('thing-a');
+    await rig.time.pass(500);
+    makeAnew();
+    // Somebody else has stored a position meanwhile.
+    const stream = `sys-kafka-${TOPIC}`;
+    const [stored] = await Array.fromAsync(rig.store.readStream(stream, { direction: 'backward', limit: 1 }));
+    const { revision = -1, type = '', data = {} } = stored ?? {};
+    const event = { id: 'another-owner', type, data: JSON.stringify(data), metadata: '{}' };
+    await rig.store.append(stream, revision, [event]);
+    release();
+    await rig.time.pass(5_000);
+    expectHistoryAndFirst();
+    await first.stop();
+  });
+});
