@@ -9,6 +9,7 @@ import type { LedgerCall, LedgerRoute } from '../ledger/serve.ts';
 import { assertAdmin, looking } from './access.ts';
 import { timeOf } from './events.ts';
 import type { AuditServices } from './services.ts';
+import { takenIn } from './subject-tenants.ts';
 import { answered, assertKnown, textIn, writing } from './writes.ts';
 
 /** Who may read the history of tenants that are not its own: given and withdrawn by the provider's admins. */
@@ -35,6 +36,7 @@ export const auditGrantRoutes = (services: AuditServices): readonly LedgerRoute[
     handler: async (call) => {
       assertAdmin(call.principal);
       const grant = readGrant(call.body);
+      await assertThere(grant, services, call.signal);
       const { state, write, headers } = await writing(call, services, '', (context, { creationId }) =>
         changed(
           creationId,
@@ -97,6 +99,25 @@ const readGrant = (body: JsonObject): AuditGrant => {
     reason: textIn(body, 'reason', { required: true }),
     ...(expires === '' ? {} : { expiresAt: timeOf(expires, 'expires_at') }),
   };
+};
+
+/**
+ * A name that is misspelt would be told of a grant that lets nobody see anything, and be found by whoever comes to have it.
+ * Tenants that are gone have a history all the same. Throws ApiError 400.
+ */
+const assertThere = async (
+  { tenants }: AuditGrant,
+  services: AuditServices,
+  signal: AbortSignal,
+): Promise<void> => {
+  if (tenants === 'all') return;
+  await takenIn(services, signal);
+  const unknown = tenants.find((name) => services.reader.tenantTree(name).size() === 0);
+  if (unknown !== undefined)
+    throw invalid(
+      `field 'tenants' names '${unknown.slice(0, 100)}', of which there is no history: give the name of a tenant`,
+      'tenants',
+    );
 };
 
 const isTexts = (value: unknown): value is string[] =>

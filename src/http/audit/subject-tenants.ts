@@ -10,6 +10,19 @@ const SLICE_MS = 5;
 
 type Known = Pick<AuditServices, 'reader' | 'resources' | 'store' | 'waitFor' | 'clock'>;
 
+/** Waits until the audit view knows everything that was stored. Throws ApiError 503 where that takes too long. */
+export const takenIn = async (
+  { store, waitFor }: Pick<AuditServices, 'store' | 'waitFor'>,
+  signal: AbortSignal,
+): Promise<void> => {
+  const last = await store.lastPosition(signal);
+  if (last !== undefined && !(await waitFor(AUDIT_VIEW, last, { timeoutMs: 5_000 })))
+    throw new ApiError('UNAVAILABLE', 'this instance has not taken in the latest events yet; try again', {
+      reason: 'POSITION_NOT_REACHED',
+      retryAfterSeconds: 1,
+    });
+};
+
 /**
  * All tenants in whose history a subject appears, the one that was named first: a hold over any of them keeps the key, which
  * is one for all. The named one may not be said wrongly: it is that of the User, or, of somebody who is none, one in which
@@ -21,12 +34,7 @@ export const tenantsOfSubject = async (
   { reader, resources, store, waitFor, clock }: Known,
   signal: AbortSignal,
 ): Promise<readonly string[]> => {
-  const last = await store.lastPosition(signal);
-  if (last !== undefined && !(await waitFor(AUDIT_VIEW, last, { timeoutMs: 5_000 })))
-    throw new ApiError('UNAVAILABLE', 'this instance has not taken in the latest events yet; try again', {
-      reason: 'POSITION_NOT_REACHED',
-      retryAfterSeconds: 1,
-    });
+  await takenIn({ store, waitFor }, signal);
   let since = clock.monotonicMs();
   const rest = async (): Promise<void> => {
     if (clock.monotonicMs() - since < SLICE_MS) return;

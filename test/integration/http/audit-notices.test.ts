@@ -19,7 +19,9 @@ describe('audit API: what a tenant is told', () => {
   const NOTICES = 'type=AuditGrantNoticed,AuditGrantEndNoticed';
 
   it('is each grant over its history and its end, by name of no other tenant, and no reason', async () => {
-    const { admin, auditor } = stage;
+    const { admin, alice, auditor, callerFor, order } = stage;
+    await order(alice, 'mine');
+    await order(await callerFor({ user: 'bob', tenants: ['t2'] }), 'theirs');
     const body = {
       subject: 'olga',
       tenants: ['t1', 't2'],

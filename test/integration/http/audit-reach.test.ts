@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { AUDIT, detailOf, reasonOf, startAuditStage, type AuditStage } from '../../support/audit-callers.ts';
-import { itemsOf, PUBLIC, textAt, type Caller, type Json } from '../../support/http-service.ts';
+import { itemsOf, PRIVATE, PUBLIC, textAt, type Caller, type Json } from '../../support/http-service.ts';
 
 /** Who may read whose history, that every look is written down, and cursors. */
 describe('audit API: reach', () => {
@@ -65,6 +65,29 @@ describe('audit API: reach', () => {
     expect(reasonOf(await admin('POST', `${AUDIT}/grants`, soon))).to.equal('400 EXPIRED');
     const misspelt = await admin('POST', `${AUDIT}/grants`, { ...soon, expires_at: undefined, expires: 'x' });
     expect(detailOf(misspelt)).to.match(/^there is no field 'expires'/);
+  });
+
+  it('is not widened over a tenant that is not there: its name is misspelt, and nobody would be told', async () => {
+    const { admin, alice, order } = stage;
+    await order(alice, 'mine');
+    for (const name of ['t1', 't-1', '__proto__', 'T1', 'a.b', 'x'.repeat(2_000)]) {
+      const body = { subject: 'olga', tenants: ['t1', name], reason: 'audit' };
+      const given = await admin('POST', `${AUDIT}/grants`, body);
+      if (name === 't1') expect(given.status, given.text).to.equal(200);
+      else {
+        expect(reasonOf(given), name).to.equal('400 INVALID_ARGUMENT');
+        expect(detailOf(given))
+          .to.include(`'${name.slice(0, 100)}'`)
+          .and.to.include("field 'tenants'");
+        expect(detailOf(given).length).to.be.lessThan(300);
+      }
+    }
+    expect(itemsOf(await admin('GET', `${AUDIT}/grants`))).to.have.length(1);
+    // One in which nothing has happened yet but that it was made.
+    const made = await admin('POST', `${PRIVATE}/tenants`, { metadata: { name: 'fresh' } });
+    expect(made.status, made.text).to.equal(200);
+    const body = { subject: 'olga', tenants: ['fresh'], reason: 'audit' };
+    expect((await admin('POST', `${AUDIT}/grants`, body)).status).to.equal(200);
   });
 
   it('writes down every look before it is answered, also of what is not there', async () => {
