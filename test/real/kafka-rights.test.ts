@@ -15,7 +15,7 @@ import { startTestKafka } from '../support/kafka/broker.ts';
 const USER = 'publisher';
 /** Enums of kafkajs that exist in its types only. */
 const [TOPIC_RESOURCE, LITERAL, ALLOW] = [2, 3, 3] as const;
-const [WRITE, DESCRIBE] = [4, 8] as const;
+const [READ, WRITE, DESCRIBE] = [3, 4, 8] as const;
 
 /** What the documents say about rights: to publish, write and describe on each topic are enough. */
 describe('the rights that the publisher needs on a real Apache Kafka', function () {
@@ -62,12 +62,20 @@ describe('the rights that the publisher needs on a real Apache Kafka', function 
     await admin.connect();
     await admin.createTopics({
       waitForLeaders: true,
-      topics: ['ours', 'theirs'].map((topic) => ({ topic, numPartitions: 1 })),
+      topics: ['ours', 'theirs', 'read'].map((topic) => ({ topic, numPartitions: 1 })),
     });
     await admin.createAcls({
-      acl: [WRITE, DESCRIBE].map((operation) => ({
+      acl: (
+        [
+          ['ours', WRITE],
+          ['ours', DESCRIBE],
+          ['read', WRITE],
+          ['read', DESCRIBE],
+          ['read', READ],
+        ] as const
+      ).map(([resourceName, operation]) => ({
         resourceType: TOPIC_RESOURCE,
-        resourceName: 'ours',
+        resourceName,
         resourcePatternType: LITERAL,
         principal: `User:${USER}`,
         host: '*',
@@ -94,6 +102,16 @@ describe('the rights that the publisher needs on a real Apache Kafka', function 
     const found = topics.get('ours');
     expect(found).to.include({ partitions: 1, replicas: 1, cleanup: '' });
     expect(found?.retentionMs).to.deep.equal(Number.NaN);
+  });
+
+  it('let it compare the topics that it may read, whatever others there are', async () => {
+    const producer = await cluster.producers.open(signal);
+    await producer.send([record('ours'), record('read')]);
+    await producer.close();
+    const newest = await cluster.admin.lastRecords(['ours', 'read'], signal);
+    expect([...newest].map(([topic, records]) => [topic, records.map(({ value }) => value)])).to.deep.equal([
+      ['read', ['v']],
+    ]);
   });
 
   it('do not reach to other topics, nor to making any', async () => {

@@ -14,7 +14,10 @@ const AT_ONCE = 16;
 const TRIES = 40;
 const TRY_AGAIN_MS = 250;
 
-/** The newest record of each partition of topics that exist, by an open connection. Throws what kafkajs throws. */
+/**
+ * The newest record of each partition of topics that exist, by an open connection; nothing of topics that we have no right
+ * to read. Throws what kafkajs throws.
+ */
 export const readLastRecords = async (
   connection: KafkaConnection,
   topics: readonly string[],
@@ -37,7 +40,9 @@ const WITHOUT_LEADER: ReadonlySet<string> = new Set([
   'UNKNOWN_TOPIC_OR_PARTITION',
 ]);
 
+/** Retention has removed the record since the offsets were asked for. */
 const EXPIRED = 'OFFSET_OUT_OF_RANGE';
+const UNREADABLE = 'TOPIC_AUTHORIZATION_FAILED';
 
 /** Error type of the protocol; empty: it has none. */
 const typeOf = (error: unknown): string => {
@@ -52,12 +57,14 @@ const readNow = async (
   const found = new Map<string, LastRecord[]>(topics.map((topic) => [topic, []]));
   if (topics.length === 0) return found;
   await connection.addMultipleTargetTopics(topics);
+  const unreadable = new Set<string>();
   for (const [nodeId, places] of placesByLeader(connection, await rangesOf(connection, topics))) {
     const broker = await connection.findBroker({ nodeId });
     for (let first = 0; first < places.length; first += AT_ONCE)
-      for (const response of await fetched(broker, places.slice(first, first + AT_ONCE)))
+      for (const response of await fetched(broker, places.slice(first, first + AT_ONCE), unreadable))
         found.get(response.topicName)?.push(...newestOf(response));
   }
+  for (const topic of unreadable) found.delete(topic);
   return found;
 };
 
@@ -120,7 +127,10 @@ const placesByLeader = (
 const fetched = async (
   broker: Awaited<ReturnType<KafkaConnection['findBroker']>>,
   places: readonly Place[],
+  /** Topics that we may not read: those that are found are added. */
+  unreadable: Set<string>,
 ): Promise<readonly FetchedTopic[]> => {
+  const [only] = places;
   try {
     const { responses } = await broker.fetch({
       maxWaitTime: WAIT_MS,
@@ -131,12 +141,16 @@ const fetched = async (
     });
     return responses;
   } catch (error) {
-    if (typeOf(error) !== EXPIRED) throw error;
+    const type = typeOf(error);
+    if (type !== EXPIRED && type !== UNREADABLE) throw error;
+    if (only === undefined || places.length === 1) {
+      if (only !== undefined && type === UNREADABLE) unreadable.add(only.topic);
+      return [];
+    }
   }
-  // Retention has removed it since the offsets were asked for.
-  if (places.length <= 1) return [];
   const each: FetchedTopic[] = [];
-  for (const place of places) each.push(...(await fetched(broker, [place])));
+  for (const place of places)
+    if (!unreadable.has(place.topic)) each.push(...(await fetched(broker, [place], unreadable)));
   return each;
 };
 

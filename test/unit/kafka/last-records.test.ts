@@ -89,6 +89,17 @@ describe('the newest records of topics', () => {
     expect(connection.refreshed()).to.equal(1);
   });
 
+  it('are not told of a topic that there is no right to read, and are of the others', async () => {
+    const refusal = failure('TOPIC_AUTHORIZATION_FAILED');
+    const refused = new Map([
+      ['t 0', refusal],
+      ['t 1', refusal],
+    ]);
+    const records = await readLastRecords(connectionOf([], { refused }), ['t', 'u']);
+    expect([...records.keys()]).to.deep.equal(['u']);
+    expect(records.get('u')?.map(({ partition }) => partition)).to.deep.equal([0, 1]);
+  });
+
   it('are not asked for again where there is no right to read them', async () => {
     const outcome = await readLastRecords(connectionOf([failure('TOPIC_AUTHORIZATION_FAILED')]), ['t']).catch(
       (error: unknown) => error,
