@@ -39,7 +39,9 @@ export const createContact = (
       return answer;
     } catch (error) {
       if (error instanceof KafkaFault) {
-        if (!NO_ANSWER.has(error.reason)) answered();
+        // A refusal of credentials is an answer, and the same trouble with every further try.
+        if (error.reason === 'unauthorized') lastAnswerAt = clock.now();
+        else if (!NO_ANSWER.has(error.reason)) answered();
         if (error.reason === 'unreachable' || error.reason === 'unauthorized') troubled(error.message);
       }
       throw error;
