@@ -128,7 +128,7 @@ const hubCapacityAggregate = {
 export const retentionAggregate = {
   category: RETENTION_CATEGORY,
   decider: retentionDecider,
-  stateVersion: 2,
+  stateVersion: 3,
 } as const;
 export const auditGrantAggregate = {
   category: AUDIT_GRANT_CATEGORY,

@@ -1,4 +1,6 @@
 import { reject, type Decider, type Decision, type Rejection } from '../decider.ts';
+import { fnv1a32 } from '../hash.ts';
+import { own } from '../json-tools.ts';
 import type { HoldScope, RetentionEvent } from './events.ts';
 
 /**
@@ -66,18 +68,30 @@ export type RetentionState = {
   readonly holds: readonly Hold[];
   /** Erasures that have begun and whose key may still be there. */
   readonly pending: readonly Erasure[];
-  /** The last erasure of each subject whose key was destroyed. */
-  readonly erased: readonly Erased[];
+  /**
+   * The id of the last erasure of each subject whose key was destroyed, by bucket and subject: nobody is ever left out again,
+   * and a change copies only one bucket.
+   */
+  readonly erased: { readonly [bucket: string]: { readonly [subjectId: string]: string } };
 };
-
-export type Erased = { readonly subjectId: string; readonly erasureId: string };
 
 /** The erasure that has left nothing of a subject to destroy; undefined where there was none. */
 export const erasureOf = ({ erased }: RetentionState, subjectId: string): string | undefined =>
-  erased.find((each) => each.subjectId === subjectId)?.erasureId;
+  own(erased[bucketOf(subjectId)], subjectId);
+
+const BUCKETS = 256;
+const bucketOf = (subjectId: string): string => `b${fnv1a32(subjectId) % BUCKETS}`;
+
+const withErased = (
+  erased: RetentionState['erased'],
+  { subjectId, erasureId }: Pick<Erasure, 'subjectId' | 'erasureId'>,
+): RetentionState['erased'] => {
+  const bucket = bucketOf(subjectId);
+  return { ...erased, [bucket]: { ...erased[bucket], [subjectId]: erasureId } };
+};
 
 export const retentionDecider: Decider<RetentionState, RetentionCommand, RetentionEvent> = {
-  initialState: () => ({ holds: [], pending: [], erased: [] }),
+  initialState: () => ({ holds: [], pending: [], erased: {} }),
   evolve: (state, event) => {
     switch (event.type) {
       case 'LegalHoldPlaced': {
@@ -91,11 +105,11 @@ export const retentionDecider: Decider<RetentionState, RetentionCommand, Retenti
         return { ...state, pending: [...state.pending, erasure] };
       }
       case 'SubjectKeyDestroyed': {
-        const { erasureId, subjectId } = event.data;
+        const { erasureId } = event.data;
         return {
           ...state,
           pending: state.pending.filter((each) => each.erasureId !== erasureId),
-          erased: [...state.erased.filter((each) => each.subjectId !== subjectId), { subjectId, erasureId }],
+          erased: withErased(state.erased, event.data),
         };
       }
       default:

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import type { HoldScope, RetentionEvent } from '../../../../src/domain/audit/events.ts';
 import {
+  erasureOf,
   retentionDecider,
   type RetentionCommand,
   type RetentionState,
@@ -92,6 +93,25 @@ describe('legal holds and erasures', () => {
         type: 'ErasureBegun',
         data: { at: LATER, ...erasure, erasureId: 'e2', subjectId: 'bob' },
       });
+  });
+  it('knows of many who were erased, and copies little of that for one more', () => {
+    const subjects = ['__proto__', 'constructor', ...Array.from({ length: 5_000 }, (_, n) => `s-${n}`)];
+    const erase = (state: RetentionState, subjectId: string, erasureId: string): RetentionState => {
+      const data = { ...erasure, at: AT, subjectId, erasureId };
+      return retentionDecider.evolve(state, { type: 'SubjectKeyDestroyed', data });
+    };
+    let state = retentionDecider.initialState();
+    for (const subject of subjects) state = erase(state, subject, `of ${subject}`);
+    const after = erase(state, 's-7', 'again');
+    // As a snapshot keeps it.
+    const read = JSON.parse(JSON.stringify(after)) as RetentionState;
+    for (const subject of subjects)
+      expect(erasureOf(read, subject)).to.equal(subject === 's-7' ? 'again' : `of ${subject}`);
+    expect(erasureOf(read, 'toString')).to.equal(undefined);
+    const changed = Object.entries(after.erased).filter(([bucket, part]) => part !== state.erased[bucket]);
+    expect(changed).to.have.length(1);
+    expect(Object.keys(after.erased)).to.have.length.most(256);
+    expect(Object.keys(changed[0]?.[1] ?? {})).to.have.length.below(100);
   });
   for (const scope of covering) {
     it(`refuses an erasure under a hold of ${JSON.stringify(scope)}, until that is released`, () => {
