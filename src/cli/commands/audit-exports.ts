@@ -152,7 +152,7 @@ const addExport = (audit: Command, { client, io }: Connection): void => {
         return;
       }
       const made = await untilMade(api, asked, options.waitFor, io);
-      await fetched(api, made, options.output ?? `${made.id}.tar`, io);
+      await fetched(api, made, options.output ?? `${made.id}.tar`, io, options.trust);
       if (json) io.out(jsonText(made));
     });
 };
@@ -207,7 +207,14 @@ const untilMade = async (api: ApiClient, asked: Export, seconds: number, io: Cli
   return state;
 };
 
-const fetched = async (api: ApiClient, found: Export, target: string, io: CliIo): Promise<void> => {
+/** @param trust the file with what the auditor trusts, where it is known. */
+const fetched = async (
+  api: ApiClient,
+  found: Export,
+  target: string,
+  io: CliIo,
+  trust = 'trust.json',
+): Promise<void> => {
   const { id, state, file, bytes, sha256, events, reason } = found;
   if (state === 'waiting' || state === 'running')
     throw new CliFailure(EXIT.unavailable, `export ${id} is not made yet: it is ${state}; try again later`);
@@ -224,6 +231,6 @@ const fetched = async (api: ApiClient, found: Export, target: string, io: CliIo)
     );
   }
   io.err(
-    `${target}: ${counted(events ?? 0, 'event')}, ${counted(bytes, 'byte')}; check it with ledgerctl audit verify ${target}\n`,
+    `${target}: ${counted(events ?? 0, 'event')}, ${counted(bytes, 'byte')}; check it with ledgerctl audit verify ${target} --trust ${trust}\n`,
   );
 };
