@@ -9,9 +9,9 @@ export type Checkpoint = {
   load(signal?: AbortSignal): Promise<Position | undefined>;
   /**
    * Returns false when another instance has saved since `load`: then it is the owner of the loop. Undefined: the loop
-   * begins at the beginning again.
+   * begins at the beginning again. `nothingSent`: everything up to there was passed over, and nothing sent anywhere.
    */
-  save(position: Position | undefined): Promise<boolean>;
+  save(position: Position | undefined, about?: { readonly nothingSent: boolean }): Promise<boolean>;
 };
 
 export const createCheckpoint = ({
@@ -27,10 +27,14 @@ export const createCheckpoint = ({
   clock: Clock;
   ids: Ids;
   instance: string;
-}): Checkpoint => {
+}): Checkpoint & {
+  /** Whether the position that `load` found was stored with `nothingSent`. */
+  isUnsent(): boolean;
+} => {
   const stream = `sys-${name}`;
   const bookkeeping = createBookkeeping(instance);
   let revision: ExpectedRevision = 'no_stream';
+  let isUnsent = false;
   return {
     load: async (signal) => {
       for await (const event of store.readStream(stream, {
@@ -40,13 +44,19 @@ export const createCheckpoint = ({
       })) {
         revision = event.revision;
         const position = event.data['position'];
+        isUnsent = event.data['nothingSent'] === true;
         return typeof position === 'string' ? position : undefined;
       }
       await store.setMaxCount(stream, 1);
       return undefined;
     },
-    save: async (position) => {
-      const data = { at: clock.now(), ...(position === undefined ? {} : { position }) };
+    isUnsent: () => isUnsent,
+    save: async (position, { nothingSent } = { nothingSent: false }) => {
+      const data = {
+        at: clock.now(),
+        ...(position === undefined ? {} : { position }),
+        ...(nothingSent ? { nothingSent } : {}),
+      };
       const reached = { type: 'CheckpointReached', data } as const;
       const event = bookkeeping(stream, reached, 'SaveCheckpoint', ids.uuidv7());
       try {

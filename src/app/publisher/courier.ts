@@ -24,7 +24,13 @@ import { waitAfter, type PublisherFailpoint, type PublisherSettings, type Sessio
  */
 export type Courier = {
   /** Until the session's signal is aborted. Throws TopicIsNew, also then, TakenOver and what the store throws. */
-  run(session: Session, checkpoint: Checkpoint, after: Position | undefined): Promise<void>;
+  run(session: Session, checkpoint: Checkpoint, from: Start): Promise<void>;
+};
+
+export type Start = {
+  readonly after: Position | undefined;
+  /** Something of what lies in front of it was sent, as far as is known. */
+  readonly wasSent: boolean;
 };
 
 /**
@@ -64,7 +70,7 @@ export type CourierOptions = {
 export const createCourier = (options: CourierOptions): Courier => {
   const places = createPlaces(options.stream.topic.name);
   return {
-    run: (session, checkpoint, after) => run({ ...options, places }, session, checkpoint, after),
+    run: (session, checkpoint, from) => run({ ...options, places }, session, checkpoint, from),
   };
 };
 
@@ -98,10 +104,10 @@ const run = async (
   options: WithPlaces,
   session: Session,
   checkpoint: Checkpoint,
-  after: Position | undefined,
+  from: Start,
 ): Promise<void> => {
-  const sender = createSender(options, session, after !== undefined);
-  const saver = createSaver(options, session, checkpoint, after);
+  const sender = createSender(options, session, from);
+  const saver = createSaver(options, session, checkpoint, from);
   try {
     while (!session.signal.aborted) {
       const sent = await sender.next();
@@ -136,12 +142,7 @@ const NOT_TAKEN: ReadonlySet<KafkaFaultReason> = new Set(['too-large', 'invalid'
 const MISSING = /does not host (this )?topic/;
 
 /** The connection to the brokers and the batch that is next. */
-const createSender = (
-  options: WithPlaces,
-  { outbox, parking, signal }: Session,
-  /** A part of the log was sent before. */
-  wasSent: boolean,
-) => {
+const createSender = (options: WithPlaces, { outbox, parking, signal }: Session, { wasSent }: Start) => {
   const { stream, producers, check, clock, timers, logger, settings, graceMs, failpoint, events, places } =
     options;
   const { name } = stream.topic;
@@ -281,25 +282,29 @@ const createSaver = (
   { stream, clock, settings, failpoint }: CourierOptions,
   { outbox }: Session,
   checkpoint: Checkpoint,
-  after: Position | undefined,
+  { after, wasSent }: Start,
 ) => {
   const { name } = stream.topic;
   let saved = after;
+  let isAnySent = wasSent;
+  let isSavedSent = wasSent;
   let savedAt = clock.monotonicMs();
   let unsaved = 0;
 
   const save = async (): Promise<void> => {
     const position = outbox.reached();
-    if (position === undefined || position === saved) {
+    if (position === undefined || (position === saved && isAnySent === isSavedSent)) {
       // What was parked and sent later stands in front of what is stored.
       unsaved = 0;
       return;
     }
     await failpoint?.('before-checkpoint', name);
     const records = unsaved;
-    if (!(await checkpoint.save(position))) throw new TakenOver(`sys-kafka-${name}`);
+    const nothingSent = !isAnySent;
+    if (!(await checkpoint.save(position, { nothingSent }))) throw new TakenOver(`sys-kafka-${name}`);
     await failpoint?.('after-checkpoint', name);
     saved = position;
+    isSavedSent = !nothingSent;
     savedAt = clock.monotonicMs();
     unsaved -= records;
   };
@@ -313,6 +318,7 @@ const createSaver = (
       if (unsaved === 0 && records > 0)
         savedAt = Math.max(savedAt, clock.monotonicMs() - settings.checkpointMs / 2);
       unsaved += records;
+      isAnySent ||= records > 0;
     },
     dueIn,
     isDue: (): boolean => unsaved >= settings.checkpointRecords || dueIn() === 0 || isFar(),

@@ -164,7 +164,10 @@ export const createTopicPublisher = (options: TopicPublisherOptions): TopicPubli
         stop.abort();
       }
     };
-    await Promise.all([part(reader.run()), part(courier.run(own, checkpoint, after))]);
+    await Promise.all([
+      part(reader.run()),
+      part(courier.run(own, checkpoint, { after, wasSent: after !== undefined && !checkpoint.isUnsent() })),
+    ]);
     parkedBefore = parking.list();
     position = own.outbox.reached() ?? position;
     running = undefined;

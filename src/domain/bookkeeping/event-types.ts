@@ -22,7 +22,7 @@ export const bookkeepingEventTypes: readonly EventType[] = typesOf(
     ['LeaseRenewed', lease],
     ['LeaseReleased', lease],
     ['ClockDiverged', { instance: text, deltaMs: z.number() }],
-    ['CheckpointReached', { position: text.exactOptional() }],
+    ['CheckpointReached', { position: text.exactOptional(), nothingSent: z.boolean().exactOptional() }],
     ['KafkaParkingChanged', { streams: z.array(parkedStream) }],
     ['DeploymentBound', { fingerprint: text }],
     ['StoreIdentified', { storeId: text }],

@@ -12,9 +12,12 @@ export type BookkeepingEvent =
   | DomainEvent<'ClockDiverged', { readonly at: string; readonly instance: string; readonly deltaMs: number }>
   /**
    * `sys-checkpoint-<name>`, `sys-kafka-<topic>`: a loop over the log resumes behind this position of this store; without one
-   * at the beginning.
+   * at the beginning. `nothingSent`: none of what lies in front of it was anything to send.
    */
-  | DomainEvent<'CheckpointReached', { readonly at: string; readonly position?: string }>
+  | DomainEvent<
+      'CheckpointReached',
+      { readonly at: string; readonly position?: string; readonly nothingSent?: boolean }
+    >
   /** `sys-kafkaParked-<topic>`: all streams that the topic leaves out at present. */
   | DomainEvent<'KafkaParkingChanged', { readonly at: string; readonly streams: readonly ParkedStream[] }>
   /** `sys-deployment`: the deployment keys that this log belongs to. */

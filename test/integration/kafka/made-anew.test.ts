@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { StoreUnavailable, type EventStore } from '../../../src/app/event-store.ts';
 import type { PublisherFailpoint, PublisherSettings } from '../../../src/app/publisher/types.ts';
-import { createRig, expectDelivered, specOf, TOPIC, valuesOf, type Rig } from './publisher-rig.ts';
+import { createRig, expectDelivered, recordOf, specOf, TOPIC, valuesOf, type Rig } from './publisher-rig.ts';
 
 /** Several sends fill the topic, and none of them stores a position at once. */
 const SMALL: Partial<PublisherSettings> = { batch: { records: 2, bytes: 100_000 } };
@@ -112,5 +112,54 @@ describe('a topic that was made anew', () => {
     await rig.time.pass(5_000);
     expectHistoryAndFirst();
     await first.stop();
+  });
+});
+
+describe('a topic to which nothing was sent yet', () => {
+  const isQuiet = ({ stream }: { readonly stream: string }): boolean => stream === 'thing-quiet';
+  const map = (topic: string) => async (event: Parameters<typeof recordOf>[1]) =>
+    isQuiet(event) ? [] : [recordOf(topic, event)];
+  const warned = ({ log }: Rig): boolean => log.lines.some(({ level }) => level === 'warn');
+
+  it('is not taken for one that was made anew when its first event comes behind others', async () => {
+    const rig = createRig();
+    const running = rig.start({ map });
+    await rig.append('thing-quiet', 'thing-quiet');
+    await rig.time.pass(2_000);
+    await rig.append('thing-a');
+    await rig.time.pass(2_000);
+    expect(valuesOf(rig.kafka)).to.deep.equal(['thing-a@0']);
+    expect(warned(rig)).to.equal(false);
+    await running.stop();
+  });
+
+  it('nor when it comes after a restart behind a position that was stored in passing; afterwards it may be', async () => {
+    const rig = createRig();
+    const first = rig.start({ map });
+    const many = Array.from({ length: 10_001 }, (_, i) => ({
+      id: `quiet-${i}`,
+      type: 'ThingHappened',
+      data: '{}',
+      metadata: '{}',
+    }));
+    await rig.store.append('thing-quiet', 'no_stream', many);
+    await rig.time.pass(10_000);
+    await first.stop();
+    const stored = await Array.fromAsync(rig.store.readStream(`sys-kafka-${TOPIC}`));
+    expect(stored.map(({ data }) => data['nothingSent'])).to.deep.equal([true]);
+    const second = rig.start({ map });
+    await rig.append('thing-a');
+    await rig.time.pass(2_000);
+    expect(valuesOf(rig.kafka)).to.deep.equal(['thing-a@0']);
+    expect(warned(rig)).to.equal(false);
+    await second.stop();
+    rig.kafka.deleteTopic(TOPIC);
+    rig.kafka.createTopic(specOf(TOPIC));
+    await rig.append('thing-b');
+    const third = rig.start({ map });
+    await rig.time.pass(10_000);
+    expect([...valuesOf(rig.kafka)].toSorted()).to.deep.equal(['thing-a@0', 'thing-b@0']);
+    expect(warned(rig)).to.equal(true);
+    await third.stop();
   });
 });
