@@ -84,7 +84,7 @@ export const createTopicCheck = ({
       for (const { name } of existing)
         compared.set(name, { at, other: others.get(name), not: not.get(name) });
     } catch (error) {
-      signal.throwIfAborted();
+      if (signal.aborted) throw error;
       const text = error instanceof Error ? error.message : String(error);
       const message = `the look at its newest records failed: ${text}`;
       for (const { name, filter } of existing) {
