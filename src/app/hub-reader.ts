@@ -16,7 +16,7 @@ import type { Logger } from './ports.ts';
 const MAX_WAITING = 500;
 const CALL_DEADLINE_MS = 10_000;
 
-type Known = { readonly clusterId: string; digest: string; unknown?: true };
+type Known = { readonly clusterId: string; digest: string; unknown?: boolean };
 
 /** Names with the label of one cluster. Two of them are one too many: only one is its order. */
 type Bearers = { readonly names: Set<string>; wereMany: boolean };

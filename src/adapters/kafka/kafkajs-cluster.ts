@@ -176,10 +176,13 @@ const createAdmin = (clients: () => Promise<Client>): KafkaAdmin => {
 
   return {
     describe: (topics, signal) => connected(signal, (admin) => describe(admin, topics)),
-    isEmpty: (topic, signal) =>
-      connected(signal, async (admin) =>
-        (await admin.fetchTopicOffsets(topic)).every(({ high }) => high === '0'),
-      ),
+    isEmpty: (topic, signal) => connected(signal, (admin) => isNeverWritten(admin, topic)),
+    emptyOf: (topics, signal) =>
+      connected(signal, async (admin) => {
+        const empty = new Set<string>();
+        for (const topic of topics) if (await isNeverWritten(admin, topic)) empty.add(topic);
+        return empty;
+      }),
     lastRecords: async (topics, signal) => {
       const client = await clients();
       const connection = connectionOf(client.kafka);
@@ -207,6 +210,9 @@ type NewTopic = Pick<TopicSpec, 'name' | 'cleanup' | 'partitions' | 'retentionMs
 const CREATE_MS = 15_000;
 /** `ConfigResourceTypes.TOPIC`: an enum of kafkajs that exists in its types only. */
 const TOPIC_RESOURCE = 2;
+
+const isNeverWritten = async (admin: Admin, topic: string): Promise<boolean> =>
+  (await admin.fetchTopicOffsets(topic)).every(({ high }) => high === '0');
 
 const describe = async (
   admin: Admin,

@@ -133,7 +133,7 @@ export const createPublisher = (options: PublisherOptions): Publisher => {
         trouble.has(TOPIC_CHECK, topicErrorOf(error, clock.now()));
         wait = LOOK_AGAIN_MS;
       }
-      await pause(timers, wait, signal);
+      await pause(timers, wait, AbortSignal.any([signal, check.making()]));
     }
   };
 
@@ -156,6 +156,8 @@ export const createPublisher = (options: PublisherOptions): Publisher => {
         ready: (topic: string) => check.ready(topic, signal),
         forget: check.forget,
         making: check.making,
+        looked: check.looked,
+        wasEmpty: check.wasEmpty,
         isEmpty: (topic: string) => cluster.admin.isEmpty(topic, signal),
       },
       settings,

@@ -42,12 +42,16 @@ export type TopicCheck = {
   made(): void;
   /** Aborted when topics are made the next time. */
   making(): AbortSignal;
+  /** Aborted after the next look at all topics. */
+  looked(): AbortSignal;
+  /** At the last look the topic was there, and nothing was ever written to it. */
+  wasEmpty(topic: string): boolean;
   /** As last seen; empty before the first look. */
   last(): readonly TopicPlan[];
 };
 
 /** As topics see it. */
-export type TopicsReady = Pick<TopicCheck, 'forget' | 'making'> & {
+export type TopicsReady = Pick<TopicCheck, 'forget' | 'making' | 'looked' | 'wasEmpty'> & {
   ready(topic: string): Promise<void>;
   /** True: nothing was ever written to it. Throws KafkaFault. */
   isEmpty(topic: string): Promise<boolean>;
@@ -61,7 +65,7 @@ export const createTopicCheck = ({
   clock,
   onPlan,
 }: {
-  readonly admin: Pick<KafkaAdmin, 'describe'>;
+  readonly admin: Pick<KafkaAdmin, 'describe' | 'emptyOf'>;
   readonly history: HistoryCheck;
   readonly topics: readonly TopicSpec[];
   readonly clock: Pick<Clock, 'monotonicMs'>;
@@ -72,6 +76,8 @@ export const createTopicCheck = ({
   let lookedAt: number | undefined;
   let looking: Promise<readonly TopicPlan[]> | undefined;
   let making = new AbortController();
+  let looked = new AbortController();
+  let empty: ReadonlySet<string> = new Set();
 
   /** By topic, what the last comparison has found. */
   const compared = new Map<string, Comparison>();
@@ -100,12 +106,24 @@ export const createTopicCheck = ({
     return other !== undefined || not?.reason === 'failed';
   };
 
+  /** What cannot be seen of one, without a leader for a moment say, is asked again at the next look. */
+  const emptyAmong = async (names: readonly string[], signal: AbortSignal): Promise<ReadonlySet<string>> => {
+    try {
+      return names.length === 0 ? new Set() : await admin.emptyOf(names, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof KafkaFault)) throw error;
+      return new Set();
+    }
+  };
+
   const see = async (signal: AbortSignal, isWanted: (topic: TopicSpec) => boolean) => {
     const found = await admin.describe(
       topics.map(({ name }) => name),
       signal,
     );
     for (const { name } of topics) if (!found.topics.has(name)) compared.delete(name);
+    empty = await emptyAmong([...found.topics.keys()], signal);
     const wanted = topics.filter((topic) => found.topics.has(topic.name) && isWanted(topic));
     if (wanted.length > 0) await compare(wanted, signal);
     last = topics.map((topic) => {
@@ -117,6 +135,8 @@ export const createTopicCheck = ({
     });
     lookedAt = clock.monotonicMs();
     onPlan?.(last);
+    looked.abort();
+    looked = new AbortController();
     return last;
   };
   const look = (signal: AbortSignal): Promise<unknown> => {
@@ -162,6 +182,8 @@ export const createTopicCheck = ({
       making = new AbortController();
     },
     making: () => making.signal,
+    looked: () => looked.signal,
+    wasEmpty: (topic) => empty.has(topic),
     last: () => last,
   };
 };

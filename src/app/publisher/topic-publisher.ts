@@ -137,6 +137,16 @@ export const createTopicPublisher = (options: TopicPublisherOptions): TopicPubli
     if (!isOwner) throw new TakenOver(`sys-kafka-${name}`);
   };
 
+  /** Not known: no. The next look tells. */
+  const isEmptyNow = async (): Promise<boolean> => {
+    try {
+      return await options.check.isEmpty(name);
+    } catch (error) {
+      if (error instanceof KafkaFault) return false;
+      throw error;
+    }
+  };
+
   const session = async (signal: AbortSignal): Promise<void> => {
     const checkpoint = createCheckpoint({ store, name: `kafka-${name}`, clock, ids, instance });
     const parking = createParking({ store, topic: name, clock, ids, instance });
@@ -152,6 +162,20 @@ export const createTopicPublisher = (options: TopicPublisherOptions): TopicPubli
       signal: AbortSignal.any([signal, stop.signal]),
     };
     const reader = createReader({ ...options, session: own, after });
+    const sentBefore = sent;
+    const wasSent = after !== undefined && !checkpoint.isUnsent();
+    /**
+     * What is sent looks for itself. A topic of which nothing new comes would stay without its history, and be called live.
+     */
+    const emptied = async (): Promise<void> => {
+      while (!own.signal.aborted) {
+        await aborted(AbortSignal.any([own.signal, options.check.looked()]));
+        const goesOn = wasSent || sent > sentBefore;
+        if (own.signal.aborted || !goesOn || trying !== undefined || !options.check.wasEmpty(name)) continue;
+        // Asked anew: what was sent during the look may have been the first.
+        if (await isEmptyNow()) throw new TopicIsNew(name);
+      }
+    };
     running = { session: own, reader };
     const failures: unknown[] = [];
     /** The first failure ends the other part, too; what that one says then means nothing. */
@@ -166,7 +190,8 @@ export const createTopicPublisher = (options: TopicPublisherOptions): TopicPubli
     };
     await Promise.all([
       part(reader.run()),
-      part(courier.run(own, checkpoint, { after, wasSent: after !== undefined && !checkpoint.isUnsent() })),
+      part(courier.run(own, checkpoint, { after, wasSent })),
+      part(emptied()),
     ]);
     parkedBefore = parking.list();
     position = own.outbox.reached() ?? position;
@@ -237,6 +262,12 @@ export const createTopicPublisher = (options: TopicPublisherOptions): TopicPubli
 
 const isOtherHistory = (error: unknown): boolean =>
   error instanceof KafkaFault && error.reason === 'other-history';
+
+const aborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
 
 const shown = (trying: Trying | undefined): Trying | undefined => {
   if (trying === undefined) return undefined;

@@ -214,6 +214,12 @@ export const describeKafkaContract = (
       expect(await admin.isEmpty(topic, stop.signal)).to.equal(true);
       await (await producer()).send([record('a', '1')]);
       expect(await admin.isEmpty(topic, stop.signal)).to.equal(false);
+      const other = `${topic}-unused`;
+      await admin.create(
+        [{ name: other, partitions: 2, cleanup: 'delete', retentionMs: 86_400_000 }],
+        stop.signal,
+      );
+      expect([...(await admin.emptyOf([topic, other], stop.signal))]).to.deep.equal([other]);
     });
 
     it('tells the newest record of each partition that holds one', async () => {

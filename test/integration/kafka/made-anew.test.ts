@@ -113,6 +113,26 @@ describe('a topic that was made anew', () => {
     expectHistoryAndFirst();
     await first.stop();
   });
+
+  it('is filled also when nothing new comes: after `create-topics` at once, else at the next look at all topics', async () => {
+    const running = rig.start();
+    await rig.append('thing-a', 'thing-b', 'thing-c', 'thing-d');
+    await rig.time.pass(2_000);
+    makeAnew();
+    await rig.time.pass(300_000);
+    await expectDelivered(rig);
+    rig.kafka.deleteTopic(TOPIC);
+    rig.kafka.createTopic(specOf(TOPIC));
+    await running.publisher.createTopics(new AbortController().signal);
+    await rig.time.pass(2_000);
+    await expectDelivered(rig);
+    await running.stop();
+    makeAnew();
+    const next = rig.start();
+    await rig.time.pass(2_000);
+    await expectDelivered(rig);
+    await next.stop();
+  });
 });
 
 describe('a topic to which nothing was sent yet', () => {

@@ -233,6 +233,12 @@ export const createMemoryKafka = (): MemoryKafka => {
           throw new KafkaFault('topic-missing', `the brokers do not host topic ${name}`);
         return topic.partitions.every(({ end }) => end === 0);
       },
+      emptyOf: async (names, signal) => {
+        await ask(signal);
+        const isNeverWritten = (name: string): boolean =>
+          topics.get(name)?.partitions.every(({ end }) => end === 0) === true;
+        return new Set(names.filter(isNeverWritten));
+      },
       lastRecords: async (names, signal) => {
         await ask(signal);
         if (isLookFailing) throw new KafkaFault('refused', 'the brokers refuse to be read');

@@ -24,6 +24,7 @@ const SOUND: TopicOnBrokers = {
 describe('the check of topics', () => {
   let now: number;
   let existing: Set<string>;
+  let empty: Set<string>;
   let others: ReadonlyMap<string, string>;
   let compared: string[][];
   const history: HistoryCheck = async (topics) => {
@@ -34,6 +35,7 @@ describe('the check of topics', () => {
     createTopicCheck({
       admin: {
         describe: async () => ({ brokers: 1, topics: new Map([...existing].map((name) => [name, SOUND])) }),
+        emptyOf: async (names) => new Set(names.filter((name) => empty.has(name))),
       },
       history,
       topics: names.map(topicNamed),
@@ -47,6 +49,7 @@ describe('the check of topics', () => {
   beforeEach(() => {
     now = 0;
     existing = new Set(['a', 'b']);
+    empty = new Set();
     others = new Map();
     compared = [];
   });
@@ -92,5 +95,17 @@ describe('the check of topics', () => {
     check.forget();
     await check.ready('b', signal);
     expect(compared).to.deep.equal([['a', 'b'], ['b'], ['a'], ['a', 'b']]);
+  });
+
+  it('knows after each look which topics hold nothing, and says when it has looked', async () => {
+    const check = checkOf('a', 'b');
+    const looked = check.looked();
+    empty = new Set(['b']);
+    await check.look(signal);
+    expect(looked.aborted).to.equal(true);
+    expect([check.wasEmpty('a'), check.wasEmpty('b')]).to.deep.equal([false, true]);
+    empty.clear();
+    await check.look(signal);
+    expect(check.wasEmpty('b')).to.equal(false);
   });
 });
