@@ -169,11 +169,12 @@ export const createTopicPublisher = (options: TopicPublisherOptions): TopicPubli
      */
     const emptied = async (): Promise<void> => {
       while (!own.signal.aborted) {
-        await aborted(AbortSignal.any([own.signal, options.check.looked()]));
+        const looked = options.check.looked();
         const goesOn = wasSent || sent > sentBefore;
-        if (own.signal.aborted || !goesOn || trying !== undefined || !options.check.wasEmpty(name)) continue;
-        // Asked anew: what was sent during the look may have been the first.
-        if (await isEmptyNow()) throw new TopicIsNew(name);
+        // Asked anew: what was sent since the look may have been the first.
+        if (goesOn && trying === undefined && options.check.wasEmpty(name) && (await isEmptyNow()))
+          throw new TopicIsNew(name);
+        await aborted(AbortSignal.any([own.signal, looked]));
       }
     };
     running = { session: own, reader };

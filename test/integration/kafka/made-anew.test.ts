@@ -133,6 +133,30 @@ describe('a topic that was made anew', () => {
     await expectDelivered(rig);
     await next.stop();
   });
+
+  it('is not one that took its first record after the last look at all topics', async () => {
+    let fails = false;
+    const store: EventStore = {
+      ...rig.store,
+      append: async (...args) => {
+        if (!fails || !args[0].startsWith('sys-kafka-')) return rig.store.append(...args);
+        fails = false;
+        throw new StoreUnavailable('the log is away');
+      },
+    };
+    const running = rig.start({ store });
+    // The look at the start finds it empty.
+    await rig.time.pass(2_000);
+    await rig.append('thing-a');
+    await rig.time.pass(2_000);
+    fails = true;
+    await rig.append('thing-b');
+    await rig.time.pass(5_000);
+    expect(fails, 'another session has begun').to.equal(false);
+    // Of the second one no position was stored.
+    expect([...valuesOf(rig.kafka)].toSorted()).to.deep.equal(['thing-a@0', 'thing-b@0', 'thing-b@0']);
+    await running.stop();
+  });
 });
 
 describe('a topic to which nothing was sent yet', () => {
