@@ -176,7 +176,6 @@ const createAdmin = (clients: () => Promise<Client>): KafkaAdmin => {
 
   return {
     describe: (topics, signal) => connected(signal, (admin) => describe(admin, topics)),
-    isEmpty: (topic, signal) => connected(signal, (admin) => isNeverWritten(admin, topic)),
     emptyOf: (topics, signal) =>
       connected(signal, async (admin) => {
         const empty = new Set<string>();

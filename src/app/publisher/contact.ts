@@ -60,7 +60,6 @@ export const createContact = (
   };
   const heardAdmin: KafkaAdmin = {
     describe: (topics, signal) => heard(admin.describe(topics, signal)),
-    isEmpty: (topic, signal) => heard(admin.isEmpty(topic, signal)),
     emptyOf: (topics, signal) => heard(admin.emptyOf(topics, signal)),
     lastRecords: (topics, signal) => heard(admin.lastRecords(topics, signal)),
     create: (topics, signal) => heard(admin.create(topics, signal)),

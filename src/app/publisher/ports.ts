@@ -54,9 +54,7 @@ export type KafkaAdmin = {
     topics: readonly string[],
     signal: AbortSignal,
   ): Promise<{ readonly brokers: number; readonly topics: ReadonlyMap<string, TopicOnBrokers> }>;
-  /** Whether nothing was ever written to a topic that exists. Throws KafkaFault. */
-  isEmpty(topic: string, signal: AbortSignal): Promise<boolean>;
-  /** Those of the topics, which exist, to which nothing was ever written: one question for all. Throws KafkaFault. */
+  /** Those of the topics to which nothing was ever written. Throws KafkaFault, `topic-missing` when one does not exist. */
   emptyOf(topics: readonly string[], signal: AbortSignal): Promise<ReadonlySet<string>>;
   /**
    * The newest record of each partition that holds one, of topics that exist. A topic that we have no right to read is

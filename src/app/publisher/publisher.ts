@@ -158,7 +158,7 @@ export const createPublisher = (options: PublisherOptions): Publisher => {
         making: check.making,
         looked: check.looked,
         wasEmpty: check.wasEmpty,
-        isEmpty: (topic: string) => cluster.admin.isEmpty(topic, signal),
+        isEmpty: async (topic: string) => (await cluster.admin.emptyOf([topic], signal)).has(topic),
       },
       settings,
       graceMs: () => (signal.aborted && !stopping.aborted ? 0 : settings.graceMs),

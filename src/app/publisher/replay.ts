@@ -68,7 +68,11 @@ export async function* replay(
   const { stream, cluster, store, clock } = options;
   const target = replayTarget(stream.topic.name, request.name);
   const made = await cluster.admin.create([{ ...stream.topic, name: target }], signal);
-  if (made.length === 0 && request.after === undefined && !(await cluster.admin.isEmpty(target, signal)))
+  if (
+    made.length === 0 &&
+    request.after === undefined &&
+    !(await cluster.admin.emptyOf([target], signal)).has(target)
+  )
     throw new ReplayTargetInUse(target);
   const until = request.until ?? (await store.lastPosition(signal));
   const turn = createTurns(clock);

@@ -211,15 +211,17 @@ export const describeKafkaContract = (
 
     it('says whether a topic holds records', async () => {
       const { admin } = underTest().cluster;
-      expect(await admin.isEmpty(topic, stop.signal)).to.equal(true);
+      expect([...(await admin.emptyOf([topic], stop.signal))]).to.deep.equal([topic]);
       await (await producer()).send([record('a', '1')]);
-      expect(await admin.isEmpty(topic, stop.signal)).to.equal(false);
+      expect([...(await admin.emptyOf([topic], stop.signal))]).to.deep.equal([]);
       const other = `${topic}-unused`;
       await admin.create(
         [{ name: other, partitions: 2, cleanup: 'delete', retentionMs: 86_400_000 }],
         stop.signal,
       );
       expect([...(await admin.emptyOf([topic, other], stop.signal))]).to.deep.equal([other]);
+      const missing = admin.emptyOf([`${topic}.missing`], stop.signal).catch((error: unknown) => error);
+      expect(await missing).to.include({ reason: 'topic-missing' });
     });
 
     it('tells the newest record of each partition that holds one', async () => {
@@ -261,7 +263,7 @@ export const describeKafkaContract = (
       };
       expect(await told()).to.deep.equal([[], ['kept']]);
       // It is not one that nothing was ever written to.
-      expect(await admin.isEmpty(topic, stop.signal)).to.equal(false);
+      expect([...(await admin.emptyOf([topic], stop.signal))]).to.deep.equal([]);
       await sender.send([record('key-1', 'new')]);
       expect(await told()).to.deep.equal([['new'], ['kept']]);
     });

@@ -226,17 +226,14 @@ export const createMemoryKafka = (): MemoryKafka => {
         });
         return { brokers, topics: new Map(found) };
       },
-      isEmpty: async (name, signal) => {
-        await ask(signal);
-        const topic = topics.get(name);
-        if (topic === undefined)
-          throw new KafkaFault('topic-missing', `the brokers do not host topic ${name}`);
-        return topic.partitions.every(({ end }) => end === 0);
-      },
       emptyOf: async (names, signal) => {
         await ask(signal);
-        const isNeverWritten = (name: string): boolean =>
-          topics.get(name)?.partitions.every(({ end }) => end === 0) === true;
+        const isNeverWritten = (name: string): boolean => {
+          const topic = topics.get(name);
+          if (topic === undefined)
+            throw new KafkaFault('topic-missing', `the brokers do not host topic ${name}`);
+          return topic.partitions.every(({ end }) => end === 0);
+        };
         return new Set(names.filter(isNeverWritten));
       },
       lastRecords: async (names, signal) => {
