@@ -2,6 +2,9 @@ import type { HubRegistry } from './hub-registry.ts';
 import type { ProcessHooks, ProcessRunner } from './process-runner/types.ts';
 import type { Pacing } from './process-runner/token-bucket.ts';
 
+/** Lane of what is done on no hub: placement and what belongs to it. */
+export const SCHEDULER_LANE = 'scheduler';
+
 /** Lane of the effects on one hub. */
 export const laneOfHub = (id: string): string => `hub:${id}`;
 const hubOfLane = (lane: string): string | undefined =>

@@ -202,6 +202,7 @@ describe('ledgerctl', function () {
     expect(await succeeds('lanes', 'list')).to.match(/^hub:sim-west-1 +paused +0 +0 /m);
     expect(await succeeds('lanes', 'resume', 'hub:sim-west-1')).to.equal('lane hub:sim-west-1: working\n');
     await fails(3, /there is no lane 'nonsense'/, 'lanes', 'pause', 'nonsense');
+    await fails(3, /did you mean hub:sim-west-1/, 'lanes', 'pause', 'hub:sim-wset-1');
   });
 
   it('projections list, status, digest and rebuild', async () => {

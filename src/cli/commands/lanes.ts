@@ -18,7 +18,8 @@ export type Lane = {
 export const addLaneCommands = (program: Command, { client, io }: Connection): void => {
   const lanes = program
     .command('lanes')
-    .description('queues of effects, one per hub and one for the scheduler');
+    .description('queues of effects: per hub, per automation of a hub, and of the scheduler')
+    .addHelpText('after', NAMES);
   lanes
     .command('list')
     .description('lanes with work or trouble; an idle one is not kept')
@@ -43,6 +44,11 @@ export const addLaneCommands = (program: Command, { client, io }: Connection): v
     lanes
       .command(`${verb} <lane>`)
       .description(description)
+      .addHelpText('after', NAMES)
+      .addHelpText(
+        'after',
+        '\nExit status:\n  0  done\n  3  there is no such lane: the nearest ones are named\n',
+      )
       .addHelpText('after', examples(`lanes ${verb} hub:sim-east-1`))
       .action(async (name: string) => {
         const path = `/api/ledger/v1/lanes/${encodeURIComponent(name)}/${verb}`;
@@ -50,6 +56,15 @@ export const addLaneCommands = (program: Command, { client, io }: Connection): v
         io.out(`lane ${lane.lane}: ${stateOf(lane)}\n`);
       });
 };
+
+const NAMES = `
+A lane is
+  hub:<id>              what is done on a hub
+  automation:eda:<id>   calls of the hub's rulebook
+  automation:aap:<id>   calls of the hub's job templates
+  scheduler             placement, and what is done on no hub
+One of a registered hub may be paused before its first work.
+`;
 
 /** In words, as `lanes list` shows it. */
 export const stateOf = ({ paused, breaker }: Lane): string =>

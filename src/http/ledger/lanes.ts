@@ -1,14 +1,19 @@
+import { lanesOfHub, SCHEDULER_LANE } from '../../app/hub-lanes.ts';
+import type { HubRegistry } from '../../app/hub-registry.ts';
 import type { LaneStatus, ProcessRunner } from '../../app/process-runner/types.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { ApiError } from '../errors.ts';
+import { meant } from '../nearest.ts';
 import type { LedgerCall, LedgerRoute } from './serve.ts';
 
 /**
- * Lanes of the instance that answers: each carries the effects on one far side (`hub:<id>`, `scheduler`). A pause holds
- * until it is ended or the processes start anew.
+ * Lanes of the instance that answers: each carries the effects on one far side (`hub:<id>`, `automation:<mode>:<id>`,
+ * `scheduler`). A pause holds until it is ended or the processes start anew.
  */
 export type LaneServices = {
   readonly lanes?: Pick<ProcessRunner, 'status' | 'pauseLane' | 'resumeLane'>;
+  /** Absent where no hubs are followed: then only lanes with work or trouble and the scheduler's are known. */
+  readonly hubRegistry?: Pick<HubRegistry, 'hubs'>;
 };
 
 export const laneRoutes = (services: LaneServices): readonly LedgerRoute[] => [
@@ -21,7 +26,7 @@ export const laneRoutes = (services: LaneServices): readonly LedgerRoute[] => [
     verb: 'POST',
     path: 'lanes/{lane}/pause',
     handler: (call) => {
-      owner(services).pauseLane(nameOf(call));
+      owner(services).pauseLane(nameOf(call, services));
       return { json: stateOf(call, services) };
     },
   },
@@ -29,7 +34,7 @@ export const laneRoutes = (services: LaneServices): readonly LedgerRoute[] => [
     verb: 'POST',
     path: 'lanes/{lane}/resume',
     handler: (call) => {
-      owner(services).resumeLane(nameOf(call));
+      owner(services).resumeLane(nameOf(call, services));
       return { json: stateOf(call, services) };
     },
   },
@@ -44,16 +49,41 @@ const owner = ({ lanes }: LaneServices): NonNullable<LaneServices['lanes']> => {
   return lanes;
 };
 
-const nameOf = ({ path }: LedgerCall): string => {
+/**
+ * A lane is made by its first work and an idle one is not kept, so that those are known that a registered hub may have, too:
+ * a name that nobody works under would be paused, and nothing be held back. Throws ApiError 404.
+ */
+const nameOf = ({ path }: LedgerCall, services: LaneServices): string => {
   const name = path['lane'] ?? '';
-  if (name !== 'scheduler' && !name.startsWith('hub:'))
-    throw new ApiError('NOT_FOUND', `there is no lane '${name}'; lanes are scheduler and hub:<id>`);
-  return name;
+  const known = new Set([
+    ...owner(services)
+      .status()
+      .lanes.map(({ lane }) => lane),
+    SCHEDULER_LANE,
+    ...(services.hubRegistry?.hubs() ?? []).flatMap(({ facts }) => lanesOfHub(facts.id)),
+  ]);
+  if (known.has(name)) return name;
+  const near = meant(name, [...known]);
+  throw new ApiError(
+    'NOT_FOUND',
+    `there is no lane '${name.slice(0, LETTERS)}'${near || someOf([...known])}`,
+  );
 };
+
+const someOf = (known: readonly string[]): string => {
+  const first = known.filter((lane) => !lane.startsWith('automation:')).slice(0, NAMED);
+  const more = first.length < NAMED ? '' : ' and others';
+  return `; there are ${first.join(', ')}${more}, and of each hub ${LANES_OF_A_HUB}: ledgerctl hubs list`;
+};
+
+const LANES_OF_A_HUB = lanesOfHub('<id>').join(', ');
+/** Characters of a name that are repeated, and lanes that are named instead. */
+const LETTERS = 100;
+const NAMED = 5;
 
 /** An idle lane is not kept: it has no trouble and nothing to do. */
 const stateOf = (call: LedgerCall, services: LaneServices): JsonObject => {
-  const name = nameOf(call);
+  const name = nameOf(call, services);
   const lane = owner(services)
     .status()
     .lanes.find((candidate) => candidate.lane === name);

@@ -26,7 +26,7 @@ import { ANY_BODY, ANY_CALL, ANY_WRITE, OF_ONE_OBJECT } from './refusals.ts';
 import { USAGE_COMPONENTS, USAGE_DESCRIPTIONS } from './usage-operations.ts';
 
 const ORDER_ID = { id: 'Id of the order, which is the id of its cluster.' };
-const LANE = { lane: '`scheduler` or `hub:<id>`.' };
+const LANE = { lane: '`scheduler`, `hub:<id>`, `automation:eda:<id>` or `automation:aap:<id>`.' };
 const PROJECTION = { name: 'Name of the read model, for example `resources`.' };
 const ACT: readonly ParameterName[] = [
   'Idempotency_Key',

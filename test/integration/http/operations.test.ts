@@ -45,6 +45,12 @@ const operated = () => {
   };
 };
 
+/** Registered hubs, as far as lanes are named after them. */
+const registryOf = (...ids: readonly string[]) => {
+  const hubs = ids.map((id) => ({ facts: { id } }));
+  return { hubs: () => hubs, get: () => undefined, onChange: () => () => undefined } as never;
+};
+
 describe('operations over HTTP', () => {
   let service: TestService;
   let admin: Caller;
@@ -62,7 +68,12 @@ describe('operations over HTTP', () => {
   before(async () => {
     const runner = processes.runner as never;
     service = await startTestService({
-      ledger: { processes: runner, lanes: runner, runOf: async () => ({ closed: false }) },
+      ledger: {
+        processes: runner,
+        lanes: runner,
+        runOf: async () => ({ closed: false }),
+        hubRegistry: registryOf('sim-1', 'east', 'west'),
+      },
     });
     admin = callerOf(service, await service.token({ user: 'root', admin: true }));
     await seedCatalogue(admin);
@@ -118,11 +129,35 @@ describe('operations over HTTP', () => {
     const resumed = await admin('POST', `${LEDGER}/lanes/hub:sim-1/resume`);
     expect(resumed.json).to.include({ paused: false, breaker: 'closed' });
     expect((await admin('POST', `${LEDGER}/lanes/nonsense/pause`)).status).to.equal(404);
+    expect((await admin('POST', `${LEDGER}/lanes/__proto__/pause`)).status).to.equal(404);
     expect((await user('POST', `${LEDGER}/lanes/hub:sim-1/pause`)).status).to.equal(403);
     processes.state.epoch = undefined;
     const elsewhere = await admin('POST', `${LEDGER}/lanes/hub:sim-1/pause`);
     expect(elsewhere.status).to.equal(400);
     expect(textAt(elsewhere.json, 'detail')).to.match(/does not run the processes/);
     processes.state.epoch = 1;
+  });
+
+  it('a lane that there is not is neither paused nor resumed; the nearest ones are named', async () => {
+    for (const verb of ['pause', 'resume']) {
+      const refused = await admin('POST', `${LEDGER}/lanes/hub:wets/${verb}`);
+      expect(refused.status, refused.text).to.equal(404);
+      expect(textAt(refused.json, 'detail')).to.match(/there is no lane 'hub:wets'; did you mean hub:west/);
+    }
+    const far = await admin('POST', `${LEDGER}/lanes/nonsense/pause`);
+    expect(textAt(far.json, 'detail')).to.match(
+      /there are hub:sim-1, scheduler, .*, and of each hub hub:<id>, automation:eda:<id>, automation:aap:<id>/,
+    );
+    const names = itemsOf(await admin('GET', `${LEDGER}/lanes`)).map(({ lane }) => lane);
+    expect(names).to.not.include.members(['hub:wets']);
+  });
+
+  it('a lane of a registered hub, its automation and the scheduler may be paused before their first work', async () => {
+    for (const lane of ['scheduler', 'hub:east', 'automation:eda:east', 'automation:aap:west']) {
+      const path = `${LEDGER}/lanes/${encodeURIComponent(lane)}`;
+      const paused = await admin('POST', `${path}/pause`);
+      expect(paused.status, paused.text).to.equal(200);
+      expect((await admin('POST', `${path}/resume`)).json).to.include({ lane, paused: false });
+    }
   });
 });
