@@ -13,6 +13,8 @@ type Grant = {
   readonly tenants: 'all' | readonly string[];
   readonly reason: string;
   readonly expires_at?: string;
+  /** Of an answer: whether this subject has ever called. */
+  readonly subject_seen?: boolean;
 };
 
 type GrantOptions = {
@@ -47,6 +49,8 @@ export const addAuditGrantCommands = (audit: Command, { client, io }: Connection
       const body = { subject, tenants: all ? 'all' : tenant, reason, expires_at: until };
       const grant = await (await client()).send<Grant>('POST', `${AUDIT}/grants`, body, repeatable());
       io.out(json ? jsonText(grant) : `${grant.id}\n`);
+      if (grant.subject_seen === false)
+        io.err(`nobody with the id ${subject} has logged in yet: the grant counts when somebody does\n`);
     });
   audit
     .command('ungrant')

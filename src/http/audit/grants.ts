@@ -9,7 +9,7 @@ import type { LedgerCall, LedgerRoute } from '../ledger/serve.ts';
 import { assertAdmin, looking } from './access.ts';
 import { timeOf } from './events.ts';
 import type { AuditServices } from './services.ts';
-import { takenIn } from './subject-tenants.ts';
+import { hasActed, takenIn } from './subject-tenants.ts';
 import { answered, assertKnown, textIn, writing } from './writes.ts';
 
 /** Who may read the history of tenants that are not its own: given and withdrawn by the provider's admins. */
@@ -45,7 +45,9 @@ export const auditGrantRoutes = (services: AuditServices): readonly LedgerRoute[
           services,
         ),
       );
-      return answered(grantJson(write.creationId, state), headers);
+      // An auditor may be let in before the first login: whoever grants is told, since the id may as well be misspelt.
+      const seen = await hasActed(grant.subjectId, services, call.signal);
+      return answered({ ...grantJson(write.creationId, state), subject_seen: seen }, headers);
     },
   },
   {
@@ -94,11 +96,23 @@ const readGrant = (body: JsonObject): AuditGrant => {
     throw invalid("field 'tenants' must be 'all' or a list of names of tenants", 'tenants');
   const expires = textIn(body, 'expires_at');
   return {
-    subjectId: textIn(body, 'subject', { required: true, most: 100 }),
+    subjectId: subjectIn(body),
     tenants,
     reason: textIn(body, 'reason', { required: true }),
     ...(expires === '' ? {} : { expiresAt: timeOf(expires, 'expires_at') }),
   };
+};
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** Nobody's id is a name: a grant to one would let nobody see anything. Throws ApiError 400. */
+const subjectIn = (body: JsonObject): string => {
+  const subject = textIn(body, 'subject', { required: true, most: 100 });
+  if (UUID.test(subject)) return subject;
+  throw invalid(
+    "field 'subject' must be the id of a subject, a UUID in lower case ('actor.subject' of its events), not a name",
+    'subject',
+  );
 };
 
 /**

@@ -9,7 +9,7 @@ import type { LedgerCall, LedgerRoute } from '../ledger/serve.ts';
 import { assertAdmin, looking } from './access.ts';
 import { reasonOf } from './grants.ts';
 import type { AuditServices } from './services.ts';
-import { tenantsOfSubject } from './subject-tenants.ts';
+import { assertScopeThere, tenantsOfSubject } from './subject-tenants.ts';
 import { answered, assertKnown, textIn, writing } from './writes.ts';
 
 /** Legal holds and erasures of persons, both for the provider's admins (fleet-and-networks.md §1.9 rules 4 and 5). */
@@ -85,6 +85,7 @@ const placeHold = async (call: LedgerCall, services: AuditServices) => {
   const reason = textIn(body, 'reason', { required: true });
   const ticket = textIn(body, 'ticket', { most: 128 });
   const at = services.clock.now();
+  await assertScopeThere(scope, services, call.signal);
   const tenant = tenantOf(scope, services);
   const placing = {
     type: 'PlaceLegalHold' as const,

@@ -229,7 +229,8 @@ export const AUDIT_DESCRIPTIONS: { readonly [route: string]: Description } = {
   'POST holds': {
     summary: 'Places a legal hold: whose data it covers cannot be erased',
     description:
-      'Refused where an erasure of that data has begun (ERASURE_UNDER_WAY). The one tenant whom it concerns sees it in its ' +
+      'Refused where an erasure of that data has begun (ERASURE_UNDER_WAY), and over tenants and subjects of which nothing is ' +
+      'known (TENANT_NOT_FOUND, SUBJECT_NOT_FOUND). The one tenant whom it concerns sees it in its ' +
       'history, without the reason. Provider admins only.',
     parameters: WRITE,
     body: record({
@@ -294,11 +295,12 @@ export const AUDIT_DESCRIPTIONS: { readonly [route: string]: Description } = {
   'POST grants': {
     summary: 'Lets an auditor read the history of tenants that are not its own',
     description:
-      'Tenants that it names are told in their own history. A grant for all tenants shows what only the provider sees, too. ' +
+      'Tenants that it names are told in their own history; they must have one. It may be given before the first login of its ' +
+      'subject: `subject_seen` is false then. A grant for all tenants shows what only the provider sees, too. ' +
       'Provider admins only.',
     parameters: WRITE,
     body: record({
-      subject: TEXT,
+      subject: { ...TEXT, description: '`actor.subject` of the events of who gets it, a UUID.' },
       tenants: { anyOf: [{ const: 'all' }, listOf(TEXT)] },
       reason: TEXT,
       'expires_at?': { ...TEXT, description: 'A time of RFC 3339; absent: until it is withdrawn.' },

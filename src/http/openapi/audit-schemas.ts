@@ -173,5 +173,9 @@ export const AUDIT_COMPONENTS: { readonly [name: string]: JsonObject } = {
     reason: TEXT,
     'given_at?': TIME,
     'expires_at?': TIME,
+    'subject_seen?': {
+      ...FLAG,
+      description: 'In answers to POST: whether this subject has ever called. The grant counts when it does.',
+    },
   }),
 };

@@ -14,7 +14,7 @@ import {
   until,
   type AuditStage,
 } from '../../support/audit-callers.ts';
-import { itemsOf, PUBLIC, textAt, type Json } from '../../support/http-service.ts';
+import { itemsOf, PRIVATE, PUBLIC, textAt, type Json } from '../../support/http-service.ts';
 
 /** Exports over `/api/audit/v1` and what can become of them. */
 describe('audit API: exports', () => {
@@ -254,6 +254,8 @@ describe('audit API: holds and erasures', () => {
         expect(reasonOf(await erase(named)), `${held} is held, ${named} named`).to.equal('400 LEGAL_HOLD');
       expect((await admin('DELETE', path)).status).to.equal(200);
     }
+    const third = await admin('POST', `${PRIVATE}/tenants`, { metadata: { name: 't3' } });
+    expect(third.status, third.text).to.equal(200);
     await hold('t3');
     const done = await erase('t2');
     expect(done.status, done.text).to.equal(200);
@@ -278,10 +280,11 @@ describe('audit API: holds and erasures', () => {
     );
     expect(await detail('holds', { scope: { kind: 'all' } })).to.equal("field 'reason' is needed");
     expect(await detail('erasures', { tenant: 't1', reason: 'r' })).to.equal("field 'subject_id' is needed");
-    expect(await detail('grants', { subject: 's', tenants: [], reason: 'r' })).to.match(
+    const subject = '5d3c0f0e-7b1c-5a52-9a52-08a3a4a2a0b1';
+    expect(await detail('grants', { subject, tenants: [], reason: 'r' })).to.match(
       /^field 'tenants' must name/,
     );
-    expect(await detail('grants', { subject: 's', tenants: 't1', reason: 'r' })).to.match(
+    expect(await detail('grants', { subject, tenants: 't1', reason: 'r' })).to.match(
       /^field 'tenants' must be/,
     );
   });

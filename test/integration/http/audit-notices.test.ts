@@ -2,6 +2,9 @@ import { expect } from 'chai';
 import { AUDIT, startAuditStage, type AuditStage } from '../../support/audit-callers.ts';
 import { itemsOf, textAt, type Caller, type Json } from '../../support/http-service.ts';
 
+/** Somebody who has not logged in yet. */
+const OLGA = '5d3c0f0e-7b1c-5a52-9a52-08a3a4a2a0b1';
+
 /** What tenants learn of what others do with their history: grants, looks, holds. */
 describe('audit API: what a tenant is told', () => {
   let stage: AuditStage;
@@ -23,7 +26,7 @@ describe('audit API: what a tenant is told', () => {
     await order(alice, 'mine');
     await order(await callerFor({ user: 'bob', tenants: ['t2'] }), 'theirs');
     const body = {
-      subject: 'olga',
+      subject: OLGA,
       tenants: ['t1', 't2'],
       reason: 'secret suspicion',
       expires_at: '2999-01-01T00:00:00Z',
@@ -42,7 +45,7 @@ describe('audit API: what a tenant is told', () => {
       expect(notice).to.include({ type: 'AuditGrantNoticed', tenant, shown: 'full' });
       expect(notice?.['data']).to.deep.include({
         grantId: id,
-        subjectId: 'olga',
+        subjectId: OLGA,
         expiresAt: '2999-01-01T00:00:00.000Z',
       });
       expect(JSON.stringify(notice)).not.to.match(/secret suspicion|root/);
@@ -61,7 +64,7 @@ describe('audit API: what a tenant is told', () => {
     const { admin, callerFor, order, settled, service } = stage;
     await order(await callerFor({ user: 'bob', tenants: ['t2'] }), 'theirs');
     const outside = await callerFor({ user: 'olga', roles: ['auditor'] });
-    await outside('GET', `${AUDIT}/events`);
+    await outside('GET', `${AUDIT}/checkpoints`);
     await settled(false);
     const looks = itemsOf(await admin('GET', `${AUDIT}/events?type=AuditRead`));
     const subject = textAt(looks.at(-1), 'actor', 'subject');
@@ -147,7 +150,7 @@ describe('audit API: what a tenant is told', () => {
   it('is not that somebody read what it was told before: polling an idle service adds nothing', async () => {
     const { admin, callerFor, order, service, settled } = stage;
     await order(await callerFor({ user: 'bob', tenants: ['t2'] }), 'theirs');
-    await admin('POST', `${AUDIT}/grants`, { subject: 'olga', tenants: ['t2'], reason: 'audit' });
+    await admin('POST', `${AUDIT}/grants`, { subject: OLGA, tenants: ['t2'], reason: 'audit' });
     await settled();
     const notices = async () => {
       const found: { id: string; recordedAt: string }[] = [];

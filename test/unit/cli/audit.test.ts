@@ -244,6 +244,10 @@ describe('ledgerctl audit', () => {
     expect(await stub.succeeds([...erase, '--yes'])).to.equal('h-1\n');
     await stub.succeeds(['audit', 'grant', 's-1', '--all', '--reason', 'year']);
     expect(stub.asked.at(-1)?.body).to.deep.equal({ subject: 's-1', tenants: 'all', reason: 'year' });
+    stub.answers(() => ({ body: { id: 'g-1', subject_seen: false } }));
+    const early = await stub.run(['audit', 'grant', 's-1', '--all', '--reason', 'year']);
+    expect([early.code, early.out]).to.deep.equal([0, 'g-1\n']);
+    expect(early.err).to.match(/^nobody with the id s-1 has logged in yet/);
     expect((await stub.run(['audit', 'grant', 's-1', '--reason', 'year'])).code).to.equal(2);
   });
 
