@@ -1,3 +1,4 @@
+import { isSimulatedHub } from '../../domain/hubs/hub-facts.ts';
 import { own } from '../../domain/json-tools.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 
@@ -53,7 +54,7 @@ const SUMMARIES: { readonly [type: string]: Summary } = {
     `${listOf(data['names']).map(textOf).join(', ')}. Remove them by hand.`,
   ClusterConditionsObserved: (data) =>
     `Conditions: ${Object.entries(objectOf(data['conditions']))
-      .map(([name, condition]) => `${name} ${textOf(objectOf(condition)['status'])}`)
+      .map(([name, condition]) => `${name} ${conditionOf(objectOf(condition))}`)
       .join(', ')}.`,
   ControlPlaneBecameAvailable: (data) =>
     `The control plane is available${from(textOf(data['apiUrl']), ' at ')}.`,
@@ -109,10 +110,7 @@ const SUMMARIES: { readonly [type: string]: Summary } = {
   CommandAccepted: (data) => `${textOf(data['key']) || 'A command'} was recorded.`,
   CommandRefused: (data) =>
     `${textOf(data['key']) || 'A command'} was refused${because({ ...data, reason: data['code'] ?? '' })}.`,
-  StepsAssigned: (data) =>
-    `Who does which step${from(textOf(data['hub']), ' on ')}: ${Object.entries(objectOf(data['rules']))
-      .map(([step, rule]) => `${step} ${textOf(rule)}`)
-      .join(', ')}.`,
+  StepsAssigned: (data) => stepsOf(textOf(data['hub']), objectOf(data['rules'])),
   StepSkipped: (data) =>
     `Step ${textOf(data['step'])} was skipped${from(textOf(data['reason']) || textOf(data['rule']), ': ')}.`,
   ObservationTaken: 'The hub shows something new.',
@@ -144,6 +142,44 @@ const quoted = (value: JsonValue | undefined): string => {
 /** The message of the event, or its reason, without the full stop that the sentence ends with anyway. */
 const because = (data: JsonObject): string =>
   from((textOf(data['message']) || textOf(data['reason'])).replace(/\.$/, ''), ': ');
+/** Most characters of a condition's reason and message that are told; the event itself holds all. */
+const MOST_OF_REASON = 80;
+const MOST_OF_MESSAGE = 200;
+
+/** `False (JobFailed: no free hosts)`: what the hub said of it, in one line; what is as expected needs no reason. */
+const conditionOf = ({ status, reason, message }: JsonObject): string => {
+  const why = shortened(textOf(reason), MOST_OF_REASON);
+  const what = shortened(textOf(message).replace(/\.\s*$/, ''), MOST_OF_MESSAGE);
+  const told =
+    what === '' && why === 'AsExpected' ? '' : [why, what].filter((text) => text !== '').join(': ');
+  return `${textOf(status)}${told === '' ? '' : ` (${told})`}`;
+};
+
+const shortened = (text: string, most: number): string => {
+  const line = text.replaceAll(/\s+/g, ' ').trim();
+  return line.length <= most ? line : `${line.slice(0, most - 1).replace(/[\uD800-\uDBFF]$/, '')}…`;
+};
+
+/**
+ * Who does which step by the hub's registration (design §6), and what comes of it: none of these steps is done by the
+ * ledger itself yet, and a simulated hub plays all of them whatever the rule.
+ */
+const stepsOf = (hub: string, rules: JsonObject): string => {
+  const by = (rule: string): string =>
+    Object.keys(rules)
+      .filter((step) => rules[step] === rule)
+      .join(', ');
+  if (hub === '') return 'It was recorded who does which step.';
+  if (isSimulatedHub(hub))
+    return `The simulated hub "${hub}" plays every step itself (${Object.keys(rules).join(', ')}): nothing real is set up.`;
+  const parts = [
+    from(by('hub'), `hub "${hub}" does `),
+    from(by('none'), 'left out are '),
+    from(by('ledger'), 'assigned to the ledger, which does not do them in this release, are '),
+  ];
+  return `Steps of the order: ${parts.filter((part) => part !== '').join('; ')}.`;
+};
+
 /** Hubs that a choice tells of one by one; the event itself holds all. */
 const MOST_TOLD = 5;
 

@@ -25,7 +25,7 @@ export type TimelineViewOptions = {
  */
 export const timelineView = ({ words, categories }: TimelineViewOptions): View => ({
   name: 'timeline',
-  version: 2,
+  version: 3,
   settings: JSON.stringify({ categories }),
   schema: `
     CREATE TABLE entries (

@@ -184,4 +184,34 @@ describe('summaries', () => {
       summaryOf('ClusterConditionsObserved', { conditions: { NodesReady: { status: 'True' } } }),
     ).to.equal('Conditions: NodesReady True.');
   });
+
+  it('say why a condition is what it is, as the hub told it, each in bounded length and one line', () => {
+    const conditions = {
+      ClusterAvailable: { status: 'True', reason: 'AsExpected', message: '' },
+      TemplateApplied: { status: 'False', reason: 'JobFailed', message: 'no free hosts\nof type fc430.' },
+      NodesReady: { status: 'Unknown', reason: 'NotReported', message: '' },
+      InfrastructureReady: { status: 'False', reason: 'R'.repeat(90), message: `${'é'.repeat(198)}😀😀😀` },
+    };
+    expect(summaryOf('ClusterConditionsObserved', { conditions })).to.equal(
+      'Conditions: ClusterAvailable True, TemplateApplied False (JobFailed: no free hosts of type fc430), ' +
+        `NodesReady Unknown (NotReported), InfrastructureReady False (${'R'.repeat(79)}…: ${'é'.repeat(198)}…).`,
+    );
+  });
+
+  it('do not say that the ledger does a step which it has no part for', () => {
+    const steps = ['agents', 'dns', 'install'];
+    const rules = (rule: string) => Object.fromEntries(steps.map((step) => [step, rule]));
+    expect(summaryOf('StepsAssigned', { hub: 'sim-east-1', rules: rules('ledger') })).to.equal(
+      'The simulated hub "sim-east-1" plays every step itself (agents, dns, install): nothing real is set up.',
+    );
+    expect(summaryOf('StepsAssigned', { hub: 'hub-1', rules: rules('hub') })).to.equal(
+      'Steps of the order: hub "hub-1" does agents, dns, install.',
+    );
+    expect(
+      summaryOf('StepsAssigned', { hub: 'hub-1', rules: { agents: 'hub', dns: 'none', install: 'ledger' } }),
+    ).to.equal(
+      'Steps of the order: hub "hub-1" does agents; left out are dns; assigned to the ledger, which does not do them ' +
+        'in this release, are install.',
+    );
+  });
 });
