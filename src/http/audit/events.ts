@@ -16,6 +16,7 @@ import { createCursors, type Cursors, type Place } from './cursor.ts';
 import { eventJson } from './event-json.ts';
 import { assertNames, OUTCOMES } from './names.ts';
 import { limitIn } from './query.ts';
+import { assertReach, assertSomeReach, reachText } from './reach.ts';
 import type { AuditServices } from './services.ts';
 
 /** Who did what: the events of one's tenants, one event, everything about one object. */
@@ -133,8 +134,10 @@ type Lists = { readonly services: AuditServices; readonly cursors: Cursors };
 const list = (call: LedgerCall, reach: Reach, what: string, filter: Filter, lists: Lists): Look => {
   const { services, cursors } = lists;
   const limit = limitIn(call.query, DEFAULT_LIMIT, MAX_LIMIT);
-  const { tenant: asked = [] } = filter;
-  const tenants = narrowed(reach, typeof asked === 'string' ? [asked] : asked);
+  const { tenant = [] } = filter;
+  const asked = typeof tenant === 'string' ? [tenant] : tenant;
+  assertReach(asked, reach, call.principal, { ...services, field: "query parameter 'tenant'" });
+  const tenants = narrowed(reach, asked);
   const cursor = onlyOne(call.query, 'cursor') ?? '';
   const place: Place =
     cursor === ''
@@ -252,8 +255,9 @@ const queryOf = (filter: Filter, { tenants, audience }: Reach): Omit<AuditQuery,
   };
 };
 
-const one = ({ path, signal }: LedgerCall, reach: Reach, services: AuditServices): Look => {
+const one = ({ path, signal, principal }: LedgerCall, reach: Reach, services: AuditServices): Look => {
   const id = path['id'] ?? '';
+  assertSomeReach(reach, principal);
   return {
     what: 'event',
     query: { id: id.slice(0, MAX_CHARACTERS) },
@@ -261,7 +265,7 @@ const one = ({ path, signal }: LedgerCall, reach: Reach, services: AuditServices
     answer: async ({ shows }) => {
       const { leaf, event } = await findEvent(id, reach, services, signal);
       const shown = eventJson(leaf, event, reach.audience, services);
-      if (shown === undefined) throw eventNotFound(id);
+      if (shown === undefined) throw eventNotFound(id, reach);
       showing({ leaf, event }, { shows }, objectOf(leaf), services);
       return { json: shown };
     },
@@ -283,11 +287,14 @@ export const findEvent = async (
       : index === undefined
         ? undefined
         : reader.leaf(index);
-  if (leaf === undefined || !reaches(reach, leaf.tenant)) throw eventNotFound(id);
+  if (leaf === undefined || !reaches(reach, leaf.tenant)) throw eventNotFound(id, reach);
   const [event] = await unchangedEventsOf(store, [leaf], breathe, signal);
-  if (event === undefined) throw eventNotFound(id);
+  if (event === undefined) throw eventNotFound(id, reach);
   return { leaf, event };
 };
 
-export const eventNotFound = (id: string): ApiError =>
-  new ApiError('NOT_FOUND', `there is no event '${id.slice(0, 200)}'`);
+export const eventNotFound = (id: string, reach: Reach): ApiError =>
+  new ApiError(
+    'NOT_FOUND',
+    `there is no event '${id.slice(0, 200)}' ${reachText(reach)}: give its id, or <stream>@<revision>`,
+  );

@@ -10,6 +10,7 @@ import { looking, once, reaches, reachOf, type Reach } from './access.ts';
 import { categoryOf, timeOf } from './events.ts';
 import { assertNames } from './names.ts';
 import { assertKnownParameters } from './query.ts';
+import { assertReach } from './reach.ts';
 import { AUDIT_VIEW, type AuditServices } from './services.ts';
 import { answered, assertKnown, textIn, writing } from './writes.ts';
 
@@ -117,7 +118,7 @@ const exportJson = (id: string, state: Asked, { exports }: AuditServices): JsonO
 
 const ask = async (call: LedgerCall, services: AuditServices): Promise<LedgerAnswer> => {
   const reach = await reachOf(call.principal, services, call.signal);
-  const request = readRequest(call.body, reach, services);
+  const request = readRequest(call, reach, services);
   // An export shows what had happened when it was asked for.
   const last = await services.store.lastPosition(call.signal);
   if (last !== undefined) await services.waitFor(AUDIT_VIEW, last, { timeoutMs: 5_000 });
@@ -154,7 +155,11 @@ const ask = async (call: LedgerCall, services: AuditServices): Promise<LedgerAns
 const FILTER = ['subject', 'kind', 'resource_id', 'types', 'outcome'] as const;
 const MAX_PINS = 100;
 
-const readRequest = (body: JsonObject, reach: Reach, services: AuditServices): ExportRequest => {
+const readRequest = (
+  { body, principal }: LedgerCall,
+  reach: Reach,
+  services: AuditServices,
+): ExportRequest => {
   assertKnown(body, ['tenant', 'format', 'filter', 'from', 'to', 'pins']);
   const format = textIn(body, 'format') || 'native';
   if (format !== 'native' && format !== 'ocsf')
@@ -165,7 +170,7 @@ const readRequest = (body: JsonObject, reach: Reach, services: AuditServices): E
   });
   if (from !== undefined && to !== undefined && from > to)
     throw invalid("field 'from' must not be later than 'to'", 'from');
-  const tenant = tenantOf(textIn(body, 'tenant', { most: 100 }), reach);
+  const tenant = tenantOf(textIn(body, 'tenant', { most: 100 }), reach, principal, services);
   const pins = own(body, 'pins') ?? [];
   if (!isSizes(pins)) throw invalid(`field 'pins' must be a list of at most ${MAX_PINS} sizes`, 'pins');
   return {
@@ -184,16 +189,20 @@ const isSizes = (value: JsonValue): value is number[] =>
   value.length <= MAX_PINS &&
   value.every((size) => Number.isSafeInteger(size) && (size as number) >= 0);
 
-const tenantOf = (asked: string, reach: Reach): string | undefined => {
+const tenantOf = (
+  asked: string,
+  reach: Reach,
+  principal: Principal,
+  services: AuditServices,
+): string | undefined => {
   if (reach.tenants === 'all') return asked === '' ? undefined : asked;
+  assertReach(asked === '' ? [] : [asked], reach, principal, { ...services, field: "field 'tenant'" });
   const [only, ...others] = reach.tenants;
   if (asked === '' && only !== undefined && others.length === 0) return only;
-  if (asked === '') throw invalid("field 'tenant' is needed: whose history", 'tenant');
-  if (!reaches(reach, asked))
-    throw new ApiError(
-      'PERMISSION_DENIED',
-      "the history of this tenant is not yours to read: field 'tenant'",
-    );
+  if (asked === '') {
+    const which = reach.tenants.slice(0, 5).join(', ');
+    throw invalid(`field 'tenant' is needed: whose history (you may read ${which})`, 'tenant');
+  }
   return asked;
 };
 

@@ -9,6 +9,7 @@ import type { LeafRecord } from '../../app/audit/merkle/leaf.ts';
 import { looking, type Look, type Reach } from './access.ts';
 import { eventNotFound, findEvent, objectOf, showing } from './events.ts';
 import { limitIn } from './query.ts';
+import { assertSomeReach } from './reach.ts';
 import type { AuditServices } from './services.ts';
 
 /** That it is so: proofs of events, signed heads, consistency between them, and what auditors pin. */
@@ -123,8 +124,9 @@ const headJson = (
   note,
 });
 
-const proof = ({ path, signal }: LedgerCall, reach: Reach, services: AuditServices): Look => {
+const proof = ({ path, signal, principal }: LedgerCall, reach: Reach, services: AuditServices): Look => {
   const id = path['id'] ?? '';
+  assertSomeReach(reach, principal);
   return {
     what: 'proof',
     query: { id: id.slice(0, 500) },
@@ -132,7 +134,7 @@ const proof = ({ path, signal }: LedgerCall, reach: Reach, services: AuditServic
     answer: async ({ shows }) => {
       const { leaf, event } = await findEvent(id, reach, services, signal);
       const visible = shownTo(event, reach.audience, services.words);
-      if (visible === undefined) throw eventNotFound(id);
+      if (visible === undefined) throw eventNotFound(id, reach);
       showing({ leaf, event }, { shows }, objectOf(leaf), services);
       const { proofs, reader } = services;
       const head = await proofs.heads.covering(leaf.index, signal);

@@ -2,7 +2,7 @@ import { differences } from '../../app/audit/document-diff.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import type { AnyKind } from '../../domain/kinds.ts';
 import { revealing } from '../../domain/personal.ts';
-import { ApiError, invalid, objectNotFound } from '../errors.ts';
+import { ApiError, invalid } from '../errors.ts';
 import type { LedgerCall, LedgerRoute } from '../ledger/serve.ts';
 import { BEFORE_EVERYTHING } from '../moments.ts';
 import { documentAsOf } from '../osac/as-of.ts';
@@ -10,6 +10,7 @@ import { onlyOne } from '../osac/query.ts';
 import { looking, reaches, type Look, type Reach, type Seen } from './access.ts';
 import { kindNamed } from './events.ts';
 import { noSuchKind } from './names.ts';
+import { assertSomeReach, reachText } from './reach.ts';
 import type { AuditServices } from './services.ts';
 
 /** What objects were like: at any time or position, and what differs between two. */
@@ -75,11 +76,23 @@ const documentAt = async (
   return JSON.parse(shown.text) as JsonObject;
 };
 
+/** One answer for what is not there, not there yet or any more, and not theirs. `when`: of which moments that is said. */
+const notSeen = (call: LedgerCall, reach: Reach, when: 'now' | 'at that moment' | 'at either moment') => {
+  const { kind, id } = kindAt(call);
+  const what = `${kind?.words ?? 'object'} '${id.slice(0, 200)}'`;
+  const said = when === 'now' ? `there is no ${what} now` : `there was no ${what} ${when}`;
+  return new ApiError(
+    'NOT_FOUND',
+    `${said} ${reachText(reach)}: look at its id, and when it was made and deleted`,
+  );
+};
+
 const placed = (position: string, { positions }: AuditServices): JsonObject =>
   position === BEFORE_EVERYTHING ? {} : { position: positions.format(position) };
 
 const show = async (call: LedgerCall, reach: Reach, services: AuditServices): Promise<Look> => {
   const { kind, id } = kindAt(call);
+  assertSomeReach(reach, call.principal);
   assertKind(call);
   const position = await momentOf(call.query, 'as_of', services);
   return {
@@ -88,7 +101,10 @@ const show = async (call: LedgerCall, reach: Reach, services: AuditServices): Pr
     tenants: reach.tenants,
     answer: async ({ shows }) => {
       const document = await documentAt(call, reach, position, services, shows);
-      if (document === undefined || kind === undefined) throw objectNotFound(id);
+      if (document === undefined || kind === undefined) {
+        const when = (onlyOne(call.query, 'as_of') ?? '') === '' ? 'now' : 'at that moment';
+        throw notSeen(call, reach, when);
+      }
       return { json: { kind: kind.kind, id, as_of: placed(position, services), document } };
     },
   };
@@ -96,6 +112,7 @@ const show = async (call: LedgerCall, reach: Reach, services: AuditServices): Pr
 
 const diff = async (call: LedgerCall, reach: Reach, services: AuditServices): Promise<Look> => {
   const { kind, id } = kindAt(call);
+  assertSomeReach(reach, call.principal);
   assertKind(call);
   if ((onlyOne(call.query, 'from') ?? '') === '')
     throw invalid("query parameter 'from' is needed: a time or a position", 'from');
@@ -109,7 +126,8 @@ const diff = async (call: LedgerCall, reach: Reach, services: AuditServices): Pr
     answer: async ({ shows }) => {
       const before = await documentAt(call, reach, from, services, shows);
       const after = await documentAt(call, reach, to, services, shows);
-      if ((before === undefined && after === undefined) || kind === undefined) throw objectNotFound(id);
+      if ((before === undefined && after === undefined) || kind === undefined)
+        throw notSeen(call, reach, 'at either moment');
       return {
         json: {
           kind: kind.kind,

@@ -22,7 +22,7 @@ const PAGE: readonly JsonObject[] = [
   query('cursor', TEXT, '`next_cursor` of the page before; good for the same query of the same caller only.'),
 ];
 const FILTER: readonly JsonObject[] = [
-  query('tenant', TEXT, 'Only of these tenants; may be repeated.'),
+  query('tenant', TEXT, 'Only of these tenants; may be repeated. One that is out of reach is refused.'),
   query('subject', TEXT, 'Only what this subject did.'),
   query('type', TEXT, 'Only events of these types; may be repeated, or a comma list.'),
   query(
