@@ -24,7 +24,7 @@ export type MomentsOptions = {
   readonly store: Pick<EventStore, 'lastPosition'>;
   readonly positions: Pick<Positions, 'parse'>;
   /** Knows when which position was stored; undefined: this instance does not (role auditor). */
-  readonly audit: () => Pick<AuditReader, 'positionAt'> | undefined;
+  readonly audit: () => Pick<AuditReader, 'positionAt' | 'size' | 'sizeAtTime'> | undefined;
   readonly waitFor: ReadModels['waitFor'];
   readonly clock: Pick<Clock, 'now'>;
   /** Milliseconds that a call waits for this instance to have taken in what was stored. Default 5,000. */
@@ -51,13 +51,16 @@ export const createMoments = ({
         `this instance knows no times of the past (role auditor is off here): give '${name}' as a position, as X-Ledger-Position shows it`,
         { reason: 'NO_AUDITOR' },
       );
-    const last = await store.lastPosition();
+    const time = new Date(ms).toISOString();
+    // Once something later is known, all that is still to come counts as later too.
+    const isSettled = reader.sizeAtTime(time) < reader.size();
+    const last = isSettled ? undefined : await store.lastPosition();
     if (last !== undefined && !(await waitFor('audit', last, { timeoutMs: waitMs })))
       throw new ApiError('UNAVAILABLE', 'this instance has not taken in the latest events yet; try again', {
         reason: 'POSITION_NOT_REACHED',
         retryAfterSeconds: 1,
       });
-    return reader.positionAt(new Date(ms).toISOString()) ?? BEFORE_EVERYTHING;
+    return reader.positionAt(time) ?? BEFORE_EVERYTHING;
   };
   return {
     resolve: async (text, name) => {

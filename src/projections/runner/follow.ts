@@ -100,14 +100,15 @@ export const follow = (options: FollowOptions): Follower => {
       categories: [...new Set(batch.map(({ stream }) => parseStreamName(stream).category))],
     });
   };
-  // A view without urgent events has waited for them in its subscription already.
+  // A view without urgent events has waited for them in its subscription already, unless it is to wait for longer.
   const isUrgent = view.isUrgent === undefined || view.isUrgent === false ? () => true : view.isUrgent;
+  const urgentMs = view.isUrgent === false ? (view.gatherMs ?? 0) : 0;
   let dueSoon = false;
   const flushLater = (urgent: boolean): void => {
     if (held > 0 || (cancelSchedule !== undefined && (dueSoon || !urgent))) return;
     cancelSchedule?.();
     dueSoon = urgent;
-    const delay = !caughtUp ? CATCH_UP_MS : urgent ? 0 : GATHER_MS;
+    const delay = !caughtUp ? Math.max(CATCH_UP_MS, urgentMs) : urgent ? urgentMs : GATHER_MS;
     cancelSchedule = schedule(pace, delay, () => {
       try {
         flush();
@@ -127,7 +128,7 @@ export const follow = (options: FollowOptions): Follower => {
     const subscription = reader.subscribe({
       ...(after !== undefined && { after }),
       ...(view.filter !== undefined && { filter: view.filter }),
-      ...(view.isUrgent === false && { patienceMs: view.gatherMs ?? GATHER_MS }),
+      ...(view.isUrgent === false && { patienceMs: GATHER_MS }),
       signal: anySignal,
     });
     try {

@@ -1,6 +1,12 @@
 import { expect } from 'chai';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
-import type { EventToAppend, Position } from '../../../src/app/event-store.ts';
+import type {
+  EventToAppend,
+  Position,
+  RecordedEvent,
+  SubscriptionItem,
+} from '../../../src/app/event-store.ts';
+import type { LogReader } from '../../../src/projections/log-reader.ts';
 import type { Applier } from '../../../src/projections/runner/applier.ts';
 import { follow } from '../../../src/projections/runner/follow.ts';
 import type { View } from '../../../src/projections/view.ts';
@@ -57,4 +63,80 @@ describe('following the log', () => {
     expect(Math.max(...batches)).to.be.at.most(17);
     expect(batches.reduce((sum, size) => sum + size, 0)).to.equal(50);
   });
+
+  it('gathers what is not urgent as long as its view says, however many pages it comes in', async () => {
+    const { batches, stop } = await followPages({ gatherMs: 3_600_000, pages: 100, eventsOfPage: 50 });
+    expect(batches).to.have.length(1);
+    expect(batches[0]).to.be.within(4000, 4096);
+    await stop();
+  });
+
+  it('and then commits it, whether the end of the log was reached meanwhile or not', async () => {
+    const { applied, batches, stop } = await followPages({ gatherMs: 1, pages: 3, eventsOfPage: 50 });
+    await applied(150);
+    expect(batches.reduce((sum, size) => sum + size, 0)).to.equal(150);
+    await stop();
+  });
+});
+
+/** Follows a log that grows by pages after its end was reached; resolves when the last page was handed over. */
+const followPages = async (options: { gatherMs: number; pages: number; eventsOfPage: number }) => {
+  const { gatherMs, pages, eventsOfPage } = options;
+  const batches: number[] = [];
+  const waiting: { count: number; resolve: () => void }[] = [];
+  const handedOver = Promise.withResolvers<void>();
+  let position: Position | undefined;
+  const sum = (): number => batches.reduce((total, size) => total + size, 0);
+  async function* subscribe(signal: AbortSignal): AsyncGenerator<SubscriptionItem> {
+    yield { kind: 'caught-up', position: undefined };
+    for (let page = 0; page < pages; page += 1) {
+      for (let n = 0; n < eventsOfPage; n += 1)
+        yield { kind: 'event', event: noteAt(1 + page * eventsOfPage + n) };
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    handedOver.resolve();
+    await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+  }
+  const stopping = new AbortController();
+  const follower = follow({
+    view: { name: 'notes', isUrgent: false, gatherMs } as unknown as View,
+    reader: {
+      lastPosition: async () => undefined,
+      subscribe: ({ signal }: { signal: AbortSignal }) => subscribe(signal),
+    } as unknown as LogReader,
+    applier: {
+      checkpoint: () => ({ position, recordedAt: undefined, events: 0 }),
+      parked: () => [],
+      apply: (batch, to) => {
+        batches.push(batch.length);
+        position = to;
+        for (const { count, resolve } of waiting) if (sum() >= count) resolve();
+      },
+      retry: () => true,
+    },
+    signal: stopping.signal,
+    onProgress: () => undefined,
+    pace: 'event-loop',
+  });
+  await handedOver.promise;
+  return {
+    batches,
+    applied: (count: number): Promise<void> =>
+      sum() >= count ? Promise.resolve() : new Promise((resolve) => waiting.push({ count, resolve })),
+    stop: async (): Promise<void> => {
+      stopping.abort();
+      await follower.done;
+    },
+  };
+};
+
+const noteAt = (n: number): RecordedEvent => ({
+  position: String(n).padStart(16, '0'),
+  stream: 'note-a',
+  revision: n - 1,
+  id: `e${n}`,
+  type: 'NoteWritten',
+  data: {},
+  metadata: {},
+  recordedAt: '2026-11-22T10:00:00.000Z',
 });
