@@ -55,7 +55,7 @@ export const withWayOptions = (command: Command): Command =>
 export const withHubOptions = (command: Command): Command =>
   withWayOptions(
     command
-      .requiredOption('--id <id>', 'id of the hub')
+      .requiredOption('--id <id>', 'id of the hub: lower-case letters, digits and -')
       .option('--name <name>', 'its name; default: from the id')
       .requiredOption('--kubeconfig <file>', 'kubeconfig of the management cluster; - is stdin')
       .requiredOption('--namespace <name>', 'where orders are created there, at most 23 characters'),

@@ -118,16 +118,36 @@ describe('check of a Kubernetes hub', function () {
     const old = await start({ version: 'v1.26.9' });
     expect(codes(await checkOf(withRights(old)))).to.deep.equal(['VersionTooOld']);
     const server = await start();
-    server.faults.always({}, { kind: 'answer', code: 200, text: '<html>login</html>' });
-    const report = await checkOf(withRights(server));
     const address = new URL(server.url).host;
-    expect(report.problems[0]?.message).to.equal(
-      `${address}: what answers at this address is not an API server`,
-    );
-    server.faults.clear();
+    const noApi = (status: number): string =>
+      `${address}: something answers /version there (HTTP ${status}), but not as a Kubernetes API server does; ` +
+      "look at the field 'server' of the kubeconfig (host, port, path) and at proxies or load balancers on the way";
+    for (const answer of [
+      { code: 200, text: '<html>login</html>' },
+      { code: 200, text: '{"ok":true}' },
+      { code: 200, text: 'null' },
+      { code: 404, text: '{"code":5,"message":"Not Found"}' },
+      { code: 403, text: 'go away' },
+      { code: 302, text: '' },
+      { code: 502, text: '<html>bad gateway</html>' },
+    ]) {
+      server.faults.always({}, { kind: 'answer', ...answer });
+      const { problems } = await checkOf(withRights(server));
+      expect(problems, answer.text).to.deep.equal([{ code: 'Unreachable', message: noApi(answer.code) }]);
+      server.faults.clear();
+    }
     server.faults.always({}, { kind: 'answer', code: 503 });
     expect((await checkOf(withRights(server))).problems[0]?.message).to.match(
       new RegExp(`^${address}: get version: `),
+    );
+  });
+
+  it('names the path of an API server behind another one', async () => {
+    const server = await start();
+    server.faults.always({}, { kind: 'answer', code: 404, text: 'no such cluster' });
+    const access = withRights(server).replace(server.url, `${server.url}/k8s/clusters/c-1/`);
+    expect((await checkOf(access)).problems[0]?.message).to.contain(
+      'something answers /k8s/clusters/c-1/version there (HTTP 404)',
     );
   });
 

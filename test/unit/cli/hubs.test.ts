@@ -148,7 +148,11 @@ describe('ledgerctl hubs', () => {
     const fromStdin = ADD.map((word) => (word === kubeconfig ? '-' : word));
     await stub.succeeds(fromStdin, 'kind: Config');
     expect(bodyOf(`POST ${HUBS}/check`)).to.deep.include({ kubeconfig: encoded });
-    expect((await stub.run(fromStdin, ' ')).err).to.contain('stdin is empty');
+    const empty = await stub.run(fromStdin, ' ');
+    expect([empty.code, empty.err]).to.deep.equal([2, 'ledgerctl: stdin is empty\n']);
+    const missing = ADD.map((word) => (word === kubeconfig ? join(folder, 'none') : word));
+    expect((await stub.run(missing)).code).to.equal(2);
+    expect((await stub.run([...ADD, '--ca-file', folder])).code).to.equal(2);
     expect((await stub.run([...ADD, '--endpoint', 'http://x'])).code).to.equal(2);
     expect((await stub.run([...ADD, '--nodes', 'fc430'])).code).to.equal(2);
   });
@@ -164,6 +168,57 @@ describe('ledgerctl hubs', () => {
       expect(err).to.contain(said);
       expect(stub.asked).to.deep.equal([]);
     }
+  });
+  it('add looks at the id before everything else, and names the option and the rule', async () => {
+    answers({});
+    const none = ['--kubeconfig', join(folder, 'none'), '--namespace', 'osac-hub'];
+    for (const [words, said] of [
+      [['--id', 'Bad Id!'], /--id "Bad Id!" .*lower-case letters, digits.*--name/s],
+      [['--id', 'x'.repeat(64)], /--id "x+" .*at most 63/s],
+      [['--id', 'a/b', '--name', 'ab'], /--id "a\/b" must not hold slashes/],
+      [['--id', ' a', '--name', 'ab'], /--id " a" must not .*space/],
+      [['--id', 'hub-1', '--name', 'Hub 1'], /--name "Hub 1" .*lower-case letters, digits/s],
+    ] as const) {
+      const { code, err } = await stub.run(['hubs', 'add', ...words, ...none]);
+      expect(code, err).to.equal(2);
+      expect(err).to.match(said).and.not.to.contain('metadata.name');
+    }
+    expect(stub.asked).to.deep.equal([]);
+    answers({ [`POST ${HUBS}/check`]: WELL, [`POST ${DOCUMENTS}`]: {} });
+    for (const id of ['hub_1', 'eu.hub-1'])
+      await stub.succeeds(['hubs', 'add', '--id', id, ...ADD.slice(4), '--no-wait']);
+  });
+  it('what is wrong with a kubeconfig is told with its file and its context', async () => {
+    const problem = { code: 'InvalidKubeconfig', message: 'kubeconfig refused: server is not https' };
+    answers({
+      [`POST ${HUBS}/check`]: { id: 'candidate', ok: false, problems: [problem] },
+      [`POST ${HUBS}/hub-1/check`]: { id: 'hub-1', ok: false, problems: [problem] },
+      [`GET ${HUBS}/hub-1`]: { id: 'hub-1' },
+    });
+    const contexts = (present: string, ...names: string[]) =>
+      file(
+        `${present}.yaml`,
+        `current-context: ${present}\nusers: [{name: alice, user: {token: s3cret}}]\ncontexts:\n${names.map((name) => `- name: ${name}\n`).join('')}`,
+      );
+    const north = contexts('north', 'north', 'south');
+    const told = `InvalidKubeconfig: kubeconfig refused: server is not https (${north}, context "north")`;
+    expect((await stub.run(['hubs', 'check', '--kubeconfig', north, '--namespace', 'n'])).out).to.contain(
+      told,
+    );
+    expect((await stub.run(['hubs', 'check', 'hub-1', '--kubeconfig', north])).out).to.contain(told);
+    expect((await stub.run(['hubs', 'credentials', 'hub-1', '--kubeconfig', north])).err).to.contain(told);
+    const add = (path: string) =>
+      stub.run(['hubs', 'add', '--id', 'hub-1', '--kubeconfig', path, ...ADD.slice(6)]);
+    expect((await add(north)).err).to.contain(told);
+    const absent = await add(contexts('west', 'north', 'south'));
+    expect(absent.err).to.contain(
+      'context "west", of which there is none; contexts there are "north", "south")',
+    );
+    expect(absent.err).not.to.match(/s3cret|alice/);
+    expect((await add(file('bare', 'kind: Config'))).err).to.contain('bare, no current-context)');
+    expect((await add(file('broken', '{'))).err).to.contain('broken)');
+    const one = await stub.run(['hubs', 'check', '--kubeconfig', north, '--namespace', 'n', '--json']);
+    expect(one.out).not.to.contain('north.yaml');
   });
   it('add takes no 0 that would mean "not limited", and no class twice', async () => {
     for (const [words, said] of [

@@ -6,11 +6,11 @@ import {
 } from '../../../app/management-cluster.ts';
 import type { Clock } from '../../../app/ports.ts';
 import { differentCluster } from '../../../domain/hubs/identity.ts';
-import type { JsonObject } from '../../../domain/json.ts';
-import { listAt, stringAt } from '../../../domain/json-tools.ts';
+import type { JsonObject, JsonValue } from '../../../domain/json.ts';
+import { isObject, listAt, stringAt } from '../../../domain/json-tools.ts';
 import { refusal } from './api-errors.ts';
 import { CLUSTER_ORDERS, HOSTED_CLUSTERS, NAMESPACES, type Api, type Kind } from './api.ts';
-import { isTlsCode } from './connection.ts';
+import { isTlsCode, type ApiAnswer } from './connection.ts';
 import { fieldProblems } from './crd-fields.ts';
 import type { Identity } from './identity.ts';
 import {
@@ -138,8 +138,10 @@ const reach = async (api: Api, clock: Clock, by: CallOptions): Promise<HubReport
     const call = { what: 'get version', method: 'GET', path: '/version' } as const;
     const answer = await api.raw(call, by);
     const took = Date.parse(clock.now()) - startedAt;
-    if (answer.status !== 200) throw refusal(answer, call.what, false, api.redact);
-    const { major, minor, gitVersion } = versionOf(answer.body);
+    const told = versionOf(answer);
+    if (told === undefined)
+      throw notAnApiServer(answer, api) ?? refusal(answer, call.what, false, api.redact);
+    const { major, minor, gitVersion } = told;
     // The header counts whole seconds: on average the clock shows half a second more.
     const skew = Date.parse(answer.headers.date ?? '') + 500 - (startedAt + took / 2);
     const old = Number(major) < 1 || (Number(major) === 1 && Number.parseInt(minor, 10) < OLDEST_MINOR);
@@ -158,17 +160,42 @@ const reach = async (api: Api, clock: Clock, by: CallOptions): Promise<HubReport
   }
 };
 
-const versionOf = (body: string): { major: string; minor: string; gitVersion: string } => {
+type Version = { readonly major: string; readonly minor: string; readonly gitVersion: string };
+
+/** Undefined: it is no answer of an API server to this question. */
+const versionOf = ({ status, body }: ApiAnswer): Version | undefined => {
+  if (status !== 200) return undefined;
+  const told = objectIn(body);
+  const gitVersion = stringAt(told, 'gitVersion').slice(0, 100);
+  if (gitVersion === '') return undefined;
+  return {
+    major: stringAt(told, 'major') || '1',
+    minor: stringAt(told, 'minor') || String(OLDEST_MINOR),
+    gitVersion,
+  };
+};
+
+const objectIn = (body: string): JsonObject => {
   try {
-    const told = JSON.parse(body) as JsonObject;
-    return {
-      major: stringAt(told, 'major') || '1',
-      minor: stringAt(told, 'minor') || String(OLDEST_MINOR),
-      gitVersion: stringAt(told, 'gitVersion').slice(0, 100),
-    };
+    const value = JSON.parse(body) as JsonValue;
+    return isObject(value) ? value : {};
   } catch {
-    throw new HubError('unavailable', 'what answers at this address is not an API server');
+    return {};
   }
+};
+
+/** Credentials come before what answers; and an API server that is starting or busy says so in plain text. */
+const OF_ANY_SERVER: readonly number[] = [401, 429, 503];
+
+/** Undefined: it answers as an API server does that has something against the call. */
+const notAnApiServer = ({ status, body }: ApiAnswer, { connection }: Api): HubError | undefined => {
+  const refuses = status !== 200 && stringAt(objectIn(body), 'kind') === 'Status' && status !== 404;
+  if (refuses || OF_ANY_SERVER.includes(status)) return undefined;
+  return new HubError(
+    'unavailable',
+    `${connection.address}: something answers ${connection.prefix}/version there (HTTP ${status}), but not as a Kubernetes API server does; ` +
+      "look at the field 'server' of the kubeconfig (host, port, path) and at proxies or load balancers on the way",
+  );
 };
 
 const namespaceProblems = async (api: Api, name: string, by: CallOptions): Promise<readonly HubProblem[]> => {

@@ -60,6 +60,8 @@ export type CallLimits = { readonly deadlineMs: number; readonly signal: AbortSi
 export type ApiConnection = {
   /** Host and port of the API server, and of the proxy before it: never a credential. */
   readonly address: string;
+  /** Path of the kubeconfig's `server`, which every path begins with; without a trailing slash. */
+  readonly prefix: string;
   /** Throws NoAnswer. */
   call(request: ApiRequest, limits: CallLimits): Promise<ApiAnswer>;
   /** Answers once the headers are there; `deadlineMs` is for those only. Throws NoAnswer; so does its body. */
@@ -227,6 +229,7 @@ export const openConnection = async (access: KubeAccess, timers: Timers): Promis
 
   return {
     address,
+    prefix,
     call: async (request, limits) => {
       const { head, failed, finish } = start(request, limits);
       try {

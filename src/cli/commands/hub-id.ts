@@ -1,0 +1,26 @@
+import { InvalidArgumentError } from 'commander';
+import { nameFromId } from '../../domain/catalog/derived-names.ts';
+import { nameRejection } from '../../domain/metadata-rules.ts';
+
+const NAME_RULE =
+  "at most 63 lower-case letters, digits and '-', of which the first and the last is a letter or digit";
+
+/**
+ * What a hub is to be called, looked at before anything is read or asked: a connection that fails, or a field of a document
+ * that nobody wrote, is not what is to be mended then. Throws InvalidArgumentError.
+ */
+export const checkHubId = ({ id, name }: { readonly id: string; readonly name?: string }): void => {
+  if (id === '' || id === '.' || id === '..' || /[/\\\p{Cc}]/u.test(id) || id !== id.trim())
+    throw new InvalidArgumentError(
+      `--id ${quoted(id)} must not hold slashes or control characters, nor begin or end with a space, nor be empty, '.' or '..'`,
+    );
+  if (name !== undefined && nameRejection(name) !== undefined)
+    throw new InvalidArgumentError(`--name ${quoted(name)} is no name: it takes ${NAME_RULE}`);
+  // The name is made of what follows the last dot.
+  if (name === undefined && nameRejection(nameFromId(id) ?? '') !== undefined)
+    throw new InvalidArgumentError(
+      `--id ${quoted(id)} cannot name the hub, too: it takes ${NAME_RULE} ('_' counts as '-'); choose another id, or give --name`,
+    );
+};
+
+const quoted = (text: string): string => JSON.stringify(text);
