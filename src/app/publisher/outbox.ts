@@ -24,11 +24,13 @@ export type Outbox = {
    * and it is not wanted any more.
    */
   put(parcel: Omit<Parcel, 'bytes'>, signal: AbortSignal, isWanted?: () => boolean): Promise<void>;
+  /** Takes it when there is room, without waiting: false when there is none. */
+  offer(parcel: Omit<Parcel, 'bytes'>): boolean;
   /**
    * Nothing is to be sent up to this position: what is in front of it still is. Of many in a row only some wake whoever
-   * waits for a change: each topic passes nearly the whole log.
+   * waits for a change: each topic passes nearly the whole log. `events`: how many are passed at once.
    */
-  pass(position: Position): void;
+  pass(position: Position, events?: number): void;
   /** The oldest parcels, within the limits but at least one; empty: there is nothing. They stay until `sent`. */
   head(limits: Limits): readonly Parcel[];
   /** The oldest `count` parcels are done with. */
@@ -87,24 +89,36 @@ export const createOutbox = (limits: Limits): Outbox => {
     wake();
   };
 
+  const hasRoom = (size: number): boolean =>
+    parcels.length === 0 || (records < limits.records && bytes + size <= limits.bytes);
+  const add = (parcel: Omit<Parcel, 'bytes'>, size: number): void => {
+    read = parcel.position;
+    parcels.push({ ...parcel, bytes: size });
+    records += parcel.records.length;
+    bytes += size;
+    wake();
+  };
+
   return {
     put: async (parcel, signal, isWanted = () => true) => {
-      const size = parcel.records.reduce((sum, record) => sum + sizeOf(record), 0);
-      while (parcels.length > 0 && (records >= limits.records || bytes + size > limits.bytes)) {
+      const size = sizeOfAll(parcel.records);
+      while (!hasRoom(size)) {
         if (signal.aborted) return;
         await changed(signal);
       }
       if (signal.aborted) return;
-      read = parcel.position;
-      if (!isWanted()) return;
-      parcels.push({ ...parcel, bytes: size });
-      records += parcel.records.length;
-      bytes += size;
-      wake();
+      if (isWanted()) add(parcel, size);
+      else read = parcel.position;
     },
-    pass: (position) => {
+    offer: (parcel) => {
+      const size = sizeOfAll(parcel.records);
+      if (!hasRoom(size)) return false;
+      add(parcel, size);
+      return true;
+    },
+    pass: (position, events = 1) => {
       read = position;
-      passed += 1;
+      passed += events;
       if (parcels.length === 0 && passed >= WAKE_EVERY) wake();
     },
     head: (most) => {
@@ -134,3 +148,6 @@ export const createOutbox = (limits: Limits): Outbox => {
     size: () => ({ parcels: parcels.length, records, bytes }),
   };
 };
+
+const sizeOfAll = (records: readonly KafkaRecord[]): number =>
+  records.reduce((sum, record) => sum + sizeOf(record), 0);

@@ -6,6 +6,7 @@ import type { TopicSpec, TopicStream } from '../streams/stream.ts';
 import { createHeartbeatPublisher, type HeartbeatPublisher, type Heartbeats } from './heartbeat-publisher.ts';
 import { createContact, type ContactStatus } from './contact.ts';
 import { createHistoryCheck, type NotCompared } from './history.ts';
+import { createLogPages } from './log-pages.ts';
 import type { KafkaCluster } from './ports.ts';
 import { replay, type ReplayRequest, type ReplayStep } from './replay.ts';
 import { createTopicCheck, CREATE_COMMAND, type TopicPlan } from './topic-check.ts';
@@ -171,6 +172,7 @@ export const createPublisher = (options: PublisherOptions): Publisher => {
       turn: createTurns(clock),
       // A server's look into its log takes none of this thread's time.
       gate: store.kind === 'eventstoredb' ? noGate : createGate(),
+      pages: createLogPages(store, signal),
       trouble,
     };
     const { heartbeats } = options;

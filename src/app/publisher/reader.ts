@@ -1,13 +1,17 @@
 import { filterFor, matchesFilter } from './filter.ts';
 import { StoreUnavailable, type EventStore, type Position, type RecordedEvent } from '../event-store.ts';
 import type { Clock, Logger, Timers } from '../ports.ts';
+import type { Follower, LogPage, LogPages } from './log-pages.ts';
 import { pause } from '../process-runner/pause.ts';
 import { NewerRelease } from '../streams/lift.ts';
 import type { KafkaRecord, TopicStream } from '../streams/stream.ts';
 import type { Gate } from './turns.ts';
 import type { RetryOutcome, Session } from './types.ts';
 
-/** Reads the log for one topic, maps, and fills the outbox in log order. */
+/**
+ * Reads the log for one topic, maps, and fills the outbox in log order: page by page while it is behind, together with the
+ * others that are; then by a subscription of its own.
+ */
 export type Reader = {
   run(): Promise<void>;
   caughtUp(): boolean;
@@ -25,8 +29,11 @@ const QUIET_MS = 1_000;
 /** Milliseconds before an event is mapped again whose stream could not be read. */
 const READ_AGAIN_MS = 500;
 
-type Mapped = { readonly records: readonly KafkaRecord[] } | { readonly error: unknown };
-const NOTHING: Mapped = { records: [] };
+/** Milliseconds of waiting for room after which a topic is behind. */
+const BEHIND_MS = 2_000;
+
+type Records = readonly KafkaRecord[];
+type Mapped = { readonly records: Records } | { readonly error: unknown };
 
 type Order = { readonly stream: string; readonly done: (outcome: RetryOutcome) => void };
 
@@ -38,11 +45,13 @@ export const createReader = ({
   logger,
   turn,
   gate,
+  pages,
   session: { outbox, parking, signal },
   after,
 }: {
   readonly stream: TopicStream;
   readonly store: Pick<EventStore, 'subscribe' | 'readStream'>;
+  readonly pages: LogPages;
   readonly clock: Clock;
   readonly timers: Timers;
   readonly logger: Logger;
@@ -52,17 +61,31 @@ export const createReader = ({
   readonly after: Position | undefined;
 }): Reader => {
   let caughtUp = false;
+  /** Recorded time of what was read last; undefined once the end of the log was reached. */
   let newest: string | undefined;
   /** Since when the next item of the log is waited for; undefined: one is worked on. */
   let askedAt: number | undefined;
   let read = after;
+  /** While it reads pages. */
+  let follower: Follower | undefined;
   const orders: Order[] = [];
   let wake = (): void => undefined;
 
-  const mapped = async (event: RecordedEvent): Promise<Mapped> => {
-    for (;;) {
+  /** Those that read the same pages go on meanwhile. */
+  const waits = <Result>(wait: Promise<Result>): Promise<Result> => follower?.waits(wait) ?? wait;
+
+  const attempt = (event: RecordedEvent): Records | Promise<Records> => {
+    try {
+      return map(event);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  };
+
+  const mapped = async (event: RecordedEvent, first?: Promise<Records>): Promise<Mapped> => {
+    for (let made = first; ; made = undefined) {
       try {
-        return { records: await map(event) };
+        return { records: await (made ?? attempt(event)) };
       } catch (error) {
         signal.throwIfAborted();
         if (!(error instanceof StoreUnavailable)) return { error };
@@ -86,28 +109,45 @@ export const createReader = ({
   const isLeftOut = ({ stream, revision }: Pick<RecordedEvent, 'stream' | 'revision'>): boolean =>
     revision >= (parking.get(stream)?.revision ?? Number.POSITIVE_INFINITY);
 
-  /** Most events of the log are none of a topic's: for them nothing is awaited. False: it is to be taken. */
-  const passes = (event: RecordedEvent): boolean => {
-    if (isNothing?.(event) !== true) return false;
-    newest = event.recordedAt;
-    read = event.position;
-    outbox.pass(event.position);
-    return true;
+  /** Most events of the log are none of a topic's: for them nothing is awaited, and no records are made. */
+  const isOurs = (event: RecordedEvent): boolean =>
+    isNothing?.(event) !== true && matchesFilter(topic.filter, event) && !isLeftOut(event);
+
+  const pass = ({ position, recordedAt }: RecordedEvent, events?: number): void => {
+    newest = recordedAt;
+    read = position;
+    outbox.pass(position, events);
   };
 
-  const take = async (event: RecordedEvent): Promise<void> => {
+  const put = async (event: RecordedEvent, records: Records): Promise<void> => {
     const { position, stream, revision, recordedAt } = event;
-    newest = recordedAt;
-    const outcome: Mapped = isLeftOut(event) ? NOTHING : await mapped(event);
+    read = position;
+    await outbox.put({ position, stream, revision, recordedAt, records }, signal, () => !isLeftOut(event));
+    await turn();
+  };
+
+  const takeLater = async (event: RecordedEvent, made: Promise<Records>): Promise<void> => {
+    const outcome = await mapped(event, made);
     if ('error' in outcome) await parkAt(event, outcome.error);
     const records = 'error' in outcome ? [] : outcome.records;
-    read = position;
-    if (records.length === 0) outbox.pass(position);
-    else {
-      const parcel = { position, stream, revision, recordedAt, records };
-      await outbox.put(parcel, signal, () => !isLeftOut(event));
-    }
+    if (records.length > 0) return put(event, records);
+    pass(event);
     await turn();
+  };
+
+  /** Undefined: it is done with, as most events are, which are mapped at once and find room. */
+  const take = (event: RecordedEvent): Promise<void> | undefined => {
+    newest = event.recordedAt;
+    const records = attempt(event);
+    if (records instanceof Promise) return waits(takeLater(event, records));
+    if (records.length === 0) pass(event);
+    else {
+      const { position, stream, revision, recordedAt } = event;
+      const hasRoom = outbox.offer({ position, stream, revision, recordedAt, records });
+      if (!hasRoom) return waits(put(event, records));
+      read = position;
+    }
+    return turn();
   };
 
   const emptied = async (): Promise<void> => {
@@ -176,13 +216,56 @@ export const createReader = ({
     return Promise.race([next, promise]);
   };
 
-  const run = async (): Promise<void> => {
-    await afterUpgrade();
+  /** Undefined: the rest comes by the subscription, which also knows what to do when it cannot be read. */
+  const nextPage = async (own: Follower): Promise<LogPage | undefined> => {
+    while (!signal.aborted) {
+      try {
+        return await own.next(read);
+      } catch (error) {
+        signal.throwIfAborted();
+        if (!(error instanceof StoreUnavailable)) return undefined;
+      }
+      await pause(timers, READ_AGAIN_MS, signal);
+    }
+    return undefined;
+  };
+
+  /** False: the session is over, and what comes is not to be passed. */
+  const takeAll = async ({ events }: LogPage): Promise<boolean> => {
+    for (const event of events) {
+      if (orders.length > 0) await waits(carryOut());
+      if (signal.aborted) return false;
+      if ((read !== undefined && event.position <= read) || !isOurs(event)) continue;
+      const taken = take(event);
+      if (taken !== undefined) await taken;
+    }
+    const last = events.at(-1);
+    if (signal.aborted || last === undefined) return false;
+    pass(last, events.length);
+    return true;
+  };
+
+  /** Up to the end of the log. */
+  const runThroughPages = async (): Promise<void> => {
+    const own = pages.follow(signal);
+    follower = own;
+    askedAt = undefined;
+    try {
+      for (let page = await nextPage(own); page !== undefined; page = await nextPage(own))
+        if (!(await takeAll(page)) || page.isLast) return;
+    } finally {
+      follower = undefined;
+      own.end();
+    }
+  };
+
+  /** What comes now. True: the brokers have not taken it for so long that much may have come meanwhile. */
+  const follow = async (): Promise<boolean> => {
     const subscription = store
       .subscribe({
         signal,
         patienceMs: PATIENCE_MS,
-        ...(after === undefined ? {} : { after }),
+        ...(read === undefined ? {} : { after: read }),
         ...filterFor(topic.filter),
       })
       [Symbol.asyncIterator]();
@@ -201,21 +284,28 @@ export const createReader = ({
         await carryOut();
         continue;
       }
+      if (result.done === true) return false;
+      const began = clock.monotonicMs();
       askedAt = undefined;
-      if (result.done === true) return;
       const item = result.value;
       if (item.kind === 'event') {
-        if (!passes(item.event)) await take(item.event);
+        if (isOurs(item.event)) await take(item.event);
+        else pass(item.event);
       } else {
-        if (item.kind === 'caught-up') caughtUp = true;
+        if (item.kind === 'caught-up') {
+          caughtUp = true;
+          newest = undefined;
+        }
         if (item.position !== undefined) {
           read = item.position;
           outbox.pass(item.position);
         }
       }
+      if (clock.monotonicMs() - began > BEHIND_MS) break;
       next = pull();
     }
     await subscription.return?.();
+    return !signal.aborted;
   };
 
   /** It was reached once, and has not run away since. */
@@ -228,7 +318,9 @@ export const createReader = ({
   return {
     run: async () => {
       try {
-        await run();
+        await afterUpgrade();
+        do await runThroughPages();
+        while (await follow());
       } finally {
         for (const order of orders.splice(0)) order.done({ outcome: 'interrupted' });
       }

@@ -6,6 +6,7 @@ import { pause } from '../process-runner/pause.ts';
 import type { TopicStream } from '../streams/stream.ts';
 import { createCourier, TopicIsNew } from './courier.ts';
 import { createOutbox } from './outbox.ts';
+import type { LogPages } from './log-pages.ts';
 import { createParking, TakenOver } from './parking.ts';
 import { KafkaFault, type KafkaProducers } from './ports.ts';
 import { createReader, type Reader } from './reader.ts';
@@ -48,6 +49,8 @@ export type TopicPublisherOptions = {
   /** See `createTurns`: shared by all topics. */
   readonly turn: () => Promise<void> | undefined;
   readonly gate: Gate;
+  /** Shared by all topics. */
+  readonly pages: LogPages;
   readonly hooks?: { readonly published?: (topic: string, records: number) => void };
   /** Tests only. */
   readonly failpoint?: PublisherFailpoint;

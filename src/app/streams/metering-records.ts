@@ -35,12 +35,16 @@ export const foldMeter = (registry: Registry, { meter }: MeterFold, event: Recor
 /** Records of `osac.metering.lifecycle`: what changed in what a cluster is billed for (metering-events.md §7). */
 export const createLifecycleMapper =
   ({ folds }: { readonly folds: StreamFolds<MeterFold> }): RecordMapper =>
-  async (event) => {
-    const { meter, step } = folds.apply(await folds.before(event), event);
-    return lifecycleRecords(event.id, meter, step?.changes ?? []).map((record) =>
-      meteringRecord(METERING_TOPICS.lifecycle, record, extensionsOf(event)),
-    );
-  };
+  (event) =>
+    folds.use(event, (before) => {
+      const { meter, step } = folds.apply(before, event);
+      const changes = step?.changes ?? [];
+      if (changes.length === 0) return [];
+      const place = extensionsOf(event);
+      return lifecycleRecords(event.id, meter, changes).map((record) =>
+        meteringRecord(METERING_TOPICS.lifecycle, record, place),
+      );
+    });
 
 /** Records of `osac.metering.heartbeat` for one cluster, of the window that began at `windowStartMs`. */
 export const heartbeatsOf = (meter: ClusterMeter, windowStartMs: number): readonly KafkaRecord[] =>

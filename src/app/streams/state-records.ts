@@ -1,9 +1,10 @@
 import type { AnyKind } from '../../domain/kinds.ts';
 import type { Registry } from '../../domain/registry.ts';
+import type { RecordedEvent } from '../event-store.ts';
 import { eventIdOf, extensionsOf, recordOf, structured, timeOf } from './cloud-event.ts';
 import { publicDocumentOf, type DocumentFold } from './public-document.ts';
-import type { RecordMapper } from './stream.ts';
-import type { StreamFolds } from './stream-folds.ts';
+import type { KafkaRecord, RecordMapper } from './stream.ts';
+import type { Folded, StreamFolds } from './stream-folds.ts';
 
 export type StateRecordOptions = {
   readonly kind: AnyKind;
@@ -20,10 +21,14 @@ export const stateTypeName = (kind: string): string => `osac.state.${kind}.v1`;
  * with the event after which no read shows it any more. Personal data stays ciphertext here: what was once sent in clear
  * could not be erased by destroying its key.
  */
-export const createStateMapper =
-  ({ kind, registry, folds, source, topic }: StateRecordOptions): RecordMapper =>
-  async (event) => {
-    const before = await folds.before(event);
+export const createStateMapper = ({
+  kind,
+  registry,
+  folds,
+  source,
+  topic,
+}: StateRecordOptions): RecordMapper => {
+  const recordsOf = (before: Folded<DocumentFold>, event: RecordedEvent): readonly KafkaRecord[] => {
     const after = folds.apply(before, event);
     if (registry.get(event.type)?.changesDocument === false) return [];
     const document = publicDocumentOf(kind, after);
@@ -39,3 +44,5 @@ export const createStateMapper =
     });
     return [recordOf(topic, event, value)];
   };
+  return (event) => folds.use(event, (before) => recordsOf(before, event));
+};

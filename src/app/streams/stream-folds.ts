@@ -4,8 +4,13 @@ import type { EventStore, RecordedEvent } from '../event-store.ts';
 
 /** Streams folded to any of their revisions, so that a mapper needs no read model and gives the same for the same event. */
 export type StreamFolds<State> = {
-  /** The stream as it was before this event. Throws StoreUnavailable when it cannot be read. */
-  readonly before: (event: RecordedEvent) => Promise<Folded<State>>;
+  /** The stream as it was before this event: at once when it is in memory. Rejects with StoreUnavailable when it cannot be read. */
+  readonly before: (event: RecordedEvent) => Folded<State> | Promise<Folded<State>>;
+  /** What is made of it: at once when it is there. Rejects, and never throws. */
+  readonly use: <Result>(
+    event: RecordedEvent,
+    make: (before: Folded<State>) => Result,
+  ) => Result | Promise<Result>;
   /** Folds the event itself, and remembers the result. */
   readonly apply: (before: Folded<State>, event: RecordedEvent) => State;
 };
@@ -65,20 +70,38 @@ export const createStreamFolds = <State>({
     state: fold(state, event),
     size: Math.max(size, lengthOf(event.data)),
   });
+  const readFrom = async (
+    stream: string,
+    first: number,
+    limit: number,
+    from: Folded<State>,
+  ): Promise<Folded<State>> => {
+    let folded = from;
+    for await (const event of readStream(stream, { from: first, limit })) {
+      folded = next(folded, event);
+      await turn();
+    }
+    return folded;
+  };
+  const before: StreamFolds<State>['before'] = ({ stream, revision }) => {
+    // Under this name there are only states of this fold.
+    const known = memory.get(keyOf(stream)) as (Folded<State> & { readonly revision: number }) | undefined;
+    // What is kept is newer than the event when events come again: then the stream is folded anew.
+    const from = known !== undefined && known.revision < revision ? known : undefined;
+    const first = (from?.revision ?? -1) + 1;
+    const folded: Folded<State> = from ?? { state: initial(), size: 0 };
+    return first === revision ? folded : readFrom(stream, first, revision - first, folded);
+  };
   return {
-    before: async ({ stream, revision }) => {
-      // Under this name there are only states of this fold.
-      const known = memory.get(keyOf(stream)) as (Folded<State> & { readonly revision: number }) | undefined;
-      // What is kept is newer than the event when events come again: then the stream is folded anew.
-      const from = known !== undefined && known.revision < revision ? known : undefined;
-      const first = (from?.revision ?? -1) + 1;
-      let folded: Folded<State> = from ?? { state: initial(), size: 0 };
-      if (first === revision) return folded;
-      for await (const event of readStream(stream, { from: first, limit: revision - first })) {
-        folded = next(folded, event);
-        await turn();
+    before,
+    use: (event, make) => {
+      const known = before(event);
+      if (known instanceof Promise) return known.then(make);
+      try {
+        return make(known);
+      } catch (error) {
+        return Promise.reject(error);
       }
-      return folded;
     },
     apply: (before, event) => {
       const { state, size } = next(before, event);
@@ -89,7 +112,7 @@ export const createStreamFolds = <State>({
 };
 
 /** About as many characters as the JSON text has, without making it. */
-const lengthOf = (value: JsonValue | undefined): number => {
+export const lengthOf = (value: JsonValue | undefined): number => {
   if (typeof value === 'string') return value.length + 2;
   if (typeof value !== 'object' || value === null) return SCALAR;
   let length = 2;
