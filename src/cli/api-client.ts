@@ -6,11 +6,15 @@ export type Violation = { readonly field: string; readonly description: string }
 /** The service refused. The message names the request, every field that is wrong, and the request id of the log. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
+  readonly method: string;
+  readonly path: string;
   readonly status: number;
   readonly body: unknown;
-  constructor(method: string, url: string, status: number, body: unknown, requestId?: string | null) {
+  constructor(method: string, path: string, status: number, body: unknown, requestId?: string | null) {
     const request = requestId === undefined || requestId === null ? '' : ` (request ${requestId})`;
-    super(`${method} ${url} answered ${status}: ${describe(body)}${request}${fields(body)}`);
+    super(`${method} ${path} answered ${status}: ${describe(body)}${request}${fields(body)}`);
+    this.method = method;
+    this.path = path;
     this.status = status;
     this.body = body;
   }

@@ -1,13 +1,14 @@
 import { ApiError, Unreachable } from './api-client.ts';
 
-/** Exit statuses of `ledgerctl`: what scripts branch on. Printed by `--help` and in the README. */
+/** Exit statuses of `ledgerctl`, the same for every command: what scripts branch on. Printed by `--help` and in the README. */
 export const EXIT = { done: 0, failed: 1, usage: 2, notFoundOrConflict: 3, unavailable: 4 } as const;
 
 export const EXIT_HELP = `
 Exit status:
   0  done; also an empty list, which is said on stderr
-  1  refused or failed: the message says which field or rule
-  2  wrong usage
+  1  refused or failed: the message says which field or rule; of checks: something is wrong
+  2  wrong usage: an option or argument that there is not or that cannot be so, also where the
+     service says so, and a file named there that cannot be read or is not of that sort
   3  not found, name taken, or changed by somebody else meanwhile
   4  the service cannot be reached or cannot answer now; try again later
 `;
@@ -30,8 +31,25 @@ export const exitStatusOf = (error: unknown): number => {
   if (error instanceof Unreachable) return EXIT.unavailable;
   if (!(error instanceof ApiError)) return EXIT.failed;
   if ([404, 409, 412].includes(error.status)) return EXIT.notFoundOrConflict;
+  if (isWrongQuestion(error)) return EXIT.usage;
   return [429, 502, 503, 504].includes(error.status) ? EXIT.unavailable : EXIT.failed;
 };
+
+/**
+ * Whether the service found an option or argument wrong. Bodies of its own surfaces are made of nothing else; what is sent
+ * to OSAC's is an object of somebody's file, whose rules are not those of the command line.
+ */
+const isWrongQuestion = ({ status, method, path, body }: ApiError): boolean => {
+  if (status !== 400 || typeof body !== 'object' || body === null) return false;
+  const { title, code } = body as { title?: unknown; code?: unknown };
+  return OWN_SURFACES.test(path) ? title === WRONG_REQUEST : method === 'GET' && code === INVALID_ARGUMENT;
+};
+
+const OWN_SURFACES = /^\/api\/(audit|ledger)\//;
+/** Title of problem documents, whose codes are finer. */
+const WRONG_REQUEST = 'The request is wrong';
+/** gRPC code, as OSAC's bodies have it. */
+const INVALID_ARGUMENT = 3;
 
 /** What to do next, where the answer alone does not say it. */
 export const hintOf = (error: unknown): string | undefined => {

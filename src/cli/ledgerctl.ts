@@ -1,4 +1,5 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { own } from '../domain/json-tools.ts';
 import { kinds } from '../domain/kinds.ts';
 import { createApiClient } from './api-client.ts';
 import { addAuditCommands } from './commands/audit.ts';
@@ -193,7 +194,11 @@ export const runCli = async (program: Command, argv: readonly string[], io: CliI
     // What commander finds itself it has printed; what a command finds wrong with its arguments it has not.
     if (error instanceof InvalidArgumentError)
       io.err(`error: ${error.message}\n(--help lists what there is)\n`);
-    if (isCommanderError(error)) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
+    if (isCommanderError(error)) {
+      const meant = commandMeant(error);
+      if (meant !== undefined) io.err(`(Did you mean ${meant}?)\n`);
+      return error.exitCode === 0 ? EXIT.done : EXIT.usage;
+    }
     io.err(`ledgerctl: ${printable(messageFor(error))}\n`);
     const hint = hintOf(error instanceof CliFailure ? error.cause : error);
     if (hint !== undefined) io.err(`hint: ${hint}\n`);
@@ -201,5 +206,21 @@ export const runCli = async (program: Command, argv: readonly string[], io: CliI
   }
 };
 
-const isCommanderError = (error: unknown): error is { exitCode: number } =>
+const isCommanderError = (error: unknown): error is Error & { exitCode: number; code: unknown } =>
   error instanceof Error && 'exitCode' in error && 'code' in error;
+
+/** Names that others give to what a command does; commander itself knows what is merely misspelt. */
+const commandMeant = ({ code, message }: Error & { code: unknown }): string | undefined => {
+  const [, name = ''] = /unknown command '([^']+)'/.exec(message) ?? [];
+  return code === 'commander.unknownCommand' ? own(SYNONYMS, name) : undefined;
+};
+
+const SYNONYMS: { readonly [name: string]: string } = {
+  revoke: 'audit ungrant',
+  withdraw: 'audit ungrant',
+  unhold: 'audit release',
+  forget: 'audit erase',
+  download: 'audit fetch',
+  history: 'audit events',
+  log: 'audit events',
+};

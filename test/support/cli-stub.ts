@@ -18,6 +18,8 @@ export type Answer = {
   readonly status?: number;
   readonly body?: unknown;
   readonly headers?: Record<string, string>;
+  /** Milliseconds until it comes; default 0. */
+  readonly afterMs?: number;
 };
 
 export const CLUSTERS = '/api/fulfillment/v1/clusters';
@@ -65,8 +67,12 @@ export const startCliStub = async () => {
       };
       asked.push(call);
       const absent: Answer = { status: 404, body: { code: 5, message: 'absent' } };
-      const { status = 200, body: reply = {}, headers = {} } = answer(call) ?? absent;
-      response.writeHead(status, { 'x-request-id': 'r-1', ...headers }).end(JSON.stringify(reply));
+      const { status = 200, body: reply = {}, headers = {}, afterMs = 0 } = answer(call) ?? absent;
+      const send = (): void => {
+        response.writeHead(status, { 'x-request-id': 'r-1', ...headers }).end(JSON.stringify(reply));
+      };
+      if (afterMs === 0) send();
+      else setTimeout(send, afterMs);
     });
   }).listen(0, '127.0.0.1');
   await new Promise((resolve) => server.once('listening', resolve));

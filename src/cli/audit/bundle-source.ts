@@ -5,7 +5,8 @@ import { buffer } from 'node:stream/consumers';
 import { extract, type Entry } from 'tar-stream';
 import { FILES, type BundleSource } from '../../app/audit/bundle/format.ts';
 import { NotABundle } from '../../app/audit/bundle/reading.ts';
-import { messageFor } from '../file-errors.ts';
+import { isFileError, messageFor } from '../file-errors.ts';
+import { damageOf } from './tar-damage.ts';
 
 const CHUNK = 256 * 1024;
 
@@ -63,9 +64,9 @@ const tarSource = (file: string): BundleSource => {
           }
         }
       } catch (error) {
-        const last = names.at(-1);
-        const where = last === undefined ? 'at its beginning' : `in or behind ${last}`;
-        throw new Error(`the tar is cut off or damaged ${where} (${messageFor(error)})`, { cause: error });
+        // In its own words: what the library says of a tar names no place.
+        const why = isFileError(error) ? messageFor(error) : await damageOf(file).catch(messageFor);
+        throw new Error(`the tar ${file} is damaged: ${why}`, { cause: error });
       }
       return names;
     },

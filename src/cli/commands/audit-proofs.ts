@@ -4,12 +4,25 @@ import type { Trust } from '../../app/audit/merkle/key-chain.ts';
 import type { EventProofAnswer } from '../audit/event-proof.ts';
 import { assertTarget } from '../audit/target.ts';
 import { readTrust, writeTrust } from '../audit/trust-file.ts';
-import type { Connection } from '../connection.ts';
+import type { CliIo, Connection } from '../connection.ts';
 import { examples } from '../examples.ts';
 import { CliFailure, EXIT } from '../exit.ts';
 import { fileFailure } from '../file-errors.ts';
 import { counted, printable } from '../output.ts';
 import { AUDIT } from './audit-events.ts';
+
+/** Milliseconds after which somebody wonders: who is refused is so before that. */
+const WONDERED_MS = 1_000;
+
+/** Says what it waits for, where it waits at all. */
+const saying = async <T>(io: CliIo, text: string, answer: Promise<T>): Promise<T> => {
+  const timer = setTimeout(() => io.err(text), WONDERED_MS);
+  try {
+    return await answer;
+  } finally {
+    clearTimeout(timer);
+  }
+};
 
 type ConsistencyOptions = {
   readonly from: string;
@@ -98,8 +111,11 @@ export const addAuditProofCommands = (audit: Command, { client, io }: Connection
                 'name keeps both, --force replaces it',
         );
       const api = await client();
-      io.err('waiting until what is recorded by now is signed: 10 seconds at most, as a rule\n');
-      const trust = await api.get<Trust>(`${AUDIT}/trust.json`);
+      const trust = await saying(
+        io,
+        'waiting until what is recorded by now is signed: 10 seconds at most, as a rule\n',
+        api.get<Trust>(`${AUDIT}/trust.json`),
+      );
       if (output === undefined) {
         io.out(`${JSON.stringify(trust, null, 2)}\n`);
         return;

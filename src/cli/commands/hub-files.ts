@@ -8,7 +8,7 @@ export const readStdin = (io: CliIo) => async (): Promise<string> => (await io.s
 /** The content of a file that must have one, in clear. Throws CliFailure. */
 export const textIn = async (file: string, stdin: () => Promise<string>): Promise<string> => {
   const { text } = await readSource(file, stdin);
-  if (text.trim() === '') throw new CliFailure(EXIT.failed, `${file === '-' ? 'stdin' : file} is empty`);
+  if (text.trim() === '') throw new CliFailure(EXIT.usage, `${file === '-' ? 'stdin' : file} is empty`);
   return text;
 };
 

@@ -1,7 +1,9 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import type { CliActions, Connection, StoreToCheck } from '../connection.ts';
 import { examples } from '../examples.ts';
+import { EXIT } from '../exit.ts';
 import { counted } from '../output.ts';
+import { assertStorePath } from '../store-path.ts';
 
 /** `ledgerctl store`: online backup of a running service, full check of a stopped one. */
 export const addStoreCommands = (program: Command, { client, io }: Connection, actions: CliActions): void => {
@@ -34,20 +36,23 @@ export const addStoreCommands = (program: Command, { client, io }: Connection, a
     .command('check')
     .description('read the whole store of a stopped service, or a backup of one, and report what is wrong')
     .option('--data-dir <directory>', 'data directory', actions.defaultDataDir)
-    .option('--file <file>', 'one file, for example a backup, instead of a data directory')
+    .option('--file <file>', 'events.db or a backup of it, instead of a data directory')
     .addHelpText(
       'after',
       examples('store check --data-dir ./data', 'store check --file /var/backups/ledger-1.sqlite'),
     )
     .action(async (options: { dataDir: string; file?: string }, command: Command) => {
       const named = command.getOptionValueSource('dataDir') === 'cli';
-      const { events, findings } = await actions.checkStore(wanted(options, named));
+      const which = wanted(options, named);
+      if ('file' in which) await assertStorePath(which.file, '--file');
+      else await assertStorePath(which.dataDir, '--data-dir');
+      const { events, findings } = await actions.checkStore(which);
       for (const finding of findings) io.out(`${finding}\n`);
       io.out(
         findings.length === 0
           ? `${counted(events, 'event')}, nothing wrong\n`
           : `${counted(events, 'event')}, ${counted(findings.length, 'finding')}\n`,
       );
-      if (findings.length > 0) process.exitCode = 1;
+      if (findings.length > 0) process.exitCode = EXIT.failed;
     });
 };

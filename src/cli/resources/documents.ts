@@ -28,7 +28,7 @@ export const readSource = async (file: string, stdin: () => Promise<string>): Pr
   try {
     return { file, text: await readFile(file, 'utf8') };
   } catch (error) {
-    throw fileFailure(error, `cannot read ${file}`, EXIT.failed);
+    throw fileFailure(error, `cannot read ${file}`);
   }
 };
 
@@ -46,7 +46,7 @@ export const parseDocuments = async (
   const parsed = [...parseAllDocuments(text, { uniqueKeys: true, prettyErrors: true })];
   const values = parsed.flatMap((document, i) => {
     const [wrong] = document.errors;
-    if (wrong !== undefined) throw new CliFailure(EXIT.failed, `${file}: ${wrong.message}`);
+    if (wrong !== undefined) throw new CliFailure(EXIT.usage, `${file}: ${wrong.message}`);
     // 100 aliases are far more than a file of objects holds; without a bound a small file becomes gigabytes.
     const value = document.toJS({ maxAliasCount: 100 }) as JsonValue | undefined;
     const place = parsed.length > 1 ? `${file}, document ${i + 1}` : file;
@@ -54,7 +54,7 @@ export const parseDocuments = async (
       return value.map((item, n) => ({ value: item, where: `${place}, entry ${n + 1}` }));
     return value === null || value === undefined ? [] : [{ value, where: place }];
   });
-  if (values.length === 0) throw new CliFailure(EXIT.failed, `${file}: there is no object in it`);
+  if (values.length === 0) throw new CliFailure(EXIT.usage, `${file}: there is no object in it`);
   return values.map(({ value, where }) => readDocument(value, where, names, fallback));
 };
 
@@ -64,7 +64,7 @@ const readDocument = (
   names: KindNames,
   fallback: NamedKind | undefined,
 ): FileDocument => {
-  if (!isObject(value)) throw new CliFailure(EXIT.failed, `${where}: an object is needed`);
+  if (!isObject(value)) throw new CliFailure(EXIT.usage, `${where}: an object is needed`);
   const { '@type': type, kind: called, ...document } = value;
   const said = typeof type === 'string' ? type.replace(/^.*[./]/, '') : called;
   if (said === undefined && fallback === undefined)

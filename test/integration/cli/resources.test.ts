@@ -289,7 +289,7 @@ spec: {version: 4.99.1, image: "quay.example/r:4.99"}
     expect(await succeeds(alice, names)).to.equal('cluster/f-c\ncluster/f-b\ncluster/f-a\n');
     expect(await succeeds(alice, [...names, '--limit', '2'])).to.equal('cluster/f-c\ncluster/f-b\n');
     const wrong = await run(alice, ['get', 'clusters', '--filter', 'this.nope ==']);
-    expect(wrong.code).to.equal(1);
+    expect(wrong.code).to.equal(2);
     expect(wrong.err).to.match(/answered 400: /);
   });
 

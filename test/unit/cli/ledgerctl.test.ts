@@ -1,5 +1,8 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import { createCli, runCli } from '../../../src/cli/ledgerctl.ts';
 import type { CliActions, TokenRequest } from '../../../src/cli/connection.ts';
@@ -25,6 +28,15 @@ const run = async (argv: readonly string[], more: Partial<CliActions> = {}) => {
 };
 
 describe('ledgerctl without a service', () => {
+  let folder: string;
+  let file: string;
+  before(() => {
+    folder = mkdtempSync(join(tmpdir(), 'ledger-cli-'));
+    file = join(folder, 'backup.sqlite');
+    writeFileSync(file, 'SQLite format 3\0');
+  });
+  after(() => rmSync(folder, { recursive: true }));
+
   it('prints its version', async () => {
     expect(await run(['--version'])).to.deep.equal({ code: 0, out: '1.2.3\n', err: '' });
   });
@@ -98,14 +110,15 @@ describe('ledgerctl without a service', () => {
   });
 
   it('store check takes a directory or a file, and neither with EventStoreDB', async () => {
-    expect((await run(['store', 'check'])).out).to.equal('2 events, nothing wrong\n');
-    expect((await run(['store', 'check', '--file', 'x'])).out).to.equal('1 event, nothing wrong\n');
+    const here = { defaultDataDir: folder };
+    expect((await run(['store', 'check'], here)).out).to.equal('2 events, nothing wrong\n');
+    expect((await run(['store', 'check', '--file', file])).out).to.equal('1 event, nothing wrong\n');
     const remote = { eventStore: 'esdb://host' };
     const refused = await run(['store', 'check'], remote);
     expect(refused.code).to.equal(2);
     expect(refused.err).to.include('LEDGER_EVENT_STORE names an EventStoreDB');
-    expect((await run(['store', 'check', '--data-dir', 'x'], remote)).code).to.equal(0);
-    expect((await run(['store', 'check', '--data-dir', 'x', '--file', 'y'])).code).to.equal(2);
+    expect((await run(['store', 'check', '--data-dir', folder], remote)).code).to.equal(0);
+    expect((await run(['store', 'check', '--data-dir', folder, '--file', file])).code).to.equal(2);
   });
 });
 

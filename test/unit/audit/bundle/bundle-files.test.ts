@@ -90,7 +90,9 @@ describe('bundles in files', () => {
     writeFileSync(tar, header);
     const report = await verifyBundle(await openBundle(tar));
     expect(report.findings.map(findingText).join()).to.include('cannot be read');
-    expect(report.findings.map(findingText).join()).to.match(/^the bundle cannot be read: the tar is /);
+    expect(report.findings.map(findingText).join()).to.match(
+      /^the bundle cannot be read: the tar \S+ is damaged: the block at byte 0 is no header of a file$/,
+    );
   });
 
   const unused = () => Promise.reject(new Error('not in this test'));

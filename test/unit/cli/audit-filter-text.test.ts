@@ -1,0 +1,36 @@
+import { expect } from 'chai';
+import { NOT_PROVEN } from '../../../src/app/audit/bundle/format.ts';
+import { filterText, notProvenOf } from '../../../src/cli/audit/filter-text.ts';
+
+/** What the check of an export says of its filter. */
+describe('the filter of an export, as its check says it', () => {
+  const report = (filter: number, audience: number) => ({
+    notProven: NOT_PROVEN,
+    withheldBy: { filter, audience },
+  });
+  const ofFilter = (texts: readonly string[]): readonly string[] =>
+    texts.filter((text) => /filter|why events/.test(text));
+
+  it('is not spoken of where none was asked for: the export is the whole history of its range', () => {
+    for (const none of [{}, { from: '2026-01-01T00:00:00.000Z', to: '2027-01-01T00:00:00.000Z' }]) {
+      expect(filterText(none)).to.deep.equal([
+        'filter: none was asked for: this is all of the history in this range',
+      ]);
+      expect(ofFilter(notProvenOf(report(0, 0), none))).to.deep.equal([]);
+      expect(ofFilter(notProvenOf(report(0, 3), none))).to.deep.equal([
+        'why events are withheld: that this reader may not see them',
+      ]);
+      expect(notProvenOf(report(0, 3), none)).to.have.length(NOT_PROVEN.length);
+    }
+  });
+
+  it('is said, and that it is not proven, where one was asked for or something was left out all the same', () => {
+    const asked = { kind: 'cluster', types: ['ClusterOrdered', 'ClusterDeleted'], from: 'x' };
+    expect(filterText(asked)).to.deep.equal(['filter: kind cluster; types ClusterOrdered, ClusterDeleted']);
+    expect(notProvenOf(report(3, 0), asked)).to.deep.equal(NOT_PROVEN);
+    expect(notProvenOf(report(3, 0), {})).to.deep.equal(NOT_PROVEN);
+    expect(filterText(undefined)).to.deep.equal([]);
+    expect(notProvenOf(report(0, 0), undefined)).to.deep.equal(NOT_PROVEN);
+    expect(filterText({ kind: 'a\u001b[31m' })[0]).to.not.include('\u001b');
+  });
+});
