@@ -6,6 +6,11 @@ import type { HiddenFields } from './hidden-fields.ts';
  */
 export type { Encrypted };
 
+/** What a token says about a person; absent parts are left out. */
+export type PersonalData = { readonly userName?: string; readonly email?: string };
+/** Where a request came from. */
+export type RequestSource = { readonly ip?: string; readonly userAgent?: string };
+
 export type Actor = {
   /** UUIDv5(tenant, issuer, sub); the User's id and `metadata.creator`. For our own work: `system`. */
   readonly subjectId: string;
@@ -96,9 +101,12 @@ export const commandMetadata = (
   ...(context.source !== undefined && { source: context.source }),
 });
 
+/** Subject of the service itself. */
+export const SYSTEM_SUBJECT = 'system';
+
 /** The actor of everything that the service does on its own. `via`: `repair`, `workflow:<name>` … */
 export const systemActor = (via: string): Actor => ({
-  subjectId: 'system',
+  subjectId: SYSTEM_SUBJECT,
   roles: [],
   authMethod: 'internal',
   via,

@@ -1,6 +1,6 @@
 import type { SecretRef } from '../domain/secret-ref.ts';
 import type { JsonObject } from '../domain/json.ts';
-import type { Actor, Encrypted } from './metadata.ts';
+import type { Actor, Encrypted, PersonalData, RequestSource } from './metadata.ts';
 
 /** Small ports that make time, identity and threads replaceable (simulation, tests). */
 
@@ -32,19 +32,29 @@ export type Logger = {
 /** Refused and failed calls are recorded from the start; the audit context stores them (design §4). */
 export type RejectionRecord = {
   readonly tenant: string;
+  readonly project?: string;
+  /** Empty: nobody knows who called. */
   readonly subjectId: string;
   readonly command: string;
   readonly commandId?: string;
   readonly outcome: 'rejected' | 'denied' | 'unauthenticated';
   readonly code: string;
+  /** What kind of refusal it is, of the few that there are (`ERROR_OF` in refusals.ts): the same words for everybody. */
+  readonly error?: string;
   readonly message: string;
+  /** True: the message repeats nothing of what the caller sent. */
+  readonly plain?: true;
   readonly at: string;
   /** The call that was refused, and its trace: what its log lines and events carry. */
   readonly correlationId?: string;
   readonly traceparent?: string;
+  readonly ticket?: string;
   /** Who called, as events say it; absent: nobody knows. */
-  readonly roles?: readonly string[];
-  readonly authMethod?: Actor['authMethod'];
+  readonly actor?: Actor;
+  /** From where, as events say it. */
+  readonly source?: Encrypted;
+  /** Both in clear, where nobody has concealed them yet: never to be stored or logged. */
+  readonly clear?: { readonly person: PersonalData; readonly source: RequestSource };
   /** What it was about: kind and id of the object, where that is known. */
   readonly kind?: string;
   readonly resourceId?: string;

@@ -1,8 +1,18 @@
-import { isRejection, reject, type Decision, type Rejection } from '../domain/decider.ts';
+import { isRejection, reject, type Decision, type Rejection, type RejectionKind } from '../domain/decider.ts';
 import type { ExpectedRevision } from './event-store.ts';
 import type { FoldedStream } from './folded-stream.ts';
 import type { CommandContext } from './metadata.ts';
 import type { RejectionRecord } from './ports.ts';
+
+/** The kinds of "no" of the domain, by their names in the catalogue of public errors. */
+export const ERROR_OF = {
+  invalid: 'INVALID_ARGUMENT',
+  'not-found': 'NOT_FOUND',
+  'already-exists': 'ALREADY_EXISTS',
+  'failed-precondition': 'FAILED_PRECONDITION',
+  conflict: 'ABORTED',
+  denied: 'PERMISSION_DENIED',
+} as const satisfies { readonly [kind in RejectionKind]: string };
 
 /** What a command is told that others overtook again and again. */
 export const TOO_MANY_CONFLICTS = reject(
@@ -53,17 +63,20 @@ export const refusedCommand = (
   about: { readonly category: string; readonly id: string },
 ): RejectionRecord => ({
   tenant: context.tenant,
+  project: context.project,
   subjectId: context.actor.subjectId,
   command,
   commandId: context.commandId,
   outcome: rejection.kind === 'denied' ? 'denied' : 'rejected',
   code: rejection.code,
+  error: ERROR_OF[rejection.kind],
   message: rejection.message,
   at,
   correlationId: context.correlationId,
   ...(context.traceparent === undefined ? {} : { traceparent: context.traceparent }),
-  roles: context.actor.roles,
-  authMethod: context.actor.authMethod,
+  ...(context.ticket === undefined ? {} : { ticket: context.ticket }),
+  actor: context.actor,
+  ...(context.source === undefined ? {} : { source: context.source }),
   kind: about.category,
   resourceId: about.id,
   requestHash: context.requestHash,

@@ -1,15 +1,11 @@
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { subjectIdOf } from './identifiers.ts';
-import type { Encrypted } from './metadata.ts';
+import type { Encrypted, PersonalData, RequestSource } from './metadata.ts';
 import type { KeyStore } from './ports.ts';
 
 export { subjectIdOf };
-
-/** What a token says about a person; absent parts are left out. */
-export type PersonalData = { readonly userName?: string; readonly email?: string };
-/** Where a request came from. */
-export type RequestSource = { readonly ip?: string; readonly userAgent?: string };
+export type { PersonalData, RequestSource };
 
 /**
  * Encrypts what metadata holds of a person (design §4, Personal data). The same person and text give the same

@@ -34,8 +34,9 @@ export const measure = (metrics: Metrics) => {
     (logger: Logger, keep: RecordRejection): RecordRejection =>
     (record) => {
       metrics.rejections.inc({ outcome: record.outcome, code: record.code });
-      const { body: _body, ...told } = record;
-      logger.info({ rejection: told }, 'refused');
+      // Neither what was sent, nor who it was in person.
+      const { body: _body, clear: _clear, source: _source, actor, ...told } = record;
+      logger.info({ rejection: { ...told, roles: actor?.roles, authMethod: actor?.authMethod } }, 'refused');
       keep(record);
     };
 

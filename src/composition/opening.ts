@@ -16,6 +16,7 @@ import { systemClock, systemIds, systemTimers } from '../adapters/system/system-
 import { originOf } from '../app/audit/merkle/checkpoint.ts';
 import { assertDeployment } from '../app/deployment.ts';
 import type { Clock, Ids, Logger, Timers } from '../app/ports.ts';
+import { createPersonalMetadata } from '../app/subjects.ts';
 import type { Failpoint } from '../app/process-runner/types.ts';
 import type { Config } from '../config.ts';
 import { readCatalog } from './catalog-files.ts';
@@ -97,7 +98,9 @@ export const openPorts = async (config: Config, ports: Process, closers: Closers
   });
   closers.push(() => longFolds.close());
   const measured = measure(metrics);
-  const refusals = openRefusals({ store, keys, keyStore, clock, timers, ids, instance, logger });
+  // One for everybody: who is erased is forgotten by all of them.
+  const personal = createPersonalMetadata({ keys: keyStore });
+  const refusals = openRefusals({ store, keys, keyStore, personal, clock, timers, ids, instance, logger });
   const recordRejection = measured.recordRejection(logger, refusals.record);
   await mkdir(join(config.dataDir, 'read-models'), { recursive: true });
   const auditKeyFiles = config.roles.includes('auditor')
@@ -118,6 +121,7 @@ export const openPorts = async (config: Config, ports: Process, closers: Closers
     secrets,
     subjectKeys,
     keyStore,
+    personal,
     openPersonal,
     store,
     sqlite,

@@ -5,6 +5,7 @@ import { createEventCodec } from '../app/event-codec.ts';
 import type { EventStore } from '../app/event-store.ts';
 import type { Clock, Ids, KeyStore, Logger, Timers } from '../app/ports.ts';
 import { createRequestHash } from '../app/request-hash.ts';
+import type { PersonalMetadata } from '../app/subjects.ts';
 import { auditEventTypes } from '../domain/audit/event-types.ts';
 
 /** The record of refusals on this instance's own ports. */
@@ -17,6 +18,7 @@ export const openRefusals = ({
   readonly store: EventStore;
   readonly keys: Pick<DeploymentKeys, 'requestHashKey'>;
   readonly keyStore: Pick<KeyStore, 'encrypt'>;
+  readonly personal: Pick<PersonalMetadata, 'personal' | 'source'>;
   readonly clock: Clock;
   readonly timers: Timers;
   readonly ids: Ids;

@@ -5,7 +5,6 @@ import { createErasures } from '../app/audit/erasure.ts';
 import { clusterIdentifier } from '../app/hub-identity.ts';
 import type { Publisher } from '../app/publisher/publisher.ts';
 import { createRequestHash } from '../app/request-hash.ts';
-import { createPersonalMetadata } from '../app/subjects.ts';
 import type { Config } from '../config.ts';
 import { kinds } from '../domain/kinds.ts';
 import { registry } from '../domain/registry.ts';
@@ -36,13 +35,12 @@ export type Served = Awaited<ReturnType<typeof createServed>>;
 
 /** What the surfaces are made of, and the surfaces. */
 export const createServed = async (config: Config, opened: Opened, system: System) => {
-  const { clock, timers, ids, instance, logger, store, keys, keyStore, openPersonal } = opened;
+  const { clock, timers, ids, instance, logger, store, keys, keyStore, personal, openPersonal } = opened;
   const positions = createPositions({
     storeId: store.storeId,
     waitFor: system.readModels.waitFor,
     digits: store.kind === 'eventstoredb' ? 40 : 16,
   });
-  const personal = createPersonalMetadata({ keys: keyStore });
   const erasures = createErasures({
     runner: system.runner,
     keys: { destroy: personal.erase, has: keyStore.has },

@@ -96,7 +96,7 @@ const bearerToken = (authorization: string | undefined, method: string): string 
   const [scheme = '', token = '', ...more] = authorization.trim().split(/\s+/);
   if (scheme.toLowerCase() !== 'bearer') {
     const shown = /^[A-Za-z0-9-]{1,32}$/.test(scheme) ? `'${scheme}' ` : '';
-    throw unauthenticated(`authentication scheme ${shown}is not supported`, true);
+    throw unauthenticated(`authentication scheme ${shown}is not supported`, true, { plain: shown === '' });
   }
   if (token === '' || more.length > 0)
     throw unauthenticated('token is not valid: it is empty or holds spaces', true);

@@ -1,4 +1,5 @@
-import type { Rejection, RejectionKind } from '../domain/decider.ts';
+import { ERROR_OF } from '../app/refusals.ts';
+import type { Rejection } from '../domain/decider.ts';
 import type { JsonObject, JsonValue } from '../domain/json.ts';
 
 /**
@@ -50,6 +51,8 @@ export type ApiErrorOptions = ErrorOptions & {
   readonly headers?: Readonly<Record<string, string>>;
   /** True when the command runner has recorded the refusal already. */
   readonly recorded?: boolean;
+  /** True when the message repeats nothing of what the caller sent: it may be kept of callers whom nobody knows. */
+  readonly plain?: true;
 };
 
 /** A refusal as a caller sees it. Its message never holds a secret or a value of the request body. */
@@ -86,27 +89,24 @@ export const urlNotFound = (): ApiError => new ApiError('NOT_FOUND', 'Not Found'
 /** Known URL, wrong verb: 501 on OSAC's surfaces (osac-api.md §6). */
 export const methodNotAllowed = (): ApiError => new ApiError('UNIMPLEMENTED', 'Method Not Allowed');
 
-export const unauthenticated = (message: string, tokenPresented: boolean): ApiError =>
+/** `plain`: see ApiErrorOptions. */
+export const unauthenticated = (
+  message: string,
+  tokenPresented: boolean,
+  { plain = true }: { readonly plain?: boolean } = {},
+): ApiError =>
   new ApiError('UNAUTHENTICATED', message, {
+    ...(plain ? { plain: true } : {}),
     headers: {
       'www-authenticate': `Bearer ${tokenPresented ? 'error="invalid_token", ' : ''}error_description="${message.replaceAll(/["\\]/g, '')}"`,
     },
   });
 
-const BY_KIND: Readonly<Record<RejectionKind, ErrorName>> = {
-  invalid: 'INVALID_ARGUMENT',
-  'not-found': 'NOT_FOUND',
-  'already-exists': 'ALREADY_EXISTS',
-  'failed-precondition': 'FAILED_PRECONDITION',
-  conflict: 'ABORTED',
-  denied: 'PERMISSION_DENIED',
-};
-
 /** A "no" of the domain. Fact `description` is the text of the field's violation where it differs from the message. */
 export const rejected = ({ kind, code, message, field, facts = {} }: Rejection): ApiError => {
   const { description = message, ...rest } = facts;
   const shown = Object.entries(rest).map(([name, fact]) => [name, String(fact)] as const);
-  return new ApiError(BY_KIND[kind], message, {
+  return new ApiError(ERROR_OF[kind], message, {
     reason: code,
     recorded: true,
     ...(field === undefined ? {} : { violations: [{ field, description: String(description) }] }),

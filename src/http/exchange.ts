@@ -3,9 +3,11 @@ import { EventTooLarge, OutcomeUnknown, StoreUnavailable } from '../app/event-st
 import { ReferencesBusy } from '../app/reference-guard.ts';
 import { IdempotencyMismatch } from '../app/command.ts';
 import type { Clock, Logger, RecordRejection, RejectionRecord } from '../app/ports.ts';
+import type { RequestSource } from '../app/metadata.ts';
 import type { JsonObject } from '../domain/json.ts';
 import { ApiError, ERRORS, errorHeaders, osacErrorBody, problemBody } from './errors.ts';
-import type { Principal } from './osac/principal.ts';
+import { MAX_TICKET } from './osac/call.ts';
+import { namelessActor, personOf, type Principal } from './osac/principal.ts';
 
 /** One request and its answer, as the log line, the metrics and the rejection record see it. */
 export type Exchange = {
@@ -244,7 +246,9 @@ const record = (exchange: Exchange, error: ApiError, services: ExchangeServices)
     ...(error.cause instanceof IdempotencyMismatch && { commandId: error.cause.commandId }),
     outcome,
     code: error.reason,
+    error: error.error,
     message: error.message,
+    ...(error.options.plain === true && { plain: true }),
     at: services.clock.now(),
     correlationId: exchange.requestId,
     ...(exchange.traceparent === undefined ? {} : { traceparent: exchange.traceparent }),
@@ -252,12 +256,27 @@ const record = (exchange: Exchange, error: ApiError, services: ExchangeServices)
   });
 };
 
-const whoAndWhat = ({ principal, asked }: Exchange): Partial<RejectionRecord> => ({
-  ...(principal !== undefined && { roles: principal.roles, authMethod: principal.authMethod }),
+const whoAndWhat = ({ principal, asked, request }: Exchange): Partial<RejectionRecord> => ({
+  ...(principal !== undefined && {
+    actor: namelessActor(principal),
+    clear: { person: personOf(principal), source: sourceOf(request) },
+    ...ticketOf(request),
+  }),
   ...(asked !== undefined && { kind: asked.kind }),
   ...(asked?.id !== undefined && { resourceId: asked.id }),
   ...(asked?.body !== undefined && { body: asked.body }),
 });
+
+const sourceOf = ({ socket, headers }: IncomingMessage): RequestSource => ({
+  ...(socket.remoteAddress !== undefined && { ip: socket.remoteAddress }),
+  ...(headers['user-agent'] !== undefined && { userAgent: headers['user-agent'] }),
+});
+
+/** As far as an accepted call might carry it. */
+const ticketOf = ({ headers }: IncomingMessage): { ticket?: string } => {
+  const ticket = headers['x-ledger-ticket'];
+  return typeof ticket === 'string' && ticket !== '' && ticket.length <= MAX_TICKET ? { ticket } : {};
+};
 
 /** One line per finished request, and one observation. */
 export const finish = (exchange: Exchange, { clock, logger, onRequest }: ExchangeServices): void => {

@@ -13,6 +13,8 @@ import { createMemoryEventStore } from '../../src/adapters/event-store/memory/me
 import { createMemoryKeyStore } from '../../src/adapters/keys/memory-key-store.ts';
 import { createTokenVerifier } from '../../src/adapters/identity/token-verifier.ts';
 import { systemClock, systemIds, systemTimers } from '../../src/adapters/system/system-ports.ts';
+import { createDayJournal } from '../../src/app/audit/day-journal.ts';
+import { createRefusalRecorder } from '../../src/app/audit/refusal-recorder.ts';
 import { createCommandRunner } from '../../src/app/command-runner.ts';
 import { createEventCodec } from '../../src/app/event-codec.ts';
 import type { EventStore } from '../../src/app/event-store.ts';
@@ -79,7 +81,12 @@ export type TestServiceOptions = {
   /** Namespace whose service accounts may be admins. Default: none is. */
   readonly deploymentNamespace?: string;
   /** `/api/audit/v1` is served, with heads that are signed and exports that are made unless told otherwise. */
-  readonly audit?: { readonly signs?: boolean; readonly exports?: boolean };
+  readonly audit?: {
+    readonly signs?: boolean;
+    readonly exports?: boolean;
+    /** Refusals are stored, too, within milliseconds. */
+    readonly refusals?: boolean;
+  };
   /** Told of every question to the read model: its name and what was asked. */
   readonly onRead?: (question: string, asked: readonly unknown[]) => void;
 };
@@ -170,8 +177,28 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
   const ids = systemIds();
   const codec = createEventCodec(eventTypes);
   const rejections: RejectionRecord[] = [];
-  const recordRejection = (record: RejectionRecord): void =>
-    options.forgetful === true ? undefined : void rejections.push(record);
+  const people = createMemoryKeyStore();
+  const metadata = createPersonalMetadata({ keys: people });
+  const requestHash = createRequestHash(Buffer.from('test deployment'));
+  const refusals = createRefusalRecorder({
+    journal: createDayJournal(store),
+    codec,
+    clock,
+    timers: systemTimers(),
+    ids,
+    instance: 'test',
+    logger: silent,
+    requestHash,
+    conceal: people.encrypt,
+    personal: metadata,
+    everyMs: 5,
+  });
+  const recordRejection = (record: RejectionRecord): void => {
+    if (options.audit?.refusals === true) refusals.record(record);
+    if (options.forgetful !== true) rejections.push(record);
+  };
+  const stopping = new AbortController();
+  const refusing = options.audit?.refusals === true ? refusals.run(stopping.signal) : Promise.resolve();
   const runner = createCommandRunner({ store, codec, clock, instance: 'test', recordRejection });
   const commands = createResourceCommands({
     runner,
@@ -182,7 +209,6 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
     caughtUp: (signal) => caughtUpWith(store, models)(signal),
     announcedTo: (kind, id, before) => models.resources.announcedTo(kind, id, { before, limit: 100 }),
   });
-  const people = createMemoryKeyStore();
   const models = await openReadModels({
     dir: undefined,
     views: [
@@ -212,8 +238,6 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
     ...options.positions,
   });
   const logger = recordingLogger();
-  const requestHash = createRequestHash(Buffer.from('test deployment'));
-  const metadata = createPersonalMetadata({ keys: people });
   const personal =
     options.audit === undefined ? { personal: async () => hidden, source: async () => hidden } : metadata;
   const services = {
@@ -353,6 +377,10 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
     ids,
     secrets,
     rejections,
+    /** Resolves when no refusal waits to be stored. */
+    refusalsStored: async () => {
+      while (refusals.waiting() > 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    },
     logger,
     audit,
     token,
@@ -360,6 +388,8 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
       await users.idle();
+      stopping.abort();
+      await refusing;
       await audit?.close();
       await models.close();
       await store.close();

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import type { Actor } from '../metadata.ts';
 
 /**
  * How many refusals are recorded one by one (a caller who is refused a thousand times a second must not fill the log): so
@@ -9,6 +10,8 @@ export type RefusalCap = { readonly atOnce: number; readonly perMinute: number }
 export type Suppressed = {
   /** Absent: of all who did not say who they are. */
   readonly subjectId?: string;
+  /** Who that is, as of the first that was counted: of no one call, so without token and person. */
+  readonly actor?: Actor;
   readonly tenant: string;
   readonly count: number;
   readonly since: string;
@@ -17,7 +20,12 @@ export type Suppressed = {
 
 export type RefusalCaps = {
   /** True: record it. False: it was counted. */
-  admit(refusal: { readonly subjectId: string; readonly tenant: string; readonly at: string }): boolean;
+  admit(refusal: {
+    readonly subjectId: string;
+    readonly tenant: string;
+    readonly at: string;
+    readonly actor?: Actor;
+  }): boolean;
   /** What was counted since the last call. */
   take(): readonly Suppressed[];
   /** Gives back what was taken and could not be recorded. */
@@ -58,7 +66,7 @@ export const createRefusalCaps = ({
     // Beyond so many callers at once they are counted together.
     const room = sofar !== undefined || counted.size < MAX_SUBJECTS || key === '';
     if (!room) {
-      const { subjectId: _one, ...anybody } = more;
+      const { subjectId: _one, actor: _who, ...anybody } = more;
       return add('', { ...anybody, tenant: '' });
     }
     counted.set(
@@ -75,9 +83,9 @@ export const createRefusalCaps = ({
   };
 
   return {
-    admit: ({ subjectId, tenant, at }) => {
+    admit: ({ subjectId, tenant, at, actor }) => {
       if (takes(subjectId, subjectId === '' ? strangers : perSubject)) return true;
-      const whose = subjectId === '' ? { tenant: '' } : { subjectId, tenant };
+      const whose = subjectId === '' ? { tenant: '' } : { ...whoseOf({ subjectId, actor }), tenant };
       add(subjectId, { ...whose, count: 1, since: at, until: at });
       return false;
     },
@@ -90,4 +98,17 @@ export const createRefusalCaps = ({
       for (const each of suppressed) add(each.subjectId ?? '', each);
     },
   };
+};
+
+/** Whose a count of several calls is. */
+export const whoseOf = ({
+  subjectId,
+  actor,
+}: {
+  readonly subjectId: string;
+  readonly actor?: Actor | undefined;
+}): Pick<Suppressed, 'subjectId' | 'actor'> => {
+  if (actor === undefined) return { subjectId };
+  const { personal: _person, tokenIdHash: _token, ...known } = actor;
+  return { subjectId, actor: known };
 };

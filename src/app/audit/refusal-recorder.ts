@@ -4,12 +4,13 @@ import type { JsonObject } from '../../domain/json.ts';
 import type { EventCodec } from '../event-codec.ts';
 import type { EventToAppend } from '../event-store.ts';
 import { eventId } from '../identifiers.ts';
-import { commandMetadata, type CommandMetadata, type Encrypted } from '../metadata.ts';
+import { commandMetadata, type Actor, type CommandMetadata, type Encrypted } from '../metadata.ts';
 import type { Clock, Ids, Logger, RecordRejection, RejectionRecord, Timers } from '../ports.ts';
 import { pause } from '../process-runner/pause.ts';
 import type { RequestHash } from '../request-hash.ts';
+import type { PersonalMetadata } from '../subjects.ts';
 import { dayStream, type DayJournal } from './day-journal.ts';
-import { createRefusalCaps, type RefusalCap, type Suppressed } from './refusal-caps.ts';
+import { createRefusalCaps, whoseOf, type RefusalCap, type Suppressed } from './refusal-caps.ts';
 
 /**
  * Records what was refused (design §4): a stream per tenant and day, behind the answer, so that no call waits for it or
@@ -35,6 +36,8 @@ export type RefusalRecorderOptions = {
   readonly requestHash: RequestHash;
   /** Conceals what the caller was told: it may repeat what the caller wrote. */
   readonly conceal: (subjectId: string, text: string) => Promise<Encrypted>;
+  /** Conceals who called and from where, as it does for commands that are accepted. */
+  readonly personal: Pick<PersonalMetadata, 'personal' | 'source'>;
   /** Of one caller. Default: 60 at once, then 10 a minute. */
   readonly perSubject?: RefusalCap;
   /** Of all who did not say who they are. Default: 60 at once, then 60 a minute. */
@@ -51,7 +54,7 @@ const SUPPRESSED_EVERY = 60;
 const PER_APPEND = 100;
 
 export const createRefusalRecorder = (options: RefusalRecorderOptions): RefusalRecorder => {
-  const { journal, codec, clock, timers, ids, instance, logger, requestHash, conceal } = options;
+  const { journal, codec, clock, timers, ids, instance, logger, requestHash } = options;
   const everyMs = options.everyMs ?? 1_000;
   const most = options.most ?? 1_000;
   const caps = createRefusalCaps({
@@ -59,23 +62,25 @@ export const createRefusalRecorder = (options: RefusalRecorderOptions): RefusalR
     strangers: options.strangers ?? { atOnce: 60, perMinute: 60 },
     monotonicMs: () => clock.monotonicMs(),
   });
-  let waiting: { readonly id: string; readonly record: RejectionRecord }[] = [];
+  let waiting: Waiting[] = [];
+  const seal = createSeal(options);
 
-  const eventOf = async (record: RejectionRecord): Promise<RefusalEvent> => ({
+  const eventOf = (record: RejectionRecord, { message }: Sealed): RefusalEvent => ({
     type: 'RequestRefused',
     data: {
       at: record.at,
       subjectId: record.subjectId,
       outcome: record.outcome,
       code: record.code,
+      ...(record.error !== undefined && { error: record.error }),
       command: record.command,
       ...(record.commandId !== undefined && { commandId: record.commandId }),
       ...(record.kind !== undefined && { kind: record.kind }),
       ...(record.resourceId !== undefined && { resourceId: record.resourceId }),
       ...hashed(record, requestHash),
       ...(record.body !== undefined && { fields: fieldsOf(record.body()) }),
-      // Nobody's key conceals the words of somebody unknown.
-      ...(record.subjectId !== '' && { message: await conceal(record.subjectId, record.message) }),
+      ...(message !== undefined && { message }),
+      ...(message === undefined && record.plain === true && { told: record.message }),
     },
   });
 
@@ -86,28 +91,28 @@ export const createRefusalRecorder = (options: RefusalRecorderOptions): RefusalR
     metadata: CommandMetadata,
   ): EventToAppend => codec.encode(event, eventId(commandId, stream, 0), metadata);
 
-  const metadataOf = (commandId: string, record: RejectionRecord): CommandMetadata => ({
-    ...commandMetadata(
+  const metadataOf = (
+    commandId: string,
+    record: RejectionRecord,
+    { personal, source }: Sealed,
+  ): CommandMetadata =>
+    commandMetadata(
       {
         tenant: record.tenant,
-        project: '',
-        actor: {
-          subjectId: record.subjectId,
-          roles: record.roles ?? [],
-          authMethod: record.authMethod ?? (record.subjectId === '' ? 'anonymous' : 'jwt'),
-          via: 'http',
-        },
+        project: record.project ?? '',
+        actor: { ...(record.actor ?? ANYBODY), ...(personal !== undefined && { personal }) },
         commandId,
-        requestHash: '',
+        requestHash: hashed(record, requestHash).bodyHash ?? '',
         correlationId: record.correlationId ?? commandId,
         causationId: record.commandId ?? record.correlationId ?? commandId,
+        ...(record.ticket !== undefined && { ticket: record.ticket }),
         ...(record.traceparent !== undefined && { traceparent: record.traceparent }),
+        ...(source !== undefined && { source }),
       },
       'RecordRefusal',
       record.at,
       instance,
-    ),
-  });
+    );
 
   /** Writes the oldest ones; false when the store does not take them now. */
   const writeSome = async (): Promise<boolean> => {
@@ -117,9 +122,11 @@ export const createRefusalRecorder = (options: RefusalRecorderOptions): RefusalR
     const batch = waiting.filter(({ record }) => streamOf(record) === stream).slice(0, PER_APPEND);
     try {
       const entries = await Promise.all(
-        batch.map(async ({ id, record }) =>
-          toAppend(stream, await eventOf(record), id, metadataOf(id, record)),
-        ),
+        batch.map(async (each) => {
+          const { id, record } = each;
+          const sealed = await seal(each);
+          return toAppend(stream, eventOf(record, sealed), id, metadataOf(id, record, sealed));
+        }),
       );
       await journal.append(stream, entries);
     } catch (error) {
@@ -134,14 +141,14 @@ export const createRefusalRecorder = (options: RefusalRecorderOptions): RefusalR
   const writeSuppressed = async (): Promise<void> => {
     const suppressed = caps.take();
     for (const [index, each] of suppressed.entries()) {
-      const { tenant, ...data } = each;
+      const { tenant, actor: _actor, ...data } = each;
       const at = clock.now();
       const stream = dayStream(REFUSAL_CATEGORY, tenant, at);
       const id = ids.uuidv7();
       const record = { ...asRecord(each), at };
       const event: RefusalEvent = { type: 'RefusalsSuppressed', data: { at, ...data } };
       try {
-        await journal.append(stream, [toAppend(stream, event, id, metadataOf(id, record))]);
+        await journal.append(stream, [toAppend(stream, event, id, metadataOf(id, record, {}))]);
       } catch (error) {
         caps.putBack(suppressed.slice(index));
         logger.warn({ err: error }, 'counts of refusals are recorded later');
@@ -157,8 +164,14 @@ export const createRefusalRecorder = (options: RefusalRecorderOptions): RefusalR
   return {
     record: (record) => {
       if (!caps.admit(record)) return;
-      if (waiting.length < most) waiting.push({ id: ids.uuidv7(), record });
-      else caps.putBack([{ ...suppressedOf(record), count: 1, since: record.at, until: record.at }]);
+      if (waiting.length >= most) {
+        caps.putBack([{ ...suppressedOf(record), count: 1, since: record.at, until: record.at }]);
+        return;
+      }
+      const entry: Waiting = { id: ids.uuidv7(), record, sealed: undefined };
+      waiting.push(entry);
+      // With the key of now: should the person be erased before it is written, nobody can read it.
+      seal(entry).catch(() => undefined);
     },
     run: async (signal) => {
       for (let round = 1; !signal.aborted; round += 1) {
@@ -173,14 +186,51 @@ export const createRefusalRecorder = (options: RefusalRecorderOptions): RefusalR
   };
 };
 
+type Waiting = {
+  readonly id: string;
+  readonly record: RejectionRecord;
+  sealed: Promise<Sealed> | undefined;
+};
+
+/** What of a refusal is personal, as ciphertext. */
+type Sealed = { readonly message?: Encrypted; readonly personal?: Encrypted; readonly source?: Encrypted };
+
+/** Conceals once what one refusal has to conceal; where that failed it is tried again by the next call. */
+const createSeal = ({
+  conceal,
+  personal: people,
+}: Pick<RefusalRecorderOptions, 'conceal' | 'personal'>): ((entry: Waiting) => Promise<Sealed>) => {
+  const sealedOf = async ({ subjectId, message, clear, ...record }: RejectionRecord): Promise<Sealed> => {
+    // Nobody's key conceals the words of somebody unknown, and the service has nothing personal.
+    if (subjectId === '') return {};
+    const personal = clear && (await people.personal(subjectId, clear.person));
+    const source = record.source ?? (clear && (await people.source(subjectId, clear.source)));
+    return {
+      message: await conceal(subjectId, message),
+      ...(personal !== undefined && { personal }),
+      ...(source !== undefined && { source }),
+    };
+  };
+  return (entry) => {
+    entry.sealed ??= sealedOf(entry.record).catch((error: unknown) => {
+      entry.sealed = undefined;
+      throw error;
+    });
+    return entry.sealed;
+  };
+};
+
+const ANYBODY: Actor = { subjectId: '', roles: [], authMethod: 'anonymous', via: 'http' };
+
 const streamOf = ({ tenant, at }: RejectionRecord): string => dayStream(REFUSAL_CATEGORY, tenant, at);
 
-const suppressedOf = ({ subjectId, tenant }: RejectionRecord): { subjectId?: string; tenant: string } =>
-  subjectId === '' ? { tenant: '' } : { subjectId, tenant };
+const suppressedOf = (record: RejectionRecord): Pick<Suppressed, 'subjectId' | 'tenant' | 'actor'> =>
+  record.subjectId === '' ? { tenant: '' } : { ...whoseOf(record), tenant: record.tenant };
 
-const asRecord = ({ subjectId, tenant }: Suppressed): RejectionRecord => ({
+const asRecord = ({ subjectId, tenant, actor }: Suppressed): RejectionRecord => ({
   tenant,
   subjectId: subjectId ?? '',
+  ...(actor !== undefined && { actor }),
   command: 'RecordRefusal',
   outcome: 'rejected',
   code: 'SUPPRESSED',

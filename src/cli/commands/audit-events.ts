@@ -158,20 +158,25 @@ const SHORT = 8;
 
 /**
  * One spelling for one person in a whole table: the user name where any event of it tells that, else the subject's id. Not every
- * event tells the name: those of the provider's people do not tell tenants, and of an erased person only later ones do.
+ * event tells the name: those of the provider's people do not tell tenants. What was recorded before an erasure has no name any
+ * more, though the person may have come back and later events tell one.
  */
 const namesIn = (events: readonly AuditEvent[]): ((event: AuditEvent) => string) => {
   const names = new Map<string, string>();
-  for (const { actor } of events) {
+  const erasedTo = new Map<string, string>();
+  for (const { actor, recorded_at: at } of events) {
     const name = actor.personal?.user_name;
     if (name !== undefined) names.set(actor.subject, name);
+    if (actor.personal?.erased === true && at > (erasedTo.get(actor.subject) ?? ''))
+      erasedTo.set(actor.subject, at);
   }
   const shared = new Set([...names.values()].filter((name, i, all) => all.indexOf(name) !== i));
-  return ({ actor: { subject, personal } }) => {
+  return ({ actor: { subject, personal }, recorded_at: at }) => {
+    if (personal?.user_name === undefined && at <= (erasedTo.get(subject) ?? ''))
+      return `${subject} (erased)`;
     const name = names.get(subject);
-    const who =
-      name === undefined ? subject : shared.has(name) ? `${name} (${subject.slice(0, SHORT)})` : name;
-    return personal?.erased === true ? `${who} (erased)` : who;
+    if (name === undefined) return subject;
+    return shared.has(name) ? `${name} (${subject.slice(0, SHORT)})` : name;
   };
 };
 
@@ -184,8 +189,10 @@ const whyOf = ({ type, data }: AuditEvent): string => {
   if (type === 'RefusalsSuppressed')
     return `${text('count')} more were refused, ${text('since')} to ${text('until')}`;
   if (type !== 'RequestRefused') return '';
-  const [command, code, message] = ['command', 'code', 'message'].map(text);
-  return `${command}: ${code}${message === '' ? '' : `, ${message}`}`.replaceAll('\n', ' ');
+  // Of somebody unknown only words that are the same for everybody are kept; of an erased person the class is left.
+  const [command, code, message, told, error] = ['command', 'code', 'message', 'told', 'error'].map(text);
+  const why = message || told || (error === code ? '' : error);
+  return `${command}: ${code}${why === '' ? '' : `, ${why}`}`.replaceAll('\n', ' ');
 };
 
 const addShow = (audit: Command, { client, io }: Connection): void => {

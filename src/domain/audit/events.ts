@@ -18,6 +18,8 @@ export type RefusalEvent =
         readonly outcome: 'rejected' | 'denied' | 'unauthenticated';
         /** Stable reason, for example `NAME_TAKEN`. */
         readonly code: string;
+        /** The class of that reason in the catalogue of errors, for example `ALREADY_EXISTS`; older events do not say. */
+        readonly error?: string;
         /** The called method or the name of the command. */
         readonly command: string;
         readonly commandId?: string;
@@ -30,6 +32,8 @@ export type RefusalEvent =
         readonly fields?: readonly string[];
         /** What the caller was told; it may repeat what the caller wrote, so it is ciphertext. */
         readonly message?: Encrypted;
+        /** What somebody unknown was told, where that repeats nothing of the call: nobody's key could conceal it. */
+        readonly told?: string;
       }
     >
   /** More was refused than is recorded one by one. */

@@ -10,7 +10,7 @@ import {
 import type { AuditLeaf } from '../../app/audit/tree.ts';
 import { listAt, objectAt, own, stringAt } from '../../domain/json-tools.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
-import { isEncrypted, type OpenPersonal } from '../../domain/personal.ts';
+import { encryptedIn, isEncrypted, subjectOf, type OpenPersonal } from '../../domain/personal.ts';
 import type { AuditServices } from './services.ts';
 
 /** An event as this audience may see it, personal data in clear or marked as erased; undefined: it may not. */
@@ -38,7 +38,7 @@ export const eventJson = (
     outcome: leaf.outcome,
     occurred_at: stringAt(metadata, 'occurredAt'),
     recorded_at: event.recordedAt,
-    actor: actorJson(metadata, audience, words.open),
+    actor: actorJson(event, audience, words.open),
     ...sourceJson(metadata, audience, words.open),
     ...some(metadata, 'command', 'command'),
     ...some(metadata, 'commandId', 'command_id'),
@@ -63,7 +63,11 @@ const some = (from: JsonObject, key: string, name: string): JsonObject => {
   return text === '' ? {} : { [name]: text };
 };
 
-const actorJson = (metadata: JsonObject, audience: AuditAudience, open: OpenPersonal): JsonObject => {
+const actorJson = (
+  { data, metadata }: Pick<RecordedEvent, 'data' | 'metadata'>,
+  audience: AuditAudience,
+  open: OpenPersonal,
+): JsonObject => {
   const actor = objectAt(metadata, 'actor');
   return {
     subject: stringAt(actor, 'subjectId'),
@@ -71,8 +75,18 @@ const actorJson = (metadata: JsonObject, audience: AuditAudience, open: OpenPers
     ...some(actor, 'authMethod', 'auth_method'),
     ...some(actor, 'via', 'via'),
     ...some(actor, 'onBehalfOf', 'on_behalf_of'),
-    ...(revealsActor(metadata, audience) ? personal(actor, 'personal', PERSON, open) : {}),
+    ...(revealsActor(metadata, audience) ? personOf(actor, data, open) : {}),
   };
+};
+
+/**
+ * Refusals of older releases hold no name: that nothing of them can be read shows in what else they conceal of the actor.
+ * Who reads names from later events of the same subject must not take them for those of this one.
+ */
+const personOf = (actor: JsonObject, data: JsonObject, open: OpenPersonal): JsonObject => {
+  if (Object.hasOwn(actor, 'personal')) return personal(actor, 'personal', PERSON, open);
+  const own = encryptedIn(data).filter((value) => subjectOf(value) === stringAt(actor, 'subjectId'));
+  return open(own).includes(undefined) ? { personal: ERASED_MARK } : {};
 };
 
 const sourceJson = (metadata: JsonObject, audience: AuditAudience, open: OpenPersonal): JsonObject =>

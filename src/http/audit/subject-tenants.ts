@@ -1,6 +1,7 @@
 import type { HoldScope } from '../../domain/audit/events.ts';
 import { user } from '../../domain/kinds.ts';
 import { streamName } from '../../domain/stream-name.ts';
+import { SYSTEM_SUBJECT } from '../../app/metadata.ts';
 import { ApiError } from '../errors.ts';
 import { breathe } from '../ledger/query.ts';
 import { AUDIT_VIEW, type AuditServices } from './services.ts';
@@ -37,6 +38,8 @@ const createActedIn = ({ reader, clock }: Pick<Known, 'reader' | 'clock'>, signa
     since = clock.monotonicMs();
   };
   return async (subjectId, tenants) => {
+    // The service itself is nobody whose data could be kept or erased.
+    if (subjectId === SYSTEM_SUBJECT) return false;
     for (let after = -1; ; ) {
       const { leaves, next } = reader.find({ tenants, subject: subjectId, after, limit: 1 });
       await rest();

@@ -82,6 +82,9 @@ export type Handler<Message> = (call: Call<Message>) => Promise<Answer> | Answer
 /** `"<kind>-<revision>"`: the strong tag of one state of one object (design §5). */
 export const etagOf = (kind: string, revision: number): string => `"${kind}-${revision}"`;
 
+/** Characters of `X-Ledger-Ticket`. */
+export const MAX_TICKET = 128;
+
 /** OSAC's header, plain and as its gateway forwards it (osac-api.md §3). */
 const DRY_RUN = ['x-dry-run', 'grpc-metadata-x-dry-run'];
 

@@ -1,5 +1,6 @@
 import { subjectIdOf } from '../../app/identifiers.ts';
 import type { VerifiedToken } from '../../app/identity.ts';
+import type { Actor, PersonalData } from '../../app/metadata.ts';
 import type { Role } from '../../domain/tenancy/rights.ts';
 import type { Visibility } from '../../projections/read-models.ts';
 
@@ -31,6 +32,21 @@ export type Principal = {
   /** Where its calls come in, for the history. Default `http`. */
   readonly via?: string;
 };
+
+/** The caller as events name it, without what is personal. */
+export const namelessActor = ({ subjectId, roles, authMethod, tokenIdHash, via }: Principal): Actor => ({
+  subjectId,
+  roles,
+  authMethod,
+  ...(tokenIdHash === '' ? {} : { tokenIdHash }),
+  via: via ?? 'http',
+});
+
+/** What is personal about the caller, in clear. */
+export const personOf = ({ userName, email }: Principal): PersonalData => ({
+  userName,
+  ...(email === undefined ? {} : { email }),
+});
 
 /** For whom counts what a caller takes of the service: a tenant's users share; admins act for many, so each is one. */
 export const payerOf = ({

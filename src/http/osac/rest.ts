@@ -10,6 +10,7 @@ import { RESOURCES_VIEW, TIMELINE_VIEW, type Positions } from '../positions.ts';
 import { mayCall, type AnyMethod, type ExtraMethod, type Governed } from './authorization.ts';
 import {
   isDryRun,
+  MAX_TICKET,
   readCommandId,
   readIdempotencyKey,
   readIfMatch,
@@ -296,8 +297,6 @@ const beginWriting = async (
   }
   return metadata;
 };
-
-const MAX_TICKET = 128;
 
 /** What headers say of a write, checked before anything else is done. Throws ApiError 400 or 412. */
 export const writeMetadata = (

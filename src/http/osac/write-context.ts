@@ -17,7 +17,7 @@ import { OutcomeUnknown } from '../../app/event-store.ts';
 import { IdempotencyMismatch } from '../../app/command.ts';
 import { etagOf, staleEtag, type Answer, type Call } from './call.ts';
 import type { Surface } from './messages.ts';
-import type { Principal } from './principal.ts';
+import { namelessActor, personOf, type Principal } from './principal.ts';
 
 /** What the writing handlers need of the rest of the service. */
 export type WriteServices = {
@@ -125,22 +125,10 @@ export const commandContext = async <M extends object>(
   };
 };
 
-const actorOf = async (
-  { subjectId, roles, authMethod, tokenIdHash, userName, email, via }: Principal,
-  personal: WriteServices['personal'],
-): Promise<Actor> => {
-  const encrypted = await personal.personal(subjectId, {
-    userName,
-    ...(email === undefined ? {} : { email }),
-  });
-  return {
-    subjectId,
-    roles,
-    authMethod,
-    ...(tokenIdHash === '' ? {} : { tokenIdHash }),
-    via: via ?? 'http',
-    ...(encrypted === undefined ? {} : { personal: encrypted }),
-  };
+const actorOf = async (principal: Principal, personal: WriteServices['personal']): Promise<Actor> => {
+  const actor = namelessActor(principal);
+  const encrypted = await personal.personal(actor.subjectId, personOf(principal));
+  return { ...actor, ...(encrypted === undefined ? {} : { personal: encrypted }) };
 };
 
 type Shown = { readonly view: ResourceView; readonly revision: number; readonly version: number };

@@ -42,7 +42,7 @@ describe('audit API: holds, erasures and grants of what is not there', () => {
   });
 
   it('refuses a hold over a subject that nobody knows, with nothing recorded but the refusal', async () => {
-    for (const id of [NOBODY, 'alice', '__proto__']) {
+    for (const id of [NOBODY, 'alice', '__proto__', 'system']) {
       const refused = await hold({ kind: 'subject', id });
       expect(reasonOf(refused), id).to.equal('400 SUBJECT_NOT_FOUND');
       expect(fieldsOf(refused)).to.deep.equal(['scope.id']);
@@ -72,6 +72,8 @@ describe('audit API: holds, erasures and grants of what is not there', () => {
     expect(reasonOf(unknown)).to.equal('404 SUBJECT_NOT_FOUND');
     expect(fieldsOf(unknown)).to.deep.equal(['subject_id']);
     expect(detailOf(unknown)).to.match(/nothing was erased.*give the id of a User/);
+    // The service acts in every tenant, but is nobody.
+    expect(reasonOf(await erase('system', 't1'))).to.equal('404 SUBJECT_NOT_FOUND');
     const elsewhere = await erase(subject, 'misspelt');
     expect(reasonOf(elsewhere)).to.equal('404 TENANT_NOT_FOUND');
     expect(fieldsOf(elsewhere)).to.deep.equal(['tenant']);

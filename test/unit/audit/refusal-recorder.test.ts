@@ -5,8 +5,9 @@ import { createDayJournal, dayStream, tenantOfDay } from '../../../src/app/audit
 import { createRefusalRecorder } from '../../../src/app/audit/refusal-recorder.ts';
 import { createEventCodec } from '../../../src/app/event-codec.ts';
 import { OutcomeUnknown, StoreUnavailable, type EventStore } from '../../../src/app/event-store.ts';
-import type { Encrypted } from '../../../src/app/metadata.ts';
+import type { Encrypted, EventMetadata } from '../../../src/app/metadata.ts';
 import type { RejectionRecord } from '../../../src/app/ports.ts';
+import { createPersonalMetadata } from '../../../src/app/subjects.ts';
 import { createRequestHash } from '../../../src/app/request-hash.ts';
 import { auditEventTypes } from '../../../src/domain/audit/event-types.ts';
 import { systemIds } from '../../../src/adapters/system/system-ports.ts';
@@ -21,6 +22,12 @@ const silent = {
   child: () => silent,
 };
 
+const missing = (): never => {
+  throw new Error('nothing was recorded');
+};
+
+const ACTOR = { subjectId: 'alice', roles: ['client'], authMethod: 'jwt', via: 'http' } as const;
+
 const start = (store: EventStore = createMemoryEventStore()) => {
   const time = manualTime('2026-11-21T12:00:00.000Z');
   const keys = createMemoryKeyStore();
@@ -34,6 +41,7 @@ const start = (store: EventStore = createMemoryEventStore()) => {
     logger: silent,
     requestHash: createRequestHash(new Uint8Array(32)),
     conceal: keys.encrypt,
+    personal: createPersonalMetadata({ keys }),
     perSubject: { atOnce: 3, perMinute: 1 },
     strangers: { atOnce: 2, perMinute: 1 },
   });
@@ -49,6 +57,7 @@ const start = (store: EventStore = createMemoryEventStore()) => {
       message: "name 'my secret project' is taken",
       at: time.clock.now(),
       correlationId: 'call-1',
+      ...(more.subjectId === '' ? {} : { actor: { ...ACTOR, subjectId: more.subjectId ?? 'alice' } }),
       ...more,
     });
   const streams = async (): Promise<Record<string, readonly string[]>> => {
@@ -76,8 +85,6 @@ describe('record of refusals', () => {
   it('is a stream per tenant and day; who and what are told, the words concealed, no value of the body', async () => {
     const { refuse, store, keys, pass, stop } = start();
     refuse({
-      roles: ['client'],
-      authMethod: 'jwt',
       kind: 'cluster',
       resourceId: 'c1',
       traceparent: `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`,
@@ -96,7 +103,12 @@ describe('record of refusals', () => {
       fields: ['metadata.name', 'metadata.labels', 'spec'],
     });
     expect(event?.data['bodyHash']).to.match(/^[0-9a-f]{64}$/);
-    expect(event?.metadata).to.deep.include({ tenant: 'acme', correlationId: 'call-1', schemaVersion: 1 });
+    expect(event?.metadata).to.deep.include({
+      tenant: 'acme',
+      correlationId: 'call-1',
+      requestHash: event?.data['bodyHash'],
+      schemaVersion: 1,
+    });
     expect(event?.metadata['actor']).to.deep.include({
       subjectId: 'alice',
       roles: ['client'],
@@ -107,6 +119,67 @@ describe('record of refusals', () => {
     expect(await keys.decrypt(event?.data['message'] as Encrypted)).to.equal(
       "name 'my secret project' is taken",
     );
+    await stop();
+  });
+
+  it('tells who called and from where as accepted calls do, and nobody can read it once the person is erased', async () => {
+    const { refuse, store, keys, pass, stop } = start();
+    const clear = {
+      person: { userName: 'Alice A.', email: 'a@acme.example' },
+      source: { ip: '203.0.113.7' },
+    };
+    refuse({ clear, ticket: 'CHG-1', project: 'p1' });
+    await pass(1_000);
+    const read = async () => {
+      const [event] = await collect(store.readStream('refusal-acme.2026-11-21'));
+      const { actor, source } = (event ?? missing()).metadata as unknown as EventMetadata;
+      const sealed = [actor.personal, source, event?.data['message']] as unknown as Encrypted[];
+      return { event, texts: await Promise.all(sealed.map(keys.decrypt)) };
+    };
+    const { event, texts } = await read();
+    expect(event?.metadata).to.deep.include({ project: 'p1', ticket: 'CHG-1' });
+    expect(event?.metadata['actor']).to.deep.include(ACTOR);
+    expect(texts).to.deep.equal([
+      '{"userName":"Alice A.","email":"a@acme.example"}',
+      '{"ip":"203.0.113.7"}',
+      "name 'my secret project' is taken",
+    ]);
+    expect(JSON.stringify(event)).not.to.match(/Alice A|203\.0|a@acme/);
+    await keys.destroy('alice');
+    expect((await read()).texts).to.deep.equal([undefined, undefined, undefined]);
+    await stop();
+  });
+
+  it('of a call before an erasure cannot be read after it, though it is written later', async () => {
+    const { refuse, store, keys, pass, stop } = start();
+    refuse({ clear: { person: { userName: 'Alice A.' }, source: {} } });
+    await new Promise((resolve) => setImmediate(resolve));
+    await keys.destroy('alice');
+    await pass(1_000);
+    const [event] = await collect(store.readStream('refusal-acme.2026-11-21'));
+    const { actor } = (event ?? missing()).metadata as unknown as EventMetadata;
+    expect(await keys.has('alice'), 'no new key').to.equal(false);
+    expect(await keys.decrypt(actor.personal as Encrypted)).to.equal(undefined);
+    expect(await keys.decrypt(event?.data['message'] as Encrypted)).to.equal(undefined);
+    await stop();
+  });
+
+  it('holds the class of the refusal in clear, and what a stranger was told where that repeats nothing', async () => {
+    const { refuse, store, pass, stop } = start();
+    refuse({ error: 'ALREADY_EXISTS' });
+    const stranger = { tenant: '', subjectId: '', code: 'NO_TOKEN' };
+    refuse({ ...stranger, error: 'UNAUTHENTICATED', message: 'token expired', plain: true });
+    refuse({ ...stranger, error: 'UNAUTHENTICATED', message: 'scheme my-password is not supported' });
+    await pass(1_000);
+    const data = [];
+    for (const day of ['acme', '_'])
+      data.push(...(await collect(store.readStream(`refusal-${day}.2026-11-21`))).map((each) => each.data));
+    expect(data.map(({ error, told }) => [error, told])).to.deep.equal([
+      ['ALREADY_EXISTS', undefined],
+      ['UNAUTHENTICATED', 'token expired'],
+      ['UNAUTHENTICATED', undefined],
+    ]);
+    expect(JSON.stringify(data)).not.to.include('my-password');
     await stop();
   });
 
@@ -138,6 +211,7 @@ describe('record of refusals', () => {
     expect(suppressed?.type).to.equal('RefusalsSuppressed');
     expect(suppressed?.data).to.deep.include({ subjectId: 'alice', count: 7 });
     expect(suppressed?.metadata['tenant']).to.equal('acme');
+    expect(suppressed?.metadata['actor']).to.deep.equal(ACTOR);
     await pass(60_000);
     expect(await collect(store.readStream('refusal-acme.2026-11-21'))).to.have.length(5);
     refuse();

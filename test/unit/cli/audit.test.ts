@@ -47,6 +47,19 @@ describe('ledgerctl audit', () => {
     }
   });
 
+  it('says that it waits for a pin where it does, and not before it is refused', async () => {
+    stub.answers(() => ({ status: 403, body: { detail: 'only auditors may' } }));
+    const refused = await stub.run(['audit', 'trust']);
+    expect(refused.code).to.equal(1);
+    expect(refused.err)
+      .to.match(/^ledgerctl: GET \S+ answered 403/)
+      .and.not.include('waiting');
+    stub.answers(() => ({ body: {}, afterMs: 1_100 }));
+    expect((await stub.run(['audit', 'trust'])).err).to.match(
+      /^waiting until what is recorded by now is signed/,
+    );
+  });
+
   it('lists events over pages, up to a limit', async () => {
     stub.answers(({ query }) =>
       query.get('cursor') === null
@@ -67,10 +80,10 @@ describe('ledgerctl audit', () => {
     ]);
     expect([code, err]).to.deep.equal([0, '']);
     expect(out.split('\n').slice(0, 4)).to.deep.equal([
-      'RECORDED                  TENANT  WHO             TYPE            ABOUT      OUTCOME   EVENT        WHY',
-      '2026-11-21T00:00:00.000Z  acme    alice           ClusterOrdered  cluster/a  accepted  cluster-a@0  -',
-      '2026-11-21T00:00:00.000Z  acme    alice           ClusterOrdered  cluster/a  accepted  cluster-a@0  -',
-      '2026-11-21T00:00:00.000Z  acme    alice (erased)  ClusterOrdered  cluster/a  accepted  cluster-a@0  -',
+      'RECORDED                  TENANT  WHO           TYPE            ABOUT      OUTCOME   EVENT        WHY',
+      '2026-11-21T00:00:00.000Z  acme    alice         ClusterOrdered  cluster/a  accepted  cluster-a@0  -',
+      '2026-11-21T00:00:00.000Z  acme    alice         ClusterOrdered  cluster/a  accepted  cluster-a@0  -',
+      '2026-11-21T00:00:00.000Z  acme    s-1 (erased)  ClusterOrdered  cluster/a  accepted  cluster-a@0  -',
     ]);
     expect(Object.fromEntries(stub.asked[1]?.query ?? [])).to.deep.equal({
       kind: 'cluster',
@@ -84,6 +97,50 @@ describe('ledgerctl audit', () => {
     expect(limited.err).to.equal('--limit 2 reached; there is more\n');
     stub.answers(() => ({ body: { items: [] } }));
     expect((await stub.run(['audit', 'events'])).err).to.equal('no such events\n');
+  });
+
+  it('shows no name beside what was recorded before an erasure, whatever later events of the person tell', async () => {
+    const at = (day: string, personal?: object) => ({
+      ...EVENT,
+      recorded_at: `2026-11-${day}T00:00:00.000Z`,
+      actor: { subject: 's-1', roles: [], ...(personal === undefined ? {} : { personal }) },
+    });
+    const refused = {
+      ...at('03', { erased: true }),
+      type: 'RequestRefused',
+      data: { command: 'c', code: 'NAME_TAKEN', error: 'ALREADY_EXISTS', message: { erased: true } },
+    };
+    const stranger = {
+      ...EVENT,
+      type: 'RequestRefused',
+      actor: { subject: '', roles: [] },
+      data: { command: 'c', code: 'UNAUTHENTICATED', error: 'UNAUTHENTICATED', told: 'token expired' },
+    };
+    const items = [
+      at('01', { erased: true }),
+      // It has no name of its own, as what tenants are told of looks.
+      at('02'),
+      refused,
+      at('04'),
+      at('05', { user_name: 'alice' }),
+      stranger,
+    ];
+    stub.answers(() => ({ body: { items } }));
+    const rows = (await stub.succeeds(['audit', 'events'])).trim().split('\n').slice(1);
+    const cells = rows.map((row) => row.split(/ {2,}/));
+    expect(cells.map((row) => row[2])).to.deep.equal([
+      's-1 (erased)',
+      's-1 (erased)',
+      's-1 (erased)',
+      'alice',
+      'alice',
+      '-',
+    ]);
+    expect([cells[2]?.at(-1), cells[5]?.at(-1)]).to.deep.equal([
+      'c: NAME_TAKEN, ALREADY_EXISTS',
+      'c: UNAUTHENTICATED, token expired',
+    ]);
+    expect(stub.asked).to.have.length(1);
   });
 
   it('spells a person in one way, and says why a call was refused', async () => {

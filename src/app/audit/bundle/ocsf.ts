@@ -112,8 +112,8 @@ const VERBS: readonly (readonly [RegExp, Activity])[] = [
   [/\/Update\w*$|^(Update|Revise|Resize|Change|Set|Describe|Label|Annotate|Retry|Extend)/, 'update'],
 ];
 
-const statusDetail = (refused: boolean, { revealed }: OcsfSource): JsonObject =>
-  refused ? some('status_detail', own(revealed, '/data/message') ?? '') : {};
+const statusDetail = (refused: boolean, { event: { data }, revealed }: OcsfSource): JsonObject =>
+  refused ? some('status_detail', own(revealed, '/data/message') ?? stringAt(data, 'told')) : {};
 
 const actorOf = ({ event, revealed }: OcsfSource): JsonObject => {
   const actor = objectAt(event.metadata, 'actor');

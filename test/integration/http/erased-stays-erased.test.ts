@@ -1,0 +1,142 @@
+import { expect } from 'chai';
+import { AUDIT, startAuditStage, type AuditStage } from '../../support/audit-callers.ts';
+import { itemsOf, PRIVATE, PUBLIC, textAt, type Caller, type Json } from '../../support/http-service.ts';
+
+const EMAIL = 'alice@t1.example';
+const MARK = { erased: true };
+
+/** What was recorded of a person before an erasure stays erased, whatever the person does later. */
+describe('erased stays erased', () => {
+  let stage: AuditStage;
+  let alice: Caller;
+  let auditor: Caller;
+  beforeEach(async () => {
+    stage = await startAuditStage({ audit: { refusals: true }, provisionUsers: true });
+    alice = await stage.callerFor({ user: 'alice', tenants: ['t1'], claims: { email: EMAIL } });
+    auditor = stage.auditor;
+  });
+  afterEach(() => stage.service.close());
+
+  const settled = async (): Promise<void> => {
+    await stage.service.users.idle();
+    await stage.service.refusalsStored();
+    await stage.settled(false);
+  };
+  const eventsOf = async (subject: string): Promise<readonly Json[]> => {
+    await settled();
+    return itemsOf(await auditor('GET', `${AUDIT}/events?limit=500&subject=${subject}`));
+  };
+  const refuse = async (): Promise<void> => {
+    const rejected = await alice('POST', `${PUBLIC}/clusters`, { metadata: { name: EMAIL } });
+    expect(rejected.status, rejected.text).to.equal(400);
+    expect((await alice('GET', `${AUDIT}/events`)).status).to.equal(403);
+    expect((await alice('DELETE', `${PUBLIC}/clusters/nothing`)).status).to.equal(404);
+  };
+  const erase = async (subject: string): Promise<void> => {
+    const body = { subject_id: subject, tenant: 't1', reason: 'asked for it' };
+    const done = await stage.admin('POST', `${AUDIT}/erasures`, body);
+    expect(done.status, done.text).to.equal(200);
+  };
+  const subjectOfAlice = async (): Promise<string> => {
+    await settled();
+    const ordered = itemsOf(await auditor('GET', `${AUDIT}/events?type=ClusterOrdered`));
+    return textAt(ordered[0], 'actor', 'subject');
+  };
+
+  it('in events of accepted, rejected and denied calls, also after the person has come back', async () => {
+    await stage.order(alice, 'before');
+    await refuse();
+    const subject = await subjectOfAlice();
+    const before = await eventsOf(subject);
+    const outcomes = new Set(before.map((event) => textAt(event, 'outcome')));
+    expect(outcomes).to.deep.equal(new Set(['accepted', 'rejected', 'denied']));
+    for (const event of before) {
+      const what = `${textAt(event, 'type')} ${textAt(event, 'outcome')}`;
+      expect(event['actor']?.['personal'], what).to.deep.equal({ user_name: 'alice', email: EMAIL });
+      expect(event['source'], what).to.have.property('ip');
+    }
+    await erase(subject);
+    const erased = await eventsOf(subject);
+    expect(erased.map(({ id }) => id)).to.deep.equal(before.map(({ id }) => id));
+    await stage.order(alice, 'after');
+    await refuse();
+    const [old, anew] = [before.length, await eventsOf(subject)];
+    expect(anew.slice(0, old)).to.deep.equal(erased);
+    for (const event of anew.slice(0, old)) {
+      expect([event['actor']?.['personal'], event['source']], textAt(event, 'event')).to.deep.equal([
+        MARK,
+        MARK,
+      ]);
+      if (textAt(event, 'type') === 'RequestRefused') expect(event['data']?.['message']).to.deep.equal(MARK);
+    }
+    expect(JSON.stringify(anew.slice(0, old))).not.to.match(/alice/);
+    const later = anew.slice(old);
+    expect(later.map((event) => textAt(event, 'type'))).to.include.members([
+      'ClusterOrdered',
+      'RequestRefused',
+    ]);
+    for (const event of later)
+      expect(event['actor']?.['personal']).to.deep.equal({ user_name: 'alice', email: EMAIL });
+  });
+
+  it('is what a refusal says that an older release stored without a name', async () => {
+    await stage.order(alice, 'before');
+    const subject = await subjectOfAlice();
+    const message = await stage.service.people.encrypt(subject, 'name alice is taken');
+    await stage.service.store.append('refusal-t1.2026-01-01', 'no_stream', [
+      {
+        id: '0193a1b2-0000-7000-8000-0000000000cc',
+        type: 'RequestRefused',
+        data: JSON.stringify({
+          at: '2026-01-01T00:00:00.000Z',
+          subjectId: subject,
+          outcome: 'rejected',
+          code: 'NAME_TAKEN',
+          command: '/osac.public.v1.Clusters/Create',
+          message,
+        }),
+        metadata: JSON.stringify({
+          tenant: 't1',
+          project: '',
+          actor: { subjectId: subject, roles: ['client'], authMethod: 'jwt', via: 'http' },
+          command: 'RecordRefusal',
+          commandId: 'c',
+          requestHash: '',
+          correlationId: 'c',
+          causationId: 'c',
+          occurredAt: '2026-01-01T00:00:00.000Z',
+          schemaVersion: 1,
+          instance: 'i',
+        }),
+      },
+    ]);
+    const shown = async (): Promise<Json | undefined> =>
+      (await eventsOf(subject)).find((event) => textAt(event, 'stream') === 'refusal-t1.2026-01-01');
+    expect((await shown())?.['actor']).not.to.have.property('personal');
+    await erase(subject);
+    await stage.order(alice, 'after');
+    expect((await shown())?.['actor']?.['personal']).to.deep.equal(MARK);
+  });
+
+  it('in documents: the User and who made things, as they are and as they were', async () => {
+    const cluster = await stage.order(alice, 'before');
+    const subject = await subjectOfAlice();
+    const user = async (query = ''): Promise<string> =>
+      (await stage.admin('GET', `${PRIVATE}/users/${subject}${query}`)).text;
+    expect(await user()).to.include(EMAIL);
+    const then = (await stage.admin('GET', `${PRIVATE}/clusters/${cluster}`)).headers;
+    expect(then.get('etag')).to.be.a('string');
+    await erase(subject);
+    await stage.order(alice, 'after');
+    await settled();
+    for (const text of [
+      await user(),
+      (await stage.admin('GET', `${PRIVATE}/users`)).text,
+      (await auditor('GET', `${PUBLIC}/clusters/${cluster}`)).text,
+      (await stage.admin('GET', `${AUDIT}/resources/user/${subject}`)).text,
+      (await stage.admin('GET', `${AUDIT}/resources/user/${subject}/events?type=UserAdmitted`)).text,
+    ])
+      expect(text).not.to.match(/alice/);
+    expect(await user()).to.include('"erased"');
+  });
+});
