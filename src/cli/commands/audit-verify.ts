@@ -1,34 +1,42 @@
 import { stat } from 'node:fs/promises';
 import { InvalidArgumentError, type Command } from 'commander';
-import { findingText, type Finding } from '../../app/audit/bundle/findings.ts';
 import type { BundleReport } from '../../app/audit/bundle/verify.ts';
 import type { StoreReport } from '../../app/audit/bundle/verify-store.ts';
 import type { Trust } from '../../app/audit/merkle/key-chain.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import { filterOf, filterText, notProvenOf } from '../audit/filter-text.ts';
+import { ending, findingLines, KEYS, pinText } from '../audit/report-text.ts';
+import { tilesText } from '../audit/tiles-text.ts';
 import { readConsistency, readTrust, writeTrust } from '../audit/trust-file.ts';
 import type { CliActions, CliIo } from '../connection.ts';
 import { examples } from '../examples.ts';
 import { CliFailure, EXIT } from '../exit.ts';
 import { fileFailure } from '../file-errors.ts';
 import { counted, printable } from '../output.ts';
+import { assertStorePath } from '../store-path.ts';
 
 type Options = {
   readonly store?: string;
+  readonly tiles?: string;
   readonly trust?: string;
   readonly updatePin: boolean;
   readonly consistency?: string;
   readonly json: boolean;
 };
 
-/** Checks an export bundle, or a stopped store, without a service and without network. */
+/** Checks an export bundle, a mirror of the tiles, or a stopped store, without a service and without network. */
 export const addAuditVerifyCommand = (audit: Command, io: CliIo, actions: CliActions): void => {
   audit
     .command('verify')
-    .description('check an export bundle, or a stopped store, without a service and without network')
+    .description(
+      'check an export bundle, a mirror of the tiles, or a stopped store, without a service and without network',
+    )
     .argument('[bundle]', 'directory or tar of an export')
     .option('--store <directory>', 'data directory of a stopped embedded store, or a backup of one, instead')
+    .option('--tiles <directory>', 'tiles and signed head of the log (audit mirror), instead')
     .option(
       '--trust <file>',
-      'your trust.json: keys and pin that you trust (default: those of the bundle itself)',
+      'your trust.json: keys and pin that you trust (default: the keys that lie in what is checked)',
     )
     .option(
       '--update-pin',
@@ -37,7 +45,7 @@ export const addAuditVerifyCommand = (audit: Command, io: CliIo, actions: CliAct
     )
     .option(
       '--consistency <file>',
-      'of an export that is older than your pin: the proof from its size to that of the pin (audit consistency)',
+      'of an export, or of tiles, older than your pin: the proof from their size to that of the pin (audit consistency)',
     )
     .option('--json', 'print the report as JSON', false)
     .addHelpText(
@@ -45,23 +53,37 @@ export const addAuditVerifyCommand = (audit: Command, io: CliIo, actions: CliAct
       examples(
         'audit verify acme-2026.tar --trust trust.json',
         'audit verify acme-2026.tar --trust trust.json --update-pin',
+        'audit verify --tiles ./mirror --trust trust.json',
         'audit verify --store ./data --trust trust.json',
       ),
     )
     .action(async (bundle: string | undefined, options: Options) => {
-      if ((bundle === undefined) === (options.store === undefined))
-        throw new InvalidArgumentError('give a bundle, or --store and the data directory of a stopped store');
+      if ([bundle, options.store, options.tiles].filter((given) => given !== undefined).length !== 1)
+        throw new InvalidArgumentError(
+          'give a bundle, or --store and the data directory of a stopped store, or --tiles and the directory of a mirror',
+        );
+      if (options.updatePin && options.tiles !== undefined)
+        throw new InvalidArgumentError(
+          '--update-pin: tiles do not show the trees of the tenants, which your pin vouches for, too; move it on with an export',
+        );
       if (options.updatePin && (options.trust === undefined || bundle === undefined))
         throw new InvalidArgumentError(
           '--update-pin writes to the file of --trust, with what a bundle showed',
         );
-      if (options.consistency !== undefined && (options.trust === undefined || bundle === undefined))
-        throw new InvalidArgumentError('--consistency leads from a bundle to the pin of --trust: give both');
+      if (
+        options.consistency !== undefined &&
+        (options.trust === undefined || (bundle === undefined && options.tiles === undefined))
+      )
+        throw new InvalidArgumentError(
+          '--consistency leads from a bundle, or from tiles, to the pin of --trust: give both',
+        );
       const trust = options.trust === undefined ? undefined : await readTrust(options.trust);
       const ok =
-        bundle === undefined
-          ? await ofStore(options.store ?? '', trust, options, io, actions)
-          : await ofBundle(bundle, trust, options, io);
+        bundle !== undefined
+          ? await ofBundle(bundle, trust, options, io)
+          : options.tiles !== undefined
+            ? await ofTiles(options.tiles, trust, options, io)
+            : await ofStore(options.store ?? '', trust, options, io, actions);
       if (!ok) process.exitCode = EXIT.failed;
     });
 };
@@ -85,13 +107,48 @@ const ofBundle = async (
   });
   const other = report.findings.find(({ code }) => code === 'not-a-bundle');
   if (other !== undefined) throw new CliFailure(EXIT.usage, `${path}: ${other.message}`);
-  io.out(json ? `${JSON.stringify(report, null, 2)}\n` : bundleText(report));
+  if (json) io.out(`${JSON.stringify(report, null, 2)}\n`);
+  else io.out(bundleText(report, report.ok ? await filterOf(source) : undefined));
   if (updatePin && file !== undefined && report.trust !== undefined) {
     await writeTrust(file, report.trust);
     io.err(`${file} now pins size ${report.checkpoint?.size}\n`);
   }
   if (updatePin && report.pin === 'leads to')
     io.err(`${file} still pins size ${report.pinSize}, which is behind this export\n`);
+  return report.ok;
+};
+
+const ofTiles = async (
+  path: string,
+  trust: Trust | undefined,
+  { consistency, json }: Options,
+  io: CliIo,
+): Promise<boolean> => {
+  // Loaded when it is needed: see `ofBundle`.
+  const { mirrorAt, tileDirectory } = await import('../audit/tile-directory.ts');
+  const { KEYS_FILE, keysIn, verifyTileLog } = await import('../../app/audit/bundle/tile-log.ts');
+  if ((await mirrorAt(path)) !== 'mirror')
+    throw new CliFailure(
+      EXIT.usage,
+      `${path} holds no tiles: \`ledgerctl audit mirror ${path}\` fetches them`,
+    );
+  const { read } = tileDirectory(path);
+  const text = async (name: string): Promise<string | undefined> => {
+    const bytes = await read(name);
+    return bytes === undefined ? undefined : Buffer.from(bytes).toString('utf8');
+  };
+  const later = consistency === undefined ? undefined : await readConsistency(consistency);
+  const keys = await text(KEYS_FILE);
+  const log = {
+    note: await text('checkpoint'),
+    keys: keys === undefined ? undefined : keysIn(keys),
+    read,
+  };
+  const report = await verifyTileLog(log, {
+    ...(trust === undefined ? {} : { trust }),
+    ...(later === undefined ? {} : { later }),
+  });
+  io.out(json ? `${JSON.stringify(report, null, 2)}\n` : tilesText(report));
   return report.ok;
 };
 
@@ -102,10 +159,8 @@ const ofStore = async (
   io: CliIo,
   actions: CliActions,
 ): Promise<boolean> => {
-  const found = await stat(path).catch((error: unknown) => {
-    throw fileFailure(error, `--store: cannot read ${path}`);
-  });
-  const which = found.isDirectory() ? { dataDir: path } : { file: path };
+  await assertStorePath(path, '--store');
+  const which = (await stat(path)).isDirectory() ? { dataDir: path } : { file: path };
   // First: it refuses a store that a service writes to.
   const report = await actions.verifyStore(which, trust);
   const file = await actions.checkStore(which);
@@ -114,12 +169,7 @@ const ofStore = async (
   return report.ok && file.findings.length === 0;
 };
 
-const findingLines = (findings: readonly Finding[], count: number): string[] => [
-  ...findings.map((finding) => `wrong: ${printable(findingText(finding))}`),
-  ...(count > findings.length ? [`… and ${count - findings.length} more`] : []),
-];
-
-const bundleText = (report: BundleReport): string => {
+const bundleText = (report: BundleReport, filter: JsonObject | undefined): string => {
   const { counts, range, checkpoint } = report;
   const lines = findingLines(report.findings, report.count);
   if (range !== undefined)
@@ -127,12 +177,12 @@ const bundleText = (report: BundleReport): string => {
       `export of ${printable(report.scope)}, sizes ${range.from} to ${range.to} of ${report.treeSize}: ${counted(counts.events, 'event')} ` +
         `(${counts.full} in full, ${counts.redacted} redacted, ${counts.withheld} withheld)`,
     );
-  lines.push(...rangeText(report));
+  lines.push(...rangeText(report), ...filterText(filter));
   if (checkpoint !== undefined) lines.push(`signed at size ${checkpoint.size}, ${checkpoint.time}`);
   lines.push(KEYS[report.keys], pinText(report));
   if (!report.ok) return ending(lines, report.count);
   lines.push('proven:', ...report.proven.map((text) => `  ${printable(text)}`));
-  lines.push('not proven:', ...report.notProven.map((text) => `  ${text}`));
+  lines.push('not proven:', ...notProvenOf(report, filter).map((text) => `  ${text}`));
   lines.push(...redactedText(report), withheldText(report));
   return ending(lines, 0);
 };
@@ -163,41 +213,6 @@ const withheldText = ({ counts, withheldBy }: BundleReport): string =>
     : `withheld: ${counts.withheld} of ${counted(counts.events, 'event')}, by the service's word ${withheldBy.filter} left out by the ` +
       `filter, ${withheldBy.audience} not for this reader`;
 
-const KEYS = {
-  pinned: 'keys: yours',
-  'from the bundle':
-    'keys: those that came with the bundle: this shows that it fits together, not who made it (--trust)',
-} as const;
-
-const pinText = (report: BundleReport): string => {
-  const { pin, pinSize, checkpoint } = report;
-  switch (pin) {
-    case 'none':
-      return 'pin: none: a history that was rewritten as a whole would not be noticed (--trust)';
-    case 'continued':
-      return 'pin: continued';
-    case 'leads to':
-      return `pin: the export ends before your pin, which continues it (size ${checkpoint?.size} < ${pinSize})`;
-    case 'ends before':
-      return `pin: the export ends before your pin (size ${checkpoint?.size} < ${pinSize})`;
-    case 'not shown':
-      return `pin: not shown: the export does not prove that it continues your pin of size ${pinSize}`;
-    case 'not checked':
-      return `pin: not checked (${whyUnchecked(report)}, see above)`;
-    case 'broken':
-      return 'pin: BROKEN: this is not the history that you pinned';
-  }
-};
-
-const whyUnchecked = ({ findings, pinSize, checkpoint }: BundleReport): string => {
-  const of = (...codes: readonly Finding['code'][]): boolean =>
-    findings.some(({ code }) => codes.includes(code));
-  if (of('origin')) return 'the files are of another log';
-  if (pinSize === undefined && of('pin')) return 'the pin cannot be used';
-  if (checkpoint === undefined && of('checkpoint')) return 'the signed head does not count';
-  return 'the files are damaged';
-};
-
 const storeText = (report: StoreReport, file: readonly string[], trust: Trust | undefined): string => {
   const pinned = trust?.pin !== undefined && report.findings.every(({ code }) => code !== 'pin');
   const lines = [
@@ -216,6 +231,3 @@ const storeText = (report: StoreReport, file: readonly string[], trust: Trust | 
     );
   return ending(lines, report.count + file.length);
 };
-
-const ending = (lines: readonly string[], count: number): string =>
-  `${lines.join('\n')}\n${count === 0 ? 'nothing wrong' : counted(count, 'finding')}\n`;

@@ -3,6 +3,7 @@ import type { CliActions, Connection } from '../connection.ts';
 import { addAuditEventCommands } from './audit-events.ts';
 import { addAuditExportCommands } from './audit-exports.ts';
 import { addAuditGrantCommands } from './audit-grants.ts';
+import { addAuditMirrorCommand } from './audit-mirror.ts';
 import { addAuditProofCommands } from './audit-proofs.ts';
 import { addRetentionCommands } from './audit-retention.ts';
 import { addAuditTreeCommands } from './audit-tree.ts';
@@ -14,6 +15,7 @@ export const addAuditCommands = (program: Command, connection: Connection, actio
   addAuditEventCommands(audit, connection);
   addAuditProofCommands(audit, connection);
   addAuditExportCommands(audit, connection);
+  addAuditMirrorCommand(audit, connection);
   addAuditVerifyCommand(audit, connection.io, actions);
   addRetentionCommands(audit, connection);
   addAuditGrantCommands(audit, connection);

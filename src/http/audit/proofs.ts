@@ -1,3 +1,6 @@
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import { leavesOf, parseTilePath } from '../../app/audit/merkle/tiles.ts';
 import { headWhen, type TreeHead } from '../../app/audit/tree-heads.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import { ApiError, invalid } from '../errors.ts';
@@ -244,8 +247,17 @@ const sizeIn = (query: URLSearchParams, name: string): number => {
   return wholeNumber(query, name, 0, 2 ** 31);
 };
 
+/** A tile never changes once it was signed; others than who may read it must not be handed it. */
+const KEPT = { 'cache-control': 'private, max-age=31536000, immutable' };
+
+const compress = promisify(gzip);
+
 /** C2SP tlog-tiles; they tell of everybody's events, so only who may read all of them gets them. */
-const tile = ({ path }: LedgerCall, { tenants }: Reach, { proofs }: AuditServices): Look => {
+const tile = (
+  { path, headers = {}, signal }: LedgerCall,
+  { tenants }: Reach,
+  { proofs }: AuditServices,
+): Look => {
   if (tenants !== 'all')
     throw new ApiError(
       'PERMISSION_DENIED',
@@ -256,10 +268,21 @@ const tile = ({ path }: LedgerCall, { tenants }: Reach, { proofs }: AuditService
     what: 'tile',
     query: { tile: name.slice(0, 100) },
     tenants,
-    answer: () => {
-      const bytes = proofs.tile(name);
-      if (bytes === undefined) throw new ApiError('NOT_FOUND', 'there is no such tile');
-      return { bytes, contentType: 'application/octet-stream' };
+    answer: async () => {
+      const address = parseTilePath(name);
+      const signed = (await proofs.heads.latest(signal))?.size ?? 0;
+      const bytes = address === undefined || leavesOf(address).to > signed ? undefined : proofs.tile(name);
+      if (address === undefined || bytes === undefined)
+        throw new ApiError('NOT_FOUND', 'there is no such tile under the signed heads');
+      const answer = { bytes, contentType: 'application/octet-stream', headers: KEPT };
+      if (address.level !== 'entries') return answer;
+      const vary = { ...KEPT, vary: 'accept-encoding' };
+      if (!/\bgzip\b/.test(String(headers['accept-encoding'] ?? ''))) return { ...answer, headers: vary };
+      return {
+        ...answer,
+        bytes: await compress(bytes),
+        headers: { ...vary, 'content-encoding': 'gzip' },
+      };
     },
   };
 };

@@ -153,7 +153,8 @@ export const AUDIT_DESCRIPTIONS: { readonly [route: string]: Description } = {
   'GET tile/{path*}': {
     summary: 'A tile of the tree (C2SP tlog-tiles)',
     description:
-      '`<level>/<n>[.p/<w>]` or `entries/<n>[.p/<w>]`. For who may read the history of all tenants.',
+      '`<level>/<n>[.p/<w>]` or `entries/<n>[.p/<w>]`, as far as a head was signed. It never changes. Entries come with ' +
+      '`Content-Encoding: gzip` where that is accepted. For who may read the history of all tenants.',
     pathNames: { path: 'Level and number as tlog-tiles writes them; its slashes stay.' },
     parameters: SHOWS,
     content: { 'application/octet-stream': { type: 'string', format: 'binary' } },

@@ -46,8 +46,10 @@ export type PinAsk = {
   readonly target: Target | undefined;
   /** Of an export that is older than the pin. */
   readonly later?: LaterProof | undefined;
-  /** Root of the main tree at the pin, where the events of the bundle themselves show it. */
+  /** Root of the main tree at the pin, where the events of the bundle (or tiles) themselves show it. */
   readonly rootAtPin: Buffer | undefined;
+  /** What is checked. Default: an export. */
+  readonly what?: 'tiles';
 };
 
 /**
@@ -93,7 +95,7 @@ type Verdict = {
 const CONTINUED: Verdict = { state: 'continued' };
 
 const verdictOf = (pin: Checkpoint, checkpoint: Checkpoint, ask: PinAsk, unsound: boolean): Verdict => {
-  if (pin.size > checkpoint.size) return laterVerdict(pin, checkpoint, ask.later);
+  if (pin.size > checkpoint.size) return laterVerdict(pin, checkpoint, ask);
   if (pin.size === checkpoint.size) {
     const problem = sizeProblem(pin, checkpoint);
     return problem === undefined ? CONTINUED : { state: 'broken', message: problem };
@@ -102,18 +104,33 @@ const verdictOf = (pin: Checkpoint, checkpoint: Checkpoint, ask: PinAsk, unsound
   return unsound && verdict !== CONTINUED ? { state: 'not checked' } : verdict;
 };
 
-const laterVerdict = (pin: Checkpoint, checkpoint: Checkpoint, later: LaterProof | undefined): Verdict => {
+/** How it is said that something ends before the pin, and how newer things are had. */
+const ENDING = {
+  export: {
+    ends: 'the export ends',
+    shows: 'holds no proof from there to it: it is older',
+    anew: 'ask for a new export',
+  },
+  tiles: {
+    ends: 'the tiles end',
+    shows: 'no proof leads from there to it: they are older',
+    anew: 'fetch those that are there by now (ledgerctl audit mirror)',
+  },
+} as const;
+
+const laterVerdict = (pin: Checkpoint, checkpoint: Checkpoint, { later, what }: PinAsk): Verdict => {
+  const words = ENDING[what ?? 'export'];
   const [from, to] = [checkpoint.size, pin.size];
   const ends = (why: string): Verdict => ({
     state: 'ends before',
-    message: `the export ends at size ${from}, before your pin of size ${to}, and ${why}`,
+    message: `${words.ends} at size ${from}, before your pin of size ${to}, and ${why}`,
     place: [from, to],
   });
   if (later === undefined)
     return ends(
-      'holds no proof from there to it: it is older than the pin, or history was taken back. Ask for the proof ' +
-        `(ledgerctl audit consistency --from ${from} --to ${to} -o proof.json) and give it with --consistency, or check it with ` +
-        'the trust.json that you kept when you got it, or ask for a new export',
+      `${words.shows} than the pin, or history was taken back. Ask for the proof (ledgerctl audit consistency ` +
+        `--from ${from} --to ${to} -o proof.json) and give it with --consistency, or check it with the trust.json that you ` +
+        `kept when you got it, or ${words.anew}`,
     );
   if (later.from !== from || later.to !== to)
     return ends(`the proof that was given is from size ${later.from} to size ${later.to}: it is of others`);
@@ -125,7 +142,8 @@ const laterVerdict = (pin: Checkpoint, checkpoint: Checkpoint, later: LaterProof
       );
 };
 
-const sizeProblem = (pin: Checkpoint, checkpoint: Checkpoint): string | undefined => {
+/** What differs of two heads of the same size, in words; undefined: nothing does. */
+export const sizeProblem = (pin: Checkpoint, checkpoint: Checkpoint): string | undefined => {
   const two = (what: string): string => `two histories of size ${pin.size}: ${what} not the one of your pin`;
   if (!pin.root.equals(checkpoint.root)) return two('its root is');
   if (pin.tenants.count !== checkpoint.tenants.count || !pin.tenants.root.equals(checkpoint.tenants.root))

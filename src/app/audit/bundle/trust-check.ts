@@ -16,6 +16,9 @@ export type Authority = {
   readonly pin: Checkpoint | undefined;
 };
 
+/** What keys came with, in words, and the file that they stand in. */
+export type Shipper = { readonly file: string; readonly what: string };
+
 /**
  * `pinned`: what the auditor trusts. Without it the keys of the bundle are taken as they are: that shows that the
  * bundle fits together, not who made it.
@@ -24,20 +27,21 @@ export const authorityOf = (
   shipped: Trust | undefined,
   pinned: Trust | undefined,
   findings: Findings,
+  { file, what }: Shipper = { file: FILES.trust, what: 'the bundle is' },
 ): Authority | undefined => {
   const root = pinned ?? shipped;
   if (root === undefined) return undefined;
   if (shipped !== undefined && shipped.origin !== root.origin)
     findings.add({
       code: 'origin',
-      file: FILES.trust,
-      message: `the bundle is of ${shipped.origin}, you trust ${root.origin}`,
+      file,
+      message: `${what} of ${shipped.origin}, you trust ${root.origin}`,
     });
   const own = keyChain(root.origin, root.keys);
   const chain =
     shipped === undefined || pinned === undefined ? own : keyChain(root.origin, shipped.keys, own);
   for (const problem of new Set([...own.problems, ...chain.problems]))
-    findings.add({ code: 'key', file: FILES.trust, message: problem });
+    findings.add({ code: 'key', file, message: problem });
   const held = new Set(root.keys.map(({ vkey }) => vkey));
   const followed = (shipped?.keys ?? []).filter(({ vkey }) => !held.has(vkey) && chain.vkeys.includes(vkey));
   const { vkeys, successors } = chain;

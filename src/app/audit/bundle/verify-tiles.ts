@@ -1,117 +1,186 @@
+import { isObject, numberAt, stringAt } from '../../../domain/json-tools.ts';
+import type { JsonValue } from '../../../domain/json.ts';
 import type { Checkpoint } from '../merkle/checkpoint.ts';
-import { extendRange, rootAt } from '../merkle/compact-range.ts';
-import { HASH_BYTES, leafHash } from '../merkle/hashing.ts';
-import { decodeEntries, hashAtOfTiles, TILE_WIDTH, tilePath, tilesOf } from '../merkle/tiles.ts';
-import { collectFindings, type Finding } from './findings.ts';
+import { leafHash } from '../merkle/hashing.ts';
+import { TILE_WIDTH, tilePath } from '../merkle/tiles.ts';
+import { collectFindings, type Finding, type Findings } from './findings.ts';
+import {
+  addressAt,
+  changedTile,
+  edgeOf,
+  readEntries,
+  readHashes,
+  rootOfEdge,
+  rootOfTile,
+  type HashTile,
+  type ReadTile,
+} from './tile-reading.ts';
 
-/** Bytes of a tile or entry bundle by its path (C2SP tlog-tiles); undefined when there is none. */
-export type ReadTile = (path: string) => Uint8Array | undefined;
+export type TilesResult = {
+  readonly ok: boolean;
+  readonly findings: readonly Finding[];
+  readonly count: number;
+  /** Tiles of hashes, and bundles of entries, that were looked at. */
+  readonly tiles: number;
+  readonly bundles: number;
+};
+
+export type TilesOptions = {
+  /** Whether there are entries beside the hashes. Default: there are. */
+  readonly entries?: boolean;
+  /** Where what is wrong is added. Default: a list of its own. */
+  readonly findings?: Findings;
+};
+
+/** Hashes of what stands below a tile; undefined where nothing can be told. */
+type Below = readonly (Buffer | undefined)[];
 
 /**
- * Whether tiles, and the entries beside them, are those of a checkpoint: the root over them, every tile below the
- * hash that stands for it in the tile above, and every entry below its hash.
+ * Whether tiles, and the entries beside them, are those of a checkpoint. It goes from the top: the partial tiles make the
+ * root, and every full one the hash that stands for it above, so that the files that were changed are told from those that
+ * were not; of one that is wrong, what lies below it decides. Holds a tile of each level.
  */
-export const verifyTiles = (
-  checkpoint: Pick<Checkpoint, 'size' | 'root'>,
+export const verifyTiles = async (
+  { size, root }: Pick<Checkpoint, 'size' | 'root'>,
   read: ReadTile,
-): { readonly ok: boolean; readonly findings: readonly Finding[]; readonly count: number } => {
-  const findings = collectFindings();
-  const tiles = new Map<string, Uint8Array>();
-  for (const { level, index, width } of tilesOf(checkpoint.size)) {
-    const path = tilePath({ level, index, width });
-    const bytes = read(path);
-    const place = [
-      index * TILE_WIDTH ** (level + 1),
-      Math.min(checkpoint.size, (index + 1) * TILE_WIDTH ** (level + 1)),
-    ] as const;
-    if (bytes?.length === width * HASH_BYTES) tiles.set(`${level}/${index}`, bytes);
-    else
+  { entries = true, findings = collectFindings() }: TilesOptions = {},
+): Promise<TilesResult> => {
+  const before = findings.count();
+  const seen = { tiles: 0, bundles: 0 };
+  const hashesOf = (tile: HashTile, expected?: Buffer): Promise<Buffer[] | undefined> => {
+    seen.tiles += 1;
+    return readHashes(read, tile, expected, findings.add);
+  };
+
+  const entriesOf = async (tile: HashTile, expected: readonly Buffer[] | undefined): Promise<Below> => {
+    seen.bundles += 1;
+    const fits =
+      expected &&
+      ((found: readonly Buffer[]): boolean =>
+        found.length === tile.width &&
+        found.every((entry, at) => leafHash(entry).equals(expected[at] as Buffer)));
+    const found = await readEntries(read, { ...tile, level: 'entries' }, fits, findings.add);
+    const hashes = (found ?? []).map((entry) => leafHash(entry));
+    if (expected !== undefined) compare(tile, expected, hashes, found);
+    return hashes;
+  };
+
+  /** Looks at all that stands below a tile. `expected`: what it has to be; undefined: that is not known. */
+  const below = async (tile: HashTile, expected: readonly Buffer[] | undefined): Promise<Below> => {
+    if (tile.level === 0) return entries ? entriesOf(tile, expected) : [];
+    const roots: (Buffer | undefined)[] = [];
+    for (let at = 0; at < tile.width; at += 1)
+      roots.push(await visit(addressAt(tile.level - 1, tile.index * TILE_WIDTH + at, size), expected?.[at]));
+    return roots;
+  };
+
+  /** A full tile and all that stands below it. Returns its root, as far as one can be told. */
+  const visit = async (tile: HashTile, expected: Buffer | undefined): Promise<Buffer | undefined> => {
+    const stated = await hashesOf(tile, expected);
+    const own = stated && rootOfTile(stated);
+    if (stated !== undefined && own !== undefined && expected?.equals(own) === true) {
+      await below(tile, stated);
+      return own;
+    }
+    const made = await below(tile, undefined);
+    const derived = isWhole(made, tile) ? rootOfTile(made) : undefined;
+    if (stated !== undefined && expected !== undefined) findings.add(changedTile(tile));
+    if (expected === undefined || derived?.equals(expected) !== true) compare(tile, stated, made);
+    return derived !== undefined && expected?.equals(derived) === true ? derived : (own ?? derived);
+  };
+
+  /** What was found below a tile that may itself be wrong, beside what the tile says. */
+  const compare = (
+    tile: HashTile,
+    stated: readonly Buffer[] | undefined,
+    made: Below,
+    found?: readonly Buffer[],
+  ): void => {
+    for (const [at, hash] of (stated ?? []).entries()) {
+      const other = made[at];
+      if (other === undefined || other.equals(hash)) continue;
+      if (tile.level === 0) findings.add(changedEntry(tile, at, found?.[at]));
+      else findings.add(changedTile(addressAt(tile.level - 1, tile.index * TILE_WIDTH + at, size), true));
+    }
+  };
+
+  /** Partial tiles that do not lead to the root: with what stands below them some of them may. */
+  const judge = async (edge: readonly HashTile[], stated: ReadonlyMap<number, Buffer[]>): Promise<void> => {
+    const made = new Map<number, Below>();
+    for (const tile of edge) made.set(tile.level, await below(tile, undefined));
+    const right = choices(edge, stated, made).find(
+      (choice) => rootOfEdge(size, choice)?.equals(root) === true,
+    );
+    for (const tile of edge) {
+      const [here, lower] = [stated.get(tile.level), made.get(tile.level) ?? []];
+      if (right === undefined || right.get(tile.level) === here) compare(tile, here, lower);
+      else if (here !== undefined) findings.add(changedTile(tile));
+    }
+    if (right === undefined)
       findings.add({
-        code: bytes === undefined ? 'missing-file' : 'malformed',
-        file: path,
-        place,
-        message:
-          bytes === undefined
-            ? 'this tile is missing'
-            : `this tile has ${bytes.length} bytes, not ${width * HASH_BYTES}`,
+        code: 'root',
+        place: [0, size],
+        message: 'the tiles do not lead to the root that was signed',
       });
+  };
+
+  const edge = edgeOf(size);
+  const stated = new Map<number, Buffer[]>();
+  for (const tile of edge) {
+    const found = await hashesOf(tile);
+    if (found !== undefined) stated.set(tile.level, found);
   }
-  const tileAt = (level: number, index: number) => tiles.get(`${level}/${index}`);
-  checkParents(checkpoint.size, tileAt, findings.add);
-  checkEntries(checkpoint.size, read, tileAt, findings.add);
-  if (findings.count() === 0 && !rootAt(checkpoint.size, hashAtOfTiles(tileAt)).equals(checkpoint.root))
-    findings.add({
-      code: 'root',
-      place: [0, checkpoint.size],
-      message: 'the tiles do not lead to the root that was signed',
-    });
-  return { ok: findings.count() === 0, findings: findings.list(), count: findings.count() };
+  if (rootOfEdge(size, stated)?.equals(root) === true)
+    for (const tile of edge) await below(tile, stated.get(tile.level));
+  else await judge(edge, stated);
+  const count = findings.count();
+  return { ok: count === before, findings: findings.list(), count, ...seen };
 };
 
-type TileAt = (level: number, index: number) => Uint8Array | undefined;
+const isWhole = (made: Below, { width }: HashTile): made is Buffer[] =>
+  made.length === width && made.every((hash) => hash !== undefined);
 
-const hashesIn = (tile: Uint8Array): Buffer[] =>
-  Array.from({ length: tile.length / HASH_BYTES }, (_, at) =>
-    Buffer.from(tile.subarray(at * HASH_BYTES, (at + 1) * HASH_BYTES)),
-  );
-
-/** Every full tile has the root that stands for it in the tile above. */
-const checkParents = (size: number, tileAt: TileAt, add: (finding: Finding) => void): void => {
-  for (const { level, index, width } of tilesOf(size)) {
-    const [tile, parent] = [tileAt(level, index), tileAt(level + 1, Math.floor(index / TILE_WIDTH))];
-    if (width < TILE_WIDTH || tile === undefined || parent === undefined) continue;
-    const grown = extendRange();
-    for (const hash of hashesIn(tile)) grown.append(hash);
-    const stated = hashesIn(parent)[index % TILE_WIDTH];
-    if (stated === undefined || grown.root().equals(stated)) continue;
-    const span = TILE_WIDTH ** (level + 1);
-    add({
-      code: 'leaves',
-      file: tilePath({ level, index, width }),
-      place: [index * span, (index + 1) * span],
-      message: 'this tile, or the hash for it in the tile above, was changed',
-    });
+/** Every way to take each partial tile as it is or as what stands below it says, those that take most as they are first. */
+const choices = (
+  edge: readonly HashTile[],
+  stated: ReadonlyMap<number, Buffer[]>,
+  made: ReadonlyMap<number, Below>,
+): ReadonlyMap<number, readonly Buffer[]>[] => {
+  let all: { readonly derived: number; readonly tiles: ReadonlyMap<number, readonly Buffer[]> }[] = [
+    { derived: 0, tiles: new Map() },
+  ];
+  for (const tile of edge) {
+    const [here, lower] = [stated.get(tile.level), made.get(tile.level) ?? []];
+    all = all.flatMap(({ derived, tiles }) => [
+      ...(here === undefined ? [] : [{ derived, tiles: new Map([...tiles, [tile.level, here]]) }]),
+      ...(isWhole(lower, tile)
+        ? [{ derived: derived + 1, tiles: new Map([...tiles, [tile.level, lower]]) }]
+        : []),
+    ]);
   }
+  return all.toSorted((left, right) => left.derived - right.derived).map(({ tiles }) => tiles);
 };
 
-const checkEntries = (
-  size: number,
-  read: ReadTile,
-  tileAt: TileAt,
-  add: (finding: Finding) => void,
-): void => {
-  for (let index = 0; index * TILE_WIDTH < size; index += 1) {
-    const width = Math.min(TILE_WIDTH, size - index * TILE_WIDTH);
-    const file = tilePath({ level: 'entries', index, width });
-    const [bytes, tile] = [read(file), tileAt(0, index)];
-    const first = index * TILE_WIDTH;
-    if (bytes === undefined) {
-      add({
-        code: 'missing-file',
-        file,
-        place: [first, first + width],
-        message: 'these entries are missing',
-      });
-      continue;
-    }
-    const entries = decodeEntries(Buffer.from(bytes));
-    if (entries === undefined || entries.length !== width)
-      add({
-        code: 'malformed',
-        file,
-        place: [first, first + width],
-        message: `these are not ${width} entries`,
-      });
-    if (tile === undefined) continue;
-    for (const [at, hash] of hashesIn(tile).entries()) {
-      const entry = entries?.[at];
-      if (entry !== undefined && !leafHash(entry).equals(hash))
-        add({
-          code: 'changed-event',
-          file,
-          place: first + at,
-          message: 'the entry has not the hash that the tile has for it',
-        });
-    }
+const changedEntry = (tile: HashTile, at: number, entry: Buffer | undefined): Finding => {
+  const event = entry === undefined ? undefined : eventOf(entry);
+  return {
+    code: 'changed-event',
+    file: tilePath({ ...tile, level: 'entries' }),
+    place: tile.index * TILE_WIDTH + at,
+    ...(event === undefined ? {} : { event }),
+    message: 'the entry has not the hash that the tile has for it',
+  };
+};
+
+/** The event that an entry says that it is the leaf of. */
+const eventOf = (entry: Buffer): string | undefined => {
+  try {
+    const record = JSON.parse(entry.toString('utf8')) as JsonValue;
+    const [stream, revision] = isObject(record)
+      ? [stringAt(record, 'stream'), numberAt(record, 'revision')]
+      : [''];
+    return stream === '' ? undefined : `${stream}@${revision}`;
+  } catch {
+    return undefined;
   }
 };

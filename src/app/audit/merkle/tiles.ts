@@ -49,6 +49,17 @@ export const parseTilePath = (path: string): TileAddress | undefined => {
 export const tileWidthAt = (level: number, index: number, size: number): number =>
   Math.min(TILE_WIDTH, Math.max(0, Math.floor(size / TILE_WIDTH ** level) - index * TILE_WIDTH));
 
+/** The leaves that a tile or bundle is over: [from, to). */
+export const leavesOf = ({
+  level,
+  index,
+  width,
+}: TileAddress): { readonly from: number; readonly to: number } => {
+  const each = level === 'entries' ? 1 : TILE_WIDTH ** level;
+  const from = index * TILE_WIDTH * each;
+  return { from, to: from + width * each };
+};
+
 /** All hash tiles of a tree of `size` leaves, level by level. */
 export function* tilesOf(size: number): Generator<TileAddress & { level: number }> {
   for (let level = 0; Math.floor(size / TILE_WIDTH ** level) > 0; level += 1)
@@ -88,6 +99,8 @@ export const hashAtOfTiles =
   };
 
 const MOST_ENTRY_BYTES = 0xffff;
+/** Bytes of an entry bundle at most. */
+export const MOST_BUNDLE_BYTES = TILE_WIDTH * (2 + MOST_ENTRY_BYTES);
 
 /** Entries of an entry bundle, each behind its length (16 bits, big endian). Throws RangeError for a longer one. */
 export const encodeEntries = (entries: Iterable<Uint8Array>): Buffer => {

@@ -1,4 +1,6 @@
+import { leafHash } from '../../../../src/app/audit/merkle/hashing.ts';
 import { leafBytes, leafOf } from '../../../../src/app/audit/merkle/leaf.ts';
+import { createMemoryTree } from '../../../../src/app/audit/merkle/memory-tree.ts';
 import type { History } from '../signed-history.ts';
 import { tileFiles } from '../tile-files.ts';
 import type { Draw, Tampered } from './bundle.ts';
@@ -9,16 +11,16 @@ export type TileVictim = {
   readonly otherFiles: ReadonlyMap<string, Buffer>;
 };
 
-const filesOf = (history: History): Map<string, Buffer> =>
-  tileFiles(
-    history.tree,
-    history.events.map((event) => leafBytes(leafOf(event))),
-  );
+/** The tiles of a history of this size (default: all of it), and its entries beside them. */
+export const filesOfHistory = (history: History, size = history.events.length): Map<string, Buffer> => {
+  const leaves = history.events.slice(0, size).map((event) => leafBytes(leafOf(event)));
+  return tileFiles(createMemoryTree(leaves.map(leafHash)), leaves);
+};
 
 export const tileVictim = (history: History, other: History): TileVictim => ({
   history,
-  files: filesOf(history),
-  otherFiles: filesOf(other),
+  files: filesOfHistory(history),
+  otherFiles: filesOfHistory(other),
 });
 
 export const tamperTiles = ({ files, otherFiles }: TileVictim, draw: Draw): Tampered<Map<string, Buffer>> => {

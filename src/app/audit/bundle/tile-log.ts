@@ -1,0 +1,142 @@
+import type { Checkpoint } from '../merkle/checkpoint.ts';
+import type { Trust } from '../merkle/key-chain.ts';
+import { collectFindings, type Finding, type Findings } from './findings.ts';
+import { FILES, trustSchema } from './format.ts';
+import { pinOf, type LaterProof, type PinState } from './pin-check.ts';
+import type { ReadTile } from './tile-reading.ts';
+import { openTileTree, type TileTree } from './tile-tree.ts';
+import { authorityOf, openCheckpoint, type Authority } from './trust-check.ts';
+import { verifyTiles } from './verify-tiles.ts';
+
+/** The files of a log in the layout of C2SP tlog-tiles, wherever they lie; nothing about them is trusted. */
+export type TileLog = {
+  /** Text of `checkpoint`; undefined when there is none. */
+  readonly note: string | undefined;
+  /** Keys of the log that lie beside it, and how each came to be trusted; undefined when there are none. */
+  readonly keys: Trust | undefined;
+  readonly read: ReadTile;
+};
+
+/** Beside the files of the specification: the keys of the log, as a trust.json without pin. */
+export const KEYS_FILE = 'keys.json';
+
+export type TilesReport = {
+  /** Nothing is wrong. */
+  readonly ok: boolean;
+  /** At most 100; `count` says how many there were. */
+  readonly findings: readonly Finding[];
+  readonly count: number;
+  /** Whether the keys are the auditor's own, those that a mirror began with, or those that came with the tiles. */
+  readonly keys: 'pinned' | 'of the mirror' | 'from the log';
+  readonly pin: PinState;
+  /** Events that the pin covers; undefined without one that can be used. */
+  readonly pinSize: number | undefined;
+  readonly checkpoint: { readonly size: number; readonly time: string; readonly note: string } | undefined;
+  /** Tiles of hashes, and bundles of entries, that were looked at. */
+  readonly tiles: number;
+  readonly bundles: number;
+};
+
+export type TileLogOptions = { readonly trust?: Trust; readonly later?: LaterProof };
+
+/**
+ * Checks tiles and entries against the signed head that lies beside them, and that head against the auditor's pin. Never
+ * throws for what is wrong with them: that is what it reports.
+ */
+export const verifyTileLog = async (log: TileLog, options: TileLogOptions = {}): Promise<TilesReport> => {
+  const findings = collectFindings();
+  const opened = openHead(log, options.trust, findings);
+  const counts = { tiles: 0, bundles: 0 };
+  let rootAtPin: Buffer | undefined;
+  const { checkpoint } = opened;
+  if (checkpoint !== undefined)
+    try {
+      const { ok, tiles, bundles } = await verifyTiles(checkpoint, log.read, { findings });
+      Object.assign(counts, { tiles, bundles });
+      const tree = openTileTree(checkpoint, log.read, findings.add);
+      if (ok) rootAtPin = await rootAtPinOf(opened, options.trust, tree);
+    } catch (error) {
+      findings.add(unreadable(error));
+    }
+  return report(log, { ...opened, rootAtPin }, options, findings, counts);
+};
+
+/** Keys as they lie beside tiles, without any pin; undefined for a text that holds none. */
+export const keysIn = (text: string): Trust | undefined => {
+  try {
+    const parsed = trustSchema.safeParse(JSON.parse(text));
+    const { origin, keys } = (parsed.data ?? {}) as Partial<Trust>;
+    return origin === undefined || keys === undefined ? undefined : { origin, keys };
+  } catch {
+    return undefined;
+  }
+};
+
+/** What is known of a log before any of its tiles is read. */
+export type OpenedHead = {
+  readonly authority: Authority | undefined;
+  readonly checkpoint: Checkpoint | undefined;
+};
+
+export const openHead = (
+  { note, keys }: Pick<TileLog, 'note' | 'keys'>,
+  trust: Trust | undefined,
+  findings: Findings,
+): OpenedHead => {
+  // A pin that comes with what is checked pins nothing.
+  const shipped = keys === undefined ? undefined : { origin: keys.origin, keys: keys.keys };
+  const authority = authorityOf(shipped, trust, findings, { file: KEYS_FILE, what: 'the log is' });
+  if (authority === undefined)
+    findings.add({
+      code: 'missing-file',
+      file: KEYS_FILE,
+      message: 'there are no keys beside the tiles, and none that you trust were given (--trust)',
+    });
+  if (note === undefined)
+    findings.add({ code: 'missing-file', file: FILES.checkpoint, message: 'there is no signed head' });
+  if (note === undefined || authority === undefined) return { authority, checkpoint: undefined };
+  const checkpoint = openCheckpoint(note, authority, (message) =>
+    findings.add({ code: 'checkpoint', file: FILES.checkpoint, message }),
+  );
+  return { authority, checkpoint };
+};
+
+/** Root of the tree at the auditor's pin; undefined without a pin, behind the tree, or where tiles are wrong. */
+export const rootAtPinOf = async (
+  { authority, checkpoint }: OpenedHead,
+  trust: Trust | undefined,
+  tree: TileTree,
+): Promise<Buffer | undefined> => {
+  const pin = trust === undefined ? undefined : authority?.pin;
+  if (pin === undefined || checkpoint === undefined || pin.size >= checkpoint.size) return undefined;
+  return tree.rootAt(pin.size);
+};
+
+export const unreadable = (error: unknown): Finding => ({
+  code: 'unreadable',
+  message: `reading ended before the end: ${error instanceof Error ? error.message : String(error)}`,
+});
+
+export const report = (
+  { note }: Pick<TileLog, 'note'>,
+  { authority, checkpoint, rootAtPin }: OpenedHead & { readonly rootAtPin: Buffer | undefined },
+  { trust, later }: TileLogOptions = {},
+  findings: Findings = collectFindings(),
+  counts: Pick<TilesReport, 'tiles' | 'bundles'> = { tiles: 0, bundles: 0 },
+): TilesReport => {
+  const ask = { trust, later, authority, checkpoint, rootAtPin, what: 'tiles' as const };
+  const pin = pinOf({ ...ask, proofs: undefined, target: undefined }, findings);
+  return {
+    ok: findings.count() === 0,
+    findings: findings.list(),
+    count: findings.count(),
+    keys: trust === undefined ? 'from the log' : 'pinned',
+    pin,
+    pinSize: trust === undefined ? undefined : authority?.pin?.size,
+    checkpoint:
+      checkpoint === undefined || note === undefined
+        ? undefined
+        : { size: checkpoint.size, time: checkpoint.time, note },
+    ...counts,
+  };
+};

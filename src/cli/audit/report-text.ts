@@ -1,0 +1,60 @@
+import { findingText, type Finding } from '../../app/audit/bundle/findings.ts';
+import type { BundleReport } from '../../app/audit/bundle/verify.ts';
+import type { TilesReport } from '../../app/audit/bundle/tile-log.ts';
+import { counted, printable } from '../output.ts';
+
+/** How what a check has found is said: the same for exports, stores and tiles. */
+export const findingLines = (findings: readonly Finding[], count: number): string[] => [
+  ...findings.map((finding) => `wrong: ${printable(findingText(finding))}`),
+  ...(count > findings.length ? [`… and ${count - findings.length} more`] : []),
+];
+
+/** The last line says whether anything is wrong. */
+export const ending = (lines: readonly string[], count: number): string =>
+  `${lines.join('\n')}\n${count === 0 ? 'nothing wrong' : counted(count, 'finding')}\n`;
+
+/** Whose keys a check went by. */
+export const KEYS = {
+  pinned: 'keys: yours',
+  'from the bundle':
+    'keys: those that came with the bundle: this shows that it fits together, not who made it (--trust)',
+  'of the mirror':
+    'keys: those that the mirror began with, and what they announced: who made it shows against yours (--trust)',
+  'from the log':
+    'keys: those that lie beside the tiles: this shows that they fit together, not who made them (--trust)',
+} as const;
+
+type Pinned = Pick<BundleReport | TilesReport, 'pin' | 'pinSize' | 'checkpoint' | 'findings'>;
+
+/** What a check showed of the auditor's pin. */
+export const pinText = (
+  report: Pinned,
+  what: 'the export ends' | 'the tiles end' = 'the export ends',
+): string => {
+  const { pin, pinSize, checkpoint } = report;
+  switch (pin) {
+    case 'none':
+      return 'pin: none: a history that was rewritten as a whole would not be noticed (--trust)';
+    case 'continued':
+      return 'pin: continued';
+    case 'leads to':
+      return `pin: ${what} before your pin, which continues it (size ${checkpoint?.size} < ${pinSize})`;
+    case 'ends before':
+      return `pin: ${what} before your pin (size ${checkpoint?.size} < ${pinSize})`;
+    case 'not shown':
+      return `pin: not shown: the export does not prove that it continues your pin of size ${pinSize}`;
+    case 'not checked':
+      return `pin: not checked (${whyUnchecked(report)}, see above)`;
+    case 'broken':
+      return 'pin: BROKEN: this is not the history that you pinned';
+  }
+};
+
+const whyUnchecked = ({ findings, pinSize, checkpoint }: Pinned): string => {
+  const of = (...codes: readonly Finding['code'][]): boolean =>
+    findings.some(({ code }) => codes.includes(code));
+  if (of('origin')) return 'the files are of another log';
+  if (pinSize === undefined && of('pin')) return 'the pin cannot be used';
+  if (checkpoint === undefined && of('checkpoint')) return 'the signed head does not count';
+  return 'the files are damaged';
+};
