@@ -17,6 +17,8 @@ export type Asked = {
 export type Answer = {
   readonly status?: number;
   readonly body?: unknown;
+  /** Instead of the body: what is no JSON. */
+  readonly text?: string;
   readonly headers?: Record<string, string>;
   /** Milliseconds until it comes; default 0. */
   readonly afterMs?: number;
@@ -67,9 +69,9 @@ export const startCliStub = async () => {
       };
       asked.push(call);
       const absent: Answer = { status: 404, body: { code: 5, message: 'absent' } };
-      const { status = 200, body: reply = {}, headers = {}, afterMs = 0 } = answer(call) ?? absent;
+      const { status = 200, body: reply = {}, text, headers = {}, afterMs = 0 } = answer(call) ?? absent;
       const send = (): void => {
-        response.writeHead(status, { 'x-request-id': 'r-1', ...headers }).end(JSON.stringify(reply));
+        response.writeHead(status, { 'x-request-id': 'r-1', ...headers }).end(text ?? JSON.stringify(reply));
       };
       if (afterMs === 0) send();
       else setTimeout(send, afterMs);

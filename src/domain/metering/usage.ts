@@ -32,6 +32,9 @@ export const USAGE_DIMENSIONS = [
 ] as const;
 export type UsageDimension = (typeof USAGE_DIMENSIONS)[number];
 
+/** Kinds that are metered in this release. */
+export const METERED_KINDS = ['cluster'] as const;
+
 export type UsagePeriod = { readonly fromMs: number; readonly toMs: number };
 
 export type UsageQuery = {
@@ -50,9 +53,24 @@ export type UsageRow = {
   /** The values of `by`, in its order. */
   readonly values: readonly string[];
   /** Time for which resources existed billably: of a cluster, its control plane's. */
-  readonly resourceMs: number;
+  readonly resourceMs: Milliseconds;
   /** The same of nodes: each interval times the number of nodes that were ordered. */
-  readonly nodeMs: number;
+  readonly nodeMs: Milliseconds;
+};
+
+/** A bigint where a number would not be exact any more: a year of 300,000 nodes. */
+export type Milliseconds = number | bigint;
+
+/** The number nearest to it: exact to the second up to 280 million years. */
+export const secondsOf = (ms: Milliseconds): number =>
+  typeof ms === 'number' ? ms / 1000 : Number(ms / 1000n) + Number(ms % 1000n) / 1000;
+
+const plus = (sum: Milliseconds, ms: number, times: number): Milliseconds => {
+  if (typeof sum === 'number') {
+    const more = sum + ms * times;
+    if (Number.isSafeInteger(more)) return more;
+  }
+  return BigInt(sum) + BigInt(ms) * BigInt(times);
 };
 
 export type UsageSum = {
@@ -64,37 +82,55 @@ export type UsageSum = {
 };
 
 export const createUsageSum = ({ periods, by, only, asOfMs }: UsageQuery): UsageSum => {
-  type Sum = {
-    readonly period: number;
-    readonly values: readonly string[];
-    resourceMs: number;
-    nodeMs: number;
-  };
-  const sums = new Map<string, Sum>();
+  type Sum = { resourceMs: Milliseconds; nodeMs: Milliseconds };
+  /** By the values first: most intervals reach over many periods, and a text for each would take most of the time. */
+  type Group = { readonly values: readonly string[]; readonly sums: Map<number, Sum> };
+  const groups = new Map<string, Group>();
   const wanted = Object.entries(only) as [keyof typeof only, string][];
+  let size = 0;
+
+  const groupOf = (values: readonly string[]): Group => {
+    const key = JSON.stringify(values);
+    const known = groups.get(key);
+    if (known !== undefined) return known;
+    const group: Group = { values, sums: new Map() };
+    groups.set(key, group);
+    return group;
+  };
+  const sumOf = ({ sums }: Group, period: number): Sum => {
+    const known = sums.get(period);
+    if (known !== undefined) return known;
+    const sum: Sum = { resourceMs: 0, nodeMs: 0 };
+    sums.set(period, sum);
+    size += 1;
+    return sum;
+  };
 
   const add = (interval: UsageInterval): void => {
     if (!wanted.every(([dimension, value]) => interval[dimension] === value)) return;
     const until = Math.min(interval.untilMs ?? asOfMs, asOfMs);
-    const values = by.map((dimension) => interval[dimension]);
+    const group = groupOf(by.map((dimension) => interval[dimension]));
     for (let i = firstAfter(periods, interval.sinceMs); i < periods.length; i += 1) {
       const period = periods[i];
       if (period === undefined || period.fromMs >= until) return;
       const ms = Math.min(until, period.toMs) - Math.max(interval.sinceMs, period.fromMs);
       if (ms <= 0) continue;
-      const key = JSON.stringify([i, ...values]);
-      const sum = sums.get(key) ?? { period: i, values, resourceMs: 0, nodeMs: 0 };
-      if (interval.component === 'control_plane') sum.resourceMs += ms;
-      else sum.nodeMs += ms * interval.nodeCount;
-      sums.set(key, sum);
+      const sum = sumOf(group, i);
+      if (interval.component === 'control_plane') sum.resourceMs = plus(sum.resourceMs, ms, 1);
+      else sum.nodeMs = plus(sum.nodeMs, ms, interval.nodeCount);
     }
   };
 
   return {
     add,
-    size: () => sums.size,
+    size: () => size,
     rows: () =>
-      [...sums.values()].filter(({ resourceMs, nodeMs }) => resourceMs > 0 || nodeMs > 0).sort(inOrder),
+      [...groups.values()]
+        .flatMap(({ values, sums }) =>
+          [...sums].map(([period, { resourceMs, nodeMs }]) => ({ period, values, resourceMs, nodeMs })),
+        )
+        .filter(({ resourceMs, nodeMs }) => resourceMs > 0 || nodeMs > 0)
+        .sort(inOrder),
   };
 };
 

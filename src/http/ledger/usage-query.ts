@@ -1,4 +1,5 @@
 import {
+  METERED_KINDS,
   USAGE_DIMENSIONS,
   type UsageDimension,
   type UsagePeriod,
@@ -35,6 +36,7 @@ export const USAGE_FORMATS = ['json', 'ndjson', 'csv'] as const;
 
 const DEFAULT_BY: readonly UsageDimension[] = ['tenant', 'project', 'kind', 'template'];
 const FILTERS = ['tenant', 'project', 'kind', 'template', 'resource'] as const;
+const PARAMETERS: readonly string[] = ['from', 'to', 'period', 'by', ...FILTERS, 'format', 'incomplete'];
 const MAX_PERIODS = 10_000;
 
 /** Throws ApiError 400 that names the parameter. `nowMs`: up to when what goes on is counted. */
@@ -43,6 +45,7 @@ export const readUsageRequest = (
   accept: string | undefined,
   nowMs: number,
 ): UsageRequest => {
+  refuseUnknown(query);
   const fromMs = time(query, 'from') ?? startOfMonth(nowMs);
   const toMs = time(query, 'to') ?? nowMs;
   if (fromMs >= toMs) throw invalid("query parameter 'from' must be a time before 'to'", 'from');
@@ -53,7 +56,7 @@ export const readUsageRequest = (
       by,
       only: Object.fromEntries(
         FILTERS.flatMap((name) => {
-          const value = onlyOne(query, name);
+          const value = filterOf(query, name);
           return value === null ? [] : [[name, value]];
         }),
       ),
@@ -63,6 +66,29 @@ export const readUsageRequest = (
     format: oneOf(query, 'format', USAGE_FORMATS) ?? formatOf(accept),
     incomplete: flag(query, 'incomplete'),
   };
+};
+
+/** A filter that is misspelt would be everybody's bill. */
+const refuseUnknown = (query: URLSearchParams): void => {
+  for (const name of query.keys())
+    if (!PARAMETERS.includes(name))
+      throw invalid(
+        `there is no query parameter '${name.slice(0, 64)}'; there are ${PARAMETERS.join(', ')}`,
+        name,
+      );
+};
+
+/** An empty value is most often a variable that was not set; only projects may have none. */
+const filterOf = (query: URLSearchParams, name: (typeof FILTERS)[number]): string | null => {
+  const value = onlyOne(query, name);
+  if (value === '' && name !== 'project')
+    throw invalid(`query parameter '${name}' must not be empty; leave it out for every ${name}`, name);
+  if (value !== null && name === 'kind' && !METERED_KINDS.some((kind) => kind === value))
+    throw invalid(
+      `query parameter 'kind' must be ${METERED_KINDS.join(' or ')}: nothing else is metered`,
+      'kind',
+    );
+  return value;
 };
 
 const time = (query: URLSearchParams, name: string): number | undefined => {

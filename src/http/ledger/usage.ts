@@ -1,5 +1,11 @@
+import type { EventStore } from '../../app/event-store.ts';
 import type { Clock } from '../../app/ports.ts';
-import type { UsageDimension, UsageQuery, UsageRow } from '../../domain/metering/usage.ts';
+import {
+  secondsOf,
+  type UsageDimension,
+  type UsageQuery,
+  type UsageRow,
+} from '../../domain/metering/usage.ts';
 import type { ReadModels } from '../../projections/read-models.ts';
 import type { UsageReader } from '../../projections/usage/usage-reader.ts';
 import { UsageRefused } from '../../projections/usage/usage-refused.ts';
@@ -11,7 +17,8 @@ import { DIMENSION_NAMES, readUsageRequest, type UsageFormat, type UsageRequest 
 
 /** Billable time by tenant, project, kind, template and period, from the same intervals that metering publishes. */
 export type UsageServices = {
-  readonly readModels: Pick<ReadModels, 'status' | 'usage'>;
+  readonly readModels: Pick<ReadModels, 'status' | 'usage' | 'waitFor'>;
+  readonly store: Pick<EventStore, 'lastPosition'>;
   readonly positions: Positions;
   readonly clock: Clock;
 };
@@ -27,6 +34,7 @@ const answerUsage = async (call: LedgerCall, services: UsageServices): Promise<L
   const now = services.clock.now();
   const request = readUsageRequest(query, headers.accept, Date.parse(now));
   await services.positions.waitForMinimum(headers['x-ledger-min-position'], USAGE_VIEW);
+  await waitForAll(services);
   const { usage } = services.readModels;
   const status = services.readModels.status().find(({ name }) => name === USAGE_VIEW);
   if (usage === undefined || status === undefined)
@@ -39,6 +47,19 @@ const answerUsage = async (call: LedgerCall, services: UsageServices): Promise<L
     contentType: CONTENT_TYPES[request.format],
     ...(position === undefined ? {} : { headers: { 'x-ledger-position': position } }),
   };
+};
+
+/** Milliseconds that a bill waits for this instance to have applied what is stored. */
+const WAIT_MS = 5_000;
+
+/** What was stored before the question is in the answer: what has ended already would else be billed up to now. */
+const waitForAll = async ({ store, readModels }: UsageServices): Promise<void> => {
+  const last = await store.lastPosition();
+  if (last === undefined || (await readModels.waitFor(USAGE_VIEW, last, { timeoutMs: WAIT_MS }))) return;
+  throw new ApiError('UNAVAILABLE', 'this instance has not applied the latest events yet; try again', {
+    reason: 'POSITION_NOT_REACHED',
+    retryAfterSeconds: 1,
+  });
 };
 
 const CONTENT_TYPES: { readonly [Format in UsageFormat]: string } = {
@@ -97,8 +118,8 @@ const rowOf = (
   period_start: isoOf(periods[period]?.fromMs ?? 0),
   period_end: isoOf(periods[period]?.toMs ?? 0),
   ...Object.fromEntries(by.map((dimension, i) => [DIMENSION_NAMES[dimension], values[i] ?? ''])),
-  resource_seconds: resourceMs / 1000,
-  node_seconds: nodeMs / 1000,
+  resource_seconds: secondsOf(resourceMs),
+  node_seconds: secondsOf(nodeMs),
 });
 
 const isoOf = (ms: number): string => new Date(ms).toISOString();
@@ -148,6 +169,6 @@ const textOf = (format: UsageFormat, by: readonly UsageDimension[]): ((row: Row)
 /** RFC 4180. What a spreadsheet would take for a formula is marked as text: names of node sets are free. */
 const cell = (value: string | number): string => {
   if (typeof value === 'number') return String(value);
-  const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+  const text = /^[=+\-@\t\r\n＝＋－＠]/.test(value) ? `'${value}` : value;
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 };

@@ -1,9 +1,11 @@
 import type { JsonObject } from '../../domain/json.ts';
+import { METERED_KINDS } from '../../domain/metering/usage.ts';
 import { DIMENSION_NAMES, USAGE_FORMATS, USAGE_PERIODS } from '../ledger/usage-query.ts';
 import { listOf, query, record, TEXT, TIME, type Description } from './ledger-schemas.ts';
 import { componentRef } from './message-schemas.ts';
 
 const SECONDS: JsonObject = { type: 'number', minimum: 0 };
+const GIVEN: JsonObject = { type: 'string', minLength: 1 };
 const dimensions = Object.values(DIMENSION_NAMES);
 
 /** What the route of usage on `/api/ledger/v1` is for. */
@@ -13,7 +15,8 @@ export const USAGE_DESCRIPTIONS: { readonly [route: string]: Description } = {
     description:
       'Exact to the millisecond, from the same intervals that the metering topics tell. What goes on is counted up to `as_of`. ' +
       'Rows are ordered by period and then by the values of `by`; what has no length has no row. The same rows come as CSV ' +
-      '(RFC 4180, with a header) or as one JSON object per line.',
+      '(RFC 4180, with a header) or as one JSON object per line. The answer is of everything that was stored before the question ' +
+      '(503 while this instance has not applied that), all at once: there are no pages. Other parameters are refused.',
     ownParameters: [
       query('from', TIME, 'Begin of the time, default: of the present month in UTC.'),
       query('to', TIME, 'End of the time, default: now.'),
@@ -27,9 +30,11 @@ export const USAGE_DESCRIPTIONS: { readonly [route: string]: Description } = {
         { type: 'string', default: 'tenant,project,kind,template' },
         `What rows are told apart by: a comma list of ${dimensions.join(', ')}; empty: nothing.`,
       ),
-      ...(['tenant', 'project', 'kind', 'template', 'resource'] as const).map((name) =>
-        query(name, TEXT, `Only this ${name === 'template' ? 'template, by id' : name}.`),
-      ),
+      query('tenant', GIVEN, 'Only this tenant.'),
+      query('project', TEXT, 'Only this project; empty: what is in none.'),
+      query('kind', { type: 'string', enum: [...METERED_KINDS] }, 'Only this kind.'),
+      query('template', GIVEN, 'Only this template, by id.'),
+      query('resource', GIVEN, 'Only this resource, by id.'),
       query(
         'format',
         { type: 'string', enum: ['', ...USAGE_FORMATS] },

@@ -184,11 +184,49 @@ describe('usage over HTTP', () => {
         "query parameter 'period' cuts this time into more than 10000 parts",
       ],
       ['tenant=a&tenant=b', "query parameter 'tenant' may be given once"],
+      // Each of these would be a bill of nothing, or of everybody.
+      ['kind=clusters', "query parameter 'kind' must be cluster: nothing else is metered"],
+      ['kind=', "query parameter 'kind' must not be empty"],
+      ['tenant=', "query parameter 'tenant' must not be empty"],
+      ['template=', "query parameter 'template' must not be empty"],
+      ['resource=', "query parameter 'resource' must not be empty"],
+      ['tennant=acme', "there is no query parameter 'tennant'; there are from, to, period, by, tenant,"],
+      ['limit=10', "there is no query parameter 'limit'"],
     ];
     for (const [query, detail] of wrong) {
       const reply = await admin('GET', `${USAGE}?${query}`);
       expect(reply.status, query).to.equal(400);
       expect((reply.json as { detail?: unknown }).detail, query).to.contain(detail);
+    }
+  });
+
+  it('is of what was stored when it was asked for, without a word of the caller', async () => {
+    for (let n = 0; n < 20; n += 1) {
+      const id = `fresh-${n}`;
+      const [from, until] = ['2026-11-01T00:00:00.000Z', '2026-11-01T00:00:01.000Z'];
+      await tell(id, history(id, { tenant: 'acme' }, from, until));
+      const reply = await admin('GET', `${USAGE}?${NOVEMBER}&by=&resource=${id}`);
+      expect((reply.json as unknown as { items: unknown[] }).items, id).to.have.length(1);
+    }
+  });
+
+  it('marks as text what any spreadsheet takes for a formula', async () => {
+    for (const [n, [name, shown]] of [
+      ['=1', "'=1"],
+      ['+1', "'+1"],
+      ['-1', "'-1"],
+      ['@x', "'@x"],
+      ['\uff1d1', "'\uff1d1"],
+      ['\n=1', '"\'\n=1"'],
+      ['a=1', 'a=1'],
+      ['"q", r', '"""q"", r"'],
+    ].entries()) {
+      const id = `formula-${n}`;
+      const nodeSets = { [name as string]: { hostType: { id: 'h', name: 'h' }, size: 1 } };
+      const [from, until] = ['2026-11-01T00:00:00.000Z', '2026-11-01T00:00:01.000Z'];
+      await tell(id, history(id, { nodeSets }, from, until));
+      const csv = await admin('GET', `${USAGE}?${NOVEMBER}&by=node_set&resource=${id}&format=csv`);
+      expect(csv.text).to.contain(`,${shown},0,1\r\n`);
     }
   });
 
@@ -201,13 +239,21 @@ describe('usage over HTTP', () => {
 });
 
 describe('usage that cannot be told', () => {
-  const answerOf = async (usage: object, parked: number, query = ''): Promise<readonly [number, unknown]> => {
+  const answerOf = async (
+    usage: object,
+    parked: number,
+    query = '',
+    reached = true,
+  ): Promise<readonly [number, unknown]> => {
     const status = { name: 'usage', parkedStreams: Array.from({ length: parked }, () => ({})) };
     const service = await startTestService({
-      ledger: { readModels: { usage, status: () => [status] } as never },
+      ledger: {
+        readModels: { usage, status: () => [status], waitFor: () => Promise.resolve(reached) } as never,
+      },
     });
     try {
       const admin = callerOf(service, await service.token({ user: 'root', admin: true }));
+      await admin('POST', `${PRIVATE}/tenants`, { metadata: { name: 'acme' } });
       const reply = await admin('GET', `${USAGE}${query}`);
       return [reply.status, reply.json['code']];
     } finally {
@@ -223,6 +269,7 @@ describe('usage that cannot be told', () => {
     expect(await answerOf(refusing('too-long'), 0)).to.deep.equal([503, 'USAGE_TOO_LONG']);
     expect((await answerOf(refusing('too-many-rows'), 0))[0]).to.equal(400);
     const empty = { sum: async () => [] };
+    expect(await answerOf(empty, 0, '', false)).to.deep.equal([503, 'POSITION_NOT_REACHED']);
     expect(await answerOf(empty, 2)).to.deep.equal([503, 'USAGE_INCOMPLETE']);
     expect((await answerOf(empty, 2, '?incomplete=true'))[0]).to.equal(200);
   });

@@ -1,13 +1,15 @@
 import { expect } from 'chai';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import type { UsageQuery } from '../../../src/domain/metering/usage.ts';
+import { Worker } from 'node:worker_threads';
+import type { UsageQuery, UsageRow } from '../../../src/domain/metering/usage.ts';
 import { USAGE_SCHEMA } from '../../../src/projections/usage/schema.ts';
 import { UsageRefused } from '../../../src/projections/usage/usage-refused.ts';
 import { MAX_USAGE_ROWS, scanUsageFile } from '../../../src/projections/usage/usage-scan.ts';
-import { createUsageScans } from '../../../src/projections/usage/usage-scans.ts';
+import { createUsageScans, ROWS_AT_ONCE, WORKER_MODULE } from '../../../src/projections/usage/usage-scans.ts';
 
 const TENANTS = 50;
 
@@ -44,6 +46,25 @@ describe('usage of a file, on a thread of its own', () => {
     expect(rows).to.have.length(TENANTS);
     expect(rows).to.deep.equal(scanUsageFile(file, query()));
     expect(turns, 'this thread was free').to.be.greaterThan(5);
+    await scans.close();
+  });
+
+  it('comes in parts, each when it was asked for: what a thread takes over at once holds it', async () => {
+    const ofOne = query({ by: ['resource'], only: { tenant: 't1' } });
+    const worker = new Worker(WORKER_MODULE, { workerData: { path: file, query: ofOne } });
+    const parts: { rows: readonly UsageRow[]; last: boolean }[] = [];
+    for (;;) {
+      const [part] = (await once(worker, 'message')) as [{ rows: readonly UsageRow[]; last: boolean }];
+      parts.push(part);
+      expect(part.rows.length).to.be.within(1, ROWS_AT_ONCE);
+      if (part.last) break;
+      worker.postMessage('next');
+    }
+    await worker.terminate();
+    expect(parts).to.have.length(Math.ceil(MAX_USAGE_ROWS / TENANTS / ROWS_AT_ONCE));
+    const scans = createUsageScans(() => file);
+    expect(await scans.run(ofOne, never)).to.deep.equal(parts.flatMap((part) => part.rows));
+    expect(await scans.run(query({ only: { tenant: 'none' } }), never)).to.deep.equal([]);
     await scans.close();
   });
 

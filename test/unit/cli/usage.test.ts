@@ -55,9 +55,44 @@ describe('ledgerctl usage', () => {
     });
   });
 
-  it('refuses a period that there is not', async () => {
-    const { code, err } = await stub.run(['usage', '--period', 'week']);
-    expect(code).to.equal(2);
-    expect(err).to.contain('total, hour, day, month');
+  it('says so of files, too, and what else the reason may be where filters were given', async () => {
+    stub.answers(({ query }) => ({
+      text: query.get('format') === 'csv' ? 'period_start,period_end\r\n' : '',
+    }));
+    for (const format of ['csv', 'ndjson']) {
+      const { code, err } = await stub.run(['usage', '-o', format]);
+      expect([code, err]).to.deep.equal([0, 'nothing was billed in this time\n']);
+    }
+    stub.answers(() => ({ body: { as_of: '2026-11-21T00:00:00.000Z', items: [] } }));
+    const { code, err } = await stub.run(['usage', '--tenant', 'acme', '--template', 'ocp-small']);
+    expect([code, err]).to.deep.equal([
+      0,
+      'nothing was billed in this time, as of 2026-11-21T00:00:00.000Z, of --tenant acme --template ocp-small ' +
+        '(names and ids as `ledgerctl usage --by tenant,template` shows them)\n',
+    ]);
+  });
+
+  it('prints no control characters of names', async () => {
+    const row = { ...ROW, node_set: 'a\u001b[2J\nb' };
+    stub.answers(() => ({ body: { as_of: '2026-11-21T00:00:00.000Z', items: [row] } }));
+    expect(await stub.succeeds(['usage', '--by', 'node_set'])).to.contain('  a\ufffd[2J b');
+  });
+
+  it('refuses a period, a kind and a dimension that there is not', async () => {
+    for (const [words, said] of [
+      [['--period', 'week'], 'total, hour, day, month'],
+      [['--kind', 'clusters'], 'Allowed choices are cluster'],
+      [['--by', 'tenant,colour'], '"colour" is none of tenant, project, kind, template, resource, node_set'],
+      [['--by', 'tenant,tenant'], '"tenant" is there twice'],
+    ] as const) {
+      const { code, err } = await stub.run(['usage', ...words]);
+      expect(code, err).to.equal(2);
+      expect(err).to.contain(said);
+    }
+    expect(stub.asked).to.deep.equal([]);
+    await stub.succeeds(['usage', '--by', ' tenant, kind']);
+    expect(stub.asked[0]?.query.get('by')).to.equal('tenant,kind');
+    await stub.succeeds(['usage', '--by', '']);
+    expect(stub.asked[1]?.query.get('by')).to.equal('');
   });
 });

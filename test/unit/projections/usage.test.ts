@@ -104,8 +104,8 @@ const fold = (log: readonly RecordedEvent[], flushEvery: number, fresh: boolean)
 };
 
 const total = (rows: readonly UsageRow[]) => ({
-  resourceMs: rows.reduce((sum, row) => sum + row.resourceMs, 0),
-  nodeMs: rows.reduce((sum, row) => sum + row.nodeMs, 0),
+  resourceMs: rows.reduce((sum, row) => sum + Number(row.resourceMs), 0),
+  nodeMs: rows.reduce((sum, row) => sum + Number(row.nodeMs), 0),
 });
 const logs = fc.record({
   histories: fc.array(clusterHistories(25), { maxLength: 4 }),

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import {
   createUsageSum,
+  secondsOf,
   type UsageInterval,
   type UsageQuery,
 } from '../../../../src/domain/metering/usage.ts';
@@ -110,6 +111,29 @@ describe('usage of a period', () => {
     given({ ...workers, nodeCount: 0 })
       .when({})
       .thenRows();
+  });
+
+  it('is exact beyond what numbers hold: a year of many nodes in milliseconds', () => {
+    const year = 365 * 86_400_000;
+    const sum = createUsageSum({ periods: [{ fromMs: 0, toMs: year }], by: [], only: {}, asOfMs: year });
+    sum.add({ ...workers, nodeCount: 1_000_000, sinceMs: 0, untilMs: year });
+    for (let i = 0; i < 1_001; i += 1) sum.add({ ...workers, nodeCount: 1, sinceMs: i, untilMs: i + 1 });
+    expect(sum.rows()[0]?.nodeMs).to.equal(31_536_000_000_001_001n);
+    expect(secondsOf(31_536_000_000_001_001n)).to.equal(31_536_000_000_001);
+    expect(secondsOf(1_500)).to.equal(1.5);
+  });
+
+  it('of every day of a year is added up within seconds for very many clusters', () => {
+    const day = 86_400_000;
+    const periods = Array.from({ length: 365 }, (_, i) => ({ fromMs: i * day, toMs: (i + 1) * day }));
+    const sum = createUsageSum({ periods, by: ['tenant'], only: {}, asOfMs: 365 * day });
+    const begin = process.cpuUsage();
+    for (let i = 0; i < 3_000; i += 1)
+      sum.add(interval({ resource: `c${i}`, tenant: `t${i % 10}`, sinceMs: 0, untilMs: undefined }));
+    // A hundred thousand clusters with two node sets are a hundred times as many, and have a minute.
+    expect(process.cpuUsage(begin).user / 1_000).to.be.below(400);
+    expect(sum.size()).to.equal(3_650);
+    expect(sum.rows()[10]).to.deep.equal({ period: 1, values: ['t0'], resourceMs: 300 * day, nodeMs: 0 });
   });
 
   it('takes names for what they are', () =>
