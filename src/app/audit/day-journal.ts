@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { parseStreamName, streamName } from '../../domain/stream-name.ts';
+import { streamName } from '../../domain/stream-name.ts';
 import {
   OutcomeUnknown,
   WrongExpectedRevision,
@@ -28,12 +28,6 @@ const MAX_UNKNOWN = 3;
 /** The stream of a tenant's day; `at` is the ISO time of the entry. The service's own are under `_`. */
 export const dayStream = (category: string, tenant: string, at: string): string =>
   streamName(category, `${tenant === '' ? '_' : tenant}.${at.slice(0, 10)}`);
-
-/** The tenant of such a stream. */
-export const tenantOfDay = (stream: string): string => {
-  const tenant = parseStreamName(stream).id.slice(0, -11);
-  return tenant === '_' ? '' : tenant;
-};
 
 export const createDayJournal = (store: EventStore): DayJournal => {
   const known = new LRUCache<string, { readonly revision: ExpectedRevision }>({ max: 1_000 });

@@ -1,5 +1,18 @@
 import type { MemoryTree } from '../../../src/app/audit/merkle/memory-tree.ts';
-import { encodeEntries, TILE_WIDTH, tilePath, tilesOf } from '../../../src/app/audit/merkle/tiles.ts';
+import {
+  encodeEntries,
+  TILE_WIDTH,
+  tilePath,
+  tileWidthAt,
+  type TileAddress,
+} from '../../../src/app/audit/merkle/tiles.ts';
+
+/** All hash tiles of a tree of `size` leaves, level by level. */
+export function* tilesOf(size: number): Generator<TileAddress & { level: number }> {
+  for (let level = 0; Math.floor(size / TILE_WIDTH ** level) > 0; level += 1)
+    for (let index = 0, width; (width = tileWidthAt(level, index, size)) > 0; index += 1)
+      yield { level, index, width };
+}
 
 /** A tree and its entries as the files of C2SP tlog-tiles, by path. */
 export const tileFiles = (tree: MemoryTree, entries: readonly Buffer[]): Map<string, Buffer> => {

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
 import { createMemoryKeyStore } from '../../../src/adapters/keys/memory-key-store.ts';
-import { createDayJournal, dayStream, tenantOfDay } from '../../../src/app/audit/day-journal.ts';
+import { createDayJournal, dayStream } from '../../../src/app/audit/day-journal.ts';
+import { parseStreamName } from '../../../src/domain/stream-name.ts';
 import { createRefusalRecorder } from '../../../src/app/audit/refusal-recorder.ts';
 import { createEventCodec } from '../../../src/app/event-codec.ts';
 import { OutcomeUnknown, StoreUnavailable, type EventStore } from '../../../src/app/event-store.ts';
@@ -274,9 +275,13 @@ describe('day journal', () => {
   const entry = (id: string) => ({ id, type: 'X', data: '{}', metadata: '{}' });
   const ID = (n: number): string => `00000000-0000-4000-8000-00000000000${n}`;
 
-  it('names its streams reversibly', () => {
-    for (const tenant of ['acme', '', 'a.b', 'tenant with spaces'])
-      expect(tenantOfDay(dayStream('refusal', tenant, '2026-11-21T01:00:00Z'))).to.equal(tenant);
+  it('names its streams by tenant and day: those of two tenants are never one', () => {
+    const tenants = ['acme', '', 'a.b', 'tenant with spaces', 'acme.2026-11-21'];
+    const names = tenants.map((tenant) => dayStream('refusal', tenant, '2026-11-21T01:00:00Z'));
+    expect(new Set(names).size).to.equal(tenants.length);
+    expect(names.map((name) => parseStreamName(name).id)).to.deep.equal(
+      tenants.map((tenant) => `${tenant || '_'}.2026-11-21`),
+    );
   });
 
   it('takes turns with other instances, each entry once', async () => {

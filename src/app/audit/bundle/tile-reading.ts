@@ -1,4 +1,4 @@
-import { extendRange, rootAt } from '../merkle/compact-range.ts';
+import { rootAt, rootOf } from '../merkle/compact-range.ts';
 import { HASH_BYTES } from '../merkle/hashing.ts';
 import {
   decodeEntries,
@@ -60,12 +60,6 @@ const placesOf = (tile: TileAddress): readonly [number, number] => {
   return [from, to];
 };
 
-export const rootOfTile = (hashes: readonly Buffer[]): Buffer => {
-  const range = extendRange();
-  for (const hash of hashes) range.append(hash);
-  return range.root();
-};
-
 /**
  * Hashes of one tile. A partial tile that is gone may have been replaced by the full one, which begins with it.
  *
@@ -80,7 +74,7 @@ export const readHashes = async (
 ): Promise<Buffer[] | undefined> => {
   const wanted = address.width * HASH_BYTES;
   const fits = (bytes: Uint8Array): boolean =>
-    bytes.length === wanted && expected !== undefined && rootOfTile(hashesIn(bytes)).equals(expected);
+    bytes.length === wanted && expected !== undefined && rootOf(hashesIn(bytes)).equals(expected);
   const file = tilePath(address);
   const bytes =
     (await read(file, expected === undefined ? undefined : fits)) ??

@@ -1,16 +1,8 @@
 import type { Checkpoint } from '../merkle/checkpoint.ts';
-import { compactRange, rootAt } from '../merkle/compact-range.ts';
+import { compactRange, rootAt, rootOf } from '../merkle/compact-range.ts';
 import { hashAtOfTiles, TILE_WIDTH, tileOfNode, tileWidthAt } from '../merkle/tiles.ts';
 import type { Finding } from './findings.ts';
-import {
-  addressAt,
-  changedTile,
-  edgeOf,
-  readHashes,
-  rootOfEdge,
-  rootOfTile,
-  type ReadTile,
-} from './tile-reading.ts';
+import { addressAt, changedTile, edgeOf, readHashes, rootOfEdge, type ReadTile } from './tile-reading.ts';
 
 /** A signed tree as it is read from tiles: nothing comes out of it that does not lead to its root. */
 export type TileTree = {
@@ -47,7 +39,7 @@ export const openTileTree = (
     const expected = above?.[index % TILE_WIDTH];
     if (expected === undefined) return undefined;
     const hashes = await readHashes(read, address, expected, tell);
-    if (hashes === undefined || rootOfTile(hashes).equals(expected)) return hashes;
+    if (hashes === undefined || rootOf(hashes).equals(expected)) return hashes;
     tell(changedTile(address));
     return undefined;
   };

@@ -1,6 +1,7 @@
 import { isObject, numberAt, stringAt } from '../../../domain/json-tools.ts';
 import type { JsonValue } from '../../../domain/json.ts';
 import type { Checkpoint } from '../merkle/checkpoint.ts';
+import { rootOf } from '../merkle/compact-range.ts';
 import { leafHash } from '../merkle/hashing.ts';
 import { TILE_WIDTH, tilePath } from '../merkle/tiles.ts';
 import { collectFindings, type Finding, type Findings } from './findings.ts';
@@ -11,7 +12,6 @@ import {
   readEntries,
   readHashes,
   rootOfEdge,
-  rootOfTile,
   type HashTile,
   type ReadTile,
 } from './tile-reading.ts';
@@ -77,13 +77,13 @@ export const verifyTiles = async (
   /** A full tile and all that stands below it. Returns its root, as far as one can be told. */
   const visit = async (tile: HashTile, expected: Buffer | undefined): Promise<Buffer | undefined> => {
     const stated = await hashesOf(tile, expected);
-    const own = stated && rootOfTile(stated);
+    const own = stated && rootOf(stated);
     if (stated !== undefined && own !== undefined && expected?.equals(own) === true) {
       await below(tile, stated);
       return own;
     }
     const made = await below(tile, undefined);
-    const derived = isWhole(made, tile) ? rootOfTile(made) : undefined;
+    const derived = isWhole(made, tile) ? rootOf(made) : undefined;
     if (stated !== undefined && expected !== undefined) findings.add(changedTile(tile));
     if (expected === undefined || derived?.equals(expected) !== true) compare(tile, stated, made);
     return derived !== undefined && expected?.equals(derived) === true ? derived : (own ?? derived);

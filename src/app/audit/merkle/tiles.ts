@@ -60,13 +60,6 @@ export const leavesOf = ({
   return { from, to: from + width * each };
 };
 
-/** All hash tiles of a tree of `size` leaves, level by level. */
-export function* tilesOf(size: number): Generator<TileAddress & { level: number }> {
-  for (let level = 0; Math.floor(size / TILE_WIDTH ** level) > 0; level += 1)
-    for (let index = 0, width; (width = tileWidthAt(level, index, size)) > 0; index += 1)
-      yield { level, index, width };
-}
-
 /** The tile of which a node is made, and which of its hashes. */
 export const tileOfNode = (
   level: number,

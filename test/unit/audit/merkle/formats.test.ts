@@ -28,9 +28,10 @@ import {
   hashAtOfTiles,
   parseTilePath,
   tilePath,
-  tilesOf,
   tileWidthAt,
 } from '../../../../src/app/audit/merkle/tiles.ts';
+import { edgeOf } from '../../../../src/app/audit/bundle/tile-reading.ts';
+import { tilesOf } from '../../../support/audit/tile-files.ts';
 import { check } from '../../../support/property.ts';
 
 const newKey = (name: string) => {
@@ -214,6 +215,13 @@ describe('tiles', () => {
       [1, 1],
     ]);
     expect([...tilesOf(0)]).to.deep.equal([]);
+    // Those that make the root, and that a log has to serve for a size that it signed.
+    expect(edgeOf(70_000).map(tilePath)).to.deep.equal([
+      'tile/0/273.p/112',
+      'tile/1/001.p/17',
+      'tile/2/000.p/1',
+    ]);
+    expect(edgeOf(256).map(tilePath)).to.deep.equal(['tile/1/000.p/1']);
   });
 
   it('give every hash of the tree that they were made of', () => {

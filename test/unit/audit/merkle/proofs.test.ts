@@ -6,7 +6,6 @@ import {
   rangeHashes,
   rootOf,
   rootOfRange,
-  verifyRange,
 } from '../../../../src/app/audit/merkle/compact-range.ts';
 import { emptyRoot, leafHash, nodeHash } from '../../../../src/app/audit/merkle/hashing.ts';
 import { createMemoryTree } from '../../../../src/app/audit/merkle/memory-tree.ts';
@@ -17,6 +16,7 @@ import {
   verifyConsistency,
   verifyInclusion,
 } from '../../../../src/app/audit/merkle/proofs.ts';
+import { verifyRange } from '../../../support/audit/range-proof.ts';
 import { check } from '../../../support/property.ts';
 
 /** The tree as RFC 6962 §2.1 words it, without any cleverness: what everything else is compared with. */
