@@ -7,6 +7,7 @@ import type { Position } from '../../app/event-store.ts';
 import { parseStreamName } from '../../domain/stream-name.ts';
 import { commandBytes } from '../resources/commands.ts';
 import { openReadConnection, type ReadConnection } from '../runner/read-connection.ts';
+import { blocksOf, firstInBlocks } from './event-ids.ts';
 import { OUTCOMES, resourceStream, searchable } from './facts.ts';
 import {
   firstWhere,
@@ -133,10 +134,19 @@ export const auditReader = (connection: ReadConnection): AuditReader => {
   };
 
   /** The list of leaves with a value in a column; undefined when no leaf has it. */
-  const listOf = (sql: string, value: number | Uint8Array | undefined): LeafList | undefined =>
+  const listOf = (sql: string, value: number | undefined): LeafList | undefined =>
     value === undefined
       ? undefined
       : remembering((index) => numberIn(statement(sql).get(value, index), 'idx'));
+  const withId = (eventId: string): LeafList => {
+    const bytes = commandBytes(eventId);
+    const { from } = remembering((index) =>
+      firstInBlocks(index, size(), (block) =>
+        numberIn(statement(SQL.nextOfId).get(block, bytes, index), 'idx'),
+      ),
+    );
+    return { from, cost: blocksOf(size()) };
+  };
   const named = (sql: string, text: string): LeafList | undefined => listOf(sql, names.id(searchable(text)));
   /** Events of the document or kind itself, and those that name it. */
   const about = (own: string, mentioned: string, text: string, provider: boolean): LeafList => {
@@ -155,7 +165,7 @@ export const auditReader = (connection: ReadConnection): AuditReader => {
     const { tenants, subject, kind, resourceId, provider = false, eventId, types, outcome } = query;
     const document = kind !== undefined && resourceId !== undefined;
     return [
-      ...(eventId === undefined ? [] : [listOf(SQL.nextOfId, commandBytes(eventId))]),
+      ...(eventId === undefined ? [] : [withId(eventId)]),
       ...(document
         ? [about(SQL.nextOfResource, SQL.nextMention, resourceStream(kind, resourceId), provider)]
         : []),

@@ -17,7 +17,7 @@ import { verifyAudit } from './verify.ts';
  */
 export const auditView = (): View => ({
   name: 'audit',
-  version: 4,
+  version: 5,
   schema: AUDIT_SCHEMA,
   tables: AUDIT_TABLES,
   together: true,

@@ -2,9 +2,11 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { RecordedEvent } from '../../app/event-store.ts';
 import { parseStreamName } from '../../domain/stream-name.ts';
 import { commandBytes } from '../resources/commands.ts';
+import { firstInBlocks } from './event-ids.ts';
 import { documentOf, resourceStream, searchable, type EventFacts } from './facts.ts';
 import { MOST_MENTIONS, type Named } from './mentions.ts';
 import type { Names } from './names.ts';
+import { AUDIT_STATEMENTS } from './statements.ts';
 
 /** The table `mentions`: every object that an event is about beside the document of its stream. */
 export type MentionWriter = {
@@ -31,26 +33,27 @@ export const openMentions = (db: DatabaseSync, names: Names): MentionWriter => {
   const leafAt = db.prepare(
     'SELECT idx FROM leaves WHERE stream = (SELECT id FROM names WHERE text = ?) AND revision = ? LIMIT 1',
   );
-  const leafOf = db.prepare('SELECT idx FROM leaves WHERE event_id = ? LIMIT 1');
+  const leafOf = db.prepare(AUDIT_STATEMENTS.nextOfId);
 
   const atRevision = (stream: string, revision: number): number | undefined =>
     leafAt.get(searchable(stream), revision)?.['idx'] as number | undefined;
   const othersAt = (index: number | undefined): Document[] =>
     index === undefined ? [] : (othersOf.all(index) as Document[]);
 
-  /** What the event with this id, or of this name, is about. */
-  const ofEvent = (event: string): Document[] => {
+  const withId = (id: Uint8Array, size: number): number | undefined =>
+    firstInBlocks(0, size, (block) => leafOf.get(block, id, 0)?.['idx'] as number | undefined);
+  /** What the event with this id, or of this name, is about; `size`: leaves so far. */
+  const ofEvent = (event: string, size: number): Document[] => {
     const [, stream, revision] = /^(.+)@(\d{1,15})$/.exec(event) ?? [];
     const index =
-      stream === undefined
-        ? (leafOf.get(commandBytes(event))?.['idx'] as number | undefined)
-        : atRevision(stream, Number(revision));
+      stream === undefined ? withId(commandBytes(event), size) : atRevision(stream, Number(revision));
     if (index === undefined) return stream === undefined ? [] : [documentOf(stream)];
     return [...(ownOf.all(index) as Document[]), ...othersAt(index)];
   };
   const documentsOf = (
     named: Named,
     { stream, revision }: Pick<RecordedEvent, 'stream' | 'revision'>,
+    size: number,
   ): Document[] => {
     if ('as' in named) {
       const before = named.as === 'first' ? 0 : revision - 1;
@@ -59,7 +62,7 @@ export const openMentions = (db: DatabaseSync, names: Names): MentionWriter => {
       return id === undefined ? found : found.filter(({ resource }) => parseStreamName(resource).id === id);
     }
     if ('stream' in named) return [documentOf(named.stream)];
-    if ('event' in named) return ofEvent(named.event);
+    if ('event' in named) return ofEvent(named.event, size);
     return [{ kind: searchable(named.kind), resource: resourceStream(named.kind, named.id) }];
   };
 
@@ -67,7 +70,7 @@ export const openMentions = (db: DatabaseSync, names: Names): MentionWriter => {
     add: (index, event, { resource: own, also: all, hidden }) => {
       let added = 0;
       for (const named of all)
-        for (const { kind, resource } of documentsOf(named, event)) {
+        for (const { kind, resource } of documentsOf(named, event, index + 1)) {
           if (resource === '' || kind === '' || resource === own || added >= MOST_MENTIONS) continue;
           // Who may not see an event must not learn what it is about by asking for it.
           insert.run(index, names.idOf(resource), names.idOf(kind), hidden || 'event' in named ? 1 : 0);

@@ -12,17 +12,16 @@ const MOST_REMEMBERED = 20_000;
 
 export const openNames = (db: DatabaseSync): Names => {
   const find = db.prepare('SELECT id FROM names WHERE text = ?');
-  const add = db.prepare('INSERT INTO names VALUES (?, ?)');
+  const add = db.prepare('INSERT OR IGNORE INTO names VALUES (?, ?)');
   const last = db.prepare('SELECT max(id) AS id FROM names');
   const known = new Map<string, number>();
   let lastId: number | undefined;
 
   const lookUp = (text: string): number => {
-    const found = find.get(text)?.['id'];
-    if (typeof found === 'number') return found;
     lastId ??= Number(last.get()?.['id'] ?? 0);
+    // What is not remembered is mostly new: looking for it first would cost as much again.
+    if (add.run(lastId + 1, text).changes === 0) return Number(find.get(text)?.['id']);
     lastId += 1;
-    add.run(lastId, text);
     return lastId;
   };
   return {

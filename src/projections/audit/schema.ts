@@ -1,3 +1,5 @@
+import { ID_BLOCK } from './event-ids.ts';
+
 /**
  * Tables of the view `audit`. Leaves are numbered as in the Merkle tree, in log order from 0. Texts that repeat are
  * kept once, in `names`, so that each index holds small numbers and grows at few places.
@@ -33,7 +35,8 @@ export const AUDIT_SCHEMA = `
     record TEXT
   ) STRICT;
   CREATE INDEX leaves_by_stream ON leaves (stream, revision);
-  CREATE INDEX leaves_by_id ON leaves (event_id);
+  -- by blocks, since ids are random (event-ids.ts)
+  CREATE INDEX leaves_by_id ON leaves (${ID_BLOCK}, event_id);
   CREATE INDEX leaves_by_type ON leaves (type);
   CREATE INDEX leaves_by_tenant ON leaves (tenant);
   CREATE INDEX leaves_by_subject ON leaves (subject);

@@ -1,3 +1,4 @@
+import { ID_BLOCK } from './event-ids.ts';
 import { MAIN_TREE } from './schema.ts';
 import { TILE_STATEMENTS } from './tiles.ts';
 
@@ -28,7 +29,7 @@ export const AUDIT_STATEMENTS = {
   timeOf: 'SELECT latest_ms FROM leaves WHERE idx = ?',
   positionOf: 'SELECT position FROM leaves WHERE idx = ?',
   atStream: 'SELECT idx FROM leaves WHERE stream = ? AND revision = ? LIMIT 1',
-  nextOfId: seek('event_id = ?'),
+  nextOfId: seek(`${ID_BLOCK} = ? AND event_id = ?`),
   nextOfTenant: seek('tenant = ?'),
   nextOfSubject: seek('subject = ?'),
   nextOfType: seek('type = ?'),

@@ -1,10 +1,12 @@
-import canonicalize from 'canonicalize';
 import { hash } from 'node:crypto';
-import type { JsonObject, JsonValue } from '../../../domain/json.ts';
+import type { JsonObject } from '../../../domain/json.ts';
 import { stringAt } from '../../../domain/json-tools.ts';
 import type { RecordedEvent } from '../../event-store.ts';
 import { splitOf } from '../../hidden-fields.ts';
+import { canonicalText } from './canonical.ts';
 import { leafHash } from './hashing.ts';
+
+export { canonicalText } from './canonical.ts';
 
 /** What the tree holds of an event (design §7). `data` and `metadata` are hashes: their text may be withheld or erased. */
 export type LeafRecord = LeafFields &
@@ -33,32 +35,6 @@ type LeafFields = {
 /** Whether the events of a stream are leaves: the bookkeeping of the service and of the store is not. */
 export const isLeafStream = (stream: string): boolean =>
   !stream.startsWith('sys-') && !stream.startsWith('$');
-
-/**
- * RFC 8785. It has no form for a lone surrogate or a number beyond all bounds, which this service does not store
- * (event-codec.ts) but somebody else may: such a value is written with its keys sorted and everything else as
- * JSON.stringify does (an escape, null), so that there is no event that the tree cannot hold.
- */
-export const canonicalText = (value: JsonValue): string => {
-  const text = canonicalOrUndefined(value);
-  if (text === undefined) throw new TypeError('this is no JSON value');
-  return text;
-};
-
-const canonicalOrUndefined = (value: JsonValue): string | undefined => {
-  try {
-    return canonicalize(value);
-  } catch {
-    return sortedText(value);
-  }
-};
-
-const sortedText = (value: JsonValue): string => {
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
-  if (Array.isArray(value)) return `[${value.map(sortedText).join(',')}]`;
-  const entries = Object.entries(value as JsonObject).toSorted(([left], [right]) => (left < right ? -1 : 1));
-  return `{${entries.map(([key, part]) => `${JSON.stringify(key)}:${sortedText(part)}`).join(',')}}`;
-};
 
 /** Metadata as it is hashed. */
 export const hashedMetadata = (metadata: JsonObject): JsonObject =>
