@@ -150,8 +150,8 @@ const MOST_OF_MESSAGE = 200;
 const conditionOf = ({ status, reason, message }: JsonObject): string => {
   const why = shortened(textOf(reason), MOST_OF_REASON);
   const what = shortened(textOf(message).replace(/\.\s*$/, ''), MOST_OF_MESSAGE);
-  const told =
-    what === '' && why === 'AsExpected' ? '' : [why, what].filter((text) => text !== '').join(': ');
+  const said = why === 'AsExpected' && what === '' ? [] : [why, what];
+  const told = said.filter((text) => text !== '' && text !== textOf(status)).join(': ');
   return `${textOf(status)}${told === '' ? '' : ` (${told})`}`;
 };
 

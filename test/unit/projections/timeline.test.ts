@@ -189,12 +189,12 @@ describe('summaries', () => {
     const conditions = {
       ClusterAvailable: { status: 'True', reason: 'AsExpected', message: '' },
       TemplateApplied: { status: 'False', reason: 'JobFailed', message: 'no free hosts\nof type fc430.' },
-      NodesReady: { status: 'Unknown', reason: 'NotReported', message: '' },
+      NodesReady: { status: 'NotObservable', reason: 'NotObservable', message: 'not shown' },
       InfrastructureReady: { status: 'False', reason: 'R'.repeat(90), message: `${'é'.repeat(198)}😀😀😀` },
     };
     expect(summaryOf('ClusterConditionsObserved', { conditions })).to.equal(
       'Conditions: ClusterAvailable True, TemplateApplied False (JobFailed: no free hosts of type fc430), ' +
-        `NodesReady Unknown (NotReported), InfrastructureReady False (${'R'.repeat(79)}…: ${'é'.repeat(198)}…).`,
+        `NodesReady NotObservable (not shown), InfrastructureReady False (${'R'.repeat(79)}…: ${'é'.repeat(198)}…).`,
     );
   });
 
