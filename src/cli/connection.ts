@@ -60,4 +60,8 @@ export type CliIo = {
 };
 
 /** What a command needs to talk to a running service. */
-export type Connection = { readonly client: () => Promise<ApiClient>; readonly io: CliIo };
+export type Connection = {
+  /** `attempts`: tries of one call, the first included; default: some, while the service does not answer. */
+  readonly client: (options?: { readonly attempts?: number }) => Promise<ApiClient>;
+  readonly io: CliIo;
+};

@@ -62,7 +62,7 @@ export const createCli = (actions: CliActions, io: CliIo): Command => {
 
   const connection: Connection = {
     io,
-    client: async () => {
+    client: async ({ attempts = ATTEMPTS } = {}) => {
       const { address, token, timeout } = program.opts<{
         address: string;
         token?: string;
@@ -71,7 +71,7 @@ export const createCli = (actions: CliActions, io: CliIo): Command => {
       if (!/^https?:$/.test(URL.parse(address)?.protocol ?? ''))
         throw new InvalidArgumentError(`--url: "${address}" is not an address such as ${DEFAULT_URL}`);
       return createApiClient(address, token ?? (await ownToken(actions)), {
-        attempts: ATTEMPTS,
+        attempts,
         timeoutMs: timeout * 1000,
       });
     },

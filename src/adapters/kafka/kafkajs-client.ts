@@ -3,7 +3,7 @@ import { connect as connectPlain, isIP, type Socket } from 'node:net';
 import { connect as connectSecure, rootCertificates } from 'node:tls';
 import type { ISocketFactory, KafkaConfig, SASLOptions } from 'kafkajs';
 import type { Clock, Logger } from '../../app/ports.ts';
-import { KafkaFault } from '../../app/publisher/ports.ts';
+import { KafkaFault, type OnTrouble } from '../../app/publisher/ports.ts';
 import { faultOf } from './faults.ts';
 import { Kafka, logLevel } from './kafkajs-library.ts';
 import { createKafkaLogging } from './kafkajs-logging.ts';
@@ -49,7 +49,7 @@ const KEEP_ALIVE_MS = 60_000;
 /** Who is asked and told by one client, see `KafkaProducers.open`. */
 export type Listeners = {
   readonly mayWrite?: (() => boolean) | undefined;
-  readonly onTrouble?: ((problem: string) => void) | undefined;
+  readonly onTrouble?: OnTrouble | undefined;
 };
 
 /** Makes clients; each one reads the files of the settings anew. Throws KafkaFault when one cannot be read. */
@@ -58,11 +58,15 @@ export const createClients = (
   { logger, clock }: { readonly logger: Logger; readonly clock: Clock },
 ): ((listeners?: Listeners) => Promise<Client>) => {
   const logging = createKafkaLogging(logger, clock);
+  let made = 0;
   return async ({ mayWrite, onTrouble } = {}) => {
     const sasl = await saslOf(settings);
     const ssl = await tlsOf(settings);
     const sockets = createSockets(mayWrite, onTrouble);
-    const brokers = [...settings.brokers];
+    // kafkajs asks the first one first: one that takes connections and answers nobody would be asked by every client.
+    const first = made % settings.brokers.length;
+    made += 1;
+    const brokers = [...settings.brokers.slice(first), ...settings.brokers.slice(0, first)];
     const config: KafkaConfig = {
       clientId: settings.clientId,
       brokers,
@@ -119,7 +123,7 @@ const readSetting = async (variable: string, file: string): Promise<string> => {
 /** kafkajs connects again after `disconnect()` when a send is still being tried, so that its sockets must be ours. */
 const createSockets = (
   mayWrite: () => boolean = () => true,
-  onTrouble: (problem: string) => void = () => undefined,
+  onTrouble: OnTrouble = () => undefined,
 ): { factory: ISocketFactory; cut: () => void; isCut: () => boolean } => {
   const open = new Set<Socket>();
   let isCut = false;
@@ -152,7 +156,8 @@ const createSockets = (
       socket.once('close', () => open.delete(socket));
       // Ours to know at once, also while nothing is sent: kafkajs does not tell.
       socket.once('end', () => {
-        if (!isCut && !socket.writableEnded) onTrouble(`${host}:${port} ended the connection`);
+        if (!isCut && !socket.writableEnded)
+          onTrouble(`${host}:${port} ended the connection`, { broker: `${host}:${port}` });
       });
       return guard(socket);
     },

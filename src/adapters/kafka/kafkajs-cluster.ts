@@ -1,6 +1,7 @@
 import type { Admin, DescribeConfigResponse } from 'kafkajs';
 import type { Clock, Logger } from '../../app/ports.ts';
 import {
+  KafkaFault,
   REPLICAS,
   insyncOf,
   type KafkaAdmin,
@@ -9,10 +10,11 @@ import {
   type KafkaRecord,
   type TopicOnBrokers,
   type TopicSpec,
+  type TroubleAbout,
 } from '../../app/publisher/ports.ts';
 import { createBreakable } from './breakable.ts';
 import { faultOf } from './faults.ts';
-import { closed, createClients, type Client, type KafkaSettings } from './kafkajs-client.ts';
+import { closed, createClients, type Client, type KafkaSettings, type Listeners } from './kafkajs-client.ts';
 import { CompressionTypes, connectionOf, Partitioners } from './kafkajs-library.ts';
 import { readLastRecords } from './last-records.ts';
 
@@ -23,13 +25,14 @@ export const createKafkaCluster = (
 ): KafkaCluster => {
   const producing = createClients(settings, { logger, clock });
   // Somebody waits for what an administrator asks.
-  const asking = createClients({ retry: ADMIN_RETRY, ...settings }, { logger, clock });
+  const retries = Math.max(ADMIN_RETRY.retries, settings.brokers.length);
+  const asking = createClients({ retry: { ...ADMIN_RETRY, retries }, ...settings }, { logger, clock });
   return {
     producers: {
       open: async (signal, mayWrite, onTrouble) =>
         openProducer(await producing({ mayWrite, onTrouble }), signal),
     },
-    admin: createAdmin(asking),
+    admin: createAdmin(asking, settings.brokers),
   };
 };
 
@@ -105,7 +108,7 @@ const untilAborted = async <Result>(
 ): Promise<Result> => {
   const abort = (): void => client.cut();
   const aborted = new Promise<never>((_, reject) => {
-    const end = (): void => reject(closed());
+    const end = (): void => reject(isLate(signal) ? late() : closed());
     if (signal.aborted) end();
     signal.addEventListener('abort', end, { once: true });
     work.then(
@@ -122,6 +125,32 @@ const untilAborted = async <Result>(
   }
 };
 
+/** Aborted by `AbortSignal.timeout`: whoever asks has no more time. */
+const isLate = ({ reason }: AbortSignal): boolean =>
+  reason instanceof DOMException && reason.name === 'TimeoutError';
+const NO_ANSWER = 'no answer in time';
+const late = (): KafkaFault => new KafkaFault('unreachable', NO_ANSWER);
+
+/** What became of each broker while they were asked. */
+const createTried = (brokers: readonly string[]) => {
+  const problems = new Map<string, string>();
+  return {
+    note: (problem: string, { broker = '' }: TroubleAbout = {}): void => {
+      const what = problem.replace(/^Connection error: /, '').replace(`${broker}: `, '');
+      if (broker !== '') problems.set(broker, what.replace(` ${broker}`, ''));
+    },
+    /** The fault, with every broker that was tried and what was wrong with it, where nobody could be reached. */
+    explained: (fault: unknown): unknown => {
+      if (!(fault instanceof KafkaFault) || fault.reason !== 'unreachable') return fault;
+      const silent = fault.message === NO_ANSWER ? brokers.filter((broker) => !problems.has(broker)) : [];
+      const each = [...problems, ...silent.map((broker) => [broker, NO_ANSWER] as const)];
+      if (each.length === 0) return fault;
+      const text = each.map(([broker, problem]) => `${broker}: ${problem}`).join('; ');
+      return new KafkaFault('unreachable', text);
+    },
+  };
+};
+
 const goodbye = async (connected: { disconnect(): Promise<void> }): Promise<void> => {
   let late: NodeJS.Timeout | undefined;
   const timeout = new Promise<void>((resolve) => {
@@ -131,18 +160,27 @@ const goodbye = async (connected: { disconnect(): Promise<void> }): Promise<void
   clearTimeout(late);
 };
 
-const createAdmin = (clients: () => Promise<Client>): KafkaAdmin => {
+const createAdmin = (
+  clients: (listeners: Listeners) => Promise<Client>,
+  brokers: readonly string[],
+): KafkaAdmin => {
+  const open = async () => {
+    const tried = createTried(brokers);
+    return { client: await clients({ onTrouble: tried.note }), tried };
+  };
   const connected = async <Result>(
     signal: AbortSignal,
     ask: (admin: Admin) => Promise<Result>,
   ): Promise<Result> => {
-    const client = await clients();
+    const { client, tried } = await open();
     const admin = client.kafka.admin();
     const answer = await untilAborted(
       admin.connect().then(() => ask(admin)),
       client,
       signal,
-    );
+    ).catch((error: unknown) => {
+      throw tried.explained(error);
+    });
     await goodbye(admin);
     client.cut();
     return answer;
@@ -183,7 +221,7 @@ const createAdmin = (clients: () => Promise<Client>): KafkaAdmin => {
         return empty;
       }),
     lastRecords: async (topics, signal) => {
-      const client = await clients();
+      const { client, tried } = await open();
       const connection = connectionOf(client.kafka);
       try {
         const records = await untilAborted(
@@ -195,7 +233,7 @@ const createAdmin = (clients: () => Promise<Client>): KafkaAdmin => {
         return records;
       } catch (error) {
         if (faultOf(error).reason === 'unauthorized') return new Map();
-        throw error;
+        throw tried.explained(error);
       } finally {
         client.cut();
       }

@@ -1,5 +1,6 @@
 import type { logCreator } from 'kafkajs';
 import type { Clock, Logger } from '../../app/ports.ts';
+import type { OnTrouble } from '../../app/publisher/ports.ts';
 import { logLevel } from './kafkajs-library.ts';
 import { withoutSecret } from './faults.ts';
 
@@ -8,8 +9,12 @@ const ONCE_IN_MS = 60_000;
 /** Messages that are remembered. */
 const REMEMBERED = 200;
 
-/** What stands in front of the cause, in words that mislead where one broker is set. */
-const SEED = 'Failed to connect to seed broker, trying another broker from the list: ';
+/** Whoever speaks of a connection, of which the publisher tells by itself: once when it begins, and when it is over. */
+const OF_CONNECTIONS: ReadonlySet<string> = new Set(['Connection', 'BrokerPool']);
+/** What this one says of a connection, the other one has said. */
+const REPEATS = 'BrokerPool';
+/** A broker has answered, with an error. */
+const ANSWER = /^Response /;
 
 /** Said of every idempotent producer whose tries are bounded; of no account for at-least-once (real-servers.md §1.4). */
 const HARMLESS = 'Limiting retries for the idempotent producer';
@@ -17,13 +22,14 @@ const HARMLESS = 'Limiting retries for the idempotent producer';
 export type LoggedClient = {
   readonly secret: string | undefined;
   readonly isCut: () => boolean;
-  /** Told of each warning, also those that are not written again. */
-  readonly onTrouble?: ((problem: string) => void) | undefined;
+  /** Told of each try that was in vain, also where nothing is written. */
+  readonly onTrouble?: OnTrouble | undefined;
 };
 
 /**
- * kafkajs' log lines as ours. What it calls an error it tries again by itself, so that it is a warning here: whether it
- * is in vain the publisher says. What a connection that we ended says means nothing. Of its fields only those with words and numbers are kept, and no secret.
+ * kafkajs' log lines as ours. What it calls an error it tries again by itself, so that it is a warning here, and of
+ * connections not even that: whether it is in vain the publisher says, once for all of them. What a connection that we ended
+ * says means nothing. Of its fields only those with words and numbers are kept, and no secret.
  */
 export const createKafkaLogging = (
   logger: Logger,
@@ -61,11 +67,22 @@ export const createKafkaLogging = (
       };
       if (level >= logLevel.INFO || isCut() || message.startsWith(HARMLESS))
         return logger.debug(fields, message);
-      onTrouble?.(text ?? message.replace(SEED, ''));
+      if (namespace !== REPEATS) {
+        const about = { ...ofBroker(broker), isAnswer: ANSWER.test(message) };
+        onTrouble?.(named(text ?? message, about.broker), about);
+      }
+      if (OF_CONNECTIONS.has(namespace)) return logger.debug(fields, message);
       const held = repeats(message);
       if (held !== undefined) logger.warn(held > 0 ? { ...fields, repeated: held } : fields, message);
     };
 };
+
+const ofBroker = (broker: unknown): { readonly broker?: string } =>
+  typeof broker === 'string' ? { broker } : {};
+
+/** Which broker it is about, where the text does not say so. */
+const named = (text: string, broker: string | undefined): string =>
+  broker === undefined || text.includes(broker) ? text : `${broker}: ${text}`;
 
 const plain = (name: string, value: unknown): object =>
   typeof value === 'string' || typeof value === 'number' ? { [name]: value } : {};

@@ -1,12 +1,25 @@
 import type { Clock } from '../ports.ts';
-import { KafkaFault, type KafkaAdmin, type KafkaCluster, type KafkaProducers } from './ports.ts';
+import {
+  KafkaFault,
+  type KafkaAdmin,
+  type KafkaCluster,
+  type KafkaProducers,
+  type OnTrouble,
+} from './ports.ts';
 
 /** What is known of the brokers from what is asked of them anyway: nothing is sent to find out. */
 export type ContactStatus = {
   /** When they answered last; undefined: they have not yet. */
   readonly lastAnswerAt: string | undefined;
   /** What has gone wrong with them since then, and since when. */
-  readonly trouble: { readonly message: string; readonly since: string } | undefined;
+  readonly trouble: BrokerTrouble | undefined;
+};
+
+export type BrokerTrouble = {
+  readonly message: string;
+  readonly since: string;
+  /** Nobody answers, or whoever does refuses us. */
+  readonly reason: 'unreachable' | 'unauthorized';
 };
 
 export type Contact = {
@@ -20,17 +33,27 @@ const NO_ANSWER: ReadonlySet<string> = new Set(['unreachable', 'closed']);
 
 export const createContact = (
   { producers, admin }: KafkaCluster,
-  { clock }: { readonly clock: Pick<Clock, 'now'> },
+  {
+    clock,
+    onTrouble: tell = () => undefined,
+  }: {
+    readonly clock: Pick<Clock, 'now'>;
+    /** Told of each trouble; undefined: it is over. */
+    readonly onTrouble?: (trouble: BrokerTrouble | undefined) => void;
+  },
 ): Contact => {
   let lastAnswerAt: string | undefined;
   let trouble: ContactStatus['trouble'];
 
   const answered = (): void => {
     lastAnswerAt = clock.now();
+    if (trouble === undefined) return;
     trouble = undefined;
+    tell(undefined);
   };
-  const troubled = (message: string): void => {
-    trouble = { message, since: trouble?.since ?? clock.now() };
+  const troubled = (message: string, reason: BrokerTrouble['reason']): void => {
+    trouble = { message, reason, since: trouble?.since ?? clock.now() };
+    tell(trouble);
   };
   const heard = async <Answer>(call: Promise<Answer>): Promise<Answer> => {
     try {
@@ -42,7 +65,8 @@ export const createContact = (
         // A refusal of credentials is an answer, and the same trouble with every further try.
         if (error.reason === 'unauthorized') lastAnswerAt = clock.now();
         else if (!NO_ANSWER.has(error.reason)) answered();
-        if (error.reason === 'unreachable' || error.reason === 'unauthorized') troubled(error.message);
+        if (error.reason === 'unreachable' || error.reason === 'unauthorized')
+          troubled(error.message, error.reason);
       }
       throw error;
     }
@@ -50,9 +74,10 @@ export const createContact = (
 
   const heardProducers: KafkaProducers = {
     open: async (signal, mayWrite, onTrouble) => {
-      const listen = (problem: string): void => {
-        troubled(problem);
-        onTrouble?.(problem);
+      const listen: OnTrouble = (problem, about) => {
+        // A refusal is no trouble of the brokers: what is refused says so.
+        if (about?.isAnswer !== true) troubled(problem, trouble?.reason ?? 'unreachable');
+        onTrouble?.(problem, about);
       };
       const producer = await heard(producers.open(signal, mayWrite, listen));
       return { send: (records) => heard(producer.send(records)), close: () => producer.close() };

@@ -70,7 +70,11 @@ export type CourierOptions = {
 export const createCourier = (options: CourierOptions): Courier => {
   const places = createPlaces(options.stream.topic.name);
   return {
-    run: (session, checkpoint, from) => run({ ...options, places }, session, checkpoint, from),
+    run: (session, checkpoint, from) => {
+      // All of it is sent again then, also to a topic that is another one than before.
+      if (!from.wasSent) places.forget();
+      return run({ ...options, places }, session, checkpoint, from);
+    },
   };
 };
 

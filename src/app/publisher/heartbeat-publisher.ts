@@ -127,6 +127,8 @@ export const createHeartbeatPublisher = ({
       lagSeconds: 0,
       sent,
       confirmedAt,
+      published: false,
+      fillingSince: undefined,
       trying: undefined,
       lastError,
       parked: [],

@@ -25,13 +25,18 @@ export type KafkaProducers = {
   /**
    * Throws KafkaFault; `closed` when the signal was aborted. `mayWrite` is asked before anything goes to the brokers, also
    * what is tried again; from the first no on, nothing goes there any more, and a send throws `closed`. `onTrouble` is told
-   * what goes wrong on the way and is tried again: a send may take half a minute before it fails.
+   * what goes wrong on the way and is tried again: a send may take minutes before it fails.
    */
-  open(
-    signal: AbortSignal,
-    mayWrite?: () => boolean,
-    onTrouble?: (problem: string) => void,
-  ): Promise<KafkaProducer>;
+  open(signal: AbortSignal, mayWrite?: () => boolean, onTrouble?: OnTrouble): Promise<KafkaProducer>;
+};
+
+/** Told of one try that was in vain, with the broker where that is known. */
+export type OnTrouble = (problem: string, about?: TroubleAbout) => void;
+export type TroubleAbout = {
+  /** `host:port`. */
+  readonly broker?: string;
+  /** The broker has answered, and refused: it can be reached. Absent: no. */
+  readonly isAnswer?: boolean;
 };
 
 /** A topic as the brokers have it. */

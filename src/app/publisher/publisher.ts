@@ -4,10 +4,11 @@ import type { Clock, Ids, Logger, Timers } from '../ports.ts';
 import { pause } from '../process-runner/pause.ts';
 import type { TopicSpec, TopicStream } from '../streams/stream.ts';
 import { createHeartbeatPublisher, type HeartbeatPublisher, type Heartbeats } from './heartbeat-publisher.ts';
+import { createBrokerWatch } from './broker-trouble.ts';
 import { createContact, type ContactStatus } from './contact.ts';
 import { createHistoryCheck, type NotCompared } from './history.ts';
 import { createLogPages } from './log-pages.ts';
-import type { KafkaCluster } from './ports.ts';
+import type { KafkaCluster, OnTrouble } from './ports.ts';
 import { replay, type ReplayRequest, type ReplayStep } from './replay.ts';
 import { createTopicCheck, CREATE_COMMAND, type TopicPlan } from './topic-check.ts';
 import { createTopicPublisher, type TopicPublisher } from './topic-publisher.ts';
@@ -94,7 +95,8 @@ const TOPIC_CHECK = 'the check of topics';
 
 export const createPublisher = (options: PublisherOptions): Publisher => {
   const { ownership, clock, timers, logger, store } = options;
-  const contact = createContact(options.cluster, { clock });
+  const brokers = createBrokerWatch({ clock, timers });
+  const contact = createContact(options.cluster, { clock, onTrouble: brokers.heard });
   const { cluster } = contact;
   const settings = { ...PUBLISHER_SETTINGS, ...options.settings };
   const specs = options.topics;
@@ -115,7 +117,7 @@ export const createPublisher = (options: PublisherOptions): Publisher => {
       else
         logger.warn(
           { problems: problems.slice(0, SHOWN), more: Math.max(0, problems.length - SHOWN) },
-          inShort(plan),
+          inShort(plan, tenure?.topics.map((topic) => topic.status()) ?? []),
         );
     },
   });
@@ -134,7 +136,7 @@ export const createPublisher = (options: PublisherOptions): Publisher => {
         trouble.has(TOPIC_CHECK, topicErrorOf(error, clock.now()));
         wait = LOOK_AGAIN_MS;
       }
-      await pause(timers, wait, AbortSignal.any([signal, check.making()]));
+      await pause(timers, wait, AbortSignal.any([signal, check.making(), brokers.begun()]));
     }
   };
 
@@ -143,13 +145,13 @@ export const createPublisher = (options: PublisherOptions): Publisher => {
     const { epoch, isHeld, afterSilence = false } = lease;
     const over = new AbortController();
     const signal = AbortSignal.any([lease.signal, over.signal]);
-    const trouble = createTrouble(logger);
+    const trouble = createTrouble(logger, clock);
     // What was seen before this tenure says nothing of what somebody else has sent since.
     check.forget();
     const shared = {
       ...options,
       producers: {
-        open: (until: AbortSignal, _mayWrite?: () => boolean, onTrouble?: (problem: string) => void) =>
+        open: (until: AbortSignal, _mayWrite?: () => boolean, onTrouble?: OnTrouble) =>
           cluster.producers.open(until, isHeld, onTrouble),
       },
       // One look serves many topics, and must not end with the session of one of them.
@@ -190,12 +192,14 @@ export const createPublisher = (options: PublisherOptions): Publisher => {
       ownership.hold(signal, async (lease) => {
         const own = begin(lease, signal);
         tenure = own;
+        brokers.tellTo(own.trouble);
         logger.info({ epoch: lease.epoch, topics: own.topics.length }, 'publishing to Kafka');
         try {
           const parts = [...own.topics, ...own.heartbeats];
           await Promise.all([look(own.trouble, own.signal), ...parts.map((part) => part.run(own.signal))]);
         } finally {
           tenure = undefined;
+          brokers.tellTo(undefined);
         }
       }),
     status: () => ({
@@ -254,13 +258,27 @@ const createNotComparedLog = (logger: Logger) => {
   };
 };
 
-const inShort = (plan: readonly TopicPlan[]): string => {
-  const missing = plan.filter(({ found }) => found === undefined).length;
+const inShort = (plan: readonly TopicPlan[], topics: readonly TopicStatus[]): string => {
+  const missing = plan.filter(({ found }) => found === undefined);
   const wrong = plan.filter(({ found, problems }) => found !== undefined && problems.length > 0).length;
+  const gone = goneOf(topics, missing).length;
   return [
-    ...(missing === 0 ? [] : [`${missing} Kafka topics are missing: ${CREATE_COMMAND} creates them`]),
+    ...(missing.length === 0
+      ? []
+      : [`${missing.length} Kafka topics are missing: ${CREATE_COMMAND} creates them`]),
+    ...(gone === 0
+      ? []
+      : [
+          `${gone} of them were published to, so that these brokers are other ones or were emptied, or somebody has deleted them: once made, they are filled from the beginning of the log`,
+        ]),
     ...(wrong === 0 ? [] : [`${wrong} Kafka topics are not as they should be`]),
   ].join('; ');
+};
+
+/** Topics that are missing although something was sent to them. */
+const goneOf = (topics: readonly TopicStatus[], missing: readonly TopicPlan[]): readonly TopicStatus[] => {
+  const names = new Set(missing.map(({ topic }) => topic.name));
+  return topics.filter(({ topic, published }) => published && names.has(topic));
 };
 
 const standby = ({ name }: TopicSpec): TopicStatus => ({
@@ -272,6 +290,8 @@ const standby = ({ name }: TopicSpec): TopicStatus => ({
   lagSeconds: 0,
   sent: 0,
   confirmedAt: undefined,
+  published: false,
+  fillingSince: undefined,
   trying: undefined,
   lastError: undefined,
   parked: [],

@@ -78,6 +78,9 @@ export const createTopicPublisher = (options: TopicPublisherOptions): TopicPubli
   let confirmedAt: string | undefined;
   let trying: (Trying & { readonly sinceMs: number }) | undefined;
   let parkedBefore: readonly ParkedStream[] = [];
+  let published = false;
+  /** Up to where it was published to before it was found empty. */
+  let filling: { readonly since: string; readonly upTo: Position } | undefined;
 
   const failed = (error: unknown, state: 'waiting' | 'failed'): void => {
     const next = topicErrorOf(error, clock.now());
@@ -85,6 +88,11 @@ export const createTopicPublisher = (options: TopicPublisherOptions): TopicPubli
     failing = state;
     lastError = next;
   };
+  /** Of one that failed at last the tries on the way were told. */
+  const failedOnce = (wasTold: boolean): void => {
+    if (trying !== undefined && !wasTold) trying = { ...trying, failed: trying.failed + 1 };
+  };
+  let isTold = false;
   const recovered = (): void => {
     if (failing !== undefined) trouble.over(name);
     failing = undefined;
@@ -98,25 +106,30 @@ export const createTopicPublisher = (options: TopicPublisherOptions): TopicPubli
           trying = undefined;
           return;
         }
+        isTold = false;
         trying = {
           records,
           since: trying?.since ?? clock.now(),
           sinceMs: trying?.sinceMs ?? clock.monotonicMs(),
           attempt: (trying?.attempt ?? 0) + 1,
+          failed: trying?.failed ?? 0,
           problem: trying?.problem,
         };
       },
       trouble: (problem) => {
-        if (trying !== undefined) trying = { ...trying, problem };
+        isTold = true;
+        if (trying !== undefined) trying = { ...trying, failed: trying.failed + 1, problem };
       },
       failed: (error) => {
         failed(error, isOtherHistory(error) ? 'failed' : 'waiting');
+        failedOnce(isTold);
         if (trying !== undefined) trying = { ...trying, problem: lastError?.message };
       },
       sent: (records) => {
         recovered();
         trying = undefined;
         confirmedAt = clock.now();
+        published = true;
         sent += records;
         options.hooks?.published?.(name, records);
       },
@@ -167,6 +180,7 @@ export const createTopicPublisher = (options: TopicPublisherOptions): TopicPubli
     const reader = createReader({ ...options, session: own, after });
     const sentBefore = sent;
     const wasSent = after !== undefined && !checkpoint.isUnsent();
+    published ||= wasSent;
     /**
      * What is sent looks for itself. A topic of which nothing new comes would stay without its history, and be called live.
      */
@@ -203,6 +217,7 @@ export const createTopicPublisher = (options: TopicPublisherOptions): TopicPubli
     const anew = failures.find((error) => error instanceof TopicIsNew);
     if (anew !== undefined) {
       isNew = true;
+      if (position !== undefined) filling = { since: clock.now(), upTo: position };
       logger.warn({ topic: name }, anew.message);
       await storeNew(checkpoint);
       throw anew;
@@ -225,8 +240,10 @@ export const createTopicPublisher = (options: TopicPublisherOptions): TopicPubli
           if (error instanceof TopicIsNew) continue;
           if (clock.monotonicMs() - began > settings.longestRetryMs) failures = 0;
           const passing = PASSING.some((kind) => error instanceof kind);
+          const isNews = failing !== 'failed' || lastError?.message !== topicErrorOf(error, '').message;
           failed(error, passing ? 'waiting' : 'failed');
-          if (!passing) logger.error({ err: error, topic: name }, 'a topic of the publisher broke down');
+          if (isNews && !passing)
+            logger.error({ err: error, topic: name }, 'a topic of the publisher broke down');
         }
         await pause(timers, waitAfter(failures, settings), signal);
       }
@@ -243,15 +260,19 @@ export const createTopicPublisher = (options: TopicPublisherOptions): TopicPubli
       const isStuck =
         trying !== undefined &&
         (trying.problem !== undefined || clock.monotonicMs() - trying.sinceMs > SLOW_SECONDS * 1000);
+      const reached = running?.session.outbox.reached() ?? position;
+      const isFilling = filling !== undefined && (reached === undefined || reached < filling.upTo);
       return {
         topic: name,
         state: !active ? 'standby' : (failing ?? (isStuck ? 'waiting' : calm)),
-        position: running?.session.outbox.reached() ?? position,
+        position: reached,
         waitingEvents: running?.session.outbox.size().parcels ?? 0,
         waitingSince: lagSince,
         lagSeconds,
         sent,
         confirmedAt,
+        published,
+        fillingSince: isFilling ? filling?.since : undefined,
         trying: shown(trying),
         lastError,
         parked: running?.session.parking.list() ?? parkedBefore,
@@ -275,6 +296,6 @@ const aborted = (signal: AbortSignal): Promise<void> =>
 
 const shown = (trying: Trying | undefined): Trying | undefined => {
   if (trying === undefined) return undefined;
-  const { records, since, attempt, problem } = trying;
-  return { records, since, attempt, problem };
+  const { records, since, attempt, failed, problem } = trying;
+  return { records, since, attempt, failed, problem };
 };

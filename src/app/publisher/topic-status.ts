@@ -19,8 +19,10 @@ export type Trying = {
   readonly records: number;
   /** When the first try of them began. */
   readonly since: string;
-  /** Which try it is. */
+  /** Which send of them it is: each may be tried for minutes before it fails. */
   readonly attempt: number;
+  /** Tries that were in vain, also those within one send. */
+  readonly failed: number;
   /** What went wrong with it last. */
   readonly problem: string | undefined;
 };
@@ -40,6 +42,10 @@ export type TopicStatus = {
   readonly sent: number;
   /** When the brokers confirmed some last. */
   readonly confirmedAt: string | undefined;
+  /** Something was sent to it, by this instance or one before. */
+  readonly published: boolean;
+  /** Since when it is filled from the beginning of the log, because it was found empty; undefined: it is not. */
+  readonly fillingSince: string | undefined;
   /** What is tried now; undefined: nothing is on its way. */
   readonly trying: Trying | undefined;
   /** The last failure, also after it was overcome. */

@@ -1,43 +1,74 @@
-import type { Logger } from '../ports.ts';
+import type { Clock, Logger } from '../ports.ts';
 import type { TopicError } from './topic-status.ts';
 
 /**
- * Says once what is wrong with many topics: when the brokers are away all of them are held up for one reason, and each
- * tries again every few seconds.
+ * Says once what is wrong with many topics, and once that it is over: when the brokers are away all of them are held up for
+ * one reason, and each tries again every few seconds.
  */
 export type Trouble = {
   has(topic: string, error: TopicError): void;
   over(topic: string): void;
 };
 
-export const createTrouble = (logger: Logger): Trouble => {
+type Reason = TopicError['reason'];
+type Held = { readonly topics: Set<string>; readonly since: number };
+
+/** What is wrong and what to do about it; no line where the check of topics has one that names all of them. */
+const WORDS: { readonly [reason in Reason]?: readonly [wrong: string, over: string] } = {
+  unreachable: [
+    'the Kafka brokers do not answer: nothing is lost, and what waits is sent when they do; see ledgerctl kafka status',
+    'the Kafka brokers answer again',
+  ],
+  unauthorized: [
+    'the Kafka brokers refuse our password or rights: put LEDGER_KAFKA_SASL_*, LEDGER_KAFKA_TLS_CA or the rights right, it is tried on; see ledgerctl kafka status',
+    'the Kafka brokers take our password and rights again',
+  ],
+  full: [
+    'the Kafka brokers have no room, or too few in-sync replicas: free their disks or start the missing ones, it is tried on; see ledgerctl kafka status',
+    'the Kafka brokers have room and replicas again',
+  ],
+  'topic-missing': ['a topic is missing', 'topics that were missing are there'],
+  'other-history': ['a topic holds another history', 'topics are of this log again'],
+};
+const OTHER = [
+  'topics are held up, it is tried on: ledgerctl kafka status lists them',
+  'what held up topics is over',
+] as const;
+const TOLD_BY_THE_CHECK: ReadonlySet<Reason> = new Set(['topic-missing', 'other-history']);
+
+export const createTrouble = (logger: Logger, clock: Pick<Clock, 'monotonicMs'>): Trouble => {
   /** Topics that are held up, by reason. */
-  const held = new Map<TopicError['reason'], Set<string>>();
+  const held = new Map<Reason, Held>();
 
   const leave = (topic: string): void => {
-    for (const [reason, topics] of held) {
+    for (const [reason, { topics, since }] of held) {
       if (!topics.delete(topic) || topics.size > 0) continue;
       held.delete(reason);
-      logger.info({ reason }, 'what held up topics is over');
+      const seconds = Math.round((clock.monotonicMs() - since) / 1000);
+      logger[levelOf(reason, 'info')]({ reason, seconds }, (WORDS[reason] ?? OTHER)[1]);
     }
   };
   return {
     has: (topic, error) => {
       const { reason, message } = error;
-      if (held.get(reason)?.has(topic) === true) return;
+      if (held.get(reason)?.topics.has(topic) === true) return;
       leave(topic);
       const known = held.get(reason);
       if (known !== undefined) {
-        known.add(topic);
+        known.topics.add(topic);
         logger.debug({ topic, reason, problem: message }, 'another topic is held up');
         return;
       }
-      held.set(reason, new Set([topic]));
-      logger.warn(
-        { topic, reason, problem: message },
-        'topics are held up: ledgerctl kafka status lists them',
-      );
+      held.set(reason, { topics: new Set([topic]), since: clock.monotonicMs() });
+      const fields = { ...(topic === THE_BROKERS ? {} : { topic }), reason, problem: message };
+      logger[levelOf(reason, 'warn')](fields, (WORDS[reason] ?? OTHER)[0]);
     },
     over: leave,
   };
 };
+
+/** What has trouble that is no topic. */
+export const THE_BROKERS = 'the brokers';
+
+const levelOf = <Level extends 'info' | 'warn'>(reason: Reason, level: Level): Level | 'debug' =>
+  TOLD_BY_THE_CHECK.has(reason) ? 'debug' : level;

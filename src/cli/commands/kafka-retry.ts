@@ -2,7 +2,7 @@ import type { ApiClient } from '../api-client.ts';
 import type { Connection } from '../connection.ts';
 import { CliFailure, EXIT, notFound } from '../exit.ts';
 import { counted, printable } from '../output.ts';
-import { KAFKA, standbyOf, type KafkaStatus } from './kafka-status.ts';
+import { KAFKA, NO_BROKERS, standbyOf, type KafkaStatus } from './kafka-status.ts';
 
 /** Neither: everything that is parked. */
 export type RetryOptions = { readonly topic: string | undefined; readonly stream: string | undefined };
@@ -47,8 +47,8 @@ const retryPath = ({ topic, stream }: Wanted): string =>
 
 const parkedOf = async (client: ApiClient, only: string | undefined): Promise<readonly Wanted[]> => {
   const { configured, publishing, owner, topics } = await client.get<KafkaStatus>(KAFKA);
-  if (configured && !publishing)
-    throw new CliFailure(EXIT.unavailable, standbyOf(owner === undefined ? {} : { owner }));
+  if (!configured) throw new CliFailure(EXIT.failed, NO_BROKERS);
+  if (!publishing) throw new CliFailure(EXIT.unavailable, standbyOf(owner === undefined ? {} : { owner }));
   if (only !== undefined && !topics.some(({ topic }) => topic === only))
     throw notFound(`there is no topic ${only}; ledgerctl kafka status lists them`);
   return topics

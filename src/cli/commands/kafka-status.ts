@@ -15,9 +15,11 @@ export type KafkaStatus = {
     readonly trouble?: { readonly message: string; readonly since: string };
   };
   readonly topics: readonly TopicLine[];
-  readonly problems: readonly { readonly topic: string; readonly message: string }[];
+  readonly problems: readonly Problem[];
   readonly not_compared?: readonly { readonly topic: string; readonly message: string }[];
 };
+
+type Problem = { readonly topic: string; readonly code?: string; readonly message: string };
 
 export type ParkedLine = {
   readonly stream: string;
@@ -34,22 +36,45 @@ type TopicLine = {
   readonly lag_seconds?: number;
   readonly sent_records?: number;
   readonly confirmed_at?: string;
+  readonly published?: boolean;
+  readonly filling_since?: string;
   readonly trying?: {
     readonly records: number;
     readonly since: string;
     readonly attempt: number;
+    /** Absent: an older service. */
+    readonly failed?: number;
     readonly problem?: string;
   };
   readonly last_error?: { readonly reason: string; readonly message: string; readonly at: string };
   readonly parked?: readonly ParkedLine[];
 };
 
+export const NO_BROKERS = 'no brokers are set: LEDGER_KAFKA_BROKERS is empty';
+
+/** What `kafka status` shows, for its help. */
+export const COLUMNS = `
+Columns:
+  STATE             live          everything up to the end of the log is with the brokers
+                    catching-up   on its way to the end of the log
+                    waiting       the brokers do not take what is next: it is tried on
+                    failed        it cannot go on before something is put right: it is tried on
+                    standby       another instance publishes
+  SENT SINCE START  records that the brokers have confirmed since the publishing instance was started
+  LAST CONFIRMED    when they confirmed some last
+  LOG BEHIND        events of the whole log, of all kinds, behind the last one that is done with; few of them become
+                    records of this topic. Not told with an EventStoreDB, nor of a topic that is live
+  WAITING SINCE     when the oldest event was recorded that is not with the brokers yet
+  PARKED            streams of which an event cannot be published
+  NOW               what is tried, since when, how many tries were in vain and why the last one was
+`;
+
 /** Prints how far each topic is, and says with which status the command ends. */
 export const showStatus = (status: KafkaStatus, asJson: boolean, io: Connection['io']): number => {
   if (asJson) io.out(`${JSON.stringify(status, null, 2)}\n`);
   if (!status.configured) {
-    if (!asJson) io.err('no brokers are set: LEDGER_KAFKA_BROKERS is empty\n');
-    return EXIT.done;
+    if (!asJson) io.err(`${NO_BROKERS}\n`);
+    return EXIT.failed;
   }
   if (!status.publishing) {
     if (!asJson) io.err(`${standbyOf(status)}\n`);
@@ -57,13 +82,58 @@ export const showStatus = (status: KafkaStatus, asJson: boolean, io: Connection[
   }
   if (!asJson) {
     io.out(`${brokersOf(status)}\n`);
-    const header = ['topic', 'state', 'sent', 'confirmed', 'behind', 'waiting since', 'parked', 'now'];
-    io.out(`${table(header, status.topics.map(rowOf))}\n`);
+    const missing = new Set(status.problems.filter(isMissing).map(({ topic }) => topic));
+    io.out(
+      `${table(
+        HEADER,
+        status.topics.map((line) => rowOf(line, missing)),
+      )}\n`,
+    );
     showParked(status, io);
-    for (const { topic, message } of status.problems) io.err(`${topic} ${message}\n`);
+    showMissing(status, missing, io);
+    for (const { topic, message } of status.problems.filter((each) => !isMissing(each)))
+      io.err(`${topic} ${message}\n`);
     showNotCompared(status.not_compared ?? [], io);
   }
   return isWell(status) ? EXIT.done : EXIT.failed;
+};
+
+const HEADER = [
+  'topic',
+  'state',
+  'sent since start',
+  'last confirmed',
+  'log behind',
+  'waiting since',
+  'parked',
+  'now',
+];
+
+const isMissing = ({ code }: Problem): boolean => code === 'missing';
+
+/** The table names those that are published to; what it means is said once for all of them. */
+const showMissing = (
+  { topics }: KafkaStatus,
+  missing: ReadonlySet<string>,
+  io: Pick<Connection['io'], 'err'>,
+): void => {
+  const filling = topics.filter(({ filling_since: since }) => since !== undefined).length;
+  if (filling > 0)
+    io.err(
+      `${counted(filling, 'topic was', 'topics were')} found empty although published to: filled from the beginning of the log now\n`,
+    );
+  if (missing.size === 0) return;
+  const listed = topics.filter(({ topic }) => missing.has(topic));
+  const others = [...missing].filter((name) => !listed.some(({ topic }) => topic === name));
+  const also = others.length === 0 ? '' : ` (also ${others.join(', ')})`;
+  const gone = listed.filter(({ published }) => published === true).length;
+  io.err(
+    `${counted(missing.size, 'topic does', 'topics do')} not exist on the brokers${also}: \`ledgerctl kafka create-topics\` makes what is missing\n`,
+  );
+  if (gone > 0)
+    io.err(
+      `${gone} of them had been published to: these brokers are other ones or were emptied, or somebody deleted the topics. Nothing is lost: once made, they are filled from the beginning of the log\n`,
+    );
 };
 
 /** One line for each reason: it is nearly always the same one for all topics. */
@@ -98,7 +168,7 @@ const brokersOf = ({ brokers = {} }: KafkaStatus): string => {
     : `brokers: in trouble since ${trouble.since}: ${printable(trouble.message)}; ${last}`;
 };
 
-const rowOf = (line: TopicLine) => [
+const rowOf = (line: TopicLine, missing: ReadonlySet<string>) => [
   line.topic,
   line.state,
   line.sent_records,
@@ -106,16 +176,28 @@ const rowOf = (line: TopicLine) => [
   line.state === 'live' || line.behind_events === 0 ? undefined : line.behind_events,
   line.waiting_since === undefined ? undefined : `${line.waiting_since} (${duration(line.lag_seconds ?? 0)})`,
   line.parked?.length === 0 ? undefined : line.parked?.length,
-  nowOf(line),
+  nowOf(line, missing.has(line.topic)),
 ];
 
 /** What it does, where that is more than waiting for news. */
-const nowOf = ({ state, trying, last_error: error }: TopicLine): string | undefined => {
-  if (state === 'live') return undefined;
-  if (trying === undefined) return state === 'catching-up' ? undefined : printable(error?.message ?? '');
-  const { records, attempt, problem } = trying;
-  const what = `sending ${counted(records, 'record')}, try ${attempt}`;
-  return problem === undefined ? what : `${what}: ${printable(problem)}`;
+const nowOf = (
+  { state, trying, filling_since: filling, last_error: error }: TopicLine,
+  isGone: boolean,
+): string | undefined => {
+  if (isGone) return trying === undefined ? 'missing' : `missing: ${counted(trying.records, 'record')} wait`;
+  const now = trying === undefined || state === 'live' ? undefined : tryingText(trying);
+  if (filling !== undefined) {
+    const what = `filled from the beginning since ${filling}`;
+    return now === undefined ? what : `${what}: ${now}`;
+  }
+  if (now !== undefined || state === 'live' || state === 'catching-up') return now;
+  return printable(error?.message ?? '');
+};
+
+const tryingText = ({ records, since, failed = 0, problem }: NonNullable<TopicLine['trying']>): string => {
+  const what = `sending ${counted(records, 'record')} since ${since}`;
+  const vain = failed === 0 ? what : `${what}, ${counted(failed, 'try', 'tries')} in vain`;
+  return problem === undefined ? vain : `${vain}: ${printable(problem)}`;
 };
 
 const showParked = ({ topics }: KafkaStatus, io: Connection['io']): void => {

@@ -1,60 +1,45 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import type { Connection } from '../connection.ts';
 import { examples } from '../examples.ts';
-import { EXIT } from '../exit.ts';
-import { counted, table } from '../output.ts';
+import { parseDuration } from '../output.ts';
+import { BROKERS_SECONDS, showPlan, topicsPath, whileAsked, type Plan } from './kafka-plan.ts';
 import { replayTopic, type ReplayOptions } from './kafka-replay.ts';
 import { retryParked, type RetryOptions } from './kafka-retry.ts';
-import { KAFKA, showNotCompared, showStatus, type KafkaStatus } from './kafka-status.ts';
+import { COLUMNS, KAFKA, showStatus, type KafkaStatus } from './kafka-status.ts';
 
-type Plan = {
-  readonly topic: string;
-  readonly cleanup: string;
-  readonly partitions: number;
-  readonly retention_ms: number;
-  readonly exists: boolean;
-  readonly found?: { readonly partitions: number; readonly replicas: number };
-  readonly problems: readonly { readonly message: string }[];
-  readonly not_compared?: { readonly message: string };
-};
 type Form = { readonly json: boolean; readonly output: 'table' | 'json' };
 
 /** `ledgerctl kafka`: topics on the brokers, how far each is, parked streams, replays. */
 export const addKafkaCommands = (program: Command, { client, io }: Connection): void => {
   const kafka = program.command('kafka').description('the Kafka publisher: topics, progress, replays');
-  inForm(kafka.command('plan'))
+  waiting(inForm(kafka.command('plan')))
     .description('every topic as it should be, and what is missing or wrong on the brokers')
-    .addHelpText('after', exits('1  a topic is missing or wrong', AWAY))
-    .addHelpText('after', examples('kafka plan', 'kafka plan -o json'))
-    .action(async (form: Form) => {
-      const { items } = await (await client()).get<{ items: Plan[] }>(`${KAFKA}/topics`);
-      if (items.some(({ problems }) => problems.length > 0)) process.exitCode = EXIT.failed;
-      if (isJson(form)) return io.out(`${JSON.stringify(items, null, 2)}\n`);
-      const header = ['topic', 'cleanup', 'partitions', 'retention', 'on the brokers'];
-      io.out(`${table(header, items.map(planRow))}\n`);
-      for (const { topic, problems } of items)
-        for (const { message } of problems) io.err(`${topic} ${message}\n`);
-      showNotCompared(
-        items.flatMap(({ topic, not_compared: not }) => (not === undefined ? [] : [{ topic, ...not }])),
-        io,
-      );
+    .addHelpText('after', exits('1  a topic is missing or wrong, or no brokers are set', AWAY))
+    .addHelpText('after', examples('kafka plan', 'kafka plan -o json', 'kafka plan --wait 60s'))
+    .action(async ({ wait, ...form }: Form & Waiting) => {
+      // The service says how its brokers are: to ask again at once tells nothing new.
+      const service = await client({ attempts: 1 });
+      const asked = service.get<{ items: Plan[] }>(topicsPath(wait));
+      const { items } = await whileAsked(asked, wait, io);
+      process.exitCode = showPlan(items, isJson(form), io);
     });
-  kafka
-    .command('create-topics')
+  waiting(kafka.command('create-topics'))
     .description('make the topics that are missing; what exists is left as it is')
-    .addHelpText('after', exits('1  the brokers refuse it', AWAY))
+    .addHelpText('after', exits('1  the brokers refuse it, or no brokers are set', AWAY))
     .addHelpText('after', examples('kafka create-topics'))
-    .action(async () => {
-      const { created } = await (await client()).send<{ created: string[] }>('POST', `${KAFKA}/topics`);
+    .action(async ({ wait }: Waiting) => {
+      const asked = (await client()).send<{ created: string[] }>('POST', topicsPath(wait));
+      const { created } = await whileAsked(asked, wait, io);
       for (const topic of created) io.out(`${topic} created\n`);
       if (created.length === 0) io.err('no topic was missing\n');
     });
   inForm(kafka.command('status'))
     .description('how far each topic is, since when records wait, what is parked and why')
+    .addHelpText('after', COLUMNS)
     .addHelpText(
       'after',
       exits(
-        '1  the brokers are in trouble, a topic is held up, wrong or missing, or a stream is parked',
+        '1  the brokers are in trouble, a topic is held up, wrong or missing, a stream is parked, or no brokers are set',
         '4  the instance that answers does not publish, or no service answers',
       ),
     )
@@ -66,7 +51,10 @@ export const addKafkaCommands = (program: Command, { client, io }: Connection): 
     .command('retry [topic] [stream]')
     .description('publish again what topics left out of parked streams: of one stream, a topic, or all')
     .option('--all', 'every parked stream of every topic', false)
-    .addHelpText('after', exits('1  a stream is parked again', '3  nothing of that name is parked', AWAY))
+    .addHelpText(
+      'after',
+      exits('1  a stream is parked again, or no brokers are set', '3  nothing of that name is parked', AWAY),
+    )
     .addHelpText(
       'after',
       examples(
@@ -134,6 +122,24 @@ const inForm = (command: Command): Command =>
     )
     .option('--json', 'everything, as JSON: the same as -o json', false);
 
+type Waiting = { readonly wait: number };
+
+/** Of commands that are answered by the brokers. */
+const waiting = (command: Command): Command =>
+  command.addOption(
+    new Option('--wait <time>', 'how long the brokers may take to answer, at most 120s')
+      .argParser(waitingTime)
+      .default(BROKERS_SECONDS, `${BROKERS_SECONDS}s`),
+  );
+
+const waitingTime = (text: string): number => {
+  const seconds = parseDuration(text);
+  if (seconds >= 1 && seconds <= MOST_SECONDS) return seconds;
+  throw new InvalidArgumentError(`"${text}": from 1s to ${MOST_SECONDS}s`);
+};
+
+const MOST_SECONDS = 120;
+
 const isJson = ({ json, output }: Form): boolean => json || output === 'json';
 
 const replayName = (text: string): string => {
@@ -151,17 +157,3 @@ const logPlace = (text: string): string => {
     `"${text}" is no place of the log: give a position as records have it (0000000000004711), one with its store (<store id>.0000000000004711), or a time such as 2026-10-01T00:00:00Z`,
   );
 };
-
-const planRow = ({ topic, cleanup, partitions, retention_ms: ms, exists, found, problems }: Plan) => [
-  topic,
-  cleanup,
-  partitions,
-  ms < 0 ? 'for ever' : `${Math.round(ms / DAY_MS)} d`,
-  !exists
-    ? 'missing'
-    : problems.length > 0
-      ? 'wrong'
-      : `${counted(found?.partitions ?? 0, 'partition')}, ${counted(found?.replicas ?? 0, 'replica')}`,
-];
-
-const DAY_MS = 86_400_000;

@@ -5,10 +5,11 @@ import { PUBLISHER_LEASE, type Publisher, type PublisherStatus } from '../../app
 import type { TopicPlan } from '../../app/publisher/topic-check.ts';
 import type { TopicStatus, Trying } from '../../app/publisher/topic-status.ts';
 import type { JsonObject } from '../../domain/json.ts';
-import { ApiError } from '../errors.ts';
+import { ApiError, invalid } from '../errors.ts';
 import type { Positions } from '../positions.ts';
 import { refusalOf } from './kafka-faults.ts';
 import { createReplays, type ReplayServices } from './kafka-replays.ts';
+import { wholeNumber } from './query.ts';
 import type { LedgerCall, LedgerRoute } from './serve.ts';
 
 /** The Kafka publisher: how far each topic is, the topics on the brokers, parked streams, replays (design §7, Kafka). */
@@ -32,16 +33,16 @@ export const kafkaRoutes = (services: KafkaServices): readonly LedgerRoute[] => 
     {
       verb: 'GET',
       path: 'kafka/topics',
-      handler: async ({ signal }) => {
-        const plan = await asked(configured(services).plan(signal));
+      handler: async (call) => {
+        const plan = await asked(configured(services).plan(bounded(call)));
         return { json: { items: plan.map(planned) } };
       },
     },
     {
       verb: 'POST',
       path: 'kafka/topics',
-      handler: async ({ signal }) => {
-        const created = await asked(configured(services).createTopics(signal));
+      handler: async (call) => {
+        const created = await asked(configured(services).createTopics(bounded(call)));
         return { json: { created: [...created] } };
       },
     },
@@ -64,6 +65,21 @@ const configured = ({ publisher }: KafkaServices): NonNullable<KafkaServices['pu
       reason: 'KAFKA_NOT_CONFIGURED',
     });
   return publisher;
+};
+
+/** Seconds that the brokers may take, unless the caller says otherwise; and at most. */
+const ANSWER_SECONDS = 10;
+const MOST_SECONDS = 120;
+
+/** Ends when the caller goes, or after the time that it gives the brokers. Throws ApiError 400. */
+const bounded = ({ query, signal }: LedgerCall): AbortSignal => {
+  const seconds = wholeNumber(query, 'timeout_seconds', ANSWER_SECONDS, MOST_SECONDS);
+  if (seconds === 0)
+    throw invalid(
+      `query parameter 'timeout_seconds' must be a whole number from 1 to ${MOST_SECONDS}`,
+      'timeout_seconds',
+    );
+  return AbortSignal.any([signal, AbortSignal.timeout(seconds * 1000)]);
 };
 
 const asked = async <Answer>(call: Promise<Answer>): Promise<Answer> => {
@@ -113,6 +129,8 @@ const progressOf = (status: TopicStatus, positions: Positions, last: string | un
   lag_seconds: status.lagSeconds,
   sent_records: status.sent,
   ...(status.confirmedAt === undefined ? {} : { confirmed_at: status.confirmedAt }),
+  published: status.published,
+  ...(status.fillingSince === undefined ? {} : { filling_since: status.fillingSince }),
   ...(status.trying === undefined ? {} : { trying: tryingOf(status.trying) }),
   ...(status.lastError === undefined ? {} : { last_error: { ...status.lastError } }),
   parked: status.parked.map(({ stream, revision, position, error, at }) => ({
@@ -124,10 +142,11 @@ const progressOf = (status: TopicStatus, positions: Positions, last: string | un
   })),
 });
 
-const tryingOf = ({ records, since, attempt, problem }: Trying): JsonObject => ({
+const tryingOf = ({ records, since, attempt, failed, problem }: Trying): JsonObject => ({
   records,
   since,
   attempt,
+  failed,
   ...(problem === undefined ? {} : { problem }),
 });
 

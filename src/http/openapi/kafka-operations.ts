@@ -1,9 +1,25 @@
 import type { JsonObject } from '../../domain/json.ts';
-import { COUNT, FLAG, listOf, NO_BODY, record, TEXT, TIME, type Description } from './ledger-schemas.ts';
+import {
+  COUNT,
+  FLAG,
+  listOf,
+  NO_BODY,
+  query,
+  record,
+  TEXT,
+  TIME,
+  type Description,
+} from './ledger-schemas.ts';
 import { componentRef } from './message-schemas.ts';
 import { OF_ONE_OBJECT } from './refusals.ts';
 
 const TOPIC = { topic: 'Name of the topic, for example `osac.events.clusters.v1`.' };
+
+const WITHIN = query(
+  'timeout_seconds',
+  { type: 'integer', minimum: 1, maximum: 120, default: 10 },
+  'How long the brokers may take to answer.',
+);
 
 /** What the routes of the Kafka publisher on `/api/ledger/v1` are for. */
 export const KAFKA_DESCRIPTIONS: { readonly [route: string]: Description } = {
@@ -14,12 +30,14 @@ export const KAFKA_DESCRIPTIONS: { readonly [route: string]: Description } = {
   },
   'GET kafka/topics': {
     summary: 'Kafka topics as they should be and as the brokers have them',
+    ownParameters: [WITHIN],
     answer: record({ items: listOf(componentRef('KafkaTopicPlan')) }),
     errors: ['FAILED_PRECONDITION', 'UNAVAILABLE'],
   },
   'POST kafka/topics': {
     summary: 'Makes the Kafka topics that are missing',
     description: 'Topics that exist are left as they are.',
+    ownParameters: [WITHIN],
     body: NO_BODY,
     answer: record({ created: listOf(TEXT) }),
     errors: ['FAILED_PRECONDITION', 'UNAVAILABLE'],
@@ -91,7 +109,11 @@ export const KAFKA_COMPONENTS: { readonly [name: string]: JsonObject } = {
     'owner?': { ...TEXT, description: 'Of an instance that stands by: the one that publishes.' },
     'brokers?': record({
       'last_answer_at?': { ...TIME, description: 'When the brokers answered this instance last.' },
-      'trouble?': record({ message: TEXT, since: TIME }),
+      'trouble?': record({
+        message: TEXT,
+        since: TIME,
+        reason: { type: 'string', enum: ['unreachable', 'unauthorized'] },
+      }),
     }),
     topics: listOf(
       record({
@@ -109,9 +131,26 @@ export const KAFKA_COMPONENTS: { readonly [name: string]: JsonObject } = {
           description: 'When the oldest event was recorded that is not with the brokers yet.',
         },
         lag_seconds: SECONDS,
-        sent_records: COUNT,
+        sent_records: {
+          ...COUNT,
+          description: 'Records that the brokers have confirmed since this instance was started.',
+        },
         'confirmed_at?': { ...TIME, description: 'When the brokers confirmed records last.' },
-        'trying?': record({ records: COUNT, since: TIME, attempt: COUNT, 'problem?': TEXT }),
+        'published?': {
+          ...FLAG,
+          description: 'Records were sent to it, by this instance or one before. Not on `standby`.',
+        },
+        'filling_since?': {
+          ...TIME,
+          description: 'Found empty although published to, it is filled from the beginning of the log.',
+        },
+        'trying?': record({
+          records: COUNT,
+          since: { ...TIME, description: 'When the first try of these records began.' },
+          attempt: { ...COUNT, description: 'Which send of them it is; one may be tried for minutes.' },
+          failed: { ...COUNT, description: 'Tries in vain, also those within one send.' },
+          'problem?': TEXT,
+        }),
         'last_error?': record({ reason: TEXT, message: TEXT, at: TIME }),
         parked: listOf(record({ stream: TEXT, revision: COUNT, position: TEXT, error: TEXT, at: TIME })),
       }),

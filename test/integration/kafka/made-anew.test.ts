@@ -119,8 +119,14 @@ describe('a topic that was made anew', () => {
     await rig.append('thing-a', 'thing-b', 'thing-c', 'thing-d');
     await rig.time.pass(2_000);
     makeAnew();
+    const release = rig.kafka.faults.hold(TOPIC);
     await rig.time.pass(300_000);
+    expect(running.topic(TOPIC)).to.include({ fillingSince: '2026-01-01T00:05:00.000Z' });
+    release();
+    await rig.time.pass(3_000);
     await expectDelivered(rig);
+    expect(rig.kafka.records(TOPIC), 'once').to.have.length(4);
+    expect(running.topic(TOPIC)).to.include({ state: 'live', fillingSince: undefined });
     rig.kafka.deleteTopic(TOPIC);
     rig.kafka.createTopic(specOf(TOPIC));
     await running.publisher.createTopics(new AbortController().signal);

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { whileAsked } from '../../../src/cli/commands/kafka-plan.ts';
 import { startCliStub, type CliStub } from '../../support/cli-stub.ts';
 
 const KAFKA = '/api/ledger/v1/kafka';
@@ -46,7 +47,86 @@ describe('ledgerctl kafka', () => {
     expect(code).to.equal(1);
     expect(out).to.match(/osac\.state\.cluster\.v1 +compact +3 +for ever +3 partitions, 1 replica$/m);
     expect(out).to.match(/b +compact +3 +for ever +missing/);
-    expect(err).to.include('b does not exist');
+    expect(err).to.equal('1 topic does not exist: `ledgerctl kafka create-topics` makes what is missing\n');
+  });
+
+  it('plan and status end with 1 without brokers, and say so', async () => {
+    const detail = 'no brokers are set: LEDGER_KAFKA_BROKERS is empty';
+    stub.answers(() => ({ status: 400, body: { code: 'KAFKA_NOT_CONFIGURED', detail } }));
+    const plan = await stub.run(['kafka', 'plan']);
+    expect([plan.code, plan.out]).to.deep.equal([1, '']);
+    expect(plan.err).to.include(detail);
+    for (const argv of [['status'], ['retry', '--all']]) {
+      answers({ configured: false, publishing: false, topics: [], problems: [] });
+      const told = await stub.run(['kafka', ...argv]);
+      expect([told.code, told.out], argv[0]).to.deep.equal([1, '']);
+      expect(told.err, argv[0]).to.include(detail);
+    }
+    for (const command of ['plan', 'status', 'create-topics', 'retry'])
+      expect((await stub.run(['kafka', command, '--help'])).out, command).to.match(
+        /1 {2}.*no brokers\s+are\s+set/,
+      );
+  });
+
+  it('plan and create-topics bound how long the brokers may take, and ask once', async () => {
+    const detail = 'the brokers do not answer: b1:9092: connect ECONNREFUSED; b2:9092: no answer in time';
+    for (const [argv, seconds] of [
+      [['plan'], '10'],
+      [['plan', '--wait', '3s'], '3'],
+      [['create-topics', '--wait', '2m'], '120'],
+    ] as const) {
+      stub.asked.length = 0;
+      stub.answers(() => ({ status: 503, body: { code: 'KAFKA_UNREACHABLE', detail } }));
+      const { code, err } = await stub.run(['kafka', ...argv]);
+      expect([code, stub.asked.length]).to.deep.equal([4, 1]);
+      expect(err).to.include(detail);
+      expect(stub.asked[0]?.query.get('timeout_seconds')).to.equal(seconds);
+    }
+    for (const wait of ['0', '0s', '121s', 'long'])
+      expect((await stub.run(['kafka', 'plan', '--wait', wait])).code, wait).to.equal(2);
+  });
+
+  it('says that the brokers are asked while they do not answer', async () => {
+    let told = '';
+    const answer = Promise.withResolvers<number>();
+    const io = {
+      err: (text: string) => {
+        told += text;
+        answer.resolve(7);
+      },
+    };
+    expect(await whileAsked(answer.promise, 10, io, 1)).to.equal(7);
+    expect(told).to.equal('the brokers are asked: 0 s of at most 10 s\n');
+  });
+
+  it('status tells of each missing topic once, and why topics that were published to are missing', async () => {
+    const missing = (topic: string) => ({ topic, code: 'missing', message: 'does not exist' });
+    const trying = { records: 3, since: '2026-11-21T12:00:00.000Z', attempt: 2, failed: 2, problem: 'none' };
+    const waits = topicOf({ topic: 'a', state: 'waiting', published: true, trying });
+    const problems = ['a', 'b', 'heartbeat'].map(missing);
+    answers({ configured: true, publishing: true, topics: [waits, topicOf({ topic: 'b' })], problems });
+    const { code, out, err } = await stub.run(['kafka', 'status']);
+    expect(code).to.equal(1);
+    expect(out)
+      .to.match(/^a .* missing: 3 records wait$/m)
+      .and.match(/^b .* missing$/m);
+    expect(err).to.equal(
+      '3 topics do not exist on the brokers (also heartbeat): `ledgerctl kafka create-topics` makes what is missing\n' +
+        '1 of them had been published to: these brokers are other ones or were emptied, or somebody deleted the topics. Nothing is lost: once made, they are filled from the beginning of the log\n',
+    );
+  });
+
+  it('status says that a topic is filled again, and which columns there are', async () => {
+    const filling = topicOf({ state: 'catching-up', published: true, filling_since: '2026-11-21T12:00:00Z' });
+    answers({ configured: true, publishing: true, topics: [filling], problems: [] });
+    const { code, out, err } = await stub.run(['kafka', 'status']);
+    expect(code).to.equal(0);
+    expect(out).to.match(/catching-up .* filled from the beginning since 2026-11-21T12:00:00Z$/m);
+    expect(err).to.include('1 topic was found empty although published to');
+    const header = out.split('\n').find((line) => line.startsWith('TOPIC')) ?? '';
+    const help = (await stub.run(['kafka', 'status', '--help'])).out;
+    for (const column of header.split(/ {2,}/).slice(1))
+      expect(help, column).to.match(new RegExp(`^ {2}${column} {2,}\\S`, 'm'));
   });
 
   it('plan ends with 0 when all is as it should be', async () => {
@@ -116,7 +196,13 @@ describe('ledgerctl kafka', () => {
       waiting_events: 7,
       waiting_since: '2026-11-21T12:00:00.000Z',
       lag_seconds: 12,
-      trying: { records: 1, since: '2026-11-21T12:00:00.000Z', attempt: 2, problem: 'connect ECONNREFUSED' },
+      trying: {
+        records: 1,
+        since: '2026-11-21T12:00:00.000Z',
+        attempt: 2,
+        failed: 57,
+        problem: 'connect ECONNREFUSED',
+      },
     });
     const trouble = { message: 'connect ECONNREFUSED', since: '2026-11-21T12:00:05.000Z' };
     const brokers = { last_answer_at: '2026-11-21T11:59:59.000Z', trouble };
@@ -127,7 +213,7 @@ describe('ledgerctl kafka', () => {
       'brokers: in trouble since 2026-11-21T12:00:05.000Z: connect ECONNREFUSED; last answer 2026-11-21T11:59:59.000Z',
     );
     expect(out).to.match(
-      /waiting +12 +- +41 +2026-11-21T12:00:00\.000Z \(12 s\) +- +sending 1 record, try 2: connect/,
+      /waiting +12 +- +41 +2026-11-21T12:00:00\.000Z \(12 s\) +- +sending 1 record since 2026-11-21T12:00:00\.000Z, 57 tries in vain: connect/,
     );
     answers({ configured: true, publishing: true, brokers, topics: [topicOf()], problems: [] });
     expect((await stub.run(['kafka', 'status'])).code, 'brokers in trouble').to.equal(1);

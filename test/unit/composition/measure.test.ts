@@ -161,6 +161,8 @@ describe('what is measured when Prometheus asks', () => {
       lagSeconds: 12,
       sent: 4,
       confirmedAt: undefined,
+      published: true,
+      fillingSince: undefined,
       trying: undefined,
       lastError: undefined,
       parked: [{ stream: 's-1', revision: 2, position: 'p', error: 'e', at: 'then' }],

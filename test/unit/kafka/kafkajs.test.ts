@@ -7,7 +7,7 @@ import { createKafkaCluster } from '../../../src/adapters/kafka/kafkajs-cluster.
 import { Kafka, logLevel } from '../../../src/adapters/kafka/kafkajs-library.ts';
 import { createKafkaLogging } from '../../../src/adapters/kafka/kafkajs-logging.ts';
 import { systemClock } from '../../../src/adapters/system/system-ports.ts';
-import { KafkaFault } from '../../../src/app/publisher/ports.ts';
+import { KafkaFault, type TroubleAbout } from '../../../src/app/publisher/ports.ts';
 import { recordingLogger } from '../../support/http-service.ts';
 import { manualTime } from '../../support/manual-time.ts';
 
@@ -96,8 +96,8 @@ describe('kafkajs as the service uses it', () => {
   });
 
   describe('its log lines', () => {
-    const line = (message: string, level = logLevel.ERROR, more: object = {}) => ({
-      namespace: 'Connection',
+    const line = (message: string, level = logLevel.ERROR, more: object = {}, namespace = 'Producer') => ({
+      namespace,
       level,
       label: 'ERROR',
       log: { timestamp: '', logger: 'kafkajs', message, ...more },
@@ -117,7 +117,7 @@ describe('kafkajs as the service uses it', () => {
       const more = { broker: 'b:1', error: 'no hunter2', stack: 'at…', payload: { type: 'Buffer' } };
       write(line('Response of hunter2', logLevel.ERROR, more));
       expect(log.lines).to.deep.equal([
-        { level: 'warn', fields: { kafkajs: 'Connection', broker: 'b:1', error: 'no [redacted]' } },
+        { level: 'warn', fields: { kafkajs: 'Producer', broker: 'b:1', error: 'no [redacted]' } },
       ]);
     });
 
@@ -132,25 +132,35 @@ describe('kafkajs as the service uses it', () => {
       ]);
     });
 
-    it('that warn are told to whoever waits for an answer, each of them', () => {
-      const told: string[] = [];
+    it('that warn are told to whoever waits for an answer: each try once, with its broker, and whether it answered', () => {
+      const told: [string, TroubleAbout | undefined][] = [];
       const listened = {
         secret: 'hunter2',
         isCut: () => false,
-        onTrouble: (text: string) => told.push(text),
+        onTrouble: (text: string, about?: TroubleAbout) => told.push([text, about]),
       };
       const { log, time } = set();
       const write = createKafkaLogging(log, time.clock)(listened)(logLevel.INFO);
+      const of = { broker: 'b:1' };
       write(line('joined', logLevel.INFO));
-      write(line('Response', logLevel.ERROR, { error: 'no hunter2' }));
-      for (let i = 0; i < 2; i += 1)
-        write(
-          line(
-            'Failed to connect to seed broker, trying another broker from the list: Connection error: connect ECONNREFUSED',
-          ),
-        );
-      const refused = 'Connection error: connect ECONNREFUSED';
-      expect(told).to.deep.equal(['no [redacted]', refused, refused]);
+      write(line('Response Produce', logLevel.ERROR, { ...of, error: 'no hunter2' }, 'Connection'));
+      const refused = 'Connection error: connect ECONNREFUSED b:1';
+      for (let i = 0; i < 2; i += 1) {
+        write(line(refused, logLevel.ERROR, of, 'Connection'));
+        write(line(`Failed to connect to seed broker: ${refused}`, logLevel.ERROR, {}, 'BrokerPool'));
+      }
+      expect(told).to.deep.equal([
+        ['b:1: no [redacted]', { broker: 'b:1', isAnswer: true }],
+        [refused, { broker: 'b:1', isAnswer: false }],
+        [refused, { broker: 'b:1', isAnswer: false }],
+      ]);
+    });
+
+    it('of connections are for debugging: the publisher says once for all of them that brokers are away', () => {
+      const { log, write } = set();
+      for (const namespace of ['Connection', 'BrokerPool'])
+        write(line('Connection error', logLevel.ERROR, {}, namespace));
+      expect(log.lines.map(({ level }) => level)).to.deep.equal(['debug', 'debug']);
     });
 
     it('of little account are for debugging', () => {
@@ -207,6 +217,30 @@ describe('kafkajs as the service uses it', () => {
       expect(await opening).to.equal('closed');
       expect(performance.now() - began).to.be.lessThan(1_000);
       await until(() => sockets.size === 0);
+    });
+
+    it('whoever asks and has no more time is told of each broker what is wrong with it', async () => {
+      const closing = createServer();
+      await new Promise<void>((resolve) => closing.listen(0, '127.0.0.1', resolve));
+      const away = `127.0.0.1:${(closing.address() as AddressInfo).port}`;
+      await new Promise((resolve) => closing.close(resolve));
+      const settings = { brokers: [...brokers, away], clientId: 't' };
+      const { admin } = createKafkaCluster(settings, ports);
+      // Each client begins with another one, or one that takes connections and answers nobody would be all that is asked.
+      const asked = async (): Promise<KafkaFault> =>
+        (await admin
+          .describe(['a'], AbortSignal.timeout(150))
+          .catch((error: unknown) => error)) as KafkaFault;
+      const faults: KafkaFault[] = [];
+      await until(() => sockets.size === 0);
+      for (let i = 0; i < 2 && !faults.some(({ message }) => message.includes('ECONNREFUSED')); i += 1)
+        faults.push(await asked());
+      expect(faults.map(({ reason }) => reason)).to.not.include('closed');
+      expect(faults.at(-1)?.message).to.satisfy((text: string) =>
+        [`${brokers[0]}: no answer in time`, `${away}: connect ECONNREFUSED`].every((each) =>
+          text.split('; ').includes(each),
+        ),
+      );
     });
 
     it('whoever listens is told that they ended the connection, but not of an end of ours', async () => {

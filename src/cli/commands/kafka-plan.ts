@@ -1,0 +1,78 @@
+import type { Connection } from '../connection.ts';
+import { EXIT } from '../exit.ts';
+import { counted, table } from '../output.ts';
+import { KAFKA, showNotCompared } from './kafka-status.ts';
+
+/** One topic as `GET /api/ledger/v1/kafka/topics` answers it. */
+export type Plan = {
+  readonly topic: string;
+  readonly cleanup: string;
+  readonly partitions: number;
+  readonly retention_ms: number;
+  readonly exists: boolean;
+  readonly found?: { readonly partitions: number; readonly replicas: number };
+  readonly problems: readonly { readonly code?: string; readonly message: string }[];
+  readonly not_compared?: { readonly message: string };
+};
+
+/** Seconds that the brokers may take to answer, unless another bound is given. */
+export const BROKERS_SECONDS = 10;
+
+/** The routes whose answers come from the brokers. */
+export const topicsPath = (seconds: number): string => `${KAFKA}/topics?timeout_seconds=${seconds}`;
+
+/** What the call comes to; says on stderr every now and then that it is waited for. */
+export const whileAsked = async <Answer>(
+  call: Promise<Answer>,
+  seconds: number,
+  io: Pick<Connection['io'], 'err'>,
+  everyMs = TELL_MS,
+): Promise<Answer> => {
+  const began = performance.now();
+  const timer = setInterval(() => {
+    const passed = Math.round((performance.now() - began) / 1000);
+    io.err(`the brokers are asked: ${passed} s of at most ${seconds} s\n`);
+  }, everyMs);
+  try {
+    return await call;
+  } finally {
+    clearInterval(timer);
+  }
+};
+
+const TELL_MS = 2_000;
+
+/** Prints every topic as it should be and as it is, and says with which status the command ends. */
+export const showPlan = (items: readonly Plan[], asJson: boolean, io: Connection['io']): number => {
+  if (asJson) io.out(`${JSON.stringify(items, null, 2)}\n`);
+  else {
+    const header = ['topic', 'cleanup', 'partitions', 'retention', 'on the brokers'];
+    io.out(`${table(header, items.map(planRow))}\n`);
+    const missing = items.filter(({ exists }) => !exists).length;
+    if (missing > 0) io.err(`${missingText(missing)}\n`);
+    for (const { topic, problems } of items)
+      for (const { code, message } of problems) if (code !== 'missing') io.err(`${topic} ${message}\n`);
+    showNotCompared(
+      items.flatMap(({ topic, not_compared: not }) => (not === undefined ? [] : [{ topic, ...not }])),
+      io,
+    );
+  }
+  return items.some(({ problems }) => problems.length > 0) ? EXIT.failed : EXIT.done;
+};
+
+const missingText = (missing: number): string =>
+  `${counted(missing, 'topic does', 'topics do')} not exist: \`ledgerctl kafka create-topics\` makes what is missing`;
+
+const planRow = ({ topic, cleanup, partitions, retention_ms: ms, exists, found, problems }: Plan) => [
+  topic,
+  cleanup,
+  partitions,
+  ms < 0 ? 'for ever' : `${Math.round(ms / DAY_MS)} d`,
+  !exists
+    ? 'missing'
+    : problems.length > 0
+      ? 'wrong'
+      : `${counted(found?.partitions ?? 0, 'partition')}, ${counted(found?.replicas ?? 0, 'replica')}`,
+];
+
+const DAY_MS = 86_400_000;
