@@ -18,6 +18,7 @@ import { assertNames, OUTCOMES } from './names.ts';
 import { limitIn } from './query.ts';
 import { assertReach, assertSomeReach, reachText } from './reach.ts';
 import type { AuditServices } from './services.ts';
+import { subjectOf } from './subjects.ts';
 
 /** Who did what: the events of one's tenants, one event, everything about one object. */
 export const auditEventRoutes = (services: AuditServices): readonly LedgerRoute[] => {
@@ -131,13 +132,30 @@ export const timeOf = (text: string, name: string): string => {
 
 type Lists = { readonly services: AuditServices; readonly cursors: Cursors };
 
-const list = (call: LedgerCall, reach: Reach, what: string, filter: Filter, lists: Lists): Look => {
+const list = async (
+  call: LedgerCall,
+  reach: Reach,
+  what: string,
+  asking: Filter,
+  lists: Lists,
+): Promise<Look> => {
   const { services, cursors } = lists;
   const limit = limitIn(call.query, DEFAULT_LIMIT, MAX_LIMIT);
-  const { tenant = [] } = filter;
+  const { tenant = [], subject: who } = asking;
   const asked = typeof tenant === 'string' ? [tenant] : tenant;
   assertReach(asked, reach, call.principal, { ...services, field: "query parameter 'tenant'" });
   const tenants = narrowed(reach, asked);
+  const subject =
+    typeof who === 'string'
+      ? await subjectOf(
+          who,
+          { ...reach, tenants },
+          { ...services, field: "query parameter 'subject'" },
+          call.signal,
+        )
+      : undefined;
+  // What is recorded, and what cursors are for, is the id: a name is personal data.
+  const filter: Filter = subject === undefined ? asking : { ...asking, subject };
   const cursor = onlyOne(call.query, 'cursor') ?? '';
   const place: Place =
     cursor === ''
@@ -227,6 +245,7 @@ const page = async (
     json: {
       items,
       size: below,
+      ...(filter['subject'] === undefined ? {} : { subject: filter['subject'] }),
       ...(at !== undefined && at + 1 < below
         ? { next_cursor: cursors.write({ after: at, below }, tenants, filter as JsonObject) }
         : {}),

@@ -1,7 +1,7 @@
 import { ExportsBusy } from '../../app/audit/exports/exports.ts';
 import type { AuditExportState } from '../../domain/audit/export.ts';
 import type { ExportRequest } from '../../domain/audit/events.ts';
-import { isObject, listAt, own } from '../../domain/json-tools.ts';
+import { isObject, listAt, own, stringAt } from '../../domain/json-tools.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import { ApiError, invalid } from '../errors.ts';
 import type { LedgerAnswer, LedgerCall, LedgerRoute } from '../ledger/serve.ts';
@@ -12,6 +12,7 @@ import { assertNames } from './names.ts';
 import { assertKnownParameters } from './query.ts';
 import { assertReach } from './reach.ts';
 import { AUDIT_VIEW, type AuditServices } from './services.ts';
+import { subjectOf } from './subjects.ts';
 import { answered, assertKnown, textIn, writing } from './writes.ts';
 
 /** Exports that are checked without this service: asked for, made behind the answer, fetched, discarded. */
@@ -118,15 +119,16 @@ const exportJson = (id: string, state: Asked, { exports }: AuditServices): JsonO
 
 const ask = async (call: LedgerCall, services: AuditServices): Promise<LedgerAnswer> => {
   const reach = await reachOf(call.principal, services, call.signal);
-  const request = readRequest(call, reach, services);
+  const asked = readRequest(call, reach, services);
   // An export shows what had happened when it was asked for.
   const last = await services.store.lastPosition(call.signal);
   if (last !== undefined) await services.waitFor(AUDIT_VIEW, last, { timeoutMs: 5_000 });
-  const { tenant } = request;
+  const { tenant } = asked;
   if (tenant !== undefined && services.reader.tenantTree(tenant).size() === 0)
     throw new ApiError('FAILED_PRECONDITION', 'there is no event of this tenant: nothing can be exported', {
       reason: 'NOTHING_TO_EXPORT',
     });
+  const request = await withSubject(asked, reach, services, call.signal);
   try {
     const { state, write, headers } = await writing(
       call,
@@ -218,6 +220,21 @@ const readFilter = (filter: JsonValue, reach: Reach, services: AuditServices): J
   const fields = { types: 'filter.types', kind: 'filter.kind', outcome: 'filter.outcome' };
   assertNames({ types: listAt(filter, 'types').map(String), kind, outcome }, fields, reach, services);
   return { ...filter, ...(kind === '' ? {} : { kind }) };
+};
+
+/** With the id of who is meant by a name. Throws ApiError 400. */
+const withSubject = async (
+  request: ExportRequest,
+  reach: Reach,
+  services: AuditServices,
+  signal: AbortSignal,
+): Promise<ExportRequest> => {
+  const asked = stringAt(request.filter, 'subject');
+  if (asked === '') return request;
+  const tenants = request.tenant === undefined ? reach.tenants : [request.tenant];
+  const field = "field 'filter.subject'";
+  const subject = await subjectOf(asked, { ...reach, tenants }, { ...services, field }, signal);
+  return { ...request, filter: { ...request.filter, subject } };
 };
 
 /** The download is an event of the export, appended before the first byte. */

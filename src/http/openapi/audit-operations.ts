@@ -23,7 +23,11 @@ const PAGE: readonly JsonObject[] = [
 ];
 const FILTER: readonly JsonObject[] = [
   query('tenant', TEXT, 'Only of these tenants; may be repeated. One that is out of reach is refused.'),
-  query('subject', TEXT, 'Only what this subject did.'),
+  query(
+    'subject',
+    TEXT,
+    'Only what this subject did: its id, or the exact user name. Who was erased is found by the id alone.',
+  ),
   query('type', TEXT, 'Only events of these types; may be repeated, or a comma list.'),
   query(
     'outcome',

@@ -17,6 +17,10 @@ export const AUDIT_COMPONENTS: { readonly [name: string]: JsonObject } = {
     items: listOf(componentRef('AuditEvent')),
     size: { ...COUNT, description: 'Events of the whole log when the first page was asked for.' },
     'next_cursor?': TEXT,
+    'subject?': {
+      ...TEXT,
+      description: 'Id of the subject that was asked for, also where that was by name.',
+    },
   }),
   AuditEvent: record({
     id: TEXT,

@@ -21,27 +21,29 @@ import {
   type LeafList,
 } from './find.ts';
 import { createNameReader } from './name-reader.ts';
+import { peopleReader, type PeopleReader } from './people.ts';
 import { MAIN_TREE } from './schema.ts';
 import { AUDIT_STATEMENTS as SQL } from './statements.ts';
 import { hashesOfTree, openTiles } from './tiles.ts';
 import { hashesOf } from './tree-writer.ts';
 
 /** What the HTTP thread reads of the audit view; a worker may open its own on the same file. */
-export type AuditReader = AuditTree & {
-  /** Number of leaves whose running maximum of recorded time is not later; times are ISO. */
-  sizeAtTime(time: string): number;
-  /** Number of leaves at or before a position of this store. */
-  sizeAtPosition(position: Position): number;
-  /** Position of the last leaf whose running maximum of recorded time is not later; undefined: before the first. */
-  positionAt(time: string): Position | undefined;
-  positionOf(index: number): Position | undefined;
-  /** Number of the leaf of an event; undefined when it is none (yet). */
-  indexOf(stream: string, revision: number): number | undefined;
-  /** Leaves that fit a query, in log order. */
-  find(query: AuditQuery): AuditPage;
-  /** The file that is read, or the connection in memory: for `openAuditReader` in a thread that does long work. */
-  source(): string | DatabaseSync;
-};
+export type AuditReader = AuditTree &
+  PeopleReader & {
+    /** Number of leaves whose running maximum of recorded time is not later; times are ISO. */
+    sizeAtTime(time: string): number;
+    /** Number of leaves at or before a position of this store. */
+    sizeAtPosition(position: Position): number;
+    /** Position of the last leaf whose running maximum of recorded time is not later; undefined: before the first. */
+    positionAt(time: string): Position | undefined;
+    positionOf(index: number): Position | undefined;
+    /** Number of the leaf of an event; undefined when it is none (yet). */
+    indexOf(stream: string, revision: number): number | undefined;
+    /** Leaves that fit a query, in log order. */
+    find(query: AuditQuery): AuditPage;
+    /** The file that is read, or the connection in memory: for `openAuditReader` in a thread that does long work. */
+    source(): string | DatabaseSync;
+  };
 
 /** A reader of its own on a file, for threads that do long work: exports, range proofs. The file stays readable when a rebuild replaces it. */
 export const openAuditReader = (
@@ -182,6 +184,7 @@ export const auditReader = (connection: ReadConnection): AuditReader => {
   };
 
   return {
+    ...peopleReader(connection, names),
     size,
     hashAt: mainHash,
     tile: (level, index) => tileOf(MAIN_TREE, level, index),

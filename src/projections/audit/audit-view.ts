@@ -7,6 +7,7 @@ import type { ApplyEvent, View } from '../view.ts';
 import { factsOf, OUTCOMES, searchable } from './facts.ts';
 import { openMentions } from './mention-writer.ts';
 import { openNames } from './names.ts';
+import { openPeople } from './people.ts';
 import { AUDIT_SCHEMA, AUDIT_TABLES, MAIN_TREE } from './schema.ts';
 import { openTreeWriter } from './tree-writer.ts';
 import { verifyAudit } from './verify.ts';
@@ -17,7 +18,7 @@ import { verifyAudit } from './verify.ts';
  */
 export const auditView = (): View => ({
   name: 'audit',
-  version: 5,
+  version: 6,
   schema: AUDIT_SCHEMA,
   tables: AUDIT_TABLES,
   together: true,
@@ -36,6 +37,7 @@ const openAudit = (db: DatabaseSync): ApplyEvent => {
   const lastTime = db.prepare('SELECT latest_ms FROM leaves ORDER BY idx DESC LIMIT 1');
   const names = openNames(db);
   const mentions = openMentions(db, names);
+  const people = openPeople(db);
   const trees = openTreeWriter(db);
   let latest: number | undefined;
 
@@ -46,6 +48,7 @@ const openAudit = (db: DatabaseSync): ApplyEvent => {
     const hash = leafHash(Buffer.from(text, 'utf8'));
     const facts = factsOf(event);
     const tenant = names.idOf(facts.tenant);
+    const subject = names.idOf(facts.subject);
     const recorded = millisecondsOf(event.recordedAt);
     latest ??= Number(lastTime.get()?.['latest_ms'] ?? 0);
     latest = Math.max(latest, recorded);
@@ -61,7 +64,7 @@ const openAudit = (db: DatabaseSync): ApplyEvent => {
       latest,
       tenant,
       trees.append(tenant, facts.tenant, hash),
-      names.idOf(facts.subject),
+      subject,
       facts.kind === '' ? null : names.idOf(facts.kind),
       facts.resource === '' ? null : names.idOf(facts.resource),
       OUTCOMES.indexOf(facts.outcome),
@@ -71,12 +74,14 @@ const openAudit = (db: DatabaseSync): ApplyEvent => {
       isPlain(record) ? null : text,
     );
     mentions.add(index, event, facts);
+    if (facts.subject !== '') people.add(index, { tenant, subject }, event);
   };
   return Object.assign(apply, {
     flush: trees.flush,
     reset: () => {
       trees.reset();
       names.reset();
+      people.reset();
       latest = undefined;
     },
   });

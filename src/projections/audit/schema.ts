@@ -1,4 +1,5 @@
 import { ID_BLOCK } from './event-ids.ts';
+import { PEOPLE_SCHEMA } from './people.ts';
 
 /**
  * Tables of the view `audit`. Leaves are numbered as in the Merkle tree, in log order from 0. Texts that repeat are
@@ -73,9 +74,9 @@ export const AUDIT_SCHEMA = `
     hashes BLOB NOT NULL,
     PRIMARY KEY (tree, level, idx)
   ) STRICT;
-`;
+${PEOPLE_SCHEMA}`;
 
-export const AUDIT_TABLES = ['leaves', 'mentions', 'names', 'tiles', 'trees'] as const;
+export const AUDIT_TABLES = ['leaves', 'mentions', 'names', 'people', 'tiles', 'trees'] as const;
 
 /** Tree of the whole log. */
 export const MAIN_TREE = 0;

@@ -1,4 +1,5 @@
 import { ID_BLOCK } from './event-ids.ts';
+import { PEOPLE_STATEMENTS } from './people.ts';
 import { MAIN_TREE } from './schema.ts';
 import { TILE_STATEMENTS } from './tiles.ts';
 
@@ -17,6 +18,7 @@ export const AUDIT_STATEMENTS = {
   size: `SELECT size FROM trees WHERE tree = ${MAIN_TREE}`,
   tree: 'SELECT size, range FROM trees WHERE tree = ?',
   ...TILE_STATEMENTS,
+  ...PEOPLE_STATEMENTS,
   nameId: 'SELECT id FROM names WHERE text = ?',
   nameText: 'SELECT text FROM names WHERE id = ?',
   leaf: `SELECT ${LEAF} FROM leaves WHERE idx = ?`,

@@ -1,0 +1,99 @@
+import { unchangedEventsOf } from '../../app/audit/event-source.ts';
+import { openedText, revealsActor } from '../../app/audit/shown.ts';
+import type { RecordedEvent } from '../../app/event-store.ts';
+import { objectAt, own, stringAt } from '../../domain/json-tools.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import { isEncrypted } from '../../domain/personal.ts';
+import type { Person, PersonPlace } from '../../projections/audit/people.ts';
+import { invalid } from '../errors.ts';
+import { breathe } from '../ledger/query.ts';
+import type { Reach } from './access.ts';
+import { reachText } from './reach.ts';
+import type { AuditServices } from './services.ts';
+
+/** People whose names are opened at once, and of whom a name is looked for at most. */
+const PAGE = 100;
+const MOST_PEOPLE = 10_000;
+/** People of one name that are said. */
+const MOST_SAID = 10;
+
+/**
+ * The subject that is meant by an id or by a user name, as it is written where the reach allows to see it: names are looked
+ * for in what people did there, so that who was erased is found by the id alone. `field`: as the caller calls it.
+ * Throws ApiError 400 for somebody who is not there, or for a name that several have, with their ids.
+ */
+export const subjectOf = async (
+  asked: string,
+  reach: Reach,
+  { field, ...services }: Pick<AuditServices, 'reader' | 'store' | 'words'> & { readonly field: string },
+  signal: AbortSignal,
+): Promise<string> => {
+  if (services.reader.hasActed(reach.tenants, asked)) return asked;
+  const found = await namedSo(asked, reach, services, signal);
+  const name = field.replace(/^.*'(.+)'$/, '$1');
+  if (found === undefined)
+    throw invalid(`${field}: too many people are ${reachText(reach)} to look for a name: give the id`, name);
+  const [only, ...others] = new Map(found.map((person) => [person.subject, person])).values();
+  if (only === undefined)
+    throw invalid(
+      `${field}: nobody of this id or user name has done anything ${reachText(reach)}. Names are exact; ` +
+        'who was erased is found by the id alone (`actor.subject` of the events, `ledgerctl audit events -o wide`)',
+      name,
+    );
+  if (others.length === 0) return only.subject;
+  const all = [only, ...others];
+  const ids = all.slice(0, MOST_SAID).map(({ subject, tenant }) => `${subject} (${tenant || 'provider'})`);
+  const more = all.length > MOST_SAID ? ` and ${all.length - MOST_SAID} more` : '';
+  throw invalid(
+    `${field}: ${all.length} people have this user name; give the id of one: ${ids.join(', ')}${more}`,
+    name,
+  );
+};
+
+/** Undefined: there are more people than are looked at. */
+const namedSo = async (
+  name: string,
+  reach: Reach,
+  { reader, store, words }: Pick<AuditServices, 'reader' | 'store' | 'words'>,
+  signal: AbortSignal,
+): Promise<readonly Person[] | undefined> => {
+  const found: Person[] = [];
+  let looked = 0;
+  for (let after: PersonPlace | undefined; ; ) {
+    const { people, next } = reader.people(reach.tenants, { after, limit: PAGE });
+    const leaves = people.flatMap((person) =>
+      person.leaves.flatMap((index) => {
+        const leaf = reader.leaf(index);
+        return leaf === undefined ? [] : [{ person, leaf }];
+      }),
+    );
+    const events = await unchangedEventsOf(
+      store,
+      leaves.map(({ leaf }) => leaf),
+      breathe,
+      signal,
+    );
+    for (const [i, { person }] of leaves.entries()) {
+      const event = events[i];
+      if (event !== undefined && userNameIn(event, reach, words) === name) found.push(person);
+      if (i % 20 === 19) await breathe();
+    }
+    looked += people.length;
+    if (next === undefined) return found;
+    if (looked >= MOST_PEOPLE) return undefined;
+    after = next;
+    await breathe();
+  }
+};
+
+/** The user name that an event tells this caller; undefined where it tells none (any more). */
+const userNameIn = (
+  { metadata }: RecordedEvent,
+  { audience }: Pick<Reach, 'audience'>,
+  { open }: Pick<AuditServices['words'], 'open'>,
+): string | undefined => {
+  const personal = own(objectAt(metadata, 'actor'), 'personal');
+  if (!isEncrypted(personal) || !revealsActor(metadata, audience)) return undefined;
+  const text = openedText(personal, open);
+  return text === undefined ? undefined : stringAt(JSON.parse(text) as JsonObject, 'userName');
+};
