@@ -15,7 +15,7 @@ import {
 import { createBreakable } from './breakable.ts';
 import { faultOf } from './faults.ts';
 import { closed, createClients, type Client, type KafkaSettings, type Listeners } from './kafkajs-client.ts';
-import { CompressionTypes, connectionOf, Partitioners } from './kafkajs-library.ts';
+import { CompressionTypes, connectionOf, createPartitioner } from './kafkajs-library.ts';
 import { readLastRecords } from './last-records.ts';
 
 /** Kafka by kafkajs: each producer and each administrative call has connections of its own. */
@@ -47,7 +47,7 @@ const openProducer = async (client: Client, signal: AbortSignal): Promise<KafkaP
     idempotent: true,
     maxInFlightRequests: 1,
     allowAutoTopicCreation: false,
-    createPartitioner: Partitioners.DefaultPartitioner,
+    createPartitioner,
   });
   // Without a complete connect() it would send all the same, but without a producer id (libraries.md §5).
   await untilAborted(producer.connect(), client, signal);
