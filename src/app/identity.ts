@@ -1,3 +1,11 @@
+/** Who uses a token that speaks for somebody else. */
+export type ActingParty = {
+  readonly issuer: string;
+  readonly subject: string;
+  readonly userName: string;
+  readonly email?: string;
+};
+
 /**
  * Port of token verification (osac-api.md §7 Token). Adapters check signatures and claim rules; what the claims mean
  * for tenants and roles is decided in `src/http/osac/principal.ts`.
@@ -8,6 +16,11 @@ export type VerifiedToken = {
   /** `preferred_username`, else `username`, else `sub`; of a Kubernetes service account always `sub`. */
   readonly userName: string;
   readonly email?: string;
+  /**
+   * Who acts on behalf of the subject (RFC 8693 §4.1, claim `act`); absent: the subject itself. What may be done follows
+   * from the subject's claims alone: this says whom the history names.
+   */
+  readonly actingParty?: ActingParty;
   /** True when the token carries `kubernetes.io`: groups are Kubernetes groups, the tenant is the namespace. */
   readonly serviceAccount: boolean;
   /** Tenants of the `organization` claim, both forms; empty for service accounts. */

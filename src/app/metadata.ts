@@ -18,6 +18,10 @@ export type Actor = {
   /** `anonymous`: nobody knows who called; only what is refused has such an actor. */
   readonly authMethod: 'jwt' | 'service-account' | 'internal' | 'anonymous';
   readonly tokenIdHash?: string;
+  /**
+   * The subject for whom it was done, where that is another: of a call the token's subject whose rights were used (RFC 8693,
+   * claim `act`), of what the service does by itself who asked for it.
+   */
   readonly onBehalfOf?: string;
   /** Where the command came in: `http`, `workflow:<name>`, `cli`, `repair`. */
   readonly via?: string;
@@ -104,26 +108,39 @@ export const commandMetadata = (
 /** Subject of the service itself. */
 export const SYSTEM_SUBJECT = 'system';
 
-/** The actor of everything that the service does on its own. `via`: `repair`, `workflow:<name>` … */
-export const systemActor = (via: string): Actor => ({
+/**
+ * The actor of everything that the service does on its own. `via`: `repair`, `workflow:<name>` … `onBehalfOf`: who asked for
+ * it, where that is known.
+ */
+export const systemActor = (via: string, onBehalfOf?: string): Actor => ({
   subjectId: SYSTEM_SUBJECT,
   roles: [],
   authMethod: 'internal',
+  ...(onBehalfOf !== undefined && { onBehalfOf }),
   via,
 });
 
 /** The actor of everything that a workflow does, `hub-registry` and the like included. */
-export const workflowActor = (workflow: string): Actor => systemActor(`workflow:${workflow}`);
+export const workflowActor = (workflow: string, onBehalfOf?: string): Actor =>
+  systemActor(`workflow:${workflow}`, onBehalfOf);
+
+/** Whose doing it is in the end: for whom the actor acts, else the actor. */
+export const principalIn = ({ subjectId, onBehalfOf }: Actor): string => onBehalfOf ?? subjectId;
 
 /** Context of a command that the service gives itself. `causationId`: the event or command that led to it. */
 export const systemContext = (
   commandId: string,
   via: string,
-  cause: { readonly tenant?: string; readonly project?: string; readonly causationId?: string } = {},
+  cause: {
+    readonly tenant?: string;
+    readonly project?: string;
+    readonly causationId?: string;
+    readonly onBehalfOf?: string;
+  } = {},
 ): CommandContext => ({
   tenant: cause.tenant ?? '',
   project: cause.project ?? '',
-  actor: systemActor(via),
+  actor: systemActor(via, cause.onBehalfOf),
   commandId,
   // There is no request: a repeated command id is the same command.
   requestHash: '',

@@ -19,6 +19,7 @@ import type { HubRegistry, RegisteredHub } from './hub-registry.ts';
 import { derivedCommandId } from './identifiers.ts';
 import { workflowActor } from './metadata.ts';
 import type { Clock, Logger } from './ports.ts';
+import { askedOf } from './process-runner/run.ts';
 import type { EffectCall, EffectPort } from './process-runner/types.ts';
 
 /** The one stream that owns what a hub can still take. */
@@ -111,7 +112,7 @@ export const createScheduler = (options: {
       {
         tenant: call.tenant,
         project: call.project,
-        actor: workflowActor(call.workflow),
+        ...askedOf(call.workflow, call.asked ?? {}),
         commandId,
         requestHash: commandId,
         correlationId: call.correlationId,

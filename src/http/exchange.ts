@@ -241,7 +241,7 @@ const record = (exchange: Exchange, error: ApiError, services: ExchangeServices)
   if (outcome === 'rejected' && !(exchange.writes && decided)) return;
   services.recordRejection({
     tenant: exchange.principal?.homeTenant ?? '',
-    subjectId: exchange.principal?.subjectId ?? '',
+    subjectId: '',
     command: exchange.method,
     ...(error.cause instanceof IdempotencyMismatch && { commandId: error.cause.commandId }),
     outcome,
@@ -258,7 +258,7 @@ const record = (exchange: Exchange, error: ApiError, services: ExchangeServices)
 
 const whoAndWhat = ({ principal, asked, request }: Exchange): Partial<RejectionRecord> => ({
   ...(principal !== undefined && {
-    actor: namelessActor(principal),
+    ...whoOf(principal),
     clear: { person: personOf(principal), source: sourceOf(request) },
     ...ticketOf(request),
   }),
@@ -266,6 +266,11 @@ const whoAndWhat = ({ principal, asked, request }: Exchange): Partial<RejectionR
   ...(asked?.id !== undefined && { resourceId: asked.id }),
   ...(asked?.body !== undefined && { body: asked.body }),
 });
+
+const whoOf = (principal: Principal): Pick<RejectionRecord, 'subjectId' | 'actor'> => {
+  const actor = namelessActor(principal);
+  return { subjectId: actor.subjectId, actor };
+};
 
 const sourceOf = ({ socket, headers }: IncomingMessage): RequestSource => ({
   ...(socket.remoteAddress !== undefined && { ip: socket.remoteAddress }),

@@ -77,7 +77,7 @@ export const createUserProvisioning = (options: UserProvisioningOptions): UserPr
       document: documentOf(principal),
       abandonedBefore,
     });
-    const context = systemContext(commandId, 'user-provisioning', { tenant });
+    const context = systemContext(commandId, 'user-provisioning', { tenant, onBehalfOf: subjectId });
     const outcome = await commands.execute(user, subjectId, command, context);
     // Another instance, or somebody of the same name, was faster.
     if (outcome.outcome === 'rejected')

@@ -14,6 +14,7 @@ import {
   type TokenVerifier,
   type VerifiedToken,
 } from '../../app/identity.ts';
+import { readAct } from './act-claim.ts';
 
 export type TokenVerifierOptions = {
   /** Trusted issuers and where their keys come from. */
@@ -135,11 +136,13 @@ const readClaims = (payload: JWTPayload, tokenIdHash: string, now: number): Veri
     : (text(payload['preferred_username']) ?? text(payload['username']) ?? sub);
   const email = text(payload['email']);
   const organization = payload['organization'];
+  const actingParty = readAct(payload['act'], { issuer: iss, subject: sub });
   return {
     issuer: iss,
     subject: sub,
     userName: name,
     ...(email === undefined ? {} : { email }),
+    ...(actingParty === undefined ? {} : { actingParty }),
     serviceAccount,
     organizations: serviceAccount ? [] : organizationsOf(organization),
     groups: texts(payload['groups']),

@@ -8,12 +8,12 @@ import {
 } from '../event-store.ts';
 import { ReferencesBusy } from '../reference-guard.ts';
 import { derivedCommandId } from '../identifiers.ts';
-import { workflowActor, type CommandMetadata } from '../metadata.ts';
+import type { CommandMetadata } from '../metadata.ts';
 import type { Clock, Logger, Timers } from '../ports.ts';
 import { pause } from './pause.ts';
-import { fold, foldRecorded, type Asked, type Run } from './run.ts';
+import { askedOf, fold, foldRecorded, type Run } from './run.ts';
 import type { InputRef } from './run-index.ts';
-import type { Failpoint, RunCodec } from './types.ts';
+import type { Asked, Failpoint, RunCodec } from './types.ts';
 
 /** Thrown out of every wait when the runner stops. */
 export class Stopped extends Error {
@@ -103,14 +103,13 @@ export const createRunLog = (options: {
     return {
       tenant: run.tenant,
       project: run.project,
-      actor: workflowActor(run.workflow.name),
       command: cause.name,
       commandId,
       // The same append is recognised by its ids; there is no caller who could send another body under them.
       requestHash: commandId,
       correlationId: run.correlationId,
       causationId: cause.causationId,
-      ...(cause.asked ?? run.asked),
+      ...askedOf(run.workflow.name, cause.asked ?? run.asked),
       occurredAt: clock.now(),
       instance,
       ...(hub !== undefined && { hub }),

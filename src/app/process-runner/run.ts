@@ -1,9 +1,9 @@
 import type { DomainEvent } from '../../domain/decider.ts';
 import type { Pending } from '../../domain/workflow.ts';
 import type { RecordedEvent } from '../event-store.ts';
-import type { EventMetadata } from '../metadata.ts';
+import { principalIn, SYSTEM_SUBJECT, workflowActor, type EventMetadata } from '../metadata.ts';
 import type { RunRow } from './run-index.ts';
-import type { AnyWorkflow, RunCodec } from './types.ts';
+import type { AnyWorkflow, Asked, RunCodec } from './types.ts';
 
 /** A run folded from its stream, and what the runner itself needs to know of it. */
 export type Run = {
@@ -18,7 +18,7 @@ export type Run = {
   tenant: string;
   project: string;
   correlationId: string;
-  /** Ticket and trace of the last request that the run took in: what it does now is done for that. */
+  /** Who made the last request that the run took in, its ticket and trace: what it does now is done for that. */
   asked: Asked;
   /** Id of the newest run event; causation of what follows from it. */
   lastEventId: string;
@@ -28,12 +28,25 @@ export type Run = {
   started: { [effectId: string]: EffectStart };
 };
 
-export type Asked = Pick<EventMetadata, 'ticket' | 'traceparent'>;
+type Asking = Pick<EventMetadata, 'ticket' | 'traceparent' | 'actor'>;
 
-/** What of a request's metadata goes on to what follows from it. */
-export const askedIn = ({ ticket, traceparent }: Asked): Asked => ({
-  ...(ticket !== undefined && { ticket }),
-  ...(traceparent !== undefined && { traceparent }),
+/** What of a request's metadata goes on to what follows from it, or of a run's own what was put down of the request. */
+export const askedIn = ({ ticket, traceparent, actor }: Asking): Asked => {
+  const principal = principalIn(actor);
+  return {
+    ...(ticket !== undefined && { ticket }),
+    ...(traceparent !== undefined && { traceparent }),
+    ...(principal !== SYSTEM_SUBJECT && { onBehalfOf: principal }),
+  };
+};
+
+/** The fields of metadata that tell of a request, in what the workflow does for it. */
+export const askedOf = (
+  workflow: string,
+  { onBehalfOf, ...asked }: Asked,
+): Pick<EventMetadata, 'ticket' | 'traceparent' | 'actor'> => ({
+  actor: workflowActor(workflow, onBehalfOf),
+  ...asked,
 });
 
 export type EffectStart = {
@@ -82,7 +95,7 @@ export const fold = (
   id: string,
   metadata: Pick<
     EventMetadata,
-    'tenant' | 'project' | 'correlationId' | 'instance' | 'inputs' | 'ticket' | 'traceparent'
+    'tenant' | 'project' | 'actor' | 'correlationId' | 'instance' | 'inputs' | 'ticket' | 'traceparent'
   >,
 ): void => {
   run.state = run.workflow.evolve(run.state, event);

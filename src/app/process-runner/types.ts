@@ -5,6 +5,7 @@ import type { Aggregate, CommandContext, CommandOutcome, CommandRunner } from '.
 import type { EventCodec } from '../event-codec.ts';
 import type { EventStore, Position } from '../event-store.ts';
 import type { Ownership } from '../ownership.ts';
+import type { EventMetadata } from '../metadata.ts';
 import type { Clock, Logger, Timers } from '../ports.ts';
 import type { Pacing } from './token-bucket.ts';
 
@@ -29,7 +30,12 @@ export type EffectCall = {
   readonly correlationId: string;
   /** Id of the run event that started this attempt. */
   readonly causationId: string;
+  /** For which request. */
+  readonly asked?: Asked;
 };
+
+/** Who made a request, with its ticket and its trace; what is not known is left out. */
+export type Asked = Pick<EventMetadata, 'ticket' | 'traceparent'> & { readonly onBehalfOf?: string };
 
 /** Performs one kind of effect. Expected failures are values; a throw counts as an unknown outcome and is logged. */
 export type EffectPort = (operation: string, args: JsonObject, call: EffectCall) => Promise<EffectOutcome>;

@@ -2,11 +2,10 @@ import type { JsonObject } from '../../domain/json.ts';
 import type { CommandResult, EffectOutcome, PendingCommand, PendingEffect } from '../../domain/workflow.ts';
 import type { CommandOutcome, CommandRunner } from '../command.ts';
 import { derivedCommandId } from '../identifiers.ts';
-import { workflowActor } from '../metadata.ts';
 import type { Clock, Logger, Timers } from '../ports.ts';
 import { pause } from './pause.ts';
 import { PATIENCE_MS, Stopped, type RunLog } from './run-log.ts';
-import type { Run } from './run.ts';
+import { askedOf, type Run } from './run.ts';
 import type {
   Aggregates,
   CommandTarget,
@@ -83,14 +82,13 @@ export const createWork = (options: {
         target(pending.id, pending.command, {
           tenant: context.tenant,
           project: context.project,
-          actor: workflowActor(context.workflow),
           commandId,
           // One key is one command, also after a release that words it differently: its first wording stands.
           requestHash: commandId,
           correlationId: context.correlationId,
           causationId: context.causationId,
           // Not the hub: what tenants may read of their orders' history names none, and is provable to them as it is.
-          ...context.asked,
+          ...askedOf(context.workflow, context.asked),
           signal,
         }),
       );
@@ -156,6 +154,7 @@ export const createWork = (options: {
       project: context.project,
       correlationId: context.correlationId,
       causationId: context.causationId,
+      asked: context.asked,
     }).catch((error: unknown) => {
       // Ports return what they expect as values; anything thrown may have happened after the far side was reached.
       if (!controller.signal.aborted) {

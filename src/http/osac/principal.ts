@@ -15,6 +15,8 @@ export type Principal = {
   readonly subjectId: string;
   readonly userName: string;
   readonly email?: string;
+  /** Who acts on behalf of this subject: whom the history names, and nobody whose rights count. Absent: itself. */
+  readonly actingParty?: { readonly subjectId: string } & PersonalData;
   /** Provider staff: every tenant, the private surface, our own admin routes. */
   readonly admin: boolean;
   /** Roles whose rights hold everywhere in the own tenants; see `domain/tenancy/rights.ts`. */
@@ -34,19 +36,26 @@ export type Principal = {
 };
 
 /** The caller as events name it, without what is personal. */
-export const namelessActor = ({ subjectId, roles, authMethod, tokenIdHash, via }: Principal): Actor => ({
-  subjectId,
-  roles,
-  authMethod,
-  ...(tokenIdHash === '' ? {} : { tokenIdHash }),
-  via: via ?? 'http',
-});
+export const namelessActor = (principal: Principal): Actor => {
+  const { subjectId, actingParty, roles, authMethod, tokenIdHash, via } = principal;
+  return {
+    subjectId: actingParty?.subjectId ?? subjectId,
+    roles,
+    authMethod,
+    ...(tokenIdHash === '' ? {} : { tokenIdHash }),
+    ...(actingParty === undefined ? {} : { onBehalfOf: subjectId }),
+    via: via ?? 'http',
+  };
+};
 
-/** What is personal about the caller, in clear. */
-export const personOf = ({ userName, email }: Principal): PersonalData => ({
-  userName,
-  ...(email === undefined ? {} : { email }),
-});
+/** What is personal about whom `namelessActor` names, in clear. */
+export const personOf = ({ actingParty, ...subject }: Principal): PersonalData => {
+  const { userName, email } = actingParty ?? subject;
+  return {
+    ...(userName === undefined ? {} : { userName }),
+    ...(email === undefined ? {} : { email }),
+  };
+};
 
 /** For whom counts what a caller takes of the service: a tenant's users share; admins act for many, so each is one. */
 export const payerOf = ({
@@ -86,10 +95,12 @@ export const principalOf = (token: VerifiedToken, options: PrincipalOptions = {}
   const tenants = [...new Set(named)].filter(notBuiltIn);
   const seesAll = admin || roles.includes('csi-driver');
   const homeTenant = tenants[0] ?? (seesAll ? SHARED_TENANT : undefined);
+  const idOf = (issuer: string, subject: string): string => subjectIdOf(homeTenant ?? '', issuer, subject);
   return {
-    subjectId: subjectIdOf(homeTenant ?? '', token.issuer, token.subject),
+    subjectId: idOf(token.issuer, token.subject),
     userName: account?.name ?? token.userName,
     ...(token.email === undefined ? {} : { email: token.email }),
+    ...actingFor(token, idOf),
     admin,
     roles,
     projects: token.serviceAccount ? new Map() : projectsOf(token, tenants),
@@ -99,6 +110,16 @@ export const principalOf = (token: VerifiedToken, options: PrincipalOptions = {}
     authMethod: account === undefined ? 'jwt' : 'service-account',
     tokenIdHash: token.tokenIdHash,
   };
+};
+
+/** In the tenant of whom it acts for: one party that acts in several tenants is as many subjects, as users are. */
+const actingFor = (
+  { actingParty }: VerifiedToken,
+  idOf: (issuer: string, subject: string) => string,
+): Pick<Principal, 'actingParty'> => {
+  if (actingParty === undefined) return {};
+  const { issuer, subject, ...person } = actingParty;
+  return { actingParty: { subjectId: idOf(issuer, subject), ...person } };
 };
 
 /**

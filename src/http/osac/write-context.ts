@@ -108,13 +108,14 @@ export const commandContext = async <M extends object>(
 ): Promise<CommandContext> => {
   const { principal, metadata } = call;
   const { requestId, traceparent, ticket, remoteAddress, userAgent } = metadata;
-  const source = await personal.source(principal.subjectId, {
+  const actor = await actorOf(principal, personal);
+  const source = await personal.source(actor.subjectId, {
     ...(remoteAddress === undefined ? {} : { ip: remoteAddress }),
     ...(userAgent === undefined ? {} : { userAgent }),
   });
   return {
     ...where,
-    actor: await actorOf(principal, personal),
+    actor,
     commandId: write.commandId,
     requestHash: write.requestHash,
     correlationId: requestId,

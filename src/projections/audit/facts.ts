@@ -1,5 +1,6 @@
 import type { RecordedEvent } from '../../app/event-store.ts';
 import { objectAt, own, stringAt } from '../../domain/json-tools.ts';
+import type { JsonObject } from '../../domain/json.ts';
 import { encodeId } from '../../domain/stream-name.ts';
 import { isHidden, namedIn, STREAMS_OF, type Named } from './mentions.ts';
 
@@ -40,7 +41,7 @@ export const factsOf = ({
   const subject = searchable(stringAt(objectAt(metadata, 'actor'), 'subjectId'));
   const hidden = isHidden(type, tenant, data);
   if (type !== REFUSED) {
-    const also = [...ownerOf(stream), ...namedIn(type, data)];
+    const also = [...ownerOf(stream), ...namedIn(type, data), ...principalOf(metadata)];
     return { tenant, subject, ...documentOf(stream), outcome: 'accepted', also, hidden };
   }
   const outcome = OUTCOMES.find((known) => known === own(data, 'outcome')) ?? 'rejected';
@@ -49,7 +50,7 @@ export const factsOf = ({
     subject: subject || searchable(stringAt(data, 'subjectId')),
     ...documentNamed(stringAt(data, 'kind'), stringAt(data, 'resourceId')),
     outcome,
-    also: [],
+    also: principalOf(metadata),
     hidden,
   };
 };
@@ -61,6 +62,13 @@ export const resourceStream = (kind: string, id: string): string =>
 const documentNamed = (kind: string, id: string) => {
   const resource = resourceStream(kind, id);
   return { kind: resource === '' ? '' : searchable(kind), resource };
+};
+
+/** The person for whom somebody else called. What the service does for who ordered something is about that thing alone. */
+const principalOf = (metadata: JsonObject): readonly Named[] => {
+  const actor = objectAt(metadata, 'actor');
+  const id = stringAt(actor, 'authMethod') === 'internal' ? '' : stringAt(actor, 'onBehalfOf');
+  return id === '' ? [] : [{ kind: 'user', id }];
 };
 
 /** The object to which a stream belongs that is one of its own. */

@@ -95,6 +95,9 @@ describe('process runner', () => {
     await eventually('t1 is done', () => isDone(store, 't1'));
     const [order, arrived] = await readAll(store, 'toy-t1');
     const run = await readAll(store, 'toyRun-t1');
+    const orderer = (order?.metadata['actor'] as { subjectId?: string } | undefined)?.subjectId;
+    expect(orderer).to.be.a('string').and.not.to.equal('system');
+    expect(arrived?.metadata['actor']).to.include({ subjectId: 'system', onBehalfOf: orderer });
     for (const event of run) {
       expect(event.metadata).to.include({
         tenant: 'tenant-of-t1',
@@ -103,7 +106,13 @@ describe('process runner', () => {
         ticket: 'ticket-of-t1',
         traceparent: 'trace-of-t1',
       });
-      expect(event.metadata['actor']).to.deep.include({ subjectId: 'system', authMethod: 'internal' });
+      expect(event.metadata['actor']).to.deep.equal({
+        subjectId: 'system',
+        roles: [],
+        authMethod: 'internal',
+        onBehalfOf: orderer,
+        via: 'workflow:toyRun',
+      });
       expect(event.metadata['inputs']).to.deep.equal({ 'toy-t1': 0 });
     }
     expect(run[0]?.metadata['causationId']).to.equal(order?.id);

@@ -6,7 +6,7 @@ import { parseStreamName } from '../../../domain/stream-name.ts';
 import type { CommandOutcome, CommandRunner } from '../../command.ts';
 import type { EventStore } from '../../event-store.ts';
 import { derivedCommandId } from '../../identifiers.ts';
-import { systemContext, type CommandContext } from '../../metadata.ts';
+import { principalIn, systemContext, type CommandContext } from '../../metadata.ts';
 import type { Clock, Logger, Timers } from '../../ports.ts';
 import { pause } from '../../process-runner/pause.ts';
 import { BundleInconsistent, writeBundle } from '../bundle/writer.ts';
@@ -160,14 +160,13 @@ export const createAuditExports = (options: ExportsOptions): AuditExports => {
     const manifest = await writeBundle(content, await files.begin(id));
     const { bytes, digest } = await files.finish(id, signal);
     const { events } = manifest.counts;
-    await settle(id, known.request, {
-      type: 'CompleteAuditExport',
-      at: clock.now(),
-      events,
-      bytes,
-      digest,
-      treeSize: head.size,
-    });
+    const at = clock.now();
+    await settle(
+      id,
+      known.request,
+      { type: 'CompleteAuditExport', at, events, bytes, digest, treeSize: head.size },
+      { onBehalfOf: known.subjectId },
+    );
     logger.info({ export: id, events, bytes }, 'an export of the history is complete');
   };
 
@@ -175,9 +174,11 @@ export const createAuditExports = (options: ExportsOptions): AuditExports => {
     id: string,
     { tenant }: ExportRequest,
     command: AuditExportCommand,
+    cause: { readonly onBehalfOf?: string } = {},
   ): Promise<void> => {
     const commandId = derivedCommandId(id, command.type);
-    const context = systemContext(commandId, 'audit-export', { tenant: tenant ?? '', causationId: id });
+    const where = { tenant: tenant ?? '', causationId: id };
+    const context = systemContext(commandId, 'audit-export', { ...where, ...cause });
     // The same command may have other figures after a crash: it is the same all the same.
     await runner.execute(auditExportAggregate, id, command, context);
   };
@@ -187,7 +188,12 @@ export const createAuditExports = (options: ExportsOptions): AuditExports => {
     logger.warn({ err: error, export: id }, 'an export of the history failed');
     const known = await state(id);
     if (known.status === 'running')
-      await settle(id, known.request, { type: 'FailAuditExport', at: clock.now(), reason });
+      await settle(
+        id,
+        known.request,
+        { type: 'FailAuditExport', at: clock.now(), reason },
+        { onBehalfOf: known.subjectId },
+      );
     await files.forget(id);
   };
 
@@ -272,7 +278,8 @@ export const createAuditExports = (options: ExportsOptions): AuditExports => {
       return mine === undefined ? undefined : { waiting: mine.waiting, done: mine.done };
     },
     request: async (id, request, context) => {
-      const { subjectId } = context.actor;
+      // Who may fetch it: whose rights were used.
+      const subjectId = principalIn(context.actor);
       if (!running.has(id) && isBusy(running, subjectId)) throw new ExportsBusy();
       const before = await state(id);
       if (before.status === 'none') await files.expect(id);
@@ -286,7 +293,7 @@ export const createAuditExports = (options: ExportsOptions): AuditExports => {
       runner.execute(
         auditExportAggregate,
         id,
-        { type: 'RecordAuditDownload', at: clock.now(), subjectId: context.actor.subjectId },
+        { type: 'RecordAuditDownload', at: clock.now(), subjectId: principalIn(context.actor) },
         context,
       ),
     discard: async (id, reason, context) => {

@@ -80,6 +80,16 @@ const CASES: {
 } = {
   'created-by-a-person': [ORDERED, REVEALED],
   'created-by-somebody-erased': [ORDERED],
+  'created-on-behalf-of-a-person': [
+    {
+      ...ORDERED,
+      metadata: {
+        ...METADATA,
+        actor: { ...METADATA.actor, onBehalfOf: '0193a1b2-0000-5000-8000-000000000009' },
+      } as never,
+    },
+    { '/metadata/actor/personal': '{"userName":"csp-portal"}' },
+  ],
   'changed-by-a-workflow': [
     {
       ...ORDERED,
@@ -103,6 +113,26 @@ const CASES: {
       revision: 9,
       type: 'ClusterDeletionRequested',
       metadata: { ...METADATA, command: 'DeleteCluster' } as never,
+    },
+  ],
+  'refused-to-a-stranger': [
+    {
+      ...REFUSED,
+      data: {
+        at: '2026-11-21T12:00:00.000Z',
+        subjectId: '',
+        outcome: 'unauthenticated',
+        code: 'UNAUTHENTICATED',
+        error: 'UNAUTHENTICATED',
+        command: 'osac.public.v1.Hubs/List',
+        told: 'token expired: fetch a new one',
+      },
+      metadata: {
+        ...METADATA,
+        tenant: '',
+        actor: { subjectId: '', roles: [], authMethod: 'anonymous', via: 'http' },
+        source: undefined,
+      } as never,
     },
   ],
   'refused-for-lack-of-rights': [REFUSED, { ...REVEALED, '/data/message': 'you may not list hubs' }],
