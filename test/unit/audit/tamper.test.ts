@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { findingText, type Finding } from '../../../src/app/audit/bundle/findings.ts';
 import { verifyBundle } from '../../../src/app/audit/bundle/verify.ts';
 import { verifyStore } from '../../../src/app/audit/bundle/verify-store.ts';
-import { verifyTiles } from '../../../src/app/audit/bundle/verify-tiles.ts';
+import { verifyTileLog } from '../../../src/app/audit/bundle/tile-log.ts';
 import {
   bundleVictim,
   dumpOf,
@@ -12,7 +12,13 @@ import {
   type BundleVictim,
 } from '../../support/audit/tampering/bundle.ts';
 import { leavesOfLog, logVictim, tamperLog } from '../../support/audit/tampering/log.ts';
-import { tamperTiles, tileVictim } from '../../support/audit/tampering/tiles.ts';
+import {
+  dumpOfMirror,
+  logOfMirror,
+  mirrorOf,
+  mirrorVictim,
+  tamperMirror,
+} from '../../support/audit/tampering/tiles.ts';
 import { signRotation } from '../../../src/app/audit/merkle/key-chain.ts';
 import type { NoteSigner } from '../../../src/app/audit/merkle/note.ts';
 import type { JsonObject, JsonValue } from '../../../src/domain/json.ts';
@@ -32,7 +38,7 @@ import { stoppedLog } from '../../support/audit/signed-log.ts';
 import { checkAsync } from '../../support/property.ts';
 
 /**
- * Mutations of an export, a store and tiles, in equal shares: whatever changes content, order or membership of what
+ * Mutations of an export, a store and a mirror of the tiles, in equal shares, each checked with what `audit verify` runs: whatever changes content, order or membership of what
  * the auditor's pin covers is found, and its place is named. 10,000 of them with the fault suites.
  */
 const MUTATIONS = Number(process.env['LEDGER_TEST_MUTATIONS'] ?? 600);
@@ -213,19 +219,62 @@ describe('tampering', function () {
     );
   });
 
-  it('with tiles is found and placed, or changes nothing', async () => {
+  it('with a mirror of the tiles is found and placed, or changes nothing', async () => {
     const [long, longOther] = [historyOf(eventsOf(600)), historyOf(eventsOf(600, 1))];
-    const victim = tileVictim(long, longOther);
-    const checkpoint = long.checkpointAt(600);
+    const victim = mirrorVictim(long, longOther);
+    const pins = fc.constantFrom(0, 1, 255, 256, 300, 512, 599, 600);
     await checkAsync(
-      fc.asyncProperty(draws, async (draw) => {
-        const { what, value } = tamperTiles(victim, draw);
-        const { ok, findings } = await verifyTiles(checkpoint, (path) => value.get(path));
-        const changed = [...victim.files].some(([path, bytes]) => value.get(path)?.equals(bytes) !== true);
-        expect(ok, what).to.equal(!changed);
-        expectPlaced(findings, what);
+      fc.asyncProperty(draws, pins, async (draw, pin) => {
+        const { what, value, file, place } = tamperMirror(victim, draw);
+        const report = await verifyTileLog(logOfMirror(value), {
+          trust: { ...long.trust, pin: long.noteAt(pin) },
+        });
+        const said = `${what}, pin ${pin}\n${listed(report.findings)}`;
+        if (report.ok) {
+          expect(report.pin, said).to.equal('continued');
+          expect(dumpOfMirror(value, pin), said).to.deep.equal(dumpOfMirror(victim.files, pin));
+          expect(file ?? place, said).to.equal(undefined);
+          return;
+        }
+        expectPlaced(report.findings, said);
+        if (file !== undefined)
+          expect(
+            report.findings.map((finding) => finding.file),
+            said,
+          ).to.include(file);
+        if (place !== undefined)
+          expect(
+            report.findings.some((finding) => names(finding, place)),
+            said,
+          ).to.equal(true);
       }),
       { numRuns: Math.ceil(MUTATIONS / 4) },
+    );
+  });
+
+  it('with a whole history, signed by the right key and mirrored, does not pass the pin', async () => {
+    const places = fc.record({ fork: fc.nat(SIZE - 1), pin: fc.integer({ min: 1, max: SIZE }) });
+    await checkAsync(
+      fc.asyncProperty(places, async ({ fork, pin }) => {
+        const forked = historyOf([...history.events.slice(0, fork), ...other.events.slice(fork)]);
+        const first = history.events.findIndex((event, at) => event !== forked.events[at]);
+        const {
+          ok,
+          pin: state,
+          findings,
+        } = await verifyTileLog(logOfMirror(mirrorOf(forked)), {
+          trust: { ...history.trust, pin: history.noteAt(pin) },
+        });
+        expect([ok, state], listed(findings)).to.deep.equal(
+          first < pin ? [false, 'broken'] : [true, 'continued'],
+        );
+        if (first < pin)
+          expect(
+            findings.some((finding) => names(finding, first)),
+            listed(findings),
+          ).to.equal(true);
+      }),
+      { numRuns: Math.ceil(MUTATIONS / 10) },
     );
   });
 

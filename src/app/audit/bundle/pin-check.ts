@@ -94,11 +94,18 @@ type Verdict = {
 
 const CONTINUED: Verdict = { state: 'continued' };
 
+/** Something that the pin covers was changed, moved, added or taken out. */
+const broken = ({ size }: Checkpoint, message: string): Verdict => ({
+  state: 'broken',
+  message,
+  place: [0, size],
+});
+
 const verdictOf = (pin: Checkpoint, checkpoint: Checkpoint, ask: PinAsk, unsound: boolean): Verdict => {
   if (pin.size > checkpoint.size) return laterVerdict(pin, checkpoint, ask);
   if (pin.size === checkpoint.size) {
     const problem = sizeProblem(pin, checkpoint);
-    return problem === undefined ? CONTINUED : { state: 'broken', message: problem };
+    return problem === undefined ? CONTINUED : broken(pin, problem);
   }
   const verdict = logVerdict(pin, checkpoint, ask) ?? tenantVerdict(pin, ask) ?? CONTINUED;
   return unsound && verdict !== CONTINUED ? { state: 'not checked' } : verdict;
@@ -159,10 +166,10 @@ const logVerdict = (
   if (rootAtPin !== undefined)
     return rootAtPin.equals(pin.root)
       ? undefined
-      : {
-          state: 'broken',
-          message: `it is another history than your pin of size ${pin.size}: the events before it have another root`,
-        };
+      : broken(
+          pin,
+          `it is another history than your pin of size ${pin.size}: the events before it have another root`,
+        );
   const proof = proofs?.pins.find(({ size }) => size === pin.size);
   if (proof === undefined && pin.size > 0)
     return {
@@ -175,10 +182,10 @@ const logVerdict = (
   const roots = { fromRoot: pin.root, toRoot: checkpoint.root };
   return verifyConsistency({ from: pin.size, to: checkpoint.size, ...roots, path })
     ? undefined
-    : {
-        state: 'broken',
-        message: `it is another history than your pin of size ${pin.size}, or the proof between them is wrong`,
-      };
+    : broken(
+        pin,
+        `it is another history than your pin of size ${pin.size}, or the proof between them is wrong`,
+      );
 };
 
 /** The log may be continued, and events of the tenant from before the pin be filed elsewhere or nowhere all the same. */
@@ -189,7 +196,6 @@ const tenantVerdict = (pin: Checkpoint, { proofs, target }: PinAsk): Verdict | u
   const proof = proofs?.pins.find(({ size }) => size === pin.size);
   const name = scopeName(scope);
   const place = [0, pin.size] as const;
-  const broken = (message: string): Verdict => ({ state: 'broken', message, place });
   if (proof?.between !== undefined && proof.tenant === undefined) {
     const between = proof.between.map(({ key, size, root, index, path }) => ({
       head: { key: decodedHash(key), size, root: decodedHash(root) },
@@ -198,7 +204,7 @@ const tenantVerdict = (pin: Checkpoint, { proofs, target }: PinAsk): Verdict | u
     }));
     return verifyAbsence(scope.tenant, between, pin.tenants)
       ? undefined
-      : broken(`the bundle does not prove that ${name} had no events at your pin of size ${pin.size}`);
+      : broken(pin, `the bundle does not prove that ${name} had no events at your pin of size ${pin.size}`);
   }
   if (proof?.tenant === undefined)
     return {
@@ -214,12 +220,14 @@ const tenantVerdict = (pin: Checkpoint, { proofs, target }: PinAsk): Verdict | u
   const head = { key: tenantKey(scope.tenant), size, root: decodedHash(root) };
   if (!verifyPlace({ head, index, path: decodedHashes(path) }, pin.tenants))
     return broken(
+      pin,
       `your pin of size ${pin.size} does not vouch for a tree of ${name} with ${size} events and this root`,
     );
   const roots = { fromRoot: head.root, toRoot: target.root };
   return verifyConsistency({ from: size, to: target.size, ...roots, path: decodedHashes(consistency) })
     ? undefined
     : broken(
+        pin,
         `events of ${name} from before your pin of size ${pin.size} are missing or changed: its tree is not continued`,
       );
 };
