@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { RecordedEvent } from '../../app/event-store.ts';
-import { leafHash } from '../../app/audit/merkle/hashing.ts';
+import { leafHashOfText } from '../../app/audit/merkle/hashing.ts';
 import { isLeafStream, leafOf, type LeafRecord } from '../../app/audit/merkle/leaf.ts';
 import { commandBytes } from '../resources/commands.ts';
 import type { ApplyEvent, View } from '../view.ts';
@@ -45,7 +45,7 @@ const openAudit = (db: DatabaseSync): ApplyEvent => {
     if (!isLeafStream(event.stream)) return;
     const record = leafOf(event);
     const text = leafText(record);
-    const hash = leafHash(Buffer.from(text, 'utf8'));
+    const hash = leafHashOfText(text);
     const facts = factsOf(event);
     const tenant = names.idOf(facts.tenant);
     const subject = names.idOf(facts.subject);

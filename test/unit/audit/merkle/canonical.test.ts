@@ -2,6 +2,7 @@ import canonicalize from 'canonicalize';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { canonicalText } from '../../../../src/app/audit/merkle/canonical.ts';
+import { leafHash, leafHashOfText } from '../../../../src/app/audit/merkle/hashing.ts';
 import type { JsonValue } from '../../../../src/domain/json.ts';
 import { check } from '../../../support/property.ts';
 
@@ -44,6 +45,16 @@ const { value: values } = fc.letrec<{ value: JsonValue }>((tie) => ({
 
 const nested = (depth: number): JsonValue =>
   JSON.parse(`${'{"b":1,"a":['.repeat(depth)}0${']}'.repeat(depth)}`) as JsonValue;
+
+describe('the hash of a leaf', () => {
+  it('is that of the UTF-8 of its text, with nothing that a text may hold taken for another', () => {
+    check(
+      fc.property(fc.oneof(fc.string({ unit: 'binary' }), fc.constant('\0')), (text) => {
+        expect(leafHashOfText(text)).to.deep.equal(leafHash(Buffer.from(text, 'utf8')));
+      }),
+    );
+  });
+});
 
 describe('canonical JSON', () => {
   it('is what RFC 8785 says, whatever the keys', () => {
