@@ -41,22 +41,25 @@ const DEPTH = 8;
 /** What kafkajs threw, in our words; `secret` is in no text. */
 export const faultOf = (error: unknown, secret?: string): KafkaFault => {
   if (error instanceof KafkaFault) return error;
-  return new KafkaFault(reasonOf(error), withoutSecret(textOf(error), secret), { cause: undefined });
+  const { reason, isAnswer } = reasonOf(error);
+  const options = { cause: undefined, ...(isAnswer ? { isAnswer } : {}) };
+  return new KafkaFault(reason, withoutSecret(textOf(error), secret), options);
 };
 
-const reasonOf = (error: unknown): KafkaFaultReason => {
+const reasonOf = (error: unknown): { readonly reason: KafkaFaultReason; readonly isAnswer?: boolean } => {
   let each = error;
   for (let depth = 0; depth < DEPTH && each instanceof Error; depth += 1) {
     const { type } = each as { type?: unknown };
     const known = typeof type === 'string' ? REASONS.get(type) : undefined;
-    if (known !== undefined) return known;
-    if (each.name === 'KafkaJSSASLAuthenticationError') return 'unauthorized';
+    // An error of the protocol is what a broker has answered.
+    if (known !== undefined) return { reason: known, isAnswer: true };
+    if (each.name === 'KafkaJSSASLAuthenticationError') return { reason: 'unauthorized' };
     // Some wraps keep the text and lose the name of what they wrap.
-    if (UNREACHABLE.has(each.name) || UNREACHABLE_TEXT.test(each.message)) return 'unreachable';
+    if (UNREACHABLE.has(each.name) || UNREACHABLE_TEXT.test(each.message)) return { reason: 'unreachable' };
     const inner = (each as { errors?: unknown }).errors;
     each = each.cause ?? (Array.isArray(inner) ? inner[0] : undefined);
   }
-  return 'refused';
+  return { reason: 'refused' };
 };
 
 const UNREACHABLE_TEXT = /^(Connection error|Connection timeout|Failed to connect)/;

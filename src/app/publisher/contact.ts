@@ -28,9 +28,6 @@ export type Contact = {
   status(): ContactStatus;
 };
 
-/** All other faults are answers. */
-const NO_ANSWER: ReadonlySet<string> = new Set(['unreachable', 'closed']);
-
 export const createContact = (
   { producers, admin }: KafkaCluster,
   {
@@ -64,8 +61,8 @@ export const createContact = (
       if (error instanceof KafkaFault) {
         // A refusal of credentials is an answer, and the same trouble with every further try.
         if (error.reason === 'unauthorized') lastAnswerAt = clock.now();
-        else if (!NO_ANSWER.has(error.reason)) answered();
-        if (error.reason === 'unreachable' || error.reason === 'unauthorized')
+        else if (error.isAnswer) answered();
+        if (error.reason === 'unauthorized' || (error.reason === 'unreachable' && !error.isAnswer))
           troubled(error.message, error.reason);
       }
       throw error;

@@ -100,12 +100,21 @@ export type KafkaFaultReason =
   | 'closed'
   | 'refused';
 
+type FaultOptions = ErrorOptions & { readonly isAnswer?: boolean };
+
 export class KafkaFault extends Error {
   override readonly name = 'KafkaFault';
   readonly reason: KafkaFaultReason;
-  constructor(reason: KafkaFaultReason, message: string, options?: ErrorOptions) {
+  /** A broker has said so: it can be reached. Always of reasons but `unreachable` and `closed`. */
+  readonly isAnswer: boolean;
+  constructor(
+    reason: KafkaFaultReason,
+    message: string,
+    { isAnswer = reason !== 'unreachable' && reason !== 'closed', ...options }: FaultOptions = {},
+  ) {
     super(message, options);
     this.reason = reason;
+    this.isAnswer = isAnswer;
   }
 }
 

@@ -13,7 +13,7 @@ import { replay, type ReplayRequest, type ReplayStep } from './replay.ts';
 import { createTopicCheck, CREATE_COMMAND, type TopicPlan } from './topic-check.ts';
 import { createTopicPublisher, type TopicPublisher } from './topic-publisher.ts';
 import { topicErrorOf, type TopicStatus } from './topic-status.ts';
-import { createTrouble, type Trouble } from './trouble.ts';
+import { createRefillLog, createTrouble, type Trouble } from './trouble.ts';
 import { createGate, createTurns, type Gate } from './turns.ts';
 import {
   PUBLISHER_SETTINGS,
@@ -109,16 +109,12 @@ export const createPublisher = (options: PublisherOptions): Publisher => {
     clock,
     onPlan: (plan) => {
       tellNotCompared(notComparedOf(plan));
-      const problems = problemsOf(plan).map(({ topic, message }) => `${topic} ${message}`);
-      const text = problems.join('; ');
+      const problems = problemsOf(plan);
+      const text = JSON.stringify(problems);
       if (text === told) return;
       told = text;
-      if (text === '') logger.info({}, 'all Kafka topics are as they should be');
-      else
-        logger.warn(
-          { problems: problems.slice(0, SHOWN), more: Math.max(0, problems.length - SHOWN) },
-          inShort(plan, tenure?.topics.map((topic) => topic.status()) ?? []),
-        );
+      if (problems.length === 0) logger.info({}, 'all Kafka topics are as they should be');
+      else logger.warn(shownOf(problems), inShort(plan, tenure?.topics.map((topic) => topic.status()) ?? []));
     },
   });
   let tenure: Tenure | undefined;
@@ -176,6 +172,7 @@ export const createPublisher = (options: PublisherOptions): Publisher => {
       gate: store.kind === 'eventstoredb' ? noGate : createGate(),
       pages: createLogPages(store, signal),
       trouble,
+      refilled: createRefillLog(logger, timers),
     };
     const { heartbeats } = options;
     return {
@@ -235,6 +232,19 @@ const problemsOf = (plan: readonly TopicPlan[]): PublisherStatus['problems'] =>
   plan.flatMap(({ topic, problems }) =>
     problems.map(({ code, message }) => ({ topic: topic.name, code, message })),
   );
+
+/** Of what is missing the names alone: what to do about them is the same for all. */
+const shownOf = (problems: PublisherStatus['problems']): object => {
+  const missing = problems.filter(({ code }) => code === 'missing').map(({ topic }) => topic);
+  const others = problems.filter(({ code }) => code !== 'missing');
+  return {
+    ...(missing.length === 0 ? {} : { missing }),
+    ...(others.length === 0
+      ? {}
+      : { problems: others.slice(0, SHOWN).map(({ topic, message }) => `${topic} ${message}`) }),
+    ...(others.length <= SHOWN ? {} : { more: others.length - SHOWN }),
+  };
+};
 
 const notComparedOf = (plan: readonly TopicPlan[]): PublisherStatus['notCompared'] =>
   plan.flatMap(({ topic, notCompared }) =>

@@ -178,6 +178,8 @@ export const createTopicCheck = ({
     },
     made: () => {
       lookedAt = undefined;
+      // Until they are looked at: nobody may lead them for a moment.
+      last = last.filter(({ found }) => found !== undefined);
       making.abort();
       making = new AbortController();
     },

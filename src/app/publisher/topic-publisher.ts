@@ -46,6 +46,8 @@ export type TopicPublisherOptions = {
   readonly takenOver: () => void;
   /** Shared by all topics, like `turn`. */
   readonly trouble: Trouble;
+  /** Told when it is filled from the beginning of the log again. */
+  readonly refilled: (topic: string) => void;
   /** See `createTurns`: shared by all topics. */
   readonly turn: () => Promise<void> | undefined;
   readonly gate: Gate;
@@ -218,7 +220,7 @@ export const createTopicPublisher = (options: TopicPublisherOptions): TopicPubli
     if (anew !== undefined) {
       isNew = true;
       if (position !== undefined) filling = { since: clock.now(), upTo: position };
-      logger.warn({ topic: name }, anew.message);
+      options.refilled(name);
       await storeNew(checkpoint);
       throw anew;
     }

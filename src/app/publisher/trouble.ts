@@ -1,4 +1,4 @@
-import type { Clock, Logger } from '../ports.ts';
+import type { Clock, Logger, Timers } from '../ports.ts';
 import type { TopicError } from './topic-status.ts';
 
 /**
@@ -64,6 +64,26 @@ export const createTrouble = (logger: Logger, clock: Pick<Clock, 'monotonicMs'>)
       logger[levelOf(reason, 'warn')](fields, (WORDS[reason] ?? OTHER)[0]);
     },
     over: leave,
+  };
+};
+
+/** Milliseconds in which topics that are filled again are told of together. */
+const TOGETHER_MS = 1_000;
+
+/** Says which topics are filled again, in one line: on new brokers it is all of them within a moment. */
+export const createRefillLog = (logger: Logger, timers: Timers): ((topic: string) => void) => {
+  let topics: string[] = [];
+  const tell = (): void => {
+    const each = topics;
+    topics = [];
+    logger.warn(
+      { topics: each },
+      `Kafka topics (${each.length}) are empty or were made anew, although they were published to: each is filled from the beginning of the log`,
+    );
+  };
+  return (topic) => {
+    topics.push(topic);
+    if (topics.length === 1) timers.after(TOGETHER_MS, tell);
   };
 };
 

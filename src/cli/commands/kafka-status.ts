@@ -59,6 +59,7 @@ Columns:
                     catching-up   on its way to the end of the log
                     waiting       the brokers do not take what is next: it is tried on
                     failed        it cannot go on before something is put right: it is tried on
+                    missing       it does not exist on the brokers
                     standby       another instance publishes
   SENT SINCE START  records that the brokers have confirmed since the publishing instance was started
   LAST CONFIRMED    when they confirmed some last
@@ -170,7 +171,7 @@ const brokersOf = ({ brokers = {} }: KafkaStatus): string => {
 
 const rowOf = (line: TopicLine, missing: ReadonlySet<string>) => [
   line.topic,
-  line.state,
+  missing.has(line.topic) ? 'missing' : line.state,
   line.sent_records,
   line.confirmed_at,
   line.state === 'live' || line.behind_events === 0 ? undefined : line.behind_events,
@@ -184,7 +185,8 @@ const nowOf = (
   { state, trying, filling_since: filling, last_error: error }: TopicLine,
   isGone: boolean,
 ): string | undefined => {
-  if (isGone) return trying === undefined ? 'missing' : `missing: ${counted(trying.records, 'record')} wait`;
+  if (isGone)
+    return trying && `${counted(trying.records, 'record')} ${trying.records === 1 ? 'waits' : 'wait'}`;
   const now = trying === undefined || state === 'live' ? undefined : tryingText(trying);
   if (filling !== undefined) {
     const what = `filled from the beginning since ${filling}`;

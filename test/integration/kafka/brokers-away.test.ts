@@ -156,8 +156,13 @@ describe('the publisher whose brokers do not answer any more', () => {
     expect(running.publisher.status().problems.map(({ code }) => code)).to.deep.equal(['missing']);
     expect(running.topic(TOPIC)).to.include({ state: 'live', published: true, fillingSince: undefined });
     await running.publisher.createTopics(new AbortController().signal);
+    expect(running.publisher.status().problems, 'once they are made').to.deep.equal([]);
     await rig.time.pass(2_000);
     expect(rig.kafka.records(TOPIC)).to.have.length(1);
+    expect(rig.log.lines.filter(({ level }) => level === 'warn').map(({ fields }) => fields)).to.deep.equal([
+      { missing: [TOPIC] },
+      { topics: [TOPIC] },
+    ]);
     await running.stop();
   });
 });

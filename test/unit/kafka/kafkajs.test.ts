@@ -82,6 +82,18 @@ describe('kafkajs as the service uses it', () => {
         if (reason !== 'refused') expect(faultOf(wrapped).reason).to.equal(reason);
       });
 
+    it('say whether a broker has answered: it can be reached then, also without its leader', () => {
+      const answers = ['NOT_LEADER_FOR_PARTITION', 'TOPIC_AUTHORIZATION_FAILED', 'UNKNOWN'].map((type) =>
+        faultOf(named('KafkaJSProtocolError', 'x', { type })),
+      );
+      expect(answers.map(({ reason, isAnswer }) => [reason, isAnswer])).to.deep.equal([
+        ['unreachable', true],
+        ['unauthorized', true],
+        ['refused', true],
+      ]);
+      expect(faultOf(named('KafkaJSConnectionError', 'Connection timeout')).isAnswer).to.equal(false);
+    });
+
     it('that come as a list are told by their first', () => {
       const inner = named('KafkaJSProtocolError', 'no rights', { type: 'TOPIC_AUTHORIZATION_FAILED' });
       const fault = faultOf(Object.assign(new Error('Topic creation errors'), { errors: [inner] }));
