@@ -42,8 +42,12 @@ export const createMoments = ({
   const atTime = async (text: string, name: string): Promise<Position> => {
     const ms = readRfc3339(text);
     if (ms === undefined)
-      throw invalid(`'${name}' must be a time that there is, such as 2026-01-31T12:00:00Z`, name);
-    if (ms > Date.parse(clock.now())) throw inTheFuture(name);
+      throw invalid(
+        `'${name}' must be a time that there is, with its offset from UTC, such as 2026-01-31T12:00:00Z or 2026-01-31T13:00:00+01:00`,
+        name,
+      );
+    const now = clock.now();
+    if (ms > Date.parse(now)) throw inTheFuture(name, ` (here it is ${now})`);
     const reader = audit();
     if (reader === undefined)
       throw new ApiError(
@@ -78,7 +82,10 @@ export const createMoments = ({
   };
 };
 
-const inTheFuture = (name: string): ApiError =>
-  new ApiError('INVALID_ARGUMENT', `'${name}' is in the future: only what has been can be shown`, {
+const inTheFuture = (name: string, more = ''): ApiError => {
+  const description = `'${name}' is in the future: only what has been can be shown${more}`;
+  return new ApiError('INVALID_ARGUMENT', description, {
     reason: 'IN_THE_FUTURE',
+    violations: [{ field: name, description }],
   });
+};

@@ -62,7 +62,10 @@ export const createPositions = (options: PositionsOptions): Positions => {
   };
 };
 
-const foreign = (name: string): ApiError =>
-  new ApiError('INVALID_ARGUMENT', `'${name}' is a position of another event store`, {
+const foreign = (name: string): ApiError => {
+  const description = `'${name}' is a position of another event store`;
+  return new ApiError('INVALID_ARGUMENT', description, {
     reason: 'FOREIGN_POSITION',
+    violations: [{ field: name, description }],
   });
+};

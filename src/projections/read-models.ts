@@ -150,12 +150,18 @@ export type TimelineEntry = {
 
 export type TimelineReader = {
   /**
-   * Entries of one order after a position, oldest first: at most `limit`, and fewer once their data have `characters`
-   * together (default: any number).
+   * Entries of one order after a position and up to another, oldest first: at most `limit`, and fewer once their data have
+   * `characters` together (default: any number).
    */
   of(
     clusterId: string,
-    options: { after?: Position; limit: number; audience: 'tenant' | 'provider'; characters?: number },
+    options: {
+      after?: Position;
+      upTo?: Position;
+      limit: number;
+      audience: 'tenant' | 'provider';
+      characters?: number;
+    },
   ): readonly TimelineEntry[];
 };
 

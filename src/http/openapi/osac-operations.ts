@@ -235,7 +235,7 @@ const EXTRAS: { readonly [M in Exclude<ExtraMethod, 'Watch'>]: Extra } = {
   },
   GetTimeline: {
     summary: 'What happened to an object, oldest first; also when it is gone',
-    parameters: ['page_limit', 'after'],
+    parameters: ['page_limit', 'after', 'as_of'],
     content: jsonContent('Timeline'),
     errors: [],
   },

@@ -40,12 +40,13 @@ export const PARAMETERS = {
   order: query(
     'order',
     TEXT,
-    'Comma list of fields, each with an optional `asc` or `desc`, for example `metadata.name desc`. Default: by id.',
+    'Comma list of fields, each with an optional `asc` or `desc`, for example `metadata.name desc`. Default: in the order of creation.',
   ),
   as_of: query(
     'as_of',
     TEXT,
-    'The past: a time of RFC 3339, or a position as X-Ledger-Position shows it. What came later counts as not there yet.',
+    'The past: a time of RFC 3339, or a position as X-Ledger-Position shows it. What came later counts as not there yet. ' +
+      'Lists reach back as far as watches do (90 days), everything else as far as the log.',
   ),
   update_mask: query(
     'update_mask',

@@ -11,11 +11,14 @@ import type { AsOfRequest } from '../../projections/resources/as-of-table.ts';
 import type { ChangeReader } from '../../projections/resources/change-reader.ts';
 import { ApiError, objectNotFound } from '../errors.ts';
 import { BEFORE_EVERYTHING, createMoments, type Moments } from '../moments.ts';
-import type { Positions } from '../positions.ts';
+import { TIMELINE_VIEW, type Positions } from '../positions.ts';
 import type { Answer, Handler, IdMessage } from './call.ts';
 import type { PastLists } from './lists.ts';
 import type { Surface } from './messages.ts';
 import { shownDocument } from './write-context.ts';
+
+/** Milliseconds that a timeline of the past is waited for. */
+const WAIT_MS = 5_000;
 
 /** What reads of the past need. */
 export type Past = {
@@ -24,6 +27,8 @@ export type Past = {
   readonly changes: Pick<ChangeReader, 'prunedTo'>;
   /** Waits until reads show a position; false: too late. */
   readonly shown: (position: Position) => Promise<boolean>;
+  /** The same of timelines. */
+  readonly told: (position: Position) => Promise<boolean>;
 };
 
 /** The past of one log, as this instance's read models know it. */
@@ -50,6 +55,7 @@ export const createPast = ({
   asOf: createAsOf({ store, runner }),
   changes: readModels.changes,
   shown: positions.applied,
+  told: (position) => readModels.waitFor(TIMELINE_VIEW, position, { timeoutMs: WAIT_MS }),
 });
 
 /**
@@ -125,11 +131,7 @@ export const listAsOf =
   async ({ text, query }) => {
     const position = await past.moments.resolve(text, 'as_of');
     if (position === BEFORE_EVERYTHING) return { documents: [], total: 0 };
-    if (!(await past.shown(position)))
-      throw new ApiError('UNAVAILABLE', 'this instance has not applied that position yet; try again', {
-        reason: 'POSITION_NOT_REACHED',
-        retryAfterSeconds: 1,
-      });
+    if (!(await past.shown(position))) throw notApplied();
     const pruned = past.changes.prunedTo();
     if (pruned !== undefined && position < pruned.position) throw tooOld();
     const ask = async (folded: AsOfRequest['folded']): Promise<ListPage> =>
@@ -155,12 +157,22 @@ export const listAsOf =
 const MAX_FOLDED = 1_000;
 const MAX_ROUNDS = 5;
 
-const tooOld = (): ApiError =>
-  new ApiError(
-    'INVALID_ARGUMENT',
-    "'as_of' is older than lists reach back here; read single objects, or ask for an export of the history",
-    { reason: 'BEYOND_RETENTION' },
-  );
+/** This instance is behind a moment that others have come to. */
+export const notApplied = (): ApiError =>
+  new ApiError('UNAVAILABLE', 'this instance has not applied that position yet; try again', {
+    reason: 'POSITION_NOT_REACHED',
+    retryAfterSeconds: 1,
+  });
+
+const tooOld = (): ApiError => {
+  const description =
+    "'as_of' is older than lists reach back here, which is as far as watches do; single objects are shown at any time, and an " +
+    'auditor exports the whole history (POST /api/audit/v1/exports, ledgerctl audit export)';
+  return new ApiError('INVALID_ARGUMENT', description, {
+    reason: 'BEYOND_RETENTION',
+    violations: [{ field: 'as_of', description }],
+  });
+};
 
 const sees = (visibility: Visibility, tenant: string): boolean =>
   'all' in visibility || visibility.tenants.includes(tenant);

@@ -50,7 +50,7 @@ export type ListMessage = {
 };
 export type IdMessage = {
   readonly id: string;
-  /** Of a Get, our addition: the moment that is asked about, as sent. */
+  /** Of what is read, our addition: the moment that is asked about, as sent. */
   readonly asOf?: string;
 };
 /** A part of one object; what is a list of its own is paged by position. */

@@ -10,7 +10,7 @@ import {
 } from '../../app/management-cluster.ts';
 import { isLiveCluster, type ClusterState } from '../../domain/clusters/state.ts';
 import { clusterAggregate } from '../../domain/kinds.ts';
-import { ApiError, objectNotFound, rejected } from '../errors.ts';
+import { ApiError, invalid, objectNotFound, rejected } from '../errors.ts';
 import type { Handler, IdMessage } from './call.ts';
 import { mayWrite } from './authorization.ts';
 import { beginWrite, commandContext, type WriteServices } from './write-context.ts';
@@ -48,7 +48,12 @@ export const credentialHandler =
   (what: What, services: CredentialServices): Handler<IdMessage> =>
   async (call) => {
     const { principal, message, signal } = call;
-    const { id } = message;
+    const { id, asOf } = message;
+    if (asOf !== undefined)
+      throw invalid(
+        "'as_of' shows no credentials: they are read from the hub as they are now; leave it out",
+        'as_of',
+      );
     const row = services.resources.get('cluster', id, principal.visibility);
     if (row === undefined) throw objectNotFound(id);
     // A cluster of tenant `shared` is seen by everybody; who may enter it is for its owners to say.

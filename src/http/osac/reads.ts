@@ -10,6 +10,8 @@ import type {
   Visibility,
 } from '../../projections/read-models.ts';
 import { objectNotFound } from '../errors.ts';
+import { BEFORE_EVERYTHING } from '../moments.ts';
+import { notApplied, type Past } from './as-of.ts';
 import { etagOf, type Answer, type ExtraMessage, type Handler, type IdMessage } from './call.ts';
 import type { Surface } from './messages.ts';
 
@@ -27,6 +29,14 @@ export const rowAnswer = (row: ResourceRow, surface: Surface): Answer => ({
   etag: etagOf(row.kind, row.revision),
 });
 
+export type TimelineServices = {
+  readonly resources: ResourceReader;
+  readonly runner: CommandRunner;
+  readonly timeline: TimelineReader;
+  readonly past: Pick<Past, 'moments' | 'told'>;
+  readonly formatPosition: (position: string) => string;
+};
+
 /**
  * `GET …/clusters/{id}/timeline`, our addition: what happened to one order, oldest first. It can be read for as long as
  * the log is kept, also when the order is gone. Ids that never were and those of other tenants take the same way.
@@ -34,9 +44,7 @@ export const rowAnswer = (row: ResourceRow, surface: Surface): Answer => ({
 export const timelineHandler =
   <S, C extends { readonly type: string }, E extends DomainEvent>(
     kind: ResourceKind<S, C, E>,
-    { resources, runner }: { readonly resources: ResourceReader; readonly runner: CommandRunner },
-    timeline: TimelineReader,
-    formatPosition: (position: string) => string,
+    { resources, runner, timeline, past, formatPosition }: TimelineServices,
   ): Handler<ExtraMessage> =>
   async ({ surface, principal, message }) => {
     if (resources.get(kind.kind, message.id, principal.visibility) === undefined) {
@@ -44,7 +52,13 @@ export const timelineHandler =
       if (!view.exists || !sees(principal.visibility, view.tenant)) throw objectNotFound(message.id);
     }
     const audience = surface === 'private' && principal.admin ? 'provider' : 'tenant';
-    const { id, limit, after: begin } = message;
+    const { id, limit, after: begin, asOf } = message;
+    const upTo = asOf === undefined ? undefined : await past.moments.resolve(asOf, 'as_of');
+    if (upTo !== undefined) {
+      if (upTo !== BEFORE_EVERYTHING && !(await past.told(upTo))) throw notApplied();
+      // What had not begun then is as absent as the object itself.
+      if (timeline.of(id, { limit: 1, audience, upTo }).length === 0) throw objectNotFound(id);
+    }
     const read = (rest: number, after: string | undefined): readonly TimelineEntry[] =>
       rest <= 0
         ? []
@@ -53,6 +67,7 @@ export const timelineHandler =
             audience,
             characters: CHARACTERS_AT_ONCE,
             ...(after === undefined ? {} : { after }),
+            ...(upTo === undefined ? {} : { upTo }),
           });
     const text = (entry: TimelineEntry): string => entryText(entry, formatPosition);
     const first = read(limit, begin);

@@ -201,7 +201,8 @@ const serveExtra = async (
   const principal = await admit(exchange, table, service, extra.method, options);
   const view = extra.method === 'GetTimeline' ? TIMELINE_VIEW : RESOURCES_VIEW;
   await waitForMinimum(exchange, options, view);
-  const message = { id: target.id ?? '', ...readPage(exchange.request.url ?? '', options.positions) };
+  const url = exchange.request.url ?? '';
+  const message = { id: target.id ?? '', ...readPage(url, options.positions), ...readAsOf(queryOf(url)) };
   return answerLong(exchange, await extra.handler(callOf(exchange, table, principal, message, {})), options);
 };
 

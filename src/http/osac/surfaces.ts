@@ -133,10 +133,9 @@ const kindService = <S, C extends { readonly type: string }, E extends DomainEve
 /** Kubeconfig and password on the public surface only (osac-api.md §2); the timeline is our addition on both. */
 const clusterExtras = (surface: Surface, services: OsacServices): KindService['extras'] => {
   const extras = new Map<string, { method: ExtraMethod; handler: Handler<ExtraMessage> }>();
-  const { timeline, formatPosition } = services;
   extras.set('timeline', {
     method: 'GetTimeline',
-    handler: timelineHandler(cluster, services, timeline, formatPosition),
+    handler: timelineHandler(cluster, services),
   });
   if (surface === 'private') return extras;
   extras.set('kubeconfig', { method: 'GetKubeconfig', handler: credentialHandler('kubeconfig', services) });

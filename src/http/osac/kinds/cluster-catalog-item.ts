@@ -21,6 +21,7 @@ import { refused, type CreateServices, type Creation } from '../creates.ts';
 import { createDocument, documentRevision } from '../documents.ts';
 import { canonicalDocument, MESSAGES } from '../messages.ts';
 import { find, problemText, type Home } from '../references.ts';
+import type { Principal } from '../principal.ts';
 import type { KindService } from '../rest.ts';
 import type { Revision } from '../updates.ts';
 
@@ -188,22 +189,34 @@ const withVersionDefault = (
 
 /**
  * On the public surface an unpublished item is there only for as long as something of the caller's own tenants refers
- * to it (osac-api.md §10): what others do with it is not told.
+ * to it (osac-api.md §10): what others do with it is not told. Of the past counts whether it was published then: a draft stays
+ * hidden when it is published later, or deleted. Who referred to it then is not known; who does now has seen it.
  */
 export const hidingUnpublished = (
   service: KindService,
   { resources }: Pick<CreateServices, 'resources'>,
-): KindService => ({
-  ...service,
-  get: (call) => {
-    const { id } = call.message;
-    const { admin, tenants, visibility } = call.principal;
-    const row = resources.get(service.kind, id, visibility);
-    const hidden =
-      row !== undefined &&
-      !isPublished(JSON.parse(row.publicJson) as JsonObject) &&
-      !resources.isReferenced(service.kind, id, admin ? ALL : { tenants });
-    if (hidden) throw objectNotFound(id);
-    return service.get(call);
-  },
-});
+): KindService => {
+  const isReferred = (id: string, { admin, tenants }: Principal): boolean =>
+    resources.isReferenced(service.kind, id, admin ? ALL : { tenants });
+  return {
+    ...service,
+    get: async (call) => {
+      const { message, principal } = call;
+      const { id, asOf } = message;
+      if (asOf !== undefined) {
+        const answer = await service.get(call);
+        const isShown =
+          isPublished(JSON.parse(String(answer.body)) as JsonObject) || isReferred(id, principal);
+        if (isShown) return answer;
+        throw objectNotFound(id);
+      }
+      const row = resources.get(service.kind, id, principal.visibility);
+      const hidden =
+        row !== undefined &&
+        !isPublished(JSON.parse(row.publicJson) as JsonObject) &&
+        !isReferred(id, principal);
+      if (hidden) throw objectNotFound(id);
+      return service.get(call);
+    },
+  };
+};
