@@ -51,7 +51,8 @@ describe('the chapters for auditors', function () {
     expect(out).to.match(/ alice +ClusterOrdered +cluster\/readme-1 +accepted +cluster-readme-1@0 +-\n/);
     expect(out).to.match(/^[+~] \/status(\/state)?: .*"CLUSTER_STATE_READY"/m);
     expect(out).to.match(/cluster-readme-1@0 \(ClusterOrdered\) is leaf \d+,[^]*keys: yours\n/);
-    expect(out).to.match(/pin: continued\n[^]*nothing wrong\n$/);
+    expect(out.match(/^pin: continued$/gm)).to.have.length(3);
+    expect(out).to.match(/\/mirror holds the tree of \d+ events\n[^]*nothing wrong\n$/);
     const trust = JSON.parse(readFileSync(join(folder, 'trust.json'), 'utf8')) as { pin: string };
     expect(trust.pin).to.include('fulfillment-ledger/');
     // Without the service it is as right as with it.
@@ -64,6 +65,8 @@ describe('the chapters for auditors', function () {
     await stack.stop();
     const again = await type(`${shell}npx ledgerctl audit verify acme.tar --trust trust.json`, {});
     expect(again).to.match(/nothing wrong\n$/);
+    const tiles = await type(`${shell}npx ledgerctl audit verify --tiles mirror --trust trust.json`, {});
+    expect(tiles).to.match(/^tree of \d+ events, [^]*nothing wrong\n$/);
     expect(await type(store, {})).to.match(/^\d+ events, [^]*nothing wrong\n$/);
     await stack.start();
   });

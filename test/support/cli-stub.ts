@@ -18,7 +18,7 @@ export type Answer = {
   readonly status?: number;
   readonly body?: unknown;
   /** Instead of the body: what is no JSON. */
-  readonly text?: string;
+  readonly text?: string | Uint8Array;
   readonly headers?: Record<string, string>;
   /** Milliseconds until it comes; default 0. */
   readonly afterMs?: number;

@@ -108,11 +108,11 @@ export const encodeEntries = (entries: Iterable<Uint8Array>): Buffer => {
   return Buffer.concat(parts);
 };
 
-/** Inverse of `encodeEntries`; undefined when the last entry is cut off. */
+/** Inverse of `encodeEntries`; undefined when the last entry is cut off, or there are more than a bundle holds. */
 export const decodeEntries = (bytes: Buffer): Buffer[] | undefined => {
   const entries: Buffer[] = [];
   for (let at = 0; at < bytes.length; ) {
-    if (at + 2 > bytes.length) return undefined;
+    if (at + 2 > bytes.length || entries.length === TILE_WIDTH) return undefined;
     const end = at + 2 + bytes.readUInt16BE(at);
     if (end > bytes.length) return undefined;
     entries.push(bytes.subarray(at + 2, end));

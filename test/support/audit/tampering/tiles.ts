@@ -149,7 +149,7 @@ const rebuilt = ({ files, leaves, otherLeaves }: MirrorVictim, draw: Draw): Tamp
     [`cut off at ${i}`, leaves.slice(0, i)],
   ];
   const [what, edited] = edits[draw.bit % edits.length] as (typeof edits)[number];
-  const value = new Map([...filesOfLeaves(edited)]);
+  const value = filesOfLeaves(edited);
   for (const name of [CHECKPOINT, KEYS_FILE]) value.set(name, files.get(name) as Buffer);
   const place = leaves.findIndex((leaf, at) => edited[at]?.equals(leaf) !== true);
   return { what: `${what}, tiles made anew`, value, ...(place < 0 ? {} : { place }) };
