@@ -164,7 +164,8 @@ describe('as_of', () => {
     expect(last.status).to.equal(200);
     const asked = await get('/private/v1/host_types', first.position);
     expect(asked.status).to.equal(400);
-    expect(messageOf(asked)).to.include('older than lists reach back');
+    expect(messageOf(asked)).to.include('older than lists reach back').and.include('ledgerctl audit export');
+    expect(asked.text).to.include('"field":"as_of"');
     expect((await get('/private/v1/host_types/ht-one', first.position)).text).to.include('first');
   });
 

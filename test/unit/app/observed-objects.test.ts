@@ -39,6 +39,33 @@ const order = fc.record(
 );
 
 describe('objects of a hub', () => {
+  it('tell why something failed without the secrets that API servers repeat', () => {
+    const secret = JSON.stringify('{"auths":{"quay.io":{"auth":"Y2FuYXJ5"}}}');
+    const message = `HostedCluster is invalid: spec.pullSecret: Invalid value: ${secret}: too short`;
+    const long = `spec.templateParameters: Invalid value: ${'x'.repeat(5_000)}`;
+    const read = observedClusterOrder({
+      status: {
+        conditions: [{ type: 'TemplateApplied', status: 'False', reason: 'Invalid', message }],
+        provisioningJobs: [{ type: 'provision', state: 'Failed', jobID: '1', message: long }],
+      },
+    });
+    expect(read.conditions[0]?.message).to.equal(
+      'HostedCluster is invalid: spec.pullSecret: Invalid value: ***: too short',
+    );
+    expect(read.jobs[0]?.message).to.equal('spec.templateParameters: Invalid value: ***');
+    const torn = observedClusterOrder({
+      status: {
+        conditions: [{ type: 'A', message: 'spec.pullSecret: Invalid value: "{ Y2FuYXJ5 and more' }],
+      },
+    });
+    expect(torn.conditions[0]?.message).to.equal('spec.pullSecret: Invalid value: ***');
+    const hosted = observedHostedCluster(
+      { status: { conditions: [{ type: 'Available', status: 'False', message }] } },
+      [],
+    );
+    expect(hosted.conditions[0]?.message).not.to.contain('Y2FuYXJ5');
+  });
+
   it('whatever they hold is read without a fault, and as JSON', () => {
     check(
       fc.property(order, (object) => {

@@ -10,8 +10,13 @@ const MAX_MESSAGE = 600;
 const MAX_CAUSES = 10;
 const MAX_RETRY_AFTER_MS = 600_000;
 /** Fields whose values an API server repeats in its refusals and nobody else may read. */
-const SECRET_FIELDS = /(pullSecret|templateParameters|sshPublicKey)(: [A-Z][\w ]*: )("(?:[^"\\]|\\.)*"|\S+)/g;
+const SECRET_FIELDS =
+  /(pullSecret|templateParameters|sshPublicKey)(: [A-Z][\w ]*: )("(?:[^"\\]|\\.)*(?:"|$)|\S+)/g;
 const SECRET_FIELD = /pullSecret|templateParameters|sshPublicKey/;
+
+/** A text without what an API server repeated of such a field, in its own refusal or in one that somebody else passes on. */
+export const withoutSecretFields = (text: string): string =>
+  text.replaceAll(SECRET_FIELDS, (_, field: string, word: string) => `${field}${word}***`);
 
 /** Both as they are and as they look inside a quoted text; short ones would blank out ordinary words. */
 export const redactor = (secrets: readonly (string | undefined)[]): Redact => {
@@ -20,11 +25,7 @@ export const redactor = (secrets: readonly (string | undefined)[]): Redact => {
     .flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1)])
     .filter(({ length }) => length >= 6);
   return (text) =>
-    cut(
-      known
-        .reduce((left, secret) => left.replaceAll(secret, '***'), text)
-        .replaceAll(SECRET_FIELDS, (_, field: string, word: string) => `${field}${word}***`),
-    );
+    cut(withoutSecretFields(known.reduce((left, secret) => left.replaceAll(secret, '***'), text)));
 };
 
 const cut = (text: string): string =>

@@ -7,6 +7,7 @@ import type {
 import { CLUSTER_ORDER_UUID_LABEL } from '../../../app/management-cluster.ts';
 import type { JsonObject, JsonValue } from '../../../domain/json.ts';
 import { isObject, listAt, objectAt, stringAt } from '../../../domain/json-tools.ts';
+import { withoutSecretFields } from './api-errors.ts';
 
 /**
  * Objects of a hub as its API server sends them, as what the service knows of them (management-cluster.md §1.1, §3).
@@ -146,7 +147,7 @@ const conditionsOf = (status: JsonObject): readonly Condition[] =>
         status: shown === 'True' || shown === 'False' ? shown : 'Unknown',
         ...filled({
           reason: text(condition, 'reason'),
-          message: text(condition, 'message'),
+          message: explanation(condition),
           lastTransitionTime: text(condition, 'lastTransitionTime'),
         }),
       },
@@ -163,7 +164,7 @@ const jobOf = (job: JsonValue): readonly Job[] => {
       type: type as Job['type'],
       state: JOB_STATES.includes(state) ? (state as Job['state']) : 'Unknown',
       timestamp: text(job, 'timestamp'),
-      ...filled({ message: text(job, 'message'), configVersion: text(job, 'configVersion') }),
+      ...filled({ message: explanation(job), configVersion: text(job, 'configVersion') }),
     },
   ];
 };
@@ -194,6 +195,13 @@ const cut = (value: string): string =>
   value.length <= MAX_TEXT ? value : `${value.slice(0, MAX_TEXT - 1).toWellFormed()}…`;
 
 const text = (holder: JsonValue, key: string): string => cut(stringAt(holder, key));
+
+/** Beyond this no message is looked at. */
+const MAX_EXPLANATION = 65_536;
+
+/** Why something is as it is. Operators pass on what API servers say, and these repeat the value that they refuse. */
+const explanation = (holder: JsonValue): string =>
+  cut(withoutSecretFields(stringAt(holder, 'message').slice(0, MAX_EXPLANATION)));
 
 const wholeNumber = (value: JsonValue | undefined): number | undefined =>
   // The sum has no sign where there is nothing: -0 is not what JSON says of it.
