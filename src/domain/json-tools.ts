@@ -72,13 +72,55 @@ export const withValueAt = (value: JsonObject, path: string, added: JsonValue): 
 
 /** A copy without keys whose value is undefined, an empty text, list or object: as documents are shown. */
 export const withoutEmpty = (value: { readonly [key: string]: JsonValue | undefined }): JsonObject => {
-  const kept: [string, JsonValue][] = [];
-  for (const [key, entry] of Object.entries(value)) {
+  const kept: { [key: string]: JsonValue } = {};
+  for (const key of Object.keys(value)) {
+    const entry = value[key];
     if (entry === undefined || entry === '' || entry === null) continue;
     if (typeof entry === 'object' && Object.keys(entry).length === 0) continue;
-    kept.push([key, entry]);
+    if (key === '__proto__') Object.defineProperty(kept, key, { ...PLAIN, value: entry });
+    else kept[key] = entry;
   }
-  return Object.fromEntries(kept);
+  return kept;
+};
+/** A property as an assignment makes it, where an assignment would mean something else. */
+const PLAIN = { configurable: true, enumerable: true, writable: true } as const;
+
+/** What lies below a key is taken out, or the key itself: undefined. */
+type Cuts = Map<string, Cuts | undefined>;
+
+/**
+ * A copy without what lies at the dotted paths, made once for many values: copied along the paths, shared beside them. `*`
+ * is every key and every index.
+ */
+export const withoutPaths = (paths: readonly string[]): (<Value>(value: Value) => Value) => {
+  const cuts: Cuts = new Map();
+  for (const path of paths) addCut(cuts, path.split('.'));
+  return <Value>(value: Value): Value => cut(value, cuts) as Value;
+};
+
+const addCut = (cuts: Cuts, [head = '', ...rest]: readonly string[]): void => {
+  // What is taken out whole has nothing below it.
+  if (cuts.has(head) && cuts.get(head) === undefined) return;
+  if (rest.length === 0) {
+    cuts.set(head, undefined);
+    return;
+  }
+  const below = cuts.get(head) ?? new Map<string, Cuts | undefined>();
+  cuts.set(head, below);
+  addCut(below, rest);
+};
+
+const cut = (node: unknown, cuts: Cuts): unknown => {
+  if (typeof node !== 'object' || node === null) return node;
+  let copy: { [key: string]: unknown } | undefined;
+  for (const [name, below] of cuts)
+    for (const key of name === '*' ? Object.keys(node) : [name]) {
+      if (!Object.hasOwn(copy ?? node, key)) continue;
+      copy ??= (Array.isArray(node) ? [...(node as unknown[])] : { ...node }) as { [key: string]: unknown };
+      if (below === undefined) delete copy[key];
+      else copy[key] = cut(copy[key], below);
+    }
+  return copy ?? node;
 };
 
 /** A copy without the value at a dotted path. */

@@ -10,6 +10,7 @@ import type { Audience, EventType } from './event-type.ts';
 import { hubEventTypes } from './hubs/event-types.ts';
 import { imageEventTypes } from './images/event-types.ts';
 import type { JsonObject } from './json.ts';
+import { withoutPaths } from './json-tools.ts';
 import { namingEventTypes } from './naming/event-types.ts';
 import { processEventTypes } from './process/event-types.ts';
 import { secretEventTypes } from './secrets/event-types.ts';
@@ -50,6 +51,8 @@ export type Registry = {
 /** Throws a TypeError when a type is registered twice or a version in between cannot be lifted. */
 export const createRegistry = (types: readonly EventType[]): Registry => {
   const byType = new Map<string, EventType>();
+  /** What hides from a tenant, of each type, the fields that only the provider may see. */
+  const hiding = new Map<string, <Data>(data: Data) => Data>();
   for (const entry of types) {
     if (byType.has(entry.type)) throw new TypeError(`event type ${entry.type} is registered twice`);
     for (let version = 1; version < entry.version; version += 1) {
@@ -58,6 +61,7 @@ export const createRegistry = (types: readonly EventType[]): Registry => {
       }
     }
     byType.set(entry.type, entry);
+    if (entry.providerOnly !== undefined) hiding.set(entry.type, withoutPaths(entry.providerOnly));
   }
   return {
     types,
@@ -70,7 +74,12 @@ export const createRegistry = (types: readonly EventType[]): Registry => {
       }
       return lifted;
     },
-    redact: (event, audience) => redactWith(byType.get(event.type), event, audience),
+    redact: (event, audience) => {
+      const entry = byType.get(event.type);
+      if (entry === undefined || !SEES[audience].includes(entry.audience)) return undefined;
+      const hide = audience === 'tenant' ? hiding.get(event.type) : undefined;
+      return hide === undefined ? event : { ...event, data: hide(event.data) };
+    },
   };
 };
 
@@ -84,28 +93,4 @@ const SEES: { readonly [Reader in Audience]: readonly Audience[] } = {
   tenant: ['tenant'],
   provider: ['tenant', 'provider'],
   internal: ['tenant', 'provider', 'internal'],
-};
-
-const redactWith = <Event extends DomainEvent>(
-  entry: EventType | undefined,
-  event: Event,
-  audience: Audience,
-): Event | undefined => {
-  if (entry === undefined || !SEES[audience].includes(entry.audience)) return undefined;
-  if (audience !== 'tenant' || (entry.providerOnly ?? []).length === 0) return event;
-  const paths = (entry.providerOnly ?? []).map((path) => path.split('.'));
-  return { ...event, data: paths.reduce<unknown>(withoutPath, event.data) };
-};
-
-/** The value without what lies at the path: copied along the path, shared beside it. `*` is every key. */
-const withoutPath = (node: unknown, [head = '', ...rest]: readonly string[]): unknown => {
-  if (typeof node !== 'object' || node === null) return node;
-  const keys = head === '*' ? Object.keys(node) : Object.hasOwn(node, head) ? [head] : [];
-  if (keys.length === 0) return node;
-  const copy = (Array.isArray(node) ? [...(node as unknown[])] : { ...node }) as { [key: string]: unknown };
-  for (const key of keys) {
-    if (rest.length === 0) delete copy[key];
-    else copy[key] = withoutPath(copy[key], rest);
-  }
-  return copy;
 };

@@ -1,5 +1,6 @@
 import type { Decider, DomainEvent, Rejection } from './decider.ts';
-import type { JsonObject, JsonValue } from './json.ts';
+import type { JsonObject } from './json.ts';
+import { withoutPaths } from './json-tools.ts';
 import type { SecretRef } from './secret-ref.ts';
 
 /**
@@ -141,18 +142,4 @@ export type ResourceView =
 
 /** What is left when everything that only the private surface shows is taken out. `*` matches any key or index. */
 export const publicDocument = (document: JsonObject, privateOnly: readonly string[]): JsonObject =>
-  privateOnly.reduce<JsonValue>((shown, path) => withoutPath(shown, path.split('.')), document) as JsonObject;
-
-/** Copies only what lies on the path; a value that is not there leaves the document as it is. */
-const withoutPath = (node: JsonValue, [head, ...rest]: readonly string[]): JsonValue => {
-  if (typeof node !== 'object' || node === null || head === undefined) return node;
-  const source = node as JsonObject;
-  const keys = head === '*' ? Object.keys(source) : Object.hasOwn(source, head) ? [head] : [];
-  if (keys.length === 0) return node;
-  const copy = (Array.isArray(node) ? [...node] : { ...node }) as JsonObject;
-  for (const key of keys) {
-    if (rest.length === 0) delete copy[key];
-    else copy[key] = withoutPath(source[key] ?? null, rest);
-  }
-  return copy;
-};
+  withoutPaths(privateOnly)(document);

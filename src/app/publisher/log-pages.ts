@@ -33,9 +33,11 @@ export type Follower = {
   end(): void;
 };
 
-/** Bounds of one page: as much as a store reads in one look without holding the thread for long. */
+/** Bounds of one page: few looks of a store, which leave the thread to others between them. */
 const PAGE_EVENTS = 500;
-const PAGE_CHARACTERS = 256 * 1024;
+const PAGE_CHARACTERS = 400_000;
+/** Of one event, about: what an event says of its command is bounded. */
+const METADATA = 700;
 /** Pages that are kept. */
 const PAGES = 16;
 
@@ -68,7 +70,7 @@ export const createLogPages = (store: Pick<EventStore, 'readAll'>, signal: Abort
     const from = after === '' ? {} : { after };
     for await (const event of store.readAll({ ...from, limit: PAGE_EVENTS, signal })) {
       events.push(event);
-      characters += lengthOf(event.data) + lengthOf(event.metadata);
+      characters += METADATA + lengthOf(event.data);
       isLast = events.length < PAGE_EVENTS && characters < PAGE_CHARACTERS;
       if (!isLast) break;
     }

@@ -121,8 +121,8 @@ export class KafkaFault extends Error {
 /** Bytes that a record takes in a request, about: key, value, headers and what is around them. */
 export const sizeOf = ({ key, value, headers }: KafkaRecord): number => {
   let bytes = RECORD_OVERHEAD + Buffer.byteLength(key) + (value === null ? 0 : Buffer.byteLength(value));
-  for (const [name, text] of Object.entries(headers))
-    bytes += HEADER_OVERHEAD + Buffer.byteLength(name) + Buffer.byteLength(text);
+  for (const name of Object.keys(headers))
+    bytes += HEADER_OVERHEAD + Buffer.byteLength(name) + Buffer.byteLength(headers[name] ?? '');
   return bytes;
 };
 

@@ -232,15 +232,19 @@ export const createReader = ({
 
   /** False: the session is over, and what comes is not to be passed. */
   const takeAll = async ({ events }: LogPage): Promise<boolean> => {
+    const from = read ?? '';
     for (const event of events) {
-      if (orders.length > 0) await waits(carryOut());
-      if (signal.aborted) return false;
-      if ((read !== undefined && event.position <= read) || !isOurs(event)) continue;
+      if (event.position <= from || !isOurs(event)) continue;
       const taken = take(event);
-      if (taken !== undefined) await taken;
+      if (taken !== undefined) {
+        await taken;
+        if (orders.length > 0 && !signal.aborted) await waits(carryOut());
+        // Looked at here only: it takes as long as passing an event over, and changes while something is awaited.
+        if (signal.aborted) return false;
+      }
     }
     const last = events.at(-1);
-    if (signal.aborted || last === undefined) return false;
+    if (last === undefined) return false;
     pass(last, events.length);
     return true;
   };
@@ -251,8 +255,14 @@ export const createReader = ({
     follower = own;
     askedAt = undefined;
     try {
-      for (let page = await nextPage(own); page !== undefined; page = await nextPage(own))
+      for (
+        let page = await nextPage(own);
+        page !== undefined && !signal.aborted;
+        page = await nextPage(own)
+      ) {
         if (!(await takeAll(page)) || page.isLast) return;
+        if (orders.length > 0) await waits(carryOut());
+      }
     } finally {
       follower = undefined;
       own.end();

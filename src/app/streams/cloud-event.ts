@@ -48,23 +48,24 @@ export const extensionsOf = (
 ): JsonObject => {
   const { metadata } = event;
   const { category, id } = parseStreamName(event.stream);
-  const texts: { readonly [name: string]: string } = {
-    osaccorrelation: stringAt(metadata, 'correlationId'),
-    osaccausation: stringAt(metadata, 'causationId'),
-    osacactor: stringAt(objectAt(metadata, 'actor'), 'subjectId'),
-    osactenant: stringAt(metadata, 'tenant'),
-    osacproject: stringAt(metadata, 'project'),
-    osacresourceid: id,
-    osacresourcetype: category,
-    osacsite: site ? stringAt(metadata, 'hub') : '',
-    traceparent: stringAt(metadata, 'traceparent'),
-  };
-  return {
+  const extensions: { [name: string]: string | number } = {
     osacstream: event.stream,
     osacrevision: event.revision,
     osacposition: event.position,
-    ...Object.fromEntries(Object.entries(texts).filter(([, text]) => text !== '')),
   };
+  const add = (name: string, text: string): void => {
+    if (text !== '') extensions[name] = text;
+  };
+  add('osaccorrelation', stringAt(metadata, 'correlationId'));
+  add('osaccausation', stringAt(metadata, 'causationId'));
+  add('osacactor', stringAt(objectAt(metadata, 'actor'), 'subjectId'));
+  add('osactenant', stringAt(metadata, 'tenant'));
+  add('osacproject', stringAt(metadata, 'project'));
+  add('osacresourceid', id);
+  add('osacresourcetype', category);
+  if (site) add('osacsite', stringAt(metadata, 'hub'));
+  add('traceparent', stringAt(metadata, 'traceparent'));
+  return extensions;
 };
 
 /** A record of a topic of ours: keyed by the aggregate, with the place in its stream where no value need be read for it. */

@@ -5,10 +5,9 @@ import {
   type DocumentVersion,
 } from '../../domain/document-version.ts';
 import type { JsonObject } from '../../domain/json.ts';
-import { stringAt } from '../../domain/json-tools.ts';
+import { stringAt, withoutPaths } from '../../domain/json-tools.ts';
 import type { AnyKind } from '../../domain/kinds.ts';
 import type { Registry } from '../../domain/registry.ts';
-import { publicDocument } from '../../domain/resource.ts';
 import type { RecordedEvent } from '../event-store.ts';
 import { liftEvent } from './lift.ts';
 
@@ -34,13 +33,15 @@ export const foldDocument = (
  * The document as the public surface shows it at this point; undefined: it shows none. Secrets look as reads show them,
  * personal data is the ciphertext that the log holds.
  */
-export const publicDocumentOf = (
+export const publicDocuments = (
   kind: Pick<AnyKind, 'view' | 'privateOnly' | 'publicList' | 'listed'>,
-  { state, version }: DocumentFold,
-): JsonObject | undefined => {
-  const view = kind.view(state);
-  if (!view.exists || view.archived || isHidden(kind, view.document)) return undefined;
-  return publicDocument(privateDocument(view.document, version.version), kind.privateOnly);
+): ((fold: DocumentFold) => JsonObject | undefined) => {
+  const publicPart = withoutPaths(kind.privateOnly);
+  return ({ state, version }) => {
+    const view = kind.view(state);
+    if (!view.exists || view.archived || isHidden(kind, view.document)) return undefined;
+    return publicPart(privateDocument(view.document, version.version));
+  };
 };
 
 /** No public list shows it, whatever is asked for: a catalogue item that is not published. */

@@ -2,7 +2,7 @@ import type { AnyKind } from '../../domain/kinds.ts';
 import type { Registry } from '../../domain/registry.ts';
 import type { RecordedEvent } from '../event-store.ts';
 import { eventIdOf, extensionsOf, recordOf, structured, timeOf } from './cloud-event.ts';
-import { publicDocumentOf, type DocumentFold } from './public-document.ts';
+import { publicDocuments, type DocumentFold } from './public-document.ts';
 import type { KafkaRecord, RecordMapper } from './stream.ts';
 import type { Folded, StreamFolds } from './stream-folds.ts';
 
@@ -28,12 +28,13 @@ export const createStateMapper = ({
   source,
   topic,
 }: StateRecordOptions): RecordMapper => {
+  const documentOf = publicDocuments(kind);
   const recordsOf = (before: Folded<DocumentFold>, event: RecordedEvent): readonly KafkaRecord[] => {
     const after = folds.apply(before, event);
     if (registry.get(event.type)?.changesDocument === false) return [];
-    const document = publicDocumentOf(kind, after);
+    const document = documentOf(after);
     if (document === undefined)
-      return publicDocumentOf(kind, before.state) === undefined ? [] : [recordOf(topic, event, null)];
+      return documentOf(before.state) === undefined ? [] : [recordOf(topic, event, null)];
     const value = structured({
       id: eventIdOf(event),
       source,

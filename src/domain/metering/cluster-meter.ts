@@ -139,6 +139,10 @@ const revised = (
   after: StoredCluster,
   states: States,
 ): Metered => {
+  // Most events tell of progress: components are made of these alone.
+  const { nodeSets, template, version } = after;
+  if (before.nodeSets === nodeSets && before.template === template && before.version === version)
+    return unchanged(meter);
   const former = new Map(componentsOf(before).map((component) => [componentKey(component), component]));
   const present = componentsOf(after);
   const changed = present.filter((component) => {

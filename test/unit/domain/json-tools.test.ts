@@ -13,6 +13,7 @@ import {
   textsAt,
   valueAt,
   withoutEmpty,
+  withoutPaths,
   withoutValueAt,
   withValueAt,
 } from '../../../src/domain/json-tools.ts';
@@ -72,4 +73,43 @@ describe('JSON tools', () => {
     const sparse = { a: '', b: [], c: {}, d: null, e: undefined, f: 0, g: false };
     expect(withoutEmpty(sparse)).to.deep.equal({ f: 0, g: false });
   });
+
+  it('takes out all paths at once as one after the other, and changes nothing that it was given', () => {
+    const names = ['a', 'b', '0', '1', '__proto__', 'constructor'];
+    const key = fc.constantFrom(...names);
+    const tree = fc.letrec<{ node: JsonValue }>((tie) => ({
+      node: fc.oneof(
+        { maxDepth: 4 },
+        fc.constantFrom<JsonValue>('x', 1, null),
+        fc.array(tie('node'), { maxLength: 3 }),
+        fc.array(fc.tuple(key, tie('node')), { maxLength: 4 }).map((entries) => Object.fromEntries(entries)),
+      ),
+    })).node;
+    const path = fc.array(fc.oneof(key, fc.constant('*')), { minLength: 1, maxLength: 4 });
+    check(
+      fc.property(tree, fc.array(path, { maxLength: 4 }), (value, paths) => {
+        const before = JSON.stringify(value);
+        const expected = paths.reduce<JsonValue>((left, steps) => without(left, steps), value);
+        const shown = withoutPaths(paths.map((steps) => steps.join('.')))(value);
+        expect(JSON.stringify(shown)).to.equal(JSON.stringify(expected));
+        expect(JSON.stringify(value)).to.equal(before);
+      }),
+    );
+  });
 });
+
+/** One path, as plainly as it can be said. A list keeps the places of the others. */
+const without = (node: JsonValue, [head = '', ...rest]: readonly string[]): JsonValue => {
+  if (typeof node !== 'object' || node === null) return node;
+  const isMeant = (name: string): boolean => head === '*' || head === name;
+  if (Array.isArray(node))
+    return node.map((item: JsonValue, i) =>
+      !isMeant(String(i)) ? item : rest.length === 0 ? null : without(item, rest),
+    );
+  return Object.fromEntries(
+    Object.entries(node).flatMap(([name, item]): [string, JsonValue][] => {
+      if (!isMeant(name)) return [[name, item]];
+      return rest.length === 0 ? [] : [[name, without(item, rest)]];
+    }),
+  );
+};

@@ -107,6 +107,27 @@ describe('pages of the log for topics that are behind', () => {
     expect((await follower.next(positionOf(PAGE + 1)))?.events).to.have.length(1);
   });
 
+  it('are bounded in size: large events come in smaller pages, and one is taken however large it is', async () => {
+    const large = (n: number): RecordedEvent => ({ ...eventAt(n), data: { text: 'x'.repeat(n * 100_000) } });
+    const pages = createLogPages(
+      {
+        async *readAll({ after }) {
+          for (let n = Number(after ?? 0) + 1; n <= 6; n += 1) yield large(n);
+        },
+      },
+      new AbortController().signal,
+    );
+    const follower = pages.follow(idle);
+    const counts: number[] = [];
+    for (let at: string | undefined; ; ) {
+      const page = await follower.next(at);
+      if (page === undefined) break;
+      counts.push(page.events.length);
+      at = page.upTo;
+    }
+    expect(counts).to.deep.equal([3, 1, 1, 1]);
+  });
+
   it('are not read on while somebody works on what is read, but while all wait for something else', async () => {
     const { log, pages } = logOf(5 * PAGE);
     const [fast, slow] = [pages.follow(idle), pages.follow(idle)];
