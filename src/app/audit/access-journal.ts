@@ -1,3 +1,4 @@
+import type { Asked } from '../../domain/audit/events.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import type { EventCodec } from '../event-codec.ts';
 import type { Position } from '../event-store.ts';
@@ -19,6 +20,8 @@ export type AccessJournal = {
       readonly query: JsonObject;
       /** Whose history; undefined: everybody's. */
       readonly tenants: readonly string[] | undefined;
+      /** What of the question the tenant may know in whose history it stands. */
+      readonly asked?: Asked;
     },
     context: CommandContext,
   ): Promise<Position>;
@@ -26,8 +29,10 @@ export type AccessJournal = {
   notice(
     look: {
       readonly what: string;
-      /** With the object that was looked at, where it was one. */
-      readonly tenants: ReadonlyMap<string, { readonly kind: string; readonly id: string } | undefined>;
+      /** With the object that was looked at, where it was one, or the kind of those that were asked for. */
+      readonly tenants: ReadonlyMap<string, { readonly kind: string; readonly id?: string } | undefined>;
+      /** By what else. */
+      readonly asked?: Asked;
     },
     context: CommandContext,
   ): Promise<void>;
@@ -64,7 +69,7 @@ export const createAccessJournal = ({
     ]);
   };
   return {
-    record: ({ what, query, tenants }, context) => {
+    record: ({ what, query, tenants, asked }, context) => {
       const at = clock.now();
       const { subjectId } = context.actor;
       const data = {
@@ -73,22 +78,28 @@ export const createAccessJournal = ({
         what,
         query,
         ...(tenants === undefined ? {} : { tenants: [...tenants] }),
+        ...saidOf(asked),
       };
       return write({ type: 'AuditRead', data }, at, context);
     },
-    notice: async ({ what, tenants }, context) => {
+    notice: async ({ what, tenants, asked }, context) => {
       const at = clock.now();
       const { subjectId } = context.actor;
       await eachAtOnce(tenants, AT_ONCE, ([tenant, object]) => {
-        const about = object === undefined ? {} : { kind: object.kind, resourceId: object.id };
-        const data = { at, subjectId, what, ...about };
+        const about =
+          object === undefined
+            ? {}
+            : { kind: object.kind, ...(object.id === undefined ? {} : { resourceId: object.id }) };
+        const data = { at, subjectId, what, ...about, ...saidOf(asked) };
         return write({ type: 'AuditReadNoticed', data }, at, asTold(context, tenant));
       });
     },
   };
 };
 
-/** Who looked, by the subject alone: name, address and ticket belong into the reader's own history. */
+const saidOf = (asked: Asked = {}): { asked?: Asked } => (Object.keys(asked).length === 0 ? {} : { asked });
+
+/** Who looked, by the subject alone: name, address, ticket and what was asked belong into the reader's own history. */
 const asTold = (
   { ticket: _ticket, source: _source, actor, ...context }: CommandContext,
   tenant: string,

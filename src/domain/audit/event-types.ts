@@ -26,6 +26,18 @@ const scope = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('all') }),
 ]);
 
+const asked = z.strictObject({
+  subject: text.exactOptional(),
+  kind: text.exactOptional(),
+  resource_id: text.exactOptional(),
+  event: text.exactOptional(),
+  types: z.array(text).exactOptional(),
+  outcome: text.exactOptional(),
+  from: text.exactOptional(),
+  to: text.exactOptional(),
+  as_of: text.exactOptional(),
+});
+
 const erasure = {
   erasureId: text,
   subjectId: text,
@@ -64,12 +76,24 @@ export const auditEventTypes: readonly EventType[] = typesOf({ context: 'audit',
   ['RefusalsSuppressed', { subjectId: text.exactOptional(), count, since: time, until: time }],
   [
     'AuditRead',
-    { subjectId: text, what: text, query: jsonObject, tenants: z.array(text).exactOptional() },
+    {
+      subjectId: text,
+      what: text,
+      query: jsonObject,
+      tenants: z.array(text).exactOptional(),
+      asked: asked.exactOptional(),
+    },
     { providerOnly: ['query'] },
   ],
   [
     'AuditReadNoticed',
-    { subjectId: text, what: text, kind: text.exactOptional(), resourceId: text.exactOptional() },
+    {
+      subjectId: text,
+      what: text,
+      kind: text.exactOptional(),
+      resourceId: text.exactOptional(),
+      asked: asked.exactOptional(),
+    },
   ],
   ['AuditExportRequested', { subjectId: text, request }],
   ['AuditExportCompleted', { events: count, bytes: count, digest: text, treeSize: count }],

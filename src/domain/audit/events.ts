@@ -49,6 +49,34 @@ export type RefusalEvent =
       }
     >;
 
+/** What a look asked for, as far as the tenants may know it in whose history that stands. */
+export type Asked = {
+  /** Id of who did it. */
+  readonly subject?: string;
+  readonly kind?: string;
+  readonly resource_id?: string;
+  /** Id of one event, or `<stream>@<revision>`. */
+  readonly event?: string;
+  readonly types?: readonly string[];
+  readonly outcome?: string;
+  /** Times, or positions. */
+  readonly from?: string;
+  readonly to?: string;
+  readonly as_of?: string;
+};
+
+export const ACCESS_ASKED: readonly (keyof Asked)[] = [
+  'subject',
+  'kind',
+  'resource_id',
+  'event',
+  'types',
+  'outcome',
+  'from',
+  'to',
+  'as_of',
+];
+
 /** `auditAccess-<tenant of the reader>.<day>`: every look at the history, before it is answered. */
 export type AuditAccessEvent = DomainEvent<
   'AuditRead',
@@ -59,6 +87,8 @@ export type AuditAccessEvent = DomainEvent<
     readonly what: string;
     /** The question, as it was understood. */
     readonly query: JsonObject;
+    /** What of it the reader's tenant may know; older events do not say. */
+    readonly asked?: Asked;
     /** Of which tenants; absent: of all. */
     readonly tenants?: readonly string[];
   }
@@ -74,9 +104,11 @@ export type AuditNoticeEvent = DomainEvent<
     readonly at: string;
     readonly subjectId: string;
     readonly what: string;
-    /** The object that was looked at, where it was one. */
+    /** The object that was looked at, where it was one; without an id: the kind of those that were asked for. */
     readonly kind?: string;
     readonly resourceId?: string;
+    /** By what else; older events do not say. */
+    readonly asked?: Asked;
   }
 >;
 

@@ -6,6 +6,7 @@ import type { LedgerAnswer, LedgerCall } from '../ledger/serve.ts';
 import { osacCall } from '../ledger/orders.ts';
 import type { Principal } from '../osac/principal.ts';
 import { commandContext } from '../osac/write-context.ts';
+import { askedAtHome, askedOfOthers } from './asked.ts';
 import { assertKnownParameters } from './query.ts';
 import { AUDIT_VIEW, type AuditServices } from './services.ts';
 
@@ -69,7 +70,8 @@ export type Look = {
   readonly answer: (seen: Seen) => Promise<LedgerAnswer> | LedgerAnswer;
 };
 
-export type LookedAt = { readonly kind: string; readonly id: string };
+/** An object, or without an id the kind of all that were asked for. */
+export type LookedAt = { readonly kind: string; readonly id?: string };
 
 /** What is known of a look while it is answered. */
 export type Seen = {
@@ -109,6 +111,7 @@ export const looking =
         what: look.what,
         query: look.query,
         tenants: look.tenants === 'all' ? undefined : look.tenants,
+        asked: askedAtHome(look, home.tenant, services),
       },
       context,
     );
@@ -118,6 +121,9 @@ export const looking =
       if (tenant !== '' && tenant !== home.tenant) shown.set(tenant, shown.get(tenant) ?? object);
     };
     const answer = await look.answer({ recorded, shows });
-    if (shown.size > 0) await services.access.notice({ what: look.what, tenants: shown }, context);
+    if (shown.size > 0) {
+      const notice = { what: look.what, tenants: shown, asked: askedOfOthers(look) };
+      await services.access.notice(notice, context);
+    }
     return answer;
   };

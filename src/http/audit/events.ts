@@ -183,12 +183,14 @@ export const showing = (
 ): void => {
   if (isNotice(event.type) || shownTo(event, 'tenant', words) === undefined) return;
   const known = [leaf, ...(leaf.also ?? []).filter(({ hidden }) => !hidden)];
-  const isKnown = known.some(({ kind, resourceId }) => kind === asked?.kind && resourceId === asked.id);
+  const isKnown = known.some(
+    ({ kind, resourceId }) => kind === asked?.kind && (asked.id === undefined || resourceId === asked.id),
+  );
   shows(leaf.tenant, isKnown ? asked : undefined);
 };
 
 const objectAsked = ({ kind, resource_id: id }: Filter): LookedAt | undefined =>
-  typeof kind === 'string' && typeof id === 'string' ? { kind, id } : undefined;
+  typeof kind === 'string' ? { kind, ...(typeof id === 'string' ? { id } : {}) } : undefined;
 
 /** What an event is about, where that is one object. */
 export const objectOf = ({ kind, resourceId: id }: AuditLeaf): LookedAt | undefined =>

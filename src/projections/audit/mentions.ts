@@ -40,7 +40,10 @@ export const MENTIONS: { readonly [type: string]: readonly Mention[] } = {
     { kind: 'user', idAt: 'query.subject' },
     { eventAt: 'query.id', unless: 'query.kind' },
   ],
-  AuditReadNoticed: [{ kindAt: 'kind', idAt: 'resourceId' }],
+  AuditReadNoticed: [
+    { kindAt: 'kind', idAt: 'resourceId' },
+    { kind: 'user', idAt: 'asked.subject' },
+  ],
   AuditExportRequested: [
     { kindAt: 'request.filter.kind', idAt: 'request.filter.resource_id' },
     { kind: 'user', idAt: 'request.filter.subject' },

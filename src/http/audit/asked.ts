@@ -1,0 +1,97 @@
+import { ACCESS_ASKED, type Asked } from '../../domain/audit/events.ts';
+import { own, sameJson } from '../../domain/json-tools.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import { eventTypes } from '../../domain/registry.ts';
+import type { AuditServices } from './services.ts';
+
+/** What a look asks, and of which tenants. */
+type Question = {
+  readonly what: string;
+  readonly query: JsonObject;
+  readonly tenants: 'all' | readonly string[];
+};
+
+/** Event types of which tenants may know that there are such. */
+const TENANTS_TYPES: ReadonlySet<string> = new Set(
+  eventTypes.filter(({ audience }) => audience === 'tenant').map(({ type }) => type),
+);
+
+const EVENT = /^(.+)@(\d{1,15})$/;
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** Only what is there: what somebody has typed may be anything, and tenants and their streams show it in clear. */
+const isKnown = (
+  { kind, resource_id: id }: Asked,
+  { tenants }: Pick<Question, 'tenants'>,
+  { reader }: Pick<AuditServices, 'reader'>,
+): boolean =>
+  kind !== undefined &&
+  id !== undefined &&
+  reader.find({ tenants, kind, resourceId: id, limit: 1 }).leaves.length > 0;
+
+const isEvent = (
+  id: string,
+  { tenants }: Pick<Question, 'tenants'>,
+  { reader }: Pick<AuditServices, 'reader'>,
+): boolean => {
+  const [, stream, revision] = EVENT.exec(id) ?? [];
+  if (stream === undefined) return UUID.test(id);
+  const index = reader.indexOf(stream, Number(revision));
+  const leaf = index === undefined ? undefined : reader.leaf(index);
+  return leaf !== undefined && (tenants === 'all' || tenants.includes(leaf.tenant));
+};
+
+/** Looks whose `id` is that of an event. */
+const OF_EVENTS: readonly string[] = ['event', 'proof'];
+
+/** The question in the words of `Asked`: of one event, where it is one. */
+const wordsOf = ({ what, query }: Pick<Question, 'what' | 'query'>): Asked => {
+  const { kind, id, resource_id: resource = id, type, ...others } = query;
+  const words: { [name: string]: unknown } = { ...others, types: type };
+  if (typeof kind === 'string' && kind !== '') Object.assign(words, { kind, resource_id: resource });
+  else if (OF_EVENTS.includes(what)) Object.assign(words, { event: id });
+  return Object.fromEntries(
+    ACCESS_ASKED.flatMap((name) => {
+      const value = own(words, name);
+      // Sizes of the tree, which `from` and `to` are of proofs, are of nobody's history.
+      const says = name === 'types' ? Array.isArray(value) : typeof value === 'string' && value !== '';
+      return says ? [[name, value]] : [];
+    }),
+  ) as Asked;
+};
+
+const withoutOthers = ({ types, ...asked }: Asked): Asked => {
+  const known = (types ?? []).filter((type) => TENANTS_TYPES.has(type));
+  return { ...asked, ...(known.length === 0 ? {} : { types: known }) };
+};
+
+/**
+ * What a look asked for, as far as the tenant in whose history it stands may know it: whose reach is wider than that tenant
+ * may have asked for things of others. No text that somebody has only typed is in it.
+ */
+export const askedAtHome = (
+  { tenants, ...question }: Question,
+  home: string,
+  services: Pick<AuditServices, 'reader'>,
+): Asked => {
+  const { subject, kind, resource_id: id, event, ...times } = withoutOthers(wordsOf(question));
+  if (home === '' || tenants === 'all' || !sameJson([...tenants], [home])) return times;
+  return {
+    ...times,
+    ...(subject === undefined ? {} : { subject }),
+    ...(kind === undefined ? {} : { kind }),
+    ...(id !== undefined && isKnown({ kind: kind ?? '', resource_id: id }, { tenants }, services)
+      ? { resource_id: id }
+      : {}),
+    ...(event !== undefined && isEvent(event, { tenants }, services) ? { event } : {}),
+  };
+};
+
+/**
+ * The same for a tenant of whose history the look of somebody else has shown something: the subject and the event are those
+ * of what was shown; of which object, the notice says itself.
+ */
+export const askedOfOthers = (question: Pick<Question, 'what' | 'query'>): Asked => {
+  const { kind: _kind, resource_id: _id, ...asked } = withoutOthers(wordsOf(question));
+  return asked;
+};
