@@ -1,5 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 import { nameFromId } from '../../domain/catalog/derived-names.ts';
+import { isSimulatedHub } from '../../domain/hubs/hub-facts.ts';
 import { nameRejection } from '../../domain/metadata-rules.ts';
 
 const NAME_RULE =
@@ -13,6 +14,10 @@ export const checkHubId = ({ id, name }: { readonly id: string; readonly name?: 
   if (id === '' || id === '.' || id === '..' || /[/\\\p{Cc}]/u.test(id) || id !== id.trim())
     throw new InvalidArgumentError(
       `--id ${quoted(id)} must not hold slashes or control characters, nor begin or end with a space, nor be empty, '.' or '..'`,
+    );
+  if (isSimulatedHub(id))
+    throw new InvalidArgumentError(
+      `--id ${quoted(id)} begins with sim-, which makes it a simulated hub: the kubeconfig would not be used; choose another id, or make a simulated hub of a file (\`ledgerctl create -f\`)`,
     );
   if (name !== undefined && nameRejection(name) !== undefined)
     throw new InvalidArgumentError(`--name ${quoted(name)} is no name: it takes ${NAME_RULE}`);

@@ -48,7 +48,11 @@ export const readUsageRequest = (
   refuseUnknown(query);
   const fromMs = time(query, 'from') ?? startOfMonth(nowMs);
   const toMs = time(query, 'to') ?? nowMs;
-  if (fromMs >= toMs) throw invalid("query parameter 'from' must be a time before 'to'", 'from');
+  if (fromMs >= toMs)
+    throw invalid(
+      `query parameter 'from' must be a time before 'to', which is ${new Date(toMs).toISOString()}`,
+      'from',
+    );
   const by = dimensions(query);
   return {
     query: {

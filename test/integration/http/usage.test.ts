@@ -173,7 +173,7 @@ describe('usage over HTTP', () => {
       ['from=2026-02-31T00:00:00Z', "query parameter 'from' must be a time such as 2026-11-01T00:00:00Z"],
       [
         'from=2026-11-02T00:00:00Z&to=2026-11-02T00:00:00Z',
-        "query parameter 'from' must be a time before 'to'",
+        "query parameter 'from' must be a time before 'to', which is 2026-11-02T00:00:00.000Z",
       ],
       ['by=colour', "query parameter 'by' must be a list of different ones of"],
       ['by=tenant,tenant', "query parameter 'by' must be a list of different ones of"],

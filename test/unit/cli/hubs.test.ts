@@ -177,6 +177,7 @@ describe('ledgerctl hubs', () => {
       [['--id', 'x'.repeat(64)], /--id "x+" .*at most 63/s],
       [['--id', 'a/b', '--name', 'ab'], /--id "a\/b" must not hold slashes/],
       [['--id', ' a', '--name', 'ab'], /--id " a" must not .*space/],
+      [['--id', 'sim-hub'], /--id "sim-hub" .*simulated.*not be used/s],
       [['--id', 'hub-1', '--name', 'Hub 1'], /--name "Hub 1" .*lower-case letters, digits/s],
     ] as const) {
       const { code, err } = await stub.run(['hubs', 'add', ...words, ...none]);
