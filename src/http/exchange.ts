@@ -6,7 +6,7 @@ import type { Clock, Logger, RecordRejection, RejectionRecord } from '../app/por
 import type { RequestSource } from '../app/metadata.ts';
 import type { JsonObject } from '../domain/json.ts';
 import { ApiError, ERRORS, errorHeaders, osacErrorBody, problemBody } from './errors.ts';
-import { MAX_TICKET } from './osac/call.ts';
+import { ticketOf } from './osac/call.ts';
 import { namelessActor, personOf, type Principal } from './osac/principal.ts';
 
 /** One request and its answer, as the log line, the metrics and the rejection record see it. */
@@ -260,7 +260,7 @@ const whoAndWhat = ({ principal, asked, request }: Exchange): Partial<RejectionR
   ...(principal !== undefined && {
     ...whoOf(principal),
     clear: { person: personOf(principal), source: sourceOf(request) },
-    ...ticketOf(request),
+    ...ticketOf(request.headers),
   }),
   ...(asked !== undefined && { kind: asked.kind }),
   ...(asked?.id !== undefined && { resourceId: asked.id }),
@@ -276,12 +276,6 @@ const sourceOf = ({ socket, headers }: IncomingMessage): RequestSource => ({
   ...(socket.remoteAddress !== undefined && { ip: socket.remoteAddress }),
   ...(headers['user-agent'] !== undefined && { userAgent: headers['user-agent'] }),
 });
-
-/** As far as an accepted call might carry it. */
-const ticketOf = ({ headers }: IncomingMessage): { ticket?: string } => {
-  const ticket = headers['x-ledger-ticket'];
-  return typeof ticket === 'string' && ticket !== '' && ticket.length <= MAX_TICKET ? { ticket } : {};
-};
 
 /** One line per finished request, and one observation. */
 export const finish = (exchange: Exchange, { clock, logger, onRequest }: ExchangeServices): void => {

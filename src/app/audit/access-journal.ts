@@ -105,5 +105,5 @@ const asTold = (
   tenant: string,
 ): CommandContext => {
   const { personal: _personal, tokenIdHash: _token, ...known } = actor;
-  return { ...context, tenant, actor: known };
+  return { ...context, tenant, actor: known, requestHash: '' };
 };

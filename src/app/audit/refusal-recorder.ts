@@ -102,7 +102,7 @@ export const createRefusalRecorder = (options: RefusalRecorderOptions): RefusalR
         project: record.project ?? '',
         actor: { ...(record.actor ?? ANYBODY), ...(personal !== undefined && { personal }) },
         commandId,
-        requestHash: hashed(record, requestHash).bodyHash ?? '',
+        requestHash: hashOf(record, requestHash),
         correlationId: record.correlationId ?? commandId,
         causationId: record.commandId ?? record.correlationId ?? commandId,
         ...(record.ticket !== undefined && { ticket: record.ticket }),
@@ -237,6 +237,14 @@ const asRecord = ({ subjectId, tenant, actor }: Suppressed): RejectionRecord => 
   message: '',
   at: '',
 });
+
+/** Of all that is known of the request: one without a body has one, too. Counts of several calls have none. */
+const hashOf = (record: RejectionRecord, requestHash: RequestHash): string => {
+  const { command, kind = '', resourceId = '', correlationId } = record;
+  if (correlationId === undefined) return '';
+  const { bodyHash } = hashed(record, requestHash);
+  return bodyHash ?? requestHash({ method: command, route: `${kind}/${resourceId}`, body: null });
+};
 
 const hashed = (
   { requestHash: known, body, command }: RejectionRecord,

@@ -223,13 +223,13 @@ const TEXT: JsonObject = { schema: { type: 'string' } };
 const EXTRAS: { readonly [M in Exclude<ExtraMethod, 'Watch'>]: Extra } = {
   GetKubeconfig: {
     summary: 'The kubeconfig of a cluster; each time it is read is recorded',
-    parameters: [],
+    parameters: ['X_Ledger_Ticket'],
     content: { 'application/yaml': TEXT },
     errors: ['OUTCOME_UNKNOWN', 'FAILED_PRECONDITION'],
   },
   GetPassword: {
     summary: "The administrator's password of a cluster; each time it is read is recorded",
-    parameters: [],
+    parameters: ['X_Ledger_Ticket'],
     content: { 'text/plain': TEXT },
     errors: ['OUTCOME_UNKNOWN', 'FAILED_PRECONDITION'],
   },

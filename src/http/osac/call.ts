@@ -85,6 +85,12 @@ export const etagOf = (kind: string, revision: number): string => `"${kind}-${re
 /** Characters of `X-Ledger-Ticket`. */
 export const MAX_TICKET = 128;
 
+/** Of a call that is recorded although it writes nothing of its own; one that no write could carry is left out. */
+export const ticketOf = (headers: IncomingHttpHeaders): { readonly ticket?: string } => {
+  const ticket = headers['x-ledger-ticket'];
+  return typeof ticket === 'string' && ticket !== '' && ticket.length <= MAX_TICKET ? { ticket } : {};
+};
+
 /** OSAC's header, plain and as its gateway forwards it (osac-api.md §3). */
 const DRY_RUN = ['x-dry-run', 'grpc-metadata-x-dry-run'];
 

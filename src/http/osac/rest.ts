@@ -14,6 +14,7 @@ import {
   readCommandId,
   readIdempotencyKey,
   readIfMatch,
+  ticketOf,
   type Answer,
   type Call,
   type CallMetadata,
@@ -345,6 +346,7 @@ const callOf = <Message>(
       route: pathOf(exchange.route, message),
       ...(remoteAddress === undefined ? {} : { remoteAddress }),
       ...(userAgent === undefined ? {} : { userAgent }),
+      ...ticketOf(request.headers),
       ...write,
     },
     get signal() {

@@ -1,6 +1,6 @@
 import type { CommandContext, CommandRunner } from '../../app/command.ts';
 import { keyedCommandId, keyedCreationId } from '../../app/identifiers.ts';
-import type { Actor } from '../../app/metadata.ts';
+import { SYSTEM_SUBJECT, type Actor } from '../../app/metadata.ts';
 import type { Clock, Ids, SecretStore } from '../../app/ports.ts';
 import type { RequestHash } from '../../app/request-hash.ts';
 import type { ResourceCommands } from '../../app/resource-commands.ts';
@@ -128,7 +128,9 @@ export const commandContext = async <M extends object>(
 
 const actorOf = async (principal: Principal, personal: WriteServices['personal']): Promise<Actor> => {
   const actor = namelessActor(principal);
-  const encrypted = await personal.personal(actor.subjectId, personOf(principal));
+  // The service itself is nobody.
+  const person = actor.subjectId === SYSTEM_SUBJECT ? {} : personOf(principal);
+  const encrypted = await personal.personal(actor.subjectId, person);
   return { ...actor, ...(encrypted === undefined ? {} : { personal: encrypted }) };
 };
 
