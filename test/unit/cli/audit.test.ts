@@ -80,7 +80,7 @@ describe('ledgerctl audit', () => {
     ]);
     expect([code, err]).to.deep.equal([0, '']);
     expect(out.split('\n').slice(0, 4)).to.deep.equal([
-      'RECORDED                  TENANT  WHO           TYPE            ABOUT      OUTCOME   EVENT        WHY',
+      'RECORDED                  TENANT  WHO           TYPE            ABOUT      OUTCOME   EVENT        DETAILS',
       '2026-11-21T00:00:00.000Z  acme    alice         ClusterOrdered  cluster/a  accepted  cluster-a@0  -',
       '2026-11-21T00:00:00.000Z  acme    alice         ClusterOrdered  cluster/a  accepted  cluster-a@0  -',
       '2026-11-21T00:00:00.000Z  acme    s-1 (erased)  ClusterOrdered  cluster/a  accepted  cluster-a@0  -',
