@@ -22,11 +22,19 @@ const directorySource = (directory: string): BundleSource => ({
     const entries = await readdir(directory, { recursive: true, withFileTypes: true });
     return entries
       .filter((entry) => !entry.isDirectory())
-      .map((entry) => relative(directory, join(entry.parentPath, entry.name)).split(sep).join(posix.sep))
+      .map((entry) => {
+        const name = relative(directory, join(entry.parentPath, entry.name)).split(sep).join(posix.sep);
+        return entry.isFile() ? name : noFile(name);
+      })
       .sort();
   },
   read: (name) => createReadStream(join(directory, ...name.split('/')), { highWaterMark: CHUNK }),
 });
+
+/** What it leads to, or who writes into it, is not part of the export; a pipe or a device may never end. */
+const noFile = (name: string): never => {
+  throw new Error(`${name} is no file: it is a link, a pipe or a device`);
+};
 
 const BUNDLE_FILES: readonly string[] = Object.values(FILES);
 
@@ -54,11 +62,14 @@ const tarSource = (file: string): BundleSource => {
     names: async () => {
       await assertTar(file);
       const names: string[] = [];
+      let odd: string | undefined;
       try {
         for await (const entry of entriesOf(file)) {
           const name = plainName(entry.header.name);
-          if (entry.header.type === 'directory') entry.resume();
+          const { type } = entry.header;
+          if (type === 'directory') entry.resume();
           else {
+            if (type !== 'file' && type !== 'contiguous-file') odd ??= name;
             names.push(name);
             await keep(name, entry);
           }
@@ -68,7 +79,7 @@ const tarSource = (file: string): BundleSource => {
         const why = isFileError(error) ? messageFor(error) : await damageOf(file).catch(messageFor);
         throw new Error(`the tar ${file} is damaged: ${why}`, { cause: error });
       }
-      return names;
+      return odd === undefined ? names : noFile(odd);
     },
     read: async function* (name) {
       const known = kept.get(name);

@@ -27,6 +27,9 @@ export const manifestText = (origin: string, digest: string): string =>
 /** JSON Schemas of the event types, by type. */
 export const SCHEMA_FOLDER = 'schemas/';
 
+/** Whether it is the name of one of them: it leads nowhere else. */
+export const isSchema = (name: string): boolean => /^schemas\/[\w-]+(?:\.[\w-]+)*\.json$/.test(name);
+
 /** A bundle over one tenant's tree, or over that of the whole log (provider). `''`: the service itself. */
 export type BundleScope = { readonly kind: 'log' } | { readonly kind: 'tenant'; readonly tenant: string };
 
@@ -154,7 +157,16 @@ export const scopeName = (scope: BundleScope): string =>
     ? 'the whole log'
     : scope.tenant === ''
       ? 'the service itself'
-      : `tenant ${scope.tenant}`;
+      : `tenant ${tenantName(scope.tenant)}`;
+
+/** So that no tenant's name reads like that of another one: in other letters that look the same, or with spaces. */
+const tenantName = (tenant: string): string =>
+  /^[\w.-]+$/.test(tenant)
+    ? tenant
+    : JSON.stringify(tenant).replaceAll(
+        /[^ -~]/g,
+        (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+      );
 
 /**
  * What a bundle proves, and what it does not, in words for its manifest and for the report of its check.

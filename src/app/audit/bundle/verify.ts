@@ -16,7 +16,7 @@ import {
   NOT_PROVEN_WITHOUT_PIN,
   proofsSchema,
   provenBy,
-  SCHEMA_FOLDER,
+  isSchema,
   scopeName,
   trustSchema,
   type BundleManifest,
@@ -32,6 +32,7 @@ import {
   type PinState,
   type Target,
 } from './pin-check.ts';
+import { repeatedName } from './json-names.ts';
 import { digesting, NotABundle, type DigestedSource } from './reading.ts';
 import { authorityOf, openCheckpoint, outlivedAll, type Authority } from './trust-check.ts';
 
@@ -91,8 +92,10 @@ export const verifyBundle = async (
   if (present.has(OCSF_FILE) && ready && findings.count() === 0) await checkOcsf(files, findings);
   if (manifest !== undefined)
     await checkManifestNote(files, present, { authority, manifest, checkpoint }, findings);
-  if (manifest !== undefined)
+  if (manifest !== undefined) {
+    checkMoment(manifest, checkpoint, findings);
     await checkManifest(files, present, manifest, proofs, authority, events, findings);
+  }
   const { trust, later } = options;
   const pinState = pinOf(
     { trust, later, authority, checkpoint, proofs, target, rootAtPin: events?.rootAtPin },
@@ -159,7 +162,8 @@ const namesOf = async (source: BundleSource, findings: Findings): Promise<Readon
       ? other(error.message)
       : nothing({ code: 'unreadable', message: `the bundle cannot be read: ${messageOf(error)}` });
   }
-  const present = new Set(names);
+  const present = new Set<string>();
+  const twice = new Set(names.filter((name) => present.has(name) || !present.add(name)));
   if (!names.some((name) => known.has(name) && name !== ALSO_ELSEWHERE))
     return other(
       names.length === 0
@@ -170,9 +174,9 @@ const namesOf = async (source: BundleSource, findings: Findings): Promise<Readon
     if (!present.has(name))
       findings.add({ code: 'missing-file', file: name, message: 'the bundle does not hold this file' });
   for (const name of present) {
-    if (!known.has(name) && !name.startsWith(SCHEMA_FOLDER) && name !== OCSF_FILE)
+    if (!known.has(name) && !isSchema(name) && name !== OCSF_FILE)
       findings.add({ code: 'unknown-file', file: name, message: 'no bundle holds a file of this name' });
-    if (names.indexOf(name) !== names.lastIndexOf(name))
+    if (twice.has(name))
       findings.add({ code: 'unknown-file', file: name, message: 'the bundle holds two files of this name' });
   }
   return present;
@@ -204,22 +208,22 @@ const readJson = async <T>(
 ): Promise<T | undefined> => {
   const text = await readText(files, present, name, findings);
   if (text === undefined) return undefined;
-  let value: JsonValue;
+  const malformed = (message: string): undefined =>
+    findings.add({ code: 'malformed', file: name, message }) as undefined;
   try {
-    value = JSON.parse(text) as JsonValue;
+    const parsed = schema.safeParse(JSON.parse(text) as JsonValue);
+    const twice = repeatedName(text);
+    if (twice !== undefined)
+      malformed(`it names ${JSON.stringify(twice)} twice, which two readers could read in two ways`);
+    if (parsed.success) return parsed.data;
+    const [issue] = parsed.error.issues;
+    return malformed(`${issue?.path.join('.') || 'it'}: ${issue?.message ?? 'is not what it should be'}`);
   } catch (error) {
-    findings.add({ code: 'malformed', file: name, message: `it is no JSON: ${messageOf(error)}` });
-    return undefined;
+    // RangeError: nested more deeply than anything that is written.
+    if (error instanceof SyntaxError) return malformed(`it is no JSON: ${messageOf(error)}`);
+    if (error instanceof RangeError) return malformed(`it cannot be read: ${messageOf(error)}`);
+    throw error;
   }
-  const parsed = schema.safeParse(value);
-  if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  findings.add({
-    code: 'malformed',
-    file: name,
-    message: `${issue?.path.join('.') || 'it'}: ${issue?.message ?? 'is not what it should be'}`,
-  });
-  return undefined;
 };
 
 const targetOf = (
@@ -341,6 +345,22 @@ const checkManifest = async (
     if (digest !== undefined && (digest.bytes !== bytes || digest.sha256() !== sha256))
       findings.add({ code: 'digest', file: name, message: 'it is not the file that the manifest describes' });
   }
+};
+
+/** An export is as of its signed head: what came behind that, it cannot hold. */
+const checkMoment = (
+  { asOf }: BundleManifest,
+  checkpoint: Checkpoint | undefined,
+  findings: Findings,
+): void => {
+  if (checkpoint === undefined) return;
+  const { position, time } = checkpoint;
+  if (asOf.position === position && (asOf.time === undefined || asOf.time === time)) return;
+  findings.add({
+    code: 'time',
+    file: FILES.manifest,
+    message: `it is as of position ${asOf.position} (${asOf.time ?? 'no time'}), the signed head is of position ${position} (${time})`,
+  });
 };
 
 /** Whether events of the range may be left out. Times choose the range, the tenant the tree. */
