@@ -12,10 +12,14 @@ export const helpOfOptions: HelpConfiguration = {
     return missing.length === 0 ? usual : `${withoutOptions(usual)} ${missing.join(' ')} [options]`;
   },
   optionDescription: (option) => {
-    const usual = new Help().optionDescription(option);
+    const usual = withoutEmptyDefault(new Help().optionDescription(option));
     return isNeeded(option) ? `${usual} (required)` : usual;
   },
 };
+
+/** That an option is off, or names nothing, when it is not given, goes without saying. */
+const withoutEmptyDefault = (text: string): string =>
+  text.replace(/ \(default: (\[\]|false)\)$/, '').replace(/, default: (\[\]|false)\)$/, ')');
 
 const isNeeded = ({ mandatory, defaultValue }: Option): boolean => mandatory && defaultValue === undefined;
 

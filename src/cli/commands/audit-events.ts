@@ -1,4 +1,5 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
+import { kinds } from '../../domain/kinds.ts';
 import { AUDIT, eventTable, refusedNames, type AuditEvent, type Page } from '../audit/event-table.ts';
 import type { Connection } from '../connection.ts';
 import { examples } from '../examples.ts';
@@ -92,10 +93,16 @@ const addEvents = (audit: Command, { client, io }: Connection): void => {
       const subject = query.get('subject');
       if (subject !== null && subject !== options.subject)
         io.err(`${printable(options.subject ?? '')} is the subject ${subject}\n`);
-      if (seen === 0) io.err('no such events\n');
+      if (seen === 0) io.err(`no such events${ofObject(options)}\n`);
       else if (more) io.err(`--limit ${options.limit} reached; there is more\n`);
     });
 };
+
+/** An id that is misspelt reads as if nothing had happened: nobody but who asked can know. */
+const ofObject = ({ kind, id }: EventOptions): string =>
+  kind === undefined || id === undefined
+    ? ''
+    : `: if there should be some, look at the id (ledgerctl audit show ${printable(`${kind} ${id}`)})`;
 
 const queryOf = ({ tenant, type, ...options }: EventOptions): URLSearchParams => {
   const query = new URLSearchParams();
@@ -123,6 +130,8 @@ const addShow = (audit: Command, { client, io }: Connection): void => {
     .action(async (what: string, id: string | undefined, { asOf }: { asOf?: string }) => {
       if (id === undefined && asOf !== undefined)
         throw new InvalidArgumentError('--as-of needs an object: give its kind and its id');
+      if (id === undefined && isKind(what))
+        throw new InvalidArgumentError(`"${what}" is a kind: give the id of the object, too`);
       const query = asOf === undefined ? '' : `?${new URLSearchParams({ as_of: asOf }).toString()}`;
       const path =
         id === undefined
@@ -131,6 +140,10 @@ const addShow = (audit: Command, { client, io }: Connection): void => {
       io.out(`${printable(JSON.stringify(await (await client()).get(path), null, 2))}\n`);
     });
 };
+
+/** No event has such an id. */
+const isKind = (text: string): boolean =>
+  kinds.some(({ kind, collection }) => [kind, collection].includes(text));
 
 const addDiff = (audit: Command, { client, io }: Connection): void => {
   audit

@@ -11,8 +11,8 @@ import { fileFailure } from '../file-errors.ts';
 import { counted, printable } from '../output.ts';
 import { AUDIT } from './audit-events.ts';
 
-/** Milliseconds after which somebody wonders: who is refused is so before that. */
-const WONDERED_MS = 1_000;
+/** Milliseconds after which somebody wonders: who is refused, or finds no service, is told so before that. */
+const WONDERED_MS = 2_000;
 
 /** Says what it waits for, where it waits at all. */
 const saying = async <T>(io: CliIo, text: string, answer: Promise<T>): Promise<T> => {

@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { InvalidArgumentError, type Command } from 'commander';
 import type { Connection } from '../connection.ts';
 import { examples } from '../examples.ts';
 import { CliFailure, EXIT } from '../exit.ts';
@@ -31,7 +31,7 @@ export const addAuditTreeCommands = (audit: Command, { client, io }: Connection)
   audit
     .command('tree')
     .description(
-      'how far the signed heads of the tree over the log are; exit 1 when it is not what was signed',
+      'how far the signed heads of the tree over the log are; exit 1 when it is not what was signed (provider admins)',
     )
     .option('--json', 'print it as JSON', false)
     .addHelpText('after', examples('audit tree'))
@@ -52,11 +52,16 @@ export const addAuditTreeCommands = (audit: Command, { client, io }: Connection)
     .command('checkpoints')
     .description('signed heads of the tree: the newest one, or with --after those of more events')
     .option('--after <size>', 'heads over more events than this, smallest first')
-    .option('--limit <n>', 'with --after: at most so many', '100')
+    .option('--limit <n>', 'with --after: at most so many (default: 100)')
     .option(...JSON_LINES)
     .addHelpText('after', examples('audit checkpoints', 'audit checkpoints --after 1000 --json'))
-    .action(async ({ after, limit, json }: { after?: string; limit: string; json: boolean }) => {
-      const query = after === undefined ? '' : `?${new URLSearchParams({ after, limit }).toString()}`;
+    .action(async ({ after, limit, json }: { after?: string; limit?: string; json: boolean }) => {
+      if (after === undefined && limit !== undefined)
+        throw new InvalidArgumentError(
+          '--limit is for heads behind one: give --after, for example --after 0',
+        );
+      const query =
+        after === undefined ? '' : `?${new URLSearchParams({ after, limit: limit ?? '100' }).toString()}`;
       const api = await client();
       const { items } = await api.get<{ items: readonly Head[] }>(`${AUDIT}/checkpoints${query}`);
       printList(io, items, json, {

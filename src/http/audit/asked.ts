@@ -2,6 +2,7 @@ import { ACCESS_ASKED, type Asked } from '../../domain/audit/events.ts';
 import { own, sameJson } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { eventTypes } from '../../domain/registry.ts';
+import { encodeId } from '../../domain/stream-name.ts';
 import type { AuditServices } from './services.ts';
 
 /** What a look asks, and of which tenants. */
@@ -19,26 +20,28 @@ const TENANTS_TYPES: ReadonlySet<string> = new Set(
 const EVENT = /^(.+)@(\d{1,15})$/;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** Only what is there: what somebody has typed may be anything, and tenants and their streams show it in clear. */
-const isKnown = (
-  { kind, resource_id: id }: Asked,
-  { tenants }: Pick<Question, 'tenants'>,
-  { reader }: Pick<AuditServices, 'reader'>,
-): boolean =>
-  kind !== undefined &&
-  id !== undefined &&
-  reader.find({ tenants, kind, resourceId: id, limit: 1 }).leaves.length > 0;
-
-const isEvent = (
-  id: string,
+/**
+ * Only what has happened: what somebody has typed may be anything, and tenants and their streams show it in clear. That it
+ * was asked for before is nothing that has happened to it.
+ */
+const isThere = (
+  stream: string,
+  revision: number,
   { tenants }: Pick<Question, 'tenants'>,
   { reader }: Pick<AuditServices, 'reader'>,
 ): boolean => {
-  const [, stream, revision] = EVENT.exec(id) ?? [];
-  if (stream === undefined) return UUID.test(id);
-  const index = reader.indexOf(stream, Number(revision));
+  const index = reader.indexOf(stream, revision);
   const leaf = index === undefined ? undefined : reader.leaf(index);
   return leaf !== undefined && (tenants === 'all' || tenants.includes(leaf.tenant));
+};
+
+const isEvent = (
+  id: string,
+  of: Pick<Question, 'tenants'>,
+  services: Pick<AuditServices, 'reader'>,
+): boolean => {
+  const [, stream, revision] = EVENT.exec(id) ?? [];
+  return stream === undefined ? UUID.test(id) : isThere(stream, Number(revision), of, services);
 };
 
 /** Looks whose `id` is that of an event. */
@@ -80,7 +83,7 @@ export const askedAtHome = (
     ...times,
     ...(subject === undefined ? {} : { subject }),
     ...(kind === undefined ? {} : { kind }),
-    ...(id !== undefined && isKnown({ kind: kind ?? '', resource_id: id }, { tenants }, services)
+    ...(id !== undefined && isThere(`${kind ?? ''}-${encodeId(id)}`, 0, { tenants }, services)
       ? { resource_id: id }
       : {}),
     ...(event !== undefined && isEvent(event, { tenants }, services) ? { event } : {}),

@@ -55,6 +55,9 @@ describe('audit API: what a look asked for', () => {
       'events?kind=user&id=Alice.Smith',
       'events/Alice.Smith',
       'events/cluster-Alice.Smith@0',
+      // Asked for before it is found by its name, and has not happened all the same.
+      'resources/cluster/Alice.Smith',
+      'events?kind=user&id=Alice.Smith',
     ])
       expect(JSON.stringify((await asked(auditor, path)) ?? {}), path).to.not.include('Alice');
     await listed(auditor, 'subject=alice');

@@ -54,7 +54,7 @@ describe('ledgerctl audit', () => {
     expect(refused.err)
       .to.match(/^ledgerctl: GET \S+ answered 403/)
       .and.not.include('waiting');
-    stub.answers(() => ({ body: {}, afterMs: 1_100 }));
+    stub.answers(() => ({ body: {}, afterMs: 2_100 }));
     expect((await stub.run(['audit', 'trust'])).err).to.match(
       /^waiting until what is recorded by now is signed/,
     );
@@ -97,6 +97,9 @@ describe('ledgerctl audit', () => {
     expect(limited.err).to.equal('--limit 2 reached; there is more\n');
     stub.answers(() => ({ body: { items: [] } }));
     expect((await stub.run(['audit', 'events'])).err).to.equal('no such events\n');
+    expect((await stub.run(['audit', 'events', '--kind', 'cluster', '--id', 'a'])).err).to.equal(
+      'no such events: if there should be some, look at the id (ledgerctl audit show cluster a)\n',
+    );
   });
 
   it('shows no name beside what was recorded before an erasure, whatever later events of the person tell', async () => {
@@ -273,6 +276,15 @@ describe('ledgerctl audit', () => {
       'GET /api/audit/v1/resources/cluster/a%2Fb',
     ]);
     expect((await stub.run(['audit', 'show', 'e-1', '--as-of', 'x'])).code).to.equal(2);
+    for (const kind of ['cluster', 'clusters', 'hostType']) {
+      const { code, err } = await stub.run(['audit', 'show', kind]);
+      expect(code).to.equal(2);
+      expect(err).to.include(`"${kind}" is a kind: give the id of the object, too`);
+    }
+    expect(stub.asked).to.have.length(2);
+    const heads = await stub.run(['audit', 'checkpoints', '--limit', '5']);
+    expect(heads.code).to.equal(2);
+    expect(heads.err).to.include('give --after');
     const changes = [
       { path: '/spec/size', op: 'replace', before: 1, after: 2 },
       { path: '/metadata/labels', op: 'add', after: { a: 'b' } },
