@@ -189,5 +189,6 @@ export const openSystem = async (
   return system;
 };
 
-const moduleUrl = (path: string): string =>
+/** URL of a module beside this one, whether it runs from TypeScript or was compiled. */
+export const moduleUrl = (path: string): string =>
   new URL(`${path}${import.meta.url.slice(-3)}`, import.meta.url).href;

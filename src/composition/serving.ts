@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { openExportFiles } from '../adapters/audit/export-files.ts';
+import { createLineThreads } from '../adapters/audit/line-threads.ts';
 import { serveMetrics } from '../adapters/metrics/metrics.ts';
 import { createErasures } from '../app/audit/erasure.ts';
 import { clusterIdentifier } from '../app/hub-identity.ts';
@@ -24,7 +25,7 @@ import { measureAuditing } from './auditing.ts';
 import type { Closers } from './closing.ts';
 import { embeddedStoreServices } from './event-log.ts';
 import { cannotListen, closeServer, listen, urlOf } from './listeners.ts';
-import type { Opened } from './opening.ts';
+import { moduleUrl, type Opened } from './opening.ts';
 import { createReadiness, type ReadinessProbe } from './readiness.ts';
 import { createStartGate, type StartGate } from './start-gate.ts';
 import type { System } from './system.ts';
@@ -81,6 +82,17 @@ export const createServed = async (config: Config, opened: Opened, system: Syste
           erasures,
           positions,
           files: await openExportFiles(join(config.dataDir, 'exports')),
+          makeLines: createLineThreads({
+            module: moduleUrl('./export-lines-module'),
+            config: {
+              log: { ...opened.readerConfig },
+              subjectKeys: {
+                ...opened.subjectKeys,
+                kek: Buffer.from(opened.subjectKeys.kek).toString('base64'),
+              },
+            },
+            tree: system.auditing.reader.source,
+          }),
           timers,
           instance,
           logger,

@@ -21,6 +21,18 @@ import {
 } from './format.ts';
 import { lineHash, lineText } from './lines.ts';
 
+/** Consecutive lines as they are written. */
+export type LinePage = {
+  /** Lines, each with its newline. */
+  readonly text: Uint8Array;
+  /** Hashes of the leaves that they stand for, 32 bytes each. */
+  readonly hashes: Uint8Array;
+  /** Leaves, and how they are shown. */
+  readonly counts: Counts;
+};
+
+type Counts = BundleManifest['counts'];
+
 export type BundleContent = {
   readonly scope: BundleScope;
   /** Sizes of the tree of the scope: [from, to) is exported, every event of it. */
@@ -42,12 +54,12 @@ export type BundleContent = {
   /** Sizes of checkpoints that auditors pinned: the bundle shows that it continues them. Larger ones are left out. */
   readonly pins?: readonly number[];
   /** The events of the range in their order. */
-  readonly lines: AsyncIterable<BundleLine> | Iterable<BundleLine>;
+  readonly lines: AsyncIterable<BundleLine | LinePage> | Iterable<BundleLine>;
   readonly schemas?: { readonly [type: string]: JsonObject };
   /** More files with what was derived from the events, for example `ocsf.ndjson`. */
   readonly more?: readonly {
     readonly name: string;
-    readonly lines: AsyncIterable<string> | Iterable<string>;
+    readonly lines: AsyncIterable<string | Pick<LinePage, 'text'>> | Iterable<string>;
   }[];
   readonly filter: JsonObject;
   readonly asOf: { readonly position: string; readonly time?: string };
@@ -59,7 +71,8 @@ export type BundleContent = {
 
 /** The events do not lead to the root that was signed: log and tree do not belong together. */
 export class BundleInconsistent extends Error {
-  override readonly name = 'BundleInconsistent';
+  static readonly NAME = 'BundleInconsistent';
+  override readonly name = BundleInconsistent.NAME;
 }
 
 /** Bytes that are gathered before they are written. */
@@ -173,18 +186,28 @@ const placeFields = ({ head, index, path }: TenantPlace) => ({
 async function* countedLines(
   lines: BundleContent['lines'],
   leaves: CollectedLeaves,
-  counts: BundleManifest['counts'],
-): AsyncGenerator<string> {
+  counts: Counts,
+): AsyncGenerator<string | Uint8Array> {
   for await (const line of lines) {
-    leaves.add(lineHash(line));
-    counts.events += 1;
-    counts[line.shown] += 1;
-    yield `${lineText(line)}\n`;
+    if ('text' in line) {
+      for (let at = 0; at < line.hashes.length; at += HASH_BYTES)
+        leaves.add(Buffer.from(line.hashes.subarray(at, at + HASH_BYTES)));
+      counts.events += line.counts.events;
+      for (const shown of ['full', 'redacted', 'withheld'] as const) counts[shown] += line.counts[shown];
+      yield line.text;
+    } else {
+      leaves.add(lineHash(line));
+      counts.events += 1;
+      counts[line.shown] += 1;
+      yield `${lineText(line)}\n`;
+    }
   }
 }
 
-async function* withNewlines(lines: AsyncIterable<string> | Iterable<string>): AsyncGenerator<string> {
-  for await (const line of lines) yield `${line}\n`;
+async function* withNewlines(
+  lines: NonNullable<BundleContent['more']>[number]['lines'],
+): AsyncGenerator<string | Uint8Array> {
+  for await (const line of lines) yield typeof line === 'string' ? `${line}\n` : line.text;
 }
 
 type CollectedLeaves = {
@@ -220,7 +243,7 @@ const writeFile = async (
   const file = await sink.file(name);
   const hash = createHash('sha256');
   let [bytes, held] = [0, 0];
-  let gathered: Buffer[] = [];
+  let gathered: Uint8Array[] = [];
   const flush = async (): Promise<void> => {
     const chunk = Buffer.concat(gathered);
     gathered = [];
@@ -230,7 +253,7 @@ const writeFile = async (
     await file.write(chunk);
   };
   for await (const part of parts) {
-    const chunk = Buffer.from(part as Uint8Array);
+    const chunk = typeof part === 'string' ? Buffer.from(part) : part;
     gathered.push(chunk);
     held += chunk.length;
     if (held >= CHUNK) await flush();

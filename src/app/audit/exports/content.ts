@@ -1,30 +1,19 @@
 import type { ExportRequest } from '../../../domain/audit/events.ts';
-import { stringAt } from '../../../domain/json-tools.ts';
 import type { JsonObject } from '../../../domain/json.ts';
-import { encryptedIn } from '../../../domain/personal.ts';
-import type { EventStore, RecordedEvent } from '../../event-store.ts';
-import type { BundleLine, BundleScope } from '../bundle/format.ts';
-import { fullLine, redactedLine, revealedTexts, withheldLine } from '../bundle/lines.ts';
-import { ocsfOf } from '../bundle/ocsf.ts';
+import type { EventStore } from '../../event-store.ts';
+import type { BundleScope } from '../bundle/format.ts';
 import type { AuditKeys } from '../audit-keys.ts';
-import { BundleInconsistent, type BundleContent } from '../bundle/writer.ts';
-import { eventsOf } from '../event-source.ts';
+import type { BundleContent, LinePage } from '../bundle/writer.ts';
 import { fromBase64 } from '../merkle/base64.ts';
-import { leafHashOf, leafOf } from '../merkle/leaf.ts';
 import { parseCheckpoint } from '../merkle/checkpoint.ts';
 import { signNote, splitNote } from '../merkle/note.ts';
 import type { TenantStanding } from '../merkle/tenants.ts';
 import type { AuditProofs, TenantProof } from '../proofs.ts';
-import {
-  revealsActor,
-  shownTo,
-  type AuditAudience,
-  type AuditWords,
-  type ShownEvent,
-  type StoredContent,
-} from '../shown.ts';
+import type { AuditWords } from '../shown.ts';
 import type { TreeHead } from '../tree-heads.ts';
-import type { AuditLeaf, AuditTree, TenantTree } from '../tree.ts';
+import type { AuditTree, TenantTree } from '../tree.ts';
+import { exportPages, type LinesAsked } from './export-lines.ts';
+import type { MakeLines } from './ports.ts';
 
 /** What an export is made from. */
 export type ExportSource = {
@@ -35,6 +24,8 @@ export type ExportSource = {
   };
   readonly proofs: Pick<AuditProofs, 'tenantProof' | 'trust' | 'standings'>;
   readonly words: AuditWords;
+  /** Makes the lines elsewhere; absent: on this thread, in slices. */
+  readonly makeLines?: MakeLines;
   /** JSON Schemas of the event types, by type; made in steps. */
   readonly schemas: () => Promise<{ readonly [type: string]: JsonObject }>;
   readonly productVersion: string;
@@ -47,8 +38,11 @@ export class NothingToExport extends Error {
   override readonly name = 'NothingToExport';
 }
 
-/** How an export goes on: `line` lets others have the thread, counts, and throws when the export was called off. */
-export type Steps = { readonly line: () => Promise<void>; readonly signal: AbortSignal };
+/**
+ * How an export goes on: `line` lets others have the thread, counts (`many`: so many lines at once, default 1), and throws
+ * when the export was called off.
+ */
+export type Steps = { readonly line: (many?: number) => Promise<void>; readonly signal: AbortSignal };
 
 /** Everything of one export as of a signed head. Throws NothingToExport. */
 export const contentOf = async (
@@ -64,9 +58,10 @@ export const contentOf = async (
   if (scope.kind === 'tenant' && tenant === undefined)
     throw new NothingToExport('there was no event of this tenant when the tree was signed');
   const range = rangeOf(request, scope, head, tree);
-  const lineOf = lines(request, source.words);
+  const { productVersion } = source;
+  const pages = (of: LinesAsked['of']): AsyncIterable<LinePage> =>
+    linesOf({ of, scope, range, request: shownBy(request), productVersion }, source, { line, signal });
   const ofTenant = scope.kind === 'tenant' ? tree.tenantTree(scope.tenant) : undefined;
-  const each = (): AsyncGenerator<Found> => found(ofTenant ?? tree, range, source, { line, signal });
   const all = [...pins, ...(request.pins ?? [])];
   const atPins =
     tenant === undefined
@@ -83,17 +78,38 @@ export const contentOf = async (
       ? {}
       : { tenant: { ...placeOf(ofTenant, tenant), ...(atPins && { atPins }) } }),
     pins: all,
-    lines: mapped(each(), ({ leaf, event }) => lineOf(leaf, event)),
+    lines: pages('events'),
     schemas: await source.schemas(),
-    ...(request.format === 'ocsf'
-      ? { more: [{ name: 'ocsf.ndjson', lines: ocsfLines(each(), lineOf, source.productVersion) }] }
-      : {}),
+    ...(request.format === 'ocsf' ? { more: [{ name: 'ocsf.ndjson', lines: pages('ocsf') }] } : {}),
     filter: filterOf(request),
     asOf: { position: head.position, time: head.at },
     createdAt: at,
     sign: signWith(source.keys, head),
   };
 };
+
+/** Of a request what its lines depend on. */
+const shownBy = ({ filter, audience }: ExportRequest): LinesAsked['request'] => ({
+  filter,
+  ...(audience === undefined ? {} : { audience }),
+});
+
+/** Elsewhere where that is possible, otherwise here. */
+async function* linesOf(
+  asked: LinesAsked,
+  { makeLines, store, tree, words }: ExportSource,
+  { line, signal }: Steps,
+): AsyncGenerator<LinePage> {
+  const elsewhere = makeLines?.(asked, signal);
+  if (elsewhere === undefined) {
+    yield* exportPages(asked, { store, tree, words }, { line: () => line(), signal });
+    return;
+  }
+  for await (const page of elsewhere) {
+    await line(page.counts.events);
+    yield page;
+  }
+}
 
 /** Looks at tenants for the pins of one export: some seconds, in steps. */
 const MOST_LOOKS = 200_000;
@@ -137,57 +153,6 @@ const placeOf = (
   },
 });
 
-type Found = { readonly leaf: AuditLeaf; readonly event: RecordedEvent };
-
-/** Leaves that are read in one go, with their events. */
-const PAGE = 32;
-
-/** Leaves of a range with their events. Throws BundleInconsistent when the log does not hold one. */
-async function* found(
-  tree: Pick<AuditTree, 'leaves'>,
-  { from, to }: { readonly from: number; readonly to: number },
-  { store }: Pick<ExportSource, 'store'>,
-  { line, signal }: Steps,
-): AsyncGenerator<Found> {
-  for (let index = from; index < to; ) {
-    const leaves = tree.leaves(index, Math.min(PAGE, to - index));
-    if (leaves.length === 0) throw new BundleInconsistent(`the audit tree lacks leaf ${index}`);
-    const events = await eventsOf(store, leaves, signal);
-    for (const [i, leaf] of leaves.entries()) {
-      await line();
-      const event = events[i];
-      const name = `${leaf.record.stream}@${leaf.record.revision}, leaf ${leaf.index} of the tree`;
-      if (event?.id !== leaf.record.id) throw new BundleInconsistent(`the log does not hold ${name}`);
-      // Nobody else would notice: of what is redacted or withheld the tree's own leaf is shown.
-      if (!leafHashOf(leafOf(event)).equals(leafHashOf(leaf.record)))
-        throw new BundleInconsistent(
-          `the log has changed ${name}: its data or metadata are not those it was made of`,
-        );
-      yield { leaf, event };
-    }
-    index += leaves.length;
-  }
-}
-
-async function* mapped<From, To>(items: AsyncIterable<From>, map: (item: From) => To): AsyncGenerator<To> {
-  for await (const item of items) yield map(item);
-}
-
-/** Derived from what is shown, after it was proven. */
-async function* ocsfLines(
-  items: AsyncIterable<Found>,
-  lineOf: (leaf: AuditLeaf, event: RecordedEvent) => BundleLine,
-  productVersion: string,
-): AsyncGenerator<string> {
-  for await (const item of items) {
-    const { leaf, event, revealed } = lineOf(item.leaf, item.event);
-    if (leaf === null || event === null) continue;
-    const { kind, resourceId } = item.leaf;
-    const more = revealed === undefined ? {} : { revealed };
-    yield JSON.stringify(ocsfOf({ leaf, event, kind, resourceId, productVersion, ...more }));
-  }
-}
-
 const signWith =
   (keys: Pick<AuditKeys, 'current'>, head: TreeHead): BundleContent['sign'] =>
   async (text) => {
@@ -217,63 +182,3 @@ const filterOf = ({ filter, from, to }: ExportRequest): JsonObject => ({
   ...(from === undefined ? {} : { from }),
   ...(to === undefined ? {} : { to }),
 });
-
-/** A line per leaf. Of what the filter leaves out, and of what may not be seen, it holds the hash only. */
-const lines = (
-  request: ExportRequest,
-  words: AuditWords,
-): ((leaf: AuditLeaf, event: RecordedEvent) => BundleLine) => {
-  const audience = request.audience ?? 'tenant';
-  const wanted = matcher(request.filter, audience);
-  return (leaf, event) => {
-    const visible = shownTo(event, audience, words);
-    const part = visible && shownPart(leaf, visible, audience);
-    if (visible === undefined || part === undefined) return withheldLine(leaf, 'audience');
-    if (!wanted(leaf)) return withheldLine(leaf, 'filter');
-    if (visible.shown === 'full') {
-      const { data, metadata } = event;
-      return fullLine(leaf, event, revealedIn({ data, metadata }, audience, words));
-    }
-    const line = redactedLine(leaf, event, part);
-    const revealed = revealedIn(part, audience, words);
-    return revealed === undefined ? line : { ...line, revealed };
-  };
-};
-
-/**
- * What a line shows of an event: where the leaf is of a part of it, that part. Undefined when it cannot show that one,
- * since more is kept from this reader today than when the event was stored: beside the leaf anything else would be wrong.
- * A leaf of version 1 is of everything, and its hashes have no salt: a tenant who may not see everything gets none of it,
- * or what is left out could be found by guessing. To the provider it is shown also of what only the service may read.
- */
-const shownPart = (
-  { record }: AuditLeaf,
-  { shown, stored, data, metadata }: ShownEvent,
-  audience: AuditAudience,
-): StoredContent | undefined =>
-  record.v === 1 && shown === 'redacted' && audience === 'provider' ? { data, metadata } : stored;
-
-const revealedIn = (
-  event: { readonly data: JsonObject; readonly metadata: JsonObject },
-  audience: AuditAudience,
-  { open }: AuditWords,
-): { readonly [path: string]: string } | undefined => {
-  if (encryptedIn(event.data).length === 0 && encryptedIn(event.metadata).length === 0) return undefined;
-  const all = revealedTexts(event, (values) => open(values));
-  if (all === undefined || revealsActor(event.metadata, audience)) return all;
-  const ofData = Object.entries(all).filter(([path]) => path.startsWith('/data/'));
-  return ofData.length === 0 ? undefined : Object.fromEntries(ofData);
-};
-
-/** What is asked for in `filter`: `subject`, `kind`, `resource_id`, `types`, `outcome`. Of events as lists find them. */
-const matcher = (filter: JsonObject, audience: AuditAudience): ((leaf: AuditLeaf) => boolean) => {
-  const wanted = (name: string, value: string): boolean => ['', value].includes(stringAt(filter, name));
-  const types = Array.isArray(filter['types']) ? filter['types'] : undefined;
-  const isAbout = ({ kind, resourceId }: { readonly kind: string; readonly resourceId: string }): boolean =>
-    wanted('kind', kind) && wanted('resource_id', resourceId);
-  return (leaf) =>
-    wanted('subject', leaf.subject) &&
-    wanted('outcome', leaf.outcome) &&
-    (types === undefined || types.includes(leaf.record.type)) &&
-    [leaf, ...(leaf.also ?? []).filter(({ hidden }) => audience === 'provider' || !hidden)].some(isAbout);
-};

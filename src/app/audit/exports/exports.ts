@@ -147,9 +147,9 @@ export const createAuditExports = (options: ExportsOptions): AuditExports => {
     if (known.status !== 'running') return;
     mine.waiting = false;
     let since = clock.monotonicMs();
-    const line = async (): Promise<void> => {
+    const line = async (many = 1): Promise<void> => {
       signal.throwIfAborted();
-      mine.done += 1;
+      mine.done += many;
       if (clock.monotonicMs() - since < SLICE_MS) return;
       await rest();
       since = clock.monotonicMs();

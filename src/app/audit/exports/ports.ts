@@ -1,4 +1,12 @@
 import type { BundleSink } from '../bundle/format.ts';
+import type { LinePage } from '../bundle/writer.ts';
+import type { LinesAsked } from './export-lines.ts';
+
+/**
+ * Makes the lines of an export on another thread, page by page as they are taken; undefined: not now, they are to be made
+ * by who asks. Throws BundleInconsistent when log and tree do not agree, and the signal's reason.
+ */
+export type MakeLines = (asked: LinesAsked, signal: AbortSignal) => AsyncIterable<LinePage> | undefined;
 
 /** A finished file. */
 export type ExportFile = {

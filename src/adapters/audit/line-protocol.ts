@@ -1,0 +1,28 @@
+import type { LinePage } from '../../app/audit/bundle/writer.ts';
+import type { LinesAsked } from '../../app/audit/exports/export-lines.ts';
+
+/** What a module of export lines gives: the pages of one export, from a log and an audit tree of its own. */
+export type ExportLines = {
+  readonly pages: (asked: LinesAsked) => AsyncIterable<LinePage>;
+  readonly close: () => Promise<void>;
+};
+
+/** Export `openExportLines` of the module. The configuration is plain JSON; `tree`: file of the read model `audit`. */
+export type OpenExportLines<Config = unknown> = (config: Config, tree: string) => Promise<ExportLines>;
+
+export type LineWorkerData = {
+  /** URL of the module. */
+  readonly module: string;
+  readonly config: unknown;
+  readonly tree: string;
+  readonly asked: LinesAsked;
+};
+
+export type FromLineWorker =
+  | { readonly kind: 'page'; readonly page: LinePage }
+  | { readonly kind: 'end' }
+  /** `name`: of the error, so that it can be told apart. */
+  | { readonly kind: 'failed'; readonly name: string; readonly message: string };
+
+/** Pages that are made ahead: each message to the worker is leave for one more. */
+export const PAGES_AHEAD = 4;
