@@ -58,7 +58,9 @@ export const extensionsOf = (
   };
   add('osaccorrelation', stringAt(metadata, 'correlationId'));
   add('osaccausation', stringAt(metadata, 'causationId'));
-  add('osacactor', stringAt(objectAt(metadata, 'actor'), 'subjectId'));
+  const actor = objectAt(metadata, 'actor');
+  add('osacactor', stringAt(actor, 'subjectId'));
+  add('osaconbehalfof', stringAt(actor, 'onBehalfOf'));
   add('osactenant', stringAt(metadata, 'tenant'));
   add('osacproject', stringAt(metadata, 'project'));
   add('osacresourceid', id);

@@ -30,6 +30,10 @@ const CAUSES: JsonObject = {
   osaccorrelation: { ...TEXT, description: 'What all events of one undertaking share.' },
   osaccausation: { ...TEXT, description: 'The command or event that led to it.' },
   osacactor: { ...TEXT, description: 'Pseudonym of who did it; `system` for the service itself.' },
+  osaconbehalfof: {
+    ...TEXT,
+    description: 'Pseudonym of the person for whom it was done, where that is another.',
+  },
   osactenant: TEXT,
   osacproject: TEXT,
   traceparent: { ...TEXT, description: 'W3C Trace Context.' },

@@ -79,6 +79,31 @@ describe('erased stays erased', () => {
       expect(event['actor']?.['personal']).to.deep.equal({ user_name: 'alice', email: EMAIL });
   });
 
+  it('in exports that are made when the person has come back: old events reveal nothing, new ones do', async () => {
+    await stage.order(alice, 'before');
+    await refuse();
+    const subject = await subjectOfAlice();
+    const before = (await eventsOf(subject)).map((event) => textAt(event, 'id'));
+    await erase(subject);
+    await stage.order(alice, 'after');
+    await settled();
+    const who = { user: 'audrey', tenants: ['t1'], roles: ['auditor'] };
+    for (const format of ['native', 'ocsf']) {
+      const state = await stage.exported(auditor, { format });
+      const lines = (await stage.fetched(await stage.service.token(who), state))
+        .toString('utf8')
+        .split('\n')
+        .filter((line) => line.includes(subject));
+      const old = lines.filter((line) => before.some((id) => line.includes(id)));
+      expect(old.length, format).to.be.at.least(before.length);
+      expect(old.join('\n'), format).not.to.match(/alice/);
+      expect(
+        lines.filter((line) => line.includes(EMAIL)),
+        format,
+      ).not.to.deep.equal([]);
+    }
+  });
+
   it('is what a refusal says that an older release stored without a name', async () => {
     await stage.order(alice, 'before');
     const subject = await subjectOfAlice();

@@ -61,6 +61,12 @@ describe('Kafka records of events', () => {
     });
   });
 
+  it('say for whom it was done, where that is another', () => {
+    const actor = { subjectId: 'system', authMethod: 'internal', roles: [], onBehalfOf: 'subject-1' };
+    const value = valueOf(mapped({ ...resized, metadata: { ...resized.metadata, actor } })[0]);
+    expect(value).to.include({ osacactor: 'system', osaconbehalfof: 'subject-1' });
+  });
+
   it('leave out what is empty, and take the time of the store where the event has none', () => {
     const bare = { ...resized, metadata: { schemaVersion: 1, tenant: '' } };
     const value = valueOf(mapped(bare)[0]);
@@ -70,6 +76,7 @@ describe('Kafka records of events', () => {
       'osactenant',
       'osacproject',
       'osacactor',
+      'osaconbehalfof',
       'osaccorrelation',
       'traceparent',
     );
