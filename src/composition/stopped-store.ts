@@ -6,6 +6,7 @@ import { writerOf } from '../adapters/event-store/sqlite/lock.ts';
 import { openLogForReading } from '../adapters/event-store/sqlite/schema.ts';
 import { createGrowth } from '../adapters/event-store/shared/paged-subscription.ts';
 import { verifyStore, type StoreReport } from '../app/audit/bundle/verify-store.ts';
+import type { ServedTrees } from '../app/audit/bundle/served-trees.ts';
 import type { KeptTree } from '../app/audit/bundle/store-naming.ts';
 import type { HashAt } from '../app/audit/merkle/hashing.ts';
 import type { Trust } from '../app/audit/merkle/key-chain.ts';
@@ -33,15 +34,21 @@ export const verifyStoppedStore = async (which: StoreToCheck, trust?: Trust): Pr
   const log = createLogReader(openLogForReading(file), file, createGrowth());
   const tree = 'dataDir' in which ? treeBeside(which.dataDir) : undefined;
   try {
-    return await verifyStore(log, {
+    const report = await verifyStore(log, {
       ...(trust === undefined ? {} : { trust }),
-      ...(tree === undefined ? {} : { kept: tree.kept }),
+      ...(tree === undefined ? {} : { kept: tree.kept, served: tree.served }),
     });
+    return 'dataDir' in which && tree === undefined
+      ? { ...report, remarks: [...report.remarks, NO_TREE] }
+      : report;
   } finally {
     tree?.close();
     await log.close();
   }
 };
+
+const NO_TREE =
+  'no tree of this release that can be read lies beside the log: what the service serves of it was not looked at';
 
 const SQLITE = 'SQLite format 3\0';
 
@@ -71,10 +78,12 @@ const assertStopped = (file: string): void => {
 };
 
 /**
- * The tree that the service kept beside the log: with it a wrong event is named. Nothing is believed of it that does not
- * lead to a signed root, so that whatever is wrong with it only costs the name.
+ * The tree that the service kept beside the log: with it a wrong event is named, for which nothing is believed of it that does
+ * not lead to a signed root. When the log is right, it is checked itself: the service serves tiles and proofs from it.
  */
-const treeBeside = (dataDir: string): { readonly kept: KeptTree; readonly close: () => void } | undefined => {
+const treeBeside = (
+  dataDir: string,
+): { readonly kept: KeptTree; readonly served: ServedTrees; readonly close: () => void } | undefined => {
   const folder = join(dataDir, 'read-models');
   try {
     const name = basename(readFileSync(join(folder, 'audit.current'), 'utf8').trim());
@@ -86,7 +95,7 @@ const treeBeside = (dataDir: string): { readonly kept: KeptTree; readonly close:
         return undefined;
       }
     };
-    return { kept: { hashAt: asRangeError(reader.hashAt), recordAt }, close };
+    return { kept: { hashAt: asRangeError(reader.hashAt), recordAt }, served: reader, close };
   } catch {
     return undefined;
   }

@@ -223,6 +223,8 @@ const storeText = (report: StoreReport, file: readonly string[], trust: Trust | 
       ? KEYS.pinned
       : 'keys: those that the store names: whoever can rewrite it can name others (--trust)',
   ];
+  if (report.tiles !== undefined)
+    lines.push(`compared with the tree beside it that the service serves: ${counted(report.tiles, 'tile')}`);
   lines.push(...report.remarks.map((remark) => `remark: ${printable(remark)}`));
   const unsigned = report.leaves - report.signed;
   if (unsigned > 0 && report.ok)

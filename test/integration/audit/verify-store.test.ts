@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
 import { openSqliteEventStore } from '../../../src/adapters/event-store/sqlite/sqlite-event-store.ts';
@@ -97,7 +97,50 @@ describe('a store that was signed', () => {
     const report = await verifyStoppedStore({ dataDir }, trust);
     expect(report.findings.map(findingText)).to.deep.equal([]);
     expect(report).to.include({ ok: true, leaves: 60, signed: 60, heads: 3, keys: 'pinned' });
-    expect(await verifyStoppedStore({ file: join(dataDir, 'events.db') }, trust)).to.deep.equal(report);
+    // One tile and one bundle of the log, and one tile of each of two tenants.
+    const { tiles, ...ofLog } = report;
+    expect(tiles).to.equal(4);
+    expect(await verifyStoppedStore({ file: join(dataDir, 'events.db') }, trust)).to.deep.equal(ofLog);
+  });
+
+  it('says what is wrong with the tree beside it, from which the service answers', async () => {
+    for (const [change, said] of [
+      [
+        'UPDATE leaves SET hash = zeroblob(32) WHERE idx = 7',
+        /in the tree of the log as the service keeps and serves it, .* \(places 0 to 60, tile\/0\/000\.p\/60: /,
+      ],
+      [
+        'UPDATE leaves SET revision = revision + 1 WHERE idx = 7',
+        /\(event cluster-c\d@\d+, place 7, tile\/entries\/000\.p\/60: /,
+      ],
+      [
+        'DELETE FROM leaves WHERE idx = 59',
+        /the tree of the log as the service keeps .* 59|tile\/0\/000\.p\/60/,
+      ],
+      [
+        "UPDATE trees SET size = size - 1 WHERE tenant = 'acme'",
+        /the tree of tenant acme .* has 19 leaves, not 20/,
+      ],
+    ] as const) {
+      const copy = join(folder, 'served');
+      cpSync(dataDir, copy, { recursive: true });
+      const current = readFileSync(join(copy, 'read-models', 'audit.current'), 'utf8').trim();
+      const db = new DatabaseSync(join(copy, 'read-models', basename(current)));
+      expect(db.prepare(change).run().changes, change).to.equal(1);
+      db.close();
+      const report = await verifyStoppedStore({ dataDir: copy }, trust);
+      rmSync(copy, { recursive: true });
+      expect(report.ok, change).to.equal(false);
+      expect(report.findings.map(findingText).join('\n')).to.match(said);
+      expect(report.findings.every(({ code }) => code === 'served')).to.equal(true);
+    }
+    const copy = join(folder, 'served');
+    cpSync(dataDir, copy, { recursive: true });
+    rmSync(join(copy, 'read-models'), { recursive: true });
+    const without = await verifyStoppedStore({ dataDir: copy }, trust);
+    rmSync(copy, { recursive: true });
+    expect([without.ok, without.tiles]).to.deep.equal([true, undefined]);
+    expect(without.remarks.join()).to.include('no tree of this release that can be read lies beside the log');
   });
 
   it('gives exports that prove themselves', async () => {

@@ -24,6 +24,8 @@ export type Finding = {
     | 'changed-event'
     | 'leaves'
     | 'store'
+    /** What the service keeps beside the log, and serves. */
+    | 'served'
     | 'head';
   readonly message: string;
   readonly file?: string;

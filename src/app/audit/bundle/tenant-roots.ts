@@ -11,6 +11,8 @@ export type TenantRoots = {
   readonly count: () => number;
   /** The same as `tenantsRoot` over all of them. */
   readonly root: () => Buffer;
+  /** Each tenant's tree as it is by now. */
+  readonly heads: () => readonly { readonly tenant: string; readonly size: number; readonly root: Buffer }[];
 };
 
 type Known = { readonly key: Buffer; readonly tree: GrowingRange; place: number };
@@ -65,6 +67,7 @@ export const createTenantRoots = (): TenantRoots => {
       changed.add(known);
     },
     count: () => tenants.size,
+    heads: () => [...tenants].map(([tenant, { tree }]) => ({ tenant, size: tree.size(), root: tree.root() })),
     root: () => {
       if (sorted) for (const known of changed) update(known);
       else build();

@@ -8,6 +8,7 @@ import { isLeafStream, leafHashOf, leafOf } from '../merkle/leaf.ts';
 import { MOST_HEADS, TREE_HEADS_STREAM } from '../tree-heads.ts';
 import { collectFindings, type Finding, type Findings } from './findings.ts';
 import { FILES } from './format.ts';
+import { checkServedTrees, type ServedTrees, type TreesOfLog } from './served-trees.ts';
 import { nameChanges, type KeptTree, type RightUpTo } from './store-naming.ts';
 import { checkPosition, checkTime, type PlacedEvent } from './store-times.ts';
 import { createTenantRoots, type TenantRoots } from './tenant-roots.ts';
@@ -21,6 +22,8 @@ export type StoreOptions = {
   readonly trust?: Trust;
   /** The tree as it was kept apart from the events: with it a wrong or missing event is named. */
   readonly kept?: KeptTree;
+  /** The trees that the service keeps beside the log, and serves: they are checked, too. */
+  readonly served?: ServedTrees;
 };
 
 export type StoreReport = {
@@ -37,6 +40,8 @@ export type StoreReport = {
   readonly heads: number;
   /** Size of the largest head that is right: what lies behind it nobody signed yet. */
   readonly signed: number;
+  /** Tiles and bundles of entries that the service keeps beside the log, and that were looked at; undefined: none were. */
+  readonly tiles?: number;
 };
 
 /**
@@ -47,19 +52,21 @@ export const verifyStore = async (log: StoppedLog, options: StoreOptions = {}): 
   const findings = collectFindings();
   const progress = { events: 0, leaves: 0, heads: 0, signed: 0 };
   const remarks: string[] = [];
+  let tiles: number | undefined;
   try {
     const authority = await authorityOfStore(log, options.trust, findings);
     const heads = await headsOf(log, authority, findings);
     const pin = options.trust === undefined ? undefined : authority.pin;
     const marks = marksOf(heads, pin);
     progress.heads = heads.length;
-    const { unsignedForMs } = await compare(log, marks, options.kept, findings, progress);
+    const { unsignedForMs, trees } = await compare(log, marks, options, findings, progress);
     if (heads.length === 0 && progress.leaves > 0)
       findings.add({
         code: 'head',
         place: [0, progress.leaves],
         message: `the store has no signed head over its ${progress.leaves} events: none was signed, or all were taken out`,
       });
+    tiles = await checkServed(options.served, trees, findings, remarks);
     remarks.push(...remarksOnEnd(progress.leaves, heads.at(-1)?.checkpoint.size, unsignedForMs));
   } catch (error) {
     findings.add({
@@ -74,7 +81,32 @@ export const verifyStore = async (log: StoppedLog, options: StoreOptions = {}): 
     remarks,
     keys: options.trust === undefined ? 'from the store' : 'pinned',
     ...progress,
+    ...(tiles === undefined ? {} : { tiles }),
   };
+};
+
+/** What is kept is derived: of a log that is itself wrong it tells nothing. */
+const checkServed = async (
+  served: ServedTrees | undefined,
+  trees: TreesOfLog | undefined,
+  findings: Findings,
+  remarks: string[],
+): Promise<number | undefined> => {
+  if (served === undefined) return undefined;
+  if (findings.count() > 0) {
+    remarks.push(
+      'the tiles that the service keeps beside the log were not looked at: first the log has to be right',
+    );
+    return undefined;
+  }
+  if (trees !== undefined) return checkServedTrees(served, trees, findings);
+  const size = sizeOf(served);
+  const what = size === undefined ? 'cannot be read' : `has ${size} leaves, more than the log`;
+  findings.add({
+    code: 'served',
+    message: `the tree that the service keeps beside the log, and serves, ${what}: have the read model made anew`,
+  });
+  return undefined;
 };
 
 /** So much a signer leaves unsigned at most while it runs (signer.ts): 10 s, with room for a busy machine. */
@@ -180,23 +212,32 @@ type Progress = { events: number; leaves: number; signed: number };
 const compare = async (
   log: StoppedLog,
   marks: readonly Mark[],
-  kept: KeptTree | undefined,
+  { kept, served }: StoreOptions,
   findings: Findings,
   progress: Progress,
-): Promise<{ readonly unsignedForMs: number }> => {
+): Promise<{ readonly unsignedForMs: number; readonly trees: TreesOfLog | undefined }> => {
   const gaps = collectFindings();
-  const comparison = createComparison(marks, { findings, gaps }, progress);
+  const comparison = createComparison(marks, { findings, gaps }, progress, sizeOf(served));
   try {
     for await (const event of allOf(log)) comparison.take(event);
-    const { wrong, right, unsignedForMs } = comparison.end();
+    const { wrong, right, unsignedForMs, trees } = comparison.end();
     if (kept !== undefined && wrong.length > 0) {
       const start = wrong.some(({ pinned }) => pinned) ? NOTHING : right;
       const signed = marks.map(({ checkpoint }) => checkpoint);
       await nameChanges({ kept, start, signed, leaves: (after) => leavesOf(log, after) }, findings);
     }
-    return { unsignedForMs };
+    return { unsignedForMs, trees };
   } finally {
     tellGaps(gaps, progress.leaves, findings);
+  }
+};
+
+/** Of a read model that cannot be read there is no size at which the log could be compared with it. */
+const sizeOf = (served: ServedTrees | undefined): number | undefined => {
+  try {
+    return served?.size();
+  } catch {
+    return undefined;
   }
 };
 
@@ -215,6 +256,8 @@ const createComparison = (
   marks: readonly Mark[],
   { findings, gaps }: { readonly findings: Findings; readonly gaps: Findings },
   progress: Progress,
+  /** Size at which the trees are asked for. */
+  wanted: number | undefined,
 ) => {
   const tree = extendRange();
   const tenants = createTenantRoots();
@@ -227,6 +270,7 @@ const createComparison = (
   let lastLeaf: PlacedEvent | undefined;
   let unsignedSince: number | undefined;
   let latest = 0;
+  let trees: TreesOfLog | undefined;
 
   const since = (mark: Mark): number => (mark.pinned ? 0 : progress.signed);
   const compareWith = (mark: Mark): void => {
@@ -243,6 +287,7 @@ const createComparison = (
     findings.add(anotherRoot(mark, since(mark), problem));
   };
   const reachMarks = (): void => {
+    if (tree.size() === wanted) trees = { size: wanted, root: tree.root(), tenants: tenants.heads() };
     for (let mark = marks[next]; mark?.checkpoint.size === tree.size(); mark = marks[next]) {
       next += 1;
       below = mark;
@@ -267,14 +312,15 @@ const createComparison = (
       if (tree.size() > headed) unsignedSince ??= recorded;
       reachMarks();
     },
-    end: (): { wrong: readonly Mark[]; right: RightUpTo; unsignedForMs: number } => {
+    end: () => {
       const largest = [false, true].map((pinned) => marks.findLast((mark) => mark.pinned === pinned));
       const beyond = largest.filter((mark) => mark !== undefined && mark.checkpoint.size > tree.size());
       for (const mark of beyond as Mark[]) {
         findings.add(tooShort(mark, since(mark), tree.size()));
         wrong.push(mark);
       }
-      return { wrong, right, unsignedForMs: unsignedSince === undefined ? 0 : latest - unsignedSince };
+      const unsignedForMs = unsignedSince === undefined ? 0 : latest - unsignedSince;
+      return { wrong: wrong as readonly Mark[], right, unsignedForMs, trees };
     },
   };
 };
