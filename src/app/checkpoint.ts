@@ -9,9 +9,17 @@ export type Checkpoint = {
   load(signal?: AbortSignal): Promise<Position | undefined>;
   /**
    * Returns false when another instance has saved since `load`: then it is the owner of the loop. Undefined: the loop
-   * begins at the beginning again. `nothingSent`: everything up to there was passed over, and nothing sent anywhere.
+   * begins at the beginning again.
    */
-  save(position: Position | undefined, about?: { readonly nothingSent: boolean }): Promise<boolean>;
+  save(position: Position | undefined, about?: About): Promise<boolean>;
+};
+
+/** What became of what lies in front of the position, where something is sent of it. */
+type About = {
+  /** Everything was passed over, and nothing sent anywhere. */
+  readonly nothingSent?: boolean;
+  /** Offsets by partition of what was sent last. */
+  readonly places?: ReadonlyMap<number, bigint>;
 };
 
 export const createCheckpoint = ({
@@ -30,11 +38,14 @@ export const createCheckpoint = ({
 }): Checkpoint & {
   /** Whether the position that `load` found was stored with `nothingSent`. */
   isUnsent(): boolean;
+  /** The `places` that were stored with it; empty: none were. */
+  places(): ReadonlyMap<number, bigint>;
 } => {
   const stream = `sys-${name}`;
   const bookkeeping = createBookkeeping(instance);
   let revision: ExpectedRevision = 'no_stream';
   let isUnsent = false;
+  let places: ReadonlyMap<number, bigint> = new Map();
   return {
     load: async (signal) => {
       for await (const event of store.readStream(stream, {
@@ -45,17 +56,20 @@ export const createCheckpoint = ({
         revision = event.revision;
         const position = event.data['position'];
         isUnsent = event.data['nothingSent'] === true;
+        places = placesOf(event.data['places']);
         return typeof position === 'string' ? position : undefined;
       }
       await store.setMaxCount(stream, 1);
       return undefined;
     },
     isUnsent: () => isUnsent,
-    save: async (position, { nothingSent } = { nothingSent: false }) => {
+    places: () => places,
+    save: async (position, { nothingSent = false, places: sent = new Map() } = {}) => {
       const data = {
         at: clock.now(),
         ...(position === undefined ? {} : { position }),
         ...(nothingSent ? { nothingSent } : {}),
+        ...(sent.size === 0 ? {} : { places: [...sent].map(([partition, at]) => `${partition}:${at}`) }),
       };
       const reached = { type: 'CheckpointReached', data } as const;
       const event = bookkeeping(stream, reached, 'SaveCheckpoint', ids.uuidv7());
@@ -69,3 +83,13 @@ export const createCheckpoint = ({
     },
   };
 };
+
+const PLACE = /^(\d{1,9}):(\d{1,19})$/;
+
+const placesOf = (stored: unknown): ReadonlyMap<number, bigint> =>
+  new Map(
+    (Array.isArray(stored) ? stored : []).flatMap((text): [number, bigint][] => {
+      const [, partition, at] = PLACE.exec(String(text)) ?? [];
+      return partition === undefined || at === undefined ? [] : [[Number(partition), BigInt(at)]];
+    }),
+  );

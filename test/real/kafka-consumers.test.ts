@@ -212,7 +212,7 @@ describe('consumers of a real broker', function () {
       try {
         for (const { id } of items)
           await until(`it shows ${id}`, () =>
-            reference.lines.some((line) => line.startsWith(`${id} CLUSTER_STATE_READY `)),
+            reference.lines.some((line) => line.startsWith(`cluster ${id} is CLUSTER_STATE_READY; `)),
           );
       } finally {
         expect(await reference.end('SIGINT')).to.equal(0);

@@ -6,7 +6,10 @@ import { startRealKafka } from './server.ts';
 const USAGE = `node ops/real/kafka/main.ts [--port n] [--user name=password]...
 
 A real Apache Kafka (one broker, KRaft) on loopback until Ctrl-C. The first start installs it with Maven (120 MB);
-JDK 17 is needed. It is empty: \`ledgerctl kafka create-topics\` makes the topics. What it held is removed at the end.
+JDK 17 is needed. Each start is a new, empty one: \`ledgerctl kafka create-topics\` makes the topics, and a service that
+published to an earlier one fills them from the beginning of its log. What it held is removed at the end. On another
+port than before it is found by nobody until the service is started with the new LEDGER_KAFKA_BROKERS. Ctrl-C or
+SIGTERM ends it; after SIGKILL its Java process goes on: pgrep -f kafka.Kafka.
 
   --port n              port of the brokers (default: any that is free)
   --user name=password  a second listener with passwords (SCRAM-SHA-512), which may be given several times

@@ -4,10 +4,13 @@ import {
   KafkaFault,
   REPLICAS,
   insyncOf,
+  type Ends,
   type KafkaAdmin,
   type KafkaCluster,
+  type KafkaFaultReason,
   type KafkaProducer,
   type KafkaRecord,
+  type OnTrouble,
   type TopicOnBrokers,
   type TopicSpec,
   type TroubleAbout,
@@ -29,8 +32,17 @@ export const createKafkaCluster = (
   const asking = createClients({ retry: { ...ADMIN_RETRY, retries }, ...settings }, { logger, clock });
   return {
     producers: {
-      open: async (signal, mayWrite, onTrouble) =>
-        openProducer(await producing({ mayWrite, onTrouble }), signal),
+      open: async (signal, mayWrite, onTrouble) => {
+        const tried = createTried(settings.brokers);
+        const listen: OnTrouble = (problem, about) => {
+          tried.note(problem, about);
+          onTrouble?.(problem, about);
+        };
+        const client = await producing({ mayWrite, onTrouble: listen });
+        return openProducer(client, signal).catch((error: unknown) => {
+          throw tried.explained(error);
+        });
+      },
     },
     admin: createAdmin(asking, settings.brokers),
   };
@@ -131,6 +143,8 @@ const isLate = ({ reason }: AbortSignal): boolean =>
 const NO_ANSWER = 'no answer in time';
 const late = (): KafkaFault => new KafkaFault('unreachable', NO_ANSWER);
 
+const OF_BROKERS: ReadonlySet<KafkaFaultReason> = new Set(['unreachable', 'unauthorized']);
+
 /** What became of each broker while they were asked. */
 const createTried = (brokers: readonly string[]) => {
   const problems = new Map<string, string>();
@@ -139,14 +153,14 @@ const createTried = (brokers: readonly string[]) => {
       const what = problem.replace(/^Connection error: /, '').replace(`${broker}: `, '');
       if (broker !== '') problems.set(broker, what.replace(` ${broker}`, ''));
     },
-    /** The fault, with every broker that was tried and what was wrong with it, where nobody could be reached. */
+    /** The fault, with every broker that was tried and what was wrong with it, where none could be reached or let us in. */
     explained: (fault: unknown): unknown => {
-      if (!(fault instanceof KafkaFault) || fault.reason !== 'unreachable') return fault;
+      if (!(fault instanceof KafkaFault) || !OF_BROKERS.has(fault.reason)) return fault;
       const silent = fault.message === NO_ANSWER ? brokers.filter((broker) => !problems.has(broker)) : [];
       const each = [...problems, ...silent.map((broker) => [broker, NO_ANSWER] as const)];
       if (each.length === 0) return fault;
       const text = each.map(([broker, problem]) => `${broker}: ${problem}`).join('; ');
-      return new KafkaFault('unreachable', text);
+      return new KafkaFault(fault.reason, text, { isAnswer: fault.isAnswer });
     },
   };
 };
@@ -214,11 +228,11 @@ const createAdmin = (
 
   return {
     describe: (topics, signal) => connected(signal, (admin) => describe(admin, topics)),
-    emptyOf: (topics, signal) =>
+    endsOf: (topics, signal) =>
       connected(signal, async (admin) => {
-        const empty = new Set<string>();
-        for (const topic of topics) if (await isNeverWritten(admin, topic)) empty.add(topic);
-        return empty;
+        const ends = new Map<string, Ends>();
+        for (const topic of topics) ends.set(topic, await endsOf(admin, topic));
+        return ends;
       }),
     lastRecords: async (topics, signal) => {
       const { client, tried } = await open();
@@ -248,8 +262,8 @@ const CREATE_MS = 15_000;
 /** `ConfigResourceTypes.TOPIC`: an enum of kafkajs that exists in its types only. */
 const TOPIC_RESOURCE = 2;
 
-const isNeverWritten = async (admin: Admin, topic: string): Promise<boolean> =>
-  (await admin.fetchTopicOffsets(topic)).every(({ high }) => high === '0');
+const endsOf = async (admin: Admin, topic: string): Promise<Ends> =>
+  new Map((await admin.fetchTopicOffsets(topic)).map(({ partition, high }) => [partition, BigInt(high)]));
 
 const describe = async (
   admin: Admin,

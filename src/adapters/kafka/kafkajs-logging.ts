@@ -10,9 +10,11 @@ const ONCE_IN_MS = 60_000;
 const REMEMBERED = 200;
 
 /** Whoever speaks of a connection, of which the publisher tells by itself: once when it begins, and when it is over. */
-const OF_CONNECTIONS: ReadonlySet<string> = new Set(['Connection', 'BrokerPool']);
+const OF_CONNECTIONS = /^(Connection|BrokerPool|SaslAuthenticator.*)$/;
 /** What this one says of a connection, the other one has said. */
 const REPEATS = 'BrokerPool';
+/** Here a broker has answered, and does not let us in. */
+const REFUSES = 'SaslAuthenticator';
 /** A broker has answered, with an error. */
 const ANSWER = /^Response /;
 
@@ -68,10 +70,13 @@ export const createKafkaLogging = (
       if (level >= logLevel.INFO || isCut() || message.startsWith(HARMLESS))
         return logger.debug(fields, message);
       if (namespace !== REPEATS) {
-        const about = { ...ofBroker(broker), isAnswer: ANSWER.test(message) };
+        const about = {
+          ...ofBroker(broker),
+          isAnswer: ANSWER.test(message) || namespace.startsWith(REFUSES),
+        };
         onTrouble?.(named(text ?? message, about.broker), about);
       }
-      if (OF_CONNECTIONS.has(namespace)) return logger.debug(fields, message);
+      if (OF_CONNECTIONS.test(namespace)) return logger.debug(fields, message);
       const held = repeats(message);
       if (held !== undefined) logger.warn(held > 0 ? { ...fields, repeated: held } : fields, message);
     };

@@ -82,7 +82,7 @@ export const createContact = (
   };
   const heardAdmin: KafkaAdmin = {
     describe: (topics, signal) => heard(admin.describe(topics, signal)),
-    emptyOf: (topics, signal) => heard(admin.emptyOf(topics, signal)),
+    endsOf: (topics, signal) => heard(admin.endsOf(topics, signal)),
     lastRecords: (topics, signal) => heard(admin.lastRecords(topics, signal)),
     create: (topics, signal) => heard(admin.create(topics, signal)),
   };

@@ -6,15 +6,16 @@ import type { TopicStream } from '../streams/stream.ts';
 import { isFarBehind } from './distance.ts';
 import type { Parcel } from './outbox.ts';
 import { TakenOver } from './parking.ts';
+import { createPlaces, isAnother, type Places } from './places.ts';
 import {
   KafkaFault,
   type KafkaFaultReason,
   type KafkaProducer,
   type KafkaProducers,
   type KafkaRecord,
-  type Stored,
 } from './ports.ts';
 import type { TopicsReady } from './topic-check.ts';
+import { TopicIsNew } from './topic-is-new.ts';
 import { waitAfter, type PublisherFailpoint, type PublisherSettings, type Session } from './types.ts';
 
 /**
@@ -25,26 +26,17 @@ import { waitAfter, type PublisherFailpoint, type PublisherSettings, type Sessio
 export type Courier = {
   /** Until the session's signal is aborted. Throws TopicIsNew, also then, TakenOver and what the store throws. */
   run(session: Session, checkpoint: Checkpoint, from: Start): Promise<void>;
+  /** Where its records went, as far as is known now. */
+  places(): Places;
 };
 
 export type Start = {
   readonly after: Position | undefined;
   /** Something of what lies in front of it was sent, as far as is known. */
   readonly wasSent: boolean;
+  /** Where its records went; empty: nobody has stored that. */
+  readonly places: Places;
 };
-
-/**
- * The topic holds nothing, although a part of the log was sent to it: it was made anew, or these are other brokers. What was
- * sent elsewhere is not here, so that it has to be filled from the beginning of the log.
- */
-export class TopicIsNew extends Error {
-  override readonly name = 'TopicIsNew';
-  constructor(topic: string) {
-    super(
-      `topic ${topic} is empty or was made anew, although it was published to: it is filled from the beginning of the log`,
-    );
-  }
-}
 
 export type CourierOptions = {
   readonly stream: Pick<TopicStream, 'topic'>;
@@ -73,32 +65,10 @@ export const createCourier = (options: CourierOptions): Courier => {
     run: (session, checkpoint, from) => {
       // All of it is sent again then, also to a topic that is another one than before.
       if (!from.wasSent) places.forget();
+      else if (from.places.size > 0) places.start(from.places);
       return run({ ...options, places }, session, checkpoint, from);
     },
-  };
-};
-
-/**
- * Where this instance's records went. When they lie further in front than earlier ones the topic is another one of the same
- * name, made while a send was tried again: what was sent before is not there.
- */
-const createPlaces = (topic: string) => {
-  const last = new Map<number, bigint>();
-  return {
-    /** `wasMissing`: the topic was not there for a while. Throws TopicIsNew. */
-    add: (stored: readonly Stored[], wasMissing: boolean): void => {
-      for (const { partition, offset } of stored) {
-        const at = BigInt(offset);
-        // What the brokers do not tell.
-        if (at < 0n) continue;
-        if (at <= (last.get(partition) ?? -1n) || (wasMissing && at === 0n)) {
-          last.clear();
-          throw new TopicIsNew(topic);
-        }
-        last.set(partition, at);
-      }
-    },
-    forget: (): void => last.clear(),
+    places: () => new Map(places.all()),
   };
 };
 
@@ -187,7 +157,7 @@ const createSender = (options: WithPlaces, { outbox, parking, signal }: Session,
     await check.ready(name);
     // Who has no connection does not know what became of the topic meanwhile.
     if (producer === undefined && goesOn()) isFilled = false;
-    if (!isFilled && (await check.isEmpty(name))) {
+    if (!isFilled && isAnother(await check.endsOf(name), places.all())) {
       places.forget();
       throw new TopicIsNew(name);
     }
@@ -283,7 +253,7 @@ const createSender = (options: WithPlaces, { outbox, parking, signal }: Session,
 };
 
 const createSaver = (
-  { stream, clock, settings, failpoint }: CourierOptions,
+  { stream, clock, settings, failpoint, places }: WithPlaces,
   { outbox }: Session,
   checkpoint: Checkpoint,
   { after, wasSent }: Start,
@@ -305,7 +275,8 @@ const createSaver = (
     await failpoint?.('before-checkpoint', name);
     const records = unsaved;
     const nothingSent = !isAnySent;
-    if (!(await checkpoint.save(position, { nothingSent }))) throw new TakenOver(`sys-kafka-${name}`);
+    if (!(await checkpoint.save(position, { nothingSent, places: places.all() })))
+      throw new TakenOver(`sys-kafka-${name}`);
     await failpoint?.('after-checkpoint', name);
     saved = position;
     isSavedSent = !nothingSent;

@@ -53,14 +53,20 @@ export type TopicOnBrokers = {
 /** The newest record of one partition. */
 export type LastRecord = Pick<KafkaRecord, 'value' | 'headers'> & { readonly partition: number };
 
+/** Offsets by partition. */
+export type Ends = ReadonlyMap<number, bigint>;
+
 export type KafkaAdmin = {
   /** Those of the topics that exist. Throws KafkaFault. */
   describe(
     topics: readonly string[],
     signal: AbortSignal,
   ): Promise<{ readonly brokers: number; readonly topics: ReadonlyMap<string, TopicOnBrokers> }>;
-  /** Those of the topics to which nothing was ever written. Throws KafkaFault, `topic-missing` when one does not exist. */
-  emptyOf(topics: readonly string[], signal: AbortSignal): Promise<ReadonlySet<string>>;
+  /**
+   * Of each topic by partition the offset that its next record gets; 0: nothing was ever written to it. Throws KafkaFault,
+   * `topic-missing` when one does not exist.
+   */
+  endsOf(topics: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, Ends>>;
   /**
    * The newest record of each partition that holds one, of topics that exist. A topic that we have no right to read is
    * not in the answer. Throws KafkaFault.

@@ -13,7 +13,7 @@ import { replay, type ReplayRequest, type ReplayStep } from './replay.ts';
 import { createTopicCheck, CREATE_COMMAND, type TopicPlan } from './topic-check.ts';
 import { createTopicPublisher, type TopicPublisher } from './topic-publisher.ts';
 import { topicErrorOf, type TopicStatus } from './topic-status.ts';
-import { createRefillLog, createTrouble, type Trouble } from './trouble.ts';
+import { createRefillLog, createTrouble, THE_CHECK, type Trouble } from './trouble.ts';
 import { createGate, createTurns, type Gate } from './turns.ts';
 import {
   PUBLISHER_SETTINGS,
@@ -90,9 +90,6 @@ type Tenure = {
 /** Milliseconds between two looks at the topics: somebody may change or remove them. */
 const LOOK_EVERY_MS = 300_000;
 const LOOK_AGAIN_MS = 30_000;
-/** In the log, beside the names of topics. */
-const TOPIC_CHECK = 'the check of topics';
-
 export const createPublisher = (options: PublisherOptions): Publisher => {
   const { ownership, clock, timers, logger, store } = options;
   const brokers = createBrokerWatch({ clock, timers });
@@ -125,11 +122,11 @@ export const createPublisher = (options: PublisherOptions): Publisher => {
       let wait = LOOK_EVERY_MS;
       try {
         await check.look(signal);
-        trouble.over(TOPIC_CHECK);
+        trouble.over(THE_CHECK);
         if (notComparedOf(check.last()).some(({ reason }) => reason === 'failed')) wait = LOOK_AGAIN_MS;
       } catch (error) {
         if (signal.aborted) return;
-        trouble.has(TOPIC_CHECK, topicErrorOf(error, clock.now()));
+        trouble.has(THE_CHECK, topicErrorOf(error, clock.now()));
         wait = LOOK_AGAIN_MS;
       }
       await pause(timers, wait, AbortSignal.any([signal, check.making(), brokers.begun()]));
@@ -156,8 +153,9 @@ export const createPublisher = (options: PublisherOptions): Publisher => {
         forget: check.forget,
         making: check.making,
         looked: check.looked,
-        wasEmpty: check.wasEmpty,
-        isEmpty: async (topic: string) => (await cluster.admin.emptyOf([topic], signal)).has(topic),
+        lastEnds: check.lastEnds,
+        endsOf: async (topic: string) =>
+          (await cluster.admin.endsOf([topic], signal)).get(topic) ?? new Map(),
       },
       settings,
       graceMs: () => (signal.aborted && !stopping.aborted ? 0 : settings.graceMs),

@@ -1,7 +1,7 @@
 import type { Clock } from '../ports.ts';
 import type { TopicSpec } from '../streams/stream.ts';
 import { stopsAtOtherHistory, type HistoryCheck, type NotCompared } from './history.ts';
-import { insyncOf, KafkaFault, REPLICAS, type KafkaAdmin, type TopicOnBrokers } from './ports.ts';
+import { insyncOf, KafkaFault, REPLICAS, type Ends, type KafkaAdmin, type TopicOnBrokers } from './ports.ts';
 
 /** What is wrong with a topic, in words that say what to do. */
 export type TopicProblem = {
@@ -44,17 +44,17 @@ export type TopicCheck = {
   making(): AbortSignal;
   /** Aborted after the next look at all topics. */
   looked(): AbortSignal;
-  /** At the last look the topic was there, and nothing was ever written to it. */
-  wasEmpty(topic: string): boolean;
+  /** Where the topic ended at the last look; undefined: it was not there, or that could not be seen. */
+  lastEnds(topic: string): Ends | undefined;
   /** As last seen; empty before the first look. */
   last(): readonly TopicPlan[];
 };
 
 /** As topics see it. */
-export type TopicsReady = Pick<TopicCheck, 'forget' | 'making' | 'looked' | 'wasEmpty'> & {
+export type TopicsReady = Pick<TopicCheck, 'forget' | 'making' | 'looked' | 'lastEnds'> & {
   ready(topic: string): Promise<void>;
-  /** True: nothing was ever written to it. Throws KafkaFault. */
-  isEmpty(topic: string): Promise<boolean>;
+  /** Where it ends now. Throws KafkaFault. */
+  endsOf(topic: string): Promise<Ends>;
 };
 
 /** One look at the brokers serves all topics: when they are away, one connection is tried and not one for each. */
@@ -65,7 +65,7 @@ export const createTopicCheck = ({
   clock,
   onPlan,
 }: {
-  readonly admin: Pick<KafkaAdmin, 'describe' | 'emptyOf'>;
+  readonly admin: Pick<KafkaAdmin, 'describe' | 'endsOf'>;
   readonly history: HistoryCheck;
   readonly topics: readonly TopicSpec[];
   readonly clock: Pick<Clock, 'monotonicMs'>;
@@ -77,7 +77,7 @@ export const createTopicCheck = ({
   let looking: Promise<readonly TopicPlan[]> | undefined;
   let making = new AbortController();
   let looked = new AbortController();
-  let empty: ReadonlySet<string> = new Set();
+  let ends: ReadonlyMap<string, Ends> = new Map();
 
   /** By topic, what the last comparison has found. */
   const compared = new Map<string, Comparison>();
@@ -107,13 +107,16 @@ export const createTopicCheck = ({
   };
 
   /** What cannot be seen of one, without a leader for a moment say, is asked again at the next look. */
-  const emptyAmong = async (names: readonly string[], signal: AbortSignal): Promise<ReadonlySet<string>> => {
+  const endsAmong = async (
+    names: readonly string[],
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<string, Ends>> => {
     try {
-      return names.length === 0 ? new Set() : await admin.emptyOf(names, signal);
+      return names.length === 0 ? new Map() : await admin.endsOf(names, signal);
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof KafkaFault)) throw error;
-      return new Set();
+      return new Map();
     }
   };
 
@@ -123,7 +126,7 @@ export const createTopicCheck = ({
       signal,
     );
     for (const { name } of topics) if (!found.topics.has(name)) compared.delete(name);
-    empty = await emptyAmong([...found.topics.keys()], signal);
+    ends = await endsAmong([...found.topics.keys()], signal);
     const wanted = topics.filter((topic) => found.topics.has(topic.name) && isWanted(topic));
     if (wanted.length > 0) await compare(wanted, signal);
     last = topics.map((topic) => {
@@ -185,7 +188,7 @@ export const createTopicCheck = ({
     },
     making: () => making.signal,
     looked: () => looked.signal,
-    wasEmpty: (topic) => empty.has(topic),
+    lastEnds: (topic) => ends.get(topic),
     last: () => last,
   };
 };

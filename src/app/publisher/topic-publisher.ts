@@ -4,13 +4,15 @@ import { OutcomeUnknown, StoreUnavailable, type EventStore, type Position } from
 import type { Clock, Ids, Logger, Timers } from '../ports.ts';
 import { pause } from '../process-runner/pause.ts';
 import type { TopicStream } from '../streams/stream.ts';
-import { createCourier, TopicIsNew } from './courier.ts';
+import { createCourier } from './courier.ts';
 import { createOutbox } from './outbox.ts';
 import type { LogPages } from './log-pages.ts';
 import { createParking, TakenOver } from './parking.ts';
+import { isAnother } from './places.ts';
 import { KafkaFault, type KafkaProducers } from './ports.ts';
 import { createReader, type Reader } from './reader.ts';
 import type { TopicsReady } from './topic-check.ts';
+import { TopicIsNew } from './topic-is-new.ts';
 import type { Trouble } from './trouble.ts';
 import type { Gate } from './turns.ts';
 import { topicErrorOf, type TopicError, type TopicStatus, type Trying } from './topic-status.ts';
@@ -156,9 +158,11 @@ export const createTopicPublisher = (options: TopicPublisherOptions): TopicPubli
   };
 
   /** Not known: no. The next look tells. */
-  const isEmptyNow = async (): Promise<boolean> => {
+  const isAnotherNow = async (): Promise<boolean> => {
+    // What is sent meanwhile may lie behind the end that is answered.
+    const places = courier.places();
     try {
-      return await options.check.isEmpty(name);
+      return isAnother(await options.check.endsOf(name), places);
     } catch (error) {
       if (error instanceof KafkaFault) return false;
       throw error;
@@ -191,8 +195,9 @@ export const createTopicPublisher = (options: TopicPublisherOptions): TopicPubli
         const looked = options.check.looked();
         const goesOn = wasSent || sent > sentBefore;
         // Asked anew: what was sent since the look may have been the first.
-        if (goesOn && trying === undefined && options.check.wasEmpty(name) && (await isEmptyNow()))
-          throw new TopicIsNew(name);
+        const ends = options.check.lastEnds(name);
+        const mayBe = goesOn && trying === undefined && ends !== undefined;
+        if (mayBe && isAnother(ends, courier.places()) && (await isAnotherNow())) throw new TopicIsNew(name);
         await aborted(AbortSignal.any([own.signal, looked]));
       }
     };
@@ -210,7 +215,7 @@ export const createTopicPublisher = (options: TopicPublisherOptions): TopicPubli
     };
     await Promise.all([
       part(reader.run()),
-      part(courier.run(own, checkpoint, { after, wasSent })),
+      part(courier.run(own, checkpoint, { after, wasSent, places: checkpoint.places() })),
       part(emptied()),
     ]);
     parkedBefore = parking.list();

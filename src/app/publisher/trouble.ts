@@ -60,7 +60,7 @@ export const createTrouble = (logger: Logger, clock: Pick<Clock, 'monotonicMs'>)
         return;
       }
       held.set(reason, { topics: new Set([topic]), since: clock.monotonicMs() });
-      const fields = { ...(topic === THE_BROKERS ? {} : { topic }), reason, problem: message };
+      const fields = { ...(NO_TOPIC.has(topic) ? {} : { topic }), reason, problem: message };
       logger[levelOf(reason, 'warn')](fields, (WORDS[reason] ?? OTHER)[0]);
     },
     over: leave,
@@ -89,6 +89,8 @@ export const createRefillLog = (logger: Logger, timers: Timers): ((topic: string
 
 /** What has trouble that is no topic. */
 export const THE_BROKERS = 'the brokers';
+export const THE_CHECK = 'the check of topics';
+const NO_TOPIC: ReadonlySet<string> = new Set([THE_BROKERS, THE_CHECK]);
 
 const levelOf = <Level extends 'info' | 'warn'>(reason: Reason, level: Level): Level | 'debug' =>
   TOLD_BY_THE_CHECK.has(reason) ? 'debug' : level;

@@ -22,7 +22,14 @@ export const bookkeepingEventTypes: readonly EventType[] = typesOf(
     ['LeaseRenewed', lease],
     ['LeaseReleased', lease],
     ['ClockDiverged', { instance: text, deltaMs: z.number() }],
-    ['CheckpointReached', { position: text.exactOptional(), nothingSent: z.boolean().exactOptional() }],
+    [
+      'CheckpointReached',
+      {
+        position: text.exactOptional(),
+        nothingSent: z.boolean().exactOptional(),
+        places: z.array(text).exactOptional(),
+      },
+    ],
     ['KafkaParkingChanged', { streams: z.array(parkedStream) }],
     ['DeploymentBound', { fingerprint: text }],
     ['StoreIdentified', { storeId: text }],

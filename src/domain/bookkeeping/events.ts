@@ -16,7 +16,13 @@ export type BookkeepingEvent =
    */
   | DomainEvent<
       'CheckpointReached',
-      { readonly at: string; readonly position?: string; readonly nothingSent?: boolean }
+      {
+        readonly at: string;
+        readonly position?: string;
+        readonly nothingSent?: boolean;
+        /** `<partition>:<offset>` of what a Kafka topic was sent last. */
+        readonly places?: readonly string[];
+      }
     >
   /** `sys-kafkaParked-<topic>`: all streams that the topic leaves out at present. */
   | DomainEvent<'KafkaParkingChanged', { readonly at: string; readonly streams: readonly ParkedStream[] }>

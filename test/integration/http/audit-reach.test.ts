@@ -33,9 +33,7 @@ describe('audit API: reach', () => {
       auditor('POST', `${AUDIT}/exports`, { tenant: 'nobody' }),
     ]);
     expect(answers.map(reasonOf)).to.deep.equal(Array(9).fill('403 PERMISSION_DENIED'));
-    expect(detailOf(answers[7] as never)).to.equal(
-      detailOf(answers[8] as never).replaceAll('nobody', 't2'),
-    );
+    expect(detailOf(answers[7] as never)).to.equal(detailOf(answers[8] as never).replaceAll('nobody', 't2'));
   });
 
   it('widens by a grant, until it is withdrawn, and shows tenants no more than tenants see', async () => {

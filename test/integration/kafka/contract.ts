@@ -209,18 +209,32 @@ export const describeKafkaContract = (
       expect(topics.get(compacted.name)).to.include({ partitions: 1, cleanup: 'compact' });
     });
 
-    it('says whether a topic holds records', async () => {
+    it('says where each partition of a topic ends', async () => {
       const { admin } = underTest().cluster;
-      expect([...(await admin.emptyOf([topic], stop.signal))]).to.deep.equal([topic]);
-      await (await producer()).send([record('a', '1')]);
-      expect([...(await admin.emptyOf([topic], stop.signal))]).to.deep.equal([]);
+      const endsOf = async (...names: readonly string[]) =>
+        [...(await admin.endsOf(names, stop.signal))].map(([name, ends]) => [name, new Map(ends)]);
+      const none = new Map([0, 1, 2].map((partition) => [partition, 0n]));
+      expect(await endsOf(topic)).to.deep.equal([[topic, none]]);
+      const [stored] = await (await producer()).send([record('a', '1'), record('a', '2')]);
+      expect(stored?.offset).to.equal('0');
+      const { partition = -1 } = stored ?? {};
+      const written = new Map(none).set(partition, 2n);
       const other = `${topic}-unused`;
       await admin.create(
         [{ name: other, partitions: 2, cleanup: 'delete', retentionMs: 86_400_000 }],
         stop.signal,
       );
-      expect([...(await admin.emptyOf([topic, other], stop.signal))]).to.deep.equal([other]);
-      const missing = admin.emptyOf([`${topic}.missing`], stop.signal).catch((error: unknown) => error);
+      expect(await endsOf(topic, other)).to.deep.equal([
+        [topic, written],
+        [
+          other,
+          new Map([
+            [0, 0n],
+            [1, 0n],
+          ]),
+        ],
+      ]);
+      const missing = admin.endsOf([`${topic}.missing`], stop.signal).catch((error: unknown) => error);
       expect(await missing).to.include({ reason: 'topic-missing' });
     });
 
@@ -263,7 +277,8 @@ export const describeKafkaContract = (
       };
       expect(await told()).to.deep.equal([[], ['kept']]);
       // It is not one that nothing was ever written to.
-      expect([...(await admin.emptyOf([topic], stop.signal))]).to.deep.equal([]);
+      const ends = (await admin.endsOf([topic], stop.signal)).get(topic)?.values() ?? [];
+      expect([...ends].reduce((sum, end) => sum + end, 0n)).to.equal(10n);
       await sender.send([record('key-1', 'new')]);
       expect(await told()).to.deep.equal([['new'], ['kept']]);
     });

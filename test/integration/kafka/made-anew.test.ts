@@ -114,6 +114,46 @@ describe('a topic that was made anew', () => {
     await first.stop();
   });
 
+  /** Brokers have confirmed a record of a topic that is another one, and whoever has seen that dies before it is stored. */
+  const killedBetween = async (): Promise<void> => {
+    let isDead = false;
+    const store: EventStore = {
+      ...rig.store,
+      append: (...args) =>
+        isDead && args[0].startsWith('sys-kafka-') ? new Promise(() => undefined) : rig.store.append(...args),
+    };
+    rig.start({ store });
+    await rig.append('thing-a', 'thing-b', 'thing-c', 'thing-d');
+    await rig.time.pass(2_000);
+    const release = rig.kafka.faults.hold(TOPIC);
+    await rig.append('thing-a');
+    await rig.time.pass(500);
+    makeAnew();
+    isDead = true;
+    release();
+    await rig.time.pass(5_000);
+    expect(rig.kafka.records(TOPIC), 'the send came through').to.have.length(1);
+  };
+
+  it('is filled by the next one when it was killed between the confirmation that told it and storing it', async () => {
+    await killedBetween();
+    await goOn();
+    expectHistoryAndFirst();
+  });
+
+  it('nor is it lost when the next one has something to send at once, or cannot look at first', async () => {
+    await killedBetween();
+    rig.kafka.faults.down(true);
+    await rig.append('thing-b', 'thing-d');
+    const next = rig.start({ settings: SMALL });
+    await rig.time.pass(20_000);
+    rig.kafka.faults.down(false);
+    await rig.time.pass(60_000);
+    const all = ['thing-a@0', 'thing-a@1', 'thing-b@0', 'thing-b@1', 'thing-c@0', 'thing-d@0', 'thing-d@1'];
+    expect([...new Set(valuesOf(rig.kafka))].toSorted()).to.deep.equal(all);
+    await next.stop();
+  });
+
   it('is filled also when nothing new comes: after `create-topics` at once, else at the next look at all topics', async () => {
     const running = rig.start();
     await rig.append('thing-a', 'thing-b', 'thing-c', 'thing-d');

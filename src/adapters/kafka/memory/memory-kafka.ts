@@ -1,6 +1,7 @@
 import {
   KafkaFault,
   sizeOf,
+  type Ends,
   type KafkaCluster,
   type KafkaFaultReason,
   type KafkaProducer,
@@ -226,15 +227,15 @@ export const createMemoryKafka = (): MemoryKafka => {
         });
         return { brokers, topics: new Map(found) };
       },
-      emptyOf: async (names, signal) => {
+      endsOf: async (names, signal) => {
         await ask(signal);
-        const isNeverWritten = (name: string): boolean => {
+        const endsOf = (name: string): Ends => {
           const topic = topics.get(name);
           if (topic === undefined)
             throw new KafkaFault('topic-missing', `the brokers do not host topic ${name}`);
-          return topic.partitions.every(({ end }) => end === 0);
+          return new Map(topic.partitions.map(({ end }, partition) => [partition, BigInt(end)]));
         };
-        return new Set(names.filter(isNeverWritten));
+        return new Map(names.map((name) => [name, endsOf(name)]));
       },
       lastRecords: async (names, signal) => {
         await ask(signal);
