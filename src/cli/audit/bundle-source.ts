@@ -36,7 +36,8 @@ const noFile = (name: string): never => {
   throw new Error(`${name} is no file: it is a link, a pipe or a device`);
 };
 
-const BUNDLE_FILES: readonly string[] = Object.values(FILES);
+/** Without the one that whoever works in a folder has there, too. */
+const BUNDLE_FILES: readonly string[] = Object.values(FILES).filter((name) => name !== FILES.trust);
 
 /** Bytes of small files that are kept from the first reading of a tar, each and together. */
 const SMALL = 4 * 1024 * 1024;

@@ -113,7 +113,10 @@ const addExport = (audit: Command, { client, io }: Connection): void => {
     )
     .option('--from <time>', 'recorded from then on')
     .option('--to <time>', 'recorded before then')
-    .option('--subject <id>', 'show only what this subject did; of all else the export holds hashes')
+    .option(
+      '--subject <who>',
+      'show only what this subject (id, or exact user name) did; of all else the export holds hashes',
+    )
     .option('--kind <kind>', 'show only what is about this kind')
     .option('--id <id>', 'with --kind: about this object')
     .option('--type <type...>', 'show only events of these types', [])
@@ -213,7 +216,7 @@ const fetched = async (
   found: Export,
   target: string,
   io: CliIo,
-  trust = 'trust.json',
+  trust?: string,
 ): Promise<void> => {
   const { id, state, file, bytes, sha256, events, reason } = found;
   if (state === 'waiting' || state === 'running')
@@ -230,7 +233,11 @@ const fetched = async (
       { cause: error.cause },
     );
   }
+  const how =
+    trust === undefined
+      ? ', with --trust and your trust.json where you have one (ledgerctl audit trust)'
+      : ` --trust ${trust}`;
   io.err(
-    `${target}: ${counted(events ?? 0, 'event')}, ${counted(bytes, 'byte')}; check it with ledgerctl audit verify ${target} --trust ${trust}\n`,
+    `${target}: ${counted(events ?? 0, 'event')}, ${counted(bytes, 'byte')}; check it with ledgerctl audit verify ${target}${how}\n`,
   );
 };

@@ -61,6 +61,7 @@ const namedSo = async (
   let looked = 0;
   for (let after: PersonPlace | undefined; ; ) {
     const { people, next } = reader.people(reach.tenants, { after, limit: PAGE });
+    await breathe();
     const leaves = people.flatMap((person) =>
       person.leaves.flatMap((index) => {
         const leaf = reader.leaf(index);
@@ -82,7 +83,6 @@ const namedSo = async (
     if (next === undefined) return found;
     if (looked >= MOST_PEOPLE) return undefined;
     after = next;
-    await breathe();
   }
 };
 

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -370,6 +371,39 @@ describe('ledgerctl audit', () => {
       const pin = await stub.run(command);
       expect([pin.code, stub.calls().filter((call) => call.startsWith('POST'))]).to.deep.equal([2, []]);
       expect(pin.err).to.include('--trust: its pin cannot be used: this is no note');
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+
+  it('says how an export is checked, with the trust that there is', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'ledger-export-'));
+    try {
+      const trust = { origin: ORIGIN, keys: [{ vkey: vkey(keyOf('one')), since: '' }] };
+      const mine = join(folder, 'mine.json');
+      await writeFile(mine, JSON.stringify(trust));
+      const bytes = Buffer.from('"the file"');
+      const made = {
+        id: 'x-1',
+        state: 'complete',
+        events: 1,
+        bytes: bytes.length,
+        sha256: createHash('sha256').update(bytes).digest('hex'),
+        file: '/file',
+      };
+      stub.answers(({ path }) =>
+        path === '/file' ? { body: 'the file' } : { body: path.endsWith('trust.json') ? trust : made },
+      );
+      const file = join(folder, 'x.tar');
+      const plain = await stub.run(['audit', 'export', '-o', file]);
+      expect(plain.err).to.equal(
+        `${file}: 1 event, 10 bytes; check it with ledgerctl audit verify ${file}, ` +
+          'with --trust and your trust.json where you have one (ledgerctl audit trust)\n',
+      );
+      const pinned = await stub.run(['audit', 'export', '-o', file, '--force', '--trust', mine]);
+      expect(pinned.err).to.equal(
+        `${file}: 1 event, 10 bytes; check it with ledgerctl audit verify ${file} --trust ${mine}\n`,
+      );
     } finally {
       await rm(folder, { recursive: true });
     }

@@ -5,6 +5,7 @@ import {
   mkdtempSync,
   readFileSync,
   rmSync,
+  symlinkSync,
   truncateSync,
   writeFileSync,
 } from 'node:fs';
@@ -194,6 +195,10 @@ describe('bundles in files', () => {
     mkdirSync(join(others, 'photos', 'deep'), { recursive: true });
     mkdirSync(join(others, 'empty'));
     for (const name of ['a.jpg', 'b.jpg', 'deep/c.jpg']) writeFileSync(join(others, 'photos', name), 'x');
+    // Who works in a folder keeps the own trust.json there, and links lead anywhere.
+    mkdirSync(join(others, 'desk', 'deep'), { recursive: true });
+    writeFileSync(join(others, 'desk', 'trust.json'), '{}');
+    symlinkSync(others, join(others, 'desk', 'deep', 'link'));
     writeFileSync(join(others, 'nothing'), '');
     writeFileSync(join(others, 'some.json'), JSON.stringify({ a: 'x'.repeat(2000) }));
     writeFileSync(join(others, 'packed.tgz'), gzipSync(readFileSync(tar)));
@@ -202,6 +207,7 @@ describe('bundles in files', () => {
     archive.finalize();
     await pipeline(archive, createWriteStream(join(others, 'photos.tar')));
     for (const [name, says] of [
+      ['desk', 'none of manifest.json, manifest.note, checkpoint, '],
       ['photos', 'none of manifest.json, manifest.note, checkpoint, '],
       ['empty', 'there is no file in it'],
       ['nothing', 'the file is empty'],
