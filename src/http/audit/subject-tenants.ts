@@ -64,7 +64,7 @@ export const tenantsOfSubject = async (
 ): Promise<readonly string[]> => {
   await takenIn({ store, waitFor }, signal);
   const actedIn = createActedIn({ reader, clock }, signal);
-  if (reader.tenantTree(named).size() === 0)
+  if (named !== '' && reader.tenantTree(named).size() === 0)
     throw notThere('NOT_FOUND', 'TENANT_NOT_FOUND', 'tenant', noHistory('tenant', named));
   const known = resources.get(user.kind, subjectId, { all: true });
   if (known === undefined ? !(await actedIn(subjectId, [named])) : known.tenant !== named)
@@ -72,7 +72,9 @@ export const tenantsOfSubject = async (
       'NOT_FOUND',
       'SUBJECT_NOT_FOUND',
       'subject_id',
-      `this tenant has no such subject, nothing was erased: ${GIVE_SUBJECT}`,
+      named === ''
+        ? `nobody of no tenant has this id, nothing was erased: give the tenant of the person in 'tenant', or ${GIVE_SUBJECT}`
+        : `this tenant has no such subject, nothing was erased: ${GIVE_SUBJECT}`,
     );
   const all = new Set([named]);
   for (let after = 0; ; ) {

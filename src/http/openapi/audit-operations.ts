@@ -283,7 +283,7 @@ export const AUDIT_DESCRIPTIONS: { readonly [route: string]: Description } = {
     parameters: WRITE,
     body: record({
       subject_id: { ...TEXT, description: 'Id of the User, which is `metadata.creator` of what they made.' },
-      tenant: TEXT,
+      'tenant?': { ...TEXT, description: 'Tenant of the person; left out for somebody who belongs to none.' },
       reason: TEXT,
       'request_id?': { ...TEXT, description: "Number of the person's request in your own files." },
     }),

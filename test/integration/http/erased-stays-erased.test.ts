@@ -143,6 +143,45 @@ describe('erased stays erased', () => {
     expect((await shown())?.['actor']?.['personal']).to.deep.equal(MARK);
   });
 
+  it('of who belongs to no tenant, too: nothing that is stored of somebody can be out of reach of an erasure', async () => {
+    const olga = await stage.callerFor({
+      user: 'olga',
+      roles: ['auditor'],
+      claims: { email: 'olga@o.example' },
+    });
+    expect((await olga('GET', `${AUDIT}/checkpoints`)).status).to.equal(200);
+    expect((await olga('GET', `${AUDIT}/holds`)).status).to.equal(403);
+    const hers = async (): Promise<readonly Json[]> => {
+      await settled();
+      const events = itemsOf(
+        await stage.admin('GET', `${AUDIT}/events?limit=500&type=AuditRead,RequestRefused`),
+      );
+      return events.filter((event) => event['tenant'] === ('' as unknown as Json));
+    };
+    const [look] = await hers();
+    const subject = textAt(look, 'actor', 'subject');
+    expect(JSON.stringify(await hers())).to.include('olga@o.example');
+    const erasing = { subject_id: subject, reason: 'asked for it' };
+    for (const tenant of ['t1', 'shared'])
+      expect((await stage.admin('POST', `${AUDIT}/erasures`, { ...erasing, tenant })).status).to.equal(404);
+    const held = await stage.admin('POST', `${AUDIT}/holds`, { scope: { kind: 'all' }, reason: 'case' });
+    expect((await stage.admin('POST', `${AUDIT}/erasures`, erasing)).status).to.equal(400);
+    await stage.admin('DELETE', `${AUDIT}/holds/${textAt(held.json, 'id')}?reason=over`);
+    const done = await stage.admin('POST', `${AUDIT}/erasures`, erasing);
+    expect(done.status, done.text).to.equal(200);
+    expect(done.json).to.include({ state: 'complete', tenant: '' });
+    const left = (await hers()).filter((event) => textAt(event, 'actor', 'subject') === subject);
+    expect(left.length).to.equal(2);
+    for (const event of left) expect(event['actor']?.['personal']).to.deep.equal(MARK);
+    // Who belongs to one is erased there.
+    await stage.order(alice, 'hers');
+    const wrong = await stage.admin('POST', `${AUDIT}/erasures`, {
+      ...erasing,
+      subject_id: await subjectOfAlice(),
+    });
+    expect(wrong.status).to.equal(404);
+  });
+
   it('in documents: the User and who made things, as they are and as they were', async () => {
     const cluster = await stage.order(alice, 'before');
     const subject = await subjectOfAlice();
