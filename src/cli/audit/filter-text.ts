@@ -30,19 +30,31 @@ export const filterText = (filter: JsonObject | undefined): string[] => {
   return [printable(`filter: ${words.join('; ')}`)];
 };
 
-/** With what begins what is not proven of a filter. */
+/** With what begins what is not proven of a filter, and of the times of a range. */
 const OF_FILTER = 'the filter:';
+const OF_RANGE = 'the range:';
 
 /**
- * Where no filter was asked for there is nothing to prove of one; why something is withheld is the service's word all the
- * same.
+ * Where no filter was asked for there is nothing to prove of one, nor of times that nobody named; why something is withheld
+ * is the service's word all the same.
  */
 export const notProvenOf = (
-  { notProven, withheldBy }: Pick<BundleReport, 'notProven' | 'withheldBy'>,
+  {
+    notProven,
+    withheldBy,
+    range,
+    treeSize,
+  }: Pick<BundleReport, 'notProven' | 'withheldBy' | 'range' | 'treeSize'>,
   filter: JsonObject | undefined,
 ): readonly string[] => {
-  if (filter === undefined || chosenBy(filter).length > 0 || withheldBy.filter > 0) return notProven;
+  if (filter === undefined) return notProven;
+  const isUnfiltered = chosenBy(filter).length === 0 && withheldBy.filter === 0;
+  const isAllTime =
+    RANGE.every((name) => !Object.hasOwn(filter, name)) && range?.from === 0 && range.to === treeSize;
   const withheld =
     withheldBy.audience === 0 ? [] : ['why events are withheld: that this reader may not see them'];
-  return notProven.flatMap((text) => (text.startsWith(OF_FILTER) ? withheld : [text]));
+  return notProven.flatMap((text) => {
+    if (isUnfiltered && text.startsWith(OF_FILTER)) return withheld;
+    return isAllTime && text.startsWith(OF_RANGE) ? [] : [text];
+  });
 };

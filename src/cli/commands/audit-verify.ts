@@ -204,7 +204,7 @@ const rangeText = ({ range, treeSize, occurred }: BundleReport): string[] => {
 const redactedText = ({ counts: { redacted }, redactedProven }: BundleReport): string[] =>
   redacted === 0
     ? []
-    : [`redacted: ${redacted} events, all that is shown is proven of ${redactedProven} of them`];
+    : [`redacted: ${counted(redacted, 'event')}, all that is shown is proven of ${redactedProven} of them`];
 
 /** Beside the verdict: of what is withheld nothing is known but that it is there. */
 const withheldText = ({ counts, withheldBy }: BundleReport): string =>

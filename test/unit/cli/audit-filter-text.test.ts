@@ -4,9 +4,11 @@ import { filterText, notProvenOf } from '../../../src/cli/audit/filter-text.ts';
 
 /** What the check of an export says of its filter. */
 describe('the filter of an export, as its check says it', () => {
-  const report = (filter: number, audience: number) => ({
+  const report = (filter: number, audience: number, from = 5) => ({
     notProven: NOT_PROVEN,
     withheldBy: { filter, audience },
+    range: { from, to: 10 },
+    treeSize: 10,
   });
   const ofFilter = (texts: readonly string[]): readonly string[] =>
     texts.filter((text) => /filter|why events/.test(text));
@@ -22,6 +24,18 @@ describe('the filter of an export, as its check says it', () => {
       ]);
       expect(notProvenOf(report(0, 3), none)).to.have.length(NOT_PROVEN.length);
     }
+  });
+
+  it('is of no times where none were named and all that was signed is there', () => {
+    const ofTimes = (texts: readonly string[]): number =>
+      texts.filter((text) => text.includes('recorded times are not proven')).length;
+    expect(ofTimes(NOT_PROVEN)).to.equal(1);
+    expect(ofTimes(notProvenOf(report(0, 0, 0), {}))).to.equal(0);
+    expect(ofTimes(notProvenOf(report(1, 0, 0), { kind: 'cluster' }))).to.equal(0);
+    expect(ofTimes(notProvenOf(report(0, 0, 0), { to: 'x' }))).to.equal(1);
+    // Whoever asked for all and was given less is told that the range is the exporter's word.
+    expect(ofTimes(notProvenOf(report(0, 0, 3), {}))).to.equal(1);
+    expect(ofTimes(notProvenOf({ ...report(0, 0, 0), treeSize: 11 }, {}))).to.equal(1);
   });
 
   it('is said, and that it is not proven, where one was asked for or something was left out all the same', () => {
