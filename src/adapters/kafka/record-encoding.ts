@@ -1,6 +1,6 @@
 /**
  * What takes most of the time of a send in kafkajs, as it does it, byte for byte, but in a tenth of the time (tests compare):
- * a record of a batch (Kafka's record format v2), its CRC-32C and the hash of its key.
+ * a record and a batch of them (Kafka's record format v2), its CRC-32C and the hash of a key.
  */
 
 export type PlainRecord = {
@@ -120,6 +120,51 @@ export const crc32c = (bytes: Uint8Array): number => {
   }
   for (; i < bytes.length; i += 1) crc = lane(0, (crc ^ at(i)) & 0xff) ^ (crc >>> 8);
   return ~crc >>> 0;
+};
+
+/** A batch of records without compression; numbers of 64 bits in any form that says them as text. */
+export type PlainBatch = {
+  readonly firstTimestamp: number | string;
+  readonly maxTimestamp: number | string;
+  readonly partitionLeaderEpoch?: number;
+  readonly lastOffsetDelta: number;
+  readonly transactional?: boolean;
+  readonly producerId: { toString(): string };
+  readonly producerEpoch: number;
+  readonly firstSequence: number;
+  readonly records: readonly { readonly buffer: Buffer }[];
+};
+
+/** Lengths of a batch: what its own length does not count, and what stands in front of its records. */
+const UNCOUNTED = 12;
+const BATCH_HEAD = 61;
+/** From here on the sum is made. */
+const SUMMED_FROM = 21;
+const MAGIC = 2;
+const TRANSACTIONAL = 16;
+
+/** The whole batch, its first offset 0: brokers set it. */
+export const encodeBatch = (batch: PlainBatch): Buffer => {
+  const { records, firstTimestamp, maxTimestamp, producerId } = batch;
+  const length = records.reduce((sum, { buffer }) => sum + buffer.length, BATCH_HEAD);
+  const bytes = Buffer.allocUnsafe(length);
+  const long = (value: { toString(): string }, at: number): number =>
+    bytes.writeBigInt64BE(BigInt(value.toString()), at);
+  let at = long(0, 0);
+  at = bytes.writeInt32BE(length - UNCOUNTED, at);
+  at = bytes.writeInt32BE(batch.partitionLeaderEpoch ?? 0, at);
+  bytes[at] = MAGIC;
+  at = bytes.writeInt16BE(batch.transactional === true ? TRANSACTIONAL : 0, SUMMED_FROM);
+  at = bytes.writeInt32BE(batch.lastOffsetDelta, at);
+  at = long(firstTimestamp, at);
+  at = long(maxTimestamp, at);
+  at = long(producerId, at);
+  at = bytes.writeInt16BE(batch.producerEpoch, at);
+  at = bytes.writeInt32BE(batch.firstSequence, at);
+  at = bytes.writeInt32BE(records.length, at);
+  for (const { buffer } of records) at += buffer.copy(bytes, at);
+  bytes.writeUInt32BE(crc32c(bytes.subarray(SUMMED_FROM)), SUMMED_FROM - 4);
+  return bytes;
 };
 
 const SEED = 0x9747b28c;

@@ -12,6 +12,17 @@ export const matchesFilter = (
     : filter.typePrefixes.some((prefix) => type.startsWith(prefix));
 };
 
+/**
+ * The one category of streams of which a filter lets anything through; undefined: it cannot be said. A category stands in
+ * front of the first hyphen of a stream's name.
+ */
+export const categoryOf = (filter: TopicSpec['filter']): string | undefined => {
+  if (filter === undefined || filter === EVERYTHING || !('streamPrefixes' in filter)) return undefined;
+  const [prefix, ...others] = filter.streamPrefixes;
+  const end = prefix?.indexOf('-') ?? -1;
+  return others.length > 0 || end < 0 ? undefined : prefix?.slice(0, end);
+};
+
 /** The filter of a topic as a subscription takes it. */
 export const filterFor = (filter: TopicSpec['filter']): Pick<SubscribeOptions, 'filter'> =>
   filter === undefined || filter === EVERYTHING ? {} : { filter };

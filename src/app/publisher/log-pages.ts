@@ -7,6 +7,8 @@ export type LogPage = {
   readonly after: Position;
   readonly upTo: Position;
   readonly events: readonly RecordedEvent[];
+  /** Those of one category of streams, which stands in front of the first hyphen; all of them when none is named. */
+  readonly of: (category: string | undefined) => readonly RecordedEvent[];
   /** Nothing lay behind it when it was read. */
   readonly isLast: boolean;
 };
@@ -35,7 +37,7 @@ export type Follower = {
 
 /** Bounds of one page: few looks of a store, which leave the thread to others between them. */
 const PAGE_EVENTS = 500;
-const PAGE_CHARACTERS = 400_000;
+const PAGE_CHARACTERS = 640 * 1024;
 /** Of one event, about: what an event says of its command is bounded. */
 const METADATA = 700;
 /** Pages that are kept. */
@@ -75,7 +77,7 @@ export const createLogPages = (store: Pick<EventStore, 'readAll'>, signal: Abort
       if (!isLast) break;
     }
     const upTo = events.at(-1)?.position;
-    return upTo === undefined ? undefined : { after, upTo, events, isLast };
+    return upTo === undefined ? undefined : { after, upTo, events, of: byCategory(events), isLast };
   };
 
   /** One at a time: each look into an embedded log holds the thread. */
@@ -151,5 +153,16 @@ export const createLogPages = (store: Pick<EventStore, 'readAll'>, signal: Abort
         },
       };
     },
+  };
+};
+
+const NONE: readonly RecordedEvent[] = [];
+
+const byCategory = (events: readonly RecordedEvent[]): LogPage['of'] => {
+  let index: ReadonlyMap<string, readonly RecordedEvent[]> | undefined;
+  return (category) => {
+    if (category === undefined) return events;
+    index ??= Map.groupBy(events, ({ stream }) => stream.slice(0, Math.max(0, stream.indexOf('-'))));
+    return index.get(category) ?? NONE;
   };
 };

@@ -1,4 +1,4 @@
-import { filterFor, matchesFilter } from './filter.ts';
+import { categoryOf, filterFor, matchesFilter } from './filter.ts';
 import { StoreUnavailable, type EventStore, type Position, type RecordedEvent } from '../event-store.ts';
 import type { Clock, Logger, Timers } from '../ports.ts';
 import type { Follower, LogPage, LogPages } from './log-pages.ts';
@@ -60,6 +60,7 @@ export const createReader = ({
   readonly session: Session;
   readonly after: Position | undefined;
 }): Reader => {
+  const category = categoryOf(topic.filter);
   let caughtUp = false;
   /** Recorded time of what was read last; undefined once the end of the log was reached. */
   let newest: string | undefined;
@@ -231,9 +232,9 @@ export const createReader = ({
   };
 
   /** False: the session is over, and what comes is not to be passed. */
-  const takeAll = async ({ events }: LogPage): Promise<boolean> => {
+  const takeAll = async ({ events, of }: LogPage): Promise<boolean> => {
     const from = read ?? '';
-    for (const event of events) {
+    for (const event of of(category)) {
       if (event.position <= from || !isOurs(event)) continue;
       const taken = take(event);
       if (taken !== undefined) {

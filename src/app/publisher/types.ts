@@ -28,9 +28,9 @@ export type PublisherSettings = {
 };
 
 export const PUBLISHER_SETTINGS: PublisherSettings = {
-  outbox: { records: 1_000, bytes: 640 * 1024 },
-  batch: { records: 200, bytes: 128 * 1024 },
-  checkpointRecords: 1_000,
+  outbox: { records: 2_000, bytes: 1024 * 1024 },
+  batch: { records: 400, bytes: 256 * 1024 },
+  checkpointRecords: 4_000,
   checkpointMs: 1_000,
   retryMs: 500,
   longestRetryMs: 30_000,

@@ -15,7 +15,7 @@ const ENCODING = [
 ];
 /** A module loaded anew; `isPublished`: as it is published, without what stands in its place in this process. */
 const loaded = <Exports>(path: string, isPublished: boolean): Exports => {
-  const files = (isPublished ? ENCODING : ENCODING.slice(2)).map((name) => require.resolve(name));
+  const files = (isPublished ? ENCODING : ENCODING.slice(3)).map((name) => require.resolve(name));
   const before = files.map((file) => require.cache[file]);
   for (const file of files) delete require.cache[file];
   try {
@@ -99,19 +99,32 @@ describe('the encoding of records', () => {
     type Produce = (request: object) => { encode(): Promise<Encoder> };
     const path = 'kafkajs/src/protocol/requests/produce/v3/request';
     const [ours, theirs] = [loaded<Produce>(path, false), published<Produce>(path)];
+    const producer = fc.record({
+      // As kafkajs has it: a text.
+      producerId: fc.oneof(fc.bigInt({ min: -1n, max: 2n ** 63n - 1n }).map(String), fc.nat()),
+      producerEpoch: fc.integer({ min: -1, max: 32_767 }),
+      transactionalId: fc.constantFrom(undefined, 'x'),
+    });
     const { now } = Date;
     Date.now = () => 1_800_000_000_000;
     try {
       await checkAsync(
-        fc.asyncProperty(fc.array(record, { minLength: 1, maxLength: 8 }), async (records) => {
+        fc.asyncProperty(fc.array(record, { minLength: 1, maxLength: 8 }), producer, async (records, by) => {
           const messages = records.map(({ key, value, headers }) => ({ key, value, headers }));
           const request = {
             acks: -1,
             timeout: 30_000,
-            producerId: 4,
-            producerEpoch: 1,
+            ...by,
             compression: 0,
-            topicData: [{ topic: 't', partitions: [{ partition: 2, firstSequence: 7, messages }] }],
+            topicData: [
+              {
+                topic: 't',
+                partitions: [
+                  { partition: 2, firstSequence: 7, messages },
+                  { partition: 0, firstSequence: 2 ** 31 - 1, messages: messages.slice(0, 1) },
+                ],
+              },
+            ],
           };
           const bytes = (await ours(request).encode()).buffer;
           expect(bytes.equals((await theirs(request).encode()).buffer)).to.equal(true);
@@ -123,7 +136,7 @@ describe('the encoding of records', () => {
     }
     const encode = require('kafkajs/src/protocol/recordBatch/record/v0') as (record: object) => Encoder;
     const plain = { offsetDelta: 1, timestampDelta: 0, key: 'k', value: 'v', headers: {} };
-    expect(encode(plain)).to.have.keys('buf', 'buffer');
+    expect(encode(plain)).to.have.keys('buf', 'buffer', 'size');
   });
 
   it('leaves to kafkajs what is none of ours', () => {

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { RecordedEvent } from '../../../src/app/event-store.ts';
-import { matchesFilter } from '../../../src/app/publisher/filter.ts';
+import { categoryOf, matchesFilter } from '../../../src/app/publisher/filter.ts';
 import { createStreams } from '../../../src/app/streams/streams.ts';
-import { contextsOf, eventsTopic } from '../../../src/app/streams/topics.ts';
+import { contextsOf, eventsTopic, topicsOf } from '../../../src/app/streams/topics.ts';
 import { kinds } from '../../../src/domain/kinds.ts';
 import { registry } from '../../../src/domain/registry.ts';
 import { check } from '../../support/property.ts';
@@ -54,6 +54,36 @@ describe('what a topic of events passes over without mapping it', () => {
       fc.property(fc.constantFrom(...types), fc.string(), (type, rest) => {
         expect(takenBy(recorded(type, {}, { stream: `sys-${rest}` }))).to.deep.equal([]);
       }),
+    );
+  });
+});
+
+describe('the category of streams that a topic looks for in a page', () => {
+  const filters = topicsOf(registry, kinds).flatMap(({ filter }) => (filter === undefined ? [] : [filter]));
+
+  it('is known of topics of one kind, and of none that read the whole log', () => {
+    const known = topicsOf(registry, kinds).filter(({ filter }) => categoryOf(filter) !== undefined);
+    expect(known.map(({ kind }) => kind)).not.to.include('events');
+    expect(known.length).to.be.greaterThan(10);
+    expect(categoryOf({ streamPrefixes: ['cluster-', 'clusterOrder-'] })).to.equal(undefined);
+    expect(categoryOf({ streamPrefixes: ['cluster'] })).to.equal(undefined);
+    expect(categoryOf({ typePrefixes: ['Cluster-'] })).to.equal(undefined);
+  });
+
+  it('is that of every event that its filter lets through', () => {
+    const prefixes = filters.flatMap((filter) =>
+      typeof filter === 'object' && 'streamPrefixes' in filter ? filter.streamPrefixes : [],
+    );
+    const stream = fc
+      .tuple(fc.oneof(fc.constantFrom(...prefixes), fc.string()), fc.string())
+      .map(([prefix, rest]) => `${prefix}${rest}`);
+    check(
+      fc.property(stream, fc.constantFrom(...filters), (name, filter) => {
+        const category = categoryOf(filter);
+        if (category === undefined || !matchesFilter(filter, { stream: name, type: 'ThingHappened' })) return;
+        expect(name.slice(0, name.indexOf('-'))).to.equal(category);
+      }),
+      { numRuns: 1_000 },
     );
   });
 });

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { StoreUnavailable, type EventStore, type RecordedEvent } from '../../../../src/app/event-store.ts';
-import { createLogPages, type Follower } from '../../../../src/app/publisher/log-pages.ts';
+import { createLogPages, type Follower, type LogPages } from '../../../../src/app/publisher/log-pages.ts';
 import { checkAsync } from '../../../support/property.ts';
 
 const PAGE = 500;
@@ -21,6 +21,9 @@ const turns = async (count = 20): Promise<void> => {
   for (let i = 0; i < count; i += 1) await new Promise<void>((resolve) => setImmediate(resolve));
 };
 
+const pagesOf = (store: Pick<EventStore, 'readAll'>): LogPages =>
+  createLogPages(store, new AbortController().signal);
+
 /** A log of so many events, which may grow, and how often it was read from where. */
 const logOf = (count: number) => {
   const log = { count, reads: [] as number[], failures: [] as Error[] };
@@ -32,7 +35,7 @@ const logOf = (count: number) => {
     if (failure !== undefined) throw failure;
     for (let n = start + 1; n <= Math.min(log.count, start + limit); n += 1) yield eventAt(n);
   };
-  return { log, pages: createLogPages({ readAll }, new AbortController().signal) };
+  return { log, pages: pagesOf({ readAll }) };
 };
 
 /** What one topic is given up to the end, which `rest` may hold up between two pages. */
@@ -108,15 +111,12 @@ describe('pages of the log for topics that are behind', () => {
   });
 
   it('are bounded in size: large events come in smaller pages, and one is taken however large it is', async () => {
-    const large = (n: number): RecordedEvent => ({ ...eventAt(n), data: { text: 'x'.repeat(n * 100_000) } });
-    const pages = createLogPages(
-      {
-        async *readAll({ after }) {
-          for (let n = Number(after ?? 0) + 1; n <= 6; n += 1) yield large(n);
-        },
+    const large = (n: number): RecordedEvent => ({ ...eventAt(n), data: { text: 'x'.repeat(n * 200_000) } });
+    const pages = pagesOf({
+      async *readAll({ after }) {
+        for (let n = Number(after ?? 0) + 1; n <= 6; n += 1) yield large(n);
       },
-      new AbortController().signal,
-    );
+    });
     const follower = pages.follow(idle);
     const counts: number[] = [];
     for (let at: string | undefined; ; ) {
@@ -158,17 +158,31 @@ describe('pages of the log for topics that are behind', () => {
     const { log, pages } = logOf(40 * PAGE);
     const [fast, slow] = [pages.follow(idle), pages.follow(idle)];
     await slow.next(undefined);
-    const waiting = slow.waits(
+    await slow.waits(
       (async () => {
         for (let n = 0; n <= KEPT + 1; n += 1) await fast.next(n === 0 ? undefined : positionOf(n * PAGE));
       })(),
     );
-    await waiting;
     const before = log.reads.length;
     // It works on a page of its own, and says nothing.
     expect((await slow.next(positionOf(PAGE)))?.after).to.equal(positionOf(PAGE));
     expect(log.reads.slice(before)).to.deep.equal([PAGE]);
     expect((await fast.next(positionOf((KEPT + 2) * PAGE)))?.after).to.equal(positionOf((KEPT + 2) * PAGE));
+  });
+
+  it('are found by the category of their streams, each event in one', async () => {
+    const streams = ['a-1', 'b-1', 'a-2', 'a', '-x', 'ab-1', 'a-1-2'];
+    const pages = pagesOf({
+      async *readAll() {
+        for (const [n, stream] of streams.entries()) yield { ...eventAt(n + 1), stream };
+      },
+    });
+    const page = await pages.follow(idle).next(undefined);
+    const of = (category: string | undefined) => page?.of(category).map(({ stream }) => stream);
+    expect(of(undefined)).to.deep.equal(streams);
+    expect(of('a')).to.deep.equal(['a-1', 'a-2', 'a-1-2']);
+    expect(of('ab')).to.deep.equal(['ab-1']);
+    expect(of('c')).to.deep.equal([]);
   });
 
   it('are kept no longer than somebody reads them', async () => {
