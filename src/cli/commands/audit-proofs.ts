@@ -1,6 +1,10 @@
 import { writeFile } from 'node:fs/promises';
 import type { Command } from 'commander';
+import type { Checkpoint } from '../../app/audit/merkle/checkpoint.ts';
 import type { Trust } from '../../app/audit/merkle/key-chain.ts';
+import { listAt } from '../../domain/json-tools.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import type { ApiClient } from '../api-client.ts';
 import type { EventProofAnswer } from '../audit/event-proof.ts';
 import { assertTarget } from '../audit/target.ts';
 import { readTrust, writeTrust } from '../audit/trust-file.ts';
@@ -22,6 +26,24 @@ const saying = async <T>(io: CliIo, text: string, answer: Promise<T>): Promise<T
   } finally {
     clearTimeout(timer);
   }
+};
+
+const PIN_NONE =
+  'pin: none: that the head is of the history which others are shown does not follow (audit trust)\n';
+
+/** Whether a head is of the auditor's history; undefined without a pin. */
+const besidePin = async (
+  api: ApiClient,
+  head: Checkpoint,
+  trust: Trust,
+): Promise<{ readonly problem: string | undefined } | undefined> => {
+  const { pinIn, pinProblem } = await import('../audit/event-proof.ts');
+  const pin = pinIn(trust);
+  if (pin === undefined) return undefined;
+  if (typeof pin === 'string') return { problem: pin };
+  const [from, to] = [Math.min(pin.size, head.size), Math.max(pin.size, head.size)];
+  const proof = from === to ? {} : await api.get<JsonObject>(`${AUDIT}/consistency?from=${from}&to=${to}`);
+  return { problem: pinProblem(head, pin, listAt(proof, 'path').map(String)) };
 };
 
 type ConsistencyOptions = {
@@ -50,9 +72,13 @@ export const addAuditProofCommands = (audit: Command, { client, io }: Connection
       const proof = await api.get<EventProofAnswer>(path);
       // Loaded when it is needed: every other command would load it for nothing.
       const { checkEventProof } = await import('../audit/event-proof.ts');
-      const { problems, size, time, proven } = checkEventProof(proof, trust);
+      const { problems, size, time, proven, head } = checkEventProof(proof, trust, event);
+      // A pin that comes from the service pins nothing.
+      const pinned =
+        head === undefined || options.trust === undefined ? undefined : await besidePin(api, head, trust);
+      const wrong = pinned?.problem === undefined ? problems : [...problems, pinned.problem];
       if (options.json) io.out(`${JSON.stringify(proof, null, 2)}\n`);
-      if (problems.length > 0) throw new CliFailure(EXIT.failed, problems.map(printable).join('\n'));
+      if (wrong.length > 0) throw new CliFailure(EXIT.failed, wrong.map(printable).join('\n'));
       if (options.json) return;
       const shown = {
         content: 'with the data and metadata that it shows',
@@ -61,11 +87,11 @@ export const addAuditProofCommands = (audit: Command, { client, io }: Connection
         hash: 'of which you may not see all: its leaf hash is proven, what it is the service says',
       }[proven];
       io.out(
-        `${printable(proof.event)} (${proof.leaf.type}) is leaf ${proof.index}, ${shown},\n` +
+        `${printable(proof.event)} (${printable(proof.leaf.type)}) is leaf ${proof.index}, ${shown},\n` +
           `of the tree of ${counted(size, 'event')} that was signed at ${time}\n` +
           (options.trust === undefined
             ? 'keys: those that the service names: keep them with `ledgerctl audit trust`\n'
-            : 'keys: yours\n'),
+            : `keys: yours\n${pinned === undefined ? PIN_NONE : 'pin: continued\n'}`),
       );
     });
   audit
