@@ -12,7 +12,7 @@ import { reachText } from './reach.ts';
 import type { AuditServices } from './services.ts';
 
 /** People whose names are opened at once, and of whom a name is looked for at most. */
-const PAGE = 100;
+const PAGE = 25;
 const MOST_PEOPLE = 10_000;
 /** People of one name that are said. */
 const MOST_SAID = 10;
