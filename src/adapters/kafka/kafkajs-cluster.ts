@@ -7,19 +7,18 @@ import {
   type Ends,
   type KafkaAdmin,
   type KafkaCluster,
-  type KafkaFaultReason,
   type KafkaProducer,
   type KafkaRecord,
   type OnTrouble,
   type TopicOnBrokers,
   type TopicSpec,
-  type TroubleAbout,
 } from '../../app/publisher/ports.ts';
 import { createBreakable } from './breakable.ts';
 import { faultOf } from './faults.ts';
 import { closed, createClients, type Client, type KafkaSettings, type Listeners } from './kafkajs-client.ts';
 import { CompressionTypes, connectionOf, createPartitioner } from './kafkajs-library.ts';
 import { readLastRecords } from './last-records.ts';
+import { createTried, NO_ANSWER } from './tried.ts';
 
 /** Kafka by kafkajs: each producer and each administrative call has connections of its own. */
 export const createKafkaCluster = (
@@ -33,7 +32,7 @@ export const createKafkaCluster = (
   return {
     producers: {
       open: async (signal, mayWrite, onTrouble) => {
-        const tried = createTried(settings.brokers);
+        const tried = createTried(settings);
         const listen: OnTrouble = (problem, about) => {
           tried.note(problem, about);
           onTrouble?.(problem, about);
@@ -44,7 +43,7 @@ export const createKafkaCluster = (
         });
       },
     },
-    admin: createAdmin(asking, settings.brokers),
+    admin: createAdmin(asking, settings),
   };
 };
 
@@ -140,30 +139,7 @@ const untilAborted = async <Result>(
 /** Aborted by `AbortSignal.timeout`: whoever asks has no more time. */
 const isLate = ({ reason }: AbortSignal): boolean =>
   reason instanceof DOMException && reason.name === 'TimeoutError';
-const NO_ANSWER = 'no answer in time';
 const late = (): KafkaFault => new KafkaFault('unreachable', NO_ANSWER);
-
-const OF_BROKERS: ReadonlySet<KafkaFaultReason> = new Set(['unreachable', 'unauthorized']);
-
-/** What became of each broker while they were asked. */
-const createTried = (brokers: readonly string[]) => {
-  const problems = new Map<string, string>();
-  return {
-    note: (problem: string, { broker = '' }: TroubleAbout = {}): void => {
-      const what = problem.replace(/^Connection error: /, '').replace(`${broker}: `, '');
-      if (broker !== '') problems.set(broker, what.replace(` ${broker}`, ''));
-    },
-    /** The fault, with every broker that was tried and what was wrong with it, where none could be reached or let us in. */
-    explained: (fault: unknown): unknown => {
-      if (!(fault instanceof KafkaFault) || !OF_BROKERS.has(fault.reason)) return fault;
-      const silent = fault.message === NO_ANSWER ? brokers.filter((broker) => !problems.has(broker)) : [];
-      const each = [...problems, ...silent.map((broker) => [broker, NO_ANSWER] as const)];
-      if (each.length === 0) return fault;
-      const text = each.map(([broker, problem]) => `${broker}: ${problem}`).join('; ');
-      return new KafkaFault(fault.reason, text, { isAnswer: fault.isAnswer });
-    },
-  };
-};
 
 const goodbye = async (connected: { disconnect(): Promise<void> }): Promise<void> => {
   let late: NodeJS.Timeout | undefined;
@@ -176,10 +152,10 @@ const goodbye = async (connected: { disconnect(): Promise<void> }): Promise<void
 
 const createAdmin = (
   clients: (listeners: Listeners) => Promise<Client>,
-  brokers: readonly string[],
+  settings: KafkaSettings,
 ): KafkaAdmin => {
   const open = async () => {
-    const tried = createTried(brokers);
+    const tried = createTried(settings);
     return { client: await clients({ onTrouble: tried.note }), tried };
   };
   const connected = async <Result>(

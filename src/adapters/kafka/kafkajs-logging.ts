@@ -56,7 +56,9 @@ export const createKafkaLogging = (
 
   return ({ secret, isCut, onTrouble }) =>
     () =>
-    ({ namespace, level, log }) => {
+    ({ namespace: from, level, log }) => {
+      // What the client says as a whole comes without one.
+      const namespace = (from as string | undefined) ?? '';
       const message = withoutSecret(String(log.message), secret);
       const { broker, topic, retryCount, error } = log as Readonly<Record<string, unknown>>;
       const text = typeof error === 'string' ? withoutSecret(error, secret) : undefined;

@@ -11,6 +11,7 @@ import { own, stringAt } from '../../domain/json-tools.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import { ApiError, invalid } from '../errors.ts';
 import { BEFORE_EVERYTHING, type Moments } from '../moments.ts';
+import { meant } from '../nearest.ts';
 import type { Positions } from '../positions.ts';
 import { isLikeTime, readRfc3339 } from '../times.ts';
 import { refusalOf } from './kafka-faults.ts';
@@ -33,7 +34,7 @@ const replayRunning = (): ApiError =>
 
 export type Replays = {
   /** `{"progress":…}` lines, then `{"report":…}`, or `{"error":…,"code":…}` when it failed. Throws ApiError. */
-  lines(publisher: Pick<Publisher, 'replay'>, call: LedgerCall): Promise<AsyncIterable<JsonValue>>;
+  lines(publisher: Pick<Publisher, 'replay' | 'status'>, call: LedgerCall): Promise<AsyncIterable<JsonValue>>;
 };
 
 export const createReplays = (services: ReplayServices): Replays => {
@@ -65,15 +66,20 @@ export const createReplays = (services: ReplayServices): Replays => {
       assertFree();
       const signal = call.ending === undefined ? call.signal : AbortSignal.any([call.signal, call.ending]);
       const steps = publisher.replay(request, signal);
-      if (steps === undefined)
-        throw new ApiError(
-          'NOT_FOUND',
-          `there is no topic '${request.topic}' that is made from the log; ledgerctl kafka status lists them`,
-        );
+      if (steps === undefined) throw new ApiError('NOT_FOUND', notReplayed(request.topic, publisher));
       return linesOf(steps);
     },
   };
 };
+
+const notReplayed = (topic: string, publisher: Pick<Publisher, 'status'>): string => {
+  const names = publisher.status().topics.map((each) => each.topic);
+  const what = `there is no topic '${topic.slice(0, LETTERS)}' that is made from the log`;
+  return `${what}${meant(topic, names) || '; ledgerctl kafka status lists them'}`;
+};
+
+/** Characters of a name that are repeated. */
+const LETTERS = 100;
 
 const lineOf = (step: ReplayStep, positions: Positions): JsonObject => {
   if ('progress' in step) return { progress: withPosition(step.progress, positions) };
@@ -109,6 +115,8 @@ const requestOf = async ({ path, body }: LedgerCall, services: ReplayServices): 
     throw invalid("field 'name' must be 1 to 50 lower-case letters, digits or hyphens", 'name');
   const after = await placeOf(body, 'from', services);
   const until = await placeOf(body, 'to', services);
+  if (after !== undefined && after !== BEFORE_EVERYTHING && until !== undefined && until <= after)
+    throw invalid("field 'from' lies at or behind 'to': there is nothing between them", 'from');
   if (until === BEFORE_EVERYTHING) throw invalid("field 'to' lies before everything in the log", 'to');
   return {
     topic: path['topic'] ?? '',

@@ -232,6 +232,19 @@ describe('the Kafka publisher over HTTP', () => {
       expect(reply.status, JSON.stringify(body)).to.equal(400);
       expect(reply.text).to.include(what);
     }
+    const misspelt = await admin('POST', `${KAFKA}/topics/osac.state.clusters.v1/replays`, { name: 'x' });
+    expect(misspelt.status).to.equal(404);
+    expect(textAt(misspelt.json, 'detail')).to.include(`did you mean ${STATE}`);
+    const turned = { name: 'turned', from: '2026-01-02T00:00:00Z', to: '2026-01-01T00:00:00Z' };
+    for (const body of [
+      turned,
+      { name: 'turned', from: '3', to: '2' },
+      { name: 'turned', from: '3', to: '3' },
+    ]) {
+      const reply = await admin('POST', path, body);
+      expect(reply.status, reply.text).to.equal(400);
+    }
+    expect(kafka.records(`${STATE}.replay.turned`), 'nothing was made').to.deep.equal([]);
     expect((await admin('POST', `${KAFKA}/topics/nowhere/replays`, { name: 'x' })).status).to.equal(404);
     const idle = await admin('POST', `${KAFKA}/topics/osac.metering.heartbeat/replays`, { name: 'x' });
     expect([idle.status, textAt(idle.json, 'detail')]).to.deep.equal([

@@ -175,6 +175,12 @@ describe('kafkajs as the service uses it', () => {
       expect(log.lines.map(({ level }) => level)).to.deep.equal(namespaces.map(() => 'debug'));
     });
 
+    it('of the client as a whole have no place of their own', () => {
+      const { log, write } = set();
+      write({ ...line('something is deprecated', logLevel.WARN), namespace: undefined as never });
+      expect(log.lines.map(({ level }) => level)).to.deep.equal(['warn']);
+    });
+
     it('of little account are for debugging', () => {
       const { log, cut, write } = set();
       write(line('joined', logLevel.INFO));
