@@ -1,7 +1,10 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { rootAt, rootOfRange } from '../../app/audit/merkle/compact-range.ts';
+import { findingText } from '../../app/audit/bundle/findings.ts';
+import { verifyTiles } from '../../app/audit/bundle/verify-tiles.ts';
+import { rootOfRange } from '../../app/audit/merkle/compact-range.ts';
+import { HASH_BYTES } from '../../app/audit/merkle/hashing.ts';
 import { leafHashOf, leafOf } from '../../app/audit/merkle/leaf.ts';
-import { hashAtOfTiles } from '../../app/audit/merkle/tiles.ts';
+import { hashAtOfTiles, parseTilePath } from '../../app/audit/merkle/tiles.ts';
 import type { ReadStream } from '../view.ts';
 import { MAIN_TREE } from './schema.ts';
 import { openTiles, preparing } from './tiles.ts';
@@ -10,9 +13,9 @@ import { hashesOf } from './tree-writer.ts';
 /** Leaves that are computed again from the log, spread over the tree. */
 const SAMPLES = 50;
 
-/** Checks a freshly built file: sizes against rows, tiles against ranges, sampled leaves against the log. */
+/** Checks a freshly built file: sizes against rows, all tiles against ranges, sampled leaves against the log. */
 export const verifyAudit = async (db: DatabaseSync, readStream: ReadStream): Promise<readonly string[]> => {
-  const problems = [...checkSizes(db), ...checkMainTree(db)];
+  const problems = [...checkSizes(db), ...(await checkTrees(db))];
   const hashAt = hashAtOf(db);
   for (const { idx, stream, revision } of sampleLeaves(db)) {
     let found = false;
@@ -40,13 +43,22 @@ const checkSizes = (db: DatabaseSync): string[] =>
       ({ tree, kept, present }) => `tree ${Number(tree)}: size ${Number(kept)}, leaves ${Number(present)}`,
     );
 
-const checkMainTree = (db: DatabaseSync): string[] => {
-  const row = db.prepare('SELECT size, range FROM trees WHERE tree = ?').get(MAIN_TREE) as
-    | { size: number; range: Uint8Array }
-    | undefined;
-  if (row === undefined) return [];
-  const kept = rootOfRange(hashesOf(row.range), row.size);
-  return rootAt(row.size, hashAtOf(db)).equals(kept) ? [] : ['the tiles do not lead to the root of the tree'];
+/** Of every tree, all of its tiles lead to the root of its range. */
+const checkTrees = async (db: DatabaseSync): Promise<string[]> => {
+  const stored = openTiles(preparing(db));
+  const problems: string[] = [];
+  for (const row of db.prepare('SELECT tree, size, range FROM trees ORDER BY tree').all()) {
+    const { tree, size, range } = row as { tree: number; size: number; range: Uint8Array };
+    const read = (path: string): Uint8Array | undefined => {
+      const address = parseTilePath(path);
+      if (address === undefined || address.level === 'entries') return undefined;
+      return stored(tree, address.level, address.index)?.subarray(0, address.width * HASH_BYTES);
+    };
+    const root = rootOfRange(hashesOf(range), size);
+    const { findings } = await verifyTiles({ size, root }, read, { entries: false });
+    problems.push(...findings.map((finding) => `tree ${tree}: ${findingText(finding)}`));
+  }
+  return problems;
 };
 
 const hashAtOf = (db: DatabaseSync) => {
