@@ -1,5 +1,5 @@
 import { IssuerUnreachable, TokenRejected, type TokenVerifier, type VerifiedToken } from '../app/identity.ts';
-import { ApiError, invalid, unauthenticated } from './errors.ts';
+import { ApiError, unauthenticated } from './errors.ts';
 import { principalOf, type Principal, type PrincipalOptions } from './osac/principal.ts';
 
 export type AuthenticatorOptions = {
@@ -22,6 +22,15 @@ export type Authenticate = (
   method: string,
   how?: { readonly dryRun?: boolean },
 ) => Principal | Promise<Principal>;
+
+/** The token is a good one, but of a tenant that is not there: who called may not come in, and is known. */
+export class TenantUnknown extends ApiError {
+  readonly principal: Principal;
+  constructor(principal: Principal) {
+    super('INVALID_ARGUMENT', `tenant '${principal.tenants[0]?.slice(0, 63)}' of the token doesn't exist`);
+    this.principal = principal;
+  }
+}
 
 /** How long a tenant that was seen to exist is believed to go on existing, milliseconds. */
 const TENANT_SEEN_MS = 1_000;
@@ -56,8 +65,7 @@ export const createAuthenticator = (options: AuthenticatorOptions): Authenticate
       remembered.set(token, principal);
     }
     const { admin, tenants } = principal;
-    if (!admin && tenants.length > 0 && !tenants.some(isKnown))
-      throw invalid(`tenant '${tenants[0]?.slice(0, 63)}' of the token doesn't exist`);
+    if (!admin && tenants.length > 0 && !tenants.some(isKnown)) throw new TenantUnknown(principal);
     return principal;
   };
 

@@ -21,6 +21,8 @@ export type Exchange = {
   /** Called method, `/osac.public.v1.Clusters/Get`. */
   method: string;
   principal: Principal | undefined;
+  /** Who called with a token of a tenant that is not there: known for the record of the refusal alone. */
+  turnedAway?: Principal;
   /** True for methods that change something: their refusals are recorded. */
   writes: boolean;
   /** Milliseconds without progress after which a caller who does not read a complete answer is cut off. */
@@ -256,7 +258,12 @@ const record = (exchange: Exchange, error: ApiError, services: ExchangeServices)
   });
 };
 
-const whoAndWhat = ({ principal, asked, request }: Exchange): Partial<RejectionRecord> => ({
+const whoAndWhat = ({
+  turnedAway,
+  principal = turnedAway,
+  asked,
+  request,
+}: Exchange): Partial<RejectionRecord> => ({
   ...(principal !== undefined && {
     ...whoOf(principal),
     clear: { person: personOf(principal), source: sourceOf(request) },

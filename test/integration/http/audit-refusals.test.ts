@@ -51,6 +51,21 @@ describe('refusals before authentication', () => {
       expect(service.rejections).to.have.length(3);
     });
 
+  it('of a token whose tenant is not there name who called, in nobody’s history', async () => {
+    await start();
+    const lost = callerOf(service, await service.token({ user: 'alice', tenants: ['nowhere'] }));
+    for (const [name, call] of [
+      ['a write', () => lost('POST', path, { metadata: { name: 'x' } })],
+      ['a malformed one', () => lost('POST', path, { nonsense: 1 })],
+    ] as const) {
+      expect((await call()).status, name).to.equal(400);
+      const record = service.rejections.at(-1);
+      expect(record, name).to.include({ tenant: '', outcome: 'rejected' });
+      expect(record?.subjectId, name).to.match(/^[0-9a-f-]{36}$/);
+      expect(record?.actor, name).to.include({ subjectId: record?.subjectId, authMethod: 'jwt' });
+    }
+  });
+
   it('make nobody a User', async () => {
     await start({ provisionUsers: true });
     const before = await service.store.lastPosition();

@@ -19,6 +19,8 @@ export type Cast = {
   readonly auditor: Caller;
   /** A Kubernetes service account of the tenant. */
   readonly robot: Caller;
+  /** Of a tenant that is not there. */
+  readonly lost: Caller;
   readonly stranger: Caller;
 };
 
@@ -41,6 +43,7 @@ export const castOf = async (whole: WholeService): Promise<Cast> => {
       realm_access: { roles: ['auditor'] },
     }),
     robot: await of({ sub: 'system:serviceaccount:acme:robot', 'kubernetes.io': { namespace: 'acme' } }),
+    lost: await of({ sub: 'lost', preferred_username: 'lost', organization: ['nowhere'] }),
     stranger: whole.stranger(ASKED),
   };
 };
@@ -150,7 +153,7 @@ export const tellOfHubs = async ({ root, alice }: Cast): Promise<void> => {
 type Kind = { readonly kind: string; readonly collection: string };
 
 /** Calls that are refused: by a rule, for lack of rights, of nobody known, and more than are recorded one by one. */
-export const tellOfRefusals = async ({ root, alice, portal, stranger }: Cast): Promise<void> => {
+export const tellOfRefusals = async ({ root, alice, portal, lost, stranger }: Cast): Promise<void> => {
   for (const caller of [alice, portal]) {
     await refused(400, caller('POST', `${PUBLIC}/clusters`, { metadata: { name: 'x' }, spec: {} }));
     await refused(404, caller('DELETE', `${PUBLIC}/clusters/nothing`));
@@ -158,6 +161,7 @@ export const tellOfRefusals = async ({ root, alice, portal, stranger }: Cast): P
   }
   await refused(409, root('POST', `${PRIVATE}/tenants`, { metadata: { name: 'acme' } }));
   await refused(400, root('POST', `${PUBLIC}/clusters`, 'no json'));
+  await refused(400, lost('POST', `${PUBLIC}/clusters`, { metadata: { name: 'x' } }));
   await refused(401, stranger('GET', `${PUBLIC}/clusters`));
   for (let i = 0; i < 70; i += 1) await refused(404, alice('DELETE', `${PUBLIC}/clusters/nothing-${i}`));
 };
