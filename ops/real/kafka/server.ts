@@ -91,6 +91,8 @@ export const startRealKafka = async (options: RealKafkaOptions): Promise<RealKaf
     });
     child.stdout.pipe(log, { end: false });
     child.stderr.pipe(log, { end: false });
+    // Where nothing more can be written, a full disk say, it goes on without its words.
+    log.once('error', () => [child.stdout, child.stderr].forEach((output) => output.resume()));
     child.once('exit', (code, signal) => {
       if (running !== child) return;
       running = undefined;

@@ -90,6 +90,8 @@ type Tenure = {
 /** Milliseconds between two looks at the topics: somebody may change or remove them. */
 const LOOK_EVERY_MS = 300_000;
 const LOOK_AGAIN_MS = 30_000;
+/** The same, at first, when it could not be seen what they hold: twice as many each time. */
+const UNSURE_MS = 1_000;
 export const createPublisher = (options: PublisherOptions): Publisher => {
   const { ownership, clock, timers, logger, store } = options;
   const brokers = createBrokerWatch({ clock, timers });
@@ -118,12 +120,15 @@ export const createPublisher = (options: PublisherOptions): Publisher => {
 
   /** At the start and from then on, also while no topic has anything to send. */
   const look = async (trouble: Trouble, signal: AbortSignal): Promise<void> => {
-    while (!signal.aborted) {
+    for (let unsure = 0; !signal.aborted; ) {
       let wait = LOOK_EVERY_MS;
       try {
         await check.look(signal);
+        unsure = check.isUnsure() ? unsure + 1 : 0;
+        if (unsure > 0) wait = Math.min(LOOK_AGAIN_MS, UNSURE_MS * 2 ** (unsure - 1));
         trouble.over(THE_CHECK);
-        if (notComparedOf(check.last()).some(({ reason }) => reason === 'failed')) wait = LOOK_AGAIN_MS;
+        if (notComparedOf(check.last()).some(({ reason }) => reason === 'failed'))
+          wait = Math.min(wait, LOOK_AGAIN_MS);
       } catch (error) {
         if (signal.aborted) return;
         trouble.has(THE_CHECK, topicErrorOf(error, clock.now()));

@@ -46,6 +46,8 @@ export type TopicCheck = {
   looked(): AbortSignal;
   /** Where the topic ended at the last look; undefined: it was not there, or that could not be seen. */
   lastEnds(topic: string): Ends | undefined;
+  /** At the last look it could not be seen where the topics end: nobody leads one that has just been made, say. */
+  isUnsure(): boolean;
   /** As last seen; empty before the first look. */
   last(): readonly TopicPlan[];
 };
@@ -78,6 +80,7 @@ export const createTopicCheck = ({
   let making = new AbortController();
   let looked = new AbortController();
   let ends: ReadonlyMap<string, Ends> = new Map();
+  let isUnsure = false;
 
   /** By topic, what the last comparison has found. */
   const compared = new Map<string, Comparison>();
@@ -128,6 +131,7 @@ export const createTopicCheck = ({
     for (const { name } of topics) if (!found.topics.has(name)) compared.delete(name);
     ends = await endsAmong([...found.topics.keys()], signal);
     const wanted = topics.filter((topic) => found.topics.has(topic.name) && isWanted(topic));
+    isUnsure = ends.size < found.topics.size;
     if (wanted.length > 0) await compare(wanted, signal);
     last = topics.map((topic) => {
       const plan = planOf(topic, found.topics.get(topic.name), found.brokers);
@@ -189,6 +193,7 @@ export const createTopicCheck = ({
     making: () => making.signal,
     looked: () => looked.signal,
     lastEnds: (topic) => ends.get(topic),
+    isUnsure: () => isUnsure,
     last: () => last,
   };
 };

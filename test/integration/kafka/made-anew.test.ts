@@ -180,6 +180,24 @@ describe('a topic that was made anew', () => {
     await next.stop();
   });
 
+  it('is filled soon although nobody led it at the look behind `create-topics`', async () => {
+    const running = rig.start();
+    await rig.append('thing-a', 'thing-b');
+    await rig.time.pass(2_000);
+    rig.kafka.deleteTopic(TOPIC);
+    rig.kafka.faults.leaderless(TOPIC);
+    await running.publisher.createTopics(new AbortController().signal);
+    await rig.time.pass(2_500);
+    expect(rig.kafka.records(TOPIC)).to.deep.equal([]);
+    rig.kafka.faults.leaderless();
+    await rig.time.pass(5_000);
+    await expectDelivered(rig);
+    const asked = rig.kafka.asked();
+    await rig.time.pass(120_000);
+    expect(rig.kafka.asked(), 'all is known then').to.equal(asked);
+    await running.stop();
+  });
+
   it('is not one that took its first record after the last look at all topics', async () => {
     let fails = false;
     const store: EventStore = {

@@ -45,6 +45,8 @@ export type MemoryFaults = {
   wrongPassword(isWrong: boolean): void;
   /** Nobody has the right to read these topics; without names, none of them. */
   unreadable(...topics: readonly string[]): void;
+  /** Nobody leads the partitions of these topics; without names, of none. */
+  leaderless(...topics: readonly string[]): void;
   /** Whoever asks for newest records is refused, until it is ended. */
   looksFail(isFailing: boolean): void;
   /** Something goes wrong on the way, and is tried again: every open producer tells it. */
@@ -85,6 +87,7 @@ export const createMemoryKafka = (): MemoryKafka => {
   let isWrongPassword = false;
   let unreadable: readonly string[] = [];
   let isLookFailing = false;
+  let leaderless: readonly string[] = [];
   let maxBytes = MAX_BYTES;
   let made = 0;
   let open = 0;
@@ -230,6 +233,8 @@ export const createMemoryKafka = (): MemoryKafka => {
       endsOf: async (names, signal) => {
         await ask(signal);
         const endsOf = (name: string): Ends => {
+          if (leaderless.includes(name))
+            throw new KafkaFault('unreachable', 'the partition has no leader', { isAnswer: true });
           const topic = topics.get(name);
           if (topic === undefined)
             throw new KafkaFault('topic-missing', `the brokers do not host topic ${name}`);
@@ -280,6 +285,9 @@ export const createMemoryKafka = (): MemoryKafka => {
       },
       unreadable: (...names) => {
         unreadable = names;
+      },
+      leaderless: (...names) => {
+        leaderless = names;
       },
       looksFail: (on) => {
         isLookFailing = on;
