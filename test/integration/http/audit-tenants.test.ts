@@ -81,6 +81,12 @@ describe('audit API: tenants out of reach', () => {
     );
     expect(await detail('tenant=__proto__')).to.match(/there is no tenant '__proto__'$/);
     expect((await admin('GET', `${AUDIT}/events?tenant=t1,shared`)).status).to.equal(200);
+    const exported = await admin('POST', `${AUDIT}/exports`, { tenant: 'shard' });
+    expect(reasonOf(exported)).to.equal('400 NOTHING_TO_EXPORT');
+    expect(detailOf(exported)).to.equal("there is no event of a tenant 'shard': nothing can be exported");
+    expect(exported.json['errors']).to.deep.equal([
+      { field: 'tenant', description: 'look at how it is spelt' },
+    ]);
   });
 
   it('have objects and events that are as absent as those that never were, at any moment', async () => {
