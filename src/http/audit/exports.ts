@@ -1,4 +1,3 @@
-import { isMadeHere } from '../../app/audit/known-ids.ts';
 import { ExportsBusy } from '../../app/audit/exports/exports.ts';
 import type { AuditExportState } from '../../domain/audit/export.ts';
 import type { ExportRequest } from '../../domain/audit/events.ts';
@@ -225,28 +224,7 @@ const readFilter = (filter: JsonValue, reach: Reach, services: AuditServices): J
   const outcome = textIn(filter, 'outcome', { most: 500 });
   const fields = { types: 'filter.types', kind: 'filter.kind', outcome: 'filter.outcome' };
   assertNames({ types: listAt(filter, 'types').map(String), kind, outcome }, fields, reach, services);
-  assertResource(kind, stringAt(filter, 'resource_id'), reach, services);
   return { ...filter, ...(kind === '' ? {} : { kind }) };
-};
-
-/**
- * What an export was asked for by stands in the history in clear, for everybody whose history it is: no text that somebody
- * has only typed. Throws ApiError 400.
- */
-const assertResource = (
-  kind: string,
-  id: string,
-  { tenants }: Reach,
-  { reader }: Pick<AuditServices, 'reader'>,
-): void => {
-  const field = 'filter.resource_id';
-  if (id === '') return;
-  if (kind === '') throw invalid(`field '${field}' needs 'filter.kind': the kind of the object`, field);
-  if (isMadeHere(id) || reader.find({ tenants, kind, resourceId: id, limit: 1 }).leaves.length > 0) return;
-  throw invalid(
-    `field '${field}': nothing that you may read is about a ${kind} of this id; ids are exact`,
-    field,
-  );
 };
 
 /** With the id of who is meant by a name. Throws ApiError 400. */
