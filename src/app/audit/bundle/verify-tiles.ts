@@ -96,12 +96,14 @@ export const verifyTiles = async (
     made: Below,
     found?: readonly Buffer[],
   ): void => {
-    for (const [at, hash] of (stated ?? []).entries()) {
-      const other = made[at];
-      if (other === undefined || other.equals(hash)) continue;
-      if (tile.level === 0) findings.add(changedEntry(tile, at, found?.[at]));
-      else findings.add(changedTile(addressAt(tile.level - 1, tile.index * TILE_WIDTH + at, size), true));
-    }
+    const differing = (stated ?? []).flatMap((hash, at) =>
+      made[at] === undefined || made[at].equals(hash) ? [] : [at],
+    );
+    if (tile.level > 0)
+      for (const at of differing)
+        findings.add(changedTile(addressAt(tile.level - 1, tile.index * TILE_WIDTH + at, size), true));
+    else if (differing.length > MOST_ENTRIES) findings.add(changedBundle(tile, differing));
+    else for (const at of differing) findings.add(changedEntry(tile, at, found?.[at]));
   };
 
   /** Partial tiles that do not lead to the root: with what stands below them some of them may. */
@@ -159,6 +161,19 @@ const choices = (
     ]);
   }
   return all.toSorted((left, right) => left.derived - right.derived).map(({ tiles }) => tiles);
+};
+
+/** Entries of one bundle that are named one by one: of more of them it is the bundle that is another one. */
+const MOST_ENTRIES = 10;
+
+const changedBundle = (tile: HashTile, differing: readonly number[]): Finding => {
+  const first = tile.index * TILE_WIDTH;
+  return {
+    code: 'changed-event',
+    file: tilePath({ ...tile, level: 'entries' }),
+    place: [first + (differing[0] ?? 0), first + (differing.at(-1) ?? 0) + 1],
+    message: `${differing.length} of its entries have not the hashes that the tile has for them`,
+  };
 };
 
 const changedEntry = (tile: HashTile, at: number, entry: Buffer | undefined): Finding => {

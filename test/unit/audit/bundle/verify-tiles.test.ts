@@ -67,6 +67,19 @@ describe('verifying tiles', () => {
     ]);
   });
 
+  it('names a bundle once when most of it is something else, so that others are named, too', async () => {
+    const swapped = new Map(files);
+    for (const [path, other] of [
+      ['tile/entries/000', 'tile/entries/001'],
+      ['tile/entries/001', 'tile/entries/000'],
+    ] as const)
+      swapped.set(path, files.get(other) as Buffer);
+    expect((await verify(swapped)).findings.map(findingText)).to.deep.equal([
+      'places 0 to 256, tile/entries/000: 256 of its entries have not the hashes that the tile has for them',
+      'places 256 to 512, tile/entries/001: 256 of its entries have not the hashes that the tile has for them',
+    ]);
+  });
+
   it('names an event whose entry and tile were changed together', async () => {
     const changed = entries.with(300, Buffer.from('entry of mine'));
     const forged = tileFiles(createMemoryTree(changed.map(leafHash)), changed);
