@@ -1,4 +1,5 @@
 import { openSqliteLogReader } from '../adapters/event-store/sqlite/open-log-reader.ts';
+import type { EventStore } from '../app/event-store.ts';
 import type { LogReader } from '../projections/log-reader.ts';
 
 /** How a worker thread reads the log; plain JSON, for it crosses a thread. */
@@ -7,7 +8,9 @@ export type LogReaderConfig =
   | { readonly kind: 'eventstoredb'; readonly connectionString: string; readonly instance: string };
 
 /** Entry of the projection workers' reader module: projections know no adapters. */
-export const openLogReader = async (config: LogReaderConfig): Promise<LogReader> => {
+export const openLogReader = async (
+  config: LogReaderConfig,
+): Promise<LogReader & Pick<EventStore, 'readAll'>> => {
   if (config.kind === 'sqlite') return openSqliteLogReader(config);
   // Loaded here, so that the threads of the embedded store start without the client and its protocol.
   const { createEventStoreDbStore } = await import(

@@ -1,6 +1,5 @@
 import type { ExportRequest } from '../../../domain/audit/events.ts';
 import type { JsonObject } from '../../../domain/json.ts';
-import type { EventStore } from '../../event-store.ts';
 import type { BundleScope } from '../bundle/format.ts';
 import type { AuditKeys } from '../audit-keys.ts';
 import type { BundleContent, LinePage } from '../bundle/writer.ts';
@@ -12,12 +11,13 @@ import type { AuditProofs, TenantProof } from '../proofs.ts';
 import type { AuditWords } from '../shown.ts';
 import type { TreeHead } from '../tree-heads.ts';
 import type { AuditTree, TenantTree } from '../tree.ts';
+import type { LogToExport } from './events-in-order.ts';
 import { exportPages, type LinesAsked } from './export-lines.ts';
 import type { MakeLines } from './ports.ts';
 
 /** What an export is made from. */
 export type ExportSource = {
-  readonly store: Pick<EventStore, 'readStream'>;
+  readonly store: LogToExport;
   readonly tree: AuditTree & {
     /** Number of leaves whose running maximum of recorded time is not later. */
     sizeAtTime(time: string): number;

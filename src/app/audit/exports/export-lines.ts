@@ -2,12 +2,11 @@ import type { ExportRequest } from '../../../domain/audit/events.ts';
 import { stringAt } from '../../../domain/json-tools.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { encryptedIn } from '../../../domain/personal.ts';
-import type { EventStore, RecordedEvent } from '../../event-store.ts';
+import type { RecordedEvent } from '../../event-store.ts';
 import type { BundleLine, BundleScope } from '../bundle/format.ts';
 import { fullLine, lineText, redactedLine, revealedTexts, withheldLine } from '../bundle/lines.ts';
 import { ocsfOf } from '../bundle/ocsf.ts';
 import { BundleInconsistent, type LinePage } from '../bundle/writer.ts';
-import { eventsOf } from '../event-source.ts';
 import { leafHashOf, leafOf } from '../merkle/leaf.ts';
 import {
   revealsActor,
@@ -18,6 +17,7 @@ import {
   type StoredContent,
 } from '../shown.ts';
 import type { AuditLeaf, AuditTree } from '../tree.ts';
+import { openEventsInOrder, type EventsInOrder, type LogToExport } from './events-in-order.ts';
 
 /** Which lines: plain data, for it crosses a thread. */
 export type LinesAsked = {
@@ -31,7 +31,7 @@ export type LinesAsked = {
 
 /** What lines are made from. */
 export type LinesSource = {
-  readonly store: Pick<EventStore, 'readStream'>;
+  readonly store: LogToExport;
   readonly tree: Pick<AuditTree, 'leaves' | 'tenantTree'>;
   readonly words: AuditWords;
 };
@@ -54,22 +54,38 @@ export async function* exportPages(
   const tree = scope.kind === 'tenant' ? source.tree.tenantTree(scope.tenant) : source.tree;
   const lineOf = lines(request, source.words);
   const page = openPage();
-  for (let index = range.from; index < range.to; ) {
-    const leaves = tree.leaves(index, Math.min(READ_LEAVES, range.to - index));
-    if (leaves.length === 0) throw new BundleInconsistent(`the audit tree lacks leaf ${index}`);
-    const events = await eventsOf(source.store, leaves, signal);
-    for (const [i, leaf] of leaves.entries()) {
-      await line();
-      const { event, hash } = checked(leaf, events[i]);
-      const shown = lineOf(leaf, event);
-      if (of === 'events') page.add(lineText(shown), shown, hash);
-      else page.add(ocsfText(shown, leaf, productVersion), shown);
-      if (page.bytes() >= PAGE_BYTES || page.leaves() >= PAGE_LEAVES) yield page.take();
+  const log = openLog(source, { scope, range }, signal);
+  try {
+    for (let index = range.from; index < range.to; ) {
+      const leaves = tree.leaves(index, Math.min(READ_LEAVES, range.to - index));
+      if (leaves.length === 0) throw new BundleInconsistent(`the audit tree lacks leaf ${index}`);
+      const events = await log.of(leaves);
+      for (const [i, leaf] of leaves.entries()) {
+        await line();
+        const { event, hash } = checked(leaf, events[i]);
+        const shown = lineOf(leaf, event);
+        if (of === 'events') page.add(lineText(shown), shown, hash);
+        else page.add(ocsfText(shown, leaf, productVersion), shown);
+        if (page.bytes() >= PAGE_BYTES || page.leaves() >= PAGE_LEAVES) yield page.take();
+      }
+      index += leaves.length;
     }
-    index += leaves.length;
+    if (page.leaves() > 0) yield page.take();
+  } finally {
+    await log.close();
   }
-  if (page.leaves() > 0) yield page.take();
 }
+
+/** The whole log lies in its order; a tenant's events lie between those of others. */
+const openLog = (
+  { store: { readStream, readAll }, tree }: LinesSource,
+  { scope, range }: Pick<LinesAsked, 'scope' | 'range'>,
+  signal: AbortSignal,
+): EventsInOrder => {
+  const before = range.from === 0 ? undefined : tree.leaves(range.from - 1, 1)[0]?.position;
+  const inOrder = scope.kind === 'log' && readAll !== undefined && (range.from === 0 || before !== undefined);
+  return openEventsInOrder({ readStream, ...(inOrder && { readAll }) }, before, signal);
+};
 
 /** The event of a leaf, and the hash that both have. */
 const checked = (
