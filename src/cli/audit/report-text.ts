@@ -1,6 +1,5 @@
 import { findingText, type Finding } from '../../app/audit/bundle/findings.ts';
 import type { BundleReport } from '../../app/audit/bundle/verify.ts';
-import type { TilesReport } from '../../app/audit/bundle/tile-log.ts';
 import { counted, printable } from '../output.ts';
 
 /** How what a check has found is said: the same for exports, stores and tiles. */
@@ -24,13 +23,28 @@ export const KEYS = {
     'keys: those that lie beside the tiles: this shows that they fit together, not who made them (--trust)',
 } as const;
 
-type Pinned = Pick<BundleReport | TilesReport, 'pin' | 'pinSize' | 'checkpoint' | 'findings'>;
+type Pinned = Pick<BundleReport, 'pin' | 'pinSize' | 'findings' | 'count'> & {
+  readonly checkpoint: { readonly size: number } | undefined;
+};
+
+/** How it is said that something ends in front of the pin, does not lead to it, and is sound all the same. */
+const SAYING = {
+  'the export ends': {
+    unshown: 'the export does not prove that it continues your pin',
+    sound: 'its events are sound by themselves: they are those of the head that was signed',
+  },
+  'the tiles end': {
+    unshown: 'the tiles do not show that they continue your pin',
+    sound: 'the head that is shown is signed all the same',
+  },
+  'the signed head lies': {
+    unshown: 'the service does not prove that its history is that of your pin',
+    sound: 'the event is sound by itself: it is under the head that was signed',
+  },
+} as const;
 
 /** What a check showed of the auditor's pin. */
-export const pinText = (
-  report: Pinned,
-  what: 'the export ends' | 'the tiles end' = 'the export ends',
-): string => {
+export const pinText = (report: Pinned, what: keyof typeof SAYING = 'the export ends'): string => {
   const { pin, pinSize, checkpoint } = report;
   switch (pin) {
     case 'none':
@@ -42,12 +56,23 @@ export const pinText = (
     case 'ends before':
       return `pin: ${what} before your pin (size ${checkpoint?.size} < ${pinSize})`;
     case 'not shown':
-      return `pin: not shown: the export does not prove that it continues your pin of size ${pinSize}`;
+      return `pin: not shown: ${SAYING[what].unshown} of size ${pinSize}`;
     case 'not checked':
       return `pin: not checked (${whyUnchecked(report)}, see above)`;
     case 'broken':
-      return 'pin: BROKEN: this is not the history that you pinned';
+      return `pin: BROKEN: this is not the history that you pinned: ${brokenText(report, SAYING[what].sound)}`;
   }
+};
+
+/** One sentence: what differs, before which leaf, and whether anything else is wrong. */
+const brokenText = ({ findings, count }: Pinned, sound: string): string => {
+  const ends = findings.flatMap(({ code, place }) =>
+    code === 'pin' && Array.isArray(place) ? [place[1]] : [],
+  );
+  const differs = `somewhere before leaf ${Math.min(...ends)} at least one event is another one, is missing, was added, or is filed elsewhere`;
+  return count === findings.length && findings.every(({ code }) => code === 'pin')
+    ? `${differs}; ${sound}`
+    : differs;
 };
 
 const whyUnchecked = ({ findings, pinSize, checkpoint }: Pinned): string => {

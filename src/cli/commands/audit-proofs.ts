@@ -1,18 +1,15 @@
 import { writeFile } from 'node:fs/promises';
 import type { Command } from 'commander';
-import type { Checkpoint } from '../../app/audit/merkle/checkpoint.ts';
 import type { Trust } from '../../app/audit/merkle/key-chain.ts';
-import { listAt } from '../../domain/json-tools.ts';
-import type { JsonObject } from '../../domain/json.ts';
-import type { ApiClient } from '../api-client.ts';
 import type { EventProofAnswer } from '../audit/event-proof.ts';
+import { proofText } from '../audit/proof-text.ts';
 import { assertTarget } from '../audit/target.ts';
 import { readTrust, writeTrust } from '../audit/trust-file.ts';
 import type { CliIo, Connection } from '../connection.ts';
 import { examples } from '../examples.ts';
-import { CliFailure, EXIT } from '../exit.ts';
+import { EXIT } from '../exit.ts';
 import { fileFailure } from '../file-errors.ts';
-import { counted, printable } from '../output.ts';
+import { counted } from '../output.ts';
 import { AUDIT } from './audit-events.ts';
 
 /** Milliseconds after which somebody wonders: who is refused, or finds no service, is told so before that. */
@@ -26,24 +23,6 @@ const saying = async <T>(io: CliIo, text: string, answer: Promise<T>): Promise<T
   } finally {
     clearTimeout(timer);
   }
-};
-
-const PIN_NONE =
-  'pin: none: that the head is of the history which others are shown does not follow (audit trust)\n';
-
-/** Whether a head is of the auditor's history; undefined without a pin. */
-const besidePin = async (
-  api: ApiClient,
-  head: Checkpoint,
-  trust: Trust,
-): Promise<{ readonly problem: string | undefined } | undefined> => {
-  const { pinIn, pinProblem } = await import('../audit/event-proof.ts');
-  const pin = pinIn(trust);
-  if (pin === undefined) return undefined;
-  if (typeof pin === 'string') return { problem: pin };
-  const [from, to] = [Math.min(pin.size, head.size), Math.max(pin.size, head.size)];
-  const proof = from === to ? {} : await api.get<JsonObject>(`${AUDIT}/consistency?from=${from}&to=${to}`);
-  return { problem: pinProblem(head, pin, listAt(proof, 'path').map(String)) };
 };
 
 type ConsistencyOptions = {
@@ -63,36 +42,22 @@ export const addAuditProofCommands = (audit: Command, { client, io }: Connection
     .option('--json', 'print the proof as it came, after checking it', false)
     .addHelpText('after', examples('audit proof cluster-readme-1@0 --trust trust.json'))
     .action(async (event: string, options: { trust?: string; json: boolean }) => {
+      const trust = options.trust === undefined ? undefined : await readTrust(options.trust);
       const api = await client();
-      const trust =
-        options.trust === undefined
-          ? await api.get<Trust>(`${AUDIT}/trust.json?newest=true`)
-          : await readTrust(options.trust);
-      const path = `${AUDIT}/events/${encodeURIComponent(event)}/proof`;
-      const proof = await api.get<EventProofAnswer>(path);
+      const proof = await api.get<EventProofAnswer>(`${AUDIT}/events/${encodeURIComponent(event)}/proof`);
       // Loaded when it is needed: every other command would load it for nothing.
       const { checkEventProof } = await import('../audit/event-proof.ts');
-      const { problems, size, time, proven, head } = checkEventProof(proof, trust, event);
-      // A pin that comes from the service pins nothing.
-      const pinned =
-        head === undefined || options.trust === undefined ? undefined : await besidePin(api, head, trust);
-      const wrong = pinned?.problem === undefined ? problems : [...problems, pinned.problem];
+      const { headAskedOf } = await import('../audit/head-service.ts');
+      const report = await checkEventProof(proof, {
+        ...(await headAskedOf(api, AUDIT)),
+        trust,
+        asked: event,
+      });
+      const text = proofText(proof, report, trust !== undefined);
       if (options.json) io.out(`${JSON.stringify(proof, null, 2)}\n`);
-      if (wrong.length > 0) throw new CliFailure(EXIT.failed, wrong.map(printable).join('\n'));
-      if (options.json) return;
-      const shown = {
-        content: 'with the data and metadata that it shows',
-        part: 'with the data and metadata that it shows: all that the tenant may see of it',
-        leaf: 'of which this shows the hashes only',
-        hash: 'of which you may not see all: its leaf hash is proven, what it is the service says',
-      }[proven];
-      io.out(
-        `${printable(proof.event)} (${printable(proof.leaf.type)}) is leaf ${proof.index}, ${shown},\n` +
-          `of the tree of ${counted(size, 'event')} that was signed at ${time}\n` +
-          (options.trust === undefined
-            ? 'keys: those that the service names: keep them with `ledgerctl audit trust`\n'
-            : `keys: yours\n${pinned === undefined ? PIN_NONE : 'pin: continued\n'}`),
-      );
+      else io.out(text);
+      if (options.json && !report.ok) io.err(text);
+      if (!report.ok) process.exitCode = EXIT.failed;
     });
   audit
     .command('consistency')

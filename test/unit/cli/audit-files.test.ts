@@ -6,7 +6,7 @@ import { expect } from 'chai';
 import { download, WrongDigest } from '../../../src/cli/audit/download.ts';
 import { checkEventProof } from '../../../src/cli/audit/event-proof.ts';
 import { checkpointText } from '../../../src/app/audit/merkle/checkpoint.ts';
-import { signRotation } from '../../../src/app/audit/merkle/key-chain.ts';
+import { signRotation, type Trust } from '../../../src/app/audit/merkle/key-chain.ts';
 import { leafHashOf, leafOf } from '../../../src/app/audit/merkle/leaf.ts';
 import { createMemoryTree } from '../../../src/app/audit/merkle/memory-tree.ts';
 import { signNote } from '../../../src/app/audit/merkle/note.ts';
@@ -161,56 +161,72 @@ describe('the proof of one event', () => {
     };
   };
 
-  it('is right for every event, and for nothing else', () => {
+  type Given = Parameters<typeof checkEventProof>[0];
+  const problemsOf = async (proof: Given, own: Trust = trust): Promise<readonly string[]> =>
+    (await checkEventProof(proof, { trust: own })).findings.map(({ message }) => message);
+
+  it('is right for every event, and for nothing else', async () => {
     for (let index = 0; index < 20; index += 1)
-      expect(checkEventProof(proofOf(index), trust)).to.deep.include({
-        problems: [],
-        size: 20,
+      expect(await checkEventProof(proofOf(index), { trust })).to.deep.include({
+        ok: true,
+        findings: [],
         proven: 'content',
       });
     const proof = proofOf(7);
-    const problems = (changed: object): readonly string[] =>
-      checkEventProof({ ...proof, ...changed }, trust).problems;
+    const problems = (changed: object): Promise<readonly string[]> => problemsOf({ ...proof, ...changed });
     const { v, stream, revision, id, type, occurredAt } = proof.leaf;
     const inPart = { v, stream, revision, id, type, occurredAt };
     const { stored: _stored, ...redacted } = { ...proof, leaf: inPart };
-    expect(checkEventProof(redacted, trust)).to.deep.include({ problems: [], proven: 'hash' });
+    expect(await checkEventProof(redacted, { trust })).to.deep.include({ ok: true, proven: 'hash' });
     for (const leaf_hash of [proofOf(6).leaf_hash, '', 'AAAA'])
-      expect(checkEventProof({ ...redacted, leaf_hash }, trust).problems).to.deep.equal([
+      expect(await problemsOf({ ...redacted, leaf_hash })).to.deep.equal([
         'the leaf is not in the tree of the signed head',
       ]);
-    expect(problems({ leaf: inPart })).to.deep.equal(['what is shown is not what the leaf was made of']);
-    expect(problems({ stored: undefined })).to.deep.equal([]);
-    expect(problems({ index: 8 })).to.deep.equal(['the leaf is not in the tree of the signed head']);
-    expect(problems({ path: proof.path.slice(1) })).to.have.length(1);
-    expect(problems({ leaf: { ...proof.leaf, type: 'Other' } })).to.have.length(1);
-    expect(problems({ event: 'cluster-other@0' })).to.deep.equal(['the leaf is of another event']);
-    expect(problems({ stored: { ...proof.stored, data: { a: 1 } } })).to.deep.equal([
+    expect(await problems({ leaf: inPart })).to.deep.equal([
       'what is shown is not what the leaf was made of',
     ]);
-    expect(problems({ checkpoint: { note: note.replace('20\n', '21\n') } })[0]).to.match(
-      /^the head is not signed/,
+    expect(await problems({ stored: undefined })).to.deep.equal([]);
+    expect(await problems({ index: 8 })).to.deep.equal(['the leaf is not in the tree of the signed head']);
+    expect(await problems({ path: proof.path.slice(1) })).to.have.length(1);
+    expect(await problems({ leaf: { ...proof.leaf, type: 'Other' } })).to.have.length(1);
+    expect(await problems({ event: 'cluster-other@0' })).to.deep.equal(['the leaf is of another event']);
+    expect(await problems({ stored: { ...proof.stored, data: { a: 1 } } })).to.deep.equal([
+      'what is shown is not what the leaf was made of',
+    ]);
+    expect((await problems({ checkpoint: { note: note.replace('20\n', '21\n') } }))[0]).to.match(
+      /^the signed head does not count: /,
     );
+  });
+
+  it('is under a head that a key of the auditor signed while it was in force', async () => {
+    const proof = proofOf(7);
     const stated = { vkey: vkey(keyOf('next')), since: '2026-11-21T13:00:00.000Z' };
-    const replacedAt = (size: number) => {
+    const replacedAt = (size: number): Trust => {
       const rotation = signRotation(ORIGIN, { ...stated, size }, signer);
       return { ...trust, keys: [...trust.keys, { ...stated, rotation }] };
     };
-    expect(checkEventProof(proof, replacedAt(20)).problems).to.deep.equal([]);
-    expect(checkEventProof(proof, replacedAt(19)).problems).to.deep.equal([
-      'the head does not count: it was signed with a key that was replaced at size 19',
+    expect(await problemsOf(proof, replacedAt(20))).to.deep.equal([]);
+    expect(await problemsOf(proof, replacedAt(19))).to.deep.equal([
+      'the signed head does not count: it was signed with a key that was replaced at size 19',
     ]);
     const others = { ...trust, keys: [{ vkey: vkey(keyOf('others')), since: '' }] };
-    expect(checkEventProof(proof, others).problems[0]).to.match(/none of the keys that are trusted/);
+    expect((await problemsOf(proof, others))[0]).to.match(/none of the keys that are trusted/);
+    const elsewhere = { ...trust, origin: `${ORIGIN}2` };
+    expect(await problemsOf(proof, elsewhere)).to.deep.equal([
+      `the signed head does not count: it is of ${ORIGIN}, not of ${ORIGIN}2`,
+    ]);
+    // Neither keys of one's own nor of the service: nothing is proven.
+    expect((await checkEventProof(proof, {})).ok).to.equal(false);
+    expect((await checkEventProof(proof, { shipped: trust })).ok).to.equal(true);
   });
 
-  it('of an event that hides something is right for what its tenant may see, and for that alone', () => {
+  it('of an event that hides something is right for what its tenant may see, and for that alone', async () => {
     const hiding = events.findIndex(({ metadata }) => Object.hasOwn(metadata, 'hidden'));
     const proof = proofOf(hiding);
     const { data, metadata } = splitOf(proof.stored) ?? proof.stored;
     expect(data).to.not.have.property('hub');
-    expect(checkEventProof({ ...proof, stored: { data, metadata } }, trust)).to.deep.include({
-      problems: [],
+    expect(await checkEventProof({ ...proof, stored: { data, metadata } }, { trust })).to.deep.include({
+      findings: [],
       proven: 'part',
     });
     const hidden = objectAt(proof.stored.metadata, 'hidden');
@@ -225,7 +241,7 @@ describe('the proof of one event', () => {
         metadata: { ...proof.stored.metadata, hidden: { ...hidden, salt: '0'.repeat(32) } },
       },
     ])
-      expect(checkEventProof({ ...proof, stored }, trust).problems, JSON.stringify(stored)).to.deep.equal([
+      expect(await problemsOf({ ...proof, stored }), JSON.stringify(stored)).to.deep.equal([
         'what is shown is not what the leaf was made of',
       ]);
   });

@@ -50,7 +50,15 @@ export type PinAsk = {
   readonly rootAtPin: Buffer | undefined;
   /** What is checked. Default: an export. */
   readonly what?: 'tiles';
+  /** What a running service gave when it was asked how its head and the pin hang together. */
+  readonly asked?: Asked | undefined;
 };
+
+/**
+ * `path`: that of the proof from the smaller to the larger of head and pin, in base64; undefined: the service gave none. Not
+ * needed for two of the same size.
+ */
+export type Asked = { readonly path: readonly string[] | undefined };
 
 /**
  * Whether a bundle continues the auditor's pin: the log, and of a bundle of one tenant this tenant's tree, too. To be asked
@@ -102,11 +110,12 @@ const broken = ({ size }: Checkpoint, message: string): Verdict => ({
 });
 
 const verdictOf = (pin: Checkpoint, checkpoint: Checkpoint, ask: PinAsk, unsound: boolean): Verdict => {
-  if (pin.size > checkpoint.size) return laterVerdict(pin, checkpoint, ask);
   if (pin.size === checkpoint.size) {
     const problem = sizeProblem(pin, checkpoint);
     return problem === undefined ? CONTINUED : broken(pin, problem);
   }
+  if (ask.asked !== undefined) return askedVerdict(pin, checkpoint, ask.asked);
+  if (pin.size > checkpoint.size) return laterVerdict(pin, checkpoint, ask);
   const verdict = logVerdict(pin, checkpoint, ask) ?? tenantVerdict(pin, ask) ?? CONTINUED;
   return unsound && verdict !== CONTINUED ? { state: 'not checked' } : verdict;
 };
@@ -149,6 +158,30 @@ const laterVerdict = (pin: Checkpoint, checkpoint: Checkpoint, { later, what }: 
       );
 };
 
+/** Head and pin are signed, and the proof is made for the two: one that does not hold shows that they are of two histories. */
+const askedVerdict = (pin: Checkpoint, checkpoint: Checkpoint, { path }: Asked): Verdict => {
+  const [older, newer] = pin.size < checkpoint.size ? [pin, checkpoint] : [checkpoint, pin];
+  const [from, to] = [older.size, newer.size];
+  // Everything continues nothing.
+  if (path === undefined && from > 0)
+    return {
+      state: 'not shown',
+      place: [from, to],
+      message:
+        `the service does not show how its head of size ${checkpoint.size} and your pin of size ${pin.size} hang together: ` +
+        'history was taken back, or an instance answers that is behind',
+    };
+  const roots = { fromRoot: older.root, toRoot: newer.root };
+  if (!verifyConsistency({ from, to, ...roots, path: decodedHashes(path ?? []) }))
+    return broken(older, anotherHistory(pin, from));
+  return older === pin ? CONTINUED : { state: 'leads to' };
+};
+
+/** `before`: the leaf in front of which they differ. */
+const anotherHistory = ({ size }: Checkpoint, before: number): string =>
+  `it is another history than your pin of size ${size}, in which other events lie before leaf ${before}, or the proof ` +
+  'between them is wrong';
+
 /** What differs of two heads of the same size, in words; undefined: nothing does. */
 export const sizeProblem = (pin: Checkpoint, checkpoint: Checkpoint): string | undefined => {
   const two = (what: string): string => `two histories of size ${pin.size}: ${what} not the one of your pin`;
@@ -168,7 +201,7 @@ const logVerdict = (
       ? undefined
       : broken(
           pin,
-          `it is another history than your pin of size ${pin.size}: the events before it have another root`,
+          `it is another history than your pin of size ${pin.size}: the events before leaf ${pin.size} have another root`,
         );
   const proof = proofs?.pins.find(({ size }) => size === pin.size);
   if (proof === undefined && pin.size > 0)
@@ -182,10 +215,7 @@ const logVerdict = (
   const roots = { fromRoot: pin.root, toRoot: checkpoint.root };
   return verifyConsistency({ from: pin.size, to: checkpoint.size, ...roots, path })
     ? undefined
-    : broken(
-        pin,
-        `it is another history than your pin of size ${pin.size}, or the proof between them is wrong`,
-      );
+    : broken(pin, anotherHistory(pin, pin.size));
 };
 
 /** The log may be continued, and events of the tenant from before the pin be filed elsewhere or nowhere all the same. */

@@ -37,7 +37,12 @@ export const authorityOf = (
       file,
       message: `${what} of ${shipped.origin}, you trust ${root.origin}`,
     });
-  const own = keyChain(root.origin, root.keys);
+  // A key that came in place of one that was lost is announced by nobody: who holds it in the own file was told to trust it.
+  const own = keyChain(
+    root.origin,
+    root.keys,
+    pinned?.keys.map(({ vkey }) => vkey),
+  );
   const chain =
     shipped === undefined || pinned === undefined ? own : keyChain(root.origin, shipped.keys, own);
   for (const problem of new Set([...own.problems, ...chain.problems]))

@@ -45,7 +45,8 @@ export type KeyChain = {
 
 /**
  * The keys of `keys` that lead back to a trusted one. `trusted`: vkeys of the auditor's own, or the whole chain of them;
- * absent: the first of `keys` is taken as it is, which proves nothing of who signed.
+ * absent: the first of `keys` is taken as it is, which proves nothing of who signed. Keys before the first trusted one are
+ * not needed, and nothing is believed of them.
  */
 export const keyChain = (
   origin: string,
@@ -57,7 +58,9 @@ export const keyChain = (
   const vkeys = new Set<string>(given ?? keys.slice(0, 1).map(({ vkey }) => vkey));
   const successors = new Map(known?.successors);
   const problems: string[] = [];
+  const begin = keys.findIndex(({ vkey }) => vkeys.has(vkey));
   for (const [at, key] of keys.entries()) {
+    if (at < begin) continue;
     const found = announced(origin, key, keys[at - 1], { vkeys, successors });
     if (typeof found === 'string') {
       problems.push(`key ${at + 1} of the chain ${found}`);

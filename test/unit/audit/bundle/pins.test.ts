@@ -338,4 +338,22 @@ describe('keys that were replaced', () => {
     const renewed = await verify(await bundleOf({ ...history, trust }, { signer: next }));
     expect(renewed.trust).to.deep.equal({ ...trust, pin: history.noteAt(SIZE, next) });
   });
+
+  it('are taken without announcement where the auditor was told to trust them, and not where they come with a bundle', async () => {
+    const [start] = history.trust.keys;
+    const next = keyOf('second');
+    const lost = { vkey: vkey(next), since: '2026-11-21T14:00:00.000Z' };
+    const trust = { ...history.trust, keys: [start as NonNullable<typeof start>, lost] };
+    const files = await bundleOf({ ...history, trust }, { signer: next });
+    for (const keys of [trust.keys, [lost]]) {
+      const report = await verify(files, { ...history.trust, keys });
+      expect(texts(report)).to.equal('');
+      expect(report.trust?.keys).to.deep.equal(keys);
+    }
+    const untold = await verify(files);
+    expect(codes(untold)).to.deep.equal(['key', 'checkpoint', 'digest']);
+    expect(texts(untold)).to.include('came without a note of the key before it');
+    const bare = await verifyBundle(memorySource(files));
+    expect(codes(bare), 'as shipped').to.include('key');
+  });
 });

@@ -40,6 +40,10 @@ describe('chain of audit keys', () => {
     const { vkeys, problems } = keyChain(ORIGIN, chain.slice(1), [vkey(second)]);
     expect(vkeys).to.deep.equal([second, third].map(vkey));
     expect(problems).to.deep.equal([]);
+    // When they are there all the same, nothing is believed of them.
+    const entered = keyChain(ORIGIN, chain, [vkey(second)]);
+    expect([entered.vkeys, entered.problems]).to.deep.equal([[second, third].map(vkey), []]);
+    expect([...entered.successors.keys()]).to.deep.equal([vkey(second)]);
   });
 
   for (const [what, keys, problem] of [
