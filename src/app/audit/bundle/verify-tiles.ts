@@ -4,7 +4,7 @@ import type { Checkpoint } from '../merkle/checkpoint.ts';
 import { rootOf } from '../merkle/compact-range.ts';
 import { leafHash } from '../merkle/hashing.ts';
 import { TILE_WIDTH, tilePath } from '../merkle/tiles.ts';
-import { collectFindings, type Finding, type Findings } from './findings.ts';
+import { collectFindings, LISTED, type Finding, type Findings } from './findings.ts';
 import {
   addressAt,
   changedTile,
@@ -32,6 +32,10 @@ export type TilesOptions = {
   readonly findings?: Findings;
 };
 
+/** So that a head that claims more leaves than anybody can hold is not followed for ever; as many as are listed. */
+const MOST_FINDINGS = LISTED - 1;
+const SO_MUCH = 'so much is wrong that not everything was looked at';
+
 /** Hashes of what stands below a tile; undefined where nothing can be told. */
 type Below = readonly (Buffer | undefined)[];
 
@@ -47,6 +51,7 @@ export const verifyTiles = async (
 ): Promise<TilesResult> => {
   const before = findings.count();
   const seen = { tiles: 0, bundles: 0 };
+  const givenUp = (): boolean => findings.count() - before >= MOST_FINDINGS;
   const hashesOf = (tile: HashTile, expected?: Buffer): Promise<Buffer[] | undefined> => {
     seen.tiles += 1;
     return readHashes(read, tile, expected, findings.add);
@@ -69,7 +74,7 @@ export const verifyTiles = async (
   const below = async (tile: HashTile, expected: readonly Buffer[] | undefined): Promise<Below> => {
     if (tile.level === 0) return entries ? entriesOf(tile, expected) : [];
     const roots: (Buffer | undefined)[] = [];
-    for (let at = 0; at < tile.width; at += 1)
+    for (let at = 0; at < tile.width && !givenUp(); at += 1)
       roots.push(await visit(addressAt(tile.level - 1, tile.index * TILE_WIDTH + at, size), expected?.[at]));
     return roots;
   };
@@ -135,6 +140,7 @@ export const verifyTiles = async (
   if (rootOfEdge(size, stated)?.equals(root) === true)
     for (const tile of edge) await below(tile, stated.get(tile.level));
   else await judge(edge, stated);
+  if (givenUp()) findings.add({ code: 'unreadable', place: [0, size], message: SO_MUCH });
   const count = findings.count();
   return { ok: count === before, findings: findings.list(), count, ...seen };
 };

@@ -1,9 +1,11 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { findingText } from '../../../../src/app/audit/bundle/findings.ts';
+import { edgeOf, rootOfEdge } from '../../../../src/app/audit/bundle/tile-reading.ts';
 import { verifyTiles } from '../../../../src/app/audit/bundle/verify-tiles.ts';
 import { leafHash } from '../../../../src/app/audit/merkle/hashing.ts';
 import { createMemoryTree } from '../../../../src/app/audit/merkle/memory-tree.ts';
+import { tilePath } from '../../../../src/app/audit/merkle/tiles.ts';
 import { tileFiles } from '../../../support/audit/tile-files.ts';
 import { checkAsync } from '../../../support/property.ts';
 
@@ -123,6 +125,31 @@ describe('verifying tiles', () => {
     expect((await verifyTiles(head, (path) => damaged.get(path))).findings[0]).to.include({
       file: 'tile/0/001.p/44',
     });
+  });
+
+  it('ends where a head claims more than anybody can hold', async () => {
+    // Whoever signs can make the partial tiles of any size; what stands below them need not be anywhere.
+    const size = 2 ** 52 + 3 * 2 ** 40 + 1;
+    const claimed = new Map(
+      edgeOf(size).map((tile) => [
+        tile.level,
+        Array.from({ length: tile.width }, () => leafHash(Buffer.alloc(0))),
+      ]),
+    );
+    const paths = new Map(edgeOf(size).map((tile) => [tilePath(tile), tile.level]));
+    let asked = 0;
+    const { ok, findings } = await verifyTiles(
+      { size, root: rootOfEdge(size, claimed) as Buffer },
+      (path) => {
+        asked += 1;
+        if (asked > 20_000) throw new Error('it does not end');
+        const level = paths.get(path);
+        return level === undefined ? undefined : Buffer.concat(claimed.get(level) ?? []);
+      },
+    );
+    expect(ok).to.equal(false);
+    expect(findings.at(-1)?.message).to.include('so much is wrong');
+    expect(findings.map(({ code }) => code)).to.include('missing-file');
   });
 
   it('says so when they are those of another tree', async () => {
