@@ -48,8 +48,8 @@ const addEvents = (audit: Command, { client, io }: Connection): void => {
     .option('--id <id>', 'with --kind: everything about this object, also what was refused about it')
     .option('--type <type...>', 'only events of these types', [])
     .addOption(new Option('--outcome <outcome>', 'only calls that ended so').choices(OUTCOMES))
-    .option('--from <time>', 'recorded from then on, for example 2026-11-01T00:00:00Z')
-    .option('--to <time>', 'recorded until then')
+    .option('--from <time>', 'recorded at that time or later, for example 2026-11-01T00:00:00Z')
+    .option('--to <time>', 'recorded before that time')
     .option('--limit <n>', 'at most so many', '100')
     .addOption(
       new Option('-o, --output <form>', 'wide adds the ids of subjects; json is one object per line')

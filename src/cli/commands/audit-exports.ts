@@ -111,8 +111,8 @@ const addExport = (audit: Command, { client, io }: Connection): void => {
         .choices(['native', 'ocsf'])
         .default('native'),
     )
-    .option('--from <time>', 'recorded from then on')
-    .option('--to <time>', 'recorded before then')
+    .option('--from <time>', 'recorded at that time or later')
+    .option('--to <time>', 'recorded before that time')
     .option(
       '--subject <who>',
       'show only what this subject (id, or exact user name) did; of all else the export holds hashes',

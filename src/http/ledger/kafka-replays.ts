@@ -126,7 +126,7 @@ const requestOf = async ({ path, body }: LedgerCall, services: ReplayServices): 
   };
 };
 
-/** Where a part of the log begins or ends; undefined: nothing was said. `from` a time is with what was recorded then. */
+/** Where a part of the log begins or ends; undefined: nothing was said. Of times, as everywhere, [from, to). */
 const placeOf = async (
   body: JsonObject,
   field: 'from' | 'to',
@@ -138,7 +138,7 @@ const placeOf = async (
   if (isLikeTime(text)) {
     const ms = readRfc3339(text);
     if (ms === undefined) throw noPlace(field);
-    return past.moments.resolve(field === 'to' ? text : new Date(ms - 1).toISOString(), field);
+    return past.moments.resolve(new Date(ms - 1).toISOString(), field);
   }
   if (/^\d{1,40}$/.test(text)) {
     const last = await store.lastPosition();

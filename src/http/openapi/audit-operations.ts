@@ -34,8 +34,8 @@ const FILTER: readonly JsonObject[] = [
     { type: 'string', enum: ['', ...(OUTCOME['enum'] as string[])] },
     'Only calls that ended so.',
   ),
-  query('from', TIME, 'Recorded from then on.'),
-  query('to', TIME, 'Recorded until then.'),
+  query('from', TIME, 'Recorded at that time or later.'),
+  query('to', TIME, 'Recorded before that time.'),
 ];
 const MOMENT = 'a time of RFC 3339 or a position';
 
@@ -185,8 +185,8 @@ export const AUDIT_DESCRIPTIONS: { readonly [route: string]: Description } = {
           'types?': listOf(TEXT),
           'outcome?': TEXT,
         }),
-        'from?': { ...TEXT, description: 'Recorded from then on.' },
-        'to?': { ...TEXT, description: 'Recorded before then.' },
+        'from?': { ...TEXT, description: 'Recorded at that time or later.' },
+        'to?': { ...TEXT, description: 'Recorded before that time.' },
         'pins?': { ...listOf(SIZE), description: 'Sizes of signed heads that you keep.' },
       }),
     },

@@ -67,7 +67,7 @@ export const KAFKA_DESCRIPTIONS: { readonly [route: string]: Description } = {
         to: {
           ...TEXT,
           description:
-            'Ends with this position, or with what was recorded up to this time. Absent: at the end of the log.',
+            'Ends with this position, or in front of what was recorded at this time. Absent: at the end of the log.',
         },
       },
       required: ['name'],

@@ -220,7 +220,7 @@ export const auditReader = (connection: ReadConnection): AuditReader => {
       if (lists.includes(undefined)) return { leaves: [], next: undefined };
       const end = Math.min(
         query.below ?? Number.MAX_SAFE_INTEGER,
-        query.to === undefined ? size() : leavesBefore(query.to, true),
+        query.to === undefined ? size() : leavesBefore(query.to, false),
         size(),
       );
       const start = Math.max(

@@ -15,7 +15,7 @@ export type AuditQuery = {
   /** Any of these event types. */
   readonly types?: readonly string[];
   readonly outcome?: AuditOutcome;
-  /** Time range as the running maximum of recorded time sees it, ISO; both ends belong to it. */
+  /** Time range [from, to) as the running maximum of recorded time sees it, ISO. */
   readonly from?: string;
   readonly to?: string;
   /** Leaf behind which to go on; default: the first. */

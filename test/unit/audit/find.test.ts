@@ -120,7 +120,7 @@ const fits = (question: Question, leaf: AuditLeaf, latest: string): boolean => {
     ) &&
     (types === undefined || types.includes(leaf.record.type)) &&
     (from === undefined || latest >= from) &&
-    (to === undefined || latest <= to) &&
+    (to === undefined || latest < to) &&
     (below === undefined || leaf.index < below)
   );
 };

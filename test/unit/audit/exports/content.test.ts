@@ -1,8 +1,13 @@
 import { expect } from 'chai';
 import { createMemoryEventStore } from '../../../../src/adapters/event-store/memory/memory-event-store.ts';
-import { BundleInconsistent, writeBundle } from '../../../../src/app/audit/bundle/writer.ts';
+import {
+  BundleInconsistent,
+  writeBundle,
+  type BundleContent,
+} from '../../../../src/app/audit/bundle/writer.ts';
 import { contentOf } from '../../../../src/app/audit/exports/content.ts';
 import type { EventStore, RecordedEvent } from '../../../../src/app/event-store.ts';
+import type { ExportRequest } from '../../../../src/domain/audit/events.ts';
 import { registry } from '../../../../src/domain/registry.ts';
 import type { ReadModels } from '../../../../src/projections/read-models.ts';
 import { audit, followed, openAuditView, openSigning } from '../../../support/audit/open-audit.ts';
@@ -23,15 +28,19 @@ describe('what an export is made of', () => {
     await store.close();
   });
 
-  /** An export from a log that shows its events in another way than they were hashed. */
-  const exported = async (change: (event: RecordedEvent) => RecordedEvent): Promise<unknown> => {
+  /** What an export of three events of acme is made of. */
+  const contentFrom = async (
+    reading: Pick<EventStore, 'readStream'>,
+    request: Partial<ExportRequest>,
+    write = createHistoryWriter(store, 'c'),
+  ): Promise<BundleContent> => {
     const time = manualTime();
     const tree = audit(models);
     const signing = openSigning({ store, tree, ...time });
     const own = new AbortController();
     const running = signing.signer.run(own.signal);
     const step = { tenant: 'acme', subject: 'alice', types: ['ClusterLabelled'], data: { n: 1 } };
-    await createHistoryWriter(store, 'c')([1, 2, 3].map((n) => ({ ...step, stream: `cluster-c${n}` })));
+    await write([1, 2, 3].map((n) => ({ ...step, stream: `cluster-c${n}` })));
     await followed(models, store);
     await time.pass(500);
     own.abort();
@@ -39,16 +48,11 @@ describe('what an export is made of', () => {
     await running;
     const head = await signing.heads.latest();
     if (head === undefined) throw new Error('no head was signed');
-    const forging: Pick<EventStore, 'readStream'> = {
-      readStream: async function* (stream, options) {
-        for await (const event of store.readStream(stream, options)) yield change(event);
-      },
-    };
-    const content = await contentOf(
-      { tenant: 'acme', audience: 'tenant', format: 'native', filter: { kind: 'nothing' } },
+    return contentOf(
+      { audience: 'tenant', format: 'native', filter: { kind: 'nothing' }, ...request },
       { head, pins: [], at: time.clock.now() },
       {
-        store: forging,
+        store: reading,
         tree,
         proofs: signing.proofs,
         words: {
@@ -62,11 +66,60 @@ describe('what an export is made of', () => {
       },
       { line: () => Promise.resolve(), signal: stop.signal },
     );
-    return writeBundle(content, memorySink().sink).catch((error: unknown) => error);
+  };
+
+  /** An export from a log that shows its events in another way than they were hashed. */
+  const exported = async (change: (event: RecordedEvent) => RecordedEvent): Promise<unknown> => {
+    const forging: Pick<EventStore, 'readStream'> = {
+      readStream: async function* (stream, options) {
+        for await (const event of store.readStream(stream, options)) yield change(event);
+      },
+    };
+    return writeBundle(await contentFrom(forging, { tenant: 'acme' }), memorySink().sink).catch(
+      (error: unknown) => error,
+    );
   };
 
   it('is what the tree was made of, also where nothing of it is shown', async () => {
     expect(await exported((event) => event)).to.have.nested.property('counts.withheld', 3);
+  });
+
+  it('is of a range of time what was recorded at its begin or later, and before its end, as lists have it', async () => {
+    const AT = ['10:00:00.000', '10:00:00.001', '10:00:00.002'].map((time) => `2026-01-01T${time}Z`);
+    const [first = '', second = '', third = ''] = AT;
+    const ranges = [
+      [{}, [0, 1, 2]],
+      [{ from: second }, [1, 2]],
+      [{ to: second }, [0]],
+      [{ from: first, to: third }, [0, 1]],
+      [{ from: second, to: third }, [1]],
+      [{ from: third, to: third }, []],
+    ] as const;
+    for (const [range, places] of ranges)
+      for (const scope of [{ tenant: 'acme' }, {}]) {
+        await models.close();
+        await store.close();
+        let stored = -1;
+        // Bookkeeping, which is no part of the history, is of the last moment.
+        store = createMemoryEventStore({ now: () => AT[Math.min(stored, 2)] ?? third });
+        models = await openAuditView(store);
+        const history = createHistoryWriter(store, 'c');
+        const write: typeof history = async (steps) => {
+          for (const step of steps) {
+            stored += 1;
+            await history([step]);
+          }
+        };
+        const { from, to } = (await contentFrom(store, { ...scope, ...range }, write)).range;
+        const exportedPlaces = Array.from({ length: to - from }, (_, n) => from + n);
+        const { leaves } = audit(models).find({ tenants: 'all', kind: 'cluster', limit: 10, ...range });
+        const what = JSON.stringify({ ...scope, ...range });
+        expect(exportedPlaces, what).to.deep.equal(places);
+        expect(
+          leaves.map(({ index }) => index),
+          `${what}, as a list`,
+        ).to.deep.equal(places);
+      }
   });
 
   it('is not exported when the log was changed since', async () => {
