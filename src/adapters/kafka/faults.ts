@@ -62,15 +62,17 @@ const reasonOf = (error: unknown): { readonly reason: KafkaFaultReason; readonly
   return { reason: 'refused' };
 };
 
-const UNREACHABLE_TEXT = /^(Connection error|Connection timeout|Failed to connect)/;
+const UNREACHABLE_TEXT = /^(Connection error|Connection timeout|Failed to connect|Broker not connected)/;
 
 /** A list of errors says nothing by itself: its first one does. */
 const textOf = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error);
   const { errors } = error as { errors?: unknown };
   const [first] = Array.isArray(errors) ? (errors as unknown[]) : [];
-  const text = first instanceof Error ? first.message : error.message;
-  return text === '' ? error.name : text;
+  const told = first instanceof Error ? first : error;
+  const text = told.message === '' ? told.name : told.message;
+  const { broker } = told as { broker?: unknown };
+  return typeof broker === 'string' && broker !== '' && !text.includes(broker) ? `${broker}: ${text}` : text;
 };
 
 export const withoutSecret = (text: string, secret: string | undefined): string =>

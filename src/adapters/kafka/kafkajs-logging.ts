@@ -10,7 +10,7 @@ const ONCE_IN_MS = 60_000;
 const REMEMBERED = 200;
 
 /** Whoever speaks of a connection, of which the publisher tells by itself: once when it begins, and when it is over. */
-const OF_CONNECTIONS = /^(Connection|BrokerPool|SaslAuthenticator.*)$/;
+const OF_CONNECTIONS = /^(Connection|BrokerPool|RequestQueue|SaslAuthenticator.*)$/;
 /** What this one says of a connection, the other one has said. */
 const REPEATS = 'BrokerPool';
 /** Here a broker has answered, and does not let us in. */

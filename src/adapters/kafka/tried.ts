@@ -24,12 +24,16 @@ export const createTried = (settings: Pick<KafkaSettings, 'brokers' | 'tlsCa' | 
       const silent =
         fault.message === NO_ANSWER ? settings.brokers.filter((broker) => !problems.has(broker)) : [];
       const each = [...problems, ...silent.map((broker) => [broker, NO_ANSWER] as const)];
-      if (each.length === 0) return fault;
+      if (each.length === 0) return fault.reason === 'unreachable' ? anyOf(settings.brokers, fault) : fault;
       const text = each.map(([broker, problem]) => `${broker}: ${problem}${hintOf(problem, settings)}`);
       return new KafkaFault(fault.reason, text.join('; '), { isAnswer: fault.isAnswer });
     },
   };
 };
+
+/** Nothing is known of any of them by itself. */
+const anyOf = (brokers: readonly string[], { reason, message, isAnswer }: KafkaFault): KafkaFault =>
+  new KafkaFault(reason, `${brokers.join(', ')}: ${message}`, { isAnswer });
 
 /** What a setting may have to do with it, where the words do not say so. */
 const hintOf = (problem: string, { tlsCa, sasl }: Pick<KafkaSettings, 'tlsCa' | 'sasl'>): string => {

@@ -36,26 +36,35 @@ export const replayTopic = async (
   const path = `${KAFKA}/topics/${encodeURIComponent(topic)}/replays`;
   let last: Progress | undefined;
   let status: number = EXIT.done;
-  const { lines } = await client.open<ReplayLine>('POST', path, undefined, request).catch(refused);
-  for await (const line of lines) {
-    if ('error' in line) {
-      const goOn = last?.position === undefined ? '' : `; it goes on with --from ${last.position}`;
-      throw new CliFailure(statusOf(line.code), `${printable(line.error)}${goOn}`);
+  const waiting = setInterval(() => io.err('waiting for the brokers and the log\n'), WAITING_MS);
+  try {
+    const { lines } = await client.open<ReplayLine>('POST', path, undefined, request).catch(refused);
+    for await (const line of lines) {
+      clearInterval(waiting);
+      if ('error' in line) {
+        const goOn = last?.position === undefined ? '' : `; it goes on with --from ${last.position}`;
+        throw new CliFailure(statusOf(line.code), `${printable(line.error)}${goOn}`);
+      }
+      if ('progress' in line) {
+        last = line.progress;
+        const at = last.position === undefined ? '' : `, at ${last.position}`;
+        io.err(`${counted(last.events, 'event')}, ${counted(last.records, 'record')}${at}\n`);
+        continue;
+      }
+      const { report } = line;
+      io.out(`${report.topic}: ${counted(report.records, 'record')} of ${counted(report.events, 'event')}\n`);
+      for (const { stream, revision, error } of report.skipped)
+        io.err(`left out: ${stream} at revision ${revision}: ${printable(error)}\n`);
+      if (report.skipped_events > 0) status = EXIT.failed;
     }
-    if ('progress' in line) {
-      last = line.progress;
-      const at = last.position === undefined ? '' : `, at ${last.position}`;
-      io.err(`${counted(last.events, 'event')}, ${counted(last.records, 'record')}${at}\n`);
-      continue;
-    }
-    const { report } = line;
-    io.out(`${report.topic}: ${counted(report.records, 'record')} of ${counted(report.events, 'event')}\n`);
-    for (const { stream, revision, error } of report.skipped)
-      io.err(`left out: ${stream} at revision ${revision}: ${printable(error)}\n`);
-    if (report.skipped_events > 0) status = EXIT.failed;
+  } finally {
+    clearInterval(waiting);
   }
   return status;
 };
+
+/** Milliseconds after which it is said, again and again, that nothing came yet. */
+const WAITING_MS = 5_000;
 
 const refused = (error: unknown): never => {
   if (!(error instanceof ApiError)) throw error;

@@ -64,6 +64,7 @@ describe('kafkajs as the service uses it', () => {
     for (const [error, reason] of [
       [named('KafkaJSConnectionError', 'Connection timeout'), 'unreachable'],
       [named('KafkaJSNonRetriableError', 'Connection error: connect ECONNREFUSED'), 'unreachable'],
+      [named('KafkaJSNonRetriableError', 'Broker not connected'), 'unreachable'],
       [named('KafkaJSProtocolError', 'x', { type: 'UNKNOWN_TOPIC_OR_PARTITION' }), 'topic-missing'],
       [named('KafkaJSProtocolError', 'x', { type: 'MESSAGE_TOO_LARGE' }), 'too-large'],
       [named('KafkaJSProtocolError', 'x', { type: 'NOT_ENOUGH_REPLICAS' }), 'full'],
@@ -92,6 +93,13 @@ describe('kafkajs as the service uses it', () => {
         ['refused', true],
       ]);
       expect(faultOf(named('KafkaJSConnectionError', 'Connection timeout')).isAnswer).to.equal(false);
+    });
+
+    it('name the broker, where the text does not', () => {
+      const late = (text: string) =>
+        faultOf(named('KafkaJSRequestTimeoutError', text, { broker: 'b:1' })).message;
+      expect(late('Request Produce timed out')).to.equal('b:1: Request Produce timed out');
+      expect(late('no answer of b:1')).to.equal('no answer of b:1');
     });
 
     it('that come as a list are told by their first', () => {
@@ -170,7 +178,7 @@ describe('kafkajs as the service uses it', () => {
 
     it('of connections are for debugging: the publisher says once for all of them that brokers are away', () => {
       const { log, write } = set();
-      const namespaces = ['Connection', 'BrokerPool', 'SaslAuthenticator-SCRAM-SHA-512'];
+      const namespaces = ['Connection', 'BrokerPool', 'RequestQueue', 'SaslAuthenticator-SCRAM-SHA-512'];
       for (const namespace of namespaces) write(line('Connection error', logLevel.ERROR, {}, namespace));
       expect(log.lines.map(({ level }) => level)).to.deep.equal(namespaces.map(() => 'debug'));
     });

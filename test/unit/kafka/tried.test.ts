@@ -26,7 +26,7 @@ describe('brokers that were tried', () => {
     expect(told([['a:1', 'Connection timeout']], {}, unreachable(NO_ANSWER))).to.equal(
       `a:1: Connection timeout; b:2: ${NO_ANSWER}`,
     );
-    expect(told([])).to.equal('Connection error');
+    expect(told([])).to.equal('a:1, b:2: Connection error');
   });
 
   it('that end the connection may ask for what is not set, or speak something else', () => {
