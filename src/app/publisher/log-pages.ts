@@ -1,4 +1,5 @@
 import type { EventStore, Position, RecordedEvent } from '../event-store.ts';
+import { nextTurn } from '../process-runner/slices.ts';
 import { lengthOf } from '../streams/stream-folds.ts';
 
 /** A stretch of the log with every event of it, whatever its stream: those behind `after` up to `upTo`. */
@@ -84,6 +85,8 @@ export const createLogPages = (store: Pick<EventStore, 'readAll'>, signal: Abort
   const begin = async (state: State, after: Position): Promise<void> => {
     isReading = true;
     try {
+      // Whoever passes everything over waits for nothing else, and would keep the thread to the end of the log.
+      await nextTurn();
       const page = await read(after);
       if (page !== undefined && followers.size > 0) kept = [...kept, page].slice(-PAGES);
       state.outcome = { isEnd: page === undefined };

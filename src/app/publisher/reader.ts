@@ -247,6 +247,7 @@ export const createReader = ({
     const last = events.at(-1);
     if (last === undefined) return false;
     pass(last, events.length);
+    await turn();
     return true;
   };
 

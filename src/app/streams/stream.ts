@@ -40,10 +40,10 @@ export type TopicSpec = {
  */
 export type RecordMapper = (event: RecordedEvent) => readonly KafkaRecord[] | Promise<readonly KafkaRecord[]>;
 
-/** A topic and what fills it. Each has a subscription and a checkpoint of its own, and one publisher at a time. */
+/** A topic and what fills it. Each has a place in the log and a checkpoint of its own, and one publisher at a time. */
 export type TopicStream = {
   readonly topic: TopicSpec;
   readonly map: RecordMapper;
-  /** True: no record is made of this event, whatever came before it. Cheap, for topics that read the whole log. */
+  /** True: no record is made of this event, whatever came before it. Cheap, for topics that read the whole log: asked before anything is mapped. */
   readonly isNothing?: (event: RecordedEvent) => boolean;
 };

@@ -185,6 +185,21 @@ describe('pages of the log for topics that are behind', () => {
     expect(of('c')).to.deep.equal([]);
   });
 
+  it('leave the thread to others before each of them, though nothing is waited for', async () => {
+    const { log, pages } = logOf(20 * PAGE);
+    let turnsTaken = 0;
+    let isOver = false;
+    const others = (): void => {
+      turnsTaken += 1;
+      if (!isOver) setImmediate(others);
+    };
+    setImmediate(others);
+    await readToEnd(pages.follow(idle), 0);
+    isOver = true;
+    expect(log.reads.length).to.equal(21);
+    expect(turnsTaken).to.be.at.least(20);
+  });
+
   it('are kept no longer than somebody reads them', async () => {
     const { log, pages } = logOf(PAGE);
     await readToEnd(pages.follow(idle), 0);
