@@ -217,7 +217,8 @@ describe('the proof of one event', () => {
     ]);
     // Neither keys of one's own nor of the service: nothing is proven.
     expect((await checkEventProof(proof, {})).ok).to.equal(false);
-    expect((await checkEventProof(proof, { shipped: trust })).ok).to.equal(true);
+    for (const shipped of [trust, { ...trust, pin: 'of the service' }])
+      expect(await checkEventProof(proof, { shipped })).to.include({ ok: true, pin: 'none' });
   });
 
   it('of an event that hides something is right for what its tenant may see, and for that alone', async () => {
