@@ -76,6 +76,8 @@ export type CommandContext = {
   readonly traceparent?: string;
   readonly source?: Encrypted;
   readonly hub?: string;
+  /** Names of the fields that the request set, for the record of a refusal: no values, and no keys that the caller chose. */
+  readonly fields?: () => readonly string[];
   /** Refuses with `conflict` when the document's version or the stream's revision differs (If-Match, lock=true). */
   readonly ifRevision?: number;
   readonly ifVersion?: number;

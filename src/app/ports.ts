@@ -60,8 +60,10 @@ export type RejectionRecord = {
   readonly resourceId?: string;
   /** HMAC of the request, where it was made already. */
   readonly requestHash?: string;
-  /** The request as it was read: may hold secrets, so that only its hash and the names of its fields may be kept. */
+  /** The request as it was read: may hold secrets, so that only its hash may be kept. */
   readonly body?: () => JsonObject;
+  /** Names of the fields that it set: of the service's own ones alone, no key that the caller chose. */
+  readonly fields?: () => readonly string[];
 };
 export type RecordRejection = (record: RejectionRecord) => void;
 

@@ -80,4 +80,5 @@ export const refusedCommand = (
   kind: about.category,
   resourceId: about.id,
   requestHash: context.requestHash,
+  ...(context.fields === undefined ? {} : { fields: context.fields }),
 });

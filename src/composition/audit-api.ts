@@ -24,7 +24,7 @@ export type AuditApi = { readonly routes: readonly LedgerRoute[]; readonly expor
 
 export type AuditApiPorts = Pick<
   AuditServices,
-  'runner' | 'resources' | 'requestHash' | 'personal' | 'past' | 'positions'
+  'runner' | 'resources' | 'requestHash' | 'personal' | 'conceal' | 'past' | 'positions'
 > & {
   readonly auditing: Pick<Auditing, 'reader' | 'heads' | 'proofs' | 'keys'>;
   readonly store: EventStore;
@@ -81,6 +81,7 @@ export const createAuditApi = (ports: AuditApiPorts): AuditApi => {
     ids,
     requestHash: ports.requestHash,
     personal: ports.personal,
+    conceal: ports.conceal,
     store,
     reader,
     proofs,

@@ -1,5 +1,6 @@
 import type { DeploymentKeys } from '../adapters/keys/deployment-keys.ts';
 import { createDayJournal } from '../app/audit/day-journal.ts';
+import { createKnownIds } from '../app/audit/known-ids.ts';
 import { createRefusalRecorder, type RefusalRecorder } from '../app/audit/refusal-recorder.ts';
 import { createEventCodec } from '../app/event-codec.ts';
 import type { EventStore } from '../app/event-store.ts';
@@ -31,4 +32,5 @@ export const openRefusals = ({
     codec: createEventCodec(auditEventTypes),
     requestHash: createRequestHash(keys.requestHashKey),
     conceal: keyStore.encrypt,
+    knownIds: createKnownIds(store),
   });

@@ -74,6 +74,7 @@ export const createServed = async (config: Config, opened: Opened, system: Syste
       : createAuditApi({
           ...services,
           auditing: system.auditing,
+          conceal: keyStore.encrypt,
           readModels: system.readModels,
           store,
           codec: system.codec,

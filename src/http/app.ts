@@ -13,6 +13,7 @@ import {
 import { createBodyBudget } from './body.ts';
 import { createCors, type CorsSettings } from './limits/cors.ts';
 import { onlyAuditors } from './audit/access.ts';
+import { objectOfCall } from './audit/object-of-call.ts';
 import { serveLedger, type LedgerRoute } from './ledger/serve.ts';
 import { createDocuments } from './openapi/serve.ts';
 import { readRequestId, readTraceparent } from './osac/call.ts';
@@ -121,6 +122,8 @@ export const createHttpApp = (options: HttpAppOptions): Express => {
     ...options,
     name: 'audit.v1',
     mayEnter: onlyAuditors,
+    watched: true,
+    about: objectOfCall,
   });
   app.all(`${AUDIT_PREFIX}/*path`, (request, response) => run(request, response, 'problem', audit));
   app.all('/healthz', (request, response) =>

@@ -49,7 +49,7 @@ export type ApiErrorOptions = ErrorOptions & {
   /** Seconds after which trying again makes sense. */
   readonly retryAfterSeconds?: number;
   readonly headers?: Readonly<Record<string, string>>;
-  /** True when the command runner has recorded the refusal already. */
+  /** True when the refusal is recorded already, or the call as such: by the command runner, or as a look at the history. */
   readonly recorded?: boolean;
   /** True when the message repeats nothing of what the caller sent: it may be kept of callers whom nobody knows. */
   readonly plain?: true;
@@ -71,6 +71,10 @@ export class ApiError extends Error {
     return ERRORS[this.error].http;
   }
 }
+
+/** The same refusal of a call that is on record already. */
+export const asRecorded = (error: ApiError): ApiError =>
+  new ApiError(error.error, error.message, { ...error.options, reason: error.reason, recorded: true });
 
 export const invalid = (message: string, field?: string): ApiError =>
   new ApiError(

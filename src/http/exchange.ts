@@ -25,6 +25,8 @@ export type Exchange = {
   turnedAway?: Principal;
   /** True for methods that change something: their refusals are recorded. */
   writes: boolean;
+  /** True where refusals of reads are recorded as those of writes are. */
+  watched?: true;
   /** Milliseconds without progress after which a caller who does not read a complete answer is cut off. */
   readonly slowReaderMs: number;
   /** Counts bytes that wait for the caller to read them; gives back what ends that. Set once the caller is known. */
@@ -32,7 +34,13 @@ export type Exchange = {
   /** What it takes of its caller's rate, in requests. Default 1. */
   cost?: number;
   /** The object that the call is about and what was sent, for the record of a refusal; set as far as it was read. */
-  asked?: { readonly kind: string; readonly id?: string; readonly body?: () => JsonObject };
+  asked?: {
+    readonly kind?: string;
+    readonly id?: string;
+    readonly body?: () => JsonObject;
+    /** Names of the fields that it sets: of the service's own ones alone. */
+    readonly fields?: () => readonly string[];
+  };
   /** True for a write that is only tried: it leaves no trace, not even of who tried. */
   dryRun?: true;
   /** A fault that ended an answer whose status had been sent already. */
@@ -231,7 +239,7 @@ const NOT_DECIDED: ReadonlySet<string> = new Set([
   'EXPECTATION_FAILED',
 ]);
 
-/** Refused writes, and every call by somebody unknown or without the right (design §4). */
+/** Refused writes and looks at the history, and every call by somebody unknown or without the right (design §4). */
 const record = (exchange: Exchange, error: ApiError, services: ExchangeServices): void => {
   const outcome =
     error.error === 'UNAUTHENTICATED'
@@ -239,8 +247,9 @@ const record = (exchange: Exchange, error: ApiError, services: ExchangeServices)
       : error.error === 'PERMISSION_DENIED'
         ? 'denied'
         : 'rejected';
-  const decided = error.status < 500 && !NOT_DECIDED.has(error.error) && error.options.recorded !== true;
-  if (outcome === 'rejected' && !(exchange.writes && decided)) return;
+  if (error.options.recorded === true) return;
+  const decided = error.status < 500 && !NOT_DECIDED.has(error.error);
+  if (outcome === 'rejected' && !((exchange.writes || exchange.watched === true) && decided)) return;
   services.recordRejection({
     tenant: exchange.principal?.homeTenant ?? '',
     subjectId: '',
@@ -269,9 +278,10 @@ const whoAndWhat = ({
     clear: { person: personOf(principal), source: sourceOf(request) },
     ...ticketOf(request.headers),
   }),
-  ...(asked !== undefined && { kind: asked.kind }),
+  ...(asked?.kind !== undefined && { kind: asked.kind }),
   ...(asked?.id !== undefined && { resourceId: asked.id }),
   ...(asked?.body !== undefined && { body: asked.body }),
+  ...(asked?.fields !== undefined && { fields: asked.fields }),
 });
 
 const whoOf = (principal: Principal): Pick<RejectionRecord, 'subjectId' | 'actor'> => {

@@ -14,6 +14,7 @@ import { createMemoryKeyStore } from '../../src/adapters/keys/memory-key-store.t
 import { createTokenVerifier } from '../../src/adapters/identity/token-verifier.ts';
 import { systemClock, systemIds, systemTimers } from '../../src/adapters/system/system-ports.ts';
 import { createDayJournal } from '../../src/app/audit/day-journal.ts';
+import { createKnownIds } from '../../src/app/audit/known-ids.ts';
 import { createRefusalRecorder } from '../../src/app/audit/refusal-recorder.ts';
 import { createCommandRunner } from '../../src/app/command-runner.ts';
 import { createEventCodec } from '../../src/app/event-codec.ts';
@@ -190,6 +191,7 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
     logger: silent,
     requestHash,
     conceal: people.encrypt,
+    knownIds: createKnownIds(store),
     personal: metadata,
     everyMs: 5,
   });
@@ -265,6 +267,7 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
           past,
           readModels: models,
           logger,
+          conceal: people.encrypt,
           erase: metadata.erase,
           hasKey: people.has,
         });

@@ -1,6 +1,4 @@
 import type { RefusalEvent } from '../../domain/audit/events.ts';
-import { isObject } from '../../domain/json-tools.ts';
-import type { JsonObject } from '../../domain/json.ts';
 import type { EventCodec } from '../event-codec.ts';
 import type { EventToAppend } from '../event-store.ts';
 import { eventId } from '../identifiers.ts';
@@ -10,6 +8,7 @@ import { pause } from '../process-runner/pause.ts';
 import type { RequestHash } from '../request-hash.ts';
 import type { PersonalMetadata } from '../subjects.ts';
 import { dayStream, type DayJournal } from './day-journal.ts';
+import type { KnownIds } from './known-ids.ts';
 import { createRefusalCaps, whoseOf, type RefusalCap, type Suppressed } from './refusal-caps.ts';
 
 /**
@@ -36,6 +35,8 @@ export type RefusalRecorderOptions = {
   readonly requestHash: RequestHash;
   /** Conceals what the caller was told: it may repeat what the caller wrote. */
   readonly conceal: (subjectId: string, text: string) => Promise<Encrypted>;
+  /** Which ids may be told in clear. */
+  readonly knownIds: KnownIds;
   /** Conceals who called and from where, as it does for commands that are accepted. */
   readonly personal: Pick<PersonalMetadata, 'personal' | 'source'>;
   /** Of one caller. Default: 60 at once, then 10 a minute. */
@@ -65,7 +66,7 @@ export const createRefusalRecorder = (options: RefusalRecorderOptions): RefusalR
   let waiting: Waiting[] = [];
   const seal = createSeal(options);
 
-  const eventOf = (record: RejectionRecord, { message }: Sealed): RefusalEvent => ({
+  const eventOf = (record: RejectionRecord, { message, named, knowsId }: Sealed): RefusalEvent => ({
     type: 'RequestRefused',
     data: {
       at: record.at,
@@ -76,10 +77,11 @@ export const createRefusalRecorder = (options: RefusalRecorderOptions): RefusalR
       command: record.command,
       ...(record.commandId !== undefined && { commandId: record.commandId }),
       ...(record.kind !== undefined && { kind: record.kind }),
-      ...(record.resourceId !== undefined && { resourceId: record.resourceId }),
+      ...(knowsId === true && record.resourceId !== undefined && { resourceId: record.resourceId }),
       ...hashed(record, requestHash),
-      ...(record.body !== undefined && { fields: fieldsOf(record.body()) }),
+      ...(record.fields !== undefined && { fields: record.fields() }),
       ...(message !== undefined && { message }),
+      ...(named !== undefined && { named }),
       ...(message === undefined && record.plain === true && { told: record.message }),
     },
   });
@@ -193,20 +195,42 @@ type Waiting = {
 };
 
 /** What of a refusal is personal, as ciphertext. */
-type Sealed = { readonly message?: Encrypted; readonly personal?: Encrypted; readonly source?: Encrypted };
+type Sealed = {
+  readonly message?: Encrypted;
+  readonly personal?: Encrypted;
+  readonly source?: Encrypted;
+  /** The id that the caller wrote, where it may not be told in clear; of somebody unknown nothing is left of it. */
+  readonly named?: Encrypted;
+  readonly knowsId?: boolean;
+};
 
 /** Conceals once what one refusal has to conceal; where that failed it is tried again by the next call. */
 const createSeal = ({
   conceal,
+  knownIds,
   personal: people,
-}: Pick<RefusalRecorderOptions, 'conceal' | 'personal'>): ((entry: Waiting) => Promise<Sealed>) => {
-  const sealedOf = async ({ subjectId, message, clear, ...record }: RejectionRecord): Promise<Sealed> => {
+}: Pick<RefusalRecorderOptions, 'conceal' | 'knownIds' | 'personal'>): ((
+  entry: Waiting,
+) => Promise<Sealed>) => {
+  /** An id of which the log cannot be asked now is one that nothing has. */
+  const isKnown = async ({ kind = '', resourceId: id, tenant }: RejectionRecord): Promise<boolean> =>
+    id !== undefined && (await knownIds({ kind, id, tenant }).catch(() => false));
+  const sealedOf = async (whole: RejectionRecord): Promise<Sealed> => {
+    const { subjectId, message, clear, resourceId, ...record } = whole;
     // Nobody's key conceals the words of somebody unknown, and the service has nothing personal.
-    if (subjectId === '') return {};
+    if (subjectId === '') return { knowsId: await isKnown(whole) };
+    // Before the log is asked, which takes its time: with the key of now.
+    const concealed = resourceId === undefined ? undefined : conceal(subjectId, resourceId);
+    concealed?.catch(() => undefined);
+    const knowsId = isKnown(whole);
     const personal = clear && (await people.personal(subjectId, clear.person));
     const source = record.source ?? (clear && (await people.source(subjectId, clear.source)));
+    const sealed = await conceal(subjectId, message);
+    const named = (await knowsId) ? undefined : await concealed;
     return {
-      message: await conceal(subjectId, message),
+      message: sealed,
+      knowsId: named === undefined,
+      ...(named !== undefined && { named }),
       ...(personal !== undefined && { personal }),
       ...(source !== undefined && { source }),
     };
@@ -253,14 +277,3 @@ const hashed = (
   if (known !== undefined && known !== '') return { bodyHash: known };
   return body === undefined ? {} : { bodyHash: requestHash({ method: command, route: '', body: body() }) };
 };
-
-/**
- * Names of the fields that were set, two levels deep: those are names of the message's own fields. Deeper ones may be keys
- * that the caller chose.
- */
-const fieldsOf = (body: JsonObject): readonly string[] =>
-  Object.entries(body).flatMap(([name, value]) =>
-    isObject(value) && Object.keys(value).length > 0
-      ? Object.keys(value).map((inner) => `${name}.${inner}`)
-      : [name],
-  );

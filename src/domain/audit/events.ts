@@ -23,7 +23,10 @@ export type RefusalEvent =
         /** The called method or the name of the command. */
         readonly command: string;
         readonly commandId?: string;
-        /** What it was about, where that is known. */
+        /**
+         * What it was about, where that is known; the id only of what is there, and where the service itself made it. Older
+         * events hold any.
+         */
         readonly kind?: string;
         readonly resourceId?: string;
         /** HMAC-SHA-256 of the request, hex: equal for equal requests, tells nothing of its body. */
@@ -32,6 +35,8 @@ export type RefusalEvent =
         readonly fields?: readonly string[];
         /** What the caller was told; it may repeat what the caller wrote, so it is ciphertext. */
         readonly message?: Encrypted;
+        /** The id that the caller wrote, where nothing has it: it may be anybody's name. */
+        readonly named?: Encrypted;
         /** What somebody unknown was told, where that repeats nothing of the call: nobody's key could conceal it. */
         readonly told?: string;
       }
@@ -85,7 +90,7 @@ export type AuditAccessEvent = DomainEvent<
     readonly subjectId: string;
     /** `events`, `resource`, `diff`, `proof` … */
     readonly what: string;
-    /** The question, as it was understood. */
+    /** The question, as it was understood; ids that name nothing are ciphertext: they may be anybody's name. */
     readonly query: JsonObject;
     /** What of it the reader's tenant may know; older events do not say. */
     readonly asked?: Asked;

@@ -1,7 +1,7 @@
 import type { Position } from '../../app/event-store.ts';
 import type { AuditAudience } from '../../app/audit/shown.ts';
 import type { JsonObject } from '../../domain/json.ts';
-import { ApiError } from '../errors.ts';
+import { ApiError, asRecorded } from '../errors.ts';
 import type { LedgerAnswer, LedgerCall } from '../ledger/serve.ts';
 import { osacCall } from '../ledger/orders.ts';
 import type { Principal } from '../osac/principal.ts';
@@ -9,6 +9,7 @@ import { commandContext } from '../osac/write-context.ts';
 import { askedAtHome, askedOfOthers } from './asked.ts';
 import { assertKnownParameters } from './query.ts';
 import { AUDIT_VIEW, type AuditServices } from './services.ts';
+import { withTypedConcealed } from './typed.ts';
 
 /** Whose history a caller may read, and as whom. */
 export type Reach = {
@@ -84,9 +85,18 @@ export type Seen = {
   readonly shows: (tenant: string, object?: LookedAt) => void;
 };
 
+const answerOf = async ({ answer }: Look, seen: Seen): Promise<LedgerAnswer> => {
+  try {
+    return await answer(seen);
+  } catch (error) {
+    throw error instanceof ApiError ? asRecorded(error) : error;
+  }
+};
+
 /**
  * A route that only looks: it is recorded before it is answered (design §7), and tenants of whom it shows something to
- * others are told before that, too. What was refused outright is not recorded here.
+ * others are told before that, too. What is refused before it is a question is recorded as refusals are, within their caps;
+ * a question to which there is no answer has its record by then.
  *
  * @param parameters what its query may name.
  */
@@ -110,7 +120,7 @@ export const looking =
     const recorded = await services.access.record(
       {
         what: look.what,
-        query: look.query,
+        query: await withTypedConcealed(look, principal.subjectId, services),
         tenants: look.tenants === 'all' ? undefined : look.tenants,
         asked: askedAtHome(look, home.tenant, services),
       },
@@ -121,7 +131,7 @@ export const looking =
       // The service's own history is nobody's; that of the home tenant has the look itself.
       if (tenant !== '' && tenant !== home.tenant) shown.set(tenant, shown.get(tenant) ?? object);
     };
-    const answer = await look.answer({ recorded, shows });
+    const answer = await answerOf(look, { recorded, shows });
     if (shown.size > 0) {
       const notice = { what: look.what, tenants: shown, asked: askedOfOthers(look) };
       await services.access.notice(notice, context);

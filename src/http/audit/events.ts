@@ -14,7 +14,7 @@ import { readRfc3339 } from '../times.ts';
 import { looking, narrowed, reaches, type Look, type LookedAt, type Reach, type Seen } from './access.ts';
 import { createCursors, type Cursors, type Place } from './cursor.ts';
 import { eventJson } from './event-json.ts';
-import { assertNames, OUTCOMES } from './names.ts';
+import { assertNames, isKind, noSuchKind, OUTCOMES } from './names.ts';
 import { limitIn } from './query.ts';
 import { assertReach, assertSomeReach, reachText } from './reach.ts';
 import type { AuditServices } from './services.ts';
@@ -46,6 +46,8 @@ export const auditEventRoutes = (services: AuditServices): readonly LedgerRoute[
         services,
         (call, reach) => {
           const about = { kind: categoryOf(call.path['kind'] ?? ''), resource_id: call.path['id'] ?? '' };
+          if (!isKind(about.kind, reach, services))
+            throw new ApiError('NOT_FOUND', noSuchKind(call.path['kind'] ?? ''));
           const filter = { ...readFilter(call.query, reach, services), ...about };
           return list(call, reach, 'resource events', filter, { services, cursors });
         },

@@ -1,3 +1,4 @@
+import { isMadeHere } from '../../app/audit/known-ids.ts';
 import { ExportsBusy } from '../../app/audit/exports/exports.ts';
 import type { AuditExportState } from '../../domain/audit/export.ts';
 import type { ExportRequest } from '../../domain/audit/events.ts';
@@ -15,9 +16,17 @@ import { AUDIT_VIEW, type AuditServices } from './services.ts';
 import { subjectOf } from './subjects.ts';
 import { answered, assertKnown, textIn, writing } from './writes.ts';
 
+const FIELDS = ['tenant', 'format', 'from', 'to', 'pins'] as const;
+const FILTER = ['subject', 'kind', 'resource_id', 'types', 'outcome'] as const;
+
 /** Exports that are checked without this service: asked for, made behind the answer, fetched, discarded. */
 export const auditExportRoutes = (services: AuditServices): readonly LedgerRoute[] => [
-  { verb: 'POST', path: 'exports', handler: (call) => ask(call, services) },
+  {
+    verb: 'POST',
+    path: 'exports',
+    fields: [...FIELDS, ...FILTER.map((name) => `filter.${name}`)],
+    handler: (call) => ask(call, services),
+  },
   {
     verb: 'GET',
     path: 'exports',
@@ -133,6 +142,7 @@ const ask = async (call: LedgerCall, services: AuditServices): Promise<LedgerAns
         violations: [{ field: 'tenant', description: 'look at how it is spelt' }],
       },
     );
+  assertResource(asked.filter, reach, services);
   const request = await withSubject(asked, reach, services, call.signal);
   try {
     const { state, write, headers } = await writing(
@@ -159,7 +169,6 @@ const ask = async (call: LedgerCall, services: AuditServices): Promise<LedgerAns
   }
 };
 
-const FILTER = ['subject', 'kind', 'resource_id', 'types', 'outcome'] as const;
 const MAX_PINS = 100;
 
 const readRequest = (
@@ -167,7 +176,7 @@ const readRequest = (
   reach: Reach,
   services: AuditServices,
 ): ExportRequest => {
-  assertKnown(body, ['tenant', 'format', 'filter', 'from', 'to', 'pins']);
+  assertKnown(body, [...FIELDS, 'filter']);
   const format = textIn(body, 'format') || 'native';
   if (format !== 'native' && format !== 'ocsf')
     throw invalid("field 'format' must be native or ocsf", 'format');
@@ -225,6 +234,27 @@ const readFilter = (filter: JsonValue, reach: Reach, services: AuditServices): J
   const fields = { types: 'filter.types', kind: 'filter.kind', outcome: 'filter.outcome' };
   assertNames({ types: listAt(filter, 'types').map(String), kind, outcome }, fields, reach, services);
   return { ...filter, ...(kind === '' ? {} : { kind }) };
+};
+
+/**
+ * What an export was asked for by stands in the history in clear, for everybody whose history it is: no text that somebody
+ * has only typed. Throws ApiError 400.
+ */
+const assertResource = (
+  filter: JsonObject,
+  { tenants, audience }: Reach,
+  { reader }: Pick<AuditServices, 'reader'>,
+): void => {
+  const field = 'filter.resource_id';
+  const [kind, id] = [stringAt(filter, 'kind'), stringAt(filter, 'resource_id')];
+  if (id === '' || isMadeHere(id)) return;
+  if (kind === '') throw invalid(`field '${field}' needs 'filter.kind': the kind of the object`, field);
+  const provider = audience === 'provider';
+  if (reader.find({ tenants, provider, kind, resourceId: id, limit: 1 }).leaves.length > 0) return;
+  throw invalid(
+    `field '${field}': nothing that you may read is about a ${kind} of this id; ids are exact`,
+    field,
+  );
 };
 
 /** With the id of who is meant by a name. Throws ApiError 400. */

@@ -12,6 +12,8 @@ import type { AuditServices } from './services.ts';
 import { hasActed, takenIn } from './subject-tenants.ts';
 import { answered, assertKnown, textIn, writing } from './writes.ts';
 
+const FIELDS = ['subject', 'tenants', 'reason', 'expires_at'] as const;
+
 /** Who may read the history of tenants that are not its own: given and withdrawn by the provider's admins. */
 export const auditGrantRoutes = (services: AuditServices): readonly LedgerRoute[] => [
   {
@@ -33,6 +35,7 @@ export const auditGrantRoutes = (services: AuditServices): readonly LedgerRoute[
   {
     verb: 'POST',
     path: 'grants',
+    fields: FIELDS,
     handler: async (call) => {
       assertAdmin(call.principal);
       const grant = readGrant(call.body);
@@ -90,7 +93,7 @@ export const reasonOf = ({ query }: LedgerCall): string => {
 };
 
 const readGrant = (body: JsonObject): AuditGrant => {
-  assertKnown(body, ['subject', 'tenants', 'reason', 'expires_at']);
+  assertKnown(body, FIELDS);
   const tenants = own(body, 'tenants');
   if (tenants !== 'all' && !isTexts(tenants))
     throw invalid("field 'tenants' must be 'all' or a list of names of tenants", 'tenants');

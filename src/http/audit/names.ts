@@ -28,8 +28,9 @@ export const assertNames = (
   { types = [], kind = '', outcome = '' }: Named,
   fields: FieldsOf,
   { tenants, audience }: Reach,
-  { reader }: Pick<AuditServices, 'reader'>,
+  services: Pick<AuditServices, 'reader'>,
 ): void => {
+  const { reader } = services;
   if (outcome !== '' && !OUTCOMES.some((known) => known === outcome))
     throw invalid(`${shown(fields.outcome)} must be one of ${OUTCOMES.join(', ')}`, fields.outcome);
   const unknown = types.find(
@@ -41,10 +42,16 @@ export const assertNames = (
     const what = `there is no event type '${cut(unknown)}'${meant(unknown, names)}`;
     throw invalid(`${shown(fields.types)}: ${what}`, fields.types);
   }
-  if (kind === '' || CATEGORIES.has(kind) || reader.find({ tenants, kind, limit: 1 }).leaves.length > 0)
-    return;
+  if (kind === '' || isKind(kind, { tenants }, services)) return;
   throw invalid(`${shown(fields.kind)}: ${noSuchKind(kind)}`, fields.kind);
 };
+
+/** Whether there are, or in the caller's own reach were, things of this kind. */
+export const isKind = (
+  kind: string,
+  { tenants }: Pick<Reach, 'tenants'>,
+  { reader }: Pick<AuditServices, 'reader'>,
+): boolean => CATEGORIES.has(kind) || reader.find({ tenants, kind, limit: 1 }).leaves.length > 0;
 
 export const noSuchKind = (kind: string): string => {
   const names = kinds.map((known) => known.kind);

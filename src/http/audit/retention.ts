@@ -12,6 +12,8 @@ import type { AuditServices } from './services.ts';
 import { assertScopeThere, tenantsOfSubject } from './subject-tenants.ts';
 import { answered, assertKnown, textIn, writing } from './writes.ts';
 
+const OF_ERASURES = ['subject_id', 'tenant', 'reason', 'request_id'] as const;
+
 /** Legal holds and erasures of persons, both for the provider's admins (fleet-and-networks.md §1.9 rules 4 and 5). */
 export const retentionRoutes = (services: AuditServices): readonly LedgerRoute[] => [
   {
@@ -27,7 +29,12 @@ export const retentionRoutes = (services: AuditServices): readonly LedgerRoute[]
       };
     }),
   },
-  { verb: 'POST', path: 'holds', handler: (call) => placeHold(call, services) },
+  {
+    verb: 'POST',
+    path: 'holds',
+    fields: ['scope.kind', 'scope.id', 'reason', 'ticket'],
+    handler: (call) => placeHold(call, services),
+  },
   {
     verb: 'DELETE',
     path: 'holds/{id}',
@@ -74,7 +81,7 @@ export const retentionRoutes = (services: AuditServices): readonly LedgerRoute[]
       };
     }),
   },
-  { verb: 'POST', path: 'erasures', handler: (call) => erase(call, services) },
+  { verb: 'POST', path: 'erasures', fields: OF_ERASURES, handler: (call) => erase(call, services) },
 ];
 
 const placeHold = async (call: LedgerCall, services: AuditServices) => {
@@ -141,7 +148,7 @@ const holdJson = ({ holdId, scope, reason, ticket, placedAt }: Hold): JsonObject
 const erase = async (call: LedgerCall, services: AuditServices) => {
   assertAdmin(call.principal);
   const { body } = call;
-  assertKnown(body, ['subject_id', 'tenant', 'reason', 'request_id']);
+  assertKnown(body, OF_ERASURES);
   const subjectId = textIn(body, 'subject_id', { required: true, most: 100 });
   // Who calls with a token of no tenant has a history all the same: that of the service.
   const tenant = textIn(body, 'tenant', { most: 100 });

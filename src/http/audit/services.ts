@@ -6,7 +6,7 @@ import type { AuditGrants } from '../../app/audit/grants.ts';
 import type { AuditProofs } from '../../app/audit/proofs.ts';
 import type { AuditWords } from '../../app/audit/shown.ts';
 import type { EventStore } from '../../app/event-store.ts';
-import type { Timers } from '../../app/ports.ts';
+import type { KeyStore, Timers } from '../../app/ports.ts';
 import type { AuditReader } from '../../projections/audit/audit-reader.ts';
 import type { ReadModels } from '../../projections/read-models.ts';
 import type { Past } from '../osac/as-of.ts';
@@ -30,6 +30,8 @@ export type AuditServices = Pick<
   readonly erasures: Erasures;
   readonly erasureLog: ErasureLog;
   readonly access: AccessJournal;
+  /** Conceals what somebody has typed under the own key. */
+  readonly conceal: KeyStore['encrypt'];
   readonly timers: Timers;
 };
 

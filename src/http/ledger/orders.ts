@@ -258,7 +258,7 @@ export const osacCall = (
   kind: string = cluster.kind,
 ): Call<Readonly<Record<string, string>>> => {
   const { principal, path, requestId, traceparent, idempotencyKey, verb, route, signal } = call;
-  const { headers = {}, remoteAddress } = call;
+  const { headers = {}, remoteAddress, fields } = call;
   const key = readIdempotencyKey(idempotencyKey);
   const userAgent = headers['user-agent'];
   return {
@@ -274,6 +274,7 @@ export const osacCall = (
       ...(remoteAddress === undefined ? {} : { remoteAddress }),
       ...(userAgent === undefined ? {} : { userAgent }),
       ...(key === undefined ? {} : { idempotencyKey: key }),
+      ...(fields === undefined ? {} : { fields }),
       ...writeMetadata({ request: { headers } }, kind),
     },
     signal,

@@ -6,6 +6,7 @@ import { ApiError, invalid, urlNotFound } from '../errors.ts';
 import { drained, send, type Exchange } from '../exchange.ts';
 import { sendFile, type ServedFile } from './files.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
+import { valueAtPlace } from '../../domain/places.ts';
 import { isDryRun } from '../osac/call.ts';
 import type { Principal } from '../osac/principal.ts';
 
@@ -17,6 +18,8 @@ export type LedgerRoute = {
   readonly verb: 'GET' | 'POST' | 'DELETE';
   /** Relative to the prefix: `orders/{id}/retry`; a last `{name*}` stands for all that follows. */
   readonly path: string;
+  /** Names of the fields that its body may have, dotted. Default: none is told. */
+  readonly fields?: readonly string[];
   readonly handler: (call: LedgerCall) => Promise<LedgerAnswer> | LedgerAnswer;
 };
 
@@ -27,6 +30,8 @@ export type LedgerCall = {
   readonly query: URLSearchParams;
   /** `{}` when the request has no body. */
   readonly body: JsonObject;
+  /** Names of the fields that it sets, for the record of a refusal. */
+  readonly fields?: () => readonly string[];
   readonly requestId: string;
   readonly traceparent: string | undefined;
   readonly idempotencyKey: string | undefined;
@@ -74,12 +79,21 @@ export const serveLedger = (
     ending,
     name = 'ledger.v1',
     mayEnter = onlyAdmins,
+    watched = false,
+    about = () => ({}),
   }: {
     readonly authenticate: Authenticate;
     /** Of the surface, in names of methods. */
     readonly name?: string;
     /** Throws ApiError 403. */
     readonly mayEnter?: (principal: Principal) => void;
+    /** True: every call that is refused is recorded, also one that only reads. */
+    readonly watched?: boolean;
+    /** The object that a call is about, by its template and the values of the names in it. */
+    readonly about?: (
+      template: string,
+      path: Readonly<Record<string, string>>,
+    ) => { readonly kind?: string; readonly id?: string };
     readonly admission?: Admission;
     readonly ending?: AbortSignal | undefined;
   },
@@ -102,26 +116,44 @@ export const serveLedger = (
     return { routes: found, path };
   };
 
+  const enter = async (exchange: Exchange): Promise<Principal> => {
+    const principal = await admitted(exchange, { authenticate, admission });
+    mayEnter(principal);
+    return principal;
+  };
+
   return async (exchange) => {
     const url = exchange.request.url ?? '';
     const at = url.indexOf('?');
     const { routes: candidates, path } = match(at < 0 ? url : url.slice(0, at));
     const verb = exchange.request.method === 'HEAD' ? 'GET' : exchange.request.method;
     const first = candidates[0];
+    if (watched) exchange.watched = true;
+    if (watched || first !== undefined) exchange.method = `/${name}/${first?.path ?? ''}`;
+    const route = candidates.find((candidate) => candidate.verb === verb);
+    // What is recorded has to be somebody's.
+    if (route === undefined && watched) await enter(exchange);
     if (first === undefined) throw urlNotFound();
     exchange.route = `${prefix}/${first.path}`;
-    exchange.method = `/${name}/${first.path}`;
-    const route = candidates.find((candidate) => candidate.verb === verb);
+    exchange.asked = about(first.path, path);
     if (route === undefined) throw verbNotAllowed(candidates.map((candidate) => candidate.verb));
     exchange.writes = route.verb !== 'GET';
-    const principal = await admitted(exchange, { authenticate, admission });
-    mayEnter(principal);
+    const principal = await enter(exchange);
     if (exchange.writes && isDryRun(exchange.request.headers)) throw cannotBeTried();
+    const body = route.verb === 'POST' ? await readObject(exchange) : {};
+    const { fields } = route;
+    if (route.verb === 'POST')
+      exchange.asked = {
+        ...exchange.asked,
+        body: () => body,
+        ...(fields === undefined ? {} : { fields: () => namesIn(body, fields) }),
+      };
     const answer = await route.handler({
       principal,
       path,
       query: new URLSearchParams(at < 0 ? '' : url.slice(at + 1)),
-      body: route.verb === 'POST' ? await readObject(exchange) : {},
+      body,
+      ...(exchange.asked.fields === undefined ? {} : { fields: exchange.asked.fields }),
       requestId: exchange.requestId,
       traceparent: exchange.traceparent,
       idempotencyKey: headerOf(exchange, 'idempotency-key'),
@@ -141,6 +173,10 @@ export const serveLedger = (
     else await sendLines(exchange, answer.lines);
   };
 };
+
+/** Those of the known names that the body sets: any other is the caller's own word. */
+const namesIn = (body: JsonObject, known: readonly string[]): readonly string[] =>
+  known.filter((name) => valueAtPlace(body, name.split('.')) !== undefined);
 
 const onlyAdmins = ({ admin }: Principal): void => {
   if (!admin) throw new ApiError('PERMISSION_DENIED', 'only provider admins may use this surface');

@@ -37,6 +37,8 @@ export type CallMetadata = {
   readonly route: string;
   readonly remoteAddress?: string;
   readonly userAgent?: string;
+  /** Names of the fields that the body sets, for the record of a refusal. */
+  readonly fields?: () => readonly string[];
 };
 
 export type ListMessage = {
@@ -108,7 +110,8 @@ export const isDryRun = (headers: IncomingHttpHeaders): boolean =>
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i;
 const TRACEPARENT = /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
-const REQUEST_ID = /^[A-Za-z0-9._:/+=@-]{1,128}$/;
+/** No address: it stands in events and topics in clear, for as long as they do. */
+const REQUEST_ID = /^[A-Za-z0-9._:/+=-]{1,128}$/;
 
 /** `Idempotency-Key`, see `parseIdempotencyKey`. Throws ApiError 400. */
 export const readIdempotencyKey = (header: string | undefined): string | undefined => {

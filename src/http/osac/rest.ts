@@ -25,6 +25,7 @@ import {
   type ListMessage,
   type UpdateMessage,
 } from './call.ts';
+import { fieldNames } from './field-names.ts';
 import { decodeMessage, type Decoded, type Surface } from './messages.ts';
 import type { Principal } from './principal.ts';
 import { queryOf, readAsOf, readListQuery, readPage, readUpdateQuery } from './query.ts';
@@ -269,7 +270,12 @@ const decodeBody = async (
   const large = body.length > LARGE_BODY_BYTES;
   if (large) await nextTurn(exchange, { admission });
   const decoded = decodeMessage(service.schema, text);
-  exchange.asked = { kind: service.kind, ...exchange.asked, body: () => decoded.present };
+  exchange.asked = {
+    kind: service.kind,
+    ...exchange.asked,
+    body: () => decoded.present,
+    fields: () => fieldNames(service.schema, decoded.present),
+  };
   if (large) await nextTurn(exchange, { admission });
   return decoded;
 };
@@ -347,6 +353,7 @@ const callOf = <Message>(
       ...(remoteAddress === undefined ? {} : { remoteAddress }),
       ...(userAgent === undefined ? {} : { userAgent }),
       ...ticketOf(request.headers),
+      ...(exchange.asked?.fields === undefined ? {} : { fields: exchange.asked.fields }),
       ...write,
     },
     get signal() {

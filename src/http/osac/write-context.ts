@@ -107,7 +107,7 @@ export const commandContext = async <M extends object>(
   { personal }: Pick<WriteServices, 'personal'>,
 ): Promise<CommandContext> => {
   const { principal, metadata } = call;
-  const { requestId, traceparent, ticket, remoteAddress, userAgent } = metadata;
+  const { requestId, traceparent, ticket, remoteAddress, userAgent, fields } = metadata;
   const actor = await actorOf(principal, personal);
   const source = await personal.source(actor.subjectId, {
     ...(remoteAddress === undefined ? {} : { ip: remoteAddress }),
@@ -123,6 +123,7 @@ export const commandContext = async <M extends object>(
     ...(ticket === undefined ? {} : { ticket }),
     ...(traceparent === undefined ? {} : { traceparent }),
     ...(source === undefined ? {} : { source }),
+    ...(fields === undefined ? {} : { fields }),
   };
 };
 

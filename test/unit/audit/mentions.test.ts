@@ -51,7 +51,7 @@ const NO_ACTION: readonly (readonly [path: RegExp, why: string])[] = [
   [/^subjectId$/, 'who did it, as the metadata say'],
   [/^resourceId$/, 'of a refusal: the event is about this object alone'],
   [/^asked\.subject$/, 'of a look: `query` says it, too; of a notice there is a row'],
-  [/^message\.keyId$/, 'whose key conceals the text: who did it'],
+  [/^(message|named)\.keyId$/, 'whose key conceals the text: who did it'],
 ];
 
 const FOLDER = new URL('../../../fixtures/events/', import.meta.url);

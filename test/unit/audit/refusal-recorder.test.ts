@@ -3,6 +3,7 @@ import { createMemoryEventStore } from '../../../src/adapters/event-store/memory
 import { createMemoryKeyStore } from '../../../src/adapters/keys/memory-key-store.ts';
 import { createDayJournal, dayStream } from '../../../src/app/audit/day-journal.ts';
 import { parseStreamName } from '../../../src/domain/stream-name.ts';
+import { createKnownIds } from '../../../src/app/audit/known-ids.ts';
 import { createRefusalRecorder } from '../../../src/app/audit/refusal-recorder.ts';
 import { createEventCodec } from '../../../src/app/event-codec.ts';
 import { OutcomeUnknown, StoreUnavailable, type EventStore } from '../../../src/app/event-store.ts';
@@ -42,6 +43,7 @@ const start = (store: EventStore = createMemoryEventStore()) => {
     logger: silent,
     requestHash: createRequestHash(new Uint8Array(32)),
     conceal: keys.encrypt,
+    knownIds: createKnownIds(store),
     personal: createPersonalMetadata({ keys }),
     perSubject: { atOnce: 3, perMinute: 1 },
     strangers: { atOnce: 2, perMinute: 1 },
@@ -82,14 +84,24 @@ const start = (store: EventStore = createMemoryEventStore()) => {
   };
 };
 
+/** The first event of something of this tenant. */
+const owned = (tenant: string) => ({
+  id: systemIds().uuidv7(),
+  type: 'ClusterOrdered',
+  data: '{}',
+  metadata: JSON.stringify({ tenant }),
+});
+
 describe('record of refusals', () => {
   it('is a stream per tenant and day; who and what are told, the words concealed, no value of the body', async () => {
     const { refuse, store, keys, pass, stop } = start();
+    await store.append('cluster-c1', 'no_stream', [owned('acme')]);
     refuse({
       kind: 'cluster',
       resourceId: 'c1',
       traceparent: `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`,
       body: () => ({ metadata: { name: 'my secret project', labels: { s3cret: 'x' } }, spec: {} }),
+      fields: () => ['metadata.name', 'metadata.labels', 'spec'],
     });
     await pass(1_000);
     const [event] = await collect(store.readStream('refusal-acme.2026-11-21'));
@@ -148,6 +160,66 @@ describe('record of refusals', () => {
     expect(JSON.stringify(event)).not.to.match(/Alice A|203\.0|a@acme/);
     await keys.destroy('alice');
     expect((await read()).texts).to.deep.equal([undefined, undefined, undefined]);
+    await stop();
+  });
+
+  it('tells an id in clear where it is made here, or of what is there in that history; any other may be a name', async () => {
+    const { refuse, store, keys, pass, stop } = start();
+    await store.append('cluster-mine', 'no_stream', [owned('acme')]);
+    await store.append('cluster-theirs', 'no_stream', [owned('globex')]);
+    await store.append('clusterTemplate-small', 'no_stream', [owned('shared')]);
+    const uuid = '01a1fdbf-853f-7699-b03b-202e1bbb7ff3';
+    const asked = [
+      ['cluster', 'mine'],
+      ['cluster', uuid],
+      ['clusterTemplate', 'small'],
+      ['cluster', 'theirs'],
+      ['cluster', 'bob@acme.example'],
+    ] as const;
+    for (const [i, [kind, resourceId]] of asked.entries()) {
+      refuse({ kind, resourceId, subjectId: `s${i}` });
+      await pass(1_000);
+    }
+    refuse({ kind: 'cluster', resourceId: 'bob@acme.example', tenant: '', subjectId: '' });
+    refuse({ kind: 'cluster', resourceId: 'theirs', tenant: '', subjectId: 'operator' });
+    await pass(1_000);
+    const told = [];
+    for (const history of ['acme', '_'])
+      for (const { data } of await collect(store.readStream(`refusal-${history}.2026-11-21`)))
+        told.push([
+          data['resourceId'],
+          data['named'] && (await keys.decrypt(data['named'] as unknown as Encrypted)),
+        ]);
+    expect(told).to.deep.equal([
+      ['mine', undefined],
+      [uuid, undefined],
+      ['small', undefined],
+      [undefined, 'theirs'],
+      [undefined, 'bob@acme.example'],
+      [undefined, undefined],
+      ['theirs', undefined],
+    ]);
+    await keys.destroy('s4');
+    const bob = (await collect(store.readStream('refusal-acme.2026-11-21'))).at(-1)?.data['named'];
+    expect(await keys.decrypt(bob as unknown as Encrypted)).to.equal(undefined);
+    await stop();
+  });
+
+  it('conceals an id of which the log cannot be asked', async () => {
+    const whole = createMemoryEventStore();
+    await whole.append('cluster-mine', 'no_stream', [owned('acme')]);
+    const { refuse, store, pass, stop } = start({
+      ...whole,
+      readStream: (stream, options) => {
+        if (stream.startsWith('cluster-')) throw new StoreUnavailable('down');
+        return whole.readStream(stream, options);
+      },
+    });
+    refuse({ kind: 'cluster', resourceId: 'mine' });
+    await pass(1_000);
+    const [event] = await collect(store.readStream('refusal-acme.2026-11-21'));
+    expect(event?.data).to.have.property('named');
+    expect(event?.data).not.to.have.property('resourceId');
     await stop();
   });
 
