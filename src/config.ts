@@ -170,7 +170,7 @@ const fields = {
       .transform((text) =>
         text === '' ? undefined : text === 'system' ? ('system' as const) : resolve(text),
       ),
-    "PEM file of the authority that signed the brokers' certificates, or `system` for those that Node trusts. Empty: connections to the brokers are not encrypted.",
+    "PEM file of the authority that signed the brokers' certificates, or `system` for those that the operating system trusts. Empty: connections to the brokers are not encrypted.",
   ),
   kafkaSaslMechanism: field(
     'LEDGER_KAFKA_SASL_MECHANISM',

@@ -1,6 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { connect as connectPlain, isIP, type Socket } from 'node:net';
-import { connect as connectSecure, rootCertificates } from 'node:tls';
+import {
+  connect as connectSecure,
+  createSecureContext,
+  getCACertificates,
+  type SecureContext,
+} from 'node:tls';
 import type { ISocketFactory, KafkaConfig, SASLOptions } from 'kafkajs';
 import type { Clock, Logger } from '../../app/ports.ts';
 import { KafkaFault, type OnTrouble } from '../../app/publisher/ports.ts';
@@ -15,7 +20,10 @@ export type KafkaSettings = {
   /** `host:port`, at least one. */
   readonly brokers: readonly string[];
   readonly clientId: string;
-  /** File with the certificates (PEM) of the authority that signed the brokers', or `system`; absent: no TLS. */
+  /**
+   * File with the certificates (PEM) of the authority that signed the brokers', or `system` for those of the operating
+   * system; absent: no TLS.
+   */
   readonly tlsCa?: string;
   readonly sasl?: {
     readonly mechanism: SaslMechanism;
@@ -58,10 +66,11 @@ export const createClients = (
   { logger, clock }: { readonly logger: Logger; readonly clock: Clock },
 ): ((listeners?: Listeners) => Promise<Client>) => {
   const logging = createKafkaLogging(logger, clock);
+  const ofSystem = settings.tlsCa === 'system' ? systemContext() : undefined;
   let made = 0;
   return async ({ mayWrite, onTrouble } = {}) => {
     const sasl = await saslOf(settings);
-    const ssl = await tlsOf(settings);
+    const ssl = await tlsOf(settings, ofSystem);
     const sockets = createSockets(mayWrite, onTrouble);
     // kafkajs asks the first one first: one that takes connections and answers nobody would be asked by every client.
     const first = made % settings.brokers.length;
@@ -104,11 +113,25 @@ const saslOf = async ({ sasl }: KafkaSettings): Promise<SASLOptions | undefined>
   return { mechanism, username, password } as SASLOptions;
 };
 
-const tlsOf = async ({ tlsCa }: KafkaSettings): Promise<{ readonly ca: string[] } | undefined> => {
+/** What a client trusts, made once for all of its connections: for a whole system that takes a while. */
+type Trust = { readonly secureContext: SecureContext };
+
+const tlsOf = async ({ tlsCa }: KafkaSettings, ofSystem: Trust | undefined): Promise<Trust | undefined> => {
   if (tlsCa === undefined) return undefined;
-  return {
-    ca: tlsCa === 'system' ? [...rootCertificates] : [await readSetting('LEDGER_KAFKA_TLS_CA', tlsCa)],
-  };
+  if (tlsCa !== 'system')
+    return { secureContext: createSecureContext({ ca: await readSetting('LEDGER_KAFKA_TLS_CA', tlsCa) }) };
+  if (ofSystem === undefined)
+    throw new KafkaFault(
+      'unauthorized',
+      'LEDGER_KAFKA_TLS_CA: this system has no certificates of its own: install them, or name a file',
+    );
+  return ofSystem;
+};
+
+/** Undefined where the operating system has none, as in small container images. Read once in the life of a process. */
+const systemContext = (): Trust | undefined => {
+  const ca = [...new Set(getCACertificates('system'))];
+  return ca.length === 0 ? undefined : { secureContext: createSecureContext({ ca }) };
 };
 
 const readSetting = async (variable: string, file: string): Promise<string> => {
