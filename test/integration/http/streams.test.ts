@@ -180,6 +180,16 @@ describe('what goes to Kafka of a service in use', () => {
     const half = Math.floor(topic.length / 2);
     for (const record of [...topic, ...topic.slice(half), ...topic]) twice.apply(record);
     expect(twice.clusters).to.deep.equal(shown);
+    // It may end with what is old: nothing of it is applied, a document behind its tombstone neither.
+    const gone = made.get('cluster')?.[2] ?? '';
+    const ofGone = topic.filter(({ key }) => key === gone);
+    expect(ofGone.at(-1)?.value).to.equal(null);
+    const documents = ofGone.filter(({ value }) => value !== null);
+    expect(documents).to.not.deep.equal([]);
+    for (const late of [topic.slice(0, half), topic.slice(-1), topic.toReversed(), documents]) {
+      for (const record of late) expect(once.apply(record), record.value ?? 'a tombstone').to.equal(false);
+      expect(once.clusters).to.deep.equal(shown);
+    }
     // A compacted topic keeps the last record of each key.
     const compacted = createClusterView();
     for (const record of new Map(topic.map((each) => [each.key, each])).values()) compacted.apply(record);

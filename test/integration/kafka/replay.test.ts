@@ -65,6 +65,15 @@ describe('a replay', () => {
     expect(await run({ after: fourth, until: third })).to.include({ events: 0 });
   });
 
+  it('ends in front of what follows a position at which there is nothing of the topic', async () => {
+    const { kafka, run, positions } = await setUp(STREAMS);
+    const [first = '', other = ''] = positions;
+    expect(await run({ until: other })).to.include({ events: 1, position: other });
+    expect(valuesOf(kafka, TARGET)).to.deep.equal(['thing-a@0']);
+    expect(await run({ after: first, until: other })).to.include({ events: 0, records: 0 });
+    expect(valuesOf(kafka, TARGET)).to.deep.equal(['thing-a@0']);
+  });
+
   it('ends where nothing of the topic follows any more', async () => {
     const { run, positions } = await setUp(['thing-a', 'other-x', 'other-x']);
     expect(await run()).to.include({ events: 1, position: positions.at(-1) });

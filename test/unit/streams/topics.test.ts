@@ -28,6 +28,9 @@ const streamOf = (topic: string, history?: readonly RecordedEvent[]): TopicStrea
   return found;
 };
 
+const DAY_MS = 24 * 60 * 60 * 1000;
+const DOCUMENT = readFileSync(new URL('../../../docs/streams.md', import.meta.url), 'utf8');
+
 describe('topics', () => {
   const topics = topicsOf(registry, kinds);
 
@@ -62,6 +65,21 @@ describe('topics', () => {
       expect(cleanup, name).to.equal(kind === 'state' ? 'compact' : 'delete');
       expect(partitions).to.be.greaterThan(0);
       expect(retentionMs === -1 || retentionMs >= 30 * 86_400_000, name).to.equal(true);
+    }
+  });
+
+  it('are kept for as long as docs/streams.md says, in as many partitions, under the same rule', () => {
+    const told = new Map(
+      [...DOCUMENT.matchAll(/^\| `(osac\.[^`]+)` \| [^|]+ \| (\w+), (\d+), ([^|]+) \|/gm)].map(
+        ([, name = '', ...rest]) => [name.replace(/<\w+>\.v1$/, '*'), rest] as const,
+      ),
+    );
+    expect(told.size).to.equal(6);
+    for (const { name, cleanup, partitions, retentionMs } of topics) {
+      const row = told.get(name.replace(/^(osac\.events|osac\.state)\.\w+\.v1$/, '$1.*'));
+      const days =
+        retentionMs === -1 ? (cleanup === 'compact' ? '–' : 'for ever') : `${retentionMs / DAY_MS} days`;
+      expect([cleanup, `${partitions}`, days], name).to.deep.equal(row);
     }
   });
 

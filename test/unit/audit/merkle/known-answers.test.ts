@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { createPrivateKey } from 'node:crypto';
 import { rootOf } from '../../../../src/app/audit/merkle/compact-range.ts';
-import { emptyRoot, leafHash, nodeHash } from '../../../../src/app/audit/merkle/hashing.ts';
+import { emptyRoot, leafHash, nodeHash, sha256 } from '../../../../src/app/audit/merkle/hashing.ts';
 import { createMemoryTree } from '../../../../src/app/audit/merkle/memory-tree.ts';
 import { signNote, verifyNote, vkeyOf } from '../../../../src/app/audit/merkle/note.ts';
 import {
@@ -10,6 +10,7 @@ import {
   verifyConsistency,
   verifyInclusion,
 } from '../../../../src/app/audit/merkle/proofs.ts';
+import { tenantKey, tenantLeafHash, tenantsRoot } from '../../../../src/app/audit/merkle/tenants.ts';
 
 /** The published test vectors of certificate transparency (RFC 6962): eight leaves, their roots and some proofs. */
 const LEAVES = [
@@ -144,6 +145,42 @@ describe('merkle tree: published test vectors', () => {
       const roots = { fromRoot: root(from), toRoot: root(to) };
       expect(verifyConsistency({ from, to, ...roots, path: bytes(path) })).to.equal(true);
     });
+});
+
+/**
+ * Over the trees of three tenants, by lines of Python that share nothing with this service:
+ *
+ *     H = lambda data: hashlib.sha256(data).digest()
+ *     key = lambda name: H(name.encode())
+ *     leaf = lambda name, size, root: H(b'\0' + key(name) + struct.pack('>Q', size) + root)
+ *     node = lambda left, right: H(b'\1' + left + right)
+ *     a, b, c = (leaf(*tree) for tree in sorted(TREES, key=lambda tree: key(tree[0])))
+ *     node(node(a, b), c).hex()
+ */
+const TREES: readonly (readonly [tenant: string, size: number, of: string, leaf: string])[] = [
+  ['acme', 258, 'root of acme', 'b9d6f5c691931a75f98484872f0184120c65be0a14511252676e95fc49760f50'],
+  ['', 1, 'root of the service', '77ad65267e8e5a8f51d3908b0c001d53165d1d0891c366e993aecdf949ffadbe'],
+  // More than 32 bits of size.
+  [
+    'globex',
+    2 ** 32 + 5,
+    'root of globex',
+    '6c307c43c6a3a764ffb2b7fcde06139cec852ab969f11254ceba4e39df24662c',
+  ],
+];
+
+describe('tree over the trees of tenants: known answers', () => {
+  const heads = TREES.map(([tenant, size, of]) => ({ key: tenantKey(tenant), size, root: sha256(of) }));
+
+  it('has their leaves: key, size with 64 bits, big end first, and root', () => {
+    expect(hex(heads.map(tenantLeafHash))).to.deep.equal(TREES.map(([, , , leaf]) => leaf));
+  });
+
+  it('has their root, in the order of keys', () => {
+    expect(tenantsRoot(heads).toString('hex')).to.equal(
+      'cf869d0e95c0f6d115a4fe9738a6d1d004abcb445153790c88e29cacd14a8e57',
+    );
+  });
 });
 
 describe('signed notes: published example', () => {
