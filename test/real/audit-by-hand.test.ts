@@ -70,6 +70,34 @@ describe('an export that is checked without anything of ours', function () {
       expect(verify(directory).said).to.include('the signature of the checkpoint');
     });
 
+  it('says how it is used, and what it cannot read, to somebody who knows no Python', async () => {
+    const run = (...argv: string[]) => spawnSync('python3', [SCRIPT, ...argv], { encoding: 'utf8' });
+    for (const [argv, status] of [
+      [['--help'], 0],
+      [['-h'], 0],
+      [[], 2],
+      [['acme'], 2],
+      [['acme', key, 'pin', 'more'], 2],
+    ] as const) {
+      const asked = run(...argv);
+      expect(asked.status, argv.join(' ')).to.equal(status);
+      const said = status === 0 ? asked.stdout : asked.stderr;
+      expect(said).to.include('verify_export.py <directory of the export> <vkey that you trust>');
+      expect(said.trim().split('\n').length).to.be.at.most(6);
+      expect(asked.stdout + asked.stderr).not.to.include('Traceback');
+    }
+    const none = run(join(folder, 'none'), key);
+    expect([none.status, none.stderr]).to.deep.equal([
+      1,
+      `wrong: cannot be read: No such file or directory: '${join(folder, 'none')}/checkpoint'\n`,
+    ]);
+    const directory = join(folder, 'usage');
+    await writeBundle(contentOf(history), directorySink(directory));
+    const noKey = run(directory, 'vkey');
+    expect([noKey.status, noKey.stderr.includes('Traceback')]).to.deep.equal([1, false]);
+    expect(noKey.stderr).to.match(/^wrong: this is not what an export, a vkey or a checkpoint looks like: /);
+  });
+
   it('continues a checkpoint that is known, of the log and of the tenant', async () => {
     const pin = join(folder, 'pin');
     const none = eventsOf(20).filter((event) => tenantOf(event) !== 'acme');

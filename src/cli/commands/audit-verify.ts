@@ -213,12 +213,22 @@ const withheldText = ({ counts, withheldBy }: BundleReport): string =>
     : `withheld: ${counts.withheld} of ${counted(counts.events, 'event')}, by the service's word ${withheldBy.filter} left out by the ` +
       `filter, ${withheldBy.audience} not for this reader`;
 
+/** How much was looked at, and what it was compared with. */
+const readText = ({ events, leaves, heads, signed, ended }: StoreReport, pinned: boolean): string => {
+  const tree = `${leaves} of them in the audit tree`;
+  if (ended !== true)
+    return `${counted(events, 'event')}, ${tree}; compared with ${counted(heads, 'signed head')}${pinned ? ' and your pin' : ''}`;
+  const compared =
+    signed === 0 ? 'compared with no signed head' : `compared with the signed heads up to size ${signed}`;
+  return `${counted(events, 'event')} could be read, ${tree}: reading ended there, and nothing behind it was looked at; ${compared}`;
+};
+
 const storeText = (report: StoreReport, file: readonly string[], trust: Trust | undefined): string => {
   const pinned = trust?.pin !== undefined && report.findings.every(({ code }) => code !== 'pin');
   const lines = [
     ...file.map((finding) => `wrong: ${printable(finding)}`),
     ...findingLines(report.findings, report.count),
-    `${counted(report.events, 'event')}, ${report.leaves} of them in the audit tree; compared with ${counted(report.heads, 'signed head')}${pinned ? ' and your pin' : ''}`,
+    readText(report, pinned),
     report.keys === 'pinned'
       ? KEYS.pinned
       : 'keys: those that the store names: whoever can rewrite it can name others (--trust)',

@@ -210,6 +210,24 @@ describe('a store that was signed', () => {
     ]);
   });
 
+  it('reads as far as it can, and says how far that was', async () => {
+    const copy = join(folder, 'flipped');
+    cpSync(dataDir, copy, { recursive: true });
+    const db = new DatabaseSync(join(copy, 'events.db'));
+    db.exec(
+      `UPDATE events SET checksum = checksum + 1
+       WHERE revision = 5 AND stream = (SELECT id FROM streams WHERE name = 'cluster-c2')`,
+    );
+    db.close();
+    const report = await verifyStoppedStore({ dataDir: copy }, trust);
+    // It is leaf 27; heads and their signer's lease stand between the events.
+    expect(report).to.include({ ok: false, ended: true, leaves: 27, signed: 20 });
+    expect(report.events).to.be.at.least(27);
+    expect(report.findings.map(findingText).join()).to.match(
+      /reading ended before the end: .*event cluster-c2@5 .* does not match its checksum/,
+    );
+  });
+
   it('says that a store is not there', async () => {
     const missing = await verifyStoppedStore({ dataDir: join(folder, 'none') }).catch(String);
     expect(missing).to.include('there is no event log');

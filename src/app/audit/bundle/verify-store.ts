@@ -40,6 +40,8 @@ export type StoreReport = {
   readonly heads: number;
   /** Size of the largest head that is right: what lies behind it nobody signed yet. */
   readonly signed: number;
+  /** Reading ended before the end: what is counted was looked at, nothing behind it was. */
+  readonly ended?: true;
   /** Tiles and bundles of entries that the service keeps beside the log, and that were looked at; undefined: none were. */
   readonly tiles?: number;
 };
@@ -53,6 +55,7 @@ export const verifyStore = async (log: StoppedLog, options: StoreOptions = {}): 
   const progress = { events: 0, leaves: 0, heads: 0, signed: 0 };
   const remarks: string[] = [];
   let tiles: number | undefined;
+  let ended = false;
   try {
     const authority = await authorityOfStore(log, options.trust, findings);
     const heads = await headsOf(log, authority, findings);
@@ -69,6 +72,7 @@ export const verifyStore = async (log: StoppedLog, options: StoreOptions = {}): 
     tiles = await checkServed(options.served, trees, findings, remarks);
     remarks.push(...remarksOnEnd(progress.leaves, heads.at(-1)?.checkpoint.size, unsignedForMs));
   } catch (error) {
+    ended = true;
     findings.add({
       code: 'unreadable',
       message: `reading ended before the end: ${error instanceof Error ? error.message : String(error)}`,
@@ -81,6 +85,7 @@ export const verifyStore = async (log: StoppedLog, options: StoreOptions = {}): 
     remarks,
     keys: options.trust === undefined ? 'from the store' : 'pinned',
     ...progress,
+    ...(ended ? { ended } : {}),
     ...(tiles === undefined ? {} : { tiles }),
   };
 };
@@ -340,12 +345,19 @@ async function* leavesOf(log: StoppedLog, start: Position | undefined): AsyncGen
 
 async function* allOf(log: StoppedLog, start?: Position): AsyncGenerator<RecordedEvent> {
   let after = start;
+  let limit = PAGE;
   for (let more = true; more; ) {
     more = false;
-    for await (const event of log.readAll({ limit: PAGE, ...(after === undefined ? {} : { after }) })) {
-      after = event.position;
-      more = true;
-      yield event;
+    try {
+      for await (const event of log.readAll({ limit, ...(after === undefined ? {} : { after }) })) {
+        after = event.position;
+        more = true;
+        yield event;
+      }
+    } catch (error) {
+      if (limit === 1) throw error;
+      // A page is read as a whole or not at all: event by event it shows how far the log can be read.
+      [limit, more] = [1, true];
     }
   }
 }

@@ -165,7 +165,11 @@ describe('bundles in files', () => {
     writeFileSync(wrong, JSON.stringify({ ...history.trust, pin: historyOf(eventsOf(40, 1)).noteAt(20) }));
     const refused = await ledgerctl([tar, '--trust', wrong, '--update-pin']);
     expect(refused.code).to.equal(1);
-    expect(refused.out).to.include('pin: BROKEN');
+    expect(refused.out).to.include(
+      'pin: BROKEN: this is not the history that you pinned: somewhere before leaf 20 at least one event is another one, is ' +
+        'missing, was added, or is filed elsewhere; its events are sound by themselves: they are those of the head that was signed\n',
+    );
+    expect(refused.out).to.include('wrong: places 0 to 20, checkpoint: it is another history than your pin');
     expect(JSON.parse(readFileSync(wrong, 'utf8'))).to.not.deep.include({ pin: history.noteAt(40) });
     const { code, err } = await ledgerctl([tar, '--trust', trust, '--update-pin']);
     expect([code, err]).to.deep.equal([0, `${trust} now pins size 40\n`]);
@@ -295,5 +299,15 @@ describe('bundles in files', () => {
       .to.include('wrong: page 3 is damaged')
       .and.to.match(/1 finding\n$/);
     expect(damaged.code).to.equal(1);
+    const ended = { ...storeReport, ok: false, count: 1, ended: true as const };
+    const partly = await ledgerctl(['--store', folder, '--trust', trust], {
+      verifyStore: async () => ({ ...ended, findings: [{ code: 'unreadable', message: 'event 51' }] }),
+    });
+    expect(partly.out).to.equal(
+      'wrong: event 51\n' +
+        '50 events could be read, 40 of them in the audit tree: reading ended there, and nothing behind it was looked at; compared ' +
+        'with the signed heads up to size 38\n' +
+        'keys: those that the store names: whoever can rewrite it can name others (--trust)\n1 finding\n',
+    );
   });
 });
