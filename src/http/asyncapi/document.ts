@@ -42,6 +42,7 @@ type Message = {
   readonly payload: JsonObject;
   readonly contentType?: string;
   readonly description?: string;
+  readonly examples?: readonly { readonly headers: JsonObject; readonly payload: JsonObject }[];
 };
 
 const CLOUD_EVENT = 'application/cloudevents+json';
@@ -159,11 +160,12 @@ const checkpointMessages = (registry: Registry): readonly Message[] => {
 };
 
 const meteringMessages = (): readonly Message[] =>
-  METERING_MESSAGES.map(({ type, topic, sources, data }) => ({
+  METERING_MESSAGES.map(({ type, topic, data, example, ...form }) => ({
     name: type,
     topic,
-    headers: meteringHeaders(type, sources),
-    payload: meteringEnvelope(type, data, sources),
+    headers: meteringHeaders(type, form),
+    payload: meteringEnvelope(type, data, form),
+    ...(example === undefined ? {} : { examples: [example] }),
   }));
 
 const channelOf = (topic: TopicSpec, messages: readonly Message[]): JsonObject => ({
@@ -189,12 +191,14 @@ const messageObject = ({
   payload,
   description,
   contentType = CLOUD_EVENT,
+  examples,
 }: Message): JsonObject => ({
   name,
   contentType,
   ...(description === undefined ? {} : { description }),
   headers,
   payload,
+  ...(examples === undefined ? {} : { examples: [...examples] }),
   bindings: {
     kafka: { key: { type: 'string', description: 'Id of the aggregate.' }, bindingVersion: '0.5.0' },
   },

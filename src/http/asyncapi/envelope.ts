@@ -56,11 +56,15 @@ export const ownEnvelope = (
 ): JsonObject => envelope(type, data, { ...PLACE, ...RESOURCE, ...more }, { ...CAUSES, ...sometimes });
 
 /** A record of OSAC's metering topics: the place in the log is an addition of ours. */
-export const meteringEnvelope = (type: string, data: JsonObject, sources: readonly string[]): JsonObject =>
+export const meteringEnvelope = (
+  type: string,
+  data: JsonObject,
+  { sources, ids }: { readonly sources: readonly string[]; readonly ids: string },
+): JsonObject =>
   envelope(
     type,
     data,
-    { source: { enum: [...sources] }, ...RESOURCE, osactenant: TEXT },
+    { id: { ...TEXT, pattern: ids }, source: { enum: [...sources] }, ...RESOURCE, osactenant: TEXT },
     { ...PLACE, ...CAUSES },
   );
 
@@ -90,10 +94,13 @@ export const OWN_HEADERS = headers({
   ...PLACE_HEADERS,
 });
 export const TOMBSTONE_HEADERS = headers(PLACE_HEADERS);
-export const meteringHeaders = (type: string, sources: readonly string[]): JsonObject =>
+export const meteringHeaders = (
+  type: string,
+  { sources, ids }: { readonly sources: readonly string[]; readonly ids: string },
+): JsonObject =>
   headers({
     ce_specversion: { const: '1.0' },
     ce_type: { const: type },
     ce_source: { enum: [...sources] },
-    ce_id: TEXT,
+    ce_id: { ...TEXT, pattern: ids },
   });

@@ -85,6 +85,71 @@ describe('AsyncAPI document', () => {
     for (const record of metering()) expect(api.problems(record), record.value ?? '').to.deep.equal([]);
   });
 
+  /**
+   * Nothing here ever has to be corrected (docs/streams.md), and consumers that are made for OSAC's corrections know them by
+   * their ids: the form is that of metering-events.md §6, and what is given as an example is one.
+   */
+  it("describes OSAC's corrections, with an example and their ids", () => {
+    const name = 'osac.resource.correction.v1';
+    const topic = 'osac.metering.corrections';
+    const message = objectAt(objectAt(objectAt(document, 'components'), 'messages'), name);
+    const [example] = message['examples'] as JsonObject[];
+    const { headers, payload } = example as { headers: Record<string, string>; payload: JsonObject };
+    const id =
+      'correction/0193a1b2-0000-7000-8000-0000000000c1/state_drift/READY/FAILED/9e3779b97f4a7c15/workers';
+    expect([payload['id'], headers['ce_id']]).to.deep.equal([id, id]);
+    const key = stringAt(payload, 'osacresourceid');
+    expect(stringAt(objectAt(payload, 'data'), 'resource_id')).to.equal(key);
+    const problems = (changed: string): readonly string[] =>
+      api.problems({
+        topic,
+        key,
+        headers: { ...headers, ce_id: changed },
+        value: JSON.stringify({ ...payload, id: changed }),
+      });
+    expect(problems(id)).to.deep.equal([]);
+    expect(decoded({ topic, key, headers, value: JSON.stringify(payload) }).source).to.equal(
+      'osac-metering/reconciler',
+    );
+    for (const other of [
+      'correction/c1/missed_creation//READY/1',
+      'correction/c1/missed_deletion/READY//ffffffffffffffff/_control_plane',
+      'correction/c1/billing_dimensions_drift/READY/READY/0a/workers',
+    ])
+      expect(problems(other), other).to.deep.equal([]);
+    for (const wrong of [
+      '0193a1b2-0000-7000-8000-0000000000c1',
+      'correction/c1/mistake/READY/FAILED/1',
+      'correction/c1/state_drift/READY/FAILED',
+      'correction/c1/state_drift/READY/FAILED/xyz',
+      'correction/c1/state_drift/READY/FAILED/00000000000000000',
+      'correction/c1/state_drift/READY/FAILED/1/workers/2',
+    ])
+      expect(problems(wrong).length, wrong).to.equal(2);
+  });
+
+  it("describes the ids of OSAC's other records, in value and header", () => {
+    const uuid = '0193a1b2-0000-7000-8000-0000000000c1';
+    for (const [type, good, bad] of [
+      ['created', uuid, `${uuid}/workers`],
+      ['started', `${uuid}/workers`, uuid],
+      ['heartbeat', `hb/${uuid}/1795262400/workers`, `hb/${uuid}/1795262400`],
+      ['heartbeat', `hb/${uuid}/1795262400/_control_plane`, `hb/${uuid}/1795262400.5/workers`],
+    ] as const) {
+      const record = metering().find(({ headers }) => headers['ce_type'] === `osac.resource.${type}.v1`);
+      if (record?.value === undefined || record.value === null) throw new Error(`no sample of ${type}`);
+      const value = JSON.parse(record.value) as JsonObject;
+      const problems = (id: string): readonly string[] =>
+        api.problems({
+          ...record,
+          value: JSON.stringify({ ...value, id }),
+          headers: { ...record.headers, ce_id: id },
+        });
+      expect(problems(good), good).to.deep.equal([]);
+      expect(problems(bad).length, bad).to.equal(2);
+    }
+  });
+
   it('would notice a field too many, one too few, and a header', () => {
     const [record] = sampleRecords('tenant');
     if (record?.value === undefined || record.value === null) throw new Error('no sample');
