@@ -34,8 +34,10 @@ export const measure = (metrics: Metrics) => {
     (logger: Logger, keep: RecordRejection): RecordRejection =>
     (record) => {
       metrics.rejections.inc({ outcome: record.outcome, code: record.code });
-      // Neither what was sent, nor who it was in person.
-      const { body: _body, clear: _clear, source: _source, actor, ...told } = record;
+      // Neither what was sent or typed, nor who it was in person: no erasure reaches the log.
+      const { tenant, subjectId, command, commandId, kind, outcome, code, error, correlationId, actor } =
+        record;
+      const told = { tenant, subjectId, command, commandId, kind, outcome, code, error, correlationId };
       logger.info({ rejection: { ...told, roles: actor?.roles, authMethod: actor?.authMethod } }, 'refused');
       keep(record);
     };

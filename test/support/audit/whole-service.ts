@@ -27,8 +27,10 @@ export type WholeService = {
   dispose(): Promise<void>;
 };
 
+/** `log`: where it writes what it logs. Default: nowhere. */
 export const createWholeService = async (
   settings: Readonly<Record<string, string>> = {},
+  log?: { readonly write: (line: string) => void },
 ): Promise<WholeService> => {
   const directory = await mkdtemp(join(tmpdir(), 'ledger-whole-'));
   const dataDir = join(directory, 'data');
@@ -68,7 +70,8 @@ export const createWholeService = async (
         LEDGER_METRICS_ADDRESS: '127.0.0.1:0',
         ...settings,
       });
-      const logger = createLogger('fatal', { write: () => undefined });
+      const logger =
+        log === undefined ? createLogger('fatal', { write: () => undefined }) : createLogger('debug', log);
       service = await startService(config, { logger, nodeEnv: 'test', announce: () => undefined });
     },
     stop,
