@@ -101,6 +101,9 @@ describe('a data directory that was put back', function () {
     const mirror = await audit('mirror', join(folder, 'mirror'), '--trust', trust);
     expect(mirror.code).to.equal(1);
     expect(mirror.out).to.include('pin: BROKEN').and.include('holds no signed head yet');
+    const renewed = await audit('trust', '-o', trust, '--force');
+    expect(renewed.code, renewed.err).to.equal(1);
+    expect(renewed.err).to.include('another history than your pin').and.include(`${trust} is kept`);
     const file = join(folder, 'all.tar');
     expect(await audit('export', '--trust', trust, '-o', file)).to.include({ code: 0 });
     const verify = await audit('verify', file, '--trust', trust);

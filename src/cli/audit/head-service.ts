@@ -11,9 +11,15 @@ import { ApiError, type ApiClient } from '../api-client.ts';
 export const headAskedOf = async (
   api: Pick<ApiClient, 'get' | 'text'>,
   prefix: string,
-): Promise<Required<Pick<HeadOptions, 'shipped' | 'between'>>> => ({
+): Promise<Pick<HeadOptions, 'shipped' | 'between'>> => ({
   shipped: keysIn(await api.text(`${prefix}/trust.json?newest=true`)),
-  between: async (from, to) => {
+  between: betweenOf(api, prefix),
+});
+
+/** Asks a running service for the proof that the log of one size continues that of a smaller one. */
+export const betweenOf =
+  (api: Pick<ApiClient, 'get'>, prefix: string): NonNullable<HeadOptions['between']> =>
+  async (from, to) => {
     try {
       const proof = await api.get<JsonObject>(`${prefix}/consistency?from=${from}&to=${to}`);
       return listAt(proof, 'path').map(String);
@@ -22,5 +28,4 @@ export const headAskedOf = async (
       if (error instanceof ApiError && [400, 404].includes(error.status)) return undefined;
       throw error;
     }
-  },
-});
+  };

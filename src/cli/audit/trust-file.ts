@@ -20,6 +20,13 @@ export const readTrust = async (file: string): Promise<Trust> => {
   }
 };
 
+/** What a file holds that is about to be replaced; undefined when there is none, or it is no trust.json. */
+export const heldTrust = (file: string): Promise<Trust | undefined> =>
+  readTrust(file).catch((error: unknown) => {
+    if (error instanceof CliFailure) return undefined;
+    throw error;
+  });
+
 /** What `ledgerctl audit consistency` has written. Throws CliFailure (usage) when it is none. */
 export const readConsistency = async (file: string): Promise<LaterProof> => {
   const text = await readFile(file, 'utf8').catch((error: unknown) => {

@@ -1,10 +1,11 @@
 import { writeFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import type { Trust } from '../../app/audit/merkle/key-chain.ts';
+import type { ApiClient } from '../api-client.ts';
 import type { EventProofAnswer } from '../audit/event-proof.ts';
 import { proofText } from '../audit/proof-text.ts';
 import { assertTarget } from '../audit/target.ts';
-import { readTrust, writeTrust } from '../audit/trust-file.ts';
+import { heldTrust, readTrust, writeTrust } from '../audit/trust-file.ts';
 import type { CliIo, Connection } from '../connection.ts';
 import { examples } from '../examples.ts';
 import { EXIT } from '../exit.ts';
@@ -23,6 +24,14 @@ const saying = async <T>(io: CliIo, text: string, answer: Promise<T>): Promise<T
   } finally {
     clearTimeout(timer);
   }
+};
+
+/** What a service shows in place of what is held; in words what became of that. Throws CliFailure when it must not be. */
+const replacing = async (api: ApiClient, held: Trust, shown: Trust, file: string): Promise<string> => {
+  // Loaded when it is needed: every other command would load it for nothing.
+  const { assertReplaces } = await import('../audit/trust-replacing.ts');
+  const { betweenOf } = await import('../audit/head-service.ts');
+  return assertReplaces(held, shown, file, betweenOf(api, AUDIT));
 };
 
 type ConsistencyOptions = {
@@ -82,7 +91,9 @@ export const addAuditProofCommands = (audit: Command, { client, io }: Connection
       await writeFile(output, text).catch((error: unknown) => {
         throw fileFailure(error, `cannot write ${output}`, EXIT.failed);
       });
-      io.err(`${output} leads from size ${from} to size ${to}\n`);
+      io.err(
+        `${output} holds what is to lead from size ${from} to size ${to}: audit verify --consistency checks it\n`,
+      );
     });
   audit
     .command('trust')
@@ -90,7 +101,7 @@ export const addAuditProofCommands = (audit: Command, { client, io }: Connection
       'the keys of the log and a signed head over all that is recorded by now: keep the file, later exports are held against it',
     )
     .option('-o, --output <file>', 'where to (default: printed)')
-    .option('--force', 'replace a file that is there: what it holds is trusted no more', false)
+    .option('--force', 'replace a file that is there, unless it shows that this is another history', false)
     .addHelpText('after', examples('audit trust -o trust.json'))
     .action(async ({ output, force }: { output?: string; force: boolean }) => {
       if (output !== undefined)
@@ -111,7 +122,12 @@ export const addAuditProofCommands = (audit: Command, { client, io }: Connection
         io.out(`${JSON.stringify(trust, null, 2)}\n`);
         return;
       }
+      const held = force ? await heldTrust(output) : undefined;
+      const said = held === undefined ? undefined : await replacing(api, held, trust, output);
       await writeTrust(output, trust);
-      io.err(`${output} holds ${counted(trust.keys.length, 'key')} of ${trust.origin}\n`);
+      io.err(
+        `${output} holds ${counted(trust.keys.length, 'key')} of ${trust.origin}` +
+          `${said === undefined ? '' : `; ${said}`}\n`,
+      );
     });
 };
