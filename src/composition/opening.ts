@@ -34,16 +34,19 @@ export type Process = {
   readonly clock: Clock;
   readonly timers: Timers;
   readonly ids: Ids;
-  /** Names this run of the service on all its events and leases. */
+  /** Names this run of the service on all its events: tenants read them, and learn nothing of the provider's machines. */
   readonly instance: string;
+  /** The same for the provider, in leases and in the log: host, process id and that name. */
+  readonly holder: string;
   readonly logger: Logger;
   readonly nodeEnv: string | undefined;
 };
 
 export const thisProcess = (logger: Logger, nodeEnv: string | undefined): Process => {
   const ids = systemIds();
-  const instance = `${hostname()}-${process.pid}-${ids.uuidv7().slice(-12)}`;
-  return { clock: systemClock(), timers: systemTimers(), ids, instance, logger, nodeEnv };
+  const instance = ids.uuidv7().slice(-12);
+  const holder = `${hostname()}-${process.pid}-${instance}`;
+  return { clock: systemClock(), timers: systemTimers(), ids, instance, holder, logger, nodeEnv };
 };
 
 export type Opened = Awaited<ReturnType<typeof openPorts>>;
@@ -145,6 +148,7 @@ export const openSystem = async (
 ): Promise<System> => {
   const { store, clock, timers, instance, logger, measured, readerConfig, subjectKeys, auditKeyFiles } =
     opened;
+  const lease = { store, instance: opened.holder, clock, timers, logger };
   const system = await createSystem({
     store,
     clock,
@@ -159,11 +163,11 @@ export const openSystem = async (
     longFolds: opened.longFolds,
     openPersonal: opened.openPersonal,
     recordRejection: opened.recordRejection,
-    ownership: createLeaseOwnership({ store, name: 'processes', instance, clock, timers, logger }),
+    ownership: createLeaseOwnership({ ...lease, name: 'processes' }),
     ...(auditKeyFiles !== undefined && {
       auditor: {
         keyFiles: auditKeyFiles,
-        ownership: createLeaseOwnership({ store, name: 'auditor', instance, clock, timers, logger }),
+        ownership: createLeaseOwnership({ ...lease, name: 'auditor' }),
       },
     }),
     readModels: {

@@ -23,6 +23,8 @@ export type PublishingOptions = {
   readonly timers: Timers;
   readonly ids: Ids;
   readonly instance: string;
+  /** As leases name it. */
+  readonly holder: string;
   readonly logger: Logger;
   readonly hooks: NonNullable<PublisherOptions['hooks']>;
   readonly readModels: Pick<ReadModels, 'usage' | 'status'>;
@@ -31,7 +33,7 @@ export type PublishingOptions = {
 /** The publisher of the brokers that the settings name; undefined when they name none. Does not wait for any. */
 export const openPublisher = async (
   config: Config,
-  { store, clock, timers, ids, instance, logger, hooks, readModels }: PublishingOptions,
+  { store, clock, timers, ids, instance, holder, logger, hooks, readModels }: PublishingOptions,
 ): Promise<Publisher | undefined> => {
   const settings = kafkaSettings(config);
   if (settings === undefined) return undefined;
@@ -44,7 +46,14 @@ export const openPublisher = async (
     ...heartbeatsOf(config.kafkaHeartbeatMs, readModels),
     cluster: createKafkaCluster(settings, { logger: own, clock }),
     store,
-    ownership: createLeaseOwnership({ store, name: PUBLISHER_LEASE, instance, clock, timers, logger: own }),
+    ownership: createLeaseOwnership({
+      store,
+      name: PUBLISHER_LEASE,
+      instance: holder,
+      clock,
+      timers,
+      logger: own,
+    }),
     clock,
     timers,
     ids,

@@ -77,8 +77,8 @@ export const startService = async (
     );
     background.parts = parts;
     const { http, metrics, gate, readiness } = listening;
-    const { instance } = ports;
-    announce({ http, metrics, store: store.kind, roles: config.roles, instance }, 'listening');
+    const { instance, holder } = ports;
+    announce({ http, metrics, store: store.kind, roles: config.roles, instance, holder }, 'listening');
     sayWhatIdles(config, logger);
     const finish = async (): Promise<void> => {
       await gate.passed;

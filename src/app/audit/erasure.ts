@@ -47,14 +47,12 @@ export const createErasures = ({
   keys,
   clock,
   logger,
-  forget = () => undefined,
 }: {
   readonly runner: CommandRunner;
+  /** `destroy` also forgets what was made with the key (`PersonalMetadata.erase`). */
   readonly keys: Pick<KeyStore, 'destroy' | 'has'>;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Told whose key is gone, to forget what was made with it. */
-  readonly forget?: (subjectId: string) => void;
 }): Erasures => {
   const execute = (command: RetentionCommand, context: CommandContext) =>
     runner.execute(retentionAggregate, RETENTION_ID, command, context);
@@ -66,7 +64,6 @@ export const createErasures = ({
     context: CommandContext,
   ): Promise<CommandOutcome<RetentionState>> => {
     await keys.destroy(subjectId);
-    forget(subjectId);
     return execute(
       { type: 'CompleteErasure', at: clock.now(), erasureId },
       { ...context, commandId: derivedCommandId(erasureId, 'complete'), requestHash: erasureId },
