@@ -65,11 +65,13 @@ export const pinText = (report: Pinned, what: keyof typeof SAYING = 'the export 
 };
 
 /** One sentence: what differs, before which leaf, and whether anything else is wrong. */
-const brokenText = ({ findings, count }: Pinned, sound: string): string => {
+const brokenText = ({ findings, count, pinSize = Infinity }: Pinned, sound: string): string => {
   const ends = findings.flatMap(({ code, place }) =>
     code === 'pin' && Array.isArray(place) ? [place[1]] : [],
   );
-  const differs = `somewhere before leaf ${Math.min(...ends)} at least one event is another one, is missing, was added, or is filed elsewhere`;
+  // Of more than a hundred findings not all are listed, but nothing that the pin does not cover breaks it.
+  const before = Math.min(pinSize, ...ends);
+  const differs = `somewhere before leaf ${before} at least one event is another one, is missing, was added, or is filed elsewhere`;
   return count === findings.length && findings.every(({ code }) => code === 'pin')
     ? `${differs}; ${sound}`
     : differs;
