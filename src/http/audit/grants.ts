@@ -40,6 +40,9 @@ export const auditGrantRoutes = (services: AuditServices): readonly LedgerRoute[
       assertAdmin(call.principal);
       const grant = readGrant(call.body);
       await assertThere(grant, services, call.signal);
+      // An auditor may be let in before the first login: whoever grants is told, since the id may as well be misspelt.
+      // Before anything is written: an instance that is behind answers 503, which says that nothing was.
+      const seen = await hasActed(grant.subjectId, services, call.signal);
       const { state, write, headers } = await writing(call, services, '', (context, { creationId }) =>
         changed(
           creationId,
@@ -48,8 +51,6 @@ export const auditGrantRoutes = (services: AuditServices): readonly LedgerRoute[
           services,
         ),
       );
-      // An auditor may be let in before the first login: whoever grants is told, since the id may as well be misspelt.
-      const seen = await hasActed(grant.subjectId, services, call.signal);
       return answered({ ...grantJson(write.creationId, state), subject_seen: seen }, headers);
     },
   },
