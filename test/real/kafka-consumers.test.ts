@@ -169,7 +169,8 @@ describe('consumers of a real broker', function () {
       for (const id of ids) await untilCluster(user, id, isReady);
       await expectEqual(first);
       const read = () => readTopic(kafka.brokers, STATE_TOPIC);
-      const partitions = new Map((await read()).map(({ key, partition }) => [key, partition]));
+      const early = await read();
+      const partitions = new Map(early.map(({ key, partition }) => [key, partition]));
       const shares = (id: string): boolean =>
         ids.some((other) => other !== id && partitions.get(other) === partitions.get(id));
       const deleted = ids.find(shares) ?? '';
@@ -204,6 +205,20 @@ describe('consumers of a real broker', function () {
       const third = startView();
       await expectEqual(third);
       expect(third.lines.some(({ id }) => id === deleted)).to.equal(false);
+
+      // What two publishers at a takeover leave: records behind newer ones, and a document behind its tombstone. `second`
+      // has seen the newer ones, and what is written last tells that it has read on from there.
+      const ofDeleted = early.filter(({ key, value }) => key === deleted && value !== null);
+      expect(ofDeleted, 'documents of what is gone').to.not.deep.equal([]);
+      const seen = second.lines.length;
+      const producer = await clusterOf(kafka.brokers, recordingLogger()).producers.open(never);
+      await producer.send(
+        early.map(({ key, value, headers }) => ({ topic: STATE_TOPIC, key, value, headers })),
+      );
+      await producer.close();
+      for (const id of left) await patch(id, { metadata: { labels: { round: 'last' } } });
+      await expectEqual(second);
+      expect(second.lines.slice(seen).filter(({ id }) => id === deleted)).to.deep.equal([]);
     });
 
     it('can run the reference consumer as it is', async () => {
