@@ -28,7 +28,7 @@ import { auditView } from '../../src/projections/audit/audit-view.ts';
 import { openReadModels } from '../../src/projections/open-read-models.ts';
 import type { ReadModels } from '../../src/projections/read-models.ts';
 import { createViews } from '../../src/projections/views.ts';
-import { measureBundle } from './support/audit-bundle.ts';
+import { measureBundle, measurePins } from './support/audit-bundle.ts';
 import { writeOrders } from './support/order-history.ts';
 import { percentile, printMachine, processorMs, range } from './support/report.ts';
 
@@ -264,6 +264,7 @@ try {
     await measureAsOf(store, readerOf(models));
     await measureHeads(readerOf(models));
     await measureBundle(store, readerOf(models), dataDir, note);
+    await measurePins(store, readerOf(models), dataDir, note);
   }
   await models.close();
   note('size of the log, bytes/event', statSync(join(dataDir, 'events.db')).size / events);

@@ -3,7 +3,7 @@ import { createDayJournal } from '../app/audit/day-journal.ts';
 import { createErasureLog } from '../app/audit/erasure-log.ts';
 import type { Erasures } from '../app/audit/erasure.ts';
 import { createAuditExports, type AuditExports } from '../app/audit/exports/exports.ts';
-import type { ExportFiles, MakeLines } from '../app/audit/exports/ports.ts';
+import type { ExportFiles, MakePages } from '../app/audit/exports/ports.ts';
 import { createAuditGrants } from '../app/audit/grants.ts';
 import type { EventCodec } from '../app/event-codec.ts';
 import type { EventStore } from '../app/event-store.ts';
@@ -34,8 +34,8 @@ export type AuditApiPorts = Pick<
   readonly erasures: Erasures;
   readonly readModels: Pick<ReadModels, 'waitFor'>;
   readonly files: ExportFiles;
-  /** Makes the lines of exports on other threads; absent: they are made on this one, in slices. */
-  readonly makeLines?: MakeLines;
+  /** Makes lines and proofs of exports on other threads; absent: they are made on this one, in slices. */
+  readonly makePages?: MakePages;
   readonly clock: Clock;
   readonly timers: Timers;
   readonly ids: Ids;
@@ -61,7 +61,7 @@ export const createAuditApi = (ports: AuditApiPorts): AuditApi => {
       schemas: schemasInSteps(registry, rest),
       productVersion: ports.productVersion,
       keys,
-      ...(ports.makeLines === undefined ? {} : { makeLines: ports.makeLines }),
+      ...(ports.makePages === undefined ? {} : { makePages: ports.makePages }),
     },
     heads,
     find: reader.find,

@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { ExportLines } from '../adapters/audit/line-protocol.ts';
 import { openSubjectKeyReader } from '../adapters/keys/subject-key-reader.ts';
 import { exportPages } from '../app/audit/exports/export-lines.ts';
+import { exportProofs } from '../app/audit/exports/export-proofs.ts';
 import { createEventCodec } from '../app/event-codec.ts';
 import { eventTypes, registry } from '../domain/registry.ts';
 import { openAuditReader } from '../projections/audit/audit-reader.ts';
@@ -36,7 +37,9 @@ export const openExportLines = async (
   };
   return {
     pages: (asked) =>
-      exportPages(asked, { store, tree: reader, words }, { line, signal: new AbortController().signal }),
+      asked.of === 'proofs'
+        ? exportProofs(asked, { tree: reader }, { line })
+        : exportPages(asked, { store, tree: reader, words }, { line, signal: new AbortController().signal }),
     close: async () => {
       close();
       await store.close();

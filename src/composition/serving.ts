@@ -83,7 +83,7 @@ export const createServed = async (config: Config, opened: Opened, system: Syste
           erasures,
           positions,
           files: await openExportFiles(join(config.dataDir, 'exports')),
-          makeLines: createLineThreads({
+          makePages: createLineThreads({
             module: moduleUrl('./export-lines-module'),
             config: {
               log: { ...opened.readerConfig },

@@ -35,45 +35,14 @@ export const measureBundle = async (
   note: (name: string, value: number) => void,
 ): Promise<void> => {
   const directory = mkdtempSync(join(folder, 'bundle-'));
-  const { head, origin, key } = await signedHead(store, tree);
-  const source: ExportSource = {
-    store,
-    tree,
-    proofs: {
-      trust: async () => ({ origin, keys: [{ vkey: key.vkey, since: AT }] }),
-      tenantProof: async () => undefined,
-      standings: async () => new Map(),
-    },
-    words: {
-      codec: createEventCodec(eventTypes),
-      registry,
-      open: (values) => values.map(() => undefined),
-    },
-    schemas: async () => ({}),
-    productVersion: 'bench',
-    keys: { current: async () => key },
-    makeLines: createLineThreads({
-      module: new URL('../../../src/composition/export-lines-module.ts', import.meta.url).href,
-      config: {
-        log: { kind: 'sqlite', dataDir: folder },
-        subjectKeys: { directory: join(folder, 'subjects'), kek: Buffer.alloc(32).toString('base64') },
-      },
-      tree: tree.source,
-    }),
-  };
+  const { head, source } = await sourceOf(store, tree, folder);
   const started = performance.now();
   const before = process.threadCpuUsage();
-  let since = started;
-  const line = async (): Promise<void> => {
-    if (performance.now() - since < SLICE_MS) return;
-    await rest();
-    since = performance.now();
-  };
   const content = await contentOf(
     { format: 'native', audience: 'provider', filter: {} },
     { head, pins: [], at: AT },
     source,
-    { line, signal: new AbortController().signal },
+    { line: slices(), signal: new AbortController().signal },
   );
   await writeBundle(content, directorySink(directory));
   note('export of the whole log: events/s', (head.size / (performance.now() - started)) * 1000);
@@ -108,6 +77,103 @@ export const measureBundle = async (
   }
   rmSync(directory, { recursive: true });
   rmSync(tar);
+};
+
+/** What the service makes exports of, with a head over everything. */
+const sourceOf = async (
+  store: EventStore,
+  tree: AuditReader,
+  folder: string,
+): Promise<{ readonly head: TreeHead; readonly source: ExportSource }> => {
+  const { head, origin, key } = await signedHead(store, tree);
+  const source: ExportSource = {
+    store,
+    tree,
+    proofs: {
+      trust: async () => ({ origin, keys: [{ vkey: key.vkey, since: AT }] }),
+    },
+    words: {
+      codec: createEventCodec(eventTypes),
+      registry,
+      open: (values) => values.map(() => undefined),
+    },
+    schemas: async () => ({}),
+    productVersion: 'bench',
+    keys: { current: async () => key },
+    makePages: createLineThreads({
+      module: new URL('../../../src/composition/export-lines-module.ts', import.meta.url).href,
+      config: {
+        log: { kind: 'sqlite', dataDir: folder },
+        subjectKeys: { directory: join(folder, 'subjects'), kek: Buffer.alloc(32).toString('base64') },
+      },
+      tree: tree.source,
+    }),
+  };
+  return { head, source };
+};
+
+/** Lets others have the thread every few milliseconds, as the service does it. */
+const slices = (): (() => Promise<void>) => {
+  let since = performance.now();
+  return async () => {
+    if (performance.now() - since < SLICE_MS) return;
+    await rest();
+    since = performance.now();
+  };
+};
+
+/** Pins of an export that shows many: as many as signed heads of an hour and a half. */
+const PINS = 512;
+
+/** Exports a tenant's last event with a proof for each of so many pins: nearly all of it is proofs. */
+export const measurePins = async (
+  store: EventStore,
+  tree: AuditReader,
+  folder: string,
+  note: (name: string, value: number) => void,
+): Promise<void> => {
+  const directory = mkdtempSync(join(folder, 'pins-'));
+  const { head, source } = await sourceOf(store, tree, folder);
+  const tenant = 'tenant-3';
+  const last = tree.tenantTree(tenant).size() - 1;
+  const from = tree.leaves(tree.tenantTree(tenant).mainIndexOf(last) ?? 0, 1)[0]?.recordedAt ?? AT;
+  const pins = Array.from({ length: PINS }, (_, n) => Math.floor((head.size * (n + 1)) / (PINS + 1)));
+  const started = performance.now();
+  const turns = watchTurns();
+  const content = await contentOf(
+    { format: 'native', audience: 'provider', filter: {}, tenant, from, pins },
+    { head, pins: [], at: AT },
+    source,
+    { line: slices(), signal: new AbortController().signal },
+  );
+  await writeBundle(content, directorySink(directory));
+  const { longestMs, processorMs } = turns.end();
+  note(`export with ${PINS} pins: s`, (performance.now() - started) / 1000);
+  note(`export with ${PINS} pins: processor ms of the HTTP thread`, processorMs);
+  note(`export with ${PINS} pins: longest turn of the HTTP thread, processor ms`, longestMs);
+  note(`export with ${PINS} pins: bytes of proofs`, statSync(join(directory, 'proofs.json')).size);
+  rmSync(directory, { recursive: true });
+};
+
+/** Processor time of this thread, and the most of it in one turn. */
+const watchTurns = () => {
+  const begin = process.threadCpuUsage();
+  let used = begin;
+  let longestMs = 0;
+  const looking = setInterval(() => {
+    longestMs = Math.max(longestMs, spent(used));
+    used = process.threadCpuUsage();
+  }, 1);
+  return {
+    end: () => {
+      clearInterval(looking);
+      return { longestMs: Math.max(longestMs, spent(used)), processorMs: spent(begin) };
+    },
+  };
+};
+const spent = (since: NodeJS.CpuUsage): number => {
+  const { user, system } = process.threadCpuUsage(since);
+  return (user + system) / 1000;
 };
 
 /** A head of all leaves, signed by a key that is made for it. */

@@ -1,9 +1,9 @@
 import type { LinePage } from '../../app/audit/bundle/writer.ts';
-import type { LinesAsked } from '../../app/audit/exports/export-lines.ts';
+import type { PagesAsked } from '../../app/audit/exports/ports.ts';
 
-/** What a module of export lines gives: the pages of one export, from a log and an audit tree of its own. */
+/** What a module of export lines gives: pages of lines or proofs, from a log and an audit tree of its own. */
 export type ExportLines = {
-  readonly pages: (asked: LinesAsked) => AsyncIterable<LinePage>;
+  readonly pages: (asked: PagesAsked) => AsyncIterable<LinePage>;
   readonly close: () => Promise<void>;
 };
 
@@ -15,7 +15,7 @@ export type LineWorkerData = {
   readonly module: string;
   readonly config: unknown;
   readonly tree: string;
-  readonly asked: LinesAsked;
+  readonly asked: PagesAsked;
 };
 
 export type FromLineWorker =

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { BundleInconsistent, type LinePage } from '../../app/audit/bundle/writer.ts';
-import type { MakeLines } from '../../app/audit/exports/ports.ts';
+import type { MakePages } from '../../app/audit/exports/ports.ts';
 import type { FromLineWorker, LineWorkerData } from './line-protocol.ts';
 
 export type LineThreadsOptions = Pick<LineWorkerData, 'module' | 'config'> & {
@@ -11,8 +11,8 @@ export type LineThreadsOptions = Pick<LineWorkerData, 'module' | 'config'> & {
 // The file name follows this one, so that the built service starts its built worker.
 const WORKER_MODULE = new URL(import.meta.url.replace(/line-threads(\.[cm]?[jt]s)/, 'line-worker$1'));
 
-/** The lines of each export are made on a thread of its own, which ends with them: exports are rare and long. */
-export const createLineThreads = ({ module, config, tree }: LineThreadsOptions): MakeLines => {
+/** The lines of each export, and its proofs, are made on a thread of their own, which ends with them: exports are rare and long. */
+export const createLineThreads = ({ module, config, tree }: LineThreadsOptions): MakePages => {
   const pathNow = (): string | undefined => {
     const path = tree();
     return typeof path === 'string' ? path : undefined;

@@ -4,7 +4,7 @@ import { HASH_BYTES } from './merkle/hashing.ts';
 import type { Trust } from './merkle/key-chain.ts';
 import { leafBytes, leafHashOf, type LeafRecord } from './merkle/leaf.ts';
 import { consistencyPath, inclusionPath } from './merkle/proofs.ts';
-import type { TenantHead, TenantStanding, TenantsTree } from './merkle/tenants.ts';
+import type { TenantHead, TenantsTree } from './merkle/tenants.ts';
 import { encodeEntries, parseTilePath, TILE_WIDTH } from './merkle/tiles.ts';
 import { createTenantHeads, type Rest, type TenantHeads } from './tenant-heads.ts';
 import type { AuditHeads, TreeHead } from './tree-heads.ts';
@@ -35,17 +35,6 @@ export type AuditProofs = {
   proofOf(index: number, head: TreeHead): EventProof | undefined;
   /** Undefined when the tenant had no event by then, or this instance is not as far as the head. */
   tenantProof(tenant: string, head: TreeHead): Promise<TenantProof | undefined>;
-  /** The trees of all tenants under a head, for bundles; undefined when this instance is not as far as the head. */
-  tenantsTree(head: TreeHead): Promise<TenantsTree | undefined>;
-  /**
-   * How a tenant stood when the main tree had these sizes. Those beyond the tree are left out; each costs a look at
-   * every tenant.
-   */
-  standings(
-    tenant: string,
-    sizes: readonly number[],
-    signal?: AbortSignal,
-  ): Promise<ReadonlyMap<number, TenantStanding>>;
   /** Path of a leaf of a tenant in the tenant's tree of `size` leaves; undefined outside of it. */
   inTenantTree(tenant: string, index: number, size: number): readonly Buffer[] | undefined;
   /** Undefined unless 0 <= from <= to <= size of the tree. */
@@ -105,18 +94,6 @@ export const createAuditProofs = ({
       const kept = tenants.heads.headOf(tenant);
       if (proof === undefined || kept === undefined) return undefined;
       return { tenant, tree: kept, ...proof, count: tenants.tree.count, head };
-    },
-    tenantsTree: async (head) => (head.size > tree.size() ? undefined : (await tenantsAt(head.size)).tree),
-    standings: async (tenant, sizes, signal) => {
-      const tenants = createTenantHeads(tree, rest);
-      const found = new Map<number, TenantStanding>();
-      for (const size of new Set(sizes.filter(isIndex).toSorted((left, right) => left - right))) {
-        if (size > tree.size()) break;
-        signal?.throwIfAborted();
-        await tenants.advance(size);
-        found.set(size, await tenants.standingOf(tenant));
-      }
-      return found;
     },
     inTenantTree: (tenant, index, size) => {
       const kept = tree.tenantTree(tenant);

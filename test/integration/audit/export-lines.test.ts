@@ -10,6 +10,7 @@ import {
   type SqliteEventStore,
 } from '../../../src/adapters/event-store/sqlite/sqlite-event-store.ts';
 import { openSubjectKeyReader } from '../../../src/adapters/keys/subject-key-reader.ts';
+import { proofsSchema } from '../../../src/app/audit/bundle/format.ts';
 import { BundleInconsistent, writeBundle } from '../../../src/app/audit/bundle/writer.ts';
 import { contentOf, type ExportSource } from '../../../src/app/audit/exports/content.ts';
 import type { TreeHead } from '../../../src/app/audit/tree-heads.ts';
@@ -23,6 +24,8 @@ import { createHistoryWriter, type Step } from '../../support/audit/random-histo
 import { memorySink } from '../../support/audit/signed-history.ts';
 import { manualTime } from '../../support/manual-time.ts';
 
+/** Of the second one a tenant had no events. */
+const PINS = [250, 1, 100, 299, 100];
 const AT = '2026-11-22T12:00:00.000Z';
 const REQUESTS: { readonly [name: string]: ExportRequest } = {
   'the whole log for the provider': { format: 'native', audience: 'provider', filter: {} },
@@ -35,7 +38,7 @@ const REQUESTS: { readonly [name: string]: ExportRequest } = {
   },
 };
 
-describe('exports whose lines are made on another thread', () => {
+describe('exports whose lines and proofs are made on another thread', () => {
   let folder: string;
   let dataDir: string;
   let store: SqliteEventStore;
@@ -90,6 +93,9 @@ describe('exports whose lines are made on another thread', () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
+  const notHere = (): never => {
+    throw new Error('this is not for the thread that answers');
+  };
   const elsewhere = (): ExportSource => {
     const config: ExportLinesConfig = {
       log: { kind: 'sqlite', dataDir },
@@ -97,12 +103,10 @@ describe('exports whose lines are made on another thread', () => {
     };
     return {
       ...source,
-      store: {
-        readStream: () => {
-          throw new Error('this thread is not to read the log');
-        },
-      },
-      makeLines: createLineThreads({
+      store: { readStream: () => notHere() },
+      // Ranges are found, and leaves held against the root, here; proofs are not.
+      tree: { ...source.tree, tenants: notHere, tenantsBetween: notHere },
+      makePages: createLineThreads({
         module: new URL('../../../src/composition/export-lines-module.ts', import.meta.url).href,
         config,
         tree: audit(models).source,
@@ -111,7 +115,7 @@ describe('exports whose lines are made on another thread', () => {
   };
   const exported = async (request: ExportRequest, from: ExportSource) => {
     let lines = 0;
-    const content = await contentOf(request, { head, pins: [], at: AT }, from, {
+    const content = await contentOf(request, { head, pins: PINS, at: AT }, from, {
       line: async (many = 1) => {
         lines += many;
       },
@@ -127,6 +131,8 @@ describe('exports whose lines are made on another thread', () => {
       const here = await exported(request, source);
       const there = await exported(request, elsewhere());
       expect(there).to.deep.equal(here);
+      const { pins } = proofsSchema.parse(JSON.parse(String(here.files['proofs.json'])));
+      expect(pins.map(({ size }) => size)).to.have.members([250, 1, 100, 299]);
       expect(here.manifest.counts.events).to.equal(request.tenant === undefined ? 300 : 100);
       expect(here.lines).to.equal((request.format === 'ocsf' ? 2 : 1) * here.manifest.counts.events);
     });

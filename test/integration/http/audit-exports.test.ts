@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
 import type { BundleReport } from '../../../src/app/audit/bundle/verify.ts';
+import { proofsSchema } from '../../../src/app/audit/bundle/format.ts';
 import { verifyBundle } from '../../../src/app/audit/bundle/verify.ts';
 import type { Trust } from '../../../src/app/audit/merkle/key-chain.ts';
 import { openBundle } from '../../../src/cli/audit/bundle-source.ts';
@@ -68,6 +69,34 @@ describe('audit API: exports', () => {
     expect(report.checkpoint?.size).to.equal(state['tree_size']);
     expect(report.counts.full).to.be.greaterThan(0);
     expect(report.counts.withheld).to.be.greaterThan(0);
+  });
+
+  it('shows that it continues earlier exports of the tenant, pins that were named for them, and the newest heads', async () => {
+    await start();
+    const { auditor, alice, order, exported } = stage;
+    const sizeOf = (state: Json): number => Number(state['tree_size']);
+    const pinsOf = async (state: Json): Promise<readonly number[]> => {
+      const file = join(stage.service.audit?.directory ?? '', 'copy.tar');
+      await writeFile(file, await stage.fetched(await auditorToken(), state));
+      const texts: Uint8Array[] = [];
+      for await (const bytes of (await openBundle(file)).read('proofs.json')) texts.push(bytes);
+      return proofsSchema.parse(JSON.parse(Buffer.concat(texts).toString())).pins.map(({ size }) => size);
+    };
+    await order(alice, 'one');
+    const first = await exported(auditor, { pins: [3, 1, 2, 4, 5, 6] });
+    await order(alice, 'three');
+    const second = await exported(auditor, {});
+    const pins = await pinsOf(second);
+    expect(pins).to.include(sizeOf(first));
+    expect(pins, 'some of those that were named').to.include.members([3, 1, 2, 4]);
+    expect(pins, 'and no more').not.to.include.members([5, 6]);
+    const heads = itemsOf(await auditor('GET', `${AUDIT}/checkpoints?after=0&limit=1000`)).map(({ size }) =>
+      Number(size),
+    );
+    const before = Math.max(...heads.filter((size) => size < sizeOf(second)));
+    expect(pins, `newest head below ${sizeOf(second)}`).to.include(before);
+    expect(pins.length).to.be.at.most(96);
+    expect(await pinsOf(first)).to.include.members([3, 1, 2, 4, 5, 6]);
   });
 
   it('is made again after a crash, and what a crash left is removed', async () => {

@@ -17,10 +17,12 @@ import {
 import {
   manifestText,
   type BundleLine,
+  type BundleProofs,
   type BundleSink,
   type BundleSource,
   type Shown,
 } from '../../../src/app/audit/bundle/format.ts';
+import { headProofs, pinProof, pinsBelow, type ProofParts } from '../../../src/app/audit/bundle/proofs.ts';
 import { fullLine, redactedLine, withheldLine } from '../../../src/app/audit/bundle/lines.ts';
 import { writeBundle, type BundleContent } from '../../../src/app/audit/bundle/writer.ts';
 import type { RecordedEvent } from '../../../src/app/event-store.ts';
@@ -216,10 +218,8 @@ export const contentOf = (history: History, ask: Ask = {}): BundleContent => {
     note: ask.signer === undefined ? history.noteAt(at) : history.noteAt(at, ask.signer),
     trust: history.trust,
     hashAt: history.tree.hashAt,
-    ...(ask.tenant === undefined
-      ? {}
-      : { tenant: { ...tenantPart(history, ask.tenant, ask), size, tenants: history.tenantsAt(at) } }),
-    pins: ask.pins ?? [],
+    ...(ask.tenant === undefined ? {} : { tenant: { hashAt: history.tenantTree(ask.tenant).hashAt } }),
+    proofs: bundleProofsOf(history, ask, { scope, range, size: at, hashAt: history.tree.hashAt }, size),
     lines: places
       .slice(range.from, range.to)
       .map((place) => lineOf(history, place, show(history.events[place] as RecordedEvent, place))),
@@ -231,14 +231,28 @@ export const contentOf = (history: History, ask: Ask = {}): BundleContent => {
   };
 };
 
-const tenantPart = (
+const bundleProofsOf = (
   history: History,
-  tenant: string,
-  { pins = [] }: Ask,
-): Pick<NonNullable<BundleContent['tenant']>, 'hashAt' | 'atPins'> => ({
-  hashAt: history.tenantTree(tenant).hashAt,
-  atPins: new Map(pins.map((size) => [size, history.standingAt(tenant, size)])),
-});
+  { tenant, pins = [] }: Ask,
+  log: ProofParts,
+  size: number,
+): BundleProofs => {
+  const parts: ProofParts =
+    tenant === undefined
+      ? log
+      : {
+          ...log,
+          tenant: {
+            hashAt: history.tenantTree(tenant).hashAt,
+            size,
+            place: history.tenantsAt(log.size).proofOf(tenant),
+          },
+        };
+  const shown = pinsBelow(log.size, pins).map((pin) =>
+    pinProof(pin, parts, tenant === undefined ? undefined : history.standingAt(tenant, pin)),
+  );
+  return { ...headProofs(parts), pins: shown };
+};
 
 /** A bundle in memory: its files by name. */
 export type MemoryBundle = Map<string, Buffer>;

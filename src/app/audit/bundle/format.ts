@@ -117,6 +117,9 @@ export const proofsSchema = z.strictObject({
 });
 export type BundleProofs = z.infer<typeof proofsSchema>;
 
+/** *proofs.json* as it is written. */
+export const proofsText = (proofs: BundleProofs): string => `${JSON.stringify(proofs, null, 2)}\n`;
+
 export const manifestSchema = z.strictObject({
   format: z.literal(BUNDLE_FORMAT),
   origin: text,

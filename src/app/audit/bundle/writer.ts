@@ -4,13 +4,12 @@ import type { Checkpoint } from '../merkle/checkpoint.ts';
 import { extendRange, rangeHashes, rootAt } from '../merkle/compact-range.ts';
 import { HASH_BYTES, type HashAt } from '../merkle/hashing.ts';
 import type { Trust } from '../merkle/key-chain.ts';
-import { consistencyPath } from '../merkle/proofs.ts';
-import type { TenantPlace, TenantStanding, TenantsTree } from '../merkle/tenants.ts';
 import {
   BUNDLE_FORMAT,
   FILES,
   manifestText,
   NOT_PROVEN,
+  proofsText,
   provenBy,
   SCHEMA_FOLDER,
   type BundleLine,
@@ -43,16 +42,10 @@ export type BundleContent = {
   readonly trust: Trust;
   /** The main tree. */
   readonly hashAt: HashAt;
-  /** Tenant bundles: the tenant's tree, its size at the checkpoint, and the tree of all tenants at the checkpoint. */
-  readonly tenant?: {
-    readonly hashAt: HashAt;
-    readonly size: number;
-    readonly tenants: TenantsTree;
-    /** How the tenant stood at sizes of `pins`; of those that are missing the bundle shows nothing of the tenant. */
-    readonly atPins?: ReadonlyMap<number, TenantStanding>;
-  };
-  /** Sizes of checkpoints that auditors pinned: the bundle shows that it continues them. Larger ones are left out. */
-  readonly pins?: readonly number[];
+  /** Tenant bundles: the tenant's tree. */
+  readonly tenant?: { readonly hashAt: HashAt };
+  /** What *proofs.json* holds: `headProofs` and `pinProof`; or its text, which is long. */
+  readonly proofs: BundleProofs | AsyncIterable<Pick<LinePage, 'text'>>;
   /** The events of the range in their order. */
   readonly lines: AsyncIterable<BundleLine | LinePage> | Iterable<BundleLine>;
   readonly schemas?: { readonly [type: string]: JsonObject };
@@ -83,8 +76,7 @@ const CHUNK = 256 * 1024;
  * those that were signed, and RangeError for a range that the checkpoint does not cover.
  */
 export const writeBundle = async (content: BundleContent, sink: BundleSink): Promise<BundleManifest> => {
-  const { scope, range, trust, note } = content;
-  const proofs = proofsOf(content);
+  const { scope, range, trust, note, proofs } = content;
   const files: BundleManifest['files'][number][] = [];
   const add = async (
     name: string,
@@ -94,7 +86,7 @@ export const writeBundle = async (content: BundleContent, sink: BundleSink): Pro
   };
   await add(FILES.trust, [json(trust)]);
   await add(FILES.checkpoint, [note]);
-  await add(FILES.proofs, [json(proofs)]);
+  await add(FILES.proofs, 'v' in proofs ? [proofsText(proofs)] : withNewlines(proofs));
   for (const [type, schema] of Object.entries(content.schemas ?? {}))
     await add(`${SCHEMA_FOLDER}${fileName(type)}.json`, [json(schema)]);
   const counts = { events: 0, full: 0, redacted: 0, withheld: 0 };
@@ -124,64 +116,6 @@ const json = (value: unknown): string => `${JSON.stringify(value as JsonValue, n
 
 /** Event types are plain words; anything else must not leave its folder. */
 const fileName = (type: string): string => type.replaceAll(/[^A-Za-z0-9_]/g, '_');
-
-const base64 = (hashes: readonly Buffer[]): string[] => hashes.map((hash) => hash.toString('base64'));
-
-const proofsOf = ({ scope, range, checkpoint, hashAt, tenant, pins = [] }: BundleContent): BundleProofs => {
-  const tree = tenant ?? { hashAt, size: checkpoint.size };
-  if (range.from > range.to || range.to > tree.size)
-    throw new RangeError(`the checkpoint covers ${tree.size} events, not [${range.from}, ${range.to})`);
-  const place = scope.kind === 'tenant' ? tenant?.tenants.proofOf(scope.tenant) : undefined;
-  if (scope.kind === 'tenant' && place === undefined)
-    throw new RangeError('the checkpoint knows no tree of this tenant: there is nothing to export yet');
-  const before = [...new Set(pins)].filter((size) => size > 0 && size < checkpoint.size);
-  return {
-    v: 1,
-    scope,
-    from: { size: range.from, hashes: base64(rangeHashes(range.from, tree.hashAt)) },
-    to: { size: range.to },
-    tree: { size: tree.size, path: base64(consistencyPath(range.to, tree.size, tree.hashAt)) },
-    ...(place === undefined
-      ? {}
-      : {
-          tenant: {
-            root: rootAt(tree.size, tree.hashAt).toString('base64'),
-            index: place.index,
-            path: base64(place.path),
-          },
-        }),
-    pins: before.map((size) => ({
-      size,
-      path: base64(consistencyPath(size, checkpoint.size, hashAt)),
-      ...(tenant === undefined ? {} : standingAt(size, tenant)),
-    })),
-  };
-};
-
-/** How the tenant's tree at the checkpoint continues the one at a pin. */
-const standingAt = (
-  pin: number,
-  { hashAt, size, atPins }: NonNullable<BundleContent['tenant']>,
-): Pick<BundleProofs['pins'][number], 'tenant' | 'between'> => {
-  const standing = atPins?.get(pin);
-  if (standing === undefined) return {};
-  if ('between' in standing)
-    return {
-      between: standing.between.map((place) => ({
-        key: place.head.key.toString('base64'),
-        ...placeFields(place),
-      })),
-    };
-  const consistency = base64(consistencyPath(standing.there.head.size, size, hashAt));
-  return { tenant: { ...placeFields(standing.there), consistency } };
-};
-
-const placeFields = ({ head, index, path }: TenantPlace) => ({
-  size: head.size,
-  root: head.root.toString('base64'),
-  index,
-  path: base64(path),
-});
 
 async function* countedLines(
   lines: BundleContent['lines'],

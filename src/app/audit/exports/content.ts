@@ -3,17 +3,16 @@ import type { JsonObject } from '../../../domain/json.ts';
 import type { BundleScope } from '../bundle/format.ts';
 import type { AuditKeys } from '../audit-keys.ts';
 import type { BundleContent, LinePage } from '../bundle/writer.ts';
-import { fromBase64 } from '../merkle/base64.ts';
 import { parseCheckpoint } from '../merkle/checkpoint.ts';
 import { signNote, splitNote } from '../merkle/note.ts';
-import type { TenantStanding } from '../merkle/tenants.ts';
-import type { AuditProofs, TenantProof } from '../proofs.ts';
+import type { AuditProofs } from '../proofs.ts';
 import type { AuditWords } from '../shown.ts';
 import type { TreeHead } from '../tree-heads.ts';
-import type { AuditTree, TenantTree } from '../tree.ts';
+import type { AuditTree } from '../tree.ts';
 import type { LogToExport } from './events-in-order.ts';
 import { exportPages, type LinesAsked } from './export-lines.ts';
-import type { MakeLines } from './ports.ts';
+import { exportProofs } from './export-proofs.ts';
+import type { MakePages, PagesAsked } from './ports.ts';
 
 /** What an export is made from. */
 export type ExportSource = {
@@ -22,10 +21,10 @@ export type ExportSource = {
     /** Number of leaves whose running maximum of recorded time is not later. */
     sizeAtTime(time: string): number;
   };
-  readonly proofs: Pick<AuditProofs, 'tenantProof' | 'trust' | 'standings'>;
+  readonly proofs: Pick<AuditProofs, 'trust'>;
   readonly words: AuditWords;
-  /** Makes the lines elsewhere; absent: on this thread, in slices. */
-  readonly makeLines?: MakeLines;
+  /** Makes lines and proofs elsewhere; absent: on this thread, in slices. */
+  readonly makePages?: MakePages;
   /** JSON Schemas of the event types, by type; made in steps. */
   readonly schemas: () => Promise<{ readonly [type: string]: JsonObject }>;
   readonly productVersion: string;
@@ -54,19 +53,16 @@ export const contentOf = async (
   const { tree, proofs } = source;
   const scope: BundleScope =
     request.tenant === undefined ? { kind: 'log' } : { kind: 'tenant', tenant: request.tenant };
-  const tenant = scope.kind === 'tenant' ? await proofs.tenantProof(scope.tenant, head) : undefined;
-  if (scope.kind === 'tenant' && tenant === undefined)
+  const ofTenant = scope.kind === 'tenant' ? tree.tenantTree(scope.tenant) : undefined;
+  if (ofTenant?.indexBelow(head.size) === 0)
     throw new NothingToExport('there was no event of this tenant when the tree was signed');
   const range = rangeOf(request, scope, head, tree);
   const { productVersion } = source;
-  const pages = (of: LinesAsked['of']): AsyncIterable<LinePage> =>
-    linesOf({ of, scope, range, request: shownBy(request), productVersion }, source, { line, signal });
-  const ofTenant = scope.kind === 'tenant' ? tree.tenantTree(scope.tenant) : undefined;
-  const all = [...pins, ...(request.pins ?? [])];
-  const atPins =
-    tenant === undefined
-      ? undefined
-      : await standingsAt(pinsToShow(all, request.pins, tenant.count), request, source, signal);
+  const { size } = head;
+  const { audience } = request;
+  const pages = (asked: PagesAsked): AsyncIterable<LinePage> => pagesOf(asked, source, { line, signal });
+  const lines = (of: LinesAsked['of']): AsyncIterable<LinePage> =>
+    pages({ of, scope, range, request: shownBy(request), productVersion });
   return {
     scope,
     range,
@@ -74,13 +70,18 @@ export const contentOf = async (
     note: head.note,
     trust: { ...(await proofs.trust(signal)), pin: head.note },
     hashAt: tree.hashAt,
-    ...(ofTenant === undefined || tenant === undefined
-      ? {}
-      : { tenant: { ...placeOf(ofTenant, tenant), ...(atPins && { atPins }) } }),
-    pins: all,
-    lines: pages('events'),
+    ...(ofTenant && { tenant: { hashAt: ofTenant.hashAt } }),
+    proofs: pages({
+      of: 'proofs',
+      scope,
+      range,
+      size,
+      pins: [...cheapest(pins, head), ...(request.pins ?? [])],
+      ...(audience === undefined ? {} : { audience }),
+    }),
+    lines: lines('events'),
     schemas: await source.schemas(),
-    ...(request.format === 'ocsf' ? { more: [{ name: 'ocsf.ndjson', lines: pages('ocsf') }] } : {}),
+    ...(request.format === 'ocsf' ? { more: [{ name: 'ocsf.ndjson', lines: lines('ocsf') }] } : {}),
     filter: filterOf(request),
     asOf: { position: head.position, time: head.at },
     createdAt: at,
@@ -95,14 +96,15 @@ const shownBy = ({ filter, audience }: ExportRequest): LinesAsked['request'] => 
 });
 
 /** Elsewhere where that is possible, otherwise here. */
-async function* linesOf(
-  asked: LinesAsked,
-  { makeLines, store, tree, words }: ExportSource,
+async function* pagesOf(
+  asked: PagesAsked,
+  { makePages, store, tree, words }: ExportSource,
   { line, signal }: Steps,
 ): AsyncGenerator<LinePage> {
-  const elsewhere = makeLines?.(asked, signal);
+  const elsewhere = makePages?.(asked, signal);
   if (elsewhere === undefined) {
-    yield* exportPages(asked, { store, tree, words }, { line: () => line(), signal });
+    if (asked.of === 'proofs') yield* exportProofs(asked, { tree }, { line: () => line(0) });
+    else yield* exportPages(asked, { store, tree, words }, { line: () => line(), signal });
     return;
   }
   for await (const page of elsewhere) {
@@ -111,47 +113,14 @@ async function* linesOf(
   }
 }
 
-/** Looks at tenants for the pins of one export: some seconds, in steps. */
-const MOST_LOOKS = 200_000;
+/** Looks at tenants for the pins of one export: some seconds, on a thread of their own. */
+const MOST_LOOKS = 100_000;
 
-/** Those that were asked for, and of the others as many as are cheap, the newest first. */
-const pinsToShow = (
-  all: readonly number[],
-  asked: readonly number[] | undefined,
-  tenants: number,
-): readonly number[] => {
+/** Of the pins that nobody asked for as many as are cheap where there are many tenants, the newest first. */
+const cheapest = (pins: readonly number[], { tenants }: Pick<TreeHead, 'tenants'>): readonly number[] => {
   const most = Math.floor(MOST_LOOKS / Math.max(1, tenants));
-  const newest = [...new Set(all)].toSorted((left, right) => right - left).slice(0, most);
-  return [...newest, ...(asked ?? [])];
+  return [...new Set(pins)].toSorted((left, right) => right - left).slice(0, most);
 };
-
-/**
- * How the tenant stood at pins. That it had no events yet is shown by the trees of two others, with the hashes of their
- * names and their sizes: for the provider only.
- */
-const standingsAt = async (
-  sizes: readonly number[],
-  { tenant = '', audience }: ExportRequest,
-  { proofs }: Pick<ExportSource, 'proofs'>,
-  signal: AbortSignal,
-): Promise<ReadonlyMap<number, TenantStanding>> => {
-  const standings = await proofs.standings(tenant, sizes, signal);
-  const mayShow = (standing: TenantStanding): boolean => audience === 'provider' || 'there' in standing;
-  return new Map([...standings].filter(([, standing]) => mayShow(standing)));
-};
-
-const placeOf = (
-  { hashAt }: TenantTree,
-  { tree: { size }, tenant, index, count, path, head }: TenantProof,
-): NonNullable<BundleContent['tenant']> => ({
-  hashAt,
-  size,
-  tenants: {
-    count,
-    root: fromBase64(head.tenantsRoot) ?? Buffer.alloc(0),
-    proofOf: (asked) => (asked === tenant ? { index, path } : undefined),
-  },
-});
 
 const signWith =
   (keys: Pick<AuditKeys, 'current'>, head: TreeHead): BundleContent['sign'] =>

@@ -1,6 +1,6 @@
 import type { AuditExportCommand, AuditExportState } from '../../../domain/audit/export.ts';
 import type { ExportRequest } from '../../../domain/audit/events.ts';
-import { listAt, stringAt } from '../../../domain/json-tools.ts';
+import { listAt, objectAt, stringAt } from '../../../domain/json-tools.ts';
 import { auditExportAggregate } from '../../../domain/kinds.ts';
 import { parseStreamName } from '../../../domain/stream-name.ts';
 import type { CommandOutcome, CommandRunner } from '../../command.ts';
@@ -72,8 +72,15 @@ const MOST_OF_ONE = 5;
 /** Milliseconds of the thread until others get it. */
 const SLICE_MS = 5;
 const TIDY_EVERY_MS = 3_600_000;
-/** Heads whose sizes an auditor may have pinned and which an export shows that it continues. */
-const MOST_PINS = 512;
+/**
+ * Heads that an export shows to be continued although nobody said that they are pinned: those of the last exports of the same
+ * tenant (or of the whole log), with the pins that were asked for then, and the newest ones. Any other is to be named, as
+ * `audit export --trust` does.
+ */
+const MOST_OF_EXPORTS = 32;
+const MOST_OF_HEADS = 64;
+/** Of the pins that one export was asked for, those that the next ones show, too. */
+const MOST_ASKED = 4;
 
 /** A person who appears in the history of these tenants was erased then. */
 type Erased = { readonly tenants: readonly string[]; readonly at: string };
@@ -90,24 +97,29 @@ export const createAuditExports = (options: ExportsOptions): AuditExports => {
   const queue: string[] = [];
   const running = new Map<string, Running>();
   const asked: { readonly id: string; readonly subjectId: string }[] = [];
-  const sizes: number[] = [];
+  const pinned = new Map<string, number[]>();
   const erasures: Erased[] = [];
   let wake = (): void => undefined;
+  const pin = (tenant: string, sizes: readonly number[]): void => {
+    pinned.set(tenant, [...new Set([...sizes, ...(pinned.get(tenant) ?? [])])].slice(0, MOST_OF_EXPORTS));
+  };
 
   const followed = followEvents({
     store: source.store,
     find,
     rest,
     types: ['AuditExportRequested', 'AuditExportCompleted', 'SubjectKeyDestroyed'],
-    see: ({ stream, type, data }) => {
+    see: ({ stream, type, data, metadata }) => {
       if (type === 'SubjectKeyDestroyed')
         erasures.push({
           tenants: [stringAt(data, 'tenant'), ...listAt(data, 'tenants').map(String)],
           at: stringAt(data, 'at'),
         });
-      else if (type === 'AuditExportRequested')
+      else if (type === 'AuditExportRequested') {
         asked.push({ id: parseStreamName(stream).id, subjectId: stringAt(data, 'subjectId') });
-      else sizes.push(Number(data['treeSize']));
+        const request = objectAt(data, 'request');
+        pin(stringAt(request, 'tenant'), listAt(request, 'pins').slice(0, MOST_ASKED).map(Number));
+      } else pin(stringAt(metadata, 'tenant'), [Number(data['treeSize'])]);
     },
   });
 
@@ -130,15 +142,12 @@ export const createAuditExports = (options: ExportsOptions): AuditExports => {
   };
 
   /** Sizes that auditors may have pinned: those of earlier exports, and of the newest heads. */
-  const pinsFor = async (head: TreeHead, signal: AbortSignal): Promise<number[]> => {
+  const pinsFor = async (tenant: string, head: TreeHead, signal: AbortSignal): Promise<number[]> => {
     await followed.catchUp(signal);
-    const pins = sizes.slice(-MOST_PINS);
     const newest: number[] = [];
-    for await (const { size } of heads.newest(MOST_PINS, signal)) {
+    for await (const { size } of heads.newest(MOST_OF_HEADS, signal))
       if (size <= head.size) newest.push(size);
-      if (newest.length % 100 === 0) await rest();
-    }
-    return [...new Set([...pins, ...newest.reverse()])];
+    return [...new Set([...(pinned.get(tenant) ?? []), ...newest])];
   };
 
   const make = async (id: string, mine: Running): Promise<void> => {
@@ -155,7 +164,7 @@ export const createAuditExports = (options: ExportsOptions): AuditExports => {
       since = clock.monotonicMs();
     };
     const head = await headFor(source.tree.size(), signal);
-    const pins = await pinsFor(head, signal);
+    const pins = await pinsFor(known.request.tenant ?? '', head, signal);
     const content = await contentOf(known.request, { head, pins, at: clock.now() }, source, { line, signal });
     const manifest = await writeBundle(content, await files.begin(id));
     const { bytes, digest } = await files.finish(id, signal);

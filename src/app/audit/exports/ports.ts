@@ -1,12 +1,16 @@
 import type { BundleSink } from '../bundle/format.ts';
 import type { LinePage } from '../bundle/writer.ts';
 import type { LinesAsked } from './export-lines.ts';
+import type { ProofsAsked } from './export-proofs.ts';
+
+/** What of an export is made page by page. */
+export type PagesAsked = LinesAsked | ProofsAsked;
 
 /**
- * Makes the lines of an export on another thread, page by page as they are taken; undefined: not now, they are to be made
- * by who asks. Throws BundleInconsistent when log and tree do not agree, and the signal's reason.
+ * Makes lines or proofs of an export on another thread, page by page as they are taken; undefined: not now, they are to be
+ * made by who asks. Throws BundleInconsistent when log and tree do not agree, and the signal's reason.
  */
-export type MakeLines = (asked: LinesAsked, signal: AbortSignal) => AsyncIterable<LinePage> | undefined;
+export type MakePages = (asked: PagesAsked, signal: AbortSignal) => AsyncIterable<LinePage> | undefined;
 
 /** A finished file. */
 export type ExportFile = {

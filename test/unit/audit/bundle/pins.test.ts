@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { findingText } from '../../../../src/app/audit/bundle/findings.ts';
+import type { BundleProofs } from '../../../../src/app/audit/bundle/format.ts';
 import { verifyBundle, type BundleReport } from '../../../../src/app/audit/bundle/verify.ts';
 import type { LaterProof } from '../../../../src/app/audit/bundle/pin-check.ts';
 import { consistencyPath } from '../../../../src/app/audit/merkle/proofs.ts';
@@ -225,9 +226,10 @@ describe('pins of a tenant', () => {
 
   it('are not held to be continued when the bundle says nothing of the tenant there', async () => {
     const content = contentOf(history, { tenant: 'acme', pins: [30] });
-    const { atPins: _left, ...tenant } = content.tenant as NonNullable<typeof content.tenant>;
+    const proofs = content.proofs as BundleProofs;
+    const pins = proofs.pins.map(({ tenant: _left, ...pin }) => pin);
     const { sink, files } = memorySink();
-    await writeBundle({ ...content, tenant }, sink);
+    await writeBundle({ ...content, proofs: { ...proofs, pins } }, sink);
     const report = await verify(files, pinned(history, 30));
     expect([report.pin, report.ok]).to.deep.equal(['not shown', false]);
     expect(texts(report)).to.include(

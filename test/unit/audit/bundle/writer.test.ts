@@ -99,7 +99,7 @@ describe('export bundles', () => {
       );
       expect(error).to.be.instanceOf(BundleInconsistent);
     }
-    const none = await writeBundle(contentOf(history, { tenant: 'nobody' }), memorySink().sink).catch(String);
+    const none = await bundleOf(history, { tenant: 'nobody' }).catch(String);
     expect(none).to.include('knows no tree of this tenant');
   });
 });
