@@ -74,7 +74,7 @@ export const AUDIT_DESCRIPTIONS: { readonly [route: string]: Description } = {
     ownParameters: [...FILTER, ...PAGE],
     parameters: SHOWS,
     answer: 'AuditEvents',
-    errors: [NO_AUDITOR],
+    errors: [...OF_ONE_OBJECT, NO_AUDITOR],
   },
   'GET resources/{kind}/{id}': {
     summary: 'An object as it was',
@@ -181,7 +181,7 @@ export const AUDIT_DESCRIPTIONS: { readonly [route: string]: Description } = {
         'filter?': record({
           'subject?': TEXT,
           'kind?': TEXT,
-          'resource_id?': TEXT,
+          'resource_id?': { ...TEXT, description: 'With `kind`: one of which there is something to read.' },
           'types?': listOf(TEXT),
           'outcome?': TEXT,
         }),

@@ -93,7 +93,7 @@ export const PARAMETERS = {
   X_Ledger_Ticket: header(
     'X-Ledger-Ticket',
     { type: 'string', maxLength: 128 },
-    'Your ticket or change number; kept in the history.',
+    'Your ticket or change number; kept in the history in clear, out of the reach of an erasure: no personal data.',
   ),
   X_Ledger_Min_Position: header(
     'X-Ledger-Min-Position',
@@ -103,7 +103,8 @@ export const PARAMETERS = {
   X_Request_Id: header(
     'X-Request-Id',
     TEXT,
-    'Your name for the call: in its answer, the log and the history.',
+    'Your name for the call: in its answer, the log, the history and Kafka, in clear: no personal data. One of another form ' +
+      'than letters, digits and ._:/+=- is replaced.',
   ),
   traceparent: header('traceparent', TEXT, 'W3C trace context; kept in the history.'),
   Last_Event_ID: header(
