@@ -48,8 +48,8 @@ const erasure = {
 };
 
 /**
- * What a person wrote down as a reason, or asked for, is the provider's to read: it may name somebody, and topics and
- * exports for tenants hold it in clear text.
+ * What a person wrote down as a reason is the provider's to read: it may name somebody, and topics and exports for tenants
+ * would hold it in clear text. What an export was asked for by are words of the service and things that are there.
  */
 const REASON = { providerOnly: ['reason'] };
 
