@@ -163,7 +163,8 @@ export const createReader = ({
     let count = 0;
     let poison: { readonly event: RecordedEvent; readonly error: unknown } | undefined;
     for await (const event of store.readStream(stream, { from: parked.revision, signal })) {
-      if (read !== undefined && event.position > read) break;
+      // Sent now, it would move the position over all that was not read yet.
+      if (read === undefined || event.position > read) break;
       if (!matchesFilter(topic.filter, event)) continue;
       const outcome = await mapped(event);
       if ('error' in outcome) {
@@ -174,7 +175,7 @@ export const createReader = ({
       count += records.length;
       // In front of the checkpoint, which must not go back.
       const { revision, recordedAt } = event;
-      const parcel = { stream, revision, recordedAt, position: read ?? event.position, records };
+      const parcel = { stream, revision, recordedAt, position: read, records };
       if (records.length > 0) await outbox.put(parcel, signal, () => parking.get(stream) === parked);
       await turn();
     }

@@ -54,6 +54,31 @@ describe('an event that a newer release wrote', () => {
     expect(valuesOf(rig.kafka).toSorted()).to.deep.equal(['thing-a@0', 'thing-b@0']);
   });
 
+  it('that was parked before any position was stored takes none with it: what others of the log say is sent still', async () => {
+    await rig.append('thing-a', 'thing-b', 'thing-b', 'thing-a', 'thing-a', 'thing-a');
+    const stuck = new Promise<void>(() => undefined);
+    const older = rig.start({ map: olderRelease(0), failpoint: () => stuck });
+    await rig.time.pass(2_000);
+    expect(older.topic(TOPIC).parked).to.have.length(1);
+    void older.end();
+    let isStored = false;
+    // Killed behind the first position that it stores once it has sent all of the stream.
+    const newer = rig.start({
+      settings: { checkpointRecords: 1 },
+      failpoint: (point) => {
+        isStored ||= point === 'after-checkpoint' && valuesOf(rig.kafka).includes('thing-a@3');
+        return isStored ? stuck : undefined;
+      },
+    });
+    await rig.time.pass(5_000);
+    expect(isStored).to.equal(true);
+    void newer.end();
+    const next = rig.start();
+    await rig.time.pass(5_000);
+    await next.stop();
+    await expectDelivered(rig);
+  });
+
   it('is parked further on by a release that knows some of what follows', async () => {
     await rig.append('thing-a', 'thing-a', 'thing-a', 'thing-a', 'thing-b');
     const first = rig.start({ map: olderRelease(1, 3) });

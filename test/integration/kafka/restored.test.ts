@@ -158,7 +158,7 @@ describe('the publisher after an older backup was restored', function () {
     expect(told).to.include('restored from an older backup');
     // Bills may have been made of what is there: new ones follow.
     await published(publisher, BILLS, 5);
-    expect(topicOf(publisher, BILLS)?.state).to.equal('live');
+    await eventually('bills go on', () => topicOf(publisher, BILLS)?.state === 'live');
 
     // As the message says: the topic is deleted and made anew, and gets all of the log.
     kafka.deleteTopic(STATE.name);
