@@ -12,6 +12,7 @@ const TILES = 'tile';
 /** Files of a mirror in a directory; see `MirrorStore`. Whoever may write there may have put anything into it. */
 export const tileDirectory = (directory: string): MirrorStore => {
   const pathOf = (path: string): string => join(directory, ...path.split('/'));
+  const tiles = join(directory, TILES);
   return {
     read: (path) => readBounded(pathOf(path)),
     write: async (path, bytes) => {
@@ -19,9 +20,13 @@ export const tileDirectory = (directory: string): MirrorStore => {
       const fresh = `${target}.new`;
       try {
         await mkdir(dirname(target), { recursive: true });
-        const file = await open(fresh, 'w');
+        // Whatever stands there, a link to something else too, is not written into.
+        await rm(fresh, { force: true });
+        const file = await open(fresh, 'wx');
         try {
           await file.writeFile(bytes);
+          // A tile that a power cut leaves empty is fetched anew; beside an empty head the mirror could not go on.
+          if (!path.startsWith(`${TILES}/`)) await file.sync();
         } finally {
           await file.close();
         }
@@ -32,7 +37,13 @@ export const tileDirectory = (directory: string): MirrorStore => {
       }
     },
     partial: async () => {
-      const entries = await readdir(join(directory, TILES), { recursive: true, withFileTypes: true });
+      const entries = await readdir(tiles, { recursive: true, withFileTypes: true }).catch(
+        (error: unknown) => {
+          // Of a log without events there are none.
+          if (isFileError(error) && error.code === 'ENOENT') return [];
+          throw error;
+        },
+      );
       return entries
         .filter((entry) => entry.isFile())
         .map((entry) => relative(directory, join(entry.parentPath, entry.name)).split(sep).join(posix.sep))

@@ -166,6 +166,28 @@ describe('ledgerctl audit mirror', () => {
       expect(out).to.include(named);
   });
 
+  it('writes into no other file, whatever stands where it writes, and is not held up by it', async () => {
+    const outside = join(folder, 'outside');
+    await writeFile(outside, 'mine');
+    await mkdir(join(mirror, 'tile', '0'), { recursive: true });
+    await symlink(outside, join(mirror, 'checkpoint.new'));
+    execFileSync('mkfifo', [join(mirror, 'tile', '0', '000.new')]);
+    serves(history, SIZE);
+    const { code, err } = await run(['mirror', mirror, '--trust', trust]);
+    expect([code, err]).to.deep.equal([0, '']);
+    expect(await readFile(outside, 'utf8')).to.equal('mine');
+    expect((await verify('--trust', trust)).code).to.equal(0);
+  });
+
+  it('holds a log in which nothing has happened yet', async () => {
+    await writeFile(trust, JSON.stringify(history.trust));
+    serves(history, 0);
+    const { code, err, out } = await run(['mirror', mirror, '--trust', trust]);
+    expect([code, err]).to.deep.equal([0, '']);
+    expect(out).to.include(`${mirror} holds the tree of 0 events`);
+    expect((await verify('--trust', trust)).code).to.equal(0);
+  });
+
   it('leads to a pin that is newer, with the proof of consistency', async () => {
     serves(history, 50);
     await run(['mirror', mirror]);
