@@ -19,7 +19,10 @@ export const assertStorePath = async (path: string, option: string): Promise<voi
     throw new CliFailure(EXIT.usage, `${option}: ${why}`, { cause });
   };
   try {
-    if ((await stat(path)).isDirectory()) return;
+    const found = await stat(path);
+    if (found.isDirectory()) return;
+    // Opening a pipe would wait for who writes into it.
+    if (!found.isFile()) refuse(`${path} is no file and no directory`);
     const what = otherThanStore(await beginningOf(path));
     if (what === undefined) return;
     refuse(

@@ -106,6 +106,8 @@ const MAGIC_AT = 257;
 
 /** Throws NotABundle for a file that never was a tar. What is a damaged one shows when it is read. */
 const assertTar = async (path: string): Promise<void> => {
+  // It is read more than once; opening a pipe would wait for who writes into it.
+  if (!(await stat(path)).isFile()) throw new NotABundle('it is no file and no directory');
   const file = await open(path);
   try {
     const { bytesRead, buffer: head } = await file.read(Buffer.alloc(BLOCK), 0, BLOCK, 0);

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -95,6 +96,20 @@ describe('exit statuses of ledgerctl', () => {
       const { code, err } = await stub.run(command);
       expect(code, `${command.join(' ')}: ${err}`).to.equal(EXIT.usage);
       expect(err).to.include(folder);
+    }
+  });
+
+  it('are 2 for a pipe in place of a store or of an export, without waiting for who writes into it', async () => {
+    const pipe = join(folder, 'pipe');
+    execFileSync('mkfifo', [pipe]);
+    for (const command of [
+      ['store', 'check', '--file', pipe],
+      ['audit', 'verify', '--store', pipe],
+      ['audit', 'verify', pipe],
+    ]) {
+      const { code, err } = await stub.run(command);
+      expect(code, `${command.join(' ')}: ${err}`).to.equal(EXIT.usage);
+      expect(err).to.include(pipe).and.include('is no file and no directory');
     }
   });
 
