@@ -37,8 +37,14 @@ const NO_FILTER = ['limit', 'after', 'newest'];
 const wordsOf = (filter: Values): string =>
   Object.entries(filter)
     .filter(([name]) => !NO_FILTER.includes(name))
-    .map(([name, value]) => `${name} ${Array.isArray(value) ? value.map(String).join('+') : String(value)}`)
+    .map(([name, value]) => `${name} ${wordOf(value)}`)
     .join(', ');
+
+/** What somebody had typed stands under a key: of who was erased a mark is left. */
+const wordOf = (value: unknown): string => {
+  if (Array.isArray(value)) return value.map(String).join('+');
+  return typeof value === 'object' && value !== null ? '(erased)' : String(value);
+};
 
 const joined = (...parts: readonly string[]): string => parts.filter((part) => part !== '').join(': ');
 

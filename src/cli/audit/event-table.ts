@@ -33,7 +33,7 @@ export type Page = {
 /** People that are asked for by one table at most: each is a look that is recorded. */
 const MOST_ASKED = 5;
 
-/** Refusals hold no names: of whom they are is told by something else that the same person did. */
+/** Refusals of older releases hold no names: of whom they are is told by something else that the same person did. */
 export const refusedNames = async (
   api: ApiClient,
   events: readonly AuditEvent[],

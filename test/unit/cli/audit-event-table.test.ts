@@ -78,6 +78,13 @@ describe('details of events', () => {
     expect(of('AuditReadNoticed', { what: 'event' })).to.equal('event');
   });
 
+  it('say (erased) of what somebody had typed who is erased by now', () => {
+    const query = { kind: 'cluster', id: { erased: true } };
+    expect(of('AuditRead', { what: 'resource', query, tenants: ['acme'] })).to.equal(
+      'resource: kind cluster, id (erased)',
+    );
+  });
+
   it('say which export, hold, erasure or grant it was', () => {
     const request = { format: 'ocsf', tenant: 'acme', filter: { kind: 'cluster' }, from: 'x', pins: [3] };
     expect(of('AuditExportRequested', { request })).to.equal('ocsf of acme: kind cluster, from x');
