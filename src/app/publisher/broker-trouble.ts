@@ -45,7 +45,6 @@ export const createBrokerWatch = ({
   const rest = (): void => {
     cancel?.();
     cancel = undefined;
-    if (isTold) log?.over(THE_BROKERS);
     isTold = false;
   };
 
@@ -53,7 +52,10 @@ export const createBrokerWatch = ({
     heard: (trouble) => {
       const isNew = current === undefined && trouble !== undefined;
       current = trouble;
-      if (trouble === undefined) return rest();
+      if (trouble === undefined) {
+        if (isTold) log?.over(THE_BROKERS);
+        return rest();
+      }
       if (isTold) tell();
       else if (log !== undefined) wait();
       if (!isNew) return;
