@@ -8,7 +8,7 @@ import { ApiError, invalid, objectNotFound, rejected } from '../errors.ts';
 import { onlyOne } from '../osac/query.ts';
 import type { Call } from '../osac/call.ts';
 import { readIdempotencyKey } from '../osac/call.ts';
-import { writeMetadata } from '../osac/rest.ts';
+import { writeMetadata } from '../osac/write-metadata.ts';
 import { beginWrite, commandContext, settling, type WriteServices } from '../osac/write-context.ts';
 import type { Positions } from '../positions.ts';
 import type { ProcessRunner } from '../../app/process-runner/types.ts';

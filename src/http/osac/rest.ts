@@ -4,20 +4,14 @@ import type { Method } from '../../domain/resource.ts';
 import type { Authenticate } from '../authenticate.ts';
 import { bodyText, LARGE_BODY_BYTES, readBody, type BodyBudget } from '../body.ts';
 import { admitted, countingFailures, namingFailures, type Admission } from '../limits/admission.ts';
-import { ApiError, invalid, methodNotAllowed, urlNotFound } from '../errors.ts';
+import { ApiError, methodNotAllowed, urlNotFound } from '../errors.ts';
 import { send, sendParts, type Exchange } from '../exchange.ts';
 import { RESOURCES_VIEW, TIMELINE_VIEW, type Positions } from '../positions.ts';
 import { mayCall, type AnyMethod, type ExtraMethod, type Governed } from './authorization.ts';
 import {
-  isDryRun,
-  MAX_TICKET,
-  readCommandId,
-  readIdempotencyKey,
-  readIfMatch,
   ticketOf,
   type Answer,
   type Call,
-  type CallMetadata,
   type CreateMessage,
   type ExtraMessage,
   type Handler,
@@ -29,6 +23,7 @@ import { fieldNames } from './field-names.ts';
 import { decodeMessage, type Decoded, type Surface } from './messages.ts';
 import type { Principal } from './principal.ts';
 import { queryOf, readAsOf, readListQuery, readPage, readUpdateQuery } from './query.ts';
+import { writeMetadata, type WriteMetadata } from './write-metadata.ts';
 
 /**
  * The REST codec of OSAC's surfaces (osac-api.md §2): paths and verbs to methods, query and body to request messages,
@@ -289,8 +284,6 @@ const nextTurn = async (
   await admission?.anybody(exchange);
 };
 
-type WriteMetadata = Pick<CallMetadata, 'idempotencyKey' | 'commandId' | 'ifRevision' | 'ticket' | 'dryRun'>;
-
 /** Refusals of what would have been carried out are recorded; trying leaves no trace. */
 const beginWriting = async (
   exchange: Exchange,
@@ -305,30 +298,6 @@ const beginWriting = async (
   }
   return metadata;
 };
-
-/** What headers say of a write, checked before anything else is done. Throws ApiError 400 or 412. */
-export const writeMetadata = (
-  { request }: { readonly request: Pick<Exchange['request'], 'headers'> },
-  kind: string,
-): WriteMetadata => {
-  const { headers } = request;
-  const idempotencyKey = readIdempotencyKey(one(headers['idempotency-key']));
-  const commandId = readCommandId(one(headers['x-ledger-command-id']), idempotencyKey);
-  const ifRevision = readIfMatch(headers['if-match'], kind);
-  const ticket = one(headers['x-ledger-ticket']);
-  if (ticket !== undefined && ticket.length > MAX_TICKET)
-    throw invalid(`header 'X-Ledger-Ticket' must be at most ${MAX_TICKET} characters`, 'X-Ledger-Ticket');
-  return {
-    ...(isDryRun(headers) ? { dryRun: true } : {}),
-    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
-    ...(commandId === undefined ? {} : { commandId }),
-    ...(ifRevision === undefined ? {} : { ifRevision }),
-    ...(ticket === undefined || ticket === '' ? {} : { ticket }),
-  };
-};
-
-const one = (header: string | string[] | undefined): string | undefined =>
-  Array.isArray(header) ? header.join(', ') : header;
 
 const callOf = <Message>(
   exchange: Exchange,

@@ -10,6 +10,7 @@ import { collectFindings, type Finding, type Findings } from './findings.ts';
 import { FILES } from './format.ts';
 import { checkServedTrees, type ServedTrees, type TreesOfLog } from './served-trees.ts';
 import { nameChanges, type KeptTree, type RightUpTo } from './store-naming.ts';
+import { createRevisionCheck } from './revision-check.ts';
 import { checkPosition, checkTime, type PlacedEvent } from './store-times.ts';
 import { createTenantRoots, type TenantRoots } from './tenant-roots.ts';
 import { authorityOf, openCheckpoint, type Authority } from './trust-check.ts';
@@ -361,31 +362,6 @@ async function* allOf(log: StoppedLog, start?: Position): AsyncGenerator<Recorde
     }
   }
 }
-
-/** Revisions of every stream are gap-free: that names what was taken out, put in or moved. */
-const createRevisionCheck = (findings: Findings) => {
-  const last = new Map<string, number>();
-  return ({ stream, revision }: RecordedEvent, place: number): void => {
-    const expected = (last.get(stream) ?? -1) + 1;
-    last.set(stream, Math.max(revision, expected - 1));
-    if (revision === expected) return;
-    findings.add(
-      revision > expected
-        ? {
-            code: 'missing-event',
-            place,
-            event: `${stream}@${expected}`,
-            message: `this event is missing: ${stream}@${revision} stands where it should be`,
-          }
-        : {
-            code: 'order',
-            place,
-            event: `${stream}@${revision}`,
-            message: 'this event stands behind a later one of its stream',
-          },
-    );
-  };
-};
 
 const problemAt = ({ checkpoint }: Mark, tree: GrowingRange, tenants: TenantRoots): string | undefined => {
   if (!tree.root().equals(checkpoint.root)) return 'another root than the events have';
