@@ -115,6 +115,25 @@ describe('a download that cannot be finished', () => {
     }
   });
 
+  it('asks for the rest of the very file that was begun: of another one it takes all', async () => {
+    const target = join(folder, 'export.tar');
+    const tags: (string | undefined)[] = [];
+    // What lies there is of an export that was made anew since.
+    const other = Buffer.from('abcdefghij'.repeat(10));
+    const changed = {
+      bytes: async (_path: string, { range, 'if-range': tag }: Record<string, string> = {}) => {
+        tags.push(tag);
+        const isSame = tag === undefined || tag === '"sha256-of another"';
+        const from = isSame ? Number(/bytes=(\d+)-/.exec(range ?? '')?.[1] ?? 0) : 0;
+        return new Response(content.subarray(from), { status: from === 0 ? 200 : 206 });
+      },
+    };
+    await writeFile(`${target}.part`, other.subarray(0, 40));
+    await download(changed, '/file', target, of);
+    expect((await readFile(target)).equals(content)).to.equal(true);
+    expect(tags, 'at once: nothing was fetched twice').to.deep.equal([`"sha256-${of.sha256}"`]);
+  });
+
   it('is not tried again where nothing can be written', async () => {
     const target = join(folder, 'export.tar');
     await mkdir(`${target}.part`);

@@ -27,8 +27,10 @@ describe('the check of topics', () => {
   let empty: Set<string>;
   let others: ReadonlyMap<string, string>;
   let compared: string[][];
+  let failing: Error | undefined;
   const history: HistoryCheck = async (topics) => {
     compared.push(topics.map(({ name }) => name));
+    if (failing !== undefined) throw failing;
     return { others, not: new Map() };
   };
   const checkOf = (...names: readonly string[]) =>
@@ -53,6 +55,7 @@ describe('the check of topics', () => {
     empty = new Set();
     others = new Map();
     compared = [];
+    failing = undefined;
   });
 
   it('compares topics with the log once, while another one is missing and asked for again and again', async () => {
@@ -96,6 +99,36 @@ describe('the check of topics', () => {
     check.forget();
     await check.ready('b', signal);
     expect(compared).to.deep.equal([['a', 'b'], ['b'], ['a'], ['a', 'b']]);
+  });
+
+  it('compares again with each look what could not be compared, and says so until it was; a sound topic goes on', async () => {
+    const check = checkOf('a', 'b');
+    failing = new Error('a leader is away');
+    await check.look(signal);
+    const why = () => check.last().map(({ notCompared }) => notCompared?.message);
+    const said = 'the look at its newest records failed: a leader is away';
+    expect(why()).to.deep.equal([said, said]);
+    expect(await reasonOf(check.ready('a', signal))).to.equal(undefined);
+    failing = undefined;
+    now = 1;
+    await check.look(signal);
+    expect(why()).to.deep.equal([undefined, undefined]);
+    now = 2;
+    await check.look(signal);
+    expect(compared).to.deep.equal([
+      ['a', 'b'],
+      ['a', 'b'],
+    ]);
+  });
+
+  it('knows of one of another history although it could not be compared since', async () => {
+    const check = checkOf('a', 'b');
+    others = new Map([['b', 'holds what this log does not have']]);
+    await check.look(signal);
+    failing = new Error('a leader is away');
+    now = 5_000;
+    expect(await reasonOf(check.ready('b', signal))).to.equal('other-history');
+    expect(compared.at(-1)).to.deep.equal(['b']);
   });
 
   it('knows after each look which topics hold nothing, and says when it has looked', async () => {

@@ -80,6 +80,22 @@ describe('the trees that a service keeps', () => {
     }
   });
 
+  it('are wrong when that of a tenant has more leaves, or fewer, than the log gives it', async () => {
+    const { size } = roots.heads().find(({ tenant }) => tenant === 'acme') ?? { size: 0 };
+    expect(size).to.be.greaterThan(0);
+    for (const kept of [size + 1, size - 1, 0]) {
+      const whole = servedWith();
+      const other: ServedTrees = {
+        ...whole,
+        tenantTree: (tenant) =>
+          tenant === 'acme' ? { ...whole.tenantTree(tenant), size: () => kept } : whole.tenantTree(tenant),
+      };
+      expect((await check(other))[1]).to.include(
+        `the tree of tenant acme as the service keeps and serves it has ${kept} leaves, not ${size}`,
+      );
+    }
+  });
+
   it('are wrong when one is missing, cannot be read, has other leaves, or belongs to nobody', async () => {
     const gone: Change = (of, path, bytes) => (of === 'log' && path === 'tile/0/001' ? undefined : bytes);
     expect((await check(servedWith(gone)))[1]).to.include('tile/0/001: this tile is missing');
