@@ -1,4 +1,4 @@
-import { unchangedEventsOf } from '../../app/audit/event-source.ts';
+import { assertUnchanged, eventsOf } from '../../app/audit/event-source.ts';
 import { openedText, revealsActor } from '../../app/audit/shown.ts';
 import type { RecordedEvent } from '../../app/event-store.ts';
 import { objectAt, own, stringAt } from '../../domain/json-tools.ts';
@@ -11,7 +11,7 @@ import type { Reach } from './access.ts';
 import { reachText } from './reach.ts';
 import type { AuditServices } from './services.ts';
 
-/** People whose names are opened at once, and of whom a name is looked for at most. */
+/** People who are looked up at once, and of whom a name is looked for at most. */
 const PAGE = 25;
 const MOST_PEOPLE = 10_000;
 /** People of one name that are said. */
@@ -54,36 +54,42 @@ export const subjectOf = async (
 const namedSo = async (
   name: string,
   reach: Reach,
-  { reader, store, words }: Pick<AuditServices, 'reader' | 'store' | 'words'>,
+  services: Pick<AuditServices, 'reader' | 'store' | 'words'>,
   signal: AbortSignal,
 ): Promise<readonly Person[] | undefined> => {
   const found: Person[] = [];
   let looked = 0;
   for (let after: PersonPlace | undefined; ; ) {
-    const { people, next } = reader.people(reach.tenants, { after, limit: PAGE });
-    await breathe();
-    const leaves = people.flatMap((person) =>
-      person.leaves.flatMap((index) => {
-        const leaf = reader.leaf(index);
-        return leaf === undefined ? [] : [{ person, leaf }];
-      }),
-    );
-    const events = await unchangedEventsOf(
-      store,
-      leaves.map(({ leaf }) => leaf),
-      breathe,
-      signal,
-    );
-    for (const [i, { person }] of leaves.entries()) {
-      const event = events[i];
-      if (event !== undefined && userNameIn(event, reach, words) === name) found.push(person);
-      if (i % 20 === 19) await breathe();
+    const { people, next } = services.reader.people(reach.tenants, { after, limit: PAGE });
+    for (const person of people) {
+      if (await isCalled(name, person, reach, services, signal)) found.push(person);
+      // Two events are read and opened by then, about a millisecond.
+      await breathe();
     }
     looked += people.length;
     if (next === undefined) return found;
     if (looked >= MOST_PEOPLE) return undefined;
     after = next;
   }
+};
+
+/** Whether an event of a person tells this caller that name. Throws ChangedEvent when it is not the one that was recorded. */
+const isCalled = async (
+  name: string,
+  { leaves }: Person,
+  reach: Reach,
+  { reader, store, words }: Pick<AuditServices, 'reader' | 'store' | 'words'>,
+  signal: AbortSignal,
+): Promise<boolean> => {
+  for (const index of leaves) {
+    const leaf = reader.leaf(index);
+    if (leaf === undefined) continue;
+    const [event] = await eventsOf(store, [leaf], signal);
+    if (event === undefined || userNameIn(event, reach, words) !== name) continue;
+    assertUnchanged(leaf, event);
+    return true;
+  }
+  return false;
 };
 
 /** The user name that an event tells this caller; undefined where it tells none (any more). */
