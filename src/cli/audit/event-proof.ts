@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { collectFindings, type Finding, type Findings } from '../../app/audit/bundle/findings.ts';
 import { checkHead, type CheckedHead, type HeadOptions } from '../../app/audit/bundle/head-check.ts';
 import { fromBase64 } from '../../app/audit/merkle/base64.ts';
@@ -6,6 +7,7 @@ import { canonicalHash, leafHashOf, type LeafRecord } from '../../app/audit/merk
 import { verifyInclusion } from '../../app/audit/merkle/proofs.ts';
 import { splitOf } from '../../app/hidden-fields.ts';
 import type { JsonObject } from '../../domain/json.ts';
+import { CliFailure, EXIT } from '../exit.ts';
 
 /** The answer of `events/{id}/proof`, as far as it is checked. */
 export type EventProofAnswer = {
@@ -17,6 +19,36 @@ export type EventProofAnswer = {
   readonly path: readonly string[];
   readonly checkpoint: { readonly note: string };
   readonly stored?: { readonly data: JsonObject; readonly metadata: JsonObject };
+};
+
+const record = z.record(z.string(), z.json());
+/** Of a leaf in part there are no hashes; one that names `data` is checked as a whole one. */
+const proofSchema = z.looseObject({
+  event: z.string(),
+  leaf: z.looseObject({
+    stream: z.string(),
+    revision: z.number(),
+    id: z.string(),
+    type: z.string(),
+    data: z.string().optional(),
+    metadata: z.string().optional(),
+  }),
+  leaf_hash: z.string(),
+  index: z.number(),
+  path: z.array(z.string()),
+  checkpoint: z.looseObject({ note: z.string() }),
+  stored: z.looseObject({ data: record, metadata: record }).optional(),
+});
+
+/** What a service answered, of which nothing is believed. Throws CliFailure when it is nothing that can be checked. */
+export const readEventProof = (answer: unknown): EventProofAnswer => {
+  const { error } = proofSchema.safeParse(answer);
+  if (error === undefined) return answer as EventProofAnswer;
+  const where = error.issues[0]?.path.join('.') ?? '';
+  throw new CliFailure(
+    EXIT.failed,
+    `the service answered something else than the proof of an event: ${where === '' ? 'no object' : where}`,
+  );
 };
 
 export type ProofReport = CheckedHead & {

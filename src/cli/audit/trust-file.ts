@@ -20,6 +20,16 @@ export const readTrust = async (file: string): Promise<Trust> => {
   }
 };
 
+/** What a service answered. Throws CliFailure when it is no trust.json. */
+export const trustIn = async (answer: unknown): Promise<Trust> => {
+  // Loaded when it is needed: see `readTrust`.
+  const { trustSchema } = await import('../../app/audit/bundle/format.ts');
+  const { data } = trustSchema.safeParse(answer);
+  if (data === undefined)
+    throw new CliFailure(EXIT.failed, 'the service answered something else than a trust.json');
+  return data as Trust;
+};
+
 /** What a file holds that is about to be replaced; undefined when there is none, or it is no trust.json. */
 export const heldTrust = (file: string): Promise<Trust | undefined> =>
   readTrust(file).catch((error: unknown) => {

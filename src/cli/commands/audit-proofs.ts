@@ -2,10 +2,9 @@ import { writeFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import type { Trust } from '../../app/audit/merkle/key-chain.ts';
 import type { ApiClient } from '../api-client.ts';
-import type { EventProofAnswer } from '../audit/event-proof.ts';
 import { proofText } from '../audit/proof-text.ts';
 import { assertTarget } from '../audit/target.ts';
-import { heldTrust, readTrust, writeTrust } from '../audit/trust-file.ts';
+import { heldTrust, readTrust, trustIn, writeTrust } from '../audit/trust-file.ts';
 import type { CliIo, Connection } from '../connection.ts';
 import { examples } from '../examples.ts';
 import { EXIT } from '../exit.ts';
@@ -53,10 +52,12 @@ export const addAuditProofCommands = (audit: Command, { client, io }: Connection
     .action(async (event: string, options: { trust?: string; json: boolean }) => {
       const trust = options.trust === undefined ? undefined : await readTrust(options.trust);
       const api = await client();
-      const proof = await api.get<EventProofAnswer>(`${AUDIT}/events/${encodeURIComponent(event)}/proof`);
       // Loaded when it is needed: every other command would load it for nothing.
-      const { checkEventProof } = await import('../audit/event-proof.ts');
+      const { checkEventProof, readEventProof } = await import('../audit/event-proof.ts');
       const { headAskedOf } = await import('../audit/head-service.ts');
+      const proof = readEventProof(
+        await api.get<unknown>(`${AUDIT}/events/${encodeURIComponent(event)}/proof`),
+      );
       const report = await checkEventProof(proof, {
         ...(await headAskedOf(api, AUDIT)),
         trust,
@@ -113,10 +114,12 @@ export const addAuditProofCommands = (audit: Command, { client, io }: Connection
                 'name keeps both, --force replaces it',
         );
       const api = await client();
-      const trust = await saying(
-        io,
-        'waiting until what is recorded by now is signed: 10 seconds at most, as a rule\n',
-        api.get<Trust>(`${AUDIT}/trust.json`),
+      const trust = await trustIn(
+        await saying(
+          io,
+          'waiting until what is recorded by now is signed: 10 seconds at most, as a rule\n',
+          api.get<unknown>(`${AUDIT}/trust.json`),
+        ),
       );
       if (output === undefined) {
         io.out(`${JSON.stringify(trust, null, 2)}\n`);

@@ -215,6 +215,35 @@ describe('ledgerctl audit proof', () => {
     expect([forked.code, forked.err.includes('pin: BROKEN')]).to.deep.equal([1, true]);
   });
 
+  it('is nothing in an answer of another form', async () => {
+    await pin(10);
+    const event = eventAt(history, 5);
+    const right = {
+      event: nameOf(event),
+      leaf: leafOf(event),
+      leaf_hash: '',
+      index: 5,
+      path: [],
+      checkpoint: { note: history.noteAt(SIZE) },
+    };
+    for (const body of [
+      {},
+      null,
+      [],
+      { ...right, leaf: null },
+      { ...right, leaf: 'data' },
+      { ...right, path: 'x' },
+      { ...right, checkpoint: {} },
+      { ...right, index: '5' },
+      { ...right, stored: { data: 1, metadata: {} } },
+    ]) {
+      stub.answers(({ path }) => (path.endsWith('/trust.json') ? { body: history.trust } : { body }));
+      const { code, out, err } = await asked(history, 5);
+      expect([code, out], JSON.stringify(body)).to.deep.equal([1, '']);
+      expect(err).to.match(/^ledgerctl: the service answered something else than the proof of an event: /);
+    }
+  });
+
   describe('when keys were replaced', () => {
     const [first, second, third] = [keyOf('first'), keyOf('second'), keyOf('third')];
     const start: ChainedKey = { vkey: vkey(first), since: '2026-11-21T00:00:00.000Z' };

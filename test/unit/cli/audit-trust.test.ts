@@ -121,4 +121,12 @@ describe('ledgerctl audit trust over a file that is there', () => {
       expect([run.code, run.isKept], run.err).to.deep.equal([1, true]);
       expect(run.err).to.include(says).and.include(`${file} is kept`);
     });
+
+  it('keeps it before an answer that is no trust.json', async () => {
+    for (const shown of [{}, { origin: ORIGIN, keys: 'x' }, null]) {
+      const run = await replaced(pinned(history, 10), history, shown as unknown as Trust);
+      expect([run.code, run.isKept], run.err).to.deep.equal([1, true]);
+      expect(run.err).to.include('the service answered something else than a trust.json');
+    }
+  });
 });
