@@ -24,7 +24,7 @@ const behind = (written: string[]): AuditServices =>
         return { outcome: 'accepted', loaded: { state, position: '0000000000000008', revision: 0 } };
       },
     },
-    reader: { find: () => ({ leaves: [], next: undefined }) },
+    reader: { hasActed: () => false },
   }) as unknown as AuditServices;
 
 describe('POST /api/audit/v1/grants', () => {
