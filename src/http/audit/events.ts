@@ -198,11 +198,12 @@ const objectAsked = ({ kind, resource_id: id }: Filter): LookedAt | undefined =>
 export const objectOf = ({ kind, resourceId: id }: AuditLeaf): LookedAt | undefined =>
   kind === '' || id === '' ? undefined : { kind, id };
 
-/** Leaves that are looked at for one page, in so many steps. */
+/** Leaves that are looked at for one page; of steps that find fewer than were wanted, so many. */
 const MOST_LOOKED = 1_000;
-const MOST_ROUNDS = 10;
-/** Leaves that are fetched at least where the first ones did not fill a page. */
+const MOST_SPARSE = 10;
+/** Leaves that are fetched at least where the first ones did not fill a page, and at most in one go: some milliseconds. */
 const REFILL = 20;
+const AT_ONCE = 30;
 
 const page = async (
   { signal }: LedgerCall,
@@ -218,16 +219,18 @@ const page = async (
   let at: number | undefined = place.after;
   let looked = 0;
   // What the caller may not see takes no place on the page, as far as the work for one allows.
-  for (let round = 0; round < MOST_ROUNDS && looked < MOST_LOOKED; round += 1) {
-    const wanted = Math.max(limit - items.length, round === 0 ? 0 : REFILL);
+  for (let sparse = 0; sparse < MOST_SPARSE && looked < MOST_LOOKED; ) {
+    const wanted = Math.min(AT_ONCE, Math.max(limit - items.length, looked === 0 ? 0 : REFILL));
     const { leaves, next } = reader.find({
       ...queryOf(filter, { tenants, audience }),
       after: at,
       below,
       limit: wanted,
     });
+    await breathe();
     const events = await unchangedEventsOf(store, leaves, breathe, signal);
     looked += leaves.length;
+    if (leaves.length < wanted) sparse += 1;
     at = next;
     for (const [i, leaf] of leaves.entries()) {
       const event = events[i];
@@ -240,7 +243,7 @@ const page = async (
         at = leaf.index;
         break;
       }
-      if (i % 20 === 19) await breathe();
+      if (i % 10 === 9) await breathe();
     }
     if (at === undefined || items.length >= limit) break;
     await breathe();
