@@ -49,23 +49,34 @@ export const checkServedTrees = async (
         message: `in ${what} as the service keeps and serves it, ${REST} (${findingText(finding)})`,
       });
   };
-  await check('the tree of the log', log, mainTiles(served), true);
-  for (const { tenant, size, root } of log.tenants) {
-    const kept = served.tenantTree(tenant);
-    const what = `the tree of ${scopeName({ kind: 'tenant', tenant })}`;
-    if (kept.size() !== size)
+  const checkTenants = async (): Promise<void> => {
+    for (const { tenant, size, root } of log.tenants) {
+      const kept = served.tenantTree(tenant);
+      const what = `the tree of ${scopeName({ kind: 'tenant', tenant })}`;
+      if (kept.size() !== size)
+        findings.add({
+          code: 'served',
+          message: `${what} as the service keeps and serves it has ${kept.size()} leaves, not ${size}, ${REST}`,
+        });
+      else await check(what, { size, root }, hashTiles(kept), false);
+    }
+    const more = tenantsOf(served) - log.tenants.length;
+    if (more > 0)
       findings.add({
         code: 'served',
-        message: `${what} as the service keeps and serves it has ${kept.size()} leaves, not ${size}, ${REST}`,
+        message: `the service keeps trees of ${more} tenants without events, ${REST}`,
       });
-    else await check(what, { size, root }, hashTiles(kept), false);
-  }
-  const more = tenantsOf(served) - log.tenants.length;
-  if (more > 0)
+  };
+  await check('the tree of the log', log, mainTiles(served), true);
+  try {
+    await checkTenants();
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
     findings.add({
       code: 'served',
-      message: `the service keeps trees of ${more} tenants without events, ${REST}`,
+      message: `the trees of the tenants as the service keeps and serves them cannot be read, ${REST} (${why})`,
     });
+  }
   return looked;
 };
 

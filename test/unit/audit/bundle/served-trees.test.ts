@@ -103,6 +103,11 @@ describe('the trees that a service keeps', () => {
       throw new Error('database disk image is malformed');
     };
     expect((await check(servedWith(broken)))[1]).to.include('malformed');
+    // Wherever it is that it cannot be read: that is said of what is kept, and never of the log.
+    for (const unreadable of [{ tenants: broken }, { tenantTree: broken }] as const) {
+      const [, said] = await check({ ...servedWith(), ...unreadable });
+      expect(said).to.match(/as the service keeps and serves .*the log is right.*malformed/);
+    }
     const leaves = servedWith();
     const short: ServedTrees = { ...leaves, leaves: (from, limit) => leaves.leaves(from, limit - 1) };
     expect((await check(short))[1]).to.include(
