@@ -65,6 +65,20 @@ describe('audit API: what a look asked for', () => {
       if (type === 'AuditRead') expect(JSON.stringify(data['asked'] ?? {})).to.not.match(/alice/i);
   });
 
+  it('does not tell whether an id that somebody typed is there in the history of others', async () => {
+    const { alice, auditor, callerFor, order } = stage;
+    await order(alice, 'mine');
+    const id = await order(await callerFor({ user: 'bob', tenants: ['t2'] }), 'theirs');
+    await stage.settled(false);
+    expect(await asked(theirs, `resources/cluster/${id}`)).to.deep.equal({
+      kind: 'cluster',
+      resource_id: id,
+    });
+    expect(await asked(auditor, `resources/cluster/${id}`)).to.deep.equal({ kind: 'cluster' });
+    expect(await asked(auditor, `events?kind=cluster&id=${id}`)).to.deep.equal({ kind: 'cluster' });
+    expect(await asked(auditor, `events/cluster-${id}@0`)).to.equal(undefined);
+  });
+
   it('names nothing of others to the tenant of a reader who may read more than it', async () => {
     const { admin, alice, auditor, callerFor, order } = stage;
     await order(alice, 'mine');

@@ -300,6 +300,27 @@ describe('audit API: holds and erasures', () => {
     expect(begun[0]?.['data']).not.to.have.property('tenants');
   });
 
+  it('are of people: the service, which acts in every tenant, is nobody who could be held or erased', async () => {
+    const { admin, alice, order, settled } = stage;
+    await order(alice, 'one');
+    await settled();
+    const done = itemsOf(await admin('GET', `${AUDIT}/events?subject=system&tenant=t1`));
+    expect(done, 'something that the service did for the tenant').to.not.deep.equal([]);
+    for (const tenant of ['t1', '']) {
+      const erased = await admin('POST', `${AUDIT}/erasures`, {
+        subject_id: 'system',
+        tenant,
+        reason: 'asked for it',
+      });
+      expect(reasonOf(erased), `of '${tenant}'`).to.equal('404 SUBJECT_NOT_FOUND');
+    }
+    const held = await admin('POST', `${AUDIT}/holds`, {
+      scope: { kind: 'subject', id: 'system' },
+      reason: 'a case',
+    });
+    expect(reasonOf(held)).to.equal('400 SUBJECT_NOT_FOUND');
+  });
+
   it('refuses what it cannot understand, by name', async () => {
     const { admin } = stage;
     const detail = async (path: string, body: object): Promise<string> =>
