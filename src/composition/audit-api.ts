@@ -103,8 +103,8 @@ export const createAuditApi = (ports: AuditApiPorts): AuditApi => {
   return { routes: auditRoutes(services), exports };
 };
 
-/** Types whose schemas are made in one go: a few milliseconds. */
-const TYPES_AT_ONCE = 10;
+/** Types whose schemas are made in one go: a few milliseconds at worst. */
+const TYPES_AT_ONCE = 2;
 
 /** Schemas of all event types, made once: each takes some of the thread, all together too much at once. */
 const schemasInSteps = (

@@ -40,11 +40,13 @@ export type AuditProofs = {
   /** Undefined unless 0 <= from <= to <= size of the tree. */
   consistency(from: number, to: number): readonly Buffer[] | undefined;
   /** `tile/<level>/<n>[.p/<w>]` or `tile/entries/<n>[.p/<w>]`; undefined for one that is not there. */
-  tile(path: string): Buffer | undefined;
+  tile(path: string): Promise<Buffer | undefined>;
   /** What an auditor pins: origin, all keys, and the newest head. */
   trust(signal?: AbortSignal): Promise<Trust>;
 };
 
+/** Entries of a tile that are read in one go: a millisecond or two. */
+const ENTRIES_AT_ONCE = 64;
 /** Heads whose tenants are remembered: a proof of one costs a look at every tenant. */
 const REMEMBERED_HEADS = 2;
 
@@ -104,15 +106,20 @@ export const createAuditProofs = ({
       if (!isIndex(from) || !isIndex(to) || from > to || to > tree.size()) return undefined;
       return consistencyPath(from, to, tree.hashAt);
     },
-    tile: (path) => {
+    tile: async (path) => {
       const address = parseTilePath(path);
       if (address === undefined) return undefined;
       const { level, index, width } = address;
       if (level === 'entries') {
-        const leaves = tree.leaves(index * TILE_WIDTH, width);
-        return leaves.length === width
-          ? encodeEntries(leaves.map(({ record }) => leafBytes(record)))
-          : undefined;
+        const entries: Uint8Array[] = [];
+        while (entries.length < width) {
+          const from = index * TILE_WIDTH + entries.length;
+          const leaves = tree.leaves(from, Math.min(ENTRIES_AT_ONCE, width - entries.length));
+          if (leaves.length === 0) return undefined;
+          for (const { record } of leaves) entries.push(leafBytes(record));
+          await rest();
+        }
+        return encodeEntries(entries);
       }
       const hashes = tree.tile(level, index);
       if (hashes === undefined || hashes.length < width * HASH_BYTES) return undefined;

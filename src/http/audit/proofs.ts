@@ -271,7 +271,8 @@ const tile = (
     answer: async () => {
       const address = parseTilePath(name);
       const signed = (await proofs.heads.latest(signal))?.size ?? 0;
-      const bytes = address === undefined || leavesOf(address).to > signed ? undefined : proofs.tile(name);
+      const bytes =
+        address === undefined || leavesOf(address).to > signed ? undefined : await proofs.tile(name);
       if (address === undefined || bytes === undefined)
         throw new ApiError('NOT_FOUND', 'there is no such tile under the signed heads');
       const answer = { bytes, contentType: 'application/octet-stream', headers: KEPT };
