@@ -1,5 +1,11 @@
 import { categoryOf, filterFor, matchesFilter } from './filter.ts';
-import { StoreUnavailable, type EventStore, type Position, type RecordedEvent } from '../event-store.ts';
+import {
+  StoreUnavailable,
+  type EventStore,
+  type Position,
+  type RecordedEvent,
+  type SubscriptionItem,
+} from '../event-store.ts';
 import type { Clock, Logger, Timers } from '../ports.ts';
 import type { Follower, LogPage, LogPages } from './log-pages.ts';
 import { pause } from '../process-runner/pause.ts';
@@ -272,6 +278,21 @@ export const createReader = ({
     }
   };
 
+  const takeItem = async (item: SubscriptionItem): Promise<void> => {
+    if (item.kind === 'event') {
+      if (isOurs(item.event)) await take(item.event);
+      else pass(item.event);
+      return;
+    }
+    if (item.kind === 'caught-up') {
+      caughtUp = true;
+      newest = undefined;
+    }
+    if (item.position === undefined) return;
+    read = item.position;
+    outbox.pass(item.position);
+  };
+
   /** What comes now. True: the brokers have not taken it for so long that much may have come meanwhile. */
   const follow = async (): Promise<boolean> => {
     const subscription = store
@@ -290,34 +311,25 @@ export const createReader = ({
       item.catch(() => undefined);
       return item;
     };
-    let next = pull();
-    while (!signal.aborted) {
-      const result = await nextOrOrder(next);
-      if (result === undefined) {
-        await carryOut();
-        continue;
-      }
-      if (result.done === true) return false;
-      const began = clock.monotonicMs();
-      askedAt = undefined;
-      const item = result.value;
-      if (item.kind === 'event') {
-        if (isOurs(item.event)) await take(item.event);
-        else pass(item.event);
-      } else {
-        if (item.kind === 'caught-up') {
-          caughtUp = true;
-          newest = undefined;
+    try {
+      let next = pull();
+      while (!signal.aborted) {
+        const result = await nextOrOrder(next);
+        if (result === undefined) {
+          await carryOut();
+          continue;
         }
-        if (item.position !== undefined) {
-          read = item.position;
-          outbox.pass(item.position);
-        }
+        if (result.done === true) return false;
+        const began = clock.monotonicMs();
+        askedAt = undefined;
+        await takeItem(result.value);
+        if (clock.monotonicMs() - began > BEHIND_MS) break;
+        next = pull();
       }
-      if (clock.monotonicMs() - began > BEHIND_MS) break;
-      next = pull();
+    } finally {
+      // Not waited for: where its next item is waited for still, it ends with the session only.
+      void subscription.return?.().catch(() => undefined);
     }
-    await subscription.return?.();
     return !signal.aborted;
   };
 

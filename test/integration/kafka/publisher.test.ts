@@ -521,6 +521,35 @@ describe('the publisher', () => {
       await running.stop();
     });
 
+    it('that stops the topic leaves no subscription of the log open behind it', async () => {
+      const open = new Set<object>();
+      const store: EventStore = {
+        ...rig.store,
+        async *subscribe(options) {
+          const own = {};
+          open.add(own);
+          try {
+            yield* rig.store.subscribe(options);
+          } finally {
+            open.delete(own);
+          }
+        },
+      };
+      const map = (): RecordMapper => (event) => {
+        if (event.stream.startsWith('thing-p')) throw new Error('poison');
+        return [recordOf(TOPIC, event)];
+      };
+      const running = rig.start({ store, map });
+      await rig.append('thing-a');
+      await rig.time.pass(2_000);
+      expect(open.size).to.equal(1);
+      await rig.append(...Array.from({ length: MOST_PARKED + 1 }, (_, i) => `thing-p${i}`));
+      await rig.time.pass(1);
+      expect(running.topic(TOPIC)).to.include({ state: 'failed' });
+      expect(open.size).to.equal(0);
+      await running.stop();
+    });
+
     it('is not one whose stream could not be read for a moment', async () => {
       let tries = 0;
       const unread =
