@@ -45,7 +45,8 @@ export const addAuditVerifyCommand = (audit: Command, io: CliIo, actions: CliAct
     )
     .option(
       '--consistency <file>',
-      'of an export, or of tiles, older than your pin: the proof from their size to that of the pin (audit consistency)',
+      'of an export, or of tiles, older than your pin, and of one of the whole log that does not show it: the proof between ' +
+        'their size and that of the pin (audit consistency)',
     )
     .option('--json', 'print the report as JSON', false)
     .addHelpText(

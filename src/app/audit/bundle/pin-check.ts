@@ -28,7 +28,7 @@ export type PinState =
   | 'not checked'
   | 'broken';
 
-/** The log of size `to` continues that of size `from` (`GET /api/audit/v1/consistency`); hashes in base64. */
+/** Beside the export: the log of size `to` continues that of size `from` (`GET /api/audit/v1/consistency`); hashes in base64. */
 export type LaterProof = { readonly from: number; readonly to: number; readonly path: readonly string[] };
 
 /** Root and size that the checkpoint vouches for in the tree of the bundle. */
@@ -44,7 +44,7 @@ export type PinAsk = {
   readonly proofs: BundleProofs | undefined;
   /** The tree of the scope as the checkpoint vouches for it. */
   readonly target: Target | undefined;
-  /** Of an export that is older than the pin. */
+  /** Of an export that is older than the pin, or of the whole log without a proof of the pin. */
   readonly later?: LaterProof | undefined;
   /** Root of the main tree at the pin, where the events of the bundle (or tiles) themselves show it. */
   readonly rootAtPin: Buffer | undefined;
@@ -194,7 +194,7 @@ export const sizeProblem = (pin: Checkpoint, checkpoint: Checkpoint): string | u
 const logVerdict = (
   pin: Checkpoint,
   checkpoint: Checkpoint,
-  { proofs, rootAtPin }: PinAsk,
+  { proofs, rootAtPin, later }: PinAsk,
 ): Verdict | undefined => {
   if (rootAtPin !== undefined)
     return rootAtPin.equals(pin.root)
@@ -204,18 +204,42 @@ const logVerdict = (
           `it is another history than your pin of size ${pin.size}: the events before leaf ${pin.size} have another root`,
         );
   const proof = proofs?.pins.find(({ size }) => size === pin.size);
-  if (proof === undefined && pin.size > 0)
-    return {
-      state: 'not shown',
-      message:
-        `the bundle does not show that it continues your pin of size ${pin.size}; ask for an export with ` +
-        `"pins": [${pin.size}] (audit export --trust)`,
-    };
+  if (proof === undefined && pin.size > 0) return besideVerdict(pin, checkpoint, later, proofs?.scope);
   const path = decodedHashes(proof?.path ?? []);
   const roots = { fromRoot: pin.root, toRoot: checkpoint.root };
   return verifyConsistency({ from: pin.size, to: checkpoint.size, ...roots, path })
     ? undefined
     : broken(pin, anotherHistory(pin, pin.size));
+};
+
+/** Of a pin of which the bundle shows nothing: what a proof shows that came beside it. */
+const besideVerdict = (
+  pin: Checkpoint,
+  checkpoint: Checkpoint,
+  later: LaterProof | undefined,
+  scope: BundleProofs['scope'] | undefined,
+): Verdict | undefined => {
+  const [from, to] = [pin.size, checkpoint.size];
+  const unshown = (why: string): Verdict => ({
+    state: 'not shown',
+    message: `the bundle does not show that it continues your pin of size ${from}; ${why}`,
+  });
+  const anew = `ask for an export with "pins": [${from}] (audit export --trust)`;
+  if (later === undefined || scope?.kind !== 'log')
+    return unshown(
+      scope?.kind === 'log'
+        ? `${anew}, or for the proof (ledgerctl audit consistency --from ${from} --to ${to} -o proof.json) and give it with --consistency`
+        : anew,
+    );
+  if (later.from !== from || later.to !== to)
+    return unshown(
+      `the proof that was given is from size ${later.from} to size ${later.to}: it is of others`,
+    );
+  const roots = { fromRoot: pin.root, toRoot: checkpoint.root };
+  if (verifyConsistency({ from, to, ...roots, path: decodedHashes(later.path) })) return undefined;
+  return unshown(
+    'the proof that was given does not lead from there to it: it is damaged, or this is another history',
+  );
 };
 
 /** The log may be continued, and events of the tenant from before the pin be filed elsewhere or nowhere all the same. */

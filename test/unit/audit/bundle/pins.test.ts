@@ -54,6 +54,30 @@ describe('pins', () => {
     }
   });
 
+  it('that a bundle says nothing of are continued by a proof beside it, where it is of the whole log', async () => {
+    const path = (of = history): string[] =>
+      consistencyPath(30, SIZE, of.tree.hashAt).map((hash) => hash.toString('base64'));
+    const later: LaterProof = { from: 30, to: SIZE, path: path() };
+    const beside = async (proof: LaterProof | undefined, ask = {}): Promise<BundleReport> =>
+      verifyBundle(memorySource(await bundleOf(history, { from: 40, ...ask })), {
+        trust: pinned(30),
+        ...(proof === undefined ? {} : { later: proof }),
+      });
+    const right = await beside(later);
+    expect([right.pin, right.ok], texts(right)).to.deep.equal(['continued', true]);
+    for (const [proof, ask, text] of [
+      [undefined, {}, `or for the proof (ledgerctl audit consistency --from 30 --to ${SIZE} -o proof.json)`],
+      [{ ...later, path: path(forked) }, {}, 'does not lead from there to it'],
+      [{ ...later, path: [] }, {}, 'does not lead from there to it'],
+      [{ ...later, from: 20 }, {}, `the proof that was given is from size 20 to size ${SIZE}`],
+      [later, { tenant: 'acme', from: 1 }, 'ask for an export with "pins": [30] (audit export --trust)'],
+    ] as const) {
+      const report = await beside(proof, ask);
+      expect([report.pin, report.ok], text).to.deep.equal(['not shown', false]);
+      expect(texts(report)).to.include(text);
+    }
+  });
+
   it('show two histories of the same size, whoever they are shown to', async () => {
     const mine = await bundleOf(history);
     const theirs = await bundleOf(forked);
