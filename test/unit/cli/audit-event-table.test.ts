@@ -57,6 +57,19 @@ describe('details of events', () => {
   const of = (type: string, data: object): string =>
     detailsOf({ type, tenant: 'acme', data: data as { [name: string]: unknown } });
 
+  it('say of a refusal why: what the caller was told, what is told everybody, else the class; nothing twice', () => {
+    const of403 = { command: 'X', code: 'PERMISSION_DENIED', error: 'PERMISSION_DENIED' };
+    const taken = { command: 'X', code: 'NAME_TAKEN', error: 'ALREADY_EXISTS' };
+    expect(of('RequestRefused', of403)).to.equal('X: PERMISSION_DENIED');
+    expect(of('RequestRefused', taken)).to.equal('X: NAME_TAKEN, ALREADY_EXISTS');
+    expect(of('RequestRefused', { ...taken, told: 'the name is taken' })).to.equal(
+      'X: NAME_TAKEN, the name is taken',
+    );
+    expect(of('RequestRefused', { ...taken, told: 'taken', message: "'a'\nis taken" })).to.equal(
+      "X: NAME_TAKEN, 'a' is taken",
+    );
+  });
+
   it('say of a look what was read: all of the question where it is shown, else what may be known of it', () => {
     const query = { tenant: ['acme'], type: ['A', 'B'], limit: 100, after: 7 };
     expect(of('AuditRead', { what: 'events', query, asked: { types: ['A'] }, tenants: ['acme'] })).to.equal(

@@ -144,6 +144,10 @@ describe('checkpoints', () => {
       TEXT.replace(sha256('root').toString('base64'), sha256('root').toString('base64url')),
     ],
     ['a time that is none', TEXT.replace('2026-11-21T', 'yesterday ')],
+    // Other readers take them for other times, or for none.
+    ['a day that there is not', TEXT.replace('2026-11-21T', '2026-02-30T')],
+    ['an hour that there is not', TEXT.replace('T12:', 'T25:')],
+    ['the end of a day as an hour of it', TEXT.replace('T12:', 'T24:')],
   ] as const)
     it(`do not hold ${what}`, () => {
       expect(() => parseCheckpoint(text)).to.throw(InvalidCheckpoint);
@@ -256,6 +260,10 @@ describe('tiles', () => {
       }),
     );
     expect(() => encodeEntries([Buffer.alloc(65_536)])).to.throw(RangeError);
+    // A bundle holds no more than a tile: of others nobody knows how many there may be.
+    const entries = (count: number) => Array.from({ length: count }, () => Buffer.of(1));
+    expect(decodeEntries(encodeEntries(entries(256)))).to.have.length(256);
+    expect(decodeEntries(Buffer.concat([256, 1].map((n) => encodeEntries(entries(n)))))).to.equal(undefined);
   });
 });
 
