@@ -1,7 +1,7 @@
 import { TopicIsNew } from './topic-is-new.ts';
 import type { Ends, Stored } from './ports.ts';
 
-/** Offset of the newest record of each partition that the brokers have confirmed. */
+/** Of each partition the offset at which the newest records begin that the brokers have confirmed together. */
 export type Places = ReadonlyMap<number, bigint>;
 
 /** Nothing was ever written to it. */
