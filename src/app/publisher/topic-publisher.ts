@@ -86,6 +86,9 @@ export const createTopicPublisher = (options: TopicPublisherOptions): TopicPubli
   /** Up to where it was published to before it was found empty. */
   let filling: { readonly since: string; readonly upTo: Position } | undefined;
 
+  const isFilling = (reached: Position | undefined): boolean =>
+    filling !== undefined && (reached === undefined || reached < filling.upTo);
+
   const failed = (error: unknown, state: 'waiting' | 'failed'): void => {
     const next = topicErrorOf(error, clock.now());
     trouble.has(name, next);
@@ -224,7 +227,8 @@ export const createTopicPublisher = (options: TopicPublisherOptions): TopicPubli
     const anew = failures.find((error) => error instanceof TopicIsNew);
     if (anew !== undefined) {
       isNew = true;
-      if (position !== undefined) filling = { since: clock.now(), upTo: position };
+      const upTo = farther(position, isFilling(position) ? filling?.upTo : undefined);
+      if (upTo !== undefined) filling = { since: clock.now(), upTo };
       options.refilled(name);
       await storeNew(checkpoint);
       throw anew;
@@ -268,7 +272,6 @@ export const createTopicPublisher = (options: TopicPublisherOptions): TopicPubli
         trying !== undefined &&
         (trying.problem !== undefined || clock.monotonicMs() - trying.sinceMs > SLOW_SECONDS * 1000);
       const reached = running?.session.outbox.reached() ?? position;
-      const isFilling = filling !== undefined && (reached === undefined || reached < filling.upTo);
       return {
         topic: name,
         state: !active ? 'standby' : (failing ?? (isStuck ? 'waiting' : calm)),
@@ -279,7 +282,7 @@ export const createTopicPublisher = (options: TopicPublisherOptions): TopicPubli
         sent,
         confirmedAt,
         published,
-        fillingSince: isFilling ? filling?.since : undefined,
+        fillingSince: isFilling(reached) ? filling?.since : undefined,
         trying: shown(trying),
         lastError,
         parked: running?.session.parking.list() ?? parkedBefore,
@@ -291,6 +294,9 @@ export const createTopicPublisher = (options: TopicPublisherOptions): TopicPubli
     },
   };
 };
+
+const farther = (left: Position | undefined, right: Position | undefined): Position | undefined =>
+  (left ?? '') < (right ?? '') ? right : left;
 
 const isOtherHistory = (error: unknown): boolean =>
   error instanceof KafkaFault && error.reason === 'other-history';

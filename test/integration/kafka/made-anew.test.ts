@@ -67,6 +67,36 @@ describe('a topic that was made anew', () => {
     await expectDelivered(rig);
   });
 
+  it('once more while it is filled is said to be filled until it has all that went to the first one', async () => {
+    let sends = 0;
+    let go = (): void => undefined;
+    const failpoint: PublisherFailpoint = (point) => {
+      if (point !== 'after-send') return undefined;
+      sends += 1;
+      // Behind the second batch that fills it; then stopped amid what fills the next one.
+      if (sends === 2) makeAnew();
+      return sends < 7 ? undefined : new Promise<void>((resolve) => (go = resolve));
+    };
+    const first = rig.start();
+    await rig.append(...Array.from({ length: 12 }, () => 'thing-a'));
+    await rig.time.pass(2_000);
+    await first.stop();
+    makeAnew();
+    await rig.append('thing-a');
+    const running = rig.start({ settings: SMALL, failpoint });
+    await rig.time.pass(5_000);
+    expect(sends).to.equal(7);
+    expect(valuesOf(rig.kafka)).to.have.length.within(10, 13);
+    expect(running.topic(TOPIC).fillingSince).to.be.a('string');
+    sends = Number.NEGATIVE_INFINITY;
+    go();
+    await rig.time.pass(5_000);
+    expect(running.topic(TOPIC)).to.include({ state: 'live', fillingSince: undefined });
+    await running.stop();
+    // What was on its way when it was made comes once more with the history.
+    expect(new Set(valuesOf(rig.kafka))).to.have.property('size', 13);
+  });
+
   it('is filled by the next one when it is seen while the publisher stops', async () => {
     const first = rig.start();
     await rig.append('thing-a', 'thing-b', 'thing-c', 'thing-d');
