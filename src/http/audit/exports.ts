@@ -142,8 +142,10 @@ const ask = async (call: LedgerCall, services: AuditServices): Promise<LedgerAns
         violations: [{ field: 'tenant', description: 'look at how it is spelt' }],
       },
     );
-  assertResource(asked.filter, reach, services);
-  const request = await withSubject(asked, reach, services, call.signal);
+  // In the history that is exported alone: its auditors read what was asked for, and others' names are not theirs to read.
+  const exported = tenant === undefined ? reach : { ...reach, tenants: [tenant] };
+  assertResource(asked.filter, exported, services);
+  const request = await withSubject(asked, exported, services, call.signal);
   try {
     const { state, write, headers } = await writing(
       call,
@@ -266,9 +268,8 @@ const withSubject = async (
 ): Promise<ExportRequest> => {
   const asked = stringAt(request.filter, 'subject');
   if (asked === '') return request;
-  const tenants = request.tenant === undefined ? reach.tenants : [request.tenant];
   const field = "field 'filter.subject'";
-  const subject = await subjectOf(asked, { ...reach, tenants }, { ...services, field }, signal);
+  const subject = await subjectOf(asked, reach, { ...services, field }, signal);
   return { ...request, filter: { ...request.filter, subject } };
 };
 

@@ -141,6 +141,30 @@ describe('audit API: what is kept back', () => {
     }
   });
 
+  it('are ids of others in the history of whom an export is: its auditors would read what the provider asked for', async () => {
+    const { admin, alice, order, settled, callerFor } = stage;
+    await order(alice, 'one');
+    const bob = await callerFor({ user: 'bob', tenants: ['t2'] });
+    const spec = { template: { id: 'osac.templates.small' } };
+    const made = await bob('POST', `${PUBLIC}/clusters`, {
+      id: 'merger-plan',
+      metadata: { name: 'x' },
+      spec,
+    });
+    expect(made.status, made.text).to.equal(200);
+    await settled();
+    const asked = (tenant?: string) =>
+      admin('POST', `${AUDIT}/exports`, {
+        ...(tenant !== undefined && { tenant }),
+        filter: { kind: 'cluster', resource_id: 'merger-plan' },
+      });
+    const refused = await asked('t1');
+    expect(refused.status, refused.text).to.equal(400);
+    expect(detailOf(refused)).to.match(/^field 'filter.resource_id': nothing/);
+    expect((await asked('t2')).status).to.equal(202);
+    expect((await asked()).status).to.equal(202);
+  });
+
   it('are exports of a tenant that has left the token', async () => {
     const { alice, order, settled, callerFor, exported } = stage;
     await order(alice, 'one');
