@@ -58,7 +58,7 @@ export const createAuditApi = (ports: AuditApiPorts): AuditApi => {
       tree: reader,
       proofs,
       words,
-      schemas: schemasInSteps(registry, rest),
+      schemas: schemasInSteps(registry, clock, rest),
       productVersion: ports.productVersion,
       keys,
       ...(ports.makePages === undefined ? {} : { makePages: ports.makePages }),
@@ -103,20 +103,24 @@ export const createAuditApi = (ports: AuditApiPorts): AuditApi => {
   return { routes: auditRoutes(services), exports };
 };
 
-/** Types whose schemas are made in one go: a few milliseconds at worst. */
-const TYPES_AT_ONCE = 2;
+/** Milliseconds that schemas are made in one go; one of them takes up to four. */
+const SCHEMAS_MS = 2;
 
 /** Schemas of all event types, made once: each takes some of the thread, all together too much at once. */
 const schemasInSteps = (
   { types }: Pick<Registry, 'types'>,
+  clock: Pick<Clock, 'monotonicMs'>,
   rest: () => Promise<void>,
 ): (() => Promise<{ readonly [type: string]: JsonObject }>) => {
   let made: Promise<{ readonly [type: string]: JsonObject }> | undefined;
   const make = async (): Promise<{ readonly [type: string]: JsonObject }> => {
     const schemas: (readonly [string, JsonObject])[] = [];
-    for (const [i, type] of types.entries()) {
+    let since = clock.monotonicMs();
+    for (const type of types) {
       schemas.push([type.type, eventDataSchema(type)]);
-      if (i % TYPES_AT_ONCE === TYPES_AT_ONCE - 1) await rest();
+      if (clock.monotonicMs() - since < SCHEMAS_MS) continue;
+      await rest();
+      since = clock.monotonicMs();
     }
     return Object.fromEntries(schemas);
   };

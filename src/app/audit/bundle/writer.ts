@@ -186,13 +186,16 @@ const writeFile = async (
     bytes += chunk.length;
     await file.write(chunk);
   };
-  for await (const part of parts) {
-    const chunk = typeof part === 'string' ? Buffer.from(part) : part;
-    gathered.push(chunk);
-    held += chunk.length;
-    if (held >= CHUNK) await flush();
+  try {
+    for await (const part of parts) {
+      const chunk = typeof part === 'string' ? Buffer.from(part) : part;
+      gathered.push(chunk);
+      held += chunk.length;
+      if (held >= CHUNK) await flush();
+    }
+    if (held > 0) await flush();
+  } finally {
+    await file.close();
   }
-  if (held > 0) await flush();
-  await file.close();
   return { name, bytes, sha256: hash.digest('hex') };
 };

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { BundleLine } from '../../../../src/app/audit/bundle/format.ts';
+import type { BundleLine, BundleSink } from '../../../../src/app/audit/bundle/format.ts';
 import { findingText } from '../../../../src/app/audit/bundle/findings.ts';
 import { verifyBundle, type BundleReport } from '../../../../src/app/audit/bundle/verify.ts';
 import { BundleInconsistent, writeBundle } from '../../../../src/app/audit/bundle/writer.ts';
@@ -101,5 +101,27 @@ describe('export bundles', () => {
     }
     const none = await bundleOf(history, { tenant: 'nobody' }).catch(String);
     expect(none).to.include('knows no tree of this tenant');
+  });
+
+  it('leave no file open, whatever breaks them off', async () => {
+    let open = 0;
+    const sink: BundleSink = {
+      file: async () => {
+        open += 1;
+        return {
+          write: async () => undefined,
+          close: async () => {
+            open -= 1;
+          },
+        };
+      },
+    };
+    const lines = async function* (): AsyncGenerator<BundleLine> {
+      yield* contentOf(history).lines as BundleLine[];
+      throw new Error('called off');
+    };
+    const error = await writeBundle({ ...contentOf(history), lines: lines() }, sink).catch(String);
+    expect(error).to.equal('Error: called off');
+    expect(open).to.equal(0);
   });
 });
