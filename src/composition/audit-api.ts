@@ -14,6 +14,7 @@ import type { OpenPersonal } from '../domain/personal.ts';
 import type { Registry } from '../domain/registry.ts';
 import { eventDataSchema } from '../http/asyncapi/event-schema.ts';
 import { auditRoutes } from '../http/audit/routes.ts';
+import { createNameSearches } from '../http/audit/name-searches.ts';
 import type { AuditServices } from '../http/audit/services.ts';
 import type { LedgerRoute } from '../http/ledger/serve.ts';
 import type { ReadModels } from '../projections/read-models.ts';
@@ -98,6 +99,7 @@ export const createAuditApi = (ports: AuditApiPorts): AuditApi => {
     exports,
     erasures: ports.erasures,
     erasureLog: createErasureLog(shared),
+    searches: createNameSearches(),
     access: createAccessJournal({ journal: createDayJournal(store), codec, clock, instance }),
   };
   return { routes: auditRoutes(services), exports };

@@ -12,6 +12,7 @@ import type { ReadModels } from '../../projections/read-models.ts';
 import type { Past } from '../osac/as-of.ts';
 import type { WriteServices } from '../osac/write-context.ts';
 import type { Positions } from '../positions.ts';
+import type { NameSearches } from './name-searches.ts';
 
 /** What `/api/audit/v1` is made of. */
 export type AuditServices = Pick<
@@ -33,6 +34,7 @@ export type AuditServices = Pick<
   /** Conceals what somebody has typed under the own key. */
   readonly conceal: KeyStore['encrypt'];
   readonly timers: Timers;
+  readonly searches: NameSearches;
 };
 
 export const AUDIT_VIEW = 'audit';

@@ -20,16 +20,20 @@ const MOST_SAID = 10;
 /**
  * The subject that is meant by an id or by a user name, as it is written where the reach allows to see it: names are looked
  * for in what people did there, so that who was erased is found by the id alone. `field`: as the caller calls it.
- * Throws ApiError 400 for somebody who is not there, or for a name that several have, with their ids.
+ * Throws ApiError 400 for somebody who is not there, or for a name that several have, with their ids; 429 when too many
+ * look for names.
  */
 export const subjectOf = async (
   asked: string,
   reach: Reach,
-  { field, ...services }: Pick<AuditServices, 'reader' | 'store' | 'words'> & { readonly field: string },
+  {
+    field,
+    ...services
+  }: Pick<AuditServices, 'reader' | 'store' | 'words' | 'searches'> & { readonly field: string },
   signal: AbortSignal,
 ): Promise<string> => {
   if (services.reader.hasActed(reach.tenants, asked)) return asked;
-  const found = await namedSo(asked, reach, services, signal);
+  const found = await services.searches.run(() => namedSo(asked, reach, services, signal), signal);
   const name = field.replace(/^.*'(.+)'$/, '$1');
   if (found === undefined)
     throw invalid(`${field}: too many people are ${reachText(reach)} to look for a name: give the id`, name);

@@ -26,7 +26,8 @@ const FILTER: readonly JsonObject[] = [
   query(
     'subject',
     TEXT,
-    'Only what this subject did: its id, or the exact user name. Who was erased is found by the id alone.',
+    'Only what this subject did: its id, or the exact user name. Who was erased is found by the id alone. 429 ' +
+      'with SEARCHES_BUSY: too many look for people by name.',
   ),
   query('type', TEXT, 'Only events of these types; may be repeated, or a comma list.'),
   query(

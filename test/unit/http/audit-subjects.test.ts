@@ -7,6 +7,7 @@ import type { EventStore } from '../../../src/app/event-store.ts';
 import type { OpenPersonal } from '../../../src/domain/personal.ts';
 import { eventTypes, registry } from '../../../src/domain/registry.ts';
 import { ApiError } from '../../../src/http/errors.ts';
+import { createNameSearches } from '../../../src/http/audit/name-searches.ts';
 import { subjectOf } from '../../../src/http/audit/subjects.ts';
 import type { ReadModels } from '../../../src/projections/read-models.ts';
 import { audit, followed, openAuditView } from '../../support/audit/open-audit.ts';
@@ -61,6 +62,7 @@ describe('a subject by user name', () => {
         reader: audit(models),
         store: { ...store, ...reading },
         words: { codec: createEventCodec(eventTypes), registry, open },
+        searches: createNameSearches(),
         field: "query parameter 'subject'",
       },
       new AbortController().signal,

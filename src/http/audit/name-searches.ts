@@ -1,0 +1,37 @@
+import { createStreamQueue } from '../../app/stream-queue.ts';
+import { ApiError } from '../errors.ts';
+
+/**
+ * Looks for people by name, one after another on an instance: each takes some seconds of the thread where there are
+ * thousands of people, in small steps; many at once would leave little between two steps of one of them.
+ */
+export type NameSearches = {
+  /** Throws ApiError 429 when too many wait, and what the task throws. */
+  run<T>(task: () => Promise<T>, signal: AbortSignal): Promise<T>;
+};
+
+const MOST_WAITING = 16;
+
+export const createNameSearches = (most: number = MOST_WAITING): NameSearches => {
+  const queue = createStreamQueue();
+  let inHand = 0;
+  return {
+    run: async (task, signal) => {
+      if (inHand > most)
+        throw new ApiError(
+          'RESOURCE_EXHAUSTED',
+          'others are looking for people by name already; try again, or give the id',
+          { reason: 'SEARCHES_BUSY', retryAfterSeconds: 5 },
+        );
+      inHand += 1;
+      try {
+        return await queue.run('', async () => {
+          signal.throwIfAborted();
+          return task();
+        });
+      } finally {
+        inHand -= 1;
+      }
+    },
+  };
+};
