@@ -40,43 +40,50 @@ const withFile = <T>(file: string, read: (db: DatabaseSync) => T): T => {
   }
 };
 
+const callsIn = (db: DatabaseSync): HubCall[] =>
+  db
+    .prepare('SELECT * FROM calls ORDER BY number')
+    .all()
+    .map((row) => ({
+      number: Number(row['number']),
+      at: String(row['at']),
+      effectId: String(row['effect_id']),
+      operation: String(row['operation']),
+      namespace: String(row['namespace']),
+      object: String(row['object']),
+      result: String(row['result']),
+      answer: String(row['answer']),
+      durationMs: Number(row['duration_ms']),
+      instance: String(row['instance']),
+    }));
+
+const ordersIn = (db: DatabaseSync): HubOrder[] =>
+  db
+    .prepare('SELECT * FROM orders ORDER BY sequence')
+    .all()
+    .map((row) => ({
+      uid: String(row['uid']),
+      namespace: String(row['namespace']),
+      name: String(row['name']),
+      clusterId: row['cluster_id'] === null ? undefined : String(row['cluster_id']),
+      effectId: String(row['effect_id']),
+      createdAt: Number(row['created_at']),
+      deletionAt: row['deletion_at'] === null ? undefined : Number(row['deletion_at']),
+      goneAt: row['gone_at'] === null ? undefined : Number(row['gone_at']),
+    }));
+
 /** Every call that reached the hub, in order. */
-export const readHubCalls = (file: string): HubCall[] =>
-  withFile(file, (db) =>
-    db
-      .prepare('SELECT * FROM calls ORDER BY number')
-      .all()
-      .map((row) => ({
-        number: Number(row['number']),
-        at: String(row['at']),
-        effectId: String(row['effect_id']),
-        operation: String(row['operation']),
-        namespace: String(row['namespace']),
-        object: String(row['object']),
-        result: String(row['result']),
-        answer: String(row['answer']),
-        durationMs: Number(row['duration_ms']),
-        instance: String(row['instance']),
-      })),
-  );
+export const readHubCalls = (file: string): HubCall[] => withFile(file, callsIn);
 
 /** Every ClusterOrder that ever was on the hub, in the order of creation. */
-export const readHubOrders = (file: string): HubOrder[] =>
-  withFile(file, (db) =>
-    db
-      .prepare('SELECT * FROM orders ORDER BY sequence')
-      .all()
-      .map((row) => ({
-        uid: String(row['uid']),
-        namespace: String(row['namespace']),
-        name: String(row['name']),
-        clusterId: row['cluster_id'] === null ? undefined : String(row['cluster_id']),
-        effectId: String(row['effect_id']),
-        createdAt: Number(row['created_at']),
-        deletionAt: row['deletion_at'] === null ? undefined : Number(row['deletion_at']),
-        goneAt: row['gone_at'] === null ? undefined : Number(row['gone_at']),
-      })),
-  );
+export const readHubOrders = (file: string): HubOrder[] => withFile(file, ordersIn);
+
+/** Both as of one moment: a hub that still works may make an object between two looks. */
+const readHub = (file: string): { readonly orders: HubOrder[]; readonly calls: HubCall[] } =>
+  withFile(file, (db) => {
+    db.exec('BEGIN');
+    return { orders: ordersIn(db), calls: callsIn(db) };
+  });
 
 /** `ok`, or what SQLite finds wrong with the file. */
 export const checkHubFile = (file: string): string =>
@@ -87,10 +94,8 @@ export const checkHubFile = (file: string): string =>
  * was answered for by exactly one `created` in the journal.
  */
 export const assertNoSecondObject = (file: string): void => {
-  const orders = readHubOrders(file);
-  const creations = readHubCalls(file).filter(
-    (call) => call.operation === 'create' && call.result === 'created',
-  );
+  const { orders, calls } = readHub(file);
+  const creations = calls.filter((call) => call.operation === 'create' && call.result === 'created');
 
   for (const [effectId, made] of Map.groupBy(orders, (order) => order.effectId)) {
     if (made.length > 1) fail(`effect ${effectId} made ${made.length} objects`, made);
