@@ -198,6 +198,12 @@ const checkTenants = async (
     throw new TreeMismatch(size, 'has other trees of tenants now');
 };
 
+/**
+ * A head is never signed with an earlier time than the one before it, whatever the clocks of instances say: so a smaller tree
+ * with a later time shows that history was taken back.
+ */
+const laterOf = (now: string, before = now): string => (Date.parse(before) > Date.parse(now) ? before : now);
+
 const sign = async (
   { store, tree, keys, origin, clock, ids, instance }: SignerPorts,
   size: number,
@@ -205,7 +211,7 @@ const sign = async (
   last: TreeHead | undefined,
 ): Promise<TreeHead> => {
   const key = await keys.current();
-  const at = clock.now();
+  const at = laterOf(clock.now(), last?.at);
   const root = rootAt(size, tree.hashAt);
   const position = tree.leaf(size - 1)?.position ?? '-';
   const text = checkpointText({ origin, size, root, tenants, position, time: at });
