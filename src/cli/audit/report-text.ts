@@ -60,6 +60,8 @@ export const pinText = (report: Pinned, what: keyof typeof SAYING = 'the export 
     case 'not checked':
       return `pin: not checked (${whyUnchecked(report)}, see above)`;
     case 'broken':
+      if (report.findings.some(({ code }) => code === 'taken-back'))
+        return `pin: BROKEN: history was taken back (size ${checkpoint?.size} < ${pinSize})`;
       return `pin: BROKEN: this is not the history that you pinned: ${brokenText(report, SAYING[what].sound)}`;
   }
 };

@@ -12,6 +12,8 @@ export type Finding = {
     | 'key'
     | 'checkpoint'
     | 'pin'
+    /** A smaller tree was signed later than a larger one. */
+    | 'taken-back'
     | 'tenant'
     | 'tenants'
     | 'proof'

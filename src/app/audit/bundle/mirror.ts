@@ -3,7 +3,7 @@ import type { Trust } from '../merkle/key-chain.ts';
 import { tilePath } from '../merkle/tiles.ts';
 import { collectFindings, type Findings } from './findings.ts';
 import { FILES } from './format.ts';
-import { sizeProblem } from './pin-check.ts';
+import { sizeProblem, takenBack } from './pin-check.ts';
 import {
   KEYS_FILE,
   keysIn,
@@ -147,8 +147,10 @@ const checkHeld = async (
   { tree, store }: { readonly tree: TileTree; readonly store: MirrorStore },
   findings: Findings,
 ): Promise<void> => {
+  const back = takenBack(held, checkpoint);
   const wrong = (message: string, place: readonly [number, number]): void =>
-    findings.add({ code: 'pin', file: FILES.checkpoint, place, message });
+    findings.add({ code: back === undefined ? 'pin' : 'taken-back', file: FILES.checkpoint, place, message });
+  if (back !== undefined) return wrong(`${back}; nothing was kept`, [checkpoint.size, held.size]);
   if (held.size > checkpoint.size) {
     wrong(
       `the service shows a head of size ${checkpoint.size}, the mirror holds one of size ${held.size}: history was taken ` +

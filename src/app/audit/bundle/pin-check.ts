@@ -10,7 +10,7 @@ import type { Authority } from './trust-check.ts';
 
 /**
  * What an export shows of the auditor's pin. Only `broken` contradicts it: the checkpoint is signed, its files are whole, and it
- * is of another history.
+ * is of another history, or of one that was taken back.
  *
  * - `none`: there is no pin
  * - `continued`: the history is the one that the auditor knew, and what came behind it
@@ -72,13 +72,15 @@ export const pinOf = (ask: PinAsk, findings: Findings): PinState => {
   if (pin === undefined || checkpoint === undefined) return 'not checked';
   const unsound = damaged(findings);
   const said = findings.list().some(({ code }) => code === 'pin');
-  const { state, message, place } = verdictOf(pin, checkpoint, ask, unsound);
+  const back = takenBack(pin, checkpoint);
+  const { state, message, place }: Verdict =
+    back === undefined ? verdictOf(pin, checkpoint, ask, unsound) : { state: 'broken', message: back };
   if (message !== undefined)
     findings.add({
-      code: 'pin',
+      code: back === undefined ? 'pin' : 'taken-back',
       file: FILES.checkpoint,
       message,
-      place: place ?? [pin.size, checkpoint.size],
+      place: place ?? (back === undefined ? [pin.size, checkpoint.size] : [checkpoint.size, pin.size]),
     });
   if (state !== 'continued' || !said) return state;
   // The events themselves showed something else than the pin.
@@ -176,6 +178,16 @@ const askedVerdict = (pin: Checkpoint, checkpoint: Checkpoint, { path }: Asked):
     return broken(older, anotherHistory(pin, from));
   return older === pin ? CONTINUED : { state: 'leads to' };
 };
+
+/**
+ * That a head was signed after one of a larger tree, in words; undefined: it was not. One log signs its heads one after the
+ * other, each larger than the one before it and none with an earlier time (see the signer): whatever proof leads from
+ * the one to the other, the log was as small again as it had been. What the larger one covered since is gone, or was added anew.
+ */
+export const takenBack = (larger: Checkpoint, smaller: Checkpoint): string | undefined =>
+  smaller.size < larger.size && Date.parse(smaller.time) > Date.parse(larger.time)
+    ? `history was taken back: size ${smaller.size} was signed at ${smaller.time}, after size ${larger.size} at ${larger.time}`
+    : undefined;
 
 /** `before`: the leaf in front of which they differ. */
 const anotherHistory = ({ size }: Checkpoint, before: number): string =>

@@ -1,6 +1,8 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { findingText } from '../../../../src/app/audit/bundle/findings.ts';
+import { checkpointText } from '../../../../src/app/audit/merkle/checkpoint.ts';
+import { signNote } from '../../../../src/app/audit/merkle/note.ts';
 import { mirrorLog, type MirrorReport, type MirrorStore } from '../../../../src/app/audit/bundle/mirror.ts';
 import { keysIn, verifyTileLog, type TileLog } from '../../../../src/app/audit/bundle/tile-log.ts';
 import { signRotation, type Trust } from '../../../../src/app/audit/merkle/key-chain.ts';
@@ -174,6 +176,14 @@ describe('a mirror of the tiles', () => {
     }
     const back = await mirrorLog(service(history, 400), store);
     expect(listed(back)[0]).to.include('a head of size 400, the mirror holds one of size 500');
+    expect(store.files).to.deep.equal(before);
+    const time = '2026-11-22T12:00:00.000Z';
+    const note = signNote(checkpointText({ ...history.checkpointAt(400), time }), history.signer);
+    const later = await mirrorLog({ ...service(history, 400), note }, store);
+    expect(listed(later)).to.deep.equal([
+      `places 400 to 500, checkpoint: history was taken back: size 400 was signed at ${time}, after size 500 at ` +
+        `${history.checkpointAt(500).time}; nothing was kept`,
+    ]);
     expect(store.files).to.deep.equal(before);
   });
 
