@@ -81,6 +81,9 @@ const mint = async (secretsDir: string, request: TokenRequest): Promise<string> 
   return mintToken(secretsDir, { ...request, now: Date.now() });
 };
 
+/** Loaded here: a demo without Kafka need not load its client. */
+const brokerTopics = async () => (await import('./adapters/kafka/topic-contents.ts')).topicContents;
+
 const actions = {
   serve,
   demo: async ({ catalog, ...request }: DemoRequest) => {
@@ -93,6 +96,10 @@ const actions = {
       followRecords: async (...how) => {
         const { followRecords } = await import('./adapters/kafka/record-reader.ts');
         return followRecords(...how);
+      },
+      topics: {
+        withRecords: async (...which) => (await brokerTopics()).withRecords(...which),
+        remove: async (...which) => (await brokerTopics()).remove(...which),
       },
       stream: process.stdout,
     });

@@ -26,6 +26,8 @@ export type DemoRequest = {
   readonly hub?: JsonObject;
   /** `host:port` of Kafka brokers without passwords, to which the demo publishes; absent: to none. */
   readonly kafka?: readonly string[];
+  /** Removes the topics that it made there when it ends. */
+  readonly removeTopics?: boolean;
   /** Folder of the catalogue; absent: the one that is shipped. */
   readonly catalog?: string;
   /** Id of the template of the clusters. */

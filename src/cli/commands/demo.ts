@@ -21,6 +21,7 @@ type DemoOptions = {
   readonly hubTemplatePrefix?: string;
   readonly hubTenantNamespaces: boolean;
   readonly kafka?: readonly string[];
+  readonly removeTopics: boolean;
   readonly catalog?: string;
   readonly template: string;
   readonly pullSecretFile?: string;
@@ -50,9 +51,10 @@ export const addDemoCommand = (program: Command, actions: CliActions, io: CliIo)
     .option('--hub-tenant-namespaces', 'a namespace for each tenant there', false)
     .option(
       '--kafka <brokers>',
-      'publish to these brokers, too, and show what a consumer reads: comma list of host:port, without passwords; missing topics are made, and the records stay there',
+      'publish to these brokers, too, and show what a consumer reads: comma list of host:port, without passwords; topics are made, and stay there with the records; they must not hold records of another log',
       brokerList,
     )
+    .option('--remove-topics', 'remove the topics that it made on these brokers when it ends', false)
     .option('--catalog <folder>', 'catalogue to order from; default: the one of the simulated hubs')
     .option('--template <id>', 'template of the two clusters', TEMPLATE)
     .option('--pull-secret-file <file>', 'pull secret of the two clusters')
@@ -61,7 +63,7 @@ export const addDemoCommand = (program: Command, actions: CliActions, io: CliIo)
       'after',
       examples(
         'demo',
-        'demo --kafka localhost:9092',
+        'demo --kafka localhost:9092 --remove-topics',
         'demo --hub hub.kubeconfig',
         'demo --hub hub.kubeconfig --hub-mode eda --hub-endpoint https://rulebook.example:5000 --hub-token-file eda.token --hub-hmac-secret-file eda.hmac',
       ),
@@ -79,9 +81,11 @@ const requestOf = async (options: DemoOptions, io: CliIo): Promise<DemoRequest> 
     Object.keys(options).some((name) => /^hub(Mode|Contr|Endp|Tok|Hm|Ca|Templ)/.test(name))
   )
     throw new InvalidArgumentError('options of a hub need --hub');
+  if (options.removeTopics && kafka === undefined)
+    throw new InvalidArgumentError('--remove-topics needs --kafka');
   return {
     template,
-    ...(kafka === undefined ? {} : { kafka }),
+    ...(kafka === undefined ? {} : { kafka, removeTopics: options.removeTopics }),
     ...(catalog === undefined ? {} : { catalog }),
     ...(pullSecretFile === undefined ? {} : { pullSecret: (await textIn(pullSecretFile, stdin)).trim() }),
     ...(patience === undefined ? {} : { patienceMs: patience * 1000 }),

@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { stringAt } from '../../domain/json-tools.ts';
 import { duration } from '../output.ts';
 import { checkOffline, takeExport } from './audit.ts';
-import { followOnKafka } from './kafka.ts';
-import { ClaimFailed, createNarrator } from './narrator.ts';
+import { followOnKafka, type DemoKafka } from './kafka.ts';
+import { needTopicsWithoutRecords, removeTopics } from './kafka-topics.ts';
+import { CannotBegin, ClaimFailed, createNarrator, type Narrator } from './narrator.ts';
 import { askTheHubs, deleteBoth, leftBehind } from './on-hubs.ts';
 import { crashAndRecover, orderAndWatch, repeatOrder, scale } from './orders.ts';
 import { registerHub } from './real-hub.ts';
@@ -17,9 +18,10 @@ export const runDemo = async (options: DemoOptions): Promise<number> => {
   const started = performance.now();
   const narrator = createNarrator(options.stream);
   const dir = mkdtempSync(join(tmpdir(), 'fulfillment-ledger-demo-'));
-  const running: { service?: ServiceProcess; kafka?: { close(): Promise<void> } } = {};
+  const running: { service?: ServiceProcess; kafka?: DemoKafka } = {};
   const ordered: string[] = [];
   try {
+    if (options.kafka !== undefined) await needTopicsWithoutRecords(options.kafka, options.topics, narrator);
     narrator.chapter('Start: the service on its embedded event log, in a temporary directory');
     const stage = await setStage(options, narrator, join(dir, 'data'), running);
     if (options.hub !== undefined) {
@@ -47,6 +49,10 @@ export const runDemo = async (options: DemoOptions): Promise<number> => {
     );
     return 0;
   } catch (error) {
+    if (error instanceof CannotBegin) {
+      options.stream.write(`\n   NOT BEGUN: ${error.message}\n`);
+      return 1;
+    }
     const failed = error instanceof ClaimFailed ? `NOT AS CLAIMED: ${error.message}` : String(error);
     options.stream.write(`\n   ${failed}\n${(running.service?.log ?? []).slice(-15).join('\n')}\n`);
     options.stream.write(await leftBehind(options, ordered));
@@ -55,7 +61,18 @@ export const runDemo = async (options: DemoOptions): Promise<number> => {
     await running.kafka?.close();
     await running.service?.stop('SIGKILL');
     rmSync(dir, { recursive: true, force: true });
+    // Whatever publishes to them has ended by now.
+    await tidyUp(options, running.kafka, narrator);
   }
+};
+
+const tidyUp = async (
+  { kafka: brokers, removeTopics: isWanted, topics }: DemoOptions,
+  kafka: DemoKafka | undefined,
+  narrator: Narrator,
+): Promise<void> => {
+  if (brokers === undefined || kafka === undefined || isWanted !== true) return;
+  await removeTopics(brokers, kafka.made, topics, narrator);
 };
 
 const verifyHistory = async (stage: Stage): Promise<void> => {

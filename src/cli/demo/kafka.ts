@@ -27,6 +27,8 @@ export type DemoKafka = {
   showOrder(cluster: string): Promise<void>;
   /** Waits until the topic of documents says that these are gone. */
   showGone(clusters: readonly string[]): Promise<void>;
+  /** Topics that were made for it. */
+  readonly made: readonly string[];
   close(): Promise<void>;
 };
 
@@ -35,7 +37,12 @@ const STATE = stateTopic('cluster');
 const { lifecycle: METERING } = METERING_TOPICS;
 const CLUSTERS = '/api/fulfillment/v1/clusters';
 const LOOK_MS = 100;
-const NONE: DemoKafka = { showOrder: async () => {}, showGone: async () => {}, close: async () => {} };
+const NONE: DemoKafka = {
+  showOrder: async () => {},
+  showGone: async () => {},
+  made: [],
+  close: async () => {},
+};
 
 export type DemoKafkaOptions = {
   readonly brokers: readonly string[] | undefined;
@@ -112,6 +119,7 @@ export const followOnKafka = async (options: DemoKafkaOptions): Promise<DemoKafk
       narrator.check('a tombstone is the last of each', clusters.every(isGone), STATE);
       narrator.check('what came more than once was the same', areEqual(records), `${records.length} records`);
     },
+    made: created,
     close: () => reader.close(),
   };
 };

@@ -16,6 +16,11 @@ export class ClaimFailed extends Error {
   override readonly name = 'ClaimFailed';
 }
 
+/** What the demo needs is not there: nothing of it has run. The message says what to do. */
+export class CannotBegin extends Error {
+  override readonly name = 'CannotBegin';
+}
+
 export const createNarrator = (stream: NodeJS.WriteStream): Narrator => {
   const style = (format: Parameters<typeof styleText>[0], text: string): string =>
     stream.isTTY ? styleText(format, text, { stream }) : text;

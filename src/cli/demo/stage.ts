@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { createApiClient, type ApiClient } from '../api-client.ts';
 import type { DemoRequest, TokenRequest } from '../connection.ts';
 import type { FollowRecords } from './kafka.ts';
+import type { DemoTopics } from './kafka-topics.ts';
 import { ClaimFailed, type Narrator } from './narrator.ts';
 import { startService, type ServiceProcess } from './service-process.ts';
 
@@ -12,6 +13,7 @@ export type DemoOptions = Omit<DemoRequest, 'catalog'> & {
   readonly catalog: string;
   readonly mintToken: (secretsDir: string, request: TokenRequest) => Promise<string>;
   readonly followRecords: FollowRecords;
+  readonly topics: DemoTopics;
   readonly stream: NodeJS.WriteStream;
 };
 
