@@ -1,5 +1,6 @@
 import { constants } from 'node:fs';
-import { access, mkdir } from 'node:fs/promises';
+import { access } from 'node:fs/promises';
+import { makeDirectory } from '../adapters/keys/make-directory.ts';
 import { privateDirectory, UnsafePermissions } from '../adapters/keys/private-files.ts';
 import { BadSetting, type Config } from '../config.ts';
 
@@ -22,7 +23,7 @@ export const openDirectories = async ({
 
 const usable = async (variable: string, path: string, example: string): Promise<void> => {
   try {
-    await mkdir(path, { recursive: true, mode: 0o700 });
+    await makeDirectory(path);
     await access(path, constants.W_OK | constants.X_OK);
   } catch (error) {
     const why = error instanceof Error && 'code' in error ? String(error.code) : String(error);

@@ -45,6 +45,10 @@ describe('settings that cannot be used', function () {
       'LEDGER_DATA_DIR: /dev/null/data is no directory that can be written to (ENOTDIR)',
       'Example: LEDGER_DATA_DIR=./data',
     ],
+    [
+      { LEDGER_DATA_DIR: '/proc/ledger-x' },
+      'LEDGER_DATA_DIR: /proc/ledger-x is no directory that can be written to (ENOENT)',
+    ],
     [{ LEDGER_ROLES: '', LEDGER_LOG_LEVEL: 'x' }, 'LEDGER_ROLES:', 'LEDGER_LOG_LEVEL:'],
     [
       { NODE_ENV: 'production' },

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { link, mkdir, open, readFile, unlink } from 'node:fs/promises';
+import { link, open, readFile, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
   SignJWT,
@@ -10,6 +10,7 @@ import {
   importJWK,
 } from 'jose';
 import type { JWK, JWTVerifyGetKey } from 'jose';
+import { makeDirectory } from '../keys/make-directory.ts';
 
 /** Never resolves (RFC 2606), so that nobody mistakes it for a reachable issuer. */
 export const DEVELOPMENT_ISSUER = 'https://development-issuer.invalid';
@@ -101,7 +102,7 @@ const readOrCreateKey = async (secretsDir: string): Promise<JWK> => {
   const path = join(secretsDir, KEY_FILE);
   const existing = await readKey(path);
   if (existing !== undefined) return existing;
-  await mkdir(secretsDir, { recursive: true, mode: 0o700 });
+  await makeDirectory(secretsDir);
   const { privateKey } = await generateKeyPair('RS256', { modulusLength: 2048, extractable: true });
   const jwk = await exportJWK(privateKey);
   const key = { ...jwk, kid: await calculateJwkThumbprint(jwk), alg: 'RS256' };

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
-import { link, mkdir, open, readFile, readdir, rename, stat, unlink } from 'node:fs/promises';
+import { link, open, readFile, readdir, rename, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { makeDirectory } from './make-directory.ts';
 
 /** Files that only this user may read, written so that a crash leaves either the old or the new content. */
 export class UnsafePermissions extends Error {
@@ -16,7 +17,7 @@ export class UnsafePermissions extends Error {
 
 /** Creates the directory with mode 0700; throws UnsafePermissions when it exists with wider ones. */
 export const privateDirectory = async (path: string): Promise<void> => {
-  await mkdir(path, { recursive: true, mode: 0o700 });
+  await makeDirectory(path);
   const { mode } = await stat(path);
   if ((mode & 0o077) !== 0) throw new UnsafePermissions(path, mode, '0700');
 };

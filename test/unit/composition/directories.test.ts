@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -38,6 +38,31 @@ describe('directories of the settings', () => {
     );
     expect(await refusal(join(file, 'x'))).to.match(/^LEDGER_DATA_DIR: .*\(ENOTDIR\)/);
     expect(await refusal(join(dir, 'data'), file)).to.match(/^LEDGER_SECRETS_DIR: .*\(EEXIST\)/);
+  });
+
+  it('are refused where the system lets nothing be made, at once', async () => {
+    expect(await refusal('/proc/ledger-x')).to.equal(
+      'LEDGER_DATA_DIR: /proc/ledger-x is no directory that can be written to (ENOENT). Example: LEDGER_DATA_DIR=./data',
+    );
+    expect(await refusal('/proc/ledger-x/y/z')).to.match(/^LEDGER_DATA_DIR: .*\(ENOENT\)/);
+    expect(await refusal(join(dir, 'data'), '/proc/ledger-x')).to.match(/^LEDGER_SECRETS_DIR: .*\(ENOENT\)/);
+  });
+
+  it('may be reached through links, but not through one that leads nowhere', async () => {
+    mkdirSync(join(dir, 'there'));
+    symlinkSync(join(dir, 'there'), join(dir, 'link'));
+    symlinkSync(join(dir, 'nowhere'), join(dir, 'broken'));
+    await openDirectories({ dataDir: join(dir, 'link', 'a', 'b'), secretsDir: join(dir, 'link', 'a', 's') });
+    expect(statSync(join(dir, 'there', 'a', 'b')).isDirectory()).to.equal(true);
+    expect(await refusal(join(dir, 'broken'))).to.match(/\(EEXIST\)/);
+    expect(await refusal(join(dir, 'broken', 'x'))).to.match(/^LEDGER_DATA_DIR: /);
+  });
+
+  it('are made by many at the same time', async () => {
+    const dataDir = join(dir, 'many', 'levels', 'data');
+    const secretsDir = join(dataDir, 'secrets');
+    await Promise.all(Array.from({ length: 8 }, () => openDirectories({ dataDir, secretsDir })));
+    expect(statSync(secretsDir).mode & 0o777).to.equal(0o700);
   });
 
   it('of secrets that others may read are refused with what mends it', async () => {
