@@ -1,9 +1,11 @@
 import { expect } from 'chai';
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { directorySink } from '../../src/adapters/audit/bundle-files.ts';
+import { checkpointText } from '../../src/app/audit/merkle/checkpoint.ts';
+import { signNote } from '../../src/app/audit/merkle/note.ts';
 import { writeBundle } from '../../src/app/audit/bundle/writer.ts';
 import {
   asTenant,
@@ -69,6 +71,59 @@ describe('an export that is checked without anything of ours', function () {
       writeFileSync(checkpoint, readFileSync(checkpoint, 'utf8').replace('tenants 3', 'tenants 4'));
       expect(verify(directory).said).to.include('the signature of the checkpoint');
     });
+
+  it('is wrong when anything else in it is not what the audit key signed over the manifest', async () => {
+    const directory = join(folder, 'files');
+    await writeBundle(contentOf(history), directorySink(directory));
+    expect(verify(directory).said).to.match(
+      / are what was signed; all \d+ files are those that the manifest lists\n$/,
+    );
+    const changed = (name: string, how: (text: string) => string): string => {
+      const file = join(directory, name);
+      const text = readFileSync(file, 'utf8');
+      writeFileSync(file, how(text));
+      const { status, said } = verify(directory);
+      writeFileSync(file, text);
+      expect(status, name).to.equal(1);
+      return said;
+    };
+    // No leaf is over clear texts of personal fields.
+    expect(changed('events.ndjson', (text) => text.replace('"Alice"', '"Alicf"'))).to.equal(
+      'wrong: events.ndjson is not the file that the manifest lists\n',
+    );
+    expect(changed('leaves.bin', (text) => `${text}x`)).to.include('leaves.bin is not the file');
+    expect(changed('manifest.json', (text) => text.replace('"counts"', '"count"'))).to.include(
+      'manifest.note was signed for another manifest',
+    );
+    expect(
+      changed('manifest.note', (text) => text.replace('export manifest', 'export manifesto')),
+    ).to.include('the signature of manifest.note');
+    writeFileSync(join(directory, 'more.json'), '{}');
+    expect(verify(directory).said).to.equal('wrong: more.json is not listed in the manifest\n');
+    rmSync(join(directory, 'more.json'));
+    rmSync(join(directory, 'leaves.bin'));
+    expect(verify(directory).said).to.equal('wrong: leaves.bin, which the manifest lists, is missing\n');
+  });
+
+  it('says that history was taken back where a smaller tree was signed later than the one that is known', async () => {
+    const directory = join(folder, 'back');
+    await writeBundle(contentOf(history, { at: 100 }), directorySink(directory));
+    const pin = join(folder, 'back.pin');
+    const known = (time: string): string => {
+      const text = checkpointText({ ...history.checkpointAt(150), time });
+      writeFileSync(pin, signNote(text, history.signer));
+      return verify(directory, key, pin).said;
+    };
+    const at = history.checkpointAt(100).time;
+    expect(known('2026-11-21T11:00:00.000Z')).to.equal(
+      `wrong: history was taken back: size 100 was signed at ${at}, after size 150 at 2026-11-21T11:00:00.000Z\n`,
+    );
+    expect(known(at)).to.include('or an older export');
+  });
+
+  it('is checked by a file that can be run', () => {
+    accessSync(SCRIPT, constants.X_OK);
+  });
 
   it('says how it is used, and what it cannot read, to somebody who knows no Python', async () => {
     const run = (...argv: string[]) => spawnSync('python3', [SCRIPT, ...argv], { encoding: 'utf8' });
