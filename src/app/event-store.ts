@@ -149,6 +149,18 @@ export class OutcomeUnknown extends Error {
   }
 }
 
+/** The log holds something else than was written to it. `at`: the event that is wrong, where it is known. */
+export class LogDamaged extends Error {
+  override readonly name: string = 'LogDamaged';
+  readonly at: DamagedAt | undefined;
+  constructor(message: string, at: DamagedAt | undefined, options?: ErrorOptions) {
+    super(message, options);
+    this.at = at;
+  }
+}
+/** `event`: `<stream>@<revision>`. */
+export type DamagedAt = { readonly event: string; readonly position: Position };
+
 /** Nothing was stored. `retryAfterMs` says when trying again makes sense. */
 export class StoreUnavailable extends Error {
   override readonly name = 'StoreUnavailable';

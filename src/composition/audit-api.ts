@@ -27,7 +27,7 @@ export type AuditApiPorts = Pick<
   AuditServices,
   'runner' | 'resources' | 'requestHash' | 'personal' | 'conceal' | 'past' | 'positions'
 > & {
-  readonly auditing: Pick<Auditing, 'reader' | 'heads' | 'proofs' | 'keys'>;
+  readonly auditing: Pick<Auditing, 'reader' | 'heads' | 'proofs' | 'keys' | 'status' | 'suspect'>;
   readonly store: EventStore;
   readonly codec: EventCodec;
   readonly registry: Registry;
@@ -72,6 +72,7 @@ export const createAuditApi = (ports: AuditApiPorts): AuditApi => {
     timers,
     logger: ports.logger.child({ component: 'exports' }),
     rest,
+    halted: () => auditing.status().state === 'mismatch',
     ...(ports.keepMs === undefined ? {} : { keepMs: ports.keepMs }),
   });
   const services: AuditServices = {
@@ -100,6 +101,7 @@ export const createAuditApi = (ports: AuditApiPorts): AuditApi => {
     erasures: ports.erasures,
     erasureLog: createErasureLog(shared),
     searches: createNameSearches(),
+    suspect: auditing.suspect,
     access: createAccessJournal({ journal: createDayJournal(store), codec, clock, instance }),
   };
   return { routes: auditRoutes(services), exports };

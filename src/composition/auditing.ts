@@ -28,6 +28,8 @@ export type Auditing = {
   /** Signs tree heads while this instance holds the lease. Returns when the signal was aborted. */
   run(signal: AbortSignal): Promise<void>;
   status(): SignerStatus;
+  /** A read has found this event (`<stream>@<revision>`) damaged: the signer looks at it within seconds, and raises the alarm. */
+  suspect(event: string): void;
   /** How far the signatures are behind the tree, whichever instance signs. */
   progress(): Promise<AuditProgress>;
 };
@@ -98,6 +100,11 @@ export const createAuditing = (
     proofs: createAuditProofs({ tree: reader, heads, keys, origin, rest }),
     run: signer.run,
     status: signer.status,
+    suspect: (event) => {
+      const at = event.lastIndexOf('@');
+      const index = reader.indexOf(event.slice(0, at), Number(event.slice(at + 1)));
+      if (index !== undefined) signer.suspect(index);
+    },
     progress: async () => {
       const head = await heads.latest();
       const signedSize = head?.size ?? 0;

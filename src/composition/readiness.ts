@@ -66,11 +66,16 @@ export const createReadiness = (options: {
     return [{ name: 'processes', ok, message: error ?? state }];
   };
 
-  /** A history that is not what was signed: nobody should be told that it is. */
+  /**
+   * A history that is not what was signed: nobody should be told that it is. What only keeps heads from being signed takes
+   * no traffic away, and is told all the same.
+   */
   const auditCheck = (): Readiness['checks'] => {
     if (system.auditing === undefined) return [];
     const { state, error } = system.auditing.status();
-    return [{ name: 'audit tree', ok: state !== 'mismatch', message: error ?? state }];
+    const ok = state !== 'mismatch';
+    if (ok && error !== undefined) return [{ name: 'audit tree', ok, message: state, warning: error }];
+    return [{ name: 'audit tree', ok, message: error ?? state }];
   };
 
   return {

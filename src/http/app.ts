@@ -24,7 +24,13 @@ import { answerParserErrors, headerRefusal } from './parser-refusals.ts';
 /** Whether this instance should get traffic, and what says so (`/readyz`). */
 export type Readiness = {
   readonly ready: boolean;
-  readonly checks: readonly { readonly name: string; readonly ok: boolean; readonly message?: string }[];
+  readonly checks: readonly {
+    readonly name: string;
+    readonly ok: boolean;
+    readonly message?: string;
+    /** What is wrong although traffic may come. */
+    readonly warning?: string;
+  }[];
 };
 
 export type HttpAppOptions = ExchangeServices &

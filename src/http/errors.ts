@@ -34,6 +34,7 @@ export const ERRORS = {
   UNIMPLEMENTED: { code: 12, http: 501, title: 'This is not implemented' },
   INTERNAL: { code: 13, http: 500, title: 'A fault of this service' },
   UNAVAILABLE: { code: 14, http: 503, title: 'The service cannot do this now' },
+  DATA_LOSS: { code: 15, http: 500, title: 'What is stored is not what was recorded' },
   UNAUTHENTICATED: { code: 16, http: 401, title: 'The caller is not known' },
 } as const;
 

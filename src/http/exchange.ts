@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { EventTooLarge, OutcomeUnknown, StoreUnavailable } from '../app/event-store.ts';
+import { EventTooLarge, LogDamaged, OutcomeUnknown, StoreUnavailable } from '../app/event-store.ts';
 import { ReferencesBusy } from '../app/reference-guard.ts';
 import { IdempotencyMismatch } from '../app/command.ts';
 import type { Clock, Logger, RecordRejection, RejectionRecord } from '../app/ports.ts';
@@ -151,6 +151,13 @@ export const sendError = (
       'request failed',
     );
   }
+  if (error.error === 'DATA_LOSS') {
+    const { at } = failure instanceof LogDamaged ? failure : {};
+    services.logger.error(
+      { correlationId: exchange.requestId, method: exchange.method, ...at },
+      `${error.message}; follow ops/runbooks/LedgerAuditTreeMismatch.md`,
+    );
+  }
   record(exchange, error, services);
   send(exchange, error.status, JSON.stringify(bodyOf(error, style, exchange.requestId)), {
     'content-type': style === 'problem' ? 'application/problem+json' : 'application/json',
@@ -182,6 +189,7 @@ export const asApiError = (failure: unknown): ApiError => {
       cause: failure,
     });
   }
+  if (failure instanceof LogDamaged) return logDamaged(failure);
   if (failure instanceof ReferencesBusy)
     return new ApiError('UNAVAILABLE', `${failure.message}; nothing was stored, try again`, {
       reason: 'REFERENCES_BUSY',
@@ -208,6 +216,21 @@ export const asApiError = (failure: unknown): ApiError => {
     cause: failure,
   });
 };
+
+/** Which event it is may be more than the caller may know: of its place nothing can be told but that it is one. */
+const logDamaged = (cause: LogDamaged): ApiError =>
+  cause.at === undefined
+    ? new ApiError(
+        'DATA_LOSS',
+        'the event log of this service is damaged, so nothing is shown of what was asked for; its operators are alarmed',
+        { reason: 'LOG_DAMAGED', cause },
+      )
+    : new ApiError(
+        'DATA_LOSS',
+        `the event that is stored at position ${cause.at.position} is not the one that was recorded, so nothing is shown of it, ` +
+          'nor of what was asked for with it; the operators of this service are alarmed',
+        { reason: 'EVENT_CHANGED', facts: { position: cause.at.position }, cause },
+      );
 
 /** 504 with the command to repeat: the same key, or, for a call without one, the id under its header. */
 export const outcomeUnknown = (

@@ -1,5 +1,6 @@
 import type { LinePage } from '../../app/audit/bundle/writer.ts';
 import type { PagesAsked } from '../../app/audit/exports/ports.ts';
+import type { LogDamaged } from '../../app/event-store.ts';
 
 /** What a module of export lines gives: pages of lines or proofs, from a log and an audit tree of its own. */
 export type ExportLines = {
@@ -21,8 +22,13 @@ export type LineWorkerData = {
 export type FromLineWorker =
   | { readonly kind: 'page'; readonly page: LinePage }
   | { readonly kind: 'end' }
-  /** `name`: of the error, so that it can be told apart. */
-  | { readonly kind: 'failed'; readonly name: string; readonly message: string };
+  /** `name`: of the error, so that it can be told apart; `damaged`: of a log that is. */
+  | {
+      readonly kind: 'failed';
+      readonly name: string;
+      readonly message: string;
+      readonly damaged?: Pick<LogDamaged, 'at'>;
+    };
 
 /** Pages that are made ahead: each message to the worker is leave for one more. */
 export const PAGES_AHEAD = 4;

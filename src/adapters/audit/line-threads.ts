@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { BundleInconsistent, type LinePage } from '../../app/audit/bundle/writer.ts';
 import type { MakePages } from '../../app/audit/exports/ports.ts';
+import { LogDamaged } from '../../app/event-store.ts';
 import type { FromLineWorker, LineWorkerData } from './line-protocol.ts';
 
 export type LineThreadsOptions = Pick<LineWorkerData, 'module' | 'config'> & {
@@ -78,5 +79,7 @@ async function* pagesOf(workerData: LineWorkerData, signal: AbortSignal): AsyncG
   }
 }
 
-const errorOf = ({ name, message }: Extract<FromLineWorker, { kind: 'failed' }>): Error =>
-  name === BundleInconsistent.NAME ? new BundleInconsistent(message) : new Error(message);
+const errorOf = ({ name, message, damaged }: Extract<FromLineWorker, { kind: 'failed' }>): Error => {
+  if (damaged !== undefined) return new LogDamaged(message, damaged.at);
+  return name === BundleInconsistent.NAME ? new BundleInconsistent(message) : new Error(message);
+};

@@ -1,4 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
+import { LogDamaged } from '../../app/event-store.ts';
 import {
   PAGES_AHEAD,
   type FromLineWorker,
@@ -39,6 +40,7 @@ try {
   tell({ kind: 'end' });
 } catch (error) {
   const { name, message } = error instanceof Error ? error : new Error(String(error));
-  tell({ kind: 'failed', name, message });
+  const damaged = error instanceof LogDamaged ? { damaged: { at: error.at } } : {};
+  tell({ kind: 'failed', name, message, ...damaged });
 }
 port.close();

@@ -1,4 +1,4 @@
-import type { EventStore, RecordedEvent } from '../event-store.ts';
+import { LogDamaged, type EventStore, type RecordedEvent } from '../event-store.ts';
 import { leafHashOf, leafOf } from './merkle/leaf.ts';
 import type { AuditLeaf } from './tree.ts';
 
@@ -40,19 +40,19 @@ const runsOf = (revisions: readonly number[]): readonly { readonly from: number;
 };
 
 /** The log holds another event at the place of a leaf than the one that the tree was made of, or none. */
-export class ChangedEvent extends Error {
+export class ChangedEvent extends LogDamaged {
   override readonly name = 'ChangedEvent';
-  /** `<stream>@<revision>` */
-  readonly event: string;
   /** Number of the leaf. */
   readonly place: number;
   constructor(
-    { index, record }: AuditLeaf,
+    { index, position, record }: AuditLeaf,
     what: 'is missing in the log' | 'is not what it was when it was recorded',
   ) {
     const event = `${record.stream}@${record.revision}`;
-    super(`the event ${event}, leaf ${index} of the audit tree, ${what}`);
-    this.event = event;
+    super(`the event ${event} at position ${position}, leaf ${index} of the audit tree, ${what}`, {
+      event,
+      position,
+    });
     this.place = index;
   }
 }

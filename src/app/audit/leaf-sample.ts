@@ -14,6 +14,8 @@ export type LeafSample = {
    * Looks at the next of the first `size` leaves. Throws ChangedEvent, also at every later look until it is right again.
    */
   look(size: number, signal: AbortSignal): Promise<void>;
+  /** The next look begins with this leaf: somebody has found it wrong. */
+  suspect(index: number): void;
 };
 
 /** Leaves of one look at least: at one every 10 seconds more than a million a day. */
@@ -66,6 +68,9 @@ export const createLeafSample = ({
   };
 
   return {
+    suspect: (index) => {
+      suspect ??= index;
+    },
     look: async (size, signal) => {
       if (size === 0) return;
       const started = clock.monotonicMs();

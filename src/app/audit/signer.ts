@@ -1,11 +1,10 @@
 import type { TreeHeadData } from '../../domain/bookkeeping/audit-events.ts';
 import { createBookkeeping } from '../bookkeeping.ts';
-import { StoreUnavailable, WrongExpectedRevision, type EventStore } from '../event-store.ts';
+import { LogDamaged, StoreUnavailable, WrongExpectedRevision, type EventStore } from '../event-store.ts';
 import type { Lease, Ownership } from '../ownership.ts';
 import type { Clock, Ids, Logger, Timers } from '../ports.ts';
 import { pause } from '../process-runner/pause.ts';
 import type { AuditKeys } from './audit-keys.ts';
-import { ChangedEvent } from './event-source.ts';
 import { createLeafSample } from './leaf-sample.ts';
 import { checkpointText } from './merkle/checkpoint.ts';
 import { rootAt } from './merkle/compact-range.ts';
@@ -17,8 +16,8 @@ import type { AuditTree } from './tree.ts';
 export type SignerStatus = {
   /**
    * `standby`: another instance signs; `catching-up`: the tree of this instance is not as far as the last head;
-   * `mismatch`: it is another one than was signed, or the log holds another event than it was made of, so nothing is
-   * signed any more; `failing`: signing does not succeed.
+   * `mismatch`: it is another one than was signed, or the log holds another event than it was made of, or one that is
+   * damaged, so nothing is signed any more; `failing`: signing does not succeed.
    */
   readonly state: 'standby' | 'catching-up' | 'signing' | 'mismatch' | 'failing';
   /** Attempts that failed since the start. */
@@ -30,6 +29,8 @@ export type AuditSigner = {
   /** Signs while this instance holds the lease. Returns after the signal was aborted. */
   run(signal: AbortSignal): Promise<void>;
   status(): SignerStatus;
+  /** A read has found that the event of this leaf is another one: the next look begins with it. */
+  suspect(index: number): void;
 };
 
 export type SignerSettings = {
@@ -73,11 +74,21 @@ export class TreeMismatch extends Error {
   }
 }
 
+/** What somebody reads whom the alarm has woken: no stack, which says nothing of who wrote to the store. */
+const WHAT_TO_DO =
+  'nothing is signed any more: touch nothing in the store, and follow ops/runbooks/LedgerAuditTreeMismatch.md';
+
+const whatIsWrong = ({ at, message }: LogDamaged): string =>
+  at === undefined
+    ? message
+    : `the event ${at.event} that the log holds at position ${at.position} is not the one that was recorded`;
+
 /** Two signers at once, for the moment of a takeover, break nothing: heads are appended at the expected revision. */
 export const createAuditSigner = (ports: SignerPorts): AuditSigner => {
   const { tree, heads, clock, timers, ownership, logger, rest } = ports;
   const settings = { everyMs: 10_000, everyLeaves: 1000, lookMs: 500, sampleMs: 10_000, ...ports.settings };
   const sample = createLeafSample(ports);
+  let suspected = false;
   let status: SignerStatus = { state: 'standby', failures: 0 };
   const became = (state: SignerStatus['state'], error?: string, failed = 0): void => {
     status = { state, failures: status.failures + failed, ...(error !== undefined && { error }) };
@@ -86,13 +97,11 @@ export const createAuditSigner = (ports: SignerPorts): AuditSigner => {
   const fail = (error: unknown): void => {
     const text = error instanceof Error ? error.message : String(error);
     if (error instanceof TreeMismatch) {
-      if (status.state !== 'mismatch')
-        logger.error({ err: error, size: error.size }, 'nothing is signed any more');
+      if (status.state !== 'mismatch') logger.error({ size: error.size }, `${text}; ${WHAT_TO_DO}`);
       return became('mismatch', text, 1);
     }
-    if (error instanceof ChangedEvent) {
-      if (status.state !== 'mismatch')
-        logger.error({ err: error, event: error.event, place: error.place }, 'nothing is signed any more');
+    if (error instanceof LogDamaged) {
+      if (status.state !== 'mismatch') logger.error({ ...error.at }, `${whatIsWrong(error)}; ${WHAT_TO_DO}`);
       return became('mismatch', text, 1);
     }
     if (status.state !== 'failing')
@@ -124,9 +133,10 @@ export const createAuditSigner = (ports: SignerPorts): AuditSigner => {
       const now = clock.monotonicMs();
       const due = fresh > 0 && (fresh >= settings.everyLeaves || now - signedAt >= settings.everyMs);
       // Whether there is anything to sign or not: a tree that is not right is noticed, and one that is right again.
-      if (due || now - checkedAt >= settings.everyMs) {
+      if (due || suspected || now - checkedAt >= settings.everyMs) {
         if (last !== undefined) checkRoot(tree, last);
-        if (now - sampledAt >= settings.sampleMs) {
+        if (suspected || now - sampledAt >= settings.sampleMs) {
+          suspected = false;
           await sample.look(size, signal);
           sampledAt = now;
         }
@@ -155,7 +165,7 @@ export const createAuditSigner = (ports: SignerPorts): AuditSigner => {
         // The instance that took over has signed: not a failure.
         if (!(error instanceof WrongExpectedRevision)) fail(error);
         sampledAt = Number.NEGATIVE_INFINITY;
-        if (error instanceof TreeMismatch || error instanceof ChangedEvent) wait = settings.everyMs;
+        if (error instanceof TreeMismatch || error instanceof LogDamaged) wait = settings.everyMs;
         if (error instanceof StoreUnavailable) wait = Math.max(wait, error.retryAfterMs);
       }
       await pause(timers, wait, signal);
@@ -169,6 +179,10 @@ export const createAuditSigner = (ports: SignerPorts): AuditSigner => {
         became('standby');
       }),
     status: () => status,
+    suspect: (index) => {
+      sample.suspect(index);
+      suspected = true;
+    },
   };
 };
 

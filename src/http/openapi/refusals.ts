@@ -148,6 +148,7 @@ export const ANY_CALL: readonly ErrorName[] = [
   'UNAUTHENTICATED',
   'PERMISSION_DENIED',
   'INTERNAL',
+  'DATA_LOSS',
   'UNAVAILABLE',
 ];
 export const OF_ONE_OBJECT: readonly ErrorName[] = ['NOT_FOUND'];

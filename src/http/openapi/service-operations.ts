@@ -60,7 +60,12 @@ export const SERVICE_COMPONENTS: { readonly [name: string]: JsonObject } = {
         type: 'array',
         items: {
           type: 'object',
-          properties: { name: { type: 'string' }, ok: { type: 'boolean' }, message: { type: 'string' } },
+          properties: {
+            name: { type: 'string' },
+            ok: { type: 'boolean' },
+            message: { type: 'string' },
+            warning: { type: 'string', description: 'What is wrong although traffic may come.' },
+          },
           required: ['name', 'ok'],
           additionalProperties: false,
         },

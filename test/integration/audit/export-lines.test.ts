@@ -15,6 +15,7 @@ import { BundleInconsistent, writeBundle } from '../../../src/app/audit/bundle/w
 import { contentOf, type ExportSource } from '../../../src/app/audit/exports/content.ts';
 import type { TreeHead } from '../../../src/app/audit/tree-heads.ts';
 import { createEventCodec } from '../../../src/app/event-codec.ts';
+import { LogDamaged } from '../../../src/app/event-store.ts';
 import type { ExportLinesConfig } from '../../../src/composition/export-lines-module.ts';
 import type { ExportRequest } from '../../../src/domain/audit/events.ts';
 import { eventTypes, registry } from '../../../src/domain/registry.ts';
@@ -167,6 +168,34 @@ describe('exports whose lines and proofs are made on another thread', () => {
       expect(String(error)).to.include('the log has changed cluster-c2@5');
     } finally {
       change(String(row['data']));
+      db.close();
+    }
+  });
+
+  it('say which event is damaged, although threads keep no classes of errors', async () => {
+    const db = new DatabaseSync(join(dataDir, 'events.db'));
+    const found = db
+      .prepare(
+        `SELECT e.position, e.data FROM events e JOIN streams s ON s.id = e.stream
+         WHERE s.name = 'cluster-c2' AND e.revision = 5`,
+      )
+      .get() as { position: number; data: string };
+    const change = (data: string): void => {
+      db.prepare('UPDATE events SET data = ? WHERE position = ?').run(data, found.position);
+    };
+    change('{"n":4711}');
+    try {
+      const error: unknown = await exported(
+        REQUESTS['the whole log for the provider'] as ExportRequest,
+        elsewhere(),
+      ).catch((thrown: unknown) => thrown);
+      expect(error).to.be.instanceOf(LogDamaged);
+      expect((error as LogDamaged).at).to.deep.equal({
+        event: 'cluster-c2@5',
+        position: String(found.position).padStart(16, '0'),
+      });
+    } finally {
+      change(found.data);
       db.close();
     }
   });

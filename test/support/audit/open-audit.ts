@@ -6,7 +6,7 @@ import { createAuditHeads } from '../../../src/app/audit/tree-heads.ts';
 import type { AuditTree } from '../../../src/app/audit/tree.ts';
 import type { EventStore } from '../../../src/app/event-store.ts';
 import type { Ownership } from '../../../src/app/ownership.ts';
-import type { Clock, Timers } from '../../../src/app/ports.ts';
+import type { Clock, Logger, Timers } from '../../../src/app/ports.ts';
 import { memoryAuditKeyFiles } from '../../../src/adapters/keys/audit-keys.ts';
 import { createLeaseOwnership } from '../../../src/adapters/ownership/lease-ownership.ts';
 import type { AuditReader } from '../../../src/projections/audit/audit-reader.ts';
@@ -44,6 +44,7 @@ export const openSigning = ({
   ownership,
   settings,
   caughtUp = () => true,
+  logger = silentLogger,
 }: {
   store: EventStore;
   tree: AuditTree;
@@ -54,6 +55,7 @@ export const openSigning = ({
   ownership?: Ownership;
   settings?: Partial<SignerSettings>;
   caughtUp?: () => boolean;
+  logger?: Logger;
 }) => {
   const origin = originOf(store.storeId);
   let count = 0;
@@ -66,7 +68,6 @@ export const openSigning = ({
   const heads = createAuditHeads(store);
   const keys = createAuditKeys({ store, files, origin, clock, ids, instance, treeSize: () => tree.size() });
   const rest = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-  const logger = silentLogger;
   const signer = createAuditSigner({
     store,
     tree,

@@ -5,7 +5,8 @@ import { unchangedEventsOf } from '../../../src/app/audit/event-source.ts';
 import { createLeafSample } from '../../../src/app/audit/leaf-sample.ts';
 import { originOf } from '../../../src/app/audit/merkle/checkpoint.ts';
 import type { AuditTree } from '../../../src/app/audit/tree.ts';
-import type { EventStore, RecordedEvent } from '../../../src/app/event-store.ts';
+import { LogDamaged, type EventStore, type RecordedEvent } from '../../../src/app/event-store.ts';
+import type { Logger } from '../../../src/app/ports.ts';
 import type { ReadModels } from '../../../src/projections/read-models.ts';
 import { audit, followed, openAuditView, openSigning } from '../../support/audit/open-audit.ts';
 import { createHistoryWriter } from '../../support/audit/random-history.ts';
@@ -75,7 +76,7 @@ describe('a log that is changed beneath the service', () => {
     const name = `${tree.leaf(7)?.record.stream}@${tree.leaf(7)?.record.revision}`;
     expect([state, error]).to.deep.equal([
       'mismatch',
-      `the event ${name}, leaf 7 of the audit tree, is not what it was when it was recorded`,
+      `the event ${name} at position ${tree.leaf(7)?.position}, leaf 7 of the audit tree, is not what it was when it was recorded`,
     ]);
     expect((await signing.heads.latest())?.size).to.equal(15);
 
@@ -83,6 +84,50 @@ describe('a log that is changed beneath the service', () => {
     await time.pass(30_000);
     expect(signing.signer.status().state).to.equal('signing');
     expect((await signing.heads.latest())?.size).to.equal(30);
+    stop.abort();
+    await time.pass(0);
+    await running;
+  });
+
+  it('is alarming too when the store itself finds that an event is not what it stored', async () => {
+    const stop = new AbortController();
+    const told: [string, object, string | undefined][] = [];
+    const at =
+      (level: string): Logger['error'] =>
+      (fields, text) =>
+        void told.push([level, fields, text]);
+    const logger: Logger = {
+      debug: () => undefined,
+      info: at('info'),
+      warn: at('warn'),
+      error: at('error'),
+      child: () => logger,
+    };
+    await append(15);
+    const leaf = tree.leaf(7);
+    const event = `${leaf?.record.stream}@${leaf?.record.revision}`;
+    const position = leaf?.position ?? '';
+    forge = (stored) => {
+      if (isOf(stored, 7))
+        throw new LogDamaged('the event log f is damaged: its checksum', { event, position });
+      return stored;
+    };
+    const signing = openSigning({ store: forged, tree, logger, ...time });
+    const running = signing.signer.run(stop.signal);
+    await time.pass(60_000);
+    expect(signing.signer.status()).to.deep.include({
+      state: 'mismatch',
+      error: 'the event log f is damaged: its checksum',
+    });
+    expect(await signing.heads.latest()).to.equal(undefined);
+    expect(told.filter(([level]) => level !== 'info')).to.deep.equal([
+      [
+        'error',
+        { event, position },
+        `the event ${event} that the log holds at position ${position} is not the one that was recorded; nothing is signed ` +
+          'any more: touch nothing in the store, and follow ops/runbooks/LedgerAuditTreeMismatch.md',
+      ],
+    ]);
     stop.abort();
     await time.pass(0);
     await running;

@@ -104,6 +104,18 @@ describe('readiness', () => {
     expect(await failing(started({ audit: { state: 'signing' } }))).to.deep.equal([]);
   });
 
+  it('what only keeps heads from being signed takes no traffic away, and stands there as a warning', async () => {
+    const audit = { state: 'failing', error: 'the private audit key is missing' };
+    const { ready, checks } = await started({ audit }).check();
+    expect(ready).to.equal(true);
+    expect(checks.find(({ name }) => name === 'audit tree')).to.deep.equal({
+      name: 'audit tree',
+      ok: true,
+      message: 'failing',
+      warning: 'the private audit key is missing',
+    });
+  });
+
   it('asks the store once a second, however many ask, and comes back by itself', async () => {
     const given: Given = { fault: 'connection refused' };
     const { readiness, pings, pass } = probe(given);

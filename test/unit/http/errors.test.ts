@@ -28,6 +28,7 @@ const GRPC_TO_HTTP: Readonly<Record<number, readonly number[]>> = {
   12: [501, 405],
   13: [500],
   14: [503],
+  15: [500],
   16: [401],
 };
 

@@ -1,4 +1,4 @@
-import { StoreUnavailable } from '../../../app/event-store.ts';
+import { LogDamaged, StoreUnavailable, type DamagedAt } from '../../../app/event-store.ts';
 
 /** A second process (or a second store in this one) on the same data directory. */
 export class DataDirectoryInUse extends Error {
@@ -14,14 +14,15 @@ export class DataDirectoryInUse extends Error {
 }
 
 /** The file does not hold what was written to it. Nothing is read from or written to it any more. */
-export class StoreDamaged extends Error {
+export class StoreDamaged extends LogDamaged {
   override readonly name = 'StoreDamaged';
   readonly file: string;
   readonly finding: string;
-  constructor(file: string, finding: string, options?: ErrorOptions) {
+  constructor(file: string, finding: string, options?: ErrorOptions & { readonly at?: DamagedAt }) {
     super(
       `the event log ${file} is damaged: ${finding}. ` +
         'Run `ledgerctl store check` for every finding, then restore the newest good backup.',
+      options?.at,
       options,
     );
     this.file = file;

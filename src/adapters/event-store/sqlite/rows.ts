@@ -44,7 +44,10 @@ export const rowFinding = (row: EventRow): string | undefined => {
 /** Throws StoreDamaged instead of handing out an event that is not what was stored. */
 export const toEvent = (file: string, row: EventRow): RecordedEvent => {
   const finding = rowFinding(row);
-  if (finding !== undefined) throw new StoreDamaged(file, finding);
+  if (finding !== undefined)
+    throw new StoreDamaged(file, finding, {
+      at: { event: `${row[1]}@${row[2]}`, position: formatPosition(row[0]) },
+    });
   return {
     position: formatPosition(row[0]),
     stream: row[1],

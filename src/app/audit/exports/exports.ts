@@ -4,7 +4,7 @@ import { listAt, objectAt, stringAt } from '../../../domain/json-tools.ts';
 import { auditExportAggregate } from '../../../domain/kinds.ts';
 import { parseStreamName } from '../../../domain/stream-name.ts';
 import type { CommandOutcome, CommandRunner } from '../../command.ts';
-import type { EventStore } from '../../event-store.ts';
+import { LogDamaged, type EventStore } from '../../event-store.ts';
 import { derivedCommandId } from '../../identifiers.ts';
 import { principalIn, systemContext, type CommandContext } from '../../metadata.ts';
 import type { Clock, Logger, Timers } from '../../ports.ts';
@@ -63,6 +63,8 @@ export type ExportsOptions = {
   readonly keepMs?: number;
   /** Milliseconds that an export waits for a head over what was stored when it was asked for. Default 30,000. */
   readonly headMs?: number;
+  /** True while nothing is signed over a log that was changed: there is no head to wait for. Default: never. */
+  readonly halted?: () => boolean;
 };
 
 /** Exports that may wait or be made at one time on one instance. */
@@ -136,7 +138,8 @@ export const createAuditExports = (options: ExportsOptions): AuditExports => {
   /** A head over everything that this instance knew when it was asked; the newest one when that takes too long. */
   const headFor = async (size: number, signal: AbortSignal): Promise<TreeHead> => {
     const within = { withinMs: options.headMs ?? 30_000, signal };
-    const head = await headWhen({ heads, clock, timers }, (known) => known.size >= size, within);
+    const isEnough = (known: TreeHead): boolean => known.size >= size || options.halted?.() === true;
+    const head = await headWhen({ heads, clock, timers }, isEnough, within);
     if (head === undefined) throw new NothingToExport('no head of the tree has been signed yet');
     return head;
   };
@@ -353,6 +356,11 @@ const idle = async (
 /** What is said of a failure: never more than its own words, where they are meant for readers. */
 const reasonOf = (error: unknown): string => {
   if (error instanceof NothingToExport) return error.message;
+  if (error instanceof LogDamaged)
+    return error.at === undefined
+      ? 'the event log is damaged: the operators of this service are alarmed'
+      : `the event log is damaged: the event at position ${error.at.position} is not the one that was recorded; ` +
+          'the operators of this service are alarmed';
   if (error instanceof BundleInconsistent) return `log and audit tree do not agree: ${error.message}`;
   if (error instanceof Error && 'code' in error && error.code === 'ENOSPC')
     return 'there is no space left for exports';
