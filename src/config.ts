@@ -319,8 +319,14 @@ export class BadSetting extends Error {
   override readonly name = 'BadSetting';
 }
 
+/** Which of the known names a misspelt one was meant to be, as the end of a sentence; empty: none is near. */
+export type Meant = (name: string, known: readonly string[]) => string;
+
 /** Reads the settings from an environment. Throws BadSetting listing every bad variable at once. */
-export const readConfig = (environment: Readonly<Record<string, string | undefined>>): Config => {
+export const readConfig = (
+  environment: Readonly<Record<string, string | undefined>>,
+  meant: Meant = () => '',
+): Config => {
   const values: Record<string, unknown> = {};
   const problems: string[] = [];
   for (const [name, { variable, default: fallback, example, schema }] of Object.entries(fields)) {
@@ -333,7 +339,7 @@ export const readConfig = (environment: Readonly<Record<string, string | undefin
       );
   }
   if (problems.length === 0) problems.push(...contradictions(values as unknown as Config));
-  problems.push(...unknownSettings(environment));
+  problems.push(...unknownSettings(environment, meant));
   if (problems.length > 0) throw new BadSetting(problems.join('\n'));
   const config = values as unknown as Config;
   return { ...config, secretsDir: config.secretsDir ?? resolve(config.dataDir, 'secrets') };
@@ -367,9 +373,15 @@ const shown = (given: string | undefined): string =>
   given?.includes('@') ? 'a value with credentials' : JSON.stringify(given);
 
 /** A misspelt variable would silently leave a default in force, so it is refused like a bad value. */
-const unknownSettings = (environment: Readonly<Record<string, string | undefined>>): string[] => {
+const unknownSettings = (
+  environment: Readonly<Record<string, string | undefined>>,
+  meant: Meant,
+): string[] => {
   const known = new Set(settings.map(({ variable }) => variable));
   return Object.keys(environment)
     .filter((name) => name.startsWith('LEDGER_') && !name.startsWith('LEDGER_TEST_') && !known.has(name))
-    .map((name) => `${name}: there is no such setting. Known: ${[...known].join(', ')}`);
+    .map(
+      (name) =>
+        `${name}: there is no such setting${meant(name, [...known]) || `. Known: ${[...known].join(', ')}`}`,
+    );
 };

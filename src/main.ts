@@ -12,6 +12,7 @@ import { greeting } from './cli/greeting.ts';
 import { createCli, runCli } from './cli/ledgerctl.ts';
 import type { CliIo, DemoRequest, StoreToCheck, TokenRequest } from './cli/connection.ts';
 import { readConfig, type Config } from './config.ts';
+import { meant } from './http/nearest.ts';
 
 const io: CliIo = {
   out: (text) => process.stdout.write(text),
@@ -24,7 +25,7 @@ const projectFolder = resolve(import.meta.dirname, import.meta.filename.endsWith
 const packageVersion = (): string =>
   (JSON.parse(readFileSync(join(projectFolder, 'package.json'), 'utf8')) as { version: string }).version;
 
-const config = (): Config => readConfig(process.env);
+const config = (): Config => readConfig(process.env, meant);
 
 /** Runs until SIGTERM or SIGINT; a second signal ends it at once. */
 const serve = async (): Promise<void> => {

@@ -23,6 +23,7 @@ import { readCatalog } from './catalog-files.ts';
 import type { Closers } from './closing.ts';
 import { createClusters } from './clusters.ts';
 import { openDirectories } from './directories.ts';
+import { checkKafkaFiles } from './kafka-files.ts';
 import { openStore } from './event-log.ts';
 import { measure } from './measure.ts';
 import { openRefusals } from './refusals.ts';
@@ -58,6 +59,7 @@ export type Opened = Awaited<ReturnType<typeof openPorts>>;
 export const openPorts = async (config: Config, ports: Process, closers: Closers) => {
   const { clock, timers, ids, instance, logger, nodeEnv } = ports;
   await openDirectories(config);
+  await checkKafkaFiles(config);
   const metrics = createMetrics();
   closers.push(() => {
     metrics.close();

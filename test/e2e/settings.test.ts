@@ -36,8 +36,26 @@ describe('settings that cannot be used', function () {
     [{ LEDGER_STORE_DEADLINE_MS: '1s' }, 'LEDGER_STORE_DEADLINE_MS: must be a whole number of milliseconds'],
     [{ LEDGER_TRUSTED_ISSUERS: 'http://sso' }, 'LEDGER_TRUSTED_ISSUERS: must be https URLs'],
     [
-      { LEDGER_HTTP_ADRESS: '127.0.0.1:1' },
-      'LEDGER_HTTP_ADRESS: there is no such setting. Known: LEDGER_HTTP_ADDRESS',
+      { LEDGER_HTTP_ADRESS: '127.0.0.1:1', LEDGER_SOMETHING_ELSE: 'x' },
+      'LEDGER_HTTP_ADRESS: there is no such setting; did you mean LEDGER_HTTP_ADDRESS',
+      'LEDGER_SOMETHING_ELSE: there is no such setting. Known: LEDGER_HTTP_ADDRESS, LEDGER_METRICS_ADDRESS, ',
+    ],
+    [
+      { LEDGER_KAFKA_BROKERS: '127.0.0.1:1', LEDGER_KAFKA_TLS_CA: '/nowhere/ca.pem' },
+      'LEDGER_KAFKA_TLS_CA: /nowhere/ca.pem cannot be read (ENOENT). Example: LEDGER_KAFKA_TLS_CA=/etc/kafka/ca.pem',
+    ],
+    [
+      { LEDGER_KAFKA_BROKERS: '127.0.0.1:1', LEDGER_KAFKA_TLS_CA: 'package.json' },
+      'package.json holds no certificate (PEM)',
+    ],
+    [
+      {
+        LEDGER_KAFKA_BROKERS: '127.0.0.1:1',
+        LEDGER_KAFKA_SASL_MECHANISM: 'scram-sha-256',
+        LEDGER_KAFKA_SASL_USERNAME: 'u',
+        LEDGER_KAFKA_SASL_PASSWORD_FILE: '/nowhere/password',
+      },
+      'LEDGER_KAFKA_SASL_PASSWORD_FILE: /nowhere/password cannot be read (ENOENT)',
     ],
     [{ LEDGER_CATALOG: '/nowhere/at/all' }, 'LEDGER_CATALOG: there is no folder /nowhere/at/all'],
     [
