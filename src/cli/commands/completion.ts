@@ -13,13 +13,23 @@ const BASH = `_ledgerctl() {
 complete -o default -F _ledgerctl ledgerctl
 `;
 
+/** Where `ledgerctl` is no command: a function of that name is found by what is typed and by what completes. */
+const FROM_HERE = 'ledgerctl() { npx ledgerctl "$@"; }; source <(ledgerctl completion bash)';
+
 /** `ledgerctl completion`: a script for the shell, which asks the hidden `__complete` with every Tab. */
 export const addCompletionCommand = (program: Command, context: ResourceContext): void => {
   program
     .command('completion')
     .description('print a script that completes commands, options, kinds and names of objects')
     .addArgument(new Argument('<shell>', 'the shell').choices(['bash']))
-    .addHelpText('after', '\nExamples:\n  source <(ledgerctl completion bash)\n')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  source <(ledgerctl completion bash)                                 # where ledgerctl is on the PATH (npm link)
+  ${FROM_HERE}    # in the folder of this project
+`,
+    )
     .action(() => context.io.out(BASH));
   program
     .command('__complete', { hidden: true })

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -50,6 +50,19 @@ describe('ledgerctl completes', () => {
       out: '',
       err: '',
     });
+  });
+
+  it('in a bash without ledgerctl on the PATH, as the README and its help say', async function () {
+    this.timeout(30_000);
+    const line = 'ledgerctl() { npx ledgerctl "$@"; }; source <(ledgerctl completion bash)';
+    expect(readFileSync('README.md', 'utf8')).to.include(`\`${line}\``);
+    expect(await cli.succeeds(['completion', '--help'])).to.include(line);
+    const script = `${line}
+COMP_WORDS=(ledgerctl orders ca); COMP_CWORD=2
+_ledgerctl
+printf '%s|' "\${COMPREPLY[@]}"`;
+    const { stdout, stderr } = spawnSync('bash', ['--norc', '-c', script], { encoding: 'utf8' });
+    expect(stdout, stderr).to.equal('cancel|');
   });
 
   it('in a real bash', async () => {

@@ -70,9 +70,11 @@ const shortCommandsIn = (text: string): string[] => {
   });
 };
 
-/** Only `--help` goes with any command; what stands in brackets is optional. */
+/** Only `--help` goes with any command, and a shell function hands on whichever; what stands in brackets is optional. */
 const problemWithLine = (line: string): string | undefined =>
-  line === '--help' || line === '' ? undefined : problemWith(line.replaceAll(/\[[^\]]*\]/g, '').trim());
+  line === '--help' || line === '"$@"' || line === ''
+    ? undefined
+    : problemWith(line.replaceAll(/\[[^\]]*\]/g, '').trim());
 
 /** A command that is only named needs no operands. */
 const problemWithShort = (line: string): string | undefined => {
