@@ -4,6 +4,7 @@
  */
 export const greeting = (http: string, hasCatalog: boolean): string => `
 fulfillment-ledger listens on ${http}
+API to browse: ${http}/docs; for programs: ${http}/openapi.json and ${http}/asyncapi.json
 ${hasCatalog ? '' : NO_CATALOG}
   TOKEN=$(npx ledgerctl token --tenant acme --user alice)
   curl -s ${http}/api/fulfillment/v1/cluster_templates -H "Authorization: Bearer $TOKEN"

@@ -51,7 +51,10 @@ describe('the examples of the README', function () {
 
   it('so do the lines that `npm start` prints on a terminal', async () => {
     const [before = '', lines = ''] = greeting(stack.http(), true).split('\n\n');
-    expect(before.trim()).to.equal(`fulfillment-ledger listens on ${stack.http()}`);
+    expect(before.trim().split('\n')[0]).to.equal(`fulfillment-ledger listens on ${stack.http()}`);
+    const pages = [...before.matchAll(/http\S+\/[a-z.]+/g)].map(([url]) => url);
+    expect(pages).to.have.length(3);
+    for (const url of pages) expect((await fetch(url)).status, url).to.equal(200);
     const shell = `set -e\nnpx() { shift; node '${SERVE[0]}' "$@"; }\ncurl() { command curl --fail "$@"; echo; }\n`;
     const { stdout } = await run('bash', ['-c', shell + lines], {
       cwd: folder,

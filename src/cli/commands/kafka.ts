@@ -79,8 +79,13 @@ export const addKafkaCommands = (program: Command, { client, io }: Connection): 
       'begin behind this position, or at this time (default: the beginning of the log)',
       logPlace,
     )
-    .option('--to <place>', 'end with this position, or before this time (default: the end of the log)', logPlace)
+    .option(
+      '--to <place>',
+      'end with this position, or before this time (default: the end of the log)',
+      logPlace,
+    )
     .addHelpText('after', PLACES)
+    .addHelpText('after', REPLAYED)
     .addHelpText(
       'after',
       exits(
@@ -107,6 +112,11 @@ A place of the log is
   0000000000004711               a position, as records have it (osacposition)
   <store id>.0000000000004711    one as X-Ledger-Position and \`ledgerctl events\` show it
   2026-10-01T00:00:00Z           a time (RFC 3339): --from it holds what was recorded then, --to it does not
+`;
+
+const REPLAYED = `
+It tells how many records were sent, and of how many events: those of this part of the log that belong to the topic, by
+their kind. Each becomes one record, several, or none.
 `;
 
 const AWAY = '4  the service or its brokers do not answer';
