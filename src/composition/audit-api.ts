@@ -73,6 +73,7 @@ export const createAuditApi = (ports: AuditApiPorts): AuditApi => {
     logger: ports.logger.child({ component: 'exports' }),
     rest,
     halted: () => auditing.status().state === 'mismatch',
+    suspect: auditing.suspect,
     ...(ports.keepMs === undefined ? {} : { keepMs: ports.keepMs }),
   });
   const services: AuditServices = {

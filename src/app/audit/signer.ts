@@ -5,6 +5,7 @@ import type { Lease, Ownership } from '../ownership.ts';
 import type { Clock, Ids, Logger, Timers } from '../ports.ts';
 import { pause } from '../process-runner/pause.ts';
 import type { AuditKeys } from './audit-keys.ts';
+import { ChangedEvent } from './event-source.ts';
 import { createLeafSample } from './leaf-sample.ts';
 import { checkpointText } from './merkle/checkpoint.ts';
 import { rootAt } from './merkle/compact-range.ts';
@@ -76,12 +77,14 @@ export class TreeMismatch extends Error {
 
 /** What somebody reads whom the alarm has woken: no stack, which says nothing of who wrote to the store. */
 const WHAT_TO_DO =
-  'nothing is signed any more: touch nothing in the store, and follow ops/runbooks/LedgerAuditTreeMismatch.md';
+  'nothing is signed any more: keep a copy of the store as it is, and follow ops/runbooks/LedgerAuditTreeMismatch.md';
 
-const whatIsWrong = ({ at, message }: LogDamaged): string =>
-  at === undefined
+const whatIsWrong = (error: LogDamaged): string => {
+  const { at, message } = error;
+  return at === undefined || error instanceof ChangedEvent
     ? message
     : `the event ${at.event} that the log holds at position ${at.position} is not the one that was recorded`;
+};
 
 /** Two signers at once, for the moment of a takeover, break nothing: heads are appended at the expected revision. */
 export const createAuditSigner = (ports: SignerPorts): AuditSigner => {
@@ -101,8 +104,9 @@ export const createAuditSigner = (ports: SignerPorts): AuditSigner => {
       return became('mismatch', text, 1);
     }
     if (error instanceof LogDamaged) {
-      if (status.state !== 'mismatch') logger.error({ ...error.at }, `${whatIsWrong(error)}; ${WHAT_TO_DO}`);
-      return became('mismatch', text, 1);
+      const says = `${whatIsWrong(error)}; ${WHAT_TO_DO}`;
+      if (status.state !== 'mismatch') logger.error({ ...error.at }, says);
+      return became('mismatch', says, 1);
     }
     if (status.state !== 'failing')
       logger.warn({ err: error }, 'the tree could not be signed; it is tried again');

@@ -65,6 +65,8 @@ export type ExportsOptions = {
   readonly headMs?: number;
   /** True while nothing is signed over a log that was changed: there is no head to wait for. Default: never. */
   readonly halted?: () => boolean;
+  /** Told of an event (`<stream>@<revision>`) that is not the one that was recorded. */
+  readonly suspect?: (event: string) => void;
 };
 
 /** Exports that may wait or be made at one time on one instance. */
@@ -197,7 +199,10 @@ export const createAuditExports = (options: ExportsOptions): AuditExports => {
 
   const fail = async (id: string, error: unknown): Promise<void> => {
     const reason = reasonOf(error);
-    logger.warn({ err: error, export: id }, 'an export of the history failed');
+    if (error instanceof LogDamaged) {
+      logger.error({ export: id, ...error.at }, `${reason}; follow ops/runbooks/LedgerAuditTreeMismatch.md`);
+      if (error.at !== undefined) options.suspect?.(error.at.event);
+    } else logger.warn({ err: error, export: id }, 'an export of the history failed');
     const known = await state(id);
     if (known.status === 'running')
       await settle(
