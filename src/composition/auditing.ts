@@ -25,7 +25,10 @@ export type Auditing = {
   readonly heads: AuditHeads;
   readonly keys: AuditKeys;
   readonly proofs: AuditProofs;
-  /** Signs tree heads while this instance holds the lease. Returns when the signal was aborted. */
+  /**
+   * Signs tree heads while this instance holds the lease. Returns soon after the signal was aborted; what was not signed yet
+   * is signed then.
+   */
   run(signal: AbortSignal): Promise<void>;
   status(): SignerStatus;
   /** A read has found this event (`<stream>@<revision>`) damaged: the signer looks at it within seconds, and raises the alarm. */
@@ -43,7 +46,7 @@ export type AuditProgress = {
 };
 
 export const createAuditing = (
-  readModels: Pick<ReadModels, 'audit' | 'status'>,
+  readModels: Pick<ReadModels, 'audit' | 'status' | 'waitFor'>,
   {
     store,
     clock,
@@ -79,6 +82,7 @@ export const createAuditing = (
   const signer = createAuditSigner({
     store,
     tree: reader,
+    reaches: (position, options) => readModels.waitFor('audit', position, options),
     caughtUp: () => readModels.status().some(({ name, caughtUp }) => name === 'audit' && caughtUp),
     heads,
     keys,

@@ -5,7 +5,13 @@ import type { Config, Role } from '../config.ts';
 import type { AuditApi } from './audit-api.ts';
 import type { System } from './system.ts';
 
-export type Background = { readonly ended: Promise<unknown>; readonly broken: Promise<never> };
+export type Background = {
+  /** All but the signer of the audit tree. */
+  readonly ended: Promise<unknown>;
+  /** Ends the signer, whose last head covers what was appended by then: to be called when nobody appends any more. */
+  endSigning(): Promise<unknown>;
+  readonly broken: Promise<never>;
+};
 
 /** Parts that follow the log for as long as the service runs. One that ends by itself takes the service down. */
 export const runInBackground = (
@@ -24,18 +30,20 @@ export const runInBackground = (
   signal: AbortSignal,
   logger: Logger,
 ): Background => {
-  const parts = [
+  const signing = new AbortController();
+  const signer =
+    system.auditing === undefined ? [] : [{ name: 'auditor', ended: system.auditing.run(signing.signal) }];
+  const others = [
     { name: 'hub registry', ended: system.runHubRegistry(signal) },
     { name: 'record of refusals', ended: refusals.run(signal) },
     ...(roles.includes('processes') ? [{ name: 'processes', ended: system.runProcesses(signal) }] : []),
-    ...(system.auditing === undefined ? [] : [{ name: 'auditor', ended: system.auditing.run(signal) }]),
     ...(auditApi === undefined ? [] : [{ name: 'exports', ended: auditApi.exports.run(signal) }]),
     ...(roles.includes('publisher') && publisher !== undefined
       ? [{ name: 'publisher', ended: publisher.run(signal) }]
       : []),
   ];
   const broken = new Promise<never>((_, reject) => {
-    for (const { name, ended } of parts) {
+    for (const { name, ended } of [...others, ...signer]) {
       ended.then(
         () => signal.aborted || reject(new Error(`${name} ended by itself`)),
         (error: unknown) => {
@@ -46,7 +54,15 @@ export const runInBackground = (
     }
   });
   broken.catch(() => undefined);
-  return { ended: Promise.allSettled(parts.map(({ ended }) => ended)), broken };
+  const endOf = (parts: typeof others) => Promise.allSettled(parts.map(({ ended }) => ended));
+  return {
+    ended: endOf(others),
+    endSigning: () => {
+      signing.abort();
+      return endOf(signer);
+    },
+    broken,
+  };
 };
 
 /** Roles that were asked for and have nothing to do say so: a silent idle part would look like a working one. */

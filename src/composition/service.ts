@@ -47,9 +47,13 @@ export const startService = async (
     const background: { parts?: Background; upkeep?: Upkeep } = {};
     closers.push(async () => {
       running.abort();
-      await background.parts?.ended;
-      await background.upkeep?.ended;
-      await system.idle();
+      try {
+        await background.parts?.ended;
+        await background.upkeep?.ended;
+        await system.idle();
+      } finally {
+        await background.parts?.endSigning();
+      }
     });
 
     const { readModels } = system;

@@ -1,6 +1,12 @@
 import type { TreeHeadData } from '../../domain/bookkeeping/audit-events.ts';
 import { createBookkeeping } from '../bookkeeping.ts';
-import { LogDamaged, StoreUnavailable, WrongExpectedRevision, type EventStore } from '../event-store.ts';
+import {
+  LogDamaged,
+  StoreUnavailable,
+  WrongExpectedRevision,
+  type EventStore,
+  type Position,
+} from '../event-store.ts';
 import type { Lease, Ownership } from '../ownership.ts';
 import type { Clock, Ids, Logger, Timers } from '../ports.ts';
 import { pause } from '../process-runner/pause.ts';
@@ -27,7 +33,10 @@ export type SignerStatus = {
 };
 
 export type AuditSigner = {
-  /** Signs while this instance holds the lease. Returns after the signal was aborted. */
+  /**
+   * Signs while this instance holds the lease. Returns after the signal was aborted, and what was not signed yet was signed
+   * where that takes less than `lastMs`: to be aborted when nothing more is appended.
+   */
   run(signal: AbortSignal): Promise<void>;
   status(): SignerStatus;
   /** A read has found that the event of this leaf is another one: the next look begins with it. */
@@ -43,6 +52,8 @@ export type SignerSettings = {
   readonly lookMs: number;
   /** Milliseconds at least between two looks at leaves, each of which takes some of the thread. Default 10,000. */
   readonly sampleMs: number;
+  /** Milliseconds that the last head may take when the service stops. Default 2,000. */
+  readonly lastMs: number;
 };
 
 export type SignerPorts = {
@@ -50,6 +61,11 @@ export type SignerPorts = {
   readonly tree: AuditTree;
   /** Whether the tree holds everything that the log holds. */
   readonly caughtUp: () => boolean;
+  /** Resolves true when the tree holds what the log holds up to a position, false after `timeoutMs`. */
+  readonly reaches: (
+    position: Position,
+    options: { readonly timeoutMs: number; readonly signal: AbortSignal },
+  ) => Promise<boolean>;
   readonly heads: AuditHeads;
   readonly keys: AuditKeys;
   readonly origin: string;
@@ -86,10 +102,18 @@ const whatIsWrong = (error: LogDamaged): string => {
     : `the event ${at.event} that the log holds at position ${at.position} is not the one that was recorded`;
 };
 
+const DEFAULTS: SignerSettings = {
+  everyMs: 10_000,
+  everyLeaves: 1000,
+  lookMs: 500,
+  sampleMs: 10_000,
+  lastMs: 2000,
+};
+
 /** Two signers at once, for the moment of a takeover, break nothing: heads are appended at the expected revision. */
 export const createAuditSigner = (ports: SignerPorts): AuditSigner => {
-  const { tree, heads, clock, timers, ownership, logger, rest } = ports;
-  const settings = { everyMs: 10_000, everyLeaves: 1000, lookMs: 500, sampleMs: 10_000, ...ports.settings };
+  const { store, tree, heads, clock, timers, ownership, logger, rest } = ports;
+  const settings = { ...DEFAULTS, ...ports.settings };
   const sample = createLeafSample(ports);
   let suspected = false;
   let status: SignerStatus = { state: 'standby', failures: 0 };
@@ -113,7 +137,7 @@ export const createAuditSigner = (ports: SignerPorts): AuditSigner => {
     became('failing', text, 1);
   };
 
-  const whileOwner = async ({ signal }: Lease): Promise<void> => {
+  const whileOwner = async ({ signal: held, isHeld }: Lease, stop: AbortSignal): Promise<void> => {
     let tenants = createTenantHeads(tree, rest);
     let last = undefined as TreeHead | undefined;
     let loaded = false;
@@ -121,7 +145,7 @@ export const createAuditSigner = (ports: SignerPorts): AuditSigner => {
     let checkedAt = Number.NEGATIVE_INFINITY;
     let sampledAt = Number.NEGATIVE_INFINITY;
 
-    const look = async (): Promise<void> => {
+    const look = async (signal: AbortSignal, atOnce = false): Promise<void> => {
       if (!loaded) last = await heads.latest(signal);
       loaded = true;
       // Until then it may also be the tree of a log that went further, before a crash took the end of it.
@@ -135,7 +159,8 @@ export const createAuditSigner = (ports: SignerPorts): AuditSigner => {
       if (last !== undefined && tenants.mainSize() === 0) await checkTenants(tenants, last);
       const fresh = size - (last?.size ?? 0);
       const now = clock.monotonicMs();
-      const due = fresh > 0 && (fresh >= settings.everyLeaves || now - signedAt >= settings.everyMs);
+      const due =
+        fresh > 0 && (atOnce || fresh >= settings.everyLeaves || now - signedAt >= settings.everyMs);
       // Whether there is anything to sign or not: a tree that is not right is noticed, and one that is right again.
       if (due || suspected || now - checkedAt >= settings.everyMs) {
         if (last !== undefined) checkRoot(tree, last);
@@ -156,13 +181,26 @@ export const createAuditSigner = (ports: SignerPorts): AuditSigner => {
       if (status.state !== 'mismatch') became('signing');
     };
 
+    /** What nobody has signed when the service stops would stay so until it is started again. */
+    const signLast = async (signal: AbortSignal): Promise<void> => {
+      try {
+        const position = await store.lastPosition();
+        if (position === undefined) return;
+        if (await ports.reaches(position, { timeoutMs: settings.lastMs, signal })) await look(signal, true);
+      } catch (error) {
+        if (error instanceof TreeMismatch || error instanceof LogDamaged) fail(error);
+        else if (!(error instanceof WrongExpectedRevision) && !signal.aborted)
+          logger.warn({ err: error }, 'what is not signed yet is signed after the next start');
+      }
+    };
+
     became('signing');
-    while (!signal.aborted) {
+    while (!held.aborted) {
       let wait = settings.lookMs;
       try {
-        await look();
+        await look(held);
       } catch (error) {
-        if (signal.aborted) break;
+        if (held.aborted) break;
         // What was known of heads and tenants may be wrong: both are read again.
         loaded = false;
         tenants = createTenantHeads(tree, rest);
@@ -172,14 +210,19 @@ export const createAuditSigner = (ports: SignerPorts): AuditSigner => {
         if (error instanceof TreeMismatch || error instanceof LogDamaged) wait = settings.everyMs;
         if (error instanceof StoreUnavailable) wait = Math.max(wait, error.retryAfterMs);
       }
-      await pause(timers, wait, signal);
+      await pause(timers, wait, held);
     }
+    // A lease that was lost is another instance's: that one signs.
+    if (!stop.aborted || status.state !== 'signing' || isHeld?.() === false) return;
+    const ended = new AbortController();
+    await Promise.race([signLast(ended.signal), pause(timers, settings.lastMs, ended.signal)]);
+    ended.abort();
   };
 
   return {
     run: (signal) =>
       ownership.hold(signal, async (lease) => {
-        await whileOwner(lease);
+        await whileOwner(lease, signal);
         became('standby');
       }),
     status: () => status,

@@ -1,7 +1,7 @@
 import { createAuditKeys, type AuditKeyFiles } from '../../../src/app/audit/audit-keys.ts';
 import { originOf } from '../../../src/app/audit/merkle/checkpoint.ts';
 import { createAuditProofs } from '../../../src/app/audit/proofs.ts';
-import { createAuditSigner, type SignerSettings } from '../../../src/app/audit/signer.ts';
+import { createAuditSigner, type SignerPorts, type SignerSettings } from '../../../src/app/audit/signer.ts';
 import { createAuditHeads } from '../../../src/app/audit/tree-heads.ts';
 import type { AuditTree } from '../../../src/app/audit/tree.ts';
 import type { EventStore } from '../../../src/app/event-store.ts';
@@ -45,6 +45,7 @@ export const openSigning = ({
   settings,
   caughtUp = () => true,
   logger = silentLogger,
+  reaches = () => Promise.resolve(true),
 }: {
   store: EventStore;
   tree: AuditTree;
@@ -55,6 +56,7 @@ export const openSigning = ({
   ownership?: Ownership;
   settings?: Partial<SignerSettings>;
   caughtUp?: () => boolean;
+  reaches?: SignerPorts['reaches'];
   logger?: Logger;
 }) => {
   const origin = originOf(store.storeId);
@@ -81,6 +83,7 @@ export const openSigning = ({
     logger,
     rest,
     caughtUp,
+    reaches,
     ownership: ownership ?? createLeaseOwnership({ store, name: 'auditor', instance, clock, timers, logger }),
     ...(settings === undefined ? {} : { settings }),
   });
