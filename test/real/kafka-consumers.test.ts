@@ -229,6 +229,13 @@ describe('consumers of a real broker', function () {
           await until(`it shows ${id}`, () =>
             reference.lines.some((line) => line.startsWith(`cluster ${id} is CLUSTER_STATE_READY; `)),
           );
+        for (const { id } of items) {
+          const told = reference.lines.flatMap((line) =>
+            line.startsWith(`cluster ${id} is `) ? [line.split('; ')[0]] : [],
+          );
+          const repeated = told.filter((state, n) => n > 0 && state === told[n - 1]);
+          expect(repeated, 'only changes of its state').to.deep.equal([]);
+        }
       } finally {
         expect(await reference.end('SIGINT')).to.equal(0);
       }
