@@ -115,7 +115,7 @@ describe('a data directory that was put back', function () {
     const own = join(folder, 'own.json');
     expect(await audit('trust', '-o', own)).to.include({ code: 0 });
     trust = own;
-    expect(await audit('rotate-key')).to.include({ code: 0 });
+    expect(await audit('rotate-key', '--yes')).to.include({ code: 0 });
     await order('rotated');
     const run = await proofOf('rotated');
     expect(run.code, run.out + run.err).to.equal(0);

@@ -43,7 +43,7 @@ export const addAuditTreeCommands = (audit: Command, { client, io }: Connection)
           `${tree.origin}: ${tree.state}\n` +
             `signed: ${counted(tree.signed_size, 'event')}, ${duration(tree.head_age_seconds)} ago; ` +
             `not signed yet: ${tree.unsigned_leaves}\n` +
-            tree.keys.map(({ vkey, since }) => `key ${vkey} since ${since}\n`).join(''),
+            tree.keys.map((key, n) => keyLine(key, n === tree.keys.length - 1)).join(''),
         );
       if (tree.state === 'mismatch') throw new CliFailure(EXIT.failed, tree.error ?? tree.state);
       if (tree.error !== undefined) io.err(`${tree.error}\n`);
@@ -72,12 +72,25 @@ export const addAuditTreeCommands = (audit: Command, { client, io }: Connection)
     });
   audit
     .command('rotate-key')
-    .description('replace the key that signs tree heads: the old one announces the new one, and is destroyed')
+    .description(
+      'replace the key that signs tree heads: the old one announces the new one, and is destroyed; this cannot be undone',
+    )
     .option('--lost', 'the present key is gone for good: begin with one that nothing announces', false)
-    .addHelpText('after', examples('audit rotate-key'))
+    .requiredOption('--yes', 'that you are sure')
+    .addHelpText('after', examples('audit rotate-key --yes'))
     .action(async ({ lost }: { lost: boolean }) => {
       const body = lost ? { lost } : {};
       const key = await (await client()).send<{ vkey: string }>('POST', '/api/ledger/v1/audit/keys', body);
       io.out(`${key.vkey}\n`);
+      io.err(`${lost ? TO_TELL : NOTHING_TO_DO}\n`);
     });
 };
+
+const NOTHING_TO_DO =
+  'auditors need to do nothing: the old key announces the new one, and who trusts the old one follows it';
+const TO_TELL =
+  'nothing announces this key, and auditors refuse it until they trust it: tell them this key by another way than this service';
+
+/** The last key that was added is the one that signs. */
+const keyLine = ({ vkey, since }: Tree['keys'][number], isLast: boolean): string =>
+  `key ${vkey} since ${since}, ${isLast ? 'signs' : 'replaced'}\n`;

@@ -95,7 +95,15 @@ describe('ledgerctl audit tree and rotate-key', () => {
     expect(code).to.equal(0);
     expect(out).to.equal(
       'fulfillment-ledger/s: signing\nsigned: 7 events, 3.0 s ago; not signed yet: 2\n' +
-        `key ${KEY.vkey} since ${KEY.since}\n`,
+        `key ${KEY.vkey} since ${KEY.since}, signs\n`,
+    );
+  });
+
+  it('tell which of several keys signs', async () => {
+    const next = { vkey: 'fulfillment-ledger/s+00000002+AQ==', since: '2026-02-01T00:00:00.000Z' };
+    stub.answers(() => ({ body: tree({ keys: [KEY, next] }) }));
+    expect((await stub.run(['audit', 'tree'])).out).to.include(
+      `key ${KEY.vkey} since ${KEY.since}, replaced\nkey ${next.vkey} since ${next.since}, signs\n`,
     );
   });
 
@@ -107,8 +115,19 @@ describe('ledgerctl audit tree and rotate-key', () => {
 
   it('print the new key', async () => {
     stub.answers(() => ({ body: { vkey: KEY.vkey, since: KEY.since } }));
-    expect(await stub.run(['audit', 'rotate-key'])).to.include({ code: 0, out: `${KEY.vkey}\n` });
-    expect(await stub.run(['audit', 'rotate-key', '--lost'])).to.include({ code: 0 });
+    const rotated = await stub.run(['audit', 'rotate-key', '--yes']);
+    expect(rotated).to.include({ code: 0, out: `${KEY.vkey}\n` });
+    expect(rotated.err).to.match(/auditors need to do nothing: the old key announces the new one/);
+    const lost = await stub.run(['audit', 'rotate-key', '--lost', '--yes']);
+    expect(lost.code).to.equal(0);
+    expect(lost.err).to.match(/auditors refuse it until .* tell them this key by another way/);
     expect(stub.asked.at(-1)?.body).to.deep.equal({ lost: true });
+  });
+
+  it('replace no key unless somebody is sure', async () => {
+    const before = stub.asked.length;
+    const { code, err } = await stub.run(['audit', 'rotate-key']);
+    expect([code, stub.asked.length]).to.deep.equal([2, before]);
+    expect(err).to.include('--yes');
   });
 });
