@@ -141,6 +141,9 @@ export const openPorts = async (config: Config, ports: Process, closers: Closers
   };
 };
 
+/** Milliseconds at most that the last head of a service that stops may take. */
+const LAST_HEAD_MS = 2000;
+
 /** The parts that work on the log, in the roles that the settings give. */
 export const openSystem = async (
   config: Config,
@@ -170,6 +173,7 @@ export const openSystem = async (
       auditor: {
         keyFiles: auditKeyFiles,
         ownership: createLeaseOwnership({ ...lease, name: 'auditor' }),
+        settings: { lastMs: Math.min(LAST_HEAD_MS, config.shutdownMs) },
       },
     }),
     readModels: {

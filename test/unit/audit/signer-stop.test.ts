@@ -82,14 +82,19 @@ describe('the last head of a service that stops', () => {
     expect([asked, await size()]).to.deep.equal([1, 5]);
   });
 
-  it('is given up after 2 s, so that the service ends: the next start signs', async () => {
-    const { running, hasEnded, size } = await stopped({ reaches: () => new Promise(() => undefined) });
-    await time.pass(1900);
-    expect(hasEnded()).to.equal(false);
-    await time.pass(200);
-    await running;
-    expect(await size()).to.equal(3);
-  });
+  for (const [lastMs, settings] of [
+    [2000, {}],
+    [200, { lastMs: 200 }],
+  ] as const)
+    it(`is given up after ${lastMs} ms, so that the service ends: the next start signs`, async () => {
+      const reaches = (): Promise<boolean> => new Promise(() => undefined);
+      const { running, hasEnded, size } = await stopped({ settings, reaches });
+      await time.pass(lastMs - 50);
+      expect(hasEnded()).to.equal(false);
+      await time.pass(100);
+      await running;
+      expect(await size()).to.equal(3);
+    });
 
   it('is given up where the store does not take it', async () => {
     let down = false;
