@@ -19,6 +19,7 @@ import { closed, createClients, type Client, type KafkaSettings, type Listeners 
 import { CompressionTypes, connectionOf, createPartitioner } from './kafkajs-library.ts';
 import { readLastRecords } from './last-records.ts';
 import { createTried, NO_ANSWER } from './tried.ts';
+import { whenLed } from './when-led.ts';
 
 /** Kafka by kafkajs: each producer and each administrative call has connections of its own. */
 export const createKafkaCluster = (
@@ -183,7 +184,7 @@ const createAdmin = (
     const { brokers } = await admin.describeCluster();
     const replicas = Math.min(REPLICAS, brokers.length);
     await admin.createTopics({
-      waitForLeaders: true,
+      waitForLeaders: false,
       timeout: CREATE_MS,
       topics: missing.map(({ name, partitions, cleanup, retentionMs }) => ({
         topic: name,
@@ -199,7 +200,9 @@ const createAdmin = (
         ],
       })),
     });
-    return missing.map(({ name }) => name);
+    const made = missing.map(({ name }) => name);
+    await whenLed(admin, made, { withinMs: CREATE_MS });
+    return made;
   };
 
   return {
