@@ -54,7 +54,11 @@ describe('a subject by user name', () => {
     await store.close();
   });
 
-  const ask = (name: string, reading: Pick<EventStore, 'readStream'> = store): Promise<string> =>
+  const ask = (
+    name: string,
+    reading: Pick<EventStore, 'readStream'> = store,
+    searches = createNameSearches(),
+  ): Promise<string> =>
     subjectOf(
       name,
       { tenants: ['acme'], audience: 'tenant' },
@@ -62,7 +66,7 @@ describe('a subject by user name', () => {
         reader: audit(models),
         store: { ...store, ...reading },
         words: { codec: createEventCodec(eventTypes), registry, open },
-        searches: createNameSearches(),
+        searches,
         field: "query parameter 'subject'",
       },
       new AbortController().signal,
@@ -72,6 +76,19 @@ describe('a subject by user name', () => {
     expect(await ask('person-77-first')).to.equal(idOf(77));
     expect(await ask('person-0-last')).to.equal(idOf(0));
     expect(await ask('person-119').catch((error: unknown) => error)).to.be.instanceOf(ApiError);
+  });
+
+  it('is looked for when it is its turn; who is asked for by id waits for nobody', async () => {
+    const searches = createNameSearches(0);
+    const held = Promise.withResolvers<void>();
+    const other = searches.run(() => held.promise, new AbortController().signal);
+    expect(await ask('person-77-first', store, searches).catch((error: unknown) => error)).to.include({
+      reason: 'SEARCHES_BUSY',
+    });
+    expect(await ask(idOf(77), store, searches)).to.equal(idOf(77));
+    held.resolve();
+    await other;
+    expect(await ask('person-77-first', store, searches)).to.equal(idOf(77));
   });
 
   it('is not told from an event that is another one than was recorded', async () => {
