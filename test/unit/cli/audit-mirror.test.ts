@@ -113,6 +113,22 @@ describe('ledgerctl audit mirror', () => {
     expect((await verify()).code).to.equal(2);
   });
 
+  it('says what can be done about a service whose head lies before the pin', async () => {
+    serves(history, 50);
+    const { code, out } = await run(['mirror', mirror, '--trust', trust]);
+    expect(code).to.equal(1);
+    expect(out)
+      .to.include(
+        'places 50 to 100, checkpoint: the service shows a head of size 50, before your pin of size 100: ',
+      )
+      .and.include('Run it again in a minute, and against every instance')
+      .and.include('the tree that you pinned is not there any more: keep your trust.json')
+      .and.include('pin: the tiles end before your pin (size 50 < 100)');
+    // A mirror, or a proof, of what is there leads to no pin that lies behind it.
+    expect(out).not.to.include('ledgerctl');
+    expect(await readdir(folder)).not.to.include('mirror');
+  });
+
   it('takes a directory of its own only', async () => {
     serves(history, SIZE);
     await mkdir(join(folder, 'home'));

@@ -62,7 +62,8 @@ export const mirrorLog = async (
   // The partial tiles make the root: they are asked for first.
   await tree?.rootAt(checkpoint?.size ?? 0);
   const rootAtPin = tree && (await rootAtPinOf(opened, known, tree));
-  const looked = report(log, { ...opened, rootAtPin }, known && { trust: known }, findings);
+  const options = { what: 'service', ...(known !== undefined && { trust: known }) } as const;
+  const looked = report(log, { ...opened, rootAtPin }, options, findings);
   if (sound && tree !== undefined && held !== undefined)
     await checkHeld(held, checkpoint, { tree, store }, findings);
   let counts = { tiles: looked.tiles, bundles: looked.bundles };

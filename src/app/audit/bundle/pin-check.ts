@@ -48,8 +48,8 @@ export type PinAsk = {
   readonly later?: LaterProof | undefined;
   /** Root of the main tree at the pin, where the events of the bundle (or tiles) themselves show it. */
   readonly rootAtPin: Buffer | undefined;
-  /** What is checked. Default: an export. */
-  readonly what?: 'tiles';
+  /** What is checked. Default: an export. `service`: tiles as a running service shows them. */
+  readonly what?: 'tiles' | 'service' | undefined;
   /** What a running service gave when it was asked how its head and the pin hang together. */
   readonly asked?: Asked | undefined;
 };
@@ -137,8 +137,19 @@ const ENDING = {
 } as const;
 
 const laterVerdict = (pin: Checkpoint, checkpoint: Checkpoint, { later, what }: PinAsk): Verdict => {
-  const words = ENDING[what ?? 'export'];
   const [from, to] = [checkpoint.size, pin.size];
+  if (what === 'service')
+    return {
+      state: 'ends before',
+      place: [from, to],
+      message:
+        `the service shows a head of size ${from}, before your pin of size ${to}: an instance answers that is behind, or ` +
+        'history was taken back and nothing was signed since; nothing was kept. Run it again in a minute, and against ' +
+        'every instance that there is: one that is behind catches up. Where it stays so, the tree that you pinned is not ' +
+        'there any more: keep your trust.json, and the exports and mirrors that you hold, and ask those who run the ' +
+        'service which backup was put back, and why',
+    };
+  const words = ENDING[what ?? 'export'];
   const ends = (why: string): Verdict => ({
     state: 'ends before',
     message: `${words.ends} at size ${from}, before your pin of size ${to}, and ${why}`,

@@ -39,6 +39,9 @@ export type TilesReport = {
 
 export type TileLogOptions = { readonly trust?: Trust; readonly later?: LaterProof };
 
+/** `what`: where the tiles come from. Default: they lie somewhere. */
+type ReportOptions = TileLogOptions & { readonly what?: 'service' };
+
 /**
  * Checks tiles and entries against the signed head that lies beside them, and that head against the auditor's pin. Never
  * throws for what is wrong with them: that is what it reports.
@@ -120,11 +123,11 @@ export const unreadable = (error: unknown): Finding => ({
 export const report = (
   { note }: Pick<TileLog, 'note'>,
   { authority, checkpoint, rootAtPin }: OpenedHead & { readonly rootAtPin: Buffer | undefined },
-  { trust, later }: TileLogOptions = {},
+  { trust, later, what }: ReportOptions = {},
   findings: Findings = collectFindings(),
   counts: Pick<TilesReport, 'tiles' | 'bundles'> = { tiles: 0, bundles: 0 },
 ): TilesReport => {
-  const ask = { trust, later, authority, checkpoint, rootAtPin, what: 'tiles' as const };
+  const ask = { trust, later, authority, checkpoint, rootAtPin, what: what ?? ('tiles' as const) };
   const pin = pinOf({ ...ask, proofs: undefined, target: undefined }, findings);
   return {
     ok: findings.count() === 0,

@@ -10,6 +10,7 @@ import { collectFindings, type Finding, type Findings } from './findings.ts';
 import { FILES } from './format.ts';
 import { checkServedTrees, type ServedTrees, type TreesOfLog } from './served-trees.ts';
 import { nameChanges, type KeptTree, type RightUpTo } from './store-naming.ts';
+import { takenBack } from './pin-check.ts';
 import { createRevisionCheck } from './revision-check.ts';
 import { checkPosition, checkTime, type PlacedEvent } from './store-times.ts';
 import { createTenantRoots, type TenantRoots } from './tenant-roots.ts';
@@ -320,9 +321,14 @@ const createComparison = (
     },
     end: () => {
       const largest = [false, true].map((pinned) => marks.findLast((mark) => mark.pinned === pinned));
+      const headBelow = marks.findLast((mark) => !mark.pinned && mark.checkpoint.size <= tree.size());
       const beyond = largest.filter((mark) => mark !== undefined && mark.checkpoint.size > tree.size());
       for (const mark of beyond as Mark[]) {
-        findings.add(tooShort(mark, since(mark), tree.size()));
+        const sound = wrong.length === 0 && (headBelow !== undefined || tree.size() === 0);
+        const ends = mark.pinned && sound;
+        findings.add(
+          ends ? endsBefore(mark, headBelow, tree.size()) : tooShort(mark, since(mark), tree.size()),
+        );
         wrong.push(mark);
       }
       const unsignedForMs = unsignedSince === undefined ? 0 : latest - unsignedSince;
@@ -339,6 +345,20 @@ const tooShort = ({ what, checkpoint }: Mark, from: number, size: number): Findi
     `${what} is of size ${checkpoint.size}, the log has ${size} events: ` +
     `${checkpoint.size - size} of those since size ${from} are missing`,
 });
+
+/** Of a store that is what its own heads say: all of them are, so that none of what they cover is missing. */
+const endsBefore = ({ checkpoint: pin }: Mark, head: Mark | undefined, size: number): Finding => {
+  const back = head === undefined ? undefined : takenBack(pin, head.checkpoint);
+  const why =
+    back ??
+    'it is a copy that is older than the pin, or history was taken back. Check an old copy with the trust.json that you ' +
+      'kept when it was made';
+  return {
+    code: back === undefined ? 'missing-event' : 'taken-back',
+    place: [size, pin.size],
+    message: `the store ends at size ${size}, before your pin of size ${pin.size}: ${why}`,
+  };
+};
 
 async function* leavesOf(log: StoppedLog, start: Position | undefined): AsyncGenerator<RecordedEvent> {
   for await (const event of allOf(log, start)) if (isLeafStream(event.stream)) yield event;

@@ -1,6 +1,8 @@
 import { expect } from 'chai';
-import { findingText } from '../../../../src/app/audit/bundle/findings.ts';
+import { findingText, type Finding } from '../../../../src/app/audit/bundle/findings.ts';
 import { verifyStore, type StoreOptions } from '../../../../src/app/audit/bundle/verify-store.ts';
+import { checkpointText } from '../../../../src/app/audit/merkle/checkpoint.ts';
+import { signNote } from '../../../../src/app/audit/merkle/note.ts';
 import type { RecordedEvent } from '../../../../src/app/event-store.ts';
 import { eventsOf, historyOf, keyOf } from '../../../support/audit/signed-history.ts';
 import { signedLog, stoppedLog } from '../../../support/audit/signed-log.ts';
@@ -112,6 +114,46 @@ describe('verifying a stopped store', () => {
     const without = log.filter(({ stream }) => stream !== 'sys-auditTree');
     expect((await verify(without, { trust: { ...history.trust, pin: history.noteAt(25) } })).signed).to.equal(
       25,
+    );
+  });
+
+  it('tells a store that ends before the pin from one of which events are missing', async () => {
+    const pin = (size: number, time?: string): StoreOptions => ({
+      trust: {
+        ...history.trust,
+        pin: signNote(
+          checkpointText({ ...history.checkpointAt(size), ...(time !== undefined && { time }) }),
+          history.signer,
+        ),
+      },
+    });
+    /** As it was when the head of size 20 was the newest. */
+    const old = log.slice(
+      0,
+      log.findIndex((_, n) => log[n]?.id === history.events[23]?.id),
+    );
+    const report = await verify(old, pin(50));
+    expect(report.findings.map(({ code, place }) => [code, place])).to.deep.equal([
+      ['missing-event', [23, 50]],
+    ]);
+    expect(findingText(report.findings[0] as Finding)).to.equal(
+      'places 23 to 50: the store ends at size 23, before your pin of size 50: it is a copy that is older than the pin, or ' +
+        'history was taken back. Check an old copy with the trust.json that you kept when it was made',
+    );
+    // Its head of size 20 is of 12:00:20.
+    const back = await verify(old, pin(50, '2026-11-21T12:00:19.999Z'));
+    expect(back.findings.map(({ code, place }) => [code, place])).to.deep.equal([['taken-back', [23, 50]]]);
+    expect(back.findings[0]?.message).to.equal(
+      'the store ends at size 23, before your pin of size 50: history was taken back: size 20 was signed at ' +
+        '2026-11-21T12:00:20.000Z, after size 50 at 2026-11-21T12:00:19.999Z',
+    );
+    // Where its own heads are not right, the events may be missing anywhere.
+    const holed = await verify(log.toSpliced(at(13), 1), pin(50));
+    expect(holed.findings.map(findingText).join('\n')).to.include(
+      'places 0 to 50: your pin is of size 50, the log has 49 events: 1 of those since size 0 are missing',
+    );
+    expect((await verify([], pin(50))).findings.map(findingText).join('\n')).to.include(
+      'the store ends at size 0',
     );
   });
 
