@@ -1,5 +1,4 @@
-import { LRUCache } from 'lru-cache';
-import type { Actor } from '../metadata.ts';
+import { principalIn, type Actor } from '../metadata.ts';
 
 /**
  * How many refusals are recorded one by one (a caller who is refused a thousand times a second must not fill the log): so
@@ -35,39 +34,71 @@ export type RefusalCaps = {
 type Bucket = { tokens: number; filledAt: number };
 
 const MINUTE_MS = 60_000;
-const MAX_SUBJECTS = 10_000;
+const ROOM = 10_000;
+/** Where those are counted together who did not say who they are, or for whom there is no room. */
+const ANYBODY = '';
 
-/** All who did not say who they are share one allowance: their number is anybody's choice. */
+/**
+ * Each subject has an allowance in each tenant: whose rights are used, whoever acts for it (RFC 8693). Who acts for many
+ * does not use up what is theirs, and nobody gets a new one by another proxy. All who did not say who they are share one:
+ * their number is anybody's choice.
+ */
 export const createRefusalCaps = ({
   perSubject,
   strangers,
   monotonicMs,
+  room = ROOM,
 }: {
   readonly perSubject: RefusalCap;
   readonly strangers: RefusalCap;
   readonly monotonicMs: () => number;
+  /** Allowances that are kept, and counts. Those beyond have one together. Default 10,000 (some 200 bytes each). */
+  readonly room?: number;
 }): RefusalCaps => {
-  const buckets = new LRUCache<string, Bucket>({ max: MAX_SUBJECTS });
+  const full = (cap: RefusalCap): Bucket => ({ tokens: cap.atOnce, filledAt: monotonicMs() });
+  const ofStrangers = full(strangers);
+  const ofTheRest = full(perSubject);
+  /** The one that was not used for longest comes first. */
+  const buckets = new Map<string, Bucket>();
   const counted = new Map<string, Suppressed>();
 
-  const takes = (key: string, { atOnce, perMinute }: RefusalCap): boolean => {
+  const fill = (bucket: Bucket, { atOnce, perMinute }: RefusalCap): void => {
     const now = monotonicMs();
-    const bucket = buckets.get(key) ?? { tokens: atOnce, filledAt: now };
-    buckets.set(key, bucket);
     bucket.tokens = Math.min(atOnce, bucket.tokens + ((now - bucket.filledAt) * perMinute) / MINUTE_MS);
     bucket.filledAt = now;
+  };
+  const takes = (bucket: Bucket, cap: RefusalCap): boolean => {
+    fill(bucket, cap);
     if (bucket.tokens < 1) return false;
     bucket.tokens -= 1;
     return true;
+  };
+  /** Only one that is full again is forgotten: otherwise a new one would be a new allowance. */
+  const makeRoom = (): boolean => {
+    const [oldest] = buckets;
+    if (oldest === undefined) return false;
+    const [key, bucket] = oldest;
+    fill(bucket, perSubject);
+    return bucket.tokens >= perSubject.atOnce && buckets.delete(key);
+  };
+  const bucketOf = (key: string): Bucket => {
+    const known = buckets.get(key);
+    if (known === undefined && buckets.size >= room && !makeRoom()) return ofTheRest;
+    buckets.delete(key);
+    // Somebody may have been one of the rest until now, and has used up as much of its own.
+    if (known === undefined) fill(ofTheRest, perSubject);
+    const bucket = known ?? { ...ofTheRest };
+    buckets.set(key, bucket);
+    return bucket;
   };
 
   const add = (key: string, more: Suppressed): void => {
     const sofar = counted.get(key);
     // Beyond so many callers at once they are counted together.
-    const room = sofar !== undefined || counted.size < MAX_SUBJECTS || key === '';
-    if (!room) {
+    const fits = sofar !== undefined || counted.size < room || key === ANYBODY;
+    if (!fits) {
       const { subjectId: _one, actor: _who, ...anybody } = more;
-      return add('', { ...anybody, tenant: '' });
+      return add(ANYBODY, { ...anybody, tenant: '' });
     }
     counted.set(
       key,
@@ -84,9 +115,14 @@ export const createRefusalCaps = ({
 
   return {
     admit: ({ subjectId, tenant, at, actor }) => {
-      if (takes(subjectId, subjectId === '' ? strangers : perSubject)) return true;
-      const whose = subjectId === '' ? { tenant: '' } : { ...whoseOf({ subjectId, actor }), tenant };
-      add(subjectId, { ...whose, count: 1, since: at, until: at });
+      const known = subjectId !== '';
+      const admitted = known
+        ? takes(bucketOf(JSON.stringify([tenant, countedAs({ subjectId, actor })])), perSubject)
+        : takes(ofStrangers, strangers);
+      if (admitted) return true;
+      const whose = known ? { ...whoseOf({ subjectId, actor }), tenant } : { tenant: '' };
+      const more = { ...whose, count: 1, since: at, until: at };
+      add(keyOf(more), more);
       return false;
     },
     take: () => {
@@ -95,10 +131,23 @@ export const createRefusalCaps = ({
       return all;
     },
     putBack: (suppressed) => {
-      for (const each of suppressed) add(each.subjectId ?? '', each);
+      for (const each of suppressed) add(keyOf(each), each);
     },
   };
 };
+
+/** Whose allowance it is. What the service is refused in what it does by itself is its own, whoever asked for that. */
+const countedAs = ({
+  subjectId,
+  actor,
+}: {
+  readonly subjectId: string;
+  readonly actor?: Actor | undefined;
+}): string => (actor === undefined || actor.authMethod === 'internal' ? subjectId : principalIn(actor));
+
+/** What is counted together: of one who acts, for one, in one tenant. */
+const keyOf = ({ tenant, subjectId, actor }: Suppressed): string =>
+  subjectId === undefined ? ANYBODY : JSON.stringify([tenant, subjectId, actor?.onBehalfOf ?? '']);
 
 /** Whose a count of several calls is. */
 export const whoseOf = ({

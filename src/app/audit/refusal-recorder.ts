@@ -39,7 +39,7 @@ export type RefusalRecorderOptions = {
   readonly knownIds: KnownIds;
   /** Conceals who called and from where, as it does for commands that are accepted. */
   readonly personal: Pick<PersonalMetadata, 'personal' | 'source'>;
-  /** Of one caller. Default: 60 at once, then 10 a minute. */
+  /** Of one subject in one tenant, whoever acts for it. Default: 60 at once, then 10 a minute. */
   readonly perSubject?: RefusalCap;
   /** Of all who did not say who they are. Default: 60 at once, then 60 a minute. */
   readonly strangers?: RefusalCap;

@@ -293,6 +293,23 @@ describe('record of refusals', () => {
     await stop();
   });
 
+  it('counts for whom it was, and tells who acted', async () => {
+    const { refuse, pass, store, stop } = start();
+    const through = (subjectId: string) => ({ ...ACTOR, subjectId, onBehalfOf: 'alice' });
+    for (const proxy of ['p1', 'p2', 'p3', 'p4', 'p4']) refuse({ subjectId: proxy, actor: through(proxy) });
+    refuse({ subjectId: 'p4', actor: { ...ACTOR, subjectId: 'p4', onBehalfOf: 'bob' } });
+    await pass(1_000);
+    await stop();
+    const events = await collect(store.readStream('refusal-acme.2026-11-21'));
+    const refused = events.filter(({ type }) => type === 'RequestRefused');
+    expect(refused.map(({ data }) => data['subjectId'])).to.deep.equal(['p1', 'p2', 'p3', 'p4']);
+    expect(refused.at(-1)?.metadata['actor']).to.deep.include({ onBehalfOf: 'bob' });
+    const [suppressed, ...more] = events.filter(({ type }) => type === 'RefusalsSuppressed');
+    expect(more).to.deep.equal([]);
+    expect(suppressed?.data).to.deep.include({ subjectId: 'p4', count: 2 });
+    expect(suppressed?.metadata['actor']).to.deep.equal(through('p4'));
+  });
+
   it('gives all who do not say who they are one allowance', async () => {
     const { refuse, pass, store, stop } = start();
     for (let i = 0; i < 5; i += 1)
