@@ -31,6 +31,8 @@ export type Finding = {
     | 'head';
   readonly message: string;
   readonly file?: string;
+  /** Where `file` is a folder of which nothing is there: the files that should be. */
+  readonly files?: readonly string[];
   /** Line of the file, from 1. */
   readonly line?: number;
   /** Place in the tree that is checked: one event, or [from, to) when no closer place can be told. */

@@ -24,6 +24,7 @@ import {
   type BundleSource,
 } from './format.ts';
 import { checkOcsf, OCSF_FILE } from './ocsf-check.ts';
+import { missingFiles } from './missing-files.ts';
 import {
   decodedHash,
   decodedHashes,
@@ -331,16 +332,12 @@ const checkManifest = async (
   for (const name of present)
     if (!listed.has(name) && name !== FILES.manifest && name !== FILES.manifestNote)
       findings.add({ code: 'digest', file: name, message: 'the manifest does not list this file' });
+  // Those that every bundle has were looked for already.
+  const known = new Set<string>(Object.values(FILES));
+  const missing = [...listed].filter((name) => !present.has(name) && !known.has(name));
+  for (const finding of missingFiles(missing, present)) findings.add(finding);
   for (const { name, bytes, sha256 } of manifest.files) {
-    if (!present.has(name)) {
-      if (!(Object.values(FILES) as string[]).includes(name))
-        findings.add({
-          code: 'missing-file',
-          file: name,
-          message: 'the manifest lists it, the bundle does not hold it',
-        });
-      continue;
-    }
+    if (!present.has(name)) continue;
     const digest = await digestOf(files, name, findings);
     if (digest !== undefined && (digest.bytes !== bytes || digest.sha256() !== sha256))
       findings.add({ code: 'digest', file: name, message: 'it is not the file that the manifest describes' });
