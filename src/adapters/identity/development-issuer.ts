@@ -10,7 +10,7 @@ import {
   importJWK,
 } from 'jose';
 import type { JWK, JWTVerifyGetKey } from 'jose';
-import { makeDirectory } from '../keys/make-directory.ts';
+import { makeDirectory } from '../../app/make-directory.ts';
 
 /** Never resolves (RFC 2606), so that nobody mistakes it for a reachable issuer. */
 export const DEVELOPMENT_ISSUER = 'https://development-issuer.invalid';

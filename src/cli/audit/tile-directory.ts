@@ -1,13 +1,16 @@
-import { mkdir, open, readdir, rename, rm, rmdir, stat } from 'node:fs/promises';
+import { open, readdir, rename, rm, rmdir, stat } from 'node:fs/promises';
 import { dirname, join, posix, relative, sep } from 'node:path';
 import { FILES } from '../../app/audit/bundle/format.ts';
 import type { MirrorStore } from '../../app/audit/bundle/mirror.ts';
 import { KEYS_FILE } from '../../app/audit/bundle/tile-log.ts';
 import { MOST_BUNDLE_BYTES, parseTilePath, TILE_WIDTH } from '../../app/audit/merkle/tiles.ts';
+import { makeDirectory } from '../../app/make-directory.ts';
 import { EXIT } from '../exit.ts';
 import { fileFailure, isFileError } from '../file-errors.ts';
 
 const TILES = 'tile';
+/** As the umask of the user has it: tiles are often served to others from where they lie. */
+const READABLE = 0o777;
 
 /** Files of a mirror in a directory; see `MirrorStore`. Whoever may write there may have put anything into it. */
 export const tileDirectory = (directory: string): MirrorStore => {
@@ -19,7 +22,7 @@ export const tileDirectory = (directory: string): MirrorStore => {
       const target = pathOf(path);
       const fresh = `${target}.new`;
       try {
-        await mkdir(dirname(target), { recursive: true });
+        await makeDirectory(dirname(target), READABLE);
         // Whatever stands there, a link to something else too, is not written into.
         await rm(fresh, { force: true });
         const file = await open(fresh, 'wx');

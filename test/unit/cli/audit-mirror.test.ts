@@ -146,6 +146,15 @@ describe('ledgerctl audit mirror', () => {
     expect(stub.asked).to.deep.equal([]);
   });
 
+  it('ends where the system lets nothing be made', async () => {
+    serves(history, SIZE);
+    for (const directory of ['/proc/ledger-x', '/proc/ledger-x/y']) {
+      const { code, err } = await run(['mirror', directory, '--trust', trust]);
+      expect(code).to.equal(1);
+      expect(err).to.match(/cannot write \/proc\/ledger-x\/.*: there is no such file or directory/);
+    }
+  });
+
   it('is asked for exactly', async () => {
     for (const [args, said] of [
       [['--tiles', mirror, '--store', 'data'], 'give a bundle, or --store'],

@@ -1,5 +1,5 @@
-import { mkdir } from 'node:fs/promises';
 import { StoreUnavailable, type EventStore } from '../../../app/event-store.ts';
+import { makeDirectory } from '../../../app/make-directory.ts';
 import type { Logger } from '../../../app/ports.ts';
 import { checkAppend, checkMaxCount } from '../shared/checks.ts';
 import { createGrowth, type Growth } from '../shared/paged-subscription.ts';
@@ -48,7 +48,7 @@ const POLL_MS = 1000;
  */
 export const openSqliteEventStore = async (options: SqliteEventStoreOptions): Promise<SqliteEventStore> => {
   const { dataDir } = options;
-  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  await makeDirectory(dataDir);
   const unlock = lockDataDirectory(dataDir);
   try {
     return await openLocked(options, unlock);
