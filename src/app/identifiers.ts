@@ -88,6 +88,15 @@ export const subjectIdOf = (tenant: string, issuer: string, sub: string): string
   derive('subject', [tenant, issuer, sub]);
 
 /**
+ * Id of whom one issuer says to be a subject of another: of that one's own subjects it is none, since their issuer has not
+ * said that they act.
+ */
+export const vouchedSubjectIdOf = (
+  tenant: string,
+  { vouchedBy, issuer, sub }: { readonly vouchedBy: string; readonly issuer: string; readonly sub: string },
+): string => derive('subject', [tenant, vouchedBy, issuer, sub]);
+
+/**
  * Version of a secret value. A retry of the same request overwrites it; a request that reuses the command id with
  * another body (and will be refused) cannot, because its hash differs.
  */

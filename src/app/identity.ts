@@ -1,5 +1,6 @@
 /** Who uses a token that speaks for somebody else. */
 export type ActingParty = {
+  /** Where it is not the token's issuer, that one alone says so: the named one has not signed anything. */
   readonly issuer: string;
   readonly subject: string;
   readonly userName: string;

@@ -7,7 +7,12 @@ import type { HiddenFields } from './hidden-fields.ts';
 export type { Encrypted };
 
 /** What a token says about a person; absent parts are left out. */
-export type PersonalData = { readonly userName?: string; readonly email?: string };
+export type PersonalData = {
+  readonly userName?: string;
+  readonly email?: string;
+  /** Of whom another issuer vouches for: whose subject it is said to be. That may name a person as well. */
+  readonly issuer?: string;
+};
 /** Where a request came from. */
 export type RequestSource = { readonly ip?: string; readonly userAgent?: string };
 
@@ -23,9 +28,14 @@ export type Actor = {
    * claim `act`), of what the service does by itself who asked for it.
    */
   readonly onBehalfOf?: string;
+  /**
+   * Issuer of the token, where that says who acts and names somebody of another issuer: it is the word of this one alone, and
+   * `subjectId` is nobody's whom the other one knows.
+   */
+  readonly vouchedBy?: string;
   /** Where the command came in: `http`, `workflow:<name>`, `cli`, `repair`. */
   readonly via?: string;
-  /** User name and e-mail, encrypted under the subject's key. */
+  /** User name, e-mail and issuer that was named, encrypted under the subject's key. */
   readonly personal?: Encrypted;
 };
 

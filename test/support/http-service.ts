@@ -99,7 +99,7 @@ const UNLIMITED: AdmissionSettings = {
   concurrentRequests: 0,
 };
 
-const ISSUER = 'https://sso.example/realms/osac';
+export const ISSUER = 'https://sso.example/realms/osac';
 
 const silent: Logger = { debug() {}, info() {}, warn() {}, error() {}, child: () => silent };
 

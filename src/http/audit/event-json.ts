@@ -75,6 +75,7 @@ const actorJson = (
     ...some(actor, 'authMethod', 'auth_method'),
     ...some(actor, 'via', 'via'),
     ...some(actor, 'onBehalfOf', 'on_behalf_of'),
+    ...some(actor, 'vouchedBy', 'vouched_by'),
     ...(revealsActor(metadata, audience) ? personOf(actor, data, open) : {}),
   };
 };
@@ -92,7 +93,7 @@ const personOf = (actor: JsonObject, data: JsonObject, open: OpenPersonal): Json
 const sourceJson = (metadata: JsonObject, audience: AuditAudience, open: OpenPersonal): JsonObject =>
   revealsActor(metadata, audience) ? personal(metadata, 'source', SOURCE, open) : {};
 
-const PERSON = { userName: 'user_name', email: 'email' } as const;
+const PERSON = { userName: 'user_name', email: 'email', issuer: 'issuer' } as const;
 const SOURCE = { ip: 'ip', userAgent: 'user_agent' } as const;
 
 /** What is encrypted in metadata is JSON of a few fields. */

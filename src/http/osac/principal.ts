@@ -1,4 +1,4 @@
-import { subjectIdOf } from '../../app/identifiers.ts';
+import { subjectIdOf, vouchedSubjectIdOf } from '../../app/identifiers.ts';
 import type { VerifiedToken } from '../../app/identity.ts';
 import type { Actor, PersonalData } from '../../app/metadata.ts';
 import type { Role } from '../../domain/tenancy/rights.ts';
@@ -16,7 +16,7 @@ export type Principal = {
   readonly userName: string;
   readonly email?: string;
   /** Who acts on behalf of this subject: whom the history names, and nobody whose rights count. Absent: itself. */
-  readonly actingParty?: { readonly subjectId: string } & PersonalData;
+  readonly actingParty?: { readonly subjectId: string } & PersonalData & Pick<Actor, 'vouchedBy'>;
   /** Provider staff: every tenant, the private surface, our own admin routes. */
   readonly admin: boolean;
   /** Roles whose rights hold everywhere in the own tenants; see `domain/tenancy/rights.ts`. */
@@ -44,6 +44,7 @@ export const namelessActor = (principal: Principal): Actor => {
     authMethod,
     ...(tokenIdHash === '' ? {} : { tokenIdHash }),
     ...(actingParty === undefined ? {} : { onBehalfOf: subjectId }),
+    ...(actingParty?.vouchedBy === undefined ? {} : { vouchedBy: actingParty.vouchedBy }),
     via: via ?? 'http',
   };
 };
@@ -54,6 +55,7 @@ export const personOf = ({ actingParty, ...subject }: Principal): PersonalData =
   return {
     ...(userName === undefined ? {} : { userName }),
     ...(email === undefined ? {} : { email }),
+    ...(actingParty?.issuer === undefined ? {} : { issuer: actingParty.issuer }),
   };
 };
 
@@ -95,12 +97,11 @@ export const principalOf = (token: VerifiedToken, options: PrincipalOptions = {}
   const tenants = [...new Set(named)].filter(notBuiltIn);
   const seesAll = admin || roles.includes('csi-driver');
   const homeTenant = tenants[0] ?? (seesAll ? SHARED_TENANT : undefined);
-  const idOf = (issuer: string, subject: string): string => subjectIdOf(homeTenant ?? '', issuer, subject);
   return {
-    subjectId: idOf(token.issuer, token.subject),
+    subjectId: subjectIdOf(homeTenant ?? '', token.issuer, token.subject),
     userName: account?.name ?? token.userName,
     ...(token.email === undefined ? {} : { email: token.email }),
-    ...actingFor(token, idOf),
+    ...actingFor(token, homeTenant ?? ''),
     admin,
     roles,
     projects: token.serviceAccount ? new Map() : projectsOf(token, tenants),
@@ -112,14 +113,21 @@ export const principalOf = (token: VerifiedToken, options: PrincipalOptions = {}
   };
 };
 
-/** In the tenant of whom it acts for: one party that acts in several tenants is as many subjects, as users are. */
+/**
+ * In the tenant of whom it acts for: one party that acts in several tenants is as many subjects, as users are. A subject of
+ * another issuer than the token's is one by the word of the token's alone: otherwise one issuer could have the history name
+ * whom the other one knows.
+ */
 const actingFor = (
-  { actingParty }: VerifiedToken,
-  idOf: (issuer: string, subject: string) => string,
+  { issuer: vouchedBy, actingParty }: VerifiedToken,
+  tenant: string,
 ): Pick<Principal, 'actingParty'> => {
   if (actingParty === undefined) return {};
-  const { issuer, subject, ...person } = actingParty;
-  return { actingParty: { subjectId: idOf(issuer, subject), ...person } };
+  const { issuer, subject: sub, ...person } = actingParty;
+  if (issuer === vouchedBy)
+    return { actingParty: { subjectId: subjectIdOf(tenant, issuer, sub), ...person } };
+  const subjectId = vouchedSubjectIdOf(tenant, { vouchedBy, issuer, sub });
+  return { actingParty: { subjectId, vouchedBy, issuer, ...person } };
 };
 
 /**

@@ -1,6 +1,15 @@
 import { expect } from 'chai';
+import { subjectIdOf } from '../../../src/app/identifiers.ts';
 import { AUDIT, startAuditStage, type AuditStage } from '../../support/audit-callers.ts';
-import { itemsOf, PRIVATE, PUBLIC, textAt, type Caller, type Json } from '../../support/http-service.ts';
+import {
+  ISSUER,
+  itemsOf,
+  PRIVATE,
+  PUBLIC,
+  textAt,
+  type Caller,
+  type Json,
+} from '../../support/http-service.ts';
 
 /**
  * Tokens that speak for somebody else (RFC 8693 §4.1): the rights are those of `sub`, and only those; the history names
@@ -123,6 +132,31 @@ describe('calls on behalf of somebody', () => {
     }
     const five = { sub: 'a', act: { sub: 'b', act: { sub: 'c', act: { sub: 'd', act: { sub: 'e' } } } } };
     expect((await (await acting(five))('GET', `${PUBLIC}/clusters`)).status).to.equal(200);
+  });
+
+  it('given a token that names who acts by another issuer, when it is used, then nobody of that issuer has acted', async () => {
+    const iss = 'https://other.example';
+    await stage.order(await acting({ sub: 'bob', iss, preferred_username: 'Bob' }), 'named');
+    const actor = (await newest('type=ClusterOrdered'))?.['actor'];
+    expect(actor).to.include({ on_behalf_of: alice, vouched_by: ISSUER });
+    expect(actor?.['personal']).to.deep.equal({ user_name: 'Bob', issuer: iss });
+    const subject = textAt(actor, 'subject');
+    // Neither who comes with a token of that issuer, nor the one of that name of the issuer that vouches.
+    expect([subjectIdOf('t1', iss, 'bob'), subjectIdOf('t1', ISSUER, 'bob')]).not.to.include(subject);
+    // The same one every time; another one by the word of the same issuer is another.
+    await stage.order(await acting({ sub: 'bob', iss }), 'again');
+    expect(textAt(await newest('type=ClusterOrdered'), 'actor', 'subject')).to.equal(subject);
+    await stage.order(await acting({ sub: 'bob', iss: 'https://third.example' }), 'third');
+    expect(textAt(await newest('type=ClusterOrdered'), 'actor', 'subject')).not.to.equal(subject);
+    // Of the token's own issuer nothing need be said.
+    await stage.order(await acting({ sub: 'bob', iss: ISSUER }), 'own');
+    const own = (await newest('type=ClusterOrdered'))?.['actor'];
+    expect(own).to.include({ subject: subjectIdOf('t1', ISSUER, 'bob') });
+    expect(own).not.to.have.property('vouched_by');
+    expect(own?.['personal']).to.deep.equal({ user_name: 'bob' });
+    // Of a refusal it is told, too.
+    await (await acting({ sub: 'bob', iss }))('GET', `${PRIVATE}/hubs`);
+    expect((await newest('type=RequestRefused'))?.['actor']).to.include({ subject, vouched_by: ISSUER });
   });
 
   it('of who acts for itself are its own', async () => {

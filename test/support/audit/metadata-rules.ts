@@ -21,6 +21,7 @@ export const OPTIONAL = [
   'actor.roles',
   'actor.tokenIdHash',
   'actor.onBehalfOf',
+  'actor.vouchedBy',
   'actor.personal',
   'requestHash',
   'ticket',
@@ -52,6 +53,8 @@ const NO_CALL = 'there is no call from outside';
 const NO_RIGHTS = 'no rights are asked for';
 const NO_RUN = 'only runs take inputs';
 const NO_HUB = 'tenants read it, and learn of no hub; or it is about none';
+const OWN_WORD = "whoever acts is of the token's own issuer, in this story";
+const NO_PARTY = 'no token says who acts';
 const OWN = 'nobody asked for it: the service does it whenever it is due';
 const REPEATED = 'there is no request that could come again with another body';
 const ONCE = 'whichever call, start or instance comes first does it, and the same for all';
@@ -59,6 +62,7 @@ const ONCE = 'whichever call, start or instance comes first does it, and the sam
 const SERVICE = {
   'actor.roles': NO_RIGHTS,
   'actor.tokenIdHash': NO_TOKEN,
+  'actor.vouchedBy': NO_PARTY,
   'actor.personal': NOBODY,
   source: NO_CALL,
 } as const;
@@ -84,7 +88,7 @@ export const ROWS: readonly Row[] = [
       // What is about a hub is the provider's to read.
       hub: ({ stream }) => stream.startsWith('hubCapacity-'),
     },
-    absent: { inputs: NO_RUN },
+    absent: { 'actor.vouchedBy': OWN_WORD, inputs: NO_RUN },
   },
   {
     name: 'a look, as other tenants are told of it',
@@ -94,6 +98,7 @@ export const ROWS: readonly Row[] = [
       'actor.tokenIdHash': "in the reader's own history",
       'actor.personal': "in the reader's own history",
       'actor.onBehalfOf': 'in this story nobody looks on behalf of others',
+      'actor.vouchedBy': NO_PARTY,
       requestHash: "in the reader's own history: equal questions would show as such",
       ticket: "in the reader's own history",
       source: "in the reader's own history",
@@ -108,6 +113,7 @@ export const ROWS: readonly Row[] = [
     absent: {
       'actor.tokenIdHash': 'of several calls',
       'actor.onBehalfOf': 'in this story alice herself calls so often',
+      'actor.vouchedBy': NO_PARTY,
       'actor.personal': 'of several calls; the first of them are recorded with it',
       requestHash: 'of several calls',
       ticket: 'of several calls',
@@ -125,6 +131,7 @@ export const ROWS: readonly Row[] = [
       'actor.roles': 'nobody knows who it is',
       'actor.tokenIdHash': 'no token, or one that is none',
       'actor.onBehalfOf': 'nobody knows who it is',
+      'actor.vouchedBy': NO_PARTY,
       'actor.personal': "nobody's key could conceal it",
       ticket: 'anybody could write anything there, in clear',
       source: "nobody's key could conceal it",
@@ -139,6 +146,7 @@ export const ROWS: readonly Row[] = [
     absent: {
       'actor.tokenIdHash': NO_TOKEN,
       'actor.onBehalfOf': 'a file, whoever wrote it',
+      'actor.vouchedBy': NO_PARTY,
       'actor.personal': NOBODY,
       ticket: NO_CALL,
       traceparent: NO_CALL,

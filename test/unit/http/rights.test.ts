@@ -142,6 +142,27 @@ describe('principals', () => {
     ).to.equal(4);
     expect(id({ userName: 'renamed', email: 'x@y' })).to.equal(id({}));
   });
+
+  it('never name a subject of an issuer as who acts, unless that issuer has said so', () => {
+    const names = ['a', 'b', 'https://a', 'https://b', '["a","b"]', 'a","b'];
+    const text = fc.constantFrom(...names);
+    const id = (issuer: string, subject: string): string => principalOf(token({ issuer, subject })).subjectId;
+    const known = new Map(names.flatMap((issuer) => names.map((sub) => [id(issuer, sub), issuer] as const)));
+    const acting = new Map<string, string>();
+    check(
+      fc.property(text, text, text, (vouchedBy, issuer, subject) => {
+        const party = { issuer, subject, userName: 'x' };
+        const { actingParty } = principalOf(token({ issuer: vouchedBy, actingParty: party }));
+        const who = actingParty?.subjectId ?? '';
+        expect(known.get(who)).to.equal(vouchedBy === issuer ? issuer : undefined);
+        expect(actingParty?.vouchedBy).to.equal(vouchedBy === issuer ? undefined : vouchedBy);
+        // One id for one party by the word of one issuer.
+        const named = JSON.stringify([vouchedBy, issuer, subject]);
+        expect(acting.get(who) ?? named).to.equal(named);
+        acting.set(who, named);
+      }),
+    );
+  });
 });
 
 describe('the table of rights', () => {
@@ -237,7 +258,7 @@ describe('the table of rights', () => {
   it('lets nobody put a new object into a tenant that is not theirs', () => {
     const tenants = fc.subarray(['t1', 't2', 't3']);
     const asked = fc.constantFrom('', 't1', 't2', 't3', 'shared', 'system', 'nope');
-    fc.assert(
+    check(
       fc.property(tenants, asked, fc.boolean(), (own, wanted, admin) => {
         const principal = {
           admin,

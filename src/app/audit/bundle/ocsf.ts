@@ -218,6 +218,7 @@ const unmappedOf = ({ leaf, event: { metadata, position, data } }: OcsfSource): 
   ...(leaf.v === 2 ? { hidden_sha256: leaf.hidden } : {}),
   ...some('causation_id', stringAt(metadata, 'causationId')),
   ...some('on_behalf_of', stringAt(objectAt(metadata, 'actor'), 'onBehalfOf')),
+  ...some('vouched_by', stringAt(objectAt(metadata, 'actor'), 'vouchedBy')),
   ...some('ticket', stringAt(metadata, 'ticket')),
   ...some('traceparent', stringAt(metadata, 'traceparent')),
   ...some('hub', stringAt(metadata, 'hub')),

@@ -90,6 +90,20 @@ const CASES: {
     },
     { '/metadata/actor/personal': '{"userName":"csp-portal"}' },
   ],
+  'created-by-whom-another-issuer-named': [
+    {
+      ...ORDERED,
+      metadata: {
+        ...METADATA,
+        actor: {
+          ...METADATA.actor,
+          onBehalfOf: '0193a1b2-0000-5000-8000-000000000009',
+          vouchedBy: 'https://sso.example/realms/osac',
+        },
+      } as never,
+    },
+    { '/metadata/actor/personal': '{"userName":"csp-portal","issuer":"https://other.example"}' },
+  ],
   'changed-by-a-workflow': [
     {
       ...ORDERED,
