@@ -1,5 +1,5 @@
+import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { createSecureContext } from 'node:tls';
 import { BadSetting, type Config } from '../config.ts';
 
 /**
@@ -30,12 +30,11 @@ const readable = async (variable: string, path: string, example: string): Promis
   }
 };
 
-/** Text without any certificate is taken by createSecureContext, and trusts nobody. */
+/** Asked of the certificate itself: a TLS context takes a key or a broken one for an authority, too, and trusts nobody then. */
 const isCertificate = (ca: string): boolean => {
   if (!ca.includes('-----BEGIN')) return false;
   try {
-    createSecureContext({ ca });
-    return true;
+    return new X509Certificate(ca).raw.length > 0;
   } catch {
     return false;
   }
