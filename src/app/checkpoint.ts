@@ -18,9 +18,12 @@ export type Checkpoint = {
 type About = {
   /** Everything was passed over, and nothing sent anywhere. */
   readonly nothingSent?: boolean;
-  /** Offsets by partition of what was sent last. */
-  readonly places?: ReadonlyMap<number, bigint>;
+  readonly places?: StoredPlaces;
 };
+
+/** Where something was sent: offsets by partition of what went there last, and the id of the topic where that is known. */
+type StoredPlaces = { readonly offsets: ReadonlyMap<number, bigint>; readonly topicId: string | undefined };
+const NOWHERE: StoredPlaces = { offsets: new Map(), topicId: undefined };
 
 export const createCheckpoint = ({
   store,
@@ -38,14 +41,14 @@ export const createCheckpoint = ({
 }): Checkpoint & {
   /** Whether the position that `load` found was stored with `nothingSent`. */
   isUnsent(): boolean;
-  /** The `places` that were stored with it; empty: none were. */
-  places(): ReadonlyMap<number, bigint>;
+  /** The `places` that were stored with it; nothing in it: none were. */
+  places(): StoredPlaces;
 } => {
   const stream = `sys-${name}`;
   const bookkeeping = createBookkeeping(instance);
   let revision: ExpectedRevision = 'no_stream';
   let isUnsent = false;
-  let places: ReadonlyMap<number, bigint> = new Map();
+  let places = NOWHERE;
   return {
     load: async (signal) => {
       for await (const event of store.readStream(stream, {
@@ -56,7 +59,11 @@ export const createCheckpoint = ({
         revision = event.revision;
         const position = event.data['position'];
         isUnsent = event.data['nothingSent'] === true;
-        places = placesOf(event.data['places']);
+        const topicId = event.data['topicId'];
+        places = {
+          offsets: offsetsOf(event.data['places']),
+          topicId: typeof topicId === 'string' ? topicId : undefined,
+        };
         return typeof position === 'string' ? position : undefined;
       }
       await store.setMaxCount(stream, 1);
@@ -64,12 +71,15 @@ export const createCheckpoint = ({
     },
     isUnsent: () => isUnsent,
     places: () => places,
-    save: async (position, { nothingSent = false, places: sent = new Map() } = {}) => {
+    save: async (position, { nothingSent = false, places: { offsets, topicId } = NOWHERE } = {}) => {
       const data = {
         at: clock.now(),
         ...(position === undefined ? {} : { position }),
         ...(nothingSent ? { nothingSent } : {}),
-        ...(sent.size === 0 ? {} : { places: [...sent].map(([partition, at]) => `${partition}:${at}`) }),
+        ...(offsets.size === 0
+          ? {}
+          : { places: [...offsets].map(([partition, at]) => `${partition}:${at}`) }),
+        ...(topicId === undefined ? {} : { topicId }),
       };
       const reached = { type: 'CheckpointReached', data } as const;
       const event = bookkeeping(stream, reached, 'SaveCheckpoint', ids.uuidv7());
@@ -86,7 +96,7 @@ export const createCheckpoint = ({
 
 const PLACE = /^(\d{1,9}):(\d{1,19})$/;
 
-const placesOf = (stored: unknown): ReadonlyMap<number, bigint> =>
+const offsetsOf = (stored: unknown): ReadonlyMap<number, bigint> =>
   new Map(
     (Array.isArray(stored) ? stored : []).flatMap((text): [number, bigint][] => {
       const [, partition, at] = PLACE.exec(String(text)) ?? [];

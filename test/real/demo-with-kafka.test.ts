@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import type { RealKafka } from '../../ops/real/kafka/server.ts';
 import { Kafka, logLevel } from '../../src/adapters/kafka/kafkajs-library.ts';
 import { topicContents } from '../../src/adapters/kafka/topic-contents.ts';
+import { offsetsSoon } from '../../src/adapters/kafka/when-led.ts';
 import { startMain, type Run } from '../support/e2e-process.ts';
 import { startTestKafka } from '../support/kafka/broker.ts';
 
@@ -21,7 +22,7 @@ describe('the demo with a real Apache Kafka', function () {
     await admin.connect();
     try {
       const topics = ['osac.metering.lifecycle', 'osac.audit.checkpoints', 'osac.events.clusters.v1'];
-      const ends = await Promise.all(topics.map((topic) => admin.fetchTopicOffsets(topic)));
+      const ends = await Promise.all(topics.map((topic) => offsetsSoon(admin, topic)));
       return ends.flat().map(({ partition, high }) => `${partition}:${high}`);
     } finally {
       await admin.disconnect();

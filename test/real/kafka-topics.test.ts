@@ -97,6 +97,32 @@ describe('topics that are not as they should be, on a real broker', function () 
     expect(await told()).to.deep.equal(['thing-a@0', 'thing-a@1', 'thing-a@2', 'thing-a@3']);
   });
 
+  it('fills one that was made anew while nobody published, although it holds as many records as the one before', async () => {
+    await makeTopics(kafka.brokers, 'replaced');
+    await rig.append(streamsOf(4), 2);
+    const first = rig.start({ topics: ['replaced'] });
+    await first.caughtUp('replaced');
+    await first.stop();
+    const before = await readTopic(kafka.brokers, 'replaced');
+    await admin((connected) => connected.deleteTopics({ topics: ['replaced'] }));
+    await until('it is gone', async () => {
+      let names: readonly string[] = [];
+      await admin(async (connected) => (names = await connected.listTopics()));
+      return !names.includes('replaced');
+    });
+    await makeTopics(kafka.brokers, 'replaced');
+    const other = await clusterOf(kafka.brokers, rig.log).producers.open(never);
+    await other.send(
+      before.map(({ key }) => ({ topic: 'replaced', key, value: 'of somebody else', headers: {} })),
+    );
+    await other.close();
+    const next = rig.start({ topics: ['replaced'] });
+    const told = async () => new Set((await readTopic(kafka.brokers, 'replaced')).map(({ value }) => value));
+    await until('all of it is there again', async () => (await told()).size >= 9, 20_000);
+    expect(await told()).to.include.all.keys(...before.map(({ value }) => value ?? ''));
+    await next.stop();
+  });
+
   it('says which cleanup policy or retention is wrong and which is right, and publishes all the same', async () => {
     const state = (name: string): TopicSpec => ({
       ...specOf(name),

@@ -4,7 +4,6 @@ import {
   KafkaFault,
   REPLICAS,
   insyncOf,
-  type Ends,
   type KafkaAdmin,
   type KafkaCluster,
   type KafkaProducer,
@@ -16,8 +15,14 @@ import {
 import { createBreakable } from './breakable.ts';
 import { faultOf } from './faults.ts';
 import { closed, createClients, type Client, type KafkaSettings, type Listeners } from './kafkajs-client.ts';
-import { CompressionTypes, connectionOf, createPartitioner } from './kafkajs-library.ts';
+import {
+  CompressionTypes,
+  connectionOf,
+  createPartitioner,
+  type KafkaConnection,
+} from './kafkajs-library.ts';
 import { readLastRecords } from './last-records.ts';
+import { readTopicEnds } from './topic-ends.ts';
 import { createTried, NO_ANSWER } from './tried.ts';
 import { whenLed } from './when-led.ts';
 
@@ -176,6 +181,26 @@ const createAdmin = (
     client.cut();
     return answer;
   };
+  const over = async <Result>(
+    signal: AbortSignal,
+    ask: (connection: KafkaConnection) => Promise<Result>,
+  ): Promise<Result> => {
+    const { client, tried } = await open();
+    const connection = connectionOf(client.kafka);
+    try {
+      const answer = await untilAborted(
+        connection.connect().then(() => ask(connection)),
+        client,
+        signal,
+      );
+      await goodbye(connection);
+      return answer;
+    } catch (error) {
+      throw tried.explained(error);
+    } finally {
+      client.cut();
+    }
+  };
 
   const create = async (admin: Admin, topics: readonly NewTopic[]): Promise<readonly string[]> => {
     const existing = new Set(await admin.listTopics());
@@ -207,28 +232,13 @@ const createAdmin = (
 
   return {
     describe: (topics, signal) => connected(signal, (admin) => describe(admin, topics)),
-    endsOf: (topics, signal) =>
-      connected(signal, async (admin) => {
-        const ends = new Map<string, Ends>();
-        for (const topic of topics) ends.set(topic, await endsOf(admin, topic));
-        return ends;
-      }),
+    endsOf: (topics, signal) => over(signal, (connection) => readTopicEnds(connection, topics)),
     lastRecords: async (topics, signal) => {
-      const { client, tried } = await open();
-      const connection = connectionOf(client.kafka);
       try {
-        const records = await untilAborted(
-          connection.connect().then(() => readLastRecords(connection, topics)),
-          client,
-          signal,
-        );
-        await goodbye(connection);
-        return records;
+        return await over(signal, (connection) => readLastRecords(connection, topics));
       } catch (error) {
         if (faultOf(error).reason === 'unauthorized') return new Map();
-        throw tried.explained(error);
-      } finally {
-        client.cut();
+        throw error;
       }
     },
     create: (topics, signal) => connected(signal, (admin) => create(admin, topics)),
@@ -240,9 +250,6 @@ type NewTopic = Pick<TopicSpec, 'name' | 'cleanup' | 'partitions' | 'retentionMs
 const CREATE_MS = 15_000;
 /** `ConfigResourceTypes.TOPIC`: an enum of kafkajs that exists in its types only. */
 const TOPIC_RESOURCE = 2;
-
-const endsOf = async (admin: Admin, topic: string): Promise<Ends> =>
-  new Map((await admin.fetchTopicOffsets(topic)).map(({ partition, high }) => [partition, BigInt(high)]));
 
 const describe = async (
   admin: Admin,

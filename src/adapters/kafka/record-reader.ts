@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as pause } from 'node:timers/promises';
 import type { Admin } from 'kafkajs';
 import { Kafka, logLevel } from './kafkajs-library.ts';
+import { offsetsSoon } from './when-led.ts';
 
 /** A record as a consumer reads it. */
 export type ReadRecord = {
@@ -16,9 +16,6 @@ export type ReadRecord = {
 export type RecordReader = { close(): Promise<void> };
 
 const WAIT_MS = 200;
-/** Looks for the ends of topics that have just been made, and milliseconds between two: nobody may lead them yet. */
-const LOOKS = 40;
-const LOOK_MS = 250;
 
 /**
  * Reads what comes to these topics from now on: everything that is written after the promise has resolved, each partition
@@ -99,24 +96,9 @@ const createPlaces = (ends: readonly End[]) => {
 type End = { readonly topic: string; readonly partition: number; readonly offset: string };
 
 const endsOf = async (admin: Admin, topics: readonly string[]): Promise<readonly End[]> => {
-  for (let looks = 1; ; looks += 1) {
-    try {
-      return await endsNow(admin, topics);
-    } catch (error) {
-      if ((error as { retriable?: unknown }).retriable !== true || looks === LOOKS) throw error;
-      await pause(LOOK_MS);
-    }
-  }
-};
-
-const endsNow = async (admin: Admin, topics: readonly string[]): Promise<readonly End[]> => {
   const all = await Promise.all(
     topics.map(async (topic) =>
-      (await admin.fetchTopicOffsets(topic)).map(({ partition, high }) => ({
-        topic,
-        partition,
-        offset: high,
-      })),
+      (await offsetsSoon(admin, topic)).map(({ partition, high }) => ({ topic, partition, offset: high })),
     ),
   );
   return all.flat();

@@ -1,4 +1,5 @@
 import { Kafka, logLevel } from './kafkajs-library.ts';
+import { offsetsSoon } from './when-led.ts';
 
 /** What the demo asks brokers, without passwords. Throws what kafkajs throws. */
 export type TopicContents = {
@@ -20,7 +21,7 @@ export const topicContents: TopicContents = {
       const holding = topics
         .filter((topic) => there.has(topic))
         .map(async (topic) => {
-          const partitions = await admin.fetchTopicOffsets(topic);
+          const partitions = await offsetsSoon(admin, topic);
           return partitions.some(({ low, high }) => BigInt(low) < BigInt(high)) ? [topic] : [];
         });
       return (await Promise.all(holding)).flat();

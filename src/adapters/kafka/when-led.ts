@@ -42,3 +42,26 @@ const areLed = async (
     throw error;
   }
 };
+
+const OFFSET_LOOKS = 40;
+const OFFSET_LOOK_MS = 250;
+
+/**
+ * Where the partitions of a topic begin and end. Asked again for ten seconds of one that was just made: who leads it may not
+ * know that yet, or have a broker in front of it that has not heard of it. Throws what kafkajs throws.
+ */
+export const offsetsSoon = async (
+  admin: Pick<Admin, 'fetchTopicOffsets'>,
+  topic: string,
+  lookMs = OFFSET_LOOK_MS,
+): Promise<readonly { readonly partition: number; readonly low: string; readonly high: string }[]> => {
+  for (let looks = 1; ; looks += 1) {
+    try {
+      return await admin.fetchTopicOffsets(topic);
+    } catch (error) {
+      if ((error as { readonly retriable?: unknown }).retriable !== true || looks === OFFSET_LOOKS)
+        throw error;
+      await pause(lookMs);
+    }
+  }
+};

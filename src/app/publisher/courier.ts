@@ -34,7 +34,7 @@ export type Start = {
   readonly after: Position | undefined;
   /** Something of what lies in front of it was sent, as far as is known. */
   readonly wasSent: boolean;
-  /** Where its records went; empty: nobody has stored that. */
+  /** Where its records went; nothing in it: nobody has stored that. */
   readonly places: Places;
 };
 
@@ -65,10 +65,10 @@ export const createCourier = (options: CourierOptions): Courier => {
     run: (session, checkpoint, from) => {
       // All of it is sent again then, also to a topic that is another one than before.
       if (!from.wasSent) places.forget();
-      else if (from.places.size > 0) places.start(from.places);
+      else if (from.places.offsets.size > 0 || from.places.topicId !== undefined) places.start(from.places);
       return run({ ...options, places }, session, checkpoint, from);
     },
-    places: () => new Map(places.all()),
+    places: places.all,
   };
 };
 
@@ -156,10 +156,14 @@ const createSender = (options: WithPlaces, { outbox, parking, signal }: Session,
   const send = async (parcels: readonly Parcel[]): Promise<void> => {
     await check.ready(name);
     // Who has no connection does not know what became of the topic meanwhile.
-    if (producer === undefined && goesOn()) isFilled = false;
-    if (!isFilled && isAnother(await check.endsOf(name), places.all())) {
-      places.forget();
-      throw new TopicIsNew(name);
+    if (producer === undefined || !isFilled) {
+      const ends = await check.endsOf(name);
+      if ((goesOn() || !isFilled) && isAnother(ends, places.all())) {
+        places.forget();
+        throw new TopicIsNew(name);
+      }
+      // Before anything is sent: what is made anew behind this look has another id.
+      places.goTo(ends);
     }
     isFilled = true;
     signal.throwIfAborted();

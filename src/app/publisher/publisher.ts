@@ -8,6 +8,7 @@ import { createBrokerWatch } from './broker-trouble.ts';
 import { createContact, type ContactStatus } from './contact.ts';
 import { createHistoryCheck, type NotCompared } from './history.ts';
 import { createLogPages } from './log-pages.ts';
+import { NO_ENDS } from './places.ts';
 import type { KafkaCluster, OnTrouble } from './ports.ts';
 import { replay, type ReplayRequest, type ReplayStep } from './replay.ts';
 import { createTopicCheck, CREATE_COMMAND, type TopicPlan } from './topic-check.ts';
@@ -159,8 +160,7 @@ export const createPublisher = (options: PublisherOptions): Publisher => {
         making: check.making,
         looked: check.looked,
         lastEnds: check.lastEnds,
-        endsOf: async (topic: string) =>
-          (await cluster.admin.endsOf([topic], signal)).get(topic) ?? new Map(),
+        endsOf: async (topic: string) => (await cluster.admin.endsOf([topic], signal)).get(topic) ?? NO_ENDS,
       },
       settings,
       graceMs: () => (signal.aborted && !stopping.aborted ? 0 : settings.graceMs),

@@ -3,7 +3,7 @@ import type { Clock, Timers } from '../ports.ts';
 import { pause } from '../process-runner/pause.ts';
 import type { KafkaRecord, TopicStream } from '../streams/stream.ts';
 import { filterFor } from './filter.ts';
-import { isEmpty } from './places.ts';
+import { isEmpty, NO_ENDS } from './places.ts';
 import { KafkaFault, sizeOf, type KafkaCluster, type KafkaProducer } from './ports.ts';
 import { createTurns } from './turns.ts';
 import { PUBLISHER_SETTINGS, waitAfter } from './types.ts';
@@ -72,7 +72,7 @@ export async function* replay(
   if (
     made.length === 0 &&
     request.after === undefined &&
-    !isEmpty((await cluster.admin.endsOf([target], signal)).get(target) ?? new Map())
+    !isEmpty((await cluster.admin.endsOf([target], signal)).get(target) ?? NO_ENDS)
   )
     throw new ReplayTargetInUse(target);
   const until = request.until ?? (await store.lastPosition(signal));

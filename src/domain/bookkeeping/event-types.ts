@@ -28,6 +28,7 @@ export const bookkeepingEventTypes: readonly EventType[] = typesOf(
         position: text.exactOptional(),
         nothingSent: z.boolean().exactOptional(),
         places: z.array(text).exactOptional(),
+        topicId: text.exactOptional(),
       },
     ],
     ['KafkaParkingChanged', { streams: z.array(parkedStream) }],

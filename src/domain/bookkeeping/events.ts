@@ -22,6 +22,8 @@ export type BookkeepingEvent =
         readonly nothingSent?: boolean;
         /** `<partition>:<offset>` of what a Kafka topic was sent last. */
         readonly places?: readonly string[];
+        /** Id that the brokers gave to that topic. */
+        readonly topicId?: string;
       }
     >
   /** `sys-kafkaParked-<topic>`: all streams that the topic leaves out at present. */

@@ -17,6 +17,7 @@ export type KafkaUnderTest = {
   readonly cluster: KafkaCluster;
   /** All records of a topic, each partition in its order. */
   readonly read: (topic: string) => Promise<readonly ReadRecord[]>;
+  readonly deleteTopic: (topic: string) => Promise<void>;
   /** Takes the records away that a topic holds now, as its retention does one day. */
   readonly expire: (topic: string) => Promise<void>;
   /** The same brokers with credentials that they refuse; absent where they ask for none. */
@@ -65,6 +66,18 @@ export const describeKafkaContract = (
       value,
       headers,
     });
+
+    const endsSoon = async (names: readonly string[], deadline = performance.now() + 10_000) => {
+      for (;;) {
+        try {
+          return await underTest().cluster.admin.endsOf(names, stop.signal);
+        } catch (error) {
+          // A topic that has just been made may be led by nobody for a moment, and whoever asks is told so.
+          const isEarly = error instanceof KafkaFault && error.reason === 'unreachable' && error.isAnswer;
+          if (!isEarly || performance.now() > deadline) throw error;
+        }
+      }
+    };
 
     it('stores key, value and headers of a record', async () => {
       const sender = await producer();
@@ -211,19 +224,8 @@ export const describeKafkaContract = (
 
     it('says where each partition of a topic ends', async () => {
       const { admin } = underTest().cluster;
-      const led = async (names: readonly string[], deadline = performance.now() + 10_000) => {
-        for (;;) {
-          try {
-            return await admin.endsOf(names, stop.signal);
-          } catch (error) {
-            // A topic that has just been made may be led by nobody for a moment, and whoever asks is told so.
-            const isEarly = error instanceof KafkaFault && error.reason === 'unreachable' && error.isAnswer;
-            if (!isEarly || performance.now() > deadline) throw error;
-          }
-        }
-      };
       const endsOf = async (...names: readonly string[]) =>
-        [...(await led(names))].map(([name, ends]) => [name, new Map(ends)]);
+        [...(await endsSoon(names))].map(([name, { offsets }]) => [name, new Map(offsets)]);
       const none = new Map([0, 1, 2].map((partition) => [partition, 0n]));
       expect(await endsOf(topic)).to.deep.equal([[topic, none]]);
       const [stored] = await (await producer()).send([record('a', '1'), record('a', '2')]);
@@ -247,6 +249,27 @@ export const describeKafkaContract = (
       ]);
       const missing = admin.endsOf([`${topic}.missing`], stop.signal).catch((error: unknown) => error);
       expect(await missing).to.include({ reason: 'topic-missing' });
+    });
+
+    it('says which topic it is: another one of the same name has another id', async () => {
+      const { cluster, deleteTopic } = underTest();
+      const { admin } = cluster;
+      const idOf = async (name: string): Promise<string | undefined> =>
+        (await endsSoon([name, other])).get(name)?.topicId;
+      const other = `${topic}-other`;
+      await admin.create([spec(other)], stop.signal);
+      await (await producer()).send([record('a', '1')]);
+      const first = await idOf(topic);
+      expect(first).to.match(/^\S+$/);
+      expect(await idOf(other)).to.not.equal(first);
+      await (await producer()).send([record('a', '2')]);
+      expect(await idOf(topic)).to.equal(first);
+      await deleteTopic(topic);
+      await admin.create([spec(topic)], stop.signal);
+      await (await producer()).send([record('a', '1'), record('a', '2'), record('a', '3')]);
+      expect(await idOf(topic))
+        .to.match(/^\S+$/)
+        .and.not.equal(first);
     });
 
     it('tells the newest record of each partition that holds one', async () => {
@@ -288,7 +311,7 @@ export const describeKafkaContract = (
       };
       expect(await told()).to.deep.equal([[], ['kept']]);
       // It is not one that nothing was ever written to.
-      const ends = (await admin.endsOf([topic], stop.signal)).get(topic)?.values() ?? [];
+      const ends = (await admin.endsOf([topic], stop.signal)).get(topic)?.offsets.values() ?? [];
       expect([...ends].reduce((sum, end) => sum + end, 0n)).to.equal(10n);
       await sender.send([record('key-1', 'new')]);
       expect(await told()).to.deep.equal([['new'], ['kept']]);

@@ -17,6 +17,7 @@ describeKafkaContract('in memory', async () => {
         headers,
         partition,
       })),
+    deleteTopic: async (topic) => kafka.deleteTopic(topic),
     expire: async (topic) => kafka.expire(topic),
     unreachable,
     withWrongPassword,

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { createKafkaCluster } from '../../../src/adapters/kafka/kafkajs-cluster.ts';
 import type { KafkaSettings } from '../../../src/adapters/kafka/kafkajs-client.ts';
 import { Kafka, logLevel } from '../../../src/adapters/kafka/kafkajs-library.ts';
+import { offsetsSoon } from '../../../src/adapters/kafka/when-led.ts';
 import { systemClock } from '../../../src/adapters/system/system-ports.ts';
 import type { Logger } from '../../../src/app/ports.ts';
 import type { KafkaUnderTest, ReadRecord } from './contract.ts';
@@ -50,9 +51,22 @@ export const realKafkaUnderTest = async ({ brokers, secure }: RealBrokers): Prom
     ...(wrong === undefined ? {} : { withWrongPassword: createKafkaCluster(wrong, ports) }),
     unreachable: createKafkaCluster({ ...plain, brokers: ['127.0.0.1:1'] }, ports),
     read: (topic) => readTopic(brokers, topic),
+    deleteTopic: (topic) => deleteTopic(brokers, topic),
     expire: (topic) => expireRecords(brokers, topic),
     dispose: async () => rmSync(folder, { recursive: true, force: true }),
   };
+};
+
+/** Resolves when it can be made anew: the controller has taken it away. */
+const deleteTopic = async (brokers: readonly string[], topic: string): Promise<void> => {
+  const kafka = new Kafka({ brokers: [...brokers], clientId: 'deleter', logLevel: logLevel.NOTHING });
+  const admin = kafka.admin();
+  await admin.connect();
+  await admin.deleteTopics({ topics: [topic] });
+  const deadline = performance.now() + 10_000;
+  while ((await admin.listTopics()).includes(topic))
+    if (performance.now() > deadline) throw new Error(`topic ${topic} is still there`);
+  await admin.disconnect();
 };
 
 /** As retention does, which nobody can wait for. */
@@ -60,7 +74,7 @@ const expireRecords = async (brokers: readonly string[], topic: string): Promise
   const kafka = new Kafka({ brokers: [...brokers], clientId: 'expirer', logLevel: logLevel.NOTHING });
   const admin = kafka.admin();
   await admin.connect();
-  const ends = await admin.fetchTopicOffsets(topic);
+  const ends = await offsetsSoon(admin, topic);
   const partitions = ends
     .filter(({ low, high }) => low !== high)
     .map(({ partition, high }) => ({ partition, offset: high }));
@@ -79,7 +93,7 @@ export const readTopic = async (
   const kafka = new Kafka({ brokers: [...brokers], clientId: 'reader', logLevel: logLevel.NOTHING });
   const admin = kafka.admin();
   await admin.connect();
-  const ends = await admin.fetchTopicOffsets(topic);
+  const ends = await offsetsSoon(admin, topic);
   await admin.disconnect();
   const missing = new Map(
     ends.filter(({ low, high }) => low !== high).map(({ partition, high }) => [partition, Number(high)]),

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Admin, ITopicMetadata } from 'kafkajs';
-import { whenLed } from '../../../src/adapters/kafka/when-led.ts';
+import { offsetsSoon, whenLed } from '../../../src/adapters/kafka/when-led.ts';
 import { KafkaFault } from '../../../src/app/publisher/ports.ts';
 
 const protocolError = (type: string): Error => Object.assign(new Error(type), { type });
@@ -59,5 +59,36 @@ describe('topics that were just made', () => {
     );
     expect(fault).to.be.instanceOf(KafkaFault).and.to.include({ reason: 'unreachable' });
     expect((fault as Error).message).to.include('a, b');
+  });
+});
+
+describe('where the partitions of a topic end that was just made', () => {
+  const failure = (retriable: boolean): Error => Object.assign(new Error('not the leader'), { retriable });
+  const asked = (...ends: readonly (Error | undefined)[]) => {
+    let looks = 0;
+    const fetchTopicOffsets: Admin['fetchTopicOffsets'] = async () => {
+      const end = ends[looks];
+      looks += 1;
+      if (end !== undefined) throw end;
+      return [{ partition: 0, offset: '3', low: '1', high: '3' }];
+    };
+    return { admin: { fetchTopicOffsets }, looks: () => looks };
+  };
+
+  it('is asked again while what keeps it from being told passes', async () => {
+    const { admin, looks } = asked(failure(true), failure(true));
+    expect(await offsetsSoon(admin, 'a', 1)).to.deep.equal([
+      { partition: 0, offset: '3', low: '1', high: '3' },
+    ]);
+    expect(looks()).to.equal(3);
+  });
+
+  it('is not asked again where that does not pass, nor for ever', async () => {
+    const refused = asked(failure(false));
+    expect(await offsetsSoon(refused.admin, 'a', 1).catch(String)).to.match(/not the leader/);
+    expect(refused.looks()).to.equal(1);
+    const never = asked(...Array.from({ length: 100 }, () => failure(true)));
+    expect(await offsetsSoon(never.admin, 'a', 0).catch(String)).to.match(/not the leader/);
+    expect(never.looks()).to.equal(40);
   });
 });
