@@ -4,8 +4,14 @@ import { randomInt } from 'node:crypto';
 /** Seed of every property of this process; `LEDGER_TEST_SEED` repeats a run. Printed at the end, pass or fail. */
 const SEED = Number(process.env['LEDGER_TEST_SEED'] ?? randomInt(2 ** 31));
 
-/** `LEDGER_TEST_RUNS` tries more cases than each property does by itself. */
+/** `LEDGER_TEST_RUNS` tries that many cases of every property, instead of the number each has by itself. */
 const RUNS = process.env['LEDGER_TEST_RUNS'];
+
+const parametersOf = <Values>(own: fc.Parameters<Values>): fc.Parameters<Values> => ({
+  seed: SEED,
+  ...own,
+  ...(RUNS === undefined ? {} : { numRuns: Number(RUNS) }),
+});
 
 let announced = false;
 
@@ -23,18 +29,14 @@ export const check = <Values>(
   parameters: fc.Parameters<Values> = {},
 ): void => {
   announce();
-  fc.assert(property, {
-    seed: SEED,
-    ...parameters,
-    ...(RUNS === undefined ? {} : { numRuns: Number(RUNS) }),
-  });
+  fc.assert(property, parametersOf(parameters));
 };
 
-/** The same for a property that waits, and so has its own number of cases. */
+/** The same for a property that waits. */
 export const checkAsync = <Values>(
   property: fc.IAsyncProperty<Values>,
   parameters: fc.Parameters<Values> = {},
 ): Promise<void> => {
   announce();
-  return fc.assert(property, { seed: SEED, ...parameters });
+  return fc.assert(property, parametersOf(parameters));
 };

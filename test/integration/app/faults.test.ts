@@ -5,6 +5,7 @@ import { OutcomeUnknown, StoreUnavailable } from '../../../src/app/event-store.t
 import { accounts } from '../../support/fake-account.ts';
 import { collect, createTestRunner, fakeContext } from '../../support/fake-context.ts';
 import { createFaultyStore, createRandom } from '../../support/faulty-store.ts';
+import { checkAsync } from '../../support/property.ts';
 
 const deposit = (name: string, amount: number) => ({ type: 'Deposit', amount, deposit: name }) as const;
 
@@ -21,7 +22,7 @@ describe('command runner on a store that fails', () => {
 
   it('applies each acknowledged command once, keeps its word on every other, and settles the unknown', async function () {
     this.timeout(60_000);
-    await fc.assert(
+    await checkAsync(
       fc.asyncProperty(
         fc.nat(),
         faults,
@@ -98,7 +99,7 @@ describe('command runner on a store that fails', () => {
           }
         },
       ),
-      { numRuns: Number(process.env['LEDGER_TEST_RUNS'] ?? 200) },
+      { numRuns: 200 },
     );
   });
 });

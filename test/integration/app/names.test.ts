@@ -7,6 +7,7 @@ import { parseStreamName } from '../../../src/domain/stream-name.ts';
 import { fakeContext, collect } from '../../support/fake-context.ts';
 import { createGadget, deleteGadget, gadget, reviseGadget } from '../../support/fake-gadget.ts';
 import { crashing, createIncarnation } from '../../support/fake-incarnation.ts';
+import { checkAsync } from '../../support/property.ts';
 
 type Incarnation = ReturnType<typeof createIncarnation>;
 
@@ -377,11 +378,11 @@ describe('names under crashes, retries and races', () => {
     },
   });
   const repair = { what: 'repair', id: '', name: '', codes: [], command: 0 };
-  const numRuns = Number(process.env['LEDGER_TEST_RUNS'] ?? 150);
+  const numRuns = 150;
 
   it('never have two live holders and are never stuck', async function () {
     this.timeout(60_000);
-    await fc.assert(
+    await checkAsync(
       fc.asyncProperty(
         fc.scheduler(),
         fc.array(operation, { minLength: 2, maxLength: 8 }),
@@ -418,7 +419,7 @@ describe('names under crashes, retries and races', () => {
       { what: 'revise', id: 'g2', name: '', codes: [], command: 5 },
       repair,
     );
-    await fc.assert(
+    await checkAsync(
       fc.asyncProperty(
         fc.scheduler(),
         fc.array(fc.tuple(fc.nat(2), step), { minLength: 3, maxLength: 6 }),

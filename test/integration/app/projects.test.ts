@@ -282,7 +282,7 @@ describe('projects and what is created in them', () => {
           if (empty) expect(await remove(last, store, 'p', 'at last')).to.equal(true);
         },
       ),
-      { numRuns: Number(process.env['LEDGER_TEST_RUNS'] ?? 1_000) },
+      { numRuns: 1_000 },
     );
   });
 });

@@ -140,7 +140,7 @@ const isExpected = (error: unknown): boolean =>
 describe('what is referred to, and its deletion', () => {
   it('no interleaving leaves an object whose target or tenant is gone', async function () {
     this.timeout(60_000);
-    await checkAsync(neverDangling(), { numRuns: Number(process.env['LEDGER_TEST_RUNS'] ?? 500) });
+    await checkAsync(neverDangling(), { numRuns: 500 });
   });
 
   it('and the property finds a deletion that does not wait for the read model', async function () {
@@ -277,7 +277,7 @@ describe('what is referred to, and its deletion', () => {
 
   it('no interleaving of two instances does, whichever of them dies', async function () {
     this.timeout(120_000);
-    await checkAsync(neverDanglingOnTwo(), { numRuns: Number(process.env['LEDGER_TEST_RUNS'] ?? 500) });
+    await checkAsync(neverDanglingOnTwo(), { numRuns: 500 });
   });
 
   for (const [words, planted] of [

@@ -16,6 +16,7 @@ import { MIGRATIONS, openLogForWriting, pragma } from '../../../src/adapters/eve
 import { createGrowth } from '../../../src/adapters/event-store/shared/paged-subscription.ts';
 import { all, errorOf, event, numbered } from './contract/fixture.ts';
 import { resources } from './support/files.ts';
+import { checkAsync } from '../../support/property.ts';
 
 const PAGE = 4096;
 const SECRET = 'the text in which a byte is flipped';
@@ -124,7 +125,7 @@ describe('sqlite event store: the file', function () {
       };
       const before = await eventsOf(open(dataDir), logFile(dataDir));
       const anyBit = fc.tuple(fc.nat({ max: size - 1 }), fc.nat({ max: 7 }));
-      await fc.assert(
+      await checkAsync(
         fc.asyncProperty(anyBit, async ([offset, bit]) => {
           const copy = await copyOf(dataDir, (bytes) =>
             bytes.writeUInt8(bytes.readUInt8(offset) ^ (1 << bit), offset),

@@ -15,6 +15,7 @@ import {
   written,
 } from '../../support/projections/log.ts';
 import { eventually, openNotes, settle, temporaryFolders } from '../../support/projections/open-notes.ts';
+import { checkAsync } from '../../support/property.ts';
 
 const EVERYONE = { all: true } as const;
 
@@ -51,7 +52,7 @@ describe('projection runner', function () {
           return eventOf[name as 'change' | 'mark' | 'link'](tenant);
       }
     };
-    await fc.assert(
+    await checkAsync(
       fc.asyncProperty(fc.array(step, { maxLength: 30 }), fc.boolean(), async (steps, poison) => {
         const log = createTestLog();
         const live = await openNotes(log, { poison: () => poison });

@@ -8,6 +8,7 @@ import type { EventType } from '../../../src/domain/event-type.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { fakeContext } from '../../support/fake-context.ts';
 import { anyText } from '../../support/arbitraries/any-text.ts';
+import { check } from '../../support/property.ts';
 
 const entry = (more: Partial<EventType>): EventType => ({
   type: 'ThingHappened',
@@ -136,7 +137,7 @@ describe('event codec', () => {
   }
 
   it('returns any JSON as it was given', () => {
-    fc.assert(
+    check(
       fc.property(
         fc.dictionary(anyText({ maxLength: 8 }), fc.jsonValue({ maxDepth: 3 }), {
           maxKeys: 4,

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { createStreamQueue } from '../../../src/app/stream-queue.ts';
 import { countVersion, NO_VERSION } from '../../../src/domain/document-version.ts';
+import { check } from '../../support/property.ts';
 
 const deferred = () => Promise.withResolvers<void>();
 
@@ -59,7 +60,7 @@ describe('stream queue', () => {
 describe('document version', () => {
   it('is the number of appends that changed the document, minus one', () => {
     const append = fc.array(fc.boolean(), { minLength: 1, maxLength: 4 });
-    fc.assert(
+    check(
       fc.property(fc.array(append, { maxLength: 20 }), (appends) => {
         let folded = NO_VERSION;
         for (const [index, events] of appends.entries())
@@ -71,7 +72,7 @@ describe('document version', () => {
   });
   it('counts from 0 again where a document begins, whatever came before it', () => {
     const append = fc.array(fc.boolean(), { minLength: 1, maxLength: 4 });
-    fc.assert(
+    check(
       fc.property(fc.array(append, { maxLength: 9 }), fc.array(append, { maxLength: 9 }), (before, after) => {
         let folded = NO_VERSION;
         const fold = (command: string, events: readonly boolean[]): void => {

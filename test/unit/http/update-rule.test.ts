@@ -5,6 +5,7 @@ import { ClusterSchema } from '../../../src/gen/osac/public/v1/clusters_pb.ts';
 import { ApiError } from '../../../src/http/errors.ts';
 import { canonicalDocument, decodeMessage } from '../../../src/http/osac/messages.ts';
 import { applyBody, applyMask } from '../../../src/http/osac/update-rule.ts';
+import { check } from '../../support/property.ts';
 
 const host = { id: 'fc430', name: 'fc430' };
 const stored = (): JsonObject => ({
@@ -160,7 +161,7 @@ describe('update rule', () => {
         node_sets: fc.dictionary(fc.stringMatching(/^[a-z]{1,5}$/), fc.record({ size: fc.nat(9) })),
       }),
     });
-    fc.assert(
+    check(
       fc.property(document, (raw) => {
         const current = canonicalDocument(ClusterSchema, { id: 'c', ...raw });
         const { document: body, present } = decodeMessage(ClusterSchema, JSON.stringify(current));

@@ -13,6 +13,7 @@ import {
 } from '../../support/projections/log.ts';
 import type { NoteEvent } from '../../support/projections/notes.ts';
 import { openNotes, settle } from '../../support/projections/open-notes.ts';
+import { checkAsync } from '../../support/property.ts';
 
 /** What a reader expects, said as plainly as possible: a list of live documents in memory. */
 type Model = Map<
@@ -79,7 +80,7 @@ describe('reads of resources', function () {
   this.timeout(60_000);
 
   it('agree with a naive model on any history, any visibility and any page', async () => {
-    await fc.assert(
+    await checkAsync(
       fc.asyncProperty(
         fc.array(stepArbitrary, { maxLength: 25 }),
         fc.array(

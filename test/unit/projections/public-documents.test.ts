@@ -4,6 +4,7 @@ import type { JsonObject } from '../../../src/domain/json.ts';
 import { kinds } from '../../../src/domain/kinds.ts';
 import { publicDocument } from '../../../src/domain/resource.ts';
 import { privatePaths, withoutPrivate } from '../../../src/projections/resources/fold.ts';
+import { check } from '../../support/property.ts';
 
 const key = fc.constantFrom('a', 'b', 'c', '0', '1');
 const document = fc.letrec<{ value: JsonObject[string] }>((tie) => ({
@@ -20,7 +21,7 @@ const path = fc
 
 describe('public documents of the read model', () => {
   it('are those of the domain, whatever is private', () => {
-    fc.assert(
+    check(
       fc.property(fc.dictionary(key, document), fc.array(path, { maxLength: 4 }), (value, paths) => {
         const before = JSON.stringify(value);
         expect(withoutPrivate(value as JsonObject, privatePaths(paths))).to.deep.equal(

@@ -6,6 +6,7 @@ import type { OrderRecord, Write } from '../../../src/adapters/management-cluste
 import { lifeSettings, parseSettings } from '../../../src/adapters/management-cluster/simulated/settings.ts';
 import { configVersion } from '../../../src/adapters/management-cluster/simulated/spec.ts';
 import { manifestOf } from './hub-support.ts';
+import { check } from '../../support/property.ts';
 
 const T0 = Date.parse('2026-11-21T12:00:00.000Z');
 
@@ -344,7 +345,7 @@ describe('life of a ClusterOrder on the simulated hub', () => {
     const writes = fc.array(write, { maxLength: 5 }).map((list) => list.toSorted((a, b) => a.at - b.at));
 
     it('a write changes nothing that was visible up to its time', () => {
-      fc.assert(
+      check(
         fc.property(settings, writes, write, fc.nat(8000), (simulation, before, next, extra) => {
           const time = Math.max(...before.map(({ at: ms }) => ms), 0) + extra;
           const past = historyOf(recordOf(simulation, before), time);
@@ -356,7 +357,7 @@ describe('life of a ClusterOrder on the simulated hub', () => {
     });
 
     it('resource versions grow, what comes next is announced, and nothing follows the end', () => {
-      fc.assert(
+      check(
         fc.property(settings, writes, fc.nat(12_000), (simulation, all, ms) => {
           const record = recordOf(simulation, all);
           const versions = historyOf(record, 20_000).map(({ resourceVersion }) => Number(resourceVersion));
