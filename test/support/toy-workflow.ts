@@ -372,7 +372,7 @@ export const settableClock = (): Clock & { jump(ms: number): void } => {
 };
 
 /** Waits for a condition, at most `ms` milliseconds; fails with what was waited for. */
-export const eventually = async (what: string, condition: () => boolean | Promise<boolean>, ms = 5_000) => {
+export const eventually = async (what: string, condition: () => boolean | Promise<boolean>, ms = 15_000) => {
   const end = performance.now() + ms;
   while (!(await condition())) {
     if (performance.now() > end) throw new Error(`not within ${ms} ms: ${what}`);

@@ -42,12 +42,12 @@ describe('EventStoreDB adapter: appends', () => {
   describe('B2: silence', () => {
     it('of the server ends at the deadline as an unknown outcome, after the same ids were tried again', async () => {
       const peer = await bench.peer();
-      const store = await bench.store(peer, { deadlineMs: 400 });
+      const store = await bench.store(peer, { deadlineMs: 1_000 });
       peer.faults.add({ on: 'append', do: { kind: 'never-answer' }, stream: 'order-' });
       const before = peer.stats.calls.append;
       const { error, ms } = await timed(store.append('order-1', 'no_stream', [event('Placed')]));
       expect(error).to.be.instanceOf(OutcomeUnknown);
-      expect(ms).to.be.within(390, 3000);
+      expect(ms).to.be.within(990, 10_000);
       expect(peer.stats.calls.append - before, 'attempts: one and up to two retries').to.be.within(2, 3);
       expect(store.stats().unknownOutcomes).to.equal(1);
     });
@@ -88,7 +88,7 @@ describe('EventStoreDB adapter: appends', () => {
       await until('the cut is noticed', () => !store.stats().appendConnected);
       const { error, ms } = await timed(store.append('order-1', 0, [event('Late')]));
       expect(error).to.be.instanceOf(StoreUnavailable);
-      expect(ms).to.be.below(3000);
+      expect(ms).to.be.below(10_000);
     });
 
     it('of a connection that froze ends as an unknown outcome', async () => {
@@ -99,7 +99,7 @@ describe('EventStoreDB adapter: appends', () => {
       const late = event('Late');
       const { error, ms } = await timed(store.append('order-1', 0, [late]));
       expect(error).to.be.instanceOf(OutcomeUnknown);
-      expect(ms).to.be.within(390, 3000);
+      expect(ms).to.be.within(390, 10_000);
       thaw();
       expect(await store.append('order-1', 0, [late])).to.include({ revision: 1 });
       expect(idsIn(peer, 'order-1')).to.have.lengthOf(2);
@@ -215,7 +215,7 @@ describe('EventStoreDB adapter: appends', () => {
           revision: 1,
           duplicate: false,
         });
-        expect(performance.now() - started, 'without waiting for the deadline').to.be.below(4000);
+        expect(performance.now() - started, 'without waiting for the deadline').to.be.below(14_000);
         expect(idsIn(peer, 'order-1')).to.deep.equal(given.map((e) => e.id));
       });
 
@@ -245,7 +245,7 @@ describe('EventStoreDB adapter: appends', () => {
 
   describe('a conflict may be our own earlier success', () => {
     const lost = async (peer: Peer) => {
-      const store = await bench.store(peer, { retries: 0, deadlineMs: 150 });
+      const store = await bench.store(peer, { retries: 0, deadlineMs: 500 });
       peer.faults.add({ on: 'append', do: { kind: 'lose-answer' }, stream: 'order-', times: 1 });
       const given = [event('Placed'), event('Paid')];
       expect(await rejection(store.append('order-1', 'no_stream', given))).to.be.instanceOf(OutcomeUnknown);
@@ -289,7 +289,7 @@ describe('EventStoreDB adapter: appends', () => {
       await until('the cut is noticed', () => !store.stats().appendConnected);
       const { error, ms } = await timed(store.append('order-1', 'no_stream', [event('Placed')]));
       expect(error).to.be.instanceOf(StoreUnavailable).and.to.include({ reason: 'down' });
-      expect(ms).to.be.below(5000);
+      expect(ms).to.be.below(9_000);
       await peer.restart();
       expect(await store.append('order-1', 'no_stream', [event('Placed')])).to.include({ duplicate: false });
     });
@@ -350,11 +350,11 @@ describe('EventStoreDB adapter: appends', () => {
 
   it('an answer to nobody, and one that comes too late, are ignored', async () => {
     const peer = await bench.peer();
-    const store = await bench.store(peer, { retries: 0, deadlineMs: 100 });
+    const store = await bench.store(peer, { retries: 0, deadlineMs: 600 });
     peer.faults.add({ on: 'append', do: { kind: 'stray-answer' }, stream: 'order-stray', times: 1 });
     expect(await store.append('order-stray', 'no_stream', [event('Placed')])).to.include({ revision: 0 });
-    peer.faults.add({ on: 'append', do: { kind: 'late', ms: 150 }, stream: 'order-late', times: 1 });
-    peer.faults.add({ on: 'append', do: { kind: 'late', ms: 60 }, stream: 'order-other' });
+    peer.faults.add({ on: 'append', do: { kind: 'late', ms: 900 }, stream: 'order-late', times: 1 });
+    peer.faults.add({ on: 'append', do: { kind: 'late', ms: 350 }, stream: 'order-other' });
     const late = rejection(store.append('order-late', 'no_stream', [event('Placed')]));
     // Answered meanwhile, so that the connection is not given up and the late answer really arrives.
     await store.append('order-other', 'no_stream', [event('Placed')]);

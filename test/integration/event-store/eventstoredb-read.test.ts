@@ -145,7 +145,7 @@ describe('EventStoreDB adapter: reads and connections', () => {
       const { connections } = store.stats();
       const started = performance.now();
       expect(await rejection(store.currentRevision('order-1'))).to.be.instanceOf(StoreUnavailable);
-      expect(performance.now() - started).to.be.within(390, 3000);
+      expect(performance.now() - started).to.be.within(390, 10_000);
       expect(store.stats().connections).to.be.greaterThan(connections);
       lift();
       expect(await store.currentRevision('order-1')).to.equal('no_stream');
@@ -159,7 +159,7 @@ describe('EventStoreDB adapter: reads and connections', () => {
       const calls = [store.ping(), store.lastPosition(), store.currentRevision('order-1')].map(rejection);
       for (const error of await Promise.all(calls))
         expect(error).to.be.instanceOf(StoreUnavailable).and.to.include({ reason: 'down' });
-      expect(performance.now() - started).to.be.below(8000);
+      expect(performance.now() - started).to.be.below(9_000);
       await peer.restart();
       await store.ping();
     });
@@ -171,7 +171,7 @@ describe('EventStoreDB adapter: reads and connections', () => {
     peer.faults.add({ on: 'read', do: { kind: 'never-answer' } });
     const started = performance.now();
     expect(await rejection(store.ping())).to.be.instanceOf(StoreUnavailable);
-    expect(performance.now() - started).to.be.below(5000);
+    expect(performance.now() - started).to.be.below(15_000);
   });
 
   it('positions are 40 digits, and anything else is refused', async () => {

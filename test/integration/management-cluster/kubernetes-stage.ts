@@ -14,7 +14,7 @@ export const PULL_SECRET = '{"auths":{"r":{"auth":"canary-pull-secret"}}}';
 
 export const by = (more: Partial<CallOptions> = {}): CallOptions => ({
   effectId: 'run-1/apply/1',
-  deadlineMs: 5_000,
+  deadlineMs: 15_000,
   signal: new AbortController().signal,
   ...more,
 });
@@ -71,7 +71,7 @@ export const kubernetesStage = () => {
       untilHolds(
         () => Promise.resolve(seen.find(holds)),
         (event) => event !== undefined,
-        5_000,
+        15_000,
       );
     return { seen, until };
   };

@@ -53,7 +53,7 @@ describe('process runner lanes', () => {
       workshop,
       instance: 'a',
       more: {
-        settings: { breakerFailures: 3, breakerHalfOpenMs: 150, laneConcurrency: 2 },
+        settings: { breakerFailures: 3, breakerHalfOpenMs: 1_000, laneConcurrency: 2 },
         hooks: { laneChanged: (lane) => void seen.push(lane.breaker) },
         logger,
       },

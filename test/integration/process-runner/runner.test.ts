@@ -83,9 +83,11 @@ describe('process runner', () => {
         },
       },
     });
-    const stopped = runner.stop().then(() => true);
-    const late = new Promise((resolve) => setTimeout(resolve, 2_000, false));
-    expect(await Promise.race([stopped, late])).to.equal(true);
+    let ended = false;
+    void runner.stop().then(() => {
+      ended = true;
+    });
+    await eventually('it has stopped', () => ended);
   });
 
   it('writes metadata that leads back to the order', async () => {
