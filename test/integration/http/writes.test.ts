@@ -5,7 +5,6 @@ import { OutcomeUnknown, StoreUnavailable, type EventStore } from '../../../src/
 import { collect } from '../../support/fake-context.ts';
 import {
   PRIVATE,
-  PUBLIC,
   callerOf,
   itemsOf,
   seedCatalogue,
@@ -14,9 +13,8 @@ import {
   type Caller,
   type TestService,
 } from '../../support/http-service.ts';
+import { CLUSTERS, SMALL } from './ordering.ts';
 
-const CLUSTERS = `${PUBLIC}/clusters`;
-const SPEC = { template: { id: 'osac.templates.small' } };
 const keyed = (key: string) => ({ 'idempotency-key': key });
 
 /** An event store whose next appends misbehave as told. */
@@ -68,7 +66,7 @@ describe('writes over HTTP', () => {
 
   describe('Idempotency-Key', () => {
     it('the same key and body give the same order, however often and whatever happened since', async () => {
-      const body = { metadata: { name: name() }, spec: SPEC };
+      const body = { metadata: { name: name() }, spec: SMALL };
       const first = await user('POST', CLUSTERS, body, keyed('"order-1"'));
       expect(first.status, first.text).to.equal(200);
       const before = await count();
@@ -100,7 +98,7 @@ describe('writes over HTTP', () => {
 
     it('ten at once make one order and answer alike', async () => {
       const before = await count();
-      const body = { metadata: { name: name() }, spec: { ...SPEC, pull_secret: 'S' } };
+      const body = { metadata: { name: name() }, spec: { ...SMALL, pull_secret: 'S' } };
       const replies = await Promise.all(
         Array.from({ length: 10 }, () => user('POST', CLUSTERS, body, keyed('burst'))),
       );
@@ -111,15 +109,15 @@ describe('writes over HTTP', () => {
 
     it('another body under the same key is 422; spelling does not matter', async () => {
       const wanted = name();
-      await user('POST', CLUSTERS, { metadata: { name: wanted }, spec: SPEC }, keyed('k-422'));
+      await user('POST', CLUSTERS, { metadata: { name: wanted }, spec: SMALL }, keyed('k-422'));
       const spelled = await user(
         'POST',
         CLUSTERS,
-        `{ "spec": ${JSON.stringify(SPEC)},\n "metadata": {"name":"${wanted}"} }`,
+        `{ "spec": ${JSON.stringify(SMALL)},\n "metadata": {"name":"${wanted}"} }`,
         keyed('k-422'),
       );
       expect(spelled.status).to.equal(200);
-      const other = await user('POST', CLUSTERS, { metadata: { name: name() }, spec: SPEC }, keyed('k-422'));
+      const other = await user('POST', CLUSTERS, { metadata: { name: name() }, spec: SMALL }, keyed('k-422'));
       expect(other.status).to.equal(422);
       expect(other.json['message']).to.match(/idempotency key was used before/);
       const recorded = service.rejections.at(-1);
@@ -131,7 +129,7 @@ describe('writes over HTTP', () => {
     });
 
     it('a key belongs to one caller and one route', async () => {
-      const body = { metadata: { name: name() }, spec: SPEC };
+      const body = { metadata: { name: name() }, spec: SMALL };
       const mine = await user('POST', CLUSTERS, body, keyed('shared-key'));
       const colleague = callerOf(service, await service.token({ user: 'carol', tenants: ['t1'] }));
       const theirs = await colleague(
@@ -155,7 +153,7 @@ describe('writes over HTTP', () => {
       const created = await user('POST', CLUSTERS, {
         id: `A-${name()}`,
         metadata: { name: name() },
-        spec: SPEC,
+        spec: SMALL,
       });
       const id = textAt(created.json, 'id');
       const body = { metadata: { labels: { a: 'b' } } };
@@ -191,7 +189,7 @@ describe('writes over HTTP', () => {
 
     it('may be a name that every object has', async () => {
       for (const key of ['constructor', '__proto__']) {
-        const body = { metadata: { name: name() }, spec: SPEC };
+        const body = { metadata: { name: name() }, spec: SMALL };
         const first = await user('POST', CLUSTERS, body, keyed(key));
         expect(first.status, first.text).to.equal(200);
         expect((await user('POST', CLUSTERS, body, keyed(key))).text).to.equal(first.text);
@@ -199,7 +197,7 @@ describe('writes over HTTP', () => {
     });
 
     it('holds for PATCH and DELETE: the state of then, although the ETag is stale by now', async () => {
-      const created = await user('POST', CLUSTERS, { metadata: { name: name() }, spec: SPEC });
+      const created = await user('POST', CLUSTERS, { metadata: { name: name() }, spec: SMALL });
       const path = `${CLUSTERS}/${textAt(created.json, 'id')}`;
       const scale = { spec: { node_sets: { workers: { size: 4 } } } };
       const headers = { ...keyed('scale-1'), 'if-match': '"cluster-0"' };
@@ -219,8 +217,8 @@ describe('writes over HTTP', () => {
 
     it('a refusal is decided again', async () => {
       const wanted = name();
-      const holder = await user('POST', CLUSTERS, { metadata: { name: wanted }, spec: SPEC });
-      const body = { metadata: { name: wanted }, spec: SPEC };
+      const holder = await user('POST', CLUSTERS, { metadata: { name: wanted }, spec: SMALL });
+      const body = { metadata: { name: wanted }, spec: SMALL };
       expect((await user('POST', CLUSTERS, body, keyed('late'))).status).to.equal(409);
       await user('DELETE', `${CLUSTERS}/${textAt(holder.json, 'id')}`);
       expect((await user('POST', CLUSTERS, body, keyed('late'))).status).to.equal(200);
@@ -228,7 +226,7 @@ describe('writes over HTTP', () => {
 
     for (const key of ['', '""', '"unfinished', 'with space', '"a", "b"', `"${'x'.repeat(256)}"`])
       it(`refuses the key ${JSON.stringify(key.slice(0, 20))}`, async () => {
-        const reply = await user('POST', CLUSTERS, { metadata: { name: 'never' }, spec: SPEC }, keyed(key));
+        const reply = await user('POST', CLUSTERS, { metadata: { name: 'never' }, spec: SMALL }, keyed(key));
         // fetch leaves out a header whose value is empty only when it is undefined; an empty one arrives as such.
         expect(reply.status, reply.text).to.equal(400);
         expect(reply.json['message']).to.match(/Idempotency-Key/);
@@ -238,12 +236,12 @@ describe('writes over HTTP', () => {
   describe('an outcome that is not known', () => {
     it('is settled within the request when the append was stored', async () => {
       store.next = ['unknown-stored'];
-      const reply = await user('POST', CLUSTERS, { metadata: { name: name() }, spec: SPEC });
+      const reply = await user('POST', CLUSTERS, { metadata: { name: name() }, spec: SMALL });
       expect(reply.status, reply.text).to.equal(200);
     });
 
     it('is 504 with the command id; the same key settles it', async () => {
-      const body = { metadata: { name: name() }, spec: SPEC };
+      const body = { metadata: { name: name() }, spec: SMALL };
       store.next = ['unknown-lost', 'unknown-lost', 'unknown-lost', 'unknown-lost'];
       const lost = await user('POST', CLUSTERS, body, keyed('settle'));
       store.next = [];
@@ -260,7 +258,7 @@ describe('writes over HTTP', () => {
 
     it('without a key the answer names the header that repeats exactly this command', async () => {
       const before = await count();
-      const body = { metadata: { name: name() }, spec: SPEC };
+      const body = { metadata: { name: name() }, spec: SMALL };
       store.next = ['unknown-lost', 'unknown-lost', 'unknown-lost', 'unknown-lost'];
       const lost = await user('POST', CLUSTERS, body);
       store.next = [];
@@ -277,7 +275,7 @@ describe('writes over HTTP', () => {
     });
 
     it('refuses a command id that is none, or beside a key', async () => {
-      const body = { metadata: { name: name() }, spec: SPEC };
+      const body = { metadata: { name: name() }, spec: SMALL };
       expect((await user('POST', CLUSTERS, body, { 'x-ledger-command-id': 'x' })).status).to.equal(400);
       const both = { 'x-ledger-command-id': '01a1fdbf-853f-7699-b03b-202e1bbb7ff3', ...keyed('k') };
       expect((await user('POST', CLUSTERS, body, both)).status).to.equal(400);
@@ -285,7 +283,7 @@ describe('writes over HTTP', () => {
   });
 
   it('a store that is down answers 503 with Retry-After, and nothing was stored of an update', async () => {
-    const created = await user('POST', CLUSTERS, { metadata: { name: name() }, spec: SPEC });
+    const created = await user('POST', CLUSTERS, { metadata: { name: name() }, spec: SMALL });
     const path = `${CLUSTERS}/${textAt(created.json, 'id')}`;
     store.next = ['down'];
     const reply = await user('PATCH', path, { metadata: { labels: { a: 'b' } } });
@@ -301,7 +299,7 @@ describe('writes over HTTP', () => {
       [{ 'if-match': '"cluster-0"' }, 409],
       [{}, 200],
     ] as const) {
-      const created = await user('POST', CLUSTERS, { metadata: { name: name() }, spec: SPEC });
+      const created = await user('POST', CLUSTERS, { metadata: { name: name() }, spec: SMALL });
       const id = textAt(created.json, 'id');
       store.overtaking = async (stream, expected, events) => {
         const [event] = events;
@@ -323,10 +321,10 @@ describe('writes over HTTP', () => {
     const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
     const headers = { 'x-request-id': 'refused-one', traceparent };
     const wanted = name();
-    await user('POST', CLUSTERS, { metadata: { name: wanted }, spec: SPEC });
+    await user('POST', CLUSTERS, { metadata: { name: wanted }, spec: SMALL });
     const from = service.rejections.length;
     expect(
-      (await user('POST', CLUSTERS, { metadata: { name: wanted }, spec: SPEC }, headers)).status,
+      (await user('POST', CLUSTERS, { metadata: { name: wanted }, spec: SMALL }, headers)).status,
     ).to.equal(409);
     expect((await user('POST', CLUSTERS, {}, headers)).status).to.equal(400);
     expect((await user('GET', `${PRIVATE}/hubs`, undefined, headers)).status).to.equal(403);
@@ -353,7 +351,7 @@ describe('writes over HTTP', () => {
     });
 
     it('a read waits for the position it names', async () => {
-      const created = await user('POST', CLUSTERS, { metadata: { name: name() }, spec: SPEC });
+      const created = await user('POST', CLUSTERS, { metadata: { name: name() }, spec: SMALL });
       const position = created.headers.get('x-ledger-position') ?? '';
       const headers = { 'x-ledger-min-position': position };
       expect(
@@ -376,137 +374,5 @@ describe('writes over HTTP', () => {
         expect(reply.status).to.equal(400);
         expect(reply.headers.get('x-ledger-reason')).to.equal(reason);
       });
-  });
-});
-
-describe('a read model that is late', () => {
-  it('keeps the answer of a write until it shows that, so that its caller reads it', async () => {
-    const asked: string[] = [];
-    const applied = Promise.withResolvers<boolean>();
-    const service = await startTestService({
-      positions: {
-        waitFor: (view, position) => {
-          asked.push(`${view} ${position}`);
-          return applied.promise;
-        },
-      },
-    });
-    try {
-      const admin = callerOf(service, await service.token({ user: 'root', admin: true }));
-      let answered = false;
-      const write = admin('POST', `${PRIVATE}/host_types`, { id: 'h1' }).finally(() => {
-        answered = true;
-      });
-      for (let looks = 0; looks < 500 && asked.length === 0 && !answered; looks += 1)
-        await new Promise((resolve) => setTimeout(resolve, 10));
-      expect(answered, 'before anybody could read it').to.equal(false);
-      applied.resolve(true);
-      const { status, headers } = await write;
-      expect(status).to.equal(200);
-      const position = headers.get('x-ledger-position')?.replace('memory.', '');
-      expect(asked).to.deep.equal([`resources ${position}`]);
-    } finally {
-      applied.resolve(false);
-      await service.close();
-    }
-  });
-
-  it('past the bound a read answers 503 and a write says success all the same', async () => {
-    const service = await startTestService({
-      positions: { readWaitMs: 20, writeWaitMs: 20, waitFor: async () => false },
-    });
-    try {
-      const admin = callerOf(service, await service.token({ user: 'root', admin: true }));
-      const late = await admin('GET', `${PRIVATE}/host_types`, undefined, {
-        'x-ledger-min-position': 'memory.9999999999999999',
-      });
-      expect(late.status).to.equal(503);
-      expect(late.json['code']).to.equal(14);
-      expect(late.headers.get('retry-after')).to.equal('1');
-      const write = await admin('POST', `${PRIVATE}/host_types`, { id: 'h1' });
-      expect(write.status, write.text).to.equal(200);
-    } finally {
-      await service.close();
-    }
-  });
-
-  it('a key holds also while the read model has not seen its first call', async () => {
-    const log = createMemoryEventStore();
-    let behind = Promise.resolve();
-    const lagging: EventStore = {
-      ...log,
-      async *subscribe(options) {
-        for await (const item of log.subscribe(options)) {
-          await behind;
-          yield item;
-        }
-      },
-    };
-    const late = await startTestService({ store: lagging, positions: { writeWaitMs: 1 } });
-    const held = Promise.withResolvers<void>();
-    try {
-      const root = callerOf(late, await late.token({ user: 'root', admin: true }));
-      await seedCatalogue(root);
-      const alice = callerOf(late, await late.token({ user: 'alice', tenants: ['t1'] }));
-      const created = await alice('POST', CLUSTERS, { metadata: { name: 'late' }, spec: SPEC });
-      const path = `${CLUSTERS}/${textAt(created.json, 'id')}`;
-      behind = held.promise;
-      const body = { metadata: { labels: { colour: 'red' } } };
-      const headers = { ...keyed('paint'), 'if-match': created.headers.get('etag') ?? '' };
-      const first = await alice('PATCH', path, body, headers);
-      const again = await alice('PATCH', path, body, headers);
-      expect([first.status, again.status]).to.deep.equal([200, 200]);
-      expect(again.text).to.equal(first.text);
-      for (let i = 0; i < 2; i += 1) {
-        expect((await alice('DELETE', path, undefined, keyed('remove'))).status).to.equal(200);
-      }
-      expect((await alice('DELETE', path, undefined, keyed('remove-2'))).status).to.equal(404);
-      expect((await alice('PATCH', path, body, headers)).text, 'also after the end').to.equal(first.text);
-    } finally {
-      held.resolve();
-      await late.close();
-    }
-  });
-
-  it('a key holds also while another instance carries out its first call', async () => {
-    const log = createMemoryEventStore({ singleWriter: false });
-    /** Called before each read of this stream. */
-    const watched = { stream: '', read: async (): Promise<void> => undefined };
-    const slow: EventStore = {
-      ...log,
-      async *readStream(stream, options) {
-        if (stream === watched.stream) await watched.read();
-        yield* log.readStream(stream, options);
-      },
-      async *subscribe(options) {
-        for await (const item of log.subscribe(options)) {
-          if (item.kind !== 'event' || !item.event.type.startsWith('ClusterDelet')) yield item;
-        }
-      },
-    };
-    const here = await startTestService({ store: slow, positions: { writeWaitMs: 1 } });
-    const there = await startTestService({ store: log });
-    try {
-      await seedCatalogue(callerOf(there, await there.token({ user: 'root', admin: true })));
-      const token = await there.token({ user: 'alice', tenants: ['t1'] });
-      const created = await callerOf(there, token)('POST', CLUSTERS, { metadata: { name: 'n' }, spec: SPEC });
-      const id = textAt(created.json, 'id');
-      const path = `${CLUSTERS}/${id}`;
-      await callerOf(here, token)('PATCH', path, { metadata: { labels: { colour: 'red' } } });
-      const reads: number[] = [];
-      watched.stream = `cluster-${id}`;
-      watched.read = async () => {
-        // The look for an earlier call is over; what follows is the state that the call is checked against.
-        if (reads.push(1) !== 2) return;
-        const first = await callerOf(there, token)('DELETE', path, undefined, keyed('remove'));
-        expect(first.status).to.equal(200);
-      };
-      const second = await callerOf(here, token)('DELETE', path, undefined, keyed('remove'));
-      expect(reads.length).to.be.at.least(2);
-      expect(second.status, second.text).to.equal(200);
-    } finally {
-      await here.close();
-      await there.close();
-    }
   });
 });
