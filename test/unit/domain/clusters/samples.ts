@@ -78,6 +78,23 @@ export const deletionRequested: ClusterEvent = { type: 'ClusterDeletionRequested
 export const onHub: ClusterEvent[] = [order, selected, dispatched, placed];
 export const readyHistory: ClusterEvent[] = [...onHub, becameReady];
 
+export const absence: ClusterEvent = {
+  type: 'ClusterDeleted',
+  data: { at: time(30), how: 'absence-confirmed' },
+};
+export const failed = (permanent: boolean): ClusterEvent => ({
+  type: 'ClusterFailed',
+  data: { at: time(5), reason: 'JobFailed', message: 'boom', permanent },
+});
+export const finalizers = (...names: string[]): ClusterEvent => ({
+  type: 'ClusterFinalizersChanged',
+  data: { at: time(5), finalizers: names },
+});
+/** At minute 30. */
+export const change = (
+  changes: Extract<ClusterCommand, { type: 'ReviseCluster' }>['changes'],
+): ClusterCommand => ({ type: 'ReviseCluster', at: time(30), changes });
+
 export type Shown = Extract<Assessment, { found: true }>;
 export const assessment = (change: Partial<Shown> = {}): Shown => ({
   found: true,

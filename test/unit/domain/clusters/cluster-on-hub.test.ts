@@ -1,0 +1,279 @@
+import { expect } from 'chai';
+import { cluster, ghostMark } from '../../../../src/domain/clusters/cluster.resource.ts';
+import { clusterDecider } from '../../../../src/domain/clusters/decide.ts';
+import type { ClusterCommand } from '../../../../src/domain/clusters/commands.ts';
+import type { ClusterEvent } from '../../../../src/domain/clusters/events.ts';
+import { specify } from '../../../support/decider-spec.ts';
+import {
+  assessment,
+  decision,
+  deletionRequested,
+  dispatched,
+  HUB,
+  noRoom,
+  onHub,
+  order,
+  ORDER_NAME,
+  placed,
+  readyHistory,
+  selectCommand,
+  selected,
+  time,
+  absence,
+  failed,
+  finalizers,
+} from './samples.ts';
+
+const { given } = specify(clusterDecider);
+const at = time(30);
+
+describe('clusters: placement and dispatch', () => {
+  const start: ClusterCommand = { type: 'StartDispatch', at };
+  const started: ClusterEvent = {
+    type: 'ClusterDispatchStarted',
+    data: { at, hub: HUB, orderName: ORDER_NAME },
+  };
+  const deferred: ClusterEvent = {
+    type: 'PlacementDeferred',
+    data: { at: time(1), message: 'no room', decision: noRoom },
+  };
+
+  it('selects a hub once, and another one only before dispatch', () => {
+    given(order).when(selectCommand).thenEvents(selected);
+    given(order, selected).when(selectCommand).thenNothing();
+    const other = { ...selectCommand, hub: 'sim-west-1' } as ClusterCommand;
+    expect(given(order, selected).when(other).decision).to.have.lengthOf(1);
+    given(...onHub)
+      .when(selectCommand)
+      .thenNothing();
+    given(...onHub)
+      .when(other)
+      .thenRejected('ALREADY_DISPATCHED');
+    given(order, finalizers('x'), deletionRequested).when(selectCommand).thenRejected('DELETION_REQUESTED');
+  });
+  it('starts dispatch once, on a selected hub, and never for a cluster that is being deleted', () => {
+    given(order, selected).when(start).thenEvents(started);
+    given(...onHub)
+      .when(start)
+      .thenNothing();
+    given(order).when(start).thenRejected('NOT_PLACED');
+    given(order, selected, finalizers('x'), deletionRequested).when(start).thenRejected('DELETION_REQUESTED');
+    given().when(start).thenRejected('NOT_FOUND');
+  });
+  it('records why an order waits when the reasons change, not when only scores do', () => {
+    const defer: ClusterCommand = { type: 'DeferPlacement', at, message: 'no room', decision: noRoom };
+    given(order)
+      .when(defer)
+      .thenEvents({ type: 'PlacementDeferred', data: { at, message: 'no room', decision: noRoom } });
+    given(order, deferred)
+      .when({ ...defer, decision: { ...noRoom, weightsVersion: 2 } })
+      .thenNothing();
+    expect(given(order, deferred).when({ ...defer, decision }).decision).to.have.lengthOf(1);
+    given(order, finalizers('x'), deletionRequested).when(defer).thenNothing();
+  });
+  it('records the placed order and the synced spec once', () => {
+    given(order, selected, dispatched)
+      .when({ type: 'RecordPlaced', at, uid: 'uid-1' })
+      .thenEvents({
+        type: 'ClusterOrderPlaced',
+        data: { at, hub: HUB, orderName: ORDER_NAME, uid: 'uid-1' },
+      });
+    given(...onHub)
+      .when({ type: 'RecordPlaced', at, uid: 'uid-1' })
+      .thenNothing();
+    const resized: ClusterEvent = {
+      type: 'NodeSetResized',
+      data: { at: time(8), name: 'workers', from: 3, to: 4 },
+    };
+    const synced: ClusterEvent = { type: 'ClusterSpecSynced', data: { at, hub: HUB, orderName: ORDER_NAME } };
+    given(...onHub, resized)
+      .when({ type: 'RecordSpecSynced', at })
+      .thenEvents(synced);
+    given(...onHub, resized, synced)
+      .when({ type: 'RecordSpecSynced', at })
+      .thenNothing();
+    given(order, selected).when({ type: 'RecordSpecSynced', at }).thenRejected('NOT_DISPATCHED');
+  });
+});
+
+describe('clusters: observations', () => {
+  const record = (seen = assessment()): ClusterCommand => ({
+    type: 'RecordObservation',
+    at,
+    assessment: seen,
+  });
+  const verdict = (history: ClusterEvent[], seen = assessment()): string[] => {
+    const decided = given(...history).when(record(seen)).decision;
+    return (decided as ClusterEvent[])
+      .map(({ type }) => type)
+      .filter((type) => !['ClusterConditionsObserved', 'NodesObserved'].includes(type));
+  };
+  /** The state after an observation was recorded. */
+  const after = (history: ClusterEvent[], seen = assessment()): ClusterEvent[] => [
+    ...history,
+    ...(given(...history).when(record(seen)).decision as ClusterEvent[]),
+  ];
+
+  it('records conditions, endpoints, nodes and readiness', () => {
+    const events = given(...onHub).when(record()).decision as ClusterEvent[];
+    expect(events.map(({ type }) => type)).to.deep.equal([
+      'ClusterConditionsObserved',
+      'ControlPlaneBecameAvailable',
+      'NodesObserved',
+      'ClusterBecameReady',
+    ]);
+  });
+  it('records nothing of what is known', () =>
+    given(...after(onHub))
+      .when(record())
+      .thenNothing());
+  it('keeps the time since when a condition holds while its status stays', () => {
+    const seen = assessment();
+    const { NodesReady } = seen.conditions;
+    const reworded = { ...seen.conditions, NodesReady: { ...NodesReady, message: 'all there' } };
+    const [event] = given(...after(onHub)).when({
+      ...record({ ...seen, conditions: reworded }),
+      at: time(40),
+    } as ClusterCommand).decision as ClusterEvent[];
+    expect(event?.data).to.deep.equal({
+      at: time(40),
+      conditions: { NodesReady: { ...NodesReady, message: 'all there', since: at } },
+    });
+  });
+  it('shows degradation and recovery', () => {
+    const degraded = assessment({ verdict: { kind: 'degraded', reason: 'Etcd', message: 'slow' } });
+    expect(verdict(after(readyHistory), degraded)).to.deep.equal(['ClusterDegraded']);
+    const history = after(after(readyHistory), degraded);
+    expect(verdict(history, degraded)).to.deep.equal([]);
+    expect(verdict(history)).to.deep.equal(['ClusterRecovered']);
+  });
+  it('shows failure, which clears when the hub goes on', () => {
+    const broken = assessment({ verdict: { kind: 'failed', reason: 'JobFailed', message: 'boom' } });
+    const working = assessment({ verdict: { kind: 'progressing' } });
+    expect(verdict(onHub, broken)).to.include('ClusterFailed');
+    const history = after(onHub, broken);
+    expect(verdict(history, broken)).to.deep.equal([]);
+    expect(verdict(history, working)).to.deep.equal(['ClusterFailureCleared']);
+    expect(verdict(history)).to.deep.equal(['ClusterFailureCleared', 'ClusterBecameReady']);
+  });
+  it('does not clear what needs a decision of somebody', () => {
+    const working = assessment({ verdict: { kind: 'progressing' } });
+    const broken = assessment({ verdict: { kind: 'failed', reason: 'JobFailed', message: 'boom' } });
+    const history = after([...onHub, failed(true)], working);
+    expect(verdict(history, working)).to.deep.equal([]);
+    expect(verdict(history, broken)).to.deep.equal([]);
+  });
+  it('shows work on a ready cluster', () => {
+    const working = assessment({ verdict: { kind: 'progressing' } });
+    expect(verdict(after(readyHistory), working)).to.deep.equal(['ClusterReconfiguring']);
+  });
+  it('leaves verdicts of other reports alone', () => {
+    expect(verdict(onHub, assessment({ verdict: { kind: 'not-accepted' } }))).to.deep.equal([
+      'ControlPlaneBecameAvailable',
+    ]);
+  });
+  it('records nothing while the cluster is torn down or missing', () => {
+    given(...onHub, deletionRequested)
+      .when(record())
+      .thenNothing();
+    given(...onHub)
+      .when({ type: 'RecordObservation', at, assessment: { found: false } })
+      .thenNothing();
+  });
+  it('wins over a written status, even when nothing else changed', () => {
+    const written: ClusterEvent = {
+      type: 'ClusterStatusReported',
+      data: { at: time(12), status: { state: 'X' } },
+    };
+    const history = [...after(onHub), written];
+    const events = given(...history).when(record()).decision as ClusterEvent[];
+    expect(events.map(({ type }) => type)).to.deep.equal(['ClusterConditionsObserved']);
+    expect(given(...history, ...events).state()).to.not.have.property('reported');
+  });
+  it('keeps what was observed last when the cluster is gone', () => {
+    const seen = after(onHub);
+    const { conditions, hub } = given(...seen).state() as { conditions?: object; hub?: object };
+    expect(conditions).to.have.property('ClusterAvailable');
+    const gone = given(...seen, deletionRequested, absence).state();
+    expect(gone).to.deep.include({ status: 'deleted', conditions, hub });
+  });
+  it('ends the alarm that the hub does not accept', () => {
+    const alarm: ClusterEvent = { type: 'HubNotAccepting', data: { at: time(12), hub: HUB, since: time(3) } };
+    const report: ClusterCommand = { type: 'ReportNotAccepting', at: time(12), since: time(3) };
+    given(...onHub)
+      .when(report)
+      .thenEvents(alarm);
+    given(...onHub, alarm)
+      .when(report)
+      .thenNothing();
+    const history = after([...after(onHub), alarm]);
+    expect(given(...history).state()).to.not.have.property('notAccepting');
+  });
+});
+
+describe('clusters: failure, loss and retry', () => {
+  const retry: ClusterCommand = { type: 'RetryCluster', at };
+  const fail: ClusterCommand = { type: 'RecordFailure', at, reason: 'R', message: 'm', permanent: true };
+  const lost: ClusterCommand = { type: 'ReportLost', at, what: 'hosted-cluster' };
+  const gone: ClusterEvent = { type: 'ClusterLostOnHub', data: { at, what: 'hosted-cluster' } };
+
+  it('records a failure once, at any stage before deletion', () => {
+    const event: ClusterEvent = {
+      type: 'ClusterFailed',
+      data: { at, reason: 'R', message: 'm', permanent: true },
+    };
+    given(order).when(fail).thenEvents(event);
+    given(order, event).when(fail).thenNothing();
+    given(order, finalizers('x'), deletionRequested).when(fail).thenNothing();
+  });
+  it('lets an operator retry a failed order only', () => {
+    given(...onHub, failed(true))
+      .when(retry)
+      .thenEvents({ type: 'ClusterRetryRequested', data: { at } });
+    given(...onHub)
+      .when(retry)
+      .thenRejected('NOT_FAILED');
+    given(...onHub, failed(true), deletionRequested)
+      .when(retry)
+      .thenRejected('DELETION_REQUESTED');
+    expect(
+      given(...onHub, gone, { type: 'ClusterRetryRequested', data: { at } }).state(),
+    ).to.not.have.any.keys('failure', 'lost');
+  });
+  it('records a loss once, and forgets it when the order is placed again', () => {
+    given(...onHub)
+      .when(lost)
+      .thenEvents(gone);
+    given(...onHub, gone)
+      .when(lost)
+      .thenNothing();
+    given(...onHub, deletionRequested)
+      .when(lost)
+      .thenNothing();
+    expect(given(...onHub, gone).when({ type: 'RecordPlaced', at, uid: 'uid-1' }).decision).to.have.lengthOf(
+      1,
+    );
+    expect(given(...onHub, gone, placed).state()).to.not.have.property('lost');
+    const order: ClusterEvent = { type: 'ClusterLostOnHub', data: { at, what: 'cluster-order' } };
+    expect(given(...readyHistory, order).state()).to.deep.include({
+      ready: false,
+      failure: {
+        reason: 'ClusterOrderLost',
+        message: 'the cluster order vanished from its hub; retry to build it again, or delete it',
+        permanent: false,
+      },
+    });
+    const marks = (...history: ClusterEvent[]): readonly string[] => {
+      const view = cluster.view(given(...history).state());
+      return (view.exists && cluster.marks?.(view.document)) || [];
+    };
+    const { hub } = given(...onHub).state() as unknown as { readonly hub: { readonly id: string } };
+    expect(marks(...readyHistory, order)).to.deep.equal(['needs-operator', ghostMark(hub.id)]);
+    expect(marks(...readyHistory, order, deletionRequested), 'while it is removed').to.deep.equal([]);
+    expect(marks(...onHub, failed(true)), 'failed otherwise').to.deep.equal(['needs-operator']);
+  });
+  it('forgets a passing failure when a hub is found, not one that needs a decision', () => {
+    expect(given(order, failed(false), selected).state()).to.not.have.property('failure');
+    expect(given(order, failed(true), selected).state()).to.have.property('failure');
+  });
+});
