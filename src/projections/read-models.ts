@@ -1,4 +1,4 @@
-import type { Position } from '../app/event-store.ts';
+import type { LogDamaged, Position } from '../app/event-store.ts';
 import type { PastAppend } from '../app/folded-stream.ts';
 import type { FilterNode, OrderTerm } from './filter/ast.ts';
 import type { AuditReader } from './audit/audit-reader.ts';
@@ -178,6 +178,8 @@ export type ProjectionStatus = {
     readonly error: string;
   }[];
   readonly state: 'live' | 'rebuilding' | 'stopped' | 'failed';
+  /** It has failed at something in the log that is not what was written to it; `at`: the event, where it is known. */
+  readonly damaged?: Pick<LogDamaged, 'at'>;
   readonly rebuild?: {
     readonly position: Position | undefined;
     readonly target: Position | undefined;

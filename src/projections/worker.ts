@@ -1,4 +1,5 @@
 import { parentPort } from 'node:worker_threads';
+import { LogDamaged } from '../app/event-store.ts';
 import type { OpenLogReader } from './log-reader.ts';
 import { followInto, type CopyContext, type RunningCopy } from './runner/copy.ts';
 import { digestOfCopy, rebuildInto } from './runner/host.ts';
@@ -83,7 +84,8 @@ const start = async (id: number, config: WorkerConfig, work: WorkerTask): Promis
       await context.reader.close();
     }
   } catch (error) {
-    end = { kind: 'failed', name: (error as Error).name, message: textOf(error) };
+    const damaged = error instanceof LogDamaged ? { damaged: { at: error.at } } : {};
+    end = { kind: 'failed', name: (error as Error).name, message: textOf(error), ...damaged };
   }
   resolve(undefined);
   tasks.delete(id);

@@ -1,5 +1,5 @@
 import type { TreeHeadData } from '../../domain/bookkeeping/audit-events.ts';
-import type { EventStore, RecordedEvent } from '../event-store.ts';
+import type { DamagedAt, EventStore, RecordedEvent } from '../event-store.ts';
 import type { Clock, Timers } from '../ports.ts';
 import { pause } from '../process-runner/pause.ts';
 
@@ -66,11 +66,14 @@ export const createAuditHeads = ({ readStream }: Pick<EventStore, 'readStream'>)
   };
 };
 
+/** Nothing more is signed: the log holds something else than was recorded. `at`: the event, where it is known. */
+export type AuditHalt = { readonly at: DamagedAt | undefined };
+
 const LOOK_MS = 200;
 
 /**
- * The newest head, as soon as it is `enough`; after `withinMs` milliseconds the newest one all the same, undefined when
- * nothing was signed by then. Throws the signal's reason when it is aborted.
+ * The newest head, as soon as it is `enough`; after `withinMs` milliseconds, or once no other one will come, the newest one
+ * all the same, undefined when nothing was signed by then. Throws the signal's reason when it is aborted.
  */
 export const headWhen = async (
   {
@@ -83,12 +86,16 @@ export const headWhen = async (
     readonly timers: Timers;
   },
   enough: (head: TreeHead) => boolean,
-  { withinMs, signal }: { readonly withinMs: number; readonly signal: AbortSignal },
+  {
+    withinMs,
+    signal,
+    halted = () => false,
+  }: { readonly withinMs: number; readonly signal: AbortSignal; readonly halted?: () => boolean },
 ): Promise<TreeHead | undefined> => {
   const until = clock.monotonicMs() + withinMs;
   for (;;) {
     const head = await heads.latest(signal);
-    if ((head !== undefined && enough(head)) || clock.monotonicMs() >= until) return head;
+    if ((head !== undefined && enough(head)) || halted() || clock.monotonicMs() >= until) return head;
     await pause(timers, LOOK_MS, signal);
     signal.throwIfAborted();
   }

@@ -1,4 +1,4 @@
-import type { Position } from '../../app/event-store.ts';
+import { LogDamaged, type Position } from '../../app/event-store.ts';
 import type { Logger, Timers } from '../../app/ports.ts';
 import type { ProjectionStatus, RebuildReport } from '../read-models.ts';
 import type { View } from '../view.ts';
@@ -60,6 +60,7 @@ export const superviseView = (options: SupervisorOptions): Supervisor => {
   let progress = copy === undefined ? NOTHING_APPLIED : progressOf(storage, copy);
   let state: ProjectionStatus['state'] = copy === undefined ? 'rebuilding' : 'live';
   let error: string | undefined;
+  let damaged: Pick<LogDamaged, 'at'> | undefined;
   let running: RunningCopy | undefined;
   let rebuilding: { latest: CopyProgress } | undefined;
   /** The last rebuild, the removal of what it replaced included. */
@@ -81,6 +82,7 @@ export const superviseView = (options: SupervisorOptions): Supervisor => {
     backoffMs = FIRST_BACKOFF_MS;
     state = 'live';
     error = undefined;
+    damaged = undefined;
     connection.changed(next.categories);
     waiters.applied(next.position);
     hooks.applied?.({
@@ -94,6 +96,7 @@ export const superviseView = (options: SupervisorOptions): Supervisor => {
   const fail = (problem: unknown, as: 'failed' | 'stopped'): void => {
     state = as;
     error = problem instanceof Error ? problem.message : String(problem);
+    damaged = problem instanceof LogDamaged ? { at: problem.at } : undefined;
     progress = { ...progress, caughtUp: false };
     logger.error({ err: problem, position: progress.position }, `view ${view.name} ${as}`);
   };
@@ -257,6 +260,7 @@ export const superviseView = (options: SupervisorOptions): Supervisor => {
         },
       }),
       ...(error !== undefined && { error }),
+      ...(damaged !== undefined && { damaged }),
     }),
     rebuild,
     digest,

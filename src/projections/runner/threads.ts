@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads';
+import { LogDamaged } from '../../app/event-store.ts';
 import type { FromWorker, ToWorker, WorkerConfig, WorkerTask } from './worker-protocol.ts';
 
 /** A failure in a worker thread; `name` is that of the original error, so that it can be told apart. */
@@ -8,6 +9,9 @@ class WorkerFailure extends Error {
     this.name = name;
   }
 }
+
+const failureOf = ({ name, message, damaged }: Extract<FromWorker, { kind: 'failed' }>): Error =>
+  damaged === undefined ? new WorkerFailure(name, message) : new LogDamaged(message, damaged.at);
 
 /** The same module beside this one, whether it runs from TypeScript or was compiled. */
 const WORKER_MODULE = new URL(
@@ -100,7 +104,7 @@ const startThread = (name: string): Thread => {
       if (open) task?.resolve();
       else void exited.promise.then(() => task?.resolve());
     } else if (message.kind === 'failed') {
-      settle(message.task)?.reject(new WorkerFailure(message.name, message.message));
+      settle(message.task)?.reject(failureOf(message));
     } else tasks.get(message.task)?.onMessage(message);
   });
   worker.on('error', (error) => {

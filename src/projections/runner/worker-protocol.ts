@@ -1,3 +1,4 @@
+import type { LogDamaged } from '../../app/event-store.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import type { CheckReport, CopyProgress } from './copy.ts';
 import type { Digest } from './digest.ts';
@@ -37,8 +38,13 @@ export type FromWorker = { readonly task: number } & (
   | { readonly kind: 'digest'; readonly digest: Digest }
   | { readonly kind: 'retried'; readonly call: number; readonly applied: boolean }
   | { readonly kind: 'retry-failed'; readonly call: number; readonly message: string }
-  /** Ended by a failure. `name` is that of the error's class. */
-  | { readonly kind: 'failed'; readonly name: string; readonly message: string }
+  /** Ended by a failure. `name` is that of the error's class; `damaged`: of a log that is. */
+  | {
+      readonly kind: 'failed';
+      readonly name: string;
+      readonly message: string;
+      readonly damaged?: Pick<LogDamaged, 'at'>;
+    }
   /** Ended because it was told to, or because it is done. */
   | { readonly kind: 'ended' }
 );

@@ -1,5 +1,7 @@
 import { expect } from 'chai';
 import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import {
   openSqliteEventStore,
   type SqliteEventStore,
@@ -149,13 +151,23 @@ describe('read models in worker threads, on the embedded log', function () {
     await log.append('note-a', changed('boom'));
     await eventually('failed', () => opened.status()[0]?.state === 'failed');
     expect(opened.status()[0]?.error).to.match(/exited with code 7/);
-    expect(opened.status()[0]).to.include({ caughtUp: false });
+    expect(opened.status()[0]).to.include({ caughtUp: false }).and.not.have.property('damaged');
     expect(textOf(opened, 'a'), 'reads go on').to.equal('first');
     await opened.close();
 
     const repaired = await open();
     await settle(repaired, log);
     expect(textOf(repaired, 'a')).to.equal('boom');
+  });
+
+  it('say that the log is damaged, and where', async () => {
+    const [, position] = [await log.append('note-a', written('a')), await log.append('note-a', changed('b'))];
+    const db = new DatabaseSync(join(dataDir, 'events.db'));
+    db.exec('UPDATE events SET checksum = checksum + 1 WHERE revision = 1');
+    db.close();
+    const opened = await open();
+    await eventually('failed', () => opened.status()[0]?.state === 'failed');
+    expect(opened.status()[0]?.damaged).to.deep.equal({ at: { event: 'note-a@1', position } });
   });
 
   it('say what is wrong with their modules', async () => {

@@ -17,17 +17,25 @@ const head = (size: number): TreeHead => ({
 describe('waiting for a signed head', () => {
   let signed: TreeHead | undefined;
   const heads: Pick<AuditHeads, 'latest'> = { latest: async () => signed };
+  let halted = false;
   const asked = (enough: number, withinMs: number) => {
     const { clock, timers, pass } = manualTime();
     const stop = new AbortController();
     const answer: { value?: TreeHead | undefined; error?: unknown; done?: boolean } = {};
-    headWhen({ heads, clock, timers }, ({ size }) => size >= enough, { withinMs, signal: stop.signal }).then(
+    headWhen({ heads, clock, timers }, ({ size }) => size >= enough, {
+      withinMs,
+      signal: stop.signal,
+      halted: () => halted,
+    }).then(
       (value) => Object.assign(answer, { value, done: true }),
       (error: unknown) => Object.assign(answer, { error, done: true }),
     );
     return { answer, pass, stop };
   };
-  beforeEach(() => (signed = undefined));
+  beforeEach(() => {
+    signed = undefined;
+    halted = false;
+  });
 
   it('ends with the first one that is enough', async () => {
     const { answer, pass } = asked(5, 10_000);
@@ -47,6 +55,19 @@ describe('waiting for a signed head', () => {
     const older = asked(5, 0);
     await older.pass(0);
     expect(older.answer.value?.size).to.equal(4);
+  });
+
+  it('ends once no other one will come', async () => {
+    for (const newest of [undefined, head(4)]) {
+      signed = newest;
+      halted = false;
+      const { answer, pass } = asked(5, 10_000);
+      await pass(3_000);
+      expect(answer).to.deep.equal({});
+      halted = true;
+      await pass(200);
+      expect(answer).to.deep.equal({ value: newest, done: true });
+    }
   });
 
   it('ends as soon as nobody wants it any more', async () => {

@@ -139,9 +139,12 @@ export const createAuditExports = (options: ExportsOptions): AuditExports => {
 
   /** A head over everything that this instance knew when it was asked; the newest one when that takes too long. */
   const headFor = async (size: number, signal: AbortSignal): Promise<TreeHead> => {
-    const within = { withinMs: options.headMs ?? 30_000, signal };
-    const isEnough = (known: TreeHead): boolean => known.size >= size || options.halted?.() === true;
-    const head = await headWhen({ heads, clock, timers }, isEnough, within);
+    const within = {
+      withinMs: options.headMs ?? 30_000,
+      signal,
+      ...(options.halted && { halted: options.halted }),
+    };
+    const head = await headWhen({ heads, clock, timers }, (known) => known.size >= size, within);
     if (head === undefined) throw new NothingToExport('no head of the tree has been signed yet');
     return head;
   };
