@@ -60,11 +60,16 @@ export const pinText = (report: Pinned, what: keyof typeof SAYING = 'the export 
     case 'not checked':
       return `pin: not checked (${whyUnchecked(report)}, see above)`;
     case 'broken':
-      if (report.findings.some(({ code }) => code === 'taken-back'))
+      // A mirror finds it of the head that it holds, too, which may be larger than the pin.
+      if (isBefore(report) && report.findings.some(({ code }) => code === 'taken-back'))
         return `pin: BROKEN: history was taken back (size ${checkpoint?.size} < ${pinSize})`;
       return `pin: BROKEN: this is not the history that you pinned: ${brokenText(report, SAYING[what].sound)}`;
   }
 };
+
+/** The head is smaller than the pin. */
+const isBefore = ({ checkpoint, pinSize = 0 }: Pinned): boolean =>
+  checkpoint !== undefined && checkpoint.size < pinSize;
 
 /** One sentence: what differs, before which leaf, and whether anything else is wrong. */
 const brokenText = ({ findings, count, pinSize = Infinity }: Pinned, sound: string): string => {

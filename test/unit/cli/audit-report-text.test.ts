@@ -30,4 +30,10 @@ describe('what a check says of a pin that is broken', () => {
       ),
     ).to.equal(BROKEN);
   });
+
+  it('says that history was taken back of a pin that is larger than the head, not of what a mirror holds beside it', () => {
+    const back: Finding = { code: 'taken-back', message: 'history was taken back', place: [60, 80] };
+    expect(text([back], 1, 80)).to.equal('pin: BROKEN: history was taken back (size 60 < 80)');
+    expect(text([pinned, back])).to.equal(BROKEN);
+  });
 });

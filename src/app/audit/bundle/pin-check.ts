@@ -9,8 +9,8 @@ import { OCSF_FILE } from './ocsf-check.ts';
 import type { Authority } from './trust-check.ts';
 
 /**
- * What an export shows of the auditor's pin. Only `broken` contradicts it: the checkpoint is signed, its files are whole, and it
- * is of another history, or of one that was taken back.
+ * What an export shows of the auditor's pin. Only `broken` contradicts it: the checkpoint is signed, and its files are whole and
+ * of another history, or it is smaller than the pin and was signed later.
  *
  * - `none`: there is no pin
  * - `continued`: the history is the one that the auditor knew, and what came behind it
