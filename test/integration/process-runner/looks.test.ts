@@ -1,0 +1,96 @@
+import { copyFileSync, rmSync } from 'node:fs';
+import { expect } from 'chai';
+import {
+  createWorkshop,
+  eventually,
+  orderToy,
+  readAll,
+  startToyRunner,
+  toyStore,
+  type ToyRunner,
+} from '../../support/toy-workflow.ts';
+import { indexStage } from './index-stage.ts';
+
+describe('process runner and its index', () => {
+  const { running, dataFile, live } = indexStage();
+
+  it('reads what changed on a timer without an event per read', async () => {
+    const store = toyStore();
+    const workshop = createWorkshop();
+    workshop.mood('one', 'dead');
+    const first = startToyRunner({ store, workshop, instance: 'a', more: { dataFile: dataFile() } });
+    await orderToy(store, { id: 't1', lookEveryMs: 20 });
+    await eventually('three looks', () => workshop.looks('one') >= 3);
+    const seen = async (): Promise<unknown[]> =>
+      (await readAll(store, 'toyRun-t1'))
+        .filter((event) => event.type === 'ObservationTaken')
+        .map((event) => (event.data['assessment'] as { colour: string }).colour);
+    expect(await seen()).to.deep.equal(['plain']);
+    workshop.colour('one', 'red');
+    await eventually('red', async () => (await seen()).length === 2);
+    const starts = (await readAll(store, 'toyRun-t1')).filter((event) => event.type === 'EffectStarted');
+    expect(starts.every((event) => event.data['effectId'] === 'body')).to.equal(true);
+    await first.stop();
+    const before = workshop.looks('one');
+    running.push(startToyRunner({ store, workshop, instance: 'b', more: { dataFile: dataFile() } }));
+    await eventually('looks go on', () => workshop.looks('one') > before + 1);
+  });
+
+  it('does not wait out a long interval when a shorter one is wanted meanwhile', async () => {
+    const store = toyStore();
+    const workshop = createWorkshop();
+    workshop.mood('one', 'dead');
+    const runner = startToyRunner({ store, workshop, instance: 'a', more: { dataFile: dataFile() } });
+    running.push(runner);
+    await orderToy(store, { id: 't1', lookEveryMs: 3_600_000 });
+    await eventually('the first look', () => workshop.looks('one') === 1);
+    runner.observe('toyRun', 't1', { colour: 'hurry' });
+    await eventually('looks follow each other', () => workshop.looks('one') >= 4);
+  });
+
+  it('does not wait out a long interval either when the shorter one was wanted just before a crash', async () => {
+    const store = toyStore();
+    const workshop = createWorkshop();
+    workshop.mood('one', 'dead');
+    const start = (instance: string): ToyRunner =>
+      startToyRunner({ store, workshop, instance, more: { dataFile: dataFile() } });
+    const calm = start('a');
+    // Nothing but the looks is outstanding, so that only their alarm wakes this run.
+    await orderToy(store, { id: 't1', parts: [], lookEveryMs: 3_600_000 });
+    await eventually('the first look', () => workshop.looks('one') === 1);
+    await calm.stop();
+    // What the index held before the hurry: a crash loses what was not committed.
+    copyFileSync(dataFile(), `${dataFile()}.before`);
+    const hurried = start('b');
+    await live(hurried);
+    hurried.observe('toyRun', 't1', { colour: 'hurry' });
+    await eventually('the hurry is recorded', () => workshop.looks('one') >= 3);
+    await hurried.stop();
+    copyFileSync(`${dataFile()}.before`, dataFile());
+    for (const suffix of ['-wal', '-shm']) rmSync(dataFile() + suffix, { force: true });
+    const looks = workshop.looks('one');
+    const restarted = start('c');
+    running.push(restarted);
+    await eventually('looks follow each other', () => workshop.looks('one') >= looks + 2);
+  });
+
+  it('takes in what a watch shows', async () => {
+    const store = toyStore();
+    const workshop = createWorkshop();
+    workshop.mood('one', 'dead');
+    const runner = startToyRunner({ store, workshop, instance: 'a' });
+    running.push(runner);
+    await orderToy(store, { id: 't1' });
+    await eventually('started', () => runner.status().openRuns === 1);
+    runner.observe('toyRun', 't1', { colour: 'red' });
+    runner.observe('toyRun', 'nobody', { colour: 'red' });
+    await eventually('taken', async () =>
+      (await readAll(store, 'toyRun-t1')).some((event) => event.type === 'ObservationTaken'),
+    );
+    expect(await readAll(store, 'toyRun-nobody')).to.deep.equal([]);
+    const unknown = (): boolean[] => ['t1', 'nobody'].map((id) => runner.isUnknown('toyRun', id));
+    expect(unknown()).to.deep.equal([false, true]);
+    await runner.stop();
+    expect(unknown(), 'who does not own the processes cannot tell').to.deep.equal([false, false]);
+  });
+});
