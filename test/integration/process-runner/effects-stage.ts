@@ -1,0 +1,123 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import {
+  createSimulatedHubs,
+  simulatedHubFile,
+} from '../../../src/adapters/management-cluster/simulated/simulated-hubs.ts';
+import type { SimulatedHub } from '../../../src/adapters/management-cluster/simulated/simulated-hub.ts';
+import { systemClock, systemTimers } from '../../../src/adapters/system/system-ports.ts';
+import { createClusterLooks, type OrderRef } from '../../../src/app/hub-looks.ts';
+import type { ManagementCluster } from '../../../src/app/management-cluster.ts';
+import {
+  createManagementClusterEffects,
+  type ApplyArgs,
+} from '../../../src/app/management-cluster-effects.ts';
+import type { EffectCall, EffectPort } from '../../../src/app/process-runner/types.ts';
+import { clusterOrderDraft, orderName } from '../../../src/domain/clusters/cluster-order-manifest.ts';
+import type { JsonObject } from '../../../src/domain/json.ts';
+import type { SecretRef } from '../../../src/domain/secret-ref.ts';
+import { effectCall, fakeCluster, hubFixture, type HubFixture } from '../../support/hub-fixture.ts';
+import { eventually } from '../../support/toy-workflow.ts';
+
+export const HUB = 'sim-a';
+export const CLUSTER = '018f0000-0000-7000-8000-000000000001';
+export const SECRET = '{"auths":{"registry":"very-secret"}}';
+export const secretRef: SecretRef = { id: 's1', version: 'v1', kind: 'pull-secret', fingerprint: 'f' };
+
+export const applyArgs = (size = 2, more: Partial<ApplyArgs> = {}): JsonObject => {
+  const manifest = clusterOrderDraft(
+    {
+      id: CLUSTER,
+      tenant: 'acme',
+      template: { id: 'small' },
+      templateParameters: {},
+      nodeSets: { workers: { hostType: { id: 'fc430', name: 'fc430' }, size } },
+      version: { releaseImage: 'quay.io/release:4.17' },
+    },
+    { namespace: 'orders', mode: 'operator', simulated: true },
+  );
+  return { hub: HUB, clusterId: CLUSTER, manifest, ...more } as unknown as JsonObject;
+};
+export const ref: OrderRef = { hub: HUB, namespace: 'orders', name: orderName(CLUSTER), clusterId: CLUSTER };
+export const orderRef = ref as unknown as JsonObject;
+
+export const observedLegacy = (spec: ApplyArgs['manifest']['spec']) => ({
+  name: 'generated-x7k2p',
+  uid: 'u',
+  resourceVersion: '1',
+  generation: 1,
+  creationTimestamp: '2026-11-21T09:00:00Z',
+  finalizers: [],
+  annotations: {},
+  spec,
+  conditions: [],
+  jobs: [],
+});
+
+/** What specs of the effects on a management cluster start from: to be called in their `describe`. */
+export const effectsStage = () => {
+  let folder = '';
+  const closing: (() => Promise<void>)[] = [];
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'effects-'));
+  });
+  afterEach(async () => {
+    for (const close of closing.splice(0).toReversed()) await close();
+    rmSync(folder, { recursive: true });
+  });
+
+  const OWNERS: Readonly<Record<string, string>> = { s1: 'acme', 'of-template': 'shared' };
+  const secrets = {
+    reveal: async ({ id }: SecretRef, tenant: string) =>
+      OWNERS[id] === tenant ? new TextEncoder().encode(SECRET) : undefined,
+  };
+  const ready = (fixture: HubFixture) =>
+    eventually('hub known', () => fixture.registry.get(HUB) !== undefined);
+  const onSimulatedHub = async (settings?: string) => {
+    const hubs = createSimulatedHubs({
+      dir: folder,
+      clock: systemClock(),
+      timers: systemTimers(),
+      inline: true,
+    });
+    closing.push(() => hubs.close());
+    const fixture = hubFixture(hubs);
+    closing.push(() => fixture.stop());
+    await fixture.register(HUB);
+    await ready(fixture);
+    const hub = hubs.of({ id: HUB, namespace: 'orders' }) as SimulatedHub | undefined;
+    if (settings !== undefined) await hub?.control.configure(settings);
+    const port = createManagementClusterEffects({
+      registry: fixture.registry,
+      secrets,
+      clock: systemClock(),
+      looks: createClusterLooks(),
+      callDeadlineMs: 300,
+    });
+    const file = simulatedHubFile(folder, HUB);
+    return { port, hub, file };
+  };
+  const onFake = async (fake: Partial<ManagementCluster>) => {
+    const fixture = hubFixture({ of: ({ id }) => fakeCluster(id, fake) });
+    closing.push(() => fixture.stop());
+    await fixture.register(HUB);
+    await ready(fixture);
+    const { registry } = fixture;
+    return createManagementClusterEffects({
+      registry,
+      secrets,
+      clock: systemClock(),
+      looks: createClusterLooks(),
+    });
+  };
+  /** Deletion of an order that no controller has taken up yet is over at once. */
+  const takenUp = (port: EffectPort) =>
+    eventually('finalizers', async () => {
+      const seen = await port('observeCluster', orderRef, effectCall());
+      const order = seen.outcome === 'done' ? (seen.result['order'] as JsonObject | null) : null;
+      return ((order?.['finalizers'] ?? []) as string[]).length > 0;
+    });
+  const observing = (): EffectCall => effectCall({ attempt: 2, mode: 'observe' });
+  return { closing, secrets, ready, onSimulatedHub, onFake, takenUp, observing };
+};
