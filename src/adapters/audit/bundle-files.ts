@@ -21,8 +21,11 @@ export const directorySink = (directory: string): BundleSink => ({
         for (let at = 0; at < bytes.length; ) at += (await handle.write(bytes, at)).bytesWritten;
       },
       close: async () => {
-        await handle.sync();
-        await handle.close();
+        try {
+          await handle.sync();
+        } finally {
+          await handle.close();
+        }
       },
     };
   },

@@ -194,8 +194,11 @@ const writeFile = async (
       if (held >= CHUNK) await flush();
     }
     if (held > 0) await flush();
-  } finally {
-    await file.close();
+  } catch (error) {
+    // Why it broke off is what somebody is told, not that the file did not close then either.
+    await file.close().catch(() => undefined);
+    throw error;
   }
+  await file.close();
   return { name, bytes, sha256: hash.digest('hex') };
 };

@@ -3,7 +3,9 @@ import {
   createWriteStream,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
+  readlinkSync,
   rmSync,
   symlinkSync,
   truncateSync,
@@ -46,6 +48,24 @@ describe('bundles in files', () => {
   });
   afterEach(() => rmSync(directory, { recursive: true, force: true }));
   after(() => rmSync(folder, { recursive: true, force: true }));
+
+  it('do not stay open where the disk refuses what was written', async () => {
+    // A device cannot be synced.
+    symlinkSync('/dev/null', join(directory, 'device'));
+    const target = (fd: string): string => {
+      try {
+        return readlinkSync(`/proc/self/fd/${fd}`);
+      } catch {
+        return '';
+      }
+    };
+    const open = (): number => readdirSync('/proc/self/fd').filter((fd) => target(fd) === '/dev/null').length;
+    const before = open();
+    const file = await directorySink(directory).file('device');
+    expect(open()).to.equal(before + 1);
+    expect(await file.close().catch((error: NodeJS.ErrnoException) => error.code)).to.equal('EINVAL');
+    expect(open()).to.equal(before);
+  });
 
   it('are the same as a directory and as a tar', async () => {
     const [loose, packed] = [

@@ -124,4 +124,14 @@ describe('export bundles', () => {
     expect(error).to.equal('Error: called off');
     expect(open).to.equal(0);
   });
+
+  it('say what broke them off, also where the file does not close then', async () => {
+    const sink: BundleSink = {
+      file: async () => ({
+        write: () => Promise.reject(new Error('no space')),
+        close: () => Promise.reject(new Error('not synced')),
+      }),
+    };
+    expect(await writeBundle(contentOf(history), sink).catch(String)).to.equal('Error: no space');
+  });
 });
