@@ -54,7 +54,7 @@ export const addAuditExportCommands = (audit: Command, connection: Connection): 
   addExport(audit, connection);
   audit
     .command('exports')
-    .description('your exports, newest first')
+    .description('your exports, newest first: those of histories that you may read (provider admins: all)')
     .option(...JSON_LINES)
     .addHelpText('after', examples('audit exports'))
     .action(async ({ json }: { json: boolean }) => {

@@ -54,7 +54,9 @@ export const addAuditGrantCommands = (audit: Command, { client, io }: Connection
     });
   audit
     .command('ungrant')
-    .description('withdraw a grant; it counts at once')
+    .description(
+      'withdraw a grant; it counts at once, for exports that were made under it, too (not for files that were fetched)',
+    )
     .argument('<grant>', 'id of the grant')
     .requiredOption('--reason <text>', 'why; kept in the history')
     .addHelpText(

@@ -56,9 +56,10 @@ export const auditExportRoutes = (services: AuditServices): readonly LedgerRoute
 
 type Asked = Exclude<AuditExportState, { readonly status: 'none' }>;
 
-const notFound = (): ApiError => new ApiError('NOT_FOUND', 'there is no export with this id');
+const notFound = (): ApiError =>
+  new ApiError('NOT_FOUND', 'there is no export with this id, or you may not read its history (any more)');
 
-/** Exports are for who asked for them, for as long as they may read that history; admins see all. */
+/** Exports are for who asked for them, for as long as they may read that history, and as much of it; admins see all. */
 const mine = async (
   id: string,
   { admin, subjectId }: Principal,
@@ -67,8 +68,10 @@ const mine = async (
 ): Promise<Asked> => {
   const state = await exports.state(id);
   if (state.status === 'none' || (!admin && state.subjectId !== subjectId)) throw notFound();
-  const { tenant } = state.request;
+  const { tenant, audience } = state.request;
   if (tenant === undefined ? reach.tenants !== 'all' : !reaches(reach, tenant)) throw notFound();
+  // Of a tenant, too, the provider sees more than others do.
+  if (audience === 'provider' && reach.audience !== 'provider') throw notFound();
   return state;
 };
 

@@ -198,6 +198,8 @@ export const AUDIT_DESCRIPTIONS: { readonly [route: string]: Description } = {
   },
   'GET exports': {
     summary: 'Your exports, newest first; of provider admins: all',
+    description:
+      'Of histories that you may read: one that was made under a grant is gone with that grant, for you.',
     parameters: SHOWS,
     answer: record({ items: listOf(componentRef('AuditExport')) }),
     errors: [NO_AUDITOR],
@@ -317,6 +319,9 @@ export const AUDIT_DESCRIPTIONS: { readonly [route: string]: Description } = {
   },
   'DELETE grants/{id}': {
     summary: 'Withdraws a grant; it counts at once',
+    description:
+      'Exports that were made under it are out of the reach of its subject from then on; what was fetched cannot be taken back. ' +
+      'Admins see them, and remove them with DELETE exports/{id}.',
     pathNames: { id: 'Id of the grant.' },
     ownParameters: [REASON],
     parameters: WRITE,
