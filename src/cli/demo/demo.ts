@@ -15,8 +15,19 @@ import { PATIENCE_MS, setStage, type DemoOptions, type Stage } from './stage.ts'
 
 /** Runs the demo; 0 when everything was as it says, 1 when something was not. */
 export const runDemo = async (options: DemoOptions): Promise<number> => {
-  const started = performance.now();
   const narrator = createNarrator(options.stream);
+  const made: { topics?: readonly string[] } = {};
+  const code = await play(options, narrator, made);
+  return (await tidyUp(options, made.topics, narrator)) ? code : 1;
+};
+
+/** `made`: what it leaves on the brokers when it has ended, however it does. */
+const play = async (
+  options: DemoOptions,
+  narrator: Narrator,
+  made: { topics?: readonly string[] },
+): Promise<number> => {
+  const started = performance.now();
   const dir = mkdtempSync(join(tmpdir(), 'fulfillment-ledger-demo-'));
   const running: { service?: ServiceProcess; kafka?: DemoKafka } = {};
   const ordered: string[] = [];
@@ -28,7 +39,14 @@ export const runDemo = async (options: DemoOptions): Promise<number> => {
       narrator.chapter(`Hub: ${stringAt(options.hub, 'id')}, a management cluster`);
       await registerHub(narrator, stage.admin(), options.hub, PATIENCE_MS);
     }
-    const kafka = await followOnKafka({ ...stage, brokers: options.kafka, follow: options.followRecords });
+    const kafka = await followOnKafka({
+      ...stage,
+      brokers: options.kafka,
+      follow: options.followRecords,
+      onMade: (topics) => {
+        made.topics = topics;
+      },
+    });
     running.kafka = kafka;
     const first = await orderAndWatch(stage, ordered);
     await scale(stage, first);
@@ -58,22 +76,20 @@ export const runDemo = async (options: DemoOptions): Promise<number> => {
     options.stream.write(await leftBehind(options, ordered));
     return 1;
   } finally {
-    await running.kafka?.close();
-    await running.service?.stop('SIGKILL');
+    await Promise.allSettled([running.kafka?.close(), running.service?.stop('SIGKILL')]);
     rmSync(dir, { recursive: true, force: true });
-    // Whatever publishes to them has ended by now.
-    await tidyUp(options, running.kafka, narrator);
   }
 };
 
+/** Once whatever publishes to them has ended. False: something is left that should not be. */
 const tidyUp = async (
   { kafka: brokers, removeTopics: isWanted, topics }: DemoOptions,
-  kafka: DemoKafka | undefined,
+  made: readonly string[] | undefined,
   narrator: Narrator,
-): Promise<void> => {
-  if (brokers === undefined || kafka === undefined || isWanted !== true) return;
-  await removeTopics(brokers, kafka.made, topics, narrator);
-};
+): Promise<boolean> =>
+  brokers === undefined || made === undefined || isWanted !== true
+    ? true
+    : removeTopics(brokers, made, topics, narrator);
 
 const verifyHistory = async (stage: Stage): Promise<void> => {
   const { narrator } = stage;

@@ -32,21 +32,31 @@ export const needTopicsWithoutRecords = async (
   const [first = ''] = full;
   const others = full.length === 1 ? first : `${first} and ${full.length - 1} more`;
   cannot(
-    `topics there hold records of another log already (${others}), of an earlier demo or of a service, which a consumer could not tell from those of this one. Give the demo other brokers, or, if nobody needs any \`osac.\` topic there, delete them: kafka-topics.sh --bootstrap-server ${address} --delete --topic 'osac\\..*'. With --remove-topics a demo removes those that it made when it ends.`,
+    `topics there hold records of another log already (${others}), of an earlier demo or of a service, which a consumer could not tell from those of this one. Give the demo other brokers, or, if nobody needs any \`osac.\` topic there, delete them: ${deletion(brokers, 'osac\\..*')}. With --remove-topics a demo removes those that it made when it ends.`,
   );
 };
 
-/** Removes topics that the demo made, with what it published; those that were there before are left. */
+/** Removes topics that the demo made, with what it published; those that were there before are left. False: they are there still. */
 export const removeTopics = async (
   brokers: readonly string[],
   made: readonly string[],
   topics: DemoTopics,
   narrator: Narrator,
-): Promise<void> => {
-  if (made.length > 0) await topics.remove(brokers, made);
-  narrator.say(
-    `${counted(made.length, 'topic')} that this demo had made ${made.length === 1 ? 'was' : 'were'} removed`,
-  );
+): Promise<boolean> => {
+  const which = `${counted(made.length, 'topic')} that this demo had made`;
+  try {
+    if (made.length > 0) await topics.remove(brokers, made);
+  } catch (error) {
+    const names = made.map((name) => name.replaceAll('.', '\\.')).join('|');
+    narrator.say(`NOT REMOVED: ${which}: ${messageOf(error)}. Delete them: ${deletion(brokers, names)}`);
+    return false;
+  }
+  narrator.say(`${which} ${made.length === 1 ? 'was' : 'were'} removed`);
+  return true;
 };
+
+/** `topics`: a regular expression. */
+const deletion = (brokers: readonly string[], topics: string): string =>
+  `kafka-topics.sh --bootstrap-server ${brokers.join(',')} --delete --topic '${topics}'`;
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

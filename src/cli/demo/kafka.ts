@@ -27,8 +27,6 @@ export type DemoKafka = {
   showOrder(cluster: string): Promise<void>;
   /** Waits until the topic of documents says that these are gone. */
   showGone(clusters: readonly string[]): Promise<void>;
-  /** Topics that were made for it. */
-  readonly made: readonly string[];
   close(): Promise<void>;
 };
 
@@ -40,7 +38,6 @@ const LOOK_MS = 100;
 const NONE: DemoKafka = {
   showOrder: async () => {},
   showGone: async () => {},
-  made: [],
   close: async () => {},
 };
 
@@ -51,6 +48,8 @@ export type DemoKafkaOptions = {
   readonly tenant: () => ApiClient;
   readonly admin: () => ApiClient;
   readonly patienceMs: number;
+  /** Told of topics that were made, whatever becomes of the reading. */
+  readonly onMade: (topics: readonly string[]) => void;
 };
 
 /** Makes the topics that are missing, and begins to read those of clusters. */
@@ -62,6 +61,7 @@ export const followOnKafka = async (options: DemoKafkaOptions): Promise<DemoKafk
     'POST',
     '/api/ledger/v1/kafka/topics',
   );
+  options.onMade(created);
   narrator.say(`${created.length} topics were made; those that were there are left as they are`);
   const records: DemoRecord[] = [];
   const reader = await options.follow(brokers, [EVENTS, STATE, METERING], (record) => records.push(record));
@@ -119,7 +119,6 @@ export const followOnKafka = async (options: DemoKafkaOptions): Promise<DemoKafk
       narrator.check('a tombstone is the last of each', clusters.every(isGone), STATE);
       narrator.check('what came more than once was the same', areEqual(records), `${records.length} records`);
     },
-    made: created,
     close: () => reader.close(),
   };
 };
