@@ -102,7 +102,6 @@ export const createAuditApi = (ports: AuditApiPorts): AuditApi => {
     erasures: ports.erasures,
     erasureLog: createErasureLog(shared),
     searches: createNameSearches(),
-    suspect: auditing.suspect,
     access: createAccessJournal({ journal: createDayJournal(store), codec, clock, instance }),
   };
   return { routes: auditRoutes(services), exports };

@@ -4,6 +4,7 @@ import { originOf } from '../app/audit/merkle/checkpoint.ts';
 import { createAuditProofs, type AuditProofs } from '../app/audit/proofs.ts';
 import { createAuditSigner, type SignerSettings, type SignerStatus } from '../app/audit/signer.ts';
 import { createAuditHeads, type AuditHeads } from '../app/audit/tree-heads.ts';
+import type { Suspects } from '../app/audit/suspects.ts';
 import type { EventStore } from '../app/event-store.ts';
 import type { Ownership } from '../app/ownership.ts';
 import type { Clock, Ids, Logger, Timers } from '../app/ports.ts';
@@ -123,18 +124,43 @@ export const createAuditing = (
   };
 };
 
+/** Told of events that reads find changed, also where another instance signs: its status says of them what is wrong. */
+export const watchfulOf = <Part extends Pick<Auditing, 'status' | 'suspect'>>(
+  auditing: Part,
+  suspects: Pick<Suspects, 'suspect' | 'status'>,
+): Part => ({
+  ...auditing,
+  suspect: (event) => {
+    suspects.suspect(event);
+    auditing.suspect(event);
+  },
+  status: () => {
+    const status = auditing.status();
+    const error = status.error ?? suspects.status();
+    return error === undefined ? status : { ...status, error };
+  },
+});
+
+/** Every instance tells of what it has found itself: of a tree that is not what was signed, and of events that were changed. */
+export const measureDamage = (
+  metrics: Pick<Metrics, 'onScrape' | 'auditMismatch'>,
+  suspects: Pick<Suspects, 'status'>,
+  auditing: Pick<Auditing, 'status'> | undefined,
+): void => {
+  metrics.onScrape(async () => {
+    const damaged = auditing?.status().state === 'mismatch' || suspects.status() !== undefined;
+    metrics.auditMismatch.set(damaged ? 1 : 0);
+  });
+};
+
 /** Read when Prometheus asks. While the store does not answer, the last figures stand: another alert tells of that. */
 export const measureAuditing = (
-  metrics: Pick<
-    Metrics,
-    'onScrape' | 'auditSignedSize' | 'auditUnsigned' | 'auditHeadAge' | 'auditFailures' | 'auditMismatch'
-  >,
+  metrics: Pick<Metrics, 'onScrape' | 'auditSignedSize' | 'auditUnsigned' | 'auditHeadAge' | 'auditFailures'>,
   { status, progress }: Pick<Auditing, 'status' | 'progress'>,
 ): void => {
   let counted = 0;
   metrics.onScrape(async () => {
-    const { state, failures } = status();
-    metrics.auditMismatch.set(state === 'mismatch' ? 1 : 0);
+    const { failures } = status();
     metrics.auditFailures.inc(failures - counted);
     counted = failures;
     const known = await progress().catch(() => undefined);

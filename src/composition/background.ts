@@ -1,4 +1,5 @@
 import type { RefusalRecorder } from '../app/audit/refusal-recorder.ts';
+import type { Suspects } from '../app/audit/suspects.ts';
 import type { Logger } from '../app/ports.ts';
 import type { Publisher } from '../app/publisher/publisher.ts';
 import type { Config, Role } from '../config.ts';
@@ -19,11 +20,13 @@ export const runInBackground = (
     system,
     publisher,
     refusals,
+    suspects,
     auditApi,
   }: {
     readonly system: System;
     readonly publisher: Publisher | undefined;
     readonly refusals: RefusalRecorder;
+    readonly suspects: Pick<Suspects, 'run'>;
     readonly auditApi: AuditApi | undefined;
   },
   roles: readonly Role[],
@@ -36,6 +39,7 @@ export const runInBackground = (
   const others = [
     { name: 'hub registry', ended: system.runHubRegistry(signal) },
     { name: 'record of refusals', ended: refusals.run(signal) },
+    { name: 'changed events', ended: suspects.run(signal) },
     ...(roles.includes('processes') ? [{ name: 'processes', ended: system.runProcesses(signal) }] : []),
     ...(auditApi === undefined ? [] : [{ name: 'exports', ended: auditApi.exports.run(signal) }]),
     ...(roles.includes('publisher') && publisher !== undefined

@@ -23,10 +23,12 @@ export type ReadinessProbe = {
 export const createReadiness = (options: {
   readonly system: System;
   readonly store: EventStore;
+  /** Says what reads have found changed in the log. */
+  readonly suspects: { status(): string | undefined };
   readonly roles: readonly Role[];
   readonly clock: Clock;
 }): ReadinessProbe => {
-  const { system, store, roles, clock } = options;
+  const { system, store, suspects, roles, clock } = options;
   let phase: 'starting' | 'serving' | 'draining' = 'starting';
   let last: { at: number; answer: Promise<string | undefined> } | undefined;
 
@@ -78,12 +80,19 @@ export const createReadiness = (options: {
     return [{ name: 'audit tree', ok, message: error ?? state }];
   };
 
+  /** An event that was changed is shown to nobody; the others are as they were, so that traffic may come. */
+  const storeCheck = async (): Promise<Readiness['checks'][number]> => {
+    const fault = await storeFault();
+    if (fault !== undefined) return { name: 'event store', ok: false, message: fault };
+    const warning = suspects.status();
+    return { name: 'event store', ok: true, ...(warning !== undefined && { warning }) };
+  };
+
   return {
     check: async () => {
-      const fault = await storeFault();
       const checks = [
         { name: 'phase', ok: phase === 'serving', message: phase },
-        { name: 'event store', ok: fault === undefined, ...(fault === undefined ? {} : { message: fault }) },
+        await storeCheck(),
         ...viewChecks(),
         ...processCheck(),
         ...auditCheck(),

@@ -74,7 +74,7 @@ export const startService = async (
 
     // Only now, so that a start which is refused for its addresses has taken no lease and touched no hub.
     const parts = runInBackground(
-      { system, publisher, refusals: opened.refusals, auditApi: served.auditApi },
+      { system, publisher, refusals: opened.refusals, suspects: served.suspects, auditApi: served.auditApi },
       config.roles,
       running.signal,
       logger,

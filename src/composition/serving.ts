@@ -3,6 +3,7 @@ import { openExportFiles } from '../adapters/audit/export-files.ts';
 import { createLineThreads } from '../adapters/audit/line-threads.ts';
 import { serveMetrics } from '../adapters/metrics/metrics.ts';
 import { createErasures } from '../app/audit/erasure.ts';
+import { createSuspects } from '../app/audit/suspects.ts';
 import { clusterIdentifier } from '../app/hub-identity.ts';
 import type { Publisher } from '../app/publisher/publisher.ts';
 import { createRequestHash } from '../app/request-hash.ts';
@@ -21,7 +22,7 @@ import { createWatch } from '../http/osac/watch/routes.ts';
 import { createPositions } from '../http/positions.ts';
 import { createUserProvisioning } from '../http/user-provisioning.ts';
 import { createAuditApi } from './audit-api.ts';
-import { measureAuditing } from './auditing.ts';
+import { measureAuditing, measureDamage, watchfulOf } from './auditing.ts';
 import type { Closers } from './closing.ts';
 import { embeddedStoreServices } from './event-log.ts';
 import { cannotListen, closeServer, listen, urlOf } from './listeners.ts';
@@ -68,12 +69,20 @@ export const createServed = async (config: Config, opened: Opened, system: Syste
     past: createPast({ store, runner: system.runner, readModels: system.readModels, positions, clock }),
   };
   const surfaces = osacSurfaces(services);
+  const tree = system.readModels.audit;
+  const suspects = createSuspects({
+    store,
+    ...(tree === undefined ? {} : { tree }),
+    timers,
+    logger: logger.child({ component: 'log' }),
+  });
+  const auditing = system.auditing === undefined ? undefined : watchfulOf(system.auditing, suspects);
   const auditApi =
-    system.auditing === undefined
+    auditing === undefined
       ? undefined
       : createAuditApi({
           ...services,
-          auditing: system.auditing,
+          auditing,
           conceal: keyStore.encrypt,
           readModels: system.readModels,
           store,
@@ -92,7 +101,7 @@ export const createServed = async (config: Config, opened: Opened, system: Syste
                 kek: Buffer.from(opened.subjectKeys.kek).toString('base64'),
               },
             },
-            tree: system.auditing.reader.source,
+            tree: auditing.reader.source,
           }),
           timers,
           instance,
@@ -100,7 +109,7 @@ export const createServed = async (config: Config, opened: Opened, system: Syste
           productVersion: await versionOf(),
           keepMs: config.auditExportDays * DAY_MS,
         });
-  return { positions, erasures, services, surfaces, auditApi };
+  return { positions, erasures, services, surfaces, suspects, auditing, auditApi };
 };
 
 /** The service as it is reached: listening, with readiness still to be said. */
@@ -125,11 +134,12 @@ export const serve = async (
   closers: Closers,
 ): Promise<Listening> => {
   const { system, served, publisher, running } = parts;
-  const { positions, services, surfaces, auditApi } = served;
+  const { positions, services, surfaces, suspects, auditing, auditApi } = served;
   const { clock, timers, ids, logger, metrics, measured, store, pod, verifier } = opened;
-  const readiness = createReadiness({ system, store, roles: config.roles, clock });
+  const readiness = createReadiness({ system, store, suspects, roles: config.roles, clock });
   measured.follow(system, readiness);
-  if (system.auditing !== undefined) measureAuditing(metrics, system.auditing);
+  measureDamage(metrics, suspects, auditing);
+  if (auditing !== undefined) measureAuditing(metrics, auditing);
   const gate = createStartGate({ system, store, timers, signal: running });
   const deploymentNamespace = config.deploymentNamespace ?? pod?.namespace;
   const users = createUserProvisioning({ ...services, logger: logger.child({ component: 'users' }) });
@@ -180,7 +190,7 @@ export const serve = async (
       processes: system.processes,
       lanes: system.processes,
       ...(publisher === undefined ? {} : { publisher }),
-      ...(system.auditing === undefined ? {} : { auditing: system.auditing }),
+      ...(auditing === undefined ? {} : { auditing }),
       hubRegistry: system.hubs,
       hubHealth: system.hubHealth,
       hubWatches: system.observer.status,
@@ -195,6 +205,7 @@ export const serve = async (
     logger,
     recordRejection: opened.recordRejection,
     onRequest: measured.request,
+    suspect: auditing?.suspect ?? suspects.suspect,
   });
   const server = createHttpServer(app);
   const metricsServer = await serveMetrics(metrics, config.metricsAddress).catch((error: unknown) => {

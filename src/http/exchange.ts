@@ -1,5 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { EventTooLarge, LogDamaged, OutcomeUnknown, StoreUnavailable } from '../app/event-store.ts';
+import {
+  EventTooLarge,
+  LogDamaged,
+  OutcomeUnknown,
+  StoreUnavailable,
+  type DamagedAt,
+} from '../app/event-store.ts';
 import { ReferencesBusy } from '../app/reference-guard.ts';
 import { IdempotencyMismatch } from '../app/command.ts';
 import type { Clock, Logger, RecordRejection, RejectionRecord } from '../app/ports.ts';
@@ -62,6 +68,8 @@ export type ExchangeServices = {
   readonly logger: Logger;
   readonly recordRejection: RecordRejection;
   readonly onRequest?: RequestHook;
+  /** Is told of an event (`<stream>@<revision>`) that is not the one that was recorded, as reading has found. */
+  readonly suspect?: (event: string) => void;
 };
 
 const NO_CONTENT_HEADERS: Readonly<Record<string, string>> = {};
@@ -152,7 +160,7 @@ export const sendError = (
     );
   }
   if (error.error === 'DATA_LOSS') {
-    const { at } = failure instanceof LogDamaged ? failure : {};
+    const at = suspected(failure, services);
     services.logger.error(
       { correlationId: exchange.requestId, method: exchange.method, ...at },
       `${error.message}; follow ops/runbooks/LedgerAuditTreeMismatch.md`,
@@ -163,6 +171,13 @@ export const sendError = (
     'content-type': style === 'problem' ? 'application/problem+json' : 'application/json',
     ...errorHeaders(error),
   });
+};
+
+/** Which event is another one than was recorded; the service is told of it. */
+const suspected = (failure: unknown, { suspect }: ExchangeServices): DamagedAt | undefined => {
+  const { at } = failure instanceof LogDamaged ? failure : {};
+  if (at !== undefined) suspect?.(at.event);
+  return at;
 };
 
 const bodyOf = (error: ApiError, style: ErrorStyle, requestId: string): object => {
@@ -318,7 +333,8 @@ const sourceOf = ({ socket, headers }: IncomingMessage): RequestSource => ({
 });
 
 /** One line per finished request, and one observation. */
-export const finish = (exchange: Exchange, { clock, logger, onRequest }: ExchangeServices): void => {
+export const finish = (exchange: Exchange, services: ExchangeServices): void => {
+  const { clock, logger, onRequest } = services;
   const { request, response, principal, traceparent } = exchange;
   const milliseconds = clock.monotonicMs() - exchange.startedAt;
   const method = request.method ?? '';
@@ -326,6 +342,7 @@ export const finish = (exchange: Exchange, { clock, logger, onRequest }: Exchang
   const status = response.headersSent ? response.statusCode : ERRORS.CANCELLED.http;
   onRequest?.({ method, route: exchange.route, status, seconds: milliseconds / 1000 });
   if (exchange.failure !== undefined) {
+    suspected(exchange.failure, services);
     logger.error(
       { correlationId: exchange.requestId, method: exchange.method, error: describe(exchange.failure) },
       'answer broke off',

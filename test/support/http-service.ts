@@ -305,6 +305,7 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
     ...(options.ending === undefined ? {} : { ending: options.ending }),
     ...(options.watch === undefined ? {} : { settings: options.watch }),
   });
+  const suspected: string[] = [];
   const app = createHttpApp({
     clock,
     ids,
@@ -333,6 +334,10 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
       ...options.ledger,
     }),
     ...(audit === undefined ? {} : { auditRoutes: audit.api.routes }),
+    suspect: (event) => {
+      suspected.push(event);
+      audit?.auditing.suspect(event);
+    },
     readiness: options.readiness ?? (() => ({ ready: true, checks: [] })),
   });
   const server: Server = createHttpServer(app, options.limits);
@@ -385,6 +390,8 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
       while (refusals.waiting() > 0) await new Promise((resolve) => setTimeout(resolve, 5));
     },
     logger,
+    /** Events that an answer found to be others than were recorded. */
+    suspected,
     audit,
     token,
     close: async () => {

@@ -173,7 +173,7 @@ export const createMetrics = () => {
     auditFailures: counter('ledger_audit_sign_failures_total', 'Attempts to sign the tree that failed.'),
     auditMismatch: gauge(
       'ledger_audit_tree_mismatch',
-      '1 while the tree over the log is not the one that was signed; nothing is signed then.',
+      '1 while the tree over the log is not the one that was signed, or the log holds an event that is not the one that was recorded, as far as this instance has found.',
     ),
     danglingReferences: gauge(
       'ledger_dangling_references',

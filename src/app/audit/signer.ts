@@ -11,11 +11,11 @@ import type { Lease, Ownership } from '../ownership.ts';
 import type { Clock, Ids, Logger, Timers } from '../ports.ts';
 import { pause } from '../process-runner/pause.ts';
 import type { AuditKeys } from './audit-keys.ts';
-import { ChangedEvent } from './event-source.ts';
 import { createLeafSample } from './leaf-sample.ts';
 import { checkpointText } from './merkle/checkpoint.ts';
 import { rootAt } from './merkle/compact-range.ts';
 import { signNote } from './merkle/note.ts';
+import { whatIsWrong } from './suspects.ts';
 import { createTenantHeads, type Rest } from './tenant-heads.ts';
 import { MOST_HEADS, TREE_HEADS_STREAM, type AuditHeads, type TreeHead } from './tree-heads.ts';
 import type { AuditTree } from './tree.ts';
@@ -91,16 +91,9 @@ export class TreeMismatch extends Error {
   }
 }
 
-/** What somebody reads whom the alarm has woken: no stack, which says nothing of who wrote to the store. */
+/** What somebody reads whom the alarm has woken. */
 const WHAT_TO_DO =
   'nothing is signed any more: keep a copy of the store as it is, and follow ops/runbooks/LedgerAuditTreeMismatch.md';
-
-const whatIsWrong = (error: LogDamaged): string => {
-  const { at, message } = error;
-  return at === undefined || error instanceof ChangedEvent
-    ? message
-    : `the event ${at.event} that the log holds at position ${at.position} is not the one that was recorded`;
-};
 
 const DEFAULTS: SignerSettings = {
   everyMs: 10_000,

@@ -1,4 +1,4 @@
-import { LogDamaged, type Position } from '../../app/event-store.ts';
+import type { Position } from '../../app/event-store.ts';
 import type { AuditAudience } from '../../app/audit/shown.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { ApiError, asRecorded } from '../errors.ts';
@@ -85,15 +85,10 @@ export type Seen = {
   readonly shows: (tenant: string, object?: LookedAt) => void;
 };
 
-const answerOf = async (
-  { answer }: Look,
-  seen: Seen,
-  { suspect }: Pick<AuditServices, 'suspect'>,
-): Promise<LedgerAnswer> => {
+const answerOf = async ({ answer }: Look, seen: Seen): Promise<LedgerAnswer> => {
   try {
     return await answer(seen);
   } catch (error) {
-    if (error instanceof LogDamaged && error.at !== undefined) suspect(error.at.event);
     throw error instanceof ApiError ? asRecorded(error) : error;
   }
 };
@@ -136,7 +131,7 @@ export const looking =
       // The service's own history is nobody's; that of the home tenant has the look itself.
       if (tenant !== '' && tenant !== home.tenant) shown.set(tenant, shown.get(tenant) ?? object);
     };
-    const answer = await answerOf(look, { recorded, shows }, services);
+    const answer = await answerOf(look, { recorded, shows });
     if (shown.size > 0) {
       const notice = { what: look.what, tenants: shown, asked: askedOfOthers(look) };
       await services.access.notice(notice, context);

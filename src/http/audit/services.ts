@@ -35,8 +35,6 @@ export type AuditServices = Pick<
   readonly conceal: KeyStore['encrypt'];
   readonly timers: Timers;
   readonly searches: NameSearches;
-  /** Tells who signs that the event `<stream>@<revision>` is not the one that was recorded. */
-  readonly suspect: (event: string) => void;
 };
 
 export const AUDIT_VIEW = 'audit';

@@ -11,7 +11,7 @@ import {
 } from '../../../src/adapters/event-store/sqlite/sqlite-event-store.ts';
 import { openSubjectKeyReader } from '../../../src/adapters/keys/subject-key-reader.ts';
 import { proofsSchema } from '../../../src/app/audit/bundle/format.ts';
-import { BundleInconsistent, writeBundle } from '../../../src/app/audit/bundle/writer.ts';
+import { writeBundle } from '../../../src/app/audit/bundle/writer.ts';
 import { contentOf, type ExportSource } from '../../../src/app/audit/exports/content.ts';
 import type { TreeHead } from '../../../src/app/audit/tree-heads.ts';
 import { createEventCodec } from '../../../src/app/event-codec.ts';
@@ -164,8 +164,11 @@ describe('exports whose lines and proofs are made on another thread', () => {
         REQUESTS['the whole log for the provider'] as ExportRequest,
         elsewhere(),
       ).catch((thrown: unknown) => thrown);
-      expect(error).to.be.instanceOf(BundleInconsistent);
-      expect(String(error)).to.include('the log has changed cluster-c2@5');
+      expect(error).to.be.instanceOf(LogDamaged);
+      expect((error as LogDamaged).at).to.deep.equal({
+        event: 'cluster-c2@5',
+        position: String(position).padStart(16, '0'),
+      });
     } finally {
       change(String(row['data']));
       db.close();

@@ -36,6 +36,7 @@ describe('parts that run in the background', () => {
         system: { runHubRegistry: until, runProcesses: processes, auditing: undefined } as never,
         publisher: undefined,
         refusals: { run: until } as never,
+        suspects: { run: until },
         auditApi: undefined,
       },
       ['api', 'processes'],

@@ -17,6 +17,8 @@ type Given = {
   readonly view?: Partial<ProjectionStatus>;
   readonly processes?: Partial<ProcessRunnerStatus>;
   readonly audit?: { readonly state: string; readonly error?: string };
+  /** What reads have found changed in the log. */
+  readonly changed?: string;
   readonly roles?: readonly Role[];
   /** Of the store's ping; undefined: it answers. */
   fault?: string | undefined;
@@ -40,6 +42,7 @@ const probe = (given: Given) => {
   const readiness = createReadiness({
     system,
     store,
+    suspects: { status: () => given.changed },
     roles: given.roles ?? ['api', 'processes'],
     clock: { now: () => '2026-11-21T12:00:00.000Z', monotonicMs: () => now },
   });
@@ -114,6 +117,20 @@ describe('readiness', () => {
       message: 'failing',
       warning: 'the private audit key is missing',
     });
+  });
+
+  it('an event that was changed takes no traffic away, and stands there as a warning', async () => {
+    const changed = 'the event a@1 is not the one that was recorded';
+    const { ready, checks } = await started({ changed }).check();
+    expect(ready).to.equal(true);
+    expect(checks.find(({ name }) => name === 'event store')).to.deep.equal({
+      name: 'event store',
+      ok: true,
+      warning: changed,
+    });
+    expect(await failing(started({ changed, fault: 'connection refused' }))).to.deep.equal([
+      'event store: connection refused',
+    ]);
   });
 
   it('asks the store once a second, however many ask, and comes back by itself', async () => {

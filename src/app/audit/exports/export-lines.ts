@@ -7,7 +7,8 @@ import type { BundleLine, BundleScope } from '../bundle/format.ts';
 import { fullLine, lineText, redactedLine, revealedTexts, withheldLine } from '../bundle/lines.ts';
 import { ocsfOf } from '../bundle/ocsf.ts';
 import { BundleInconsistent, type LinePage } from '../bundle/writer.ts';
-import { leafHashOf, leafOf } from '../merkle/leaf.ts';
+import { assertUnchanged, ChangedEvent } from '../event-source.ts';
+import { leafHashOf } from '../merkle/leaf.ts';
 import {
   revealsActor,
   shownTo,
@@ -45,7 +46,7 @@ const READ_LEAVES = 32;
 const PAGE_BYTES = 256 * 1024;
 const PAGE_LEAVES = 500;
 
-/** The lines of an export in their order. Throws BundleInconsistent when log and tree do not agree. */
+/** The lines of an export in their order. Throws ChangedEvent where the log holds another event, BundleInconsistent for a tree with gaps. */
 export async function* exportPages(
   { of, scope, range, request, productVersion }: LinesAsked,
   source: LinesSource,
@@ -87,19 +88,15 @@ const openLog = (
   return openEventsInOrder({ readStream, ...(inOrder && { readAll }) }, before, signal);
 };
 
-/** The event of a leaf, and the hash that both have. */
+/** The event of a leaf, and the hash that both have. Throws ChangedEvent. */
 const checked = (
   leaf: AuditLeaf,
   event: RecordedEvent | undefined,
 ): { event: RecordedEvent; hash: Buffer } => {
-  const name = `${leaf.record.stream}@${leaf.record.revision}, leaf ${leaf.index} of the tree`;
-  if (event?.id !== leaf.record.id) throw new BundleInconsistent(`the log does not hold ${name}`);
+  if (event === undefined) throw new ChangedEvent(leaf, 'is missing in the log');
   // Nobody else would notice: of what is redacted or withheld the tree's own leaf is shown.
   const hash = leafHashOf(leaf.record);
-  if (!leafHashOf(leafOf(event)).equals(hash))
-    throw new BundleInconsistent(
-      `the log has changed ${name}: its data or metadata are not those it was made of`,
-    );
+  assertUnchanged(leaf, event, hash);
   return { event, hash };
 };
 

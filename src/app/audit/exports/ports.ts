@@ -8,7 +8,7 @@ export type PagesAsked = LinesAsked | ProofsAsked;
 
 /**
  * Makes lines or proofs of an export on another thread, page by page as they are taken; undefined: not now, they are to be
- * made by who asks. Throws BundleInconsistent when log and tree do not agree, and the signal's reason.
+ * made by who asks. Throws LogDamaged when log and tree do not agree, BundleInconsistent for a tree with gaps, and the signal's reason.
  */
 export type MakePages = (asked: PagesAsked, signal: AbortSignal) => AsyncIterable<LinePage> | undefined;
 

@@ -1,10 +1,7 @@
 import { expect } from 'chai';
 import { createMemoryEventStore } from '../../../../src/adapters/event-store/memory/memory-event-store.ts';
-import {
-  BundleInconsistent,
-  writeBundle,
-  type BundleContent,
-} from '../../../../src/app/audit/bundle/writer.ts';
+import { writeBundle, type BundleContent } from '../../../../src/app/audit/bundle/writer.ts';
+import { ChangedEvent } from '../../../../src/app/audit/event-source.ts';
 import { contentOf } from '../../../../src/app/audit/exports/content.ts';
 import type { EventStore, RecordedEvent } from '../../../../src/app/event-store.ts';
 import type { ExportRequest } from '../../../../src/domain/audit/events.ts';
@@ -127,8 +124,9 @@ describe('what an export is made of', () => {
       const error = await exported((event) =>
         event.stream === 'cluster-c2' ? { ...event, ...part } : event,
       );
-      expect(error).to.be.instanceOf(BundleInconsistent);
-      expect(String(error)).to.include('the log has changed cluster-c2@0, leaf 1 of the tree');
+      expect(error).to.be.instanceOf(ChangedEvent);
+      expect(error).to.have.nested.property('at.event', 'cluster-c2@0');
+      expect(String(error)).to.include('leaf 1 of the audit tree, is not what it was when it was recorded');
       await models.close();
       await store.close();
       store = createMemoryEventStore();
