@@ -29,8 +29,17 @@ export const percentile = (values: readonly number[], share: number): number => 
 };
 
 /** Resident memory of a process in MB, from /proc. */
-export const residentMb = (pid: number): number =>
-  Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024;
+export const residentMb = (pid: number): number => statusMb(pid, 'VmRSS');
+
+/**
+ * The most that it was, in MB. `process.resourceUsage().maxRSS` is another figure: in a process that was started by a larger
+ * one it is the memory of that one, which a fork has until it becomes another program.
+ */
+export const peakMb = (pid: number): number => statusMb(pid, 'VmHWM');
+
+const statusMb = (pid: number, name: string): number =>
+  Number(new RegExp(`${name}:\\s+(\\d+) kB`).exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) /
+  1024;
 
 /** Milliseconds of processor time that a process has used so far, user and system, from /proc (ticks of 10 ms). */
 export const processorMs = (pid: number): number => {

@@ -1,12 +1,17 @@
-/** `node ops/bench/support/verify-bundle.ts <bundle>`: verifies it as `ledgerctl audit verify` does, in a process of its own. */
+/**
+ * `node ops/bench/support/verify-bundle.ts <bundle>`: verifies it as `ledgerctl audit verify` does, in a process of its own that
+ * has all of `ledgerctl` in memory.
+ */
+import '../../../src/cli/ledgerctl.ts';
 import { verifyBundle } from '../../../src/app/audit/bundle/verify.ts';
 import { openBundle } from '../../../src/cli/audit/bundle-source.ts';
+import { peakMb } from './report.ts';
 
 const [path = ''] = process.argv.slice(2);
 const started = performance.now();
 const { ok, count, counts } = await verifyBundle(await openBundle(path));
 const ms = performance.now() - started;
-const { userCPUTime, systemCPUTime, maxRSS } = process.resourceUsage();
+const { userCPUTime, systemCPUTime } = process.resourceUsage();
 console.log(
   JSON.stringify({
     ok,
@@ -14,6 +19,6 @@ console.log(
     events: counts.events,
     ms,
     processorMs: (userCPUTime + systemCPUTime) / 1000,
-    peakMb: maxRSS / 1024,
+    peakMb: peakMb(process.pid),
   }),
 );

@@ -59,7 +59,10 @@ export type TextLine = {
   readonly ended: boolean;
 };
 
-/** Lines of a file, as many at a time as one chunk brings. */
+/** Texts of a whole chunk would outlive the young generation while they wait their turn. */
+const MOST_LINES_AT_ONCE = 32;
+
+/** Lines of a file, some at a time. */
 export async function* lineBatches(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<TextLine[]> {
   let rest: Uint8Array[] = [];
   let held = 0;
@@ -74,11 +77,14 @@ export async function* lineBatches(chunks: AsyncIterable<Uint8Array>): AsyncGene
     };
   };
   for await (const chunk of chunks) {
-    const lines: TextLine[] = [];
+    let lines: TextLine[] = [];
     let start = 0;
     for (let end = chunk.indexOf(0x0a); end >= 0; end = chunk.indexOf(0x0a, start)) {
       lines.push(take(chunk.subarray(start, end), true));
       start = end + 1;
+      if (lines.length < MOST_LINES_AT_ONCE) continue;
+      yield lines;
+      lines = [];
     }
     held += chunk.length - start;
     // Of a line that is too long already nothing more is kept.
@@ -102,39 +108,34 @@ export const leafWindow = (
   onLeaf: (leaf: Buffer) => void,
 ): LeafWindow => {
   const iterator = chunks[Symbol.asyncIterator]();
-  let window: Buffer[] = [];
-  let head = 0;
+  // As they came: a buffer of each leaf would outlive the young generation, and the verifier be half as large again.
+  let bytes: Buffer = Buffer.alloc(0);
+  let start = 0;
   let place = from;
-  let odd: Buffer = Buffer.alloc(0);
   let done = false;
+  const leafAt = (at: number): Buffer => bytes.subarray(at, at + HASH_BYTES);
+  const ahead = (): number => Math.floor((bytes.length - start) / HASH_BYTES);
   const readMore = async (): Promise<void> => {
     const next = await iterator.next();
     if (next.done === true) {
       done = true;
       return;
     }
-    const bytes = Buffer.concat([odd, next.value]);
-    const whole = bytes.length - (bytes.length % HASH_BYTES);
-    for (let at = 0; at < whole; at += HASH_BYTES) {
-      const leaf = bytes.subarray(at, at + HASH_BYTES);
-      onLeaf(leaf);
-      window.push(leaf);
-    }
-    odd = Buffer.from(bytes.subarray(whole));
+    const seen = ahead() * HASH_BYTES;
+    bytes = Buffer.concat([bytes.subarray(start), next.value]);
+    start = 0;
+    for (let at = seen; at + HASH_BYTES <= bytes.length; at += HASH_BYTES) onLeaf(leafAt(at));
   };
   return {
-    ahead: (ahead) => window[head + ahead],
+    ahead: (leaves) => (leaves < ahead() ? leafAt(start + leaves * HASH_BYTES) : undefined),
     advance: (places) => {
-      head += places;
+      start += places * HASH_BYTES;
       place += places;
-      if (head < 65_536) return;
-      window = window.slice(head);
-      head = 0;
     },
     place: () => place,
     fill: async (leaves) => {
-      while (!done && window.length - head < leaves) await readMore();
+      while (!done && ahead() < leaves) await readMore();
     },
-    oddBytes: () => odd.length,
+    oddBytes: () => (bytes.length - start) % HASH_BYTES,
   };
 };
