@@ -132,29 +132,18 @@ const exportJson = (id: string, state: Asked, { exports }: AuditServices): JsonO
 const ask = async (call: LedgerCall, services: AuditServices): Promise<LedgerAnswer> => {
   const reach = await reachOf(call.principal, services, call.signal);
   const asked = readRequest(call, reach, services);
-  // An export shows what had happened when it was asked for.
-  const last = await services.store.lastPosition(call.signal);
-  if (last !== undefined) await services.waitFor(AUDIT_VIEW, last, { timeoutMs: 5_000 });
-  const { tenant } = asked;
-  if (tenant !== undefined && services.reader.tenantTree(tenant).size() === 0)
-    throw new ApiError(
-      'FAILED_PRECONDITION',
-      `there is no event of a tenant '${tenant}': nothing can be exported`,
-      {
-        reason: 'NOTHING_TO_EXPORT',
-        violations: [{ field: 'tenant', description: 'look at how it is spelt' }],
-      },
-    );
-  // In the history that is exported alone: its auditors read what was asked for, and others' names are not theirs to read.
-  const exported = tenant === undefined ? reach : { ...reach, tenants: [tenant] };
-  assertResource(asked.filter, exported, services);
-  const request = await withSubject(asked, exported, services, call.signal);
   try {
     const { state, write, headers } = await writing(
       call,
       services,
-      request.tenant ?? '',
-      (context, { creationId }) => services.exports.request(creationId, request, context),
+      asked.tenant ?? '',
+      async (context, { creationId }) => {
+        // Asked for again, it is answered as it was asked for then: names may lead to nobody, or to others, by now.
+        const known = await services.exports.state(creationId);
+        const request =
+          known.status === 'none' ? await resolved(asked, reach, services, call.signal) : known.request;
+        return services.exports.request(creationId, request, context);
+      },
     );
     if (state.status === 'none') throw notFound();
     const { creationId: id } = write;
@@ -172,6 +161,32 @@ const ask = async (call: LedgerCall, services: AuditServices): Promise<LedgerAns
       });
     throw error;
   }
+};
+
+/** What is exported, of a request that is new: whose tenant has a history, and who and what is meant. Throws ApiError 400. */
+const resolved = async (
+  asked: ExportRequest,
+  reach: Reach,
+  services: AuditServices,
+  signal: AbortSignal,
+): Promise<ExportRequest> => {
+  // An export shows what had happened when it was asked for.
+  const last = await services.store.lastPosition(signal);
+  if (last !== undefined) await services.waitFor(AUDIT_VIEW, last, { timeoutMs: 5_000 });
+  const { tenant } = asked;
+  if (tenant !== undefined && services.reader.tenantTree(tenant).size() === 0)
+    throw new ApiError(
+      'FAILED_PRECONDITION',
+      `there is no event of a tenant '${tenant}': nothing can be exported`,
+      {
+        reason: 'NOTHING_TO_EXPORT',
+        violations: [{ field: 'tenant', description: 'look at how it is spelt' }],
+      },
+    );
+  // In the history that is exported alone: its auditors read what was asked for, and others' names are not theirs to read.
+  const exported = tenant === undefined ? reach : { ...reach, tenants: [tenant] };
+  assertResource(asked, exported, services);
+  return withSubject(asked, exported, services, signal);
 };
 
 const MAX_PINS = 100;
@@ -243,10 +258,10 @@ const readFilter = (filter: JsonValue, reach: Reach, services: AuditServices): J
 
 /**
  * What an export was asked for by stands in the history in clear, for everybody whose history it is: no text that somebody
- * has only typed. Throws ApiError 400.
+ * has only typed, and of one tenant no object that only the provider finds there. Throws ApiError 400.
  */
 const assertResource = (
-  filter: JsonObject,
+  { filter, tenant }: Pick<ExportRequest, 'filter' | 'tenant'>,
   { tenants, audience }: Reach,
   { reader }: Pick<AuditServices, 'reader'>,
 ): void => {
@@ -254,10 +269,15 @@ const assertResource = (
   const [kind, id] = [stringAt(filter, 'kind'), stringAt(filter, 'resource_id')];
   if (id === '' || isMadeHere(id)) return;
   if (kind === '') throw invalid(`field '${field}' needs 'filter.kind': the kind of the object`, field);
-  const provider = audience === 'provider';
+  const provider = audience === 'provider' && tenant === undefined;
   if (reader.find({ tenants, provider, kind, resourceId: id, limit: 1 }).leaves.length > 0) return;
+  const isOfTenant = audience === 'provider' && tenant !== undefined;
+  const who = isOfTenant ? `tenant '${tenant}'` : 'you';
+  const how = isOfTenant
+    ? ". What an export is asked for by stands in its tenant's history: leave out 'tenant' for what only the provider reads"
+    : '';
   throw invalid(
-    `field '${field}': nothing that you may read is about a ${kind} of this id; ids are exact`,
+    `field '${field}': nothing that ${who} may read is about a ${kind} of this id; ids are exact${how}`,
     field,
   );
 };

@@ -300,9 +300,11 @@ export const createAuditExports = (options: ExportsOptions): AuditExports => {
     request: async (id, request, context) => {
       // Who may fetch it: whose rights were used.
       const subjectId = principalIn(context.actor);
-      if (!running.has(id) && isBusy(running, subjectId)) throw new ExportsBusy();
       const before = await state(id);
-      if (before.status === 'none') await files.expect(id);
+      if (before.status === 'none') {
+        if (isBusy(running, subjectId)) throw new ExportsBusy();
+        await files.expect(id);
+      }
       const command = { type: 'RequestAuditExport' as const, at: clock.now(), subjectId, request };
       const outcome = await runner.execute(auditExportAggregate, id, command, context);
       if (outcome.outcome === 'accepted' && outcome.loaded.state.status === 'running' && !outcome.replayed)
