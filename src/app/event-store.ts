@@ -85,7 +85,11 @@ export type EventStore = {
   readonly storeId: string;
   /** Name of the adapter, for logs and health. */
   readonly kind: 'sqlite' | 'eventstoredb' | 'memory';
-  /** True when this process is the only writer, so that cached state needs no re-check before a rejection. */
+  /**
+   * True when this process is the only writer, so that cached state needs no re-check before a rejection. Appends of
+   * such a store take effect in the order in which they were sent, one whose outcome is not known included: once a
+   * later one was stored or found a conflict, it is stored or never will be.
+   */
   readonly singleWriter: boolean;
   /**
    * Appends all events or none. Throws WrongExpectedRevision, EventTooLarge, OutcomeUnknown, StoreUnavailable.

@@ -33,14 +33,19 @@ export const createRandom = (seed: number): (() => number) => {
   };
 };
 
-/** A store that breaks in every way the port allows. `settle` waits for late appends and ends the faults. */
+/**
+ * A store that breaks in every way the port allows. `settle` waits for late appends and ends the faults. As the port
+ * says of a store with one writer, nothing that was sent there is overtaken by what is sent after it: reads may come
+ * before what is late, further appends may not.
+ */
 export const createFaultyStore = (
   store: EventStore,
   faults: Faults,
   seed: number,
 ): EventStore & { settle(): Promise<void> } => {
   const random = createRandom(seed);
-  const late = new Set<Promise<unknown>>();
+  /** Everything that is stored late, one after the other. */
+  let late = Promise.resolve();
   let over = false;
   const happens = (chance: number): boolean => !over && random() < chance;
   const someTurns = async (): Promise<void> => {
@@ -57,13 +62,13 @@ export const createFaultyStore = (
       if (happens(faults.unavailable)) throw new StoreUnavailable('not sent');
       if (happens(faults.lostRequest)) throw new OutcomeUnknown(stream);
       if (happens(faults.late)) {
-        const stored = someTurns()
+        const stored = Promise.all([someTurns(), store.singleWriter ? late : undefined])
           .then(() => store.append(...args))
-          .catch(ignoreConflict)
-          .finally(() => late.delete(stored));
-        late.add(stored);
+          .catch(ignoreConflict);
+        late = Promise.all([late, stored]).then(() => undefined);
         throw new OutcomeUnknown(stream);
       }
+      if (store.singleWriter) await late;
       const appended = await store.append(...args);
       if (happens(faults.lostAnswer)) throw new OutcomeUnknown(stream);
       if (happens(faults.delay)) await someTurns();
@@ -84,7 +89,7 @@ export const createFaultyStore = (
     },
     settle: async () => {
       over = true;
-      while (late.size > 0) await Promise.all(late);
+      await late;
     },
   };
 };

@@ -178,6 +178,23 @@ describe('sqlite event store: the writer', function () {
       expect(await store.currentRevision('aborted')).to.equal('no_stream');
     });
 
+    it('stores what was sent before what is appended after it: a repetition finds the append that nobody knows of', async () => {
+      const given = [event('Sent')];
+      faults.hang();
+      const sent = errorOf(store.append('sent', 'no_stream', given, { deadlineMs: 50 }));
+      await new Promise(setImmediate);
+      expect(await sent).to.be.instanceOf(OutcomeUnknown);
+      const later = [
+        store.append('sent', 'no_stream', given),
+        store.append('sent', 0, [event('Next')]),
+        errorOf(store.append('sent', 'no_stream', [event('Other')])),
+      ] as const;
+      faults.resume();
+      expect(await later[0]).to.include({ revision: 0, duplicate: true });
+      expect(await later[1]).to.include({ revision: 1, duplicate: false });
+      expect(await later[2]).to.be.instanceOf(WrongExpectedRevision);
+    });
+
     it('replaces a thread that is stuck', async () => {
       faults.hang();
       const lost = await errorOf(store.append('lost', 'no_stream', [event('Lost')]));
