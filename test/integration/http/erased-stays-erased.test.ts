@@ -6,7 +6,8 @@ const EMAIL = 'alice@t1.example';
 const MARK = { erased: true };
 
 /** What was recorded of a person before an erasure stays erased, whatever the person does later. */
-describe('erased stays erased', () => {
+describe('erased stays erased', function () {
+  this.timeout(60_000);
   let stage: AuditStage;
   let alice: Caller;
   let auditor: Caller;

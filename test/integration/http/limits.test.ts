@@ -194,7 +194,8 @@ describe('turns of the thread', () => {
   });
 });
 
-describe('callers who do not read', () => {
+describe('callers who do not read', function () {
+  this.timeout(60_000);
   it('are cut off when nothing moves any more; their answer is not kept', async () => {
     const { started, admin } = await service({ slowReaderMs: 100 });
     try {
