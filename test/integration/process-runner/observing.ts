@@ -1,0 +1,110 @@
+import { systemClock, systemTimers } from '../../../src/adapters/system/system-ports.ts';
+import { createClusterLooks } from '../../../src/app/hub-looks.ts';
+import { createHubObserver } from '../../../src/app/hub-observer.ts';
+import {
+  HubError,
+  type ClusterOrderManifest,
+  type ClusterOrderWatchEvent,
+  type ManagementCluster,
+  type ManagementClusters,
+  type ObservedClusterOrder,
+} from '../../../src/app/management-cluster.ts';
+import type { ClusterObservation } from '../../../src/domain/clusters/observed.ts';
+import { fakeCluster, hubFixture } from '../../support/hub-fixture.ts';
+import { silentLogger } from '../../support/toy-workflow.ts';
+
+export const manifest = (
+  clusterId: string,
+  annotations: { [key: string]: string } = {},
+): ClusterOrderManifest => ({
+  name: `order-${clusterId}`,
+  namespace: 'orders',
+  labels: { 'osac.openshift.io/clusterorder-uuid': clusterId },
+  annotations,
+  spec: {
+    templateID: 'small',
+    templateParameters: '{}',
+    nodeRequests: [{ resourceClass: 'fc430', numberOfNodes: 1 }],
+    releaseImage: 'quay.io/release:4.17',
+  },
+});
+export const order = (clusterId: string, more: Partial<ObservedClusterOrder> = {}): ObservedClusterOrder => ({
+  name: `order-${clusterId}`,
+  uid: `uid-${clusterId}`,
+  clusterId,
+  resourceVersion: '1',
+  generation: 1,
+  creationTimestamp: '2026-01-01T00:00:00Z',
+  finalizers: [],
+  annotations: {},
+  spec: manifest(clusterId).spec,
+  conditions: [],
+  jobs: [],
+  ...more,
+});
+export const call = () => ({ effectId: 'test', deadlineMs: 1_000, signal: new AbortController().signal });
+
+/** A watch whose events the test writes; each list of events is one connection, after which it breaks. */
+export const scripted = (...connections: ClusterOrderWatchEvent[][]) => {
+  let opened = 0;
+  const watch = async function* (
+    _namespace: string,
+    signal: AbortSignal,
+  ): AsyncGenerator<ClusterOrderWatchEvent> {
+    const events = connections[opened] ?? [];
+    opened += 1;
+    if (opened > connections.length) {
+      await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+      return;
+    }
+    yield* events;
+    throw new HubError('unavailable', 'the watch broke');
+  };
+  return { watch, opened: () => opened };
+};
+
+type Question = (clusterId: string) => boolean;
+const never: Question = () => false;
+
+/** What specs of the observer start from: to be called in their `describe`. */
+export const observingStage = () => {
+  const closing: (() => Promise<void>)[] = [];
+  afterEach(async () => {
+    for (const close of closing.splice(0).toReversed()) await close();
+  });
+
+  const observing = (clusters: ManagementClusters, isOver: Question = never, isUnknown: Question = never) => {
+    const fixture = hubFixture(clusters);
+    const fed: { clusterId: string; observation: ClusterObservation }[] = [];
+    const observer = createHubObserver({
+      registry: fixture.registry,
+      looks: createClusterLooks(),
+      observe: (clusterId, observation) => {
+        fed.push({ clusterId, observation: observation as unknown as ClusterObservation });
+        return true;
+      },
+      isOver,
+      isUnknown,
+      clock: systemClock(),
+      timers: systemTimers(),
+      logger: silentLogger(),
+      backoffMs: 5,
+      backoffMaxMs: 20,
+    });
+    const stop = new AbortController();
+    const ended = observer.run(stop.signal);
+    closing.push(() => fixture.stop());
+    closing.push(async () => {
+      stop.abort();
+      await ended;
+    });
+    return { ...fixture, observer, fed };
+  };
+  const onFake = (fake: Partial<ManagementCluster>, isOver?: Question, isUnknown?: Question) =>
+    observing(
+      { of: ({ id }) => fakeCluster(id, { getHostedCluster: async () => undefined, ...fake }) },
+      isOver,
+      isUnknown,
+    );
+  return { closing, observing, onFake };
+};
