@@ -21,9 +21,8 @@ export const auditRoutes = (services: AuditServices): readonly LedgerRoute[] => 
 /** The same routes where the role `auditor` is off: they say so. */
 export const withoutAuditor = (): readonly LedgerRoute[] =>
   // The rows need no services; what stands behind them is never called.
-  auditRoutes({} as AuditServices).map(({ verb, path }) => ({
-    verb,
-    path,
+  auditRoutes({} as AuditServices).map((route) => ({
+    ...route,
     handler: () => {
       throw new ApiError(
         'FAILED_PRECONDITION',

@@ -24,6 +24,7 @@ export const auditTreeRoutes = (services: AuditTreeServices): readonly LedgerRou
   {
     verb: 'POST',
     path: 'audit/keys',
+    fields: ['lost'],
     handler: async ({ body }) => ({ json: { ...(await rotated(services, body['lost'] === true)) } }),
   },
 ];

@@ -12,9 +12,22 @@ import type { LedgerAnswer, LedgerCall, LedgerRoute } from './serve.ts';
 
 /** Looks that really connect: at a registered hub, at it with other values than it has, and before one is registered. */
 export const hubCheckRoutes = (services: HubServices): readonly LedgerRoute[] => [
-  { verb: 'POST', path: 'hubs/check', handler: (call) => checkCandidate(call, services) },
-  { verb: 'POST', path: 'hubs/{id}/check', handler: (call) => checkHub(call, services) },
+  {
+    verb: 'POST',
+    path: 'hubs/check',
+    fields: [...TRIED, 'id', 'namespace', 'controller', 'tenant_namespaces'],
+    handler: (call) => checkCandidate(call, services),
+  },
+  {
+    verb: 'POST',
+    path: 'hubs/{id}/check',
+    fields: [...TRIED, 'cluster'],
+    handler: (call) => checkHub(call, services),
+  },
 ];
+
+/** With any of these in the body a hub is looked at as it would be with them, and nothing is recorded. */
+const TRIED = ['kubeconfig', 'mode', 'endpoints', 'automation'];
 
 const checkHub = async (call: LedgerCall, services: HubServices): Promise<LedgerAnswer> => {
   const hub = await hubOf(call, services);
@@ -34,9 +47,6 @@ const checkHub = async (call: LedgerCall, services: HubServices): Promise<Ledger
       : { headers: { 'x-ledger-position': services.positions.format(position) } }),
   };
 };
-
-/** With any of these in the body the hub is looked at as it would be with them, and nothing is recorded. */
-const TRIED = ['kubeconfig', 'mode', 'endpoints', 'automation'];
 
 const withoutAdapter = ({ facts }: RegisteredHub): LedgerAnswer => {
   const problem = { code: 'NoAdapter', message: 'the hub has no kubeconfig, so that nothing reaches it' };

@@ -54,6 +54,7 @@ export const kafkaRoutes = (services: KafkaServices): readonly LedgerRoute[] => 
     {
       verb: 'POST',
       path: 'kafka/topics/{topic}/replays',
+      fields: ['name', 'from', 'to'],
       handler: async (call) => ({ lines: await replays.lines(configured(services), call) }),
     },
   ];

@@ -35,6 +35,7 @@ export const projectionRoutes = (services: ProjectionServices): readonly LedgerR
   {
     verb: 'POST',
     path: 'projections/{name}/rebuild',
+    fields: ['force'],
     handler: (call) => {
       const { name } = find(call, services);
       const force = call.body['force'] === true;

@@ -68,7 +68,8 @@ export type LedgerAnswer =
       readonly headers?: Readonly<Record<string, string>>;
     };
 
-type Matched = { readonly routes: readonly LedgerRoute[]; readonly path: Record<string, string> };
+/** A route that fits, with the values of the names in its template. */
+type Matched = { readonly route: LedgerRoute; readonly path: Readonly<Record<string, string>> };
 
 export const serveLedger = (
   prefix: string,
@@ -100,20 +101,15 @@ export const serveLedger = (
 ): ((exchange: Exchange) => Promise<void>) => {
   const templates = routes.map((route) => ({ route, segments: route.path.split('/') }));
 
-  const match = (pathname: string): Matched => {
+  const match = (pathname: string): readonly Matched[] => {
     const wanted = pathname
       .slice(prefix.length + 1)
       .split('/')
       .map((segment) => decodeURIComponent(segment));
-    let path: Record<string, string> = {};
-    const found: LedgerRoute[] = [];
-    for (const { route, segments } of templates) {
-      const values = fit(segments, wanted);
-      if (values === undefined) continue;
-      path = values;
-      found.push(route);
-    }
-    return { routes: found, path };
+    return templates.flatMap(({ route, segments }) => {
+      const path = fit(segments, wanted);
+      return path === undefined ? [] : [{ route, path }];
+    });
   };
 
   const enter = async (exchange: Exchange): Promise<Principal> => {
@@ -125,18 +121,19 @@ export const serveLedger = (
   return async (exchange) => {
     const url = exchange.request.url ?? '';
     const at = url.indexOf('?');
-    const { routes: candidates, path } = match(at < 0 ? url : url.slice(0, at));
+    const candidates = match(at < 0 ? url : url.slice(0, at));
     const verb = exchange.request.method === 'HEAD' ? 'GET' : exchange.request.method;
-    const first = candidates[0];
+    const wanted = candidates.find((candidate) => candidate.route.verb === verb);
+    const meant = wanted ?? candidates[0];
     if (watched) exchange.watched = true;
-    if (watched || first !== undefined) exchange.method = `/${name}/${first?.path ?? ''}`;
-    const route = candidates.find((candidate) => candidate.verb === verb);
+    if (watched || meant !== undefined) exchange.method = `/${name}/${meant?.route.path ?? ''}`;
     // What is recorded has to be somebody's.
-    if (route === undefined && watched) await enter(exchange);
-    if (first === undefined) throw urlNotFound();
-    exchange.route = `${prefix}/${first.path}`;
-    exchange.asked = about(first.path, path);
-    if (route === undefined) throw verbNotAllowed(candidates.map((candidate) => candidate.verb));
+    if (wanted === undefined && watched) await enter(exchange);
+    if (meant === undefined) throw urlNotFound();
+    exchange.route = `${prefix}/${meant.route.path}`;
+    exchange.asked = about(meant.route.path, meant.path);
+    if (wanted === undefined) throw verbNotAllowed(candidates.map((candidate) => candidate.route.verb));
+    const { route, path } = wanted;
     exchange.writes = route.verb !== 'GET';
     const principal = await enter(exchange);
     if (exchange.writes && isDryRun(exchange.request.headers)) throw cannotBeTried();

@@ -37,6 +37,7 @@ export const storeRoutes = (services: StoreServices): readonly LedgerRoute[] => 
   {
     verb: 'POST',
     path: 'store/backup',
+    fields: ['file'],
     handler: async ({ body }) => {
       if (services.backupStore === undefined) throw unsupported(services.store.kind, 'backed up');
       const file = body['file'];

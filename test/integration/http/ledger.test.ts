@@ -141,6 +141,14 @@ describe('credentials and admin routes over HTTP', () => {
     });
   });
 
+  it('routes of one path are told apart by verb, and so are the names in it', async () => {
+    const hub = await admin('GET', `${LEDGER}/hubs/check`);
+    expect([hub.status, hub.text.includes("'check'")], hub.text).to.deep.equal([404, true]);
+    expect((await admin('POST', `${LEDGER}/hubs/check`, {})).status).to.equal(400);
+    const neither = await admin('DELETE', `${LEDGER}/hubs/check`);
+    expect([neither.status, neither.headers.get('allow')]).to.deep.equal([405, 'GET, POST']);
+  });
+
   it('unknown routes of this surface are problem documents too', async () => {
     const reply = await admin('GET', `${LEDGER}/nope`);
     expect(reply.status).to.equal(404);

@@ -156,6 +156,22 @@ describe('the OpenAPI document', () => {
       );
     });
 
+    it('has the fields of bodies that refusals name, and refusals name all of them', () => {
+      const surfaces = [
+        ['/api/ledger/v1', ledgerRoutes({} as unknown as LedgerServices)],
+        ['/api/audit/v1', withoutAuditor()],
+      ] as const;
+      for (const [prefix, routes] of surfaces)
+        for (const { verb, path, fields = [] } of routes.filter((route) => route.verb === 'POST')) {
+          const told = api.operations.filter((each) => each.path === `${prefix}/${path}`);
+          const documented = told
+            .filter((each) => each.verb === 'post')
+            .flatMap((each) => Object.keys(objectAt(requestSchemaOf(each), 'properties')));
+          const named = [...new Set(fields.map((name) => name.split('.')[0]))];
+          expect(named, `${verb} ${prefix}/${path}`).to.have.members(documented);
+        }
+    });
+
     it('tells of no path that is not there', async () => {
       const anonymous = callerOf(service);
       const admin = callerOf(service, await service.token({ user: 'root', admin: true }));

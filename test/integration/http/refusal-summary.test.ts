@@ -95,6 +95,31 @@ describe('refused writes: what was sent', () => {
     expect(JSON.stringify(refused)).not.to.include('hush');
   });
 
+  it('of a call of operators is the same, and no value of theirs', async () => {
+    const { admin } = stage;
+    const post = (path: string, body: object) => () => admin('POST', `/api/ledger/v1/${path}`, body);
+    const checked = await refusalOf(
+      post('hubs/check', {
+        kubeconfig: 'hush',
+        mode: 'hush',
+        namespace: 'orders',
+        automation: { token: 'hush' },
+        hush: 1,
+      }),
+      400,
+    );
+    expect(checked).to.deep.include({
+      command: '/ledger.v1/hubs/check',
+      fields: ['kubeconfig', 'mode', 'automation', 'namespace'],
+    });
+    expect(checked['bodyHash']).to.match(/^[0-9a-f]{64}$/);
+    expect(JSON.stringify(checked)).not.to.include('hush');
+    const rebuilt = await refusalOf(post('projections/nothing/rebuild', { force: true }), 404);
+    expect(rebuilt).to.deep.include({ fields: ['force'] });
+    const retried = await refusalOf(post('orders/0193a1b2-0000-7000-8000-0000000000ee/retry', {}), 404);
+    expect(retried).not.to.have.property('fields');
+  });
+
   it('of a call of the audit surface is the same, by whomever it is refused', async () => {
     const { admin, alice, settled } = stage;
     await ordered(alice);
