@@ -27,7 +27,7 @@ export type AuditApiPorts = Pick<
   AuditServices,
   'runner' | 'resources' | 'requestHash' | 'personal' | 'conceal' | 'past' | 'positions'
 > & {
-  readonly auditing: Pick<Auditing, 'reader' | 'heads' | 'proofs' | 'keys' | 'status' | 'suspect'>;
+  readonly auditing: Pick<Auditing, 'reader' | 'heads' | 'proofs' | 'keys' | 'halted' | 'suspect'>;
   readonly store: EventStore;
   readonly codec: EventCodec;
   readonly registry: Registry;
@@ -72,7 +72,7 @@ export const createAuditApi = (ports: AuditApiPorts): AuditApi => {
     timers,
     logger: ports.logger.child({ component: 'exports' }),
     rest,
-    halted: () => auditing.status().state === 'mismatch',
+    halted: () => auditing.halted() !== undefined,
     suspect: auditing.suspect,
     ...(ports.keepMs === undefined ? {} : { keepMs: ports.keepMs }),
   });
@@ -102,6 +102,7 @@ export const createAuditApi = (ports: AuditApiPorts): AuditApi => {
     erasures: ports.erasures,
     erasureLog: createErasureLog(shared),
     searches: createNameSearches(),
+    halted: auditing.halted,
     access: createAccessJournal({ journal: createDayJournal(store), codec, clock, instance }),
   };
   return { routes: auditRoutes(services), exports };

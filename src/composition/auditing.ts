@@ -3,7 +3,7 @@ import { createAuditKeys, type AuditKeyFiles, type AuditKeys } from '../app/audi
 import { originOf } from '../app/audit/merkle/checkpoint.ts';
 import { createAuditProofs, type AuditProofs } from '../app/audit/proofs.ts';
 import { createAuditSigner, type SignerSettings, type SignerStatus } from '../app/audit/signer.ts';
-import { createAuditHeads, type AuditHeads } from '../app/audit/tree-heads.ts';
+import { createAuditHeads, type AuditHalt, type AuditHeads } from '../app/audit/tree-heads.ts';
 import type { Suspects } from '../app/audit/suspects.ts';
 import type { EventStore } from '../app/event-store.ts';
 import type { Ownership } from '../app/ownership.ts';
@@ -34,6 +34,11 @@ export type Auditing = {
   status(): SignerStatus;
   /** A read has found this event (`<stream>@<revision>`) damaged: the signer looks at it within seconds, and raises the alarm. */
   suspect(event: string): void;
+  /**
+   * Why no head will come until somebody has mended the store, as far as this instance can tell: the log is another one than was
+   * recorded (`at`: the event, where it is known), or the tree. Undefined: heads come, or another instance signs.
+   */
+  halted(): AuditHalt | undefined;
   /** How far the signatures are behind the tree, whichever instance signs. */
   progress(): Promise<AuditProgress>;
 };
@@ -109,6 +114,13 @@ export const createAuditing = (
       const at = event.lastIndexOf('@');
       const index = reader.indexOf(event.slice(0, at), Number(event.slice(at + 1)));
       if (index !== undefined) signer.suspect(index);
+    },
+    halted: () => {
+      const { state, at } = signer.status();
+      if (state === 'mismatch') return { at };
+      if (state === 'standby') return undefined;
+      // A tree that has stopped in front of a damaged event never holds what the log holds.
+      return readModels.status().find(({ name }) => name === 'audit')?.damaged;
     },
     progress: async () => {
       const head = await heads.latest();

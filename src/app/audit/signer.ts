@@ -2,6 +2,7 @@ import type { TreeHeadData } from '../../domain/bookkeeping/audit-events.ts';
 import { createBookkeeping } from '../bookkeeping.ts';
 import {
   LogDamaged,
+  type DamagedAt,
   StoreUnavailable,
   WrongExpectedRevision,
   type EventStore,
@@ -30,6 +31,8 @@ export type SignerStatus = {
   /** Attempts that failed since the start. */
   readonly failures: number;
   readonly error?: string;
+  /** `mismatch`: the event that is another one, or damaged, where it is known. */
+  readonly at?: DamagedAt;
 };
 
 export type AuditSigner = {
@@ -123,7 +126,9 @@ export const createAuditSigner = (ports: SignerPorts): AuditSigner => {
     if (error instanceof LogDamaged) {
       const says = `${whatIsWrong(error)}; ${WHAT_TO_DO}`;
       if (status.state !== 'mismatch') logger.error({ ...error.at }, says);
-      return became('mismatch', says, 1);
+      became('mismatch', says, 1);
+      if (error.at !== undefined) status = { ...status, at: error.at };
+      return;
     }
     if (status.state !== 'failing')
       logger.warn({ err: error }, 'the tree could not be signed; it is tried again');

@@ -1,7 +1,7 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { leavesOf, parseTilePath } from '../../app/audit/merkle/tiles.ts';
-import { headWhen, type TreeHead } from '../../app/audit/tree-heads.ts';
+import { headWhen, type AuditHalt, type TreeHead } from '../../app/audit/tree-heads.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import { ApiError, invalid } from '../errors.ts';
 import { flag, wholeNumber } from '../ledger/query.ts';
@@ -84,6 +84,7 @@ const trust = ({ query, signal, ending }: LedgerCall, reach: Reach, services: Au
       const { heads } = services.proofs;
       const within = {
         withinMs: newest ? 0 : PIN_WITHIN_MS,
+        halted: () => services.halted() !== undefined,
         signal: ending === undefined ? signal : AbortSignal.any([signal, ending]),
       };
       const covers = ({ position }: TreeHead): boolean => position >= recorded;
@@ -91,7 +92,10 @@ const trust = ({ query, signal, ending }: LedgerCall, reach: Reach, services: Au
         if (ending?.aborted === true) throw stopping();
         throw error;
       });
-      if (!newest && (head === undefined || head.position < recorded))
+      const uncovered = !newest && (head === undefined || head.position < recorded);
+      const halt = uncovered ? services.halted() : undefined;
+      if (halt !== undefined) throw neverSigned(halt);
+      if (uncovered)
         throw notSigned(
           'nobody has signed what is recorded by now: see `ledgerctl audit tree`; ?newest=true answers ' +
             'at once with the newest head that there is',
@@ -112,6 +116,19 @@ const stopping = (): ApiError =>
 
 const notSigned = (message: string): ApiError =>
   new ApiError('UNAVAILABLE', message, { reason: 'NOT_SIGNED_YET', retryAfterSeconds: 5 });
+
+/** Of which event it is, tenants may not know more than its place; what to do about it is the operators' part. */
+const neverSigned = ({ at }: AuditHalt): ApiError =>
+  new ApiError(
+    'DATA_LOSS',
+    `nothing is signed any more, since ${at === undefined ? 'the history of this service' : `the event that is stored at position ${at.position}`} ` +
+      'is not what was recorded, so that no head will cover what is recorded by now; the operators of this service are alarmed. ' +
+      'Keep the trust.json, the exports and the mirrors that you have: they show what there was. ?newest=true answers ' +
+      'with the newest head from before',
+    at === undefined
+      ? { reason: 'LOG_DAMAGED' }
+      : { reason: 'EVENT_CHANGED', facts: { position: at.position } },
+  );
 
 const base64 = (hashes: readonly Buffer[]): string[] => hashes.map((hash) => hash.toString('base64'));
 

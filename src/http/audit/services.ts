@@ -4,6 +4,7 @@ import type { ErasureLog } from '../../app/audit/erasure-log.ts';
 import type { AuditExports } from '../../app/audit/exports/exports.ts';
 import type { AuditGrants } from '../../app/audit/grants.ts';
 import type { AuditProofs } from '../../app/audit/proofs.ts';
+import type { AuditHalt } from '../../app/audit/tree-heads.ts';
 import type { AuditWords } from '../../app/audit/shown.ts';
 import type { EventStore } from '../../app/event-store.ts';
 import type { KeyStore, Timers } from '../../app/ports.ts';
@@ -35,6 +36,8 @@ export type AuditServices = Pick<
   readonly conceal: KeyStore['encrypt'];
   readonly timers: Timers;
   readonly searches: NameSearches;
+  /** Why no head will come until somebody has mended the store; undefined while heads come. */
+  readonly halted: () => AuditHalt | undefined;
 };
 
 export const AUDIT_VIEW = 'audit';

@@ -139,7 +139,8 @@ export const AUDIT_DESCRIPTIONS: { readonly [route: string]: Description } = {
   'GET trust.json': {
     summary: 'What to keep: the keys of the log and a signed head',
     description:
-      'The pin is a head over everything that was recorded when it was asked for: the answer waits for it, 10 seconds as a rule.',
+      'The pin is a head over everything that was recorded when it was asked for: the answer waits for it, 10 seconds as a rule. ' +
+      'Where nothing is signed any more, since the log is not what was recorded: 500 with EVENT_CHANGED or LOG_DAMAGED, at once.',
     ownParameters: [
       query(
         'newest',
