@@ -3,6 +3,7 @@ import { gzip } from 'node:zlib';
 import { leavesOf, parseTilePath } from '../../app/audit/merkle/tiles.ts';
 import { headWhen, type AuditHalt, type TreeHead } from '../../app/audit/tree-heads.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
+import { prefersGzip } from '../encodings.ts';
 import { ApiError, invalid } from '../errors.ts';
 import { flag, wholeNumber } from '../ledger/query.ts';
 import type { LedgerAnswer, LedgerCall, LedgerRoute } from '../ledger/serve.ts';
@@ -295,7 +296,7 @@ const tile = (
       const answer = { bytes, contentType: 'application/octet-stream', headers: KEPT };
       if (address.level !== 'entries') return answer;
       const vary = { ...KEPT, vary: 'accept-encoding' };
-      if (!/\bgzip\b/.test(String(headers['accept-encoding'] ?? ''))) return { ...answer, headers: vary };
+      if (!prefersGzip(headers)) return { ...answer, headers: vary };
       return {
         ...answer,
         bytes: await compress(bytes),

@@ -9,6 +9,7 @@ import { kinds } from '../../domain/kinds.ts';
 import { registry } from '../../domain/registry.ts';
 import { asyncApiSteps } from '../asyncapi/document.ts';
 import { breathe } from '../ledger/query.ts';
+import { prefersGzip } from '../encodings.ts';
 import { ApiError, urlNotFound } from '../errors.ts';
 import { send, type Exchange } from '../exchange.ts';
 import { openApiSteps, type Described } from './document.ts';
@@ -113,7 +114,7 @@ const sendFile = (exchange: Exchange, { body, zipped, type, etag }: File): void 
     send(exchange, 304, '', common);
     return;
   }
-  const zip = /\bgzip\b/.test(String(headers['accept-encoding'] ?? ''));
+  const zip = prefersGzip(headers);
   send(exchange, 200, zip ? zipped : body, {
     ...common,
     'content-type': type,

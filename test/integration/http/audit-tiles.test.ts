@@ -70,6 +70,8 @@ describe('the tiles of a service', () => {
     expect(Buffer.from(await packed.arrayBuffer()).equals(Buffer.from(await plain.arrayBuffer()))).to.equal(
       true,
     );
+    const refused = await raw('tile/entries/000', { 'accept-encoding': 'gzip;q=0' });
+    expect(refused.headers.get('content-encoding')).to.equal(null);
     const hashes = await raw('tile/0/000', { 'accept-encoding': 'gzip' });
     expect(hashes.headers.get('content-encoding')).to.equal(null);
   });

@@ -72,6 +72,10 @@ describe('the pages of the API documentation', () => {
     expect(reply.headers.get('content-encoding')).to.equal('gzip');
     const plain = await caller('GET', '/docs/swagger-ui.css', undefined, { 'accept-encoding': 'identity' });
     expect(plain.headers.get('content-encoding')).to.equal(null);
+    const refused = await caller('GET', '/docs/swagger-ui.css', undefined, {
+      'accept-encoding': 'br, gzip;q=0',
+    });
+    expect(refused.headers.get('content-encoding')).to.equal(null);
     expect(plain.text).to.equal(reply.text);
     const etag = plain.headers.get('etag') ?? '';
     expect(
