@@ -13,7 +13,7 @@ type Question = {
 };
 
 /** Event types of which tenants may know that there are such. */
-const TENANTS_TYPES: ReadonlySet<string> = new Set(
+export const TENANTS_TYPES: ReadonlySet<string> = new Set(
   eventTypes.filter(({ audience }) => audience === 'tenant').map(({ type }) => type),
 );
 

@@ -5,9 +5,11 @@ import type { ExportRequest } from '../../domain/audit/events.ts';
 import { isObject, listAt, own, stringAt } from '../../domain/json-tools.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import { ApiError, invalid } from '../errors.ts';
+import { breathe } from '../ledger/query.ts';
 import type { LedgerAnswer, LedgerCall, LedgerRoute } from '../ledger/serve.ts';
 import type { Principal } from '../osac/principal.ts';
 import { looking, once, reaches, reachOf, type Reach } from './access.ts';
+import { TENANTS_TYPES } from './asked.ts';
 import { categoryOf, timeOf } from './events.ts';
 import { assertNames } from './names.ts';
 import { assertKnownParameters } from './query.ts';
@@ -185,7 +187,7 @@ const resolved = async (
     );
   // In the history that is exported alone: its auditors read what was asked for, and others' names are not theirs to read.
   const exported = tenant === undefined ? reach : { ...reach, tenants: [tenant] };
-  assertResource(asked, exported, services);
+  await assertResource(asked, exported, services, signal);
   return withSubject(asked, exported, services, signal);
 };
 
@@ -258,26 +260,33 @@ const readFilter = (filter: JsonValue, reach: Reach, services: AuditServices): J
 
 /**
  * What an export was asked for by stands in the history in clear, for everybody whose history it is: no text that somebody
- * has only typed, and of one tenant no object that only the provider finds there. Throws ApiError 400.
+ * has only typed, and of one tenant no object that its own auditors find nothing about. Throws ApiError 400.
  */
-const assertResource = (
+const assertResource = async (
   { filter, tenant }: Pick<ExportRequest, 'filter' | 'tenant'>,
   { tenants, audience }: Reach,
   { reader }: Pick<AuditServices, 'reader'>,
-): void => {
+  signal: AbortSignal,
+): Promise<void> => {
   const field = 'filter.resource_id';
-  const [kind, id] = [stringAt(filter, 'kind'), stringAt(filter, 'resource_id')];
-  if (id === '' || isMadeHere(id)) return;
+  const [kind, resourceId] = [stringAt(filter, 'kind'), stringAt(filter, 'resource_id')];
+  if (resourceId === '' || isMadeHere(resourceId)) return;
   if (kind === '') throw invalid(`field '${field}' needs 'filter.kind': the kind of the object`, field);
-  const provider = audience === 'provider' && tenant === undefined;
-  if (reader.find({ tenants, provider, kind, resourceId: id, limit: 1 }).leaves.length > 0) return;
-  const isOfTenant = audience === 'provider' && tenant !== undefined;
-  const who = isOfTenant ? `tenant '${tenant}'` : 'you';
-  const how = isOfTenant
-    ? ". What an export is asked for by stands in its tenant's history: leave out 'tenant' for what only the provider reads"
-    : '';
+  const shown = tenant === undefined ? { provider: audience === 'provider' } : { types: [...TENANTS_TYPES] };
+  for (let after = -1; ; ) {
+    const page = reader.find({ tenants, kind, resourceId, ...shown, after, limit: 1 });
+    if (page.leaves.length > 0) return;
+    if (page.next === undefined) break;
+    after = page.next;
+    await breathe();
+    signal.throwIfAborted();
+  }
+  const of = `about a ${kind} of this id`;
   throw invalid(
-    `field '${field}': nothing that ${who} may read is about a ${kind} of this id; ids are exact${how}`,
+    tenant !== undefined && audience === 'provider'
+      ? `field '${field}': nothing that tenant '${tenant}' may read is ${of}; ids are exact. What an export is asked for by ` +
+          "stands in its tenant's history: leave out 'tenant' for what only the provider reads"
+      : `field '${field}': nothing that you may read is ${of}; ids are exact`,
     field,
   );
 };

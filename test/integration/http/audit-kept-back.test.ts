@@ -165,6 +165,44 @@ describe('audit API: what is kept back', () => {
     expect((await asked()).status).to.equal(202);
   });
 
+  it('are ids of what only the provider reads in the history of whom an export is, such as the hub of an order', async () => {
+    const { admin, alice, auditor, service, order, settled } = stage;
+    const id = await order(alice, 'one');
+    const at = '2026-11-21T12:00:00.000Z';
+    await service.store.append('hubCapacity-hub-secret', 'no_stream', [
+      {
+        id: '0193a1b2-0000-7000-8000-0000000000dd',
+        type: 'HubCapacityReserved',
+        data: JSON.stringify({ at, clusterId: id, claim: { controlPlanes: 1, nodes: {} } }),
+        metadata: JSON.stringify({
+          schemaVersion: 1,
+          tenant: 't1',
+          project: '',
+          actor: { subjectId: 'system', roles: [], authMethod: 'internal', via: 'process' },
+          command: 'ReserveHubCapacity',
+          commandId: 'c',
+          requestHash: 'h',
+          correlationId: 'k',
+          causationId: 'c',
+          occurredAt: at,
+          instance: 'i',
+        }),
+      },
+    ]);
+    await settled();
+    const filter = { kind: 'hub', resource_id: 'hub-secret' };
+    const refused = await admin('POST', `${AUDIT}/exports`, { tenant: 't1', filter });
+    expect(refused.status, refused.text).to.equal(400);
+    expect(detailOf(refused)).to.match(
+      /^field 'filter.resource_id': nothing that tenant 't1' may read is about a hub of this id.* leave out 'tenant'/,
+    );
+    // The whole log is nobody's history.
+    expect((await admin('POST', `${AUDIT}/exports`, { filter })).status).to.equal(202);
+    await settled();
+    const told = await auditor('GET', `${AUDIT}/events?limit=500`);
+    expect(told.text).to.include('ClusterOrdered').and.to.not.include('hub-secret');
+  });
+
   it('are exports of a tenant that has left the token', async () => {
     const { alice, order, settled, callerFor, exported } = stage;
     await order(alice, 'one');
