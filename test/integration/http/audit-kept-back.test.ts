@@ -3,7 +3,8 @@ import { AUDIT, detailOf, reasonOf, startAuditStage, type AuditStage } from '../
 import { callerOf, itemsOf, PUBLIC, textAt, type Caller, type Json } from '../../support/http-service.ts';
 
 /** What is kept from tenants, and from who may no longer read: the people of the provider, hidden events, files. */
-describe('audit API: what is kept back', () => {
+describe('audit API: what is kept back', function () {
+  this.timeout(60_000);
   let stage: AuditStage;
   beforeEach(async () => {
     stage = await startAuditStage();
