@@ -4,6 +4,7 @@ import { TREE_HEADS_STREAM } from '../../../src/app/audit/tree-heads.ts';
 import type { AuditTree } from '../../../src/app/audit/tree.ts';
 import { StoreUnavailable, type EventStore } from '../../../src/app/event-store.ts';
 import type { Ownership } from '../../../src/app/ownership.ts';
+import type { Logger } from '../../../src/app/ports.ts';
 import type { ReadModels } from '../../../src/projections/read-models.ts';
 import { audit, followed, openAuditView, openSigning } from '../../support/audit/open-audit.ts';
 import { createHistoryWriter } from '../../support/audit/random-history.ts';
@@ -113,19 +114,52 @@ describe('the last head of a service that stops', () => {
     expect(await size()).to.equal(3);
   });
 
-  it('is not signed over a tree that is wrong', async () => {
+  it('is not tried where nothing could be signed before', async () => {
+    let [down, tried] = [false, 0];
+    const failing: EventStore = {
+      ...store,
+      append: (stream, ...rest) => {
+        if (!down || stream !== TREE_HEADS_STREAM) return store.append(stream, ...rest);
+        tried += 1;
+        throw new StoreUnavailable('down');
+      },
+    };
+    let before = 0;
+    const { running, size } = await stopped({ store: failing }, async () => {
+      await append(2);
+      down = true;
+      await time.pass(12_000);
+      before = tried;
+    });
+    await running;
+    expect(before).to.be.greaterThan(0);
+    expect([tried, await size()]).to.deep.equal([before, 3]);
+  });
+
+  it('is not signed over a tree that is wrong, which is told', async () => {
     let wrong = false;
+    const told: string[] = [];
+    const none = (): void => undefined;
+    const logger: Logger = {
+      debug: none,
+      info: none,
+      warn: none,
+      error: (_fields, text) => void told.push(text ?? ''),
+      child: () => logger,
+    };
     const tree = audit(models);
     const changed: AuditTree = {
       ...tree,
       hashAt: (level, index) => tree.hashAt(level, wrong && index === 2 ? 1 : index),
     };
-    const { running, size } = await stopped({ tree: changed }, async () => {
+    const { running, size } = await stopped({ tree: changed, logger }, async () => {
       await append(2);
       wrong = true;
     });
     await running;
     expect(await size()).to.equal(3);
+    expect(told).to.have.length(1);
+    expect(told[0]).to.include('has another root now');
   });
 
   it('is left to the instance that has taken over', async () => {
@@ -135,5 +169,38 @@ describe('the last head of a service that stops', () => {
     const { running, size } = await stopped({ ownership: lost });
     await running;
     expect(await size()).to.equal(3);
+  });
+
+  it('is left to whoever took over when the lease was lost before the service stops', async () => {
+    const lost = new AbortController();
+    const ownership: Ownership = {
+      hold: (signal, whileOwner) => whileOwner({ epoch: 1, signal: AbortSignal.any([signal, lost.signal]) }),
+    };
+    const { running, size } = await stopped({ ownership }, async () => {
+      await append(2);
+      lost.abort();
+      await time.pass(0);
+    });
+    await running;
+    expect(await size()).to.equal(3);
+  });
+
+  it('is none of an empty log, which nobody waits for', async () => {
+    let asked = 0;
+    const reaches = async (): Promise<boolean> => {
+      asked += 1;
+      return true;
+    };
+    // No lease either.
+    const ownership: Ownership = { hold: (signal, whileOwner) => whileOwner({ epoch: 1, signal }) };
+    const { signer, heads } = openSigning({ store, tree: audit(models), ...time, reaches, ownership });
+    const stop = new AbortController();
+    const running = signer.run(stop.signal);
+    await time.pass(500);
+    stop.abort();
+    await time.pass(0);
+    await running;
+    expect(await heads.latest()).to.equal(undefined);
+    expect(asked).to.equal(0);
   });
 });

@@ -27,8 +27,8 @@ describe('directories of the settings', () => {
     const dataDir = join(dir, 'a', 'data');
     const secretsDir = join(dir, 'b', 'secrets');
     for (const _ of [1, 2]) await openDirectories({ dataDir, secretsDir });
-    expect(statSync(secretsDir).mode & 0o777).to.equal(0o700);
-    expect(statSync(dataDir).isDirectory()).to.equal(true);
+    for (const made of [dataDir, join(dir, 'a'), secretsDir, join(dir, 'b')])
+      expect(statSync(made).mode & 0o777, made).to.equal(0o700);
   });
 
   it('that are files, or below one, are refused by the variable, with an example', async () => {
