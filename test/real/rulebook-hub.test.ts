@@ -20,7 +20,7 @@ import { effectCall } from '../support/hub-fixture.ts';
 import { startKubeApiServer } from '../support/kube-apiserver/start.ts';
 import { kubeClient, type KubeAccess } from '../support/kube-client.ts';
 import { kubernetesHub } from '../support/kubernetes-hub.ts';
-import { eventually } from '../support/toy-workflow.ts';
+import { eventually } from '../support/eventually.ts';
 
 /**
  * A hub without an operator from end to end: our effects post an order to the real ansible-rulebook with our rulebook,

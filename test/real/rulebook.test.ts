@@ -23,7 +23,7 @@ import {
 } from '../integration/automation/contract.ts';
 import { loopbackTls } from '../support/loopback-tls.ts';
 import { startRulebook } from '../support/rulebook/rulebook-server.ts';
-import { eventually } from '../support/toy-workflow.ts';
+import { eventually } from '../support/eventually.ts';
 
 /**
  * Our adapter and our rulebook on the real ansible-rulebook, and our stand-in beside it: it must answer as that does. The

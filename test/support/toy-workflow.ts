@@ -371,15 +371,6 @@ export const settableClock = (): Clock & { jump(ms: number): void } => {
   };
 };
 
-/** Waits for a condition, at most `ms` milliseconds; fails with what was waited for. */
-export const eventually = async (what: string, condition: () => boolean | Promise<boolean>, ms = 15_000) => {
-  const end = performance.now() + ms;
-  while (!(await condition())) {
-    if (performance.now() > end) throw new Error(`not within ${ms} ms: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 2));
-  }
-};
-
 export type ToyRunner = ProcessRunner & {
   readonly instance: string;
   /** Graceful. */

@@ -20,7 +20,8 @@ import { createBench } from '../../support/eventstoredb-peer/fixture.ts';
 import { silentLogger } from '../../support/fake-incarnation.ts';
 import { audit, followed, openAuditView, openSigning } from '../../support/audit/open-audit.ts';
 import { createHistoryWriter, leavesOf, TENANTS, type Step } from '../../support/audit/random-history.ts';
-import { eventually, temporaryFolders } from '../../support/projections/open-notes.ts';
+import { temporaryFolders } from '../../support/projections/open-notes.ts';
+import { eventually } from '../../support/eventually.ts';
 
 const moduleUrl = (path: string): string => new URL(`../../../src/${path}`, import.meta.url).href;
 

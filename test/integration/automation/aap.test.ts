@@ -6,7 +6,6 @@ import type { JsonObject } from '../../../src/domain/json.ts';
 import { orderOfJob, startAap, type AapOptions, type AapStandIn } from '../../support/aap/aap-server.ts';
 import { loopbackTls } from '../../support/loopback-tls.ts';
 import { startStandIn } from '../../support/stand-in-process.ts';
-import { eventually } from '../../support/toy-workflow.ts';
 import {
   callBy,
   CANARIES,
@@ -19,6 +18,7 @@ import {
   secretStore,
   TOKEN,
 } from './contract.ts';
+import { eventually } from '../../support/eventually.ts';
 
 const RIGHT = { token: TOKEN };
 const CREATE = 'osac-create-hosted-cluster';

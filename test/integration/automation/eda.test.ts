@@ -13,7 +13,6 @@ import {
 } from '../../support/rulebook/rulebook-server.ts';
 import { standInServer } from '../../support/stand-in-server.ts';
 import { startStandIn } from '../../support/stand-in-process.ts';
-import { eventually } from '../../support/toy-workflow.ts';
 import {
   callBy,
   connectionTo,
@@ -27,6 +26,7 @@ import {
   type Credentials,
   type Given,
 } from './contract.ts';
+import { eventually } from '../../support/eventually.ts';
 
 const RIGHT: Credentials = { token: TOKEN, hmacSecret: HMAC_SECRET };
 

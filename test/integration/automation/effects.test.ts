@@ -6,10 +6,10 @@ import type { EffectOutcome } from '../../../src/domain/workflow.ts';
 import { startAap, type AapOptions, type AapStandIn } from '../../support/aap/aap-server.ts';
 import { effectCall } from '../../support/hub-fixture.ts';
 import { startRulebook } from '../../support/rulebook/rulebook-server.ts';
-import { eventually } from '../../support/toy-workflow.ts';
 import { automatedHub, HUB } from './automated-hub.ts';
 import { HMAC_SECRET, TOKEN } from './contract.ts';
 import { effectsStage, QUICK, SETTLES } from './effects-stage.ts';
+import { eventually } from '../../support/eventually.ts';
 
 describe('effects of a hub’s automation', function () {
   this.timeout(10_000);

@@ -3,10 +3,10 @@ import type { EffectCall } from '../../../src/app/process-runner/types.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { effectCall } from '../../support/hub-fixture.ts';
 import { startRulebook, type RulebookStandIn } from '../../support/rulebook/rulebook-server.ts';
-import { eventually } from '../../support/toy-workflow.ts';
 import { automatedHub, PLACE } from './automated-hub.ts';
 import { HMAC_SECRET, orderCalled, TOKEN } from './contract.ts';
 import { effectsStage, SETTLES } from './effects-stage.ts';
+import { eventually } from '../../support/eventually.ts';
 
 const REPORT_TIME = 'osac.openshift.io/ansible-workflow-time';
 

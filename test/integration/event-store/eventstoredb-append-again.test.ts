@@ -3,7 +3,7 @@ import { OutcomeUnknown, StoreUnavailable, WrongExpectedRevision } from '../../.
 import type { Behaviour } from '../../support/eventstoredb-peer/faults.ts';
 import { collect, createBench, event, rejection } from '../../support/eventstoredb-peer/fixture.ts';
 import type { Peer } from '../../support/eventstoredb-peer/peer.ts';
-import { until } from '../../support/eventstoredb-peer/until.ts';
+import { eventually } from '../../support/eventually.ts';
 
 /** Each rule of eventstore-client.md §3.3–3.4 about appends, against a peer that breaks it. */
 describe('EventStoreDB adapter: appends', () => {
@@ -110,7 +110,7 @@ describe('EventStoreDB adapter: appends', () => {
       const peer = await bench.peer();
       const store = await bench.store(peer, { deadlineMs: 10_000 });
       await peer.goDown();
-      await until('the cut is noticed', () => !store.stats().appendConnected);
+      await eventually('the cut is noticed', () => !store.stats().appendConnected);
       const { error, ms } = await timed(store.append('order-1', 'no_stream', [event('Placed')]));
       expect(error).to.be.instanceOf(StoreUnavailable).and.to.include({ reason: 'down' });
       expect(ms).to.be.below(9_000);
@@ -124,7 +124,7 @@ describe('EventStoreDB adapter: appends', () => {
       peer.faults.add({ on: 'append', do: { kind: 'late-work', ms: 20 }, stream: 'order-' });
       const before = peer.stats.calls.append;
       const call = rejection(store.append('order-1', 'no_stream', [event('Placed')]));
-      await until('it was sent', () => peer.stats.calls.append > before);
+      await eventually('it was sent', () => peer.stats.calls.append > before);
       await peer.goDown();
       expect(await call).to.be.instanceOf(OutcomeUnknown);
     });
@@ -137,7 +137,7 @@ describe('EventStoreDB adapter: appends', () => {
       const call = store.append('order-1', 'no_stream', given);
       expect(await rejection(call)).to.be.instanceOf(OutcomeUnknown);
       await peer.goDown();
-      await until('the cut is noticed', () => !store.stats().appendConnected);
+      await eventually('the cut is noticed', () => !store.stats().appendConnected);
       expect(await rejection(store.append('order-1', 'no_stream', given))).to.be.instanceOf(OutcomeUnknown);
       await peer.restart();
       expect(await store.append('order-1', 'no_stream', given)).to.include({ revision: 0, duplicate: true });

@@ -9,7 +9,7 @@ import {
 import { collect, createBench, event, rejection } from '../../support/eventstoredb-peer/fixture.ts';
 import { createLog } from '../../support/eventstoredb-peer/log.ts';
 import type { Peer } from '../../support/eventstoredb-peer/peer.ts';
-import { until } from '../../support/eventstoredb-peer/until.ts';
+import { eventually } from '../../support/eventually.ts';
 
 /** Each rule of eventstore-client.md §3.3–3.4 about appends, against a peer that breaks it. */
 describe('EventStoreDB adapter: appends', () => {
@@ -84,7 +84,7 @@ describe('EventStoreDB adapter: appends', () => {
       await store.append('order-1', 'no_stream', [event('Placed')]);
       peer.blackHole();
       peer.cutConnections();
-      await until('the cut is noticed', () => !store.stats().appendConnected);
+      await eventually('the cut is noticed', () => !store.stats().appendConnected);
       const { error, ms } = await timed(store.append('order-1', 0, [event('Late')]));
       expect(error).to.be.instanceOf(StoreUnavailable);
       expect(ms).to.be.below(10_000);
@@ -152,7 +152,7 @@ describe('EventStoreDB adapter: appends', () => {
       two.faults.add({ on: 'append', do: { kind: 'late-work', ms: 150 } });
       const dying = rejection(first.append('order-1', 'no_stream', [event('Placed')]));
       const waiting = second.append('order-1', 'no_stream', [event('Placed')]);
-      await until('both wait', () => one.stats.calls.append === 2 && two.stats.calls.append === 2);
+      await eventually('both wait', () => one.stats.calls.append === 2 && two.stats.calls.append === 2);
       one.cutConnections();
       expect(await dying).to.be.instanceOf(OutcomeUnknown);
       expect(await waiting).to.include({ revision: 0 });
@@ -182,7 +182,7 @@ describe('EventStoreDB adapter: appends', () => {
     const appends = Array.from({ length: 200 }, (_, n) =>
       store.append(`load-${n}`, 'no_stream', [event('Loaded', { text })]),
     );
-    await until('some are stored', () => peer.stats.commits > 20);
+    await eventually('some are stored', () => peer.stats.commits > 20);
     peer.cutConnections();
     const outcomes = await Promise.allSettled(appends);
     await new Promise(setImmediate);

@@ -12,7 +12,7 @@ import {
 import type { Behaviour } from '../../support/eventstoredb-peer/faults.ts';
 import { collect, createBench, event } from '../../support/eventstoredb-peer/fixture.ts';
 import type { Peer } from '../../support/eventstoredb-peer/peer.ts';
-import { until } from '../../support/eventstoredb-peer/until.ts';
+import { eventually } from '../../support/eventually.ts';
 
 /**
  * Whatever the server and the network do: each acknowledged event is in the log exactly once, at the revision that was
@@ -110,7 +110,7 @@ describe('EventStoreDB adapter: random faults during concurrent appends', functi
       });
       const results = await Promise.all(writing);
       // Attempts that still wait in the server's queue must not store anything a second time.
-      await until('late work is done', () => peer.stats.queued === 0);
+      await eventually('late work is done', () => peer.stats.queued === 0);
       peer.faults.clear();
       const read = await collect(first.readAll({ limit: 10_000 }));
       expect(read).to.have.lengthOf(results.flatMap((r) => r.acknowledged.flatMap((a) => a.events)).length);

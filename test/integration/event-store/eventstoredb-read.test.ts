@@ -6,7 +6,7 @@ import { StoreUnavailable, type Position } from '../../../src/app/event-store.ts
 import type { Logger } from '../../../src/app/ports.ts';
 import { collect, createBench, event, rejection } from '../../support/eventstoredb-peer/fixture.ts';
 import type { Peer } from '../../support/eventstoredb-peer/peer.ts';
-import { until } from '../../support/eventstoredb-peer/until.ts';
+import { eventually } from '../../support/eventually.ts';
 
 describe('EventStoreDB adapter: reads and connections', () => {
   const bench = createBench();
@@ -108,7 +108,7 @@ describe('EventStoreDB adapter: reads and connections', () => {
         await store.append('order-1', n === 0 ? 'no_stream' : n * 400 - 1, many(400));
       const before = peer.stats.cancelled;
       for await (const read of store.readStream('order-1')) if (read.revision === 1) break;
-      await until('the cancellation', () => peer.stats.cancelled > before);
+      await eventually('the cancellation', () => peer.stats.cancelled > before);
       expect(peer.stats.eventsSent).to.be.below(1000);
     });
   });
@@ -262,13 +262,13 @@ describe('EventStoreDB adapter: reads and connections', () => {
       const following = (async () => {
         for await (const _ of store.subscribe({ signal: controller.signal }));
       })();
-      await until('subscribed', () => peer.stats.openSubscriptions === 1);
+      await eventually('subscribed', () => peer.stats.openSubscriptions === 1);
       await peer.goDown();
       lines.push(
         await rejection(store.ping()),
         await rejection(store.append('order-1', 'no_stream', many(1))),
       );
-      await until('resubscribing', () => store.stats().resubscribed > 0);
+      await eventually('resubscribing', () => store.stats().resubscribed > 0);
       controller.abort();
       await following;
       for (const query of [
@@ -296,12 +296,12 @@ describe('EventStoreDB adapter: reads and connections', () => {
     const store = await bench.store(peer);
     await store.append('order-1', 'no_stream', many(1));
     const following = rejection(collect(store.subscribe({ signal: new AbortController().signal })));
-    await until('subscribed', () => peer.stats.openSubscriptions === 1);
+    await eventually('subscribed', () => peer.stats.openSubscriptions === 1);
     await store.close();
     expect(await following)
       .to.be.instanceOf(StoreUnavailable)
       .and.to.include({ reason: 'closed' });
-    await until('its connections are gone', () => peer.stats.connections === 0);
+    await eventually('its connections are gone', () => peer.stats.connections === 0);
   });
 
   it('a process that closed its store can end, also after drops', async () => {
@@ -329,6 +329,6 @@ describe('EventStoreDB adapter: reads and connections', () => {
       },
     );
     expect((await run).stdout).to.equal('closed');
-    await until('its connections are gone', () => peer.stats.connections === 0);
+    await eventually('its connections are gone', () => peer.stats.connections === 0);
   });
 });

@@ -6,8 +6,8 @@ import type { EventStore, Position, SubscriptionItem } from '../../../src/app/ev
 import type { Behaviour } from '../../support/eventstoredb-peer/faults.ts';
 import { createBench, event, rejection } from '../../support/eventstoredb-peer/fixture.ts';
 import { createLog } from '../../support/eventstoredb-peer/log.ts';
-import { until } from '../../support/eventstoredb-peer/until.ts';
 import { follow, numberOf } from './contract/fixture.ts';
+import { eventually } from '../../support/eventually.ts';
 
 /** Each rule of eventstore-client.md §3.3–3.4 about subscriptions, against a peer that breaks it. */
 describe('EventStoreDB adapter: subscriptions', () => {
@@ -31,7 +31,7 @@ describe('EventStoreDB adapter: subscriptions', () => {
     await append(store, 50);
     const { signal } = new AbortController();
     for await (const item of store.subscribe({ signal })) if (item.kind === 'event') break;
-    await until('no subscription is open', () => peer.stats.openSubscriptions === 0);
+    await eventually('no subscription is open', () => peer.stats.openSubscriptions === 0);
     expect(store.stats().openSubscriptions).to.equal(0);
     expect(getEventListeners(signal, 'abort')).to.have.lengthOf(0);
   });
@@ -88,7 +88,7 @@ describe('EventStoreDB adapter: subscriptions', () => {
         if (handled === 4000) return;
       }
     })();
-    await until('the consumer is stuck', () => handled === 10);
+    await eventually('the consumer is stuck', () => handled === 10);
     await store.ping();
     await store.ping();
     expect(peer.stats.eventsSent, 'sent while the consumer is stuck').to.be.below(2000);
@@ -129,7 +129,7 @@ describe('EventStoreDB adapter: subscriptions', () => {
       await append(store, 5);
       await peer.goDown();
       const follower = followed(store);
-      await until('it tries again', () => store.stats().resubscribed > 2);
+      await eventually('it tries again', () => store.stats().resubscribed > 2);
       await peer.restart();
       await follower.untilEvents(5);
       await peer.restart();
@@ -164,7 +164,7 @@ describe('EventStoreDB adapter: subscriptions', () => {
       await append(store, 100, 'noise-1');
       await follower.until('checkpoints', (f) => f.items.filter((i) => i.kind === 'checkpoint').length > 8);
       peer.cutConnections();
-      await until('subscribed again', () => peer.stats.subscribedFrom.length === 2);
+      await eventually('subscribed again', () => peer.stats.subscribedFrom.length === 2);
       const [wanted] = follower.events();
       const resumedAt = peer.stats.subscribedFrom[1]?.padStart(20, '0') ?? '';
       const checkpoints = follower.items.flatMap((i) =>
@@ -242,7 +242,7 @@ describe('EventStoreDB adapter: subscriptions', () => {
     const follower = followed(store);
     await follower.untilEvents(2);
     peer.log.inject('order-1', { type: 'Strange', id: '' });
-    await until('it drops', () => store.stats().resubscribed > 1);
+    await eventually('it drops', () => store.stats().resubscribed > 1);
     await follower.stop();
   });
 
@@ -263,7 +263,7 @@ describe('EventStoreDB adapter: subscriptions', () => {
       peer.faults.clear();
       peer.faults.add({ on: 'subscribe', do: behaviour });
       peer.cutConnections();
-      await until(`${rounds} drops`, () => store.stats().resubscribed >= goal, 15_000);
+      await eventually(`${rounds} drops`, () => store.stats().resubscribed >= goal, 15_000);
       return getEventListeners(controller.signal, 'abort').length;
     };
     const early = await drops({ kind: 'drop', events: 0 }, 30);

@@ -1,7 +1,7 @@
 import { createEventStoreDbStore } from '../../../src/adapters/event-store/eventstoredb/eventstoredb-event-store.ts';
-import { until } from '../../support/eventstoredb-peer/until.ts';
 import { startPeer } from '../../support/eventstoredb-peer/peer.ts';
 import { describeEventStoreContract } from './contract.ts';
+import { eventually } from '../../support/eventually.ts';
 
 /** The port's contract against the protocol peer, which plays every fault (eventstore-client.md §3.5). */
 describeEventStoreContract('eventstoredb, against the protocol peer', async () => {
@@ -25,14 +25,14 @@ describeEventStoreContract('eventstoredb, against the protocol peer', async () =
       const lift = peer.faults.add({ on: 'append', do: { kind: 'never-answer' } });
       return async () => lift();
     },
-    sent: () => until('the append arrived', () => peer.faults.hits() > 0),
+    sent: () => eventually('the append arrived', () => peer.faults.hits() > 0),
     loseNextAnswer: async () => {
       peer.faults.add({ on: 'append', do: { kind: 'lose-answer' }, times: 1 });
     },
     down: async () => {
       await peer.goDown();
       // An append written to a connection that is cut but not yet noticed has an unknown outcome, not this one.
-      await until('the cut is noticed', () => !store.stats().appendConnected);
+      await eventually('the cut is noticed', () => !store.stats().appendConnected);
       return () => peer.restart();
     },
     reopen: async () => {

@@ -13,7 +13,6 @@ import type { SecretRef } from '../../../src/domain/secret-ref.ts';
 import { silentLogger } from '../../support/fake-incarnation.ts';
 import { commandContext, fakeCluster, hubFixture, type HubFixture } from '../../support/hub-fixture.ts';
 import { manualTime } from '../../support/manual-time.ts';
-import { eventually } from '../../support/toy-workflow.ts';
 import {
   PRIVATE,
   PUBLIC,
@@ -25,6 +24,7 @@ import {
   type Caller,
   type TestService,
 } from '../../support/http-service.ts';
+import { eventually } from '../../support/eventually.ts';
 
 const HUBS = '/api/ledger/v1/hubs';
 const KUBECONFIG = Buffer.from('kind: Config # a-secret-token').toString('base64');

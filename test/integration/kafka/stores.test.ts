@@ -9,8 +9,9 @@ import type { TopicSpec } from '../../../src/app/streams/stream.ts';
 import { TREE_HEADS_STREAM } from '../../../src/app/streams/topics.ts';
 import { createBench } from '../../support/eventstoredb-peer/fixture.ts';
 import { silentLogger } from '../../support/fake-incarnation.ts';
-import { eventually, temporaryFolders } from '../../support/projections/open-notes.ts';
+import { temporaryFolders } from '../../support/projections/open-notes.ts';
 import { expectDelivered, recordOf, specOf, TOPIC } from './publisher-rig.ts';
+import { eventually } from '../../support/eventually.ts';
 
 const HEADS: TopicSpec = { ...specOf('heads'), filter: { streamPrefixes: [TREE_HEADS_STREAM] } };
 

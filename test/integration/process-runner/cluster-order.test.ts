@@ -6,7 +6,8 @@ import { createMemoryEventStore } from '../../../src/adapters/event-store/memory
 import { FAILPOINTS, type FailpointName } from '../../../src/app/process-runner/types.ts';
 import { assertNoSecondObject, readHubCalls, readHubOrders } from '../../support/hub-journal.ts';
 import { orderFixture, type OrderFixture } from '../../support/order-fixture.ts';
-import { eventually, readAll } from '../../support/toy-workflow.ts';
+import { readAll } from '../../support/toy-workflow.ts';
+import { eventually } from '../../support/eventually.ts';
 
 describe('cluster orders on simulated hubs', function () {
   this.timeout(60_000);

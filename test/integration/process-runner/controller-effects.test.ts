@@ -12,7 +12,7 @@ import { orderName } from '../../../src/domain/clusters/cluster-order-manifest.t
 import { configVersion } from '../../../src/domain/clusters/observation.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { effectCall, fakeCluster, hubFixture } from '../../support/hub-fixture.ts';
-import { eventually } from '../../support/toy-workflow.ts';
+import { eventually } from '../../support/eventually.ts';
 
 const CLUSTER = '018f0000-0000-7000-8000-000000000001';
 const NAME = orderName(CLUSTER);

@@ -2,7 +2,6 @@ import { expect } from 'chai';
 import { FAILPOINTS, type FailpointName } from '../../../src/app/process-runner/types.ts';
 import {
   createWorkshop,
-  eventually,
   isDone,
   orderToy,
   readAll,
@@ -10,6 +9,7 @@ import {
   toyStore,
   type ToyRunner,
 } from '../../support/toy-workflow.ts';
+import { eventually } from '../../support/eventually.ts';
 
 /**
  * A crash: from the named point on this incarnation never goes on. Its successor gets what a crash leaves behind: the

@@ -18,7 +18,7 @@ import { clusterOrderDraft, orderName } from '../../../src/domain/clusters/clust
 import type { JsonObject } from '../../../src/domain/json.ts';
 import type { SecretRef } from '../../../src/domain/secret-ref.ts';
 import { effectCall, fakeCluster, hubFixture, type HubFixture } from '../../support/hub-fixture.ts';
-import { eventually } from '../../support/toy-workflow.ts';
+import { eventually } from '../../support/eventually.ts';
 
 export const HUB = 'sim-a';
 export const CLUSTER = '018f0000-0000-7000-8000-000000000001';

@@ -9,8 +9,8 @@ import type { ClusterOrderWatchEvent } from '../../../src/app/management-cluster
 import type { HubCapacityCommand } from '../../../src/domain/hubs/capacity.ts';
 import { hubCapacity } from '../../../src/app/scheduler.ts';
 import { commandContext, fakeCluster } from '../../support/hub-fixture.ts';
-import { eventually } from '../../support/toy-workflow.ts';
 import { call, manifest, observingStage, order, scripted } from './observing.ts';
+import { eventually } from '../../support/eventually.ts';
 
 describe('hub observer', function () {
   this.timeout(20_000);

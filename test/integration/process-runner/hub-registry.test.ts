@@ -3,7 +3,7 @@ import { createHubRegistry } from '../../../src/app/hub-registry.ts';
 import { aggregateOf, hub as hubKind } from '../../../src/domain/kinds.ts';
 import type { SecretRef } from '../../../src/domain/secret-ref.ts';
 import { commandContext, fakeCluster, hubFixture, type HubFixture } from '../../support/hub-fixture.ts';
-import { eventually } from '../../support/toy-workflow.ts';
+import { eventually } from '../../support/eventually.ts';
 
 describe('hub registry', () => {
   const fixtures: HubFixture[] = [];

@@ -1,7 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { eventually, type ToyRunner } from '../../support/toy-workflow.ts';
+import { type ToyRunner } from '../../support/toy-workflow.ts';
+import { eventually } from '../../support/eventually.ts';
 
 export type IndexStage = {
   /** Stopped after each spec. */

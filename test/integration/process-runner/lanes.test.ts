@@ -3,7 +3,6 @@ import type { LaneStatus } from '../../../src/app/process-runner/types.ts';
 import { recordingLogger } from '../../support/http-service.ts';
 import {
   createWorkshop,
-  eventually,
   isDone,
   orderToy,
   readAll,
@@ -11,6 +10,7 @@ import {
   toyStore,
   type ToyRunner,
 } from '../../support/toy-workflow.ts';
+import { eventually } from '../../support/eventually.ts';
 
 describe('process runner lanes', () => {
   const running: ToyRunner[] = [];

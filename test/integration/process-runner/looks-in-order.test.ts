@@ -14,7 +14,6 @@ import { objectAt } from '../../../src/domain/json-tools.ts';
 import { effectCall, fakeCluster, hubFixture } from '../../support/hub-fixture.ts';
 import {
   createWorkshop,
-  eventually,
   orderToy,
   readAll,
   silentLogger,
@@ -22,6 +21,7 @@ import {
   toyStore,
   type ToyRunner,
 } from '../../support/toy-workflow.ts';
+import { eventually } from '../../support/eventually.ts';
 
 const HUB = 'hub-1';
 const CLUSTER = 'c1';

@@ -2,7 +2,6 @@ import { copyFileSync, rmSync } from 'node:fs';
 import { expect } from 'chai';
 import {
   createWorkshop,
-  eventually,
   orderToy,
   readAll,
   startToyRunner,
@@ -10,6 +9,7 @@ import {
   type ToyRunner,
 } from '../../support/toy-workflow.ts';
 import { indexStage } from './index-stage.ts';
+import { eventually } from '../../support/eventually.ts';
 
 describe('process runner and its index', () => {
   const { running, dataFile, live } = indexStage();

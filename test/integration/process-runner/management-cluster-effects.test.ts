@@ -13,8 +13,8 @@ import {
 } from '../../../src/app/management-cluster-effects.ts';
 import { readHubCalls } from '../../support/hub-journal.ts';
 import { effectCall, hubFixture } from '../../support/hub-fixture.ts';
-import { eventually } from '../../support/toy-workflow.ts';
 import { applyArgs, CLUSTER, effectsStage, HUB, observedLegacy, orderRef, ref } from './effects-stage.ts';
+import { eventually } from '../../support/eventually.ts';
 
 describe('effects on a management cluster', function () {
   this.timeout(20_000);

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { orderName } from '../../../src/domain/clusters/cluster-order-manifest.ts';
-import { eventually } from '../../support/toy-workflow.ts';
 import { observingStage, order, scripted } from './observing.ts';
+import { eventually } from '../../support/eventually.ts';
 
 describe('hub observer', function () {
   this.timeout(20_000);

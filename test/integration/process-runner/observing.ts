@@ -42,7 +42,11 @@ export const order = (clusterId: string, more: Partial<ObservedClusterOrder> = {
   jobs: [],
   ...more,
 });
-export const call = () => ({ effectId: 'test', deadlineMs: 1_000, signal: new AbortController().signal });
+export const call = (): { effectId: string; deadlineMs: number; signal: AbortSignal } => ({
+  effectId: 'test',
+  deadlineMs: 1_000,
+  signal: new AbortController().signal,
+});
 
 /** A watch whose events the test writes; each list of events is one connection, after which it breaks. */
 export const scripted = (...connections: ClusterOrderWatchEvent[][]) => {

@@ -16,7 +16,6 @@ import type {
 import { reject } from '../../../src/domain/decider.ts';
 import {
   createWorkshop,
-  eventually,
   isDone,
   orderToy,
   readAll,
@@ -24,6 +23,7 @@ import {
   toyStore,
   type ToyRunner,
 } from '../../support/toy-workflow.ts';
+import { eventually } from '../../support/eventually.ts';
 
 const always = (epoch: number): Ownership => ({
   hold: (signal, whileOwner) => whileOwner({ epoch, signal }),

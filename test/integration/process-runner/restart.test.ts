@@ -9,7 +9,6 @@ import { ReferencesBusy } from '../../../src/app/reference-guard.ts';
 import {
   appendToy,
   createWorkshop,
-  eventually,
   isDone,
   orderToy,
   readAll,
@@ -23,6 +22,7 @@ import {
   type ToyRunner,
 } from '../../support/toy-workflow.ts';
 import { indexStage } from './index-stage.ts';
+import { eventually } from '../../support/eventually.ts';
 
 /** A store that remembers what was read of it. */
 const watched = (

@@ -4,7 +4,6 @@ import type { AnyWorkflow } from '../../../src/app/process-runner/types.ts';
 import {
   appendToy,
   createWorkshop,
-  eventually,
   isDone,
   orderToy,
   readAll,
@@ -13,6 +12,7 @@ import {
   toyWorkflow,
   type ToyRunner,
 } from '../../support/toy-workflow.ts';
+import { eventually } from '../../support/eventually.ts';
 
 describe('process runner', () => {
   const running: ToyRunner[] = [];

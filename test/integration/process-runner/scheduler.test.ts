@@ -15,7 +15,8 @@ import {
 } from '../../support/hub-fixture.ts';
 import { INHERITED_NAMES } from '../../support/arbitraries/hostile-names.ts';
 import { checkAsync } from '../../support/property.ts';
-import { eventually, readAll, silentLogger } from '../../support/toy-workflow.ts';
+import { readAll, silentLogger } from '../../support/toy-workflow.ts';
+import { eventually } from '../../support/eventually.ts';
 
 const reachable = { of: ({ id }: { id: string }) => (id === 'unreachable' ? undefined : fakeCluster(id)) };
 

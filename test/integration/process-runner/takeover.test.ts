@@ -5,7 +5,6 @@ import type { EventStore } from '../../../src/app/event-store.ts';
 import type { Failpoint } from '../../../src/app/process-runner/types.ts';
 import {
   createWorkshop,
-  eventually,
   isDone,
   orderToy,
   readAll,
@@ -14,6 +13,7 @@ import {
   toyStore,
   type ToyRunner,
 } from '../../support/toy-workflow.ts';
+import { eventually } from '../../support/eventually.ts';
 
 const never = (): Promise<never> => new Promise(() => undefined);
 

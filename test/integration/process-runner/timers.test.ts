@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import {
   createWorkshop,
-  eventually,
   isDone,
   orderToy,
   appendToy,
@@ -12,6 +11,7 @@ import {
   type ToyRunner,
   type Workshop,
 } from '../../support/toy-workflow.ts';
+import { eventually } from '../../support/eventually.ts';
 
 const HOUR = 3_600_000;
 

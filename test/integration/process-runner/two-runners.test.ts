@@ -4,7 +4,6 @@ import type { Ownership } from '../../../src/app/ownership.ts';
 import { checkAsync } from '../../support/property.ts';
 import {
   createWorkshop,
-  eventually,
   isDone,
   orderToy,
   readAll,
@@ -12,6 +11,7 @@ import {
   toyStore,
   type ShopMood,
 } from '../../support/toy-workflow.ts';
+import { eventually } from '../../support/eventually.ts';
 
 /** Owns without asking anybody, so that two runners work at once. */
 const always = (epoch: number): Ownership => ({

@@ -3,14 +3,9 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
 import { changed, createTestLog, written, type TestLog } from '../../support/projections/log.ts';
-import {
-  eventually,
-  notesView,
-  openNotes,
-  settle,
-  temporaryFolders,
-} from '../../support/projections/open-notes.ts';
+import { notesView, openNotes, settle, temporaryFolders } from '../../support/projections/open-notes.ts';
 import { VERSION, filesIn, textOf } from './view-files.ts';
+import { eventually } from '../../support/eventually.ts';
 
 describe('opening a view', () => {
   const folders = temporaryFolders();

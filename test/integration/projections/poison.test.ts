@@ -1,14 +1,9 @@
 import { expect } from 'chai';
 import type { ReadModels } from '../../../src/projections/read-models.ts';
 import { changed, createTestLog, poisoned, written, type TestLog } from '../../support/projections/log.ts';
-import {
-  eventually,
-  notesView,
-  openNotes,
-  settle,
-  temporaryFolders,
-} from '../../support/projections/open-notes.ts';
+import { notesView, openNotes, settle, temporaryFolders } from '../../support/projections/open-notes.ts';
 import { textOf } from './view-files.ts';
+import { eventually } from '../../support/eventually.ts';
 
 describe('poison events of a running view', () => {
   const folders = temporaryFolders();

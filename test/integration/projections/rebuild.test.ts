@@ -3,8 +3,9 @@ import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import type { ReadModels } from '../../../src/projections/read-models.ts';
 import { changed, createTestLog, marked, written, type TestLog } from '../../support/projections/log.ts';
-import { eventually, openNotes, settle, temporaryFolders } from '../../support/projections/open-notes.ts';
+import { openNotes, settle, temporaryFolders } from '../../support/projections/open-notes.ts';
 import { EVERYONE, VERSION, breathing, filesIn, pointedAt, tamper, textOf } from './view-files.ts';
+import { eventually } from '../../support/eventually.ts';
 
 describe('rebuild of a view', () => {
   const folders = temporaryFolders();

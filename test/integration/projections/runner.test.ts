@@ -14,8 +14,9 @@ import {
   touched,
   written,
 } from '../../support/projections/log.ts';
-import { eventually, openNotes, settle, temporaryFolders } from '../../support/projections/open-notes.ts';
+import { openNotes, settle, temporaryFolders } from '../../support/projections/open-notes.ts';
 import { checkAsync } from '../../support/property.ts';
+import { eventually } from '../../support/eventually.ts';
 
 const EVERYONE = { all: true } as const;
 

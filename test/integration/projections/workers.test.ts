@@ -10,13 +10,8 @@ import { openReadModels } from '../../../src/projections/open-read-models.ts';
 import type { ReadModels } from '../../../src/projections/read-models.ts';
 import { changed, createTestLog, poisoned, written, type TestLog } from '../../support/projections/log.ts';
 import { createViews, type NoteViewsConfig } from '../../support/projections/note-views.ts';
-import {
-  eventually,
-  notesView,
-  openNotes,
-  settle,
-  temporaryFolders,
-} from '../../support/projections/open-notes.ts';
+import { notesView, openNotes, settle, temporaryFolders } from '../../support/projections/open-notes.ts';
+import { eventually } from '../../support/eventually.ts';
 
 const EVERYONE = { all: true } as const;
 const VERSION = notesView().version;

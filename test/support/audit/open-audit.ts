@@ -14,7 +14,7 @@ import { auditView } from '../../../src/projections/audit/audit-view.ts';
 import { openReadModels } from '../../../src/projections/open-read-models.ts';
 import type { ReadModels } from '../../../src/projections/read-models.ts';
 import { silentLogger } from '../fake-incarnation.ts';
-import { eventually } from '../projections/open-notes.ts';
+import { eventually } from '../eventually.ts';
 
 /** The audit view alone, in memory. */
 export const openAuditView = (store: EventStore, dir?: string): Promise<ReadModels> =>

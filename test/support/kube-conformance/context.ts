@@ -10,6 +10,7 @@ import {
   type KubeWatch,
 } from '../kube-client.ts';
 import { ordersOf } from './requests.ts';
+import { eventually } from '../eventually.ts';
 
 /** What a behaviour is checked with: an administrator, a namespace of its own, and accounts that may do little. */
 export type ConformanceContext = {
@@ -112,10 +113,14 @@ export const conformanceContext = async (
         await releaseOrders(admin, one);
         await admin.delete(`/api/v1/namespaces/${one}`);
       }
-      await eventually('the namespaces are gone', async () => {
-        const codes = await Promise.all(namespaces.map((one) => admin.get(`/api/v1/namespaces/${one}`)));
-        return codes.every(({ code }) => code === 404);
-      });
+      await eventually(
+        'the namespaces are gone',
+        async () => {
+          const codes = await Promise.all(namespaces.map((one) => admin.get(`/api/v1/namespaces/${one}`)));
+          return codes.every(({ code }) => code === 404);
+        },
+        20_000,
+      );
       for (const one of installed) await admin.delete(`${CRDS}/${one}`);
       for (const client of [admin, ...clients]) client.close();
     },
@@ -131,10 +136,14 @@ const install = async (admin: KubeClient, definitions: readonly JsonObject[]): P
     installed.push(name);
   }
   for (const name of installed) {
-    await eventually(`${name} is established`, async () => {
-      const conditions = objectAt((await admin.get(`${CRDS}/${name}`)).body, 'status')['conditions'];
-      return JSON.stringify(conditions ?? []).includes('"Established"');
-    });
+    await eventually(
+      `${name} is established`,
+      async () => {
+        const conditions = objectAt((await admin.get(`${CRDS}/${name}`)).body, 'status')['conditions'];
+        return JSON.stringify(conditions ?? []).includes('"Established"');
+      },
+      20_000,
+    );
   }
   return installed;
 };
@@ -174,15 +183,6 @@ export const expectRefusal = (answer: KubeAnswer, code: number, reason: string, 
     (one) => `${stringAt(one, 'reason')} ${stringAt(one, 'field')}`,
   );
   expect(found, answer.text).to.include(cause);
-};
-
-/** Asks again until it is so; gives up after `ms`, naming what did not come. */
-export const eventually = async (what: string, holds: () => Promise<boolean>, ms = 20_000): Promise<void> => {
-  const end = performance.now() + ms;
-  while (!(await holds())) {
-    if (performance.now() > end) throw new Error(`${what}: not within ${ms} ms`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
 };
 
 /** The next event of this type; others are an error, bookmarks are skipped unless wanted. */

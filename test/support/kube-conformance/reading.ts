@@ -2,7 +2,6 @@ import { expect } from 'chai';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { objectAt, stringAt } from '../../../src/domain/json-tools.ts';
 import {
-  eventually,
   expectCode,
   expectRefusal,
   itemsOf,
@@ -14,6 +13,7 @@ import {
   type ConformanceContext,
 } from './context.ts';
 import { SPEC, order } from './requests.ts';
+import { eventually } from '../eventually.ts';
 
 const GROUP = 'osac.openshift.io';
 const SINCE_START = {
@@ -195,20 +195,28 @@ export const READING: readonly Behaviour[] = [
       const error = await nextEvent(watch, 'ERROR');
       expect(error).to.include({ kind: 'Status', code: 410, reason: 'Expired' });
       expect(error['message']).to.match(/^too old resource version: 1 \(\d+\)$/);
-      await eventually('the stream ends', async () => {
-        await watch.next(50);
-        return watch.ended();
-      });
+      await eventually(
+        'the stream ends',
+        async () => {
+          await watch.next(50);
+          return watch.ended();
+        },
+        20_000,
+      );
     },
   },
   {
     name: 'a watch ends by itself after timeoutSeconds',
     check: async (context) => {
       const watch = await context.admin.watch(context.orders, { timeoutSeconds: 1 });
-      await eventually('the stream ends', async () => {
-        await watch.next(100);
-        return watch.ended();
-      });
+      await eventually(
+        'the stream ends',
+        async () => {
+          await watch.next(100);
+          return watch.ended();
+        },
+        20_000,
+      );
     },
   },
 ];

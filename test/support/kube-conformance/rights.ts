@@ -1,8 +1,9 @@
 import { expect } from 'chai';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { objectAt, stringAt } from '../../../src/domain/json-tools.ts';
-import { eventually, expectCode, expectRefusal, metaOf, type Behaviour } from './context.ts';
+import { expectCode, expectRefusal, metaOf, type Behaviour } from './context.ts';
 import { SPEC, order } from './requests.ts';
+import { eventually } from '../eventually.ts';
 
 const GROUP = 'osac.openshift.io';
 const RBAC = 'rbac.authorization.k8s.io';
@@ -132,9 +133,9 @@ export const RIGHTS: readonly Behaviour[] = [
         subjects: [{ kind: 'User', apiGroup: RBAC, name: user }],
       };
       expectCode(await admin.post(bindings ?? '', binding), 201);
-      await eventually('the right is there', async () => (await nobody.get(orders)).code === 200);
+      await eventually('the right is there', async () => (await nobody.get(orders)).code === 200, 20_000);
       expectCode(await admin.delete(`${bindings}/${metadata.name}`), 200);
-      await eventually('the right is gone', async () => (await nobody.get(orders)).code === 403);
+      await eventually('the right is gone', async () => (await nobody.get(orders)).code === 403, 20_000);
     },
   },
   {
@@ -172,11 +173,15 @@ export const RIGHTS: readonly Behaviour[] = [
       };
       expectCode(await admin.post(`${core}/secrets`, secret), 201);
       let token = '';
-      await eventually('the token is there', async () => {
-        const data = objectAt((await admin.get(`${core}/secrets/${account}`)).body, 'data');
-        token = Buffer.from(stringAt(data, 'token'), 'base64').toString('utf8');
-        return token !== '' && stringAt(data, 'ca.crt') !== '';
-      });
+      await eventually(
+        'the token is there',
+        async () => {
+          const data = objectAt((await admin.get(`${core}/secrets/${account}`)).body, 'data');
+          token = Buffer.from(stringAt(data, 'token'), 'base64').toString('utf8');
+          return token !== '' && stringAt(data, 'ca.crt') !== '';
+        },
+        20_000,
+      );
       const call = await admin.call('GET', `${core}/secrets`, {
         headers: { authorization: `Bearer ${token}` },
       });
@@ -185,19 +190,27 @@ export const RIGHTS: readonly Behaviour[] = [
       expectCode(await admin.delete(`${accounts}/${account}`), 200);
       const revoked = { headers: { authorization: `Bearer ${token}` } };
       // A real server believes a deleted account's token for another 10 s.
-      await eventually('the token is refused', async () => {
-        const { code } = await admin.call('GET', `${core}/secrets`, revoked);
-        return code === 401;
-      });
+      await eventually(
+        'the token is refused',
+        async () => {
+          const { code } = await admin.call('GET', `${core}/secrets`, revoked);
+          return code === 401;
+        },
+        20_000,
+      );
     },
   },
   {
     name: 'every namespace has a service account of its own',
     check: async ({ admin, namespace }) => {
-      await eventually('the account is there', async () => {
-        const { code } = await admin.get(`/api/v1/namespaces/${namespace}/serviceaccounts/default`);
-        return code === 200;
-      });
+      await eventually(
+        'the account is there',
+        async () => {
+          const { code } = await admin.get(`/api/v1/namespaces/${namespace}/serviceaccounts/default`);
+          return code === 200;
+        },
+        20_000,
+      );
     },
   },
   {

@@ -3,7 +3,6 @@ import type { JsonObject } from '../../../src/domain/json.ts';
 import { objectAt } from '../../../src/domain/json-tools.ts';
 import { JSON_PATCH, MERGE } from '../kube-client.ts';
 import {
-  eventually,
   expectCode,
   expectRefusal,
   metaOf,
@@ -13,6 +12,7 @@ import {
   type ConformanceContext,
 } from './context.ts';
 import { SPEC, order } from './requests.ts';
+import { eventually } from '../eventually.ts';
 
 const created = async (
   { admin, orders, name }: ConformanceContext,
@@ -305,17 +305,25 @@ export const WRITING: readonly Behaviour[] = [
       expectCode(await context.admin.delete(`/api/v1/namespaces/${place}`), 200);
       const refused = await context.admin.post(orders, order('late'));
       expectRefusal(refused, 403, 'Forbidden', 'NamespaceTerminating metadata.namespace');
-      await eventually('the order is being deleted', async () => {
-        const { body } = await context.admin.get(`${orders}/held`);
-        return metaOf(body)['deletionTimestamp'] !== undefined;
-      });
+      await eventually(
+        'the order is being deleted',
+        async () => {
+          const { body } = await context.admin.get(`${orders}/held`);
+          return metaOf(body)['deletionTimestamp'] !== undefined;
+        },
+        20_000,
+      );
       const { body } = await context.admin.get(`/api/v1/namespaces/${place}`);
       expect(objectAt(body, 'status')['phase']).to.equal('Terminating');
       expectCode(await context.admin.merge(`${orders}/held`, RELEASE), 200);
-      await eventually('the namespace is gone', async () => {
-        const { code } = await context.admin.get(`/api/v1/namespaces/${place}`);
-        return code === 404;
-      });
+      await eventually(
+        'the namespace is gone',
+        async () => {
+          const { code } = await context.admin.get(`/api/v1/namespaces/${place}`);
+          return code === 404;
+        },
+        20_000,
+      );
     },
   },
   {

@@ -8,6 +8,7 @@ import { resourcesView } from '../../../src/projections/resources/resources-view
 import type { View } from '../../../src/projections/view.ts';
 import type { TestLog } from './log.ts';
 import { noteCodec, noteKind } from './notes.ts';
+import { eventually } from '../eventually.ts';
 
 export type NotesOptions = {
   readonly dir?: string;
@@ -51,15 +52,6 @@ export const settle = async (models: ReadModels, log: TestLog, view = 'resources
   await eventually(`${view} is live`, () =>
     models.status().some(({ name, state }) => name === view && state !== 'rebuilding'),
   );
-};
-
-/** Polls a condition; for states that no position tells about. */
-export const eventually = async (what: string, condition: () => boolean): Promise<void> => {
-  const deadline = performance.now() + 10_000;
-  while (!condition()) {
-    if (performance.now() > deadline) throw new Error(`did not come true within 10 s: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 2));
-  }
 };
 
 /** A folder of its own for each spec, removed afterwards by `clean`. */
