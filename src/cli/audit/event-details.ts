@@ -31,7 +31,7 @@ const listAt = (values: Values, name: string): readonly string[] | undefined => 
 };
 
 /** How much was asked for, and where a page went on, says nothing of what was read. */
-const NO_FILTER = ['limit', 'after', 'newest'];
+const NO_FILTER = ['limit', 'after', 'newest', 'order'];
 
 /** `kind cluster, types ClusterOrdered`; empty where there is no filter. */
 const wordsOf = (filter: Values): string =>

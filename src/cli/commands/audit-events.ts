@@ -19,6 +19,7 @@ type EventOptions = {
   readonly outcome?: string;
   readonly from?: string;
   readonly to?: string;
+  readonly newestFirst: boolean;
   readonly limit: string;
   readonly output: 'table' | 'wide' | 'json';
   readonly json: boolean;
@@ -41,7 +42,7 @@ export const addAuditEventCommands = (audit: Command, connection: Connection): v
 const addEvents = (audit: Command, { client, io }: Connection): void => {
   audit
     .command('events')
-    .description('who did what, oldest first; of one object: --kind and --id')
+    .description('who did what, oldest first (--newest-first); of one object: --kind and --id')
     .option('--tenant <name...>', 'only of these tenants', [])
     .option('--subject <who>', 'only what this subject did: its id, or the exact user name')
     .option('--kind <kind>', 'only about this kind, for example cluster')
@@ -50,6 +51,7 @@ const addEvents = (audit: Command, { client, io }: Connection): void => {
     .addOption(new Option('--outcome <outcome>', 'only calls that ended so').choices(OUTCOMES))
     .option('--from <time>', 'recorded at that time or later, for example 2026-11-01T00:00:00Z')
     .option('--to <time>', 'recorded before that time')
+    .option('--newest-first', 'the newest events, in the order from the newest to the oldest', false)
     .option('--limit <n>', 'at most so many', '100')
     .addOption(
       new Option('-o, --output <form>', 'wide adds the ids of subjects; json is one object per line')
@@ -63,6 +65,7 @@ const addEvents = (audit: Command, { client, io }: Connection): void => {
         'audit events --subject alice -o wide',
         'audit events --tenant acme --from 2026-11-01T00:00:00Z',
         'audit events --kind cluster --id readme-1',
+        'audit events --newest-first --limit 20',
         'audit events --outcome denied --json',
       ),
     )
@@ -104,12 +107,13 @@ const ofObject = ({ kind, id }: EventOptions): string =>
     ? ''
     : `: if there should be some, look at the id (ledgerctl audit show ${printable(`${kind} ${id}`)})`;
 
-const queryOf = ({ tenant, type, ...options }: EventOptions): URLSearchParams => {
+const queryOf = ({ tenant, type, newestFirst, ...options }: EventOptions): URLSearchParams => {
   const query = new URLSearchParams();
   for (const name of ['subject', 'kind', 'id', 'outcome', 'from', 'to'] as const) {
     const value = options[name];
     if (value !== undefined) query.set(name, value);
   }
+  if (newestFirst) query.set('order', 'desc');
   for (const name of tenant) query.append('tenant', name);
   for (const name of type) query.append('type', name);
   return query;

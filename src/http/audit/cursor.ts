@@ -7,7 +7,7 @@ import type { Reach } from './access.ts';
 
 /** Where a list of events goes on. */
 export type Place = {
-  /** Leaf behind which it goes on. */
+  /** Leaf behind which it goes on, in the order of the list. */
   readonly after: number;
   /** Leaves that there were when the first page was asked for: all pages are of one moment. */
   readonly below: number;

@@ -5,7 +5,7 @@ import type { RecordedEvent } from '../../app/event-store.ts';
 import { isNotice } from '../../domain/audit/events.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import { kinds, type AnyKind } from '../../domain/kinds.ts';
-import type { AuditQuery } from '../../projections/audit/find.ts';
+import type { AuditQuery, Order } from '../../projections/audit/find.ts';
 import { ApiError, invalid } from '../errors.ts';
 import { breathe } from '../ledger/query.ts';
 import type { LedgerAnswer, LedgerCall, LedgerRoute } from '../ledger/serve.ts';
@@ -14,6 +14,7 @@ import { readRfc3339 } from '../times.ts';
 import { looking, narrowed, reaches, type Look, type LookedAt, type Reach, type Seen } from './access.ts';
 import { createCursors, type Cursors, type Place } from './cursor.ts';
 import { eventJson } from './event-json.ts';
+import { firstFound } from './first-found.ts';
 import { assertNames, isKind, noSuchKind, OUTCOMES } from './names.ts';
 import { limitIn } from './query.ts';
 import { assertReach, assertSomeReach, reachText } from './reach.ts';
@@ -29,8 +30,8 @@ export const auditEventRoutes = (services: AuditServices): readonly LedgerRoute[
       path: 'events',
       handler: looking(
         services,
-        (call, reach) =>
-          list(call, reach, 'events', readFilter(call.query, reach, services), { services, cursors }),
+        async (call, reach) =>
+          list(call, reach, 'events', await readFilter(call, reach, services), { services, cursors }),
         [...FILTER, ...OF_ONE, ...PAGE],
       ),
     },
@@ -44,11 +45,11 @@ export const auditEventRoutes = (services: AuditServices): readonly LedgerRoute[
       path: 'resources/{kind}/{id}/events',
       handler: looking(
         services,
-        (call, reach) => {
+        async (call, reach) => {
           const about = { kind: categoryOf(call.path['kind'] ?? ''), resource_id: call.path['id'] ?? '' };
-          if (!isKind(about.kind, reach, services))
+          if (!(await isKind(about.kind, reach, services, call.signal)))
             throw new ApiError('NOT_FOUND', noSuchKind(call.path['kind'] ?? ''));
-          const filter = { ...readFilter(call.query, reach, services), ...about };
+          const filter = { ...(await readFilter(call, reach, services)), ...about };
           return list(call, reach, 'resource events', filter, { services, cursors });
         },
         [...FILTER, ...PAGE],
@@ -64,7 +65,7 @@ const MAX_CHARACTERS = 500;
 const FILTER = ['tenant', 'subject', 'type', 'outcome', 'from', 'to'] as const;
 /** One object. `resource_id` is its id as events show it; `id` is the same. */
 const OF_ONE = ['kind', 'resource_id', 'id'] as const;
-const PAGE = ['limit', 'cursor'] as const;
+const PAGE = ['limit', 'cursor', 'order'] as const;
 
 /** A kind by its name, in either spelling, or that of its list: `hostType`, `host_type`, `host_types`. */
 export const kindNamed = (name: string): AnyKind | undefined =>
@@ -78,7 +79,11 @@ export const categoryOf = (name: string): string => kindNamed(name)?.kind ?? nam
 /** What a list of events is asked by; the same filter always reads the same. Throws ApiError 400. */
 type Filter = { readonly [name: string]: string | string[] };
 
-const readFilter = (query: URLSearchParams, reach: Reach, services: AuditServices): Filter => {
+const readFilter = async (
+  { query, signal }: LedgerCall,
+  reach: Reach,
+  services: AuditServices,
+): Promise<Filter> => {
   const text = (name: string): string => {
     const value = onlyOne(query, name) ?? '';
     if (value.length > MAX_CHARACTERS)
@@ -100,7 +105,7 @@ const readFilter = (query: URLSearchParams, reach: Reach, services: AuditService
   }
   const [types, outcome] = [several('type'), text('outcome')];
   const fields = { types: 'type', kind: 'kind', outcome: 'outcome' };
-  assertNames({ types, kind: categoryOf(kind), outcome }, fields, reach, services);
+  await assertNames({ types, kind: categoryOf(kind), outcome }, fields, reach, services, signal);
   const [from, to] = [readTime(query, 'from'), readTime(query, 'to')];
   if (from !== undefined && to !== undefined && from > to)
     throw invalid("query parameter 'from' must not be later than 'to'", 'from');
@@ -132,6 +137,20 @@ export const timeOf = (text: string, name: string): string => {
   return new Date(ms).toISOString();
 };
 
+/** Throws ApiError 400. */
+const readOrder = (query: URLSearchParams): Order => {
+  const order = onlyOne(query, 'order') ?? 'asc';
+  if (order === '' || order === 'asc') return 'asc';
+  if (order === 'desc') return 'desc';
+  throw invalid("query parameter 'order' must be asc (oldest first) or desc (newest first)", 'order');
+};
+
+/** What is recorded of a question, and what cursors are for, where it is not in log order. */
+const inOrder = (filter: Filter, order: Order): JsonObject => ({
+  ...(filter as JsonObject),
+  ...(order === 'asc' ? {} : { order }),
+});
+
 type Lists = { readonly services: AuditServices; readonly cursors: Cursors };
 
 const list = async (
@@ -143,6 +162,7 @@ const list = async (
 ): Promise<Look> => {
   const { services, cursors } = lists;
   const limit = limitIn(call.query, DEFAULT_LIMIT, MAX_LIMIT);
+  const order = readOrder(call.query);
   const { tenant = [], subject: who } = asking;
   const asked = typeof tenant === 'string' ? [tenant] : tenant;
   assertReach(asked, reach, call.principal, { ...services, field: "query parameter 'tenant'" });
@@ -159,18 +179,24 @@ const list = async (
   // What is recorded, and what cursors are for, is the id: a name is personal data.
   const filter: Filter = subject === undefined ? asking : { ...asking, subject };
   const cursor = onlyOne(call.query, 'cursor') ?? '';
+  const asCursors = inOrder(filter, order);
   const place: Place =
-    cursor === ''
-      ? { after: -1, below: services.reader.size() }
-      : cursors.read(cursor, tenants, filter as JsonObject);
+    cursor === '' ? placeAtFirst(order, services.reader.size()) : cursors.read(cursor, tenants, asCursors);
   return {
     what,
-    query: { ...(filter as JsonObject), limit, ...(cursor === '' ? {} : { after: place.after }) },
+    query: { ...asCursors, limit, ...(cursor === '' ? {} : { after: place.after }) },
     tenants,
     answer: ({ shows }) =>
-      page(call, { tenants, audience: reach.audience }, filter, { limit, place, shows }, lists),
+      page(call, { tenants, audience: reach.audience }, filter, { limit, order, place, shows }, lists),
   };
 };
+
+/** In front of the first leaf of an order, of as many as there are. */
+const placeAtFirst = (order: Order, below: number): Place => ({ after: order === 'asc' ? -1 : below, below });
+
+/** Whether there are leaves behind one, in an order. */
+const goesOn = (order: Order, after: number, below: number): boolean =>
+  order === 'asc' ? after + 1 < below : after > 0;
 
 /**
  * Tells of an event that is shown, unless its tenant may not see it: neither what only the provider reads of a tenant, nor
@@ -209,7 +235,12 @@ const page = async (
   { signal }: LedgerCall,
   { tenants, audience }: Reach,
   filter: Filter,
-  { limit, place, shows }: Pick<Seen, 'shows'> & { readonly limit: number; readonly place: Place },
+  {
+    limit,
+    order,
+    place,
+    shows,
+  }: Pick<Seen, 'shows'> & { readonly limit: number; readonly order: Order; readonly place: Place },
   { services, cursors }: Lists,
 ): Promise<LedgerAnswer> => {
   const { reader, store } = services;
@@ -223,6 +254,7 @@ const page = async (
     const wanted = Math.min(AT_ONCE, Math.max(limit - items.length, looked === 0 ? 0 : REFILL));
     const { leaves, next } = reader.find({
       ...queryOf(filter, { tenants, audience }),
+      order,
       after: at,
       below,
       limit: wanted,
@@ -253,14 +285,14 @@ const page = async (
       items,
       size: below,
       ...(filter['subject'] === undefined ? {} : { subject: filter['subject'] }),
-      ...(at !== undefined && at + 1 < below
-        ? { next_cursor: cursors.write({ after: at, below }, tenants, filter as JsonObject) }
+      ...(at !== undefined && goesOn(order, at, below)
+        ? { next_cursor: cursors.write({ after: at, below }, tenants, inOrder(filter, order)) }
         : {}),
     },
   };
 };
 
-const queryOf = (filter: Filter, { tenants, audience }: Reach): Omit<AuditQuery, 'limit'> => {
+const queryOf = (filter: Filter, { tenants, audience }: Reach): Omit<AuditQuery, 'limit' | 'order'> => {
   const text = (name: string): string | undefined => {
     const value = filter[name];
     return typeof value === 'string' ? value : undefined;
@@ -309,7 +341,7 @@ export const findEvent = async (
   const index = stream === undefined ? undefined : reader.indexOf(stream, Number(revision));
   const leaf =
     stream === undefined
-      ? reader.find({ tenants: reach.tenants, eventId: id, limit: 1 }).leaves[0]
+      ? await firstFound({ tenants: reach.tenants, eventId: id }, { reader }, signal)
       : index === undefined
         ? undefined
         : reader.leaf(index);

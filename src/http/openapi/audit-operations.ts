@@ -20,6 +20,11 @@ const NO_AUDITOR = 'FAILED_PRECONDITION' as const;
 const PAGE: readonly JsonObject[] = [
   query('limit', { type: 'integer', minimum: 1, maximum: 500, default: 100 }, 'How many events at most.'),
   query('cursor', TEXT, '`next_cursor` of the page before; good for the same query of the same caller only.'),
+  query(
+    'order',
+    { type: 'string', enum: ['', 'asc', 'desc'], default: 'asc' },
+    '`desc`: the newest first. Cursors are good for the order that they came from.',
+  ),
 ];
 const FILTER: readonly JsonObject[] = [
   query('tenant', TEXT, 'Only of these tenants; may be repeated. One that is out of reach is refused.'),
@@ -43,7 +48,7 @@ const MOMENT = 'a time of RFC 3339 or a position';
 /** What the routes of `/api/audit/v1` are for. */
 export const AUDIT_DESCRIPTIONS: { readonly [route: string]: Description } = {
   'GET events': {
-    summary: 'Who did what, oldest first',
+    summary: 'Who did what, oldest first unless asked for otherwise',
     description:
       'Of your own tenants, and of those that you were granted. All pages show the history as it was when the first one was ' +
       'asked for. A page may be short, and even empty, and go on nevertheless. Tenants do not see what only the service or ' +

@@ -16,14 +16,17 @@ import {
   MOST_LEAVES,
   remembering,
   union,
+  walkOf,
   type AuditPage,
   type AuditQuery,
   type LeafList,
+  type Order,
+  type Walk,
 } from './find.ts';
 import { createNameReader } from './name-reader.ts';
 import { peopleReader, type PeopleReader } from './people.ts';
 import { MAIN_TREE } from './schema.ts';
-import { AUDIT_STATEMENTS as SQL } from './statements.ts';
+import { AUDIT_STATEMENTS as SQL, SEEKS } from './statements.ts';
 import { hashesOfTree, openTiles } from './tiles.ts';
 import { hashesOf } from './tree-writer.ts';
 
@@ -39,7 +42,7 @@ export type AuditReader = AuditTree &
     positionOf(index: number): Position | undefined;
     /** Number of the leaf of an event; undefined when it is none (yet). */
     indexOf(stream: string, revision: number): number | undefined;
-    /** Leaves that fit a query, in log order. */
+    /** Leaves that fit a query, in its order. Throws TypeError for the id of an event with `desc`: there is one at most. */
     find(query: AuditQuery): AuditPage;
     /** The file that is read, or the connection in memory: for `openAuditReader` in a thread that does long work. */
     source(): string | DatabaseSync;
@@ -135,12 +138,8 @@ export const auditReader = (connection: ReadConnection): AuditReader => {
     return firstWhere(size(), (index) => (including ? timeOf(index) > ms : timeOf(index) >= ms));
   };
 
-  /** The list of leaves with a value in a column; undefined when no leaf has it. */
-  const listOf = (sql: string, value: number | undefined): LeafList | undefined =>
-    value === undefined
-      ? undefined
-      : remembering((index) => numberIn(statement(sql).get(value, index), 'idx'));
-  const withId = (eventId: string): LeafList => {
+  const withId = (eventId: string, order: Order): LeafList => {
+    if (order === 'desc') throw new TypeError('an event is looked for by its id in log order');
     const bytes = commandBytes(eventId);
     const { from } = remembering((index) =>
       firstInBlocks(index, size(), (block) =>
@@ -149,38 +148,49 @@ export const auditReader = (connection: ReadConnection): AuditReader => {
     );
     return { from, cost: blocksOf(size()) };
   };
-  const named = (sql: string, text: string): LeafList | undefined => listOf(sql, names.id(searchable(text)));
-  /** Events of the document or kind itself, and those that name it. */
-  const about = (own: string, mentioned: string, text: string, provider: boolean): LeafList => {
-    const id = names.id(searchable(text));
-    const hidden = id === undefined ? [] : provider ? [0, 1] : [0];
-    const naming = hidden.map((each) =>
-      remembering((index) => numberIn(statement(mentioned).get(id ?? NO_NAME, each, index), 'idx')),
-    );
-    return union([named(own, text), ...naming].filter((list) => list !== undefined));
-  };
-  const anyOf = (sql: string, texts: readonly string[]): LeafList =>
-    union(texts.map((text) => named(sql, text)).filter((list) => list !== undefined));
 
-  /** One list for each condition; undefined for one that no leaf fulfils. */
-  const listsOf = (query: AuditQuery): (LeafList | undefined)[] => {
-    const { tenants, subject, kind, resourceId, provider = false, eventId, types, outcome } = query;
-    const document = kind !== undefined && resourceId !== undefined;
-    return [
-      ...(eventId === undefined ? [] : [withId(eventId)]),
-      ...(document
-        ? [about(SQL.nextOfResource, SQL.nextMention, resourceStream(kind, resourceId), provider)]
-        : []),
-      ...(kind === undefined || document
-        ? []
-        : [about(SQL.nextOfKind, SQL.nextMentionOfKind, kind, provider)]),
-      ...(subject === undefined ? [] : [named(SQL.nextOfSubject, subject)]),
-      ...(outcome === undefined || outcome === 'accepted'
-        ? []
-        : [listOf(SQL.nextOfOutcome, OUTCOMES.indexOf(outcome))]),
-      ...(types === undefined ? [] : [anyOf(SQL.nextOfType, types)]),
-      ...(tenants === 'all' ? [] : [anyOf(SQL.nextOfTenant, tenants)]),
-    ];
+  /** Lists of leaves that are walked in one way. */
+  const listsAlong = (order: Order, { numberAt, placeOf }: Walk) => {
+    const seeks = SEEKS[order];
+    const along = (look: (index: number) => number | undefined): LeafList =>
+      remembering((place) => {
+        const index = look(numberAt(place));
+        return index === undefined ? undefined : placeOf(index);
+      });
+    /** The list of leaves with a value in a column; undefined when no leaf has it. */
+    const listOf = (sql: string, value: number | undefined): LeafList | undefined =>
+      value === undefined ? undefined : along((index) => numberIn(statement(sql).get(value, index), 'idx'));
+    const named = (sql: string, text: string): LeafList | undefined =>
+      listOf(sql, names.id(searchable(text)));
+    /** Events of the document or kind itself, and those that name it. */
+    const about = (own: string, mentioned: string, text: string, provider: boolean): LeafList => {
+      const id = names.id(searchable(text));
+      const hidden = id === undefined ? [] : provider ? [0, 1] : [0];
+      const naming = hidden.map((each) =>
+        along((index) => numberIn(statement(mentioned).get(id ?? NO_NAME, each, index), 'idx')),
+      );
+      return union([named(own, text), ...naming].filter((list) => list !== undefined));
+    };
+    const anyOf = (sql: string, texts: readonly string[]): LeafList =>
+      union(texts.map((text) => named(sql, text)).filter((list) => list !== undefined));
+
+    /** One list for each condition; undefined for one that no leaf fulfils. */
+    return (query: AuditQuery): (LeafList | undefined)[] => {
+      const { tenants, subject, kind, resourceId, provider = false, types, outcome } = query;
+      const document = kind !== undefined && resourceId !== undefined;
+      return [
+        ...(document
+          ? [about(seeks.resource, seeks.mention, resourceStream(kind, resourceId), provider)]
+          : []),
+        ...(kind === undefined || document ? [] : [about(seeks.kind, seeks.mentionOfKind, kind, provider)]),
+        ...(subject === undefined ? [] : [named(seeks.subject, subject)]),
+        ...(outcome === undefined || outcome === 'accepted'
+          ? []
+          : [listOf(seeks.outcome, OUTCOMES.indexOf(outcome))]),
+        ...(types === undefined ? [] : [anyOf(seeks.type, types)]),
+        ...(tenants === 'all' ? [] : [anyOf(seeks.tenant, tenants)]),
+      ];
+    };
   };
 
   return {
@@ -216,24 +226,23 @@ export const auditReader = (connection: ReadConnection): AuditReader => {
       return id === undefined ? undefined : numberIn(statement(SQL.atStream).get(id, revision), 'idx');
     },
     find: (query) => {
-      const lists = listsOf(query);
-      if (lists.includes(undefined)) return { leaves: [], next: undefined };
+      const { order = 'asc', after, from, to, below, eventId, outcome } = query;
       const end = Math.min(
-        query.below ?? Number.MAX_SAFE_INTEGER,
-        query.to === undefined ? size() : leavesBefore(query.to, false),
+        below ?? Number.MAX_SAFE_INTEGER,
+        to === undefined ? size() : leavesBefore(to, false),
         size(),
       );
-      const start = Math.max(
-        (query.after ?? -1) + 1,
-        query.from === undefined ? 0 : leavesBefore(query.from, false),
-      );
+      const start = from === undefined ? 0 : leavesBefore(from, false);
+      const walk = walkOf(order, { start, end, after });
+      const lists = listsAlong(order, walk)(query);
+      if (lists.includes(undefined)) return { leaves: [], next: undefined };
+      if (eventId !== undefined) lists.unshift(withId(eventId, order));
       const limit = Math.min(query.limit, MOST_FOUND);
-      const { found, next } = intersect(lists as LeafList[], { start, end, limit });
-      const leaves = found.map(leaf).filter((each) => each !== undefined);
-      const { outcome } = query;
+      const { found, next } = intersect(lists as LeafList[], { start: walk.start, end: walk.end, limit });
+      const leaves = found.map((place) => leaf(walk.numberAt(place))).filter((each) => each !== undefined);
       return {
         leaves: outcome === 'accepted' ? leaves.filter((each) => each.outcome === outcome) : leaves,
-        next,
+        next: next === undefined ? undefined : walk.numberAt(next),
       };
     },
   };

@@ -1,6 +1,8 @@
 import type { AuditLeaf } from '../../app/audit/tree.ts';
 import type { AuditOutcome } from './facts.ts';
 
+export type Order = 'asc' | 'desc';
+
 export type AuditQuery = {
   /** Whose events may be seen. */
   readonly tenants: 'all' | readonly string[];
@@ -18,7 +20,9 @@ export type AuditQuery = {
   /** Time range [from, to) as the running maximum of recorded time sees it, ISO. */
   readonly from?: string;
   readonly to?: string;
-  /** Leaf behind which to go on; default: the first. */
+  /** `desc`: the newest first. Default: `asc`, in log order. */
+  readonly order?: Order;
+  /** Leaf behind which to go on, in that order; default: the first one of it is the first. */
   readonly after?: number;
   /** Only leaves below this number, so that pages are of one moment. */
   readonly below?: number;
@@ -35,7 +39,7 @@ export type AuditPage = {
   readonly next: number | undefined;
 };
 
-/** The numbers of the leaves that have one property, ascending. */
+/** The numbers of the leaves that have one property, ascending; walked backwards, their distances from the last leaf. */
 export type LeafList = {
   /** The first from `index` on. */
   readonly from: (index: number) => number | undefined;
@@ -117,4 +121,31 @@ export const firstWhere = (size: number, holds: (index: number) => boolean): num
     else low = middle + 1;
   }
   return low;
+};
+
+/** The numbers [start, end) in one order, as places that ascend: lists are walked in one way, whichever that is. */
+export type Walk = {
+  /** Where the first place is, and how many there are. */
+  readonly start: number;
+  readonly end: number;
+  /** The number at a place, and the place of a number. */
+  readonly numberAt: (place: number) => number;
+  readonly placeOf: (number: number) => number;
+};
+
+export const walkOf = (
+  order: Order,
+  { start, end, after }: { readonly start: number; readonly end: number; readonly after: number | undefined },
+): Walk => {
+  if (order === 'asc') {
+    const same = (number: number): number => number;
+    return { start: Math.max(start, (after ?? -1) + 1), end, numberAt: same, placeOf: same };
+  }
+  const mirrored = (number: number): number => end - 1 - number;
+  return {
+    start: Math.max(0, mirrored(after ?? end) + 1),
+    end: end - start,
+    numberAt: mirrored,
+    placeOf: mirrored,
+  };
 };

@@ -10,8 +10,15 @@ const LEAF = `idx, position, stream, revision, event_id, type, recorded_ms, tena
 const seek = (condition: string): string =>
   `SELECT idx FROM leaves WHERE ${condition} AND idx >= ? ORDER BY idx LIMIT 1`;
 
-const seekMention = (column: 'resource' | 'kind'): string =>
-  `SELECT idx FROM mentions WHERE ${column} = ? AND hidden = ? AND idx >= ? ORDER BY idx LIMIT 1`;
+/** The last one of a list, up to `idx`. */
+const seekBack = (condition: string): string =>
+  `SELECT idx FROM leaves WHERE ${condition} AND idx <= ? ORDER BY idx DESC LIMIT 1`;
+
+const mentioned = (column: 'resource' | 'kind', which: string): string =>
+  `SELECT idx FROM mentions WHERE ${column} = ? AND hidden = ? AND ${which} LIMIT 1`;
+const seekMention = (column: 'resource' | 'kind'): string => mentioned(column, 'idx >= ? ORDER BY idx');
+const seekMentionBack = (column: 'resource' | 'kind'): string =>
+  mentioned(column, 'idx <= ? ORDER BY idx DESC');
 
 /** Statements of the HTTP thread on the audit view; their query plans are tested. */
 export const AUDIT_STATEMENTS = {
@@ -41,4 +48,36 @@ export const AUDIT_STATEMENTS = {
   nextMention: seekMention('resource'),
   nextMentionOfKind: seekMention('kind'),
   nextOfOutcome: seek('outcome = ? AND outcome > 0'),
+  previousOfTenant: seekBack('tenant = ?'),
+  previousOfSubject: seekBack('subject = ?'),
+  previousOfType: seekBack('type = ?'),
+  previousOfKind: seekBack('kind = ?'),
+  previousOfResource: seekBack('resource = ?'),
+  previousMention: seekMentionBack('resource'),
+  previousMentionOfKind: seekMentionBack('kind'),
+  previousOfOutcome: seekBack('outcome = ? AND outcome > 0'),
+} as const;
+
+/** Statements that look for the next leaf of a list, by the order in which it is walked. */
+export const SEEKS = {
+  asc: {
+    tenant: AUDIT_STATEMENTS.nextOfTenant,
+    subject: AUDIT_STATEMENTS.nextOfSubject,
+    type: AUDIT_STATEMENTS.nextOfType,
+    kind: AUDIT_STATEMENTS.nextOfKind,
+    resource: AUDIT_STATEMENTS.nextOfResource,
+    mention: AUDIT_STATEMENTS.nextMention,
+    mentionOfKind: AUDIT_STATEMENTS.nextMentionOfKind,
+    outcome: AUDIT_STATEMENTS.nextOfOutcome,
+  },
+  desc: {
+    tenant: AUDIT_STATEMENTS.previousOfTenant,
+    subject: AUDIT_STATEMENTS.previousOfSubject,
+    type: AUDIT_STATEMENTS.previousOfType,
+    kind: AUDIT_STATEMENTS.previousOfKind,
+    resource: AUDIT_STATEMENTS.previousOfResource,
+    mention: AUDIT_STATEMENTS.previousMention,
+    mentionOfKind: AUDIT_STATEMENTS.previousMentionOfKind,
+    outcome: AUDIT_STATEMENTS.previousOfOutcome,
+  },
 } as const;

@@ -125,13 +125,25 @@ const fits = (question: Question, leaf: AuditLeaf, latest: string): boolean => {
   );
 };
 
-const pagesOf = (reader: AuditReader, question: Question, limit: number): number[] => {
+const pagesOf = async (
+  reader: AuditReader,
+  question: Question,
+  { limit, order = 'asc' }: Pick<AuditQuery, 'limit' | 'order'>,
+  between = async (): Promise<void> => undefined,
+): Promise<number[]> => {
   const found: number[] = [];
-  let after: number | undefined = -1;
-  for (let pages = 0; after !== undefined && pages < 1000; pages += 1) {
-    const page = reader.find({ ...question, limit, after });
-    found.push(...page.leaves.map(({ index }) => index));
-    after = page.next;
+  let after: number | undefined;
+  for (let pages = 0; pages < 1000; pages += 1) {
+    const { leaves, next } = reader.find({
+      ...question,
+      limit,
+      order,
+      ...(after !== undefined && { after }),
+    });
+    found.push(...leaves.map(({ index }) => index));
+    if (next === undefined) break;
+    after = next;
+    await between();
   }
   return found;
 };
@@ -173,10 +185,15 @@ describe('questions of auditors', () => {
               latest = leaf.recordedAt > latest ? leaf.recordedAt : latest;
               return { leaf, latest };
             });
-            for (const question of asked)
-              expect(pagesOf(reader, question, limit)).to.deep.equal(
-                leaves.filter((each) => fits(question, each.leaf, each.latest)).map(({ leaf }) => leaf.index),
+            for (const question of asked) {
+              const fitting = leaves
+                .filter((each) => fits(question, each.leaf, each.latest))
+                .map(({ leaf }) => leaf.index);
+              expect(await pagesOf(reader, question, { limit })).to.deep.equal(fitting);
+              expect(await pagesOf(reader, question, { limit, order: 'desc' })).to.deep.equal(
+                fitting.toReversed(),
               );
+            }
           } finally {
             await models.close();
             await store.close();
@@ -184,6 +201,41 @@ describe('questions of auditors', () => {
         },
       ),
       { numRuns: 25 },
+    );
+  });
+
+  it('are answered newest first as oldest first, the other way round, while events arrive', async function () {
+    this.timeout(60_000);
+    await checkAsync(
+      fc.asyncProperty(
+        histories(12),
+        fc.array(questions, { minLength: 8, maxLength: 8 }),
+        fc.integer({ min: 1, max: 4 }),
+        async (history, asked, limit) => {
+          const store = createMemoryEventStore();
+          const models = await openAuditView(store);
+          try {
+            const write = createHistoryWriter(store, 'f');
+            await write(history);
+            await followed(models, store);
+            const reader = audit(models);
+            const arrive = async (): Promise<void> => {
+              await write(history.slice(0, 1));
+              await followed(models, store);
+            };
+            for (const question of asked) {
+              const below = Math.min(question.below ?? Infinity, reader.size());
+              const oldest = await pagesOf(reader, { ...question, below }, { limit }, arrive);
+              const newest = await pagesOf(reader, { ...question, below }, { limit, order: 'desc' }, arrive);
+              expect(newest).to.deep.equal(oldest.toReversed());
+            }
+          } finally {
+            await models.close();
+            await store.close();
+          }
+        },
+      ),
+      { numRuns: 10 },
     );
   });
 });

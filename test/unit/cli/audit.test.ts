@@ -96,6 +96,9 @@ describe('ledgerctl audit', () => {
     const limited = await stub.run(['audit', 'events', '--limit', '2', '--json']);
     expect(limited.out).to.equal(`${JSON.stringify(EVENT)}\n`.repeat(2));
     expect(limited.err).to.equal('--limit 2 reached; there is more\n');
+    const asked = stub.asked.length;
+    await stub.succeeds(['audit', 'events', '--newest-first', '--limit', '3']);
+    expect(stub.asked.slice(asked).map(({ query }) => query.get('order'))).to.deep.equal(['desc', 'desc']);
     stub.answers(() => ({ body: { items: [] } }));
     expect((await stub.run(['audit', 'events'])).err).to.equal('no such events\n');
     expect((await stub.run(['audit', 'events', '--kind', 'cluster', '--id', 'a'])).err).to.equal(
