@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import { FAILPOINTS, type FailpointName } from '../../../src/app/process-runner/types.ts';
 import {
-  createWorkshop,
   isDone,
   orderToy,
   readAll,
@@ -9,6 +8,7 @@ import {
   toyStore,
   type ToyRunner,
 } from '../../support/toy-workflow.ts';
+import { createWorkshop } from '../../support/toy-workshop.ts';
 import { eventually } from '../../support/eventually.ts';
 
 /**

@@ -2,7 +2,6 @@ import { expect } from 'chai';
 import type { LaneStatus } from '../../../src/app/process-runner/types.ts';
 import { recordingLogger } from '../../support/http-service.ts';
 import {
-  createWorkshop,
   isDone,
   orderToy,
   readAll,
@@ -10,6 +9,7 @@ import {
   toyStore,
   type ToyRunner,
 } from '../../support/toy-workflow.ts';
+import { createWorkshop } from '../../support/toy-workshop.ts';
 import { eventually } from '../../support/eventually.ts';
 
 describe('process runner lanes', () => {

@@ -13,7 +13,6 @@ import type { ClusterObservation } from '../../../src/domain/clusters/observed.t
 import { objectAt } from '../../../src/domain/json-tools.ts';
 import { effectCall, fakeCluster, hubFixture } from '../../support/hub-fixture.ts';
 import {
-  createWorkshop,
   orderToy,
   readAll,
   silentLogger,
@@ -21,6 +20,7 @@ import {
   toyStore,
   type ToyRunner,
 } from '../../support/toy-workflow.ts';
+import { createWorkshop } from '../../support/toy-workshop.ts';
 import { eventually } from '../../support/eventually.ts';
 
 const HUB = 'hub-1';

@@ -1,13 +1,7 @@
 import { copyFileSync, rmSync } from 'node:fs';
 import { expect } from 'chai';
-import {
-  createWorkshop,
-  orderToy,
-  readAll,
-  startToyRunner,
-  toyStore,
-  type ToyRunner,
-} from '../../support/toy-workflow.ts';
+import { orderToy, readAll, startToyRunner, toyStore, type ToyRunner } from '../../support/toy-workflow.ts';
+import { createWorkshop } from '../../support/toy-workshop.ts';
 import { indexStage } from './index-stage.ts';
 import { eventually } from '../../support/eventually.ts';
 

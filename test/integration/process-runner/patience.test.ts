@@ -15,7 +15,6 @@ import type {
 } from '../../../src/app/process-runner/types.ts';
 import { reject } from '../../../src/domain/decider.ts';
 import {
-  createWorkshop,
   isDone,
   orderToy,
   readAll,
@@ -23,6 +22,7 @@ import {
   toyStore,
   type ToyRunner,
 } from '../../support/toy-workflow.ts';
+import { createWorkshop } from '../../support/toy-workshop.ts';
 import { eventually } from '../../support/eventually.ts';
 
 const always = (epoch: number): Ownership => ({

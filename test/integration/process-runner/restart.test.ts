@@ -8,7 +8,6 @@ import type { AnyWorkflow } from '../../../src/app/process-runner/types.ts';
 import { ReferencesBusy } from '../../../src/app/reference-guard.ts';
 import {
   appendToy,
-  createWorkshop,
   isDone,
   orderToy,
   readAll,
@@ -21,6 +20,7 @@ import {
   type ToyCommand,
   type ToyRunner,
 } from '../../support/toy-workflow.ts';
+import { createWorkshop } from '../../support/toy-workshop.ts';
 import { indexStage } from './index-stage.ts';
 import { eventually } from '../../support/eventually.ts';
 

@@ -3,7 +3,6 @@ import type { Ownership } from '../../../src/app/ownership.ts';
 import type { AnyWorkflow } from '../../../src/app/process-runner/types.ts';
 import {
   appendToy,
-  createWorkshop,
   isDone,
   orderToy,
   readAll,
@@ -12,6 +11,7 @@ import {
   toyWorkflow,
   type ToyRunner,
 } from '../../support/toy-workflow.ts';
+import { createWorkshop } from '../../support/toy-workshop.ts';
 import { eventually } from '../../support/eventually.ts';
 
 describe('process runner', () => {

@@ -4,7 +4,6 @@ import { systemClock, systemTimers } from '../../../src/adapters/system/system-p
 import type { EventStore } from '../../../src/app/event-store.ts';
 import type { Failpoint } from '../../../src/app/process-runner/types.ts';
 import {
-  createWorkshop,
   isDone,
   orderToy,
   readAll,
@@ -13,6 +12,7 @@ import {
   toyStore,
   type ToyRunner,
 } from '../../support/toy-workflow.ts';
+import { createWorkshop } from '../../support/toy-workshop.ts';
 import { eventually } from '../../support/eventually.ts';
 
 const never = (): Promise<never> => new Promise(() => undefined);

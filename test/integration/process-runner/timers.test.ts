@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 import {
-  createWorkshop,
   isDone,
   orderToy,
   appendToy,
@@ -9,8 +8,8 @@ import {
   startToyRunner,
   toyStore,
   type ToyRunner,
-  type Workshop,
 } from '../../support/toy-workflow.ts';
+import { createWorkshop, type Workshop } from '../../support/toy-workshop.ts';
 import { eventually } from '../../support/eventually.ts';
 
 const HOUR = 3_600_000;

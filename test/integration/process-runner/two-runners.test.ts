@@ -2,15 +2,8 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import type { Ownership } from '../../../src/app/ownership.ts';
 import { checkAsync } from '../../support/property.ts';
-import {
-  createWorkshop,
-  isDone,
-  orderToy,
-  readAll,
-  startToyRunner,
-  toyStore,
-  type ShopMood,
-} from '../../support/toy-workflow.ts';
+import { isDone, orderToy, readAll, startToyRunner, toyStore } from '../../support/toy-workflow.ts';
+import { createWorkshop, type ShopMood } from '../../support/toy-workshop.ts';
 import { eventually } from '../../support/eventually.ts';
 
 /** Owns without asking anybody, so that two runners work at once. */

@@ -2,7 +2,8 @@ import { expect } from 'chai';
 import type { Ownership } from '../../../src/app/ownership.ts';
 import type { Timers } from '../../../src/app/ports.ts';
 import { createFakeClock } from '../../support/fake-context.ts';
-import { createWorkshop, startToyRunner, toyStore } from '../../support/toy-workflow.ts';
+import { startToyRunner, toyStore } from '../../support/toy-workflow.ts';
+import { createWorkshop } from '../../support/toy-workshop.ts';
 import { eventually } from '../../support/eventually.ts';
 
 describe('process runner: breakdowns', () => {
