@@ -5,12 +5,12 @@ import type { ExportRequest } from '../../domain/audit/events.ts';
 import { isObject, listAt, own, stringAt } from '../../domain/json-tools.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import { ApiError, invalid } from '../errors.ts';
-import { breathe } from '../ledger/query.ts';
 import type { LedgerAnswer, LedgerCall, LedgerRoute } from '../ledger/serve.ts';
 import type { Principal } from '../osac/principal.ts';
 import { looking, once, reaches, reachOf, type Reach } from './access.ts';
 import { TENANTS_TYPES } from './asked.ts';
 import { categoryOf, timeOf } from './events.ts';
+import { firstFound } from './first-found.ts';
 import { assertNames } from './names.ts';
 import { assertKnownParameters } from './query.ts';
 import { assertReach } from './reach.ts';
@@ -133,7 +133,7 @@ const exportJson = (id: string, state: Asked, { exports }: AuditServices): JsonO
 
 const ask = async (call: LedgerCall, services: AuditServices): Promise<LedgerAnswer> => {
   const reach = await reachOf(call.principal, services, call.signal);
-  const asked = readRequest(call, reach, services);
+  const asked = await readRequest(call, reach, services);
   try {
     const { state, write, headers } = await writing(
       call,
@@ -193,11 +193,11 @@ const resolved = async (
 
 const MAX_PINS = 100;
 
-const readRequest = (
-  { body, principal }: LedgerCall,
+const readRequest = async (
+  { body, principal, signal }: LedgerCall,
   reach: Reach,
   services: AuditServices,
-): ExportRequest => {
+): Promise<ExportRequest> => {
   assertKnown(body, [...FIELDS, 'filter']);
   const format = textIn(body, 'format') || 'native';
   if (format !== 'native' && format !== 'ocsf')
@@ -215,7 +215,7 @@ const readRequest = (
     format,
     audience: reach.audience,
     ...(tenant === undefined ? {} : { tenant }),
-    filter: readFilter(own(body, 'filter') ?? {}, reach, services),
+    filter: await readFilter(own(body, 'filter') ?? {}, reach, services, signal),
     ...(from === undefined ? {} : { from }),
     ...(to === undefined ? {} : { to }),
     ...(pins.length === 0 ? {} : { pins }),
@@ -244,7 +244,12 @@ const tenantOf = (
   return asked;
 };
 
-const readFilter = (filter: JsonValue, reach: Reach, services: AuditServices): JsonObject => {
+const readFilter = async (
+  filter: JsonValue,
+  reach: Reach,
+  services: AuditServices,
+  signal: AbortSignal,
+): Promise<JsonObject> => {
   if (!isObject(filter)) throw invalid("field 'filter' must be an object", 'filter');
   assertKnown(filter, FILTER, 'filter.');
   const types = own(filter, 'types');
@@ -254,7 +259,8 @@ const readFilter = (filter: JsonValue, reach: Reach, services: AuditServices): J
   for (const name of ['subject', 'resource_id']) textIn(filter, name, { most: 500 });
   const outcome = textIn(filter, 'outcome', { most: 500 });
   const fields = { types: 'filter.types', kind: 'filter.kind', outcome: 'filter.outcome' };
-  assertNames({ types: listAt(filter, 'types').map(String), kind, outcome }, fields, reach, services);
+  const named = { types: listAt(filter, 'types').map(String), kind, outcome };
+  await assertNames(named, fields, reach, services, signal);
   return { ...filter, ...(kind === '' ? {} : { kind }) };
 };
 
@@ -273,14 +279,7 @@ const assertResource = async (
   if (resourceId === '' || isMadeHere(resourceId)) return;
   if (kind === '') throw invalid(`field '${field}' needs 'filter.kind': the kind of the object`, field);
   const shown = tenant === undefined ? { provider: audience === 'provider' } : { types: [...TENANTS_TYPES] };
-  for (let after = -1; ; ) {
-    const page = reader.find({ tenants, kind, resourceId, ...shown, after, limit: 1 });
-    if (page.leaves.length > 0) return;
-    if (page.next === undefined) break;
-    after = page.next;
-    await breathe();
-    signal.throwIfAborted();
-  }
+  if ((await firstFound({ tenants, kind, resourceId, ...shown }, { reader }, signal)) !== undefined) return;
   const of = `about a ${kind} of this id`;
   throw invalid(
     tenant !== undefined && audience === 'provider'

@@ -5,6 +5,7 @@ import { eventTypes } from '../../domain/registry.ts';
 import { invalid } from '../errors.ts';
 import { meant } from '../nearest.ts';
 import type { Reach } from './access.ts';
+import { firstFound } from './first-found.ts';
 import type { AuditServices } from './services.ts';
 
 export const OUTCOMES = ['accepted', 'rejected', 'denied', 'unauthenticated'] as const;
@@ -22,36 +23,37 @@ export type FieldsOf = { readonly types: string; readonly kind: string; readonly
 
 /**
  * Refuses types, kinds and outcomes that do not exist: misspelt they would read as if nothing had happened. What an event in
- * the caller's own reach is called exists, even where this release does not know it. Throws ApiError 400.
+ * the caller's own reach is called exists, even where this release does not know it. Throws ApiError 400, or 503 where that cannot be told.
  */
-export const assertNames = (
+export const assertNames = async (
   { types = [], kind = '', outcome = '' }: Named,
   fields: FieldsOf,
   { tenants, audience }: Reach,
   services: Pick<AuditServices, 'reader'>,
-): void => {
-  const { reader } = services;
+  signal: AbortSignal,
+): Promise<void> => {
   if (outcome !== '' && !OUTCOMES.some((known) => known === outcome))
     throw invalid(`${shown(fields.outcome)} must be one of ${OUTCOMES.join(', ')}`, fields.outcome);
-  const unknown = types.find(
-    (type) => !TYPES.has(type) && reader.find({ tenants, types: [type], limit: 1 }).leaves.length === 0,
-  );
-  if (unknown !== undefined) {
+  for (const type of types) {
+    if (TYPES.has(type)) continue;
+    if ((await firstFound({ tenants, types: [type] }, services, signal)) !== undefined) continue;
     const visible = eventTypes.filter((each) => audience === 'provider' || each.audience === 'tenant');
     const names = visible.map(({ type }) => type);
-    const what = `there is no event type '${cut(unknown)}'${meant(unknown, names)}`;
+    const what = `there is no event type '${cut(type)}'${meant(type, names)}`;
     throw invalid(`${shown(fields.types)}: ${what}`, fields.types);
   }
-  if (kind === '' || isKind(kind, { tenants }, services)) return;
+  if (kind === '' || (await isKind(kind, { tenants }, services, signal))) return;
   throw invalid(`${shown(fields.kind)}: ${noSuchKind(kind)}`, fields.kind);
 };
 
-/** Whether there are, or in the caller's own reach were, things of this kind. */
-export const isKind = (
+/** Whether there are, or in the caller's own reach were, things of this kind. Throws ApiError 503 where that cannot be told. */
+export const isKind = async (
   kind: string,
   { tenants }: Pick<Reach, 'tenants'>,
-  { reader }: Pick<AuditServices, 'reader'>,
-): boolean => CATEGORIES.has(kind) || reader.find({ tenants, kind, limit: 1 }).leaves.length > 0;
+  services: Pick<AuditServices, 'reader'>,
+  signal: AbortSignal,
+): Promise<boolean> =>
+  CATEGORIES.has(kind) || (await firstFound({ tenants, kind }, services, signal)) !== undefined;
 
 export const noSuchKind = (kind: string): string => {
   const names = kinds.map((known) => known.kind);
