@@ -34,6 +34,8 @@ export type AuditPartPorts = Omit<
   readonly signs?: boolean;
   /** False: exports wait. */
   readonly exports?: boolean;
+  /** Milliseconds at least between two looks at leaves. Default: that of the service. */
+  readonly sampleMs?: number;
 };
 
 /** The role `auditor` of a service in memory: heads are signed within milliseconds, exports lie in a directory. */
@@ -55,7 +57,11 @@ export const startAuditPart = async ({ signs = true, ...ports }: AuditPartPorts)
         origin: originOf(store.storeId),
       }),
       ownership: { hold: (signal, whileOwner) => whileOwner({ epoch: 1, signal }) },
-      settings: { everyMs: 20, lookMs: 10 },
+      settings: {
+        everyMs: 20,
+        lookMs: 10,
+        ...(ports.sampleMs === undefined ? {} : { sampleMs: ports.sampleMs }),
+      },
     },
   });
   const createApi = async (): Promise<AuditApi> =>

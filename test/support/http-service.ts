@@ -87,6 +87,8 @@ export type TestServiceOptions = {
     readonly exports?: boolean;
     /** Refusals are stored, too, within milliseconds. */
     readonly refusals?: boolean;
+    /** Milliseconds at least between two looks at leaves. */
+    readonly sampleMs?: number;
   };
   /** Told of every question to the read model: its name and what was asked. */
   readonly onRead?: (question: string, asked: readonly unknown[]) => void;

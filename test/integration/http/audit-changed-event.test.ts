@@ -12,11 +12,15 @@ import {
 import { textAt } from '../../support/http-service.ts';
 
 const CREATED = 'ClusterOrdered';
+/** The first event of who ordered: names of people are looked for in those. */
+const FIRST = 'NameReserved';
 
 /** Somebody wrote to the store beneath the service: what callers are told, and who learns of it. */
-describe('audit API: an event that was changed in the store', () => {
+describe('audit API: an event that was changed in the store', function () {
+  // Exports write each of some hundred schemas to the disk.
+  this.timeout(60_000);
   let stage: AuditStage;
-  /** What reading the order of a cluster gives. */
+  /** What reading the event gives that was changed. */
   let forge: (event: RecordedEvent) => RecordedEvent;
   let changed: RecordedEvent | undefined;
 
@@ -26,8 +30,7 @@ describe('audit API: an event that was changed in the store', () => {
     changed = undefined;
     const each = async function* (events: AsyncIterable<RecordedEvent>): AsyncIterable<RecordedEvent> {
       for await (const event of events) {
-        if (event.type === CREATED) changed = event;
-        yield event === changed ? forge(event) : event;
+        yield event.position === changed?.position ? forge(event) : event;
       }
     };
     const forged: EventStore = {
@@ -35,12 +38,19 @@ describe('audit API: an event that was changed in the store', () => {
       readStream: (stream, options) => each(store.readStream(stream, options)),
       readAll: (options) => each(store.readAll(options)),
     };
-    stage = await startAuditStage({ store: forged });
+    // Who signs does not come upon it by itself.
+    stage = await startAuditStage({ store: forged, audit: { sampleMs: 86_400_000 } });
     await stage.order(stage.alice, 'before');
     await stage.settled();
   });
   afterEach(() => stage.service.close());
 
+  const newest = async (type: string): Promise<RecordedEvent> => {
+    let found: RecordedEvent | undefined;
+    for await (const event of stage.service.store.readAll({ limit: 1000 }))
+      if (event.type === type) found = event;
+    return found as RecordedEvent;
+  };
   const nameOf = ({ stream, revision }: RecordedEvent): string => `${stream}@${revision}`;
   const damaged = (event: RecordedEvent): never => {
     throw new LogDamaged('the event log /secret/place/events.db is damaged', {
@@ -57,26 +67,41 @@ describe('audit API: an event that was changed in the store', () => {
     it(`${how}, is shown to nobody, who are told why, and everybody is alarmed`, async () => {
       const found = await stage.auditor('GET', `${AUDIT}/events?type=${CREATED}`);
       expect(found.status, found.text).to.equal(200);
-      const event = changed as RecordedEvent;
-      forge = change;
-      for (const path of [
-        `events?type=${CREATED}`,
-        `events/${encodeURIComponent(nameOf(event))}`,
-        `events/${encodeURIComponent(nameOf(event))}/proof`,
-      ]) {
-        const reply = await stage.auditor('GET', `${AUDIT}/${path}`);
+      const [created, first] = [await newest(CREATED), await newest(FIRST)];
+      const id = encodeURIComponent(nameOf(created));
+      const comesToBe = (state: string): Promise<void> =>
+        until(async () => stage.service.audit?.auditing.status().state === state);
+      const calls: readonly (readonly [event: RecordedEvent, verb: string, path: string, body?: object])[] = [
+        [first, 'GET', 'events?subject=alice'],
+        [first, 'POST', 'exports', { filter: { subject: 'alice' } }],
+        [created, 'GET', `events?type=${CREATED}`],
+        [created, 'GET', `events/${id}`],
+        [created, 'GET', `events/${id}/proof`],
+      ];
+      for (const [event, verb, path, body] of calls) {
+        forge = (known) => known;
+        await comesToBe('signing');
+        changed = event;
+        forge = change;
+        const reply = await stage.auditor(verb, `${AUDIT}/${path}`, body);
         expect(reasonOf(reply), path).to.equal('500 EVENT_CHANGED');
         expect(detailOf(reply)).to.include(`at position ${event.position} is not the one that was recorded`);
         expect(reply.text).not.to.include('secret');
+        await comesToBe('mismatch');
       }
-      await until(async () => stage.service.audit?.auditing.status().state === 'mismatch');
       const errors = stage.service.logger.lines.filter(({ level }) => level === 'error');
       expect(errors.length).to.be.greaterThan(0);
-      expect(JSON.stringify(errors)).to.include(nameOf(event)).and.not.include('"stack"');
+      expect(JSON.stringify(errors)).to.include(nameOf(created)).and.not.include('"stack"');
       // No head will come that it could wait for.
       const state = await stage.exported(stage.auditor, {});
       expect(textAt(state, 'state')).to.equal('failed');
       expect(textAt(state, 'reason')).to.match(/is not the one that was recorded|the log has changed/);
       expect(textAt(state, 'reason')).not.to.include('secret');
+      // An export is made behind its answer: it tells who signs as well.
+      forge = (known) => known;
+      await comesToBe('signing');
+      forge = change;
+      await stage.exported(stage.auditor, {});
+      await comesToBe('mismatch');
     });
 });
