@@ -13,11 +13,21 @@ const TILES = 'tile';
 const READABLE = 0o777;
 
 /** Files of a mirror in a directory; see `MirrorStore`. Whoever may write there may have put anything into it. */
-export const tileDirectory = (directory: string): MirrorStore => {
+export const tileDirectory = (
+  directory: string,
+): MirrorStore & { readonly holds: (folder: string) => Promise<boolean> } => {
   const pathOf = (path: string): string => join(directory, ...path.split('/'));
   const tiles = join(directory, TILES);
   return {
     read: (path) => readBounded(pathOf(path)),
+    holds: (folder) =>
+      readdir(pathOf(folder)).then(
+        (names) => names.length > 0,
+        (error: unknown) => {
+          if (isFileError(error) && NO_FILE.includes(error.code)) return false;
+          throw error;
+        },
+      ),
     write: async (path, bytes) => {
       const target = pathOf(path);
       const fresh = `${target}.new`;

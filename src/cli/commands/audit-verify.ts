@@ -133,7 +133,7 @@ const ofTiles = async (
       EXIT.usage,
       `${path} holds no tiles: \`ledgerctl audit mirror ${path}\` fetches them`,
     );
-  const { read } = tileDirectory(path);
+  const { read, holds } = tileDirectory(path);
   const text = async (name: string): Promise<string | undefined> => {
     const bytes = await read(name);
     return bytes === undefined ? undefined : Buffer.from(bytes).toString('utf8');
@@ -144,6 +144,7 @@ const ofTiles = async (
     note: await text('checkpoint'),
     keys: keys === undefined ? undefined : keysIn(keys),
     read,
+    holds,
   };
   const report = await verifyTileLog(log, {
     ...(trust === undefined ? {} : { trust }),

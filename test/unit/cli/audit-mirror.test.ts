@@ -191,6 +191,28 @@ describe('ledgerctl audit mirror', () => {
       expect(out).to.include(named);
   });
 
+  it('names a folder of which nothing is left once, and a single file by its name', async () => {
+    serves(history, SIZE);
+    const without = async (...gone: string[]): Promise<string[]> => {
+      await run(['mirror', mirror]);
+      for (const path of gone) await rm(join(mirror, path), { recursive: true });
+      const { code, out } = await verify('--trust', trust);
+      expect(code).to.equal(1);
+      return out.split('\n').filter((line) => line.startsWith('wrong: ') || line.startsWith('pin: '));
+    };
+    expect(await without('tile/entries')).to.deep.equal([
+      'wrong: places 0 to 300, tile/entries/: the whole folder is missing, with 2 bundles of entries',
+      'pin: continued',
+    ]);
+    expect(await without('tile/0')).to.deep.equal([
+      'wrong: places 0 to 300, tile/0/: the whole folder is missing, with 2 tiles: nothing else was looked at',
+      'pin: not checked (the files are damaged, see above)',
+    ]);
+    expect(await without('tile')).to.have.length(3);
+    expect((await without('tile/1'))[0]).to.include('tile/1/000.p/1: this tile is missing');
+    expect((await without('tile/entries/000'))[0]).to.include('tile/entries/000: these entries are missing');
+  });
+
   it('writes into no other file, whatever stands where it writes, and is not held up by it', async () => {
     const outside = join(folder, 'outside');
     await writeFile(outside, 'mine');

@@ -2,6 +2,7 @@ import type { Checkpoint } from '../merkle/checkpoint.ts';
 import type { Trust } from '../merkle/key-chain.ts';
 import { collectFindings, type Finding, type Findings } from './findings.ts';
 import { FILES, trustSchema } from './format.ts';
+import { missingFolders } from './missing-tiles.ts';
 import { pinOf, type LaterProof, type PinState } from './pin-check.ts';
 import type { ReadTile } from './tile-reading.ts';
 import { openTileTree, type TileTree } from './tile-tree.ts';
@@ -15,6 +16,8 @@ export type TileLog = {
   /** Keys of the log that lie beside it, and how each came to be trusted; undefined when there are none. */
   readonly keys: Trust | undefined;
   readonly read: ReadTile;
+  /** Whether there is anything in a folder, whose name ends with `/`; absent: that cannot be told. */
+  readonly holds?: (folder: string) => Promise<boolean>;
 };
 
 /** Beside the files of the specification: the keys of the log, as a trust.json without pin. */
@@ -54,10 +57,15 @@ export const verifyTileLog = async (log: TileLog, options: TileLogOptions = {}):
   const { checkpoint } = opened;
   if (checkpoint !== undefined)
     try {
-      const { ok, tiles, bundles } = await verifyTiles(checkpoint, log.read, { findings });
-      Object.assign(counts, { tiles, bundles });
-      const tree = openTileTree(checkpoint, log.read, findings.add);
-      if (ok) rootAtPin = await rootAtPinOf(opened, options.trust, tree);
+      const missing = log.holds === undefined ? [] : await missingFolders(checkpoint.size, log.holds);
+      for (const { finding } of missing) findings.add(finding);
+      if (!missing.some((folder) => folder.tiles)) {
+        const entries = missing.length === 0;
+        const { ok, tiles, bundles } = await verifyTiles(checkpoint, log.read, { findings, entries });
+        Object.assign(counts, { tiles, bundles });
+        const tree = openTileTree(checkpoint, log.read, findings.add);
+        if (ok) rootAtPin = await rootAtPinOf(opened, options.trust, tree);
+      }
     } catch (error) {
       findings.add(unreadable(error));
     }
