@@ -49,6 +49,8 @@ export type TriggerArgs = {
   readonly again?: 'nodes' | 'other';
   /** eda: time (ISO) of an earlier trigger of the same intent that was accepted and showed no effect. */
   readonly since?: string;
+  /** eda, deprovision: an earlier one left Ansible's mark on an order whose HostedCluster had gone. */
+  readonly cleaning?: boolean;
 };
 /** Arguments of `job` and `cancel` (mode aap). */
 export type JobArgs = { readonly hub: string; readonly job: Pick<AutomationJob, 'id' | 'workflow'> };
@@ -165,7 +167,7 @@ export const createAutomationEffects = (options: {
   /** What shows that an earlier request was acted on, looked for now and once nothing of it can be under way. */
   const actedOn = async (
     cluster: ManagementCluster,
-    { place, purpose, again, since }: TriggerArgs,
+    { place, purpose, again, since, cleaning }: TriggerArgs,
     call: EffectCall,
   ): Promise<string | undefined> => {
     const from = [since, call.firstStartedAt].filter((time) => time !== undefined).toSorted()[0];
@@ -180,6 +182,7 @@ export const createAutomationEffects = (options: {
         purpose,
         since: new Date(Date.parse(base) + skewMs).toISOString(),
         ...(again === undefined ? {} : { again }),
+        ...(cleaning === undefined ? {} : { cleaning }),
       };
       return evidenceOf(now, question);
     };

@@ -21,6 +21,8 @@ export type Question = {
    * changed in its node counts, which NodePools show.
    */
   readonly again?: 'nodes' | 'other';
+  /** The HostedCluster had gone before this was asked for, so that only Ansible's mark shows what came of it. */
+  readonly cleaning?: boolean;
 };
 
 /**
@@ -37,7 +39,7 @@ export const evidenceOf = ({ order, hosted }: Shown, question: Question): string
     }
     // Set by the creation and taken off at the end of the deletion; where it never was there is nothing to undo.
     if (!marked) return 'the infrastructure finalizer is off';
-    return hosted === undefined ? 'the hosted cluster is gone' : undefined;
+    return hosted === undefined && question.cleaning !== true ? 'the hosted cluster is gone' : undefined;
   }
   if (question.again === undefined) {
     if (marked) return 'the infrastructure finalizer is set';

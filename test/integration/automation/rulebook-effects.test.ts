@@ -161,6 +161,19 @@ describe('effects of a hub’s automation', function () {
       expect(rulebook.requests).to.deep.equal([]);
     });
 
+    it('asks again for a teardown that has left its mark, and not when the mark is off by then', async () => {
+      const { hub, rulebook, trigger } = await start();
+      hub.mark(['osac.openshift.io/infrastructure']);
+      const since = new Date(Date.now() - 1_800_000).toISOString();
+      const again = { purpose: 'deprovision', since, cleaning: true } as const;
+      rulebook.next('forget');
+      expect(await trigger(effectCall(), again)).to.deep.equal(POSTED);
+      expect(rulebook.requests).to.have.length(1);
+      hub.mark([]);
+      expect(await trigger(effectCall(), again)).to.have.nested.property('result.did', 'observed');
+      expect(rulebook.requests).to.have.length(1);
+    });
+
     it('does not send an order of somebody else, nor one that is too large', async () => {
       const { hub, rulebook, trigger } = await start();
       hub.order = orderCalled('order-b');

@@ -104,6 +104,18 @@ describe('what shows that a playbook has begun', () => {
       true,
     ],
     [
+      'one without its cluster, which had gone before it was asked again',
+      { order: order(marked), hosted: undefined },
+      { purpose: 'deprovision', cleaning: true },
+      false,
+    ],
+    [
+      'one without its finalizer by now',
+      { order: order(), hosted: undefined },
+      { purpose: 'deprovision', cleaning: true },
+      true,
+    ],
+    [
       'one whose cluster is being deleted',
       { order: order(marked), hosted: hosted({ deletionTimestamp: SINCE }) },
       { purpose: 'deprovision' },

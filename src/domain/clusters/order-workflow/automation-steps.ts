@@ -22,10 +22,11 @@ const KIND_OF: { readonly [Purpose in AutomationPurpose]: 'trigger' | 'undo' } =
 
 const request = (run: OpenRun, purpose: AutomationPurpose, wanted: Request | undefined): Work | undefined => {
   const kind = KIND_OF[purpose];
-  const { wording = '', repeats = 0, notBefore, again, since } = wanted ?? {};
+  const { wording = '', repeats = 0, notBefore, again, since, cleaning } = wanted ?? {};
   const call = triggerCall(run, purpose, {
     ...(again === undefined ? {} : { again }),
     ...(since === undefined ? {} : { since }),
+    ...(cleaning === undefined ? {} : { cleaning }),
   });
   // An earlier request that may have happened is settled under its own id, whatever is wanted now.
   if (isUnresolved(run.effects[kind])) return settled(run, kind, '', call);

@@ -15,6 +15,8 @@ export type Request = {
   readonly again?: 'nodes' | 'other';
   /** When it was asked for the same before and nothing came of it: to be looked at again before it is repeated. */
   readonly since?: string;
+  /** What came of it took the HostedCluster away and left Ansible's mark: that it is gone shows nothing of a repetition. */
+  readonly cleaning?: true;
 };
 
 const MINUTE = 60_000;
@@ -76,8 +78,11 @@ export const repeatedRequest = (run: OpenRun, purpose: AutomationPurpose): Reque
       ? { ...next, notBefore: later(job.seenAt, doubled(RETRY_FIRST_MS, RETRY_MAX_MS, repeats)) }
       : undefined;
   }
-  const wait = patience(purpose, workSince(run, asked), repeats);
-  return wait === undefined ? undefined : { ...next, notBefore: later(asked.at, wait), since: asked.at };
+  const work = workSince(run, asked);
+  const wait = patience(purpose, work, repeats);
+  if (wait === undefined) return undefined;
+  const cleaning = purpose === 'deprovision' && work === 'cleaning' ? { cleaning: true as const } : {};
+  return { ...next, ...cleaning, notBefore: later(asked.at, wait), since: asked.at };
 };
 
 const patience = (

@@ -238,6 +238,31 @@ describe('cluster order on a hub whose automation we run: eda', () => {
     unbuilt.observe(leaving({ hostedCluster: null }, ['osac.openshift.io/finalizer']));
     expect(unbuilt.effects()).to.deep.equal(['read']);
   });
+  it('asks again for a teardown that left Ansible’s mark, and says that the cluster had gone before', () => {
+    const run = onHub('eda');
+    run.perform('trigger', done({ queued: true, did: 'posted' }));
+    run.observe(up());
+    run.commands();
+    remove(run);
+    run.observe(leaving());
+    run.perform('undo', done({ queued: true, did: 'posted' }));
+    run.commands();
+    run.observe(leaving());
+    expect(run.effect('undo').args, 'nothing came of it yet').to.not.have.property('cleaning');
+    // Its playbook took the cluster away, and failed before the mark.
+    const cleaning = leaving({ hostedCluster: null });
+    run.observe(cleaning);
+    const again = run.effect('undo');
+    expect(again.effectId).to.equal('undo:0.1');
+    expect(again.args).to.deep.include({ purpose: 'deprovision', cleaning: true });
+    expect(again.args).to.have.property('since');
+    expect(msUntil(run, again)).to.be.within(29 * MINUTE, 30 * MINUTE);
+    run.perform('undo', done({ queued: true, did: 'posted' }));
+    expect(run.commands()).to.include('RecordAutomationRequest');
+    run.observe(cleaning);
+    expect(run.effect('undo').args, 'never given up').to.deep.include({ cleaning: true });
+    expect(run.replayed()).to.deep.equal(run.state());
+  });
 });
 
 describe('cluster order on a hub whose controller we are', () => {
