@@ -21,6 +21,7 @@ import {
   type TestService,
 } from '../../support/http-service.ts';
 import { checkAsync } from '../../support/property.ts';
+import { secretSubjects } from './secret-subjects.ts';
 
 const HOUR = 3_600_000;
 const secretive = kinds.filter(({ secrets }) => secrets.length > 0);
@@ -101,74 +102,7 @@ describe('secret values', () => {
     };
     return id ?? '';
   };
-  const metadata = () => ({ name: `n-${(serial += 1)}`, tenant: 't1' });
-  const oidc = (secret: string) => ({
-    title: 'I',
-    oidc: { issuer: 'https://idp.example', client_id: 'c', client_secret: secret },
-  });
-
-  /** How each kind gets, changes and loses a value. */
-  const SUBJECTS: readonly {
-    readonly kind: string;
-    readonly collection: string;
-    readonly body: (value: string) => object;
-    readonly change: (value: string) => object;
-    readonly clear: object;
-  }[] = [
-    {
-      kind: 'identityProvider',
-      collection: 'identity_providers',
-      body: (value) => ({ metadata: metadata(), spec: oidc(value) }),
-      change: (value) => ({ spec: { oidc: { client_secret: value } } }),
-      clear: { spec: { oidc: { client_secret: null } } },
-    },
-    {
-      kind: 'user',
-      collection: 'users',
-      body: (value) => ({ metadata: metadata(), spec: { username: 'u', credentials: { password: value } } }),
-      change: (value) => ({ spec: { credentials: { password: value } } }),
-      clear: { spec: { credentials: { password: null } } },
-    },
-    {
-      kind: 'hub',
-      collection: 'hubs',
-      body: (value) => ({
-        metadata: { name: metadata().name },
-        spec: { namespace: 'osac', kubeconfig: b64(value) },
-      }),
-      change: (value) => ({ spec: { kubeconfig: b64(value) } }),
-      clear: {},
-    },
-    {
-      kind: 'clusterTemplate',
-      collection: 'cluster_templates',
-      body: (value) => ({
-        id: `osac.templates.t${(serial += 1)}`,
-        title: 'T',
-        node_sets: { workers: { host_type: { id: 'fc430' }, size: 1 } },
-        spec_defaults: { pull_secret: value },
-      }),
-      change: (value) => ({ spec_defaults: { pull_secret: value } }),
-      clear: { spec_defaults: { pull_secret: null } },
-    },
-    {
-      kind: 'secret',
-      collection: 'secrets',
-      body: (value) => ({ metadata: metadata(), data: { 'pull-secret': b64(value), other: b64('o') } }),
-      change: (value) => ({ data: { 'pull-secret': b64(value), 'a.data.b': b64(value) } }),
-      clear: { data: { 'pull-secret': b64('last') } },
-    },
-    {
-      kind: 'cluster',
-      collection: 'clusters',
-      body: (value) => ({
-        metadata: metadata(),
-        spec: { template: { id: 'osac.templates.small' }, pull_secret: value },
-      }),
-      change: (value) => ({ spec: { pull_secret: value } }),
-      clear: { spec: { pull_secret: null } },
-    },
-  ];
+  const { metadata, SUBJECTS } = secretSubjects(() => (serial += 1));
 
   /** A kubeconfig, and what the tenants' first administrators sign in with. */
   const SEEDED = [
