@@ -1,9 +1,11 @@
 import type { CommandOutcome } from '../../app/command.ts';
+import { OutcomeUnknown, StoreUnavailable } from '../../app/event-store.ts';
 import type { CommandContext } from '../../app/metadata.ts';
 import type { AuditGrant, AuditGrantCommand, AuditGrantState } from '../../domain/audit/grant.ts';
 import { own } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { auditGrantAggregate } from '../../domain/kinds.ts';
+import { streamName } from '../../domain/stream-name.ts';
 import { ApiError, invalid } from '../errors.ts';
 import type { LedgerCall, LedgerRoute } from '../ledger/serve.ts';
 import { assertAdmin, looking } from './access.ts';
@@ -73,7 +75,10 @@ export const auditGrantRoutes = (services: AuditServices): readonly LedgerRoute[
   },
 ];
 
-/** Gives or withdraws, and tells the tenants; a repetition tells those whom a failure left out. */
+/**
+ * Gives or withdraws, and tells the tenants; a repetition tells those whom a failure left out. Throws OutcomeUnknown where that is
+ * needed.
+ */
 const changed = async (
   id: string,
   command: AuditGrantCommand,
@@ -81,7 +86,13 @@ const changed = async (
   { runner, grants }: AuditServices,
 ): Promise<CommandOutcome<AuditGrantState>> => {
   const outcome = await runner.execute(auditGrantAggregate, id, command, context);
-  if (outcome.outcome === 'accepted') await grants.tell(id, context.signal);
+  if (outcome.outcome === 'accepted')
+    await grants.tell(id, context.signal).catch((error: unknown) => {
+      // It stands: who reads that nothing was stored would give another one.
+      throw error instanceof StoreUnavailable
+        ? new OutcomeUnknown(streamName(auditGrantAggregate.category, id), { cause: error })
+        : error;
+    });
   return outcome;
 };
 
