@@ -1,147 +1,51 @@
 import { expect } from 'chai';
-import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
-import { systemIds, systemTimers, systemClock } from '../../../src/adapters/system/system-ports.ts';
 import { finishDecommissions } from '../../../src/app/hub-decommission.ts';
-import { createHubHealth } from '../../../src/app/hub-health.ts';
-import type { HubProblem, ManagementCluster } from '../../../src/app/management-cluster.ts';
+import type { HubProblem } from '../../../src/app/management-cluster.ts';
 import { hubCapacity } from '../../../src/app/scheduler.ts';
 import type { HubCapacityCommand } from '../../../src/domain/hubs/capacity.ts';
 import { DECOMMISSION_ANNOTATION } from '../../../src/domain/hubs/hub.resource.ts';
 import { listAt, objectAt, stringAt } from '../../../src/domain/json-tools.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
-import type { SecretRef } from '../../../src/domain/secret-ref.ts';
 import { silentLogger } from '../../support/fake-incarnation.ts';
-import { commandContext, fakeCluster, hubFixture, type HubFixture } from '../../support/hub-fixture.ts';
+import { commandContext, type HubFixture } from '../../support/hub-fixture.ts';
 import { manualTime } from '../../support/manual-time.ts';
 import {
   PRIVATE,
   PUBLIC,
-  callerOf,
   itemsOf,
-  seedCatalogue,
-  startTestService,
   textAt,
   type Caller,
   type TestService,
 } from '../../support/http-service.ts';
 import { eventually } from '../../support/eventually.ts';
+import { KUBECONFIG, startHubService, type HubService } from './hub-service.ts';
 
 const HUBS = '/api/ledger/v1/hubs';
-const KUBECONFIG = Buffer.from('kind: Config # a-secret-token').toString('base64');
 const missing: HubProblem = {
   code: 'CrdMissing',
   message: 'the API server has no kind clusterorders',
   subject: 'clusterorders',
 };
 
-const wordOf = (token: string | SecretRef = '-'): string =>
-  typeof token === 'string' ? token : `ref:${token.id.replace(/^hub\.[^.]*\./, '')}`;
-
 describe('hubs over HTTP', () => {
   let service: TestService;
   let hubs: HubFixture;
   let admin: Caller;
   let user: Caller;
-  let problems: readonly HubProblem[] = [];
-  let cluster: string | undefined;
-  /** Hubs that the registry hears of only when somebody waits for it. */
-  const late = new Set<string>();
-  /** What candidates were made with, and how many were closed. */
-  const candidates = { used: [] as string[], connections: [] as object[], closed: 0 };
-
-  const adapter = (id: string): ManagementCluster =>
-    fakeCluster(id, {
-      simulated: false,
-      check: async () => ({
-        problems,
-        version: 'v1.36.0',
-        clockSkewMs: 12.4,
-        canReadAgents: false,
-        ...(cluster === undefined ? {} : { cluster }),
-      }),
-      close: async () => void (candidates.closed += 1),
-    });
+  let shown: HubService['shown'];
+  let late: HubService['late'];
+  let candidates: HubService['candidates'];
 
   before(async () => {
-    const store = createMemoryEventStore();
-    hubs = hubFixture(
-      {
-        of: ({ id, kubeconfig }) =>
-          kubeconfig === undefined && !id.startsWith('sim-') ? undefined : adapter(id),
-      },
-      store,
-    );
-    const hubHealth = createHubHealth({
-      registry: hubs.registry,
-      commandRunner: hubs.commandRunner,
-      clock: systemClock(),
-      timers: systemTimers(),
-      ids: systemIds(),
-      logger: silentLogger,
-      automations: {
-        of: () => {
-          throw new Error('no hub here has an automation');
-        },
-        candidate: (candidate) => ({
-          trigger: async () => ({ kind: 'queued' }),
-          check: async () => ({
-            problems: [`${candidate.mode} ${candidate.url} ${wordOf(candidate.token)}`],
-          }),
-        }),
-        close: async () => undefined,
-      },
-    });
-    service = await startTestService({
-      store,
-      ledger: {
-        hubRegistry: {
-          hubs: hubs.registry.hubs,
-          get: (id) => (late.has(id) ? undefined : hubs.registry.get(id)),
-          onChange: (listener) => {
-            setImmediate(() => {
-              for (const id of late) {
-                late.delete(id);
-                listener(id, hubs.registry.get(id));
-              }
-            });
-            return () => true;
-          },
-        },
-        hubHealth,
-        hubWatches: () => [
-          {
-            hub: 'hub-2',
-            namespace: 'osac-hub',
-            synced: false,
-            orders: 4,
-            unknown: 1,
-            observations: 7,
-            orphans: 1,
-            failures: 2,
-            lastError: 'the watch broke',
-            lastErrorAt: '2026-11-21T12:00:00.000Z',
-          },
-        ],
-        clusters: {
-          candidate: (connection, kubeconfig) => {
-            candidates.used.push(Buffer.from(kubeconfig).toString('utf8'));
-            candidates.connections.push(connection);
-            return adapter(connection.id);
-          },
-        },
-      },
-    });
-    admin = callerOf(service, await service.token({ user: 'root', admin: true }));
-    await seedCatalogue(admin);
-    user = callerOf(service, await service.token({ user: 'alice', tenants: ['t1'] }));
+    ({ service, hubs, admin, user, shown, late, candidates } = await startHubService());
   });
   after(async () => {
     await hubs.stop();
     await service.close();
   });
   beforeEach(() => {
-    problems = [];
-    cluster = undefined;
+    shown.problems = [];
+    shown.cluster = undefined;
   });
   const register = async (id: string, spec: JsonObject = {}): Promise<void> => {
     const body = {
@@ -154,10 +58,8 @@ describe('hubs over HTTP', () => {
     await known(id);
   };
   /** The registry follows the log a few milliseconds behind. */
-  const known = async (id: string): Promise<void> => {
-    for (let i = 0; i < 500 && hubs.registry.get(id) === undefined; i += 1)
-      await new Promise((resolve) => setImmediate(resolve));
-  };
+  const known = (id: string): Promise<void> =>
+    eventually(`${id} is known`, () => hubs.registry.get(id) !== undefined);
   const conditionOf = async (id: string, type: string): Promise<JsonObject | undefined> => {
     const { json } = await admin('GET', `${PRIVATE}/hubs/${id}`);
     return listAt(objectAt(json as JsonObject, 'status'), 'conditions')
@@ -185,7 +87,7 @@ describe('hubs over HTTP', () => {
   it('a registration is accepted whatever its kubeconfig is; a look says what is wrong, and the document shows it', async () => {
     await register('hub-1');
     expect(await conditionOf('hub-1', 'Ready')).to.deep.include({ reason: 'NotChecked' });
-    problems = [missing];
+    shown.problems = [missing];
     const looked = await admin('POST', `${HUBS}/hub-1/check`);
     expect(looked.status, looked.text).to.equal(200);
     expect(looked.json).to.deep.equal({
@@ -201,14 +103,14 @@ describe('hubs over HTTP', () => {
       reason: 'CrdMissing',
       message: missing.message,
     });
-    problems = [];
+    shown.problems = [];
     expect((await admin('POST', `${HUBS}/hub-1/check`)).json).to.deep.include({ ok: true, problems: [] });
     expect(await conditionOf('hub-1', 'Ready')).to.deep.include({ status: 'CONDITION_STATUS_TRUE' });
     const { text } = await admin('GET', `${PRIVATE}/hubs/hub-1`);
     expect(text).to.not.contain('a-secret-token');
   });
   it('a hub can be checked before it is registered, and new credentials before they are given to it', async () => {
-    problems = [missing];
+    shown.problems = [missing];
     const body = { namespace: 'osac-hub', kubeconfig: KUBECONFIG };
     const looked = await admin('POST', `${HUBS}/check`, body);
     expect(looked.json, looked.text).to.deep.include({ ok: false, problems: [missing] });
@@ -222,7 +124,7 @@ describe('hubs over HTTP', () => {
     expect((await admin('POST', `${HUBS}/check`, { kubeconfig: KUBECONFIG })).status).to.equal(400);
     expect((await admin('POST', `${HUBS}/check`, { namespace: 'n', kubeconfig: '' })).status).to.equal(400);
     expect((await user('POST', `${HUBS}/check`, body)).status).to.equal(403);
-    problems = [];
+    shown.problems = [];
     const endpoints = { eda: 'http://rulebook:5000' };
     const automated = { ...body, mode: 'eda', endpoints, automation: { token: 'tok' } };
     expect(
@@ -232,7 +134,7 @@ describe('hubs over HTTP', () => {
       expect((await admin('POST', `${HUBS}/check`, { ...automated, ...wrong })).status).to.equal(400);
   });
   it('hubs that keep orders in the same namespace of one cluster are named: its hosts would count twice', async () => {
-    cluster = 'uid-shared';
+    shown.cluster = 'uid-shared';
     const shares = async (path: string, body: JsonObject): Promise<unknown> => {
       const answer = await admin('POST', `${HUBS}${path}`, body);
       expect(answer.status, answer.text).to.equal(200);
@@ -240,14 +142,14 @@ describe('hubs over HTTP', () => {
     };
     await register('hub-shared', { namespace: 'shared-orders', namespaces: { t9: 'orders-of-t9' } });
     expect(await shares('/hub-shared/check', {})).to.equal(undefined);
-    await eventually('it is known', () => hubs.registry.get('hub-shared')?.cluster === cluster);
+    await eventually('it is known', () => hubs.registry.get('hub-shared')?.cluster === shown.cluster);
     const candidate = { kubeconfig: KUBECONFIG, namespace: 'shared-orders' };
     expect(await shares('/check', candidate)).to.deep.equal(['hub-shared']);
     expect(await shares('/check', { ...candidate, namespace: 'orders-of-t9' })).to.deep.equal(['hub-shared']);
     expect(await shares('/check', { ...candidate, namespace: 'others' })).to.equal(undefined);
     await register('hub-sharing', { namespace: 'orders-of-t9' });
     expect(await shares('/hub-sharing/check', {})).to.deep.equal(['hub-shared']);
-    cluster = 'uid-another';
+    shown.cluster = 'uid-another';
     expect(await shares('/check', candidate)).to.equal(undefined);
   });
   it('other secrets or another mode of a hub are tried with what it has otherwise, and nothing is recorded', async () => {
