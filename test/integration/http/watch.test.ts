@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { eventually } from '../../support/eventually.ts';
 import {
   callerOf,
   PRIVATE,
@@ -253,7 +254,7 @@ describe('watch', () => {
         const { position, n } = service.models.changes.newest();
         return `${service.positions.format(position)}.${n}`;
       };
-      await eventuallyHolds(() => events.text().includes(`:\nid: ${newest()}\n\n`));
+      await eventually('the newest is told', () => events.text().includes(`:\nid: ${newest()}\n\n`));
       const parsed = parseEvents(events.text());
       expect(parsed.events).to.deep.equal([]);
       expect(parsed.lastId).to.equal(newest());
@@ -318,7 +319,10 @@ describe('watch', () => {
       ).to.equal(200);
       mine[0]?.close();
       let again = refused;
-      await eventuallyHolds(async () => (again = await watching(PUBLIC_WATCH, userToken)).status === 200);
+      await eventually(
+        'there is room again',
+        async () => (again = await watching(PUBLIC_WATCH, userToken)).status === 200,
+      );
       expect(again.status).to.equal(200);
     });
 
@@ -371,15 +375,6 @@ describe('watch', () => {
     });
   });
 });
-
-/** Polls a condition that no answer tells about; bounded. */
-const eventuallyHolds = async (holds: () => boolean | Promise<boolean>): Promise<void> => {
-  const deadline = performance.now() + 10_000;
-  while (!(await holds())) {
-    if (performance.now() > deadline) throw new Error('did not come true within 10 s');
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-};
 
 /** The parsing rules of the HTML standard, as far as they are used. */
 const parseEvents = (
