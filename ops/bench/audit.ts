@@ -1,8 +1,8 @@
 /**
  * `npm run bench -- audit [--orders 5000] [--tenants 1000] [--repeat 3] [--seconds 2]`: the tree over the log and what auditors ask of it:
  * build, proofs, "all actions on one cluster", signing a head, an export and its verification, and what keeping the tree costs
- * appends. An order is 15 events:
- * `--orders 66667` makes a million. Prints min–max of the repetitions.
+ * appends to that log (at least three times each, `--seconds` at a time). An order is 15 events: `--orders 66667` makes a million.
+ * Prints min–max of the repetitions.
  */
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
@@ -28,9 +28,10 @@ import { auditView } from '../../src/projections/audit/audit-view.ts';
 import { openReadModels } from '../../src/projections/open-read-models.ts';
 import type { ReadModels } from '../../src/projections/read-models.ts';
 import { createViews } from '../../src/projections/views.ts';
+import { measureAppends, type TreeKeeper } from './support/audit-appends.ts';
 import { measureBundle, measurePins } from './support/audit-bundle.ts';
 import { writeOrders } from './support/order-history.ts';
-import { percentile, printMachine, processorMs, range } from './support/report.ts';
+import { percentile, printMachine, range } from './support/report.ts';
 
 const { values } = parseArgs({
   options: {
@@ -204,42 +205,6 @@ const timed = async (work: () => unknown): Promise<number> => {
   return performance.now() - started;
 };
 
-/** Appends per second of 32 clients to streams of their own, with and without somebody who keeps the tree. */
-const measureAppends = async (withTree: boolean): Promise<void> => {
-  const dataDir = mkdtempSync(join(tmpdir(), 'ledger-bench-'));
-  const store = await openSqliteEventStore({ dataDir });
-  const models = withTree ? await openAudit(dataDir, store, mkdtempSync(join(dataDir, 'views-'))) : undefined;
-  try {
-    await writeOrders(store, 20);
-    if (models !== undefined) await follow(models, store);
-    let appended = 0;
-    const before = processorMs(process.pid);
-    const end = performance.now() + seconds * 1000;
-    const client = async (n: number): Promise<void> => {
-      for (let i = 0; performance.now() < end; i += 1) {
-        await store.append(`cluster-${n}-${i}-${randomUUID()}`, 'no_stream', [
-          {
-            id: randomUUID(),
-            type: 'ClusterOrdered',
-            data: JSON.stringify({ order: randomUUID(), parameters: 'x'.repeat(600) }),
-            metadata: JSON.stringify({ tenant: `t${n}`, actor: { subjectId: 's' }, trace: 'x'.repeat(500) }),
-          },
-        ]);
-        appended += 1;
-      }
-    };
-    await Promise.all(Array.from({ length: 32 }, (_, n) => client(n)));
-    const name = withTree ? 'with the tree' : 'without the tree';
-    note(`appends ${name}: per s`, appended / seconds);
-    if (models !== undefined) await timed(() => follow(models, store));
-    note(`appends ${name}: processor µs each`, ((processorMs(process.pid) - before) * 1000) / appended);
-  } finally {
-    await models?.close();
-    await store.close();
-    rmSync(dataDir, { recursive: true, force: true });
-  }
-};
-
 printMachine({ orders, tenants, repeat, synchronous: 'FULL' });
 const dataDir = mkdtempSync(join(tmpdir(), 'ledger-bench-'));
 const store = await openSqliteEventStore({ dataDir });
@@ -267,12 +232,16 @@ try {
     await measurePins(store, readerOf(models), dataDir, note);
   }
   await models.close();
+  const keepTree = async (): Promise<TreeKeeper> => {
+    const kept = await openAudit(dataDir, store, dir);
+    return { caughtUp: () => follow(kept, store), close: () => kept.close() };
+  };
   note('size of the log, bytes/event', statSync(join(dataDir, 'events.db')).size / events);
   note(
     'size of the tree, bytes/event',
     statSync(join(dir, `audit-v${auditView().version}-1.sqlite`)).size / events,
   );
-  for (let n = 0; n < repeat; n += 1) for (const withTree of [false, true]) await measureAppends(withTree);
+  await measureAppends(store, keepTree, { seconds, repeat: Math.max(3, repeat) }, note);
   for (const [name, measured] of figures)
     console.log(`  ${name.padEnd(64)} ${range(measured, Math.max(...measured) < 100 ? 2 : 0)}`);
 } finally {

@@ -124,17 +124,28 @@ const historyOf = (id: string, n: number): Step[] => [
 
 export const EVENTS_PER_ORDER = historyOf('x', 0).reduce((sum, { events }) => sum + events.length, 0);
 
-/** Writes the histories of so many orders, interleaved. Returns the number of events. */
-export const writeOrders = async (store: EventStore, orders: number): Promise<number> => {
+/** Writes the histories of so many orders, interleaved, each in its turn by one of `clients`. Returns the number of events. */
+export const writeOrders = (store: EventStore, orders: number, clients = CONCURRENT): Promise<number> =>
+  write(store, clients, (next) => next < orders);
+
+/** The same for so long: orders that are under way then stay where they are. */
+export const writeOrdersFor = (store: EventStore, seconds: number, clients: number): Promise<number> => {
+  const end = performance.now() + seconds * 1000;
+  return write(store, clients, () => performance.now() < end);
+};
+
+/** `more`: whether order number `n` goes on, asked before each of its appends. */
+const write = async (store: EventStore, clients: number, more: (n: number) => boolean): Promise<number> => {
   let next = 0;
   let events = 0;
   const one = async (): Promise<void> => {
-    while (next < orders) {
+    while (more(next)) {
       const n = next;
       next += 1;
       const id = v7();
       const revisions = new Map<string, number>();
       for (const step of historyOf(id, n)) {
+        if (!more(n)) return;
         const stream = `${step.stream}-${id}`;
         const appended = await store.append(
           stream,
@@ -146,7 +157,7 @@ export const writeOrders = async (store: EventStore, orders: number): Promise<nu
       }
     }
   };
-  await Promise.all(Array.from({ length: CONCURRENT }, one));
+  await Promise.all(Array.from({ length: clients }, one));
   return events;
 };
 

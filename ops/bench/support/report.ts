@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { cpus, loadavg, totalmem } from 'node:os';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 
@@ -42,10 +42,21 @@ const statusMb = (pid: number, name: string): number =>
   1024;
 
 /** Milliseconds of processor time that a process has used so far, user and system, from /proc (ticks of 10 ms). */
-export const processorMs = (pid: number): number => {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+export const processorMs = (pid: number): number => ticksMs(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+
+const ticksMs = (stat: string): number => {
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return 10 * (Number(fields[11]) + Number(fields[12]));
+};
+
+/** The same of those threads of this process that have this name. */
+export const threadProcessorMs = (name: string): number => {
+  let sum = 0;
+  for (const task of readdirSync('/proc/self/task')) {
+    const stat = readFileSync(`/proc/self/task/${task}/stat`, 'utf8');
+    if (stat.slice(stat.indexOf('(') + 1, stat.lastIndexOf(')')) === name) sum += ticksMs(stat);
+  }
+  return sum;
 };
 
 /** Milliseconds between two looks at the event loop. */
