@@ -45,7 +45,7 @@ export type TriggerArgs = {
   readonly mode: 'eda' | 'aap';
   readonly purpose: AutomationPurpose;
   readonly place: OrderPlace & { readonly clusterId: string };
-  /** The order was provisioned before and has changed, in its node counts or otherwise. */
+  /** The order was provisioned before and has changed, in its node counts or otherwise; or node pools were left out. */
   readonly again?: 'nodes' | 'other';
   /** eda: time (ISO) of an earlier trigger of the same intent that was accepted and showed no effect. */
   readonly since?: string;

@@ -81,8 +81,18 @@ export const repeatedRequest = (run: OpenRun, purpose: AutomationPurpose): Reque
   const work = workSince(run, asked);
   const wait = patience(purpose, work, repeats);
   if (wait === undefined) return undefined;
-  const cleaning = purpose === 'deprovision' && work === 'cleaning' ? { cleaning: true as const } : {};
-  return { ...next, ...cleaning, notBefore: later(asked.at, wait), since: asked.at };
+  return { ...next, ...notShownBy(purpose, work, again), notBefore: later(asked.at, wait), since: asked.at };
+};
+
+/** What stands there already, and so says nothing of a repetition. */
+const notShownBy = (
+  purpose: AutomationPurpose,
+  work: HubWork | undefined,
+  again: Request['again'],
+): Pick<Request, 'again' | 'cleaning'> => {
+  if (purpose === 'deprovision') return work === 'cleaning' ? { cleaning: true } : {};
+  // Finalizer and HostedCluster stand, and node pools are left out.
+  return work === 'resting' && again === undefined ? { again: 'nodes' } : {};
 };
 
 const patience = (

@@ -190,6 +190,17 @@ describe('cluster order on a hub whose automation we run: eda', () => {
     run.observe(busy);
     expect(run.effects(), 'it is at work after all').to.deep.equal(['read']);
   });
+  it('posts again where the first playbook left a node pool out: finalizer and cluster say nothing of that', () => {
+    const run = onHub('eda');
+    run.perform('trigger', done({ queued: true, did: 'posted' }));
+    run.observe(up({ hostedCluster: hosted({}, { fc430: 3 }) }));
+    const again = run.effect('trigger');
+    expect(again.effectId).to.equal('trigger:0.0.1');
+    expect(again.args)
+      .to.deep.include({ purpose: 'provision', again: 'nodes' })
+      .and.to.have.property('since');
+    expect(msUntil(run, again)).to.be.within(4 * MINUTE, 5 * MINUTE);
+  });
   it('says nothing of a repetition that turned out to be needless', () => {
     const run = onHub('eda');
     run.perform('trigger', done({ queued: true, did: 'posted' }));
