@@ -18,7 +18,6 @@ import {
   type ClusterBody,
   type Stack,
 } from '../support/e2e-stack.ts';
-import { recordingLogger } from '../support/http-service.ts';
 import { startTestKafka } from '../support/kafka/broker.ts';
 import type { MemberLine } from '../support/kafka/group-member.ts';
 import { startLines, type LineProcess } from '../support/kafka/line-process.ts';
@@ -30,6 +29,7 @@ import {
   streamsOf,
   type BrokerRig,
 } from '../support/kafka/publisher-on-broker.ts';
+import { recordingLogger } from '../support/loggers.ts';
 
 const SUPPORT = join(import.meta.dirname, '../support/kafka');
 const REFERENCE = join(import.meta.dirname, '../../fixtures/consumers/cluster-view.ts');

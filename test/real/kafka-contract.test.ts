@@ -17,9 +17,9 @@ import {
   TOPIC,
   type BrokerRig,
 } from '../support/kafka/publisher-on-broker.ts';
-import { recordingLogger } from '../support/http-service.ts';
 import { loopbackTls, type LoopbackTls } from '../support/loopback-tls.ts';
 import { until } from '../support/e2e-stack.ts';
+import { recordingLogger } from '../support/loggers.ts';
 
 const USER = 'ledger';
 const PASSWORD = 'right-Pa55word';

@@ -9,8 +9,8 @@ import { systemClock } from '../../src/adapters/system/system-ports.ts';
 import { KafkaFault, type KafkaCluster } from '../../src/app/publisher/ports.ts';
 import { readTopic } from '../integration/kafka/real-cluster.ts';
 import { specOf } from '../integration/kafka/publisher-rig.ts';
-import { recordingLogger } from '../support/http-service.ts';
 import { startTestKafka } from '../support/kafka/broker.ts';
+import { recordingLogger } from '../support/loggers.ts';
 
 const USER = 'publisher';
 /** Enums of kafkajs that exist in its types only. */

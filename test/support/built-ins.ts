@@ -1,7 +1,8 @@
 import { systemClock, systemTimers } from '../../src/adapters/system/system-ports.ts';
 import { createErasures } from '../../src/app/audit/erasure.ts';
 import { startUpkeep } from '../../src/composition/upkeep.ts';
-import { recordingLogger, type TestService } from './http-service.ts';
+import type { TestService } from './http-service.ts';
+import { recordingLogger } from './loggers.ts';
 
 /**
  * What the service makes of its own at every start: built-in roles, default projects. Answers the lines that it logged;

@@ -4,18 +4,11 @@ import type { Checkpoint } from '../../src/app/checkpoint.ts';
 import { StoreUnavailable, type EventStore } from '../../src/app/event-store.ts';
 import { createNameRepair, type NameRepairOptions, type RepairableKind } from '../../src/app/name-repair.ts';
 import { createNames } from '../../src/app/names.ts';
-import type { Ids, Logger, RejectionRecord, Timers } from '../../src/app/ports.ts';
+import type { Ids, RejectionRecord, Timers } from '../../src/app/ports.ts';
 import { createResourceCommands, type ResourceCommandsOptions } from '../../src/app/resource-commands.ts';
 import { createFakeClock } from './fake-context.ts';
 import { GADGET_LIFECYCLE, gadget, gadgetCodec } from './fake-gadget.ts';
-
-export const silentLogger: Logger = {
-  debug: () => undefined,
-  info: () => undefined,
-  warn: () => undefined,
-  error: () => undefined,
-  child: () => silentLogger,
-};
+import { silentLogger } from './loggers.ts';
 
 /** Ids that count up, different for each prefix. */
 export const createFakeIds = (prefix: string): Ids => {

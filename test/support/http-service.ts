@@ -23,7 +23,7 @@ import type { ClusterIdentifier } from '../../src/app/hub-identity.ts';
 import type { ManagementCluster } from '../../src/app/management-cluster.ts';
 import type { Encrypted } from '../../src/app/metadata.ts';
 import { createNames } from '../../src/app/names.ts';
-import type { Logger, RejectionRecord, SecretStore } from '../../src/app/ports.ts';
+import type { RejectionRecord, SecretStore } from '../../src/app/ports.ts';
 import { createRequestHash } from '../../src/app/request-hash.ts';
 import { createPersonalMetadata } from '../../src/app/subjects.ts';
 import { createResourceCommands } from '../../src/app/resource-commands.ts';
@@ -47,8 +47,13 @@ import { auditView } from '../../src/projections/audit/audit-view.ts';
 import { resourcesView } from '../../src/projections/resources/resources-view.ts';
 import { timelineView } from '../../src/projections/timeline/timeline-view.ts';
 import { usageView } from '../../src/projections/usage/usage-view.ts';
-
 import { startAuditPart } from './audit-service.ts';
+import { eventually } from './eventually.ts';
+import { recordingLogger, silentLogger } from './loggers.ts';
+
+/** What specs over HTTP need beside the service itself. */
+export * from './http-caller.ts';
+export { seedCatalogue } from './seed-catalogue.ts';
 
 /**
  * The HTTP side over the real command runner and read models on an event log in memory: everything but threads,
@@ -102,23 +107,6 @@ const UNLIMITED: AdmissionSettings = {
 };
 
 export const ISSUER = 'https://sso.example/realms/osac';
-
-const silent: Logger = { debug() {}, info() {}, warn() {}, error() {}, child: () => silent };
-
-/** Keeps what is logged, for specs about the log. */
-export const recordingLogger = (): Logger & { readonly lines: { level: string; fields: object }[] } => {
-  const lines: { level: string; fields: object }[] = [];
-  const at = (level: string) => (fields: object) => void lines.push({ level, fields });
-  const logger = {
-    lines,
-    debug: at('debug'),
-    info: at('info'),
-    warn: at('warn'),
-    error: at('error'),
-    child: () => logger,
-  };
-  return logger;
-};
 
 export const memorySecrets = (): SecretStore & { readonly values: Map<string, Uint8Array> } => {
   const values = new Map<string, Uint8Array>();
@@ -190,7 +178,7 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
     timers: systemTimers(),
     ids,
     instance: 'test',
-    logger: silent,
+    logger: silentLogger,
     requestHash,
     conceal: people.encrypt,
     knownIds: createKnownIds(store),
@@ -311,7 +299,7 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
   const app = createHttpApp({
     clock,
     ids,
-    logger: options.forgetful === true ? silent : logger,
+    logger: options.forgetful === true ? silentLogger : logger,
     recordRejection,
     ...(options.onRequest === undefined ? {} : { onRequest: options.onRequest }),
     ...(options.admission === undefined
@@ -388,9 +376,7 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
     secrets,
     rejections,
     /** Resolves when no refusal waits to be stored. */
-    refusalsStored: async () => {
-      while (refusals.waiting() > 0) await new Promise((resolve) => setTimeout(resolve, 5));
-    },
+    refusalsStored: () => eventually('every refusal is stored', () => refusals.waiting() === 0),
     logger,
     /** Events that an answer found to be others than were recorded. */
     suspected,
@@ -407,100 +393,4 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
       await store.close();
     },
   };
-};
-
-export type Reply = {
-  readonly status: number;
-  readonly headers: Headers;
-  readonly text: string;
-  /** Parsed body; undefined when it is not JSON. */
-  readonly json: Json;
-};
-/** JSON of any shape: specs look into whatever came back. */
-export interface Json {
-  readonly [key: string]: Json | undefined;
-}
-
-/** The text at the end of a path into an answer; an error when something else is there. */
-export const textAt = (json: Json | undefined, ...path: readonly string[]): string => {
-  const value: unknown = path.reduce<Json | undefined>((node, key) => node?.[key], json);
-  if (typeof value !== 'string') throw new Error(`no text at ${path.join('.')}: ${JSON.stringify(json)}`);
-  return value;
-};
-
-export const itemsOf = (reply: Reply): readonly Json[] => (reply.json['items'] ?? []) as unknown as Json[];
-
-export const callerOf =
-  (service: Pick<TestService, 'url'>, token?: string) =>
-  async (
-    verb: string,
-    path: string,
-    body?: unknown,
-    headers: Readonly<Record<string, string>> = {},
-  ): Promise<Reply> => {
-    const response = await fetch(service.url + path, {
-      method: verb,
-      headers: {
-        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-        ...headers,
-      },
-      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
-    });
-    const text = await response.text();
-    let json: unknown;
-    try {
-      json = JSON.parse(text);
-    } catch {
-      json = undefined;
-    }
-    return { status: response.status, headers: response.headers, text, json: json as Json };
-  };
-export type Caller = ReturnType<typeof callerOf>;
-
-export const PUBLIC = '/api/fulfillment/v1';
-export const PRIVATE = '/api/private/v1';
-
-/** Two tenants and what a cluster order needs. */
-export const seedCatalogue = async (admin: Caller): Promise<void> => {
-  const post = async (path: string, body: object): Promise<void> => {
-    const reply = await admin('POST', `${PRIVATE}/${path}`, body);
-    if (reply.status !== 200) throw new Error(`${path}: ${reply.status} ${reply.text}`);
-  };
-  await post('tenants', { metadata: { name: 't1' }, spec: { domains: ['t1.example'] } });
-  await post('tenants', { metadata: { name: 't2' } });
-  await post('host_types', {
-    id: 'fc430',
-    title: 'FC430',
-    interfaces: [
-      { name: 'nic1', role: 'fabric' },
-      { name: 'bmc', role: 'management' },
-    ],
-  });
-  await post('host_types', { id: 'gpu', title: 'GPU' });
-  await post('cluster_versions', {
-    spec: { version: '4.17.0', image: 'quay.example/r:4.17', is_default: true },
-  });
-  await post('cluster_versions', { spec: { version: '4.18.1', image: 'quay.example/r:4.18' } });
-  await post('cluster_templates', {
-    id: 'osac.templates.small',
-    title: 'Small',
-    node_sets: { workers: { host_type: { id: 'fc430' }, size: 3 } },
-    parameters: [
-      {
-        name: 'flavour',
-        type: 'type.googleapis.com/google.protobuf.StringValue',
-        default: { '@type': 'type.googleapis.com/google.protobuf.StringValue', value: 'plain' },
-      },
-    ],
-  });
-  await post('cluster_templates', {
-    id: 'osac.templates.big',
-    title: 'Big',
-    node_sets: {
-      control: { host_type: { id: 'fc430' }, size: 1 },
-      gpu: { host_type: { id: 'gpu' }, size: 2 },
-    },
-  });
-  await post('hubs', { id: 'sim-1', spec: { namespace: 'osac', kubeconfig: 'S1VCRUNPTkZJRw==' } });
 };

@@ -25,7 +25,7 @@ import { clusterOrderWorkflow } from '../../src/domain/clusters/order-workflow/w
 import { aggregates, clusterAggregate } from '../../src/domain/kinds.ts';
 import { processEventTypes } from '../../src/domain/process/event-types.ts';
 import { commandContext, hubFixture, type HubFixture } from './hub-fixture.ts';
-import { silentLogger } from './toy-workflow.ts';
+import { silentLogger } from './loggers.ts';
 
 /**
  * Cluster orders from the log to simulated hubs: the process runner with the real workflow and the real effect ports.
@@ -64,7 +64,7 @@ export const orderFixture = (options: {
   const instance = options.instance ?? 'one';
   const clock = options.more?.clock ?? systemClock();
   const timers = options.more?.timers ?? systemTimers();
-  const logger = options.more?.logger ?? silentLogger();
+  const logger = options.more?.logger ?? silentLogger;
   const clusters = createSimulatedHubs({
     dir: options.folder,
     clock,

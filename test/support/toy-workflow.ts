@@ -7,7 +7,7 @@ import { createCommandRunner } from '../../src/app/command-runner.ts';
 import { createEventCodec } from '../../src/app/event-codec.ts';
 import type { EventStore, RecordedEvent } from '../../src/app/event-store.ts';
 import { eventId } from '../../src/app/identifiers.ts';
-import type { Clock, Logger } from '../../src/app/ports.ts';
+import type { Clock } from '../../src/app/ports.ts';
 import { createProcessRunner } from '../../src/app/process-runner/process-runner.ts';
 import type {
   Aggregates,
@@ -20,6 +20,7 @@ import type { EventType } from '../../src/domain/event-type.ts';
 import type { RunEvent } from '../../src/domain/process/events.ts';
 import type { PendingEffect, Workflow } from '../../src/domain/workflow.ts';
 import type { Workshop } from './toy-workshop.ts';
+import { silentLogger } from './loggers.ts';
 
 /**
  * A workflow with everything the process runner has to deal with and nothing else: an order of toys makes one object
@@ -263,11 +264,6 @@ export const toyCodec = () =>
     ...RUN_EVENT_TYPES.map((type) => any(type, 'process')),
   ]);
 
-export const silentLogger = (): Logger => {
-  const nothing = (): void => undefined;
-  return { debug: nothing, info: nothing, warn: nothing, error: nothing, child: silentLogger };
-};
-
 /** A wall clock that can be set; the monotonic one goes on. */
 export const settableClock = (): Clock & { jump(ms: number): void } => {
   const system = systemClock();
@@ -297,7 +293,7 @@ export const startToyRunner = (options: {
   const { store, workshop, instance } = options;
   const clock = options.more?.clock ?? systemClock();
   const timers = options.more?.timers ?? systemTimers();
-  const logger = options.more?.logger ?? silentLogger();
+  const logger = options.more?.logger ?? silentLogger;
   const codec = toyCodec();
   const stop = new AbortController();
   const runner = createProcessRunner({

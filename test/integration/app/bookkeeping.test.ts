@@ -8,8 +8,9 @@ import { eventId } from '../../../src/app/identifiers.ts';
 import { recordDivergence } from '../../../src/app/process-runner/clock-record.ts';
 import { registry } from '../../../src/domain/registry.ts';
 import { collect, createFakeClock } from '../../support/fake-context.ts';
-import { createFakeIds, silentLogger } from '../../support/fake-incarnation.ts';
+import { createFakeIds } from '../../support/fake-incarnation.ts';
 import { manualTime } from '../../support/manual-time.ts';
+import { silentLogger } from '../../support/loggers.ts';
 
 const KEEP_ALL = 1_000_000;
 

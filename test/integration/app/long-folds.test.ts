@@ -16,7 +16,7 @@ import type { LongFolds } from '../../../src/app/long-folds.ts';
 import { aggregateOf, hostType } from '../../../src/domain/kinds.ts';
 import { eventTypes } from '../../../src/domain/registry.ts';
 import { fakeContext } from '../../support/fake-context.ts';
-import { recordingLogger } from '../../support/http-service.ts';
+import { recordingLogger } from '../../support/loggers.ts';
 
 const EVENTS = 3_000;
 const STREAM = 'hostType-h1';

@@ -9,7 +9,7 @@ import { emptyStream, foldRecorded } from '../../../src/app/folded-stream.ts';
 import type { Snapshot } from '../../../src/app/snapshot-store.ts';
 import { account, accountCodec, accounts } from '../../support/fake-account.ts';
 import { collect, createTestRunner, fakeContext } from '../../support/fake-context.ts';
-import { silentLogger } from '../../support/fake-incarnation.ts';
+import { silentLogger } from '../../support/loggers.ts';
 
 const deposit = (name: string) => ({ type: 'Deposit', amount: 1, deposit: name }) as const;
 

@@ -20,7 +20,7 @@ import {
   tellOfRefusals,
 } from '../../support/audit/whole-story.ts';
 import { createWholeService, type WholeService } from '../../support/audit/whole-service.ts';
-import { silentLogger } from '../../support/fake-incarnation.ts';
+import { silentLogger } from '../../support/loggers.ts';
 
 /** The whole log of a system in which everything has happened that there is a path for. */
 describe('metadata of everything that is stored', function () {

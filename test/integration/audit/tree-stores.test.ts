@@ -17,11 +17,11 @@ import type { JsonObject } from '../../../src/domain/json.ts';
 import { auditView } from '../../../src/projections/audit/audit-view.ts';
 import { openReadModels } from '../../../src/projections/open-read-models.ts';
 import { createBench } from '../../support/eventstoredb-peer/fixture.ts';
-import { silentLogger } from '../../support/fake-incarnation.ts';
 import { audit, followed, openAuditView, openSigning } from '../../support/audit/open-audit.ts';
 import { createHistoryWriter, leavesOf, TENANTS, type Step } from '../../support/audit/random-history.ts';
 import { temporaryFolders } from '../../support/projections/open-notes.ts';
 import { eventually } from '../../support/eventually.ts';
+import { silentLogger } from '../../support/loggers.ts';
 
 const moduleUrl = (path: string): string => new URL(`../../../src/${path}`, import.meta.url).href;
 

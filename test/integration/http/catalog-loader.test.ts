@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { BadCatalog, readCatalog } from '../../../src/composition/catalog-files.ts';
 import { loadCatalog } from '../../../src/composition/catalog-loader.ts';
-import { silentLogger } from '../../support/fake-incarnation.ts';
 import {
   PRIVATE,
   PUBLIC,
@@ -15,6 +14,7 @@ import {
   type Caller,
   type TestService,
 } from '../../support/http-service.ts';
+import { silentLogger } from '../../support/loggers.ts';
 
 const FIXTURES = join(import.meta.dirname, '../../../fixtures/catalog');
 

@@ -13,8 +13,8 @@ import { openReadModels } from '../../../src/projections/open-read-models.ts';
 import type { ReadModels } from '../../../src/projections/read-models.ts';
 import { resourcesView } from '../../../src/projections/resources/resources-view.ts';
 import { fakeContext } from '../../support/fake-context.ts';
-import { silentLogger } from '../../support/fake-incarnation.ts';
 import { startTestService } from '../../support/http-service.ts';
+import { silentLogger } from '../../support/loggers.ts';
 
 /** A read model on a disk, while somebody is erased: what its files hold, not what it shows. */
 describe('files of the read model after an erasure', () => {

@@ -3,7 +3,6 @@ import { systemIds, systemTimers, systemClock } from '../../../src/adapters/syst
 import { createHubHealth } from '../../../src/app/hub-health.ts';
 import type { HubProblem, ManagementCluster } from '../../../src/app/management-cluster.ts';
 import type { SecretRef } from '../../../src/domain/secret-ref.ts';
-import { silentLogger } from '../../support/fake-incarnation.ts';
 import { fakeCluster, hubFixture, type HubFixture } from '../../support/hub-fixture.ts';
 import {
   callerOf,
@@ -12,6 +11,7 @@ import {
   type Caller,
   type TestService,
 } from '../../support/http-service.ts';
+import { silentLogger } from '../../support/loggers.ts';
 
 export const KUBECONFIG = Buffer.from('kind: Config # a-secret-token').toString('base64');
 

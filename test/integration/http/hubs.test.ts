@@ -6,7 +6,6 @@ import type { HubCapacityCommand } from '../../../src/domain/hubs/capacity.ts';
 import { DECOMMISSION_ANNOTATION } from '../../../src/domain/hubs/hub.resource.ts';
 import { listAt, objectAt, stringAt } from '../../../src/domain/json-tools.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
-import { silentLogger } from '../../support/fake-incarnation.ts';
 import { commandContext, type HubFixture } from '../../support/hub-fixture.ts';
 import { manualTime } from '../../support/manual-time.ts';
 import {
@@ -19,6 +18,7 @@ import {
 } from '../../support/http-service.ts';
 import { eventually } from '../../support/eventually.ts';
 import { KUBECONFIG, startHubService, type HubService } from './hub-service.ts';
+import { silentLogger } from '../../support/loggers.ts';
 
 const HUBS = '/api/ledger/v1/hubs';
 const missing: HubProblem = {

@@ -14,13 +14,13 @@ import {
   callerOf,
   itemsOf,
   PUBLIC,
-  recordingLogger,
   seedCatalogue,
   startTestService,
   textAt,
   type Caller,
   type TestService,
 } from '../../support/http-service.ts';
+import { recordingLogger } from '../../support/loggers.ts';
 
 const KAFKA = '/api/ledger/v1/kafka';
 const STATE = 'osac.state.cluster.v1';

@@ -1,8 +1,9 @@
 import { expect } from 'chai';
 import { StoreUnavailable } from '../../../src/app/event-store.ts';
 import { startUpkeep } from '../../../src/composition/upkeep.ts';
-import { recordingLogger, startTestService } from '../../support/http-service.ts';
+import { startTestService } from '../../support/http-service.ts';
 import { manualTime } from '../../support/manual-time.ts';
+import { recordingLogger } from '../../support/loggers.ts';
 
 describe('upkeep of the service', () => {
   it('never fails a start; a round that failed is repeated after 5 s, then comes one every ten minutes', async () => {

@@ -9,12 +9,12 @@ import {
   PUBLIC,
   callerOf,
   itemsOf,
-  recordingLogger,
   startTestService,
   textAt,
   type Caller,
   type TestService,
 } from '../../support/http-service.ts';
+import { recordingLogger } from '../../support/loggers.ts';
 
 const ISSUER = 'https://sso.example/realms/osac';
 const idOf = (tenant: string, user: string): string => subjectIdOf(tenant, ISSUER, user);

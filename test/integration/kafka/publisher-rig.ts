@@ -9,8 +9,8 @@ import type { TopicStatus } from '../../../src/app/publisher/topic-status.ts';
 import type { PublisherFailpoint, PublisherSettings } from '../../../src/app/publisher/types.ts';
 import type { KafkaRecord, RecordMapper, TopicSpec, TopicStream } from '../../../src/app/streams/stream.ts';
 import { systemIds } from '../../../src/adapters/system/system-ports.ts';
-import { recordingLogger } from '../../support/http-service.ts';
 import { manualTime, type ManualTime } from '../../support/manual-time.ts';
+import { recordingLogger } from '../../support/loggers.ts';
 
 /** A publisher over a log and brokers in memory, and time that passes when it is told to. */
 export type Rig = {

@@ -19,10 +19,10 @@ import {
 } from '../../../src/app/streams/cloud-event.ts';
 import type { TopicSpec } from '../../../src/app/streams/stream.ts';
 import { originOf } from '../../../src/app/streams/streams.ts';
-import { recordingLogger } from '../../support/http-service.ts';
 import { temporaryFolders } from '../../support/projections/open-notes.ts';
 import { specOf } from './publisher-rig.ts';
 import { eventually } from '../../support/eventually.ts';
+import { recordingLogger } from '../../support/loggers.ts';
 
 const STATE: TopicSpec = { ...specOf('state'), kind: 'state', cleanup: 'compact', partitions: 3 };
 const BILLS: TopicSpec = { ...specOf('bills'), kind: 'metering' };

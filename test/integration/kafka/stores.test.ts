@@ -8,10 +8,10 @@ import { createPublisher, type Publisher } from '../../../src/app/publisher/publ
 import type { TopicSpec } from '../../../src/app/streams/stream.ts';
 import { TREE_HEADS_STREAM } from '../../../src/app/streams/topics.ts';
 import { createBench } from '../../support/eventstoredb-peer/fixture.ts';
-import { silentLogger } from '../../support/fake-incarnation.ts';
 import { temporaryFolders } from '../../support/projections/open-notes.ts';
 import { expectDelivered, recordOf, specOf, TOPIC } from './publisher-rig.ts';
 import { eventually } from '../../support/eventually.ts';
+import { silentLogger } from '../../support/loggers.ts';
 
 const HEADS: TopicSpec = { ...specOf('heads'), filter: { streamPrefixes: [TREE_HEADS_STREAM] } };
 

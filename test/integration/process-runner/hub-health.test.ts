@@ -7,7 +7,7 @@ import type { JsonObject } from '../../../src/domain/json.ts';
 import { systemIds } from '../../../src/adapters/system/system-ports.ts';
 import { fakeCluster, hubFixture, type HubFixture } from '../../support/hub-fixture.ts';
 import { manualTime, type ManualTime } from '../../support/manual-time.ts';
-import { silentLogger } from '../../support/fake-incarnation.ts';
+import { silentLogger } from '../../support/loggers.ts';
 
 const refused: HubProblem = { code: 'Unreachable', message: 'connection refused' };
 const unauthorized: HubProblem = { code: 'CredentialsRefused', message: 'the token is not accepted' };

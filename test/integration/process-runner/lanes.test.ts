@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 import type { LaneStatus } from '../../../src/app/process-runner/types.ts';
-import { recordingLogger } from '../../support/http-service.ts';
 import {
   isDone,
   orderToy,
@@ -11,6 +10,7 @@ import {
 } from '../../support/toy-workflow.ts';
 import { createWorkshop } from '../../support/toy-workshop.ts';
 import { eventually } from '../../support/eventually.ts';
+import { recordingLogger } from '../../support/loggers.ts';
 
 describe('process runner lanes', () => {
   const running: ToyRunner[] = [];

@@ -12,16 +12,10 @@ import type {
 import type { ClusterObservation } from '../../../src/domain/clusters/observed.ts';
 import { objectAt } from '../../../src/domain/json-tools.ts';
 import { effectCall, fakeCluster, hubFixture } from '../../support/hub-fixture.ts';
-import {
-  orderToy,
-  readAll,
-  silentLogger,
-  startToyRunner,
-  toyStore,
-  type ToyRunner,
-} from '../../support/toy-workflow.ts';
+import { orderToy, readAll, startToyRunner, toyStore, type ToyRunner } from '../../support/toy-workflow.ts';
 import { createWorkshop } from '../../support/toy-workshop.ts';
 import { eventually } from '../../support/eventually.ts';
+import { silentLogger } from '../../support/loggers.ts';
 
 const HUB = 'hub-1';
 const CLUSTER = 'c1';
@@ -103,7 +97,7 @@ describe('looks at one cluster, by the watch of its hub and on a timer', () => {
       },
       clock,
       timers: systemTimers(),
-      logger: silentLogger(),
+      logger: silentLogger,
     });
     const stop = new AbortController();
     const ended = observer.run(stop.signal);

@@ -11,7 +11,7 @@ import {
 } from '../../../src/app/management-cluster.ts';
 import type { ClusterObservation } from '../../../src/domain/clusters/observed.ts';
 import { fakeCluster, hubFixture } from '../../support/hub-fixture.ts';
-import { silentLogger } from '../../support/toy-workflow.ts';
+import { silentLogger } from '../../support/loggers.ts';
 
 export const manifest = (
   clusterId: string,
@@ -91,7 +91,7 @@ export const observingStage = () => {
       isUnknown,
       clock: systemClock(),
       timers: systemTimers(),
-      logger: silentLogger(),
+      logger: silentLogger,
       backoffMs: 5,
       backoffMaxMs: 20,
     });

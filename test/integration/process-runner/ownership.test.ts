@@ -4,7 +4,8 @@ import { createLeaseOwnership } from '../../../src/adapters/ownership/lease-owne
 import { StoreUnavailable, type EventStore } from '../../../src/app/event-store.ts';
 import type { Lease } from '../../../src/app/ownership.ts';
 import { manualTime, type ManualTime } from '../../support/manual-time.ts';
-import { readAll, silentLogger } from '../../support/toy-workflow.ts';
+import { readAll } from '../../support/toy-workflow.ts';
+import { silentLogger } from '../../support/loggers.ts';
 
 const TTL = 15_000;
 
@@ -16,7 +17,7 @@ describe('ownership by a lease', () => {
       instance,
       clock: time.clock,
       timers: time.timers,
-      logger: silentLogger(),
+      logger: silentLogger,
       exclusive,
       ttlMs: TTL,
     });

@@ -11,7 +11,6 @@ import {
   isDone,
   orderToy,
   readAll,
-  silentLogger,
   startToyRunner,
   toyAggregate,
   toyCodec,
@@ -23,6 +22,7 @@ import {
 import { createWorkshop } from '../../support/toy-workshop.ts';
 import { indexStage } from './index-stage.ts';
 import { eventually } from '../../support/eventually.ts';
+import { silentLogger } from '../../support/loggers.ts';
 
 /** A store that remembers what was read of it. */
 const watched = (
@@ -247,7 +247,7 @@ describe('process runner and its index', () => {
     };
     const logged: string[] = [];
     const logger = {
-      ...silentLogger(),
+      ...silentLogger,
       error: (_fields: object, message: string) => void logged.push(message),
     };
     const more = { dataFile: dataFile(), logger: { ...logger, child: () => logger } };

@@ -15,8 +15,9 @@ import {
 } from '../../support/hub-fixture.ts';
 import { INHERITED_NAMES } from '../../support/arbitraries/hostile-names.ts';
 import { checkAsync } from '../../support/property.ts';
-import { readAll, silentLogger } from '../../support/toy-workflow.ts';
+import { readAll } from '../../support/toy-workflow.ts';
 import { eventually } from '../../support/eventually.ts';
+import { silentLogger } from '../../support/loggers.ts';
 
 const reachable = { of: ({ id }: { id: string }) => (id === 'unreachable' ? undefined : fakeCluster(id)) };
 
@@ -34,7 +35,7 @@ describe('scheduler', function () {
       registry,
       commandRunner,
       clock: systemClock(),
-      logger: silentLogger(),
+      logger: silentLogger,
       isBlocked: (hub) => blocked.has(hub),
     });
     return { ...fixture, scheduler };
@@ -116,7 +117,7 @@ describe('scheduler', function () {
             : commandRunner.load(aggregate, id, options),
       },
       clock: systemClock(),
-      logger: { ...silentLogger(), error: (fields) => void logged.push(fields) },
+      logger: { ...silentLogger, error: (fields) => void logged.push(fields) },
       isBlocked: () => false,
     });
     const result = await place(scheduler, request('c1'));
@@ -324,7 +325,7 @@ describe('scheduler', function () {
       registry,
       commandRunner,
       clock: systemClock(),
-      logger: silentLogger(),
+      logger: silentLogger,
       isOwner: () => owner,
     });
     await fixture.register('sim-a', { capacity: { control_planes: 1 } });

@@ -7,13 +7,13 @@ import {
   isDone,
   orderToy,
   readAll,
-  silentLogger,
   startToyRunner,
   toyStore,
   type ToyRunner,
 } from '../../support/toy-workflow.ts';
 import { createWorkshop } from '../../support/toy-workshop.ts';
 import { eventually } from '../../support/eventually.ts';
+import { silentLogger } from '../../support/loggers.ts';
 
 const never = (): Promise<never> => new Promise(() => undefined);
 
@@ -65,7 +65,7 @@ describe('process runner on a store with several writers', () => {
           instance,
           clock: systemClock(),
           timers: systemTimers(),
-          logger: silentLogger(),
+          logger: silentLogger,
           ttlMs: 150,
         }),
         settings: { stopGraceMs: 0 },

@@ -13,8 +13,8 @@ import type { AuditReader } from '../../../src/projections/audit/audit-reader.ts
 import { auditView } from '../../../src/projections/audit/audit-view.ts';
 import { openReadModels } from '../../../src/projections/open-read-models.ts';
 import type { ReadModels } from '../../../src/projections/read-models.ts';
-import { silentLogger } from '../fake-incarnation.ts';
 import { eventually } from '../eventually.ts';
+import { silentLogger } from '../loggers.ts';
 
 /** The audit view alone, in memory. */
 export const openAuditView = (store: EventStore, dir?: string): Promise<ReadModels> =>

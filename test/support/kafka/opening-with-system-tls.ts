@@ -1,6 +1,6 @@
 import { createKafkaCluster } from '../../../src/adapters/kafka/kafkajs-cluster.ts';
 import { systemClock } from '../../../src/adapters/system/system-ports.ts';
-import { silentLogger } from '../fake-incarnation.ts';
+import { silentLogger } from '../loggers.ts';
 
 /** Opens a producer at the brokers that are named, trusting whom the system trusts, and prints what is wrong then. */
 const { producers } = createKafkaCluster(

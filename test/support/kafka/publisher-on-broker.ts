@@ -17,7 +17,7 @@ import { recordOf, specOf } from '../../integration/kafka/publisher-rig.ts';
 import type { ReadRecord } from '../../integration/kafka/contract.ts';
 import { readTopic } from '../../integration/kafka/real-cluster.ts';
 import { until } from '../e2e-stack.ts';
-import { recordingLogger } from '../http-service.ts';
+import { recordingLogger } from '../loggers.ts';
 
 /** The publisher over the embedded event log and a real broker, in this process. */
 export type BrokerRig = {

@@ -6,7 +6,7 @@ import { systemClock, systemIds, systemTimers } from '../../../src/adapters/syst
 import { createPublisher } from '../../../src/app/publisher/publisher.ts';
 import type { PublisherFailpoint } from '../../../src/app/publisher/types.ts';
 import { recordOf, specOf } from '../../integration/kafka/publisher-rig.ts';
-import { recordingLogger } from '../http-service.ts';
+import { recordingLogger } from '../loggers.ts';
 
 /** What the process is told, as JSON in its first argument. */
 export type ProcessOrder = {

@@ -10,7 +10,7 @@ import { eventTypes } from '../../../src/domain/registry.ts';
 import type { ReadModels } from '../../../src/projections/read-models.ts';
 import { audit, followed, openAuditView } from '../../support/audit/open-audit.ts';
 import { createTestRunner, fakeContext } from '../../support/fake-context.ts';
-import { recordingLogger } from '../../support/http-service.ts';
+import { recordingLogger } from '../../support/loggers.ts';
 
 const AT = '2026-01-01T00:00:00.000Z';
 

@@ -13,8 +13,8 @@ import { OutcomeUnknown, StoreUnavailable, type EventStore } from '../../../src/
 import type { ReadModels } from '../../../src/projections/read-models.ts';
 import { createHistoryWriter, leavesOf, type Step } from '../../support/audit/random-history.ts';
 import { audit, followed, openAuditView, openSigning } from '../../support/audit/open-audit.ts';
-import { silentLogger } from '../../support/fake-incarnation.ts';
 import { manualTime, type ManualTime } from '../../support/manual-time.ts';
+import { silentLogger } from '../../support/loggers.ts';
 
 const base64 = (text: string): Buffer => Buffer.from(text, 'base64');
 describe('signer of tree heads', () => {

@@ -3,7 +3,7 @@ import type { Logger } from '../../../src/app/ports.ts';
 import { runInBackground, sayWhatIdles } from '../../../src/composition/background.ts';
 import { createClosers } from '../../../src/composition/closing.ts';
 import { readConfig } from '../../../src/config.ts';
-import { silentLogger } from '../../support/fake-incarnation.ts';
+import { silentLogger } from '../../support/loggers.ts';
 
 describe('what was opened', () => {
   it('is closed in the opposite order, all of it, and the first fault is told at the end', async () => {

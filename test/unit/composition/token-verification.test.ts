@@ -11,7 +11,7 @@ import {
 import { IssuerUnreachable } from '../../../src/app/identity.ts';
 import { createVerifier } from '../../../src/composition/token-verification.ts';
 import { BadSetting, type Address } from '../../../src/config.ts';
-import { silentLogger } from '../../support/fake-incarnation.ts';
+import { silentLogger } from '../../support/loggers.ts';
 
 const LOOPBACK: Address = { host: '127.0.0.1', port: 8001 };
 const SSO = 'https://sso.example/realms/osac';

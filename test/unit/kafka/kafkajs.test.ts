@@ -8,8 +8,8 @@ import { Kafka, logLevel } from '../../../src/adapters/kafka/kafkajs-library.ts'
 import { createKafkaLogging } from '../../../src/adapters/kafka/kafkajs-logging.ts';
 import { systemClock } from '../../../src/adapters/system/system-ports.ts';
 import { KafkaFault, type TroubleAbout } from '../../../src/app/publisher/ports.ts';
-import { recordingLogger } from '../../support/http-service.ts';
 import { manualTime } from '../../support/manual-time.ts';
+import { recordingLogger } from '../../support/loggers.ts';
 
 type Queue = {
   pending: unknown[];

@@ -3,7 +3,7 @@ import type { ProducerBatch, ProducerConfig } from 'kafkajs';
 import { createKafkaCluster } from '../../../src/adapters/kafka/kafkajs-cluster.ts';
 import { CompressionTypes, createPartitioner, Kafka } from '../../../src/adapters/kafka/kafkajs-library.ts';
 import { systemClock } from '../../../src/adapters/system/system-ports.ts';
-import { recordingLogger } from '../../support/http-service.ts';
+import { recordingLogger } from '../../support/loggers.ts';
 
 /** What at least once and order per key rest on (metering-events.md §2, real-servers.md §1.4). */
 describe('what kafkajs is asked for', () => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { createTrouble } from '../../../../src/app/publisher/trouble.ts';
-import { recordingLogger } from '../../../support/http-service.ts';
 import { manualTime } from '../../../support/manual-time.ts';
+import { recordingLogger } from '../../../support/loggers.ts';
 
 describe('what is said of topics that are held up', () => {
   const set = () => {
