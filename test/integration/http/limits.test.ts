@@ -184,10 +184,18 @@ describe('turns of the thread', () => {
   it('a list counts by its rows', async () => {
     const { started, alice } = await service({ admission: { rateLimitTenant: 25 } });
     try {
-      const left: (string | undefined)[] = [];
-      for (const limit of ['', '?limit=0', '?limit=1000', '?limit=101'])
-        left.push((await alice('GET', CLUSTERS + limit)).headers.get('ratelimit')?.split(';')[1]);
-      expect(left).to.deep.equal(['r=24', 'r=23', 'r=13', 'r=11']);
+      const began = performance.now();
+      for (const [limit, left] of [
+        ['', 24],
+        ['?limit=0', 23],
+        ['?limit=1000', 13],
+        ['?limit=101', 11],
+      ] as const) {
+        const told = (await alice('GET', CLUSTERS + limit)).headers.get('ratelimit')?.split(';')[1];
+        // On a slow machine some of it is there again.
+        const again = Math.floor(((performance.now() - began) / 60_000) * 25);
+        expect(Number(told?.slice('r='.length)), limit).to.be.within(left, left + again);
+      }
     } finally {
       await started.close();
     }
