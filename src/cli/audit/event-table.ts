@@ -18,6 +18,8 @@ export type AuditEvent = {
   readonly command?: string;
   readonly actor: {
     readonly subject: string;
+    /** Who says so, where that is not whose subject it is. */
+    readonly vouched_by?: string;
     readonly personal?: { readonly user_name?: string; readonly erased?: true };
   };
   readonly data: { readonly [name: string]: unknown };
@@ -73,7 +75,7 @@ export const eventTable = (
     events.map((event) => [
       event.recorded_at,
       event.tenant,
-      printable(whoOf(event)),
+      printable(`${whoOf(event)}${sayingSo(event)}`),
       ...(wide ? [printable(event.actor.subject)] : []),
       event.type,
       event.kind === undefined ? '' : printable(`${event.kind}/${event.resource_id ?? ''}`),
@@ -83,6 +85,10 @@ export const eventTable = (
     ]),
   );
 };
+
+/** Somebody of another issuer, of whom nobody but this one has said so, is not that one's subject of the same name. */
+const sayingSo = ({ actor: { vouched_by: by } }: AuditEvent): string =>
+  by === undefined ? '' : ` by the word of ${by}`;
 
 /** Begins with so much of the subject's id where two people of a table have the same name. */
 const SHORT = 8;

@@ -45,6 +45,23 @@ describe('ledgerctl audit events: subjects', () => {
     expect(byId.out).to.not.include('SUBJECT');
   });
 
+  it('given somebody by the word of another issuer, when a table shows it, then that is said beside the name', async () => {
+    const [own, other] = [SUBJECT, SUBJECT.replace('1111', '2222')];
+    const said = { subject: other, roles: [], vouched_by: 'https://sso.example/realms/osac' };
+    const items = [
+      { ...EVENT, actor: { ...said, personal: { user_name: 'bob', issuer: 'https://other.example' } } },
+      { ...EVENT, actor: { subject: own, roles: [], personal: { user_name: 'bob' } } },
+      { ...EVENT, actor: { ...said, personal: { erased: true } }, recorded_at: '2026-11-22T00:00:00.000Z' },
+    ];
+    stub.answers(() => ({ body: { items } }));
+    const lines = (await stub.succeeds(['audit', 'events'])).split('\n').map((line) => line.split(/ {2,}/));
+    expect(lines.slice(1, 4).map((row) => row[2])).to.deep.equal([
+      'bob (22221111) by the word of https://sso.example/realms/osac',
+      'bob (11111111)',
+      `${other} (erased) by the word of https://sso.example/realms/osac`,
+    ]);
+  });
+
   it('come as JSON in either spelling', async () => {
     stub.answers(() => ({ body: { items: [EVENT] } }));
     for (const form of [['--json'], ['-o', 'json']])
