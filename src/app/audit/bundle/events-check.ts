@@ -4,9 +4,10 @@ import { compactRange, extendRange, type GrowingRange } from '../merkle/compact-
 import { verifyConsistency } from '../merkle/proofs.ts';
 import { stringAt } from '../../../domain/json-tools.ts';
 import { createAlignment, LOOKAHEAD, type Difference } from './alignment.ts';
-import { LISTED, type Finding, type Findings } from './findings.ts';
+import { collectFindings, LISTED, type Finding, type Findings } from './findings.ts';
 import { FILES, scopeName, type BundleManifest, type BundleProofs } from './format.ts';
 import { checkLine, eventName, guessedName, UnreadableLine, type CheckedLine } from './lines.ts';
+import { createRevisionCheck, type Lacking } from './revision-check.ts';
 import { createTenantRoots } from './tenant-roots.ts';
 import { leafWindow, lineBatches, type DigestedSource, type TextLine } from './reading.ts';
 
@@ -20,6 +21,13 @@ export type EventsResult = {
   readonly occurred: { readonly first: string; readonly last: string };
   /** Root of the main tree at the size of the pin, where the bundle itself shows it. */
   readonly rootAtPin: Buffer | undefined;
+  /**
+   * What the log says of itself, whoever signed it: events that are missing, double or turned round. None where the
+   * events are not those that were signed: then their order tells nothing of the log.
+   */
+  readonly gaps: Findings;
+  /** Revisions of the streams of a tenant's events that are not among them, nor can be among the withheld ones. */
+  readonly lacking: Lacking;
 };
 
 export type EventsAsk = {
@@ -68,8 +76,9 @@ export const checkEvents = async (
       message: `reading ended before the end: ${error instanceof Error ? error.message : String(error)}`,
     });
   }
-  conclude({ ask, shown, listed, differences, differing, nameOf: lines.nameOf }, findings);
-  return lines.result();
+  const fits = conclude({ ask, shown, listed, differences, differing, nameOf: lines.nameOf }, findings);
+  const result = lines.result();
+  return fits ? result : { ...result, gaps: collectFindings() };
 };
 
 const startOf = ({ from }: BundleProofs): GrowingRange | undefined => {
@@ -114,7 +123,9 @@ type LineCheck = {
 };
 
 const createLineCheck = (ask: EventsAsk, shown: GrowingRange | undefined, findings: Findings): LineCheck => {
-  const { scope } = ask.proofs;
+  const { scope, from } = ask.proofs;
+  const gaps = collectFindings();
+  const revisions = createRevisionCheck(gaps, { later: from.size > 0, others: scope.kind === 'tenant' });
   const counts = { events: 0, full: 0, redacted: 0, withheld: 0 };
   const withheldBy = { filter: 0, audience: 0 };
   let redactedProven = 0;
@@ -141,6 +152,8 @@ const createLineCheck = (ask: EventsAsk, shown: GrowingRange | undefined, findin
       ...(event === undefined ? {} : { event }),
     });
   };
+  /** Where the line stands that is looked at, if none before it is missing or was added. */
+  const placeOfLine = (): number => from.size + counts.events - 1;
   const name = (event: string | undefined): void => {
     recent.set(counts.events, event);
     recent.delete(counts.events - 2 * LOOKAHEAD);
@@ -157,10 +170,11 @@ const createLineCheck = (ask: EventsAsk, shown: GrowingRange | undefined, findin
         if (line.why !== undefined) withheldBy[line.why] += 1;
         if (line.shown === 'redacted' && line.provenContent) redactedProven += 1;
         name(eventName(line.leaf));
-        for (const problem of line.problems)
-          find('content', problem, line, ask.proofs.from.size + counts.events - 1);
+        for (const problem of line.problems) find('content', problem, line, placeOfLine());
         shown?.append(line.leafHash);
         atPin();
+        if (line.leaf === undefined) revisions.withheld();
+        else revisions.next(line.leaf, { file: FILES.events, line: counts.events, place: placeOfLine() });
         tenants.append(line);
         // With another root events are damaged, or the history is: of its tenants that tells nothing more.
         if (ask.pin !== undefined && rootAtPin?.equals(ask.pin.root) === true)
@@ -177,7 +191,7 @@ const createLineCheck = (ask: EventsAsk, shown: GrowingRange | undefined, findin
           message: `the line cannot be read: ${error.message}`,
           file: FILES.events,
           line: counts.events,
-          place: ask.proofs.from.size + counts.events - 1,
+          place: placeOfLine(),
           ...(event === undefined ? {} : { event }),
         });
         return undefined;
@@ -205,7 +219,7 @@ const createLineCheck = (ask: EventsAsk, shown: GrowingRange | undefined, findin
     nameOf: (line) => names.get(line),
     result: () => {
       tenants.conclude(findings);
-      return { counts, redactedProven, withheldBy, occurred, rootAtPin };
+      return { counts, redactedProven, withheldBy, occurred, rootAtPin, gaps, lacking: revisions.lacking() };
     },
   };
 };
@@ -268,10 +282,11 @@ type Outcome = {
   readonly nameOf: (line: number) => string | undefined;
 };
 
+/** Returns whether the events are those that were signed. */
 const conclude = (
   { ask, shown, listed, differences, differing, nameOf }: Outcome,
   findings: Findings,
-): void => {
+): boolean => {
   const { from, to } = ask.proofs;
   const leads = (tree: GrowingRange | undefined): boolean =>
     tree !== undefined &&
@@ -279,10 +294,10 @@ const conclude = (
     ask.target !== undefined &&
     signed(tree.root(), to.size, ask.target);
   const [shownFits, listedFits] = [leads(shown), leads(listed)];
-  if (shownFits && differing === 0) return;
+  if (shownFits && differing === 0) return true;
   for (const difference of differences)
     findings.add(shownFits ? leavesFinding(difference) : eventFinding(difference, nameOf));
-  if (ask.target === undefined || shownFits || listedFits) return;
+  if (ask.target === undefined || shownFits || listedFits) return shownFits;
   const sizes =
     shown === undefined || shown.size() === to.size ? '' : `, of which ${shown.size() - from.size} are there`;
   findings.add({
@@ -295,6 +310,7 @@ const conclude = (
         ? ', and the list of their hashes neither: which of them was changed cannot be told'
         : ''),
   });
+  return false;
 };
 
 const signed = (root: Buffer, size: number, target: NonNullable<EventsAsk['target']>): boolean =>

@@ -11,7 +11,7 @@ import { FILES } from './format.ts';
 import { checkServedTrees, type ServedTrees, type TreesOfLog } from './served-trees.ts';
 import { nameChanges, type KeptTree, type RightUpTo } from './store-naming.ts';
 import { takenBack } from './pin-check.ts';
-import { createRevisionCheck } from './revision-check.ts';
+import { createRevisionCheck, tellGaps } from './revision-check.ts';
 import { checkPosition, checkTime, type PlacedEvent } from './store-times.ts';
 import { createTenantRoots, type TenantRoots } from './tenant-roots.ts';
 import { authorityOf, openCheckpoint, type Authority } from './trust-check.ts';
@@ -235,7 +235,9 @@ const compare = async (
     }
     return { unsignedForMs, trees };
   } finally {
-    tellGaps(gaps, progress.leaves, findings);
+    // They tell what is wrong without any tree; what was named at its place is not told twice.
+    const named = new Set(findings.list().map(({ event }) => event));
+    tellGaps(gaps, findings, { place: [0, progress.leaves] }, named);
   }
 };
 
@@ -249,15 +251,6 @@ const sizeOf = (served: ServedTrees | undefined): number | undefined => {
 };
 
 const NOTHING: RightUpTo = { size: 0, hashes: [], position: undefined };
-
-/** Gaps in the order of streams tell what is wrong without any tree; what was named at its place is not told twice. */
-const tellGaps = (gaps: Findings, leaves: number, findings: Findings): void => {
-  const named = new Set(findings.list().map(({ event }) => event));
-  for (const gap of gaps.list()) if (!named.has(gap.event)) findings.add(gap);
-  const more = gaps.count() - gaps.list().length;
-  if (more > 0)
-    findings.add({ code: 'order', place: [0, leaves], message: `${more} more gaps in the order of streams` });
-};
 
 const createComparison = (
   marks: readonly Mark[],
@@ -309,7 +302,7 @@ const createComparison = (
       const recorded = Date.parse(event.recordedAt) || 0;
       latest = Math.max(latest, recorded);
       if (!isLeafStream(event.stream)) return;
-      revisions(event, tree.size());
+      revisions.next(event, { place: tree.size() });
       const hash = leafHashOf(leafOf(event));
       tree.append(hash);
       tenants.append(stringAt(event.metadata, 'tenant'), hash);

@@ -34,6 +34,7 @@ import {
   type Target,
 } from './pin-check.ts';
 import { repeatedName } from './json-names.ts';
+import { tellGaps, type Lacking } from './revision-check.ts';
 import { digesting, NotABundle, type DigestedSource } from './reading.ts';
 import { authorityOf, openCheckpoint, outlivedAll, type Authority } from './trust-check.ts';
 
@@ -103,6 +104,9 @@ export const verifyBundle = async (
     findings,
   );
   const range = proofs === undefined ? undefined : { from: proofs.from.size, to: proofs.to.size };
+  // Told last: the files are whole, and show what they show of the pin.
+  if (events !== undefined && range !== undefined)
+    tellGaps(events.gaps, findings, { file: FILES.events, place: [range.from, range.to] });
   const ok = findings.count() === 0;
   return {
     ok,
@@ -128,17 +132,33 @@ export const verifyBundle = async (
       ok && proofs !== undefined && range !== undefined
         ? provenBy(proofs.scope, range, events && { ...events.counts, redactedProven: events.redactedProven })
         : [],
-    notProven: NOT_PROVEN.map((text) =>
-      text === NOT_PROVEN_WITHOUT_PIN && ['continued', 'leads to'].includes(pinState)
-        ? behindPin(pin?.size)
-        : text,
-    ),
+    notProven: [
+      ...NOT_PROVEN.map((text) =>
+        text === NOT_PROVEN_WITHOUT_PIN && ['continued', 'leads to'].includes(pinState)
+          ? behindPin(pin?.size)
+          : text,
+      ),
+      ...notAmongThem(events?.lacking),
+    ],
   };
 };
 
 /** What a pin that is continued leaves open. */
 const behindPin = (size: number | undefined): string =>
   `that nothing was taken back behind your pin of size ${size}: what others were shown of it meanwhile may have been more`;
+
+/** What an export of one tenant leaves open where its streams have revisions that it does not hold. */
+const notAmongThem = ({ count, first }: Lacking = { count: 0, first: undefined }): string[] => {
+  if (count === 0) return [];
+  const [what, which] =
+    count === 1
+      ? ['the event of its streams which is', `(${first}) is`]
+      : [`the ${count} events of its streams which are`, `(the first: ${first}) are`];
+  return [
+    `that ${what} neither shown nor withheld ${which} of another tenant, or the service's own: ` +
+      'whether it is missing in the log, an export of the whole log shows',
+  ];
+};
 
 /** The auditor's own keys stay, whatever came with the bundle. */
 const trustFrom = (authority: Authority | undefined, pin: string): Trust | undefined =>
