@@ -49,7 +49,7 @@ export const createTextTable = (columns: number): TextTable => {
     rowOf: (text) => {
       if (taken >= rows * MOST_TAKEN) grow();
       // A text of 32 units: half the time of a buffer.
-      const digest = hash('sha256', salt + text, 'latin1');
+      const digest = hash('sha256', salt + text, 'binary');
       const [high, low] = [numberAt(digest, 0), numberAt(digest, 4) || 1];
       const row = rowWith(high, low);
       const isNew = isFree(row);
