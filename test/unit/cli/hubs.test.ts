@@ -1,258 +1,19 @@
 import { expect } from 'chai';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { startCliStub, type Answer, type Asked, type CliStub } from '../../support/cli-stub.ts';
-
-const HUBS = '/api/ledger/v1/hubs';
-const DOCUMENTS = '/api/private/v1/hubs';
-const WELL = { id: 'hub-1', ok: true, problems: [], version: 'v1.36.0', can_read_agents: true };
-const WRONG = {
-  id: 'hub-1',
-  ok: false,
-  problems: [
-    { code: 'CrdMissing', message: 'the API server has no kind clusterorders', subject: 'clusterorders' },
-    { code: 'RightMissing', message: 'may not create clusterorders in namespace osac-hub' },
-  ],
-};
-
-/** What the service's own first look found. */
-const LOOKED = { [`GET ${HUBS}/hub-1`]: { id: 'hub-1', health: 'ok', scheduling: 'open' } };
+import { DOCUMENTS, HUBS, hubsStage, WELL, WRONG } from './hubs-stage.ts';
 
 describe('ledgerctl hubs', () => {
-  let stub: CliStub;
-  const folder = mkdtempSync(join(tmpdir(), 'hubs-'));
-  const file = (name: string, text: string): string => {
-    writeFileSync(join(folder, name), text);
-    return join(folder, name);
-  };
-  const kubeconfig = file('kubeconfig', 'kind: Config');
-  const encoded = Buffer.from('kind: Config').toString('base64');
-  const answers = (table: { readonly [call: string]: unknown }): void => {
-    stub.asked.length = 0;
-    stub.answers(({ verb, path }: Asked): Answer | undefined => {
-      const body = table[`${verb} ${path}`];
-      return body === undefined ? undefined : { body, headers: { etag: '"hub-3"' } };
-    });
-  };
-  const bodyOf = (call: string): unknown =>
-    stub.asked.find(({ verb, path }) => `${verb} ${path}` === call)?.body;
+  const { stub, file, kubeconfig, encoded, answers, bodyOf } = hubsStage();
 
-  before(async () => {
-    stub = await startCliStub();
-  });
-  after(() => {
-    stub.close();
-    rmSync(folder, { recursive: true });
-  });
-
-  const ADD = ['hubs', 'add', '--id', 'hub-1', '--kubeconfig', kubeconfig, '--namespace', 'osac-hub'];
-
-  it('add checks first and registers what is well', async () => {
-    answers({ [`POST ${HUBS}/check`]: WELL, [`POST ${DOCUMENTS}`]: { id: 'hub-1' }, ...LOOKED });
-    const token = file('token', 'secret-token\n');
-    const automation = [
-      '--mode',
-      'aap',
-      '--endpoint',
-      'https://aap.example/api/controller',
-      '--token-file',
-      token,
-    ];
-    const more = [
-      '--zone',
-      'north',
-      '--nodes',
-      'fc430=4',
-      'g5=0',
-      '--calls-per-second',
-      '2.5',
-      '--burst',
-      '5',
-    ];
-    const out = await stub.succeeds([...ADD, ...automation, ...more]);
-    expect(out).to.contain('hub hub-1: registered').and.to.contain('hub hub-1: ready for orders');
-    expect(bodyOf(`POST ${HUBS}/check`)).to.deep.equal({
-      id: 'hub-1',
-      kubeconfig: encoded,
-      namespace: 'osac-hub',
-      mode: 'aap',
-      endpoints: { aap: 'https://aap.example/api/controller' },
-      automation: { token: 'secret-token' },
-    });
-    expect(bodyOf(`POST ${DOCUMENTS}`)).to.deep.equal({
-      id: 'hub-1',
-      metadata: {},
-      spec: {
-        kubeconfig: encoded,
-        namespace: 'osac-hub',
-        mode: 'aap',
-        endpoints: { aap: 'https://aap.example/api/controller' },
-        automation: { token: 'secret-token' },
-        zone: 'north',
-        capacity: { nodes: { fc430: 4, g5: 0 } },
-        pacing: { calls_per_second: 2.5, burst: 5 },
-      },
-    });
-  });
-  it('add refuses with every problem named, unless it is told to', async () => {
-    answers({ [`POST ${HUBS}/check`]: WRONG, [`POST ${DOCUMENTS}`]: { id: 'hub-1' }, ...LOOKED });
-    const refused = await stub.run(ADD);
-    expect(refused.code).to.equal(1);
-    for (const { code, message } of WRONG.problems) expect(refused.err).to.contain(`${code}: ${message}`);
-    expect(refused.err).to.contain('was not registered');
-    expect(bodyOf(`POST ${DOCUMENTS}`)).to.equal(undefined);
-    expect(await stub.succeeds([...ADD, '--force'])).to.contain('registered');
-  });
-  it('add waits for the first look of the service, and fails with what that found', async () => {
-    const health = ['NotChecked', 'NotChecked', 'CrdMissing'];
-    let looks = 0;
-    stub.answers(({ verb, path }) => {
-      if (`${verb} ${path}` === `POST ${HUBS}/check`) return { body: WELL };
-      if (`${verb} ${path}` === `POST ${DOCUMENTS}`) return { body: { id: 'hub-1' } };
-      if (path !== `${HUBS}/hub-1`) return undefined;
-      const now = health[Math.min(looks, 2)];
-      looks += 1;
-      // At first this instance has not even heard of it.
-      return looks === 1
-        ? undefined
-        : { body: { ...WRONG, health: now, scheduling: 'open', mode: 'operator', controller: 'operator' } };
-    });
-    const { code, out, err } = await stub.run(ADD);
-    expect(code).to.equal(1);
-    expect(out).to.contain('hub hub-1: registered');
-    expect(err).to.contain('registered and not ready').and.to.contain('CrdMissing: ');
-    expect(looks).to.equal(3);
-  });
-  it('add does not wait for ever, and not at all where that is not wanted', async () => {
-    const unseen = { id: 'hub-1', health: 'NotChecked', scheduling: 'open' };
-    answers({
-      [`POST ${HUBS}/check`]: WELL,
-      [`POST ${DOCUMENTS}`]: {},
-      [`GET ${HUBS}/hub-1`]: unseen,
-    });
-    const { code, err } = await stub.run([...ADD, '--wait-timeout', '1s']);
-    expect([code, err].join(' ')).to.match(/^1 .*was not looked at within 1 s/s);
-    stub.asked.length = 0;
-    expect(await stub.succeeds([...ADD, '--no-wait'])).to.contain('registered');
-    expect(stub.calls()).to.deep.equal([`POST ${HUBS}/check`, `POST ${DOCUMENTS}`]);
-    answers({
-      [`POST ${HUBS}/check`]: WELL,
-      [`POST ${DOCUMENTS}`]: {},
-      [`GET ${HUBS}/hub-1`]: { ...unseen, health: 'ok', scheduling: 'cordoned' },
-    });
-    expect(await stub.succeeds([...ADD, '--cordoned'])).to.contain('ready for orders, but cordoned');
-  });
-  it('add takes a kubeconfig from stdin, and none that is empty', async () => {
-    answers({ [`POST ${HUBS}/check`]: WELL, [`POST ${DOCUMENTS}`]: {}, ...LOOKED });
-    const fromStdin = ADD.map((word) => (word === kubeconfig ? '-' : word));
-    await stub.succeeds(fromStdin, 'kind: Config');
-    expect(bodyOf(`POST ${HUBS}/check`)).to.deep.include({ kubeconfig: encoded });
-    const empty = await stub.run(fromStdin, ' ');
-    expect([empty.code, empty.err]).to.deep.equal([2, 'ledgerctl: stdin is empty\n']);
-    const missing = ADD.map((word) => (word === kubeconfig ? join(folder, 'none') : word));
-    expect((await stub.run(missing)).code).to.equal(2);
-    expect((await stub.run([...ADD, '--ca-file', folder])).code).to.equal(2);
-    expect((await stub.run([...ADD, '--endpoint', 'http://x'])).code).to.equal(2);
-    expect((await stub.run([...ADD, '--nodes', 'fc430'])).code).to.equal(2);
-  });
-  it('add names the options that belong together, before it reads a secret or asks for a check', async () => {
-    for (const [words, said] of [
-      [['--mode', 'aap'], '--mode aap needs --endpoint'],
-      [['--mode', 'eda', '--token-file', 'none'], '--mode eda needs --endpoint'],
-      [['--controller', 'ledger'], '--controller ledger is for --mode eda and --mode aap'],
-    ] as const) {
-      answers({});
-      const { code, err } = await stub.run([...ADD, ...words]);
-      expect(code, err).to.equal(2);
-      expect(err).to.contain(said);
-      expect(stub.asked).to.deep.equal([]);
-    }
-  });
-  it('add looks at the id before everything else, and names the option and the rule', async () => {
-    answers({});
-    const none = ['--kubeconfig', join(folder, 'none'), '--namespace', 'osac-hub'];
-    for (const [words, said] of [
-      [['--id', 'Bad Id!'], /--id "Bad Id!" .*lower-case letters, digits.*--name/s],
-      [['--id', 'x'.repeat(64)], /--id "x+" .*at most 63/s],
-      [['--id', 'a/b', '--name', 'ab'], /--id "a\/b" must not hold slashes/],
-      [['--id', ' a', '--name', 'ab'], /--id " a" must not .*space/],
-      [['--id', 'sim-hub'], /--id "sim-hub" .*simulated.*not be used/s],
-      [['--id', 'hub-1', '--name', 'Hub 1'], /--name "Hub 1" .*lower-case letters, digits/s],
-    ] as const) {
-      const { code, err } = await stub.run(['hubs', 'add', ...words, ...none]);
-      expect(code, err).to.equal(2);
-      expect(err).to.match(said).and.not.to.contain('metadata.name');
-    }
-    expect(stub.asked).to.deep.equal([]);
-    answers({ [`POST ${HUBS}/check`]: WELL, [`POST ${DOCUMENTS}`]: {} });
-    for (const id of ['hub_1', 'eu.hub-1'])
-      await stub.succeeds(['hubs', 'add', '--id', id, ...ADD.slice(4), '--no-wait']);
-  });
-  it('what is wrong with a kubeconfig is told with its file and its context', async () => {
-    const problem = { code: 'InvalidKubeconfig', message: 'kubeconfig refused: server is not https' };
-    answers({
-      [`POST ${HUBS}/check`]: { id: 'candidate', ok: false, problems: [problem] },
-      [`POST ${HUBS}/hub-1/check`]: { id: 'hub-1', ok: false, problems: [problem] },
-      [`GET ${HUBS}/hub-1`]: { id: 'hub-1' },
-    });
-    const contexts = (present: string, ...names: string[]) =>
-      file(
-        `${present}.yaml`,
-        `current-context: ${present}\nusers: [{name: alice, user: {token: s3cret}}]\ncontexts:\n${names.map((name) => `- name: ${name}\n`).join('')}`,
-      );
-    const north = contexts('north', 'north', 'south');
-    const told = `InvalidKubeconfig: kubeconfig refused: server is not https (${north}, context "north")`;
-    expect((await stub.run(['hubs', 'check', '--kubeconfig', north, '--namespace', 'n'])).out).to.contain(
-      told,
-    );
-    expect((await stub.run(['hubs', 'check', 'hub-1', '--kubeconfig', north])).out).to.contain(told);
-    expect((await stub.run(['hubs', 'credentials', 'hub-1', '--kubeconfig', north])).err).to.contain(told);
-    const add = (path: string) =>
-      stub.run(['hubs', 'add', '--id', 'hub-1', '--kubeconfig', path, ...ADD.slice(6)]);
-    expect((await add(north)).err).to.contain(told);
-    const absent = await add(contexts('west', 'north', 'south'));
-    expect(absent.err).to.contain(
-      'context "west", of which there is none; contexts there are "north", "south")',
-    );
-    expect(absent.err).not.to.match(/s3cret|alice/);
-    expect((await add(file('bare', 'kind: Config'))).err).to.contain('bare, no current-context)');
-    expect((await add(file('broken', '{'))).err).to.contain('broken)');
-    const one = await stub.run(['hubs', 'check', '--kubeconfig', north, '--namespace', 'n', '--json']);
-    expect(one.out).not.to.contain('north.yaml');
-  });
-  it('add takes no 0 that would mean "not limited", and no class twice', async () => {
-    for (const [words, said] of [
-      [['--control-planes', '0'], '--cordoned'],
-      [['--calls-per-second', '0'], 'above 0'],
-      [['--calls-per-second', '0.00'], 'above 0'],
-      [['--burst', '0'], 'above 0'],
-      [['--nodes', 'fc430=1', 'fc430=2'], '"fc430" is there twice'],
-    ] as const) {
-      answers({});
-      const { code, err } = await stub.run([...ADD, ...words]);
-      expect(code, err).to.equal(2);
-      expect(err).to.contain(said);
-      expect(stub.asked).to.deep.equal([]);
-    }
-    answers({ [`POST ${HUBS}/check`]: WELL, [`POST ${DOCUMENTS}`]: {} });
-    await stub.run([...ADD, '--no-wait', '--nodes', 'fc430=0', 'h100=1']);
-    expect(bodyOf(`POST ${DOCUMENTS}`))
-      .to.have.nested.property('spec.capacity')
-      .that.deep.equals({
-        nodes: { fc430: 0, h100: 1 },
-      });
-  });
   it('check says what is wrong and ends with 1', async () => {
     answers({ [`POST ${HUBS}/hub-1/check`]: WRONG, [`POST ${HUBS}/check`]: WELL });
-    const wrong = await stub.run(['hubs', 'check', 'hub-1']);
+    const wrong = await stub().run(['hubs', 'check', 'hub-1']);
     expect(wrong.code).to.equal(1);
     expect(wrong.out).to.match(/^hub hub-1: 2 problems\n {2}CrdMissing: /);
-    const well = await stub.succeeds(['hubs', 'check', '--kubeconfig', kubeconfig, '--namespace', 'n']);
+    const well = await stub().succeeds(['hubs', 'check', '--kubeconfig', kubeconfig, '--namespace', 'n']);
     expect(well).to.contain('ready for orders').and.to.contain('API server v1.36.0');
-    expect((await stub.run(['hubs', 'check'])).code).to.equal(2);
+    expect((await stub().run(['hubs', 'check'])).code).to.equal(2);
     answers({ [`POST ${HUBS}/hub-1/check`]: { ...WELL, also_in_namespace: ['hub-2'] } });
-    expect(await stub.succeeds(['hubs', 'check', 'hub-1'])).to.contain(
+    expect(await stub().succeeds(['hubs', 'check', 'hub-1'])).to.contain(
       'hub-2 keeps orders in this namespace, too',
     );
   });
@@ -263,7 +24,7 @@ describe('ledgerctl hubs', () => {
     const NEW = ['hubs', 'check', '--kubeconfig', kubeconfig, '--namespace', 'n'];
     const url = 'http://rulebook:5000';
     const way = ['--mode', 'eda', '--controller', 'ledger', '--endpoint', url, '--tenant-namespaces'];
-    await stub.succeeds([...NEW, ...way, ...automation]);
+    await stub().succeeds([...NEW, ...way, ...automation]);
     expect(bodyOf(`POST ${HUBS}/check`)).to.deep.equal({
       kubeconfig: encoded,
       namespace: 'n',
@@ -273,7 +34,7 @@ describe('ledgerctl hubs', () => {
       automation: { token: 'secret-token', ca: 'PEM' },
       tenant_namespaces: true,
     });
-    const misfit = await stub.run([...NEW, '--mode', 'aap']);
+    const misfit = await stub().run([...NEW, '--mode', 'aap']);
     expect(misfit.code).to.equal(2);
     expect(misfit.err).to.contain('--mode aap needs --endpoint');
   });
@@ -281,7 +42,7 @@ describe('ledgerctl hubs', () => {
     answers({ [`POST ${HUBS}/hub-1/check`]: WELL });
     const CHECK = ['hubs', 'check', 'hub-1'];
     const url = 'https://aap.example/api/controller';
-    await stub.succeeds([...CHECK, '--mode', 'aap', '--endpoint', url, '--token-file', file('t', 'other')]);
+    await stub().succeeds([...CHECK, '--mode', 'aap', '--endpoint', url, '--token-file', file('t', 'other')]);
     expect(bodyOf(`POST ${HUBS}/hub-1/check`)).to.deep.equal({
       mode: 'aap',
       endpoints: { aap: url },
@@ -293,7 +54,7 @@ describe('ledgerctl hubs', () => {
       ['--controller', 'ledger'],
       ['--tenant-namespaces'],
     ])
-      expect((await stub.run([...CHECK, ...words])).code, words[0]).to.equal(2);
+      expect((await stub().run([...CHECK, ...words])).code, words[0]).to.equal(2);
   });
   it('credentials checks the new ones before it hands them over', async () => {
     const rotate = ['hubs', 'credentials', 'hub-1', '--kubeconfig', kubeconfig];
@@ -304,17 +65,17 @@ describe('ledgerctl hubs', () => {
         [`PATCH ${DOCUMENTS}/hub-1`]: {},
       });
     calls(WRONG);
-    expect((await stub.run(rotate)).err).to.contain('keeps the credentials');
+    expect((await stub().run(rotate)).err).to.contain('keeps the credentials');
     expect(bodyOf(`PATCH ${DOCUMENTS}/hub-1`)).to.equal(undefined);
     calls(WELL);
-    expect((await stub.run(rotate)).err).to.contain('was not compared');
+    expect((await stub().run(rotate)).err).to.contain('was not compared');
     expect(bodyOf(`PATCH ${DOCUMENTS}/hub-1`)).to.deep.equal({ spec: { kubeconfig: encoded } });
     calls({ ...WELL, cluster: 'uid-1' });
-    expect((await stub.run(rotate)).err)
+    expect((await stub().run(rotate)).err)
       .to.contain('nothing to compare')
       .and.to.contain('cluster uid-1');
     calls({ ...WELL, cluster: 'uid-1' }, { cluster: 'uid-1' });
-    const same = await stub.run(rotate);
+    const same = await stub().run(rotate);
     expect([same.code, same.err.includes('compare')]).to.deep.equal([0, false]);
   });
   it('credentials accepts another cluster only by its uid: the hub was rebuilt', async () => {
@@ -328,7 +89,7 @@ describe('ledgerctl hubs', () => {
         [`GET ${DOCUMENTS}/hub-1`]: document,
         [`PATCH ${DOCUMENTS}/hub-1`]: {},
       });
-    const rotate = (...words: string[]) => stub.run(['hubs', 'credentials', 'hub-1', ...words]);
+    const rotate = (...words: string[]) => stub().run(['hubs', 'credentials', 'hub-1', ...words]);
     calls(check);
     const refused = await rotate('--kubeconfig', kubeconfig);
     expect(refused.code).to.equal(1);
@@ -349,7 +110,7 @@ describe('ledgerctl hubs', () => {
   it('credentials rotates the secrets of the automation: of the mode that the hub is in, or of the one before', async () => {
     const token = ['--token-file', file('token', 'new-token\n')];
     const key = ['--hmac-secret-file', file('key', 'new-key\n')];
-    const rotate = (...words: string[]) => stub.run(['hubs', 'credentials', 'hub-1', ...words]);
+    const rotate = (...words: string[]) => stub().run(['hubs', 'credentials', 'hub-1', ...words]);
     const calls = (check: object, mode = 'eda') =>
       answers({
         [`GET ${HUBS}/hub-1`]: { id: 'hub-1', mode },
@@ -394,8 +155,8 @@ describe('ledgerctl hubs', () => {
       ['uncordon', 'open'],
       ['drain', 'draining'],
     ] as const) {
-      stub.asked.length = 0;
-      const out = await stub.succeeds(['hubs', verb, 'hub-1']);
+      stub().asked.length = 0;
+      const out = await stub().succeeds(['hubs', verb, 'hub-1']);
       expect(bodyOf(`PATCH ${DOCUMENTS}/hub-1`)).to.deep.equal({ spec: { scheduling } });
       if (verb === 'drain') expect(out).to.contain('still on it: 2 ready, 1 progressing');
     }
@@ -407,15 +168,15 @@ describe('ledgerctl hubs', () => {
       [`DELETE ${DOCUMENTS}/hub-1`]: {},
       [`GET ${HUBS}/hub-1/orders`]: { items: [{ id: 'o1', state: 'ready' }], total: 1 },
     });
-    expect(await stub.succeeds(['hubs', 'remove', 'hub-1', '--force'])).to.contain('the last of 1 orders');
+    expect(await stub().succeeds(['hubs', 'remove', 'hub-1', '--force'])).to.contain('the last of 1 orders');
     expect(bodyOf(`PATCH ${DOCUMENTS}/hub-1`)).to.deep.equal({
       metadata: { annotations: { mine: 'kept', 'fulfillment-ledger/decommission': 'force' } },
     });
-    const patch = stub.asked.find(({ verb }) => verb === 'PATCH');
+    const patch = stub().asked.find(({ verb }) => verb === 'PATCH');
     expect(patch?.headers).to.include({ 'if-match': '"hub-3"' });
-    stub.asked.length = 0;
-    expect(await stub.succeeds(['hubs', 'remove', 'hub-1'])).to.contain('removed');
-    expect(stub.calls()).to.deep.equal([`DELETE ${DOCUMENTS}/hub-1`]);
+    stub().asked.length = 0;
+    expect(await stub().succeeds(['hubs', 'remove', 'hub-1'])).to.contain('removed');
+    expect(stub().calls()).to.deep.equal([`DELETE ${DOCUMENTS}/hub-1`]);
   });
   it('list, show and orders are for people, or as JSON', async () => {
     const hub = {
@@ -455,8 +216,8 @@ describe('ledgerctl hubs', () => {
         total: 1,
       },
     });
-    expect(await stub.succeeds(['hubs', 'list'])).to.match(/hub-1 +kubernetes +aap +- +open +CrdMissing/);
-    const shown = await stub.succeeds(['hubs', 'show', 'hub-1']);
+    expect(await stub().succeeds(['hubs', 'list'])).to.match(/hub-1 +kubernetes +aap +- +open +CrdMissing/);
+    const shown = await stub().succeeds(['hubs', 'show', 'hub-1']);
     expect(shown).to.contain('used:       1 control planes, 2 fc430');
     expect(shown).to.contain('CrdMissing since 2026-11-21T12:00:00.000Z: no clusterorders');
     expect(shown).to.match(/fc430 +4 +2 +1/);
@@ -470,7 +231,7 @@ describe('ledgerctl hubs', () => {
       'watch:      broken in acme, 7 orders in 2 namespaces, orphans removed: 1, opened again: 3',
     );
     expect(shown).to.contain('last error: 2026-11-21T12:01:00.000Z 403: may not watch');
-    expect(await stub.succeeds(['hubs', 'orders', 'hub-1'])).to.match(/o1 +web +t1 +ready/);
-    expect(JSON.parse(await stub.succeeds(['hubs', 'show', 'hub-1', '--json']))).to.deep.equal(hub);
+    expect(await stub().succeeds(['hubs', 'orders', 'hub-1'])).to.match(/o1 +web +t1 +ready/);
+    expect(JSON.parse(await stub().succeeds(['hubs', 'show', 'hub-1', '--json']))).to.deep.equal(hub);
   });
 });
