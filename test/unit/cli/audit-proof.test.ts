@@ -5,10 +5,9 @@ import { expect } from 'chai';
 import { signRotation, type ChainedKey, type Trust } from '../../../src/app/audit/merkle/key-chain.ts';
 import { hashedMetadata, leafHashOf, leafOf } from '../../../src/app/audit/merkle/leaf.ts';
 import type { NoteSigner } from '../../../src/app/audit/merkle/note.ts';
-import { consistencyPath, inclusionPath } from '../../../src/app/audit/merkle/proofs.ts';
+import { inclusionPath } from '../../../src/app/audit/merkle/proofs.ts';
 import type { RecordedEvent } from '../../../src/app/event-store.ts';
 import {
-  eventsOf,
   historyOf,
   keyOf,
   ORIGIN,
@@ -17,10 +16,8 @@ import {
   type History,
 } from '../../support/audit/signed-history.ts';
 import { startCliStub, type Answer, type CliStub } from '../../support/cli-stub.ts';
+import { consistencyOf, fork, history, SIZE } from './audit-history.ts';
 
-const SIZE = 30;
-const history = historyOf(eventsOf(SIZE));
-const fork = historyOf([...history.events.slice(0, 10), ...eventsOf(SIZE, 1).slice(10)]);
 const nameOf = ({ stream, revision }: RecordedEvent): string => `${stream}@${revision}`;
 const eventAt = (of: History, index: number): RecordedEvent => of.events[index] as RecordedEvent;
 
@@ -53,9 +50,7 @@ describe('ledgerctl audit proof', () => {
   const serves = (of: History, index: number, { size = SIZE, ...as }: Served = {}): void =>
     stub.answers(({ path, query }) => {
       if (path.endsWith('/consistency')) {
-        const [from, to] = [Number(query.get('from')), Number(query.get('to'))];
-        const hashes = consistencyPath(from, to, of.tree.hashAt);
-        return as.consistency ?? { body: { from, to, path: hashes.map((hash) => hash.toString('base64')) } };
+        return as.consistency ?? { body: consistencyOf(of, query) };
       }
       if (path.endsWith('/trust.json')) return { body: { ...of.trust, keys: as.keys ?? of.trust.keys } };
       const event = eventAt(of, index);

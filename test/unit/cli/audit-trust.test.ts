@@ -4,20 +4,9 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { signRotation, type Trust } from '../../../src/app/audit/merkle/key-chain.ts';
 import type { NoteSigner } from '../../../src/app/audit/merkle/note.ts';
-import { consistencyPath } from '../../../src/app/audit/merkle/proofs.ts';
-import {
-  eventsOf,
-  historyOf,
-  keyOf,
-  ORIGIN,
-  vkey,
-  type History,
-} from '../../support/audit/signed-history.ts';
+import { keyOf, ORIGIN, vkey, type History } from '../../support/audit/signed-history.ts';
 import { startCliStub, type CliStub } from '../../support/cli-stub.ts';
-
-const SIZE = 30;
-const history = historyOf(eventsOf(SIZE));
-const fork = historyOf([...history.events.slice(0, 10), ...eventsOf(SIZE, 1).slice(10)]);
+import { consistencyOf, fork, history, SIZE } from './audit-history.ts';
 
 describe('ledgerctl audit trust over a file that is there', () => {
   let stub: CliStub;
@@ -49,11 +38,8 @@ describe('ledgerctl audit trust over a file that is there', () => {
     await writeFile(file, before);
     stub.answers(({ path, query }) => {
       if (!path.endsWith('/consistency')) return { body: shown };
-      const [from, to] = [Number(query.get('from')), Number(query.get('to'))];
-      if (to > knows) return { status: 400, body: { detail: 'larger than the tree' } };
-      return {
-        body: { path: consistencyPath(from, to, of.tree.hashAt).map((hash) => hash.toString('base64')) },
-      };
+      if (Number(query.get('to')) > knows) return { status: 400, body: { detail: 'larger than the tree' } };
+      return { body: consistencyOf(of, query) };
     });
     const run = await stub.run(['audit', 'trust', '-o', file, '--force']);
     const after = await readFile(file, 'utf8');

@@ -1,5 +1,4 @@
 import { expect } from 'chai';
-import { findingText } from '../../../../src/app/audit/bundle/findings.ts';
 import type { BundleProofs } from '../../../../src/app/audit/bundle/format.ts';
 import { verifyBundle, type BundleReport } from '../../../../src/app/audit/bundle/verify.ts';
 import type { LaterProof } from '../../../../src/app/audit/bundle/pin-check.ts';
@@ -24,15 +23,7 @@ import {
   type Ask,
   type MemoryBundle,
 } from '../../../support/audit/signed-history.ts';
-
-const SIZE = 60;
-const history = historyOf(eventsOf(SIZE));
-
-const verify = (files: MemoryBundle, trust = history.trust): Promise<BundleReport> =>
-  verifyBundle(memorySource(files), { trust });
-
-const texts = ({ findings }: BundleReport): string => findings.map(findingText).join('\n');
-const codes = ({ findings }: BundleReport): string[] => [...new Set(findings.map(({ code }) => code))];
+import { codes, history, SIZE, texts, verify } from './changed-bundles.ts';
 
 describe('pins', () => {
   const pinned = (size: number, of = history) => ({ ...history.trust, pin: of.noteAt(size) });

@@ -1,35 +1,8 @@
 import { expect } from 'chai';
-import { findingText } from '../../../../src/app/audit/bundle/findings.ts';
-import { verifyBundle, type BundleReport } from '../../../../src/app/audit/bundle/verify.ts';
 import { canonicalHash } from '../../../../src/app/audit/merkle/leaf.ts';
 import type { JsonObject } from '../../../../src/domain/json.ts';
-import {
-  asTenant,
-  bundleOf,
-  editLines,
-  eventsOf,
-  fitManifest,
-  historyOf,
-  memorySource,
-  type Ask,
-  type MemoryBundle,
-} from '../../../support/audit/signed-history.ts';
-
-const history = historyOf(eventsOf(60));
-
-const changed = async (ask: Ask, change: (files: MemoryBundle) => void): Promise<BundleReport> => {
-  const files = await bundleOf(history, ask);
-  change(files);
-  return verifyBundle(memorySource(files), { trust: history.trust });
-};
-
-const nameOf = (place: number): string => {
-  const event = history.events[place];
-  return `${event?.stream}@${event?.revision}`;
-};
-
-const codes = ({ findings }: BundleReport): string[] => [...new Set(findings.map(({ code }) => code))];
-const texts = ({ findings }: BundleReport): string => findings.map(findingText).join('\n');
+import { asTenant, editLines, fitManifest, type Ask } from '../../../support/audit/signed-history.ts';
+import { changed, codes, history, nameOf, texts } from './changed-bundles.ts';
 
 describe('verifying what a tenant is shown of an event that hides something', () => {
   const place = history.events.findIndex(({ metadata }) => Object.hasOwn(metadata, 'hidden'));
