@@ -98,6 +98,13 @@ describe('an export that is checked without anything of ours', function () {
     expect(
       changed('manifest.note', (text) => text.replace('export manifest', 'export manifesto')),
     ).to.include('the signature of manifest.note');
+    // Signed by the same key, for something else.
+    expect(
+      changed('manifest.note', (text) => {
+        const [own = '', ...rest] = text.slice(0, text.lastIndexOf('\n\n') + 1).split('\n');
+        return signNote([`${own}x`, ...rest].join('\n'), history.signer);
+      }),
+    ).to.include('manifest.note was signed for another manifest');
     writeFileSync(join(directory, 'more.json'), '{}');
     expect(verify(directory).said).to.equal('wrong: more.json is not listed in the manifest\n');
     rmSync(join(directory, 'more.json'));

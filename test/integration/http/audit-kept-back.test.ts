@@ -162,6 +162,15 @@ describe('audit API: what is kept back', function () {
     const refused = await asked('t1');
     expect(refused.status, refused.text).to.equal(400);
     expect(detailOf(refused)).to.match(/^field 'filter.resource_id': nothing/);
+    const person = (tenant?: string) =>
+      admin('POST', `${AUDIT}/exports`, {
+        ...(tenant !== undefined && { tenant }),
+        filter: { subject: 'bob' },
+      });
+    const nobody = await person('t1');
+    expect(nobody.status, nobody.text).to.equal(400);
+    expect(detailOf(nobody)).to.match(/^field 'filter.subject': nobody/);
+    expect((await person('t2')).status).to.equal(202);
     expect((await asked('t2')).status).to.equal(202);
     expect((await asked()).status).to.equal(202);
   });

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { IdempotencyMismatch } from '../../../src/app/command.ts';
-import { EventTooLarge, OutcomeUnknown, StoreUnavailable } from '../../../src/app/event-store.ts';
+import { EventTooLarge, LogDamaged, OutcomeUnknown, StoreUnavailable } from '../../../src/app/event-store.ts';
 import { reject, type RejectionKind } from '../../../src/domain/decider.ts';
 import {
   ApiError,
@@ -88,6 +88,18 @@ describe('error catalogue', () => {
     expect(asApiError(new IdempotencyMismatch('c')).status).to.equal(422);
     expect(asApiError(new EventTooLarge('T', 2_000_000)).status).to.equal(400);
     expect(asApiError(new URIError('x')).status).to.equal(400);
+    const at = { event: 'cluster-SENTINEL@4', position: '0000000000000007' };
+    for (const [where, reason, says] of [
+      [at, 'EVENT_CHANGED', 'position 0000000000000007 is not the one that was recorded'],
+      [undefined, 'LOG_DAMAGED', 'the event log of this service is damaged'],
+    ] as const) {
+      const damaged = asApiError(new LogDamaged('SENTINEL/events.db is damaged', where));
+      expect([damaged.status, damaged.options.reason]).to.deep.equal([500, reason]);
+      expect(damaged.message).to.include(says);
+      expect(JSON.stringify([osacErrorBody(damaged), problemBody(damaged, 'urn:x')])).to.not.include(
+        'SENTINEL',
+      );
+    }
     const bug = asApiError(new TypeError('SENTINEL is not a function'));
     expect(bug.status).to.equal(500);
     expect(bug.message).not.to.contain('SENTINEL');
