@@ -15,6 +15,7 @@ import {
 } from '../../src/adapters/event-store/sqlite/sqlite-event-store.ts';
 import { systemClock } from '../../src/adapters/system/system-ports.ts';
 import { createAsOf } from '../../src/app/as-of.ts';
+import { createLeafGuard } from '../../src/app/audit/held-reads.ts';
 import { rootAt } from '../../src/app/audit/merkle/compact-range.ts';
 import { createAuditProofs } from '../../src/app/audit/proofs.ts';
 import { createTenantHeads } from '../../src/app/audit/tenant-heads.ts';
@@ -163,7 +164,7 @@ const measureAsOf = async (store: SqliteEventStore, reader: AuditReader): Promis
     instance: 'bench',
     recordRejection: () => undefined,
   });
-  const asOf = createAsOf({ store, runner });
+  const asOf = createAsOf({ store, runner, guard: createLeafGuard(() => reader) });
   const orders = reader.find({ tenants: 'all', types: ['ClusterOrdered'], limit: 500 }).leaves;
   await time('as_of of one resource', 300, async (n) => {
     const { resourceId = '', index = 0 } = orders[n % orders.length] ?? {};

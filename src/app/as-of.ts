@@ -1,14 +1,17 @@
 import type { DomainEvent } from '../domain/decider.ts';
+import { stringAt } from '../domain/json-tools.ts';
 import { streamName } from '../domain/stream-name.ts';
+import { heldRead, type LeafGuard } from './audit/held-reads.ts';
 import type { Aggregate, CommandRunner, Loaded } from './command.ts';
 import type { EventStore, Position, RecordedEvent } from './event-store.ts';
 
-/** What streams looked like earlier (design §5): folded again, up to a position. */
+/** What streams looked like earlier (design §5): folded again, up to a position, each event held against its leaf. */
 export type AsOf = {
   /**
-   * The state after everything that had been stored at the position; undefined: the stream was empty, or did not begin as
-   * `begun` asks. Of a stream that begins otherwise no more is read than of one that is not there, so that the time that
-   * the answer takes does not tell the two apart.
+   * The state after everything that had been stored at the position; undefined: the stream was empty, or is of a tenant that
+   * is not `visible`. Of such a stream no more is read than of one that is not there, so that the time that the answer takes
+   * does not tell the two apart. Throws ChangedEvent where an event of a visible one is not the one that was recorded, or is
+   * gone.
    */
   load<S, C extends { readonly type: string }, E extends DomainEvent>(
     aggregate: Aggregate<S, C, E>,
@@ -20,26 +23,61 @@ export type AsOf = {
 
 export type AsOfOptions = {
   readonly signal?: AbortSignal;
-  /** Whether the stream that begins with this event is wanted. Default: any. */
-  readonly begun?: (first: RecordedEvent) => boolean;
+  /** Whose streams are wanted: every one that is asked for begins with an event that names its tenant. Default: any. */
+  readonly visible?: (tenant: string) => boolean;
 };
 
 export const createAsOf = ({
   store,
   runner,
+  guard,
 }: {
   readonly store: Pick<EventStore, 'readStream' | 'currentRevision'>;
   readonly runner: Pick<CommandRunner, 'load'>;
-}): AsOf => ({
-  load: async (aggregate, id, position, { signal, begun } = {}) => {
-    const stream = streamName(aggregate.category, id);
-    const first = await eventAt(store, stream, 0, signal);
-    if (first === undefined || begun?.(first) === false || first.position > position) return undefined;
-    const asOfRevision = await revisionAt(store, stream, position, signal);
-    if (asOfRevision === undefined) return undefined;
-    return runner.load(aggregate, id, { asOfRevision, ...(signal === undefined ? {} : { signal }) });
-  },
-});
+  readonly guard: LeafGuard;
+}): AsOf => {
+  const read = heldRead((stream, options) => store.readStream(stream, options), guard);
+
+  /** It is as absent as what never was; but not because somebody took its first event out, or gave it to another tenant. */
+  const assertAbsent = (
+    stream: string,
+    first: RecordedEvent | undefined,
+    { position, visible }: { readonly position: Position; readonly visible: (tenant: string) => boolean },
+  ): void => {
+    const leaf = guard.standing(stream, 0);
+    if (leaf === undefined || leaf.position > position || !visible(leaf.tenant)) return;
+    if (first === undefined) guard.assertNone(stream, 0, position);
+    else guard.assertUnchanged(first);
+  };
+
+  return {
+    load: async (aggregate, id, position, { signal, visible = () => true } = {}) => {
+      const stream = streamName(aggregate.category, id);
+      const first = await firstOf(store, stream, signal);
+      if (first === undefined || !visible(stringAt(first.data, 'tenant'))) {
+        assertAbsent(stream, first, { position, visible });
+        return undefined;
+      }
+      if (first.position > position) return undefined;
+      const asOfRevision = await revisionAt(store, stream, position, signal);
+      if (asOfRevision === undefined) return undefined;
+      const how = { asOfRevision, read, ...(signal === undefined ? {} : { signal }) };
+      const loaded = await runner.load(aggregate, id, how);
+      guard.assertNone(stream, asOfRevision + 1, position);
+      return loaded;
+    },
+  };
+};
+
+/** Undefined also where the stream begins later: its first event was taken out. */
+const firstOf = async (
+  store: Pick<EventStore, 'readStream'>,
+  stream: string,
+  signal: AbortSignal | undefined,
+): Promise<RecordedEvent | undefined> => {
+  const first = await eventAt(store, stream, 0, signal);
+  return first?.revision === 0 ? first : undefined;
+};
 
 /**
  * Revision of the last event of a stream that is not behind a position, when the first one is not; undefined: there is no

@@ -353,10 +353,10 @@ export const createCommandRunner = (
       const attempt = { aggregate, stream, command, context, options: how };
       return how.inLine === true && store.singleWriter ? inLine(attempt) : alone(attempt);
     },
-    load: async (aggregate, id, { asOfRevision, signal } = {}) => {
+    load: async (aggregate, id, { asOfRevision, signal, read } = {}) => {
       const stream = streamName(aggregate.category, id);
       if (asOfRevision !== undefined)
-        return loadedOf(await loader.loadAt(aggregate, stream, asOfRevision, { signal }));
+        return loadedOf(await loader.loadAt(aggregate, stream, asOfRevision, { signal, read }));
       return queue.run(stream, async () => loadedOf(await newest(aggregate, stream, signal)));
     },
     peek: async (aggregate, id, { remembered = false, signal } = {}) => {

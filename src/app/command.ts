@@ -1,5 +1,5 @@
 import type { Decider, DomainEvent, Rejection } from '../domain/decider.ts';
-import type { ExpectedRevision, Position } from './event-store.ts';
+import type { ExpectedRevision, Position, ReadForward } from './event-store.ts';
 import type { CommandContext } from './metadata.ts';
 
 export type { CommandContext } from './metadata.ts';
@@ -69,11 +69,14 @@ export type CommandRunner = {
     context: CommandContext,
     options?: ExecuteOptions<S, E>,
   ): Promise<CommandOutcome<S>>;
-  /** Folds a stream: cached state, snapshot and tail. `asOfRevision` folds only up to there, uncached. */
+  /**
+   * Folds a stream: cached state, snapshot and tail. `asOfRevision` folds only up to there, uncached; with `read` every event
+   * of it, as read there, and nothing that was folded before.
+   */
   load<S, C extends { readonly type: string }, E extends DomainEvent>(
     aggregate: Aggregate<S, C, E>,
     id: string,
-    options?: { asOfRevision?: number; signal?: AbortSignal },
+    options?: { asOfRevision?: number; signal?: AbortSignal; read?: ReadForward },
   ): Promise<Loaded<S>>;
   /**
    * The state of a stream without waiting for commands under way on it, so that commands on other streams may ask. With

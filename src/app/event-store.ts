@@ -59,6 +59,12 @@ export type ReadStreamOptions = {
   readonly signal?: AbortSignal;
 };
 
+/** Reads a stream in its order: what folds it need not know where the events come from. */
+export type ReadForward = (
+  stream: string,
+  options: Omit<ReadStreamOptions, 'direction'>,
+) => AsyncIterable<RecordedEvent>;
+
 /** One filter per subscription; neither: everything but the store's own (`$…`) events. */
 export type EventFilter =
   | { readonly streamPrefixes: readonly string[] }

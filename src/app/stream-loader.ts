@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { Aggregate } from './command.ts';
 import type { DomainEvent } from '../domain/decider.ts';
 import type { EventCodec } from './event-codec.ts';
-import type { EventStore, ExpectedRevision, RecordedEvent } from './event-store.ts';
+import type { EventStore, ExpectedRevision, ReadForward, RecordedEvent } from './event-store.ts';
 import { emptyStream, foldRecorded, type FoldedStream } from './folded-stream.ts';
 import type { LongFolds } from './long-folds.ts';
 import type { Snapshot, SnapshotStore } from './snapshot-store.ts';
@@ -24,7 +24,10 @@ export type StreamLoader = {
     folded: FoldedStream<S>,
     signal?: AbortSignal,
   ): Promise<number>;
-  /** The stream as it was at a revision; `seen` is called, oldest first, with each event from `seenFrom` on. */
+  /**
+   * The stream as it was at a revision; `seen` is called, oldest first, with each event from `seenFrom` on. With `read` all
+   * of it comes from there, on this thread: neither a snapshot nor a worker stands in for events.
+   */
   loadAt<S, C extends { readonly type: string }, E extends DomainEvent>(
     aggregate: Aggregate<S, C, E>,
     stream: string,
@@ -33,6 +36,7 @@ export type StreamLoader = {
       signal?: AbortSignal | undefined;
       seen?: (event: RecordedEvent) => void;
       seenFrom?: number;
+      read?: ReadForward | undefined;
     },
   ): Promise<FoldedStream<S>>;
   /** Takes a snapshot when enough events came since the last one. */
@@ -64,21 +68,26 @@ export const createStreamLoader = ({
     readonly signal?: AbortSignal | undefined;
     /** Called with each event; then all of them must come by here. */
     readonly seen?: ((event: RecordedEvent) => void) | undefined;
+    /** Where events come from; the same holds then. Default: the store. */
+    readonly read?: ReadForward | undefined;
   };
+
+  const fromStore: ReadForward = (stream, options) => store.readStream(stream, options);
 
   /** Folds on from where `folded` stands; returns the number of events. */
   const foldOn = async <S, C extends { readonly type: string }, E extends DomainEvent>(
     aggregate: Aggregate<S, C, E>,
     stream: string,
     folded: FoldedStream<S>,
-    { upTo, signal, seen }: Stretch,
+    { upTo, signal, seen, read }: Stretch,
   ): Promise<number> => {
     const first = nextOf(folded.revision);
-    const mayLeave = longFolds !== undefined && seen === undefined;
+    const mayLeave = longFolds !== undefined && seen === undefined && read === undefined;
     let count = await foldHere(aggregate, stream, folded, {
       upTo: mayLeave ? Math.min(upTo ?? Infinity, first + LONG - 1) : upTo,
       signal,
       seen,
+      read,
     });
     if (!mayLeave || count < LONG) return count;
     const { category } = aggregate;
@@ -93,13 +102,13 @@ export const createStreamLoader = ({
     aggregate: Aggregate<S, C, E>,
     stream: string,
     folded: FoldedStream<S>,
-    { upTo, signal, seen }: Stretch,
+    { upTo, signal, seen, read = fromStore }: Stretch,
   ): Promise<number> => {
     const from = nextOf(folded.revision);
     const limit = upTo === undefined || upTo === Infinity ? {} : { limit: upTo - from + 1 };
     if (limit.limit !== undefined && limit.limit <= 0) return 0;
     let count = 0;
-    for await (const event of store.readStream(stream, { from, ...limit, ...withSignal(signal) })) {
+    for await (const event of read(stream, { from, ...limit, ...withSignal(signal) })) {
       seen?.(event);
       foldRecorded(folded, aggregate.decider.evolve, codec, event);
       count += 1;
@@ -139,9 +148,13 @@ export const createStreamLoader = ({
       await catchUp(aggregate, stream, folded, signal);
       return folded;
     },
-    loadAt: async (aggregate, stream, revision, { signal, seen, seenFrom = Infinity } = {}) => {
+    loadAt: async (aggregate, stream, revision, { signal, seen, seenFrom = Infinity, read } = {}) => {
       const empty = emptyStream(aggregate.decider.initialState());
       if (revision < 0) return empty;
+      if (read !== undefined) {
+        await foldOn(aggregate, stream, empty, { upTo: revision, signal, read });
+        return empty;
+      }
       const { stateVersion } = aggregate;
       const newest = Math.min(revision, seenFrom - 1);
       const folded = (await fromSnapshot<typeof empty.state>(stateVersion, stream, signal, newest)) ?? empty;

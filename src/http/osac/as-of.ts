@@ -1,9 +1,9 @@
 import { createAsOf, type AsOf } from '../../app/as-of.ts';
+import { createLeafGuard } from '../../app/audit/held-reads.ts';
 import type { CommandRunner } from '../../app/command.ts';
 import type { EventStore, Position } from '../../app/event-store.ts';
 import type { Clock } from '../../app/ports.ts';
 import type { DomainEvent } from '../../domain/decider.ts';
-import { stringAt } from '../../domain/json-tools.ts';
 import { aggregateOf } from '../../domain/kinds.ts';
 import type { ResourceKind } from '../../domain/resource.ts';
 import type { ListPage, ReadModels, ResourceReader, Visibility } from '../../projections/read-models.ts';
@@ -52,7 +52,7 @@ export const createPast = ({
     waitFor: readModels.waitFor,
     clock,
   }),
-  asOf: createAsOf({ store, runner }),
+  asOf: createAsOf({ store, runner, guard: createLeafGuard(() => readModels.audit) }),
   changes: readModels.changes,
   shown: positions.applied,
   told: (position) => readModels.waitFor(TIMELINE_VIEW, position, { timeoutMs: WAIT_MS }),
@@ -106,7 +106,7 @@ export const documentAsOf = async <S, C extends { readonly type: string }, E ext
   if (position === BEFORE_EVERYTHING) return undefined;
   const loaded = await past.asOf.load(aggregateOf(kind), id, position, {
     // Every kind begins with an event that names its tenant, which never changes.
-    begun: ({ data }) => visible(stringAt(data, 'tenant')),
+    visible,
     ...(signal === undefined ? {} : { signal }),
   });
   const view = loaded === undefined ? undefined : kind.view(loaded.state);

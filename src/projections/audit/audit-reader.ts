@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { rootAt, rootOfRange } from '../../app/audit/merkle/compact-range.ts';
 import { emptyRoot } from '../../app/audit/merkle/hashing.ts';
+import type { LeafIndex } from '../../app/audit/held-reads.ts';
 import type { LeafRecord } from '../../app/audit/merkle/leaf.ts';
 import type { AlsoAbout, AuditLeaf, AuditTree, TenantTree } from '../../app/audit/tree.ts';
 import type { Position } from '../../app/event-store.ts';
@@ -42,6 +43,8 @@ export type AuditReader = AuditTree &
     positionOf(index: number): Position | undefined;
     /** Number of the leaf of an event; undefined when it is none (yet). */
     indexOf(stream: string, revision: number): number | undefined;
+    /** The leaf of an event as its stream has it; undefined when it is none (yet). */
+    standing: LeafIndex['standing'];
     /** Leaves that fit a query, in its order. Throws TypeError for the id of an event with `desc`: there is one at most. */
     find(query: AuditQuery): AuditPage;
     /** The file that is read, or the connection in memory: for `openAuditReader` in a thread that does long work. */
@@ -225,6 +228,13 @@ export const auditReader = (connection: ReadConnection): AuditReader => {
       const id = names.id(searchable(stream));
       return id === undefined ? undefined : numberIn(statement(SQL.atStream).get(id, revision), 'idx');
     },
+    standing: (stream, revision) => {
+      const id = names.id(searchable(stream));
+      const row = id === undefined ? undefined : statement(SQL.standing).get(id, revision);
+      if (row === undefined) return undefined;
+      const { idx, hash, position, tenant } = row as unknown as StandingRow;
+      return { index: idx, hash, position, tenant: names.text(tenant) };
+    },
     find: (query) => {
       const { order = 'asc', after, from, to, below, eventId, outcome } = query;
       const end = Math.min(
@@ -252,6 +262,8 @@ type MentionRow = { readonly idx: number; readonly resource: number; readonly hi
 
 /** No name has this number: nothing is found by it. */
 const NO_NAME = -1;
+
+type StandingRow = Pick<LeafRow, 'idx' | 'position' | 'tenant'> & { readonly hash: Uint8Array };
 
 type LeafRow = {
   readonly idx: number;

@@ -38,6 +38,7 @@ export const AUDIT_STATEMENTS = {
   timeOf: 'SELECT latest_ms FROM leaves WHERE idx = ?',
   positionOf: 'SELECT position FROM leaves WHERE idx = ?',
   atStream: 'SELECT idx FROM leaves WHERE stream = ? AND revision = ? LIMIT 1',
+  standing: 'SELECT idx, hash, position, tenant FROM leaves WHERE stream = ? AND revision = ? LIMIT 1',
   nextOfId: seek(`${ID_BLOCK} = ? AND event_id = ?`),
   nextOfTenant: seek('tenant = ?'),
   nextOfSubject: seek('subject = ?'),
