@@ -97,7 +97,7 @@ export const createReadiness = (options: {
         ...processCheck(),
         ...auditCheck(),
       ];
-      return { ready: checks.every(({ ok }) => ok), checks };
+      return { ready: checks.every(({ ok }) => ok), checks: checks.map(unnamed) };
     },
     storeAnswers: async () => (await storeFault()) === undefined,
     started: () => {
@@ -108,3 +108,16 @@ export const createReadiness = (options: {
     },
   };
 };
+
+/** Nobody who asks here is known, and ids of objects are their tenants': of an event, its kind and place are told. */
+const unnamed = (check: Readiness['checks'][number]): Readiness['checks'][number] => {
+  const { message, warning, ...rest } = check;
+  return {
+    ...rest,
+    ...(message !== undefined && { message: withoutIds(message) }),
+    ...(warning !== undefined && { warning: withoutIds(warning) }),
+  };
+};
+
+const withoutIds = (text: string): string =>
+  text.replaceAll(/\b([a-z][A-Za-z0-9]*)-[A-Za-z0-9._~-]+@(\d+)/g, '$1-…@$2');

@@ -119,6 +119,22 @@ describe('readiness', () => {
     });
   });
 
+  it('names no object to whoever asks: who is woken finds it in the log, and by the position', async () => {
+    const of = (event: string): string =>
+      `the event ${event} at position 0000000000000007 is another one (${event}, x)`;
+    const [named, told] = [of('cluster-merger-plan.2@12'), of('cluster-…@12')];
+    const given: Given = {
+      changed: named,
+      audit: { state: 'mismatch', error: named },
+      view: { state: 'stopped', error: named },
+    };
+    const { checks } = await started(given).check();
+    const says = checks
+      .flatMap(({ message, warning }) => [message, warning])
+      .filter((text) => text?.includes('@'));
+    expect(says).to.deep.equal([told, `stopped: ${told}`, told]);
+  });
+
   it('an event that was changed takes no traffic away, and stands there as a warning', async () => {
     const changed = 'the event a@1 is not the one that was recorded';
     const { ready, checks } = await started({ changed }).check();
