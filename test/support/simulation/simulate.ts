@@ -29,8 +29,8 @@ export type Simulated = {
 const MINUTE = 60_000;
 /** Virtual time for everything to come to its end once nothing goes wrong any more. */
 const SETTLE_MS = 15 * MINUTE;
-/** After a clock that went back an hour, what was due then is due an hour later. */
-const SETTLE_BACK_MS = 80 * MINUTE;
+/** After a clock that went back, what was due then is due as much later, and a little more. */
+const BACK_MS = 5 * MINUTE;
 /** A webhook that was lost is posted again only when nothing was seen of it for long, each time for longer. */
 const SETTLE_EDA_MS = 150 * MINUTE;
 const LOOK_MS = 2_000;
@@ -146,8 +146,10 @@ const operate = async (left: readonly string[], { retry, remove }: Workload): Pr
   }
 };
 
-const boundOf = ({ plan, clockWentBack }: World): number =>
-  plan.real?.mode === 'eda' ? SETTLE_EDA_MS : clockWentBack() ? SETTLE_BACK_MS : SETTLE_MS;
+const boundOf = ({ plan, clockBack }: World): number => {
+  const back = clockBack();
+  return (plan.real?.mode === 'eda' ? SETTLE_EDA_MS : SETTLE_MS) + (back > 0 ? back + BACK_MS : 0);
+};
 
 export const settle = async (world: World, workload: Workload): Promise<void> => {
   const { agenda } = world;

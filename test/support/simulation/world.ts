@@ -58,8 +58,8 @@ export type World = {
   moments(): ReadonlyMap<Moment, number>;
   /** What the automation of a hub was asked for. */
   runsOn(hub: string): readonly Run[];
-  /** True when some wall clock was set back. */
-  clockWentBack(): boolean;
+  /** Milliseconds by which a wall clock was behind the furthest that there had been: back again, or in another place. */
+  clockBack(): number;
   close(): Promise<void>;
 };
 
@@ -83,7 +83,10 @@ export const createWorld = (plan: Plan, folder: string, plant?: Plant): World =>
   let failure: Violation | undefined;
   let calm = false;
   let ending = false;
-  let wentBack = false;
+  /** Of each place, milliseconds by which its wall clock is off. */
+  const clocks = new Map<number, number>();
+  let furthestClock = 0;
+  let clockBack = 0;
   let deathsLeft = plan.deaths;
   let births = 0;
   const firstMoments = new Map<Moment, number>();
@@ -287,14 +290,17 @@ export const createWorld = (plan: Plan, folder: string, plant?: Plant): World =>
   const place = async (number: number): Promise<void> => {
     let files: string | undefined;
     let offset = 0;
+    clocks.set(number, offset);
     while (!ending) {
       files = await start(number, files, offset);
       if (ending) return;
       await agenda.sleep('world', calm ? 100 : random.int(3_000, 12_000));
       if (plan.clockJumps && !calm && random.chance(0.7)) {
         const jump = random.pick([-3_600_000, 3_600_000]);
-        if (jump < 0) wentBack = true;
         offset += jump;
+        clocks.set(number, offset);
+        furthestClock = Math.max(furthestClock, offset);
+        clockBack = Math.max(clockBack, furthestClock - Math.min(...clocks.values()));
       }
     }
   };
@@ -335,7 +341,7 @@ export const createWorld = (plan: Plan, folder: string, plant?: Plant): World =>
     births: () => births,
     moments: () => new Map(firstMoments),
     runsOn: (hub) => playbooks.get(hub)?.runs() ?? [],
-    clockWentBack: () => wentBack,
+    clockBack: () => clockBack,
     close: async () => {
       ending = true;
       over.reject(new Error('the simulation is over'));
