@@ -24,13 +24,22 @@ export const createNameSearches = (most: number = MOST_WAITING): NameSearches =>
           { reason: 'SEARCHES_BUSY', retryAfterSeconds: 5 },
         );
       inHand += 1;
+      let counts = true;
+      // Who has gone while waiting keeps nobody out; what has begun ends by itself.
+      const leave = (): void => {
+        if (counts) inHand -= 1;
+        counts = false;
+      };
+      signal.addEventListener('abort', leave, { once: true });
       try {
         return await queue.run('', async () => {
           signal.throwIfAborted();
+          signal.removeEventListener('abort', leave);
           return task();
         });
       } finally {
-        inHand -= 1;
+        signal.removeEventListener('abort', leave);
+        leave();
       }
     },
   };

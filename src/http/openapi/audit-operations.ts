@@ -176,7 +176,7 @@ export const AUDIT_DESCRIPTIONS: { readonly [route: string]: Description } = {
     description:
       'Made behind the answer, of what a signed head covers: everything that was stored when it was asked for. All events of ' +
       'the tenant between `from` and `to` are in it; those that `filter` leaves out, and those that you may not see, by their ' +
-      'hash. 429 with EXPORTS_BUSY: too many are waiting.',
+      'hash. 429 with EXPORTS_BUSY: too many are waiting; with SEARCHES_BUSY: too many look for people by name.',
     parameters: WRITE,
     body: {
       ...record({
@@ -188,7 +188,11 @@ export const AUDIT_DESCRIPTIONS: { readonly [route: string]: Description } = {
         'filter?': record({
           'subject?': TEXT,
           'kind?': TEXT,
-          'resource_id?': { ...TEXT, description: 'With `kind`: one of which there is something to read.' },
+          'resource_id?': {
+            ...TEXT,
+            description:
+              'With `kind`: one of which there is something to read; with `tenant` something that the tenant may read.',
+          },
           'types?': listOf(TEXT),
           'outcome?': TEXT,
         }),

@@ -47,4 +47,24 @@ describe('searches of people by name', () => {
     expect(await second.catch((error: unknown) => (error as Error).message)).to.equal('gone');
     expect(begun).to.equal(false);
   });
+
+  it('keep nobody out for those who have gone while they waited', async () => {
+    const searches = createNameSearches(1);
+    const gone = new AbortController();
+    const held = Promise.withResolvers<string>();
+    const first = searches.run(() => held.promise, going);
+    const second = searches.run(async () => 'second', gone.signal).catch(() => 'gone');
+    gone.abort();
+    const third = searches.run(async () => 'third', going);
+    const refused: unknown = await searches.run(async () => 'fourth', going).catch((error: unknown) => error);
+    expect(refused).to.include({ reason: 'SEARCHES_BUSY' });
+    held.resolve('first');
+    expect(await Promise.all([first, second, third])).to.deep.equal(['first', 'gone', 'third']);
+    // Each place was given back once.
+    const again = [1, 2].map(() => searches.run(() => Promise.resolve('again'), going));
+    expect(await searches.run(async () => 'x', going).catch((error: unknown) => error)).to.include({
+      reason: 'SEARCHES_BUSY',
+    });
+    expect(await Promise.all(again)).to.deep.equal(['again', 'again']);
+  });
 });
