@@ -5,7 +5,8 @@ import { verifyConsistency } from '../merkle/proofs.ts';
 import { stringAt } from '../../../domain/json-tools.ts';
 import { createAlignment, LOOKAHEAD, type Difference } from './alignment.ts';
 import { collectFindings, LISTED, type Finding, type Findings } from './findings.ts';
-import { FILES, scopeName, type BundleManifest, type BundleProofs } from './format.ts';
+import { FILES, scopeName, type BundleLine, type BundleManifest, type BundleProofs } from './format.ts';
+import { createIdCheck, type DoubleIds, type IdCheck } from './id-check.ts';
 import { checkLine, eventName, guessedName, UnreadableLine, type CheckedLine } from './lines.ts';
 import { createRevisionCheck, type Lacking } from './revision-check.ts';
 import { createTenantRoots } from './tenant-roots.ts';
@@ -78,7 +79,21 @@ export const checkEvents = async (
   }
   const fits = conclude({ ask, shown, listed, differences, differing, nameOf: lines.nameOf }, findings);
   const result = lines.result();
-  return fits ? result : { ...result, gaps: collectFindings() };
+  if (!fits) return { ...result, gaps: collectFindings() };
+  const doubles = lines.ids.doubles();
+  if (doubles !== undefined) await nameDoubles(files, doubles, start);
+  return result;
+};
+
+/** Reads the events once more: all of them could be read, and are those that were signed. */
+const nameDoubles = async (files: DigestedSource, doubles: DoubleIds, start: number): Promise<void> => {
+  let line = 0;
+  for await (const batch of lineBatches(files.stream(FILES.events)))
+    for (const { text = '' } of batch) {
+      line += 1;
+      const { leaf } = JSON.parse(text) as Pick<BundleLine, 'leaf'>;
+      if (leaf !== null) doubles.next(leaf, { file: FILES.events, line, place: start + line - 1 });
+    }
 };
 
 const startOf = ({ from }: BundleProofs): GrowingRange | undefined => {
@@ -119,6 +134,8 @@ type LineCheck = {
   /** Keeps the name of the event of a line that just did not fit. */
   readonly remember: (line: number) => void;
   readonly nameOf: (line: number) => string | undefined;
+  /** Of the events that are shown. */
+  readonly ids: IdCheck;
   readonly result: () => EventsResult;
 };
 
@@ -126,6 +143,7 @@ const createLineCheck = (ask: EventsAsk, shown: GrowingRange | undefined, findin
   const { scope, from } = ask.proofs;
   const gaps = collectFindings();
   const revisions = createRevisionCheck(gaps, { later: from.size > 0, others: scope.kind === 'tenant' });
+  const ids = createIdCheck(gaps);
   const counts = { events: 0, full: 0, redacted: 0, withheld: 0 };
   const withheldBy = { filter: 0, audience: 0 };
   let redactedProven = 0;
@@ -174,7 +192,10 @@ const createLineCheck = (ask: EventsAsk, shown: GrowingRange | undefined, findin
         shown?.append(line.leafHash);
         atPin();
         if (line.leaf === undefined) revisions.withheld();
-        else revisions.next(line.leaf, { file: FILES.events, line: counts.events, place: placeOfLine() });
+        else {
+          revisions.next(line.leaf, { file: FILES.events, line: counts.events, place: placeOfLine() });
+          ids.add(line.leaf.id);
+        }
         tenants.append(line);
         // With another root events are damaged, or the history is: of its tenants that tells nothing more.
         if (ask.pin !== undefined && rootAtPin?.equals(ask.pin.root) === true)
@@ -217,6 +238,7 @@ const createLineCheck = (ask: EventsAsk, shown: GrowingRange | undefined, findin
       if (names.size < LISTED) names.set(line, recent.get(line));
     },
     nameOf: (line) => names.get(line),
+    ids,
     result: () => {
       tenants.conclude(findings);
       return { counts, redactedProven, withheldBy, occurred, rootAtPin, gaps, lacking: revisions.lacking() };

@@ -5,7 +5,7 @@ import { createTextTable } from './text-table.ts';
 /** Where an event was met; `line`: of the file that it was read from. */
 type Place = Pick<Finding, 'file' | 'line'> & { readonly place: number };
 
-type Met = Pick<RecordedEvent, 'stream' | 'revision' | 'id'>;
+type Met = Pick<RecordedEvent, 'stream' | 'revision'>;
 
 export type RevisionRules = {
   /** Events stand before the first one that is met: a stream may begin at any revision then. Default: none do. */
@@ -31,12 +31,11 @@ const MOST_REVISION = 2 ** 32 - 1;
 
 /**
  * The log itself says what is missing, double or turned round, whoever signed it so: revisions of a stream follow each
- * other, and no two events have one id. Needs up to 80 MB for a million events of as many streams.
+ * other. Needs up to 40 MB for a million streams.
  */
 export const createRevisionCheck = (findings: Findings, rules: RevisionRules = {}): RevisionCheck => {
   const { later = false, others = false } = rules;
   const streams = createTextTable(3);
-  const ids = createTextTable(1);
   let withheld = 0;
   const lacking: { count: number; first: string | undefined } = { count: 0, first: undefined };
 
@@ -62,12 +61,11 @@ export const createRevisionCheck = (findings: Findings, rules: RevisionRules = {
       message: `this ${all} missing: ${stream}@${revision} stands where it should be`,
     });
   };
-  /** Whether the event stands behind the last one of its stream. */
-  const follows = ({ stream, revision }: Met, where: Place): boolean => {
+  const follow = ({ stream, revision }: Met, where: Place): void => {
     const event = `${stream}@${revision}`;
     if (revision < 0 || revision > MOST_REVISION) {
       findings.add({ code: 'order', ...where, event, message: 'no event has such a revision' });
-      return false;
+      return;
     }
     const { row, isNew } = streams.rowOf(stream);
     const last = isNew ? -1 : streams.get(row, REVISION);
@@ -88,28 +86,16 @@ export const createRevisionCheck = (findings: Findings, rules: RevisionRules = {
               message: `it stands behind ${stream}@${last}, which is at place ${before}`,
             },
       );
-      return false;
+      return;
     }
     if (!(isNew && later)) lacks(stream, revision, last + 1, withheld - streams.get(row, WITHHELD), where);
     streams.set(row, REVISION, revision);
     streams.set(row, PLACE, where.place);
     streams.set(row, WITHHELD, withheld);
-    return true;
   };
 
   return {
-    next: (event, where) => {
-      const isBehind = follows(event, where);
-      const { row, isNew } = ids.rowOf(event.id);
-      if (isNew) ids.set(row, 0, where.place);
-      else if (isBehind)
-        findings.add({
-          code: 'added-event',
-          ...where,
-          event: `${event.stream}@${event.revision}`,
-          message: `its id is that of the event at place ${ids.get(row, 0)}: no two events have one`,
-        });
-    },
+    next: follow,
     withheld: () => {
       withheld += 1;
     },

@@ -1,8 +1,8 @@
 import { hash, randomBytes } from 'node:crypto';
 
 /**
- * Whole numbers by text, for as many texts as a log has events: 8 bytes of a keyed hash stand for the text. In a million
- * texts two are taken for one another once in some ten million runs, and nobody can look for such texts before the run.
+ * Whole numbers by text, for as many texts as a log has streams: 8 bytes of a keyed hash stand for the text. In a million
+ * texts two are taken for one another once in some ten million runs.
  */
 export type TextTable = {
   /** The row of a text, which is made of zeros when it is a new one; good until the next call. */
@@ -18,7 +18,7 @@ const MOST_TAKEN = 0.75;
 const KEY_NUMBERS = 2;
 
 export const createTextTable = (columns: number): TextTable => {
-  const salt = randomBytes(16).toString('hex');
+  const hashOf = createTextHash();
   const width = KEY_NUMBERS + columns;
   let rows = FIRST_ROWS;
   let cells = new Uint32Array(rows * width);
@@ -48,9 +48,7 @@ export const createTextTable = (columns: number): TextTable => {
   return {
     rowOf: (text) => {
       if (taken >= rows * MOST_TAKEN) grow();
-      // A text of 32 units: half the time of a buffer.
-      const digest = hash('sha256', salt + text, 'binary');
-      const [high, low] = [numberAt(digest, 0), numberAt(digest, 4) || 1];
+      const [high, low] = hashOf(text);
       const row = rowWith(high, low);
       const isNew = isFree(row);
       if (isNew) {
@@ -63,6 +61,19 @@ export const createTextTable = (columns: number): TextTable => {
     set: (row, column, value) => {
       cells[row * width + KEY_NUMBERS + column] = value;
     },
+  };
+};
+
+/**
+ * 64 bits of a hash of a text, as two numbers of 32, of which the second is never 0. Keyed by chance, so that nobody can look
+ * for two texts of one hash beforehand.
+ */
+export const createTextHash = (): ((text: string) => readonly [number, number]) => {
+  const salt = randomBytes(16).toString('hex');
+  return (text) => {
+    // A text of 32 units: half the time of a buffer.
+    const digest = hash('sha256', salt + text, 'binary');
+    return [numberAt(digest, 0), numberAt(digest, 4) || 1];
   };
 };
 

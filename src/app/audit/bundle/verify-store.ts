@@ -8,6 +8,7 @@ import { isLeafStream, leafHashOf, leafOf } from '../merkle/leaf.ts';
 import { MOST_HEADS, TREE_HEADS_STREAM } from '../tree-heads.ts';
 import { collectFindings, type Finding, type Findings } from './findings.ts';
 import { FILES } from './format.ts';
+import { createIdCheck } from './id-check.ts';
 import { checkServedTrees, type ServedTrees, type TreesOfLog } from './served-trees.ts';
 import { nameChanges, type KeptTree, type RightUpTo } from './store-naming.ts';
 import { takenBack } from './pin-check.ts';
@@ -227,7 +228,13 @@ const compare = async (
   const comparison = createComparison(marks, { findings, gaps }, progress, sizeOf(served));
   try {
     for await (const event of allOf(log)) comparison.take(event);
-    const { wrong, right, unsignedForMs, trees } = comparison.end();
+    const { wrong, right, unsignedForMs, trees, doubles } = comparison.end();
+    let place = 0;
+    if (doubles !== undefined)
+      for await (const event of leavesOf(log, undefined)) {
+        doubles.next(event, { place });
+        place += 1;
+      }
     if (kept !== undefined && wrong.length > 0) {
       const start = wrong.some(({ pinned }) => pinned) ? NOTHING : right;
       const signed = marks.map(({ checkpoint }) => checkpoint);
@@ -262,6 +269,7 @@ const createComparison = (
   const tree = extendRange();
   const tenants = createTenantRoots();
   const revisions = createRevisionCheck(gaps);
+  const ids = createIdCheck(gaps);
   const headed = marks.findLast(({ pinned }) => !pinned)?.checkpoint.size ?? 0;
   const wrong: Mark[] = [];
   let right = NOTHING;
@@ -303,6 +311,7 @@ const createComparison = (
       latest = Math.max(latest, recorded);
       if (!isLeafStream(event.stream)) return;
       revisions.next(event, { place: tree.size() });
+      ids.add(event.id);
       const hash = leafHashOf(leafOf(event));
       tree.append(hash);
       tenants.append(stringAt(event.metadata, 'tenant'), hash);
@@ -325,7 +334,7 @@ const createComparison = (
         wrong.push(mark);
       }
       const unsignedForMs = unsignedSince === undefined ? 0 : latest - unsignedSince;
-      return { wrong: wrong as readonly Mark[], right, unsignedForMs, trees };
+      return { wrong: wrong as readonly Mark[], right, unsignedForMs, trees, doubles: ids.doubles() };
     },
   };
 };
