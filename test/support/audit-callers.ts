@@ -11,6 +11,7 @@ import {
   type TestService,
   type TestServiceOptions,
 } from './http-service.ts';
+import { eventually } from './eventually.ts';
 
 export const AUDIT = '/api/audit/v1';
 
@@ -74,10 +75,5 @@ export const reasonOf = (reply: Reply): string => `${reply.status} ${textAt(repl
 export const detailOf = (reply: Reply): string => textAt(reply.json, 'detail');
 
 /** Waits for a condition; throws after thirty seconds. */
-export const until = async (holds: () => Promise<boolean>): Promise<void> => {
-  const end = Date.now() + 30_000;
-  while (!(await holds())) {
-    if (Date.now() > end) throw new Error('it did not come to that');
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-};
+export const until = (holds: () => Promise<boolean>): Promise<void> =>
+  eventually('what was waited for', holds, 30_000);

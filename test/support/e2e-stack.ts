@@ -10,6 +10,7 @@ import {
   type ServiceProcess,
 } from '../../src/cli/demo/service-process.ts';
 import { startPeerProcess, type PeerControl } from './e2e-peer.ts';
+import { eventually } from './eventually.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 /** Arguments of node for the service itself. */
@@ -159,22 +160,15 @@ export const untilReady = async (service: ServiceProcess): Promise<void> => {
   });
 };
 
-/** Milliseconds between two looks: at first, and at most. Looking takes processor time from what is waited for. */
-const FIRST_LOOK_MS = 10;
+/** Milliseconds at most between two looks: each is a call, and takes processor time from what is waited for. */
 const LAST_LOOK_MS = 100;
 
 /** Polls a condition until it holds; throws after the bound. Not a sleep: it goes on as soon as the condition holds. */
-export const until = async (
+export const until = (
   what: string,
   holds: () => Promise<boolean> | boolean,
   boundMs = 30_000,
-): Promise<void> => {
-  const deadline = performance.now() + boundMs;
-  for (let wait = FIRST_LOOK_MS; !(await holds()); wait = Math.min(LAST_LOOK_MS, wait * 1.3)) {
-    if (performance.now() > deadline) throw new Error(`not within ${boundMs} ms: ${what}`);
-    await pause(wait);
-  }
-};
+): Promise<void> => eventually(what, holds, boundMs, LAST_LOOK_MS);
 
 /** Waits until a cluster is as wanted; returns it. */
 export const untilCluster = async (

@@ -7,6 +7,7 @@ import { createIncarnation } from '../../support/fake-incarnation.ts';
 import { createRandom } from '../../support/faulty-store.ts';
 import { createBench } from '../../support/eventstoredb-peer/fixture.ts';
 import type { Peer } from '../../support/eventstoredb-peer/peer.ts';
+import { eventually } from '../../support/eventually.ts';
 
 const deposit = (name: string) => ({ type: 'Deposit', amount: 1, deposit: name }) as const;
 const openAccount = { type: 'OpenAccount', owner: 'ann' } as const;
@@ -200,12 +201,13 @@ describe('two instances on one EventStoreDB', function () {
         throw error;
       }
     };
-    const until = performance.now() + 10_000;
-    let outcome = await again();
-    while (outcome === 'not yet' && performance.now() < until) {
-      await new Promise((resolve) => setTimeout(resolve, 20));
-      outcome = await again();
-    }
+    let outcome = 'not yet';
+    await eventually(
+      'the connection is back',
+      async () => (outcome = await again()) !== 'not yet',
+      15_000,
+      20,
+    );
     expect(outcome).to.equal('accepted');
     expect(await deposits(stores[1])).to.deep.equal(['up']);
   });

@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
 import { parse as parseYaml } from 'yaml';
 import type { CliActions } from '../../../src/cli/connection.ts';
@@ -11,6 +10,7 @@ import {
   type TestService,
   type TokenOptions,
 } from '../../support/http-service.ts';
+import { eventually } from '../../support/eventually.ts';
 
 const unused = () => Promise.reject(new Error('not in this test'));
 const actions: CliActions = {
@@ -86,12 +86,8 @@ describe('ledgerctl with the service', () => {
     await watching?.ended;
     watching = undefined;
   });
-  const until = async (what: string, holds: () => boolean): Promise<void> => {
-    for (let i = 0; !holds(); i += 1) {
-      if (i > 500) throw new Error(`not in time: ${what}; on stderr: ${watching?.said.err}`);
-      await pause(10);
-    }
-  };
+  const until = (what: string, holds: () => boolean): Promise<void> =>
+    eventually(() => `${what}; on stderr: ${watching?.said.err}`, holds);
 
   it('lists every kind that is declared', async () => {
     for (const { collection } of kinds)

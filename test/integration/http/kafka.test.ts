@@ -21,6 +21,7 @@ import {
   type TestService,
 } from '../../support/http-service.ts';
 import { recordingLogger } from '../../support/loggers.ts';
+import { eventually } from '../../support/eventually.ts';
 
 const KAFKA = '/api/ledger/v1/kafka';
 const STATE = 'osac.state.cluster.v1';
@@ -44,15 +45,8 @@ describe('the Kafka publisher over HTTP', () => {
     if (found === undefined) throw new Error(`no topic ${name}`);
     return found as JsonObject;
   };
-  const until = async (what: string, isSo: () => Promise<boolean>): Promise<void> => {
-    const deadline = performance.now() + 10_000;
-    while (!(await isSo())) {
-      if (performance.now() > deadline) throw new Error(`never: ${what}`);
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-  };
   const published = (id: string): Promise<void> =>
-    until(`a record of ${id}`, async () => kafka.records(STATE).some(({ key }) => key === id));
+    eventually(`a record of ${id}`, async () => kafka.records(STATE).some(({ key }) => key === id));
   const linesOf = (reply: { text: string }): JsonObject[] =>
     reply.text
       .split('\n')
@@ -144,7 +138,7 @@ describe('the Kafka publisher over HTTP', () => {
   it('publishes what happens, and tells how far each topic is', async () => {
     const id = await order('seen');
     await published(id);
-    await until('all confirmed', async () => (await topicOf(STATE))['waiting_events'] === 0);
+    await eventually('all confirmed', async () => (await topicOf(STATE))['waiting_events'] === 0);
     const topic = await topicOf(STATE);
     expect(topic).to.include({ state: 'live', lag_seconds: 0, waiting_events: 0 });
     expect(topic['behind_events']).to.be.a('number');
@@ -261,7 +255,7 @@ describe('the Kafka publisher over HTTP', () => {
     expect(
       (await user('PATCH', `${PUBLIC}/clusters/${id}`, { metadata: { labels: { a: 'b' } } })).status,
     ).to.equal(200);
-    await until('parked', async () => listAt(await topicOf(STATE), 'parked').length === 1);
+    await eventually('parked', async () => listAt(await topicOf(STATE), 'parked').length === 1);
     const [parked] = listAt(await topicOf(STATE), 'parked');
     expect(parked).to.include({ stream, error: 'no record of this cluster' });
     const path = `${KAFKA}/topics/${STATE}/parked/${encodeURIComponent(stream)}/retry`;
@@ -271,10 +265,10 @@ describe('the Kafka publisher over HTTP', () => {
     const late = await admin('POST', path);
     expect([late.status, textAt(late.json, 'code')]).to.deep.equal([503, 'KAFKA_RETRY_PENDING']);
     kafka.faults.down(false);
-    await until('published after all', async () => listAt(await topicOf(STATE), 'parked').length === 0);
+    await eventually('published after all', async () => listAt(await topicOf(STATE), 'parked').length === 0);
     poison.add(stream);
     await user('PATCH', `${PUBLIC}/clusters/${id}`, { metadata: { labels: { a: 'c' } } });
-    await until('parked again', async () => listAt(await topicOf(STATE), 'parked').length === 1);
+    await eventually('parked again', async () => listAt(await topicOf(STATE), 'parked').length === 1);
     poison.clear();
     expect((await admin('POST', path)).json).to.include({ stream, published: true });
     expect((await admin('POST', path)).status).to.equal(404);

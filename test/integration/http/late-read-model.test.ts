@@ -3,6 +3,7 @@ import { createMemoryEventStore } from '../../../src/adapters/event-store/memory
 import type { EventStore } from '../../../src/app/event-store.ts';
 import { PRIVATE, callerOf, seedCatalogue, startTestService, textAt } from '../../support/http-service.ts';
 import { CLUSTERS, SMALL } from './ordering.ts';
+import { eventually } from '../../support/eventually.ts';
 
 const keyed = (key: string) => ({ 'idempotency-key': key });
 
@@ -24,8 +25,7 @@ describe('a read model that is late', () => {
       const write = admin('POST', `${PRIVATE}/host_types`, { id: 'h1' }).finally(() => {
         answered = true;
       });
-      for (let looks = 0; looks < 500 && asked.length === 0 && !answered; looks += 1)
-        await new Promise((resolve) => setTimeout(resolve, 10));
+      await eventually('somebody waits', () => asked.length > 0 || answered);
       expect(answered, 'before anybody could read it').to.equal(false);
       applied.resolve(true);
       const { status, headers } = await write;

@@ -12,6 +12,7 @@ import {
   type Reply,
   type TestService,
 } from '../../support/http-service.ts';
+import { eventually } from '../../support/eventually.ts';
 
 const CLUSTERS = `${PUBLIC}/clusters`;
 const SPEC = { template: { id: 'osac.templates.small' } };
@@ -111,10 +112,6 @@ describe('limits over HTTP', () => {
       };
       return { store: wrapped, waiting };
     };
-    const until = async (condition: () => boolean): Promise<void> => {
-      for (let i = 0; i < 500 && !condition(); i += 1) await new Promise((resolve) => setTimeout(resolve, 5));
-      expect(condition()).to.equal(true);
-    };
 
     it('a tenant with many requests in flight delays itself and nobody else', async () => {
       const { store, waiting } = held();
@@ -123,7 +120,7 @@ describe('limits over HTTP', () => {
         const orders = Array.from({ length: 6 }, (_, i) =>
           alice('POST', CLUSTERS, { metadata: { name: `c-${i}` }, spec: SPEC }),
         );
-        await until(() => waiting.length === 2);
+        await eventually('two wait', () => waiting.length === 2);
         const listed = alice('GET', CLUSTERS);
         expect((await bob('GET', CLUSTERS)).status).to.equal(200);
         expect((await admin('GET', `${PRIVATE}/clusters`)).status).to.equal(200);
@@ -131,7 +128,7 @@ describe('limits over HTTP', () => {
         let answered = 0;
         for (const order of orders) void order.then(() => (answered += 1));
         while (answered < orders.length) {
-          await until(() => waiting.length > 0 || answered === orders.length);
+          await eventually('one waits', () => waiting.length > 0 || answered === orders.length);
           waiting.shift()?.();
         }
         expect((await Promise.all(orders)).map(({ status }) => status)).to.deep.equal(
@@ -171,8 +168,7 @@ describe('turns of the thread', () => {
       sockets[0].write(request(`${path}?limit=1000`, hog).repeat(80));
       sockets[1].write(request(`${path}/osac.templates.small`, quiet));
       for (const socket of sockets) socket.resume();
-      for (let i = 0; i < 500 && served.length < 81; i += 1)
-        await new Promise((resolve) => setTimeout(resolve, 5));
+      await eventually('all are served', () => served.length >= 81);
       expect(served).to.have.length(81);
       expect(served.indexOf(`${path}/{id}`)).to.be.within(0, 10);
       for (const socket of sockets) socket.destroy();

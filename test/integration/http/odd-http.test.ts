@@ -10,6 +10,7 @@ import {
 import { PUBLIC_WATCH } from '../../../src/http/osac/watch/routes.ts';
 import { rawExchange } from '../../support/raw-http.ts';
 import { CLUSTERS } from './ordering.ts';
+import { eventually } from '../../support/eventually.ts';
 
 describe('bad input over HTTP', function () {
   this.timeout(60_000);
@@ -148,8 +149,7 @@ describe('callers who hang up', () => {
       socket.write(`POST ${CLUSTERS} HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"meta`);
       await new Promise((resolve) => setImmediate(resolve));
       socket.destroySoon();
-      for (let i = 0; i < 200 && service.logger.lines.length === 0; i += 1)
-        await new Promise((resolve) => setTimeout(resolve, 10));
+      await eventually('a line of the log', () => service.logger.lines.length > 0);
       expect(service.logger.lines.map(({ level }) => level)).to.deep.equal(['info']);
       expect(service.logger.lines[0]?.fields).to.include({ status: 499, route: CLUSTERS });
       expect(service.rejections).to.deep.equal([]);

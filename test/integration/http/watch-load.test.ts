@@ -13,6 +13,7 @@ import {
 } from '../../support/http-service.ts';
 import { checkAsync } from '../../support/property.ts';
 import { idOf, PRIVATE_WATCH, PUBLIC_WATCH, watch, type Watching } from '../../support/watching.ts';
+import { eventually } from '../../support/eventually.ts';
 
 /** What the original does not survive: osac-api.md §12, last paragraph. */
 describe('watch under load', () => {
@@ -81,8 +82,7 @@ describe('watch under load', () => {
     const newcomer = await watching();
     await change();
     expect(await newcomer.count(1)).to.have.length(1);
-    for (let i = 0; service.watch.status().watchers > 2 && i < 1000; i += 1)
-      await new Promise((resolve) => setTimeout(resolve, 5));
+    await eventually('the others are gone', () => service.watch.status().watchers <= 2);
     expect(service.watch.status()).to.deep.equal({ watchers: 2, groups: 1, waiting: 0 });
   }).timeout(30_000);
 

@@ -3,6 +3,7 @@ import { AUDIT, until } from '../audit-callers.ts';
 import { itemsOf, PRIVATE, PUBLIC, textAt, type Caller, type Json, type Reply } from '../http-service.ts';
 import { KIND_SAMPLES } from '../kind-samples.ts';
 import type { WholeService } from './whole-service.ts';
+import { eventually } from '../eventually.ts';
 
 export const TICKET = 'CHG-4711';
 export const TRACEPARENT = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
@@ -58,13 +59,9 @@ const refused = async (status: number, call: Promise<Reply>): Promise<void> => {
   expect(reply.status, reply.text).to.equal(status);
 };
 
-/** Looks four times a second: each look is work, or an event. */
-const eventually = async (what: string, holds: () => Promise<boolean>): Promise<void> => {
-  for (let looks = 0; !(await holds()); looks += 1) {
-    if (looks === 120) throw new Error(`it did not come to that ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 250));
-  }
-};
+/** Looks four times a second at most in the end: each look is work, or an event. */
+const unhurriedly = (what: string, holds: () => Promise<boolean>): Promise<void> =>
+  eventually(what, holds, 30_000, 250);
 
 /** Orders that are served, changed, wait for room, and go. */
 export const tellOfClusters = async (
@@ -96,7 +93,7 @@ export const tellOfClusters = async (
   await root('POST', `/api/ledger/v1/orders/${one}/retry`, {});
   // More than there is room for: it waits, with a timer.
   const large = await order(alice, 'large', { node_sets: { [nodeSet]: { size: 5_000 } } });
-  await eventually('the large one waits', async () =>
+  await unhurriedly('the large one waits', async () =>
     (await whole.log()).some(({ type, stream }) => type === 'PlacementDeferred' && stream.endsWith(large)),
   );
   await ok(alice('DELETE', `${path}/${large}`));
@@ -183,7 +180,7 @@ export const tellOfAudits = async ({ root, alice, auditor, portal }: Cast): Prom
   const exported = textAt(await ok(auditor('POST', `${AUDIT}/exports`, {})), 'id');
   const stateOf = async (): Promise<string> =>
     textAt(await ok(auditor('GET', `${AUDIT}/exports/${exported}`)), 'state');
-  await eventually('the export is complete', async () => (await stateOf()) === 'complete');
+  await unhurriedly('the export is complete', async () => (await stateOf()) === 'complete');
   expect((await auditor('GET', `${AUDIT}/exports/${exported}/file`)).status).to.equal(200);
   await ok(root('POST', `${AUDIT}/erasures`, erasure));
   await ok(portal('POST', `${PUBLIC}/clusters`, { metadata: { name: 'after', ...QUICK }, spec: SMALL }));
