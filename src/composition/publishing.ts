@@ -1,5 +1,6 @@
 import { createLeaseOwnership } from '../adapters/ownership/lease-ownership.ts';
 import type { KafkaSettings } from '../adapters/kafka/kafkajs-client.ts';
+import { createLeafGuard, heldLog } from '../app/audit/held-reads.ts';
 import type { EventStore } from '../app/event-store.ts';
 import type { Clock, Ids, Logger, Timers } from '../app/ports.ts';
 import {
@@ -27,7 +28,7 @@ export type PublishingOptions = {
   readonly holder: string;
   readonly logger: Logger;
   readonly hooks: NonNullable<PublisherOptions['hooks']>;
-  readonly readModels: Pick<ReadModels, 'usage' | 'status'>;
+  readonly readModels: Pick<ReadModels, 'audit' | 'usage' | 'status'>;
 };
 
 /** The publisher of the brokers that the settings name; undefined when they name none. Does not wait for any. */
@@ -41,7 +42,11 @@ export const openPublisher = async (
   const { createKafkaCluster } = await import('../adapters/kafka/kafkajs-cluster.ts');
   const own = logger.child({ component: 'publisher' });
   return createPublisher({
-    streams: () => createStreams({ registry, kinds, store, turn: createTurns(clock) }),
+    streams: (from = store) => createStreams({ registry, kinds, store: from, turn: createTurns(clock) }),
+    recorded: heldLog(
+      store,
+      createLeafGuard(() => readModels.audit),
+    ),
     topics: topicsOf(registry, kinds),
     ...heartbeatsOf(config.kafkaHeartbeatMs, readModels),
     cluster: createKafkaCluster(settings, { logger: own, clock }),

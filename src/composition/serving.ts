@@ -140,6 +140,7 @@ export const serve = async (
   measured.follow(system, readiness);
   measureDamage(metrics, suspects, auditing);
   if (auditing !== undefined) measureAuditing(metrics, auditing);
+  const suspect = auditing?.suspect ?? suspects.suspect;
   const gate = createStartGate({ system, store, timers, signal: running });
   const deploymentNamespace = config.deploymentNamespace ?? pod?.namespace;
   const users = createUserProvisioning({ ...services, logger: logger.child({ component: 'users' }) });
@@ -191,6 +192,7 @@ export const serve = async (
       lanes: system.processes,
       ...(publisher === undefined ? {} : { publisher }),
       ...(auditing === undefined ? {} : { auditing }),
+      suspect,
       hubRegistry: system.hubs,
       hubHealth: system.hubHealth,
       hubWatches: system.observer.status,
@@ -205,7 +207,7 @@ export const serve = async (
     logger,
     recordRejection: opened.recordRejection,
     onRequest: measured.request,
-    suspect: auditing?.suspect ?? suspects.suspect,
+    suspect,
   });
   const server = createHttpServer(app);
   const metricsServer = await serveMetrics(metrics, config.metricsAddress).catch((error: unknown) => {

@@ -6,6 +6,7 @@ import {
   type RecordedEvent,
 } from '../event-store.ts';
 import { nextTurn } from '../process-runner/slices.ts';
+import type { ReplayedLog } from '../publisher/replay.ts';
 import { ChangedEvent } from './event-source.ts';
 import { leafHashOf, leafOf } from './merkle/leaf.ts';
 import type { AuditLeaf } from './tree.ts';
@@ -92,12 +93,8 @@ export const heldRead = (read: ReadForward, guard: LeafGuard): ReadForward =>
     if (limit !== undefined && next < from + limit) guard.assertNone(stream, next);
   };
 
-/** The log as replays read it. */
-export type HeldLog = Pick<EventStore, 'subscribe' | 'lastPosition' | 'storeId'> & {
-  readonly readStream: ReadForward;
-};
-
-export const heldLog = (store: EventStore, guard: LeafGuard): HeldLog => ({
+/** The log as replays read it: each event is held against its leaf before it is given. */
+export const heldLog = (store: EventStore, guard: LeafGuard): ReplayedLog => ({
   storeId: store.storeId,
   lastPosition: (signal) => store.lastPosition(signal),
   readStream: heldRead((stream, options) => store.readStream(stream, options), guard),

@@ -10,7 +10,7 @@ import { createHistoryCheck, type NotCompared } from './history.ts';
 import { createLogPages } from './log-pages.ts';
 import { NO_ENDS } from './places.ts';
 import type { KafkaCluster, OnTrouble } from './ports.ts';
-import { replay, type ReplayRequest, type ReplayStep } from './replay.ts';
+import { replay, type ReplayedLog, type ReplayRequest, type ReplayStep } from './replay.ts';
 import { createTopicCheck, CREATE_COMMAND, type TopicPlan } from './topic-check.ts';
 import { createTopicPublisher, type TopicPublisher } from './topic-publisher.ts';
 import { topicErrorOf, type TopicStatus } from './topic-status.ts';
@@ -27,14 +27,16 @@ import {
 export const PUBLISHER_LEASE = 'publisher';
 
 export type PublisherOptions = {
-  /** Fresh mappers: they keep folded streams, and belong to one tenure. */
-  readonly streams: () => readonly TopicStream[];
+  /** Fresh mappers: they keep folded streams, and belong to one tenure. `log`: what they read streams from; default: the store. */
+  readonly streams: (log?: ReplayedLog) => readonly TopicStream[];
   /** Every topic there is to be, also those that no event fills. */
   readonly topics: readonly TopicSpec[];
   /** Absent: none are sent. */
   readonly heartbeats?: Heartbeats;
   readonly cluster: KafkaCluster;
   readonly store: EventStore;
+  /** The log as replays read it, whose events are those that were recorded. Default: the store. */
+  readonly recorded?: ReplayedLog;
   readonly ownership: Ownership;
   readonly clock: Clock;
   readonly timers: Timers;
@@ -219,8 +221,10 @@ export const createPublisher = (options: PublisherOptions): Publisher => {
       return made;
     },
     replay: (request, signal) => {
-      const stream = options.streams().find(({ topic }) => topic.name === request.topic);
-      return stream === undefined ? undefined : replay({ ...options, cluster, stream }, request, signal);
+      const { recorded, streams } = options;
+      const stream = streams(recorded).find(({ topic }) => topic.name === request.topic);
+      const from = { cluster, stream, store: recorded ?? store, clock, timers };
+      return stream === undefined ? undefined : replay({ ...from, stream }, request, signal);
     },
     retry: async (name, stream) => tenure?.topics.find((topic) => topic.name === name)?.retry(stream),
   };

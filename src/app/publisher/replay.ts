@@ -1,4 +1,11 @@
-import { StoreUnavailable, type EventStore, type Position, type RecordedEvent } from '../event-store.ts';
+import {
+  LogDamaged,
+  StoreUnavailable,
+  type EventStore,
+  type Position,
+  type ReadForward,
+  type RecordedEvent,
+} from '../event-store.ts';
 import type { Clock, Timers } from '../ports.ts';
 import { pause } from '../process-runner/pause.ts';
 import type { KafkaRecord, TopicStream } from '../streams/stream.ts';
@@ -52,15 +59,23 @@ export class ReplayTargetInUse extends Error {
   }
 }
 
+/** What records are made of: throws LogDamaged in place of an event that is not the one that was recorded. */
+export type ReplayedLog = Pick<EventStore, 'subscribe' | 'lastPosition' | 'storeId'> & {
+  readonly readStream: ReadForward;
+};
+
 export type ReplayOptions = {
   readonly stream: TopicStream;
   readonly cluster: KafkaCluster;
-  readonly store: Pick<EventStore, 'subscribe' | 'lastPosition'>;
+  readonly store: Pick<ReplayedLog, 'subscribe' | 'lastPosition'>;
   readonly clock: Clock;
   readonly timers: Timers;
 };
 
-/** Yields progress and, last, the report. Throws ReplayTargetInUse, KafkaFault when the brokers do not take it, and what the store throws. */
+/**
+ * Yields progress and, last, the report. Throws ReplayTargetInUse, KafkaFault when the brokers do not take it, and what the store
+ * throws: it ends in front of an event that is not the one that was recorded.
+ */
 export async function* replay(
   options: ReplayOptions,
   request: ReplayRequest,
@@ -147,7 +162,7 @@ const recordsOf = async (
   try {
     return { records: await map(event) };
   } catch (error) {
-    if (error instanceof StoreUnavailable) throw error;
+    if (error instanceof StoreUnavailable || error instanceof LogDamaged) throw error;
     return { error: error instanceof Error ? error.message : String(error) };
   }
 };

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { JsonValue } from '../../domain/json.ts';
-import type { EventStore, RecordedEvent } from '../event-store.ts';
+import type { ReadForward, RecordedEvent } from '../event-store.ts';
 
 /** Streams folded to any of their revisions, so that a mapper needs no read model and gives the same for the same event. */
 export type StreamFolds<State> = {
@@ -52,7 +52,7 @@ export type StreamFoldsOptions<State> = {
   readonly memory: FoldMemory;
   readonly initial: () => State;
   readonly fold: (state: State, event: RecordedEvent) => State;
-  readonly readStream: EventStore['readStream'];
+  readonly readStream: ReadForward;
   /** Asked after each event of a stream that is read anew, and waited for: such a fold may be long. */
   readonly turn: () => Promise<void> | undefined;
 };

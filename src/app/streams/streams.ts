@@ -1,6 +1,6 @@
 import type { AnyKind } from '../../domain/kinds.ts';
 import type { Registry } from '../../domain/registry.ts';
-import type { EventStore } from '../event-store.ts';
+import type { ReadForward } from '../event-store.ts';
 import { createCheckpointMapper } from './checkpoint-records.ts';
 import { createEventMapper, isNoEventOf, type TopicAudience } from './event-records.ts';
 import { createLifecycleMapper, emptyMeter, foldMeter } from './metering-records.ts';
@@ -21,7 +21,7 @@ import {
 export type StreamsOptions = {
   readonly registry: Registry;
   readonly kinds: readonly AnyKind[];
-  readonly store: Pick<EventStore, 'readStream' | 'storeId'>;
+  readonly store: { readonly storeId: string; readonly readStream: ReadForward };
   /** See `createEventMapper`. Default: `tenant`. */
   readonly audience?: TopicAudience;
   /** Keeps folds of long streams from holding the thread, see `createTurns`. Absent: nothing else runs on it. */
@@ -61,7 +61,7 @@ const mappersOf = ({
 }: StreamsOptions): ReadonlyMap<string, RecordMapper> => {
   const origin = originOf(store.storeId);
   const memory = createFoldMemory(bounds);
-  const readStream: EventStore['readStream'] = (stream, how) => store.readStream(stream, how);
+  const readStream: ReadForward = (stream, how) => store.readStream(stream, how);
   const mappers = new Map<string, RecordMapper>();
   for (const context of contextsOf(registry)) {
     const topic = eventsTopic(context);

@@ -89,7 +89,7 @@ export const addKafkaCommands = (program: Command, { client, io }: Connection): 
     .addHelpText(
       'after',
       exits(
-        '1  refused, or events could not become records: they are named',
+        '1  refused, or events could not become records, or one is not what was recorded: they are named',
         '3  no such topic, the target holds records already, or another replay runs',
         AWAY,
       ),

@@ -6,7 +6,8 @@ import {
   type ReplayRequest,
   type ReplayStep,
 } from '../../app/publisher/replay.ts';
-import type { EventStore, Position } from '../../app/event-store.ts';
+import { whatIsWrong } from '../../app/audit/suspects.ts';
+import { LogDamaged, type EventStore, type Position } from '../../app/event-store.ts';
 import { own, stringAt } from '../../domain/json-tools.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import { ApiError, invalid } from '../errors.ts';
@@ -20,6 +21,8 @@ import type { LedgerCall } from './serve.ts';
 export type ReplayServices = {
   readonly positions: Positions;
   readonly store: Pick<EventStore, 'lastPosition'>;
+  /** Is told of an event (`<stream>@<revision>`) that is not the one that was recorded. */
+  readonly suspect?: (event: string) => void;
   /** Tells which position a time means. */
   readonly past: { readonly moments: Pick<Moments, 'resolve'> };
 };
@@ -54,6 +57,7 @@ export const createReplays = (services: ReplayServices): Replays => {
         running -= 1;
       }
     } catch (error) {
+      if (error instanceof LogDamaged && error.at !== undefined) services.suspect?.(error.at.event);
       const known = faultOf(error);
       if (!(known instanceof ApiError)) throw known;
       yield { error: known.message, code: known.reason };
@@ -97,6 +101,12 @@ const lineOf = (step: ReplayStep, positions: Positions): JsonObject => {
 const faultOf = (error: unknown): unknown => {
   if (error instanceof ReplayTargetInUse)
     return new ApiError('FAILED_PRECONDITION', error.message, { reason: 'REPLAY_TARGET_IN_USE' });
+  if (error instanceof LogDamaged)
+    return new ApiError(
+      'DATA_LOSS',
+      `${whatIsWrong(error)}: the replay ends in front of it, and operators are alarmed; follow ops/runbooks/LedgerAuditTreeMismatch.md`,
+      { reason: error.at === undefined ? 'LOG_DAMAGED' : 'EVENT_CHANGED', cause: error },
+    );
   return error instanceof KafkaFault ? refusalOf(error) : error;
 };
 

@@ -53,7 +53,7 @@ export const KAFKA_DESCRIPTIONS: { readonly [route: string]: Description } = {
   'POST kafka/topics/{topic}/replays': {
     summary: 'Publishes a part of the log again, to a topic of its own',
     description:
-      'The records go to `<topic>.replay.<name>`, which is made. Lines of progress, then the report; a line `{"error":…}` when it failed. Closing the connection stops it; it goes on with `from` the position of the last line.',
+      'The records go to `<topic>.replay.<name>`, which is made. Lines of progress, then the report; a line `{"error":…,"code":…}` when it failed: `EVENT_CHANGED` in front of an event that is not the one that was recorded. Closing the connection stops it; it goes on with `from` the position of the last line.',
     pathNames: TOPIC,
     body: {
       type: 'object',
