@@ -24,8 +24,10 @@ export type Exchange = {
   readonly traceparent: string | undefined;
   /** Template of the matched route, `/api/fulfillment/v1/clusters/{id}`; `unknown` until one matched. */
   route: string;
-  /** Called method, `/osac.public.v1.Clusters/Get`. */
+  /** Called method, `/osac.public.v1.Clusters/Get`; of our own surfaces the path, `/audit.v1/holds/{id}`. */
   method: string;
+  /** What was wanted, for the record of the refusal, where the method does not say it: `DELETE /audit.v1/holds/{id}`. */
+  command?: string;
   principal: Principal | undefined;
   /** Who called with a token of a tenant that is not there: known for the record of the refusal alone. */
   turnedAway?: Principal;
@@ -291,7 +293,7 @@ const record = (exchange: Exchange, error: ApiError, services: ExchangeServices)
   services.recordRejection({
     tenant: exchange.principal?.homeTenant ?? '',
     subjectId: '',
-    command: exchange.method,
+    command: exchange.command ?? exchange.method,
     ...(error.cause instanceof IdempotencyMismatch && { commandId: error.cause.commandId }),
     outcome,
     code: error.reason,

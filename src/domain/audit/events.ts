@@ -20,7 +20,10 @@ export type RefusalEvent =
         readonly code: string;
         /** The class of that reason in the catalogue of errors, for example `ALREADY_EXISTS`; older events do not say. */
         readonly error?: string;
-        /** The called method or the name of the command. */
+        /**
+         * The called method or the name of the command; of our own surfaces the verb and the path, of which older events hold the
+         * path alone.
+         */
         readonly command: string;
         readonly commandId?: string;
         /**

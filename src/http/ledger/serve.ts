@@ -126,7 +126,10 @@ export const serveLedger = (
     const wanted = candidates.find((candidate) => candidate.route.verb === verb);
     const meant = wanted ?? candidates[0];
     if (watched) exchange.watched = true;
-    if (watched || meant !== undefined) exchange.method = `/${name}/${meant?.route.path ?? ''}`;
+    if (watched || meant !== undefined) {
+      exchange.method = `/${name}/${meant?.route.path ?? ''}`;
+      exchange.command = `${exchange.request.method ?? ''} ${exchange.method}`;
+    }
     // What is recorded has to be somebody's.
     if (wanted === undefined && watched) await enter(exchange);
     if (meant === undefined) throw urlNotFound();

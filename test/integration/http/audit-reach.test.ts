@@ -111,7 +111,7 @@ describe('audit API: reach', () => {
       expect(written?.['data']?.['tenants']).to.deep.equal(['t1']);
     }
     expect(await looksOf(() => stage.alice('GET', `${AUDIT}/events`))).to.deep.equal([]);
-    expect(service.rejections.at(-1)).to.include({ outcome: 'denied', command: '/audit.v1/events' });
+    expect(service.rejections.at(-1)).to.include({ outcome: 'denied', command: 'GET /audit.v1/events' });
   });
 
   it('pages through one moment, with cursors that are good for nothing else', async () => {

@@ -31,7 +31,7 @@ describe('audit API: tenants out of reach', () => {
     expect(listed).to.match(
       /^query parameter 'tenant': 't2' is no tenant whose history you may read: look at how it is spelt; .* ledgerctl audit grant [-0-9a-f]{36} --tenant t2 --reason <why>$/,
     );
-    expect(service.rejections.at(-1)).to.include({ outcome: 'denied', command: '/audit.v1/events' });
+    expect(service.rejections.at(-1)).to.include({ outcome: 'denied', command: 'GET /audit.v1/events' });
     await answers((tenant) => auditor('GET', `${AUDIT}/events?tenant=t1&tenant=${tenant}`));
     await answers((tenant) => auditor('GET', `${AUDIT}/resources/cluster/x/events?tenant=${tenant}`));
     const exported = await answers((tenant) => auditor('POST', `${AUDIT}/exports`, { tenant }));

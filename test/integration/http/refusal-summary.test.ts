@@ -109,7 +109,7 @@ describe('refused writes: what was sent', () => {
       400,
     );
     expect(checked).to.deep.include({
-      command: '/ledger.v1/hubs/check',
+      command: 'POST /ledger.v1/hubs/check',
       fields: ['kubeconfig', 'mode', 'automation', 'namespace'],
     });
     expect(checked['bodyHash']).to.match(/^[0-9a-f]{64}$/);
@@ -126,7 +126,7 @@ describe('refused writes: what was sent', () => {
     await settled();
     const [subject, reason] = ['5d3c0f0e-7b1c-5a52-9a52-08a3a4a2a0b1', 'why'];
     const refused = await refusalOf(() => admin('POST', `${AUDIT}/holds`, { reason }), 400);
-    expect(refused).to.deep.include({ command: '/audit.v1/holds', fields: ['reason'] });
+    expect(refused).to.deep.include({ command: 'POST /audit.v1/holds', fields: ['reason'] });
     expect(refused['bodyHash']).to.match(/^[0-9a-f]{64}$/);
     const scope = { kind: 'tenant', id: 't1' };
     const held = await admin('POST', `${AUDIT}/holds`, { scope, reason });

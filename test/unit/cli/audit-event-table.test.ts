@@ -78,6 +78,9 @@ describe('details of events', () => {
     const of403 = { command: 'X', code: 'PERMISSION_DENIED', error: 'PERMISSION_DENIED' };
     const taken = { command: 'X', code: 'NAME_TAKEN', error: 'ALREADY_EXISTS' };
     expect(of('RequestRefused', of403)).to.equal('X: PERMISSION_DENIED');
+    expect(of('RequestRefused', { ...of403, command: 'DELETE /audit.v1/holds/{id}' })).to.equal(
+      'DELETE /audit.v1/holds/{id}: PERMISSION_DENIED',
+    );
     expect(of('RequestRefused', taken)).to.equal('X: NAME_TAKEN, ALREADY_EXISTS');
     expect(of('RequestRefused', { ...taken, told: 'the name is taken' })).to.equal(
       'X: NAME_TAKEN, the name is taken',

@@ -88,14 +88,15 @@ const activityOf = ({ type, revision }: LeafRecord, metadata: JsonObject, data: 
   if (READS.has(type)) return 'read';
   // What the service does on its own is no call of its API.
   if (stringAt(objectAt(metadata, 'actor'), 'authMethod') === 'internal') return 'other';
-  if (
-    /(Deleted|DeletionRequested|Withdrawn|WithdrawalRequested|Retired|RetirementRequested|Removed|Destroyed|Released)$/.test(
-      type,
-    )
-  )
-    return 'delete';
-  return revision === 0 ? 'create' : 'update';
+  if (DELETES.test(type)) return 'delete';
+  return revision === 0 || IN_SHARED_STREAMS.has(type) ? 'create' : 'update';
 };
+
+const DELETES =
+  /(Deleted|DeletionRequested|Withdrawn|WithdrawalRequested|Retired|RetirementRequested|Removed|Destroyed|Released|Discarded|ErasureBegun)$/;
+
+/** What begins something that has no stream of its own. */
+const IN_SHARED_STREAMS: ReadonlySet<string> = new Set(['LegalHoldPlaced']);
 
 const READS: ReadonlySet<string> = new Set([
   'AuditRead',
@@ -104,11 +105,23 @@ const READS: ReadonlySet<string> = new Set([
   'ClusterCredentialsRevealed',
 ]);
 
-/** OSAC's methods (`osac.public.v1.Hubs/List`) and our commands (`OrderCluster`). */
+/**
+ * OSAC's methods (`osac.public.v1.Hubs/List`), our commands (`OrderCluster`) and calls of our own surfaces
+ * (`DELETE /audit.v1/holds/{id}`), of which older events hold the path alone: nothing can be told of these.
+ */
 const VERBS: readonly (readonly [RegExp, Activity])[] = [
+  [/ \/.*\/(retry|pause|resume|rebuild)$/, 'update'],
+  [/ \/.*\/cancel$/, 'delete'],
+  [/^(GET|HEAD) /, 'read'],
+  [/^POST /, 'create'],
+  [/^(PUT|PATCH) /, 'update'],
+  [/^DELETE /, 'delete'],
   [/\/(List|Get|Watch)\w*$|^(Read|Show|List|Get|Reveal)/, 'read'],
   [/\/Create\w*$|^(Order|Create|Define|Offer|Publish|Register|Request|Place|Give|Claim)/, 'create'],
-  [/\/Delete\w*$|^(Delete|Remove|Withdraw|Retire|Release|Cancel|Destroy|Erase)/, 'delete'],
+  [
+    /\/Delete\w*$|^(Delete|Remove|Withdraw|Retire|Release|Cancel|Destroy|Erase|BeginErasure|Discard)/,
+    'delete',
+  ],
   [/\/Update\w*$|^(Update|Revise|Resize|Change|Set|Describe|Label|Annotate|Retry|Extend)/, 'update'],
 ];
 

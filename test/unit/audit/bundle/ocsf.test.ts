@@ -162,6 +162,26 @@ const CASES: {
       },
     },
   ],
+  'refused-on-a-surface-of-its-own': [
+    {
+      ...REFUSED,
+      data: {
+        ...REFUSED.data,
+        command: 'DELETE /audit.v1/exports/{id}',
+        kind: 'auditExport',
+        resourceId: '0193a1b2-0000-7000-8000-000000000007',
+      },
+    },
+  ],
+  'erased-by-an-admin': [
+    {
+      ...ORDERED,
+      stream: 'retention-deployment',
+      type: 'ErasureBegun',
+      data: { erasureId: 'e-1', subjectId: SUBJECT },
+      metadata: { ...METADATA, command: 'BeginErasure' } as never,
+    },
+  ],
   'refused-without-a-token': [
     {
       ...REFUSED,
@@ -171,7 +191,7 @@ const CASES: {
         subjectId: '',
         outcome: 'unauthenticated',
         code: 'UNAUTHENTICATED',
-        command: 'POST /clusters',
+        command: 'POST /audit.v1/exports',
       },
       metadata: { tenant: '', occurredAt: '2026-11-21T12:00:00.000Z', schemaVersion: 1 },
     },
@@ -224,6 +244,48 @@ describe('OCSF API Activity', () => {
       valid(record);
       expect(valid.errors ?? []).to.deep.equal([]);
     });
+
+  const activityOf = (event: object): unknown => {
+    const whole = { ...REFUSED, ...event } as typeof ORDERED;
+    return ocsfOf({ leaf: leafOf(whole), event: whole, productVersion: '1' })['activity_name'];
+  };
+
+  it('says of a refused call what it wanted to do: by its verb, or by what it does with a thing that is there', () => {
+    const wanted = {
+      'GET /audit.v1/holds': 'Read',
+      'HEAD /audit.v1/exports/{id}/file': 'Read',
+      'POST /audit.v1/holds': 'Create',
+      'DELETE /audit.v1/holds/{id}': 'Delete',
+      'PUT /audit.v1/exports/{id}': 'Update',
+      'PATCH /audit.v1/exports/{id}': 'Update',
+      'POST /ledger.v1/orders/{id}/retry': 'Update',
+      'POST /ledger.v1/orders/{id}/cancel': 'Delete',
+      'POST /ledger.v1/hubs/check': 'Create',
+      'POST /ledger.v1/kafka/topics/{topic}/parked/{stream}/retry': 'Update',
+      'POST /ledger.v1/kafka/topics/{topic}/replays': 'Create',
+      'OPTIONS /audit.v1/holds': 'RequestRefused',
+      '/osac.private.v1.Hubs/Delete': 'Delete',
+      DeleteCluster: 'Delete',
+      BeginErasure: 'Delete',
+      DiscardAuditExport: 'Delete',
+      // Older events do not say the verb.
+      '/audit.v1/holds/{id}': 'RequestRefused',
+    };
+    for (const [command, activity] of Object.entries(wanted))
+      expect(activityOf({ data: { ...REFUSED.data, command } }), command).to.equal(activity);
+  });
+
+  it('goes by the name where the place in its stream does not say it', () => {
+    for (const revision of [0, 5])
+      for (const [type, activity] of [
+        ['LegalHoldPlaced', 'Create'],
+        ['LegalHoldReleased', 'Delete'],
+        ['ErasureBegun', 'Delete'],
+        ['SubjectKeyDestroyed', 'Delete'],
+        ['AuditExportDiscarded', 'Delete'],
+      ])
+        expect(activityOf({ stream: 'retention-deployment', revision, type }), type).to.equal(activity);
+  });
 
   it('holds every sample of an event that there is', () => {
     for (const { type, data } of sampleEvents()) {
