@@ -80,9 +80,14 @@ export const addAuditTreeCommands = (audit: Command, { client, io }: Connection)
     .addHelpText('after', examples('audit rotate-key --yes'))
     .action(async ({ lost }: { lost: boolean }) => {
       const body = lost ? { lost } : {};
-      const key = await (await client()).send<{ vkey: string }>('POST', '/api/ledger/v1/audit/keys', body);
-      io.out(`${key.vkey}\n`);
-      io.err(`${lost ? TO_TELL : NOTHING_TO_DO}\n`);
+      const { vkey, announced } = await (await client()).send<{ vkey: string; announced: boolean }>(
+        'POST',
+        '/api/ledger/v1/audit/keys',
+        body,
+      );
+      io.out(`${vkey}\n`);
+      // One that was called lost, and is there, has announced the new one all the same.
+      io.err(`${announced ? NOTHING_TO_DO : TO_TELL}\n`);
     });
 };
 

@@ -56,11 +56,11 @@ const statusOf = async (services: AuditTreeServices): Promise<JsonObject> => {
 const rotated = async (
   services: AuditTreeServices,
   lost: boolean,
-): Promise<{ vkey: string; since: string }> => {
+): Promise<{ vkey: string; since: string; announced: boolean }> => {
   const { keys } = withRole(services);
   try {
-    const { vkey, since } = await keys.rotate({ lost });
-    return { vkey, since };
+    const { vkey, since, rotation } = await keys.rotate({ lost });
+    return { vkey, since, announced: rotation !== undefined };
   } catch (error) {
     if (error instanceof AuditKeyReplaced) throw new ApiError('ABORTED', error.message);
     if (error instanceof AuditKeyMissing)

@@ -24,7 +24,14 @@ export const AUDIT_TREE_DESCRIPTIONS: { readonly [route: string]: Description } 
         },
       },
     },
-    answer: record({ vkey: TEXT, since: TIME }),
+    answer: record({
+      vkey: TEXT,
+      since: TIME,
+      announced: {
+        ...FLAG,
+        description: 'By the key before it. False: auditors refuse it until they are told to trust it.',
+      },
+    }),
     errors: ['ABORTED', 'FAILED_PRECONDITION'],
   },
 };

@@ -52,9 +52,11 @@ describe('routes of the tree over the log', () => {
   });
 
   it('replace the key, and say why not', async () => {
-    expect(await ask({ auditing: auditing() }, 'audit/keys')).to.deep.equal({
-      vkey: KEY.vkey,
-      since: KEY.since,
+    const { vkey, since } = KEY;
+    expect(await ask({ auditing: auditing() }, 'audit/keys')).to.deep.equal({ vkey, since, announced: true });
+    const begun = { keys: { rotate: async () => ({ vkey, since }) } };
+    expect(await ask({ auditing: auditing(begun) }, 'audit/keys', { lost: true })).to.include({
+      announced: false,
     });
     const asked: unknown[] = [];
     const rotate = async (how: unknown) => (asked.push(how), KEY);
@@ -114,10 +116,15 @@ describe('ledgerctl audit tree and rotate-key', () => {
   });
 
   it('print the new key', async () => {
-    stub.answers(() => ({ body: { vkey: KEY.vkey, since: KEY.since } }));
+    const { vkey, since } = KEY;
+    stub.answers(() => ({ body: { vkey, since, announced: true } }));
     const rotated = await stub.run(['audit', 'rotate-key', '--yes']);
     expect(rotated).to.include({ code: 0, out: `${KEY.vkey}\n` });
     expect(rotated.err).to.match(/auditors need to do nothing: the old key announces the new one/);
+    // The one that was called lost was there: it has announced the new one.
+    const found = await stub.run(['audit', 'rotate-key', '--lost', '--yes']);
+    expect(found.err).to.equal(rotated.err);
+    stub.answers(() => ({ body: { vkey, since, announced: false } }));
     const lost = await stub.run(['audit', 'rotate-key', '--lost', '--yes']);
     expect(lost.code).to.equal(0);
     expect(lost.err).to.match(/auditors refuse it until .* tell them this key by another way/);
