@@ -4,8 +4,8 @@ import { originOf } from '../app/audit/merkle/checkpoint.ts';
 import { createAuditProofs, type AuditProofs } from '../app/audit/proofs.ts';
 import { createAuditSigner, type SignerSettings, type SignerStatus } from '../app/audit/signer.ts';
 import { createAuditHeads, type AuditHalt, type AuditHeads } from '../app/audit/tree-heads.ts';
-import type { Suspects } from '../app/audit/suspects.ts';
-import type { EventStore } from '../app/event-store.ts';
+import { whatIsWrong, WHAT_TO_DO, type Suspects } from '../app/audit/suspects.ts';
+import { LogDamaged, type EventStore } from '../app/event-store.ts';
 import type { Ownership } from '../app/ownership.ts';
 import type { Clock, Ids, Logger, Timers } from '../app/ports.ts';
 import type { AuditReader } from '../projections/audit/audit-reader.ts';
@@ -102,6 +102,8 @@ export const createAuditing = (
     rest,
     ...(auditor.settings === undefined ? {} : { settings: auditor.settings }),
   });
+  /** A tree that has stopped in front of a damaged event, or of one that does not follow, never holds what the log holds. */
+  const stoppedAt = () => readModels.status().find(({ name }) => name === 'audit')?.damaged;
   return {
     origin,
     reader,
@@ -109,7 +111,7 @@ export const createAuditing = (
     keys,
     proofs: createAuditProofs({ tree: reader, heads, keys, origin, rest }),
     run: signer.run,
-    status: signer.status,
+    status: () => statusWith(signer.status(), stoppedAt()),
     suspect: (event) => {
       const at = event.lastIndexOf('@');
       const index = reader.indexOf(event.slice(0, at), Number(event.slice(at + 1)));
@@ -119,8 +121,7 @@ export const createAuditing = (
       const { state, at } = signer.status();
       if (state === 'mismatch') return { at };
       if (state === 'standby') return undefined;
-      // A tree that has stopped in front of a damaged event never holds what the log holds.
-      return readModels.status().find(({ name }) => name === 'audit')?.damaged;
+      return stoppedAt();
     },
     progress: async () => {
       const head = await heads.latest();
@@ -133,6 +134,20 @@ export const createAuditing = (
         headAgeSeconds: Math.max(0, ageMs / 1000),
       };
     },
+  };
+};
+
+/** The tree is what nothing is signed over, whichever instance signs: one that cannot go on says so as the signer would. */
+const statusWith = (status: SignerStatus, damaged: Pick<LogDamaged, 'at'> | undefined): SignerStatus => {
+  if (damaged === undefined || status.state === 'mismatch') return status;
+  const error = whatIsWrong(
+    new LogDamaged('the event log of this service is damaged: no tree can be made of it', damaged.at),
+  );
+  return {
+    ...status,
+    state: 'mismatch',
+    error: `${error}; nothing is signed any more: ${WHAT_TO_DO}`,
+    ...(damaged.at !== undefined && { at: damaged.at }),
   };
 };
 

@@ -2,6 +2,7 @@ import { LogDamaged, type EventStore } from '../event-store.ts';
 import type { Logger, Timers } from '../ports.ts';
 import { pause } from '../process-runner/pause.ts';
 import { assertUnchanged, ChangedEvent, eventsOf } from './event-source.ts';
+import { whyOutOfOrder } from './stream-order.ts';
 import type { AuditTree } from './tree.ts';
 
 /**
@@ -21,11 +22,15 @@ export type Suspects = {
 const MOST = 100;
 const EVERY_MS = 10_000;
 
-const WHAT_TO_DO = 'keep a copy of the store as it is, and follow ops/runbooks/LedgerAuditTreeMismatch.md';
+/** What somebody does whom the alarm has woken. */
+export const WHAT_TO_DO =
+  'keep a copy of the store as it is, and follow ops/runbooks/LedgerAuditTreeMismatch.md';
 
 /** What somebody reads whom the alarm has woken: no stack, which says nothing of who wrote to the store. */
 export const whatIsWrong = (error: LogDamaged): string => {
   const { at, message } = error;
+  const why = whyOutOfOrder(at);
+  if (why !== undefined) return why;
   return at === undefined || error instanceof ChangedEvent
     ? message
     : `the event ${at.event} that the log holds at position ${at.position} is not the one that was recorded`;

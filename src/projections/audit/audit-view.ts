@@ -2,9 +2,11 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { RecordedEvent } from '../../app/event-store.ts';
 import { leafHashOfText } from '../../app/audit/merkle/hashing.ts';
 import { isLeafStream, leafOf, type LeafRecord } from '../../app/audit/merkle/leaf.ts';
+import { outOfOrder } from '../../app/audit/stream-order.ts';
 import { commandBytes } from '../resources/commands.ts';
 import type { ApplyEvent, View } from '../view.ts';
 import { factsOf, OUTCOMES, searchable } from './facts.ts';
+import { openLastRevisions } from './last-revisions.ts';
 import { openMentions } from './mention-writer.ts';
 import { openNames } from './names.ts';
 import { openPeople } from './people.ts';
@@ -14,11 +16,12 @@ import { verifyAudit } from './verify.ts';
 
 /**
  * The Merkle tree over the log, one per tenant beside it, and what auditors look events up by (design §7). Works on
- * events as they are stored: it needs no type to be known, so that no event can be too new or too odd for it.
+ * events as they are stored: it needs no type to be known, so that no event can be too new or too odd for it. It stops in
+ * front of an event that does not follow the last one of its stream.
  */
 export const auditView = (): View => ({
   name: 'audit',
-  version: 6,
+  version: 7,
   schema: AUDIT_SCHEMA,
   tables: AUDIT_TABLES,
   together: true,
@@ -36,11 +39,20 @@ const openAudit = (db: DatabaseSync): ApplyEvent => {
   );
   const lastTime = db.prepare('SELECT latest_ms FROM leaves ORDER BY idx DESC LIMIT 1');
   const names = openNames(db);
+  const revisions = openLastRevisions(db);
   const mentions = openMentions(db, names);
   const people = openPeople(db);
   const trees = openTreeWriter(db);
   let latest: number | undefined;
 
+  /** Throws LogDamaged for an event that does not follow: over what the log lacks nothing is to be signed. */
+  const follow = (stream: number, event: RecordedEvent): void => {
+    // Names that are replaced in part may be those of other streams, too.
+    if (!isExact(event.stream)) return;
+    const problem = outOfOrder(event, revisions.of(stream));
+    if (problem !== undefined) throw problem;
+    revisions.set(stream, event.revision);
+  };
   const apply = (event: RecordedEvent): void => {
     if (!isLeafStream(event.stream)) return;
     const record = leafOf(event);
@@ -49,6 +61,8 @@ const openAudit = (db: DatabaseSync): ApplyEvent => {
     const facts = factsOf(event);
     const tenant = names.idOf(facts.tenant);
     const subject = names.idOf(facts.subject);
+    const stream = names.idOf(searchable(event.stream));
+    follow(stream, event);
     const recorded = millisecondsOf(event.recordedAt);
     latest ??= Number(lastTime.get()?.['latest_ms'] ?? 0);
     latest = Math.max(latest, recorded);
@@ -56,7 +70,7 @@ const openAudit = (db: DatabaseSync): ApplyEvent => {
     insert.run(
       index,
       event.position,
-      names.idOf(searchable(event.stream)),
+      stream,
       event.revision,
       commandBytes(event.id),
       names.idOf(searchable(event.type)),
@@ -81,6 +95,7 @@ const openAudit = (db: DatabaseSync): ApplyEvent => {
     reset: () => {
       trees.reset();
       names.reset();
+      revisions.reset();
       people.reset();
       latest = undefined;
     },
@@ -100,6 +115,9 @@ const millisecondsOf = (time: string): number => {
   const ms = Date.parse(time);
   return Number.isSafeInteger(ms) ? ms : 0;
 };
+
+/** Whether no other text becomes the same one where it is searched for (`searchable`). */
+const isExact = (text: string): boolean => text.isWellFormed() && !text.includes('\ufffd');
 
 /** Whether the texts of a leaf come out of their columns as they went in. */
 const isPlain = ({ stream, id, type, occurredAt }: LeafRecord): boolean =>

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { Position, RecordedEvent } from '../../app/event-store.ts';
+import { LogDamaged, type Position, type RecordedEvent } from '../../app/event-store.ts';
 import type { View } from '../view.ts';
 import { readCheckpoint, readParked, type Checkpoint, type ParkedStream } from './view-file.ts';
 
@@ -21,8 +21,8 @@ export type Applier = {
   parked(): readonly ParkedStream[];
   /**
    * One transaction: the events (those at or before the checkpoint are passed over: a redelivery), then the
-   * checkpoint at `position`. Throws PoisonEvent (what came before it is kept), or the database's own error
-   * (nothing is kept) when the file cannot be written.
+   * checkpoint at `position`. Throws PoisonEvent, or the LogDamaged of the view (what came before it is kept), or the
+   * database's own error (nothing is kept) when the file cannot be written.
    */
   apply(events: readonly RecordedEvent[], position: Position): void;
   /** One transaction over the parked stream's events up to the checkpoint. False: still poisonous. */
@@ -86,8 +86,9 @@ export const createApplier = (db: DatabaseSync, view: View): Applier => {
         if (isEnvironmental(error)) throw error;
         db.exec('ROLLBACK TO one_event; RELEASE one_event');
         applyEvent.reset?.();
-        if (!view.rowsBelongToOneStream) {
+        if (error instanceof LogDamaged || !view.rowsBelongToOneStream) {
           commit(last?.position ?? checkpoint.position, last?.recordedAt ?? checkpoint.recordedAt, count);
+          if (error instanceof LogDamaged) throw error;
           throw new PoisonEvent(view.name, event, error);
         }
         const entry = {

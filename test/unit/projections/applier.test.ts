@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { DatabaseSync } from 'node:sqlite';
-import type { RecordedEvent } from '../../../src/app/event-store.ts';
+import { LogDamaged, type RecordedEvent } from '../../../src/app/event-store.ts';
 import { createApplier, isEnvironmental, PoisonEvent } from '../../../src/projections/runner/applier.ts';
 import { openViewFile, readCheckpoint, readParked } from '../../../src/projections/runner/view-file.ts';
 import type { View } from '../../../src/projections/view.ts';
@@ -143,6 +143,33 @@ describe('applier', () => {
     expect(applier.checkpoint().position).to.equal(events[1]?.position);
     expect(versions(db)).to.deep.equal(['a first', 'b first']);
     poison = false;
+    applier.apply(events, last());
+    expect(versions(db)).to.deep.equal(['a a3', 'b b2']);
+  });
+
+  it('stops right before an event of which the view says that the log is damaged, and does not blame the view', () => {
+    const found = new LogDamaged('one is missing', {
+      event: 'note-a@1',
+      position: events[2]?.position ?? '',
+    });
+    let isMended = false;
+    const watchful: View = {
+      ...view,
+      open: (file) => {
+        const apply = view.open(file);
+        return Object.assign((event: RecordedEvent) => {
+          if (!isMended && event.position === events[2]?.position) throw found;
+          apply(event);
+        }, apply);
+      },
+    };
+    poison = false;
+    const applier = createApplier(db, watchful);
+    expect(() => applier.apply(events, last())).to.throw(found);
+    expect(applier.checkpoint()).to.deep.include({ position: events[1]?.position, events: 2 });
+    expect(applier.parked()).to.deep.equal([]);
+    expect(versions(db)).to.deep.equal(['a first', 'b first']);
+    isMended = true;
     applier.apply(events, last());
     expect(versions(db)).to.deep.equal(['a a3', 'b b2']);
   });
