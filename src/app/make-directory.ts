@@ -13,9 +13,9 @@ export const makeDirectory = async (path: string, mode = 0o700): Promise<void> =
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'EEXIST' && (await isDirectory(path))) return;
     const above = dirname(path);
-    if (code !== 'ENOENT' || above === path || (await isDirectory(above))) throw error;
-    await makeDirectory(above, mode);
-    // Another process may have made it meanwhile.
+    if (code !== 'ENOENT' || above === path) throw error;
+    if (!(await isDirectory(above))) await makeDirectory(above, mode);
+    // Another process may have made either of them meanwhile: what is said now is true.
     await mkdir(path, { mode }).catch(async (again: unknown) => {
       if (!(await isDirectory(path))) throw again;
     });
