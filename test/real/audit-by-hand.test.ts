@@ -7,6 +7,7 @@ import { directorySink } from '../../src/adapters/audit/bundle-files.ts';
 import { checkpointText } from '../../src/app/audit/merkle/checkpoint.ts';
 import { signNote } from '../../src/app/audit/merkle/note.ts';
 import { writeBundle } from '../../src/app/audit/bundle/writer.ts';
+import type { RecordedEvent } from '../../src/app/event-store.ts';
 import {
   asTenant,
   contentOf,
@@ -71,6 +72,41 @@ describe('an export that is checked without anything of ours', function () {
       writeFileSync(checkpoint, readFileSync(checkpoint, 'utf8').replace('tenants 3', 'tenants 4'));
       expect(verify(directory).said).to.include('the signature of the checkpoint');
     });
+
+  it('is wrong when the log that was signed shows itself that events are missing, double or turned round', async () => {
+    const { events } = history;
+    const stream = events[0]?.stream;
+    const [first = 0, second = 0] = events.flatMap((event, n) => (event.stream === stream ? [n] : []));
+    const [one, two] = [events[first] as RecordedEvent, events[second] as RecordedEvent];
+    const tenant = tenantOf(one);
+    const another = { ...one, id: 'f'.repeat(32) };
+    for (const [what, signed, whole, ofTenant] of [
+      [
+        'gone',
+        events.toSpliced(first, 1),
+        `${stream}@0, which should stand before it, is missing`,
+        undefined,
+      ],
+      [
+        'turned',
+        events.with(first, two).with(second, one),
+        `${stream}@0, which`,
+        `it stands behind ${stream}@1`,
+      ],
+      ['twice', events.toSpliced(second, 0, another), `behind ${stream}@0`, `behind ${stream}@0`],
+      ['id', events.with(second, { ...two, id: one.id }), 'its id is that of', 'its id is that of'],
+    ] as const)
+      for (const [ask, said] of [
+        [{}, whole],
+        [{ tenant }, ofTenant],
+      ] as const) {
+        const directory = join(folder, `${what}-${Object.keys(ask).join()}`);
+        await writeBundle(contentOf(historyOf(signed), ask), directorySink(directory));
+        const report = verify(directory);
+        expect(report.said, what).to.include(said ?? 'are what was signed');
+        expect(report.status, what).to.equal(said === undefined ? 0 : 1);
+      }
+  });
 
   it('is wrong when anything else in it is not what the audit key signed over the manifest', async () => {
     const directory = join(folder, 'files');
