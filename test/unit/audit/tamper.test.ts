@@ -11,6 +11,7 @@ import {
   tamperBundle,
   type BundleVictim,
 } from '../../support/audit/tampering/bundle.ts';
+import { firstOddPlace, tamperBefore } from '../../support/audit/tampering/before.ts';
 import { leavesOfLog, logVictim, tamperLog } from '../../support/audit/tampering/log.ts';
 import {
   dumpOfMirror,
@@ -34,11 +35,11 @@ import {
   textOf,
   vkey,
 } from '../../support/audit/signed-history.ts';
-import { stoppedLog } from '../../support/audit/signed-log.ts';
+import { signedLog, stoppedLog } from '../../support/audit/signed-log.ts';
 import { checkAsync } from '../../support/property.ts';
 
 /**
- * Mutations of an export, a store and a mirror of the tiles, in equal shares, each checked with what `audit verify` runs: whatever changes content, order or membership of what
+ * Mutations of an export, a store, a mirror of the tiles, and a log before it is signed, in equal shares, each checked with what `audit verify` runs: whatever changes content, order or membership of what
  * the auditor's pin covers is found, and its place is named. 10,000 of them with the fault suites.
  */
 const MUTATIONS = Number(process.env['LEDGER_TEST_MUTATIONS'] ?? 600);
@@ -122,6 +123,40 @@ describe('tampering', function () {
           { numRuns: Math.ceil(MUTATIONS / 4) },
         ));
     });
+
+  it('with a log before it was signed is found and placed wherever the log shows it by itself', async () => {
+    await checkAsync(
+      fc.asyncProperty(draws, async (draw) => {
+        const { what, events } = tamperBefore(history.events, draw);
+        const forged = historyOf(events);
+        const report = async (tenant?: string) =>
+          verifyBundle(memorySource(await bundleOf(forged, tenant === undefined ? {} : { tenant })), {
+            trust: history.trust,
+          });
+        const odd = firstOddPlace(events, true);
+        const stored = await verifyStore(stoppedLog(signedLog(forged, HEADS.slice(0, -1))), {
+          trust: history.trust,
+        });
+        for (const { ok, findings } of [await report(), stored]) {
+          expect(ok, `${what}\n${listed(findings)}`).to.equal(odd === undefined);
+          expectPlaced(findings, what);
+          if (odd !== undefined)
+            expect(
+              findings.some(({ place }) => place === odd),
+              `${what}: place ${odd}\n${listed(findings)}`,
+            ).to.equal(true);
+        }
+        for (const tenant of new Set(events.map(tenantOf))) {
+          const theirs = events.filter((event) => tenantOf(event) === tenant);
+          const place = firstOddPlace(theirs, false);
+          const { ok, findings } = await report(tenant);
+          expect(ok, `${what}, tenant ${tenant}\n${listed(findings)}`).to.equal(place === undefined);
+          if (place !== undefined) expect(findings.map((finding) => finding.place)).to.include(place);
+        }
+      }),
+      { numRuns: Math.ceil(MUTATIONS / 4) },
+    );
+  });
 
   it('with the JSON of an export, whatever is put into it, ends in a report', async () => {
     const { files } = await bundleVictim(history, other);
