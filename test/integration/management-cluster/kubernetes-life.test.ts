@@ -50,6 +50,12 @@ describe('life with a Kubernetes hub', function () {
     await hub.getClusterOrder(placeOf('a'), by());
     const watching = follow(hub);
     await watching.until(({ type }) => type === 'synced');
+    // It is synced by its list, and its watch is a request of its own, which follows.
+    await untilHolds(
+      () => Promise.resolve(stage.server.audit().some(({ verb }) => verb === 'watch')),
+      Boolean,
+      5_000,
+    );
     const before = stage.server.audit().length;
     for (let revision = 2; revision < 10; revision += 1) clusters.of(connectionOf(NS, { revision }));
     await hub.getClusterOrder(placeOf('a'), by());
