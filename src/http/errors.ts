@@ -84,6 +84,13 @@ export const invalid = (message: string, field?: string): ApiError =>
     field === undefined ? {} : { violations: [{ field, description: message }] },
   );
 
+/**
+ * An empty value is most often a variable that was not set. `what`: as the caller calls it, for example `field 'tenant'`;
+ * `without`: what there is without it.
+ */
+export const mustNotBeEmpty = (what: string, field: string, without: string): ApiError =>
+  invalid(`${what} must not be empty; leave it out for ${without}`, field);
+
 /** The answer for absent objects and for objects of other tenants alike (osac-api.md §7). */
 export const objectNotFound = (id: string): ApiError =>
   new ApiError('NOT_FOUND', `object with identifier '${id}' not found`);

@@ -7,7 +7,7 @@ import { osacCall } from '../ledger/orders.ts';
 import type { Principal } from '../osac/principal.ts';
 import { commandContext } from '../osac/write-context.ts';
 import { askedAtHome, askedOfOthers } from './asked.ts';
-import { assertKnownParameters } from './query.ts';
+import { assertKnownParameters, type Parameters } from './query.ts';
 import { AUDIT_VIEW, type AuditServices } from './services.ts';
 import { withTypedConcealed } from './typed.ts';
 
@@ -98,13 +98,13 @@ const answerOf = async ({ answer }: Look, seen: Seen): Promise<LedgerAnswer> => 
  * others are told before that, too. What is refused before it is a question is recorded as refusals are, within their caps;
  * a question to which there is no answer has its record by then.
  *
- * @param parameters what its query may name.
+ * @param parameters what its query may name, with what is shown without each.
  */
 export const looking =
   (
     services: AuditServices,
     ask: (call: LedgerCall, reach: Reach) => Promise<Look> | Look,
-    parameters: readonly string[] = [],
+    parameters: Parameters = {},
   ) =>
   async (call: LedgerCall): Promise<LedgerAnswer> => {
     const { principal, headers = {}, signal } = call;

@@ -16,7 +16,7 @@ import { createCursors, type Cursors, type Place } from './cursor.ts';
 import { eventJson } from './event-json.ts';
 import { firstFound } from './first-found.ts';
 import { assertNames, isKind, noSuchKind, OUTCOMES } from './names.ts';
-import { limitIn } from './query.ts';
+import { emptyParameter, limitIn } from './query.ts';
 import { assertReach, assertSomeReach, reachText } from './reach.ts';
 import type { AuditServices } from './services.ts';
 import { subjectOf } from './subjects.ts';
@@ -32,7 +32,7 @@ export const auditEventRoutes = (services: AuditServices): readonly LedgerRoute[
         services,
         async (call, reach) =>
           list(call, reach, 'events', await readFilter(call, reach, services), { services, cursors }),
-        [...FILTER, ...OF_ONE, ...PAGE],
+        { ...FILTER, ...OF_ONE, ...PAGE },
       ),
     },
     {
@@ -52,7 +52,7 @@ export const auditEventRoutes = (services: AuditServices): readonly LedgerRoute[
           const filter = { ...(await readFilter(call, reach, services)), ...about };
           return list(call, reach, 'resource events', filter, { services, cursors });
         },
-        [...FILTER, ...PAGE],
+        { ...FILTER, ...PAGE },
       ),
     },
   ];
@@ -62,10 +62,22 @@ const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 500;
 const MAX_VALUES = 20;
 const MAX_CHARACTERS = 500;
-const FILTER = ['tenant', 'subject', 'type', 'outcome', 'from', 'to'] as const;
+/** What its query may name, and what is listed without each. */
+const FILTER = {
+  tenant: 'every tenant that you may read',
+  subject: 'everybody',
+  type: 'every type',
+  outcome: 'every outcome',
+  from: 'all from the beginning',
+  to: 'all up to now',
+} as const;
 /** One object. `resource_id` is its id as events show it; `id` is the same. */
-const OF_ONE = ['kind', 'resource_id', 'id'] as const;
-const PAGE = ['limit', 'cursor', 'order'] as const;
+const OF_ONE = { kind: 'every kind', resource_id: 'every object', id: 'every object' } as const;
+const PAGE = {
+  limit: `${DEFAULT_LIMIT} of them`,
+  cursor: 'the first page',
+  order: 'the oldest first',
+} as const;
 
 /** A kind by its name, in either spelling, or that of its list: `hostType`, `host_type`, `host_types`. */
 export const kindNamed = (name: string): AnyKind | undefined =>
@@ -90,10 +102,11 @@ const readFilter = async (
       throw invalid(`query parameter '${name}' may have at most ${MAX_CHARACTERS} characters`, name);
     return value;
   };
-  const several = (name: string): string[] => {
+  const several = (name: 'tenant' | 'type'): string[] => {
     const values = query.getAll(name).flatMap((value) => value.split(',').filter((part) => part !== ''));
     if (values.length > MAX_VALUES || values.some(({ length }) => length > MAX_CHARACTERS))
       throw invalid(`query parameter '${name}' may name at most ${MAX_VALUES}`, name);
+    if (values.length === 0 && query.has(name)) throw emptyParameter(name, FILTER[name]);
     return [...new Set(values)].toSorted();
   };
   const [kind, id] = [text('kind'), text('resource_id') || text('id')];
@@ -140,7 +153,7 @@ export const timeOf = (text: string, name: string): string => {
 /** Throws ApiError 400. */
 const readOrder = (query: URLSearchParams): Order => {
   const order = onlyOne(query, 'order') ?? 'asc';
-  if (order === '' || order === 'asc') return 'asc';
+  if (order === 'asc') return 'asc';
   if (order === 'desc') return 'desc';
   throw invalid("query parameter 'order' must be asc (oldest first) or desc (newest first)", 'order');
 };

@@ -15,11 +15,26 @@ import { assertNames } from './names.ts';
 import { assertKnownParameters } from './query.ts';
 import { assertReach } from './reach.ts';
 import { AUDIT_VIEW, type AuditServices } from './services.ts';
+import { takenIn } from './subject-tenants.ts';
 import { subjectOf } from './subjects.ts';
-import { answered, assertKnown, textIn, writing } from './writes.ts';
+import { answered, assertFilled, assertKnown, textIn, writing } from './writes.ts';
 
-const FIELDS = ['tenant', 'format', 'from', 'to', 'pins'] as const;
-const FILTER = ['subject', 'kind', 'resource_id', 'types', 'outcome'] as const;
+/** What is asked for, and what is exported without each. */
+const CONDITIONS = {
+  tenant: 'your own tenant, or for the whole log where you may read that',
+  format: 'native',
+  from: 'all from the beginning',
+  to: 'all up to now',
+} as const;
+const OF_FILTER = {
+  subject: 'everybody',
+  kind: 'every kind',
+  resource_id: 'every object',
+  types: 'every type',
+  outcome: 'every outcome',
+} as const;
+const FIELDS = [...Object.keys(CONDITIONS), 'pins'];
+const FILTER = Object.keys(OF_FILTER);
 
 /** Exports that are checked without this service: asked for, made behind the answer, fetched, discarded. */
 export const auditExportRoutes = (services: AuditServices): readonly LedgerRoute[] => [
@@ -187,8 +202,27 @@ const resolved = async (
     );
   // In the history that is exported alone: its auditors read what was asked for, and others' names are not theirs to read.
   const exported = tenant === undefined ? reach : { ...reach, tenants: [tenant] };
+  await assertPins(asked, services, signal);
   await assertResource(asked, exported, services, signal);
   return withSubject(asked, exported, services, signal);
+};
+
+/** A pin that the tree does not reach is no size of a head of it; an export could show nothing of it. Throws ApiError 400 or 503. */
+const assertPins = async (
+  { pins = [] }: Pick<ExportRequest, 'pins'>,
+  services: AuditServices,
+  signal: AbortSignal,
+): Promise<void> => {
+  const largest = Math.max(0, ...pins);
+  if (largest <= services.reader.size()) return;
+  await takenIn(services, signal);
+  const size = services.reader.size();
+  if (largest > size)
+    throw invalid(
+      `field 'pins': ${largest} is larger than the tree, which has ${size} leaves. Where a head of that size was signed here, ` +
+        'history is missing: ask for the export without it, and hold that against your trust.json (ledgerctl audit verify --trust)',
+      'pins',
+    );
 };
 
 const MAX_PINS = 100;
@@ -199,6 +233,7 @@ const readRequest = async (
   services: AuditServices,
 ): Promise<ExportRequest> => {
   assertKnown(body, [...FIELDS, 'filter']);
+  assertFilled(body, CONDITIONS);
   const format = textIn(body, 'format') || 'native';
   if (format !== 'native' && format !== 'ocsf')
     throw invalid("field 'format' must be native or ocsf", 'format');
@@ -252,6 +287,7 @@ const readFilter = async (
 ): Promise<JsonObject> => {
   if (!isObject(filter)) throw invalid("field 'filter' must be an object", 'filter');
   assertKnown(filter, FILTER, 'filter.');
+  assertFilled(filter, OF_FILTER, 'filter.');
   const types = own(filter, 'types');
   if (types !== undefined && !(Array.isArray(types) && types.every((type) => typeof type === 'string')))
     throw invalid("field 'filter.types' must be a list of event types", 'filter.types');
@@ -307,7 +343,7 @@ const withSubject = async (
 /** The download is an event of the export, appended before the first byte. */
 const fetchFile = async (call: LedgerCall, services: AuditServices): Promise<LedgerAnswer> => {
   const id = call.path['id'] ?? '';
-  assertKnownParameters(call.query, []);
+  assertKnownParameters(call.query, {});
   const reach = await reachOf(call.principal, services, call.signal);
   const state = await mine(id, call.principal, reach, services);
   if (state.status === 'complete' && (await services.exports.file(id)) === undefined)

@@ -12,7 +12,7 @@ import { assertAdmin, looking } from './access.ts';
 import { timeOf } from './events.ts';
 import type { AuditServices } from './services.ts';
 import { hasActed, takenIn } from './subject-tenants.ts';
-import { answered, assertKnown, textIn, writing } from './writes.ts';
+import { answered, assertFilled, assertKnown, textIn, writing } from './writes.ts';
 
 const FIELDS = ['subject', 'tenants', 'reason', 'expires_at'] as const;
 
@@ -109,6 +109,7 @@ const readGrant = (body: JsonObject): AuditGrant => {
   const tenants = own(body, 'tenants');
   if (tenants !== 'all' && !isTexts(tenants))
     throw invalid("field 'tenants' must be 'all' or a list of names of tenants", 'tenants');
+  assertFilled(body, { expires_at: 'a grant until it is withdrawn' });
   const expires = textIn(body, 'expires_at');
   return {
     subjectId: subjectIn(body),

@@ -12,7 +12,7 @@ import { shownTo } from '../../app/audit/shown.ts';
 import type { LeafRecord } from '../../app/audit/merkle/leaf.ts';
 import { looking, type Look, type Reach } from './access.ts';
 import { eventNotFound, findEvent, objectOf, showing } from './events.ts';
-import { limitIn } from './query.ts';
+import { limitIn, NEEDED } from './query.ts';
 import { assertSomeReach } from './reach.ts';
 import type { AuditServices } from './services.ts';
 
@@ -26,7 +26,10 @@ export const auditProofRoutes = (services: AuditServices): readonly LedgerRoute[
   {
     verb: 'GET',
     path: 'checkpoints',
-    handler: looking(services, (call, reach) => heads(call, reach, services), ['after', 'limit']),
+    handler: looking(services, (call, reach) => heads(call, reach, services), {
+      after: 'the newest head alone',
+      limit: `${DEFAULT_HEADS} of them`,
+    }),
   },
   {
     verb: 'GET',
@@ -41,12 +44,17 @@ export const auditProofRoutes = (services: AuditServices): readonly LedgerRoute[
   {
     verb: 'GET',
     path: 'consistency',
-    handler: looking(services, (call, reach) => consistency(call, reach, services), ['from', 'to']),
+    handler: looking(services, (call, reach) => consistency(call, reach, services), {
+      from: NEEDED,
+      to: NEEDED,
+    }),
   },
   {
     verb: 'GET',
     path: 'trust.json',
-    handler: looking(services, (call, reach) => trust(call, reach, services), ['newest']),
+    handler: looking(services, (call, reach) => trust(call, reach, services), {
+      newest: 'a head over all that is recorded by now',
+    }),
   },
   {
     verb: 'GET',
@@ -208,12 +216,13 @@ const proof = ({ path, signal, principal }: LedgerCall, reach: Reach, services: 
   };
 };
 
+const DEFAULT_HEADS = 100;
 const MAX_HEADS = 1_000;
 
 const heads = ({ query, signal }: LedgerCall, { tenants }: Reach, services: AuditServices): Look => {
   const after = onlyOne(query, 'after') ?? '';
   const size = wholeNumber(query, 'after', 0, 2 ** 31);
-  const limit = limitIn(query, 100, MAX_HEADS);
+  const limit = limitIn(query, DEFAULT_HEADS, MAX_HEADS);
   return {
     what: 'checkpoints',
     query: { ...(after === '' ? {} : { after: size }), limit },

@@ -7,9 +7,11 @@ import type { LedgerCall, LedgerRoute } from '../ledger/serve.ts';
 import { BEFORE_EVERYTHING } from '../moments.ts';
 import { documentAsOf } from '../osac/as-of.ts';
 import { onlyOne } from '../osac/query.ts';
+import { readRfc3339 } from '../times.ts';
 import { looking, reaches, type Look, type Reach, type Seen } from './access.ts';
 import { kindNamed } from './events.ts';
 import { noSuchKind } from './names.ts';
+import { NEEDED } from './query.ts';
 import { assertSomeReach, reachText } from './reach.ts';
 import type { AuditServices } from './services.ts';
 
@@ -18,12 +20,17 @@ export const auditResourceRoutes = (services: AuditServices): readonly LedgerRou
   {
     verb: 'GET',
     path: 'resources/{kind}/{id}',
-    handler: looking(services, (call, reach) => show(call, reach, services), ['as_of']),
+    handler: looking(services, (call, reach) => show(call, reach, services), {
+      as_of: 'the present',
+    }),
   },
   {
     verb: 'GET',
     path: 'resources/{kind}/{id}/diff',
-    handler: looking(services, (call, reach) => diff(call, reach, services), ['from', 'to']),
+    handler: looking(services, (call, reach) => diff(call, reach, services), {
+      from: NEEDED,
+      to: 'the present',
+    }),
   },
 ];
 
@@ -110,6 +117,12 @@ const show = async (call: LedgerCall, reach: Reach, services: AuditServices): Pr
   };
 };
 
+/** Between two times nothing may lie that was stored: their moments are the same then, whichever comes first. */
+const areReversed = (query: URLSearchParams): boolean => {
+  const [from, to] = ['from', 'to'].map((name) => readRfc3339(query.get(name) ?? ''));
+  return from !== undefined && to !== undefined && from > to;
+};
+
 const diff = async (call: LedgerCall, reach: Reach, services: AuditServices): Promise<Look> => {
   const { kind, id } = kindAt(call);
   assertSomeReach(reach, call.principal);
@@ -118,7 +131,8 @@ const diff = async (call: LedgerCall, reach: Reach, services: AuditServices): Pr
     throw invalid("query parameter 'from' is needed: a time or a position", 'from');
   const from = await momentOf(call.query, 'from', services);
   const to = await momentOf(call.query, 'to', services);
-  if (from > to) throw invalid("query parameter 'from' must not be later than 'to'", 'from');
+  if (from > to || areReversed(call.query))
+    throw invalid("query parameter 'from' must not be later than 'to'", 'from');
   return {
     what: 'diff',
     query: { kind: kind?.kind ?? '', id, ...asked(call.query, 'from'), ...asked(call.query, 'to') },

@@ -2,7 +2,7 @@ import type { CommandOutcome } from '../../app/command.ts';
 import type { CommandContext } from '../../app/metadata.ts';
 import { own } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
-import { invalid, rejected } from '../errors.ts';
+import { invalid, mustNotBeEmpty, rejected } from '../errors.ts';
 import { osacCall } from '../ledger/orders.ts';
 import type { LedgerAnswer, LedgerCall } from '../ledger/serve.ts';
 import { beginWrite, commandContext, settling, type Write } from '../osac/write-context.ts';
@@ -49,6 +49,19 @@ export const textIn = (
   if (required && value.trim() === '') throw invalid(`field '${name}' is needed`, name);
   if (value.length > most) throw invalid(`field '${name}' may have at most ${most} characters`, name);
   return value;
+};
+
+/** Refuses an empty text or list where without it more is done; `without`: what that is, by field. Throws ApiError 400. */
+export const assertFilled = (
+  body: JsonObject,
+  without: { readonly [name: string]: string },
+  where = '',
+): void => {
+  for (const [name, more] of Object.entries(without)) {
+    const value = own(body, name);
+    if (value === '' || (Array.isArray(value) && value.length === 0))
+      throw mustNotBeEmpty(`field '${where}${name}'`, `${where}${name}`, more);
+  }
 };
 
 /** Refuses what nobody would read: a misspelt field would be a wider export, or an eternal grant. */

@@ -2,12 +2,18 @@ import { invalid } from '../errors.ts';
 import { onlyOne } from '../osac/query.ts';
 
 /** A whole number of a query. Throws ApiError 400 that names the parameter and its bounds. */
-export const wholeNumber = (query: URLSearchParams, name: string, fallback: number, most: number): number => {
+export const wholeNumber = (
+  query: URLSearchParams,
+  name: string,
+  fallback: number,
+  most: number,
+  least = 0,
+): number => {
   const text = onlyOne(query, name);
   if (text === null || text === '') return fallback;
   const value = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
-  if (!(value <= most))
-    throw invalid(`query parameter '${name}' must be a whole number from 0 to ${most}`, name);
+  if (!(value >= least && value <= most))
+    throw invalid(`query parameter '${name}' must be a whole number from ${least} to ${most}`, name);
   return value;
 };
 

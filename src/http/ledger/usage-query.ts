@@ -5,7 +5,7 @@ import {
   type UsagePeriod,
   type UsageQuery,
 } from '../../domain/metering/usage.ts';
-import { invalid } from '../errors.ts';
+import { invalid, mustNotBeEmpty } from '../errors.ts';
 import { onlyOne } from '../osac/query.ts';
 import { flag } from './query.ts';
 import { readRfc3339 } from '../times.ts';
@@ -86,7 +86,7 @@ const refuseUnknown = (query: URLSearchParams): void => {
 const filterOf = (query: URLSearchParams, name: (typeof FILTERS)[number]): string | null => {
   const value = onlyOne(query, name);
   if (value === '' && name !== 'project')
-    throw invalid(`query parameter '${name}' must not be empty; leave it out for every ${name}`, name);
+    throw mustNotBeEmpty(`query parameter '${name}'`, name, `every ${name}`);
   if (value !== null && name === 'kind' && !METERED_KINDS.some((kind) => kind === value))
     throw invalid(
       `query parameter 'kind' must be ${METERED_KINDS.join(' or ')}: nothing else is metered`,

@@ -5,6 +5,8 @@ import { componentRef } from './message-schemas.ts';
 import type { ParameterName } from './parameters.ts';
 import { ANY_WRITE, OF_ONE_OBJECT } from './refusals.ts';
 
+/** An empty value is refused: it is most often a variable that was not set. */
+const FILLED: JsonObject = { type: 'string', minLength: 1 };
 const EVENT = { id: 'Id of the event, or `<stream>@<revision>`.' };
 const OBJECT = {
   kind: 'Kind of the object: `cluster`, `clusters`, `host_type`, `host_types`.',
@@ -19,27 +21,27 @@ const NO_AUDITOR = 'FAILED_PRECONDITION' as const;
 
 const PAGE: readonly JsonObject[] = [
   query('limit', { type: 'integer', minimum: 1, maximum: 500, default: 100 }, 'How many events at most.'),
-  query('cursor', TEXT, '`next_cursor` of the page before; good for the same query of the same caller only.'),
+  query(
+    'cursor',
+    FILLED,
+    '`next_cursor` of the page before; good for the same query of the same caller only.',
+  ),
   query(
     'order',
-    { type: 'string', enum: ['', 'asc', 'desc'], default: 'asc' },
+    { type: 'string', enum: ['asc', 'desc'], default: 'asc' },
     '`desc`: the newest first. Cursors are good for the order that they came from.',
   ),
 ];
 const FILTER: readonly JsonObject[] = [
-  query('tenant', TEXT, 'Only of these tenants; may be repeated. One that is out of reach is refused.'),
+  query('tenant', FILLED, 'Only of these tenants; may be repeated. One that is out of reach is refused.'),
   query(
     'subject',
-    TEXT,
+    FILLED,
     'Only what this subject did: its id, or the exact user name. Who was erased is found by the id alone. 429 ' +
       'with SEARCHES_BUSY: too many look for people by name.',
   ),
-  query('type', TEXT, 'Only events of these types; may be repeated, or a comma list.'),
-  query(
-    'outcome',
-    { type: 'string', enum: ['', ...(OUTCOME['enum'] as string[])] },
-    'Only calls that ended so.',
-  ),
+  query('type', FILLED, 'Only events of these types; may be repeated, or a comma list.'),
+  query('outcome', OUTCOME, 'Only calls that ended so.'),
   query('from', TIME, 'Recorded at that time or later.'),
   query('to', TIME, 'Recorded before that time.'),
 ];
@@ -55,9 +57,9 @@ export const AUDIT_DESCRIPTIONS: { readonly [route: string]: Description } = {
       'the provider may read. Personal data of which the key was destroyed reads `{"erased":true}`.',
     ownParameters: [
       ...FILTER,
-      query('kind', TEXT, 'Only about this kind.'),
-      query('resource_id', TEXT, 'With `kind`: only about this object.'),
-      query('id', TEXT, 'The same as `resource_id`.'),
+      query('kind', FILLED, 'Only about this kind.'),
+      query('resource_id', FILLED, 'With `kind`: only about this object.'),
+      query('id', FILLED, 'The same as `resource_id`.'),
       ...PAGE,
     ],
     parameters: SHOWS,
@@ -88,7 +90,7 @@ export const AUDIT_DESCRIPTIONS: { readonly [route: string]: Description } = {
       'As GET of its own route showed it then. Before its first event, and behind its deletion, it is as absent as one that ' +
       'never was; a moment in the future is refused.',
     pathNames: OBJECT,
-    ownParameters: [query('as_of', TEXT, `When: ${MOMENT}. Default: now.`)],
+    ownParameters: [query('as_of', FILLED, `When: ${MOMENT}. Default: now.`)],
     parameters: SHOWS,
     answer: record({ kind: TEXT, id: TEXT, as_of: record({ 'position?': TEXT }), document: OPEN }),
     errors: [...OF_ONE_OBJECT, NO_AUDITOR],
@@ -98,8 +100,8 @@ export const AUDIT_DESCRIPTIONS: { readonly [route: string]: Description } = {
     description: 'Objects are compared field by field, lists as a whole. Paths are JSON Pointers.',
     pathNames: OBJECT,
     ownParameters: [
-      { ...query('from', TEXT, `The earlier moment: ${MOMENT}.`), required: true },
-      query('to', TEXT, `The later moment: ${MOMENT}. Default: now.`),
+      { ...query('from', FILLED, `The earlier moment: ${MOMENT}.`), required: true },
+      query('to', FILLED, `The later moment: ${MOMENT}. Default: now.`),
     ],
     parameters: SHOWS,
     answer: 'AuditDiff',
@@ -174,31 +176,35 @@ export const AUDIT_DESCRIPTIONS: { readonly [route: string]: Description } = {
   'POST exports': {
     summary: 'Asks for an export that can be checked without this service',
     description:
-      'Made behind the answer, of what a signed head covers: everything that was stored when it was asked for. All events of ' +
+      'Made behind the answer, of what a signed head covers: everything that was stored when it was asked for; `failed` where no ' +
+      'such head comes, unless one covers all before `to`. All events of ' +
       'the tenant between `from` and `to` are in it; those that `filter` leaves out, and those that you may not see, by their ' +
       'hash. 429 with EXPORTS_BUSY: too many are waiting; with SEARCHES_BUSY: too many look for people by name.',
     parameters: WRITE,
     body: {
       ...record({
         'tenant?': {
-          ...TEXT,
+          ...FILLED,
           description: 'Default: your own tenant; where you may read all: the whole log.',
         },
-        'format?': { type: 'string', enum: ['', 'native', 'ocsf'], default: 'native' },
+        'format?': { type: 'string', enum: ['native', 'ocsf'], default: 'native' },
         'filter?': record({
-          'subject?': TEXT,
-          'kind?': TEXT,
+          'subject?': FILLED,
+          'kind?': FILLED,
           'resource_id?': {
-            ...TEXT,
+            ...FILLED,
             description:
               'With `kind`: one of which there is something to read; with `tenant` something that the tenant may read.',
           },
-          'types?': listOf(TEXT),
-          'outcome?': TEXT,
+          'types?': { ...listOf(FILLED), minItems: 1 },
+          'outcome?': OUTCOME,
         }),
-        'from?': { ...TEXT, description: 'Recorded at that time or later.' },
-        'to?': { ...TEXT, description: 'Recorded before that time.' },
-        'pins?': { ...listOf(SIZE), description: 'Sizes of signed heads that you keep.' },
+        'from?': { ...FILLED, description: 'Recorded at that time or later.' },
+        'to?': { ...FILLED, description: 'Recorded before that time.' },
+        'pins?': {
+          ...listOf(SIZE),
+          description: 'Sizes of signed heads that you keep; none is larger than the tree.',
+        },
       }),
     },
     status: 202,
@@ -321,7 +327,7 @@ export const AUDIT_DESCRIPTIONS: { readonly [route: string]: Description } = {
       subject: { ...TEXT, description: '`actor.subject` of the events of who gets it, a UUID.' },
       tenants: { anyOf: [{ const: 'all' }, listOf(TEXT)] },
       reason: TEXT,
-      'expires_at?': { ...TEXT, description: 'A time of RFC 3339; absent: until it is withdrawn.' },
+      'expires_at?': { ...FILLED, description: 'A time of RFC 3339; absent: until it is withdrawn.' },
     }),
     answer: 'AuditGrant',
     headers: ['X_Ledger_Position'],

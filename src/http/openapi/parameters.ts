@@ -18,13 +18,13 @@ const header = (name: string, schema: JsonObject, description: string): JsonObje
 
 const INT32: JsonObject = { type: 'integer', format: 'int32', minimum: -(2 ** 31), maximum: 2 ** 31 - 1 };
 const TEXT: JsonObject = { type: 'string' };
-const PATH: JsonObject = { type: 'string', minLength: 1 };
+const FILLED: JsonObject = { type: 'string', minLength: 1 };
 const FLAG: JsonObject = { type: 'boolean', default: false };
 const ETAG: JsonObject = { type: 'string', pattern: '^("[A-Za-z]+-[0-9]{1,15}"|\\*)$' };
 const UUID: JsonObject = { type: 'string', format: 'uuid' };
 
 export const PARAMETERS = {
-  id: { ...query('id', PATH, 'Id of the object.'), in: 'path', required: true },
+  id: { ...query('id', FILLED, 'Id of the object.'), in: 'path', required: true },
   offset: query('offset', INT32, 'How many matches to skip; a negative number counts as 0.'),
   limit: query(
     'limit',
@@ -44,7 +44,7 @@ export const PARAMETERS = {
   ),
   as_of: query(
     'as_of',
-    TEXT,
+    FILLED,
     'The past: a time of RFC 3339, or a position as X-Ledger-Position shows it. What came later counts as not there yet. ' +
       'Lists reach back as far as watches do (90 days), everything else as far as the log.',
   ),

@@ -1,4 +1,4 @@
-import { invalid } from '../errors.ts';
+import { invalid, mustNotBeEmpty } from '../errors.ts';
 import type { Positions } from '../positions.ts';
 import type { ExtraMessage, ListMessage, UpdateMessage } from './call.ts';
 
@@ -29,10 +29,11 @@ export const readListQuery = (url: string): ListMessage => {
   };
 };
 
-/** The moment of the past that a Get or List asks about. */
+/** The moment of the past that a Get or List asks about: our own, so that it is not taken for none. Throws ApiError 400. */
 export const readAsOf = (query: URLSearchParams): { readonly asOf?: string } => {
-  const asOf = onlyOne(query, 'as_of') ?? '';
-  return asOf === '' ? {} : { asOf };
+  const asOf = onlyOne(query, 'as_of');
+  if (asOf === '') throw mustNotBeEmpty("query parameter 'as_of'", 'as_of', 'the present');
+  return asOf === null ? {} : { asOf };
 };
 
 /** `limit` and `after` (a position) of what is told oldest first; throws ApiError 400. */

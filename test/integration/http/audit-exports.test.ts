@@ -168,6 +168,13 @@ describe('audit API: exports', () => {
     expect(await detail({ format: 'csv' })).to.equal("field 'format' must be native or ocsf");
     expect(await detail({ from: 'x' })).to.match(/^'from' must be a time/);
     expect(await detail({ pins: ['1'] })).to.match(/^field 'pins' must be a list/);
+    const size = stage.service.models.audit?.size() ?? 0;
+    for (const pins of [[99_999], [1, 99_999, 2]])
+      expect(await detail({ pins })).to.match(
+        /^field 'pins': 99999 is larger than the tree, which has \d+ leaves\. Where a head of that size was signed here, history is m/,
+      );
+    const [, told] = / has (\d+) leaves/.exec(await detail({ pins: [99_999] })) ?? [];
+    expect(Number(told)).to.be.at.least(size);
     expect(await detail({ filter: { types: 'X' } })).to.match(/^field 'filter.types' must be a list/);
   });
 

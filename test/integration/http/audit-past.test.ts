@@ -104,8 +104,16 @@ describe('audit API: the past', () => {
     );
     expect(reasonOf(await at('fc430', 'yesterday'))).to.equal('400 INVALID_ARGUMENT');
     expect(reasonOf(await admin('GET', `${path}/fc430/diff`))).to.equal('400 INVALID_ARGUMENT');
-    const backwards = `${path}/fc430/diff?from=${encodeURIComponent(new Date().toISOString())}&to=2020-01-01T00:00:00Z`;
-    expect(detailOf(await admin('GET', backwards))).to.match(/^query parameter 'from' must not be later/);
+    // Also where both lie before everything, and so are the same moment.
+    for (const from of [new Date().toISOString(), '2020-01-01T00:00:01Z', '2020-01-01T00:30:00+00:00'])
+      for (const to of ['2020-01-01T00:00:00Z', '2020-01-01T01:00:00+01:00']) {
+        const backwards = `${path}/fc430/diff?from=${encodeURIComponent(from)}&to=${encodeURIComponent(to)}`;
+        expect(detailOf(await admin('GET', backwards)), backwards).to.match(
+          /^query parameter 'from' must not be later than 'to'/,
+        );
+      }
+    const forwards = `${path}/fc430/diff?from=2020-01-01T00:00:00Z&to=2020-01-01T00:00:00Z`;
+    expect(reasonOf(await admin('GET', forwards))).to.equal('404 NOT_FOUND');
     expect(reasonOf(await admin('GET', `${AUDIT}/resources/nonsense/fc430`))).to.equal('404 NOT_FOUND');
   });
 

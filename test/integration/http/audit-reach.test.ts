@@ -177,18 +177,14 @@ describe('audit API: reach', () => {
       "'from' must be a time such as 2026-11-01T00:00:00Z",
     );
     expect(await detail('id=x')).to.match(/^query parameter 'id' needs 'kind'/);
-    for (const limit of ['x', '-1', '1.5', '1e2'])
-      expect(await detail(`limit=${limit}`), limit).to.match(
-        /^query parameter 'limit' must be a whole number/,
-      );
     expect(await detail('limit=1&limit=2')).to.match(/'limit'/);
-    expect(await detail('limit=501')).to.match(
-      /^query parameter 'limit' must be a whole number from 0 to 500/,
-    );
-    for (const path of ['events?limit=0', 'resources/cluster/x/events?limit=0', 'checkpoints?limit=0'])
-      expect(detailOf(await auditor('GET', `${AUDIT}/${path}`)), path).to.match(
-        /^query parameter 'limit' must be a whole number from 1 to (500|1000)$/,
-      );
+    const mosts = { events: 500, 'resources/cluster/x/events': 500, checkpoints: 1_000 };
+    for (const [path, most] of Object.entries(mosts))
+      for (const limit of ['0', 'x', '-1', '1.5', '1e2', `${most + 1}`])
+        expect(
+          detailOf(await auditor('GET', `${AUDIT}/${path}?limit=${limit}`)),
+          `${path} ${limit}`,
+        ).to.equal(`query parameter 'limit' must be a whole number from 1 to ${most}`);
     expect(await detail('resource_id=x')).to.match(/^query parameter 'resource_id' needs 'kind'/);
     expect(await detail('kind=cluster&id=x&resource_id=y')).to.match(/are the same/);
     expect(await detail('from=2026-02-01T00:00:00Z&to=2026-01-01T00:00:00Z')).to.match(/must not be later/);

@@ -105,6 +105,33 @@ describe('ledgerctl audit', () => {
     );
   });
 
+  it('hands on what is empty, which the service refuses: left out it would be a wider answer', async () => {
+    const detail = 'must not be empty; leave it out';
+    const body = { title: 'The request is wrong', status: 400, detail, code: 'INVALID_ARGUMENT' };
+    stub.answers(() => ({ status: 400, body }));
+    const lists = ['tenant', 'subject', 'kind', 'type', 'from', 'to'].map((name) => ['events', name, name]);
+    const past = [
+      ['show cluster c1', 'as-of', 'as_of'],
+      ['diff cluster c1', 'from', 'from'],
+      ['diff cluster c1 --from 2026-11-01T00:00:00Z', 'to', 'to'],
+    ];
+    for (const [command = '', option = '', name = ''] of [...lists, ...past]) {
+      stub.asked.length = 0;
+      const { code, err } = await stub.run(['audit', ...command.split(' '), `--${option}`, '']);
+      expect(code, `${command} ${option}`).to.equal(2);
+      expect(err, `${command} ${option}`).to.include(detail);
+      expect(stub.asked[0]?.query.get(name), `${command} ${option}`).to.equal('');
+    }
+    const fields = ['tenant', 'from', 'to'].map((name) => [name, { [name]: '' }] as const);
+    const filters = ['subject', 'kind'].map((name) => [name, { filter: { [name]: '' } }] as const);
+    for (const [name, sent] of [...fields, ...filters, ['type', { filter: { types: [''] } }] as const]) {
+      stub.asked.length = 0;
+      const { code } = await stub.run(['audit', 'export', '--no-wait', `--${name}`, '']);
+      expect(code, name).to.equal(2);
+      expect(stub.asked[0]?.body, name).to.deep.include(sent);
+    }
+  });
+
   it('shows no name beside what was recorded before an erasure, whatever later events of the person tell', async () => {
     const at = (day: string, personal?: object) => ({
       ...EVENT,
