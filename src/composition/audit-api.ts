@@ -72,7 +72,7 @@ export const createAuditApi = (ports: AuditApiPorts): AuditApi => {
     timers,
     logger: ports.logger.child({ component: 'exports' }),
     rest,
-    halted: () => auditing.halted() !== undefined,
+    halted: auditing.halted,
     suspect: auditing.suspect,
     ...(ports.keepMs === undefined ? {} : { keepMs: ports.keepMs }),
   });

@@ -10,6 +10,7 @@ import type { AuditWords } from '../shown.ts';
 import type { TreeHead } from '../tree-heads.ts';
 import type { AuditTree } from '../tree.ts';
 import type { LogToExport } from './events-in-order.ts';
+import { justBefore } from './export-head.ts';
 import { exportPages, type LinesAsked } from './export-lines.ts';
 import { exportProofs } from './export-proofs.ts';
 import type { MakePages, PagesAsked } from './ports.ts';
@@ -142,9 +143,6 @@ const rangeOf = (
   const ofTenant = tree.tenantTree(scope.tenant);
   return { from: ofTenant.indexBelow(first), to: ofTenant.indexBelow(end) };
 };
-
-/** Times of the store have milliseconds. */
-const justBefore = (time: string): string => new Date(Date.parse(time) - 1).toISOString();
 
 const filterOf = ({ filter, from, to }: ExportRequest): JsonObject => ({
   ...filter,

@@ -12,8 +12,9 @@ import { pause } from '../../process-runner/pause.ts';
 import { BundleInconsistent, writeBundle } from '../bundle/writer.ts';
 import { followEvents, type FindLeaves } from '../followed.ts';
 import type { Rest } from '../tenant-heads.ts';
-import { headWhen, type AuditHeads, type TreeHead } from '../tree-heads.ts';
+import type { AuditHalt, AuditHeads, TreeHead } from '../tree-heads.ts';
 import { contentOf, NothingToExport, type ExportSource } from './content.ts';
+import { headForExport, NotSigned, type ExportHeadSource } from './export-head.ts';
 import type { ExportFile, ExportFiles } from './ports.ts';
 
 /**
@@ -50,7 +51,10 @@ export class ExportsBusy extends Error {
 }
 
 export type ExportsOptions = {
-  readonly source: ExportSource & { readonly store: EventStore };
+  readonly source: ExportSource & {
+    readonly store: EventStore;
+    readonly tree: Pick<ExportHeadSource['tree'], 'indexOf'>;
+  };
   readonly heads: AuditHeads;
   readonly find: FindLeaves;
   readonly files: ExportFiles;
@@ -63,8 +67,8 @@ export type ExportsOptions = {
   readonly keepMs?: number;
   /** Milliseconds that an export waits for a head over what was stored when it was asked for. Default 30,000. */
   readonly headMs?: number;
-  /** True while nothing is signed over a log that was changed: there is no head to wait for. Default: never. */
-  readonly halted?: () => boolean;
+  /** Why there is no head to wait for, while nothing is signed over a log that was changed. Default: heads come. */
+  readonly halted?: () => AuditHalt | undefined;
   /** Told of an event (`<stream>@<revision>`) that is not the one that was recorded. */
   readonly suspect?: (event: string) => void;
 };
@@ -137,18 +141,6 @@ export const createAuditExports = (options: ExportsOptions): AuditExports => {
     wake();
   };
 
-  /** A head over everything that this instance knew when it was asked; the newest one when that takes too long. */
-  const headFor = async (size: number, signal: AbortSignal): Promise<TreeHead> => {
-    const within = {
-      withinMs: options.headMs ?? 30_000,
-      signal,
-      ...(options.halted && { halted: options.halted }),
-    };
-    const head = await headWhen({ heads, clock, timers }, (known) => known.size >= size, within);
-    if (head === undefined) throw new NothingToExport('no head of the tree has been signed yet');
-    return head;
-  };
-
   /** Sizes that auditors may have pinned: those of earlier exports, and of the newest heads. */
   const pinsFor = async (tenant: string, head: TreeHead, signal: AbortSignal): Promise<number[]> => {
     await followed.catchUp(signal);
@@ -171,7 +163,9 @@ export const createAuditExports = (options: ExportsOptions): AuditExports => {
       await rest();
       since = clock.monotonicMs();
     };
-    const head = await headFor(source.tree.size(), signal);
+    const withinMs = options.headMs ?? 30_000;
+    const from = { tree: source.tree, heads, clock, timers };
+    const head = await headForExport(id, known.request, from, { withinMs, signal, halted: options.halted });
     const pins = await pinsFor(known.request.tenant ?? '', head, signal);
     const content = await contentOf(known.request, { head, pins, at: clock.now() }, source, { line, signal });
     const manifest = await writeBundle(content, await files.begin(id));
@@ -365,7 +359,7 @@ const idle = async (
 
 /** What is said of a failure: never more than its own words, where they are meant for readers. */
 const reasonOf = (error: unknown): string => {
-  if (error instanceof NothingToExport) return error.message;
+  if (error instanceof NothingToExport || error instanceof NotSigned) return error.message;
   if (error instanceof LogDamaged)
     return error.at === undefined
       ? 'the event log is damaged: the operators of this service are alarmed'
