@@ -4,6 +4,7 @@ import type { JsonObject } from '../../domain/json.ts';
 import { eventTypes } from '../../domain/registry.ts';
 import { encodeId } from '../../domain/stream-name.ts';
 import type { AuditServices } from './services.ts';
+import { isThere } from './there.ts';
 
 /** What a look asks, and of which tenants. */
 type Question = {
@@ -19,21 +20,6 @@ export const TENANTS_TYPES: ReadonlySet<string> = new Set(
 
 const EVENT = /^(.+)@(\d{1,15})$/;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-
-/**
- * Only what has happened: what somebody has typed may be anything, and tenants and their streams show it in clear. That it
- * was asked for before is nothing that has happened to it.
- */
-const isThere = (
-  stream: string,
-  revision: number,
-  { tenants }: Pick<Question, 'tenants'>,
-  { reader }: Pick<AuditServices, 'reader'>,
-): boolean => {
-  const index = reader.indexOf(stream, revision);
-  const leaf = index === undefined ? undefined : reader.leaf(index);
-  return leaf !== undefined && (tenants === 'all' || tenants.includes(leaf.tenant));
-};
 
 const isEvent = (
   id: string,
@@ -70,7 +56,8 @@ const withoutOthers = ({ types, ...asked }: Asked): Asked => {
 
 /**
  * What a look asked for, as far as the tenant in whose history it stands may know it: whose reach is wider than that tenant
- * may have asked for things of others. No text that somebody has only typed is in it.
+ * may have asked for things of others. No text that somebody has only typed is in it: it may be anything, and tenants and
+ * their streams show it in clear. That it was asked for before is nothing that has happened to it.
  */
 export const askedAtHome = (
   { tenants, ...question }: Question,

@@ -20,6 +20,7 @@ import { emptyParameter, limitIn } from './query.ts';
 import { assertReach, assertSomeReach, reachText } from './reach.ts';
 import type { AuditServices } from './services.ts';
 import { subjectOf } from './subjects.ts';
+import { isThere } from './there.ts';
 
 /** Who did what: the events of one's tenants, one event, everything about one object. */
 export const auditEventRoutes = (services: AuditServices): readonly LedgerRoute[] => {
@@ -351,17 +352,24 @@ export const findEvent = async (
   signal: AbortSignal,
 ): Promise<{ readonly leaf: AuditLeaf; readonly event: RecordedEvent }> => {
   const [, stream, revision] = /^(.+)@(\d{1,15})$/.exec(id) ?? [];
-  const index = stream === undefined ? undefined : reader.indexOf(stream, Number(revision));
   const leaf =
     stream === undefined
       ? await firstFound({ tenants: reach.tenants, eventId: id }, { reader }, signal)
-      : index === undefined
-        ? undefined
-        : reader.leaf(index);
+      : leafAt(stream, Number(revision), reach, { reader });
   if (leaf === undefined || !reaches(reach, leaf.tenant)) throw eventNotFound(id, reach);
   const [event] = await unchangedEventsOf(store, [leaf], breathe, signal);
   if (event === undefined) throw eventNotFound(id, reach);
   return { leaf, event };
+};
+
+const leafAt = (
+  stream: string,
+  revision: number,
+  reach: Reach,
+  { reader }: Pick<AuditServices, 'reader'>,
+): AuditLeaf | undefined => {
+  const index = isThere(stream, revision, reach, { reader }) ? reader.indexOf(stream, revision) : undefined;
+  return index === undefined ? undefined : reader.leaf(index);
 };
 
 export const eventNotFound = (id: string, reach: Reach): ApiError =>

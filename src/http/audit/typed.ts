@@ -5,6 +5,7 @@ import { stringAt } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { encodeId } from '../../domain/stream-name.ts';
 import type { AuditServices } from './services.ts';
+import { isThere } from './there.ts';
 
 /** Parameters whose value may be anything that somebody has typed; subjects, types and the like are looked up before. */
 const TYPED = ['id', 'resource_id', 'tile'] as const;
@@ -14,33 +15,40 @@ const EVENT = /^(.+)@(\d{1,15})$/;
 /** Kinds of what looks ask for that are not named in the question. */
 const KINDS: { readonly [what: string]: string } = { export: 'auditExport' };
 
-const isThere = (
-  what: string,
-  query: JsonObject,
+/** A look: what it is, what it asks for, and of which histories. */
+type Question = {
+  readonly what: string;
+  readonly query: JsonObject;
+  readonly tenants: 'all' | readonly string[];
+};
+
+const namesWhatIsThere = (
+  { what, query, tenants }: Question,
   name: (typeof TYPED)[number],
   value: string,
-  { reader }: Pick<AuditServices, 'reader'>,
+  services: Pick<AuditServices, 'reader'>,
 ): boolean => {
   if (name === 'tile') return parseTilePath(value) !== undefined;
   if (isMadeHere(value)) return true;
   const [, stream, revision] = EVENT.exec(value) ?? [];
-  if (stream !== undefined && reader.indexOf(stream, Number(revision)) !== undefined) return true;
+  if (stream !== undefined && isThere(stream, Number(revision), { tenants }, services)) return true;
   const kind = stringAt(query, 'kind') || (KINDS[what] ?? '');
-  return kind !== '' && reader.indexOf(`${kind}-${encodeId(value)}`, 0) !== undefined;
+  return kind !== '' && isThere(`${kind}-${encodeId(value)}`, 0, { tenants }, services);
 };
 
 /**
- * A question as it is recorded: what names nothing that is there may be anybody's name, and stands there under the key of
- * who asked.
+ * A question as it is recorded: what names nothing that is there in the histories that it looks at may be anybody's name,
+ * and stands there under the key of who asked.
  */
 export const withTypedConcealed = async (
-  { what, query }: { readonly what: string; readonly query: JsonObject },
+  question: Question,
   subjectId: string,
   services: Pick<AuditServices, 'reader'> & { readonly conceal: KeyStore['encrypt'] },
 ): Promise<JsonObject> => {
+  const { query } = question;
   const typed = TYPED.filter((name) => {
     const value = stringAt(query, name);
-    return value !== '' && !isThere(what, query, name, value, services);
+    return value !== '' && !namesWhatIsThere(question, name, value, services);
   });
   if (typed.length === 0) return query;
   const concealed = typed.map(

@@ -43,6 +43,8 @@ export type AuditReader = AuditTree &
     positionOf(index: number): Position | undefined;
     /** Number of the leaf of an event; undefined when it is none (yet). */
     indexOf(stream: string, revision: number): number | undefined;
+    /** In whose history an event stands, '' is the service's own; undefined when it is no leaf (yet). Always one statement. */
+    tenantAt(stream: string, revision: number): string | undefined;
     /** The leaf of an event as its stream has it; undefined when it is none (yet). */
     standing: LeafIndex['standing'];
     /** Leaves that fit a query, in its order. Throws TypeError for the id of an event with `desc`: there is one at most. */
@@ -235,6 +237,8 @@ export const auditReader = (connection: ReadConnection): AuditReader => {
       const { idx, hash, position, tenant } = row as unknown as StandingRow;
       return { index: idx, hash, position, tenant: names.text(tenant) };
     },
+    tenantAt: (stream, revision) =>
+      statement(SQL.tenantAt).get(searchable(stream), revision)?.['tenant'] as string | undefined,
     find: (query) => {
       const { order = 'asc', after, from, to, below, eventId, outcome } = query;
       const end = Math.min(

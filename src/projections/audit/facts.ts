@@ -2,7 +2,7 @@ import type { RecordedEvent } from '../../app/event-store.ts';
 import { objectAt, own, stringAt } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { encodeId } from '../../domain/stream-name.ts';
-import { isHidden, namedIn, STREAMS_OF, type Named } from './mentions.ts';
+import { ASKING, isHidden, namedIn, STREAMS_OF, type Named } from './mentions.ts';
 
 /** What became of the call behind an event: everything but a recorded refusal was accepted. */
 export const OUTCOMES = ['accepted', 'rejected', 'denied', 'unauthenticated'] as const;
@@ -19,6 +19,8 @@ export type EventFacts = {
   readonly outcome: AuditOutcome;
   /** What it is about beside that, and whether only the provider finds it by these. */
   readonly also: readonly Named[];
+  /** The same of what somebody has asked for: its tenant finds it by what is the tenant's own alone. */
+  readonly asked: readonly Named[];
   readonly hidden: boolean;
 };
 
@@ -41,8 +43,10 @@ export const factsOf = ({
   const subject = searchable(stringAt(objectAt(metadata, 'actor'), 'subjectId'));
   const hidden = isHidden(type, tenant, data);
   if (type !== REFUSED) {
-    const also = [...ownerOf(stream), ...namedIn(type, data), ...principalOf(metadata)];
-    return { tenant, subject, ...documentOf(stream), outcome: 'accepted', also, hidden };
+    const named = namedIn(type, data);
+    const [told, asked] = ASKING.has(type) ? [[], named] : [named, []];
+    const also = [...ownerOf(stream), ...told, ...principalOf(metadata)];
+    return { tenant, subject, ...documentOf(stream), outcome: 'accepted', also, asked, hidden };
   }
   const outcome = OUTCOMES.find((known) => known === own(data, 'outcome')) ?? 'rejected';
   return {
@@ -51,6 +55,7 @@ export const factsOf = ({
     ...documentNamed(stringAt(data, 'kind'), stringAt(data, 'resourceId')),
     outcome,
     also: principalOf(metadata),
+    asked: [],
     hidden,
   };
 };

@@ -14,18 +14,21 @@ export type MentionWriter = {
   readonly add: (
     index: number,
     event: Pick<RecordedEvent, 'stream' | 'revision'>,
-    facts: Pick<EventFacts, 'resource' | 'also' | 'hidden'>,
+    facts: Pick<EventFacts, 'tenant' | 'resource' | 'also' | 'asked' | 'hidden'>,
   ) => void;
 };
 
 /** Kind, and stream of a document. */
 type Document = { readonly kind: string; readonly resource: string };
 
+/** A document that an event names; hidden: only the provider finds it so. */
+type Found = Document & { readonly hidden: boolean };
+
 export const openMentions = (db: DatabaseSync, names: Names): MentionWriter => {
   const insert = db.prepare('INSERT OR IGNORE INTO mentions VALUES (?, ?, ?, ?)');
   const about = `SELECT k.text AS kind, r.text AS resource FROM leaves AS l
     JOIN names AS k ON k.id = l.kind JOIN names AS r ON r.id = l.resource WHERE l.idx = ?`;
-  const also = `SELECT k.text AS kind, r.text AS resource FROM mentions AS m
+  const also = `SELECT k.text AS kind, r.text AS resource, m.hidden FROM mentions AS m
     JOIN names AS k ON k.id = m.kind JOIN names AS r ON r.id = m.resource WHERE m.idx = ? ORDER BY m.resource`;
   const ownOf = db.prepare(about);
   const othersOf = db.prepare(also);
@@ -34,11 +37,18 @@ export const openMentions = (db: DatabaseSync, names: Names): MentionWriter => {
     'SELECT idx FROM leaves WHERE stream = (SELECT id FROM names WHERE text = ?) AND revision = ? LIMIT 1',
   );
   const leafOf = db.prepare(AUDIT_STATEMENTS.nextOfId);
+  const tenantAt = db.prepare(AUDIT_STATEMENTS.tenantAt);
+  const actsIn = db.prepare(`SELECT 1 FROM people WHERE tenant = (SELECT id FROM names WHERE text = ?)
+    AND subject = (SELECT id FROM names WHERE text = ?)`);
 
   const atRevision = (stream: string, revision: number): number | undefined =>
     leafAt.get(searchable(stream), revision)?.['idx'] as number | undefined;
-  const othersAt = (index: number | undefined): Document[] =>
-    index === undefined ? [] : (othersOf.all(index) as Document[]);
+  const othersAt = (index: number | undefined): Found[] =>
+    (index === undefined ? [] : othersOf.all(index)).map(({ kind, resource, hidden }) => ({
+      kind: String(kind),
+      resource: String(resource),
+      hidden: hidden === 1,
+    }));
 
   const withId = (id: Uint8Array, size: number): number | undefined =>
     firstInBlocks(0, size, (block) => leafOf.get(block, id, 0)?.['idx'] as number | undefined);
@@ -54,7 +64,7 @@ export const openMentions = (db: DatabaseSync, names: Names): MentionWriter => {
     named: Named,
     { stream, revision }: Pick<RecordedEvent, 'stream' | 'revision'>,
     size: number,
-  ): Document[] => {
+  ): readonly (Document & Partial<Found>)[] => {
     if ('as' in named) {
       const before = named.as === 'first' ? 0 : revision - 1;
       const found = before < revision && before >= 0 ? othersAt(atRevision(stream, before)) : [];
@@ -62,20 +72,29 @@ export const openMentions = (db: DatabaseSync, names: Names): MentionWriter => {
       return id === undefined ? found : found.filter(({ resource }) => parseStreamName(resource).id === id);
     }
     if ('stream' in named) return [documentOf(named.stream)];
-    if ('event' in named) return ofEvent(named.event, size);
+    // Who may not see an event must not learn what it is about by asking for it.
+    if ('event' in named) return ofEvent(named.event, size).map((each) => ({ ...each, hidden: true }));
     return [{ kind: searchable(named.kind), resource: resourceStream(named.kind, named.id) }];
   };
 
+  /** Whether something is of a tenant by now: its history begins there, or it is somebody who has acted there. */
+  const isOf = (tenant: string, { kind, resource }: Document): boolean =>
+    tenantAt.get(resource, 0)?.['tenant'] === tenant ||
+    (kind === 'user' && actsIn.get(tenant, searchable(parseStreamName(resource).id)) !== undefined);
+
   return {
-    add: (index, event, { resource: own, also: all, hidden }) => {
+    add: (index, event, { tenant, resource: own, also, asked, hidden }) => {
       let added = 0;
-      for (const named of all)
-        for (const { kind, resource } of documentsOf(named, event, index + 1)) {
-          if (resource === '' || kind === '' || resource === own || added >= MOST_MENTIONS) continue;
-          // Who may not see an event must not learn what it is about by asking for it.
-          insert.run(index, names.idOf(resource), names.idOf(kind), hidden || 'event' in named ? 1 : 0);
-          added += 1;
-        }
+      const add = (found: Document & Partial<Found>, isAsked: boolean): void => {
+        const { kind, resource } = found;
+        if (resource === '' || kind === '' || resource === own || added >= MOST_MENTIONS) return;
+        const kept = hidden || found.hidden === true || (isAsked && !isOf(tenant, found));
+        insert.run(index, names.idOf(resource), names.idOf(kind), kept ? 1 : 0);
+        added += 1;
+      };
+      // Where something is named twice, it is as visible as by the first.
+      for (const named of also) for (const each of documentsOf(named, event, index + 1)) add(each, false);
+      for (const named of asked) for (const each of documentsOf(named, event, index + 1)) add(each, true);
     },
   };
 };

@@ -62,6 +62,13 @@ export const MENTIONS: { readonly [type: string]: readonly Mention[] } = {
   AuditGrantEndNoticed: [{ as: 'first' }, GRANT],
 };
 
+/**
+ * Types that name what somebody has asked for, which need not be there for who has asked: a tenant finds them only by what
+ * was its own by then, else who asks would learn by his own questions which ids others have. What is asked of today is
+ * sealed, or refused, where it is not there (http/audit); older releases wrote it down in clear where anybody had it.
+ */
+export const ASKING: ReadonlySet<string> = new Set(['AuditRead', 'AuditExportRequested']);
+
 /** Streams that belong to the object with their id beside being streams of their own. */
 export const STREAMS_OF: { readonly [category: string]: string } = { hubCapacity: 'hub' };
 

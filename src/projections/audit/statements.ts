@@ -39,6 +39,8 @@ export const AUDIT_STATEMENTS = {
   positionOf: 'SELECT position FROM leaves WHERE idx = ?',
   atStream: 'SELECT idx FROM leaves WHERE stream = ? AND revision = ? LIMIT 1',
   standing: 'SELECT idx, hash, position, tenant FROM leaves WHERE stream = ? AND revision = ? LIMIT 1',
+  tenantAt: `SELECT t.text AS tenant FROM names AS s JOIN leaves AS l ON l.stream = s.id JOIN names AS t ON t.id = l.tenant
+    WHERE s.text = ? AND l.revision = ? LIMIT 1`,
   nextOfId: seek(`${ID_BLOCK} = ? AND event_id = ?`),
   nextOfTenant: seek('tenant = ?'),
   nextOfSubject: seek('subject = ?'),

@@ -73,6 +73,11 @@ describe('audit view', () => {
     expect(reader.leaf(2)).to.equal(undefined);
     expect(reader.indexOf('cluster-c2', 0)).to.equal(1);
     expect(reader.indexOf('cluster-c2', 1)).to.equal(undefined);
+    expect([0, 1].map((revision) => reader.tenantAt('cluster-c2', revision))).to.deep.equal([
+      'globex',
+      undefined,
+    ]);
+    expect(reader.tenantAt('sys-lease-x', 0)).to.equal(undefined);
     expect(reader.indexOf('sys-lease-x', 0)).to.equal(undefined);
   });
 
@@ -195,6 +200,54 @@ describe('audit view', () => {
     expect(names(true)).to.deep.equal(['@0', '@1', '@2', '@3', '@5']);
     const ofHub = { kind: 'hub', resourceId: 'h1', types: ['AuditRead'] };
     expect([find(ofHub).length, find({ ...ofHub, provider: true }).length]).to.deep.equal([0, 2]);
+  });
+
+  it('finds what was asked for by what was the tenant’s own by then, by the rest for the provider alone', async () => {
+    const look = (query: object): Promise<void> =>
+      append('auditAccess-acme.2026-01-01', 'AuditRead', { data: { query, tenants: ['acme'] } });
+    await append('cluster-mine', 'ClusterOrdered');
+    await append('cluster-theirs', 'ClusterOrdered', { tenant: 'globex', actor: { subjectId: 'bob' } });
+    await append('user-bob', 'UserCreated', { tenant: 'globex', actor: { subjectId: 'bob' } });
+    await append('hub-h1', 'HubRegistered', { tenant: '', actor: { subjectId: 'root' } });
+    // What older releases have written down in clear, since somebody had it.
+    const asked = ['mine', 'theirs', 'nothing', 'later'].map((id) => ({ kind: 'cluster', id }));
+    const others = [
+      { kind: 'hub', resource_id: 'h1' },
+      { kind: 'user', id: 'bob' },
+      { kind: 'user', id: 'alice' },
+      { subject: 'bob' },
+      { subject: 'alice' },
+    ];
+    for (const query of [...asked, ...others]) await look(query);
+    await append('cluster-later', 'ClusterOrdered');
+    for (const id of ['mine', 'theirs']) {
+      const filter = { kind: 'cluster', resource_id: id, subject: 'alice' };
+      await append(`auditExport-${id}`, 'AuditExportRequested', { data: { request: { filter } } });
+      await append(`auditExport-${id}`, 'AuditExportCompleted');
+    }
+    // For whom somebody calls is nothing that was asked for.
+    await append('auditAccess-acme.2026-01-01', 'AuditRead', {
+      data: { query: {}, tenants: ['acme'] },
+      actor: { subjectId: 'proxy', onBehalfOf: 'carol' },
+    });
+    await followed(models, store);
+    const found = (kind: string, resourceId: string, provider: boolean): string[] =>
+      find({ kind, resourceId, provider, tenants: ['acme'] }).map((id) => id.replace('-acme.2026-01-01', ''));
+    const exported = (id: string): string[] => [`auditExport-${id}@0`, `auditExport-${id}@1`];
+    for (const [kind, id, own, more] of [
+      ['cluster', 'mine', ['cluster-mine@0', 'auditAccess@0', ...exported('mine')], []],
+      ['cluster', 'theirs', [], ['auditAccess@1', ...exported('theirs')]],
+      ['cluster', 'nothing', [], ['auditAccess@2']],
+      ['cluster', 'later', ['cluster-later@0'], ['auditAccess@3']],
+      ['hub', 'h1', [], ['auditAccess@4']],
+      ['user', 'bob', [], ['auditAccess@5', 'auditAccess@7']],
+      ['user', 'alice', ['auditAccess@6', 'auditAccess@8', ...exported('mine'), ...exported('theirs')], []],
+      ['user', 'carol', ['auditAccess@9'], []],
+    ] as const) {
+      expect(found(kind, id, false), `${kind} ${id}`).to.deep.equal(own);
+      expect(found(kind, id, true), `${kind} ${id}`).to.have.members([...own, ...more]);
+    }
+    expect((await models.rebuild('audit')).outcome).to.equal('switched');
   });
 
   it('finds documents whose ids are no plain text', async () => {

@@ -10,12 +10,21 @@ const UUID = '0193a1b2-0000-7000-8000-0000000000ee';
 
 describe('what a look asked for, as it is recorded', () => {
   const keys = createMemoryKeyStore();
-  const there = new Set(['cluster-mine@0', 'cluster-mine@3', 'auditExport-old@0']);
-  const reader = {
-    indexOf: (stream: string, revision: number) => (there.has(`${stream}@${revision}`) ? 7 : undefined),
-  };
-  const recorded = (what: string, query: JsonObject): Promise<JsonObject> =>
-    withTypedConcealed({ what, query }, 'alice', { reader, conceal: keys.encrypt } as never);
+  const there = new Map([
+    ['cluster-mine@0', 'acme'],
+    ['cluster-mine@3', 'acme'],
+    ['auditExport-old@0', 'acme'],
+    ['cluster-theirs@0', 'globex'],
+    ['hub-h1@0', ''],
+    ['auditExport-theirs@0', 'globex'],
+  ]);
+  const reader = { tenantAt: (stream: string, revision: number) => there.get(`${stream}@${revision}`) };
+  const recorded = (
+    what: string,
+    query: JsonObject,
+    tenants: 'all' | readonly string[] = ['acme'],
+  ): Promise<JsonObject> =>
+    withTypedConcealed({ what, query, tenants }, 'alice', { reader, conceal: keys.encrypt } as never);
 
   for (const [what, query] of [
     ['resource', { kind: 'cluster', id: 'mine', as_of: '2026-01-01T00:00:00Z' }],
@@ -38,6 +47,11 @@ describe('what a look asked for, as it is recorded', () => {
     ['event', { id: 'bob@acme.example@0' }, 'id'],
     ['erasure', { id: 'bob' }, 'id'],
     ['tile', { tile: 'tile/bob@acme.example' }, 'tile'],
+    // What others have is as absent as what nobody has.
+    ['resource', { kind: 'cluster', id: 'theirs' }, 'id'],
+    ['resource events', { kind: 'hub', resource_id: 'h1' }, 'resource_id'],
+    ['event', { id: 'cluster-theirs@0' }, 'id'],
+    ['export', { id: 'theirs' }, 'id'],
   ] as const)
     it(`is under the key of who asked where it names nothing: ${what} ${JSON.stringify(query)}`, async () => {
       const kept = await recorded(what, query);
@@ -49,6 +63,14 @@ describe('what a look asked for, as it is recorded', () => {
         .that.matches(/^alice\./);
       expect(await keys.decrypt(sealed as never)).to.equal(clear);
     });
+
+  it('stays as it is where who asked may read the history that has it', async () => {
+    const query = { kind: 'cluster', id: 'theirs' };
+    for (const tenants of ['all', ['acme', 'globex'], ['globex']] as const)
+      expect(await recorded('resource', query, tenants), String(tenants)).to.deep.equal(query);
+    expect(await recorded('resource', { kind: 'hub', id: 'h1' }, 'all')).to.have.property('id', 'h1');
+    expect(await recorded('resource', query, [])).not.to.deep.equal(query);
+  });
 
   it('has the forms of ids that the service makes: nobody is called so', () => {
     for (const id of [UUID, 'a'.repeat(64), 'deployment']) expect(isMadeHere(id), id).to.equal(true);
