@@ -14,6 +14,11 @@ export type LeafSample = {
    * Looks at the next of the first `size` leaves. Throws ChangedEvent, also at every later look until it is right again.
    */
   look(size: number, signal: AbortSignal): Promise<void>;
+  /**
+   * Looks at the leaves [from, size), the newest of them where they are very many: what no signature tells about. Throws
+   * ChangedEvent.
+   */
+  tail(from: number, size: number, signal: AbortSignal): Promise<void>;
   /** The next look begins with this leaf: somebody has found it wrong. */
   suspect(index: number): void;
 };
@@ -25,6 +30,8 @@ const LOOK_MS = 20;
 const LOOKS_OF_A_DAY = 8_640;
 /** Leaves of one look at most: of so many that a day is not enough. */
 const MOST = 2_000;
+/** Leaves of a tail: twice as many as are left unsigned while somebody signs. */
+const MOST_TAIL = 2_000;
 /** Leaves whose events are read together. */
 const PAGE = 16;
 /** Milliseconds without letting others have the thread; one event adds at most its own 1 MiB. */
@@ -36,6 +43,7 @@ export const createLeafSample = ({
   clock,
   rest,
   startAt = (size) => randomInt(size),
+  mostTail = MOST_TAIL,
 }: {
   readonly store: Pick<EventStore, 'readStream'>;
   readonly tree: AuditTree;
@@ -43,6 +51,7 @@ export const createLeafSample = ({
   readonly rest: Rest;
   /** Where the first round begins. Default: by chance, so that restarts do not look at the same leaves again and again. */
   readonly startAt?: (size: number) => number;
+  readonly mostTail?: number;
 }): LeafSample => {
   /** A place that was wrong: the round would come to it again only after a while. */
   let suspect: number | undefined;
@@ -70,6 +79,16 @@ export const createLeafSample = ({
   return {
     suspect: (index) => {
       suspect ??= index;
+    },
+    tail: async (from, size, signal) => {
+      since = clock.monotonicMs();
+      for (let place = Math.max(from, size - mostTail); place < size; ) {
+        const leaves = tree.leaves(place, Math.min(PAGE, size - place));
+        await breathe();
+        await compare(leaves, signal);
+        place += leaves.length;
+        if (leaves.length === 0) return;
+      }
     },
     look: async (size, signal) => {
       if (size === 0) return;

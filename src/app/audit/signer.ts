@@ -139,6 +139,7 @@ export const createAuditSigner = (ports: SignerPorts): AuditSigner => {
     let tenants = createTenantHeads(tree, rest);
     let last = undefined as TreeHead | undefined;
     let loaded = false;
+    let tailLooked = false;
     let signedAt = Number.NEGATIVE_INFINITY;
     let checkedAt = Number.NEGATIVE_INFINITY;
     let sampledAt = Number.NEGATIVE_INFINITY;
@@ -155,6 +156,9 @@ export const createAuditSigner = (ports: SignerPorts): AuditSigner => {
         throw new TreeMismatch(last.size, `is gone: the log has only ${size} leaves`);
       }
       if (last !== undefined && tenants.mainSize() === 0) await checkTenants(tenants, last);
+      // What was left unsigned, by a crash say, could be changed since without a trace: the tree may know it from before.
+      if (!tailLooked) await sample.tail(last?.size ?? 0, size, signal);
+      tailLooked = true;
       const fresh = size - (last?.size ?? 0);
       const now = clock.monotonicMs();
       const due =

@@ -63,6 +63,56 @@ describe('a log that is changed beneath the service', () => {
     await store.close();
   });
 
+  it('is looked at from the last head on before anything is signed over it, however large it is', async () => {
+    await append(60);
+    const looked: number[] = [];
+    const counted: AuditTree = {
+      ...tree,
+      leaves: (from, limit) => {
+        const leaves = tree.leaves(from, limit);
+        looked.push(...leaves.map(({ index }) => index));
+        return leaves;
+      },
+    };
+    const signal = new AbortController().signal;
+    const sample = createLeafSample({ store: forged, tree: counted, ...time, rest, startAt: () => 0 });
+    await sample.tail(20, 60, signal);
+    expect(looked).to.deep.equal(Array.from({ length: 40 }, (_, n) => 20 + n));
+    forge = (event) => (isOf(event, 10) ? undefined : event);
+    await sample.tail(20, 60, signal);
+    forge = (event) => (isOf(event, 41) ? undefined : event);
+    const found = await sample.tail(20, 60, signal).catch((error: unknown) => error);
+    expect(found).to.be.instanceOf(LogDamaged).and.to.have.property('place', 41);
+    // Of a log of which nothing was signed yet, the newest part.
+    looked.length = 0;
+    forge = (event) => event;
+    await createLeafSample({ store: forged, tree: counted, ...time, rest, mostTail: 25 }).tail(0, 60, signal);
+    expect(looked).to.deep.equal(Array.from({ length: 25 }, (_, n) => 35 + n));
+  });
+
+  it('is not signed by who takes over, where what the one before left unsigned is not there any more', async () => {
+    const files = memoryAuditKeyFiles(originOf(store.storeId));
+    const sign = async (from: EventStore, look: () => Promise<void>, instance: string) => {
+      const stop = new AbortController();
+      const signing = openSigning({ store: from, tree, files, instance, ...time });
+      const running = signing.signer.run(stop.signal);
+      await look();
+      const { status } = signing.signer;
+      const seen = status();
+      stop.abort();
+      await running;
+      return { seen, size: (await signing.heads.latest())?.size };
+    };
+    await append(10);
+    const first = await sign(store, () => time.pass(500), 'one');
+    expect(first.size).to.equal(10);
+    await append(30);
+    forge = (event) => (isOf(event, 25) ? undefined : event);
+    const second = await sign(forged, () => time.pass(15_000), 'two');
+    expect([second.seen.state, second.size]).to.deep.equal(['mismatch', 10]);
+    expect(second.seen.error).to.include('leaf 25 of the audit tree, is missing in the log');
+  });
+
   it('is signed no more, names the event, and is signed again when it is right', async () => {
     const stop = new AbortController();
     const files = memoryAuditKeyFiles(originOf(store.storeId));
