@@ -108,6 +108,27 @@ describe('an export that is checked without anything of ours', function () {
       }
   });
 
+  it('is wrong when recorded times contradict each other, or what was asked for, which it says', async () => {
+    const { events } = history;
+    const at = (n: number, recordedAt: string): RecordedEvent[] =>
+      events.with(n, { ...(events[n] as RecordedEvent), recordedAt });
+    const from = events[7]?.recordedAt ?? '';
+    for (const [what, signed, ask, filter, said] of [
+      ['period', events, { from: 7 }, { from }, `asked for, as the service stated: from "${from}"\n`],
+      ['too-early', events, { from: 6 }, { from }, 'the export is of what was recorded at'],
+      ['too-late', events, {}, { to: from }, 'place 7, events.ndjson line 8: recorded at'],
+      ['back', at(9, '1999-01-01T00:00:00.000Z'), {}, {}, 'line 10: recorded at 1999-01-01'],
+      ['future', at(9, '2053-01-01T00:00:00.000Z'), {}, {}, 'the head over it was signed at'],
+      ['set-back', at(8, events[6]?.recordedAt ?? ''), { from: 7 }, { from }, 'asked for'],
+    ] as const) {
+      const directory = join(folder, what);
+      await writeBundle({ ...contentOf(historyOf(signed), ask), filter }, directorySink(directory));
+      const report = verify(directory);
+      expect(report.said, what).to.include(said);
+      expect(report.status, what).to.equal(said.startsWith('asked for') ? 0 : 1);
+    }
+  });
+
   it('is wrong when anything else in it is not what the audit key signed over the manifest', async () => {
     const directory = join(folder, 'files');
     await writeBundle(contentOf(history), directorySink(directory));

@@ -19,6 +19,18 @@ const RANGE: readonly string[] = ['from', 'to'];
 const chosenBy = (filter: JsonObject): readonly (readonly [string, unknown])[] =>
   Object.entries(filter).filter(([name]) => !RANGE.includes(name));
 
+/** The times that were asked for: the manifest's word, too. */
+export const periodText = ({ from, to }: NonNullable<BundleReport['period']> = {}): string[] => {
+  if (from === undefined && to === undefined) return [];
+  const which =
+    from === undefined
+      ? `before ${to}`
+      : to === undefined
+        ? `at ${from} or later`
+        : `from ${from} to before ${to}`;
+  return [printable(`asked for: recorded ${which}: as the service stated`)];
+};
+
 /** What was chosen from the range: the manifest's word, as all of the filter is. */
 export const filterText = (filter: JsonObject | undefined): string[] => {
   if (filter === undefined) return [];

@@ -50,7 +50,9 @@ export const pinText = (report: Pinned, what: keyof typeof SAYING = 'the export 
     case 'none':
       return 'pin: none: a history that was rewritten as a whole would not be noticed (--trust)';
     case 'continued':
-      return 'pin: continued';
+      return report.count === 0
+        ? 'pin: continued'
+        : 'pin: continued by the signed head; of the rest see above';
     case 'leads to':
       return `pin: ${what} before your pin, which continues it (size ${checkpoint?.size} < ${pinSize})`;
     case 'ends before':

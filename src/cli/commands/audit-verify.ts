@@ -4,7 +4,7 @@ import type { BundleReport } from '../../app/audit/bundle/verify.ts';
 import type { StoreReport } from '../../app/audit/bundle/verify-store.ts';
 import type { Trust } from '../../app/audit/merkle/key-chain.ts';
 import type { JsonObject } from '../../domain/json.ts';
-import { filterOf, filterText, notProvenOf } from '../audit/filter-text.ts';
+import { filterOf, filterText, notProvenOf, periodText } from '../audit/filter-text.ts';
 import { ending, findingLines, KEYS, pinText } from '../audit/report-text.ts';
 import { tilesText } from '../audit/tiles-text.ts';
 import { readConsistency, readTrust, writeTrust } from '../audit/trust-file.ts';
@@ -179,7 +179,9 @@ const bundleText = (report: BundleReport, filter: JsonObject | undefined): strin
       `export of ${printable(report.scope)}, sizes ${range.from} to ${range.to} of ${report.treeSize}: ${counted(counts.events, 'event')} ` +
         `(${counts.full} in full, ${counts.redacted} redacted, ${counts.withheld} withheld)`,
     );
-  lines.push(...rangeText(report), ...filterText(filter));
+  lines.push(...rangeText(report));
+  if (report.ok) lines.push(...periodText(report.period));
+  lines.push(...filterText(filter));
   if (checkpoint !== undefined) lines.push(`signed at size ${checkpoint.size}, ${checkpoint.time}`);
   lines.push(KEYS[report.keys], pinText(report));
   if (!report.ok) return ending(lines, report.count);
@@ -206,7 +208,9 @@ const rangeText = ({ range, treeSize, occurred }: BundleReport): string[] => {
 const redactedText = ({ counts: { redacted }, redactedProven }: BundleReport): string[] =>
   redacted === 0
     ? []
-    : [`redacted: ${counted(redacted, 'event')}, all that is shown is proven of ${redactedProven} of them`];
+    : [
+        `redacted: ${counted(redacted, 'event')}, all that is shown is proven of ${redactedProven === 0 ? 'none' : redactedProven} of them`,
+      ];
 
 /** Beside the verdict: of what is withheld nothing is known but that it is there. */
 const withheldText = ({ counts, withheldBy }: BundleReport): string =>

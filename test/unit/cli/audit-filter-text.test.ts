@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { NOT_PROVEN } from '../../../src/app/audit/bundle/format.ts';
-import { filterText, notProvenOf } from '../../../src/cli/audit/filter-text.ts';
+import { filterText, notProvenOf, periodText } from '../../../src/cli/audit/filter-text.ts';
 
 /** What the check of an export says of its filter. */
 describe('the filter of an export, as its check says it', () => {
@@ -24,6 +24,18 @@ describe('the filter of an export, as its check says it', () => {
       ]);
       expect(notProvenOf(report(0, 3), none)).to.have.length(NOT_PROVEN.length);
     }
+  });
+
+  it('is by times as the service stated them', () => {
+    const [from, to] = ['2026-01-01T00:00:00.000Z', '2027-01-01T00:00:00.000Z'];
+    for (const [period, says] of [
+      [{ from, to }, [`asked for: recorded from ${from} to before ${to}: as the service stated`]],
+      [{ from }, [`asked for: recorded at ${from} or later: as the service stated`]],
+      [{ to }, [`asked for: recorded before ${to}: as the service stated`]],
+      [{}, []],
+      [undefined, []],
+    ] as const)
+      expect(periodText(period)).to.deep.equal(says);
   });
 
   it('is of no times where none were named and all that was signed is there', () => {

@@ -202,7 +202,7 @@ describe('ledgerctl audit mirror', () => {
     };
     expect(await without('tile/entries')).to.deep.equal([
       'wrong: places 0 to 300, tile/entries/: the whole folder is missing, with 2 bundles of entries',
-      'pin: continued',
+      'pin: continued by the signed head; of the rest see above',
     ]);
     expect(await without('tile/0')).to.deep.equal([
       'wrong: places 0 to 300, tile/0/: the whole folder is missing, with 2 tiles: nothing else was looked at',

@@ -8,6 +8,7 @@ import { collectFindings, LISTED, type Finding, type Findings } from './findings
 import { FILES, scopeName, type BundleLine, type BundleManifest, type BundleProofs } from './format.ts';
 import { createIdCheck, type DoubleIds, type IdCheck } from './id-check.ts';
 import { checkLine, eventName, guessedName, UnreadableLine, type CheckedLine } from './lines.ts';
+import { createRecordedTimes, type Period } from './recorded-times.ts';
 import { createRevisionCheck, type Lacking } from './revision-check.ts';
 import { createTenantRoots } from './tenant-roots.ts';
 import { leafWindow, lineBatches, type DigestedSource, type TextLine } from './reading.ts';
@@ -27,6 +28,8 @@ export type EventsResult = {
    * events are not those that were signed: then their order tells nothing of the log.
    */
   readonly gaps: Findings;
+  /** Recorded times that contradict each other, or what was asked for. None where the events are not those that were signed. */
+  readonly times: Findings;
   /** Revisions of the streams of a tenant's events that are not among them, nor can be among the withheld ones. */
   readonly lacking: Lacking;
 };
@@ -39,6 +42,8 @@ export type EventsAsk = {
     | undefined;
   readonly checkpoint: Checkpoint | undefined;
   readonly pin: Checkpoint | undefined;
+  /** Undefined: no manifest says which times were asked for. */
+  readonly period?: Period | undefined;
 };
 
 /** Reads events and leaves beside each other, once, with bounded memory. */
@@ -79,7 +84,7 @@ export const checkEvents = async (
   }
   const fits = conclude({ ask, shown, listed, differences, differing, nameOf: lines.nameOf }, findings);
   const result = lines.result();
-  if (!fits) return { ...result, gaps: collectFindings() };
+  if (!fits) return { ...result, gaps: collectFindings(), times: collectFindings() };
   const doubles = lines.ids.doubles();
   if (doubles !== undefined) await nameDoubles(files, doubles, start);
   return result;
@@ -144,6 +149,11 @@ const createLineCheck = (ask: EventsAsk, shown: GrowingRange | undefined, findin
   const gaps = collectFindings();
   const revisions = createRevisionCheck(gaps, { later: from.size > 0, others: scope.kind === 'tenant' });
   const ids = createIdCheck(gaps);
+  const times = createRecordedTimes({
+    period: ask.period,
+    checkpoint: ask.checkpoint,
+    others: scope.kind === 'tenant',
+  });
   const counts = { events: 0, full: 0, redacted: 0, withheld: 0 };
   const withheldBy = { filter: 0, audience: 0 };
   let redactedProven = 0;
@@ -170,6 +180,17 @@ const createLineCheck = (ask: EventsAsk, shown: GrowingRange | undefined, findin
       ...(event === undefined ? {} : { event }),
     });
   };
+  const follow = ({ leaf, event }: CheckedLine): void => {
+    if (leaf === undefined || event === undefined) {
+      revisions.withheld();
+      times.withheld();
+      return;
+    }
+    const where = { file: FILES.events, line: counts.events, place: placeOfLine() };
+    revisions.next(leaf, where);
+    ids.add(leaf.id);
+    times.next(event.recordedAt, { ...where, event: `${leaf.stream}@${leaf.revision}` });
+  };
   /** Where the line stands that is looked at, if none before it is missing or was added. */
   const placeOfLine = (): number => from.size + counts.events - 1;
   const name = (event: string | undefined): void => {
@@ -191,11 +212,7 @@ const createLineCheck = (ask: EventsAsk, shown: GrowingRange | undefined, findin
         for (const problem of line.problems) find('content', problem, line, placeOfLine());
         shown?.append(line.leafHash);
         atPin();
-        if (line.leaf === undefined) revisions.withheld();
-        else {
-          revisions.next(line.leaf, { file: FILES.events, line: counts.events, place: placeOfLine() });
-          ids.add(line.leaf.id);
-        }
+        follow(line);
         tenants.append(line);
         // With another root events are damaged, or the history is: of its tenants that tells nothing more.
         if (ask.pin !== undefined && rootAtPin?.equals(ask.pin.root) === true)
@@ -241,7 +258,17 @@ const createLineCheck = (ask: EventsAsk, shown: GrowingRange | undefined, findin
     ids,
     result: () => {
       tenants.conclude(findings);
-      return { counts, redactedProven, withheldBy, occurred, rootAtPin, gaps, lacking: revisions.lacking() };
+      const lacking = revisions.lacking();
+      return {
+        counts,
+        redactedProven,
+        withheldBy,
+        occurred,
+        rootAtPin,
+        gaps,
+        times: times.findings,
+        lacking,
+      };
     },
   };
 };

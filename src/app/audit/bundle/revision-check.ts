@@ -115,3 +115,16 @@ export const tellGaps = (
   if (more > 0)
     findings.add({ code: 'order', ...everywhere, message: `${more} more gaps in the order of streams` });
 };
+
+/** What an export of one tenant leaves open where its streams have revisions that it does not hold. */
+export const notAmongThem = ({ count, first }: Lacking = { count: 0, first: undefined }): string[] => {
+  if (count === 0) return [];
+  const [what, which] =
+    count === 1
+      ? ['the event of its streams which is', `(${first}) is`]
+      : [`the ${count} events of its streams which are`, `(the first: ${first}) are`];
+  return [
+    `that ${what} neither shown nor withheld ${which} of another tenant, or the service's own: ` +
+      'whether it is missing in the log, an export of the whole log shows',
+  ];
+};

@@ -34,7 +34,8 @@ import {
   type Target,
 } from './pin-check.ts';
 import { repeatedName } from './json-names.ts';
-import { tellGaps, type Lacking } from './revision-check.ts';
+import { filters, periodOf, tellTimes, type Period } from './recorded-times.ts';
+import { notAmongThem, tellGaps } from './revision-check.ts';
 import { digesting, NotABundle, type DigestedSource } from './reading.ts';
 import { authorityOf, openCheckpoint, outlivedAll, type Authority } from './trust-check.ts';
 
@@ -53,6 +54,8 @@ export type BundleReport = {
   readonly checkpoint: { readonly size: number; readonly time: string; readonly note: string } | undefined;
   readonly scope: string;
   readonly range: { readonly from: number; readonly to: number } | undefined;
+  /** Times that were asked for, as the service stated; undefined where that cannot be told. */
+  readonly period: Period | undefined;
   /** Events that the tree of the scope has at the checkpoint: the export holds `range` of them. */
   readonly treeSize: number | undefined;
   readonly counts: EventsResult['counts'];
@@ -90,7 +93,10 @@ export const verifyBundle = async (
   const target = proofs === undefined ? undefined : targetOf(proofs, checkpoint, findings);
   const ready = [FILES.events, FILES.leaves].every((name) => present.has(name)) && proofs !== undefined;
   const pin = options.trust === undefined ? undefined : authority?.pin;
-  const events = ready ? await checkEvents(files, { proofs, target, checkpoint, pin }, findings) : undefined;
+  const period = manifest === undefined ? undefined : periodOf(manifest, findings);
+  const events = ready
+    ? await checkEvents(files, { proofs, target, checkpoint, pin, period }, findings)
+    : undefined;
   if (present.has(OCSF_FILE) && ready && findings.count() === 0) await checkOcsf(files, findings);
   if (manifest !== undefined)
     await checkManifestNote(files, present, { authority, manifest, checkpoint }, findings);
@@ -105,8 +111,11 @@ export const verifyBundle = async (
   );
   const range = proofs === undefined ? undefined : { from: proofs.from.size, to: proofs.to.size };
   // Told last: the files are whole, and show what they show of the pin.
-  if (events !== undefined && range !== undefined)
-    tellGaps(events.gaps, findings, { file: FILES.events, place: [range.from, range.to] });
+  if (events !== undefined && range !== undefined) {
+    const everywhere = { file: FILES.events, place: [range.from, range.to] as const };
+    tellGaps(events.gaps, findings, everywhere);
+    tellTimes(events.times, findings, everywhere);
+  }
   const ok = findings.count() === 0;
   return {
     ok,
@@ -121,6 +130,7 @@ export const verifyBundle = async (
         : { size: checkpoint.size, time: checkpoint.time, note },
     scope: proofs === undefined ? 'unknown' : scopeName(proofs.scope),
     range,
+    period,
     treeSize: proofs?.tree.size,
     counts: events?.counts ?? { events: 0, full: 0, redacted: 0, withheld: 0 },
     redactedProven: events?.redactedProven ?? 0,
@@ -139,6 +149,7 @@ export const verifyBundle = async (
           : text,
       ),
       ...notAmongThem(events?.lacking),
+      ...keptFromAll(proofs?.scope, events?.withheldBy.audience),
     ],
   };
 };
@@ -147,18 +158,14 @@ export const verifyBundle = async (
 const behindPin = (size: number | undefined): string =>
   `that nothing was taken back behind your pin of size ${size}: what others were shown of it meanwhile may have been more`;
 
-/** What an export of one tenant leaves open where its streams have revisions that it does not hold. */
-const notAmongThem = ({ count, first }: Lacking = { count: 0, first: undefined }): string[] => {
-  if (count === 0) return [];
-  const [what, which] =
-    count === 1
-      ? ['the event of its streams which is', `(${first}) is`]
-      : [`the ${count} events of its streams which are`, `(the first: ${first}) are`];
-  return [
-    `that ${what} neither shown nor withheld ${which} of another tenant, or the service's own: ` +
-      'whether it is missing in the log, an export of the whole log shows',
-  ];
-};
+/** Who reads the whole log is the provider. */
+const keptFromAll = (scope: BundleProofs['scope'] | undefined, withheld = 0): string[] =>
+  scope?.kind !== 'log' || withheld === 0
+    ? []
+    : [
+        `that ${withheld} of the events had to be withheld from a reader of the whole log: none is, but where more is hidden ` +
+          'today than when it was stored',
+      ];
 
 /** The auditor's own keys stay, whatever came with the bundle. */
 const trustFrom = (authority: Authority | undefined, pin: string): Trust | undefined =>
@@ -379,10 +386,6 @@ const checkMoment = (
     message: `it is as of position ${asOf.position} (${asOf.time ?? 'no time'}), the signed head is of position ${position} (${time})`,
   });
 };
-
-/** Whether events of the range may be left out. Times choose the range, the tenant the tree. */
-const filters = ({ filter }: BundleManifest): boolean =>
-  Object.keys(filter).some((key) => !['from', 'to', 'tenant'].includes(key));
 
 const digestOf = async (files: DigestedSource, name: string, findings: Findings) => {
   const known = files.digests.get(name);

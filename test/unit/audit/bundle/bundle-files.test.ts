@@ -165,6 +165,40 @@ describe('bundles in files', () => {
     expect(alone.out).to.include('keys: those that came with the bundle').and.to.include('pin: none');
   });
 
+  it('are said with what the service was asked for', async () => {
+    const [from, to] = ['2026-11-21T12:00:00.000Z', '2026-11-21T12:00:20.000Z'];
+    rmSync(directory, { recursive: true });
+    await writeBundle({ ...contentOf(history, { to: 20 }), filter: { from, to } }, directorySink(directory));
+    const { out } = await ledgerctl([directory, '--trust', trust]);
+    expect(out).to.include(
+      `\nasked for: recorded from ${from} to before ${to}: as the service stated\nfilter: none was asked for: `,
+    );
+    const json = await ledgerctl([directory, '--json']);
+    expect(JSON.parse(json.out)).to.deep.include({ ok: true, period: { from, to } });
+    writeFileSync(join(directory, 'leaves.bin'), '');
+    expect((await ledgerctl([directory])).out).to.not.include('asked for');
+  });
+
+  it('are not called continued without a word of what is wrong, nor proven of 0', async () => {
+    await writeBundle(contentOf(history, { pins: [20] }), directorySink(directory));
+    rmSync(join(directory, 'events.ndjson'));
+    const { out } = await ledgerctl([directory, '--trust', trust]);
+    expect(out)
+      .to.include('pin: continued by the signed head; of the rest see above\n')
+      .and.to.match(/1 finding\n$/);
+    rmSync(directory, { recursive: true });
+    const before = historyOf(
+      history.events.map((event) => {
+        const { hidden: _hidden, ...metadata } = event.metadata;
+        return { ...event, metadata };
+      }),
+    );
+    await writeBundle(contentOf(before, { show: () => 'redacted' }), directorySink(directory));
+    expect((await ledgerctl([directory])).out).to.include(
+      'redacted: 40 events, all that is shown is proven of none of them\n',
+    );
+  });
+
   it('are named by ledgerctl where they are wrong, with status 1', async () => {
     const file = join(directory, 'events.ndjson');
     writeFileSync(file, readFileSync(file, 'utf8').replace('"note":"n 7"', '"note":"n 8"'));

@@ -22,6 +22,7 @@ import {
   ORIGIN,
   signManifest,
   vkey,
+  type Ask,
   type MemoryBundle,
 } from '../../../support/audit/signed-history.ts';
 
@@ -76,6 +77,17 @@ describe('verifying a bundle: what it states', () => {
     expect(report.findings).to.have.length(1);
     expect(report.findings[0]).to.deep.include({ code: 'content', place });
     expect(listed(report).join()).to.include('its time is not that of its metadata');
+  });
+
+  it('is that who reads the whole log is kept from something, which is said to be the word of the service', async () => {
+    const said = async (ask: Ask): Promise<string> =>
+      (await verify(await bundleOf(history, ask))).notProven.join('\n');
+    const some = await said({ show: (_, place) => (place < 3 ? 'withheld' : 'full') });
+    expect(some).to.include('that 3 of the events had to be withheld from a reader of the whole log');
+    expect(await said({})).to.not.include('a reader of the whole log');
+    expect(await said({ tenant: 'acme', show: () => 'withheld' })).to.not.include(
+      'a reader of the whole log',
+    );
   });
 
   it('was signed by a key that was in force: one that had been replaced signs no manifest any more', async () => {
