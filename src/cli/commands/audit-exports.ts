@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import type { Trust } from '../../app/audit/merkle/key-chain.ts';
 import type { ApiClient } from '../api-client.ts';
 import { download } from '../audit/download.ts';
+import { untilMade, type Export } from '../audit/export-wait.ts';
 import { JSON_ANSWER, JSON_LINES, jsonText, printList } from '../audit/lists.ts';
 import { assertTarget } from '../audit/target.ts';
 import { pinnedSize, readTrust } from '../audit/trust-file.ts';
@@ -12,20 +12,6 @@ import { CliFailure, EXIT } from '../exit.ts';
 import { counted, parseDuration } from '../output.ts';
 import { AUDIT, OUTCOMES } from './audit-events.ts';
 import { repeatable } from './hub-paths.ts';
-
-/** An export as `/api/audit/v1/exports` shows it. */
-type Export = {
-  readonly id: string;
-  readonly state: 'waiting' | 'running' | 'complete' | 'failed' | 'discarded';
-  readonly request: { readonly tenant?: string; readonly format: string };
-  readonly requested_at: string;
-  readonly events_done?: number;
-  readonly events?: number;
-  readonly bytes?: number;
-  readonly sha256?: string;
-  readonly file?: string;
-  readonly reason?: string;
-};
 
 type Options = {
   readonly tenant?: string;
@@ -154,8 +140,9 @@ const addExport = (audit: Command, { client, io }: Connection): void => {
         io.err(`when it is made: ledgerctl audit fetch ${asked.id}\n`);
         return;
       }
-      const made = await untilMade(api, asked, options.waitFor, io);
-      await fetched(api, made, options.output ?? `${made.id}.tar`, io, options.trust);
+      const target = options.output ?? `${asked.id}.tar`;
+      const made = await untilMade(api, asked, { target, waitForSeconds: options.waitFor, io });
+      await fetched(api, made, target, io, options.trust);
       if (json) io.out(jsonText(made));
     });
 };
@@ -183,31 +170,6 @@ const bodyOf = async (options: Omit<Options, 'json'>, trust: Trust | undefined):
     filter,
     ...(pin === undefined ? {} : { pins: [pin] }),
   };
-};
-
-/** Milliseconds between two looks, each of which is an event: longer each time. */
-const LOOK_MS = 250;
-const MOST_LOOK_MS = 5_000;
-
-const untilMade = async (api: ApiClient, asked: Export, seconds: number, io: CliIo): Promise<Export> => {
-  const end = performance.now() + seconds * 1000;
-  let state = asked;
-  let said = '';
-  let pause = LOOK_MS;
-  while (state.state === 'waiting' || state.state === 'running') {
-    if (performance.now() > end)
-      throw new CliFailure(
-        EXIT.unavailable,
-        `export ${state.id} is not made yet: ledgerctl audit fetch ${state.id}`,
-      );
-    const says = `${state.state}${state.events_done === undefined ? '' : `, ${counted(state.events_done, 'event')}`}`;
-    if (says !== said) io.err(`export ${state.id}: ${says}\n`);
-    said = says;
-    await sleep(pause);
-    pause = Math.min(MOST_LOOK_MS, pause * 1.5);
-    state = await api.get<Export>(`${AUDIT}/exports/${state.id}`);
-  }
-  return state;
 };
 
 /** @param trust the file with what the auditor trusts, where it is known. */
