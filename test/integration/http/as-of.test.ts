@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
+import type { EventStore } from '../../../src/app/event-store.ts';
 import { checkAsync } from '../../support/property.ts';
 import { startTestService, type TestService } from '../../support/http-service.ts';
 
@@ -186,6 +187,32 @@ describe('as_of', () => {
     expect(JSON.parse(asked.text)).to.include({ total: 2 });
     const [before, after] = (JSON.parse(asked.text) as { items: { id: string }[] }).items.map(({ id }) => id);
     expect([before, after], 'in the order of creation').to.deep.equal(['ht-old', 'ht-new']);
+  });
+
+  it('lists nothing by an event that was changed in the store, where it is folded for the list', async () => {
+    let now = '2026-11-21T12:00:00.000Z';
+    let isForged = false;
+    const store = createMemoryEventStore({ now: () => now });
+    const readStream: EventStore['readStream'] = async function* (stream, options) {
+      for await (const event of store.readStream(stream, options)) {
+        const { data } = event;
+        yield isForged && stream === 'hostType-ht-old'
+          ? { ...event, data: { ...data, name: 'fake' } }
+          : event;
+      }
+    };
+    await start({ retentionDays: 0, store: { ...store, readStream } });
+    await make('ht-old', 'as it was');
+    now = '2026-11-21T12:00:01.000Z';
+    const { position } = await make('ht-new', 'new');
+    await call('PATCH', '/private/v1/host_types/ht-old', { description: 'as it is' });
+    const last = (await store.lastPosition()) ?? '';
+    expect(await service.models.waitFor('audit', last, { timeoutMs: 5_000 })).to.equal(true);
+    expect((await get('/private/v1/host_types', position)).text).to.include('as it was');
+    isForged = true;
+    const asked = await get('/private/v1/host_types', position);
+    expect([asked.status, asked.text.includes('EVENT_CHANGED')], asked.text).to.deep.equal([500, true]);
+    expect(service.suspected).to.deep.equal(['hostType-ht-old@0']);
   });
 
   const eventsOf = async (stream: string) => {
