@@ -54,19 +54,7 @@ export const auditExportRoutes = (services: AuditServices): readonly LedgerRoute
       answer: async () => ({ json: { items: await listed(principal, reach, services, signal) } }),
     })),
   },
-  {
-    verb: 'GET',
-    path: 'exports/{id}',
-    handler: looking(services, ({ path, principal }, reach) => {
-      const id = path['id'] ?? '';
-      return {
-        what: 'export',
-        query: { id: id.slice(0, 100) },
-        tenants: reach.tenants,
-        answer: async () => ({ json: exportJson(id, await mine(id, principal, reach, services), services) }),
-      };
-    }),
-  },
+  { verb: 'GET', path: 'exports/{id}', handler: showOne(services) },
   { verb: 'GET', path: 'exports/{id}/file', handler: (call) => fetchFile(call, services) },
   { verb: 'DELETE', path: 'exports/{id}', handler: (call) => discard(call, services) },
 ];
@@ -179,6 +167,17 @@ const ask = async (call: LedgerCall, services: AuditServices): Promise<LedgerAns
     throw error;
   }
 };
+
+const showOne = (services: AuditServices): LedgerRoute['handler'] =>
+  looking(services, ({ path, principal }, reach) => {
+    const id = path['id'] ?? '';
+    return {
+      what: 'export',
+      query: { id: id.slice(0, 100) },
+      tenants: reach.tenants,
+      answer: async () => ({ json: exportJson(id, await mine(id, principal, reach, services), services) }),
+    };
+  });
 
 /** What is exported, of a request that is new: whose tenant has a history, and who and what is meant. Throws ApiError 400. */
 const resolved = async (
@@ -340,13 +339,15 @@ const withSubject = async (
   return { ...request, filter: { ...request.filter, subject } };
 };
 
-/** The download is an event of the export, appended before the first byte. */
+/** The download is an event of the export, appended before the first byte; what hands out none is a look at it. */
 const fetchFile = async (call: LedgerCall, services: AuditServices): Promise<LedgerAnswer> => {
   const id = call.path['id'] ?? '';
   assertKnownParameters(call.query, {});
   const reach = await reachOf(call.principal, services, call.signal);
   const state = await mine(id, call.principal, reach, services);
-  if (state.status === 'complete' && (await services.exports.file(id)) === undefined)
+  const found = (): ReturnType<typeof services.exports.file> => services.exports.file(id);
+  const file = await found();
+  if (state.status === 'complete' && file === undefined)
     throw new ApiError(
       'NOT_FOUND',
       'the file of this export is not on this instance; ask the one that made it',
@@ -354,17 +355,27 @@ const fetchFile = async (call: LedgerCall, services: AuditServices): Promise<Led
         reason: 'EXPORT_ELSEWHERE',
       },
     );
-  await writing(once(call), services, state.request.tenant ?? '', (context) =>
-    services.exports.recordDownload(id, context),
-  );
-  const file = await services.exports.file(id);
-  if (file === undefined || state.status !== 'complete') throw notFound();
+  const record = async (): Promise<void> => {
+    await writing(once(call), services, state.request.tenant ?? '', (context) =>
+      services.exports.recordDownload(id, context),
+    );
+  };
+  if (file === undefined || state.status !== 'complete') {
+    // It refuses, and says why.
+    await record();
+    throw notFound();
+  }
   return {
     file: {
       bytes: file.bytes,
       contentType: 'application/x-tar',
       etag: `"sha256-${state.digest}"`,
       name: `audit-export-${id}.tar`,
+      before: async (handsOut) => {
+        if (handsOut) await record();
+        else await showOne(services)(call);
+        if ((await found()) === undefined) throw notFound();
+      },
       read: file.read,
     },
   };

@@ -9,6 +9,11 @@ export type ServedFile = {
   readonly etag: string;
   /** What the file is called when it is saved: letters, digits, dots and hyphens. */
   readonly name: string;
+  /**
+   * Called once before the answer begins; `handsOut`: whether it is going to have bytes of the file, which answers to HEAD and
+   * to who has the file already have not. Throws what is answered instead.
+   */
+  readonly before?: (handsOut: boolean) => Promise<void>;
   /** Bytes [from, to). */
   readonly read: (from: number, to: number) => AsyncIterable<Uint8Array>;
 };
@@ -26,11 +31,13 @@ export const sendFile = async (exchange: Exchange, file: ServedFile): Promise<vo
     'content-disposition': `attachment; filename="${file.name}"`,
   };
   if (request.headers['if-none-match'] === file.etag) {
+    await file.before?.(false);
     send(exchange, 304, '', common);
     return;
   }
   const part = partOf(request.headers, file);
   const { from, to } = part ?? { from: 0, to: file.bytes };
+  await file.before?.(request.method !== 'HEAD');
   response.writeHead(part === undefined ? 200 : 206, {
     ...common,
     'content-length': String(to - from),

@@ -138,6 +138,23 @@ describe('audit API', () => {
       return itemsOf(await admin('GET', `${AUDIT}/events?type=AuditExportDownloaded`)).length;
     };
     const before = await downloads();
+    // Nothing was handed over: who asked is on record as of any look, and a range that there is not as refused.
+    const looks = async (): Promise<number> =>
+      itemsOf(await admin('GET', `${AUDIT}/events?type=AuditRead&limit=500`)).filter(
+        (event) => textAt(event, 'data', 'what') === 'export',
+      ).length;
+    const looked = await looks();
+    const url = service.url + textAt(state, 'file');
+    const authorization = `Bearer ${token}`;
+    const head = await fetch(url, { method: 'HEAD', headers: { authorization } });
+    expect([head.status, head.headers.get('content-length')]).to.deep.equal([200, String(bytes.length)]);
+    const known = { authorization, 'if-none-match': `"sha256-${textAt(state, 'sha256')}"` };
+    expect((await fetch(url, { headers: known })).status).to.equal(304);
+    expect((await fetch(url, { headers: { authorization, range: 'bytes=99999999999-' } })).status).to.equal(
+      416,
+    );
+    expect(await downloads()).to.equal(before);
+    expect(await looks()).to.equal(looked + 2);
     const headers = { 'idempotency-key': 'same', 'if-match': '"cluster-1"', 'x-dry-run': 'maybe' };
     for (let i = 0; i < 2; i += 1)
       expect((await auditor('GET', textAt(state, 'file'), undefined, headers)).status).to.equal(200);
