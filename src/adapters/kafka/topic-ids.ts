@@ -125,7 +125,9 @@ const skipPartition = (decoder: Decoder): void => {
 /** Not by kafkajs' own, which takes their length for one of a compact string. */
 const skipTags = (decoder: Decoder): void => {
   for (let left = decoder.readUVarInt(); left > 0; left -= 1) {
-    decoder.readUVarInt();
-    decoder.offset += decoder.readUVarInt();
+    decoder.readUVarInt(); // tag
+    // Not in one expression: `+=` takes the offset from before the length was read.
+    const length = decoder.readUVarInt();
+    decoder.offset += length;
   }
 };

@@ -15,8 +15,8 @@ const PARTITION = '0000 00000000 00000001 00000007 02 00000001 02 00000001 01';
 const TAGS = '01 01 03 aabbcc';
 const topicOf = (error: string, name: string, id: string, tags = '00'): string =>
   `${error} ${text(name)} ${id} 00 02 ${PARTITION} ${tags} 80000000 ${tags}`;
-const answerOf = (...topics: readonly string[]): Buffer =>
-  hex('00 00000000', BROKERS, text('cluster'), '00000001', `0${topics.length + 1}`, ...topics, '00');
+const answerOf = (topics: readonly string[], brokers = BROKERS, tags = '00'): Buffer =>
+  hex(tags, '00000000', brokers, text('cluster'), '00000001', `0${topics.length + 1}`, ...topics, tags);
 
 describe('ids of topics', () => {
   it('are asked for by name, without making what is not there', () => {
@@ -29,14 +29,16 @@ describe('ids of topics', () => {
 
   it('are read past everything else that the answer says, also past what newer brokers add', () => {
     const id = Buffer.from(ID, 'hex').toString('base64url');
-    expect(idsOf(answerOf(topicOf('0000', 'a', ID), topicOf('0000', 'b', ID, TAGS)))).to.deep.equal([
+    const others = `02 00000001 ${text('localhost')} 00002384 00 ${TAGS}`;
+    const answer = answerOf([topicOf('0000', 'a', ID, TAGS), topicOf('0000', 'b', ID)], others, TAGS);
+    expect(idsOf(answer)).to.deep.equal([
       { name: 'a', id },
       { name: 'b', id },
     ]);
   });
 
   it('are none of topics that are not there, and of brokers that give none', () => {
-    expect(idsOf(answerOf(topicOf('0003', 'a', ID), topicOf('0000', 'b', NO_ID)))).to.deep.equal([
+    expect(idsOf(answerOf([topicOf('0003', 'a', ID), topicOf('0000', 'b', NO_ID)]))).to.deep.equal([
       { name: 'a', id: undefined },
       { name: 'b', id: undefined },
     ]);
@@ -72,7 +74,7 @@ describe('where topics end', () => {
         send: async <Response>({ request, response }: ProtocolRequest<Response>) => {
           asked.push(`${nodeId} ${request.apiKey} ${request.apiVersion}`);
           return response.parse(
-            await response.decode(answerOf(topicOf('0000', nodeId === '1' ? 'a' : 'b', ID))),
+            await response.decode(answerOf([topicOf('0000', nodeId === '1' ? 'a' : 'b', ID)])),
           );
         },
       },
