@@ -18,7 +18,9 @@ import {
 import { itemsOf, PRIVATE, PUBLIC, textAt, type Json } from '../../support/http-service.ts';
 
 /** Exports over `/api/audit/v1` and what can become of them. */
-describe('audit API: exports', () => {
+describe('audit API: exports', function () {
+  // Some wait for a signed head, which comes every ten seconds.
+  this.timeout(60_000);
   let stage: AuditStage;
   const start = async (audit: { signs?: boolean; exports?: boolean } = {}): Promise<void> => {
     stage = await startAuditStage({ audit });

@@ -7,7 +7,9 @@ import { openBundle } from '../../../src/cli/audit/bundle-source.ts';
 import { AUDIT, startAuditStage, until } from '../../support/audit-callers.ts';
 import { PRIVATE, type Caller } from '../../support/http-service.ts';
 
-describe('an export of the service', () => {
+describe('an export of the service', function () {
+  // Some wait for a signed head, which comes every ten seconds.
+  this.timeout(60_000);
   it('continues a pin of the auditor, the log and the tree of the tenant, and has the OCSF records of its events', async () => {
     const stage = await startAuditStage({ audit: {} });
     try {

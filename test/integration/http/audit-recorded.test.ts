@@ -5,7 +5,9 @@ import { AUDIT, startAuditStage, until, type AuditStage } from '../../support/au
 import { callerOf, itemsOf, PRIVATE, PUBLIC, textAt, type Caller } from '../../support/http-service.ts';
 
 /** Every look at the history is one event, whatever route it takes. */
-describe('audit API: what is written down', () => {
+describe('audit API: what is written down', function () {
+  // Some wait for a signed head, which comes every ten seconds.
+  this.timeout(60_000);
   let stage: AuditStage;
   beforeEach(async () => {
     stage = await startAuditStage();
