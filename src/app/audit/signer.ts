@@ -94,6 +94,13 @@ export class TreeMismatch extends Error {
   }
 }
 
+/** What somebody reads who waits for the end of a trouble. */
+const OVER = {
+  mismatch:
+    'the log and the tree over it are what was recorded and signed again: tree heads are signed again',
+  failing: 'the tree is signed again',
+} as const;
+
 /** What somebody reads whom the alarm has woken. */
 const WHAT_TO_DO =
   'nothing is signed any more: keep a copy of the store as it is, and follow ops/runbooks/LedgerAuditTreeMismatch.md';
@@ -113,25 +120,37 @@ export const createAuditSigner = (ports: SignerPorts): AuditSigner => {
   const sample = createLeafSample(ports);
   let suspected = false;
   let status: SignerStatus = { state: 'standby', failures: 0 };
+  /** What was logged, and has not been said to be over. */
+  let trouble: keyof typeof OVER | undefined;
   const became = (state: SignerStatus['state'], error?: string, failed = 0): void => {
     status = { state, failures: status.failures + failed, ...(error !== undefined && { error }) };
+  };
+
+  /** Returns whether it has to be logged. */
+  const beginning = (which: keyof typeof OVER): boolean => {
+    const isNew = trouble !== which;
+    trouble = which;
+    return isNew;
+  };
+  const over = (): void => {
+    if (trouble !== undefined) logger.info({}, OVER[trouble]);
+    trouble = undefined;
   };
 
   const fail = (error: unknown): void => {
     const text = error instanceof Error ? error.message : String(error);
     if (error instanceof TreeMismatch) {
-      if (status.state !== 'mismatch') logger.error({ size: error.size }, `${text}; ${WHAT_TO_DO}`);
+      if (beginning('mismatch')) logger.error({ size: error.size }, `${text}; ${WHAT_TO_DO}`);
       return became('mismatch', text, 1);
     }
     if (error instanceof LogDamaged) {
       const says = `${whatIsWrong(error)}; ${WHAT_TO_DO}`;
-      if (status.state !== 'mismatch') logger.error({ ...error.at }, says);
+      if (beginning('mismatch')) logger.error({ ...error.at }, says);
       became('mismatch', says, 1);
       if (error.at !== undefined) status = { ...status, at: error.at };
       return;
     }
-    if (status.state !== 'failing')
-      logger.warn({ err: error }, 'the tree could not be signed; it is tried again');
+    if (beginning('failing')) logger.warn({ err: error }, 'the tree could not be signed; it is tried again');
     became('failing', text, 1);
   };
 
@@ -180,7 +199,9 @@ export const createAuditSigner = (ports: SignerPorts): AuditSigner => {
         signedAt = now;
         logger.debug({ size, keyId: last.keyId }, 'tree head signed');
       }
-      if (status.state !== 'mismatch') became('signing');
+      if (status.state === 'mismatch') return;
+      became('signing');
+      over();
     };
 
     /** What nobody has signed when the service stops would stay so until it is started again. */
@@ -226,6 +247,8 @@ export const createAuditSigner = (ports: SignerPorts): AuditSigner => {
       ownership.hold(signal, async (lease) => {
         await whileOwner(lease, signal);
         became('standby');
+        // Of what another instance signs this one knows nothing.
+        trouble = undefined;
       }),
     status: () => status,
     suspect: (index) => {
