@@ -198,6 +198,16 @@ export const auditReader = (connection: ReadConnection): AuditReader => {
     };
   };
 
+  /** Whether tenants find anything by the document that they ask for, if it is one. */
+  const isKnown = ({ tenants, kind, resourceId, provider = false }: AuditQuery): boolean => {
+    if (tenants === 'all' || provider || kind === undefined || resourceId === undefined) return true;
+    const resource = names.id(resourceStream(kind, resourceId)) ?? NO_NAME;
+    return tenants.some((tenant) => {
+      const number = names.id(searchable(tenant)) ?? NO_NAME;
+      return statement(SQL.knowsDocument).get(number, resource) !== undefined;
+    });
+  };
+
   return {
     ...peopleReader(connection, names),
     size,
@@ -241,6 +251,7 @@ export const auditReader = (connection: ReadConnection): AuditReader => {
       statement(SQL.tenantAt).get(searchable(stream), revision)?.['tenant'] as string | undefined,
     find: (query) => {
       const { order = 'asc', after, from, to, below, eventId, outcome } = query;
+      if (!isKnown(query)) return { leaves: [], next: undefined };
       const end = Math.min(
         below ?? Number.MAX_SAFE_INTEGER,
         to === undefined ? size() : leavesBefore(to, false),

@@ -21,7 +21,7 @@ import { verifyAudit } from './verify.ts';
  */
 export const auditView = (): View => ({
   name: 'audit',
-  version: 7,
+  version: 8,
   schema: AUDIT_SCHEMA,
   tables: AUDIT_TABLES,
   together: true,

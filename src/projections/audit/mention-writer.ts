@@ -8,7 +8,10 @@ import { MOST_MENTIONS, type Named } from './mentions.ts';
 import type { Names } from './names.ts';
 import { AUDIT_STATEMENTS } from './statements.ts';
 
-/** The table `mentions`: every object that an event is about beside the document of its stream. */
+/**
+ * The table `mentions`: every object that an event is about beside the document of its stream; and `known_documents`: by
+ * which documents its tenant finds it.
+ */
 export type MentionWriter = {
   /** `index`: the leaf of the event, which is in `leaves` already. */
   readonly add: (
@@ -26,6 +29,7 @@ type Found = Document & { readonly hidden: boolean };
 
 export const openMentions = (db: DatabaseSync, names: Names): MentionWriter => {
   const insert = db.prepare('INSERT OR IGNORE INTO mentions VALUES (?, ?, ?, ?)');
+  const know = db.prepare('INSERT OR IGNORE INTO known_documents VALUES (?, ?)');
   const about = `SELECT k.text AS kind, r.text AS resource FROM leaves AS l
     JOIN names AS k ON k.id = l.kind JOIN names AS r ON r.id = l.resource WHERE l.idx = ?`;
   const also = `SELECT k.text AS kind, r.text AS resource, m.hidden FROM mentions AS m
@@ -85,11 +89,17 @@ export const openMentions = (db: DatabaseSync, names: Names): MentionWriter => {
   return {
     add: (index, event, { tenant, resource: own, also, asked, hidden }) => {
       let added = 0;
+      const knows = (resource: string): void => {
+        // What is nobody's is found by the provider alone, who asks for no tenant's.
+        if (tenant !== '' && resource !== '') know.run(names.idOf(tenant), names.idOf(resource));
+      };
+      knows(own);
       const add = (found: Document & Partial<Found>, isAsked: boolean): void => {
         const { kind, resource } = found;
         if (resource === '' || kind === '' || resource === own || added >= MOST_MENTIONS) return;
         const kept = hidden || found.hidden === true || (isAsked && !isOf(tenant, found));
         insert.run(index, names.idOf(resource), names.idOf(kind), kept ? 1 : 0);
+        if (!kept) knows(resource);
         added += 1;
       };
       // Where something is named twice, it is as visible as by the first.

@@ -57,6 +57,14 @@ export const AUDIT_SCHEMA = `
   CREATE INDEX mentions_by_resource ON mentions (resource, hidden, idx);
   CREATE INDEX mentions_by_kind ON mentions (kind, hidden, idx);
 
+  -- documents by which a tenant finds an event of its own: what is only others' is told from these by one look, as what never
+  -- was; walking the lists of both would take the longer the more has happened to it
+  CREATE TABLE known_documents (
+    tenant INTEGER NOT NULL,
+    resource INTEGER NOT NULL,
+    PRIMARY KEY (tenant, resource)
+  ) STRICT, WITHOUT ROWID;
+
   -- tree 0 is that of the whole log, the others are tenants' by their name's id; range: hashes of the compact range
   CREATE TABLE trees (
     tree INTEGER PRIMARY KEY,
@@ -76,7 +84,15 @@ export const AUDIT_SCHEMA = `
   ) STRICT;
 ${PEOPLE_SCHEMA}`;
 
-export const AUDIT_TABLES = ['leaves', 'mentions', 'names', 'people', 'tiles', 'trees'] as const;
+export const AUDIT_TABLES = [
+  'known_documents',
+  'leaves',
+  'mentions',
+  'names',
+  'people',
+  'tiles',
+  'trees',
+] as const;
 
 /** Tree of the whole log. */
 export const MAIN_TREE = 0;

@@ -47,6 +47,7 @@ export const AUDIT_STATEMENTS = {
   nextOfType: seek('type = ?'),
   nextOfKind: seek('kind = ?'),
   nextOfResource: seek('resource = ?'),
+  knowsDocument: 'SELECT 1 FROM known_documents WHERE tenant = ? AND resource = ?',
   mentions: 'SELECT idx, resource, hidden FROM mentions WHERE idx >= ? AND idx < ? ORDER BY idx, resource',
   nextMention: seekMention('resource'),
   nextMentionOfKind: seekMention('kind'),

@@ -250,6 +250,24 @@ describe('audit view', () => {
     expect((await models.rebuild('audit')).outcome).to.equal('switched');
   });
 
+  it('tells what others have from what never was by nothing, however much has happened to it', async () => {
+    for (let n = 0; n < 800; n += 1) {
+      await append('hub-h1', 'HubObserved', { tenant: '' });
+      await append('project-p1', 'ProjectChanged');
+    }
+    await followed(models, store);
+    const asked = (id: string, more: Partial<AuditQuery> = {}) =>
+      reader.find({ tenants: ['acme'], kind: 'hub', resourceId: id, limit: 100, ...more });
+    for (const id of ['h1', 'h2'])
+      for (const order of ['asc', 'desc'] as const)
+        expect(asked(id, { order })).to.deep.equal({ leaves: [], next: undefined });
+    // Work for one page is bounded where the provider asks, who may know of it.
+    expect(asked('h1', { provider: true }).next).to.be.greaterThan(0);
+    await append('refusal-acme.2026-01-01', 'RequestRefused', { data: { kind: 'hub', resourceId: 'h1' } });
+    await followed(models, store);
+    expect(find({ tenants: ['acme'], kind: 'hub', resourceId: 'h1', after: 1_500 })).to.have.length(1);
+  });
+
   it('finds documents whose ids are no plain text', async () => {
     const id = 'a b/ü';
     await append(`secret-~${Buffer.from(id).toString('base64url')}`, 'SecretDeposited');
