@@ -49,6 +49,8 @@ export type AuditProgress = {
   readonly unsignedLeaves: number;
   /** Seconds since the last head was signed; while there is none, since the first event. */
   readonly headAgeSeconds: number;
+  /** The tree holds everything that the log holds: otherwise more may be unsigned. */
+  readonly caughtUp: boolean;
 };
 
 export const createAuditing = (
@@ -85,11 +87,13 @@ export const createAuditing = (
     treeSize: () => reader.size(),
   });
   const rest = (): Promise<void> => new Promise((resolve) => void timers.after(0, resolve));
+  const caughtUp = (): boolean =>
+    readModels.status().some(({ name, caughtUp: isThere }) => name === 'audit' && isThere);
   const signer = createAuditSigner({
     store,
     tree: reader,
     reaches: (position, options) => readModels.waitFor('audit', position, options),
-    caughtUp: () => readModels.status().some(({ name, caughtUp }) => name === 'audit' && caughtUp),
+    caughtUp,
     heads,
     keys,
     origin,
@@ -132,6 +136,7 @@ export const createAuditing = (
         signedSize,
         unsignedLeaves: Math.max(0, reader.size() - signedSize),
         headAgeSeconds: Math.max(0, ageMs / 1000),
+        caughtUp: caughtUp(),
       };
     },
   };

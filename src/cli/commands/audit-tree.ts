@@ -14,6 +14,8 @@ type Tree = {
   readonly signed_size: number;
   readonly unsigned_leaves: number;
   readonly head_age_seconds: number;
+  /** Absent: an older service does not say. */
+  readonly caught_up?: boolean;
   readonly keys: readonly { readonly vkey: string; readonly since: string }[];
 };
 
@@ -42,7 +44,7 @@ export const addAuditTreeCommands = (audit: Command, { client, io }: Connection)
         io.out(
           `${tree.origin}: ${tree.state}\n` +
             `signed: ${counted(tree.signed_size, 'event')}, ${duration(tree.head_age_seconds)} ago; ` +
-            `not signed yet: ${tree.unsigned_leaves}\n` +
+            `not signed yet: ${unsignedText(tree)}\n` +
             tree.keys.map((key, n) => keyLine(key, n === tree.keys.length - 1)).join(''),
         );
       if (tree.state === 'mismatch') throw new CliFailure(EXIT.failed, tree.error ?? tree.state);
@@ -90,6 +92,10 @@ export const addAuditTreeCommands = (audit: Command, { client, io }: Connection)
       io.err(`${announced ? NOTHING_TO_DO : TO_TELL}\n`);
     });
 };
+
+/** What an instance has not read yet, it cannot count. */
+const unsignedText = ({ unsigned_leaves: unsigned, caught_up: caughtUp = true }: Tree): string =>
+  caughtUp ? String(unsigned) : `at least ${unsigned} (this instance has not read all of the log)`;
 
 const NOTHING_TO_DO =
   'auditors need to do nothing: the old key announces the new one, and who trusts the old one follows it';

@@ -15,6 +15,7 @@ export type AuditTreeServices = {
       readonly signedSize: number;
       readonly unsignedLeaves: number;
       readonly headAgeSeconds: number;
+      readonly caughtUp: boolean;
     }>;
   };
 };
@@ -39,7 +40,7 @@ const withRole = ({ auditing }: AuditTreeServices): NonNullable<AuditTreeService
 
 const statusOf = async (services: AuditTreeServices): Promise<JsonObject> => {
   const { origin, keys, status, progress } = withRole(services);
-  const { signedSize, unsignedLeaves, headAgeSeconds } = await progress();
+  const { signedSize, unsignedLeaves, headAgeSeconds, caughtUp } = await progress();
   const { state, failures, error } = status();
   return {
     origin,
@@ -49,6 +50,7 @@ const statusOf = async (services: AuditTreeServices): Promise<JsonObject> => {
     signed_size: signedSize,
     unsigned_leaves: unsignedLeaves,
     head_age_seconds: headAgeSeconds,
+    caught_up: caughtUp,
     keys: (await keys.chain()).map(({ vkey, since }) => ({ vkey, since })),
   };
 };

@@ -43,8 +43,16 @@ export const AUDIT_TREE_COMPONENTS: { readonly [name: string]: JsonObject } = {
     failures: { ...COUNT, description: 'Attempts to sign that failed since the start.' },
     'error?': TEXT,
     signed_size: { ...COUNT, description: 'Events under the last signed head.' },
-    unsigned_leaves: { ...COUNT, description: 'Events that no signed head covers yet.' },
+    unsigned_leaves: {
+      ...COUNT,
+      description: 'Events that no signed head covers yet, as far as this instance has read the log.',
+    },
     head_age_seconds: { type: 'number', description: 'Since the last head was signed.' },
+    caught_up: {
+      ...FLAG,
+      description:
+        'Whether this instance has read all of the log. False: more events may be unsigned than are counted.',
+    },
     keys: listOf(record({ vkey: TEXT, since: TIME })),
   }),
 };

@@ -15,7 +15,7 @@ const auditing = (more: object = {}): NonNullable<AuditTreeServices['auditing']>
   origin: 'fulfillment-ledger/s',
   keys: { chain: async () => [KEY], rotate: async () => KEY },
   status: () => ({ state: 'signing', failures: 0 }),
-  progress: async () => ({ signedSize: 7, unsignedLeaves: 2, headAgeSeconds: 3 }),
+  progress: async () => ({ signedSize: 7, unsignedLeaves: 2, headAgeSeconds: 3, caughtUp: true }),
   ...more,
 });
 const ask = async (services: AuditTreeServices, path: string, body: object = {}): Promise<unknown> => {
@@ -42,6 +42,7 @@ describe('routes of the tree over the log', () => {
       signed_size: 7,
       unsigned_leaves: 2,
       head_age_seconds: 3,
+      caught_up: true,
       keys: [{ vkey: KEY.vkey, since: KEY.since }],
     });
     const status = () => ({ state: 'mismatch', failures: 1, error: 'the tree at size 5 …' });
@@ -99,6 +100,16 @@ describe('ledgerctl audit tree and rotate-key', () => {
       'fulfillment-ledger/s: signing\nsigned: 7 events, 3.0 s ago; not signed yet: 2\n' +
         `key ${KEY.vkey} since ${KEY.since}, signs\n`,
     );
+  });
+
+  it('tell that an instance which has not read all of the log does not know what is unsigned', async () => {
+    stub.answers(() => ({ body: tree({ state: 'catching-up', unsigned_leaves: 0, caught_up: false }) }));
+    expect((await stub.run(['audit', 'tree'])).out).to.include(
+      'fulfillment-ledger/s: catching-up\nsigned: 7 events, 3.0 s ago; not signed yet: at least 0 ' +
+        '(this instance has not read all of the log)\n',
+    );
+    stub.answers(() => ({ body: tree({ caught_up: true }) }));
+    expect((await stub.run(['audit', 'tree'])).out).to.include('not signed yet: 2\n');
   });
 
   it('tell which of several keys signs', async () => {

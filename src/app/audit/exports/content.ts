@@ -102,14 +102,16 @@ async function* pagesOf(
   { makePages, store, tree, words }: ExportSource,
   { line, signal }: Steps,
 ): AsyncGenerator<LinePage> {
+  // What is derived from the events shows none that was not counted.
+  const counted = (many: number): number => (asked.of === 'ocsf' ? 0 : many);
   const elsewhere = makePages?.(asked, signal);
   if (elsewhere === undefined) {
     if (asked.of === 'proofs') yield* exportProofs(asked, { tree }, { line: () => line(0) });
-    else yield* exportPages(asked, { store, tree, words }, { line: () => line(), signal });
+    else yield* exportPages(asked, { store, tree, words }, { line: () => line(counted(1)), signal });
     return;
   }
   for await (const page of elsewhere) {
-    await line(page.counts.events);
+    await line(counted(page.counts.events));
     yield page;
   }
 }

@@ -2,7 +2,8 @@ import { expect } from 'chai';
 import { createMemoryEventStore } from '../../../../src/adapters/event-store/memory/memory-event-store.ts';
 import { writeBundle, type BundleContent } from '../../../../src/app/audit/bundle/writer.ts';
 import { ChangedEvent } from '../../../../src/app/audit/event-source.ts';
-import { contentOf } from '../../../../src/app/audit/exports/content.ts';
+import { contentOf, type Steps } from '../../../../src/app/audit/exports/content.ts';
+import type { MakePages } from '../../../../src/app/audit/exports/ports.ts';
 import type { EventStore, RecordedEvent } from '../../../../src/app/event-store.ts';
 import type { ExportRequest } from '../../../../src/domain/audit/events.ts';
 import { registry } from '../../../../src/domain/registry.ts';
@@ -11,6 +12,9 @@ import { audit, followed, openAuditView, openSigning } from '../../../support/au
 import { createHistoryWriter } from '../../../support/audit/random-history.ts';
 import { memorySink } from '../../../support/audit/signed-history.ts';
 import { manualTime } from '../../../support/manual-time.ts';
+
+/** How it goes on, and where its lines are made. */
+type Making = { readonly line?: Steps['line']; readonly makePages?: MakePages };
 
 describe('what an export is made of', () => {
   let store: EventStore;
@@ -30,6 +34,7 @@ describe('what an export is made of', () => {
     reading: Pick<EventStore, 'readStream'>,
     request: Partial<ExportRequest>,
     write = createHistoryWriter(store, 'c'),
+    { line = () => Promise.resolve(), makePages }: Making = {},
   ): Promise<BundleContent> => {
     const time = manualTime();
     const tree = audit(models);
@@ -60,8 +65,9 @@ describe('what an export is made of', () => {
         schemas: () => Promise.resolve({}),
         productVersion: '1',
         keys: signing.keys,
+        ...(makePages && { makePages }),
       },
-      { line: () => Promise.resolve(), signal: stop.signal },
+      { line, signal: stop.signal },
     );
   };
 
@@ -79,6 +85,38 @@ describe('what an export is made of', () => {
 
   it('is what the tree was made of, also where nothing of it is shown', async () => {
     expect(await exported((event) => event)).to.have.nested.property('counts.withheld', 3);
+  });
+
+  it('counts each event once, whatever else is made of it, here or on another thread', async () => {
+    const counts = { events: 3, full: 0, redacted: 0, withheld: 3 };
+    const elsewhere: MakePages = ({ of }) =>
+      of === 'proofs'
+        ? undefined
+        : (async function* () {
+            yield await Promise.resolve({
+              text: Buffer.from(''),
+              hashes: Buffer.alloc(of === 'events' ? 96 : 0),
+              counts,
+            });
+          })();
+    for (const makePages of [undefined, elsewhere]) {
+      let done = 0;
+      const line = (many = 1): Promise<void> => {
+        done += many;
+        return Promise.resolve();
+      };
+      const content = await contentFrom(store, { tenant: 'acme', format: 'ocsf' }, undefined, {
+        line,
+        ...(makePages && { makePages }),
+      });
+      for (const lines of [content.lines, ...(content.more ?? []).map((more) => more.lines)])
+        for await (const _page of lines);
+      expect(done, makePages === undefined ? 'here' : 'elsewhere').to.equal(3);
+      await models.close();
+      await store.close();
+      store = createMemoryEventStore();
+      models = await openAuditView(store);
+    }
   });
 
   it('is of a range of time what was recorded at its begin or later, and before its end, as lists have it', async () => {
