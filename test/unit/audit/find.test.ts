@@ -128,11 +128,11 @@ const fits = (question: Question, leaf: AuditLeaf, latest: string): boolean => {
 const pagesOf = async (
   reader: AuditReader,
   question: Question,
-  { limit, order = 'asc' }: Pick<AuditQuery, 'limit' | 'order'>,
+  { limit, order = 'asc', after: first }: Pick<AuditQuery, 'limit' | 'order' | 'after'>,
   between = async (): Promise<void> => undefined,
 ): Promise<number[]> => {
   const found: number[] = [];
-  let after: number | undefined;
+  let after = first;
   for (let pages = 0; pages < 1000; pages += 1) {
     const { leaves, next } = reader.find({
       ...question,
@@ -190,9 +190,11 @@ describe('questions of auditors', () => {
                 .filter((each) => fits(question, each.leaf, each.latest))
                 .map(({ leaf }) => leaf.index);
               expect(await pagesOf(reader, question, { limit })).to.deep.equal(fitting);
-              expect(await pagesOf(reader, question, { limit, order: 'desc' })).to.deep.equal(
-                fitting.toReversed(),
-              );
+              const newest = { limit, order: 'desc' } as const;
+              expect(await pagesOf(reader, question, newest)).to.deep.equal(fitting.toReversed());
+              // Where a list begins that was asked for without a place: behind all leaves, whatever the question leaves out.
+              const fromTheEnd = { ...newest, after: reader.size() };
+              expect(await pagesOf(reader, question, fromTheEnd)).to.deep.equal(fitting.toReversed());
             }
           } finally {
             await models.close();

@@ -85,6 +85,11 @@ describe('the caps of recorded refusals', () => {
       caps.admit({ ...calling(subject, 'proxy'), tenant: 'acme', at: at(1) });
     expect([of('alice'), of('alice'), of('alice')]).to.deep.equal([true, true, false]);
     expect([of('bob'), of('bob'), of('bob')]).to.deep.equal([true, true, false]);
+    // Counted for each of them: the one's count is nothing that the other's history tells.
+    expect(caps.take().map(({ actor, count }) => [actor?.onBehalfOf, count])).to.deep.equal([
+      ['alice', 1],
+      ['bob', 1],
+    ]);
     expect(caps.admit({ ...calling('proxy'), tenant: 'acme', at: at(1) }), 'for itself').to.equal(true);
   });
 
@@ -117,6 +122,20 @@ describe('the caps of recorded refusals', () => {
     const rounds = Array.from({ length: 5 }, () => ['a', 'b', 'c', 'd', 'e'].filter(of));
     // Two each; those for whom there is no room share two.
     expect(rounds).to.deep.equal([['a', 'b', 'c', 'd', 'e'], ['a', 'b', 'c'], [], [], []]);
+  });
+
+  it('given no room, when one of those who have some was not refused for long, then another one gets it', () => {
+    let now = 0;
+    const perSubject = { atOnce: 2, perMinute: 60 };
+    const caps = createRefusalCaps({ perSubject, strangers: NONE, monotonicMs: () => now, room: 2 });
+    const of = (subject: string): boolean => caps.admit({ ...calling(subject), tenant: 'acme', at: at(1) });
+    expect(['a', 'b'].map(of)).to.deep.equal([true, true]);
+    now = 900;
+    expect(of('a')).to.equal(true);
+    // What b has used is given back by now; a, which came before it at first, has come once more.
+    now = 1_500;
+    expect(['c', 'c', 'c'].map(of)).to.deep.equal([true, true, false]);
+    expect(['b', 'd', 'b'].map(of), 'these two share').to.deep.equal([true, true, false]);
   });
 
   it('given one of those for whom there was no room, when there is, then it has what is left', () => {

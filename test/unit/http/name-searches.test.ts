@@ -67,4 +67,21 @@ describe('searches of people by name', () => {
     });
     expect(await Promise.all(again)).to.deep.equal(['again', 'again']);
   });
+
+  it('count until they end, also for who goes once they have begun', async () => {
+    const searches = createNameSearches(1);
+    const gone = new AbortController();
+    const [begun, held] = [Promise.withResolvers<void>(), Promise.withResolvers<string>()];
+    const first = searches.run(() => {
+      begun.resolve();
+      return held.promise;
+    }, gone.signal);
+    const second = searches.run(async () => 'second', going);
+    await begun.promise;
+    gone.abort();
+    const third: unknown = await searches.run(async () => 'third', going).catch((error: unknown) => error);
+    expect(third).to.include({ reason: 'SEARCHES_BUSY' });
+    held.resolve('first');
+    expect(await Promise.all([first, second])).to.deep.equal(['first', 'second']);
+  });
 });
