@@ -1,6 +1,7 @@
 import { expect } from 'chai';
+import { clusterOrderSpec } from '../../../../src/domain/clusters/cluster-order-manifest.ts';
 import { done, failed, unknown } from './order-run.ts';
-import { hosted, ID, ORDER_NAME, time } from './samples.ts';
+import { hosted, ID, ORDER_NAME, ordered, time } from './samples.ts';
 import {
   MINUTE,
   onHub,
@@ -200,6 +201,22 @@ describe('cluster order on a hub whose automation we run: eda', () => {
       .to.deep.include({ purpose: 'provision', again: 'nodes' })
       .and.to.have.property('since');
     expect(msUntil(run, again)).to.be.within(4 * MINUTE, 5 * MINUTE);
+  });
+  it('posts again for what is no node count, where pools are left out: that they are there says nothing of it', () => {
+    const run = onHub('eda');
+    run.perform('trigger', done({ queued: true, did: 'posted' }));
+    run.observe(up());
+    const version = { id: 'v2', name: '4-22', version: '4.22.0', releaseImage: 'r/r:4.22.0' };
+    run.command({ type: 'ReviseCluster', at: time(40), changes: { version } });
+    run.commands();
+    run.perform('apply', done({ uid: 'uid-1', did: 'patched' }));
+    run.commands();
+    expect(run.effect('trigger').args).to.deep.include({ again: 'other' });
+    run.perform('trigger', done({ queued: true, did: 'posted' }));
+    const spec = clusterOrderSpec({ ...ordered, version });
+    run.observe(up({ order: manual({ spec }), hostedCluster: hosted({}, { fc430: 3 }) }));
+    const again = run.effect('trigger');
+    expect(again.args).to.deep.include({ again: 'other' }).and.to.have.property('since');
   });
   it('says nothing of a repetition that turned out to be needless', () => {
     const run = onHub('eda');
