@@ -97,6 +97,10 @@ describe('recorded times of an export', () => {
       n < 10 ? event : { ...event, recordedAt: shifted(event.recordedAt, -900) },
     );
     expect((await verify(all, {})).findings.map(({ event }) => event)).to.deep.equal([nameAt(10)]);
+    // Nor in small steps: it is the latest one before that counts.
+    const steps = events.with(3, { ...eventAt(3), recordedAt: shifted(timeAt(2), -200) });
+    const creeping = steps.with(4, { ...eventAt(4), recordedAt: shifted(timeAt(2), -400) });
+    expect((await verify(creeping, {})).findings.map(({ event }) => event)).to.deep.equal([nameAt(4)]);
     const theirs = await verify(at(3, '1999-01-01T00:00:00.000Z'), {}, { tenant: tenantOf(eventAt(3)) });
     expect(theirs.ok).to.equal(events.slice(0, 3).every((event) => tenantOf(event) !== tenantOf(eventAt(3))));
   });
