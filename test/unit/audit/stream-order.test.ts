@@ -3,6 +3,9 @@ import { createMemoryEventStore } from '../../../src/adapters/event-store/memory
 import { outOfOrder, whyOutOfOrder } from '../../../src/app/audit/stream-order.ts';
 import { whatIsWrong } from '../../../src/app/audit/suspects.ts';
 import { LogDamaged, type EventStore, type RecordedEvent } from '../../../src/app/event-store.ts';
+import { auditView } from '../../../src/projections/audit/audit-view.ts';
+import { createApplier } from '../../../src/projections/runner/applier.ts';
+import { openViewFile } from '../../../src/projections/runner/view-file.ts';
 import type { ProjectionStatus, ReadModels } from '../../../src/projections/read-models.ts';
 import { createHistoryWriter, leavesOf, type Step } from '../../support/audit/random-history.ts';
 import { audit, followed, openAuditView } from '../../support/audit/open-audit.ts';
@@ -140,6 +143,33 @@ describe('the tree of a log in which events of a stream do not follow each other
     await followed(models, store);
     expect(statusOf().damaged).to.equal(undefined);
     expect(audit(models).size()).to.equal(written.length + 3);
+  });
+
+  it('keeps what stands before it in one batch, too: what was rolled back with it is not remembered', () => {
+    const view = auditView();
+    const db = openViewFile(':memory:', view, 'store');
+    const applier = createApplier(db, view);
+    const [first, second, third] = [eventAt(0), eventAt(1), eventAt(2)];
+    expect(() => applier.apply([first, third], third.position)).to.throw('the event cluster-c1@1 is missing');
+    expect(applier.checkpoint()).to.deep.include({ position: first.position, events: 1 });
+    applier.apply([second, third], third.position);
+    expect(applier.checkpoint()).to.deep.include({ position: third.position, events: 3 });
+    db.close();
+  });
+
+  it('takes no stream for another one whose name is searched for by the same text', () => {
+    const view = auditView();
+    const db = openViewFile(':memory:', view, 'store');
+    const applier = createApplier(db, view);
+    // Halves of characters, which EventStoreDB hands out of names that somebody else wrote.
+    const named = ['thing-\ud800', 'thing-\udc00'].map((stream, n) => ({
+      ...eventAt(n),
+      stream,
+      revision: 0,
+    }));
+    applier.apply(named, eventAt(1).position);
+    expect(applier.checkpoint().events).to.equal(2);
+    db.close();
   });
 
   it('counts on from what it holds when it is opened again', async () => {
