@@ -19,7 +19,6 @@ import type { EventStore } from '../../../src/app/event-store.ts';
 import { eventTypes, registry } from '../../../src/domain/registry.ts';
 import type { AuditReader } from '../../../src/projections/audit/audit-reader.ts';
 
-const AT = '2026-11-21T12:00:00.000Z';
 /** Milliseconds of the thread until others get it, as the service does it. */
 const SLICE_MS = 5;
 const rest = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -40,7 +39,7 @@ export const measureBundle = async (
   const before = process.threadCpuUsage();
   const content = await contentOf(
     { format: 'native', audience: 'provider', filter: {} },
-    { head, pins: [], at: AT },
+    { head, pins: [], at: head.at },
     source,
     { line: slices(), signal: new AbortController().signal },
   );
@@ -90,7 +89,7 @@ const sourceOf = async (
     store,
     tree,
     proofs: {
-      trust: async () => ({ origin, keys: [{ vkey: key.vkey, since: AT }] }),
+      trust: async () => ({ origin, keys: [{ vkey: key.vkey, since: head.at }] }),
     },
     words: {
       codec: createEventCodec(eventTypes),
@@ -136,13 +135,13 @@ export const measurePins = async (
   const { head, source } = await sourceOf(store, tree, folder);
   const tenant = 'tenant-3';
   const last = tree.tenantTree(tenant).size() - 1;
-  const from = tree.leaves(tree.tenantTree(tenant).mainIndexOf(last) ?? 0, 1)[0]?.recordedAt ?? AT;
+  const from = tree.leaves(tree.tenantTree(tenant).mainIndexOf(last) ?? 0, 1)[0]?.recordedAt ?? head.at;
   const pins = Array.from({ length: PINS }, (_, n) => Math.floor((head.size * (n + 1)) / (PINS + 1)));
   const started = performance.now();
   const turns = watchTurns();
   const content = await contentOf(
     { format: 'native', audience: 'provider', filter: {}, tenant, from, pins },
-    { head, pins: [], at: AT },
+    { head, pins: [], at: head.at },
     source,
     { line: slices(), signal: new AbortController().signal },
   );
@@ -185,16 +184,18 @@ const signedHead = async (store: EventStore, tree: AuditTree) => {
   await tenants.advance(size);
   const [root, tenantsRoot] = [rootAt(size, tree.hashAt), await tenants.root()];
   const position = tree.leaf(size - 1)?.position ?? '-';
+  // Behind every event: the store wrote them by the same clock.
+  const at = new Date().toISOString();
   const checkpoint = {
     origin,
     size,
     root,
     tenants: { count: tenants.count(), root: tenantsRoot },
     position,
-    time: AT,
+    time: at,
   };
   const head: TreeHead = {
-    at: AT,
+    at,
     size,
     position,
     root: root.toString('base64'),

@@ -9,13 +9,14 @@ import { peakMb } from './report.ts';
 
 const [path = ''] = process.argv.slice(2);
 const started = performance.now();
-const { ok, count, counts } = await verifyBundle(await openBundle(path));
+const { ok, count, counts, findings } = await verifyBundle(await openBundle(path));
 const ms = performance.now() - started;
 const { userCPUTime, systemCPUTime } = process.resourceUsage();
 console.log(
   JSON.stringify({
     ok,
     count,
+    first: findings[0],
     events: counts.events,
     ms,
     processorMs: (userCPUTime + systemCPUTime) / 1000,
