@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../domain/json.ts';
-import { textOf } from '../../domain/json-tools.ts';
+import { own, textOf } from '../../domain/json-tools.ts';
 import type { ErrorName } from '../errors.ts';
 import type { OperationExample } from './examples.ts';
 import { ALWAYS, PARAMETERS, jsonContent, parameterRef, type ParameterName } from './parameters.ts';
@@ -53,25 +53,31 @@ export const renderOperation = (operation: Operation, examples: readonly Operati
   };
 };
 
+/** A body that means something else without its parameters says so: choosing it in a form fills in the body only. */
 const bodyExamples = (examples: readonly OperationExample[]): JsonObject =>
   Object.fromEntries(
-    examples.flatMap(({ id, summary, body }) => (body === undefined ? [] : [[id, { summary, value: body }]])),
+    examples.flatMap(({ id, summary, body, parameters = {} }): [string, JsonObject][] => {
+      if (body === undefined) return [];
+      const beside = Object.entries(parameters).filter(([name]) => !isRequired(name));
+      const written = beside.map(([name, value]) => `\`${name}: ${value}\``).join(', ');
+      return [
+        [id, { summary, ...(written === '' ? {} : { description: `Sent with ${written}.` }), value: body }],
+      ];
+    }),
   );
 
-/** Shared parameters by reference; one for which an example is stored is written out with it. */
+const isRequired = (name: string): boolean =>
+  Object.values<JsonObject>(PARAMETERS).some(
+    (parameter) => parameter['name'] === name && parameter['required'] === true,
+  );
+
+/** Names in the path, what is this operation's own, then what it shares with others. */
 const parametersOf = (
   { parameters = [], pathNames = {}, ownParameters = [] }: Operation,
   examples: readonly OperationExample[],
 ): JsonObject[] => {
-  const shared = [...parameters, ...ALWAYS].map((name): JsonObject => {
-    const parameter: JsonObject = PARAMETERS[name];
-    const values = examples.flatMap(({ id, summary, parameters: given = {} }) => {
-      const value = given[textOf(parameter['name'])];
-      return value === undefined ? [] : [[id, { summary, value }] as const];
-    });
-    return values.length === 0 ? parameterRef(name) : { ...parameter, examples: Object.fromEntries(values) };
-  });
-  const own = Object.entries(pathNames).map(
+  const shared = [...parameters, ...ALWAYS].map((name) => sharedParameter(name, examples));
+  const named = Object.entries(pathNames).map(
     ([name, description]): JsonObject => ({
       name,
       in: 'path',
@@ -80,5 +86,25 @@ const parametersOf = (
       description,
     }),
   );
-  return [...own, ...ownParameters, ...shared];
+  return [...named, ...ownParameters, ...shared];
+};
+
+/**
+ * By reference; written out where an example is stored.
+ * Swagger UI sends the first of `examples` (and any `example`) of a parameter unless somebody empties the field, so that
+ * an order would be a dry run and a list a filtered one. Examples of what may be left out are words of the description.
+ */
+const sharedParameter = (name: ParameterName, examples: readonly OperationExample[]): JsonObject => {
+  const parameter: JsonObject = PARAMETERS[name];
+  const values = examples.flatMap(({ id, summary, parameters = {} }) => {
+    const value = own(parameters, textOf(parameter['name']));
+    return value === undefined ? [] : [{ id, summary, value }];
+  });
+  if (values.length === 0) return parameterRef(name);
+  if (parameter['required'] === true) {
+    const named = values.map(({ id, summary, value }): [string, JsonObject] => [id, { summary, value }]);
+    return { ...parameter, examples: Object.fromEntries(named) };
+  }
+  const lines = values.map(({ summary, value }) => `Example: \`${value}\` (${summary}).`);
+  return { ...parameter, description: [textOf(parameter['description']), ...lines].join('\n\n') };
 };

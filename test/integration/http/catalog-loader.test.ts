@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { BadCatalog, readCatalog } from '../../../src/composition/catalog-files.ts';
-import { loadCatalog } from '../../../src/composition/catalog-loader.ts';
 import {
   PRIVATE,
   PUBLIC,
@@ -14,7 +13,7 @@ import {
   type Caller,
   type TestService,
 } from '../../support/http-service.ts';
-import { silentLogger } from '../../support/loggers.ts';
+import { loadShippedCatalogue } from '../../support/shipped-catalogue.ts';
 
 const FIXTURES = join(import.meta.dirname, '../../../fixtures/catalog');
 
@@ -28,20 +27,7 @@ describe('catalogue folder', () => {
     });
     after(() => service.close());
 
-    const load = () => {
-      const { surfaces, models, runner, positions, ids } = service;
-      const privateSurface = surfaces.find(({ surface }) => surface === 'private');
-      if (privateSurface === undefined) throw new Error('no private surface');
-      return loadCatalog(readCatalog(FIXTURES), {
-        privateSurface,
-        resources: models.resources,
-        runner,
-        positions,
-        ids,
-        logger: silentLogger,
-        signal: new AbortController().signal,
-      });
-    };
+    const load = () => loadShippedCatalogue(service);
     const versions = async () => itemsOf(await admin('GET', `${PRIVATE}/cluster_versions`));
     const defaults = async (): Promise<string[]> =>
       (await versions())

@@ -15,6 +15,7 @@ import { PRIVATE_PREFIX, PUBLIC_PREFIX } from '../../../src/http/osac/surfaces.t
 import { callerOf, startTestService, type Caller, type TestService } from '../../support/http-service.ts';
 import { openApi, parametersOf, requestSchemaOf, type OpenApi } from '../../support/openapi/document.ts';
 import { META_SCHEMA } from '../../support/openapi/meta-schema.ts';
+import { loadShippedCatalogue } from '../../support/shipped-catalogue.ts';
 
 const EXAMPLES = 'fixtures/openapi';
 const PREFIX = { public: PUBLIC_PREFIX, private: PRIVATE_PREFIX } as const;
@@ -30,6 +31,8 @@ describe('the OpenAPI document', () => {
 
   before(async () => {
     service = await startTestService({ audit: {} });
+    // The examples are for whoever followed the quick start.
+    await loadShippedCatalogue(service);
     const reply = await callerOf(service)('GET', '/openapi.json');
     expect(reply.status).to.equal(200);
     api = openApi(reply.json as unknown as JsonObject);

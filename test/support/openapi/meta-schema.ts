@@ -18,7 +18,7 @@ const record = (properties: object, required: readonly string[]) => ({
 const referenceOr = (place: string, schema: object) => ({
   anyOf: [record({ $ref: { type: 'string', pattern: `^#/components/${place}/` } }, ['$ref']), schema],
 });
-const examples = mapOf(record({ summary: text, value: {} }, ['value']));
+const examples = mapOf(record({ summary: text, description: text, value: {} }, ['value']));
 const content = {
   type: 'object',
   propertyNames: { pattern: '^[a-z]+/[a-z0-9.+-]+$' },
