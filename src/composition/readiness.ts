@@ -27,8 +27,10 @@ export const createReadiness = (options: {
   readonly suspects: { status(): string | undefined };
   readonly roles: readonly Role[];
   readonly clock: Clock;
+  /** Whether requests are told to come back because this read model lacks what was recorded before the start. */
+  readonly isBuilding: (view: string) => boolean;
 }): ReadinessProbe => {
-  const { system, store, suspects, roles, clock } = options;
+  const { system, store, suspects, roles, clock, isBuilding } = options;
   let phase: 'starting' | 'serving' | 'draining' = 'starting';
   let last: { at: number; answer: Promise<string | undefined> } | undefined;
 
@@ -57,7 +59,8 @@ export const createReadiness = (options: {
         };
       if (!view.caughtUp && view.lagSeconds > MAX_LAG_SECONDS)
         return { name, ok: false, message: `${Math.round(view.lagSeconds)} s behind` };
-      if (view.position === undefined && !view.caughtUp) return { name, ok: false, message: 'being built' };
+      if (isBuilding(view.name) || (view.position === undefined && !view.caughtUp))
+        return { name, ok: false, message: 'being built' };
       return { name, ok: true };
     });
 

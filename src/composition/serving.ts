@@ -136,12 +136,14 @@ export const serve = async (
   const { system, served, publisher, running } = parts;
   const { positions, services, surfaces, suspects, auditing, auditApi } = served;
   const { clock, timers, ids, logger, metrics, measured, store, pod, verifier } = opened;
-  const readiness = createReadiness({ system, store, suspects, roles: config.roles, clock });
+  const hasAudit = system.auditing !== undefined;
+  const gate = createStartGate({ system, store, timers, signal: running, hasAudit });
+  const { isBuilding } = gate;
+  const readiness = createReadiness({ system, store, suspects, roles: config.roles, clock, isBuilding });
   measured.follow(system, readiness);
   measureDamage(metrics, suspects, auditing);
   if (auditing !== undefined) measureAuditing(metrics, auditing);
   const suspect = auditing?.suspect ?? suspects.suspect;
-  const gate = createStartGate({ system, store, timers, signal: running });
   const deploymentNamespace = config.deploymentNamespace ?? pod?.namespace;
   const users = createUserProvisioning({ ...services, logger: logger.child({ component: 'users' }) });
   closers.push(() => users.idle());

@@ -15,6 +15,8 @@ const LIVE: Partial<ProjectionStatus> = {
 
 type Given = {
   readonly view?: Partial<ProjectionStatus>;
+  /** Read models that lack what was recorded before the start. */
+  readonly building?: readonly string[];
   readonly processes?: Partial<ProcessRunnerStatus>;
   readonly audit?: { readonly state: string; readonly error?: string };
   /** What reads have found changed in the log. */
@@ -45,6 +47,7 @@ const probe = (given: Given) => {
     suspects: { status: () => given.changed },
     roles: given.roles ?? ['api', 'processes'],
     clock: { now: () => '2026-11-21T12:00:00.000Z', monotonicMs: () => now },
+    isBuilding: (view) => given.building?.includes(view) === true,
   });
   return { readiness, pings: () => pings, pass: (ms: number) => (now += ms) };
 };
@@ -91,6 +94,18 @@ describe('readiness', () => {
     it(`a read model that is ${what}: ${says.join() || 'ready'}`, async () => {
       expect(await failing(started({ view: view as Partial<ProjectionStatus> }))).to.deep.equal(says);
     });
+
+  it('a read model that lacks what was recorded before the start is being built, however little is missing', async () => {
+    const view = { caughtUp: false, lagSeconds: 1 };
+    expect(await failing(started({ view, building: ['resources'] }))).to.deep.equal([
+      'read model resources: being built',
+    ]);
+    expect(await failing(started({ view, building: ['audit'] }))).to.deep.equal([]);
+    const failed = { state: 'failed', error: 'disk I/O' } as const;
+    expect(await failing(started({ view: failed, building: ['resources'] }))).to.deep.equal([
+      'read model resources: failed: disk I/O',
+    ]);
+  });
 
   it('processes that ended are told, those of a standby are well, and without the role nobody asks', async () => {
     const broken = { state: 'failed', error: 'no lease' } as const;
