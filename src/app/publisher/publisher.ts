@@ -240,15 +240,24 @@ const problemsOf = (plan: readonly TopicPlan[]): PublisherStatus['problems'] =>
     problems.map(({ code, message }) => ({ topic: topic.name, code, message })),
   );
 
-/** Of what is missing the names alone: what to do about them is the same for all. */
+/** Of what is missing the names alone, and what is the same of several topics once: what to do about it is the same for all. */
 const shownOf = (problems: PublisherStatus['problems']): object => {
   const missing = problems.filter(({ code }) => code === 'missing').map(({ topic }) => topic);
-  const others = problems.filter(({ code }) => code !== 'missing');
+  const others = [
+    ...Map.groupBy(
+      problems.filter(({ code }) => code !== 'missing'),
+      ({ message }) => message,
+    ),
+  ];
   return {
     ...(missing.length === 0 ? {} : { missing }),
     ...(others.length === 0
       ? {}
-      : { problems: others.slice(0, SHOWN).map(({ topic, message }) => `${topic} ${message}`) }),
+      : {
+          problems: others
+            .slice(0, SHOWN)
+            .map(([message, each]) => `${each.map(({ topic }) => topic).join(', ')} ${message}`),
+        }),
     ...(others.length <= SHOWN ? {} : { more: others.length - SHOWN }),
   };
 };

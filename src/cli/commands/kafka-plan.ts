@@ -2,6 +2,7 @@ import type { Connection } from '../connection.ts';
 import { EXIT } from '../exit.ts';
 import { counted, table } from '../output.ts';
 import { KAFKA, showNotCompared } from './kafka-status.ts';
+import { OTHER_HISTORY, showProblems } from './kafka-problems.ts';
 
 /** One topic as `GET /api/ledger/v1/kafka/topics` answers it. */
 export type Plan = {
@@ -50,8 +51,10 @@ export const showPlan = (items: readonly Plan[], asJson: boolean, io: Connection
     io.out(`${table(header, items.map(planRow))}\n`);
     const missing = items.filter(({ exists }) => !exists).length;
     if (missing > 0) io.err(`${missingText(missing)}\n`);
-    for (const { topic, problems } of items)
-      for (const { code, message } of problems) if (code !== 'missing') io.err(`${topic} ${message}\n`);
+    showProblems(
+      items.flatMap(({ topic, problems }) => problems.map((problem) => ({ topic, ...problem }))),
+      io,
+    );
     showNotCompared(
       items.flatMap(({ topic, not_compared: not }) => (not === undefined ? [] : [{ topic, ...not }])),
       io,
@@ -71,8 +74,11 @@ const planRow = ({ topic, cleanup, partitions, retention_ms: ms, exists, found, 
   !exists
     ? 'missing'
     : problems.length > 0
-      ? 'wrong'
+      ? wrongOf(problems)
       : `${counted(found?.partitions ?? 0, 'partition')}, ${counted(found?.replicas ?? 0, 'replica')}`,
 ];
+
+const wrongOf = (problems: Plan['problems']): string =>
+  problems.every(({ code }) => code === 'history') ? OTHER_HISTORY : 'wrong';
 
 const DAY_MS = 86_400_000;

@@ -1,6 +1,7 @@
 import type { Connection } from '../connection.ts';
 import { EXIT } from '../exit.ts';
 import { counted, duration, printable, table } from '../output.ts';
+import { OTHER_HISTORY, showProblems, type Problem } from './kafka-problems.ts';
 
 export const KAFKA = '/api/ledger/v1/kafka';
 
@@ -18,8 +19,6 @@ export type KafkaStatus = {
   readonly problems: readonly Problem[];
   readonly not_compared?: readonly { readonly topic: string; readonly message: string }[];
 };
-
-type Problem = { readonly topic: string; readonly code?: string; readonly message: string };
 
 export type ParkedLine = {
   readonly stream: string;
@@ -92,8 +91,7 @@ export const showStatus = (status: KafkaStatus, asJson: boolean, io: Connection[
     );
     showParked(status, io);
     showMissing(status, missing, io);
-    for (const { topic, message } of status.problems.filter((each) => !isMissing(each)))
-      io.err(`${topic} ${message}\n`);
+    showProblems(status.problems, io);
     showNotCompared(status.not_compared ?? [], io);
   }
   return isWell(status) ? EXIT.done : EXIT.failed;
@@ -193,7 +191,7 @@ const nowOf = (
     return now === undefined ? what : `${what}: ${now}`;
   }
   if (now !== undefined || state === 'live' || state === 'catching-up') return now;
-  return printable(error?.message ?? '');
+  return error?.reason === 'other-history' ? OTHER_HISTORY : printable(error?.message ?? '');
 };
 
 const tryingText = ({ records, since, failed = 0, problem }: NonNullable<TopicLine['trying']>): string => {

@@ -106,8 +106,8 @@ const trust = ({ query, signal, ending }: LedgerCall, reach: Reach, services: Au
       if (halt !== undefined) throw neverSigned(halt);
       if (uncovered)
         throw notSigned(
-          'nobody has signed what is recorded by now: see `ledgerctl audit tree`; ?newest=true answers ' +
-            'at once with the newest head that there is',
+          'nobody has signed what is recorded by now: see `ledgerctl audit tree`; GET /api/audit/v1/trust.json?newest=true ' +
+            'answers at once with the newest head that there is',
         );
       const { origin, keys, pin } = await services.proofs.trust(signal);
       return {
@@ -132,8 +132,8 @@ const neverSigned = ({ at }: AuditHalt): ApiError =>
     'DATA_LOSS',
     `nothing is signed any more, since ${at === undefined ? 'the history of this service' : `the event that is stored at position ${at.position}`} ` +
       'is not what was recorded, so that no head will cover what is recorded by now; the operators of this service are alarmed. ' +
-      'Keep the trust.json, the exports and the mirrors that you have: they show what there was. ?newest=true answers ' +
-      'with the newest head from before',
+      'Keep the trust.json, the exports and the mirrors that you have: they show what there was. ' +
+      'GET /api/audit/v1/trust.json?newest=true answers with the newest head from before',
     at === undefined
       ? { reason: 'LOG_DAMAGED' }
       : { reason: 'EVENT_CHANGED', facts: { position: at.position } },

@@ -192,10 +192,24 @@ describe('the publisher after an older backup was restored', function () {
     await append(other, 'thing-a', 'of the other log');
     const { publisher } = start(other, [STATE]);
     await eventually('it is seen', () => topicOf(publisher, STATE)?.state === 'failed');
-    expect(topicOf(publisher, STATE)?.lastError?.message).to.include(
-      `holds records of another log, ${originOf(first.storeId)}`,
+    expect(topicOf(publisher, STATE)?.lastError?.message).to.match(
+      new RegExp(`holds records of another log, ${originOf(first.storeId)}: .*who else publishes.*before`),
     );
     expect(kafka.records(STATE.name)).to.have.length(1);
+  });
+
+  it('says once in its log what is the same of several topics', async () => {
+    const states = [STATE, { ...specOf('sites'), kind: 'state' as const }];
+    kafka.createTopics(states);
+    const first = await open();
+    await append(first, 'thing-a', 'of the first log');
+    const one = start(first, states);
+    for (const topic of states) await published(one.publisher, topic, 1);
+    await one.end();
+    const { publisher } = start(await open(), states);
+    await eventually('both are seen', () => publisher.status().problems.length === 2);
+    const told = log.lines.flatMap(({ fields }) => ('problems' in fields ? [fields.problems] : []));
+    expect(told).to.deep.equal([[`state, sites ${publisher.status().problems[0]?.message}`]]);
   });
 
   it('goes on after a crash in which positions were not stored any more', async () => {

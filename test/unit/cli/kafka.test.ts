@@ -189,6 +189,39 @@ describe('ledgerctl kafka', () => {
     expect([status.code, status.err]).to.deep.equal([0, line]);
   });
 
+  it('plan and status name topics of another history together, and say once what is to be found out before one is deleted', async () => {
+    const foreign = 'holds records of another log, fulfillment-ledger/f3b1: nothing is sent to it';
+    const lost = 'holds cluster-1@4, which this log does not have: nothing is sent to it';
+    const problems = [
+      { topic: TOPIC, code: 'history', message: foreign },
+      { topic: 'b', code: 'history', message: foreign },
+      { topic: 'c', code: 'history', message: lost },
+    ];
+    const told = (err: string): void => {
+      const [first, second, hint = '', ...rest] = err.trimEnd().split('\n');
+      expect([first, second, rest]).to.deep.equal([`${TOPIC}, b ${foreign}`, `c ${lost}`, []]);
+      expect(hint).to.match(/^hint: .*who else publishes there.*before.*delete.*LedgerKafkaTopicsWrong/);
+    };
+    answers({
+      items: problems.map(({ topic, ...problem }) => planned(topic, true, [problem])),
+    });
+    const plan = await stub.run(['kafka', 'plan']);
+    expect(plan.code).to.equal(1);
+    for (const topic of [TOPIC, 'b', 'c'])
+      expect(plan.out).to.match(new RegExp(`^${topic} .* other history$`, 'm'));
+    told(plan.err);
+    const topics = problems.map(({ topic, message }) => {
+      const error = { reason: 'other-history', message: `topic ${topic} ${message}`, at: 'then' };
+      return topicOf({ topic, state: 'failed', last_error: error });
+    });
+    answers({ configured: true, publishing: true, topics, problems });
+    const status = await stub.run(['kafka', 'status']);
+    expect(status.code).to.equal(1);
+    for (const topic of [TOPIC, 'b', 'c'])
+      expect(status.out).to.match(new RegExp(`^${topic} +failed .* other history$`, 'm'));
+    told(status.err);
+  });
+
   it('status says what is tried, since when records wait, and that the brokers are in trouble', async () => {
     const topic = topicOf({
       state: 'waiting',
