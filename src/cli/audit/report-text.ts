@@ -8,6 +8,10 @@ export const findingLines = (findings: readonly Finding[], count: number): strin
   ...(count > findings.length ? [`… and ${count - findings.length} more`] : []),
 ];
 
+/** What is not wrong, and may be a trace. */
+export const remarkLines = ({ remarks }: { readonly remarks: readonly string[] }): string[] =>
+  remarks.map((remark) => `remark: ${printable(remark)}`);
+
 /** The last line says whether anything is wrong. */
 export const ending = (lines: readonly string[], count: number): string =>
   `${lines.join('\n')}\n${count === 0 ? 'nothing wrong' : counted(count, 'finding')}\n`;

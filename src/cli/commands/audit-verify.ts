@@ -5,7 +5,7 @@ import type { StoreReport } from '../../app/audit/bundle/verify-store.ts';
 import type { Trust } from '../../app/audit/merkle/key-chain.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { filterOf, filterText, notProvenOf, periodText } from '../audit/filter-text.ts';
-import { ending, findingLines, KEYS, pinText } from '../audit/report-text.ts';
+import { ending, findingLines, KEYS, pinText, remarkLines } from '../audit/report-text.ts';
 import { tilesText } from '../audit/tiles-text.ts';
 import { readConsistency, readTrust, writeTrust } from '../audit/trust-file.ts';
 import type { CliActions, CliIo } from '../connection.ts';
@@ -184,6 +184,7 @@ const bundleText = (report: BundleReport, filter: JsonObject | undefined): strin
   lines.push(...filterText(filter));
   if (checkpoint !== undefined) lines.push(`signed at size ${checkpoint.size}, ${checkpoint.time}`);
   lines.push(KEYS[report.keys], pinText(report));
+  lines.push(...remarkLines(report));
   if (!report.ok) return ending(lines, report.count);
   lines.push('proven:', ...report.proven.map((text) => `  ${printable(text)}`));
   lines.push('not proven:', ...notProvenOf(report, filter).map((text) => `  ${text}`));
@@ -241,7 +242,7 @@ const storeText = (report: StoreReport, file: readonly string[], trust: Trust | 
   ];
   if (report.tiles !== undefined)
     lines.push(`compared with the tree beside it that the service serves: ${counted(report.tiles, 'tile')}`);
-  lines.push(...report.remarks.map((remark) => `remark: ${printable(remark)}`));
+  lines.push(...remarkLines(report));
   const unsigned = report.leaves - report.signed;
   if (unsigned > 0 && report.ok)
     lines.push(

@@ -8,7 +8,7 @@ import { collectFindings, LISTED, type Finding, type Findings } from './findings
 import { FILES, scopeName, type BundleLine, type BundleManifest, type BundleProofs } from './format.ts';
 import { createIdCheck, type DoubleIds, type IdCheck } from './id-check.ts';
 import { checkLine, eventName, guessedName, UnreadableLine, type CheckedLine } from './lines.ts';
-import { createRecordedTimes, type Period } from './recorded-times.ts';
+import { createRecordedTimes, NO_TIMES, type Period, type RecordedTimes } from './recorded-times.ts';
 import { createRevisionCheck, type Lacking } from './revision-check.ts';
 import { createTenantRoots } from './tenant-roots.ts';
 import { leafWindow, lineBatches, type DigestedSource, type TextLine } from './reading.ts';
@@ -29,7 +29,7 @@ export type EventsResult = {
    */
   readonly gaps: Findings;
   /** Recorded times that contradict each other, or what was asked for. None where the events are not those that were signed. */
-  readonly times: Findings;
+  readonly times: Pick<RecordedTimes, 'findings' | 'remarks'>;
   /** Revisions of the streams of a tenant's events that are not among them, nor can be among the withheld ones. */
   readonly lacking: Lacking;
 };
@@ -84,7 +84,7 @@ export const checkEvents = async (
   }
   const fits = conclude({ ask, shown, listed, differences, differing, nameOf: lines.nameOf }, findings);
   const result = lines.result();
-  if (!fits) return { ...result, gaps: collectFindings(), times: collectFindings() };
+  if (!fits) return { ...result, gaps: collectFindings(), times: NO_TIMES };
   const doubles = lines.ids.doubles();
   if (doubles !== undefined) await nameDoubles(files, doubles, start);
   return result;
@@ -266,7 +266,7 @@ const createLineCheck = (ask: EventsAsk, shown: GrowingRange | undefined, findin
         occurred,
         rootAtPin,
         gaps,
-        times: times.findings,
+        times,
         lacking,
       };
     },

@@ -1,5 +1,5 @@
 import type { Checkpoint } from '../merkle/checkpoint.ts';
-import { collectFindings, type Finding, type Findings } from './findings.ts';
+import { collectFindings, findingText, type Finding, type Findings } from './findings.ts';
 import { FILES, type BundleManifest } from './format.ts';
 import { MOST_SKEW_MS } from './store-times.ts';
 
@@ -31,15 +31,24 @@ export type RecordedTimes = {
   readonly next: (recordedAt: string, where: Where) => void;
   /** An event of whose time nothing is known. */
   readonly withheld: () => void;
-  /** What contradicts itself. */
+  /** What no service states, however its clocks were set. */
   readonly findings: Findings;
+  /** What only clocks explain that were set, or differ. In words, that name the event and both times. */
+  readonly remarks: () => readonly string[];
+};
+
+/** Of events that are not those that were signed. */
+export const NO_TIMES: Pick<RecordedTimes, 'findings' | 'remarks'> = {
+  findings: { add: () => undefined, list: () => [], count: () => 0 },
+  remarks: () => [],
 };
 
 /**
- * Recorded times are no part of a leaf: they are the service's word, which must not contradict itself. What was recorded
- * before a time is what lies before the first event of that time, or of a later one. So nothing is at the end of the period
- * or later, but an event may be earlier than its beginning where the clock was set back behind another one. Between two
- * events it is set back by no more than a store is allowed (`MOST_SKEW_MS`).
+ * Recorded times are no part of a leaf: they are the service's word, which must not contradict what it was asked for. What
+ * was recorded before a time is what lies before the first event of that time, or of a later one. So nothing is at the end
+ * of the period or later, and the first event is not before its beginning; later ones may be, where the clock was set back.
+ * The store keeps the time that its clock shows: one that was set, or that of another leader, may lead back by any time, and
+ * be ahead of the clock by which a head was signed. By more than `MOST_SKEW_MS` that is remarked on, and nothing wrong.
  */
 export const createRecordedTimes = ({
   period: { from, to } = {},
@@ -56,21 +65,31 @@ export const createRecordedTimes = ({
   const signed = Date.parse(checkpoint?.time ?? '');
   let isKnown = !others;
   let latest = { at: -Infinity, text: '', place: 0 };
-  let isBehind = false;
+  let wasOdd = false;
+  const remarks = collectFindings();
 
-  /** What is wrong with a time; of times that go back the first one. */
   const wrongOf = (at: number): string | undefined => {
-    const wasBehind = isBehind;
-    isBehind = at < latest.at - MOST_SKEW_MS;
     if (at >= end) return `the export is of what was recorded before ${to}`;
     // Whatever came before the first event of that time has the range begin behind it.
-    if (at < begin && ((isKnown && latest.at < begin) || at < begin - MOST_SKEW_MS))
-      return `the export is of what was recorded at ${from} or later`;
-    if (at > signed + MOST_SKEW_MS) return `the head over it was signed at ${checkpoint?.time}`;
-    return isBehind && !wasBehind
-      ? `the event at place ${latest.place} before it at ${latest.text}`
+    return at < begin && isKnown && latest.at < begin
+      ? `the export is of what was recorded at ${from} or later`
       : undefined;
   };
+  const oddOf = (at: number): string | undefined => {
+    if (at < latest.at - MOST_SKEW_MS)
+      return `the event at place ${latest.place} before it at ${latest.text}: ${SET_BACK}`;
+    if (at < begin - MOST_SKEW_MS)
+      return `the export is of what was recorded at ${from} or later, and of what came behind that: ${SET_BACK}`;
+    return at > signed + MOST_SKEW_MS
+      ? `the head over it was signed at ${checkpoint?.time}: ${SET_BACK}`
+      : undefined;
+  };
+  const add = (to: Findings, message: string, recordedAt: string, where: Where): void =>
+    to.add({
+      code: 'time',
+      ...where,
+      message: `it was recorded at ${recordedAt}, as the service states; ${message}`,
+    });
 
   return {
     findings,
@@ -80,16 +99,25 @@ export const createRecordedTimes = ({
     next: (recordedAt, where) => {
       const at = Date.parse(recordedAt);
       const wrong = Number.isNaN(at) ? 'that is no time' : wrongOf(at);
-      if (wrong !== undefined)
-        findings.add({
-          code: 'time',
-          ...where,
-          message: `it was recorded at ${recordedAt}, as the service states; ${wrong}`,
-        });
+      const odd = wrong === undefined ? oddOf(at) : undefined;
+      if (wrong !== undefined) add(findings, wrong, recordedAt, where);
+      // Of events that follow each other so the first one.
+      if (odd !== undefined && !wasOdd) add(remarks, odd, recordedAt, where);
+      wasOdd = odd !== undefined;
       if (at > latest.at) latest = { at, text: recordedAt, place: where.place };
+    },
+    remarks: () => {
+      const more = remarks.count() - remarks.list().length;
+      return [
+        ...remarks.list().map(findingText),
+        ...(more > 0 ? [`${more} more recorded times that clocks must have been set for`] : []),
+      ];
     },
   };
 };
+
+const SET_BACK =
+  'somebody set the clock of the store back, or the clocks of who stores and who signs differ; else the time was changed';
 
 /** Tells them behind everything that is wrong with the files. */
 export const tellTimes = (

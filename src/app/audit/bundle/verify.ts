@@ -24,7 +24,7 @@ import {
   type BundleSource,
 } from './format.ts';
 import { checkOcsf, OCSF_FILE } from './ocsf-check.ts';
-import { missingFiles } from './missing-files.ts';
+import { checkManifest, checkMoment } from './manifest-check.ts';
 import {
   decodedHash,
   decodedHashes,
@@ -34,7 +34,7 @@ import {
   type Target,
 } from './pin-check.ts';
 import { repeatedName } from './json-names.ts';
-import { filters, periodOf, tellTimes, type Period } from './recorded-times.ts';
+import { periodOf, tellTimes, type Period } from './recorded-times.ts';
 import { notAmongThem, tellGaps } from './revision-check.ts';
 import { digesting, NotABundle, type DigestedSource } from './reading.ts';
 import { authorityOf, openCheckpoint, outlivedAll, type Authority } from './trust-check.ts';
@@ -45,6 +45,8 @@ export type BundleReport = {
   /** At most 100; `count` says how many there were. */
   readonly findings: readonly Finding[];
   readonly count: number;
+  /** What is not wrong but may be a trace: recorded times as a clock leaves them that was set. In words. */
+  readonly remarks: readonly string[];
   /** Whether the keys are the auditor's own, or those that came with the bundle. */
   readonly keys: 'pinned' | 'from the bundle';
   /** Whether the history continues a checkpoint that the auditor knew before. */
@@ -114,13 +116,14 @@ export const verifyBundle = async (
   if (events !== undefined && range !== undefined) {
     const everywhere = { file: FILES.events, place: [range.from, range.to] as const };
     tellGaps(events.gaps, findings, everywhere);
-    tellTimes(events.times, findings, everywhere);
+    tellTimes(events.times.findings, findings, everywhere);
   }
   const ok = findings.count() === 0;
   return {
     ok,
     findings: findings.list(),
     count: findings.count(),
+    remarks: events?.times.remarks() ?? [],
     keys: options.trust === undefined ? 'from the bundle' : 'pinned',
     pin: pinState,
     pinSize: pin?.size,
@@ -321,80 +324,4 @@ const checkManifestNote = async (
     if (!(error instanceof InvalidNote)) throw error;
     wrong(error.message);
   }
-};
-
-const checkManifest = async (
-  files: DigestedSource,
-  present: ReadonlySet<string>,
-  manifest: BundleManifest,
-  proofs: BundleProofs | undefined,
-  authority: Authority | undefined,
-  events: EventsResult | undefined,
-  findings: Findings,
-): Promise<void> => {
-  const differs = (code: 'count' | 'origin', message: string): void =>
-    findings.add({ code, file: FILES.manifest, message });
-  if (authority !== undefined && manifest.origin !== authority.origin)
-    differs('origin', `it is of ${manifest.origin}, not of ${authority.origin}`);
-  if (proofs !== undefined) {
-    if (manifest.range.from !== proofs.from.size || manifest.range.to !== proofs.to.size)
-      differs('count', `its range is not the one that is proven, ${proofs.from.size} to ${proofs.to.size}`);
-    if (scopeName(manifest.scope) !== scopeName(proofs.scope))
-      differs(
-        'origin',
-        `it speaks of ${scopeName(manifest.scope)}, the proofs of ${scopeName(proofs.scope)}`,
-      );
-  }
-  for (const [what, stated] of Object.entries(manifest.counts)) {
-    const found = events?.counts[what as keyof EventsResult['counts']];
-    if (found !== undefined && found !== stated)
-      differs(
-        'count',
-        `it counts ${stated} ${what === 'events' ? 'events' : `${what} events`}, there are ${found}`,
-      );
-  }
-  if (!filters(manifest) && (events?.withheldBy.filter ?? 0) > 0)
-    differs('count', `it has no filter, ${events?.withheldBy.filter} events are withheld for one`);
-  const listed = new Set(manifest.files.map(({ name }) => name));
-  for (const name of present)
-    if (!listed.has(name) && name !== FILES.manifest && name !== FILES.manifestNote)
-      findings.add({ code: 'digest', file: name, message: 'the manifest does not list this file' });
-  // Those that every bundle has were looked for already.
-  const known = new Set<string>(Object.values(FILES));
-  const missing = [...listed].filter((name) => !present.has(name) && !known.has(name));
-  for (const finding of missingFiles(missing, present)) findings.add(finding);
-  for (const { name, bytes, sha256 } of manifest.files) {
-    if (!present.has(name)) continue;
-    const digest = await digestOf(files, name, findings);
-    if (digest !== undefined && (digest.bytes !== bytes || digest.sha256() !== sha256))
-      findings.add({ code: 'digest', file: name, message: 'it is not the file that the manifest describes' });
-  }
-};
-
-/** An export is as of its signed head: what came behind that, it cannot hold. */
-const checkMoment = (
-  { asOf }: BundleManifest,
-  checkpoint: Checkpoint | undefined,
-  findings: Findings,
-): void => {
-  if (checkpoint === undefined) return;
-  const { position, time } = checkpoint;
-  if (asOf.position === position && (asOf.time === undefined || asOf.time === time)) return;
-  findings.add({
-    code: 'time',
-    file: FILES.manifest,
-    message: `it is as of position ${asOf.position} (${asOf.time ?? 'no time'}), the signed head is of position ${position} (${time})`,
-  });
-};
-
-const digestOf = async (files: DigestedSource, name: string, findings: Findings) => {
-  const known = files.digests.get(name);
-  if (known !== undefined) return known;
-  try {
-    const drained = files.stream(name)[Symbol.asyncIterator]();
-    while ((await drained.next()).done !== true);
-  } catch (error) {
-    findings.add({ code: 'unreadable', file: name, message: messageOf(error) });
-  }
-  return files.digests.get(name);
 };

@@ -20,6 +20,7 @@ import { pack } from 'tar-stream';
 import { directorySink, tarOf } from '../../../../src/adapters/audit/bundle-files.ts';
 import { findingText } from '../../../../src/app/audit/bundle/findings.ts';
 import { writeBundle } from '../../../../src/app/audit/bundle/writer.ts';
+import type { RecordedEvent } from '../../../../src/app/event-store.ts';
 import type { StoreReport } from '../../../../src/app/audit/bundle/verify-store.ts';
 import { openBundle } from '../../../../src/cli/audit/bundle-source.ts';
 import { consistencyPath } from '../../../../src/app/audit/merkle/proofs.ts';
@@ -177,6 +178,20 @@ describe('bundles in files', () => {
     expect(JSON.parse(json.out)).to.deep.include({ ok: true, period: { from, to } });
     writeFileSync(join(directory, 'leaves.bin'), '');
     expect((await ledgerctl([directory])).out).to.not.include('asked for');
+  });
+
+  it('are right where a clock was set back, with a remark that says so', async () => {
+    rmSync(directory, { recursive: true });
+    const [first, ...rest] = history.events as [RecordedEvent, ...RecordedEvent[]];
+    const ahead = historyOf([{ ...first, recordedAt: '2026-11-21T12:30:00.000Z' }, ...rest]);
+    await writeBundle(contentOf(ahead), directorySink(directory));
+    const { out, code } = await ledgerctl([directory]);
+    expect([code, out.match(/^remark: /gmu)?.length]).to.deep.equal([0, 1]);
+    expect(out)
+      .to.include('somebody set the clock')
+      .and.to.match(/\nnothing wrong\n$/);
+    const json = JSON.parse((await ledgerctl([directory, '--json'])).out) as { remarks: string[] };
+    expect(json.remarks).to.have.length(1);
   });
 
   it('are not called continued without a word of what is wrong, nor proven of 0', async () => {

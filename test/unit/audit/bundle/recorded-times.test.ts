@@ -34,9 +34,10 @@ const verify = async (
   signManifest(files);
   return verifyBundle(memorySource(files), { trust: history.trust });
 };
+const SET = 'somebody set the clock';
 const texts = ({ findings }: BundleReport): string[] => findings.map(findingText);
 
-/** No root tells of them: they are the service's word, which must not contradict itself. */
+/** No root tells of them: they are the service's word, which must not contradict what it was asked for; clocks may be set. */
 describe('recorded times of an export', () => {
   it('are of the period that was asked for, which the report says', async () => {
     const [from, to] = [timeAt(5), timeAt(20)];
@@ -83,33 +84,63 @@ describe('recorded times of an export', () => {
     const before = events.slice(0, 6).filter((event) => tenantOf(event) === tenant).length;
     expect(texts(await verify(back, { from }, { tenant, from: before }))).to.deep.equal([]);
     const far = await verify(at(6, shifted(from, -3_600)), { from }, { tenant, from: before });
-    expect(texts(far).join()).to.include(`${nameAt(6)}, place ${before}`);
+    expect([texts(far), far.ok]).to.deep.equal([[], true]);
+    expect(far.remarks.join()).to.include(`event ${nameAt(6)}, place ${before}, events.ndjson line 1: `);
+    expect(far.remarks.join()).to.include(
+      `recorded at ${from} or later, and of what came behind that: ${SET}`,
+    );
   });
 
-  it('do not go back by more than clocks are set, which is told once', async () => {
-    const long = await verify(at(3, '1999-01-01T00:00:00.000Z'), {});
-    expect(texts(long)).to.deep.equal([
+  it('that go back by more than clocks differ are a remark, told once, and nothing wrong: a clock may be set back', async () => {
+    const remarks = async (signed: readonly RecordedEvent[], period = {}, ask: Ask = {}) => {
+      const { ok, count, proven, trust, remarks: said } = await verify(signed, period, ask);
+      expect([ok, count, trust !== undefined]).to.deep.equal([true, 0, true]);
+      expect(proven.length).to.be.greaterThan(0);
+      return said;
+    };
+    expect(await remarks(events)).to.deep.equal([]);
+    expect(await remarks(at(3, '1999-01-01T00:00:00.000Z'))).to.deep.equal([
       `event ${nameAt(3)}, place 3, events.ndjson line 4: it was recorded at 1999-01-01T00:00:00.000Z, as the service ` +
-        `states; the event at place 2 before it at ${timeAt(2)}`,
+        `states; the event at place 2 before it at ${timeAt(2)}: ${SET} of the store back, or the clocks of who stores and ` +
+        'who signs differ; else the time was changed',
     ]);
-    expect(texts(await verify(at(3, shifted(timeAt(2), -299)), {}))).to.deep.equal([]);
+    expect(await remarks(at(3, shifted(timeAt(2), -299)))).to.deep.equal([]);
     const all = events.map((event, n) =>
       n < 10 ? event : { ...event, recordedAt: shifted(event.recordedAt, -900) },
     );
-    expect((await verify(all, {})).findings.map(({ event }) => event)).to.deep.equal([nameAt(10)]);
+    const [once, ...more] = await remarks(all);
+    expect([once?.includes(`event ${nameAt(10)}, place 10,`), more]).to.deep.equal([true, []]);
+    // Also where the export begins in front of it: what was asked for by a time has what came behind that.
+    expect(await remarks(all, { from: timeAt(5) }, { from: 5 })).to.have.length(1);
     // Nor in small steps: it is the latest one before that counts.
     const steps = events.with(3, { ...eventAt(3), recordedAt: shifted(timeAt(2), -200) });
     const creeping = steps.with(4, { ...eventAt(4), recordedAt: shifted(timeAt(2), -400) });
-    expect((await verify(creeping, {})).findings.map(({ event }) => event)).to.deep.equal([nameAt(4)]);
-    const theirs = await verify(at(3, '1999-01-01T00:00:00.000Z'), {}, { tenant: tenantOf(eventAt(3)) });
-    expect(theirs.ok).to.equal(events.slice(0, 3).every((event) => tenantOf(event) !== tenantOf(eventAt(3))));
+    expect((await remarks(creeping)).join()).to.include(`event ${nameAt(4)}, place 4,`);
+    // Two clocks by turns: a hundred are told, and of more how many there are.
+    const turns = eventsOf(240).map((event, n) =>
+      n % 2 === 0 ? event : { ...event, recordedAt: shifted(event.recordedAt, -900) },
+    );
+    const many = await remarks(turns);
+    expect(many).to.have.length(101);
+    expect(many.at(-1)).to.include('20 more recorded times');
   });
 
-  it('are not later than the head that was signed over them', async () => {
+  it('later than the head over them are a remark: a clock that was ahead may be set right before the next head', async () => {
     const late = await verify(at(39, '2053-01-01T00:00:00.000Z'), {});
-    expect(texts(late)).to.have.length(1);
-    expect(texts(late)[0]).to.include('; the head over it was signed at 2026-11-21T12:00:40.000Z');
-    expect(texts(await verify(at(39, shifted(timeAt(39), 240)), {}))).to.deep.equal([]);
+    expect([late.ok, late.count, late.remarks.length]).to.deep.equal([true, 0, 1]);
+    expect(late.remarks[0]).to.include(`event ${nameAt(39)}, place 39, `);
+    expect(late.remarks[0]).to.include(
+      `2053-01-01T00:00:00.000Z, as the service states; the head over it was signed at 2026-11-21T12:00:40.000Z: ${SET}`,
+    );
+    expect((await verify(at(39, shifted(timeAt(39), 240)), {})).remarks).to.deep.equal([]);
+  });
+
+  it('are not remarked on where the events are not those that were signed', async () => {
+    const history = historyOf(at(3, '1999-01-01T00:00:00.000Z'));
+    const files = await bundleOf(history);
+    files.set('events.ndjson', Buffer.from('{}\n'));
+    const { ok, remarks } = await verifyBundle(memorySource(files), { trust: history.trust });
+    expect([ok, remarks]).to.deep.equal([false, []]);
   });
 
   it('of a hundred lines are told one by one, and of more how many there are', async () => {
