@@ -218,13 +218,17 @@ type Extra = {
 };
 
 const TEXT: JsonObject = { schema: { type: 'string' } };
+/** A schema is about what was parsed, in YAML too. The cluster's own document is passed on as it is. */
+const KUBECONFIG: JsonObject = {
+  schema: { type: 'object', description: 'A kubeconfig of Kubernetes (`apiVersion: v1`, `kind: Config`).' },
+};
 
 /** `Watch` has routes of its own, see `watch-operations.ts`. */
 const EXTRAS: { readonly [M in Exclude<ExtraMethod, 'Watch'>]: Extra } = {
   GetKubeconfig: {
     summary: 'The kubeconfig of a cluster; each time it is read is recorded',
     parameters: ['X_Ledger_Ticket'],
-    content: { 'application/yaml': TEXT },
+    content: { 'application/yaml': KUBECONFIG },
     errors: ['OUTCOME_UNKNOWN', 'FAILED_PRECONDITION'],
   },
   GetPassword: {

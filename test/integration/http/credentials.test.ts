@@ -1,4 +1,6 @@
 import { expect } from 'chai';
+import type { JsonObject } from '../../../src/domain/json.ts';
+import { openApi } from '../../support/openapi/document.ts';
 import { readAll } from '../../support/toy-workflow.ts';
 import { textAt, type Caller, type TestService } from '../../support/http-service.ts';
 import { LEDGER, linesOf, startDispatching, type Dispatching } from './dispatching.ts';
@@ -49,6 +51,11 @@ describe('credentials and admin routes over HTTP', () => {
       const password = await user('GET', `${CLUSTERS}/${id}/password`);
       expect(password.headers.get('content-type')).to.match(/^text\/plain/);
       expect(password.text).to.equal('pa55-word');
+      const api = openApi((await user('GET', '/openapi.json')).json as unknown as JsonObject);
+      for (const [what, { status, text, headers }] of Object.entries({ kubeconfig, password })) {
+        const answer = { status, contentType: headers.get('content-type') ?? '', text };
+        expect(api.answerProblems('get', `${CLUSTERS}/${id}/${what}`, answer)).to.deep.equal([]);
+      }
       const events = linesOf(
         await admin('GET', `${LEDGER}/events?stream=cluster-${id}&type=ClusterCredentialsRevealed`),
       );

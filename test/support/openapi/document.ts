@@ -1,5 +1,6 @@
 import { Ajv2020, type AnySchema, type ValidateFunction } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
+import { parse } from 'yaml';
 import type { JsonObject, JsonValue } from '../../../src/domain/json.ts';
 import { isObject, listAt, objectAt, stringAt } from '../../../src/domain/json-tools.ts';
 
@@ -100,10 +101,16 @@ export const openApi = (document: JsonObject) => {
         .split('\n')
         .filter((line) => line !== '')
         .flatMap((line) => problemsOf(schema, JSON.parse(line)));
-    return problemsOf(schema, type.endsWith('json') ? JSON.parse(answer.text) : answer.text);
+    return problemsOf(schema, contentOf(type, answer.text));
   };
 
   return { document, schemas, operations, resolve, problemsOf, find, answerProblems };
+};
+
+/** What a schema of an answer is about: text means itself in no format but plain text. */
+const contentOf = (type: string, text: string): unknown => {
+  if (type.endsWith('json')) return JSON.parse(text);
+  return type.endsWith('yaml') ? parse(text) : text;
 };
 
 const fitsTemplate = (template: string, wanted: readonly string[]): boolean => {
