@@ -32,7 +32,7 @@ import { kinds } from '../../src/domain/kinds.ts';
 import { revealing } from '../../src/domain/personal.ts';
 import { eventTypes, registry } from '../../src/domain/registry.ts';
 import { createHttpApp, createHttpServer, type HttpLimits, type Readiness } from '../../src/http/app.ts';
-import { createAuthenticator } from '../../src/http/authenticate.ts';
+import { createAuthenticator, type Authenticate } from '../../src/http/authenticate.ts';
 import { createUserProvisioning } from '../../src/http/user-provisioning.ts';
 import type { RequestHook } from '../../src/http/exchange.ts';
 import { ledgerRoutes, type LedgerServices } from '../../src/http/ledger/routes.ts';
@@ -43,6 +43,7 @@ import { osacSurfaces } from '../../src/http/osac/surfaces.ts';
 import { createWatch, type WatchServices } from '../../src/http/osac/watch/routes.ts';
 import { createPositions, type PositionsOptions } from '../../src/http/positions.ts';
 import { openReadModels } from '../../src/projections/open-read-models.ts';
+import type { ReadModels } from '../../src/projections/read-models.ts';
 import { auditView } from '../../src/projections/audit/audit-view.ts';
 import { resourcesView } from '../../src/projections/resources/resources-view.ts';
 import { timelineView } from '../../src/projections/timeline/timeline-view.ts';
@@ -95,6 +96,8 @@ export type TestServiceOptions = {
     /** Milliseconds at least between two looks at leaves. */
     readonly sampleMs?: number;
   };
+  /** Stands in front of the check of tokens, as the gate of a start does. */
+  readonly guard?: (readModels: ReadModels, authenticate: Authenticate) => Authenticate;
   /** Told of every question to the read model: its name and what was asked. */
   readonly onRead?: (question: string, asked: readonly unknown[]) => void;
 };
@@ -275,7 +278,7 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
   });
   const provisioning = { ...services, people };
   const users = createUserProvisioning({ ...provisioning, logger });
-  const authenticate = createAuthenticator({
+  const authenticator = createAuthenticator({
     verifier,
     tenantExists: (tenant) => models.resources.get('tenant', tenant, { all: true }) !== undefined,
     monotonicMs: () => clock.monotonicMs(),
@@ -284,6 +287,7 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
       : { principal: { deploymentNamespace: options.deploymentNamespace } }),
     ...(options.provisionUsers === true ? { ensureUser: users.ensure } : {}),
   });
+  const authenticate = options.guard?.(models, authenticator) ?? authenticator;
   const watch = createWatch({
     changes: models.changes,
     kinds,
