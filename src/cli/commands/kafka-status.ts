@@ -183,15 +183,17 @@ const nowOf = (
   { state, trying, filling_since: filling, last_error: error }: TopicLine,
   isGone: boolean,
 ): string | undefined => {
-  if (isGone)
-    return trying && `${counted(trying.records, 'record')} ${trying.records === 1 ? 'waits' : 'wait'}`;
+  const waits = trying && `${counted(trying.records, 'record')} ${trying.records === 1 ? 'waits' : 'wait'}`;
+  if (isGone) return waits;
+  if (state === 'failed' && error?.reason === 'other-history')
+    return waits === undefined ? OTHER_HISTORY : `${OTHER_HISTORY}: ${waits}`;
   const now = trying === undefined || state === 'live' ? undefined : tryingText(trying);
   if (filling !== undefined) {
     const what = `filled from the beginning since ${filling}`;
     return now === undefined ? what : `${what}: ${now}`;
   }
   if (now !== undefined || state === 'live' || state === 'catching-up') return now;
-  return error?.reason === 'other-history' ? OTHER_HISTORY : printable(error?.message ?? '');
+  return printable(error?.message ?? '');
 };
 
 const tryingText = ({ records, since, failed = 0, problem }: NonNullable<TopicLine['trying']>): string => {

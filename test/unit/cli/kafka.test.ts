@@ -212,13 +212,15 @@ describe('ledgerctl kafka', () => {
     told(plan.err);
     const topics = problems.map(({ topic, message }) => {
       const error = { reason: 'other-history', message: `topic ${topic} ${message}`, at: 'then' };
-      return topicOf({ topic, state: 'failed', last_error: error });
+      const trying = { records: 2, since: 'then', attempt: 5, failed: 5, problem: error.message };
+      return topicOf({ topic, state: 'failed', last_error: error, ...(topic === 'c' ? {} : { trying }) });
     });
     answers({ configured: true, publishing: true, topics, problems });
     const status = await stub.run(['kafka', 'status']);
     expect(status.code).to.equal(1);
-    for (const topic of [TOPIC, 'b', 'c'])
-      expect(status.out).to.match(new RegExp(`^${topic} +failed .* other history$`, 'm'));
+    for (const topic of [TOPIC, 'b'])
+      expect(status.out).to.match(new RegExp(`^${topic} +failed .* - +other history: 2 records wait$`, 'm'));
+    expect(status.out).to.match(/^c +failed .* - +other history$/m);
     told(status.err);
   });
 
