@@ -229,7 +229,8 @@ export const AUDIT_DESCRIPTIONS: { readonly [route: string]: Description } = {
   },
   'GET exports/{id}/file': {
     summary: 'The file of an export: a tar',
-    description: 'A download that broke off goes on with `Range` and `If-Range`. Each download is an event, and a `HEAD` a look.',
+    description:
+      'A download that broke off goes on with `Range` and `If-Range`. Each download is an event, and a `HEAD` a look.',
     pathNames: EXPORT,
     content: { 'application/x-tar': { type: 'string', format: 'binary' } },
     partial: true,
