@@ -25,6 +25,9 @@ export type HeartbeatPublisher = {
   status(): TopicStatus;
 };
 
+/** Milliseconds that what is billed may be unknown before that is trouble: at a start the read model is behind for a moment. */
+const PATIENCE_MS = 5_000;
+
 export const createHeartbeatPublisher = ({
   heartbeats: { topic, intervalMs, recordsAt },
   producers,
@@ -89,10 +92,22 @@ export const createHeartbeatPublisher = ({
     }
   };
 
+  /** Throws once the window is over or the signal aborted. */
+  const pagesOf = async (startMs: number, signal: AbortSignal): Promise<Iterable<readonly KafkaRecord[]>> => {
+    for (let failures = 0; ; failures += 1) {
+      const pages = recordsAt(startMs);
+      if (pages !== undefined) return pages;
+      const unknown = new Error('it is not known at present what is billed');
+      const wait = waitAfter(failures, settings);
+      if (nowMs() + wait >= startMs + intervalMs) throw unknown;
+      if (nowMs() - startMs >= PATIENCE_MS) failed(unknown);
+      await pause(timers, wait, signal);
+      signal.throwIfAborted();
+    }
+  };
+
   const tell = async (startMs: number, signal: AbortSignal): Promise<void> => {
-    const pages = recordsAt(startMs);
-    if (pages === undefined) throw new Error('it is not known at present what is billed');
-    for (const page of pages) {
+    for (const page of await pagesOf(startMs, signal)) {
       if (page.length > 0) await send(page, startMs + intervalMs, signal);
     }
     isHeldUp = false;

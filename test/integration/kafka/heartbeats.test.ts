@@ -72,7 +72,40 @@ describe('metering heartbeats of the publisher', () => {
     expect(running.topic(TOPIC)).to.include({ state: 'live', sent: 1 });
     known = true;
     await rig.time.pass(60_000);
+    expect(running.topic(BEATS)).to.include({ state: 'live', sent: 4 });
+    // The window is not over yet, and is told of as soon as it is known.
+    expect(valuesOf(rig.kafka, BEATS)).to.deep.equal([
+      'a at 60000',
+      'b at 60000',
+      'a at 120000',
+      'b at 120000',
+    ]);
+    await running.stop();
+  });
+
+  it('of a window that was over before it was known what is billed are not made up for', async () => {
+    known = false;
+    const running = rig.start({ heartbeats: beats });
+    await rig.time.pass(125_000);
+    expect(running.topic(BEATS)).to.include({ state: 'waiting', sent: 0 });
+    known = true;
+    await rig.time.pass(30_000);
+    expect(valuesOf(rig.kafka, BEATS)).to.deep.equal(['a at 120000', 'b at 120000']);
+    await running.stop();
+  });
+
+  it('wake nobody where what is billed is known a moment after the window began, as at a start', async () => {
+    const warnings = () => rig.log.lines.filter(({ level }) => level === 'warn');
+    known = false;
+    const running = rig.start({ heartbeats: beats });
+    await rig.time.pass(64_000);
+    known = true;
+    await rig.time.pass(5_000);
     expect(running.topic(BEATS)).to.include({ state: 'live', sent: 2 });
+    expect(warnings()).to.deep.equal([]);
+    known = false;
+    await rig.time.pass(70_000);
+    expect(warnings()).to.have.length(1);
     await running.stop();
   });
 });
