@@ -1,18 +1,7 @@
 import { expect } from 'chai';
 import { headWhen, type AuditHeads, type TreeHead } from '../../../src/app/audit/tree-heads.ts';
+import { headOf } from '../../support/audit/head-of.ts';
 import { manualTime } from '../../support/manual-time.ts';
-
-const head = (size: number): TreeHead => ({
-  at: '2026-01-01T00:00:00.000Z',
-  size,
-  position: String(size),
-  root: '',
-  tenantsRoot: '',
-  tenants: 0,
-  note: '',
-  keyId: '',
-  revision: size,
-});
 
 describe('waiting for a signed head', () => {
   let signed: TreeHead | undefined;
@@ -39,10 +28,10 @@ describe('waiting for a signed head', () => {
 
   it('ends with the first one that is enough', async () => {
     const { answer, pass } = asked(5, 10_000);
-    signed = head(4);
+    signed = headOf(4);
     await pass(3_000);
     expect(answer).to.deep.equal({});
-    signed = head(6);
+    signed = headOf(6);
     await pass(200);
     expect(answer.value?.size).to.equal(6);
   });
@@ -51,14 +40,14 @@ describe('waiting for a signed head', () => {
     const none = asked(5, 1_000);
     await none.pass(1_000);
     expect(none.answer).to.deep.equal({ value: undefined, done: true });
-    signed = head(4);
+    signed = headOf(4);
     const older = asked(5, 0);
     await older.pass(0);
     expect(older.answer.value?.size).to.equal(4);
   });
 
   it('ends once no other one will come', async () => {
-    for (const newest of [undefined, head(4)]) {
+    for (const newest of [undefined, headOf(4)]) {
       signed = newest;
       halted = false;
       const { answer, pass } = asked(5, 10_000);

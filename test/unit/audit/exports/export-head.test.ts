@@ -2,19 +2,9 @@ import { expect } from 'chai';
 import { headForExport, NotSigned } from '../../../../src/app/audit/exports/export-head.ts';
 import type { AuditHalt, TreeHead } from '../../../../src/app/audit/tree-heads.ts';
 import type { AuditLeaf } from '../../../../src/app/audit/tree.ts';
+import { headOf } from '../../../support/audit/head-of.ts';
 import { manualTime } from '../../../support/manual-time.ts';
 
-const head = (size: number): TreeHead => ({
-  at: '2026-01-01T00:00:00.000Z',
-  size,
-  position: String(size),
-  root: '',
-  tenantsRoot: '',
-  tenants: 0,
-  note: '',
-  keyId: '',
-  revision: size,
-});
 const timeOf = (index: number): string => new Date(Date.UTC(2026, 0, 1, 0, index)).toISOString();
 
 /** One leaf a minute; the export was asked for with leaf `asked`. */
@@ -59,24 +49,24 @@ describe('the head of an export', () => {
     return (error as NotSigned).message;
   };
   beforeEach(() => {
-    [signed, halt, size, asked] = [head(5), undefined, 8, 7];
+    [signed, halt, size, asked] = [headOf(5), undefined, 8, 7];
   });
 
   it('covers all that was stored when it was asked for, and need not cover that it was', async () => {
     const { answer, pass } = exported();
     await pass(5_000);
     expect(answer).to.deep.equal({});
-    signed = head(7);
+    signed = headOf(7);
     await pass(200);
     expect(answer.head?.size).to.equal(7);
   });
 
   it('is not the newest one while the tree does not know yet what was stored', async () => {
-    [signed, size] = [head(5), 5];
+    [signed, size] = [headOf(5), 5];
     const { answer, pass } = exported();
     await pass(5_000);
     expect(answer).to.deep.equal({});
-    [signed, size] = [head(8), 8];
+    [signed, size] = [headOf(8), 8];
     await pass(200);
     expect(answer.head?.size).to.equal(8);
   });
