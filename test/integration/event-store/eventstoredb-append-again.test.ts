@@ -1,7 +1,14 @@
 import { expect } from 'chai';
 import { OutcomeUnknown, StoreUnavailable, WrongExpectedRevision } from '../../../src/app/event-store.ts';
 import type { Behaviour } from '../../support/eventstoredb-peer/faults.ts';
-import { collect, createBench, event, rejection } from '../../support/eventstoredb-peer/fixture.ts';
+import {
+  collect,
+  createBench,
+  event,
+  idsIn,
+  rejection,
+  timed,
+} from '../../support/eventstoredb-peer/fixture.ts';
 import type { Peer } from '../../support/eventstoredb-peer/peer.ts';
 import { eventually } from '../../support/eventually.ts';
 
@@ -9,14 +16,6 @@ import { eventually } from '../../support/eventually.ts';
 describe('EventStoreDB adapter: appends', () => {
   const bench = createBench();
   afterEach(() => bench.clean());
-
-  const idsIn = (peer: Peer, stream: string): string[] =>
-    peer.log.all.filter((e) => e.stream === stream).map((e) => e.id);
-  const timed = async (call: Promise<unknown>): Promise<{ error: unknown; ms: number }> => {
-    const started = performance.now();
-    const error = await rejection(call);
-    return { error, ms: performance.now() - started };
-  };
 
   describe('the same ids are tried again', () => {
     const cures: Record<string, Behaviour> = {

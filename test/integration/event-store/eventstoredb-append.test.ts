@@ -6,23 +6,21 @@ import {
   StoreUnavailable,
   WrongExpectedRevision,
 } from '../../../src/app/event-store.ts';
-import { collect, createBench, event, rejection } from '../../support/eventstoredb-peer/fixture.ts';
+import {
+  collect,
+  createBench,
+  event,
+  idsIn,
+  rejection,
+  timed,
+} from '../../support/eventstoredb-peer/fixture.ts';
 import { createLog } from '../../support/eventstoredb-peer/log.ts';
-import type { Peer } from '../../support/eventstoredb-peer/peer.ts';
 import { eventually } from '../../support/eventually.ts';
 
 /** Each rule of eventstore-client.md §3.3–3.4 about appends, against a peer that breaks it. */
 describe('EventStoreDB adapter: appends', () => {
   const bench = createBench();
   afterEach(() => bench.clean());
-
-  const idsIn = (peer: Peer, stream: string): string[] =>
-    peer.log.all.filter((e) => e.stream === stream).map((e) => e.id);
-  const timed = async (call: Promise<unknown>): Promise<{ error: unknown; ms: number }> => {
-    const started = performance.now();
-    const error = await rejection(call);
-    return { error, ms: performance.now() - started };
-  };
 
   describe('B1: what a conflict says', () => {
     it('names the actual revision, also when the connection string turns exceptions off', async () => {

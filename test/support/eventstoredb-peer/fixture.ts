@@ -70,3 +70,14 @@ export const collect = async <T>(items: AsyncIterable<T>): Promise<T[]> => {
   for await (const item of items) list.push(item);
   return list;
 };
+
+/** Ids of what a peer has stored in a stream, in its order. */
+export const idsIn = (peer: Peer, stream: string): string[] =>
+  peer.log.all.filter((e) => e.stream === stream).map((e) => e.id);
+
+/** What a call is rejected with, and after how many milliseconds. */
+export const timed = async (call: Promise<unknown>): Promise<{ error: unknown; ms: number }> => {
+  const started = performance.now();
+  const error = await rejection(call);
+  return { error, ms: performance.now() - started };
+};
