@@ -21,6 +21,12 @@ export type RecordedEvent = {
   readonly recordedAt: string;
 };
 
+/** What is known of an event that cannot be read. */
+export type UnreadableEvent = Pick<
+  RecordedEvent,
+  'position' | 'stream' | 'revision' | 'id' | 'type' | 'recordedAt'
+> & { readonly reason: string };
+
 /** `data` and `metadata` are JSON texts: serialised (and so checked) by the caller before any adapter sees them. */
 export type EventToAppend = {
   /** UUIDv5 of command id, stream and index (design §4): the same for every retry of one append. */
@@ -82,9 +88,15 @@ export type SubscribeOptions = {
 /** What a subscription yields, in log order. A checkpoint says that everything up to `position` was yielded. */
 export type SubscriptionItem =
   | { readonly kind: 'event'; readonly event: RecordedEvent }
+  /** An event of one of our streams that is no event of ours: no JSON object. What folds its stream must stop there. */
+  | { readonly kind: 'unreadable'; readonly event: UnreadableEvent }
   | { readonly kind: 'checkpoint'; readonly position: Position }
   /** All that was in the log when the subscription reached its end has been yielded. May come again after a drop. */
   | { readonly kind: 'caught-up'; readonly position: Position | undefined };
+
+/** How far a subscriber has got that has handled `item`; undefined at the end of an empty log. */
+export const reachedBy = (item: SubscriptionItem): Position | undefined =>
+  'event' in item ? item.event.position : item.position;
 
 export type EventStore = {
   /** Identifies this store across HTTP: a position of another store is refused with 400. */
@@ -111,12 +123,25 @@ export type EventStore = {
   readStream(stream: string, options?: ReadStreamOptions): AsyncIterable<RecordedEvent>;
   /** Forward over the whole log after `after` (exclusive), at most `limit` events. */
   readAll(options: { after?: Position; limit: number; signal?: AbortSignal }): AsyncIterable<RecordedEvent>;
-  /** Ends only on its signal; resumes by itself after a drop, from the last yielded position. */
+  /**
+   * Ends only on its signal; resumes by itself after a drop, from the last yielded position. Throws LogReplaced when
+   * that position is none of this log.
+   */
   subscribe(options: SubscribeOptions): AsyncIterable<SubscriptionItem>;
   /** Revision of the last event of a stream, `no_stream` when there is none. */
   currentRevision(stream: string, signal?: AbortSignal): Promise<ExpectedRevision>;
   /** Position of the last event of the log; undefined when it is empty. */
   lastPosition(signal?: AbortSignal): Promise<Position | undefined>;
+  /**
+   * Position of the last record of the log, records of the store itself included; undefined when there is none.
+   * Checkpoints may stand on such records, so that only this end tells whether a log is shorter than a checkpoint.
+   */
+  end(signal?: AbortSignal): Promise<Position | undefined>;
+  /**
+   * Id of the record at exactly this position; undefined when none begins there. An event keeps its position, so
+   * another id under a remembered position means another log.
+   */
+  idAt(position: Position, signal?: AbortSignal): Promise<string | undefined>;
   /** Keeps at most `maxCount` newest events of a `sys-*` stream (`$maxCount`). */
   setMaxCount(stream: string, maxCount: number): Promise<void>;
   /** Resolves when the store answers; throws StoreUnavailable otherwise. For /readyz. */
@@ -167,6 +192,10 @@ export class LogDamaged extends Error {
     super(message, options);
     this.at = at;
   }
+}
+/** The log is not the one that was read before: it was restored from an older copy, or is another one. */
+export class LogReplaced extends Error {
+  override readonly name = 'LogReplaced';
 }
 /** `event`: `<stream>@<revision>`. */
 export type DamagedAt = { readonly event: string; readonly position: Position };

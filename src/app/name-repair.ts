@@ -7,10 +7,10 @@ import type { Aggregate, CommandRunner } from './command.ts';
 import {
   OutcomeUnknown,
   StoreUnavailable,
+  reachedBy,
   type EventStore,
   type Position,
   type RecordedEvent,
-  type SubscriptionItem,
 } from './event-store.ts';
 import { systemContext } from './metadata.ts';
 import { aggregateOf, claimsOf, everyClaimOf, resourceOf, type Names } from './names.ts';
@@ -241,7 +241,7 @@ export const createNameRepair = (options: NameRepairOptions): NameRepair => {
         await insist(`${type} (${stream}@${revision})`, signal, () => handle(item.event, before));
         unsaved += 1;
       }
-      position = positionOf(item) ?? position;
+      position = reachedBy(item) ?? position;
       if (position === undefined || unsaved === 0) continue;
       if (unsaved < SAVE_EVERY && item.kind !== 'caught-up') continue;
       unsaved = 0;
@@ -296,9 +296,6 @@ export const createNameRepair = (options: NameRepairOptions): NameRepair => {
 };
 
 const textOf = (value: JsonValue | undefined): string => (typeof value === 'string' ? value : '');
-
-const positionOf = (item: SubscriptionItem): Position | undefined =>
-  item.kind === 'event' ? item.event.position : item.position;
 
 type Fence = {
   readonly type: 'FenceReservation';

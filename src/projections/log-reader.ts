@@ -4,7 +4,10 @@ import type { EventStore } from '../app/event-store.ts';
  * What a projection needs of the event log. Every event store is one; a worker thread opens its own through a module
  * named by URL, since projections know no adapters.
  */
-export type LogReader = Pick<EventStore, 'storeId' | 'readStream' | 'subscribe' | 'lastPosition' | 'close'>;
+export type LogReader = Pick<
+  EventStore,
+  'storeId' | 'readStream' | 'subscribe' | 'lastPosition' | 'end' | 'idAt' | 'close'
+>;
 
 /** Export `openLogReader` of a reader module. The configuration is plain JSON, for it crosses a thread. */
 export type OpenLogReader<Config = unknown> = (config: Config) => Promise<LogReader> | LogReader;

@@ -1,5 +1,6 @@
 import { categoryOf, filterFor, matchesFilter } from './filter.ts';
 import {
+  reachedBy,
   StoreUnavailable,
   type EventStore,
   type Position,
@@ -288,9 +289,10 @@ export const createReader = ({
       caughtUp = true;
       newest = undefined;
     }
-    if (item.position === undefined) return;
-    read = item.position;
-    outbox.pass(item.position);
+    const at = reachedBy(item);
+    if (at === undefined) return;
+    read = at;
+    outbox.pass(at);
   };
 
   /** What comes now. True: the brokers have not taken it for so long that much may have come meanwhile. */

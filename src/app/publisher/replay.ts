@@ -1,4 +1,5 @@
 import {
+  reachedBy,
   LogDamaged,
   StoreUnavailable,
   type EventStore,
@@ -143,7 +144,7 @@ async function* eventsIn(
   });
   try {
     for await (const item of subscription) {
-      const at = item.kind === 'event' ? item.event.position : item.position;
+      const at = reachedBy(item);
       if (at !== undefined && at > until) return;
       if (item.kind === 'event') yield { event: item.event, at: item.event.position };
       else if (at !== undefined) yield { at };

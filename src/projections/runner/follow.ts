@@ -1,4 +1,4 @@
-import type { Position, RecordedEvent } from '../../app/event-store.ts';
+import { reachedBy, type Position, type RecordedEvent } from '../../app/event-store.ts';
 import type { LogReader } from '../log-reader.ts';
 import type { JsonValue } from '../../domain/json.ts';
 import { parseStreamName } from '../../domain/stream-name.ts';
@@ -135,7 +135,7 @@ export const follow = (options: FollowOptions): Follower => {
       if (until !== undefined && after !== undefined && after >= until) return;
       let items = 0;
       for await (const item of subscription) {
-        const at = item.kind === 'event' ? item.event.position : item.position;
+        const at = reachedBy(item);
         const past = until !== undefined && (item.kind === 'caught-up' || (at !== undefined && at >= until));
         if (item.kind === 'event' && (until === undefined || item.event.position <= until)) {
           buffer.push(item.event);

@@ -161,6 +161,14 @@ export const createStorePort = ({ log, life, faults, stored }: StorePortOptions)
       await ask(signal);
       return log.lastPosition();
     },
+    end: async (signal) => {
+      await ask(signal);
+      return log.end();
+    },
+    idAt: async (position, signal) => {
+      await ask(signal);
+      return log.idAt(position);
+    },
     setMaxCount: async (stream, maxCount) => {
       await ask();
       return log.setMaxCount(stream, maxCount);

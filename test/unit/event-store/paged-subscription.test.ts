@@ -6,7 +6,7 @@ import {
   type PageSource,
 } from '../../../src/adapters/event-store/shared/paged-subscription.ts';
 import { formatPosition } from '../../../src/adapters/event-store/shared/position.ts';
-import { StoreUnavailable, type RecordedEvent } from '../../../src/app/event-store.ts';
+import { reachedBy, StoreUnavailable, type RecordedEvent } from '../../../src/app/event-store.ts';
 
 const eventAt = (n: number): RecordedEvent => ({
   position: formatPosition(n),
@@ -53,7 +53,7 @@ const played = async (
   const items: string[] = [];
   for await (const item of pagedSubscription(source, after, controller.signal))
     items.push(
-      item.kind === 'event' ? `event ${item.event.id}` : `${item.kind} ${Number(item.position ?? 0)}`,
+      item.kind === 'event' ? `event ${item.event.id}` : `${item.kind} ${Number(reachedBy(item) ?? 0)}`,
     );
   return { items, asked, recovered };
 };

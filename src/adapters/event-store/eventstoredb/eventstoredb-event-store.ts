@@ -118,6 +118,8 @@ export const createEventStoreDbStore = async (options: EventStoreDbOptions): Pro
     subscribe,
     currentRevision: reader.currentRevision,
     lastPosition: reader.lastPosition,
+    end: reader.end,
+    idAt: reader.idAt,
     setMaxCount,
     ping: (signal) => reader.ping(options.pingMs ?? Math.min(deadlineMs, PING_MS), signal),
     close,

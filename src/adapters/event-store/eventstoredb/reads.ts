@@ -32,6 +32,9 @@ export type ReaderOptions = {
 
 type Resolved = ResolvedEvent | AllStreamResolvedEvent;
 
+const placeOf = (event: Resolved['event']): Position | undefined =>
+  event?.position === undefined ? undefined : positionOf(event.position.commit, event.position.prepare);
+
 const FIRST_WAIT_MS = 20;
 const LONGEST_WAIT_MS = 500;
 /** Events per page when walking backward over system events, and how many pages at most. */
@@ -227,6 +230,32 @@ export const createReader = (options: ReaderOptions) => {
     }
   };
 
+  const end = async (signal?: AbortSignal): Promise<Position | undefined> => {
+    const what = 'reading the end of the log';
+    const open = (api: LedgerClient['api']): StreamingRead<Resolved> =>
+      api.readAll({ direction: BACKWARDS, fromPosition: END, maxCount: 1 });
+    try {
+      for await (const { event } of resilient(what, open, signal)) return placeOf(event);
+      return undefined;
+    } catch (error) {
+      throw translated(what, error, signal);
+    }
+  };
+
+  const idAt = async (position: Position, signal?: AbortSignal): Promise<string | undefined> => {
+    const what = `reading at position ${position}`;
+    const fromPosition = parsePosition(position);
+    const open = (api: LedgerClient['api']): StreamingRead<Resolved> =>
+      api.readAll({ direction: FORWARDS, fromPosition, maxCount: 1 });
+    try {
+      for await (const { event } of resilient(what, open, signal))
+        return placeOf(event) === position ? event?.id : undefined;
+      return undefined;
+    } catch (error) {
+      throw translated(what, error, signal);
+    }
+  };
+
   /** Proves that the store answers a read, within its own patience. */
   const ping = async (patienceMs: number, signal?: AbortSignal): Promise<void> => {
     const open = (api: LedgerClient['api']): StreamingRead<Resolved> =>
@@ -243,6 +272,8 @@ export const createReader = (options: ReaderOptions) => {
     readAll,
     currentRevision,
     lastPosition,
+    end,
+    idAt,
     ping,
     close: async (): Promise<void> => {
       await Promise.allSettled([...(client ? [client] : []), ...retired].map((one) => one.dispose()));

@@ -7,7 +7,13 @@ import {
   type Filter,
   type Position as LogPosition,
 } from '@eventstore/db-client';
-import type { EventFilter, Position, SubscribeOptions, SubscriptionItem } from '../../../app/event-store.ts';
+import {
+  reachedBy,
+  type EventFilter,
+  type Position,
+  type SubscribeOptions,
+  type SubscriptionItem,
+} from '../../../app/event-store.ts';
 import type { Logger } from '../../../app/ports.ts';
 import { guarded, type LedgerClient } from './client.ts';
 import { CorruptEvent, isSystem, parsePosition, positionOf, toRecorded } from './convert.ts';
@@ -67,7 +73,7 @@ export const createSubscriber = (options: SubscriberOptions) => {
           client ??= options.connect();
           for await (const item of once(client, reached, filter, signal)) {
             failures = 0;
-            reached = item.kind === 'event' ? item.event.position : (item.position ?? reached);
+            reached = reachedBy(item) ?? reached;
             yield item;
           }
           logger?.info({ after: reached }, 'the event store ended a subscription; subscribing again');
@@ -115,8 +121,7 @@ export const createSubscriber = (options: SubscriberOptions) => {
     })) {
       const translated = translate(item, reached, end);
       if (translated === undefined) continue;
-      if (translated.kind === 'event') reached = translated.event.position;
-      else reached = translated.position ?? reached;
+      reached = reachedBy(translated) ?? reached;
       yield translated;
     }
   }

@@ -6,6 +6,7 @@ import {
   type EventStore,
   type EventToAppend,
   type ExpectedRevision,
+  type Position,
   type RecordedEvent,
 } from '../../../app/event-store.ts';
 import type { JsonObject, JsonValue } from '../../../domain/json.ts';
@@ -97,6 +98,11 @@ export const createMemoryEventStore = (options: MemoryEventStoreOptions = {}): E
       };
     };
 
+  const lastPosition = async (signal?: AbortSignal): Promise<Position | undefined> => {
+    refuse(signal);
+    return log.length === 0 ? undefined : formatPosition(log.length);
+  };
+
   return {
     storeId: options.storeId ?? 'memory',
     kind: 'memory',
@@ -141,9 +147,11 @@ export const createMemoryEventStore = (options: MemoryEventStoreOptions = {}): E
       refuse(signal);
       return revisionOf(stream);
     },
-    lastPosition: async (signal) => {
+    lastPosition,
+    end: lastPosition,
+    idAt: async (position, signal) => {
       refuse(signal);
-      return log.length === 0 ? undefined : formatPosition(log.length);
+      return log[parsePosition(position) - 1]?.id;
     },
     setMaxCount: async (stream, maxCount) => {
       refuse();

@@ -5,6 +5,7 @@ import {
   type EventFilter,
   type EventStore,
   type ExpectedRevision,
+  type Position,
   type RecordedEvent,
 } from '../../../app/event-store.ts';
 import { pagedSubscription, type Growth, type Page } from '../shared/paged-subscription.ts';
@@ -16,7 +17,15 @@ import { prepareLastNumber, readStoreId } from './schema.ts';
 /** The reading half of the port: all that a projection needs, in any thread. */
 export type EventLogReader = Pick<
   EventStore,
-  'storeId' | 'readStream' | 'readAll' | 'subscribe' | 'currentRevision' | 'lastPosition' | 'close'
+  | 'storeId'
+  | 'readStream'
+  | 'readAll'
+  | 'subscribe'
+  | 'currentRevision'
+  | 'lastPosition'
+  | 'end'
+  | 'idAt'
+  | 'close'
 >;
 
 /**
@@ -62,11 +71,17 @@ export const createLogReader = (db: DatabaseSync, file: string, growth: Growth):
     statement.setReturnArrays(true);
     return statement;
   };
+  const lastPosition = async (signal?: AbortSignal): Promise<Position | undefined> => {
+    refuse(signal);
+    const last = guarded(lastNumber);
+    return last === 0 ? undefined : formatPosition(last);
+  };
   const OF_STREAM = 'WHERE e.stream = (SELECT id FROM streams WHERE name = ?)';
   const sql = {
     forward: select(`${OF_STREAM} AND e.revision >= ? ORDER BY e.revision LIMIT ?`),
     backward: select(`${OF_STREAM} AND e.revision <= ? ORDER BY e.revision DESC LIMIT ?`),
     all: select('WHERE e.position > ? ORDER BY e.position LIMIT ?'),
+    id: db.prepare('SELECT id FROM events WHERE position = ?'),
     revision: db.prepare(
       'SELECT max(revision) AS last FROM events WHERE stream = (SELECT id FROM streams WHERE name = ?)',
     ),
@@ -153,10 +168,12 @@ export const createLogReader = (db: DatabaseSync, file: string, growth: Growth):
       const last = guarded(() => sql.revision.get(stream))?.['last'];
       return typeof last === 'number' ? last : 'no_stream';
     },
-    lastPosition: async (signal) => {
+    lastPosition,
+    end: lastPosition,
+    idAt: async (position, signal) => {
       refuse(signal);
-      const last = guarded(lastNumber);
-      return last === 0 ? undefined : formatPosition(last);
+      const id = guarded(() => sql.id.get(parsePosition(position)))?.['id'];
+      return typeof id === 'string' ? id : undefined;
     },
     close: async () => {
       if (closed) return;

@@ -152,6 +152,15 @@ export const readContract = ({ store, stream, type }: Contract): void => {
       expect((afterTwo ?? '') > (afterOne ?? '')).to.equal(true);
     });
 
+    it('ends with the last record, and names what stands at a position', async () => {
+      const events = numbered(type('Placed'), 2);
+      const { position } = await store().append(stream('placed'), 'no_stream', events);
+      expect(((await store().end()) ?? '') >= position).to.equal(true);
+      expect(await store().idAt(position)).to.equal(events[1]?.id);
+      const inside = String(BigInt(position) + 1n).padStart(position.length, '0');
+      expect(await store().idAt(inside)).to.equal(undefined);
+    });
+
     it('throws the reason of its signal', async () => {
       const reason = new Error('no longer wanted');
       const signal = AbortSignal.abort(reason);
