@@ -197,6 +197,19 @@ describe('hub health', () => {
     await time.pass(40_000);
     expect((await newsOf('hub-1')).at(-1)).to.equal('HubAutomationAnswered');
   });
+  it('a hub that leaves the mode of a failing listener is well at once, and after a restart', async () => {
+    automationProblems = ['nobody listens at http://rulebook:5000'];
+    await register('hub-1', { mode: 'eda', endpoints: { eda: 'http://rulebook:5000' } });
+    expect(hubs.registry.get('hub-1')?.health.ready?.ok).to.equal(false);
+    await hubs.revise('hub-1', { mode: 'operator' });
+    await time.pass(50);
+    expect(hubs.registry.get('hub-1')?.health).to.not.have.property('automation');
+    expect(hubs.registry.get('hub-1')?.health.ready?.ok).to.equal(true);
+    const restarted = hubFixture({ of: () => undefined }, hubs.store);
+    await restarted.registry.ready();
+    expect(restarted.registry.get('hub-1')?.health.ready?.ok).to.equal(true);
+    await restarted.stop();
+  });
   it('leaves simulated hubs and hubs that are gone alone, but looks at what it is asked for', async () => {
     await register('sim-1');
     await register('hub-1');
