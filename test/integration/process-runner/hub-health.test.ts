@@ -10,6 +10,7 @@ import { manualTime, type ManualTime } from '../../support/manual-time.ts';
 import { silentLogger } from '../../support/loggers.ts';
 
 const refused: HubProblem = { code: 'Unreachable', message: 'connection refused' };
+const forbidden: HubProblem = { code: 'RightMissing', message: 'may not list', subject: 'list secrets' };
 const unauthorized: HubProblem = { code: 'CredentialsRefused', message: 'the token is not accepted' };
 
 describe('hub health', () => {
@@ -26,6 +27,8 @@ describe('hub health', () => {
   const told = new Map<string, string | undefined>();
   let automationProblems: readonly string[] = [];
   let recovered: string[] = [];
+  /** Hubs whose effects are held up. */
+  const parked = new Set<string>();
 
   const adapter = (id: string): ManagementCluster =>
     fakeCluster(id, {
@@ -67,6 +70,7 @@ describe('hub health', () => {
     told.clear();
     automationProblems = [];
     recovered = [];
+    parked.clear();
     const adapters = new Map<string, ManagementCluster>();
     hubs = hubFixture({
       of: ({ id, cluster }) => {
@@ -86,6 +90,7 @@ describe('hub health', () => {
       ids: systemIds(),
       logger: silentLogger,
       recovered: (id) => recovered.push(id),
+      isHeldUp: (id) => parked.has(id),
     });
     running = monitor.run(stop.controller.signal);
   });
@@ -179,6 +184,52 @@ describe('hub health', () => {
     answers.delete('hub-1');
     await time.pass(60_000);
     expect(await newsOf('hub-1')).to.deep.equal(WELL);
+  });
+  it('an API server that starts answers 403 for a moment: that is no missing right, a second time it is', async () => {
+    await register('hub-1');
+    parked.add('hub-1');
+    answers.set('hub-1', [forbidden]);
+    monitor.lookSoon('hub-1');
+    await time.pass(100);
+    // An effect that is refused as well asks for a look: two in one moment are one.
+    monitor.lookSoon('hub-1');
+    await time.pass(400);
+    answers.delete('hub-1');
+    await time.pass(5_000);
+    expect(await newsOf('hub-1')).to.deep.equal(WELL);
+    expect(recovered).to.deep.equal(['hub-1', 'hub-1']);
+    answers.set('hub-1', [forbidden]);
+    monitor.lookSoon('hub-1');
+    await time.pass(5_100);
+    expect((await newsOf('hub-1')).at(-1)).to.equal('HubFoundIncomplete');
+  });
+  it('what was unreachable before its first 403 is looked at once more as well', async () => {
+    await register('hub-1');
+    answers.set('hub-1', [refused]);
+    monitor.lookSoon('hub-1');
+    await time.pass(100);
+    answers.set('hub-1', [forbidden]);
+    await time.pass(5_000);
+    answers.delete('hub-1');
+    await time.pass(5_000);
+    expect(await newsOf('hub-1')).to.deep.equal(WELL);
+  });
+  it('a hub without a right is looked at again within seconds while effects are held up for it', async () => {
+    answers.set('hub-1', [forbidden]);
+    parked.add('hub-1');
+    await register('hub-1');
+    const before = looks.get('hub-1') ?? 0;
+    await time.pass(20_000);
+    expect((looks.get('hub-1') ?? 0) - before).to.be.within(3, 4);
+    answers.delete('hub-1');
+    await time.pass(5_000);
+    expect(recovered).to.deep.equal(['hub-1']);
+    answers.set('hub-1', [forbidden]);
+    parked.clear();
+    await time.pass(40_000);
+    const rested = looks.get('hub-1') ?? 0;
+    await time.pass(20_000);
+    expect((looks.get('hub-1') ?? 0) - rested).to.be.at.most(1);
   });
   it('a hub that hangs counts as away after its time, and delays no other', async () => {
     answers.set('hub-1', 'hang');
