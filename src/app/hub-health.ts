@@ -78,13 +78,18 @@ export const createHubHealth = (options: HubHealthOptions): HubHealthMonitor => 
   const aggregate = aggregateOf(hubKind);
   const loops = new Map<string, Loop>();
 
-  const look = async (hub: RegisteredHub, signal: AbortSignal): Promise<HubCheck | undefined> => {
+  const look = async (
+    hub: RegisteredHub,
+    thorough: boolean,
+    signal: AbortSignal,
+  ): Promise<HubCheck | undefined> => {
     if (hub.adapter === undefined) return undefined;
     const connection = automationConnectionOf(hub);
     const automation = connection === undefined ? undefined : automations?.of(connection);
     return lookAtHub({
       hub: hub.facts.id,
       cluster: hub.adapter,
+      thorough,
       ...(automation === undefined ? {} : { automation }),
       timers,
       logger,
@@ -126,10 +131,11 @@ export const createHubHealth = (options: HubHealthOptions): HubHealthMonitor => 
   /** One look of the loop: what a second look has to confirm, and whether this one was that. */
   const lookOnce = async (
     hub: RegisteredHub,
+    thorough: boolean,
     before: Doubt | undefined,
     signal: AbortSignal,
   ): Promise<{ readonly doubt?: Doubt; readonly counted: boolean }> => {
-    const check = await look(hub, signal);
+    const check = await look(hub, thorough, signal);
     if (check === undefined || signal.aborted) return { counted: true };
     const { id } = hub.facts;
     const doubt = doubtOf(check.findings);
@@ -145,13 +151,16 @@ export const createHubHealth = (options: HubHealthOptions): HubHealthMonitor => 
   const watch = async (id: string, loop: Loop, signal: AbortSignal): Promise<void> => {
     let doubt: Doubt | undefined;
     let counted = true;
+    /** Revision at which the hub answered a thorough look. */
+    let looked: number | undefined;
     while (!signal.aborted) {
       const hub = registry.get(id);
       if (hub === undefined) return;
       const woken = Promise.withResolvers<void>();
       loop.wake = woken.resolve;
       try {
-        ({ doubt, counted } = await lookOnce(hub, doubt, signal));
+        ({ doubt, counted } = await lookOnce(hub, hub.revision !== looked, doubt, signal));
+        if (doubt === undefined) looked = hub.revision;
       } catch (error) {
         if (signal.aborted) return;
         // Nothing was recorded, so the next look finds the same news.
@@ -209,7 +218,7 @@ export const createHubHealth = (options: HubHealthOptions): HubHealthMonitor => 
       }
     },
     check: async (hub, signal) => {
-      const check = await look(hub, signal);
+      const check = await look(hub, true, signal);
       if (check === undefined) return undefined;
       signal.throwIfAborted();
       const position = await record(hub, check.findings);
@@ -220,6 +229,7 @@ export const createHubHealth = (options: HubHealthOptions): HubHealthMonitor => 
       return lookAtHub({
         hub: adapter.hubId,
         cluster: adapter,
+        thorough: true,
         ...(automation === undefined ? {} : { automation }),
         timers,
         logger,

@@ -22,6 +22,8 @@ describe('hub health', () => {
   /** What each hub answers now; `hang` never does. */
   const answers = new Map<string, readonly HubProblem[] | 'hang'>();
   const looks = new Map<string, number>();
+  /** Which of a hub's looks, counted from 1, were thorough. */
+  const thorough = new Map<string, number[]>();
   /** Which cluster answers as a hub, and which one its adapter was told last. */
   const clusters = new Map<string, string>();
   const told = new Map<string, string | undefined>();
@@ -33,8 +35,10 @@ describe('hub health', () => {
   const adapter = (id: string): ManagementCluster =>
     fakeCluster(id, {
       simulated: false,
-      check: async (): Promise<HubReport> => {
-        looks.set(id, (looks.get(id) ?? 0) + 1);
+      check: async (asked): Promise<HubReport> => {
+        const look = (looks.get(id) ?? 0) + 1;
+        looks.set(id, look);
+        if (asked.thorough === true) thorough.set(id, [...(thorough.get(id) ?? []), look]);
         const problems = answers.get(id) ?? [];
         if (problems === 'hang') return new Promise<never>(() => undefined);
         const cluster = clusters.get(id);
@@ -66,6 +70,7 @@ describe('hub health', () => {
     time = manualTime();
     answers.clear();
     looks.clear();
+    thorough.clear();
     clusters.clear();
     told.clear();
     automationProblems = [];
@@ -120,6 +125,24 @@ describe('hub health', () => {
     expect(looks.get('hub-1')).to.be.within(18, 23);
     expect(await newsOf('hub-1')).to.deep.equal(WELL);
     expect(hubs.registry.get('hub-1')?.limits).to.deep.equal({ nodes: { fc430: 4 } });
+  });
+  it('looks thoroughly at a new hub, at a changed one and when it is asked to, otherwise only at rights', async () => {
+    await register('hub-1');
+    await time.pass(5 * 60_000);
+    expect(thorough.get('hub-1')).to.deep.equal([1]);
+    const before = looks.get('hub-1') ?? 0;
+    answers.set('hub-1', [refused]);
+    await hubs.revise('hub-1', { zone: 'east' });
+    await time.pass(50);
+    answers.delete('hub-1');
+    await time.pass(5 * 60_000);
+    // The first of these did not reach it.
+    expect(thorough.get('hub-1')).to.deep.equal([1, before + 1, before + 2]);
+    const last = looks.get('hub-1') ?? 0;
+    const hub = hubs.registry.get('hub-1');
+    if (hub === undefined) throw new Error('not registered');
+    await monitor.check(hub, stop.controller.signal);
+    expect(thorough.get('hub-1')?.at(-1)).to.equal(last + 1);
   });
   it('tells at once what is wrong with a new hub, and at once when it was mended by a change', async () => {
     answers.set('hub-1', [unauthorized]);
