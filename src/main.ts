@@ -118,6 +118,9 @@ const actions = {
     return verifyStoppedStore(which, trust);
   },
   defaultDataDir: process.env['LEDGER_DATA_DIR'] ?? './data',
+  ...(process.env['LEDGER_HTTP_ADDRESS'] === undefined
+    ? {}
+    : { httpAddress: process.env['LEDGER_HTTP_ADDRESS'] }),
   eventStore: process.env['LEDGER_EVENT_STORE'] ?? 'sqlite',
   version: packageVersion(),
 };

@@ -29,6 +29,8 @@ const LOOK_MS = 30_000;
 export type Look = {
   readonly hub: string;
   readonly cluster: ManagementCluster;
+  /** Tries an order as well: CheckOptions. */
+  readonly thorough: boolean;
   /** Absent: the hub's operator runs its automation itself. */
   readonly automation?: Automation;
   readonly timers: Timers;
@@ -69,9 +71,9 @@ export const lookAtHub = async (look: Look): Promise<HubCheck> => {
 
 const unreachable = (message: string): HubProblem => ({ code: 'Unreachable', message });
 
-const looked = async ({ cluster, automation }: Look, options: CallOptions): Promise<HubCheck> => {
+const looked = async ({ cluster, automation, thorough }: Look, options: CallOptions): Promise<HubCheck> => {
   const [report, failing] = await Promise.all([
-    cluster.check(options),
+    cluster.check({ ...options, thorough }),
     automation === undefined ? undefined : automation.check(options),
   ]);
   const connects = report.problems.every(({ code }) => !SILENT.includes(code));

@@ -1,5 +1,5 @@
 import { fnv1a32 } from '../domain/hash.ts';
-import { ASPECTS, type HubFindings } from '../domain/hubs/health.ts';
+import { ASPECTS, type HubFindings, type HubHealth } from '../domain/hubs/health.ts';
 import { aggregateOf, hub as hubKind } from '../domain/kinds.ts';
 import type { AutomationCandidate, Automations } from './automation.ts';
 import type { CommandRunner } from './command.ts';
@@ -48,11 +48,27 @@ export type HubHealthOptions = {
   readonly intervalMs?: number;
   /** Called when a look finds a hub well that has been found otherwise. */
   readonly recovered?: (id: string) => void;
+  /** Effects wait because this hub refused one: without a right it is looked at every few seconds. Default: never. */
+  readonly isHeldUp?: (id: string) => boolean;
 };
 
 const INTERVAL_MS = 30_000;
-/** Milliseconds after which a hub that did not answer is looked at again before it counts as away. */
+/** Milliseconds after which a hub that did not answer, or refused us, is looked at again before that counts. */
 const CONFIRM_MS = 5_000;
+
+/** What a hub shows for a moment while its API server starts: no connection, then 403 to everything. */
+type Doubt = 'Unreachable' | 'RightMissing';
+
+const doubtOf = ({ reachable, requirements }: HubFindings): Doubt | undefined => {
+  if (reachable?.some(({ code }) => code === 'Unreachable') === true) return 'Unreachable';
+  return requirements?.some(({ code }) => code === 'RightMissing') === true ? 'RightMissing' : undefined;
+};
+
+/** It counts when the look before found it too, or when nothing else was known of the hub. */
+const counts = (doubt: Doubt, before: Doubt | undefined, { reachable, requirements }: HubHealth): boolean =>
+  doubt === 'Unreachable'
+    ? before !== undefined || reachable?.ok !== true
+    : before === doubt || requirements?.ok !== true;
 
 type Loop = { revision: number; wake: () => void; readonly stop: AbortController };
 
@@ -62,13 +78,18 @@ export const createHubHealth = (options: HubHealthOptions): HubHealthMonitor => 
   const aggregate = aggregateOf(hubKind);
   const loops = new Map<string, Loop>();
 
-  const look = async (hub: RegisteredHub, signal: AbortSignal): Promise<HubCheck | undefined> => {
+  const look = async (
+    hub: RegisteredHub,
+    thorough: boolean,
+    signal: AbortSignal,
+  ): Promise<HubCheck | undefined> => {
     if (hub.adapter === undefined) return undefined;
     const connection = automationConnectionOf(hub);
     const automation = connection === undefined ? undefined : automations?.of(connection);
     return lookAtHub({
       hub: hub.facts.id,
       cluster: hub.adapter,
+      thorough,
       ...(automation === undefined ? {} : { automation }),
       timers,
       logger,
@@ -107,39 +128,51 @@ export const createHubHealth = (options: HubHealthOptions): HubHealthMonitor => 
     return outcome.loaded.position;
   };
 
-  /** One look of the loop. True: it did not answer, which counts only when it does not the next time either. */
-  const lookOnce = async (hub: RegisteredHub, missed: boolean, signal: AbortSignal): Promise<boolean> => {
-    const check = await look(hub, signal);
-    if (check === undefined || signal.aborted) return false;
-    const { findings } = check;
-    const silent = findings.reachable?.some(({ code }) => code === 'Unreachable') === true;
-    if (silent && !missed && hub.health.reachable?.ok === true) return true;
-    await record(hub, findings);
-    if (check.problems.length === 0) options.recovered?.(hub.facts.id);
-    return silent;
+  /** One look of the loop: what a second look has to confirm, and whether this one was that. */
+  const lookOnce = async (
+    hub: RegisteredHub,
+    thorough: boolean,
+    before: Doubt | undefined,
+    signal: AbortSignal,
+  ): Promise<{ readonly doubt?: Doubt; readonly counted: boolean }> => {
+    const check = await look(hub, thorough, signal);
+    if (check === undefined || signal.aborted) return { counted: true };
+    const { id } = hub.facts;
+    const doubt = doubtOf(check.findings);
+    if (doubt !== undefined && !counts(doubt, before, hub.health)) {
+      logger.info({ hub: id, code: doubt }, 'a hub failed a look; looking again before it counts');
+      return { doubt, counted: false };
+    }
+    await record(hub, check.findings);
+    if (check.problems.length === 0) options.recovered?.(id);
+    return { ...(doubt === undefined ? {} : { doubt }), counted: true };
   };
 
   const watch = async (id: string, loop: Loop, signal: AbortSignal): Promise<void> => {
-    let missed = false;
+    let doubt: Doubt | undefined;
+    let counted = true;
+    /** Revision at which the hub answered a thorough look. */
+    let looked: number | undefined;
     while (!signal.aborted) {
       const hub = registry.get(id);
       if (hub === undefined) return;
       const woken = Promise.withResolvers<void>();
       loop.wake = woken.resolve;
       try {
-        const was = missed;
-        missed = await lookOnce(hub, missed, signal);
-        if (missed && !was && hub.health.reachable?.ok === true)
-          logger.info({ hub: id }, 'a hub did not answer; looking again before it counts as away');
+        ({ doubt, counted } = await lookOnce(hub, hub.revision !== looked, doubt, signal));
+        if (doubt === undefined) looked = hub.revision;
       } catch (error) {
         if (signal.aborted) return;
         // Nothing was recorded, so the next look finds the same news.
         if (!(error instanceof StoreUnavailable || error instanceof OutcomeUnknown)) throw error;
         logger.warn({ err: error, hub: id }, 'what a look at a hub found could not be recorded');
       }
-      const rest = missed ? Math.min(CONFIRM_MS, intervalMs) : jittered(id, intervalMs);
+      const isSoon = doubt === 'Unreachable' || (doubt !== undefined && options.isHeldUp?.(id) === true);
+      const rest = isSoon || !counted ? Math.min(CONFIRM_MS, intervalMs) : jittered(id, intervalMs);
       const rested = new AbortController();
-      await Promise.race([pause(timers, rest, AbortSignal.any([signal, rested.signal])), woken.promise]);
+      const resting = pause(timers, rest, AbortSignal.any([signal, rested.signal]));
+      // Two looks at one moment of a hub say no more than one.
+      await (counted ? Promise.race([resting, woken.promise]) : resting);
       rested.abort();
     }
   };
@@ -185,7 +218,7 @@ export const createHubHealth = (options: HubHealthOptions): HubHealthMonitor => 
       }
     },
     check: async (hub, signal) => {
-      const check = await look(hub, signal);
+      const check = await look(hub, true, signal);
       if (check === undefined) return undefined;
       signal.throwIfAborted();
       const position = await record(hub, check.findings);
@@ -196,6 +229,7 @@ export const createHubHealth = (options: HubHealthOptions): HubHealthMonitor => 
       return lookAtHub({
         hub: adapter.hubId,
         cluster: adapter,
+        thorough: true,
         ...(automation === undefined ? {} : { automation }),
         timers,
         logger,

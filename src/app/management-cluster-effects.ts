@@ -1,5 +1,6 @@
 import type { ClusterOrderDraft } from '../domain/clusters/cluster-order-manifest.ts';
 import { configVersion } from '../domain/clusters/observation.ts';
+import { relaunchParameters } from '../domain/clusters/relaunch.ts';
 import { own, sameJson } from '../domain/json-tools.ts';
 import type { SecretRef } from '../domain/secret-ref.ts';
 import type { EffectOutcome } from '../domain/workflow.ts';
@@ -41,6 +42,8 @@ export type ApplyArgs = {
   readonly tenantNamespace?: boolean;
   /** The hub never took it: what fails for certain may be sent to another one. */
   readonly unsent?: boolean;
+  /** Somebody retried: the hub's operator is to launch its job again, also where the spec is stored already. */
+  readonly relaunch?: boolean;
 };
 /** Arguments of `writeOrderStatus`: times of conditions are made here, from when it was seen. */
 export type StatusArgs = OrderRef & {
@@ -168,7 +171,9 @@ export const createManagementClusterEffects = (options: {
         `ClusterOrder ${existing.name} (uid ${existing.uid}) in ${manifest.namespace} on hub ${hub} belongs to ${owner}`,
       );
     }
-    const patch = driftOf(existing.spec, manifest.spec);
+    const patch =
+      driftOf(existing.spec, manifest.spec) ??
+      (args.relaunch === true ? relaunchOf(existing, manifest.spec) : undefined);
     if (patch === undefined) return applied(existing, 'unchanged');
     const ref = { namespace: manifest.namespace, name: existing.name };
     try {
@@ -320,6 +325,15 @@ const driftOf = (
   );
   if (changed.length > 0) patch.network = Object.fromEntries(changed);
   return Object.keys(patch).length === 0 ? undefined : patch;
+};
+
+/** A change of the spec that orders the same, where the operator would do nothing without one. */
+const relaunchOf = (
+  existing: ObservedClusterOrder,
+  wanted: ClusterOrderSpec,
+): Partial<ClusterOrderSpec> | undefined => {
+  const templateParameters = relaunchParameters(existing, wanted.templateParameters);
+  return templateParameters === undefined ? undefined : { templateParameters };
 };
 
 const applied = (

@@ -179,11 +179,19 @@ export type ClusterOrderStatus = {
   readonly jobs?: ObservedClusterOrder['jobs'];
 };
 
+export type CheckOptions = CallOptions & {
+  /**
+   * Tries an order as well, which is not stored but which the hub's admission webhooks see. Without it the last trial on
+   * this connection counts, as long as nothing was wrong with it.
+   */
+  readonly thorough?: boolean;
+};
+
 export type ManagementCluster = {
   readonly hubId: string;
   readonly simulated: boolean;
   /** Really connects and looks at everything that orders need. Never throws for what it finds wrong. */
-  check(options: CallOptions): Promise<HubReport>;
+  check(options: CheckOptions): Promise<HubReport>;
   /** Which cluster answers. Undefined: the rights do not show it. Absent where that cannot be asked. Throws HubError. */
   identify?(options: CallOptions): Promise<string | undefined>;
   /** Undefined: the hub has no agents or its rights do not show them. */

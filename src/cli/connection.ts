@@ -16,6 +16,8 @@ export type CliActions = {
   /** Compares a stopped store, or one file, with all heads that were signed over it. */
   verifyStore(which: StoreToCheck, trust?: Trust): Promise<StoreReport>;
   readonly defaultDataDir: string;
+  /** `LEDGER_HTTP_ADDRESS` as it is set; absent: it is not. */
+  readonly httpAddress?: string;
   /** `LEDGER_EVENT_STORE` as it is set. */
   readonly eventStore: string;
   readonly version: string;

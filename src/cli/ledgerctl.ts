@@ -27,8 +27,7 @@ import { messageFor } from './file-errors.ts';
 import { helpOfOptions } from './help.ts';
 import { parseDuration, printable } from './output.ts';
 import { createKindNames } from './resources/kind-names.ts';
-
-export const DEFAULT_URL = 'http://127.0.0.1:8001';
+import { DEFAULT_URL, urlOfAddress } from './service-url.ts';
 
 /** Tries of one call by a command, the first included. */
 const ATTEMPTS = 4;
@@ -40,7 +39,7 @@ export const createCli = (actions: CliActions, io: CliIo): Command => {
     .addOption(
       new Option('--url, --address <url>', 'address of the service')
         .env('LEDGERCTL_URL')
-        .default(DEFAULT_URL),
+        .default(urlOfAddress(actions.httpAddress), `LEDGER_HTTP_ADDRESS, else ${DEFAULT_URL}`),
     )
     .addOption(
       new Option(

@@ -288,6 +288,7 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     logger: logger.child({ component: 'hub-health' }),
     ...(ports.settings?.hubCheckMs === undefined ? {} : { intervalMs: ports.settings.hubCheckMs }),
     recovered: (hub) => lanesOfHub(hub).forEach(processes.probeLane),
+    isHeldUp: (hub) => lanesOfHub(hub).some(processes.laneBlocked),
   });
   lane.lookSoon = hubHealth.lookSoon;
   const repair = createNameRepair({

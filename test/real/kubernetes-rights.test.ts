@@ -173,7 +173,7 @@ describe('hubs of other settings on a real kube-apiserver', function () {
     const { code, text } = await admin.put(path, old);
     expect(code, text).to.equal(200);
     const report = await untilHolds(
-      () => fixture.hub.check(by()),
+      () => fixture.hub.check({ ...by(), thorough: true }),
       ({ problems }) => problems.length > 0,
       PATIENCE_MS,
     );

@@ -60,7 +60,7 @@ const told = ({ built, removed }: HubStory): readonly (readonly RegExp[])[] => [
     /The cluster is ready/,
     /The kubeconfig was shown/,
     /Node set "workers" is to be resized from 2 to 3 nodes/,
-    /The hub "munich" accepted the changed specification/,
+    /The hub "munich" stored the changed specification/,
     /Ready nodes: workers 3/,
     /The cluster is degraded: disks are slow/,
     /The cluster has recovered/,
@@ -68,7 +68,7 @@ const told = ({ built, removed }: HubStory): readonly (readonly RegExp[])[] => [
     /The cluster was deleted; its hub confirmed that nothing is left/,
     /Work on the order ended: deleted/,
   ],
-  [...built, /The hub "munich" accepted the changed specification/],
+  [...built, /The hub "munich" stored the changed specification/],
   [/Deletion was requested/, ...removed, /Work on the order ended: deleted/],
 ];
 

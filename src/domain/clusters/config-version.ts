@@ -2,13 +2,19 @@ import { fnv1a64, hex64 } from '../hash.ts';
 import { sameJson } from '../json-tools.ts';
 import type { ClusterOrderSpecShape } from './observed.ts';
 
-/** Equal as far as we can know: the pull secret's value is not ours to compare. */
+/**
+ * Equal as far as we can know: the pull secret's value is not ours to compare. White space between template parameters
+ * says nothing: a retry adds some (relaunch.ts).
+ */
 export const sameSpec = (stored: ClusterOrderSpecShape, wanted: ClusterOrderSpecShape): boolean =>
   sameJson(comparable(stored), comparable(wanted));
 
+/** A JSON string, which is kept as it is, or white space outside of one. */
+const STRING_OR_SPACE = /("(?:[^"\\]|\\.)*")|\s+/g;
+
 const comparable = (spec: ClusterOrderSpecShape): object => ({
   templateID: spec.templateID,
-  templateParameters: spec.templateParameters,
+  templateParameters: spec.templateParameters.replaceAll(STRING_OR_SPACE, '$1'),
   nodeRequests: (spec.nodeRequests as typeof spec.nodeRequests | undefined) ?? [],
   sshPublicKey: spec.sshPublicKey ?? '',
   releaseImage: spec.releaseImage ?? '',

@@ -152,7 +152,7 @@ export type ClusterEvent =
       'ClusterOrderPlaced',
       { readonly at: string; readonly hub: string; readonly orderName: string; readonly uid: string }
     >
-  /** A changed spec (sizes, version …) was accepted by the hub. */
+  /** A changed spec (sizes, version …) is stored on the hub; what its controller makes of it is not known yet. */
   | DomainEvent<
       'ClusterSpecSynced',
       { readonly at: string; readonly hub: string; readonly orderName: string }

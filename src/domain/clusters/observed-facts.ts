@@ -37,7 +37,8 @@ export const factsOf = (
     specMatches: sameSpec(order.spec, desired.spec),
     specSeen: controller === 'ledger' || order.desiredConfigVersion === version,
     job,
-    jobFailed: job !== undefined && isFailedJob(job),
+    // One for what was stored before a retry or a change says nothing of the present spec.
+    jobFailed: job !== undefined && isFailedJob(job) && (job.configVersion ?? version) === version,
     jobDone: automation === undefined ? isDoneFor(job, version) : isDoneByUs(automation),
     ready: ready ?? {},
     nodesReached:

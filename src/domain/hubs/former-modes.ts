@@ -51,6 +51,10 @@ export const withFormerMode = (state: DocumentState, command: Revision): Revisio
 
 const modeOf = (document: JsonObject): string => stringAt(objectAt(document, 'spec'), 'mode') || 'operator';
 const isAutomated = (mode: string): mode is AutomatedMode => AUTOMATED_MODES.some((known) => known === mode);
+
+/** True when the mode of a hub has a listener or a platform that this service calls. */
+export const callsAutomation = (document: JsonObject): boolean => isAutomated(modeOf(document));
+
 const automationOf = (document: JsonObject): JsonObject => objectAt(objectAt(document, 'spec'), 'automation');
 const endpointOf = (document: JsonObject, mode: AutomatedMode): string =>
   stringAt(objectAt(objectAt(document, 'spec'), 'endpoints'), mode);

@@ -204,8 +204,18 @@ export const evolveHealth = (health: HubHealth, event: HubHealthEvent): HubHealt
   const problems = 'problems' in event.data ? event.data.problems : [];
   const cluster = event.type === 'HubIdentified' ? { cluster: event.data.cluster } : {};
   const next: HubHealth = { ...health, [is.aspect]: { ok: is.ok, since, at, problems }, ...cluster };
-  const ok = firstProblem(next) === undefined;
-  return health.ready?.ok === ok ? next : { ...next, ready: { ok, since: at } };
+  return summedUp(next, at);
+};
+
+const summedUp = (health: HubHealth, at: string): HubHealth => {
+  const ok = firstProblem(health) === undefined;
+  return health.ready?.ok === ok ? health : { ...health, ready: { ok, since: at } };
+};
+
+/** Health of a hub that calls no automation by itself: what was seen of one says nothing any more. */
+export const withoutAutomation = (health: HubHealth, at: string): HubHealth => {
+  const { automation, ...kept } = health;
+  return automation === undefined ? health : summedUp(kept, at);
 };
 
 const CONDITIONS: {

@@ -17,10 +17,12 @@ import {
   evolveHealth,
   isHealthEvent,
   shownHosts,
+  withoutAutomation,
   type HubHealth,
   type ReportHubCheck,
 } from './health.ts';
 import {
+  callsAutomation,
   formerSecretPath,
   HMAC_SECRET_PATH,
   ownModeRejection,
@@ -116,13 +118,11 @@ export const expectedCluster = (state: HubState): string | undefined =>
 export const hubDecider: Decider<HubState, HubCommand, HubEvent> = {
   initialState: documents.initialState,
   evolve: (state, event) => {
-    if (isHealthEvent(event))
-      return isStored(state) ? { ...state, health: evolveHealth(state.health ?? {}, event) } : state;
-    const next = documents.evolve(state, event);
-    // What was seen is of that hub: another one under its id begins with nothing.
-    return state.health === undefined || event.type === 'HubRegistered'
+    const next = evolved(state, event);
+    // A listener that failed would keep orders away from a hub that was switched because of it.
+    return next.health === undefined || !isStored(next) || callsAutomation(next.document)
       ? next
-      : { ...next, health: state.health };
+      : { ...next, health: withoutAutomation(next.health, event.data.at) };
   },
   decide: (state, command) => {
     if (command.type === 'ReportHubCheck') return reportCheck(state, command);
@@ -130,6 +130,16 @@ export const hubDecider: Decider<HubState, HubCommand, HubEvent> = {
     const asked = command.type === 'ReviseDocument' ? withFormerMode(state, command) : command;
     return stillThere(state, documents.decide(state, asked));
   },
+};
+
+const evolved = (state: HubState, event: HubEvent): HubState => {
+  if (isHealthEvent(event))
+    return isStored(state) ? { ...state, health: evolveHealth(state.health ?? {}, event) } : state;
+  const next = documents.evolve(state, event);
+  // What was seen is of that hub: another one under its id begins with nothing.
+  return state.health === undefined || event.type === 'HubRegistered'
+    ? next
+    : { ...next, health: state.health };
 };
 
 const finalizersOf = (document: JsonObject): readonly unknown[] =>
@@ -154,7 +164,11 @@ const stillThere = (state: HubState, decision: Decision<HubEvent>): Decision<Hub
 const reportCheck = (state: HubState, command: ReportHubCheck): Decision<HubEvent> => {
   if (!isStored(state) || state.status === 'retired') return [];
   if (command.kubeconfig !== state.secrets[KUBECONFIG_PATH]?.version) return [];
-  return decideHealth(state.health ?? {}, command, acceptedCluster(state.document));
+  const { automation, ...findings } = command.findings;
+  // A look that began before the mode was left tells of a listener that counts no longer.
+  const counted =
+    automation === undefined || callsAutomation(state.document) ? command : { ...command, findings };
+  return decideHealth(state.health ?? {}, counted, acceptedCluster(state.document));
 };
 
 export const hub: ResourceKind<HubState, HubCommand, HubEvent> = {
@@ -176,7 +190,7 @@ export const hub: ResourceKind<HubState, HubCommand, HubEvent> = {
   pointsAt: () => [],
   protectedWhileReferenced: true,
   decider: hubDecider,
-  stateVersion: 2,
+  stateVersion: 3,
   view: (state) => documentView(state, SECRETS, renderHub),
 };
 

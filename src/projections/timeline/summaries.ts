@@ -33,8 +33,8 @@ const SUMMARIES: { readonly [type: string]: Summary } = {
         `${data['simulated'] === true ? ' (simulated)' : ''}${starterOf(data['mode'])}${whyChosen(data)}.`,
   PlacementDeferred: (data) => `The order waits for a place${because(data)}.`,
   ClusterDispatchStarted: (data) => `The order is being sent to its hub${from(textOf(data['hub']), ', ')}.`,
-  ClusterOrderPlaced: (data) => `The hub${quoted(data['hub'])} accepted the order.`,
-  ClusterSpecSynced: (data) => `The hub${quoted(data['hub'])} accepted the changed specification.`,
+  ClusterOrderPlaced: (data) => `The hub${quoted(data['hub'])} stored the order.`,
+  ClusterSpecSynced: (data) => `The hub${quoted(data['hub'])} stored the changed specification.`,
   ClusterSpacePrepared: (data) =>
     `The ledger, which controls the orders of hub${quoted(data['hub'])}, made what was missing for this one: ` +
     `${listOf(data['created']).map(textOf).join(', ')}.`,

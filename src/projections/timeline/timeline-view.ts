@@ -25,7 +25,7 @@ export type TimelineViewOptions = {
  */
 export const timelineView = ({ words, categories }: TimelineViewOptions): View => ({
   name: 'timeline',
-  version: 3,
+  version: 4,
   settings: JSON.stringify({ categories }),
   schema: `
     CREATE TABLE entries (

@@ -151,6 +151,29 @@ describe('the played hub does what the recorded operator did', () => {
     expect(phaseOf(order('ord-c'))).to.equal('Ready');
   });
 
+  it('c, d: another hash launches at once, whatever it says; only that of the latest job is compared', async () => {
+    const failing = { result: 'failed', afterMs: 1000, idle: true } as const;
+    for (let failure = 0; failure < 3; failure += 1) hub.ansible.failNext('create', failing);
+    create('ord-c', { templateID: 'osac.templates.ocp_small', templateParameters: '{}' });
+    await run(3000);
+    await patch('ord-c', { spec: { templateParameters: '{}' } });
+    await run(3000);
+    expect(hub.aap.launches()).to.have.length(1);
+    for (const templateParameters of ['{ }', '{}']) {
+      await patch('ord-c', { spec: { templateParameters } });
+      await run(3000);
+    }
+    expect(hub.aap.launches()).to.have.length(3);
+    // While a job runs another hash waits for its end.
+    for (const templateParameters of ['{ }', '{  }']) {
+      await patch('ord-c', { spec: { templateParameters } });
+      await run(400);
+    }
+    expect(hub.aap.launches()).to.have.length(4);
+    await run(10_000);
+    expect(hub.aap.launches()).to.have.length(5);
+  });
+
   it('c3, c4: a canceled job and a lost record never show in the phase', async () => {
     const spec = { templateID: 'osac.templates.ocp_small', templateParameters: '{}' };
     create('ord-d', spec);

@@ -10,6 +10,7 @@ import { manualTime, type ManualTime } from '../../support/manual-time.ts';
 import { silentLogger } from '../../support/loggers.ts';
 
 const refused: HubProblem = { code: 'Unreachable', message: 'connection refused' };
+const forbidden: HubProblem = { code: 'RightMissing', message: 'may not list', subject: 'list secrets' };
 const unauthorized: HubProblem = { code: 'CredentialsRefused', message: 'the token is not accepted' };
 
 describe('hub health', () => {
@@ -21,17 +22,23 @@ describe('hub health', () => {
   /** What each hub answers now; `hang` never does. */
   const answers = new Map<string, readonly HubProblem[] | 'hang'>();
   const looks = new Map<string, number>();
+  /** Which of a hub's looks, counted from 1, were thorough. */
+  const thorough = new Map<string, number[]>();
   /** Which cluster answers as a hub, and which one its adapter was told last. */
   const clusters = new Map<string, string>();
   const told = new Map<string, string | undefined>();
   let automationProblems: readonly string[] = [];
   let recovered: string[] = [];
+  /** Hubs whose effects are held up. */
+  const parked = new Set<string>();
 
   const adapter = (id: string): ManagementCluster =>
     fakeCluster(id, {
       simulated: false,
-      check: async (): Promise<HubReport> => {
-        looks.set(id, (looks.get(id) ?? 0) + 1);
+      check: async (asked): Promise<HubReport> => {
+        const look = (looks.get(id) ?? 0) + 1;
+        looks.set(id, look);
+        if (asked.thorough === true) thorough.set(id, [...(thorough.get(id) ?? []), look]);
         const problems = answers.get(id) ?? [];
         if (problems === 'hang') return new Promise<never>(() => undefined);
         const cluster = clusters.get(id);
@@ -63,10 +70,12 @@ describe('hub health', () => {
     time = manualTime();
     answers.clear();
     looks.clear();
+    thorough.clear();
     clusters.clear();
     told.clear();
     automationProblems = [];
     recovered = [];
+    parked.clear();
     const adapters = new Map<string, ManagementCluster>();
     hubs = hubFixture({
       of: ({ id, cluster }) => {
@@ -86,6 +95,7 @@ describe('hub health', () => {
       ids: systemIds(),
       logger: silentLogger,
       recovered: (id) => recovered.push(id),
+      isHeldUp: (id) => parked.has(id),
     });
     running = monitor.run(stop.controller.signal);
   });
@@ -115,6 +125,24 @@ describe('hub health', () => {
     expect(looks.get('hub-1')).to.be.within(18, 23);
     expect(await newsOf('hub-1')).to.deep.equal(WELL);
     expect(hubs.registry.get('hub-1')?.limits).to.deep.equal({ nodes: { fc430: 4 } });
+  });
+  it('looks thoroughly at a new hub, at a changed one and when it is asked to, otherwise only at rights', async () => {
+    await register('hub-1');
+    await time.pass(5 * 60_000);
+    expect(thorough.get('hub-1')).to.deep.equal([1]);
+    const before = looks.get('hub-1') ?? 0;
+    answers.set('hub-1', [refused]);
+    await hubs.revise('hub-1', { zone: 'east' });
+    await time.pass(50);
+    answers.delete('hub-1');
+    await time.pass(5 * 60_000);
+    // The first of these did not reach it.
+    expect(thorough.get('hub-1')).to.deep.equal([1, before + 1, before + 2]);
+    const last = looks.get('hub-1') ?? 0;
+    const hub = hubs.registry.get('hub-1');
+    if (hub === undefined) throw new Error('not registered');
+    await monitor.check(hub, stop.controller.signal);
+    expect(thorough.get('hub-1')?.at(-1)).to.equal(last + 1);
   });
   it('tells at once what is wrong with a new hub, and at once when it was mended by a change', async () => {
     answers.set('hub-1', [unauthorized]);
@@ -180,6 +208,52 @@ describe('hub health', () => {
     await time.pass(60_000);
     expect(await newsOf('hub-1')).to.deep.equal(WELL);
   });
+  it('an API server that starts answers 403 for a moment: that is no missing right, a second time it is', async () => {
+    await register('hub-1');
+    parked.add('hub-1');
+    answers.set('hub-1', [forbidden]);
+    monitor.lookSoon('hub-1');
+    await time.pass(100);
+    // An effect that is refused as well asks for a look: two in one moment are one.
+    monitor.lookSoon('hub-1');
+    await time.pass(400);
+    answers.delete('hub-1');
+    await time.pass(5_000);
+    expect(await newsOf('hub-1')).to.deep.equal(WELL);
+    expect(recovered).to.deep.equal(['hub-1', 'hub-1']);
+    answers.set('hub-1', [forbidden]);
+    monitor.lookSoon('hub-1');
+    await time.pass(5_100);
+    expect((await newsOf('hub-1')).at(-1)).to.equal('HubFoundIncomplete');
+  });
+  it('what was unreachable before its first 403 is looked at once more as well', async () => {
+    await register('hub-1');
+    answers.set('hub-1', [refused]);
+    monitor.lookSoon('hub-1');
+    await time.pass(100);
+    answers.set('hub-1', [forbidden]);
+    await time.pass(5_000);
+    answers.delete('hub-1');
+    await time.pass(5_000);
+    expect(await newsOf('hub-1')).to.deep.equal(WELL);
+  });
+  it('a hub without a right is looked at again within seconds while effects are held up for it', async () => {
+    answers.set('hub-1', [forbidden]);
+    parked.add('hub-1');
+    await register('hub-1');
+    const before = looks.get('hub-1') ?? 0;
+    await time.pass(20_000);
+    expect((looks.get('hub-1') ?? 0) - before).to.be.within(3, 4);
+    answers.delete('hub-1');
+    await time.pass(5_000);
+    expect(recovered).to.deep.equal(['hub-1']);
+    answers.set('hub-1', [forbidden]);
+    parked.clear();
+    await time.pass(40_000);
+    const rested = looks.get('hub-1') ?? 0;
+    await time.pass(20_000);
+    expect((looks.get('hub-1') ?? 0) - rested).to.be.at.most(1);
+  });
   it('a hub that hangs counts as away after its time, and delays no other', async () => {
     answers.set('hub-1', 'hang');
     await register('hub-1');
@@ -196,6 +270,19 @@ describe('hub health', () => {
     automationProblems = [];
     await time.pass(40_000);
     expect((await newsOf('hub-1')).at(-1)).to.equal('HubAutomationAnswered');
+  });
+  it('a hub that leaves the mode of a failing listener is well at once, and after a restart', async () => {
+    automationProblems = ['nobody listens at http://rulebook:5000'];
+    await register('hub-1', { mode: 'eda', endpoints: { eda: 'http://rulebook:5000' } });
+    expect(hubs.registry.get('hub-1')?.health.ready?.ok).to.equal(false);
+    await hubs.revise('hub-1', { mode: 'operator' });
+    await time.pass(50);
+    expect(hubs.registry.get('hub-1')?.health).to.not.have.property('automation');
+    expect(hubs.registry.get('hub-1')?.health.ready?.ok).to.equal(true);
+    const restarted = hubFixture({ of: () => undefined }, hubs.store);
+    await restarted.registry.ready();
+    expect(restarted.registry.get('hub-1')?.health.ready?.ok).to.equal(true);
+    await restarted.stop();
   });
   it('leaves simulated hubs and hubs that are gone alone, but looks at what it is asked for', async () => {
     await register('sim-1');

@@ -14,11 +14,19 @@ type KindRules = {
   readonly fixed: readonly (readonly [JsonObject, string])[];
   /** A merge patch of the spec that is accepted. */
   readonly free?: JsonObject;
+  /** Fields of the status besides its phase that a controller of OSAC writes; default none. */
+  readonly status?: JsonObject;
+  /** Fields that the original definition does not have: a hub drops them without a word. */
+  readonly unknown?: JsonObject;
 };
 
 const REQUIRED = 'FieldValueRequired';
 const INVALID = 'FieldValueInvalid';
 const ENUM = 'FieldValueNotSupported';
+
+const JOBS: JsonObject[] = [
+  { jobID: '1', type: 'provision', state: 'Succeeded', timestamp: '2026-11-21T12:54:00Z' },
+];
 
 /** The tables of management-cluster.md §1.2–§1.6. */
 const KINDS: readonly KindRules[] = [
@@ -93,7 +101,15 @@ const KINDS: readonly KindRules[] = [
     fixed: [[{ profile: { name: 'q' } }, `${INVALID} spec.profile`]],
     free: { hostSets: [{ hostType: 'fc430', replicas: 3 }] },
   },
-  { plural: 'tenants', kind: 'Tenant', spec: {}, refused: [], fixed: [] },
+  {
+    plural: 'tenants',
+    kind: 'Tenant',
+    spec: {},
+    refused: [],
+    fixed: [],
+    status: { provisioningJobs: JOBS, storageBackendJobs: JOBS, clusterStorageJobs: JOBS },
+    unknown: { storageJobs: JOBS },
+  },
   {
     plural: 'virtualnetworks',
     kind: 'VirtualNetwork',
@@ -168,13 +184,24 @@ const KINDS: readonly KindRules[] = [
       [{ accessMode: 'Any' }, `${ENUM} spec.accessMode`],
     ],
     fixed: [[{ sizeGiB: 20 }, `${INVALID} spec.sizeGiB`]],
+    status: { backend: 'vast-1', protocol: 'Block', vendorVolumeID: 'v-1', conditions: [] },
+    unknown: { provisioningJobs: JOBS, desiredConfigVersion: '0123456789abcdef' },
   },
 ];
 
 const without = (spec: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(spec).filter(([, value]) => value !== null));
 
-const checkOf = ({ plural, kind, spec, refused, fixed, free }: KindRules): Behaviour => ({
+const checkOf = ({
+  plural,
+  kind,
+  spec,
+  refused,
+  fixed,
+  free,
+  status: told = {},
+  unknown,
+}: KindRules): Behaviour => ({
   name: `${kind}: what its definition accepts, refuses and keeps`,
   check: async ({ admin, namespace, name }) => {
     const all = `/apis/osac.openshift.io/v1alpha1/namespaces/${namespace}/${plural}`;
@@ -196,9 +223,9 @@ const checkOf = ({ plural, kind, spec, refused, fixed, free }: KindRules): Behav
     }
     if (free !== undefined) expectCode(await admin.merge(path, { spec: free }), 200);
     const phase = plural === 'computeinstances' ? 'Running' : 'Ready';
-    const status = await admin.merge(`${path}/status`, { status: { phase } });
+    const status = await admin.merge(`${path}/status`, { status: { phase, ...told, ...unknown } });
     expectCode(status, 200);
-    expect(objectAt(status.body, 'status')).to.deep.equal({ phase });
+    expect(objectAt(status.body, 'status')).to.deep.equal({ phase, ...told });
   },
 });
 

@@ -155,6 +155,21 @@ export const WRITING: readonly Behaviour[] = [
     },
   },
   {
+    // What a retry changes, so that the operator sees another spec (domain/clusters/relaunch.ts).
+    name: 'JSON in a text field is stored as it is written: white space in it is a change of the spec',
+    check: async (context) => {
+      const { path } = await created(context);
+      for (const [generation, templateParameters] of [
+        [2, '{ }'],
+        [3, '{  }'],
+      ] as const) {
+        const { body } = await context.admin.merge(path, { spec: { templateParameters } });
+        expect(objectAt(body, 'spec')).to.deep.equal({ ...SPEC, templateParameters });
+        expect(metaOf(body)['generation']).to.equal(generation);
+      }
+    },
+  },
+  {
     name: 'a change that changes nothing keeps the version and makes no event',
     check: async (context) => {
       const { path, object } = await created(context);

@@ -54,6 +54,12 @@ describe('the help of ledgerctl', () => {
     expect(commands.map((path) => path.join(' '))).to.include.members(names);
   });
 
+  it('says which service is asked: the one whose settings are read', async () => {
+    expect(await helpOf([])).to.match(
+      /--url.*address of the service \(default:\s+LEDGER_HTTP_ADDRESS,\s+else\s+http:\/\/127\.0\.0\.1:8001,\s+env:\s+LEDGERCTL_URL\)/s,
+    );
+  });
+
   for (const path of [[], ['orders'], ['lanes'], ['projections'], ['store'], ...commands])
     it(`says how ${['ledgerctl', ...path].join(' ')} is used`, async () => {
       const help = await helpOf(path);

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { createCli, runCli } from '../../../src/cli/ledgerctl.ts';
+import { urlOfAddress } from '../../../src/cli/service-url.ts';
 import type { CliActions, TokenRequest } from '../../../src/cli/connection.ts';
 
 const unused = () => Promise.reject(new Error('not in this test'));
@@ -39,6 +40,16 @@ describe('ledgerctl without a service', () => {
 
   it('prints its version', async () => {
     expect(await run(['--version'])).to.deep.equal({ code: 0, out: '1.2.3\n', err: '' });
+  });
+
+  it('finds the service by the address that it listens at', () => {
+    expect(urlOfAddress('localhost:9000')).to.equal('http://localhost:9000');
+    expect(urlOfAddress('[fd00::1]:9000')).to.equal('http://[fd00::1]:9000');
+    // One that listens everywhere is reached here.
+    expect(urlOfAddress('0.0.0.0:9000')).to.equal('http://127.0.0.1:9000');
+    expect(urlOfAddress('[::]:9000')).to.equal('http://[::1]:9000');
+    for (const unusable of ['127.0.0.1:0', 'nonsense', undefined])
+      expect(urlOfAddress(unusable), unusable).to.equal('http://127.0.0.1:8001');
   });
 
   it('token says on stderr what is wrong with its arguments', async () => {
@@ -139,6 +150,13 @@ describe('ledgerctl with a service', () => {
   });
   afterEach(() => server.close());
 
+  it('asks the service at LEDGER_HTTP_ADDRESS unless a URL is given', async () => {
+    answer = () => ({ status: 200, body: '{"items":[]}' });
+    const { host } = new URL(url);
+    expect((await run(['lanes', 'list'], { httpAddress: host })).code).to.equal(0);
+    expect((await run(['--url', url, 'lanes', 'list'], { httpAddress: '127.0.0.1:1' })).code).to.equal(0);
+    expect(asked).to.have.lengthOf(2);
+  });
   it('names the request that failed, so that its log line can be found', async () => {
     answer = () => ({ status: 500, body: '{"detail":"it broke"}' });
     const { code, err } = await run(['--url', url, 'projections', 'list']);

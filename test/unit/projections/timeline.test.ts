@@ -152,6 +152,11 @@ describe('summaries', () => {
     expect(summaryOf('NodeSetResized', { name: 'workers', from: 3, to: 0 })).to.equal(
       'Node set "workers" is to be resized from 3 to 0 nodes.',
     );
+    // Whether its controller takes it up is another thing.
+    expect(summaryOf('ClusterOrderPlaced', { hub: 'east-1' })).to.equal('The hub "east-1" stored the order.');
+    expect(summaryOf('ClusterSpecSynced', { hub: 'east-1' })).to.equal(
+      'The hub "east-1" stored the changed specification.',
+    );
     expect(
       summaryOf('AutomationRequested', {
         hub: 'east-1',

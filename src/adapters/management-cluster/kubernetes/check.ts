@@ -11,7 +11,7 @@ import { isObject, listAt, stringAt } from '../../../domain/json-tools.ts';
 import { refusal } from './api-errors.ts';
 import { CLUSTER_ORDERS, HOSTED_CLUSTERS, NAMESPACES, type Api, type Kind } from './api.ts';
 import { isTlsCode, type ApiAnswer } from './connection.ts';
-import { fieldProblems } from './crd-fields.ts';
+import type { OrderFields } from './crd-fields.ts';
 import type { Identity } from './identity.ts';
 import {
   controllerRights,
@@ -42,6 +42,9 @@ type Checked = {
   readonly identity: Identity;
   readonly needs: HubNeeds;
   readonly clock: Clock;
+  readonly orderFields: OrderFields;
+  /** Of CheckOptions. */
+  readonly thorough: boolean;
 };
 
 /** The oldest Kubernetes that osac-operator's CRDs (CEL rules) and HyperShift's run on. */
@@ -52,7 +55,7 @@ const OLDEST_MINOR = 27;
  * be asked because of it is left out. Never throws for what it finds.
  */
 export const checkHub = async (
-  { api, rights, identity, needs, clock }: Checked,
+  { api, rights, identity, needs, clock, orderFields, thorough }: Checked,
   by: CallOptions,
 ): Promise<HubReport> => {
   const reached = await reach(api, clock, by);
@@ -60,18 +63,28 @@ export const checkHub = async (
   const who = await identityOf({ api, identity, needs }, by);
   // Of another cluster nothing else is to be mended.
   if (who.problems.some(({ code }) => code !== 'RightMissing')) return { ...reached, ...who };
+  const places = await Promise.all(
+    placesOf(needs).map((name) => told(namespaceProblems(api, name, by), api)),
+  );
+  // In a namespace that is not there nobody has rights, and no order can be tried.
+  const gone = new Set(
+    places.flat().flatMap(({ code, subject }) => (code === 'NamespaceMissing' ? [subject] : [])),
+  );
   const found = await Promise.all(
     [
-      ...placesOf(needs).map((name) => namespaceProblems(api, name, by)),
-      crdProblems(api, needs.namespace, by),
-      rightProblems(rights, needs, by),
+      crdProblems(
+        api,
+        async () => (gone.has(needs.namespace) ? [] : orderFields(needs.namespace, thorough, by)),
+        by,
+      ),
+      rightProblems(rights, needs, ({ namespace }) => !gone.has(namespace), by),
     ].map((look) => told(look, api)),
   );
   const allowed = (right: Right): Promise<boolean> => rights.ask(right, by).catch(() => false);
   return {
     ...reached,
     ...who,
-    problems: [...who.problems, ...found.flat()],
+    problems: [...who.problems, ...places.flat(), ...found.flat()],
     canReadNodePools: await allowed(READ_NODE_POOLS),
     canReadAgents: await allowed(READ_AGENTS),
   };
@@ -210,7 +223,11 @@ const namespaceProblems = async (api: Api, name: string, by: CallOptions): Promi
   return [{ code: 'NamespaceMissing', message, subject: name }];
 };
 
-const crdProblems = async (api: Api, namespace: string, by: CallOptions): Promise<readonly HubProblem[]> => {
+const crdProblems = async (
+  api: Api,
+  orderFields: () => Promise<readonly HubProblem[]>,
+  by: CallOptions,
+): Promise<readonly HubProblem[]> => {
   const looks = await Promise.all(
     [CLUSTER_ORDERS, HOSTED_CLUSTERS].map(async (kind) =>
       (await isServed(api, kind, by)) ? [] : [missingCrd(kind)],
@@ -218,7 +235,7 @@ const crdProblems = async (api: Api, namespace: string, by: CallOptions): Promis
   );
   const missing = looks.flat();
   if (missing.some(({ subject }) => subject === crdName(CLUSTER_ORDERS))) return missing;
-  return [...missing, ...(await fieldProblems(api, namespace, by))];
+  return [...missing, ...(await orderFields())];
 };
 
 const crdName = ({ plural, group }: Kind): string => `${plural}.${group}`;
@@ -243,6 +260,7 @@ const isServed = async (api: Api, { group, version, plural }: Kind, by: CallOpti
 const rightProblems = async (
   rights: Rights,
   needs: HubNeeds,
+  counts: (right: Right) => boolean,
   by: CallOptions,
 ): Promise<readonly HubProblem[]> => {
   const { namespace, controller, tenantNamespaces } = needs;
@@ -259,7 +277,9 @@ const rightProblems = async (
       : []),
   ];
   const answers = await Promise.all(
-    needed.map(async ([right, file]) => ((await rights.ask(right, by)) ? [] : [missingRight(right, file)])),
+    needed
+      .filter(([right]) => counts(right))
+      .map(async ([right, file]) => ((await rights.ask(right, by)) ? [] : [missingRight(right, file)])),
   );
   return answers.flat();
 };

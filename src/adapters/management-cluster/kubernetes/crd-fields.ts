@@ -2,6 +2,7 @@ import { HubError, type CallOptions, type HubProblem } from '../../../app/manage
 import type { JsonObject, JsonValue } from '../../../domain/json.ts';
 import { stringAt } from '../../../domain/json-tools.ts';
 import { apiVersion, CLUSTER_ORDERS, pathOf, type Api } from './api.ts';
+import type { Rights } from './rights.ts';
 
 const TIME = '2026-01-01T00:00:00Z';
 
@@ -41,13 +42,33 @@ const NAME = `${CLUSTER_ORDERS.plural}.${CLUSTER_ORDERS.group}`;
 /**
  * What the hub's CRD would drop of an order, or refuse in it: an API server drops unknown fields without a word. Asked
  * by a dry run with strict validation, for which the stock rights are enough and which stores nothing; a hub that
- * cannot answer (missing rights, a webhook that knows no dry run) is not accused of anything here.
+ * cannot answer (missing rights, a webhook that knows no dry run) is not accused of anything here. Admission webhooks of
+ * the hub see the dry run: what was once found well is asked again only when `thorough`.
  */
-export const fieldProblems = async (
+export type OrderFields = (
+  namespace: string,
+  thorough: boolean,
+  by: CallOptions,
+) => Promise<readonly HubProblem[]>;
+
+export const createOrderFields = (api: Api, rights: Pick<Rights, 'ask'>): OrderFields => {
+  let wasWell = false;
+  return async (namespace, thorough, by) => {
+    if (wasWell && !thorough) return [];
+    // Asked without the right it would be answered with 403, which says nothing of the fields.
+    if (!(await rights.ask({ kind: CLUSTER_ORDERS, verb: 'create', namespace }, by))) return [];
+    const problems = await fieldProblems(api, namespace, by);
+    wasWell = problems?.length === 0;
+    return problems ?? [];
+  };
+};
+
+/** Undefined: there was no answer. A webhook that refuses the order gives one, which says nothing of its fields. */
+const fieldProblems = async (
   api: Api,
   namespace: string,
   by: CallOptions,
-): Promise<readonly HubProblem[]> => {
+): Promise<readonly HubProblem[] | undefined> => {
   const call = {
     what: 'dry run of an order',
     method: 'POST',
@@ -61,8 +82,10 @@ export const fieldProblems = async (
     return [];
   } catch (error) {
     if (!(error instanceof HubError) || error.facts['status'] === 401) throw error;
-    if (error.facts['status'] === 400) return droppedFields(error.message);
-    return error.facts['status'] === 422 ? refusedFields(error.facts['causes']) : [];
+    const { status } = error.facts;
+    if (status === 403) return [];
+    if (status === 400) return droppedFields(error.message);
+    return status === 422 ? refusedFields(error.facts['causes']) : undefined;
   }
 };
 

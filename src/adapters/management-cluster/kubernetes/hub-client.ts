@@ -5,6 +5,7 @@ import type { Clock, Timers } from '../../../app/ports.ts';
 import { createApi, type Api } from './api.ts';
 import { checkHub, type HubNeeds } from './check.ts';
 import { openConnection } from './connection.ts';
+import { createOrderFields } from './crd-fields.ts';
 import { clusterOrderController } from './controller.ts';
 import { createIdentity, verifiedApi, type Identity } from './identity.ts';
 import { InvalidKubeconfig, readKubeconfig } from './kubeconfig.ts';
@@ -100,7 +101,8 @@ export const createHubClient = (options: HubClientOptions): HubClient => {
       return last;
     },
     operations: {
-      check: async (by) => (refused === undefined ? current().operations.check(by) : invalid(refused)),
+      check: async (thorough, by) =>
+        refused === undefined ? current().operations.check(thorough, by) : invalid(refused),
       identify: async (by) => current().operations.identify(by),
       inventory: async (by) => (await ready(by)).inventory(by),
       ensureTenantNamespace: async (namespace, by) => (await ready(by)).ensureTenantNamespace(namespace, by),
@@ -164,6 +166,7 @@ const connect = async (
   const identity = createIdentity(asked, needs.cluster);
   const api = verifiedApi(asked, identity);
   const rights = createRights(asked, () => clock.monotonicMs());
+  const orderFields = createOrderFields(asked, rights);
   return {
     api,
     identity,
@@ -172,7 +175,8 @@ const connect = async (
       return identity.expect(changed.cluster);
     },
     operations: {
-      check: (by: CallOptions) => checkHub({ api: asked, rights, identity, needs, clock }, by),
+      check: (thorough: boolean, by: CallOptions) =>
+        checkHub({ api: asked, rights, identity, needs, clock, orderFields, thorough }, by),
       identify: (by: CallOptions) => identity.read(by),
       ...orderOperations(api),
       ...surroundingsOperations(api, rights, needs),

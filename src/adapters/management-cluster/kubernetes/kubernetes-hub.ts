@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events';
 import {
   HubError,
   type CallOptions,
+  type CheckOptions,
   type ClusterOrderWatchEvent,
   type HubConnection,
   type HubReport,
@@ -131,9 +132,9 @@ export const createKubernetesHub = (options: KubernetesHubOptions): KubernetesHu
     }
   };
 
-  const check = async (by: CallOptions): Promise<HubReport> => {
+  const check = async ({ thorough = false, ...by }: CheckOptions): Promise<HubReport> => {
     try {
-      return await run('check', [], by);
+      return await run('check', [thorough], by);
     } catch (error) {
       if (!(error instanceof HubError)) throw error;
       const code = error.facts['reason'] === 'InvalidKubeconfig' ? 'InvalidKubeconfig' : 'Unreachable';

@@ -2,6 +2,7 @@ import type {
   CallOptions,
   ClusterOrderController,
   ClusterOrderWatchEvent,
+  HubReport,
   ManagementCluster,
 } from '../../../app/management-cluster.ts';
 import type { HubErrorData } from '../error-data.ts';
@@ -11,7 +12,6 @@ import type { HubNeeds } from './check.ts';
 /** What can be done with a hub besides watching it. Each takes its CallOptions last. */
 export type HubOperations = Pick<
   ManagementCluster,
-  | 'check'
   | 'inventory'
   | 'ensureTenantNamespace'
   | 'readClusterOrder'
@@ -24,7 +24,10 @@ export type HubOperations = Pick<
   | 'readSecret'
 > &
   Required<Pick<ManagementCluster, 'identify'>> &
-  ClusterOrderController;
+  ClusterOrderController & {
+    /** `thorough` as in CheckOptions, of which only CallOptions pass by themselves. */
+    check(thorough: boolean, options: CallOptions): Promise<HubReport>;
+  };
 
 export type Operation = keyof HubOperations;
 /** Arguments without the CallOptions. */

@@ -187,6 +187,10 @@ export const isApplied = (run: OpenRun): boolean => run.applied?.instance === ap
 /** Names one wording of the order: its spec, the operator's retry, and the correction of a drift. */
 export const applyInstance = (run: OpenRun): string => `${run.specRevision}.${run.cycle}.${run.drift}`;
 
+/** The retries that had been asked for when this wording was named; undefined: none was. */
+export const cycleOf = (instance: string | undefined): number | undefined =>
+  instance === undefined ? undefined : Number(instance.split('.')[1]);
+
 /** What the last observation shows to be missing; it counts only after a check of its own. */
 export const suspected = (run: OpenRun): Missing | undefined => {
   const assessment = run.observation?.assessment;

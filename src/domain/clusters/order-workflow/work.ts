@@ -5,7 +5,7 @@ import { asJson } from './as-json.ts';
 import { clusterOrderDraft, orderName } from '../cluster-order-manifest.ts';
 import type { ClusterCommand } from '../commands.ts';
 import type { AutomationPurpose } from '../events.ts';
-import { automationMode, wantedClaim, type OpenRun } from './run.ts';
+import { automationMode, cycleOf, wantedClaim, type OpenRun } from './run.ts';
 import type { Call, EffectWork, Work } from './step.ts';
 
 /** What steps ask for: commands to the cluster, effects on hub and scheduler. */
@@ -98,9 +98,14 @@ export const applyCall = (run: OpenRun): Call => {
       ...(pullSecret === undefined ? {} : { pullSecret: asJson(pullSecret) }),
       ...(run.hub?.tenantNamespace === true ? { tenantNamespace: true } : {}),
       ...(run.applied === undefined ? { unsent: true } : {}),
+      ...(isFirstOfRetry(run) ? { relaunch: true } : {}),
     },
   };
 };
+
+/** The hub's operator launches the jobs, and is to do so again: somebody retried, and nothing was sent since. */
+const isFirstOfRetry = (run: OpenRun): boolean =>
+  run.cycle > 0 && automationMode(run) === undefined && cycleOf(run.applied?.instance) !== run.cycle;
 
 export const effect = (kind: string, instance: string | number, call: Call): EffectWork => ({
   kind: 'effect',

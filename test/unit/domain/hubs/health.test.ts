@@ -12,7 +12,7 @@ import { check } from '../../../support/property.ts';
 const at = '2026-11-21T12:00:00.000Z';
 const minutes = (count: number): string => new Date(Date.parse(at) + count * 60_000).toISOString();
 const ref = (version: string) => ({ id: 'k', version, kind: 'kubeconfig', fingerprint: 'f' }) as const;
-const registered = (id = 'hub-1'): HubEvent => ({
+const registered = (id = 'hub-1', spec: JsonObject = {}): HubEvent => ({
   type: 'HubRegistered',
   data: {
     id,
@@ -21,7 +21,7 @@ const registered = (id = 'hub-1'): HubEvent => ({
     project: '',
     name: id,
     creator: 'system',
-    document: { spec: { namespace: 'osac-hub' } },
+    document: { spec: { namespace: 'osac-hub', ...spec } },
     secrets: { 'spec.kubeconfig': ref('1') },
   },
 });
@@ -31,13 +31,15 @@ const report = (findings: HubFindings, when = at): ReportHubCheck => ({
   kubeconfig: '1',
   findings,
 });
+const EDA = { mode: 'eda', endpoints: { eda: 'http://rulebook:5000' } };
 const WELL: HubFindings = { reachable: [], credentials: [], requirements: [], version: 'v1.36.0' };
 const refusedConnection = { code: 'Unreachable', message: 'connection refused' };
 
 describe('hubs: health', () => {
   const { given } = specify(hub.decider);
-  const after = (...reports: readonly ReportHubCheck[]): HubEvent[] => {
-    const events: HubEvent[] = [registered()];
+  const after = (...reports: readonly ReportHubCheck[]): HubEvent[] => seen(registered(), reports);
+  const seen = (first: HubEvent, reports: readonly ReportHubCheck[]): HubEvent[] => {
+    const events: HubEvent[] = [first];
     for (const each of reports) events.push(...(given(...events).when(each).decision as HubEvent[]));
     return events;
   };
@@ -161,10 +163,30 @@ describe('hubs: health', () => {
       requirements: [missing],
     });
     const failing = { code: 'AutomationFailing', message: 'no listener' };
-    const events = after(report({ ...WELL, requirements: [missing], automation: [failing] }));
+    const events = seen(registered('hub-1', EDA), [
+      report({ ...WELL, requirements: [missing], automation: [failing] }),
+    ]);
     expect(condition(events, 'Compatible')).to.deep.include({ reason: 'CrdMissing' });
     expect(condition(events, 'AutomationReachable')).to.deep.include({ message: 'no listener' });
     expect(condition(events, 'Ready')).to.deep.include({ reason: 'CrdMissing' });
+  });
+  it('a failing listener counts only in a mode that has one, whenever the mode was left', () => {
+    const failing = { code: 'AutomationFailing', message: 'no listener' };
+    const failed = seen(registered('hub-1', EDA), [report({ ...WELL, automation: [failing] })]);
+    expect(condition(failed, 'Ready')).to.deep.include({ reason: 'AutomationFailing' });
+    const document = { spec: { namespace: 'osac-hub', mode: 'operator' } };
+    const secrets = { 'spec.kubeconfig': ref('1') };
+    const left: HubEvent[] = [...failed, { type: 'HubRevised', data: { at: minutes(1), document, secrets } }];
+    expect(condition(left, 'AutomationReachable')).to.equal(undefined);
+    expect(condition(left, 'Ready')).to.deep.include({
+      status: 'CONDITION_STATUS_TRUE',
+      last_transition_time: minutes(1),
+    });
+    given(...left)
+      .when(report({ ...WELL, automation: [failing] }, minutes(2)))
+      .thenNothing();
+    const late: HubEvent = { type: 'HubAutomationFailed', data: { at: minutes(2), problems: [failing] } };
+    expect(condition([...left, late], 'Ready')).to.deep.include({ status: 'CONDITION_STATUS_TRUE' });
   });
   it('another problem of the same thing is news; only another wording is, after ten minutes', () => {
     const missing = (subject: string, message = 'missing') => ({ code: 'CrdMissing', message, subject });
