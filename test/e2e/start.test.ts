@@ -53,9 +53,7 @@ describe('a start that fails', function () {
     const store = 'esdb+discover://ledger:hunter2@a.example,b.example,c.example';
     const run = await runMain(['serve'], { ...settings('discover'), LEDGER_EVENT_STORE: store });
     refused(run, 'LEDGER_EVENT_STORE: the event store cannot be used: esdb+discover:// takes one DNS name');
-    expect(run.err)
-      .to.include('write esdb://a.example,b.example,c.example')
-      .and.not.to.include('hunter2');
+    expect(run.err).to.include('write esdb://a.example,b.example,c.example').and.not.to.include('hunter2');
   });
 
   it('LEDGER_EVENT_STORE that nobody listens on', async () => {

@@ -13,7 +13,17 @@ import { createStats, refusalError, type PeerContext, type ServerVersion, type S
 import { createFaults, type Faults } from './faults.ts';
 import { createLog, type Log, type LogOptions } from './log.ts';
 import { createReadService } from './read-service.ts';
-import { features, gossip, services, uuidOf, type FeaturesPb, type GossipPb, type SharedPb } from './wire.ts';
+import {
+  features,
+  gossip,
+  services,
+  users,
+  uuidOf,
+  type FeaturesPb,
+  type GossipPb,
+  type SharedPb,
+  type UsersPb,
+} from './wire.ts';
 
 export type PeerOptions = LogOptions & {
   /** The release it behaves as. Default 24.10. */
@@ -84,6 +94,7 @@ export const startPeer = async (options: PeerOptions = {}): Promise<Peer> => {
   serve(services.StreamsService, { ...createAppendService(peer), ...createReadService(peer) });
   serve(services.GossipService, { read: gossipHandler(peer) });
   serve(services.ServerFeaturesService, { getSupportedMethods: featuresHandler(peer) });
+  serve(services.UsersService, { create: userHandler(peer) });
   const injector = grpc.createConnectionInjector(ServerCredentials.createInsecure());
 
   const accept = (socket: Socket): void => {
@@ -162,6 +173,24 @@ export const startPeer = async (options: PeerOptions = {}): Promise<Peer> => {
     },
   };
 };
+
+/** A user is an event of a stream of its own. Nobody is asked for a password here. */
+const userHandler =
+  ({ log }: PeerContext) =>
+  (
+    call: ServerUnaryCall<UsersPb.CreateReq, UsersPb.CreateResp>,
+    answer: sendUnaryData<UsersPb.CreateResp>,
+  ): void => {
+    const options = call.request.getOptions();
+    const loginName = options?.getLoginName() ?? '';
+    const data = {
+      loginName,
+      fullName: options?.getFullName() ?? '',
+      groups: options?.getGroupsList() ?? [],
+    };
+    log.inject(`$user-${loginName}`, { type: '$UserCreated', data: Buffer.from(JSON.stringify(data)) });
+    answer(null, new users.CreateResp());
+  };
 
 const gossipHandler =
   (peer: PeerContext) =>
