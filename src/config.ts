@@ -112,7 +112,7 @@ const fields = {
         (text) => text === 'sqlite' || /^esdb(\+discover)?:\/\/.+/.test(text),
         'must be `sqlite` or an esdb:// or esdb+discover:// connection string',
       ),
-    'Event log: `sqlite` (embedded) or an `esdb://` / `esdb+discover://` connection string of an EventStoreDB.',
+    'Event log: `sqlite` (embedded), or an EventStoreDB: `esdb://host` for one node, `esdb://a,b,c` for a cluster, `esdb+discover://name` for one DNS name of all nodes.',
   ),
   roles: field(
     'LEDGER_ROLES',

@@ -9,6 +9,7 @@ import {
   type DevelopmentIssuer,
 } from '../../src/adapters/identity/development-issuer.ts';
 import { createTokenVerifier } from '../../src/adapters/identity/token-verifier.ts';
+import { SERVICE_STORE } from './support/event-store.ts';
 import { printMachine, range, residentMb } from './support/report.ts';
 import { load, startBenchService, type BenchService, type LoadResult } from './support/service.ts';
 
@@ -146,7 +147,7 @@ const usersStored = async (bench: BenchService): Promise<number> => {
   return ((await answer.json()) as { total?: number }).total ?? 0;
 };
 
-printMachine({ users, seconds, repetitions, clients, loader: 'same machine' });
+printMachine({ users, seconds, repetitions, clients, loader: 'same machine', store: SERVICE_STORE });
 await verifyAlone();
 const bench = await startBenchService('api');
 try {

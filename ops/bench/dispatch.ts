@@ -3,6 +3,7 @@ import { globSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as pause } from 'node:timers/promises';
+import { SERVICE_STORE } from './support/event-store.ts';
 import { percentile, printMachine } from './support/report.ts';
 import { loopDelay, startBenchService } from './support/service.ts';
 
@@ -11,7 +12,13 @@ const seconds = Number(process.argv[3] ?? 10);
 const total = rate * seconds;
 const PATIENCE_MS = 60_000;
 
-printMachine({ rate, seconds, roles: 'api,processes', hub: 'simulated, synchronous=FULL' });
+printMachine({
+  rate,
+  seconds,
+  roles: 'api,processes',
+  hub: 'simulated, synchronous=FULL',
+  store: SERVICE_STORE,
+});
 const bench = await startBenchService('api,processes');
 try {
   const acceptedAt = new Map<string, number>();

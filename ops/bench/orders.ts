@@ -1,4 +1,5 @@
 /** POST clusters at 1, 8 and 32 clients, with the api role alone and with all roles. Arguments: [seconds] [repetitions] [clients, 1,8,32] [roles, api,all; several of one service as api+auditor]. */
+import { SERVICE_STORE } from './support/event-store.ts';
 import { printMachine, processorMs, range, residentMb } from './support/report.ts';
 import { load, loopDelay, orderRequest, startBenchService, type LoadResult } from './support/service.ts';
 
@@ -7,7 +8,7 @@ const repetitions = Number(process.argv[3] ?? 3);
 const clientCounts = (process.argv[4] ?? '1,8,32').split(',').map(Number);
 const roleSets = (process.argv[5] ?? 'api,all').split(',');
 
-printMachine({ seconds, repetitions, store: 'sqlite synchronous=FULL', loader: 'same machine' });
+printMachine({ seconds, repetitions, store: SERVICE_STORE, loader: 'same machine' });
 console.log(
   'roles      clients  POST/s             p50 ms   p99 ms   failed   loop p99/max ms   CPU µs/order   RSS MB',
 );

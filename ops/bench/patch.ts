@@ -1,5 +1,6 @@
 /** PATCH of labels over N clusters at 1, 8 and 32 clients, and 32 writers with `lock=true` on one object. Arguments: [clusters, 1000] [seconds, 5] [repetitions, 3] [clients, 1,8,32]. */
 import type autocannon from 'autocannon';
+import { SERVICE_STORE } from './support/event-store.ts';
 import { printMachine, range } from './support/report.ts';
 import { load, orderRequest, startBenchService, type LoadResult } from './support/service.ts';
 
@@ -12,7 +13,7 @@ const WRITERS = 32;
 
 type Listed = { readonly total?: number; readonly items?: readonly { readonly id: string }[] };
 
-printMachine({ clusters, seconds, repetitions, roles: 'api', store: 'sqlite synchronous=FULL' });
+printMachine({ clusters, seconds, repetitions, roles: 'api', store: SERVICE_STORE });
 const bench = await startBenchService('api');
 const headers = { authorization: `Bearer ${bench.userToken}`, 'content-type': 'application/json' };
 const get = async <T>(path: string): Promise<T> =>

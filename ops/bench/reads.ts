@@ -1,5 +1,6 @@
 /** GET by id and list of 100 at 1, 8 and 32 clients over N clusters. Arguments: [clusters] [seconds] [repetitions] [clients, 1,8,32]. */
 import type autocannon from 'autocannon';
+import { SERVICE_STORE } from './support/event-store.ts';
 import { printMachine, range, residentMb } from './support/report.ts';
 import { load, loopDelay, orderRequest, startBenchService, type LoadResult } from './support/service.ts';
 
@@ -11,7 +12,7 @@ const COLLECTION = '/api/fulfillment/v1/clusters';
 /** Pages of 100 that the ids to read are taken from. */
 const PAGES = 10;
 
-printMachine({ clusters, seconds, repetitions, loader: 'same machine' });
+printMachine({ clusters, seconds, repetitions, loader: 'same machine', store: SERVICE_STORE });
 const bench = await startBenchService('api');
 try {
   const headers = { authorization: `Bearer ${bench.userToken}` };

@@ -7,14 +7,15 @@ import { createEventStoreDbStore } from '../../src/adapters/event-store/eventsto
 import { createMemoryEventStore } from '../../src/adapters/event-store/memory/memory-event-store.ts';
 import { openSqliteEventStore } from '../../src/adapters/event-store/sqlite/sqlite-event-store.ts';
 import type { EventStore, EventToAppend } from '../../src/app/event-store.ts';
-import { startPeerProcess } from '../../test/support/e2e-peer.ts';
+import { EVENTSTOREDB, openEventStoreDb } from './support/event-store.ts';
 import { percentile, printMachine, range, watchLoop } from './support/report.ts';
 
 /**
  * `npm run bench -- store [--store sqlite|memory|eventstoredb] [--seconds 3] [--repetitions 3]`: single-event appends to new and
  * growing streams at several concurrencies, then a subscription from the beginning until it has caught up.
- * Prints min–max over the repetitions, each on a fresh log. `eventstoredb` is our adapter against the protocol peer of
- * the tests in a process of its own, which stores nothing: what adapter and protocol cost, not what a server does.
+ * Prints min–max over the repetitions, each on a fresh log. `eventstoredb` is our adapter on the server that
+ * LEDGER_TEST_EVENTSTOREDB names, whose log goes on growing. Without one it is the protocol peer of the tests in a process
+ * of its own, which stores nothing: what adapter and protocol cost, not what a server does.
  */
 type Opened = { readonly store: EventStore; readonly settings: string; readonly remove: () => Promise<void> };
 
@@ -35,11 +36,11 @@ const stores: Record<string, () => Promise<Opened>> = {
     remove: () => Promise.resolve(),
   }),
   eventstoredb: async () => {
-    const peer = await startPeerProcess();
+    const { connectionString, stop } = await openEventStoreDb();
     return {
-      store: await createEventStoreDbStore({ connectionString: peer.connectionString, instance: 'bench' }),
-      settings: 'protocol peer in another process, nothing stored',
-      remove: peer.stop,
+      store: await createEventStoreDbStore({ connectionString, instance: 'bench' }),
+      settings: EVENTSTOREDB,
+      remove: stop,
     };
   },
 };

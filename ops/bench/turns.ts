@@ -2,6 +2,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { SERVICE_STORE } from './support/event-store.ts';
 import { printMachine } from './support/report.ts';
 import { load, orderRequest, startBenchService } from './support/service.ts';
 
@@ -10,7 +11,7 @@ const clients = Number(process.argv[3] ?? 32);
 const roles = process.argv[4] ?? 'all';
 type Turns = { looks: number; late: number; computed: number; longestMs: number; longestComputedMs: number };
 
-printMachine({ seconds, clients, roles, store: 'sqlite synchronous=FULL', loader: 'same machine' });
+printMachine({ seconds, clients, roles, store: SERVICE_STORE, loader: 'same machine' });
 const dir = mkdtempSync(join(tmpdir(), 'ledger-turns-'));
 const file = join(dir, 'turns.json');
 process.env['BENCH_TURNS_FILE'] = file;

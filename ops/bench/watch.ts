@@ -4,6 +4,7 @@
  * thousands of watchers the figures are those of the loader too.
  */
 import { setTimeout as pause } from 'node:timers/promises';
+import { SERVICE_STORE } from './support/event-store.ts';
 import { percentile, printMachine, residentMb } from './support/report.ts';
 import { metric, startBenchService } from './support/service.ts';
 import { openWatcher, type BenchWatcher } from './support/watchers.ts';
@@ -18,7 +19,7 @@ const OPENING = 50;
 const LARGE = 60_000;
 const PATIENCE_MS = 60_000;
 
-printMachine({ subscribers: counts.join(','), writes, loader: 'same machine' });
+printMachine({ subscribers: counts.join(','), writes, loader: 'same machine', store: SERVICE_STORE });
 const bench = await startBenchService('api');
 const { http, pid, metrics } = bench.service;
 const headers = { authorization: `Bearer ${bench.adminToken}`, 'content-type': 'application/json' };

@@ -1,3 +1,4 @@
+import { lockDataDirectory } from '../adapters/data-directory/lock.ts';
 import {
   openSqliteEventStore,
   type SqliteEventStore,
@@ -8,7 +9,10 @@ import { BadSetting, type Config } from '../config.ts';
 import { ApiError } from '../http/errors.ts';
 import type { LogReaderConfig } from './log-reader-module.ts';
 
-/** Opens the event log that the settings name. Throws BadSetting when a named one cannot be used. */
+/**
+ * Opens the event log that the settings name, and locks the data directory until the log is closed. Throws BadSetting when a
+ * named log cannot be used, and DataDirectoryInUse.
+ */
 export const openStore = async (
   config: Config,
   instance: string,
@@ -26,9 +30,12 @@ export const openStore = async (
   );
   const connectionString = config.eventStore;
   const options = { connectionString, instance, deadlineMs, logger };
-  const store = await createEventStoreDbStore(options).catch((error: unknown) => {
+  const unlock = lockDataDirectory(config.dataDir);
+  const remote = await createEventStoreDbStore(options).catch((error: unknown) => {
+    unlock();
     throw noEventStore(error);
   });
+  const store = { ...remote, close: () => remote.close().finally(unlock) };
   return { store, sqlite: undefined, readerConfig: { kind: 'eventstoredb', connectionString, instance } };
 };
 

@@ -2,6 +2,7 @@ import { hostname } from 'node:os';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createAutomations } from '../adapters/automation/automations.ts';
+import { directoryId } from '../adapters/data-directory/directory-id.ts';
 import { createWorkerFolds } from '../adapters/folding/worker-folds.ts';
 import { readPodIdentity } from '../adapters/identity/pod-identity.ts';
 import { openAuditKeyFiles } from '../adapters/keys/audit-keys.ts';
@@ -153,7 +154,8 @@ export const openSystem = async (
 ): Promise<System> => {
   const { store, clock, timers, instance, logger, measured, readerConfig, subjectKeys, auditKeyFiles } =
     opened;
-  const lease = { store, instance: opened.holder, clock, timers, logger };
+  const directory = directoryId(config.dataDir);
+  const lease = { store, instance: opened.holder, directory, clock, timers, logger };
   const system = await createSystem({
     store,
     clock,

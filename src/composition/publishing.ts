@@ -1,3 +1,4 @@
+import { directoryId } from '../adapters/data-directory/directory-id.ts';
 import { createLeaseOwnership } from '../adapters/ownership/lease-ownership.ts';
 import type { KafkaSettings } from '../adapters/kafka/kafkajs-client.ts';
 import { createLeafGuard, heldLog } from '../app/audit/held-reads.ts';
@@ -55,6 +56,7 @@ export const openPublisher = async (
       store,
       name: PUBLISHER_LEASE,
       instance: holder,
+      directory: directoryId(config.dataDir),
       clock,
       timers,
       logger: own,

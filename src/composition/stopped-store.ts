@@ -2,7 +2,7 @@ import { closeSync, existsSync, openSync, readFileSync, readSync } from 'node:fs
 import { basename, dirname, join } from 'node:path';
 import { createLogReader } from '../adapters/event-store/sqlite/log-reader.ts';
 import { logFile } from '../adapters/event-store/sqlite/files.ts';
-import { writerOf } from '../adapters/event-store/sqlite/lock.ts';
+import { writerOf } from '../adapters/data-directory/lock.ts';
 import { openLogForReading } from '../adapters/event-store/sqlite/schema.ts';
 import { createGrowth } from '../adapters/event-store/shared/paged-subscription.ts';
 import { verifyStore, type StoreReport } from '../app/audit/bundle/verify-store.ts';

@@ -49,6 +49,13 @@ describe('a start that fails', function () {
     expect((await again.ended).code).to.equal(0);
   });
 
+  it('LEDGER_EVENT_STORE with several hosts to discover', async () => {
+    const store = 'esdb+discover://ledger:hunter2@a.example,b.example,c.example';
+    const run = await runMain(['serve'], { ...settings('discover'), LEDGER_EVENT_STORE: store });
+    refused(run, 'LEDGER_EVENT_STORE: the event store cannot be used: esdb+discover:// takes one DNS name');
+    expect(run.err).to.include('write esdb://a.example,b.example,c.example').and.not.to.include('hunter2');
+  });
+
   it('LEDGER_EVENT_STORE that nobody listens on', async () => {
     const store = 'esdb://admin:hunter2@127.0.0.1:9?tls=false';
     const run = await runMain(['serve'], { ...settings('esdb'), LEDGER_EVENT_STORE: store });

@@ -1,9 +1,11 @@
 import { execFileSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import autocannon from 'autocannon';
+import { serviceStore } from './event-store.ts';
 import { startService, type ServiceProcess } from '../../../src/cli/demo/service-process.ts';
 
 const MAIN = join(import.meta.dirname, '../../../src/main.ts');
@@ -21,16 +23,18 @@ export type BenchService = {
 
 /**
  * The real service with the demo catalogue, hubs without limits, on a data directory that is empty but for what `prepare`
- * writes there, with `more` settings.
+ * writes there, with `more` settings. The log is the embedded one, or an EventStoreDB (`event-store.ts`), unless `prepare`
+ * writes one.
  */
 export const startBenchService = async (
   roles: string,
   nodeOptions: readonly string[] = [],
-  prepare: (dataDir: string) => Promise<void> = async () => undefined,
+  prepare?: (dataDir: string) => Promise<void>,
   more: Readonly<Record<string, string>> = {},
 ): Promise<BenchService> => {
   const dir = mkdtempSync(join(tmpdir(), 'ledger-bench-'));
   const dataDir = join(dir, 'data');
+  const store = prepare === undefined ? await serviceStore() : EMBEDDED;
   const environment = {
     LEDGER_DATA_DIR: dataDir,
     LEDGER_HTTP_ADDRESS: '127.0.0.1:0',
@@ -40,8 +44,9 @@ export const startBenchService = async (
     LEDGER_LOG_LEVEL: 'warn',
     // What the service can do is measured here, not what one tenant is allowed.
     LEDGER_RATE_LIMIT_TENANT: '0',
+    ...store.settings,
   };
-  await prepare(dataDir);
+  await prepare?.(dataDir);
   const start = async (settings: Readonly<Record<string, string>>): Promise<ServiceProcess> => {
     const started = await startService({
       command: [MAIN, 'serve'],
@@ -55,7 +60,7 @@ export const startBenchService = async (
   const token = (...args: string[]): string =>
     execFileSync(process.execPath, [MAIN, 'token', '--ttl', '2h', ...args], {
       encoding: 'utf8',
-      env: { ...process.env, LEDGER_DATA_DIR: dataDir },
+      env: { ...process.env, LEDGER_DATA_DIR: dataDir, ...store.settings },
     }).trim();
   return {
     get service() {
@@ -70,10 +75,13 @@ export const startBenchService = async (
     },
     close: async () => {
       await service.stop();
+      await store.stop();
       rmSync(dir, { recursive: true, force: true });
     },
   };
 };
+
+const EMBEDDED: Awaited<ReturnType<typeof serviceStore>> = { settings: {}, stop: () => Promise.resolve() };
 
 /** Long enough for read models of a million events on a busy machine. */
 const READY_MS = 900_000;
@@ -130,15 +138,16 @@ export const load = async (
   };
 };
 
-/** A POST of a cluster under a fresh name each time. */
+/** A POST of a cluster under a fresh name each time; on a log that an earlier run filled, too. */
 export const orderRequest = (prefix: string): Partial<autocannon.Request> => {
+  const run = randomUUID().slice(0, 4);
   let n = 0;
   return {
     method: 'POST',
     path: '/api/fulfillment/v1/clusters',
     setupRequest: (request) => {
       n += 1;
-      const name = `${prefix}-${n}`;
+      const name = `${prefix}-${run}-${n}`;
       const body = {
         metadata: { name, labels: { env: 'bench' } },
         spec: { template: { id: 'osac.templates.ocp_small' } },

@@ -15,7 +15,8 @@ import type { LeaseData } from '../../domain/bookkeeping/events.ts';
 /**
  * A lease in a `sys-` stream: its newest event says who holds it. Taking and renewing are appends at the expected
  * revision, so that of two candidates one wins. A holder that has not renewed for as long as its lease lasts, by the
- * watcher's own monotonic clock, is taken to be gone; clocks of two machines are never compared.
+ * watcher's own monotonic clock, is taken to be gone; clocks of two machines are never compared. Nobody waits for a
+ * holder that is known to be gone: this instance itself, and the one before it on the same data directory.
  */
 export type LeaseOptions = {
   readonly store: EventStore;
@@ -23,6 +24,8 @@ export type LeaseOptions = {
   readonly name: string;
   /** Name of this process incarnation. */
   readonly instance: string;
+  /** Id of the data directory, which one process at a time locks (docs/architecture.md "Ownership"). */
+  readonly directory?: string;
   readonly clock: Clock;
   readonly timers: Timers;
   readonly logger: Logger;
@@ -53,37 +56,50 @@ const COMMANDS = {
 } as const;
 
 const MAX_COUNT = 20;
-/** Share of the lease's time after which it is renewed, and between two looks of a watcher. */
+/** Share of the lease's time after which it is renewed. */
 const RENEWALS_PER_TTL = 3;
+/** Share of the lease's time between two looks of a watcher, and after a renewal that failed. */
+const LOOKS_PER_TTL = 15;
+/** Share of the lease's time in which a renewal is answered: a store that hangs leaves time for another one. */
+const ATTEMPTS_PER_TTL = 5;
 /** A watcher waits this much longer than the holder counts, for the way to the store. */
 const TAKEOVER_MARGIN = 1.2;
 
 export const createLeaseOwnership = (options: LeaseOptions): Ownership => {
-  const { store, instance, clock, timers, logger } = options;
+  const { store, instance, directory, clock, timers, logger } = options;
   const stream = leaseStream(options.name);
   const bookkeeping = createBookkeeping(instance);
   const ttlMs = options.ttlMs ?? 15_000;
   const exclusive = options.exclusive ?? store.singleWriter;
+
+  /** Who held the lease when this process looked first, if that was a process on this data directory: it has ended. */
+  let predecessor: string | undefined;
+  let looked = false;
 
   const readLast = async (): Promise<Last> => {
     for await (const { revision, type, data } of store.readStream(stream, {
       direction: 'backward',
       limit: 1,
     })) {
-      const { holder, epoch, ttlMs: lasts } = data as unknown as LeaseEvent;
-      return { revision, event: { type: type as LeaseEvent['type'], holder, epoch, ttlMs: lasts } };
+      return { revision, event: { ...(data as unknown as LeaseData), type: type as LeaseEvent['type'] } };
     }
     return { revision: 'no_stream', event: undefined };
   };
 
   /** Revision after the append; undefined: somebody else was faster. Throws what the store throws. */
-  const append = async (expected: ExpectedRevision, event: LeaseEvent): Promise<number | undefined> => {
-    const { type, ...data } = event;
+  const append = async (
+    expected: ExpectedRevision,
+    type: LeaseEvent['type'],
+    epoch: number,
+    deadlineMs?: number,
+  ): Promise<number | undefined> => {
     const commandId = derivedCommandId(instance, stream, expected, type);
-    const stamped = { type, data: { at: clock.now(), ...data } };
+    const holder = { holder: instance, ...(directory !== undefined && { directory }) };
+    const stamped = { type, data: { at: clock.now(), ...holder, epoch, ttlMs } };
     try {
       const encoded = bookkeeping(stream, stamped, COMMANDS[type], commandId);
-      return (await store.append(stream, expected, [encoded])).revision;
+      const within = deadlineMs === undefined ? {} : { deadlineMs };
+      return (await store.append(stream, expected, [encoded], within)).revision;
     } catch (error) {
       if (error instanceof WrongExpectedRevision) return undefined;
       throw error;
@@ -93,8 +109,24 @@ export const createLeaseOwnership = (options: LeaseOptions): Ownership => {
   const isTransient = (error: unknown): boolean =>
     error instanceof OutcomeUnknown || (error instanceof StoreUnavailable && error.reason !== 'closed');
 
+  /** Said when it begins and not at each try. */
+  const tellOnce = (message: string): ((err: unknown) => void) => {
+    let told = false;
+    return (err) => {
+      if (!told) logger.warn({ err, stream }, message);
+      told = true;
+    };
+  };
+
+  /** Later holders with the id of this data directory live: they run on a copy of it. */
+  const notePredecessor = (event: LeaseEvent | undefined): void => {
+    if (!looked && directory !== undefined && event?.directory === directory) predecessor = event.holder;
+    looked = true;
+  };
+
   /** Waits until the lease is free and takes it; undefined: the signal was aborted. */
   const acquire = async (signal: AbortSignal): Promise<Held | undefined> => {
+    const tell = tellOnce('the lease cannot be taken; trying again');
     let watched: { revision: ExpectedRevision; since: number } | undefined;
     while (!signal.aborted) {
       try {
@@ -104,26 +136,24 @@ export const createLeaseOwnership = (options: LeaseOptions): Ownership => {
           watched = { revision: last.revision, since: now };
         }
         const { event } = last;
+        notePredecessor(event);
+        const gone = event !== undefined && [instance, predecessor].includes(event.holder);
         const expired = event !== undefined && now - watched.since > event.ttlMs * TAKEOVER_MARGIN;
-        if (exclusive || event === undefined || event.type === 'LeaseReleased' || expired) {
+        const free = event === undefined || event.type === 'LeaseReleased';
+        if (exclusive || free || gone || expired) {
           if (last.revision === 'no_stream') await store.setMaxCount(stream, MAX_COUNT);
           const epoch = (event?.epoch ?? 0) + 1;
-          const revision = await append(last.revision, {
-            type: 'LeaseTaken',
-            holder: instance,
-            epoch,
-            ttlMs,
-          });
+          const revision = await append(last.revision, 'LeaseTaken', epoch);
           // Whoever holds the lock of the data directory knows that the one before has ended.
-          const afterSilence = !exclusive && event !== undefined && event.type !== 'LeaseReleased';
+          const afterSilence = !(exclusive || free || event.holder === predecessor);
           if (revision !== undefined) return { epoch, revision, validUntil: now + ttlMs, afterSilence };
           continue;
         }
       } catch (error) {
         if (!isTransient(error)) throw error;
-        logger.warn({ err: error, stream }, 'the lease could not be read');
+        tell(error);
       }
-      await pause(timers, ttlMs / RENEWALS_PER_TTL, signal);
+      await pause(timers, ttlMs / LOOKS_PER_TTL, signal);
     }
     return undefined;
   };
@@ -135,22 +165,20 @@ export const createLeaseOwnership = (options: LeaseOptions): Ownership => {
     renewed: (validUntil: number) => void,
   ): Promise<number | undefined> => {
     let { revision, validUntil } = held;
+    let tell: ((err: unknown) => void) | undefined;
     while (!signal.aborted) {
-      await pause(timers, ttlMs / RENEWALS_PER_TTL, signal);
+      await pause(timers, ttlMs / (tell === undefined ? RENEWALS_PER_TTL : LOOKS_PER_TTL), signal);
       if (signal.aborted) break;
       const sent = clock.monotonicMs();
       const left = validUntil - sent;
       if (left <= 0) return undefined;
       const expired = new AbortController();
-      const answered = append(revision, {
-        type: 'LeaseRenewed',
-        holder: instance,
-        epoch: held.epoch,
-        ttlMs,
-      }).then(
+      const deadlineMs = Math.min(left, ttlMs / ATTEMPTS_PER_TTL);
+      const answered = append(revision, 'LeaseRenewed', held.epoch, deadlineMs).then(
         (answer) => answer ?? ('lost' as const),
         (error: unknown) => {
-          logger.warn({ err: error, stream }, 'the lease could not be renewed');
+          tell ??= tellOnce('the lease cannot be renewed; trying again');
+          tell(error);
           return isTransient(error) ? ('again' as const) : ('lost' as const);
         },
       );
@@ -163,6 +191,7 @@ export const createLeaseOwnership = (options: LeaseOptions): Ownership => {
       if (outcome === 'again') continue;
       revision = outcome;
       validUntil = sent + ttlMs;
+      tell = undefined;
       renewed(validUntil);
     }
     return revision;
@@ -170,7 +199,7 @@ export const createLeaseOwnership = (options: LeaseOptions): Ownership => {
 
   const release = async (epoch: number, revision: number): Promise<void> => {
     try {
-      await append(revision, { type: 'LeaseReleased', holder: instance, epoch, ttlMs });
+      await append(revision, 'LeaseReleased', epoch);
     } catch (error) {
       // It expires by itself.
       logger.info({ err: error, stream }, 'the lease could not be given back');

@@ -76,6 +76,8 @@ export const createRunLog = (options: {
       try {
         return await attempt();
       } catch (error) {
+        // Whatever it says: it was given up.
+        if (signal.aborted) throw new Stopped();
         const busy = error instanceof ReferencesBusy;
         const transient = busy || error instanceof StoreUnavailable || error instanceof OutcomeUnknown;
         if (!transient || (error instanceof StoreUnavailable && error.reason === 'closed')) throw error;

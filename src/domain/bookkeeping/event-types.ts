@@ -4,7 +4,7 @@ import { count, text, typesOf } from '../schemas.ts';
 import { auditTreeEventTypes } from './audit-events.ts';
 
 /** Registry entries of the service's own `sys-` streams (events.ts). */
-const lease = { holder: text, epoch: count, ttlMs: z.number().min(0) };
+const lease = { holder: text, directory: text.exactOptional(), epoch: count, ttlMs: z.number().min(0) };
 
 const parkedStream = z.strictObject({
   stream: text,

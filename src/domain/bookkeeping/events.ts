@@ -51,6 +51,8 @@ export type LeaseData = {
   readonly at: string;
   /** Name of the process incarnation. */
   readonly holder: string;
+  /** Id of its data directory; absent in events of earlier releases. */
+  readonly directory?: string;
   /** Grows by one each time the lease is taken. */
   readonly epoch: number;
   /** Milliseconds after which the lease may be taken over when it is not renewed. */

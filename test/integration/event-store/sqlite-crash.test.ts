@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { checkSqliteStore } from '../../../src/adapters/event-store/sqlite/check-store.ts';
-import { DataDirectoryInUse } from '../../../src/adapters/event-store/sqlite/errors.ts';
+import { DataDirectoryInUse } from '../../../src/adapters/data-directory/lock.ts';
 import { openSqliteLogReader } from '../../../src/adapters/event-store/sqlite/open-log-reader.ts';
 import { all, errorOf, event } from './contract/fixture.ts';
 import { hasSaid, resources, type Acknowledged } from './support/files.ts';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
 import { createLeaseOwnership } from '../../../src/adapters/ownership/lease-ownership.ts';
-import { StoreUnavailable, type EventStore } from '../../../src/app/event-store.ts';
+import { OutcomeUnknown, StoreUnavailable, type EventStore } from '../../../src/app/event-store.ts';
 import type { Lease } from '../../../src/app/ownership.ts';
 import { manualTime, type ManualTime } from '../../support/manual-time.ts';
 import { readAll } from '../../support/toy-workflow.ts';
@@ -10,15 +10,22 @@ import { silentLogger } from '../../support/loggers.ts';
 const TTL = 15_000;
 
 describe('ownership by a lease', () => {
-  const candidate = (store: EventStore, instance: string, time: ManualTime, exclusive = false) => {
+  const candidate = (
+    store: EventStore,
+    instance: string,
+    time: ManualTime,
+    { exclusive = false, directory = `of-${instance}` } = {},
+  ) => {
+    const warnings: string[] = [];
     const ownership = createLeaseOwnership({
       store,
       name: 'processes',
       instance,
       clock: time.clock,
       timers: time.timers,
-      logger: silentLogger,
+      logger: { ...silentLogger, warn: (_fields, message) => void warnings.push(message) },
       exclusive,
+      directory,
       ttlMs: TTL,
     });
     const stop = new AbortController();
@@ -33,6 +40,7 @@ describe('ownership by a lease', () => {
     });
     return {
       owns,
+      warnings: () => warnings,
       epochs: () => leases.map((lease) => lease.epoch),
       stop: async () => {
         stop.abort();
@@ -40,16 +48,35 @@ describe('ownership by a lease', () => {
       },
     };
   };
-  /** A store that can be cut off for one instance. */
-  const cuttable = (store: EventStore): EventStore & { cut: boolean } => {
-    const state = { cut: false };
+  /** A store that can be cut off for one instance, or that loses its answers. */
+  const cuttable = (store: EventStore): EventStore & { cut: boolean; losesAnswers: boolean } => {
+    const state = { cut: false, losesAnswers: false };
     return Object.assign(state, {
       ...store,
       append: async (...args: Parameters<EventStore['append']>) => {
         if (state.cut) throw new StoreUnavailable('cut off');
-        return store.append(...args);
+        const appended = await store.append(...args);
+        if (state.losesAnswers) throw new OutcomeUnknown(args[0]);
+        return appended;
       },
     });
+  };
+  /** Holds the lease and ends as with kill -9: it gives nothing back. */
+  const killed = async (store: EventStore, instance: string, time: ManualTime, directory: string) => {
+    const line = cuttable(store);
+    const dead = candidate(line, instance, time, { directory });
+    await time.pass(TTL);
+    expect(dead.owns()).to.equal(true);
+    line.cut = true;
+    await dead.stop();
+  };
+  const msUntil = async (time: ManualTime, holds: () => boolean): Promise<number> => {
+    for (let passed = 0; passed <= 4 * TTL; passed += 250) {
+      await time.pass(0);
+      if (holds()) return passed;
+      await time.pass(250);
+    }
+    throw new Error('not within four times the time of a lease');
   };
 
   it('is taken by one of two and goes over as soon as it is given back', async () => {
@@ -122,20 +149,109 @@ describe('ownership by a lease', () => {
   it('only counts the starts where the data directory is locked', async () => {
     const store = createMemoryEventStore();
     const time = manualTime();
-    const first = candidate(store, 'a', time, true);
+    const first = candidate(store, 'a', time, { exclusive: true });
     await time.pass(60_000);
     expect((await readAll(store, 'sys-lease-processes')).map((event) => event.type)).to.deep.equal([
       'LeaseTaken',
     ]);
     await first.stop();
     // As after kill -9: the former holder gave nothing back, and nobody waits for its time to run out.
-    const killed = candidate(store, 'b', time, true);
+    const killed = candidate(store, 'b', time, { exclusive: true });
     await time.pass(0);
-    const next = candidate(store, 'c', time, true);
+    const next = candidate(store, 'c', time, { exclusive: true });
     await time.pass(0);
     expect(next.epochs()).to.deep.equal([3]);
     await killed.stop();
     await next.stop();
+  });
+
+  it('is taken back at once by the next start on the same data directory, under a new epoch', async () => {
+    const store = createMemoryEventStore({ singleWriter: false });
+    const time = manualTime();
+    await killed(store, 'a', time, 'one');
+    const stranger = candidate(store, 'b', time, { directory: 'two' });
+    await time.pass(0);
+    expect(stranger.owns()).to.equal(false);
+    const restarted = candidate(store, 'c', time, { directory: 'one' });
+    await time.pass(0);
+    expect([restarted.owns(), stranger.owns()]).to.deep.equal([true, false]);
+    expect(restarted.epochs()).to.deep.equal([2]);
+    await restarted.stop();
+    await stranger.stop();
+  });
+
+  it('is not taken back and forth between a data directory and a copy of it', async () => {
+    const store = createMemoryEventStore({ singleWriter: false });
+    const time = manualTime();
+    const first = candidate(store, 'a', time, { directory: 'one' });
+    await time.pass(0);
+    const copy = candidate(store, 'b', time, { directory: 'one' });
+    await time.pass(8 * TTL);
+    expect([first.owns(), copy.owns()]).to.deep.equal([false, true]);
+    expect([first.epochs(), copy.epochs()]).to.deep.equal([[1], [2]]);
+    await first.stop();
+    await copy.stop();
+  });
+
+  it('is had again at once by its own holder, whose renewals were stored and not answered', async () => {
+    const store = createMemoryEventStore({ singleWriter: false });
+    const time = manualTime();
+    const line = cuttable(store);
+    const only = candidate(line, 'a', time);
+    await time.pass(TTL);
+    line.losesAnswers = true;
+    await msUntil(time, () => !only.owns());
+    line.losesAnswers = false;
+    expect(await msUntil(time, only.owns)).to.be.at.most(2_000);
+  });
+
+  it('is held within a second of the end of an outage of 10 s, whenever that began', async () => {
+    for (const after of [0, 1_000, 2_500, 4_500]) {
+      const store = createMemoryEventStore({ singleWriter: false });
+      const time = manualTime();
+      const line = cuttable(store);
+      const only = candidate(line, 'a', time);
+      await time.pass(TTL + after);
+      line.cut = true;
+      await time.pass(10_000);
+      line.cut = false;
+      expect(await msUntil(time, only.owns), `${after} ms after a renewal`).to.be.at.most(1_000);
+      await time.pass(4 * TTL);
+      expect(only.owns()).to.equal(true);
+      await only.stop();
+    }
+  });
+
+  it('goes over within a second of its time, and of being given back', async () => {
+    const store = createMemoryEventStore({ singleWriter: false });
+    const time = manualTime();
+    await killed(store, 'a', time, 'one');
+    const second = candidate(store, 'b', time);
+    expect(await msUntil(time, second.owns)).to.be.within(TTL, 1.2 * TTL + 1_000);
+    const third = candidate(store, 'c', time);
+    await time.pass(TTL / 2);
+    await second.stop();
+    expect(await msUntil(time, third.owns)).to.be.at.most(1_000);
+    await third.stop();
+  });
+
+  it('tells of an outage once, and not at each look', async () => {
+    const store = createMemoryEventStore({ singleWriter: false });
+    const time = manualTime();
+    const line = cuttable(store);
+    const only = candidate(line, 'a', time);
+    await time.pass(TTL);
+    line.cut = true;
+    await time.pass(3 * TTL);
+    line.cut = false;
+    await time.pass(TTL);
+    expect(only.owns()).to.equal(true);
+    expect(only.warnings()).to.deep.equal([
+      'the lease cannot be renewed; trying again',
+      'the lease was lost',
+      'the lease cannot be taken; trying again',
+    ]);
+    await only.stop();
   });
 
   it('keeps its stream short', async () => {

@@ -13,7 +13,7 @@ import {
 } from '../../support/toy-workflow.ts';
 import { createWorkshop } from '../../support/toy-workshop.ts';
 import { eventually } from '../../support/eventually.ts';
-import { silentLogger } from '../../support/loggers.ts';
+import { recordingLogger, silentLogger } from '../../support/loggers.ts';
 
 const never = (): Promise<never> => new Promise(() => undefined);
 
@@ -40,6 +40,28 @@ const mortal = (store: EventStore): EventStore & { die(): void } => {
     die: () => {
       dead = true;
     },
+  };
+};
+
+/** While it hangs, a command gets no answer to its reads before it is given up. */
+const hanging = (store: EventStore): EventStore & { hang(): void; hung(): number } => {
+  let hangs = false;
+  let hung = 0;
+  return {
+    ...store,
+    async *readStream(stream, options) {
+      if (hangs && stream.startsWith('toy-') && options?.signal !== undefined) {
+        const { signal } = options;
+        hung += 1;
+        await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+        signal.throwIfAborted();
+      }
+      yield* store.readStream(stream, options);
+    },
+    hang: () => {
+      hangs = true;
+    },
+    hung: () => hung,
   };
 };
 
@@ -109,5 +131,36 @@ describe('process runner on a store with several writers', () => {
     await eventually('t2 is done', () => isDone(store, 't2'));
     expect(second.status().epoch).to.equal(2);
     expect(workshop.objects.size).to.equal(2);
+  });
+
+  it('gives its runs up without a line for each when the lease is lost', async () => {
+    const store = hanging(toyStore(false));
+    const logger = recordingLogger();
+    const ids = ['t1', 't2', 't3', 't4', 't5'];
+    const losing = new AbortController();
+    const runner = startToyRunner({
+      store,
+      workshop: createWorkshop(),
+      instance: 'loser',
+      more: {
+        logger,
+        ownership: {
+          hold: async (signal, whileOwner) => {
+            await whileOwner({ epoch: 1, signal: AbortSignal.any([signal, losing.signal]) });
+            // Another instance has it from now on.
+            await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+          },
+        },
+        settings: { stopGraceMs: 0 },
+      },
+    });
+    running.push(runner);
+    await eventually('it owns', () => runner.status().state === 'live');
+    store.hang();
+    for (const id of ids) await orderToy(store, { id });
+    await eventually('every run waits for its order', () => store.hung() >= ids.length);
+    losing.abort();
+    await eventually('it stands by', () => runner.status().state !== 'live');
+    expect(logger.lines.filter(({ level }) => level === 'error' || level === 'warn')).to.deep.equal([]);
   });
 });

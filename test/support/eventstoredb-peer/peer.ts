@@ -9,13 +9,25 @@ import {
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
 import { createAppendService } from './append-service.ts';
-import { createStats, refusalError, type PeerContext, type Stats } from './context.ts';
+import { createStats, refusalError, type PeerContext, type ServerVersion, type Stats } from './context.ts';
 import { createFaults, type Faults } from './faults.ts';
 import { createLog, type Log, type LogOptions } from './log.ts';
 import { createReadService } from './read-service.ts';
-import { features, gossip, services, uuidOf, type FeaturesPb, type GossipPb, type SharedPb } from './wire.ts';
+import {
+  features,
+  gossip,
+  services,
+  users,
+  uuidOf,
+  type FeaturesPb,
+  type GossipPb,
+  type SharedPb,
+  type UsersPb,
+} from './wire.ts';
 
 export type PeerOptions = LogOptions & {
+  /** The release it behaves as. Default 24.10. */
+  readonly version?: ServerVersion;
   /** Default 0: any free port. */
   readonly port?: number;
   /** Default `halves`, as the real server. */
@@ -69,6 +81,7 @@ export const startPeer = async (options: PeerOptions = {}): Promise<Peer> => {
     log,
     faults,
     stats,
+    version: options.version ?? '24.10',
     cut: (address) => sockets.get(address)?.destroy(),
     uuids: options.uuids ?? 'halves',
     clockAheadMs: options.clockAheadMs ?? 0,
@@ -81,6 +94,7 @@ export const startPeer = async (options: PeerOptions = {}): Promise<Peer> => {
   serve(services.StreamsService, { ...createAppendService(peer), ...createReadService(peer) });
   serve(services.GossipService, { read: gossipHandler(peer) });
   serve(services.ServerFeaturesService, { getSupportedMethods: featuresHandler(peer) });
+  serve(services.UsersService, { create: userHandler(peer) });
   const injector = grpc.createConnectionInjector(ServerCredentials.createInsecure());
 
   const accept = (socket: Socket): void => {
@@ -160,6 +174,24 @@ export const startPeer = async (options: PeerOptions = {}): Promise<Peer> => {
   };
 };
 
+/** A user is an event of a stream of its own. Nobody is asked for a password here. */
+const userHandler =
+  ({ log }: PeerContext) =>
+  (
+    call: ServerUnaryCall<UsersPb.CreateReq, UsersPb.CreateResp>,
+    answer: sendUnaryData<UsersPb.CreateResp>,
+  ): void => {
+    const options = call.request.getOptions();
+    const loginName = options?.getLoginName() ?? '';
+    const data = {
+      loginName,
+      fullName: options?.getFullName() ?? '',
+      groups: options?.getGroupsList() ?? [],
+    };
+    log.inject(`$user-${loginName}`, { type: '$UserCreated', data: Buffer.from(JSON.stringify(data)) });
+    answer(null, new users.CreateResp());
+  };
+
 const gossipHandler =
   (peer: PeerContext) =>
   (
@@ -180,6 +212,12 @@ const gossipHandler =
     answer(null, new gossip.ClusterInfo().setMembersList([member]));
   };
 
+const RELEASES: Readonly<Record<ServerVersion, string>> = {
+  '23.10': '23.10.6',
+  '24.10': '24.10.4',
+  '25.0': '25.0.0',
+};
+
 const featuresHandler =
   (peer: PeerContext) =>
   (
@@ -197,6 +235,8 @@ const featuresHandler =
     );
     answer(
       null,
-      new features.SupportedMethods().setEventStoreServerVersion('24.10.0').setMethodsList(supported),
+      new features.SupportedMethods()
+        .setEventStoreServerVersion(RELEASES[peer.version])
+        .setMethodsList(supported),
     );
   };

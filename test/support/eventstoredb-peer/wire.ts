@@ -7,6 +7,8 @@ import type * as FeaturesService from '@eventstore/db-client/generated/serverfea
 import type * as FeaturesPb from '@eventstore/db-client/generated/serverfeatures_pb.js';
 import type * as SharedPb from '@eventstore/db-client/generated/shared_pb.js';
 import type * as StatusPb from '@eventstore/db-client/generated/status_pb.js';
+import type * as UsersService from '@eventstore/db-client/generated/users_grpc_pb.js';
+import type * as UsersPb from '@eventstore/db-client/generated/users_pb.js';
 import type * as StreamsService from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import type * as StreamsPb from '@eventstore/db-client/generated/streams_pb.js';
 
@@ -22,15 +24,17 @@ export const shared = require('@eventstore/db-client/generated/shared_pb') as ty
 export const statusPb = require('@eventstore/db-client/generated/status_pb') as typeof StatusPb;
 export const gossip = require('@eventstore/db-client/generated/gossip_pb') as typeof GossipPb;
 export const features = require('@eventstore/db-client/generated/serverfeatures_pb') as typeof FeaturesPb;
+export const users = require('@eventstore/db-client/generated/users_pb') as typeof UsersPb;
 export const services = {
   ...(require('@eventstore/db-client/generated/streams_grpc_pb') as typeof StreamsService),
   ...(require('@eventstore/db-client/generated/gossip_grpc_pb') as typeof GossipService),
   ...(require('@eventstore/db-client/generated/serverfeatures_grpc_pb') as typeof FeaturesService),
+  ...(require('@eventstore/db-client/generated/users_grpc_pb') as typeof UsersService),
 };
 export const anyPb = requireOfClient('google-protobuf/google/protobuf/any_pb') as typeof AnyPb;
 export const emptyPb = requireOfClient('google-protobuf/google/protobuf/empty_pb') as typeof EmptyPb;
 
-export type { StreamsPb, SharedPb, GossipPb, FeaturesPb, StatusPb };
+export type { StreamsPb, SharedPb, GossipPb, FeaturesPb, StatusPb, UsersPb };
 
 /** UUIDs come as text, or as two signed 64-bit halves (the real server answers in halves). */
 export const uuidText = (uuid: SharedPb.UUID | undefined): string => {

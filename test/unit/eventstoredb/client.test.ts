@@ -50,6 +50,17 @@ describe('EventStoreDB adapter: connection strings and the library', () => {
       expect(checkConnectionString(text)).to.deep.equal({ endpoints: 'db:2113' });
   });
 
+  it('refuses several hosts with +discover, of which the library would use the first, and says what to write', () => {
+    const text = 'esdb+discover://ledger:s3cret@a:2113,b:2113,c:2113?tlsCAFile=/ca.crt';
+    expect(() => checkConnectionString(text))
+      .to.throw(TypeError)
+      .with.property('message')
+      .that.equals(
+        'esdb+discover:// takes one DNS name, and of several hosts it would use the first only: ' +
+          'write esdb://a:2113,b:2113,c:2113, or one DNS name that resolves to every node',
+      );
+  });
+
   it('says that credentials without TLS are not sent', () => {
     expect(checkConnectionString('esdb://admin:x@db:2113?tls=false').warning).to.include(
       'not sent without TLS',

@@ -75,6 +75,8 @@ type Internals = {
 };
 
 const DEFAULT_KEEP_ALIVE_TIMEOUT_MS = 10_000;
+/** Seconds that a node gets to say who leads; the library's 5 are as long as an election, for each node that is gone. */
+const GOSSIP_TIMEOUT_S = 1;
 
 const ownConnection = (connectionString: string, name: string, serial: number): string => {
   const set = /[?&]keep[-_]?alive[-_]?timeout=(-?\d+)/i.exec(connectionString)?.[1];
@@ -83,6 +85,7 @@ const ownConnection = (connectionString: string, name: string, serial: number): 
     ...(/[?&]connection[-_]?name=/i.test(connectionString)
       ? []
       : [`connectionName=${encodeURIComponent(name)}`]),
+    ...(/[?&]gossip[-_]?timeout=/i.test(connectionString) ? [] : [`gossipTimeout=${GOSSIP_TIMEOUT_S}`]),
     ...(timeout < 0 ? [] : [`keepAliveTimeout=${timeout + serial}`]),
   ];
   const base = connectionString.trim().replace(/\/+$/, '');
@@ -129,8 +132,14 @@ export const checkConnectionString = (connectionString: string): { endpoints: st
     /^(esdb(?:\+discover)?):\/\/(?:([^@/]+)@)?([^/?@]+)(\/?)(?:\?(.*))?$/.exec(connectionString.trim()) ?? [];
   if (scheme === undefined || hosts === undefined)
     throw new TypeError(
-      'the event store connection string must look like esdb://user:password@host:2113 or esdb+discover://… ' +
-        '(special characters in user and password percent-encoded)',
+      'the event store connection string must look like esdb://user:password@host:2113 ' +
+        '(of a cluster esdb://…@a:2113,b:2113,c:2113, or esdb+discover://… with one DNS name; ' +
+        'special characters in user and password percent-encoded)',
+    );
+  if (scheme === 'esdb+discover' && hosts.includes(','))
+    throw new TypeError(
+      'esdb+discover:// takes one DNS name, and of several hosts it would use the first only: ' +
+        `write esdb://${hosts}, or one DNS name that resolves to every node`,
     );
   const values = new Map<string, string>();
   for (const pair of query === '' ? [] : query.split('&')) {

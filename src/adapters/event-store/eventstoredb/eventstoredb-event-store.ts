@@ -11,7 +11,7 @@ import { createSubscriber } from './subscription.ts';
 import { createWatermark } from './watermark.ts';
 
 export type EventStoreDbOptions = {
-  /** `esdb://…` or `esdb+discover://…`; user and password percent-encoded. Never logged. */
+  /** `esdb://` with one host or a list of nodes, or `esdb+discover://` with one DNS name; user and password percent-encoded. Never logged. */
   readonly connectionString: string;
   /** Name of this process incarnation, for logs. */
   readonly instance: string;
@@ -45,7 +45,7 @@ export type EventStoreDbStore = EventStore & { stats(): EventStoreDbStats };
 const DEFAULT_DEADLINE_MS = 10_000;
 const DEFAULT_RETRIES = 3;
 const PING_MS = 2000;
-const CONNECT_MS = 5000;
+const CONNECT_MS = 2000;
 
 /**
  * The event log in an EventStoreDB or KurrentDB server (22.6 or later for positions of reads, 23.10 for caught-up).

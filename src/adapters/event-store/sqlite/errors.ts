@@ -1,18 +1,5 @@
 import { LogDamaged, StoreUnavailable, type DamagedAt } from '../../../app/event-store.ts';
 
-/** A second process (or a second store in this one) on the same data directory. */
-export class DataDirectoryInUse extends Error {
-  override readonly name = 'DataDirectoryInUse';
-  readonly dataDir: string;
-  constructor(dataDir: string, holder: string | undefined) {
-    super(
-      `the data directory ${dataDir} is in use${holder === undefined ? '' : ` by process ${holder}`}: ` +
-        'one process writes to it at a time. Stop that process, or give this one another LEDGER_DATA_DIR.',
-    );
-    this.dataDir = dataDir;
-  }
-}
-
 /** The file does not hold what was written to it. Nothing is read from or written to it any more. */
 export class StoreDamaged extends LogDamaged {
   override readonly name = 'StoreDamaged';

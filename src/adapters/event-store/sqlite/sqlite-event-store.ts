@@ -1,13 +1,13 @@
 import { StoreUnavailable, type EventStore } from '../../../app/event-store.ts';
 import { makeDirectory } from '../../../app/make-directory.ts';
 import type { Logger } from '../../../app/ports.ts';
+import { lockDataDirectory } from '../../data-directory/lock.ts';
 import { checkAppend, checkMaxCount } from '../shared/checks.ts';
 import { createGrowth, type Growth } from '../shared/paged-subscription.ts';
 import type { BackupResult } from './backup.ts';
 import type { StoreCheck } from './check-store.ts';
 import type { WriterFaults } from './faults.ts';
 import { logFile } from './files.ts';
-import { lockDataDirectory } from './lock.ts';
 import { createLogReader, type EventLogReader } from './log-reader.ts';
 import { openLogForReading } from './schema.ts';
 import { backupOnThread, checkOnThread } from './threads.ts';

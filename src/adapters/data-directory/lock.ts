@@ -1,13 +1,31 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { DataDirectoryInUse, isBusy } from './errors.ts';
-import { holderFile, lockFile } from './files.ts';
+import { isBusy } from '../event-store/sqlite/errors.ts';
+
+/** A second process (or a second service in this one) on the same data directory. */
+export class DataDirectoryInUse extends Error {
+  override readonly name = 'DataDirectoryInUse';
+  readonly dataDir: string;
+  constructor(dataDir: string, holder: string | undefined) {
+    super(
+      `the data directory ${dataDir} is in use${holder === undefined ? '' : ` by process ${holder}`}: ` +
+        'one process writes to it at a time. Stop that process, or give this one another LEDGER_DATA_DIR.',
+    );
+    this.dataDir = dataDir;
+  }
+}
+
+const lockFile = (dataDir: string): string => join(dataDir, 'events.lock');
+/** Process id of the last holder of the lock: only to say who it is. */
+const holderFile = (dataDir: string): string => join(dataDir, 'events.holder');
 
 /**
  * Takes the data directory for this process: an exclusive transaction on a database of its own, held until the
  * returned function is called. The operating system frees it when the process dies, however it dies.
  * The lock file must never be opened by other means in this process: closing any descriptor of a file drops the
- * POSIX locks on it. Throws DataDirectoryInUse.
+ * POSIX locks on it. Throws DataDirectoryInUse. Beside an EventStoreDB the lock keeps read models and the process index
+ * from being written by two.
  */
 export const lockDataDirectory = (dataDir: string): (() => void) => {
   const db = new DatabaseSync(lockFile(dataDir), { timeout: 0 });
