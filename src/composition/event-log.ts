@@ -24,10 +24,16 @@ export const openStore = async (
   const { createEventStoreDbStore } = await import(
     '../adapters/event-store/eventstoredb/eventstoredb-event-store.ts'
   );
+  const { assertWritable } = await import('../adapters/event-store/eventstoredb/store-id.ts');
   const connectionString = config.eventStore;
   const options = { connectionString, instance, deadlineMs, logger };
-  const store = await createEventStoreDbStore(options).catch((error: unknown) => {
+  const refuse = (error: unknown): never => {
     throw noEventStore(error);
+  };
+  const store = await createEventStoreDbStore(options).catch(refuse);
+  await assertWritable(store).catch(async (error: unknown) => {
+    await store.close();
+    refuse(error);
   });
   return { store, sqlite: undefined, readerConfig: { kind: 'eventstoredb', connectionString, instance } };
 };

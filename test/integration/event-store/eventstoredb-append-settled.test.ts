@@ -40,7 +40,9 @@ describe('EventStoreDB adapter: what an answer settles', () => {
         const { append } = peer.stats.calls;
         const alone = await rejection(store.append('order-3', 'no_stream', [sized(MAX_APPEND_BYTES + 1)]));
         expect(alone).to.be.instanceOf(EventTooLarge);
-        expect((alone as Error).message).to.include('event Sized').and.to.include(String(MAX_APPEND_BYTES));
+        expect((alone as Error).message)
+          .to.include('event Sized')
+          .and.to.include(String(MAX_APPEND_BYTES));
         const pair = [sized(MAX_APPEND_BYTES - 1000), sized(1001)];
         const together = await rejection(store.append('order-3', 'no_stream', pair));
         expect(together).to.be.instanceOf(EventTooLarge);

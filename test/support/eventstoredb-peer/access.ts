@@ -2,15 +2,16 @@ import { Metadata, ServerInterceptingCall, status, type ServerInterceptor } from
 
 /**
  * Lets in who names one of the users with the password that the user has now. A server looks at that when a call opens,
- * and not again while it lasts.
+ * and not again while it lasts. Anybody may ask for its features and for gossip: clients send no user there.
  */
 export const authentication =
   (users: ReadonlyMap<string, string>): ServerInterceptor =>
-  (_method, call) =>
+  ({ path }, call) =>
     new ServerInterceptingCall(call, {
       start: (next) =>
         next({
           onReceiveMetadata: (metadata, letIn) => {
+            if (!path.startsWith('/event_store.client.streams.')) return letIn(metadata);
             const [header] = metadata.get('authorization');
             if (header === undefined) {
               const trailers = new Metadata();
