@@ -24,16 +24,10 @@ export const openStore = async (
   const { createEventStoreDbStore } = await import(
     '../adapters/event-store/eventstoredb/eventstoredb-event-store.ts'
   );
-  const { assertWritable } = await import('../adapters/event-store/eventstoredb/store-id.ts');
   const connectionString = config.eventStore;
-  const options = { connectionString, instance, deadlineMs, logger };
-  const refuse = (error: unknown): never => {
+  const options = { connectionString, instance, deadlineMs, logger, writes: true };
+  const store = await createEventStoreDbStore(options).catch((error: unknown) => {
     throw noEventStore(error);
-  };
-  const store = await createEventStoreDbStore(options).catch(refuse);
-  await assertWritable(store).catch(async (error: unknown) => {
-    await store.close();
-    refuse(error);
   });
   return { store, sqlite: undefined, readerConfig: { kind: 'eventstoredb', connectionString, instance } };
 };

@@ -100,6 +100,18 @@ describe('EventStoreDB adapter: rights, passwords and certificates', () => {
           .and.not.include('tls=false');
     });
 
+    it('the certificate authority of a cluster, though discovery only says that it found nobody', async () => {
+      const { peer, at } = await secured();
+      const cluster = (authority: string): string =>
+        at('ledger:right@', authority).replace(/127[^?]*/, (host) => `${host},${host}`);
+      expect(said(await start(cluster(otherCa))))
+        .to.include('certificate')
+        .and.to.include('tlsCAFile');
+      const store = await bench.store(cluster(ca), { deadlineMs: 10_000 });
+      expect(await store.append('order-1', 'no_stream', [event('Placed')])).to.include({ revision: 0 });
+      expect(peer.stats.calls.gossip).to.be.greaterThan(0);
+    });
+
     it('a server without TLS', async () => {
       const peer = await bench.peer();
       const text = said(await start(`esdb://ledger:right@127.0.0.1:${peer.port}?tlsCAFile=${ca}`));

@@ -52,7 +52,8 @@ const UNTRUSTED =
   /unable to verify|unable to get (?:local )?issuer|self[- ]signed certificate|certificate (?:has expired|is not yet valid)|altnames/i;
 const NO_TLS = /wrong version number|packet length too long|EPROTO/;
 
-const isTlsFault = (error: unknown): boolean => {
+/** The certificate is not trusted, or the other side speaks no TLS. */
+export const isTlsFault = (error: unknown): boolean => {
   const text = messageOf(error);
   return UNTRUSTED.test(text) || NO_TLS.test(text);
 };

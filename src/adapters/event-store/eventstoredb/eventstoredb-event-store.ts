@@ -1,13 +1,14 @@
 import { randomInt, randomUUID } from 'node:crypto';
-import type { EventStore } from '../../../app/event-store.ts';
+import { StoreUnavailable, type EventStore } from '../../../app/event-store.ts';
 import type { Logger } from '../../../app/ports.ts';
 import { createAppender } from './append.ts';
 import { createBatchWriter } from './batch-writer.ts';
 import { checkConnectionString, connect } from './client.ts';
-import { closedStore, createFaults } from './errors.ts';
+import { closedStore, createFaults, isTlsFault } from './errors.ts';
 import { createReader } from './reads.ts';
-import { identify } from './store-id.ts';
+import { assertWritable, identify } from './store-id.ts';
 import { createSubscriber } from './subscription.ts';
+import { tlsFaultOf } from './tls-probe.ts';
 import { createWatermark } from './watermark.ts';
 
 export type EventStoreDbOptions = {
@@ -22,6 +23,8 @@ export type EventStoreDbOptions = {
   /** First and longest wait before a dropped subscription is opened again, in milliseconds. Default 100 and 5,000. */
   readonly resubscribeMs?: { readonly first: number; readonly longest: number };
   readonly logger?: Logger;
+  /** This process writes: opening fails when it may not. Default: that shows at the first append. */
+  readonly writes?: boolean;
   /** Default: read from the store, or written to it when it has none. */
   readonly storeId?: string;
 };
@@ -120,15 +123,27 @@ export const createEventStoreDbStore = async (options: EventStoreDbOptions): Pro
   } satisfies Omit<EventStoreDbStore, 'storeId'>;
 
   try {
-    const storeId = options.storeId ?? (await identify(store, options.instance));
+    const storeId =
+      options.storeId ??
+      (await Promise.race([identify(store, options.instance), untrusted(connectionString)]));
+    if (options.writes === true) await assertWritable(store);
     // From here on, what was stored before this start is known to be old (watermark.ts).
     await reader.lastPosition();
     logger?.info({ endpoints, storeId }, 'connected to the event store');
     return { ...store, storeId };
   } catch (error) {
     await close();
-    throw error;
+    throw isTlsFault(error) && !(error instanceof StoreUnavailable)
+      ? faults.unavailable('connecting', error, { right: '$r', on: '$all' })
+      : error;
   }
+};
+
+/** Rejects when no host of a cluster can be trusted; settles in no other way. */
+const untrusted = async (connectionString: string): Promise<never> => {
+  const fault = await tlsFaultOf(connectionString);
+  if (fault !== undefined) throw fault;
+  return new Promise(() => {});
 };
 
 /** The user whom the connection string names. */
