@@ -278,7 +278,9 @@ const fields = {
     '10000',
     '10000',
     milliseconds(50, 120_000),
-    'Milliseconds after which an unanswered append counts as unknown (answered 504 with the command id to repeat).',
+    'Milliseconds for which the service tries an append or a read again while the event store does not answer. ' +
+      'After that, an append that was never sent is answered 503; one without an answer is answered 504 with the ' +
+      'command id to repeat.',
   ),
   auditExportDays: field(
     'LEDGER_AUDIT_EXPORT_DAYS',

@@ -52,7 +52,10 @@ export type Appended = {
   readonly revision: number;
   /** Position of the last event of this append. */
   readonly position: Position;
-  /** True when exactly these ids were already there at this revision: an earlier attempt had succeeded. */
+  /**
+   * True when exactly these ids were already there: an earlier attempt had succeeded. Also when that may be so: the
+   * answer to an earlier attempt was lost, and the store answers both alike.
+   */
   readonly duplicate: boolean;
 };
 
@@ -110,8 +113,8 @@ export type EventStore = {
    */
   readonly singleWriter: boolean;
   /**
-   * Appends all events or none. Throws WrongExpectedRevision, EventTooLarge, OutcomeUnknown, StoreUnavailable.
-   * An empty list is a programming error.
+   * Appends all events or none. Throws WrongExpectedRevision, EventTooLarge, StreamDeleted, OutcomeUnknown,
+   * StoreUnavailable. An empty list is a programming error.
    */
   append(
     stream: string,
@@ -149,8 +152,11 @@ export type EventStore = {
   close(): Promise<void>;
 };
 
-/** Largest `data` + `metadata` of one event in bytes (MaxAppendSize of servers through 25.0). */
-export const MAX_EVENT_BYTES = 1024 * 1024;
+/**
+ * Largest append in bytes, and so the largest event: MaxAppendSize of servers through 25.0. Of each event, its data, its
+ * metadata and twice the length of its type count, as the strictest server counts.
+ */
+export const MAX_APPEND_BYTES = 1024 * 1024;
 
 export class WrongExpectedRevision extends Error {
   override readonly name = 'WrongExpectedRevision';
@@ -165,12 +171,17 @@ export class WrongExpectedRevision extends Error {
   }
 }
 
+/** Nothing was stored. */
 export class EventTooLarge extends Error {
   override readonly name = 'EventTooLarge';
   readonly bytes: number;
-  constructor(type: string, bytes: number) {
-    super(`event ${type} has ${bytes} bytes; at most ${MAX_EVENT_BYTES} are allowed`);
+  /** Most that the store takes, in bytes. */
+  readonly limit: number;
+  /** `what`: `event <type>`, or `append of <n> events to <stream>` where they are too large together. */
+  constructor(what: string, bytes: number, limit = MAX_APPEND_BYTES) {
+    super(`${what} has ${bytes} bytes; the event store takes at most ${limit}`);
     this.bytes = bytes;
+    this.limit = limit;
   }
 }
 
@@ -200,15 +211,31 @@ export class LogReplaced extends Error {
 /** `event`: `<stream>@<revision>`. */
 export type DamagedAt = { readonly event: string; readonly position: Position };
 
+/** The stream was deleted for good in the store: it takes nothing any more, and what it held is gone. */
+export class StreamDeleted extends LogDamaged {
+  override readonly name = 'StreamDeleted';
+  readonly stream: string;
+  constructor(stream: string) {
+    super(`stream ${stream} was deleted for good in the event store`, undefined);
+    this.stream = stream;
+  }
+}
+
+/**
+ * Why nothing can be stored. `down`: not reachable; `full`: no space left; `denied`: the store's user lacks a right;
+ * `credentials`: the store does not know the user, or not with this password; `untrusted`: TLS fails, as for a
+ * certificate of another authority; `closed`: this process is stopping.
+ */
+export type UnavailableReason = 'down' | 'full' | 'denied' | 'credentials' | 'untrusted' | 'closed';
+
 /** Nothing was stored. `retryAfterMs` says when trying again makes sense. */
 export class StoreUnavailable extends Error {
   override readonly name = 'StoreUnavailable';
   readonly retryAfterMs: number;
-  /** `full`: no space left; `down`: not reachable; `closed`: this process is stopping. */
-  readonly reason: 'down' | 'full' | 'closed';
+  readonly reason: UnavailableReason;
   constructor(
     message: string,
-    reason: 'down' | 'full' | 'closed' = 'down',
+    reason: UnavailableReason = 'down',
     options?: ErrorOptions & { retryAfterMs?: number },
   ) {
     super(message, options);

@@ -29,7 +29,7 @@ export const openStore = async (
     '../adapters/event-store/eventstoredb/eventstoredb-event-store.ts'
   );
   const connectionString = config.eventStore;
-  const options = { connectionString, instance, deadlineMs, logger };
+  const options = { connectionString, instance, deadlineMs, logger, writes: true };
   const unlock = lockDataDirectory(config.dataDir);
   const remote = await createEventStoreDbStore(options).catch((error: unknown) => {
     unlock();
@@ -40,14 +40,15 @@ export const openStore = async (
 };
 
 /** The connection string is not repeated: it may hold a password. */
-const noEventStore = (error: unknown): unknown =>
-  error instanceof StoreUnavailable || error instanceof TypeError
-    ? new BadSetting(
-        `LEDGER_EVENT_STORE: the event store cannot be used: ${error.message.replace(/[.\s]*(Resolution note:)?\s*$/, '')}. ` +
-          'Example: LEDGER_EVENT_STORE=esdb://localhost:2113?tls=false',
-        { cause: error },
-      )
-    : error;
+const noEventStore = (error: unknown): unknown => {
+  if (!(error instanceof StoreUnavailable || error instanceof TypeError)) return error;
+  // What was told of rights and passwords says itself what to do.
+  const isRefused = error instanceof StoreUnavailable && error.reason !== 'down';
+  const example = isRefused ? '' : '. Example: LEDGER_EVENT_STORE=esdb://localhost:2113?tls=false';
+  return new BadSetting(`LEDGER_EVENT_STORE: the event store cannot be used: ${error.message}${example}`, {
+    cause: error,
+  });
+};
 
 /** What only the embedded store offers over the admin routes. */
 export const embeddedStoreServices = (sqlite: SqliteEventStore | undefined) =>

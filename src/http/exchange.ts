@@ -4,7 +4,9 @@ import {
   LogDamaged,
   OutcomeUnknown,
   StoreUnavailable,
+  StreamDeleted,
   type DamagedAt,
+  type UnavailableReason,
 } from '../app/event-store.ts';
 import { ReferencesBusy } from '../app/reference-guard.ts';
 import { IdempotencyMismatch } from '../app/command.ts';
@@ -197,15 +199,14 @@ const describe = (failure: unknown): object =>
 /** Translates what ports throw (design §4 Unknown outcome) into catalogue errors. */
 export const asApiError = (failure: unknown): ApiError => {
   if (failure instanceof ApiError) return failure;
-  if (failure instanceof StoreUnavailable) {
-    const text =
-      failure.reason === 'full' ? 'the event store has no space left' : 'the event store does not answer';
-    return new ApiError('UNAVAILABLE', `${text}; nothing was stored, try again`, {
-      reason: failure.reason === 'full' ? 'STORE_FULL' : 'STORE_UNAVAILABLE',
-      retryAfterSeconds: failure.retryAfterMs / 1000,
-      cause: failure,
-    });
-  }
+  if (failure instanceof StoreUnavailable) return storeUnavailable(failure);
+  if (failure instanceof StreamDeleted)
+    return new ApiError(
+      'DATA_LOSS',
+      'the history of this object was deleted from the event store for good, so nothing was stored; the operators of ' +
+        'this service must restore the event store from a backup',
+      { reason: 'STREAM_DELETED', cause: failure },
+    );
   if (failure instanceof LogDamaged) return logDamaged(failure);
   if (failure instanceof ReferencesBusy)
     return new ApiError('UNAVAILABLE', `${failure.message}; nothing was stored, try again`, {
@@ -222,16 +223,53 @@ export const asApiError = (failure: unknown): ApiError => {
     );
   }
   if (failure instanceof EventTooLarge) {
-    return new ApiError('INVALID_ARGUMENT', `the object is too large to be stored (${failure.bytes} bytes)`, {
-      reason: 'OBJECT_TOO_LARGE',
-      cause: failure,
-    });
+    return new ApiError(
+      'INVALID_ARGUMENT',
+      `the object is too large to be stored (${failure.bytes} bytes, at most ${failure.limit})`,
+      {
+        reason: 'OBJECT_TOO_LARGE',
+        cause: failure,
+      },
+    );
   }
   if (failure instanceof URIError)
     return new ApiError('INVALID_ARGUMENT', 'the URL holds an invalid escape sequence', { cause: failure });
   return new ApiError('INTERNAL', 'an internal fault; the request id names it in the log', {
     cause: failure,
   });
+};
+
+/** Only what may pass by itself says when to try again. */
+const storeUnavailable = (cause: StoreUnavailable): ApiError => {
+  const { reason, text, passes } = UNAVAILABLE[cause.reason];
+  const advice = passes ? 'try again' : 'the operators of this service must correct that';
+  return new ApiError('UNAVAILABLE', `${text}; nothing was stored, ${advice}`, {
+    reason,
+    ...(passes && { retryAfterSeconds: cause.retryAfterMs / 1000 }),
+    cause,
+  });
+};
+
+const AWAY = { reason: 'STORE_UNAVAILABLE', text: 'the event store does not answer', passes: true };
+const UNAVAILABLE: Readonly<Record<UnavailableReason, typeof AWAY>> = {
+  down: AWAY,
+  closed: AWAY,
+  full: { reason: 'STORE_FULL', text: 'the event store has no space left', passes: true },
+  denied: {
+    reason: 'STORE_ACCESS_DENIED',
+    text: 'the event store denies this service a right that it needs',
+    passes: false,
+  },
+  credentials: {
+    reason: 'STORE_CREDENTIALS_REFUSED',
+    text: 'the event store does not accept the user or password of this service',
+    passes: false,
+  },
+  untrusted: {
+    reason: 'STORE_UNTRUSTED',
+    text: 'this service cannot trust the certificate of the event store',
+    passes: false,
+  },
 };
 
 /** Which event it is may be more than the caller may know: of its place nothing can be told but that it is one. */

@@ -94,8 +94,8 @@ describe('EventStoreDB adapter: random faults during concurrent appends', functi
   it(`keeps every acknowledged event exactly once (LEDGER_TEST_SEED=${seed})`, async () => {
     const property = fc.asyncProperty(script, restarts, async (steps, restartBefore) => {
       const peer = await bench.peer();
-      const first = await bench.store(peer, { deadlineMs: 4000, retries: 1 });
-      const second = await bench.store(peer, { deadlineMs: 4000, retries: 1, instance: 'second' });
+      const first = await bench.store(peer, { deadlineMs: 4000 });
+      const second = await bench.store(peer, { deadlineMs: 4000, instance: 'second' });
       const remaining = [...steps];
       peer.faults.chooseWith((on, stream) =>
         on === 'append' && stream.startsWith('writer-') ? remaining.shift() : undefined,

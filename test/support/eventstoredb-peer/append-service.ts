@@ -11,6 +11,7 @@ import {
   anyPb,
   emptyPb,
   nameOf,
+  protobuf,
   shared,
   statusPb,
   streamIdentifier,
@@ -125,11 +126,29 @@ const answerTo = (request: Request, result: WriteResult): StreamsPb.BatchAppendR
       const name = 'event_store.client.MaximumAppendSizeExceeded';
       return answer.setError(inBand(name, details.serializeBinary(), status.INVALID_ARGUMENT, 'Too large'));
     }
+    case 'event-too-large': {
+      const name = 'event_store.client.MaximumAppendEventSizeExceeded';
+      return answer.setError(inBand(name, eventSizeOf(result), status.INVALID_ARGUMENT, 'Too large'));
+    }
   }
 };
 
+/** A message that the client's generated modules do not know: `{eventId = 1, size = 2, limit = 3}`. */
+const eventSizeOf = ({ id, size, limit }: WriteResult & { kind: 'event-too-large' }): Uint8Array => {
+  const writer = new protobuf.BinaryWriter();
+  writer.writeString(1, id);
+  writer.writeUint32(2, size);
+  writer.writeUint32(3, limit);
+  return writer.getResultBuffer();
+};
+
+/** Appends at once that a server still answers: 4,000 were answered, of more it answers hardly any. */
+const MOST_AT_ONCE = 4_000;
+
 export const createAppendService = (peer: PeerContext) => {
   const { log, faults, stats } = peer;
+  /** Being worked on: the same append that comes meanwhile is dropped without an answer. */
+  const busy = new Set<string>();
 
   const work = (request: Request): WriteResult => {
     const before = log.all.length;
@@ -150,7 +169,15 @@ export const createAppendService = (peer: PeerContext) => {
     if (request.deadlineMs <= Date.now() + peer.clockAheadMs)
       return send(new streams.BatchAppendResp().setError(timeout()));
     const types = request.events.map(({ type }) => type);
-    const fault = faults.next('append', request.stream, types);
+    const key = `${request.stream} ${request.events.map(({ id }) => id).join(' ')}`;
+    if (busy.has(key) || stats.queued >= MOST_AT_ONCE) {
+      stats.dropped += 1;
+      return;
+    }
+    const chosen = faults.next('append', request.stream, types);
+    // A follower hands the append on to the leader, except for who asks for the leader.
+    const indifferent = call.metadata.get('requires-leader')[0] !== 'true';
+    const fault = chosen?.kind === 'refuse' && chosen.as === 'not-leader' && indifferent ? undefined : chosen;
     switch (fault?.kind) {
       case undefined:
         return answer();
@@ -164,8 +191,11 @@ export const createAppendService = (peer: PeerContext) => {
       }
       case 'late-work':
         stats.queued += 1;
+        stats.mostQueued = Math.max(stats.mostQueued, stats.queued);
+        busy.add(key);
         setTimeout(() => {
           stats.queued -= 1;
+          busy.delete(key);
           answer();
         }, fault.ms);
         return;
@@ -174,7 +204,7 @@ export const createAppendService = (peer: PeerContext) => {
         if (fault.cut) peer.cut(call.getPeer());
         return;
       case 'refuse':
-        if (fault.as === 'unavailable' || fault.as === 'not-leader')
+        if (fault.as === 'unavailable' || fault.as === 'not-leader' || fault.as === 'unauthenticated')
           call.emit('error', refusalError(fault, peer.address()));
         else send(new streams.BatchAppendResp().setError(refusals[fault.as]()));
         return;
@@ -202,6 +232,10 @@ export const createAppendService = (peer: PeerContext) => {
 
   const batchAppend = (call: BatchCall): void => {
     const open = new Map<string, Request>();
+    stats.openAppendCalls += 1;
+    call.once('close', () => {
+      stats.openAppendCalls -= 1;
+    });
     stats.lastAppendHeaders = Object.fromEntries(
       Object.entries(call.metadata.getMap()).map(([name, value]) => [name, value.toString()]),
     );
@@ -254,8 +288,8 @@ export const createAppendService = (peer: PeerContext) => {
 
   const remove =
     <Req extends StreamsPb.DeleteReq | StreamsPb.TombstoneReq, Resp>(
-      apply: (stream: string) => void,
-      response: () => Resp,
+      apply: (stream: string) => number,
+      response: (offset: string) => Resp,
     ) =>
     (call: ServerUnaryCall<Req, Resp>, answer: sendUnaryData<Resp>): void => {
       const stream = nameOf(call.request.getOptions()?.getStreamIdentifier());
@@ -268,18 +302,21 @@ export const createAppendService = (peer: PeerContext) => {
             'stream-name': stream,
           }),
         );
-      apply(stream);
-      answer(null, response());
+      answer(null, response(String(apply(stream))));
     };
 
   return {
     batchAppend,
     append,
-    delete: remove<StreamsPb.DeleteReq, StreamsPb.DeleteResp>(log.softDelete, () =>
-      new streams.DeleteResp().setNoPosition(new shared.Empty()),
+    delete: remove<StreamsPb.DeleteReq, StreamsPb.DeleteResp>(log.softDelete, (offset) =>
+      new streams.DeleteResp().setPosition(
+        new streams.DeleteResp.Position().setCommitPosition(offset).setPreparePosition(offset),
+      ),
     ),
-    tombstone: remove<StreamsPb.TombstoneReq, StreamsPb.TombstoneResp>(log.tombstone, () =>
-      new streams.TombstoneResp().setNoPosition(new shared.Empty()),
+    tombstone: remove<StreamsPb.TombstoneReq, StreamsPb.TombstoneResp>(log.tombstone, (offset) =>
+      new streams.TombstoneResp().setPosition(
+        new streams.TombstoneResp.Position().setCommitPosition(offset).setPreparePosition(offset),
+      ),
     ),
   };
 };
@@ -320,6 +357,7 @@ const answerClassic = (
         }),
       );
     case 'too-large':
+    case 'event-too-large':
       return answer(
         serviceError(status.INVALID_ARGUMENT, 'too large', {
           exception: 'maximum-append-size-exceeded',

@@ -12,8 +12,15 @@ export type Stats = {
   batchMessages: number;
   /** Appends that stored something. */
   commits: number;
-  /** Appends that wait to be worked on (`late-work`). */
+  /** Appends that wait to be worked on (`late-work`), and the most that ever did. */
   queued: number;
+  mostQueued: number;
+  /** Appends that were dropped without an answer, as a real server does with some. */
+  dropped: number;
+  /** The most reads that were ever open at once, subscriptions not among them. */
+  mostReads: number;
+  /** Batch append calls open now. */
+  openAppendCalls: number;
   /** Subscriptions open now. */
   openSubscriptions: number;
   /** Read and subscription calls that the client cancelled (or whose connection went). */
@@ -34,6 +41,10 @@ export const createStats = (): Stats => ({
   batchMessages: 0,
   commits: 0,
   queued: 0,
+  mostQueued: 0,
+  dropped: 0,
+  mostReads: 0,
+  openAppendCalls: 0,
   openSubscriptions: 0,
   cancelled: 0,
   eventsSent: 0,
@@ -85,6 +96,8 @@ export const refusalError = (
     }
     case 'access-denied':
       return serviceError(status.PERMISSION_DENIED, 'Access Denied', { exception: 'access-denied' });
+    case 'unauthenticated':
+      return serviceError(status.UNAUTHENTICATED, 'Bad HTTP status: 401');
     case 'timeout':
       return serviceError(status.DEADLINE_EXCEEDED, 'Operation timed out');
     case 'unknown':

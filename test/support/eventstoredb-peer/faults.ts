@@ -2,7 +2,14 @@
 
 export type Target = 'append' | 'read' | 'subscribe' | 'gossip' | 'features' | 'delete';
 
-export type Refusal = 'busy' | 'unknown' | 'timeout' | 'access-denied' | 'unavailable' | 'not-leader';
+export type Refusal =
+  | 'busy'
+  | 'unknown'
+  | 'timeout'
+  | 'access-denied'
+  | 'unauthenticated'
+  | 'unavailable'
+  | 'not-leader';
 
 export type Behaviour =
   /** Nothing is stored and nothing is said. */
@@ -13,7 +20,7 @@ export type Behaviour =
   | { readonly kind: 'late-work'; readonly ms: number }
   /** Appends: stored, never answered. With `cut` the connection goes down instead of staying silent. */
   | { readonly kind: 'lose-answer'; readonly cut?: boolean }
-  /** Refused before anything is stored. `unavailable` and `not-leader` end the call with an error. */
+  /** Refused before anything is stored. `unavailable`, `unauthenticated`, `not-leader` end the call with an error. */
   | { readonly kind: 'refuse'; readonly as: Refusal; readonly leader?: { host: string; port: number } }
   /** Ends with an error after `events` messages (reads, subscriptions) or at once (appends: nothing stored). */
   | { readonly kind: 'drop'; readonly events?: number; readonly code?: number }

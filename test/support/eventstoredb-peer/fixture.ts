@@ -18,7 +18,7 @@ export const createBench = () => {
       return peer;
     },
     /**
-     * A store with short waits: 1,500 ms deadline, 2 retries, resubscribing after 5–50 ms. Opening is tried three times:
+     * A store with short waits: 1,500 ms deadline, resubscribing after 5–50 ms. Opening is tried three times:
      * on a loaded machine even a healthy peer may miss such a deadline once.
      */
     store: async (
@@ -30,7 +30,6 @@ export const createBench = () => {
           connectionString: typeof peer === 'string' ? peer : peer.connectionString,
           instance: 'test',
           deadlineMs: 1500,
-          retries: 2,
           resubscribeMs: { first: 5, longest: 50 },
           ...options,
         });

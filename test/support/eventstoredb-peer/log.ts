@@ -1,3 +1,5 @@
+import type { ServerVersion } from './context.ts';
+
 /**
  * The server's log in memory: streams, `$all`, stream metadata and the idempotency check of KurrentDB
  * (ReaderIndex/IndexWriter CheckCommit; eventstore-client.md §3.2).
@@ -25,11 +27,16 @@ export type WriteResult =
   | { readonly kind: 'success'; readonly revision: number | undefined; readonly offset: number | undefined }
   | { readonly kind: 'wrong-version'; readonly current: number | 'no_stream' }
   | { readonly kind: 'deleted' }
-  | { readonly kind: 'too-large'; readonly limit: number };
+  | { readonly kind: 'too-large'; readonly limit: number }
+  | { readonly kind: 'event-too-large'; readonly id: string; readonly size: number; readonly limit: number };
 
 export type LogOptions = {
   /** Bytes of one whole append. Default 1 MiB, as servers through 25.0. */
   readonly maxAppendSize?: number;
+  /** Bytes of one event, from 24.10 on. Default: no limit, as of a server that is not told of one. */
+  readonly maxAppendEventSize?: number;
+  /** The release whose rules it follows. Default 24.10. */
+  readonly version?: ServerVersion;
   /** False: ids are not compared, as when `any` fell out of the server's cache. Default true. */
   readonly idempotent?: boolean;
   readonly now?: () => number;
@@ -41,7 +48,8 @@ const SOFT_DELETED = 9_223_372_036_854_775_807n;
 const METADATA_TYPE = '$metadata';
 
 export const createLog = (options: LogOptions = {}) => {
-  const { maxAppendSize = 1024 * 1024, now = Date.now } = options;
+  const { maxAppendSize = 1024 * 1024, maxAppendEventSize = Infinity, now = Date.now } = options;
+  const isOld = options.version === '23.10';
   let idempotent = options.idempotent ?? true;
   const all: StoredEvent[] = [];
   const streams = new Map<string, StoredEvent[]>();
@@ -120,13 +128,29 @@ export const createLog = (options: LogOptions = {}) => {
     const last = same.at(-1);
     if (last === undefined || same.length < proposed.length) return undefined;
     if (!same.every((e, i) => e.id === proposed[i]?.id)) return undefined;
-    return { kind: 'success', revision: last.revision, offset: last.offset };
+    // Of events that `$maxCount` took the position is not known any more.
+    const kept = read(stream);
+    const isKept = typeof kept !== 'string' && kept.includes(last);
+    return { kind: 'success', revision: last.revision, offset: isKept ? last.offset : undefined };
   };
+
+  /** What counts against the limit: up to 23.10 the data alone. */
+  const countOf = ({ type, data, metadata }: ProposedEvent): number =>
+    isOld ? data.length : data.length + metadata.length + 2 * type.length;
 
   const append = (stream: string, expected: Expected, proposed: readonly ProposedEvent[]): WriteResult => {
     if (tombstones.has(stream)) return { kind: 'deleted' };
-    const bytes = proposed.reduce((sum, e) => sum + e.data.length + e.metadata.length + e.type.length, 0);
-    if (bytes > maxAppendSize) return { kind: 'too-large', limit: maxAppendSize };
+    const sizes = proposed.map(countOf);
+    if (sizes.reduce((sum, size) => sum + size, 0) > maxAppendSize)
+      return { kind: 'too-large', limit: maxAppendSize };
+    const large = isOld ? -1 : sizes.findIndex((size) => size > maxAppendEventSize);
+    if (large >= 0)
+      return {
+        kind: 'event-too-large',
+        id: proposed[large]?.id ?? '',
+        size: sizes[large] ?? 0,
+        limit: maxAppendEventSize,
+      };
     const last = eventsOf(stream).at(-1);
     const absent = last === undefined || softDeleted(stream);
     const fits =
@@ -151,8 +175,15 @@ export const createLog = (options: LogOptions = {}) => {
     read,
     /** Every event in log order; grows in place. */
     all: all as readonly StoredEvent[],
-    softDelete: (stream: string): void => writeMetadata(stream, `{"$tb":${SOFT_DELETED}}`),
-    tombstone: (stream: string): void => void tombstones.add(stream),
+    /** Both return the offset that the answer names. */
+    softDelete: (stream: string): number => {
+      writeMetadata(stream, `{"$tb":${SOFT_DELETED}}`);
+      return eventsOf(`$$${stream}`).at(-1)?.offset ?? 0;
+    },
+    tombstone: (stream: string): number => {
+      tombstones.add(stream);
+      return end;
+    },
     /** Stores an event past every check, for what only foreign writers do (broken JSON, system events). */
     inject: (stream: string, event: Partial<ProposedEvent> & { type: string }): void =>
       void store(stream, [

@@ -8,6 +8,7 @@ import {
   type ServerUnaryCall,
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
+import { authentication } from './access.ts';
 import { createAppendService } from './append-service.ts';
 import { createStats, refusalError, type PeerContext, type ServerVersion, type Stats } from './context.ts';
 import { createFaults, type Faults } from './faults.ts';
@@ -38,6 +39,10 @@ export type PeerOptions = LogOptions & {
   readonly defaultWindow?: number;
   /** System events at the beginning of the log, as every real server has them. Default 3. */
   readonly systemEvents?: number;
+  /** Serves TLS with this certificate. */
+  readonly tls?: { readonly cert: string; readonly key: string };
+  /** Passwords of the users whom it lets in, looked up at each call. Only with `tls`: clients send none without. */
+  readonly users?: ReadonlyMap<string, string>;
   /** An existing log: another node of the same cluster. */
   readonly log?: Log;
 };
@@ -88,14 +93,24 @@ export const startPeer = async (options: PeerOptions = {}): Promise<Peer> => {
     defaultWindow: options.defaultWindow ?? 32,
     address: () => ({ host: '127.0.0.1', port }),
   };
-  const grpc = new Server({ 'grpc.max_receive_message_length': 17 * 1024 * 1024 });
+  const { tls, users } = options;
+  const grpc = new Server({
+    'grpc.max_receive_message_length': 17 * 1024 * 1024,
+    interceptors: users === undefined ? [] : [authentication(users)],
+  });
   const serve = (service: unknown, handlers: object): void =>
     grpc.addService(service as never, handlers as UntypedServiceImplementation);
   serve(services.StreamsService, { ...createAppendService(peer), ...createReadService(peer) });
   serve(services.GossipService, { read: gossipHandler(peer) });
   serve(services.ServerFeaturesService, { getSupportedMethods: featuresHandler(peer) });
   serve(services.UsersService, { create: userHandler(peer) });
-  const injector = grpc.createConnectionInjector(ServerCredentials.createInsecure());
+  const credentials =
+    tls === undefined
+      ? ServerCredentials.createInsecure()
+      : ServerCredentials.createSsl(null, [
+          { cert_chain: Buffer.from(tls.cert), private_key: Buffer.from(tls.key) },
+        ]);
+  const injector = grpc.createConnectionInjector(credentials);
 
   const accept = (socket: Socket): void => {
     const name = `${socket.remoteAddress}:${socket.remotePort}`;

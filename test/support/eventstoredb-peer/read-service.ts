@@ -171,6 +171,7 @@ export const createReadService = (peer: PeerContext) => {
     return !isOver(call);
   };
 
+  let openReads = 0;
   const read = (call: ReadCall): void => {
     const options = call.request.getOptions();
     if (options === undefined)
@@ -178,6 +179,8 @@ export const createReadService = (peer: PeerContext) => {
     const subscribing = options.hasSubscription();
     stats.calls[subscribing ? 'subscribe' : 'read'] += 1;
     if (subscribing) stats.openSubscriptions += 1;
+    else openReads += 1;
+    stats.mostReads = Math.max(stats.mostReads, openReads);
     call.on('error', () => {});
     call.once('cancelled', () => {
       stats.cancelled += 1;
@@ -185,6 +188,7 @@ export const createReadService = (peer: PeerContext) => {
     const serve = subscribing ? subscription(call, options) : countRead(call, options);
     void serve.finally(() => {
       if (subscribing) stats.openSubscriptions -= 1;
+      else openReads -= 1;
     });
   };
   return { read };

@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module';
+import type * as Protobuf from 'google-protobuf';
 import type * as AnyPb from 'google-protobuf/google/protobuf/any_pb.js';
 import type * as EmptyPb from 'google-protobuf/google/protobuf/empty_pb.js';
 import type * as GossipService from '@eventstore/db-client/generated/gossip_grpc_pb.js';
@@ -31,6 +32,7 @@ export const services = {
   ...(require('@eventstore/db-client/generated/serverfeatures_grpc_pb') as typeof FeaturesService),
   ...(require('@eventstore/db-client/generated/users_grpc_pb') as typeof UsersService),
 };
+export const protobuf = requireOfClient('google-protobuf') as typeof Protobuf;
 export const anyPb = requireOfClient('google-protobuf/google/protobuf/any_pb') as typeof AnyPb;
 export const emptyPb = requireOfClient('google-protobuf/google/protobuf/empty_pb') as typeof EmptyPb;
 

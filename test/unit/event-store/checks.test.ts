@@ -1,32 +1,58 @@
 import { expect } from 'chai';
 import { checkAppend, checkMaxCount, matcher } from '../../../src/adapters/event-store/shared/checks.ts';
-import { EventTooLarge, MAX_EVENT_BYTES, type EventToAppend } from '../../../src/app/event-store.ts';
+import { EventTooLarge, MAX_APPEND_BYTES, type EventToAppend } from '../../../src/app/event-store.ts';
 
 const of = (data: string, metadata = ''): EventToAppend => ({ id: 'id', type: 'Sized', data, metadata });
+/** Twice the length of the type counts. */
+const ROOM = MAX_APPEND_BYTES - 2 * 'Sized'.length;
+const check = (...events: EventToAppend[]): void => checkAppend('order-1', 'no_stream', events);
 
 describe('event store: checks before an append', () => {
-  it('accepts exactly the limit and refuses one byte more', () => {
-    checkAppend('no_stream', [of('x'.repeat(MAX_EVENT_BYTES - 10), 'x'.repeat(10))]);
-    expect(() => checkAppend('no_stream', [of('x'.repeat(MAX_EVENT_BYTES - 10), 'x'.repeat(11))])).to.throw(
+  it('accepts exactly the limit and refuses one byte more: data, metadata and twice the type', () => {
+    check(of('x'.repeat(ROOM - 10), 'x'.repeat(10)));
+    expect(() => check(of('x'.repeat(ROOM - 10), 'x'.repeat(11)))).to.throw(
       EventTooLarge,
-      String(MAX_EVENT_BYTES + 1),
+      `event Sized has ${MAX_APPEND_BYTES + 1} bytes; the event store takes at most ${MAX_APPEND_BYTES}`,
     );
   });
 
   it('counts bytes of UTF-8, not characters', () => {
     const threeBytes = '\u20ac';
-    const most = Math.floor(MAX_EVENT_BYTES / 3);
-    checkAppend(0, [of(threeBytes.repeat(most))]);
-    expect(() => checkAppend(0, [of(threeBytes.repeat(most + 1))])).to.throw(EventTooLarge);
+    const most = Math.floor(ROOM / 3);
+    check(of(threeBytes.repeat(most)));
+    expect(() => check(of(threeBytes.repeat(most + 1)))).to.throw(EventTooLarge);
   });
 
   it('looks at every event', () => {
-    expect(() => checkAppend(0, [of('{}'), of('x'.repeat(MAX_EVENT_BYTES + 1))])).to.throw(EventTooLarge);
+    expect(() => check(of('{}'), of('x'.repeat(MAX_APPEND_BYTES + 1)))).to.throw(
+      EventTooLarge,
+      'event Sized',
+    );
+  });
+
+  it('counts the events of an append together', () => {
+    const half = of('x'.repeat(ROOM / 2));
+    expect(() => check(half, half)).to.throw(
+      EventTooLarge,
+      `append of 2 events to order-1 has ${ROOM + 20} bytes`,
+    );
+    check(half, of('x'.repeat(ROOM / 2 - 10)));
+  });
+
+  it('counts the names under which correlation and causation are stored as well', () => {
+    const metadata = JSON.stringify({ correlationId: 'c-1', causationId: 'k-1' });
+    const added = '"$correlationId":"c-1","$causationId":"k-1",'.length;
+    const most = ROOM - metadata.length - added;
+    check(of('x'.repeat(most), metadata));
+    expect(() => check(of('x'.repeat(most + 1), metadata))).to.throw(
+      EventTooLarge,
+      String(MAX_APPEND_BYTES + 1),
+    );
   });
 
   for (const wrong of [-1, 1.5, Number.NaN, Infinity])
     it(`takes ${wrong} for no revision`, () => {
-      expect(() => checkAppend(wrong, [of('{}')])).to.throw(TypeError);
+      expect(() => checkAppend('order-1', wrong, [of('{}')])).to.throw(TypeError);
     });
 
   for (const [stream, maxCount] of [

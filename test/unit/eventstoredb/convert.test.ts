@@ -8,7 +8,6 @@ import {
   prepare,
   toRecorded,
 } from '../../../src/adapters/event-store/eventstoredb/convert.ts';
-import { EventTooLarge, MAX_EVENT_BYTES } from '../../../src/app/event-store.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { check } from '../../support/property.ts';
 
@@ -71,14 +70,6 @@ describe('EventStoreDB adapter: events and positions', () => {
     const metadata = '{ "correlationId" : 5, "x":1 }';
     expect(Buffer.from(prepare(given({ metadata })).metadata).toString()).to.equal(metadata);
     expect(Buffer.from(prepare(given({ metadata: ' { } ' })).metadata).toString()).to.equal(' { } ');
-  });
-
-  it('bytes are counted, not letters', () => {
-    const text = 'é'.repeat(MAX_EVENT_BYTES / 2 - 4);
-    expect(() => prepare(given({ data: JSON.stringify({ t: text }), metadata: '{}' }))).to.throw(
-      EventTooLarge,
-    );
-    expect(() => prepare(given({ data: JSON.stringify({ t: text.slice(5) }) }))).to.not.throw();
   });
 
   it('event types of the store itself, and none at all, are refused', () => {

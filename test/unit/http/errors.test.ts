@@ -1,6 +1,12 @@
 import { expect } from 'chai';
 import { IdempotencyMismatch } from '../../../src/app/command.ts';
-import { EventTooLarge, LogDamaged, OutcomeUnknown, StoreUnavailable } from '../../../src/app/event-store.ts';
+import {
+  EventTooLarge,
+  LogDamaged,
+  OutcomeUnknown,
+  StoreUnavailable,
+  StreamDeleted,
+} from '../../../src/app/event-store.ts';
 import { reject, type RejectionKind } from '../../../src/domain/decider.ts';
 import {
   ApiError,
@@ -71,6 +77,21 @@ describe('error catalogue', () => {
     expect(errorHeaders(down)).to.deep.equal({ 'x-ledger-reason': 'STORE_UNAVAILABLE', 'retry-after': '2' });
     const full = asApiError(new StoreUnavailable('x', 'full'));
     expect([full.status, full.reason]).to.deep.equal([503, 'STORE_FULL']);
+  });
+
+  it('does not say "try again" of what somebody must correct first', () => {
+    for (const [failure, status, reason, says] of [
+      [new StoreUnavailable('x', 'denied'), 503, 'STORE_ACCESS_DENIED', 'denies this service a right'],
+      [new StoreUnavailable('x', 'credentials'), 503, 'STORE_CREDENTIALS_REFUSED', 'user or password'],
+      [new StoreUnavailable('x', 'untrusted'), 503, 'STORE_UNTRUSTED', 'certificate'],
+      [new StreamDeleted('cluster-SENTINEL'), 500, 'STREAM_DELETED', 'deleted from the event store for good'],
+    ] as const) {
+      const error = asApiError(failure);
+      expect([error.status, error.reason]).to.deep.equal([status, reason]);
+      expect(error.message).to.include(says).and.to.include('nothing was stored').and.not.include('again');
+      expect(error.message).to.not.include('SENTINEL');
+      expect(errorHeaders(error)).to.deep.equal({ 'x-ledger-reason': reason });
+    }
   });
 
   it('tells who lost an answer how to settle it', () => {

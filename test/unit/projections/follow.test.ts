@@ -25,7 +25,8 @@ const batchesOf = async (events: number, textOf: (n: number) => string): Promise
       metadata: '{}',
     }),
   );
-  await store.append('note-a', 'no_stream', given);
+  for (const [n, event] of given.entries())
+    await store.append('note-a', n === 0 ? 'no_stream' : n - 1, [event]);
   const batches: number[] = [];
   let position: Position | undefined;
   const applier = {

@@ -2,12 +2,11 @@ import { randomUUID } from 'node:crypto';
 import type { Logger } from '../../../app/ports.ts';
 import { StoreUnavailable } from '../../../app/event-store.ts';
 import type { LedgerClient } from './client.ts';
-import { isNotLeader, messageOf } from './errors.ts';
-import { Silence, timed } from './waiting.ts';
+import { isNotLeader, isRefusal, messageOf } from './errors.ts';
+import { isDead, timed } from './waiting.ts';
 import {
   batchAppendMethod,
-  batchMessages,
-  bytesOf,
+  batchMessage,
   correlationIdOf,
   readAnswer,
   StreamsClient,
@@ -19,19 +18,24 @@ import {
 
 /**
  * One duplex BatchAppend call that all appends of this store share. The library has one too, but its table of pending
- * appends belongs to the whole module: a drop of one connection rejects the appends of all others (B4), their answers
- * then throw inside a data handler, and a drop while writes are queued raises unhandled rejections, each of them fatal
- * in Node (eventstore-client.md §3.3; the last is reproduced in test/integration/event-store/eventstoredb-library.test.ts).
- * So the messages, channel, discovery, TLS and credentials are the library's; the table is ours.
+ * appends belongs to the whole module: a drop of one connection rejects the appends of all others, their answers then
+ * throw inside a data handler, and a drop while writes are queued raises unhandled rejections, each of them fatal in
+ * Node (reproduced in test/integration/event-store/eventstoredb-library.test.ts). So the messages, channel, discovery,
+ * TLS and credentials are the library's; the table is ours.
  */
 export type BatchWriter = {
   /**
-   * Sends one append and waits for its answer. `not-sent` means that no byte of it left this process. `unknown` covers
+   * Sends one append and waits for its answer. `not-sent` means that nothing of it was stored. `unknown` covers
    * everything between: no answer in time, a broken call, an answer that settles nothing, an aborted signal.
    */
   send(request: AppendRequest, timeoutMs: number, signal?: AbortSignal): Promise<SendOutcome>;
   /** Whether an append would go out on a connection that is open now. */
   isConnected(): boolean;
+  /**
+   * The credentials are not accepted any more. The server checks them when a call opens, so that the open one would go
+   * on: it ends when what is on its way is answered, and the next append opens another one.
+   */
+  retire(): void;
   close(): Promise<void>;
 };
 
@@ -44,10 +48,6 @@ export type BatchWriterOptions = {
   readonly logger?: Logger | undefined;
 };
 
-/** More appends or bytes than this waiting for answers at once: further ones are turned away unsent. */
-const MAX_PENDING = 4096;
-const MAX_PENDING_BYTES = 64 * 1024 * 1024;
-
 type Call = {
   write(message: BatchRequest): boolean;
   cancel(): void;
@@ -59,35 +59,47 @@ type Call = {
 type Connection = {
   readonly client: LedgerClient;
   readonly call: Call;
-  readonly pending: Map<string, (answer: Answer) => void>;
-  /** Monotonic time of the last answer, to tell a slow append from a dead connection. */
+  readonly pending: Map<string, (outcome: SendOutcome) => void>;
+  /** Of the last answer (`performance.now()`), to tell a slow append from a dead connection; 0: none came. */
   lastAnswerAt: number;
+  retiring: boolean;
   over: boolean;
 };
 
 export const createBatchWriter = ({ connect, connectTimeoutMs, logger }: BatchWriterOptions): BatchWriter => {
   let current: Promise<Connection> | undefined;
-  let connected = false;
-  let waiting = 0;
-  let waitingBytes = 0;
+  let established: Connection | undefined;
   /** A client that was sent on to the leader and goes on being used. */
   let leader: LedgerClient | undefined;
   let closed = false;
 
+  /** The next append opens another connection. */
+  const forget = (connection: Connection): void => {
+    if (established !== connection) return;
+    established = undefined;
+    current = undefined;
+  };
+
   const abandon = (connection: Connection, error: Error): void => {
     if (connection.over) return;
     connection.over = true;
-    current = undefined;
-    connected = false;
+    forget(connection);
     const { pending } = connection;
-    if (!closed)
+    if (!closed && !connection.retiring)
       logger?.warn({ pending: pending.size, reason: messageOf(error) }, 'lost the append connection');
-    for (const settle of pending.values()) settle({ kind: 'unknown', error });
+    // A server that refuses the call as such has looked at nothing that was sent on it.
+    const kind = isRefusal(error) && connection.lastAnswerAt === 0 ? 'not-sent' : 'unknown';
+    for (const settle of pending.values()) settle({ kind, error });
     pending.clear();
     // After not-leader the library reconnects to the leader it was told; a new client would not know it.
     if (!isNotLeader(error) || closed) dispose(connection.client);
     else leader = connection.client;
   };
+  const endWhenAnswered = (connection: Connection): void => {
+    if (connection.retiring && connection.pending.size === 0)
+      abandon(connection, new Error('the credentials are not accepted any more'));
+  };
+
   const open = async (): Promise<Connection> => {
     const client = leader ?? connect();
     leader = undefined;
@@ -100,7 +112,14 @@ export const createBatchWriter = ({ connect, connectTimeoutMs, logger }: BatchWr
         grpc.batchAppend(metadata, options),
       );
       const call = (await timed('opening the append call', opening, connectTimeoutMs)) as Call;
-      return listen({ client, call, pending: new Map(), lastAnswerAt: performance.now(), over: false });
+      return listen({
+        client,
+        call,
+        pending: new Map(),
+        lastAnswerAt: 0,
+        retiring: false,
+        over: false,
+      });
     } catch (error) {
       dispose(client);
       throw error;
@@ -117,7 +136,7 @@ export const createBatchWriter = ({ connect, connectTimeoutMs, logger }: BatchWr
   };
 
   const listen = (connection: Connection): Connection => {
-    connected = true;
+    established = connection;
     const { call, pending } = connection;
     call.on('data', (message) => {
       connection.lastAnswerAt = performance.now();
@@ -126,6 +145,7 @@ export const createBatchWriter = ({ connect, connectTimeoutMs, logger }: BatchWr
       const settle = pending.get(id);
       pending.delete(id);
       settle?.(readAnswer(message));
+      endWhenAnswered(connection);
     });
     call.on('error', (error) => abandon(connection, error));
     const ended = (): void => abandon(connection, new Error('the event store ended the append call'));
@@ -139,17 +159,18 @@ export const createBatchWriter = ({ connect, connectTimeoutMs, logger }: BatchWr
     request: AppendRequest,
     timeoutMs: number,
     signal?: AbortSignal,
-  ): Promise<Answer> => {
+  ): Promise<SendOutcome> => {
+    const { call, pending } = connection;
     const id = randomUUID();
-    const sentAt = performance.now();
-    const answered = new Promise<Answer>((resolve) => connection.pending.set(id, resolve));
-    for (const message of batchMessages(request, id, Date.now())) connection.call.write(message);
+    const answered = new Promise<SendOutcome>((resolve) => pending.set(id, resolve));
+    call.write(batchMessage(request, id, Date.now()));
     try {
       return await timed(`append to ${request.stream}`, answered, timeoutMs, signal);
     } catch (error) {
-      connection.pending.delete(id);
-      const silent = connection.lastAnswerAt < sentAt;
-      if (error instanceof Silence && silent) abandon(connection, error);
+      pending.delete(id);
+      // One append that is not answered, or had hardly any time left, says nothing of those of others.
+      if (isDead(error, connection.lastAnswerAt)) abandon(connection, error as Error);
+      endWhenAnswered(connection);
       return { kind: 'unknown', error: error as Error };
     }
   };
@@ -160,30 +181,27 @@ export const createBatchWriter = ({ connect, connectTimeoutMs, logger }: BatchWr
     signal?: AbortSignal,
   ): Promise<SendOutcome> => {
     if (closed) return { kind: 'not-sent', error: new Error('closed') };
-    if (waiting >= MAX_PENDING || waitingBytes >= MAX_PENDING_BYTES)
-      return { kind: 'not-sent', error: new Error(`${waiting} appends wait for their answers already`) };
-    const bytes = bytesOf(request);
-    waiting += 1;
-    waitingBytes += bytes;
+    const started = performance.now();
+    let connection: Connection;
     try {
-      const started = performance.now();
-      let connection: Connection;
-      try {
-        connection = await timed('connecting', opened(), timeoutMs, signal);
-      } catch (error) {
-        return { kind: 'not-sent', error };
-      }
-      if (connection.over) return { kind: 'not-sent', error: new Error('the connection was lost') };
-      return await exchange(connection, request, timeoutMs - (performance.now() - started), signal);
-    } finally {
-      waiting -= 1;
-      waitingBytes -= bytes;
+      connection = established ?? (await timed('connecting', opened(), timeoutMs, signal));
+    } catch (error) {
+      return { kind: 'not-sent', error };
     }
+    if (connection.over) return { kind: 'not-sent', error: new Error('the connection was lost') };
+    return exchange(connection, request, timeoutMs - (performance.now() - started), signal);
   };
 
   return {
     send,
-    isConnected: () => connected,
+    isConnected: () => established !== undefined,
+    retire: () => {
+      if (established === undefined) return;
+      const connection = established;
+      connection.retiring = true;
+      forget(connection);
+      endWhenAnswered(connection);
+    },
     close: async () => {
       closed = true;
       const connection = await current?.catch(() => undefined);

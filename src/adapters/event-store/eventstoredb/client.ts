@@ -33,7 +33,7 @@ export const connect = (connectionString: string, name: string, serial: number):
     supports: (method) => internals.supports(method),
     openStream: (service, name, open) =>
       internals.GRPCStreamCreator(service, name, (grpc) =>
-        open(grpc, ...internals.callArguments({}, { deadline: Infinity })),
+        open(grpc, ...internals.callArguments({ requiresLeader: true }, { deadline: Infinity })),
       )(),
     dispose: async () => {
       disposed = true;
@@ -48,7 +48,10 @@ export type LedgerClient = {
   readonly api: EventStoreDBClient;
   /** Whether the server lists this method. The first call asks it; fails with whatever gRPC says. */
   supports(method: Method): Promise<boolean>;
-  /** Opens a call on the client's channel, with its headers and credentials and without a deadline. */
+  /**
+   * Opens a call on the client's channel, with its headers and credentials and without a deadline. It asks for the
+   * leader: a follower would hand appends on to a leader that may be dead.
+   */
   openStream<Service, Call>(
     service: Service,
     name: string,
@@ -66,7 +69,10 @@ type Internals = {
   handleError: (client: Grpc.Client, error: Error) => Promise<void>;
   getChannel: () => Promise<Grpc.Channel>;
   readonly supports: (method: Method) => Promise<boolean>;
-  readonly callArguments: (base: object, options: Grpc.CallOptions) => [Grpc.Metadata, Grpc.CallOptions];
+  readonly callArguments: (
+    base: { requiresLeader: boolean },
+    options: Grpc.CallOptions,
+  ) => [Grpc.Metadata, Grpc.CallOptions];
   readonly GRPCStreamCreator: <Service, Call>(
     service: Service,
     name: string,

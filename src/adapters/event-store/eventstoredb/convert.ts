@@ -1,7 +1,7 @@
 import type { RecordedEvent as StoredEvent } from '@eventstore/db-client';
 import type { EventToAppend, Position, RecordedEvent } from '../../../app/event-store.ts';
-import { EventTooLarge, MAX_EVENT_BYTES } from '../../../app/event-store.ts';
 import type { JsonObject, JsonValue } from '../../../domain/json.ts';
+import { CAUSATION, CORRELATION, reservedNames } from '../shared/sizes.ts';
 
 /** An event whose texts were checked and turned into bytes: nothing can fail on the way out any more (§3.3 B3). */
 export type PreparedEvent = {
@@ -17,6 +17,9 @@ const POSITION = /^\d{40}$/;
 
 export const positionOf = (commit: bigint, prepare: bigint): Position =>
   String(commit).padStart(DIGITS, '0') + String(prepare).padStart(DIGITS, '0');
+
+/** Of the first record that a log can hold. */
+export const FIRST_POSITION: Position = positionOf(0n, 0n);
 
 /** Throws RangeError for text that is no position of such a store. */
 export const parsePosition = (position: Position): { commit: bigint; prepare: bigint } => {
@@ -35,10 +38,6 @@ export class CorruptEvent extends Error {
     this.revision = revision;
   }
 }
-
-/** The names under which projections on the server look for correlation and causation (§3.2 "Events"). */
-const CORRELATION = '$correlationId';
-const CAUSATION = '$causationId';
 
 export const isSystem = (event: StoredEvent): boolean =>
   event.type.startsWith('$') || event.streamId.startsWith('$');
@@ -82,11 +81,9 @@ const objectOr = (value: unknown, error: () => Error): JsonObject => {
 
 /**
  * Checks the texts and makes bytes of them (eventstore-client.md §3.3 B3). Data goes out exactly as it was given;
- * metadata gains the names reserved for correlation and causation. Throws TypeError and EventTooLarge.
+ * metadata gains the names reserved for correlation and causation. Throws TypeError.
  */
 export const prepare = (event: EventToAppend): PreparedEvent => {
-  const bytes = Buffer.byteLength(event.data) + Buffer.byteLength(event.metadata);
-  if (bytes > MAX_EVENT_BYTES) throw new EventTooLarge(event.type, bytes);
   if (event.type === '' || event.type.startsWith('$'))
     throw new TypeError(
       `"${event.type}" cannot be an event type: names beginning with $ are the store's own`,
@@ -116,11 +113,7 @@ const parseObject = (text: string, what: string): JsonObject => {
 };
 
 /** Puts the reserved names in front; the given text stays as it is behind them. */
-const withReserved = (text: string, { correlationId, causationId }: JsonObject): string => {
-  const added = [
-    ...(typeof correlationId === 'string' ? [`"${CORRELATION}":${JSON.stringify(correlationId)}`] : []),
-    ...(typeof causationId === 'string' ? [`"${CAUSATION}":${JSON.stringify(causationId)}`] : []),
-  ];
-  if (added.length === 0) return text;
-  return `{${added.join(',')},${text.slice(text.indexOf('{') + 1)}`;
+const withReserved = (text: string, metadata: JsonObject): string => {
+  const added = reservedNames(metadata);
+  return added === '' ? text : `{${added}${text.slice(text.indexOf('{') + 1)}`;
 };

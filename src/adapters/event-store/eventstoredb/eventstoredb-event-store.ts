@@ -1,13 +1,14 @@
 import { randomInt, randomUUID } from 'node:crypto';
-import type { EventStore, RecordedEvent } from '../../../app/event-store.ts';
+import { StoreUnavailable, type EventStore } from '../../../app/event-store.ts';
 import type { Logger } from '../../../app/ports.ts';
 import { createAppender } from './append.ts';
 import { createBatchWriter } from './batch-writer.ts';
 import { checkConnectionString, connect } from './client.ts';
-import { closedStore } from './errors.ts';
+import { closedStore, createFaults, isTlsFault } from './errors.ts';
 import { createReader } from './reads.ts';
-import { identify } from './store-id.ts';
+import { assertWritable, identify } from './store-id.ts';
 import { createSubscriber } from './subscription.ts';
+import { tlsFaultOf } from './tls-probe.ts';
 import { createWatermark } from './watermark.ts';
 
 export type EventStoreDbOptions = {
@@ -17,13 +18,13 @@ export type EventStoreDbOptions = {
   readonly instance: string;
   /** Milliseconds until an append's outcome counts as unknown, a read or an unconfirmed subscription as failed. Default 10,000. */
   readonly deadlineMs?: number;
-  /** Further attempts within that time. Default 3. */
-  readonly retries?: number;
-  /** Milliseconds for a ping. Default: the deadline, at most 2,000. */
+  /** Milliseconds for a ping. Default: the deadline, at most 1,500. */
   readonly pingMs?: number;
   /** First and longest wait before a dropped subscription is opened again, in milliseconds. Default 100 and 5,000. */
   readonly resubscribeMs?: { readonly first: number; readonly longest: number };
   readonly logger?: Logger;
+  /** This process writes: opening fails when it may not. Default: that shows at the first append. */
+  readonly writes?: boolean;
   /** Default: read from the store, or written to it when it has none. */
   readonly storeId?: string;
 };
@@ -43,8 +44,8 @@ export type EventStoreDbStats = {
 export type EventStoreDbStore = EventStore & { stats(): EventStoreDbStats };
 
 const DEFAULT_DEADLINE_MS = 10_000;
-const DEFAULT_RETRIES = 3;
-const PING_MS = 2000;
+/** Less than readiness waits for a ping, so that it hears the cause. */
+const PING_MS = 1500;
 const CONNECT_MS = 2000;
 
 /**
@@ -52,7 +53,7 @@ const CONNECT_MS = 2000;
  * Throws TypeError for a connection string it cannot use, StoreUnavailable when the server cannot be reached.
  */
 export const createEventStoreDbStore = async (options: EventStoreDbOptions): Promise<EventStoreDbStore> => {
-  const { connectionString, deadlineMs = DEFAULT_DEADLINE_MS, retries = DEFAULT_RETRIES } = options;
+  const { connectionString, deadlineMs = DEFAULT_DEADLINE_MS } = options;
   const logger = options.logger?.child({ component: 'eventstoredb', instance: options.instance });
   const { endpoints, warning } = checkConnectionString(connectionString);
   if (warning !== undefined) logger?.warn({ endpoints }, warning);
@@ -72,16 +73,13 @@ export const createEventStoreDbStore = async (options: EventStoreDbOptions): Pro
   };
   const closing = new AbortController();
   const watermark = createWatermark();
-  const shared = { connect: connectOwn, closing: closing.signal, watermark, counters, logger };
+  const faults = createFaults(userOf(connectionString));
+  const shared = { connect: connectOwn, closing: closing.signal, watermark, faults, counters, logger };
 
-  const reader = createReader({ ...shared, deadlineMs, retries });
   const writer = createBatchWriter({ ...shared, connectTimeoutMs: Math.min(deadlineMs, CONNECT_MS) });
-  const readTail = async (stream: string, from: number, limit: number, patienceMs: number) => {
-    const events: RecordedEvent[] = [];
-    for await (const event of reader.readStream(stream, { from, limit }, patienceMs)) events.push(event);
-    return events;
-  };
-  const { append, appendMetadata } = createAppender({ ...shared, writer, deadlineMs, retries, readTail });
+  const reader = createReader({ ...shared, deadlineMs, unauthenticated: () => writer.retire() });
+  const { readIds } = reader;
+  const { append, appendMetadata } = createAppender({ ...shared, writer, deadlineMs, readIds });
   const { subscribe } = createSubscriber({
     ...shared,
     confirmMs: deadlineMs,
@@ -127,13 +125,31 @@ export const createEventStoreDbStore = async (options: EventStoreDbOptions): Pro
   } satisfies Omit<EventStoreDbStore, 'storeId'>;
 
   try {
-    const storeId = options.storeId ?? (await identify(store, options.instance));
+    const storeId =
+      options.storeId ??
+      (await Promise.race([identify(store, options.instance), untrusted(connectionString)]));
+    if (options.writes === true) await assertWritable(store);
     // From here on, what was stored before this start is known to be old (watermark.ts).
     await reader.lastPosition();
     logger?.info({ endpoints, storeId }, 'connected to the event store');
     return { ...store, storeId };
   } catch (error) {
     await close();
-    throw error;
+    throw isTlsFault(error) && !(error instanceof StoreUnavailable)
+      ? faults.unavailable('connecting', error, { right: '$r', on: '$all' })
+      : error;
   }
+};
+
+/** Rejects when no host of a cluster can be trusted; settles in no other way. */
+const untrusted = async (connectionString: string): Promise<never> => {
+  const fault = await tlsFaultOf(connectionString);
+  if (fault !== undefined) throw fault;
+  return new Promise(() => {});
+};
+
+/** The user whom the connection string names. */
+const userOf = (connectionString: string): string | undefined => {
+  const [, user] = /^esdb(?:\+discover)?:\/\/([^:@/]+):[^@/]*@/.exec(connectionString.trim()) ?? [];
+  return user === undefined ? undefined : decodeURIComponent(user);
 };

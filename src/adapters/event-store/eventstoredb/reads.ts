@@ -1,12 +1,4 @@
-import {
-  BACKWARDS,
-  END,
-  FORWARDS,
-  START,
-  type AllStreamResolvedEvent,
-  type ResolvedEvent,
-  type StreamingRead,
-} from '@eventstore/db-client';
+import { BACKWARDS, END, FORWARDS, START, type StreamingRead } from '@eventstore/db-client';
 import type {
   ExpectedRevision,
   Position,
@@ -15,108 +7,51 @@ import type {
 } from '../../../app/event-store.ts';
 import type { LedgerClient } from './client.ts';
 import { isSystem, parsePosition, positionOf, toRecorded, CorruptEvent } from './convert.ts';
-import { asUnavailable, isDeletedStream, isMissingStream, isTransient } from './errors.ts';
-import { pull } from './pull.ts';
+import { isDeletedStream, isMissingStream, type StoreFaults } from './errors.ts';
+import {
+  createReadConnection,
+  type ReadConnectionOptions,
+  type ReadTurn,
+  type Resolved,
+} from './read-connection.ts';
 import { isOwnStream } from './store-id.ts';
-import { backoff, pause, Silence } from './waiting.ts';
 import type { Watermark } from './watermark.ts';
 
-export type ReaderOptions = {
-  readonly connect: () => LedgerClient;
-  /** Milliseconds of silence after which a read counts as failed. */
-  readonly deadlineMs: number;
-  readonly retries: number;
-  readonly closing: AbortSignal;
+export type ReaderOptions = ReadConnectionOptions & {
   readonly watermark: Watermark;
+  readonly faults: StoreFaults;
 };
 
-type Resolved = ResolvedEvent | AllStreamResolvedEvent;
+/** What is known of an event that was not decoded. */
+export type StoredId = { readonly id: string; readonly revision: number; readonly position: Position };
 
 const placeOf = (event: Resolved['event']): Position | undefined =>
   event?.position === undefined ? undefined : positionOf(event.position.commit, event.position.prepare);
 
-const FIRST_WAIT_MS = 20;
-const LONGEST_WAIT_MS = 500;
-/** Events per page when walking backward over system events, and how many pages at most. */
+/** Events per page when walking backward over system events, and how many pages of the log at most. */
 const TAIL_PAGE = 200;
 const TAIL_PAGES = 500;
 
 export const createReader = (options: ReaderOptions) => {
-  const { deadlineMs, retries, closing, watermark } = options;
-  let client: LedgerClient | undefined;
-  const retired = new Set<LedgerClient>();
-
-  /** After silence the connection is in doubt: the next read gets a new one. */
-  const replace = (failed: LedgerClient): void => {
-    if (client !== failed) return;
-    client = undefined;
-    retired.add(failed);
-    // Reads that still run on it are silent too, or end within their patience.
-    setTimeout(() => {
-      retired.delete(failed);
-      void failed.dispose().catch(() => {});
-    }, deadlineMs).unref();
-  };
-
-  /**
-   * Runs a read, and runs it again from where it stopped when the connection breaks or nothing comes. `open` is asked
-   * for the rest each time; what was yielded is never repeated. It gives up after `patienceMs` without progress, half of
-   * which are for the first connection.
-   */
-  async function* resilient(
-    what: string,
-    open: (api: LedgerClient['api']) => StreamingRead<Resolved> | undefined,
-    signal: AbortSignal | undefined,
-    patienceMs = deadlineMs,
-  ): AsyncGenerator<Resolved, void, undefined> {
-    let failures = 0;
-    let progressAt = performance.now();
-    const patienceLeft = (): number => progressAt + patienceMs - performance.now();
-    for (;;) {
-      signal?.throwIfAborted();
-      closing.throwIfAborted();
-      client ??= options.connect();
-      const used = client;
-      const stream = open(used.api);
-      if (stream === undefined) return;
-      try {
-        for await (const item of pull<Resolved>(stream as never, {
-          what,
-          patienceMs: () => Math.min(patienceMs / 2, patienceLeft()),
-          signals: [signal, closing],
-          cancel: () => stream.cancel(),
-        })) {
-          yield item;
-          failures = 0;
-          progressAt = performance.now();
-        }
-        return;
-      } catch (error) {
-        if (signal?.aborted || closing.aborted || isMissingStream(error)) throw error;
-        if (error instanceof Silence) replace(used);
-        failures += 1;
-        if (!isTransient(error) || failures > retries || patienceLeft() <= 0) throw error;
-        await pause(
-          Math.min(backoff(failures, FIRST_WAIT_MS, LONGEST_WAIT_MS), patienceLeft()),
-          signal,
-          closing,
-        );
-      }
-    }
-  }
+  const { closing, watermark, faults } = options;
+  const { resilient, close } = createReadConnection(options);
 
   /** Throws the signal's reason and the adapter's own errors as they are, everything else as StoreUnavailable. */
-  const translated = (what: string, error: unknown, signal: AbortSignal | undefined): unknown => {
+  const translated = (
+    what: string,
+    error: unknown,
+    signal: AbortSignal | undefined,
+    stream = '$all',
+  ): unknown => {
     if (signal?.aborted) return signal.reason;
     if (closing.aborted) return closing.reason;
     if (error instanceof CorruptEvent || error instanceof RangeError) return error;
-    return asUnavailable(what, error);
+    return faults.unavailable(what, error, { right: '$r', on: stream });
   };
 
   async function* readStream(
     stream: string,
     { from, direction = 'forward', limit = Infinity, signal }: ReadStreamOptions = {},
-    patienceMs?: number,
   ): AsyncGenerator<RecordedEvent, void, undefined> {
     const what = `reading ${stream}`;
     const forward = direction === 'forward';
@@ -133,7 +68,7 @@ export const createReader = (options: ReaderOptions) => {
             requiresLeader: true,
           });
     try {
-      for await (const { event } of resilient(what, open, signal, patienceMs)) {
+      for await (const { event } of resilient(what, open, signal)) {
         if (event === undefined) continue;
         const recorded = toRecorded(event);
         if (!isOwnStream(stream)) watermark.saw(recorded.position);
@@ -144,9 +79,56 @@ export const createReader = (options: ReaderOptions) => {
     } catch (error) {
       // A stream that was never written, was soft-deleted or deleted for good has nothing to show.
       if (isMissingStream(error) || isDeletedStream(error)) return;
-      throw translated(what, error, signal);
+      throw translated(what, error, signal, stream);
     }
   }
+
+  /** The stored events of a stream as they are, in pages: nothing of them is decoded. */
+  async function* raw(
+    stream: string,
+    from: bigint | typeof END,
+    direction: typeof FORWARDS | typeof BACKWARDS,
+    maxCount: number,
+    signal?: AbortSignal,
+    turn?: ReadTurn,
+  ): AsyncGenerator<NonNullable<Resolved['event']>, void, undefined> {
+    const what = `reading ${stream}`;
+    const open = (api: LedgerClient['api']): StreamingRead<Resolved> =>
+      api.readStream(stream, { fromRevision: from, direction, maxCount, requiresLeader: true });
+    try {
+      for await (const { event, link } of resilient(what, open, signal, turn)) {
+        const stored = link ?? event;
+        if (stored !== undefined) yield stored;
+      }
+    } catch (error) {
+      if (isMissingStream(error) || isDeletedStream(error)) return;
+      throw translated(what, error, signal, stream);
+    }
+  }
+
+  /** The ids of `limit` events from revision `from` on. Goes before reads that wait: an append hangs on it. */
+  const readIds = async (
+    stream: string,
+    from: number,
+    limit: number,
+    patienceMs: number,
+  ): Promise<readonly StoredId[]> => {
+    const found = new Map<number, StoredId>();
+    const turn = { patienceMs, turn: 'ahead' } as const;
+    for await (const { id, revision, position } of raw(
+      stream,
+      BigInt(from),
+      FORWARDS,
+      limit,
+      undefined,
+      turn,
+    )) {
+      if (position === undefined) continue;
+      const at = positionOf(position.commit, position.prepare);
+      found.set(Number(revision), { id, revision: Number(revision), position: at });
+    }
+    return [...found.values()];
+  };
 
   async function* readAll({
     after,
@@ -186,10 +168,18 @@ export const createReader = (options: ReaderOptions) => {
     }
   }
 
+  /** Of the last event that reads of the stream show: links and `$` events may stand behind it. */
   const currentRevision = async (stream: string, signal?: AbortSignal): Promise<ExpectedRevision> => {
-    const last = { direction: 'backward', limit: 1, ...(signal && { signal }) } as const;
-    for await (const event of readStream(stream, last)) return event.revision;
-    return 'no_stream';
+    let from: bigint | typeof END = END;
+    for (let page = 1; ; page = TAIL_PAGE) {
+      let oldest: bigint | undefined;
+      for await (const event of raw(stream, from, BACKWARDS, page, signal)) {
+        if (!isSystem(event)) return Number(event.revision);
+        oldest = event.revision;
+      }
+      if (oldest === undefined || oldest === 0n) return 'no_stream';
+      from = oldest - 1n;
+    }
   };
 
   /**
@@ -256,28 +246,28 @@ export const createReader = (options: ReaderOptions) => {
     }
   };
 
-  /** Proves that the store answers a read, within its own patience. */
+  /** Proves that the store answers a read, within its own patience and whatever waits. */
   const ping = async (patienceMs: number, signal?: AbortSignal): Promise<void> => {
+    const what = 'asking the event store';
     const open = (api: LedgerClient['api']): StreamingRead<Resolved> =>
       api.readAll({ direction: BACKWARDS, fromPosition: END, maxCount: 1 });
     try {
-      for await (const _ of resilient('ping', open, signal, patienceMs)) return;
+      for await (const _ of resilient(what, open, signal, { patienceMs, turn: 'beside' })) return;
     } catch (error) {
-      throw translated('ping', error, signal);
+      throw translated(what, error, signal);
     }
   };
 
   return {
     readStream,
     readAll,
+    readIds,
     currentRevision,
     lastPosition,
     end,
     idAt,
     ping,
-    close: async (): Promise<void> => {
-      await Promise.allSettled([...(client ? [client] : []), ...retired].map((one) => one.dispose()));
-    },
+    close,
   };
 };
 

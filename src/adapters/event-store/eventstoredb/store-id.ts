@@ -28,6 +28,17 @@ export const identify = async (
   }
 };
 
+/**
+ * Throws StoreUnavailable where the user may not write: the event with the store's id is appended once more, which a
+ * server answers without storing it again. Otherwise a missing right shows at the first order.
+ */
+export const assertWritable = async (store: Pick<EventStore, 'append' | 'readStream'>): Promise<void> => {
+  for await (const { id, type, data, metadata } of store.readStream(STREAM, { limit: 1 })) {
+    const again = { id, type, data: JSON.stringify(data), metadata: JSON.stringify(metadata) };
+    await store.append(STREAM, 'no_stream', [again]);
+  }
+};
+
 const readId = async (store: Pick<EventStore, 'readStream'>): Promise<string | undefined> => {
   for await (const { data } of store.readStream(STREAM, { limit: 1 })) {
     if (typeof data['storeId'] === 'string' && data['storeId'] !== '') return data['storeId'];

@@ -1,11 +1,18 @@
 import { createRequire } from 'node:module';
+import type * as Protobuf from 'google-protobuf';
 import type * as TimestampPb from 'google-protobuf/google/protobuf/timestamp_pb.js';
 import type * as EmptyPb from 'google-protobuf/google/protobuf/empty_pb.js';
 import type * as SharedPb from '@eventstore/db-client/generated/shared_pb.js';
 import type * as StatusPb from '@eventstore/db-client/generated/status_pb.js';
 import type * as StreamsService from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import type * as StreamsPb from '@eventstore/db-client/generated/streams_pb.js';
-import type { ExpectedRevision, Position } from '../../../app/event-store.ts';
+import {
+  EventTooLarge,
+  MAX_APPEND_BYTES,
+  type ExpectedRevision,
+  type Position,
+} from '../../../app/event-store.ts';
+import { checkSizes, sizeOf } from '../shared/sizes.ts';
 import { positionOf, type PreparedEvent } from './convert.ts';
 
 /**
@@ -18,6 +25,7 @@ const { BatchAppendReq } = require('@eventstore/db-client/generated/streams_pb')
 const shared = require('@eventstore/db-client/generated/shared_pb') as typeof SharedPb;
 const { Timestamp } = requireOfClient('google-protobuf/google/protobuf/timestamp_pb') as typeof TimestampPb;
 const { Empty } = requireOfClient('google-protobuf/google/protobuf/empty_pb') as typeof EmptyPb;
+const { BinaryReader } = requireOfClient('google-protobuf') as typeof Protobuf;
 const streamsGrpc = require('@eventstore/db-client/generated/streams_grpc_pb') as typeof StreamsService;
 
 export const { StreamsClient } = streamsGrpc;
@@ -36,13 +44,19 @@ export type AppendRequest = {
 export type Answer =
   | { readonly kind: 'stored'; readonly revision: number; readonly position: Position | undefined }
   | { readonly kind: 'wrong-revision'; readonly actual: ExpectedRevision }
-  | { readonly kind: 'too-large' }
+  /** `event`: id of the one event that is too large; undefined: the append is. */
+  | { readonly kind: 'too-large'; readonly event?: string; readonly limit: number; readonly bytes?: number }
+  | { readonly kind: 'deleted' }
+  | { readonly kind: 'denied' }
   /** Certainly not stored, and repeating does not help. */
   | { readonly kind: 'refused'; readonly reason: string }
   | { readonly kind: 'unknown'; readonly error: Error };
 
-/** Bytes of events per message; several messages with one correlation id are one append. */
-const MESSAGE_BYTES = 3 * 1024 * 1024;
+/** What one event adds to a message beside what its size counts: its id, names of fields, lengths. In bytes, at most. */
+const OVERHEAD = 160;
+
+/** The server ends the call, and with it all appends on their way, for a message above 17 MiB. */
+const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
 
 /**
  * The server subtracts its own clock from this deadline and caps it with its WriteTimeoutMs anyway. A short one
@@ -50,34 +64,26 @@ const MESSAGE_BYTES = 3 * 1024 * 1024;
  */
 const SERVER_DEADLINE_MS = 30 * 60 * 1000;
 
-/** Bytes of data and metadata of a whole append. */
+/** What a whole append counts against the server's limit. */
 export const bytesOf = (request: AppendRequest): number =>
-  request.events.reduce((sum, event) => sum + event.data.length + event.metadata.length, 0);
+  request.events.reduce((sum, event) => sum + sizeOf(event), 0);
 
-export const batchMessages = (
-  request: AppendRequest,
-  correlationId: string,
-  now: number,
-): readonly BatchRequest[] => {
-  const message = (): BatchRequest =>
-    new BatchAppendReq().setCorrelationId(new shared.UUID().setString(correlationId)).setIsFinal(false);
-  const first = message().setOptions(optionsOf(request, now));
-  const messages = [first];
-  let current = first;
-  let bytes = 0;
-  for (const event of request.events) {
-    const size = event.data.length + event.metadata.length;
-    if (bytes > 0 && bytes + size > MESSAGE_BYTES) {
-      current = message();
-      messages.push(current);
-      bytes = 0;
-    }
-    bytes += size;
-    current.addProposedMessages(proposedOf(event));
-  }
-  current.setIsFinal(true);
-  return messages;
+/** Before anything is sent: throws EventTooLarge for what a server would refuse, or would end the call for. */
+export const checkRequest = (request: AppendRequest): void => {
+  const { stream, events } = request;
+  checkSizes(stream, events);
+  const message = bytesOf(request) + events.length * OVERHEAD;
+  if (message > MAX_MESSAGE_BYTES)
+    throw new EventTooLarge(`append of ${events.length} events to ${stream}`, message, MAX_MESSAGE_BYTES);
 };
+
+/** One append is one message: it is within the limits of both. */
+export const batchMessage = (request: AppendRequest, correlationId: string, now: number): BatchRequest =>
+  new BatchAppendReq()
+    .setCorrelationId(new shared.UUID().setString(correlationId))
+    .setOptions(optionsOf(request, now))
+    .setProposedMessagesList(request.events.map(proposedOf))
+    .setIsFinal(true);
 
 const optionsOf = ({ stream, expected }: AppendRequest, now: number): StreamsPb.BatchAppendReq.Options => {
   const options = new BatchAppendReq.Options()
@@ -134,15 +140,37 @@ const readError = (status: StatusPb.Status | undefined): Answer => {
       const revision = wrong.hasCurrentStreamRevision() && Number(wrong.getCurrentStreamRevision());
       return { kind: 'wrong-revision', actual: revision === false ? 'no_stream' : revision };
     }
-    case 'event_store.client.MaximumAppendSizeExceeded':
-      return { kind: 'too-large' };
+    case 'event_store.client.MaximumAppendSizeExceeded': {
+      const limit = details?.unpack(
+        (bytes) => shared.MaximumAppendSizeExceeded.deserializeBinary(bytes),
+        name,
+      );
+      return { kind: 'too-large', limit: limit?.getMaxappendsize() ?? MAX_APPEND_BYTES };
+    }
+    case 'event_store.client.MaximumAppendEventSizeExceeded':
+      return { kind: 'too-large', ...readEventSize(details?.getValue_asU8()) };
     case 'event_store.client.StreamDeleted':
-      return { kind: 'refused', reason: 'the stream was deleted for good' };
+      return { kind: 'deleted' };
     case 'event_store.client.AccessDenied':
-      return { kind: 'refused', reason: 'access denied' };
+      return { kind: 'denied' };
     case 'event_store.client.BadRequest':
       return { kind: 'refused', reason: 'bad request' };
   }
   const said = name === 'event_store.client.Timeout' ? 'timeout' : status?.getMessage() || 'an empty answer';
   return { kind: 'unknown', error: new Error(`the event store answered: ${said}`) };
+};
+
+/** `{eventId: string = 1, size: uint32 = 2, limit: uint32 = 3}`, of servers newer than the generated messages. */
+const readEventSize = (bytes: Uint8Array = new Uint8Array()) => {
+  const reader = new BinaryReader(bytes);
+  let event = '';
+  let size = 0;
+  let limit = MAX_APPEND_BYTES;
+  while (reader.nextField() && !reader.isEndGroup()) {
+    if (reader.getFieldNumber() === 1) event = reader.readString();
+    else if (reader.getFieldNumber() === 2) size = reader.readUint32();
+    else if (reader.getFieldNumber() === 3) limit = reader.readUint32();
+    else reader.skipField();
+  }
+  return { event, bytes: size, limit };
 };

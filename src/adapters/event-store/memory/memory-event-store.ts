@@ -109,7 +109,7 @@ export const createMemoryEventStore = (options: MemoryEventStoreOptions = {}): E
     singleWriter: options.singleWriter ?? true,
     append: async (stream, expected, events, appendOptions) => {
       refuse(appendOptions?.signal);
-      checkAppend(expected, events);
+      checkAppend(stream, expected, events);
       return append(stream, expected, events);
     },
     async *readStream(stream, { from, direction = 'forward', limit = Infinity, signal } = {}) {

@@ -1,26 +1,24 @@
-import {
-  EventTooLarge,
-  MAX_EVENT_BYTES,
-  type EventFilter,
-  type EventToAppend,
-  type ExpectedRevision,
-  type RecordedEvent,
+import type {
+  EventFilter,
+  EventToAppend,
+  ExpectedRevision,
+  RecordedEvent,
 } from '../../../app/event-store.ts';
+import { checkTextSizes } from './sizes.ts';
 
 /**
  * Before anything is sent: throws TypeError for an empty append or an expected revision that no stream can have,
- * and EventTooLarge for an event above the limit.
+ * and EventTooLarge for an event or an append above the limit.
  */
-export const checkAppend = (expected: ExpectedRevision, events: readonly EventToAppend[]): void => {
+export const checkAppend = (
+  stream: string,
+  expected: ExpectedRevision,
+  events: readonly EventToAppend[],
+): void => {
   if (expected !== 'no_stream' && !(Number.isSafeInteger(expected) && expected >= 0))
     throw new TypeError(`${expected} is not a revision`);
   if (events.length === 0) throw new TypeError('an append needs at least one event');
-  for (const event of events) {
-    // A UTF-16 unit is at most 3 bytes of UTF-8: short texts need no exact count.
-    if ((event.data.length + event.metadata.length) * 3 <= MAX_EVENT_BYTES) continue;
-    const bytes = Buffer.byteLength(event.data) + Buffer.byteLength(event.metadata);
-    if (bytes > MAX_EVENT_BYTES) throw new EventTooLarge(event.type, bytes);
-  }
+  checkTextSizes(stream, events);
 };
 
 /** Throws TypeError: only `sys-*` streams are bounded (design §4), and to at least one event. */

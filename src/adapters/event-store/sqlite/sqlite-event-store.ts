@@ -100,7 +100,7 @@ const openLocked = async (
     append: async (stream, expected, events, appendOptions) => {
       refuseWhenClosed();
       appendOptions?.signal?.throwIfAborted();
-      checkAppend(expected, events);
+      checkAppend(stream, expected, events);
       return await writer.append(stream, expected, events, appendOptions);
     },
     setMaxCount: async (stream, maxCount) => {

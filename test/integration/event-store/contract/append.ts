@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import {
   EventTooLarge,
-  MAX_EVENT_BYTES,
+  MAX_APPEND_BYTES,
   WrongExpectedRevision,
   type Appended,
   type ExpectedRevision,
@@ -181,20 +181,20 @@ export const appendContract = ({ store, stream, type }: Contract): void => {
 
       it('refuses an event above 1 MiB, counted in bytes, and everything appended with it', async () => {
         const name = stream('tooLarge');
-        const letters = Math.ceil(MAX_EVENT_BYTES / 2);
+        const letters = Math.ceil(MAX_APPEND_BYTES / 2);
         const large = event(type('TooLarge'), { text: 'é'.repeat(letters) });
         const error = await errorOf(store().append(name, 'no_stream', [event(type('Small')), large]));
         expect(error).to.be.instanceOf(EventTooLarge);
-        expect(error).to.have.property('bytes').that.is.greaterThan(MAX_EVENT_BYTES);
+        expect(error).to.have.property('bytes').that.is.greaterThan(MAX_APPEND_BYTES);
         expect((error as Error).message)
           .to.include(type('TooLarge'))
-          .and.to.include(String(MAX_EVENT_BYTES));
+          .and.to.include(String(MAX_APPEND_BYTES));
         expect(await store().currentRevision(name)).to.equal('no_stream');
       });
 
       it('counts metadata too', async () => {
         const name = stream('metadata');
-        const half = 'x'.repeat(MAX_EVENT_BYTES / 2);
+        const half = 'x'.repeat(MAX_APPEND_BYTES / 2);
         const large = event(type('TooLarge'), { half }, { half });
         expect(await errorOf(store().append(name, 'no_stream', [large]))).to.be.instanceOf(EventTooLarge);
       });
