@@ -13,9 +13,10 @@ import { expectedCluster, hubDecider, KUBECONFIG_PATH, type HubState } from '../
 import type { SecretRef } from '../domain/secret-ref.ts';
 import { parseStreamName } from '../domain/stream-name.ts';
 import type { EventCodec } from './event-codec.ts';
-import type { EventStore, RecordedEvent } from './event-store.ts';
+import type { EventStore, RecordedEvent, UnreadableEvent } from './event-store.ts';
 import type { HubConnection, ManagementCluster, ManagementClusters } from './management-cluster.ts';
 import type { EventMetadata } from './metadata.ts';
+import type { Logger } from './ports.ts';
 
 export type AutomationSecrets = { readonly token?: SecretRef; readonly hmacSecret?: SecretRef };
 
@@ -75,8 +76,9 @@ export const createHubRegistry = (options: {
   readonly store: EventStore;
   readonly codec: Pick<EventCodec, 'decode'>;
   readonly clusters: ManagementClusters;
+  readonly logger: Logger;
 }): HubRegistry => {
-  const { store, codec, clusters } = options;
+  const { store, codec, clusters, logger } = options;
   const states = new Map<string, HubState>();
   const hubs = new Map<string, RegisteredHub>();
   const counts = new Map<string, Map<string, number>>();
@@ -141,6 +143,10 @@ export const createHubRegistry = (options: {
     return { ...hub, adapter: clusters.of(connectionOf(hub)) };
   };
 
+  /** The hub stays as it was known: its aggregate folds no further either. */
+  const passOver = ({ stream, revision, reason }: UnreadableEvent): void =>
+    logger.error({ stream, revision, reason }, 'event unreadable: the hub stays as it was known');
+
   const becomeReady = (): void => {
     if (ready) return;
     ready = true;
@@ -154,6 +160,7 @@ export const createHubRegistry = (options: {
       for await (const item of store.subscribe({ filter, signal, patienceMs: PATIENCE_MS })) {
         if (item.kind === 'event') see(item.event);
         else if (item.kind === 'caught-up') becomeReady();
+        else if (item.kind === 'unreadable') passOver(item.event);
       }
     },
     ready: async (signal) => {

@@ -29,7 +29,11 @@ export const openStore = async (
   const store = await createEventStoreDbStore(options).catch((error: unknown) => {
     throw noEventStore(error);
   });
-  return { store, sqlite: undefined, readerConfig: { kind: 'eventstoredb', connectionString, instance } };
+  return {
+    store,
+    sqlite: undefined,
+    readerConfig: { kind: 'eventstoredb', connectionString, instance, deadlineMs },
+  };
 };
 
 /** The connection string is not repeated: it may hold a password. */

@@ -6,6 +6,7 @@ import {
   type Position,
   type RecordedEvent,
   type SubscriptionItem,
+  type UnreadableEvent,
 } from '../event-store.ts';
 import type { Clock, Logger, Timers } from '../ports.ts';
 import type { Follower, LogPage, LogPages } from './log-pages.ts';
@@ -103,7 +104,10 @@ export const createReader = ({
     }
   };
 
-  const parkAt = async ({ stream, revision, position }: RecordedEvent, error: unknown): Promise<void> => {
+  const parkAt = async (
+    { stream, revision, position }: RecordedEvent | UnreadableEvent,
+    error: unknown,
+  ): Promise<void> => {
     const text = error instanceof Error ? error.message : String(error);
     logger.error(
       { err: error, topic: topic.name, stream, revision },
@@ -118,10 +122,10 @@ export const createReader = ({
     revision >= (parking.get(stream)?.revision ?? Number.POSITIVE_INFINITY);
 
   /** Most events of the log are none of a topic's: for them nothing is awaited, and no records are made. */
-  const isOurs = (event: RecordedEvent): boolean =>
+  const isOurs = (event: RecordedEvent | UnreadableEvent): boolean =>
     isNothing?.(event) !== true && matchesFilter(topic.filter, event) && !isLeftOut(event);
 
-  const pass = ({ position, recordedAt }: RecordedEvent, events?: number): void => {
+  const pass = ({ position, recordedAt }: RecordedEvent | UnreadableEvent, events?: number): void => {
     newest = recordedAt;
     read = position;
     outbox.pass(position, events);
@@ -284,6 +288,10 @@ export const createReader = ({
       if (isOurs(item.event)) await take(item.event);
       else pass(item.event);
       return;
+    }
+    if (item.kind === 'unreadable') {
+      if (isOurs(item.event)) await parkAt(item.event, new Error(item.event.reason));
+      return pass(item.event);
     }
     if (item.kind === 'caught-up') {
       caughtUp = true;

@@ -4,6 +4,7 @@ import { aggregateOf, hub as hubKind } from '../../../src/domain/kinds.ts';
 import type { SecretRef } from '../../../src/domain/secret-ref.ts';
 import { commandContext, fakeCluster, hubFixture, type HubFixture } from '../../support/hub-fixture.ts';
 import { eventually } from '../../support/eventually.ts';
+import { silentLogger } from '../../support/loggers.ts';
 
 describe('hub registry', () => {
   const fixtures: HubFixture[] = [];
@@ -113,7 +114,7 @@ describe('hub registry', () => {
   it('is ready once it knows what was in the log, and stops waiting when it is told to', async () => {
     const { store, codec, register } = setUp();
     await register('sim-a');
-    const late = createHubRegistry({ store, codec, clusters: { of: () => undefined } });
+    const late = createHubRegistry({ store, codec, clusters: { of: () => undefined }, logger: silentLogger });
     const impatient = new AbortController();
     const waiting = late.ready(impatient.signal).then(
       () => 'ready',

@@ -29,11 +29,13 @@ const batchesOf = async (events: number, textOf: (n: number) => string): Promise
   const batches: number[] = [];
   let position: Position | undefined;
   const applier = {
-    checkpoint: () => ({ position, recordedAt: undefined, events: 0 }),
+    checkpoint: () => ({ position, recordedAt: undefined, events: 0, anchor: undefined }),
     parked: () => [],
+    rewind: () => undefined,
     apply: (batch, to) => {
       batches.push(batch.length);
       position = to;
+      return batch.length;
     },
     retry: () => true,
   } satisfies Applier;
@@ -105,12 +107,14 @@ const followPages = async (options: { gatherMs: number; pages: number; eventsOfP
       subscribe: ({ signal }: { signal: AbortSignal }) => subscribe(signal),
     } as unknown as LogReader,
     applier: {
-      checkpoint: () => ({ position, recordedAt: undefined, events: 0 }),
+      checkpoint: () => ({ position, recordedAt: undefined, events: 0, anchor: undefined }),
       parked: () => [],
+      rewind: () => undefined,
       apply: (batch, to) => {
         batches.push(batch.length);
         position = to;
         for (const { count, resolve } of waiting) if (sum() >= count) resolve();
+        return batch.length;
       },
       retry: () => true,
     },
