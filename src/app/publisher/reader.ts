@@ -167,13 +167,30 @@ export const createReader = ({
     signal.throwIfAborted();
   };
 
+  /** Calls `ends` in place of an error where an event cannot be read: its stream stays parked. */
+  async function* readFrom(
+    { stream, revision }: Pick<RecordedEvent, 'stream' | 'revision'>,
+    ends: () => void,
+  ) {
+    try {
+      yield* store.readStream(stream, { from: revision, signal });
+    } catch (error) {
+      if (signal.aborted || error instanceof StoreUnavailable) throw error;
+      ends();
+    }
+  }
+
   /** The stream from where it was parked up to what this topic has read; what follows comes by itself. */
   const publishAgain = async (stream: string): Promise<RetryOutcome> => {
     const parked = parking.get(stream);
     if (parked === undefined) return { outcome: 'not-parked' };
     let count = 0;
     let poison: { readonly event: RecordedEvent; readonly error: unknown } | undefined;
-    for await (const event of store.readStream(stream, { from: parked.revision, signal })) {
+    let isUnreadable = false;
+    const noFurther = (): void => {
+      isUnreadable = true;
+    };
+    for await (const event of readFrom(parked, noFurther)) {
       // Sent now, it would move the position over all that was not read yet.
       if (read === undefined || event.position > read) break;
       if (!matchesFilter(topic.filter, event)) continue;
@@ -192,6 +209,7 @@ export const createReader = ({
     }
     // Until the brokers have it the stream stays parked where it was: nothing else would bring it back after a crash.
     await emptied();
+    if (isUnreadable) return { outcome: 'parked', parked: parking.get(stream) ?? parked };
     if (poison?.event.revision === parked.revision && poison.error instanceof NewerRelease)
       return { outcome: 'parked', parked };
     if (poison !== undefined && parking.get(stream) === parked) await parkAt(poison.event, poison.error);
