@@ -204,6 +204,7 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     store,
     codec,
     clusters: ports.clusters,
+    timers,
     logger: logger.child({ component: 'hub-registry' }),
   });
 

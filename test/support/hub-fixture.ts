@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { createMemoryEventStore } from '../../src/adapters/event-store/memory/memory-event-store.ts';
-import { systemClock } from '../../src/adapters/system/system-ports.ts';
+import { systemClock, systemTimers } from '../../src/adapters/system/system-ports.ts';
 import type { CommandContext, CommandRunner } from '../../src/app/command.ts';
 import { createCommandRunner } from '../../src/app/command-runner.ts';
 import { createEventCodec, type EventCodec } from '../../src/app/event-codec.ts';
@@ -49,7 +49,13 @@ export const hubFixture = (
     instance: 'fixture',
     recordRejection: () => undefined,
   });
-  const registry = createHubRegistry({ store, codec, clusters, logger: silentLogger });
+  const registry = createHubRegistry({
+    store,
+    codec,
+    clusters,
+    timers: systemTimers(),
+    logger: silentLogger,
+  });
   const stop = new AbortController();
   const ended = registry.run(stop.signal);
   const aggregate = aggregateOf(hubKind);

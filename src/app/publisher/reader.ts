@@ -1,6 +1,5 @@
 import { categoryOf, filterFor, matchesFilter } from './filter.ts';
 import {
-  reachedBy,
   StoreUnavailable,
   type EventStore,
   type Position,
@@ -314,11 +313,11 @@ export const createReader = ({
     if (item.kind === 'caught-up') {
       caughtUp = true;
       newest = undefined;
+      // The end that it names is not stored: should an event come there all the same, it is read from in front of it.
+      return;
     }
-    const at = reachedBy(item);
-    if (at === undefined) return;
-    read = at;
-    outbox.pass(at);
+    read = item.position;
+    outbox.pass(item.position);
   };
 
   /** What comes now. True: the brokers have not taken it for so long that much may have come meanwhile. */

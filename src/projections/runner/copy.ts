@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { LogDamaged, StoreUnavailable, type Position, type RecordedEvent } from '../../app/event-store.ts';
+import { StoreUnavailable, type Position, type RecordedEvent } from '../../app/event-store.ts';
 import type { LogReader } from '../log-reader.ts';
 import type { View } from '../view.ts';
 import { createApplier } from './applier.ts';
@@ -53,7 +53,7 @@ export const followInto = (copy: string, context: CopyContext): RunningCopy => {
         try {
           for await (const event of reader.readStream(stream, { from: parked.revision })) events.push(event);
         } catch (error) {
-          if (error instanceof StoreUnavailable || error instanceof LogDamaged) throw error;
+          if (error instanceof StoreUnavailable) throw error;
           return false; // the event for which it was parked cannot be read still
         }
         const applied = applier.retry(stream, events);

@@ -4,6 +4,7 @@ import { createHubRegistry } from '../../../src/app/hub-registry.ts';
 import type { RecordedEvent } from '../../../src/app/event-store.ts';
 import { replay } from '../../../src/app/publisher/replay.ts';
 import { nameStreamId } from '../../../src/app/names.ts';
+import { systemTimers } from '../../../src/adapters/system/system-ports.ts';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
 import { auditView } from '../../../src/projections/audit/audit-view.ts';
 import { audit, followed, openAuditView } from '../../support/audit/open-audit.ts';
@@ -132,6 +133,7 @@ describe('an event of ours that cannot be read', () => {
       store: withUnreadable(fixture.store, at('hub-sim-a', 1)),
       codec: fixture.codec,
       clusters: { of: () => undefined },
+      timers: systemTimers(),
       logger: log,
     });
     const stop = new AbortController();
