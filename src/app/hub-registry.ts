@@ -13,9 +13,11 @@ import { expectedCluster, hubDecider, KUBECONFIG_PATH, type HubState } from '../
 import type { SecretRef } from '../domain/secret-ref.ts';
 import { parseStreamName } from '../domain/stream-name.ts';
 import type { EventCodec } from './event-codec.ts';
-import type { EventStore, RecordedEvent } from './event-store.ts';
+import { LogReplaced, type EventStore, type RecordedEvent, type UnreadableEvent } from './event-store.ts';
 import type { HubConnection, ManagementCluster, ManagementClusters } from './management-cluster.ts';
 import type { EventMetadata } from './metadata.ts';
+import type { Logger, Timers } from './ports.ts';
+import { pause } from './process-runner/pause.ts';
 
 export type AutomationSecrets = { readonly token?: SecretRef; readonly hmacSecret?: SecretRef };
 
@@ -66,6 +68,8 @@ const RELEASED = 'HubCapacityReleased';
 
 /** Hubs change rarely, while every order grows the log: news may be this late, so that not each is looked at alone. */
 const PATIENCE_MS = 10;
+/** Milliseconds before a log that turned out to be another one is read again. */
+const READ_AGAIN_MS = 1_000;
 
 /**
  * The registered hubs in memory, folded from the log by each instance: a few hundred at most. How many clusters each
@@ -75,14 +79,18 @@ export const createHubRegistry = (options: {
   readonly store: EventStore;
   readonly codec: Pick<EventCodec, 'decode'>;
   readonly clusters: ManagementClusters;
+  readonly timers: Timers;
+  readonly logger: Logger;
 }): HubRegistry => {
-  const { store, codec, clusters } = options;
+  const { store, codec, clusters, timers, logger } = options;
   const states = new Map<string, HubState>();
   const hubs = new Map<string, RegisteredHub>();
   const counts = new Map<string, Map<string, number>>();
   const listeners = new Set<(id: string, hub: RegisteredHub | undefined) => void>();
   const caughtUp = Promise.withResolvers<void>();
   let ready = false;
+  /** Those that were known when it began to read. */
+  let known: readonly string[] = [];
 
   const see = (event: RecordedEvent): void => {
     const { id } = parseStreamName(event.stream);
@@ -141,19 +149,46 @@ export const createHubRegistry = (options: {
     return { ...hub, adapter: clusters.of(connectionOf(hub)) };
   };
 
+  /** The hub stays as it was known: its aggregate folds no further either. */
+  const passOver = ({ stream, revision, reason }: UnreadableEvent): void =>
+    logger.error({ stream, revision, reason }, 'event unreadable: the hub stays as it was known');
+
+  /** From the beginning of the log to its end and on. What was known stays until the end is reached once more. */
+  const follow = async (signal: AbortSignal): Promise<void> => {
+    ready = false;
+    known = [...hubs.keys()];
+    states.clear();
+    counts.clear();
+    const filter = { typePrefixes: [...HUB_TYPES, RESERVED, RELEASED] };
+    for await (const item of store.subscribe({ filter, signal, patienceMs: PATIENCE_MS })) {
+      if (item.kind === 'event') see(item.event);
+      else if (item.kind === 'caught-up') becomeReady();
+      else if (item.kind === 'unreadable') passOver(item.event);
+    }
+  };
+
   const becomeReady = (): void => {
     if (ready) return;
     ready = true;
     caughtUp.resolve();
+    for (const id of known) {
+      if (states.has(id)) continue;
+      if (hubs.delete(id)) clusters.forget?.(id);
+      for (const listener of listeners) listener(id, undefined);
+    }
     for (const [id, hub] of hubs) for (const listener of listeners) listener(id, hub);
   };
 
   return {
     run: async (signal) => {
-      const filter = { typePrefixes: [...HUB_TYPES, RESERVED, RELEASED] };
-      for await (const item of store.subscribe({ filter, signal, patienceMs: PATIENCE_MS })) {
-        if (item.kind === 'event') see(item.event);
-        else if (item.kind === 'caught-up') becomeReady();
+      while (!signal.aborted) {
+        try {
+          await follow(signal);
+        } catch (error) {
+          if (!(error instanceof LogReplaced)) throw error;
+          logger.warn({ reason: error.message }, 'log replaced: reading the hubs from it again');
+          await pause(timers, READ_AGAIN_MS, signal);
+        }
       }
     },
     ready: async (signal) => {

@@ -240,8 +240,13 @@ export const createNameRepair = (options: NameRepairOptions): NameRepair => {
         const { type, stream, revision } = item.event;
         await insist(`${type} (${stream}@${revision})`, signal, () => handle(item.event, before));
         unsaved += 1;
+      } else if (item.kind === 'unreadable') {
+        const { stream, revision, reason } = item.event;
+        skipped += 1;
+        logger.error({ stream, revision, reason }, 'event unreadable: name repair passes over it');
       }
-      position = reachedBy(item) ?? position;
+      // The end that caught-up names is not stored: should an event come there all the same, it is read from in front of it.
+      if (item.kind !== 'caught-up') position = reachedBy(item) ?? position;
       if (position === undefined || unsaved === 0) continue;
       if (unsaved < SAVE_EVERY && item.kind !== 'caught-up') continue;
       unsaved = 0;

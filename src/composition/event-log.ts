@@ -36,7 +36,11 @@ export const openStore = async (
     throw noEventStore(error);
   });
   const store = { ...remote, close: () => remote.close().finally(unlock) };
-  return { store, sqlite: undefined, readerConfig: { kind: 'eventstoredb', connectionString, instance } };
+  return {
+    store,
+    sqlite: undefined,
+    readerConfig: { kind: 'eventstoredb', connectionString, instance, deadlineMs },
+  };
 };
 
 /** The connection string is not repeated: it may hold a password. */

@@ -200,7 +200,13 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
       readModels.resources.announcedTo(kind, id, { before, limit: ANNOUNCED_AT_ONCE }),
     onLeftBehind: (error) => logger.warn({ err: error }, 'names are given back later, by the repair loop'),
   });
-  const hubs = createHubRegistry({ store, codec, clusters: ports.clusters });
+  const hubs = createHubRegistry({
+    store,
+    codec,
+    clusters: ports.clusters,
+    timers,
+    logger: logger.child({ component: 'hub-registry' }),
+  });
 
   const lane: {
     blocked: (hub: string) => boolean;

@@ -21,7 +21,7 @@ export type Moments = {
 export const BEFORE_EVERYTHING = '';
 
 export type MomentsOptions = {
-  readonly store: Pick<EventStore, 'lastPosition'>;
+  readonly store: Pick<EventStore, 'lastPosition' | 'end'>;
   readonly positions: Pick<Positions, 'parse'>;
   /** Knows when which position was stored; undefined: this instance does not (role auditor). */
   readonly audit: () => Pick<AuditReader, 'positionAt' | 'size' | 'sizeAtTime'> | undefined;
@@ -75,8 +75,9 @@ export const createMoments = ({
           name,
         );
       const position = positions.parse(text, name);
-      const last = await store.lastPosition();
-      if (last === undefined || position > last) throw inTheFuture(name);
+      // Answers name the position of a view, which may stand on a record of the store itself.
+      const end = await store.end();
+      if (end === undefined || position > end) throw inTheFuture(name);
       return position;
     },
   };

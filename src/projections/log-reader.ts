@@ -1,4 +1,5 @@
 import type { EventStore } from '../app/event-store.ts';
+import type { Logger } from '../app/ports.ts';
 
 /**
  * What a projection needs of the event log. Every event store is one; a worker thread opens its own through a module
@@ -9,5 +10,11 @@ export type LogReader = Pick<
   'storeId' | 'readStream' | 'subscribe' | 'lastPosition' | 'end' | 'idAt' | 'close'
 >;
 
-/** Export `openLogReader` of a reader module. The configuration is plain JSON, for it crosses a thread. */
-export type OpenLogReader<Config = unknown> = (config: Config) => Promise<LogReader> | LogReader;
+/**
+ * Export `openLogReader` of a reader module. The configuration is plain JSON, for it crosses a thread; the logger is the
+ * service's, with the name of the view.
+ */
+export type OpenLogReader<Config = unknown> = (
+  config: Config,
+  logger: Logger,
+) => Promise<LogReader> | LogReader;

@@ -158,13 +158,14 @@ export const openReadModels = async (options: ReadModelsOptions): Promise<ReadMo
 const hostOf = (
   view: View,
   storage: Storage,
-  { dir, source }: ReadModelsOptions,
+  { dir, source, logger = silent }: ReadModelsOptions,
   threads: Threads,
 ): CopyHost =>
   source.kind === 'inline'
     ? inlineHost(view, storage, source.reader, source.pace ?? 'microtask')
     : workerHost({ ...source, dir: dir ?? '', view: view.name }, threads, {
         together: view.together === true,
+        logger: logger.child({ view: view.name }),
       });
 
 /** Specs open single views: the reader of another one is missed only when it is asked for. */

@@ -1,5 +1,6 @@
 import { parentPort } from 'node:worker_threads';
 import { LogDamaged } from '../app/event-store.ts';
+import type { Logger } from '../app/ports.ts';
 import type { OpenLogReader } from './log-reader.ts';
 import { followInto, type CopyContext, type RunningCopy } from './runner/copy.ts';
 import { digestOfCopy, rebuildInto } from './runner/host.ts';
@@ -18,6 +19,31 @@ type WithoutTask = FromWorker extends infer Message
     : never
   : never;
 
+const LEVELS = ['debug', 'info', 'warn', 'error'] as const;
+
+/** Lines go to the service's own thread, which has the log. */
+const loggerOf = (tell: Tell, bound: object = {}): Logger => {
+  const levels = LEVELS.map((level) => [
+    level,
+    (fields: object, message: string) =>
+      tell({ kind: 'log', level, fields: plain({ ...bound, ...fields }), message }),
+  ]);
+  return {
+    ...(Object.fromEntries(levels) as Omit<Logger, 'child'>),
+    child: (fields) => loggerOf(tell, { ...bound, ...fields }),
+  };
+};
+
+/** What can cross to another thread: an error as the log shows it, and nothing that is a function. */
+const plain = (fields: object): object =>
+  Object.fromEntries(
+    Object.entries(fields).map(([name, value]: [string, unknown]) => {
+      if (!(value instanceof Error)) return [name, typeof value === 'function' ? String(value) : value];
+      const { name: type, message, stack } = value;
+      return [name, { type, message, stack }];
+    }),
+  );
+
 const openContext = async (config: WorkerConfig, tell: Tell): Promise<CopyContext> => {
   const { createViews } = (await import(config.viewsModule)) as {
     createViews: (config: unknown) => readonly View[];
@@ -25,7 +51,7 @@ const openContext = async (config: WorkerConfig, tell: Tell): Promise<CopyContex
   const view = createViews(config.viewsConfig).find(({ name }) => name === config.view);
   if (view === undefined) throw new Error(`${config.viewsModule} has no view called ${config.view}`);
   const { openLogReader } = (await import(config.readerModule)) as { openLogReader: OpenLogReader };
-  const reader = await openLogReader(config.readerConfig);
+  const reader = await openLogReader(config.readerConfig, loggerOf(tell));
   const storage = fileStorage(config.dir, view, config.storeId);
   return {
     view,
@@ -112,6 +138,9 @@ port.on('message', (message: ToWorker) => {
       return;
     case 'retry':
       void retry(message.task, message.call, message.stream);
+      return;
+    case 'look-at-end':
+      void tasks.get(message.task)?.running.then((copy) => copy?.lookAtEnd());
       return;
     case 'close':
       port.close();

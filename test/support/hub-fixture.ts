@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { createMemoryEventStore } from '../../src/adapters/event-store/memory/memory-event-store.ts';
-import { systemClock } from '../../src/adapters/system/system-ports.ts';
+import { systemClock, systemTimers } from '../../src/adapters/system/system-ports.ts';
 import type { CommandContext, CommandRunner } from '../../src/app/command.ts';
 import { createCommandRunner } from '../../src/app/command-runner.ts';
 import { createEventCodec, type EventCodec } from '../../src/app/event-codec.ts';
@@ -11,6 +11,7 @@ import type { EffectCall } from '../../src/app/process-runner/types.ts';
 import type { JsonObject } from '../../src/domain/json.ts';
 import { aggregateOf, hub as hubKind } from '../../src/domain/kinds.ts';
 import { eventTypes } from '../../src/domain/registry.ts';
+import { silentLogger } from './loggers.ts';
 
 /** A log with hubs in it, and what follows from it: registry and command runner. */
 export type HubFixture = {
@@ -48,7 +49,13 @@ export const hubFixture = (
     instance: 'fixture',
     recordRejection: () => undefined,
   });
-  const registry = createHubRegistry({ store, codec, clusters });
+  const registry = createHubRegistry({
+    store,
+    codec,
+    clusters,
+    timers: systemTimers(),
+    logger: silentLogger,
+  });
   const stop = new AbortController();
   const ended = registry.run(stop.signal);
   const aggregate = aggregateOf(hubKind);

@@ -101,6 +101,8 @@ export const heldLog = (store: EventStore, guard: LeafGuard): ReplayedLog => ({
   subscribe: async function* (options) {
     for await (const item of store.subscribe(options)) {
       if (item.kind === 'event') guard.assertUnchanged(item.event);
+      // The tree has leaves of what could be read alone: one of it means that it was changed since.
+      else if (item.kind === 'unreadable') guard.assertNone(item.event.stream, item.event.revision);
       yield item;
     }
   },

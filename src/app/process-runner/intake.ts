@@ -6,8 +6,10 @@ import {
   type Position,
   type RecordedEvent,
   type SubscriptionItem,
+  type UnreadableEvent,
 } from '../event-store.ts';
-import type { Clock, Timers } from '../ports.ts';
+import type { Clock, Logger, Timers } from '../ports.ts';
+import { anchorOf, resumeAfter, unproved, type Anchor } from '../resume-point.ts';
 import { pause } from './pause.ts';
 import { createProgress, type Progress } from './progress.ts';
 import { foldRecorded, isTaken } from './run.ts';
@@ -23,21 +25,16 @@ import type { AnyWorkflow, RunCodec } from './types.ts';
  * input goes to its run at once.
  */
 export type Intake = {
-  /** Returns when the subscription has ended. `room` is waited for before an input is taken while live. */
+  /**
+   * Returns when the subscription has ended. `room` is waited for before an input is taken while live. Throws LogReplaced
+   * when the index was folded from another log.
+   */
   run(signal: AbortSignal, room: () => Promise<void>): Promise<void>;
   readonly progress: Progress;
   isLive(): boolean;
   /** Recorded time of the last event seen. */
   lastSeen(): string | undefined;
 };
-
-/** The index was folded from more than the log holds: the log was replaced, and the index is not of it. */
-export class IndexAheadOfLog extends Error {
-  override readonly name = 'IndexAheadOfLog';
-  constructor(position: Position, last: Position | undefined) {
-    super(`the runs were folded up to ${position}, but the log ends at ${last ?? 'its beginning'}`);
-  }
-}
 
 const RETRY_FIRST_MS = 100;
 const RETRY_MAX_MS = 5_000;
@@ -55,13 +52,14 @@ export const createIntake = (options: {
   readonly runEventTypes: readonly string[];
   readonly clock: Clock;
   readonly timers: Timers;
+  readonly logger: Logger;
   /** A wake event came: the named timer of every run that keeps it counts as due. */
   readonly wake: (timerId: string) => void;
   readonly live: () => void;
 }): Intake => {
-  const { store, codec, index, memory, runs, workflows } = options;
+  const { store, codec, index, memory, runs, workflows, logger } = options;
   const slice = createSlices(options.clock);
-  const progress = createProgress(index.checkpoint());
+  const progress = createProgress(index.anchor());
   const inputTypes = groupByType(workflows, (workflow) => workflow.inputTypes);
   const wakeTypes = groupByType(workflows, (workflow) => workflow.wakes?.types ?? []);
   const categories = new Set(workflows.map((workflow) => workflow.name));
@@ -85,7 +83,20 @@ export const createIntake = (options: {
       else woken.add(timerId);
     }
     for (const workflow of inputTypes.get(event.type) ?? []) seeInput(workflow, event);
-    progress.passed(event.position);
+    progress.passed(event.position, anchorOf(event));
+  };
+
+  /** Stops the run whose own event it is; of an input nothing says which run it was for. */
+  const seeUnreadable = (event: UnreadableEvent): void => {
+    const { stream, revision, position, reason } = event;
+    logger.error({ stream, revision, position, reason }, 'event unreadable: no run takes it in');
+    if (categories.has(parseStreamName(stream).category)) stopRun(stream, new Error(reason));
+    progress.passed(position, anchorOf(event));
+  };
+
+  const stopRun = (key: string, error: unknown): void => {
+    poisoned.add(key);
+    runs.poison(key, error);
   };
 
   const seeInput = (workflow: AnyWorkflow, event: RecordedEvent): void => {
@@ -103,7 +114,7 @@ export const createIntake = (options: {
     if (runId === undefined) return;
     const key = streamName(workflow.name, runId);
     const ref: InputRef = { position, stream, revision };
-    const settled = progress.begun(position);
+    const settled = progress.begun(position, anchorOf(event));
     if (live) {
       runs.post(key, { kind: 'event', ref, body: event, settled });
       return;
@@ -119,7 +130,7 @@ export const createIntake = (options: {
     if (event.revision <= known) return;
     if (live) {
       const { revision, position } = event;
-      runs.post(key, { kind: 'refresh', revision, settled: progress.begun(position) });
+      runs.post(key, { kind: 'refresh', revision, settled: progress.begun(position, anchorOf(event)) });
       return;
     }
     if (event.revision > known + 1) {
@@ -131,9 +142,7 @@ export const createIntake = (options: {
     try {
       foldRecorded(run, event, codec);
     } catch (error) {
-      poisoned.add(key);
-      runs.poison(key, error);
-      return;
+      return stopRun(key, error);
     }
     memory.touch(run);
     forgetTaken(key, run);
@@ -168,15 +177,16 @@ export const createIntake = (options: {
 
   const take = (item: SubscriptionItem): void => {
     if (item.kind === 'event') see(item.event);
+    else if (item.kind === 'unreadable') seeUnreadable(item.event);
     else if (item.kind === 'checkpoint') progress.passed(item.position);
     else if (!live) goLive();
   };
 
   /** As the subscription does, outlives a log that cannot be read for a while; undefined also when told to stop. */
-  const endOfLog = async (signal: AbortSignal): Promise<Position | undefined> => {
+  const resume = async (anchor: Anchor | undefined, signal: AbortSignal): Promise<Position | undefined> => {
     for (let tries = 0; !signal.aborted; tries += 1) {
       try {
-        return await store.lastPosition(signal);
+        return await resumeAfter(store, anchor, signal);
       } catch (error) {
         if (signal.aborted) return undefined;
         if (!(error instanceof StoreUnavailable) || error.reason === 'closed') throw error;
@@ -191,17 +201,17 @@ export const createIntake = (options: {
     isLive: () => live,
     lastSeen: () => lastSeen,
     run: async (signal, room) => {
-      const after = index.checkpoint();
-      if (after !== undefined) {
-        const last = await endOfLog(signal);
-        if (signal.aborted) return;
-        if (last === undefined || after > last) throw new IndexAheadOfLog(after, last);
-      }
+      const after = await resume(index.anchor(), signal);
+      if (signal.aborted) return;
       const items = store.subscribe({ ...(after === undefined ? {} : { after }), filter, signal });
-      for await (const item of items) {
-        if (signal.aborted) return;
-        await slice(() => take(item));
-        if (live) await room();
+      try {
+        for await (const item of items) {
+          if (signal.aborted) return;
+          await slice(() => take(item));
+          if (live) await room();
+        }
+      } catch (error) {
+        throw unproved(error);
       }
     },
   };

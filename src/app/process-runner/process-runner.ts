@@ -1,6 +1,6 @@
 import { streamName } from '../../domain/stream-name.ts';
+import { LogReplaced } from '../event-store.ts';
 import type { Lease } from '../ownership.ts';
-import { IndexAheadOfLog } from './intake.ts';
 import { pause } from './pause.ts';
 import { discardRunIndex, isDamage } from './run-index.ts';
 import { createSession, type Session } from './session.ts';
@@ -61,10 +61,13 @@ export const createProcessRunner = (options: ProcessRunnerOptions): ProcessRunne
       } catch (cause) {
         if (signal.aborted) break;
         error = cause instanceof Error ? cause.message : String(cause);
-        if (isDamage(cause) || cause instanceof IndexAheadOfLog) discardRunIndex(options.dataFile);
+        const isReplaced = cause instanceof LogReplaced;
+        if (isDamage(cause) || isReplaced) discardRunIndex(options.dataFile);
         // What broke down long after the last time is news, and starts again at once.
         if (options.clock.monotonicMs() - begun >= HEALTHY_MS) failures = 0;
-        options.logger.error({ err: cause }, 'the process runner broke down; starting it again');
+        if (isReplaced)
+          options.logger.warn({ reason: error }, 'log replaced: rebuilding the index of runs from it');
+        else options.logger.error({ err: cause }, 'the process runner broke down; starting it again');
         await pause(options.timers, Math.min(RESTART_MAX_MS, RESTART_FIRST_MS * 2 ** failures), signal);
       }
     }

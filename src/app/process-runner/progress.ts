@@ -1,38 +1,43 @@
 import type { Position } from '../event-store.ts';
+import type { Anchor } from '../resume-point.ts';
 
 /**
  * Up to where the log was taken in. Inputs of different runs are handled at the same time and end in any order; the
  * checkpoint is the last position before the oldest one that is not settled.
  */
 export type Progress = {
-  /** Seen and needing nothing more. */
-  passed(position: Position): void;
+  /** Seen and needing nothing more. `anchor`: of the event at that position. */
+  passed(position: Position, anchor?: Anchor): void;
   /** Seen and to be handled; the returned function settles it. One input may have several readers. */
-  begun(position: Position): () => void;
-  /** Safe to resume after; undefined: from the beginning. */
+  begun(position: Position, anchor?: Anchor): () => void;
+  /** Everything up to here is taken in; undefined: nothing yet. */
   checkpoint(): Position | undefined;
+  /** The last event up to there: what to resume after; undefined: the beginning. */
+  anchor(): Anchor | undefined;
   /** Inputs that are not settled. */
   open(): number;
 };
 
-export const createProgress = (start: Position | undefined): Progress => {
-  let seen = start;
-  let beforeSeen = start;
-  const see = (position: Position): void => {
-    if (position === seen) return;
+type Mark = { readonly position: Position | undefined; readonly anchor: Anchor | undefined };
+
+export const createProgress = (start: Anchor | undefined): Progress => {
+  let seen: Mark = { position: start?.position, anchor: start };
+  let beforeSeen = seen;
+  const see = (position: Position, anchor = seen.anchor): void => {
+    if (position === seen.position) return;
     beforeSeen = seen;
-    seen = position;
+    seen = { position, anchor };
   };
-  /** Unsettled position → the position before it; in log order, since they are begun in log order. */
-  const open = new Map<Position, { readonly before: Position | undefined; readers: number }>();
-  const checkpoint = (): Position | undefined => {
+  /** Unsettled position → what was seen before it; in log order, since they are begun in log order. */
+  const open = new Map<Position, { readonly before: Mark; readers: number }>();
+  const checkpoint = (): Mark => {
     for (const { before } of open.values()) return before;
     return seen;
   };
   return {
     passed: see,
-    begun: (position) => {
-      see(position);
+    begun: (position, anchor) => {
+      see(position, anchor);
       // A first reader may have settled it already; it still counts from before this input.
       const entry = open.get(position) ?? { before: beforeSeen, readers: 0 };
       entry.readers += 1;
@@ -45,7 +50,8 @@ export const createProgress = (start: Position | undefined): Progress => {
         if (entry.readers === 0) open.delete(position);
       };
     },
-    checkpoint,
+    checkpoint: () => checkpoint().position,
+    anchor: () => checkpoint().anchor,
     open: () => open.size,
   };
 };

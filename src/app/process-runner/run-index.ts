@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import type { Position } from '../event-store.ts';
+import type { Anchor } from '../resume-point.ts';
 
 /** One run as the index keeps it. `key` is the name of the run's stream. */
 export type RunRow = {
@@ -60,8 +61,9 @@ export type RunIndex = {
   parked(): readonly { readonly run: string; readonly error: string }[];
   parkedRefs(run: string): readonly InputRef[];
   unpark(run: string): void;
-  checkpoint(): Position | undefined;
-  setCheckpoint(position: Position): void;
+  /** The last event that was taken in: what to resume after. */
+  anchor(): Anchor | undefined;
+  setAnchor(anchor: Anchor): void;
   counts(): { readonly open: number; readonly closed: number };
   /** Makes everything so far survive a restart. A lost index is rebuilt from the log, so nothing here is synchronous. */
   commit(): void;
@@ -69,7 +71,7 @@ export type RunIndex = {
   close(): void;
 };
 
-const FORMAT = 2;
+const FORMAT = 3;
 /** More due alarms than this are not counted: whoever asks only wants to know that there are too many. */
 export const MAX_COUNTED = 10_000;
 /** Not where its wall-clock time has it; a few milliseconds come from rounding and do not matter. */
@@ -120,10 +122,10 @@ export const RUN_INDEX_STATEMENTS = {
   parked: 'SELECT run, error FROM parked ORDER BY run',
   parkedRefs: 'SELECT refs FROM parked WHERE run = ?',
   unpark: 'DELETE FROM parked WHERE run = ?',
-  checkpoint: "SELECT value FROM meta WHERE key = 'checkpoint'",
+  anchor: "SELECT value FROM meta WHERE key = 'anchor'",
   counts: 'SELECT runs FROM counts WHERE closed = ?',
   setCounts: 'UPDATE counts SET runs = ? WHERE closed = ?',
-  setCheckpoint: "INSERT OR REPLACE INTO meta (key, value) VALUES ('checkpoint', ?)",
+  setAnchor: "INSERT OR REPLACE INTO meta (key, value) VALUES ('anchor', ?)",
 } as const;
 
 /** Milliseconds until a fired timer that its run still keeps fires again: a guard against a busy loop. */
@@ -243,10 +245,13 @@ export const openRunIndex = (file: string, identity: string): RunIndex => {
       write();
       sql.unpark.run(run);
     },
-    checkpoint: () => (sql.checkpoint.get() as { value: string } | undefined)?.value,
-    setCheckpoint: (position) => {
+    anchor: () => {
+      const row = sql.anchor.get() as { value: string } | undefined;
+      return row === undefined ? undefined : (JSON.parse(row.value) as Anchor);
+    },
+    setAnchor: ({ position, id }) => {
       write();
-      sql.setCheckpoint.run(position);
+      sql.setAnchor.run(JSON.stringify({ position, id }));
     },
     counts: () => ({ ...counts }),
     commit: () => {

@@ -114,6 +114,7 @@ export const createSession = (options: SessionOptions): Session => {
     runEventTypes: options.runEventTypes,
     clock,
     timers,
+    logger,
     wake: (timerId) => {
       if (index.wake(timerAlarm(timerId), steady.monotonicMs(), WAKE_BATCH) > 0) wakeTicker();
     },
@@ -185,11 +186,11 @@ export const createSession = (options: SessionOptions): Session => {
   };
 
   const commit = (): void => {
-    const checkpoint = intake.isLive() ? intake.progress.checkpoint() : undefined;
-    // A run in the middle of its items was folded further than it was kept; what the checkpoint passes is not read again.
-    if (checkpoint !== undefined) {
+    const anchor = intake.isLive() ? intake.progress.anchor() : undefined;
+    // A run in the middle of its items was folded further than it was kept; what the anchor passes is not read again.
+    if (anchor !== undefined) {
       memory.flush();
-      index.setCheckpoint(checkpoint);
+      index.setAnchor(anchor);
     }
     index.commit();
   };

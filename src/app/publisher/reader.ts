@@ -1,11 +1,11 @@
 import { categoryOf, filterFor, matchesFilter } from './filter.ts';
 import {
-  reachedBy,
   StoreUnavailable,
   type EventStore,
   type Position,
   type RecordedEvent,
   type SubscriptionItem,
+  type UnreadableEvent,
 } from '../event-store.ts';
 import type { Clock, Logger, Timers } from '../ports.ts';
 import type { Follower, LogPage, LogPages } from './log-pages.ts';
@@ -103,7 +103,10 @@ export const createReader = ({
     }
   };
 
-  const parkAt = async ({ stream, revision, position }: RecordedEvent, error: unknown): Promise<void> => {
+  const parkAt = async (
+    { stream, revision, position }: RecordedEvent | UnreadableEvent,
+    error: unknown,
+  ): Promise<void> => {
     const text = error instanceof Error ? error.message : String(error);
     logger.error(
       { err: error, topic: topic.name, stream, revision },
@@ -118,10 +121,10 @@ export const createReader = ({
     revision >= (parking.get(stream)?.revision ?? Number.POSITIVE_INFINITY);
 
   /** Most events of the log are none of a topic's: for them nothing is awaited, and no records are made. */
-  const isOurs = (event: RecordedEvent): boolean =>
+  const isOurs = (event: RecordedEvent | UnreadableEvent): boolean =>
     isNothing?.(event) !== true && matchesFilter(topic.filter, event) && !isLeftOut(event);
 
-  const pass = ({ position, recordedAt }: RecordedEvent, events?: number): void => {
+  const pass = ({ position, recordedAt }: RecordedEvent | UnreadableEvent, events?: number): void => {
     newest = recordedAt;
     read = position;
     outbox.pass(position, events);
@@ -163,13 +166,30 @@ export const createReader = ({
     signal.throwIfAborted();
   };
 
+  /** Calls `ends` in place of an error where an event cannot be read: its stream stays parked. */
+  async function* readFrom(
+    { stream, revision }: Pick<RecordedEvent, 'stream' | 'revision'>,
+    ends: () => void,
+  ) {
+    try {
+      yield* store.readStream(stream, { from: revision, signal });
+    } catch (error) {
+      if (signal.aborted || error instanceof StoreUnavailable) throw error;
+      ends();
+    }
+  }
+
   /** The stream from where it was parked up to what this topic has read; what follows comes by itself. */
   const publishAgain = async (stream: string): Promise<RetryOutcome> => {
     const parked = parking.get(stream);
     if (parked === undefined) return { outcome: 'not-parked' };
     let count = 0;
     let poison: { readonly event: RecordedEvent; readonly error: unknown } | undefined;
-    for await (const event of store.readStream(stream, { from: parked.revision, signal })) {
+    let isUnreadable = false;
+    const noFurther = (): void => {
+      isUnreadable = true;
+    };
+    for await (const event of readFrom(parked, noFurther)) {
       // Sent now, it would move the position over all that was not read yet.
       if (read === undefined || event.position > read) break;
       if (!matchesFilter(topic.filter, event)) continue;
@@ -188,6 +208,7 @@ export const createReader = ({
     }
     // Until the brokers have it the stream stays parked where it was: nothing else would bring it back after a crash.
     await emptied();
+    if (isUnreadable) return { outcome: 'parked', parked: parking.get(stream) ?? parked };
     if (poison?.event.revision === parked.revision && poison.error instanceof NewerRelease)
       return { outcome: 'parked', parked };
     if (poison !== undefined && parking.get(stream) === parked) await parkAt(poison.event, poison.error);
@@ -285,14 +306,18 @@ export const createReader = ({
       else pass(item.event);
       return;
     }
+    if (item.kind === 'unreadable') {
+      if (isOurs(item.event)) await parkAt(item.event, new Error(item.event.reason));
+      return pass(item.event);
+    }
     if (item.kind === 'caught-up') {
       caughtUp = true;
       newest = undefined;
+      // The end that it names is not stored: should an event come there all the same, it is read from in front of it.
+      return;
     }
-    const at = reachedBy(item);
-    if (at === undefined) return;
-    read = at;
-    outbox.pass(at);
+    read = item.position;
+    outbox.pass(item.position);
   };
 
   /** What comes now. True: the brokers have not taken it for so long that much may have come meanwhile. */

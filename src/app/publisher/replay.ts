@@ -6,6 +6,7 @@ import {
   type Position,
   type ReadForward,
   type RecordedEvent,
+  type UnreadableEvent,
 } from '../event-store.ts';
 import type { Clock, Timers } from '../ports.ts';
 import { pause } from '../process-runner/pause.ts';
@@ -133,7 +134,7 @@ async function* eventsIn(
   after: Position | undefined,
   until: Position | undefined,
   signal: AbortSignal,
-): AsyncGenerator<{ readonly event?: RecordedEvent; readonly at: Position }> {
+): AsyncGenerator<{ readonly event?: RecordedEvent | UnreadableEvent; readonly at: Position }> {
   if (until === undefined || stream.topic.filter === undefined || (after !== undefined && after >= until))
     return;
   const over = new AbortController();
@@ -146,7 +147,7 @@ async function* eventsIn(
     for await (const item of subscription) {
       const at = reachedBy(item);
       if (at !== undefined && at > until) return;
-      if (item.kind === 'event') yield { event: item.event, at: item.event.position };
+      if ('event' in item) yield { event: item.event, at: item.event.position };
       else if (at !== undefined) yield { at };
       if (at === until || item.kind === 'caught-up') return;
     }
@@ -158,8 +159,9 @@ async function* eventsIn(
 
 const recordsOf = async (
   { map }: TopicStream,
-  event: RecordedEvent,
+  event: RecordedEvent | UnreadableEvent,
 ): Promise<{ readonly records: readonly KafkaRecord[] } | { readonly error: string }> => {
+  if ('reason' in event) return { error: event.reason };
   try {
     return { records: await map(event) };
   } catch (error) {

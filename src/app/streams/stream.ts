@@ -45,5 +45,5 @@ export type TopicStream = {
   readonly topic: TopicSpec;
   readonly map: RecordMapper;
   /** True: no record is made of this event, whatever came before it. Cheap, for topics that read the whole log: asked before anything is mapped. */
-  readonly isNothing?: (event: RecordedEvent) => boolean;
+  readonly isNothing?: (event: Pick<RecordedEvent, 'stream' | 'type'>) => boolean;
 };

@@ -1,6 +1,6 @@
 import { onlyOne } from '../osac/query.ts';
 import type { EventCodec } from '../../app/event-codec.ts';
-import type { EventFilter, EventStore, RecordedEvent } from '../../app/event-store.ts';
+import type { EventFilter, EventStore, RecordedEvent, UnreadableEvent } from '../../app/event-store.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import type { Registry } from '../../domain/registry.ts';
 import type { Positions } from '../positions.ts';
@@ -118,6 +118,8 @@ async function* follow(
   try {
     for await (const item of subscription) {
       if (item.kind === 'event' && fits(item.event, wanted)) yield shown(item.event, services);
+      else if (item.kind === 'unreadable' && fits({ ...item.event, metadata: {} }, wanted))
+        yield unreadable(item.event, services);
     }
   } catch (error) {
     // The service stops: the answer ends, and who follows goes on elsewhere from the last position.
@@ -126,10 +128,19 @@ async function* follow(
 }
 
 /** Streams `sys-*` are the service's own bookkeeping: shown only to who asks for one. */
-const fits = (event: RecordedEvent, { stream, type, tenant }: Wanted): boolean =>
+const fits = (
+  event: Pick<RecordedEvent, 'stream' | 'type' | 'metadata'>,
+  { stream, type, tenant }: Wanted,
+): boolean =>
   (stream === undefined ? !event.stream.startsWith('sys-') : event.stream === stream) &&
   (type === undefined || event.type === type) &&
   (tenant === undefined || event.metadata['tenant'] === tenant);
+
+/** Somebody else's record in one of our streams: where it lies, and why it says nothing. */
+const unreadable = (event: UnreadableEvent, { positions }: EventServices): JsonObject => {
+  const { position, stream, revision, id, type, recordedAt, reason } = event;
+  return { position: positions.format(position), stream, revision, id, type, recordedAt, unreadable: reason };
+};
 
 /** Of what is internal only that it happened is shown; secrets are references and personal data is left out. */
 const shown = (event: RecordedEvent, { codec, registry, positions }: EventServices): JsonObject => {

@@ -1,5 +1,11 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { LogDamaged, type Position, type RecordedEvent } from '../../app/event-store.ts';
+import {
+  LogDamaged,
+  type Position,
+  type RecordedEvent,
+  type UnreadableEvent,
+} from '../../app/event-store.ts';
+import { anchorOf } from '../../app/resume-point.ts';
 import type { View } from '../view.ts';
 import { readCheckpoint, readParked, type Checkpoint, type ParkedStream } from './view-file.ts';
 
@@ -16,15 +22,24 @@ export class PoisonEvent extends Error {
   }
 }
 
+/** What a subscription yields of the events of the log. */
+export type LoggedEvent = RecordedEvent | UnreadableEvent;
+
 export type Applier = {
   checkpoint(): Checkpoint;
   parked(): readonly ParkedStream[];
+  /** Back to the anchor: what lies behind it is not passed over when it comes again. */
+  rewind(): void;
   /**
    * One transaction: the events (those at or before the checkpoint are passed over: a redelivery), then the
-   * checkpoint at `position`. Throws PoisonEvent, or the LogDamaged of the view (what came before it is kept), or the
-   * database's own error (nothing is kept) when the file cannot be written.
+   * checkpoint at `position`. An unreadable event parks its stream, in every view: no
+   * aggregate folds over it, so that nothing of ours follows it. Throws PoisonEvent, or the LogDamaged of the view (what
+   * came before it is kept), or the database's own error (nothing is kept) when the file cannot be written.
+   *
+   * @param forMs milliseconds after which it ends in front of the rest; absent: all at once
+   * @returns how many of the events were taken; fewer than all: the checkpoint is at the last of them
    */
-  apply(events: readonly RecordedEvent[], position: Position): void;
+  apply(events: readonly LoggedEvent[], position: Position, forMs?: number): number;
   /** One transaction over the parked stream's events up to the checkpoint. False: still poisonous. */
   retry(stream: string, events: readonly RecordedEvent[]): boolean;
 };
@@ -32,7 +47,8 @@ export type Applier = {
 export const createApplier = (db: DatabaseSync, view: View): Applier => {
   const applyEvent = view.open(db);
   const setCheckpoint = db.prepare(
-    'UPDATE _checkpoint SET position = ?, recorded_at = ?, events = ? WHERE one = 1',
+    `UPDATE _checkpoint SET position = ?, recorded_at = ?, events = ?, anchor_position = ?, anchor_id = ?
+     WHERE one = 1`,
   );
   const park = db.prepare('INSERT OR REPLACE INTO _parked VALUES (?, ?, ?, ?)');
   const unpark = db.prepare('DELETE FROM _parked WHERE stream = ?');
@@ -46,67 +62,90 @@ export const createApplier = (db: DatabaseSync, view: View): Applier => {
     checkpoint = readCheckpoint(db);
     parked = new Map(readParked(db).map((entry) => [entry.stream, entry]));
   };
-  const commit = (position: Position | undefined, recordedAt: string | undefined, count: number): void => {
-    const next = { position, recordedAt, events: checkpoint.events + count };
-    setCheckpoint.run(position ?? null, recordedAt ?? null, next.events);
+  const write = (next: Checkpoint): void => {
+    const { position = null, recordedAt = null, events, anchor } = next;
+    setCheckpoint.run(position, recordedAt, events, anchor?.position ?? null, anchor?.id ?? null);
+  };
+  /** `taken`: what the checkpoint passes over. */
+  const commit = (position: Position | undefined, taken: readonly LoggedEvent[], count: number): void => {
+    const last = taken.findLast((event) => anchorOf(event) !== undefined);
+    const next = {
+      position,
+      recordedAt: taken.at(-1)?.recordedAt ?? checkpoint.recordedAt,
+      events: checkpoint.events + count,
+      anchor: last === undefined ? checkpoint.anchor : anchorOf(last),
+    };
+    write(next);
     db.exec('COMMIT');
     checkpoint = next;
     applyEvent.committed?.();
   };
-  const isNew = (event: RecordedEvent): boolean =>
+  const isNew = (event: LoggedEvent): boolean =>
     checkpoint.position === undefined || event.position > checkpoint.position;
+  const parkAt = ({ stream, position, revision, type }: LoggedEvent, reason: string): void => {
+    const entry = { stream, position, revision, error: `${type}: ${reason}` };
+    park.run(entry.stream, entry.position, entry.revision, entry.error);
+    parked.set(entry.stream, entry);
+  };
 
-  const applyAtOnce = (events: readonly RecordedEvent[], position: Position): void => {
+  const applyAtOnce = (events: readonly LoggedEvent[], position: Position, forMs?: number): number => {
+    const started = forMs === undefined ? 0 : performance.now();
     db.exec('BEGIN IMMEDIATE');
     let count = 0;
+    let taken = 0;
     for (const event of events) {
-      if (!isNew(event) || parked.has(event.stream)) continue;
-      applyEvent(event);
-      count += 1;
+      taken += 1;
+      if (isNew(event) && !parked.has(event.stream)) {
+        if ('reason' in event) parkAt(event, event.reason);
+        else {
+          applyEvent(event);
+          count += 1;
+        }
+      }
+      if (forMs !== undefined && performance.now() - started >= forMs) break;
     }
     flush();
-    commit(position, events.at(-1)?.recordedAt ?? checkpoint.recordedAt, count);
+    if (taken === events.length) commit(position, events, count);
+    else commit(events[taken - 1]?.position, events.slice(0, taken), count);
+    return taken;
   };
 
   /** After a failure: event by event, each in a savepoint, so that the poisonous one shows itself. */
-  const applyOneByOne = (events: readonly RecordedEvent[], position: Position): void => {
+  const applyOneByOne = (events: readonly LoggedEvent[], position: Position): void => {
     db.exec('BEGIN IMMEDIATE');
     let count = 0;
-    let last: RecordedEvent | undefined;
+    const applied: LoggedEvent[] = [];
     for (const event of events) {
       if (!isNew(event) || parked.has(event.stream)) continue;
+      if ('reason' in event) {
+        parkAt(event, event.reason);
+        continue;
+      }
       db.exec('SAVEPOINT one_event');
       try {
         applyEvent(event);
         flush();
         db.exec('RELEASE one_event');
         count += 1;
-        last = event;
+        applied.push(event);
       } catch (error) {
         if (isEnvironmental(error)) throw error;
         db.exec('ROLLBACK TO one_event; RELEASE one_event');
         applyEvent.reset?.();
         if (error instanceof LogDamaged || !view.rowsBelongToOneStream) {
-          commit(last?.position ?? checkpoint.position, last?.recordedAt ?? checkpoint.recordedAt, count);
+          commit(applied.at(-1)?.position ?? checkpoint.position, applied, count);
           if (error instanceof LogDamaged) throw error;
           throw new PoisonEvent(view.name, event, error);
         }
-        const entry = {
-          stream: event.stream,
-          position: event.position,
-          revision: event.revision,
-          error: `${event.type}: ${textOf(error)}`,
-        };
-        park.run(entry.stream, entry.position, entry.revision, entry.error);
-        parked.set(entry.stream, entry);
+        parkAt(event, textOf(error));
       }
     }
-    commit(position, events.at(-1)?.recordedAt ?? checkpoint.recordedAt, count);
+    commit(position, events, count);
   };
 
-  const attempt = (work: () => void): void => {
+  const attempt = <Result>(work: () => Result): Result => {
     try {
-      work();
+      return work();
     } catch (error) {
       if (error instanceof PoisonEvent) throw error;
       undo();
@@ -117,12 +156,19 @@ export const createApplier = (db: DatabaseSync, view: View): Applier => {
   return {
     checkpoint: () => checkpoint,
     parked: () => [...parked.values()],
-    apply: (events, position) => {
+    rewind: () => {
+      const { anchor } = checkpoint;
+      if (checkpoint.position === anchor?.position) return;
+      checkpoint = { ...checkpoint, position: anchor?.position };
+      write(checkpoint);
+    },
+    apply: (events, position, forMs) => {
       try {
-        attempt(() => applyAtOnce(events, position));
+        return attempt(() => applyAtOnce(events, position, forMs));
       } catch (error) {
         if (isEnvironmental(error)) throw error;
         attempt(() => applyOneByOne(events, position));
+        return events.length;
       }
     },
     retry: (stream, events) => {
@@ -140,7 +186,7 @@ export const createApplier = (db: DatabaseSync, view: View): Applier => {
           );
           for (const event of due) applyEvent(event);
           flush();
-          commit(checkpoint.position, checkpoint.recordedAt, due.length);
+          commit(checkpoint.position, [], due.length);
           parked.delete(stream);
         });
         return true;

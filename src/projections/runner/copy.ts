@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { Position, RecordedEvent } from '../../app/event-store.ts';
+import { StoreUnavailable, type Position, type RecordedEvent } from '../../app/event-store.ts';
 import type { LogReader } from '../log-reader.ts';
 import type { View } from '../view.ts';
 import { createApplier } from './applier.ts';
@@ -14,6 +14,8 @@ export type RunningCopy = {
   readonly done: Promise<void>;
   /** Applies what a parked stream missed. False: still poisonous; true: applied, or it was not parked. */
   readonly retryParked: (stream: string) => Promise<boolean>;
+  /** Somebody waits for a position: see `Follower.lookAtEnd`. */
+  readonly lookAtEnd: () => void;
   /** Nothing is applied any more when it resolves. */
   readonly stop: () => Promise<void>;
 };
@@ -44,9 +46,16 @@ export const followInto = (copy: string, context: CopyContext): RunningCopy => {
       follower.exclusive(async () => {
         const parked = applier.parked().find((entry) => entry.stream === stream);
         if (parked === undefined) return true;
+        // Applied now, its events would come behind later ones of other streams.
+        if (!view.rowsBelongToOneStream) return false;
         const started = performance.now();
         const events: RecordedEvent[] = [];
-        for await (const event of reader.readStream(stream, { from: parked.revision })) events.push(event);
+        try {
+          for await (const event of reader.readStream(stream, { from: parked.revision })) events.push(event);
+        } catch (error) {
+          if (error instanceof StoreUnavailable) throw error;
+          return false; // the event for which it was parked cannot be read still
+        }
         const applied = applier.retry(stream, events);
         report({
           ...applier.checkpoint(),
@@ -56,6 +65,7 @@ export const followInto = (copy: string, context: CopyContext): RunningCopy => {
         });
         return applied;
       }),
+    lookAtEnd: () => void follower.lookAtEnd(),
     stop: async () => {
       controller.abort();
       await done.catch(() => undefined); // whoever holds `done` was told

@@ -1,9 +1,10 @@
-import { reachedBy, type Position, type RecordedEvent } from '../../app/event-store.ts';
+import { reachedBy, type Position } from '../../app/event-store.ts';
+import { resumeAfter, unproved } from '../../app/resume-point.ts';
 import type { LogReader } from '../log-reader.ts';
 import type { JsonValue } from '../../domain/json.ts';
 import { parseStreamName } from '../../domain/stream-name.ts';
 import type { View } from '../view.ts';
-import type { Applier } from './applier.ts';
+import type { Applier, LoggedEvent } from './applier.ts';
 
 /** What a view has applied, reported after each COMMIT. */
 export type Progress = {
@@ -38,21 +39,17 @@ export type FollowOptions = {
   readonly pace: 'event-loop' | 'microtask';
 };
 
-/** The copy has applied more than the log holds: the log was replaced, and the copy is not of it. */
-export class AheadOfLog extends Error {
-  static readonly NAME = 'AheadOfLog';
-  override readonly name = AheadOfLog.NAME;
-  constructor(view: string, position: Position, last: Position | undefined) {
-    super(`view ${view} has applied position ${position}, but the log ends at ${last ?? 'its beginning'}`);
-  }
-}
-
 /** Most events of one transaction. More makes catch-up hardly faster and each commit longer. */
 const BATCH = 4096;
 /** Nor more text than this, by `weightOf`: 4,096 of the largest events would be gigabytes. */
 const BATCH_WEIGHT = 16 * 1024 * 1024;
 /** While catching up, a batch that is not full is committed after this many milliseconds. */
 const CATCH_UP_MS = 25;
+/**
+ * A transaction ends after this many milliseconds once the view has caught up, and the thread reads on before the next
+ * one: some servers drop a live subscriber that does not read (EventStoreDB 23.10). Before that they wait for it.
+ */
+const SLICE_MS = 5;
 /** So long waits what nobody waits for (`View.isUrgent`), and a checkpoint without an event. */
 const GATHER_MS = 15;
 
@@ -62,6 +59,12 @@ export type Follower = {
   readonly done: Promise<void>;
   /** Runs `work` while nothing is applied. */
   readonly exclusive: <Result>(work: () => Promise<Result>) => Promise<Result>;
+  /**
+   * Looks, by a subscription of its own, whether anything for this view lies between its position and the end of the log,
+   * and moves the position there when nothing does: a server tells a filtered subscription only now and then what it
+   * passed over. Does nothing while events wait to be applied, or before the end was reached once. Never rejects.
+   */
+  readonly lookAtEnd: () => Promise<void>;
 };
 
 /** One loop: subscription, batch, transaction, report. The position moves only with its transaction. */
@@ -69,10 +72,15 @@ export const follow = (options: FollowOptions): Follower => {
   const { view, reader, applier, signal, until, onProgress, pace } = options;
   const stop = new AbortController();
   const anySignal = AbortSignal.any([signal, stop.signal]);
-  let buffer: RecordedEvent[] = [];
+  let buffer: LoggedEvent[] = [];
   let weight = 0;
   let position = applier.checkpoint().position;
+  /** The end of the log was reached; `drained`: and all that had come by then was applied. */
   let caughtUp = false;
+  let drained = false;
+  let looking = false;
+  /** The end up to which a look of ours has shown that nothing comes. */
+  let shownEmpty: Position | undefined;
   let reported = false;
   let held = 0;
   let resume = (): void => {};
@@ -84,21 +92,26 @@ export const follow = (options: FollowOptions): Follower => {
     cancelSchedule = undefined;
     if (held > 0 || failure !== undefined || signal.aborted) return;
     const started = performance.now();
-    const batch = buffer;
+    let batch = buffer;
     if (position !== undefined && position !== applier.checkpoint().position) {
-      buffer = [];
-      weight = 0;
-      applier.apply(batch, position);
+      const taken = applier.apply(buffer, position, caughtUp && pace === 'event-loop' ? SLICE_MS : undefined);
+      batch = buffer.slice(0, taken);
+      buffer = buffer.slice(taken);
+      weight = buffer.length === 0 ? 0 : weight - sumOf(batch);
     } else if (reported) return;
     reported = true;
+    drained ||= caughtUp && buffer.length === 0;
     onProgress({
       ...applier.checkpoint(),
-      caughtUp,
+      caughtUp: drained,
       ...(until !== undefined && { target: until }),
       batchEvents: batch.length,
       batchMs: performance.now() - started,
       categories: [...new Set(batch.map(({ stream }) => parseStreamName(stream).category))],
     });
+    if (buffer.length === 0) return;
+    dueSoon = true;
+    flushIn(0);
   };
   // A view without urgent events has waited for them in its subscription already, unless it is to wait for longer.
   const isUrgent = view.isUrgent === undefined || view.isUrgent === false ? () => true : view.isUrgent;
@@ -108,8 +121,10 @@ export const follow = (options: FollowOptions): Follower => {
     if (held > 0 || (cancelSchedule !== undefined && (dueSoon || !urgent))) return;
     cancelSchedule?.();
     dueSoon = urgent;
-    const delay = !caughtUp ? Math.max(CATCH_UP_MS, urgentMs) : urgent ? urgentMs : GATHER_MS;
-    cancelSchedule = schedule(pace, delay, () => {
+    flushIn(!caughtUp ? Math.max(CATCH_UP_MS, urgentMs) : urgent ? urgentMs : GATHER_MS);
+  };
+  const flushIn = (ms: number): void => {
+    cancelSchedule = schedule(pace, ms, () => {
       try {
         flush();
       } catch (error) {
@@ -118,28 +133,30 @@ export const follow = (options: FollowOptions): Follower => {
       }
     });
   };
-
-  const run = async (): Promise<void> => {
-    const after = applier.checkpoint().position;
-    if (after !== undefined) {
-      const last = await reader.lastPosition(anySignal);
-      if (last === undefined || after > last) throw new AheadOfLog(view.name, after, last);
-    }
-    const subscription = reader.subscribe({
+  const subscribeAfter = (after: Position | undefined, over: AbortSignal) =>
+    reader.subscribe({
       ...(after !== undefined && { after }),
       ...(view.filter !== undefined && { filter: view.filter }),
       ...(view.isUrgent === false && { patienceMs: GATHER_MS }),
-      signal: anySignal,
+      signal: over,
     });
+  const isFull = (): boolean => buffer.length >= BATCH || weight >= BATCH_WEIGHT;
+
+  const run = async (): Promise<void> => {
+    const after = await resumeAfter(reader, applier.checkpoint().anchor, anySignal);
+    applier.rewind();
+    position = after;
+    const subscription = subscribeAfter(after, anySignal);
     try {
       if (until !== undefined && after !== undefined && after >= until) return;
       let items = 0;
       for await (const item of subscription) {
         const at = reachedBy(item);
         const past = until !== undefined && (item.kind === 'caught-up' || (at !== undefined && at >= until));
-        if (item.kind === 'event' && (until === undefined || item.event.position <= until)) {
+        if ('event' in item && (until === undefined || item.event.position <= until)) {
+          if (shownEmpty !== undefined && item.event.position <= shownEmpty) throw new LateEvent(item.event);
           buffer.push(item.event);
-          weight += weightOf(item.event.data);
+          weight += weightOf(item.event);
         }
         if (past) {
           position = until;
@@ -151,18 +168,45 @@ export const follow = (options: FollowOptions): Follower => {
           caughtUp = true;
           reported = false;
           flush();
-        } else if (items % BATCH === 0 || weight >= BATCH_WEIGHT) {
+        } else if (isFull() || items % BATCH === 0) {
           while (held > 0) await new Promise<void>((resolve) => (resume = resolve));
           flush();
+          while (isFull() && failure === undefined && !anySignal.aborted)
+            await new Promise((resolve) => setImmediate(resolve));
         } else flushLater(item.kind === 'event' && isUrgent(item.event));
         if (failure !== undefined) break;
       }
       if (failure !== undefined) throw failure.error;
       while (held > 0) await new Promise<void>((resolve) => (resume = resolve));
       if (until !== undefined) flush();
+    } catch (error) {
+      throw unproved(error);
     } finally {
       cancelSchedule?.();
       stop.abort();
+    }
+  };
+
+  const lookAtEnd = async (): Promise<void> => {
+    if (looking || !drained || buffer.length > 0 || anySignal.aborted) return;
+    looking = true;
+    const over = new AbortController();
+    try {
+      for await (const item of subscribeAfter(position, AbortSignal.any([anySignal, over.signal]))) {
+        // It comes to the view by itself.
+        if ('event' in item) return;
+        if (item.kind !== 'caught-up') continue;
+        const end = item.position;
+        if (end === undefined || (position !== undefined && end <= position)) return;
+        position = end;
+        shownEmpty = end;
+        return flushLater(true);
+      }
+    } catch {
+      // The subscription that is followed meets the same trouble, and tells it.
+    } finally {
+      over.abort();
+      looking = false;
     }
   };
 
@@ -181,15 +225,28 @@ export const follow = (options: FollowOptions): Follower => {
         }
       }
     },
+    lookAtEnd,
   };
 };
 
+/** It lies where a look at the end of the log found nothing: the view begins again at its anchor, so that it is applied. */
+class LateEvent extends Error {
+  override readonly name = 'LateEvent';
+  constructor({ stream, revision, position }: LoggedEvent) {
+    super(`${stream}@${revision} at position ${position} came after the log was told to hold nothing there`);
+  }
+}
+
+const weightOf = (event: LoggedEvent): number => ('data' in event ? weightOfValue(event.data) : 0);
+const sumOf = (events: readonly LoggedEvent[]): number =>
+  events.reduce((sum, event) => sum + weightOf(event), 0);
+
 /** Roughly the bytes that a value takes in memory: its texts, and something for each node down to a sane depth. */
-const weightOf = (value: JsonValue, depth = 0): number => {
+const weightOfValue = (value: JsonValue, depth = 0): number => {
   if (typeof value === 'string') return 16 + value.length;
   if (typeof value !== 'object' || value === null || depth === DEEPEST) return 16;
   let sum = 16;
-  for (const part of Object.values(value)) sum += weightOf(part, depth + 1);
+  for (const part of Object.values(value)) sum += weightOfValue(part, depth + 1);
   return sum;
 };
 

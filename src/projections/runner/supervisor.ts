@@ -1,10 +1,9 @@
-import { LogDamaged, type Position } from '../../app/event-store.ts';
+import { LogDamaged, LogReplaced, type Position } from '../../app/event-store.ts';
 import type { Logger, Timers } from '../../app/ports.ts';
 import type { ProjectionStatus, RebuildReport } from '../read-models.ts';
 import type { View } from '../view.ts';
 import type { CopyProgress, RunningCopy } from './copy.ts';
 import type { Digest } from './digest.ts';
-import { AheadOfLog } from './follow.ts';
 import type { CopyHost } from './host.ts';
 import { openReadConnection, type ReadConnection } from './read-connection.ts';
 import { rebuildCopy, type RebuildOptions } from './rebuild.ts';
@@ -52,7 +51,7 @@ const LONGEST_BACKOFF_MS = 30_000;
 export const superviseView = (options: SupervisorOptions): Supervisor => {
   const { view, storage, host, timers, nowMs, hooks, maxWaiters } = options;
   const logger = options.logger.child({ view: view.name });
-  const waiters = createWaiters(timers, maxWaiters);
+  const waiters = createWaiters(timers, maxWaiters, () => running?.lookAtEnd());
   const blank = storage.blank();
 
   /** The copy that is read; undefined until the first one was built and checked. */
@@ -115,17 +114,20 @@ export const superviseView = (options: SupervisorOptions): Supervisor => {
     const name = (problem as Error | undefined)?.name;
     // Nothing would change by itself: a person corrects the code, then starts again or rebuilds.
     if (name === 'PoisonEvent' || name === WrongCopy.NAME) return fail(problem, 'stopped');
-    fail(problem, 'failed');
-    if (name === AheadOfLog.NAME) forgetCopy();
+    if (name === LogReplaced.name) {
+      logger.warn({ reason: (problem as Error).message }, 'log replaced: rebuilding the view from it');
+      forgetCopy();
+    } else fail(problem, 'failed');
     cancelRestart = timers.after(backoffMs, start);
     backoffMs = Math.min(2 * backoffMs, LONGEST_BACKOFF_MS);
   };
 
-  /** The log is not the one that this copy was built from any more (an older backup came back). */
   const forgetCopy = (): void => {
     const old = copy;
     copy = undefined;
     progress = NOTHING_APPLIED;
+    state = 'rebuilding';
+    waiters.restart();
     connection.switchTo(blank);
     if (old !== undefined) void discard(old);
   };

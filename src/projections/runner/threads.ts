@@ -33,6 +33,7 @@ export type ThreadTask = {
   /** Resolves when the task ended as it should, rejects with what ended it otherwise. */
   readonly done: Promise<void>;
   readonly retry: (call: number, stream: string) => void;
+  readonly lookAtEnd: () => void;
   readonly stop: () => Promise<void>;
 };
 
@@ -129,6 +130,7 @@ const startThread = (name: string): Thread => {
       return {
         done,
         retry: (call, stream) => post({ kind: 'retry', task: id, call, stream }),
+        lookAtEnd: () => post({ kind: 'look-at-end', task: id }),
         stop: async () => {
           const terminate = setTimeout(() => {
             // Others in the thread fail with it, and are begun again elsewhere.

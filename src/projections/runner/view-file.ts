@@ -1,16 +1,21 @@
 import { DatabaseSync } from 'node:sqlite';
 import type { Position } from '../../app/event-store.ts';
+import type { Anchor } from '../../app/resume-point.ts';
 import type { View } from '../view.ts';
+
+/** Of the runner's own tables: a file of another form is built again. */
+const FORM = 2;
 
 /** The runner's own tables in every file: what the file is, how far it is, and what is parked. Not in the digest. */
 const RUNNER_SCHEMA = `
   CREATE TABLE _view (
     one INTEGER PRIMARY KEY CHECK (one = 1),
-    name TEXT NOT NULL, version INTEGER NOT NULL, settings TEXT NOT NULL, store TEXT NOT NULL
+    name TEXT NOT NULL, version INTEGER NOT NULL, settings TEXT NOT NULL, store TEXT NOT NULL,
+    form INTEGER NOT NULL
   ) STRICT;
   CREATE TABLE _checkpoint (
     one INTEGER PRIMARY KEY CHECK (one = 1),
-    position TEXT, recorded_at TEXT, events INTEGER NOT NULL
+    position TEXT, recorded_at TEXT, events INTEGER NOT NULL, anchor_position TEXT, anchor_id TEXT
   ) STRICT;
   CREATE TABLE _parked (
     stream TEXT PRIMARY KEY, position TEXT NOT NULL, revision INTEGER NOT NULL, error TEXT NOT NULL
@@ -24,6 +29,8 @@ export type Checkpoint = {
   readonly recordedAt: string | undefined;
   /** How many events were applied since the file was created. */
   readonly events: number;
+  /** The last event up to here that proves which log it was; undefined: none yet. */
+  readonly anchor: Anchor | undefined;
 };
 
 export type ParkedStream = {
@@ -76,13 +83,14 @@ const create = (db: DatabaseSync, view: View, storeId: string): void => {
   db.exec('BEGIN IMMEDIATE');
   db.exec(RUNNER_SCHEMA);
   db.exec(view.schema);
-  db.prepare('INSERT INTO _view VALUES (1, ?, ?, ?, ?)').run(
+  db.prepare('INSERT INTO _view VALUES (1, ?, ?, ?, ?, ?)').run(
     view.name,
     view.version,
     view.settings ?? '',
     storeId,
+    FORM,
   );
-  db.exec('INSERT INTO _checkpoint VALUES (1, NULL, NULL, 0)');
+  db.exec('INSERT INTO _checkpoint VALUES (1, NULL, NULL, 0, NULL, NULL)');
   db.exec('COMMIT');
 };
 
@@ -91,12 +99,13 @@ export const fitsView = (path: string, view: View, storeId: string): boolean => 
   let db: DatabaseSync | undefined;
   try {
     db = new DatabaseSync(path, { readOnly: true, timeout: 5000 });
-    const row = db.prepare('SELECT name, version, settings, store FROM _view').get();
+    const row = db.prepare('SELECT name, version, settings, store, form FROM _view').get();
     return (
       row?.['name'] === view.name &&
       row['version'] === view.version &&
       row['settings'] === (view.settings ?? '') &&
-      row['store'] === storeId
+      row['store'] === storeId &&
+      row['form'] === FORM
     );
   } catch {
     return false; // absent, not a database, torn: it is disposable, so it is built again
@@ -106,11 +115,18 @@ export const fitsView = (path: string, view: View, storeId: string): boolean => 
 };
 
 export const readCheckpoint = (db: DatabaseSync): Checkpoint => {
-  const row = db.prepare('SELECT position, recorded_at, events FROM _checkpoint').get();
+  const row = db
+    .prepare('SELECT position, recorded_at, events, anchor_position, anchor_id FROM _checkpoint')
+    .get();
+  const anchor = row?.['anchor_position'] as string | null | undefined;
   return {
     position: (row?.['position'] as string | null | undefined) ?? undefined,
     recordedAt: (row?.['recorded_at'] as string | null | undefined) ?? undefined,
     events: (row?.['events'] as number | undefined) ?? 0,
+    anchor:
+      anchor === null || anchor === undefined
+        ? undefined
+        : { position: anchor, id: String(row?.['anchor_id']) },
   };
 };
 

@@ -1,3 +1,4 @@
+import type { Logger } from '../../app/ports.ts';
 import type { CheckReport, RunningCopy } from './copy.ts';
 import type { Digest } from './digest.ts';
 import type { CopyHost, OnProgress } from './host.ts';
@@ -6,14 +7,22 @@ import type { FromWorker, WorkerConfig, WorkerTask } from './worker-protocol.ts'
 
 /**
  * Each task runs on a worker thread of its own. `together`: what follows the log, and what builds the first copy and then
- * follows, shares a thread with others of that kind.
+ * follows, shares a thread with others of that kind. What the threads log goes to `logger`.
  */
 export const workerHost = (
   config: WorkerConfig,
   threads: Threads,
-  { together }: { readonly together: boolean },
+  { together, logger }: { readonly together: boolean; readonly logger: Logger },
 ): CopyHost => {
-  const following = together ? threads.together : threads.alone;
+  const logging =
+    (start: StartTask): StartTask =>
+    (of, task, onMessage) =>
+      start(of, task, (message) => {
+        if (message.kind === 'log') logger[message.level](message.fields, message.message);
+        else onMessage(message);
+      });
+  const alone = logging(threads.alone);
+  const following = together ? logging(threads.together) : alone;
 
   const running = (
     start: StartTask,
@@ -40,6 +49,7 @@ export const workerHost = (
           calls.delete(call);
         }
       },
+      lookAtEnd: thread.lookAtEnd,
       stop: thread.stop,
     };
   };
@@ -49,7 +59,7 @@ export const workerHost = (
     rebuild: (copy, live, onProgress) => {
       const checked = Promise.withResolvers<CheckReport>();
       // Beside a live copy it must not take that one's turns.
-      const start = live === undefined ? following : threads.alone;
+      const start = live === undefined ? following : alone;
       const rebuilding = running(start, { kind: 'rebuild', copy, live }, (message) => {
         if (message.kind === 'checked') checked.resolve(message.report);
         else forward(onProgress)(message);
@@ -60,7 +70,7 @@ export const workerHost = (
     },
     digest: async (copy) => {
       let digest: Digest | undefined;
-      const thread = threads.alone(config, { kind: 'digest', copy }, (message) => {
+      const thread = alone(config, { kind: 'digest', copy }, (message) => {
         if (message.kind === 'digest') digest ??= message.digest;
       });
       await thread.done;

@@ -29,11 +29,19 @@ export type ToWorker =
     }
   | { readonly kind: 'stop'; readonly task: number }
   | { readonly kind: 'retry'; readonly task: number; readonly call: number; readonly stream: string }
+  | { readonly kind: 'look-at-end'; readonly task: number }
   /** No task is left and none will come: the thread exits. */
   | { readonly kind: 'close' };
 
 export type FromWorker = { readonly task: number } & (
   | { readonly kind: 'progress'; readonly progress: CopyProgress }
+  /** A line for the service's log, which is not reached from here. */
+  | {
+      readonly kind: 'log';
+      readonly level: 'debug' | 'info' | 'warn' | 'error';
+      readonly fields: object;
+      readonly message: string;
+    }
   | { readonly kind: 'checked'; readonly report: CheckReport }
   | { readonly kind: 'digest'; readonly digest: Digest }
   | { readonly kind: 'retried'; readonly call: number; readonly applied: boolean }

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { StoreUnavailable, type EventStore } from '../../../src/app/event-store.ts';
+import { LogReplaced, StoreUnavailable, type EventStore } from '../../../src/app/event-store.ts';
 import type { RecordMapper } from '../../../src/app/streams/stream.ts';
 import { MOST_PARKED } from '../../../src/app/publisher/parking.ts';
 import { createRig, expectDelivered, recordOf, TOPIC, valuesOf, type Rig } from './publisher-rig.ts';
@@ -11,6 +11,31 @@ describe('the publisher', () => {
   let rig: Rig;
   beforeEach(() => {
     rig = createRig();
+  });
+
+  it('sends what comes where the end of the log was told to be: only what was read is stored as its position', async () => {
+    let breakOff: (() => void) | undefined;
+    const store: EventStore = {
+      ...rig.store,
+      subscribe: async function* (options) {
+        if (breakOff !== undefined) return yield* rig.store.subscribe(options);
+        const broken = new AbortController();
+        breakOff = () => broken.abort();
+        const signal = AbortSignal.any([options.signal, broken.signal]);
+        for await (const item of rig.store.subscribe({ ...options, signal }))
+          if (item.kind === 'event') yield { kind: 'caught-up', position: item.event.position };
+        if (broken.signal.aborted) throw new LogReplaced('an event came below a position that was told');
+      },
+    };
+    const running = rig.start({ store });
+    await rig.time.pass(2_000);
+    await rig.append(...many(10_001));
+    await rig.time.pass(60_000);
+    expect(valuesOf(rig.kafka)).to.deep.equal([]);
+    breakOff?.();
+    await rig.time.pass(60_000);
+    expect(valuesOf(rig.kafka)).to.have.length(10_001);
+    await running.stop();
   });
 
   describe('an event that cannot become a record', () => {

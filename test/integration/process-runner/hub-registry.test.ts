@@ -1,9 +1,13 @@
 import { expect } from 'chai';
+import { systemTimers } from '../../../src/adapters/system/system-ports.ts';
+import { LogReplaced, type EventStore } from '../../../src/app/event-store.ts';
+import type { Timers } from '../../../src/app/ports.ts';
 import { createHubRegistry } from '../../../src/app/hub-registry.ts';
 import { aggregateOf, hub as hubKind } from '../../../src/domain/kinds.ts';
 import type { SecretRef } from '../../../src/domain/secret-ref.ts';
 import { commandContext, fakeCluster, hubFixture, type HubFixture } from '../../support/hub-fixture.ts';
 import { eventually } from '../../support/eventually.ts';
+import { silentLogger } from '../../support/loggers.ts';
 
 describe('hub registry', () => {
   const fixtures: HubFixture[] = [];
@@ -80,6 +84,55 @@ describe('hub registry', () => {
     expect(made).to.have.lengthOf(1);
   });
 
+  it('reads a log again that turned out to be another one, or to hold what was told to be nothing', async () => {
+    const { store, codec, register, revise, deregister } = setUp();
+    await register('sim-a', { zone: 'north' });
+    await register('sim-b');
+    let breakOff = (): void => undefined;
+    let isFirst = true;
+    const shifting: EventStore = {
+      ...store,
+      subscribe: async function* (options) {
+        const broken = new AbortController();
+        const over = AbortSignal.any([options.signal, broken.signal]);
+        const wasFirst = isFirst;
+        isFirst = false;
+        breakOff = () => broken.abort();
+        for await (const item of store.subscribe({ ...options, signal: over })) {
+          const isHidden = wasFirst && item.kind === 'event' && item.event.revision > 0;
+          if (!isHidden) yield item;
+        }
+        if (!options.signal.aborted) throw new LogReplaced('another one');
+      },
+    };
+    const heard: string[] = [];
+    const timers: Timers = { ...systemTimers(), after: (_ms, run) => systemTimers().after(1, run) };
+    const registry = createHubRegistry({
+      store: shifting,
+      codec,
+      clusters: { of: () => undefined },
+      timers,
+      logger: silentLogger,
+    });
+    const stop = new AbortController();
+    const ended = registry.run(stop.signal);
+    await registry.ready();
+    registry.onChange((id, hub) => heard.push(`${id} ${hub?.facts.zone ?? 'gone'}`));
+    await revise('sim-a', { zone: 'south' });
+    await deregister('sim-b');
+    await register('sim-c', { zone: 'east' });
+    await eventually('told', () => registry.get('sim-c') !== undefined);
+    expect(registry.get('sim-a')?.facts.zone, 'was not told').to.equal('north');
+    heard.splice(0);
+    breakOff();
+    await eventually('read again', () => registry.get('sim-a')?.facts.zone === 'south');
+    await eventually('told again', () => heard.length === 3);
+    expect(heard.toSorted()).to.deep.equal(['sim-a south', 'sim-b gone', 'sim-c east']);
+    expect(registry.hubs().map(({ facts }) => facts.id)).to.deep.equal(['sim-a', 'sim-c']);
+    stop.abort();
+    await ended;
+  });
+
   it('lets the adapter of a hub that is gone go', async () => {
     const forgotten: string[] = [];
     const fixture = hubFixture({ of: ({ id }) => fakeCluster(id), forget: (id) => forgotten.push(id) });
@@ -113,7 +166,13 @@ describe('hub registry', () => {
   it('is ready once it knows what was in the log, and stops waiting when it is told to', async () => {
     const { store, codec, register } = setUp();
     await register('sim-a');
-    const late = createHubRegistry({ store, codec, clusters: { of: () => undefined } });
+    const late = createHubRegistry({
+      store,
+      codec,
+      clusters: { of: () => undefined },
+      timers: systemTimers(),
+      logger: silentLogger,
+    });
     const impatient = new AbortController();
     const waiting = late.ready(impatient.signal).then(
       () => 'ready',

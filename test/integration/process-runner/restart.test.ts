@@ -1,3 +1,4 @@
+import type { Anchor } from '../../../src/app/resume-point.ts';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
@@ -102,7 +103,7 @@ describe('process runner and its index', () => {
     await appendToy(store, 'open', 'ToyPainted', { colour: 'red' });
     await eventually('held', () => held.reached);
     const end = await store.lastPosition();
-    await eventually('all passed', () => checkpointIn(dataFile()) === end);
+    await eventually('all passed', () => resumesAfter(dataFile()) === end);
     const events = await readAll(store, 'toyRun-open');
     expect(revisionIn(dataFile(), 'toyRun-open')).to.equal(events.at(-1)?.revision);
   });
@@ -130,7 +131,7 @@ describe('process runner and its index', () => {
     await orderToy(store, { id: 'good' });
     await eventually('good is done', () => isDone(store, 'good'));
     const end = await store.lastPosition();
-    await eventually('all passed', () => checkpointIn(dataFile()) === end);
+    await eventually('all passed', () => resumesAfter(dataFile()) === end);
     expect(first.status()).to.include({ state: 'live' });
     await first.stop();
 
@@ -239,10 +240,10 @@ describe('process runner and its index', () => {
     let refusals = 2;
     const away: EventStore = {
       ...store,
-      lastPosition: async (signal) => {
+      idAt: async (position, signal) => {
         refusals -= 1;
         if (refusals >= 0) throw new StoreUnavailable('not reachable');
-        return store.lastPosition(signal);
+        return store.idAt(position, signal);
       },
     };
     const logged: string[] = [];
@@ -366,7 +367,9 @@ const look = (file: string, sql: string, ...values: string[]): { [column: string
     db.close();
   }
 };
-const checkpointIn = (file: string): unknown =>
-  look(file, "SELECT value FROM meta WHERE key = 'checkpoint'")?.['value'];
+const resumesAfter = (file: string): string => {
+  const anchor = look(file, "SELECT value FROM meta WHERE key = 'anchor'")?.['value'];
+  return typeof anchor === 'string' ? (JSON.parse(anchor) as Anchor).position : '';
+};
 const revisionIn = (file: string, key: string): unknown =>
   look(file, 'SELECT revision FROM runs WHERE key = ?', key)?.['revision'];

@@ -6,11 +6,13 @@ import {
   openSqliteEventStore,
   type SqliteEventStore,
 } from '../../../src/adapters/event-store/sqlite/sqlite-event-store.ts';
+import type { Logger } from '../../../src/app/ports.ts';
 import { openReadModels } from '../../../src/projections/open-read-models.ts';
 import type { ReadModels } from '../../../src/projections/read-models.ts';
 import { changed, createTestLog, poisoned, written, type TestLog } from '../../support/projections/log.ts';
 import { createViews, type NoteViewsConfig } from '../../support/projections/note-views.ts';
 import { notesView, openNotes, settle, temporaryFolders } from '../../support/projections/open-notes.ts';
+import { createBench } from '../../support/eventstoredb-peer/fixture.ts';
 import { eventually } from '../../support/eventually.ts';
 
 const EVERYONE = { all: true } as const;
@@ -163,6 +165,61 @@ describe('read models in worker threads, on the embedded log', function () {
     const opened = await open();
     await eventually('failed', () => opened.status()[0]?.state === 'failed');
     expect(opened.status()[0]?.damaged).to.deep.equal({ at: { event: 'note-a@1', position } });
+  });
+
+  it('log through the service, with the name of the view, what the log reader of their thread says', async () => {
+    const bench = createBench();
+    try {
+      const peer = await bench.peer();
+      const other = await bench.store(peer);
+      await createTestLog(other).append('note-a', written('a'));
+      const lines: { level: string; view: unknown; message: string; fields: object }[] = [];
+      const loggerOf = (bound: object): Logger => {
+        const at = (level: string) => (fields: object, message: string) =>
+          void lines.push({ level, message, fields, view: 'view' in bound ? bound.view : undefined });
+        return {
+          debug: at('debug'),
+          info: at('info'),
+          warn: at('warn'),
+          error: at('error'),
+          child: (more) => loggerOf({ ...bound, ...more }),
+        };
+      };
+      models = await openReadModels({
+        dir: `${dataDir}/read-models`,
+        views: createViews({}),
+        logger: loggerOf({}),
+        source: {
+          kind: 'worker',
+          storeId: other.storeId,
+          readerModule: new URL('../../../src/composition/log-reader-module.ts', import.meta.url).href,
+          readerConfig: {
+            kind: 'eventstoredb',
+            connectionString: peer.connectionString,
+            instance: 'a',
+            deadlineMs: 1500,
+          },
+          viewsModule: support('note-views.ts'),
+          viewsConfig: {},
+        },
+      });
+      const opened = models;
+      await eventually('live', () => opened.status()[0]?.caughtUp === true, 10_000);
+      const before = lines.length;
+      peer.cutConnections();
+      await eventually(
+        'a drop was told',
+        () => lines.slice(before).some(({ message }) => message.includes('subscription')),
+        10_000,
+      );
+      const told = lines.slice(before).filter(({ message }) => message.includes('subscription'));
+      expect(told.map(({ view }) => view)).to.include('resources');
+      expect(told[0]?.fields).to.have.property('component', 'eventstoredb');
+    } finally {
+      await models?.close();
+      models = undefined;
+      await bench.clean();
+    }
   });
 
   it('say what is wrong with their modules', async () => {

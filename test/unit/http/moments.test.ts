@@ -11,8 +11,8 @@ const momentsOf = (applied: boolean) => {
   const waited: string[] = [];
   const sizeAtTime = (time: string): number => KNOWN.filter((leaf) => leaf.time <= time).length;
   const moments = createMoments({
-    store: { lastPosition: async () => '0000000000000030' },
-    positions: { parse: (text) => text },
+    store: { lastPosition: async () => '0000000000000030', end: async () => '0000000000000035' },
+    positions: { parse: (text) => text.slice(-16) },
     audit: () => ({
       size: () => KNOWN.length,
       sizeAtTime,
@@ -38,6 +38,15 @@ describe('moments of the past', () => {
     const { moments, waited } = momentsOf(true);
     expect(await moments.resolve('2026-11-22T10:00:05.000Z', 'as_of')).to.equal('0000000000000020');
     expect(waited).to.deep.equal(['0000000000000030']);
+  });
+
+  it("may be positions up to the end of the log, whose last records are the store's own", async () => {
+    const { moments } = momentsOf(true);
+    expect(await moments.resolve('store.0000000000000035', 'as_of')).to.equal('0000000000000035');
+    const behind = await moments
+      .resolve('store.0000000000000036', 'as_of')
+      .catch((thrown: unknown) => thrown);
+    expect(behind).to.have.property('reason', 'IN_THE_FUTURE');
   });
 
   it('and are refused when that takes too long', async () => {

@@ -2,17 +2,19 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { check } from '../../support/property.ts';
 import { createProgress } from '../../../src/app/process-runner/progress.ts';
+import type { Anchor } from '../../../src/app/resume-point.ts';
 
 const position = (n: number): string => String(n).padStart(6, '0');
+const anchor = (n: number): Anchor => ({ position: position(n), id: `e${n}` });
 
 describe('progress of the process runner', () => {
   it('starts where it resumed', () => {
     expect(createProgress(undefined).checkpoint()).to.equal(undefined);
-    expect(createProgress(position(7)).checkpoint()).to.equal(position(7));
+    expect(createProgress(anchor(7)).checkpoint()).to.equal(position(7));
   });
 
   it('waits before the oldest input that is not settled', () => {
-    const progress = createProgress(position(1));
+    const progress = createProgress(anchor(1));
     progress.passed(position(2));
     const settleThird = progress.begun(position(3));
     const settleFourth = progress.begun(position(4));
@@ -24,8 +26,21 @@ describe('progress of the process runner', () => {
     expect(progress.open()).to.equal(0);
   });
 
+  it('resumes after the last event that an unsettled input follows, not where the store only passed something over', () => {
+    const progress = createProgress(anchor(1));
+    progress.passed(position(2));
+    expect(progress.anchor()).to.deep.equal(anchor(1));
+    progress.passed(position(3), anchor(3));
+    progress.passed(position(4));
+    const settle = progress.begun(position(5), anchor(5));
+    progress.passed(position(6), anchor(6));
+    expect(progress.anchor()).to.deep.equal(anchor(3));
+    settle();
+    expect(progress.anchor()).to.deep.equal(anchor(6));
+  });
+
   it('waits for every reader of one input', () => {
-    const progress = createProgress(position(1));
+    const progress = createProgress(anchor(1));
     const settleOne = progress.begun(position(2));
     const settleOther = progress.begun(position(2));
     settleOne();
@@ -36,7 +51,7 @@ describe('progress of the process runner', () => {
   });
 
   it('waits for a reader that begins after another is done with the same input, or after it was passed', () => {
-    const progress = createProgress(position(1));
+    const progress = createProgress(anchor(1));
     progress.begun(position(2))();
     progress.passed(position(2));
     const settle = progress.begun(position(2));

@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { openRunIndex, type RunIndex, type RunRow } from '../../../src/app/process-runner/run-index.ts';
 
+const ANCHOR = { position: '0007', id: 'e7' };
+
 const row = (key: string, more: Partial<RunRow> = {}): RunRow => ({
   key,
   workflow: 'toyRun',
@@ -152,15 +154,15 @@ describe('index of runs', () => {
       const file = join(folder, 'x.sqlite');
       const first = openRunIndex(file, 'one');
       first.save(row('a'));
-      first.setCheckpoint('0007');
+      first.setAnchor(ANCHOR);
       first.commit();
       first.close();
       const second = openRunIndex(file, 'one');
-      expect(second.checkpoint()).to.equal('0007');
+      expect(second.anchor()).to.deep.equal(ANCHOR);
       expect(second.counts()).to.deep.equal({ open: 1, closed: 0 });
       second.close();
       const third = openRunIndex(file, 'two');
-      expect(third.checkpoint()).to.equal(undefined);
+      expect(third.anchor()).to.equal(undefined);
       expect(third.counts()).to.deep.equal({ open: 0, closed: 0 });
       third.close();
     });
@@ -168,9 +170,9 @@ describe('index of runs', () => {
     it('holds nothing that was not committed', () => {
       const file = join(folder, 'x.sqlite');
       const first = openRunIndex(file, 'one');
-      first.setCheckpoint('0007');
+      first.setAnchor(ANCHOR);
       const other = openRunIndex(file, 'one');
-      expect(other.checkpoint()).to.equal(undefined);
+      expect(other.anchor()).to.equal(undefined);
       other.close();
       first.close();
     });

@@ -7,9 +7,11 @@ import type {
   SubscriptionItem,
 } from '../../../src/app/event-store.ts';
 import type { LogReader } from '../../../src/projections/log-reader.ts';
-import type { Applier } from '../../../src/projections/runner/applier.ts';
+import { createApplier, type Applier } from '../../../src/projections/runner/applier.ts';
 import { follow } from '../../../src/projections/runner/follow.ts';
+import { openViewFile } from '../../../src/projections/runner/view-file.ts';
 import type { View } from '../../../src/projections/view.ts';
+import { eventually } from '../../support/eventually.ts';
 
 const MIB = 1024 * 1024;
 
@@ -30,11 +32,13 @@ const batchesOf = async (events: number, textOf: (n: number) => string): Promise
   const batches: number[] = [];
   let position: Position | undefined;
   const applier = {
-    checkpoint: () => ({ position, recordedAt: undefined, events: 0 }),
+    checkpoint: () => ({ position, recordedAt: undefined, events: 0, anchor: undefined }),
     parked: () => [],
+    rewind: () => undefined,
     apply: (batch, to) => {
       batches.push(batch.length);
       position = to;
+      return batch.length;
     },
     retry: () => true,
   } satisfies Applier;
@@ -78,6 +82,106 @@ describe('following the log', () => {
     expect(batches.reduce((sum, size) => sum + size, 0)).to.equal(150);
     await stop();
   });
+
+  it('reads on between short transactions once the view has caught up, and says so when all of them are done', async () => {
+    const events = Array.from({ length: 300 }, (_, n) => noteAt(n + 1));
+    const reports: { events: number; caughtUp: boolean }[] = [];
+    let applied = 0;
+    let appliedAtSecondPage = Infinity;
+    const done = Promise.withResolvers<void>();
+    async function* subscribe(signal: AbortSignal): AsyncGenerator<SubscriptionItem> {
+      for (const event of events.slice(0, 100)) yield { kind: 'event', event };
+      yield { kind: 'caught-up', position: noteAt(100).position };
+      for (const event of events.slice(100, 200)) yield { kind: 'event', event };
+      await new Promise((resolve) => setImmediate(resolve));
+      await new Promise((resolve) => setImmediate(resolve));
+      appliedAtSecondPage = applied;
+      for (const event of events.slice(200)) yield { kind: 'event', event };
+      await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+    }
+    const view = {
+      name: 'slow',
+      version: 1,
+      schema: 'CREATE TABLE seen (n INTEGER PRIMARY KEY) STRICT',
+      tables: ['seen'],
+      rowsBelongToOneStream: true,
+      open: () => () => {
+        for (const until = performance.now() + 1; performance.now() < until; );
+        applied += 1;
+      },
+    } satisfies View;
+    const stopping = new AbortController();
+    const follower = follow({
+      view,
+      reader: {
+        subscribe: ({ signal }: { signal: AbortSignal }) => subscribe(signal),
+      } as unknown as LogReader,
+      applier: createApplier(openViewFile(':memory:', view, 'store'), view),
+      signal: stopping.signal,
+      onProgress: ({ batchEvents, caughtUp }) => {
+        reports.push({ events: batchEvents, caughtUp });
+        if (applied === 300) done.resolve();
+      },
+      pace: 'event-loop',
+    });
+    await done.promise;
+    stopping.abort();
+    await follower.done;
+    // Each event takes a millisecond: five of them, and one that begins within the last.
+    expect(Math.max(...reports.map((report) => report.events))).to.be.at.most(6);
+    expect(reports.reduce((sum, report) => sum + report.events, 0)).to.equal(300);
+    expect(appliedAtSecondPage, 'read while the first page was applied').to.be.below(200);
+    expect(
+      reports.findIndex(({ caughtUp }) => caughtUp),
+      'caught up with all that had come',
+    ).to.be.at.least(16);
+  });
+
+  it('moves on to the end of the log when a look at it shows nothing, and goes back when something comes all the same', async () => {
+    let looks = 0;
+    const followed = Promise.withResolvers<(event: RecordedEvent) => void>();
+    async function* subscribe(signal: AbortSignal): AsyncGenerator<SubscriptionItem> {
+      looks += 1;
+      if (looks === 2) {
+        yield { kind: 'caught-up', position: noteAt(900).position };
+        return;
+      }
+      yield { kind: 'caught-up', position: noteAt(10).position };
+      const late = Promise.withResolvers<RecordedEvent | undefined>();
+      signal.addEventListener('abort', () => late.resolve(undefined), { once: true });
+      followed.resolve(late.resolve);
+      const event = await late.promise;
+      if (event !== undefined) yield { kind: 'event', event };
+    }
+    const view = { name: 'notes', version: 1, schema: '', tables: [], rowsBelongToOneStream: true } as const;
+    const db = openViewFile(':memory:', { ...view, open: () => () => undefined }, 'store');
+    const applier = createApplier(db, { ...view, open: () => () => undefined });
+    const follower = follow({
+      view: { ...view, open: () => () => undefined },
+      reader: {
+        subscribe: ({ signal }: { signal: AbortSignal }) => subscribe(signal),
+      } as unknown as LogReader,
+      applier,
+      signal: new AbortController().signal,
+      onProgress: () => undefined,
+      pace: 'event-loop',
+    });
+    const ended = follower.done.then(
+      () => 'ended',
+      (error: unknown) => (error as Error).message,
+    );
+    const come = await followed.promise;
+    await eventually(
+      'at the end as it was told',
+      () => applier.checkpoint().position === noteAt(10).position,
+    );
+    await follower.lookAtEnd();
+    await eventually('moved on', () => applier.checkpoint().position === noteAt(900).position);
+    come(noteAt(500));
+    expect(await ended).to.contain('note-a@499');
+    applier.rewind();
+    expect(applier.checkpoint().position, 'begins again at its last event').to.equal(undefined);
+  });
 });
 
 /** Follows a log that grows by pages after its end was reached; resolves when the last page was handed over. */
@@ -106,12 +210,14 @@ const followPages = async (options: { gatherMs: number; pages: number; eventsOfP
       subscribe: ({ signal }: { signal: AbortSignal }) => subscribe(signal),
     } as unknown as LogReader,
     applier: {
-      checkpoint: () => ({ position, recordedAt: undefined, events: 0 }),
+      checkpoint: () => ({ position, recordedAt: undefined, events: 0, anchor: undefined }),
       parked: () => [],
+      rewind: () => undefined,
       apply: (batch, to) => {
         batches.push(batch.length);
         position = to;
         for (const { count, resolve } of waiting) if (sum() >= count) resolve();
+        return batch.length;
       },
       retry: () => true,
     },
