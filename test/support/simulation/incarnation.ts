@@ -72,6 +72,8 @@ export const startIncarnation = async (options: IncarnationOptions): Promise<Inc
       store,
       name: 'processes',
       instance: life.name,
+      // A file that it keeps over its deaths is one that nobody else uses.
+      ...(options.processFile === ':memory:' ? {} : { directory: options.processFile }),
       clock,
       timers: by,
       logger,
