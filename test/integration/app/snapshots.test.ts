@@ -194,7 +194,8 @@ describe('snapshots', () => {
         data: i === 0 ? '{"owner":"ann"}' : '{"text":"x"}',
         metadata,
       }));
-      await store.append('account-a', 'no_stream', events);
+      await store.append('account-a', 'no_stream', events.slice(0, 10_000));
+      await store.append('account-a', 9_999, events.slice(10_000));
       let turns = 0;
       let folding = true;
       const count = (): void => {
