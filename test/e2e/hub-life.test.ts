@@ -19,7 +19,12 @@ import { startQuickOperator } from '../support/quick-operator.ts';
 
 const NS = 'osac-hub';
 const HUBS = '/api/ledger/v1/hubs';
-type Condition = { readonly type: string; readonly status: string; readonly reason?: string };
+type Condition = {
+  readonly type: string;
+  readonly status: string;
+  readonly reason?: string;
+  readonly last_transition_time?: string;
+};
 type HubBody = { readonly status?: { readonly conditions?: readonly Condition[] } };
 type Check = { readonly ok: boolean; readonly problems: readonly { readonly code: string }[] };
 
@@ -91,6 +96,25 @@ describe('the life of a Kubernetes hub, over HTTP', function () {
     await conditionIs('Ready', 'TRUE');
     await untilCluster(alice, first.id, (c) => isReady(c) && c.spec.node_sets['workers']?.size === 3);
     await untilCluster(alice, waiting.id, isReady);
+  });
+
+  it('whose API server starts again and refuses all for a moment goes on within seconds, and lacks nothing', async () => {
+    const complete = async (): Promise<Condition | undefined> => {
+      const { status: shown } = await admin.get<HubBody>(`${PRIVATE}/hubs/munich`);
+      return shown?.conditions?.find(({ type }) => type === 'Compatible');
+    };
+    const before = await complete();
+    expect(before?.status).to.equal('CONDITION_STATUS_TRUE');
+    const { name: user } = hubAccessOf(NS);
+    const looks = server.faults.always({ user, path: '/version' }, { kind: 'answer', code: 403 });
+    server.faults.always({ user }, { kind: 'answer', code: 403 });
+    await alice.send('PATCH', `${CLUSTERS}/${first.id}`, { spec: { node_sets: { workers: { size: 4 } } } });
+    await until('the hub was looked at', () => Promise.resolve(looks.hits() > 0));
+    server.faults.clear();
+    const from = Date.now();
+    await untilCluster(alice, first.id, (c) => isReady(c) && c.spec.node_sets['workers']?.size === 4);
+    expect(Date.now() - from).to.be.lessThan(15_000);
+    expect(await complete()).to.deep.equal(before);
   });
 
   it('that is cordoned takes no new orders until it is opened again', async () => {
