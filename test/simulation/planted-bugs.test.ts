@@ -14,7 +14,6 @@ const FOUND_BY: { readonly [Bug in PlantedBug]: number } = {
   'a command is acknowledged before it is stored': 2,
   'an append goes to whatever revision the stream has': 33,
   'a name is taken without being reserved': 6,
-  'a checkpoint is passed on before what it stands behind': 110,
   'what may have been sent is repeated without a look': 5,
   'a lost answer is taken for a failure': 14,
   'every attempt makes up a name of its own': 7,

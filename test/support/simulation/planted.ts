@@ -58,12 +58,6 @@ export const PLANTED = {
           : store.append(stream, expected, events),
     })),
 
-  'a checkpoint is passed on before what it stands behind': (ports, life) =>
-    withStore(ports, (store) => ({
-      subscribe: (options) =>
-        isRunner(options) ? checkpointsFirst(store.subscribe(options), life) : store.subscribe(options),
-    })),
-
   'what may have been sent is repeated without a look': (ports) =>
     withHubs(ports, (hub) => ({
       getClusterOrder: (ref, by) =>
@@ -251,22 +245,6 @@ const asFailure = (error: unknown): never => {
 };
 
 /** The subscription of the process runner is the one that hears of runs. */
-const isRunner = ({ filter }: Parameters<EventStore['subscribe']>[0]): boolean =>
-  filter !== undefined && 'typePrefixes' in filter && filter.typePrefixes.includes('RunStarted');
-
-async function* checkpointsFirst(
-  items: AsyncIterable<SubscriptionItem>,
-  life: Life,
-): AsyncGenerator<SubscriptionItem> {
-  for await (const item of items) {
-    if (item.kind === 'event' && item.event.stream.startsWith('cluster-')) {
-      yield { kind: 'checkpoint', position: item.event.position };
-      await life.agenda.sleep(life.owner, 600);
-    }
-    yield item;
-  }
-}
-
 async function* missing(
   items: AsyncIterable<SubscriptionItem>,
   life: Life,

@@ -23,6 +23,7 @@ export const connect = (connectionString: string, name: string, serial: number):
   const getChannel = internals.getChannel;
   internals.getChannel = async () => {
     const channel = await getChannel();
+    widen(channel);
     if (disposed) channel.close();
     else channels.add(channel);
     return channel;
@@ -96,6 +97,20 @@ const ownConnection = (connectionString: string, name: string, serial: number): 
   ];
   const base = connectionString.trim().replace(/\/+$/, '');
   return added.length === 0 ? base : `${base}${base.includes('?') ? '&' : '?'}${added.join('&')}`;
+};
+
+/**
+ * Bytes that a server may send before we have read any of them. HTTP/2's own 64 KiB are some fifty events: while a thread
+ * writes a transaction or waits for a core, EventStoreDB 23.10 would drop it as a consumer that is too slow.
+ */
+const WINDOW_BYTES = 4 * 1024 * 1024;
+
+/** The library takes no options of the channel; they are read when it connects, which is later. */
+const widen = (channel: Grpc.Channel): void => {
+  const { internalChannel } = channel as unknown as {
+    readonly internalChannel: { readonly options: { [name: string]: unknown } };
+  };
+  internalChannel.options['grpc-node.flow_control_window'] = WINDOW_BYTES;
 };
 
 /**
