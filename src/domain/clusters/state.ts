@@ -1,4 +1,5 @@
 import type { JsonObject } from '../json.ts';
+import type { BuiltSpec } from './change-words.ts';
 import type { SecretRef } from '../secret-ref.ts';
 import type {
   ConditionName,
@@ -19,12 +20,11 @@ export type ClusterState =
   | ({ readonly status: 'placed'; readonly hub: SelectedHub } & Order)
   /** Something may exist on the hub: the cluster is gone only after its absence was observed. */
   | ({ readonly status: 'dispatched'; readonly hub: SelectedHub } & Order & Progress)
-  /** What was observed of it last, and where, is still told. */
+  /** Where it was is still told. */
   | ({
       readonly status: 'deleted';
       readonly how: 'not-dispatched' | 'absence-confirmed';
       readonly hub?: SelectedHub;
-      readonly conditions?: Progress['conditions'];
     } & Order);
 
 /** OSAC's conditions of a cluster (osac-api.md §11 ClusterStatus). */
@@ -69,7 +69,11 @@ export type Order = {
     readonly permanent: boolean;
   };
   /** Why it waits, when no hub has room. */
-  readonly waiting?: { readonly message: string; readonly decision: PlacementDecision };
+  readonly waiting?: {
+    readonly message: string;
+    readonly decision: PlacementDecision;
+    readonly since: string;
+  };
   /** Status that a private caller wrote: shown instead of ours until the next observation. */
   readonly reported?: JsonObject;
   /** When the shown state was entered: OSAC's billing clock. */
@@ -93,6 +97,14 @@ export type Endpoints = {
   readonly ingressEndpoint: string;
 };
 
+export type ChangeFailure = {
+  readonly change: string;
+  readonly reason: string;
+  readonly message: string;
+  /** The provider's to know. */
+  readonly detail?: string;
+};
+
 export type Progress = {
   /** Uid of the ClusterOrder, once it was seen. */
   readonly uid?: string;
@@ -102,6 +114,10 @@ export type Progress = {
   readonly endpoints?: Endpoints;
   readonly readyNodes?: { readonly [nodeSet: string]: number };
   readonly ready: boolean;
+  /** The spec that it was READY with last; absent while it was never built. */
+  readonly built?: BuiltSpec;
+  /** The present change failed, and the cluster runs as before. */
+  readonly changeFailed?: ChangeFailure & { readonly since: string };
   readonly degraded?: { readonly reason: string; readonly message: string };
   readonly notAccepting?: { readonly since: string };
   readonly lost?: 'cluster-order' | 'hosted-cluster';
