@@ -204,17 +204,19 @@ const UNSEEN_WITHOUT_ORDER = {
   message: 'the hub holds no order that would tell of it',
 } as const;
 
-/** What is torn down is neither what it was nor looked at in detail: only what its end waits for is told. */
+/**
+ * What is torn down is neither what it was nor looked at in detail: only what its end waits for is told. Conditions and
+ * failure are kept for those who look back once it is gone.
+ */
 const leaving = (state: Dispatched): Dispatched => {
   const {
     endpoints: _endpoints,
     readyNodes: _nodes,
     degraded: _degraded,
-    failure: _failure,
     notAccepting: _late,
     ...kept
   } = withoutChangeFailure(state);
-  return { ...kept, conditions: {}, ready: false };
+  return { ...kept, ready: false };
 };
 
 /** Cleared when it is seen again; until then nothing but a retry or a deletion helps. */

@@ -37,6 +37,7 @@ export const shownConditions = (state: StoredCluster): readonly ShownCondition[]
   if (shownState(state) === '') return [];
   const degraded = state.status === 'dispatched' ? state.degraded : undefined;
   const ready = shownState(state) === 'CLUSTER_STATE_READY' && degraded === undefined;
+  const failure = shownState(state) === 'CLUSTER_STATE_DELETING' ? undefined : state.failure;
   return [
     { type: 'CLUSTER_CONDITION_TYPE_PROGRESSING', ...progressing(state) },
     {
@@ -46,9 +47,9 @@ export const shownConditions = (state: StoredCluster): readonly ShownCondition[]
     },
     {
       type: 'CLUSTER_CONDITION_TYPE_FAILED',
-      status: state.failure !== undefined,
-      reason: state.failure?.reason ?? 'AsExpected',
-      message: state.failure?.message ?? '',
+      status: failure !== undefined,
+      reason: failure?.reason ?? 'AsExpected',
+      message: failure?.message ?? '',
     },
     {
       type: 'CLUSTER_CONDITION_TYPE_DEGRADED',

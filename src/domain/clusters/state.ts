@@ -20,11 +20,12 @@ export type ClusterState =
   | ({ readonly status: 'placed'; readonly hub: SelectedHub } & Order)
   /** Something may exist on the hub: the cluster is gone only after its absence was observed. */
   | ({ readonly status: 'dispatched'; readonly hub: SelectedHub } & Order & Progress)
-  /** Where it was is still told. */
+  /** What was observed of it before its deletion, and where, is still told. */
   | ({
       readonly status: 'deleted';
       readonly how: 'not-dispatched' | 'absence-confirmed';
       readonly hub?: SelectedHub;
+      readonly conditions?: Progress['conditions'];
     } & Order);
 
 /** OSAC's conditions of a cluster (osac-api.md §11 ClusterStatus). */

@@ -172,12 +172,13 @@ const CONDITIONS: readonly ConditionName[] = [
 
 /**
  * The four conditions that OSAC's wire enum has no room for, and why a running cluster is not as it was ordered last. Of
- * what is gone nothing is observed any more.
+ * what is torn down none is looked at any more; of a deleted order those observed last are shown.
  */
 const conditionsOf = (state: StoredCluster): JsonObject => {
-  if (state.status === 'deleted') return {};
-  const known = state.status === 'dispatched' ? state.conditions : {};
-  const reason = state.deletionRequestedAt === undefined ? 'NotObservedYet' : 'Deleting';
+  if (state.status === 'deleted') return { ...state.conditions };
+  const isDeleting = state.deletionRequestedAt !== undefined;
+  const known = state.status === 'dispatched' && !isDeleting ? state.conditions : {};
+  const reason = isDeleting ? 'Deleting' : 'NotObservedYet';
   const kept = CONDITIONS.map((name): [string, JsonValue] => [
     name,
     { ...(known[name] ?? { status: 'Unknown', reason, message: '' }) },

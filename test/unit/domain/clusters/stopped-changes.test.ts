@@ -387,7 +387,11 @@ describe('what is shown of a cluster is what is observed', () => {
     run.command({ type: 'DeleteCluster', at: time(45) });
     expect(status(run)).to.not.have.any.keys('node_sets', 'api_url', 'console_url', 'api_endpoint');
     expect(told(run, 'DEGRADED')).to.equal('AsExpected');
-    expect(run.cluster()).to.have.deep.property('conditions', {});
+    const broken = createOrderRun();
+    broken.toHub();
+    seen(broken, changed(3, 'Failed'));
+    broken.command({ type: 'DeleteCluster', at: time(45) });
+    expect(told(broken, 'FAILED')).to.equal('AsExpected');
   });
   for (const what of ['hosted-cluster', 'cluster-order'] as const)
     it(`so does the loss of its ${what}`, () => {
