@@ -1,8 +1,5 @@
 import { byKey, own, sameJson } from '../json-tools.ts';
-import type { Order } from './state.ts';
-
-/** What of an order its cluster is built by. */
-export type BuiltSpec = Pick<Order, 'nodeSets' | 'version' | 'sshPublicKey' | 'pullSecret' | 'network'>;
+import type { BuiltSpec, Order } from './state.ts';
 
 export const builtSpec = (order: Order): BuiltSpec => ({
   nodeSets: order.nodeSets,

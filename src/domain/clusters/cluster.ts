@@ -143,8 +143,11 @@ const evolveProgress = (state: LiveCluster, event: ClusterEvent): LiveCluster =>
       const { at: since, ...failed } = event.data;
       return { ...observed(state), ready: true, changeFailed: { ...failed, since } };
     }
-    case 'ClusterFailureCleared':
-      return withoutChangeFailure(state);
+    case 'ClusterFailureCleared': {
+      // What vanished is there again, and may vanish again.
+      const { lost: _lost, ...kept } = withoutChangeFailure(state);
+      return kept;
+    }
     case 'ClusterReconfiguring':
       return { ...state, ready: false };
     case 'ClusterDegraded': {

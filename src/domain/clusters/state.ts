@@ -1,5 +1,4 @@
 import type { JsonObject } from '../json.ts';
-import type { BuiltSpec } from './change-words.ts';
 import type { SecretRef } from '../secret-ref.ts';
 import type {
   ConditionName,
@@ -82,6 +81,9 @@ export type Order = {
   /** When each shown condition last changed its status. */
   readonly conditionsSince: { readonly [Type in ShownConditionType]?: string };
 };
+
+/** What of an order its cluster is built by. */
+export type BuiltSpec = Pick<Order, 'nodeSets' | 'version' | 'sshPublicKey' | 'pullSecret' | 'network'>;
 
 export type SelectedHub = {
   readonly id: string;

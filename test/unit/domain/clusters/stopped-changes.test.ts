@@ -411,5 +411,9 @@ describe('what is shown of a cluster is what is observed', () => {
       seen(run, healthy());
       expect(stateOf(run), 'it is there again').to.equal('CLUSTER_STATE_READY');
       expect(status(run)).to.include.keys('node_sets', 'api_url');
+      seen(run, gone);
+      run.perform('check', done(gone));
+      run.commands();
+      expect(stateOf(run), 'gone once more').to.equal('CLUSTER_STATE_FAILED');
     });
 });
