@@ -110,6 +110,7 @@ export const observationOf = async (
         ? {}
         : { desiredConfigVersion: order.desiredConfigVersion }),
       jobs: order.jobs,
+      ...(order.nodeSets === undefined ? {} : { nodeSets: order.nodeSets }),
       ...(order.observedNodes === undefined ? {} : { observedNodes: order.observedNodes }),
       ...(order.apiEndpoint === undefined ? {} : { apiEndpoint: order.apiEndpoint }),
       ...(order.ingressEndpoint === undefined ? {} : { ingressEndpoint: order.ingressEndpoint }),

@@ -61,6 +61,8 @@ export type ObservedClusterOrder = {
     readonly configVersion?: string;
   }[];
   readonly clusterReference?: { readonly namespace: string; readonly hostedClusterName: string };
+  /** `status.nodeSets`: hosts that the operator took for the order; absent until it has found enough of them. */
+  readonly nodeSets?: readonly { readonly resourceClass: string; readonly hosts: number }[];
   /** `status.nodeRequests`: what the operator counted; only meaningful for orders with one node request (§2.2). */
   readonly observedNodes?: readonly { readonly resourceClass: string; readonly numberOfNodes: number }[];
   readonly apiEndpoint?: string;

@@ -85,6 +85,7 @@ export const measure = (metrics: Metrics) => {
       metrics.ordersWaiting.set(marked('waiting'));
       metrics.ordersNeedingOperator.set(marked('needs-operator'));
       metrics.hubNotAccepting.set(marked('hub-not-accepting'));
+      metrics.jobStatusUnknown.set(marked('job-status-unknown'));
       metrics.deletionsOverdue.set(marked('deletion-overdue'));
       metrics.namesPending.set(system.names.pending());
       metrics.nameRepairSkipped.set(system.names.skipped());

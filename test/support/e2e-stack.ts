@@ -76,6 +76,7 @@ export type ClusterBody = {
       readonly type: string;
       readonly status?: string;
       readonly reason?: string;
+      readonly message?: string;
     }[];
     readonly node_sets?: Readonly<Record<string, { readonly size?: number }>>;
     readonly hub?: string;

@@ -35,7 +35,7 @@ export const recordingLogger = (): Logger & { readonly lines: object[] } => {
 };
 
 /** Files of `ops/rbac`. */
-export type RightsFile = 'hub-access' | 'controller-ledger' | 'tenant-namespaces';
+export type RightsFile = 'hub-access' | 'controller-ledger' | 'node-counts' | 'tenant-namespaces';
 
 /** Objects of a file of `ops/rbac` for a hub in `namespace`. */
 export const rbacOf = (file: RightsFile, namespace: string): JsonObject[] => {

@@ -83,10 +83,17 @@ export const createMetrics = () => {
     ]),
     timersDue: gauge('ledger_timers_due', 'Timers that are due and not handled yet.'),
     timerLateness: gauge('ledger_timer_lateness_seconds', 'How late the oldest due timer is.'),
-    ordersWaiting: gauge('ledger_orders_waiting', 'Orders that wait because no hub fits.'),
+    ordersWaiting: gauge(
+      'ledger_orders_waiting',
+      'Orders that wait because no hub fits, or because their hub has no hosts for them or for their change.',
+    ),
     ordersNeedingOperator: gauge(
       'ledger_orders_needing_operator',
-      'Orders that failed and wait for a person.',
+      'Orders that failed and wait for a person, and running clusters whose change failed.',
+    ),
+    jobStatusUnknown: gauge(
+      'ledger_job_status_unknown',
+      'Orders whose hub has not been able to ask its automation about their job for five minutes.',
     ),
     hubNotAccepting: gauge(
       'ledger_hub_not_accepting',

@@ -25,6 +25,8 @@ export type CheckAnswer = {
   readonly clock_skew_ms?: number;
   readonly can_read_node_pools?: boolean;
   readonly can_read_agents?: boolean;
+  /** What would make the hub show more; it works without. */
+  readonly recommendation?: string;
   readonly hosts?: Hosts;
   /** Other hubs with orders in the same namespace of this cluster. */
   readonly also_in_namespace?: readonly string[];
@@ -97,14 +99,12 @@ export const checkText = (check: CheckAnswer): string => {
     ...(version === undefined ? [] : [`API server ${version}`]),
     ...(check.cluster === undefined ? [] : [`cluster ${check.cluster}`]),
     ...(Math.abs(skew) > SKEW_MS ? [`its clock is ${Math.round(skew / 1000)} s off ours`] : []),
-    ...(check.can_read_node_pools === false
-      ? ['node pools cannot be read: node counts come from the order']
-      : []),
     ...(check.also_in_namespace === undefined
       ? []
       : [
           `${check.also_in_namespace.join(', ')} keeps orders in this namespace, too: its hosts count twice; take another one`,
         ]),
+    ...(check.recommendation === undefined ? [] : [`recommended: ${check.recommendation}`]),
     ...(check.can_read_agents === false ? ['hosts cannot be read: declare --nodes to limit orders'] : []),
   ];
   return [

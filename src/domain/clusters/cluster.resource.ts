@@ -60,7 +60,7 @@ export const cluster: ResourceKind<ClusterState, ClusterCommand, ClusterEvent> =
   protectedWhileReferenced: false,
   marks: (document) => marksOf(objectAt(document, 'status')),
   decider: clusterDecider,
-  stateVersion: 2,
+  stateVersion: 3,
   view: (state) => clusterView(state),
 };
 
@@ -69,6 +69,10 @@ const MARK_OF_REASON: { readonly [reason: string]: string } = {
   WaitingForCapacity: 'waiting',
   HubNotAccepting: 'hub-not-accepting',
   DeletionOverdue: 'deletion-overdue',
+  ResizeWaiting: 'waiting',
+  WaitingForHosts: 'waiting',
+  ChangeFailed: 'needs-operator',
+  JobStatusUnknown: 'job-status-unknown',
 };
 
 const marksOf = (status: JsonObject): readonly string[] => {
@@ -173,7 +177,7 @@ const statusOf = (state: StoredCluster): JsonObject => {
     api_url: endpoints?.apiUrl,
     console_url: endpoints?.consoleUrl,
     node_sets:
-      ready === undefined ? undefined : eachSet(state.nodeSets, (_set, name) => own(ready, name) ?? 0),
+      ready === undefined ? undefined : eachSet(setsIn(state, ready), (_set, name) => own(ready, name) ?? 0),
     hub,
     api_endpoint: endpoints?.apiEndpoint,
     ingress_endpoint: endpoints?.ingressEndpoint,
@@ -191,6 +195,10 @@ const conditionsOf = (state: StoredCluster): JsonValue[] =>
       message,
     }),
   );
+
+/** Those that the hub shows the nodes of. */
+const setsIn = ({ nodeSets }: StoredCluster, ready: { readonly [nodeSet: string]: number }) =>
+  Object.fromEntries(Object.entries(nodeSets).filter(([name]) => Object.hasOwn(ready, name)));
 
 /** Node sets in their wire form; a size of 0 is left out like every default. */
 const eachSet = (

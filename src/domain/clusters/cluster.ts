@@ -1,6 +1,8 @@
 import { sortedTexts } from '../catalog/document.ts';
 import { own, sameJson } from '../json-tools.ts';
 import { FULFILLMENT_FINALIZER, type ClusterEvent, type NodeSet } from './events.ts';
+import { builtSpec } from './change-words.ts';
+import { LOST } from './observed-conditions.ts';
 import { shownConditions, shownState } from './shown-status.ts';
 import {
   isLiveCluster,
@@ -13,6 +15,8 @@ import {
 
 /** The cluster as its own stream tells it: state and `evolve`. Which commands it accepts is in `decide.ts`. */
 export const CLUSTER_CATEGORY = 'cluster';
+
+type Dispatched = Extract<LiveCluster, { status: 'dispatched' }>;
 
 /** Accepts every event ever stored; one that makes no sense in this state changes nothing. */
 export const evolveCluster = (state: ClusterState, event: ClusterEvent): ClusterState => {
@@ -82,7 +86,7 @@ const evolveOrder = (state: LiveCluster, event: ClusterEvent): StoredCluster => 
     }
     case 'PlacementDeferred': {
       const { message, decision } = event.data;
-      return { ...state, waiting: { message, decision } };
+      return { ...state, waiting: { message, decision, since: event.data.at } };
     }
     case 'ClusterFailed': {
       const { at: _at, ...failure } = event.data;
@@ -115,6 +119,8 @@ const evolveProgress = (state: LiveCluster, event: ClusterEvent): LiveCluster =>
       const { waiting: _waiting, ...kept } = state;
       return { ...kept, specPending: false };
     }
+    case 'PlacementDeferred':
+      return event.data.runs === true ? { ...state, ready: true } : state;
     case 'ClusterConditionsObserved': {
       const { notAccepting: _late, ...kept } = observed(state);
       return { ...kept, conditions: { ...state.conditions, ...event.data.conditions } };
@@ -123,10 +129,25 @@ const evolveProgress = (state: LiveCluster, event: ClusterEvent): LiveCluster =>
       const { at: _at, ...endpoints } = event.data;
       return { ...observed(state), endpoints };
     }
-    case 'NodesObserved':
-      return { ...observed(state), readyNodes: event.data.ready };
-    case 'ClusterBecameReady':
-      return { ...observed(state), ready: true };
+    case 'NodesObserved': {
+      const { readyNodes: _former, ...kept } = observed(state);
+      const { ready } = event.data;
+      return Object.keys(ready).length === 0 ? kept : { ...kept, readyNodes: ready };
+    }
+    case 'ClusterBecameReady': {
+      // A change that the hub has not taken yet is not built.
+      const built = (state.specPending ? state.built : undefined) ?? builtSpec(state);
+      return { ...withoutChangeFailure(observed(state)), ready: true, built };
+    }
+    case 'ClusterChangeFailed': {
+      const { at: since, ...failed } = event.data;
+      return { ...observed(state), ready: true, changeFailed: { ...failed, since } };
+    }
+    case 'ClusterFailureCleared': {
+      // What vanished is there again, and may vanish again.
+      const { lost: _lost, ...kept } = withoutChangeFailure(state);
+      return kept;
+    }
     case 'ClusterReconfiguring':
       return { ...state, ready: false };
     case 'ClusterDegraded': {
@@ -140,16 +161,14 @@ const evolveProgress = (state: LiveCluster, event: ClusterEvent): LiveCluster =>
     case 'HubNotAccepting':
       return { ...state, notAccepting: { since: event.data.since } };
     case 'ClusterLostOnHub':
-      return {
-        ...observed(state),
-        ready: false,
-        lost: event.data.what,
-        failure: lostFailure(event.data.what),
-      };
+      return lost(observed(state), event.data.what, event.data.at);
     case 'ClusterRetryRequested': {
-      const { lost: _lost, notAccepting: _late, ...kept } = state;
-      return kept;
+      const { lost: gone, notAccepting: _late, built, ...kept } = withoutChangeFailure(state);
+      // What vanished is built for the first time again.
+      return gone === undefined && built !== undefined ? { ...kept, built } : kept;
     }
+    case 'ClusterDeletionRequested':
+      return leaving(state);
     case 'ClusterDeletionOverdue':
       return { ...state, overdue: { since: event.data.since } };
     case 'ClusterDeletionBlocked':
@@ -157,6 +176,50 @@ const evolveProgress = (state: LiveCluster, event: ClusterEvent): LiveCluster =>
     default:
       return state;
   }
+};
+
+/** What was seen of it before is over: addresses and counts would lead nowhere. */
+const lost = (
+  state: Dispatched,
+  what: 'cluster-order' | 'hosted-cluster',
+  at: string,
+): LiveCluster & Dispatched => {
+  const {
+    endpoints: _endpoints,
+    readyNodes: _nodes,
+    degraded: _degraded,
+    ...kept
+  } = withoutChangeFailure(state);
+  const failure = lostFailure(what);
+  const vanished = what === 'hosted-cluster' ? LOST : UNSEEN_WITHOUT_ORDER;
+  const conditions = Object.fromEntries(
+    Object.entries(state.conditions).map(([name, known]) => {
+      const since = known.status === vanished.status ? known.since : at;
+      return [name, { ...vanished, since }];
+    }),
+  );
+  return { ...kept, conditions, ready: false, lost: what, failure };
+};
+
+const UNSEEN_WITHOUT_ORDER = {
+  status: 'Unknown',
+  reason: 'ClusterOrderLost',
+  message: 'the hub holds no order that would tell of it',
+} as const;
+
+/**
+ * What is torn down is neither what it was nor looked at in detail: only what its end waits for is told. Conditions and
+ * failure are kept for those who look back once it is gone.
+ */
+const leaving = (state: Dispatched): Dispatched => {
+  const {
+    endpoints: _endpoints,
+    readyNodes: _nodes,
+    degraded: _degraded,
+    notAccepting: _late,
+    ...kept
+  } = withoutChangeFailure(state);
+  return { ...kept, ready: false };
 };
 
 /** Cleared when it is seen again; until then nothing but a retry or a deletion helps. */
@@ -186,6 +249,11 @@ const observed = <State extends LiveCluster>(state: State): State => {
   return kept as State;
 };
 
+const withoutChangeFailure = (state: Dispatched): Dispatched => {
+  const { changeFailed: _failed, ...kept } = state;
+  return kept;
+};
+
 const withoutFailure = (state: LiveCluster): LiveCluster => {
   const { failure: _failure, ...kept } = state;
   return kept as LiveCluster;
@@ -196,7 +264,9 @@ const withSet = (state: LiveCluster, name: string, set: NodeSet): Pick<Order, 'n
 });
 
 const specChanged = (state: LiveCluster, change: Partial<Order>): LiveCluster =>
-  state.status === 'dispatched' ? { ...state, ...change, specPending: true } : { ...state, ...change };
+  state.status === 'dispatched'
+    ? { ...withoutChangeFailure(state), ...change, specPending: true }
+    : { ...state, ...change };
 
 /** Stamps what is shown with the time at which it changed. */
 const withTimes = (before: LiveCluster, after: StoredCluster, at: string): StoredCluster => {

@@ -133,7 +133,8 @@ const retry = (state: LiveCluster, at: string): Decision<ClusterEvent> => {
   if (state.deletionRequestedAt !== undefined) {
     return reject('failed-precondition', 'DELETION_REQUESTED', 'the cluster is being deleted');
   }
-  return state.failure === undefined
+  const changeFailed = state.status === 'dispatched' ? state.changeFailed : undefined;
+  return state.failure === undefined && changeFailed === undefined
     ? reject('failed-precondition', 'NOT_FAILED', 'only a failed order can be retried')
     : [{ type: 'ClusterRetryRequested', data: { at } }];
 };

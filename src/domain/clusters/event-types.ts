@@ -111,7 +111,11 @@ export const clusterEventTypes: readonly EventType[] = typesOf(
       },
       { providerOnly: ['hub', 'namespace', 'mode', 'orderName', 'decision'] },
     ],
-    ['PlacementDeferred', { message: text, decision }, { providerOnly: ['decision'] }],
+    [
+      'PlacementDeferred',
+      { message: text, decision, runs: z.literal(true).exactOptional() },
+      { providerOnly: ['decision'] },
+    ],
     ['ClusterDispatchStarted', hubAndOrder, HUB_FIELDS],
     [
       'ClusterOrderPlaced',
@@ -167,6 +171,11 @@ export const clusterEventTypes: readonly EventType[] = typesOf(
     [
       'ClusterFailed',
       { reason: text, message: text, detail: text.exactOptional(), permanent: z.boolean() },
+      { providerOnly: ['detail'] },
+    ],
+    [
+      'ClusterChangeFailed',
+      { change: text, reason: text, message: text, detail: text.exactOptional() },
       { providerOnly: ['detail'] },
     ],
     ['ClusterFailureCleared', {}],

@@ -141,7 +141,13 @@ export type ClusterEvent =
   /** No hub fits: the order waits, with the reason of each hub. Recorded when the reasons change, not on every try. */
   | DomainEvent<
       'PlacementDeferred',
-      { readonly at: string; readonly message: string; readonly decision: PlacementDecision }
+      {
+        readonly at: string;
+        readonly message: string;
+        readonly decision: PlacementDecision;
+        /** A change of a cluster that runs waits: it runs on as before. */
+        readonly runs?: true;
+      }
     >
   /** Adds our finalizer: from here on absence on the hub must be observed before the cluster is gone. */
   | DomainEvent<
@@ -247,6 +253,21 @@ export type ClusterEvent =
         readonly permanent: boolean;
       }
     >
+  /** A change of a cluster that was built failed: the cluster runs on as before, and its spec stays open. */
+  | DomainEvent<
+      'ClusterChangeFailed',
+      {
+        readonly at: string;
+        /** Which change, for tenants; empty: of the order on its hub only. */
+        readonly change: string;
+        readonly reason: string;
+        /** Why, for tenants. */
+        readonly message: string;
+        /** What the hub or the adapter said in full; the provider's to know. */
+        readonly detail?: string;
+      }
+    >
+  /** Of the order, or of its change. */
   | DomainEvent<'ClusterFailureCleared', { readonly at: string }>
   /** The hub holds the order but shows no phase past its deadline: an alarm of its own, not FAILED. */
   | DomainEvent<'HubNotAccepting', { readonly at: string; readonly hub: string; readonly since: string }>

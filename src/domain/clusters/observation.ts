@@ -1,5 +1,5 @@
 import { configVersion } from './config-version.ts';
-import { clusterConditions, type ObservedConditions } from './observed-conditions.ts';
+import { clusterConditions, JOB_STATUS_UNKNOWN, type ObservedConditions } from './observed-conditions.ts';
 import { factsOf, latestJob } from './observed-facts.ts';
 import type {
   ClusterObservation,
@@ -9,21 +9,24 @@ import type {
   ObservedHosted,
   ObservedJob,
   ObservedOrder,
+  StoppedChange,
 } from './observed.ts';
 
 export { configVersion, latestJob };
 
 export type Verdict =
-  | { readonly kind: 'progressing' | 'ready' | 'deleting' | 'not-accepted' | 'hosted-cluster-lost' }
+  | { readonly kind: 'progressing' | 'deleting' | 'not-accepted' | 'hosted-cluster-lost' }
+  /** `stopped`: it runs as before, since its present change failed or waits. */
+  | { readonly kind: 'ready'; readonly stopped?: StoppedChange }
   | {
-      readonly kind: 'failed';
+      readonly kind: 'degraded';
       readonly reason: string;
-      /** For tenants. */
       readonly message: string;
-      /** In the hub's own words: they may name anything of it. */
-      readonly detail?: string;
+      readonly stopped?: StoppedChange;
     }
-  | { readonly kind: 'degraded'; readonly reason: string; readonly message: string };
+  | ({ readonly kind: 'failed' } & Failure);
+
+type Failure = Omit<Extract<StoppedChange, { why: 'failed' }>, 'why'>;
 
 export type Assessment =
   | {
@@ -48,6 +51,8 @@ export type Assessment =
         readonly apiEndpoint: string;
         readonly ingressEndpoint: string;
       };
+      /** The hub could not ask its automation about its job: how that stands, nobody knows. */
+      readonly jobUnknown?: true;
       /** Ready nodes by node set; empty when the hub does not show them. */
       readonly ready: { readonly [nodeSet: string]: number };
       readonly verdict: Verdict;
@@ -66,7 +71,7 @@ export const assess = (observation: ClusterObservation, desired: DesiredCluster)
       : { found: false, left: hostedCluster.name };
   }
   const facts = factsOf(observation, order, desired);
-  const conditions = clusterConditions(facts);
+  const conditions = clusterConditions(facts, desired);
   const controlPlane = controlPlaneOf(order, hostedCluster ?? undefined);
   return {
     found: true,
@@ -76,6 +81,7 @@ export const assess = (observation: ClusterObservation, desired: DesiredCluster)
     accepted: facts.order.phase !== undefined,
     specMatches: facts.specMatches,
     conditions,
+    ...(facts.jobUnknown ? { jobUnknown: true } : {}),
     ...(controlPlane === undefined ? {} : { controlPlane }),
     ready: facts.ready,
     verdict: verdictOf(facts, conditions, desired),
@@ -89,42 +95,69 @@ const verdictOf = (
   conditions: ObservedConditions,
   desired: DesiredCluster,
 ): Verdict => {
-  const { order, hosted, job } = facts;
+  const { order, job } = facts;
   if (order.deletionTimestamp !== undefined) return { kind: 'deleting' };
-  if (desired.wasAvailable && hosted === null) return { kind: 'hosted-cluster-lost' };
+  if (facts.lost) return { kind: 'hosted-cluster-lost' };
   if (order.phase === undefined) return { kind: 'not-accepted' };
   const specDone = facts.specMatches && facts.specSeen && facts.jobDone;
-  const nodes = conditions.NodesReady;
-  const healthy = conditions.ClusterAvailable.status === 'True' && nodes.status !== 'False';
+  const { ClusterAvailable: available, NodesReady: nodes } = conditions;
+  const runs = available.status === 'True' && facts.missingHosts === undefined;
+  const done = runs && nodes.status !== 'False' && specDone;
   // Of a job without a record the hub still shows what it has done.
-  if (job?.vanished === true && healthy && specDone) return { kind: 'ready' };
-  if (job !== undefined && facts.jobFailed) return failedJob(job);
-  const retrying = job !== undefined && job.state !== 'Succeeded';
-  if (order.phase === 'Failed' && !retrying) return failedPhase(order);
-  if (healthy && specDone) return { kind: 'ready' };
-  if (!desired.wasReady || !specDone) return { kind: 'progressing' };
-  const cause = conditions.ClusterAvailable.status === 'True' ? nodes : conditions.ClusterAvailable;
-  return { kind: 'degraded', reason: cause.reason, message: cause.message };
-};
-
-const failedJob = (job: ObservedJob): Verdict => {
-  if (job.state === 'Failed' || job.state === 'Canceled') {
-    const message = `job ${job.jobId} of the hub ended as ${job.state}`;
-    return { kind: 'failed', reason: `Job${job.state}`, message, ...detailOf(job.message) };
+  if (done && job?.vanished === true) return { kind: 'ready' };
+  const failure = failureOf(facts);
+  const stopped = desired.wasBuilt === true ? stoppedChange(facts, failure, specDone, desired) : undefined;
+  if (failure !== undefined && desired.wasBuilt !== true) return { kind: 'failed', ...failure };
+  if (done) return { kind: 'ready' };
+  if (stopped !== undefined) {
+    return runs ? { kind: 'ready', stopped } : { kind: 'degraded', ...causeOf(available), stopped };
   }
-  // The operator's own text holds the address of its automation service; a tenant reads this one.
-  return {
-    kind: 'failed',
-    reason: 'JobStatusUnknown',
-    message: `the hub cannot read the state of its job ${job.jobId}`,
-    ...detailOf(job.message),
-  };
+  if (!desired.wasReady || !specDone) return { kind: 'progressing' };
+  // More nodes than ordered degrade nothing.
+  if (runs && !facts.nodesShort) return { kind: 'ready' };
+  return { kind: 'degraded', ...causeOf(runs ? nodes : available) };
 };
 
-const failedPhase = (order: ObservedOrder): Verdict => {
+const causeOf = ({ reason, message }: ObservedConditions['NodesReady']) => ({ reason, message });
+
+/** A cluster that was built does not fail with a change of it. What failed for another spec says nothing of this one. */
+const stoppedChange = (
+  facts: ObservedFacts,
+  failure: Failure | undefined,
+  specDone: boolean,
+  { stopped }: DesiredCluster,
+): StoppedChange | undefined => {
+  if (failure !== undefined && facts.jobCurrent) return { why: 'failed', ...failure };
+  // The hub tries again: it has failed until a newer job succeeds.
+  const isOver = specDone && stopped?.why === 'failed' && JOB_REASONS.includes(stopped.reason);
+  return isOver ? undefined : stopped;
+};
+
+/** Failures that a newer job ends. */
+export const JOB_REASONS: readonly string[] = ['JobFailed', 'JobCanceled', JOB_STATUS_UNKNOWN];
+
+const failureOf = ({ order, job, jobFailed }: ObservedFacts): Failure | undefined => {
+  if (job !== undefined && jobFailed) return failedJob(job);
+  const isRetrying = job !== undefined && job.state !== 'Succeeded';
+  return order.phase === 'Failed' && !isRetrying ? failedPhase(order) : undefined;
+};
+
+const failedJob = ({ jobId, state, message: words }: ObservedJob): Failure =>
+  state === 'Failed' || state === 'Canceled'
+    ? {
+        reason: `Job${state}`,
+        message: `job ${jobId} of the hub ended as ${state}`,
+        ...detailOf(words),
+      }
+    : {
+        reason: JOB_STATUS_UNKNOWN,
+        message: `the hub cannot tell the state of its job ${jobId}`,
+        ...detailOf(words),
+      };
+
+const failedPhase = (order: ObservedOrder): Failure => {
   const progressing = order.conditions.find(({ type }) => type === 'Progressing');
   return {
-    kind: 'failed',
     reason: progressing?.reason ?? 'ProvisioningFailed',
     message: 'the hub reports the order as failed',
     ...detailOf(progressing?.message),

@@ -1,6 +1,7 @@
 import type { ConditionName, ConditionState } from './events.ts';
 import { findCondition as find } from './observed-facts.ts';
-import type { ObservedCondition, ObservedFacts } from './observed.ts';
+import { byKey, own } from '../json-tools.ts';
+import type { DesiredCluster, ObservedCondition, ObservedFacts } from './observed.ts';
 
 /** The four conditions that are kept of every cluster (design §6), without the time since when. */
 export type ObservedConditions = {
@@ -9,12 +10,22 @@ export type ObservedConditions = {
 
 type Shown = Omit<ConditionState, 'since'>;
 
-export const clusterConditions = (facts: ObservedFacts): ObservedConditions => ({
-  ClusterAvailable: clusterAvailable(facts),
-  NodesReady: nodesReady(facts),
-  InfrastructureReady: infrastructureReady(facts),
-  TemplateApplied: templateApplied(facts),
-});
+export const clusterConditions = (facts: ObservedFacts, desired: DesiredCluster): ObservedConditions =>
+  facts.lost
+    ? { ClusterAvailable: LOST, NodesReady: LOST, InfrastructureReady: LOST, TemplateApplied: LOST }
+    : {
+        ClusterAvailable: clusterAvailable(facts),
+        NodesReady: nodesReady(facts, desired),
+        InfrastructureReady: infrastructureReady(facts),
+        TemplateApplied: templateApplied(facts, desired),
+      };
+
+/** Whatever was true of it before: an order goes on showing it after its HostedCluster is gone. */
+export const LOST: Shown = {
+  status: 'False',
+  reason: 'HostedClusterLost',
+  message: 'the hosted cluster is no longer on its hub',
+};
 
 /**
  * Read from the HostedCluster itself; the order's own `ClusterAvailable` is sticky and counts only where the
@@ -41,16 +52,24 @@ const clusterAvailable = ({ order, hosted }: ObservedFacts): Shown => {
   return shown('True', 'AsExpected', '');
 };
 
-const nodesReady = ({ nodesReached, ready }: ObservedFacts): Shown => {
+const nodesReady = ({ nodesReached, ready }: ObservedFacts, { nodeSets }: DesiredCluster): Shown => {
   if (nodesReached === undefined) {
     return shown('NotObservable', 'NotObservable', 'the hub does not show node counts');
   }
   if (nodesReached) return shown('True', 'AsExpected', '');
-  const counts = Object.entries(ready).map(([name, count]) => `${name} ${count}`);
+  const counts = Object.entries(nodeSets)
+    .sort(byKey)
+    .map(([name, { size }]) => `${name} ${own(ready, name) ?? 0} of ${size}`);
   return shown('False', 'NodesNotReady', `ready nodes: ${counts.join(', ')}`);
 };
 
-const infrastructureReady = ({ order, hosted }: ObservedFacts): Shown => {
+/** Reason of `InfrastructureReady` that tenants are told with the order's progress. */
+export const WAITING_FOR_HOSTS = 'WaitingForHosts';
+/** Reason of `TemplateApplied` that tenants are told with the order's progress. */
+export const JOB_STATUS_UNKNOWN = 'JobStatusUnknown';
+
+const infrastructureReady = ({ order, hosted, missingHosts }: ObservedFacts): Shown => {
+  if (missingHosts !== undefined) return shown('False', WAITING_FOR_HOSTS, missingHosts);
   const own = find(hosted?.conditions ?? [], 'InfrastructureReady');
   if (own !== undefined) return copied(own, own.status === 'True' ? 'True' : 'False', own.type, '');
   const created = find(order.conditions, 'ControlPlaneCreated');
@@ -62,15 +81,20 @@ const infrastructureReady = ({ order, hosted }: ObservedFacts): Shown => {
   return copied(created, created.status === 'True' ? 'True' : 'False', created.type, '');
 };
 
-const templateApplied = ({ job, jobDone, jobFailed, specMatches, specSeen }: ObservedFacts): Shown => {
+const templateApplied = (facts: ObservedFacts, { automation, jobUnknownLong }: DesiredCluster): Shown => {
+  const { job, jobDone, jobFailed, jobUnknown, specMatches, specSeen } = facts;
+  if (job?.vanished === true || (job !== undefined && jobUnknown && jobUnknownLong === true))
+    return shown('Unknown', JOB_STATUS_UNKNOWN, `the hub cannot tell the state of its job ${job.jobId}`);
   if (job !== undefined && jobFailed)
     return shown('False', 'JobFailed', `job ${job.jobId} of the hub has failed`);
   if (!specMatches) return shown('False', 'SpecNotStored', 'the hub still holds another spec');
   if (!specSeen) return shown('False', 'SpecNotSeen', 'the operator has not taken up the present spec');
   if (!jobDone) {
-    const state =
-      job === undefined ? 'the automation of the hub is expected' : `job ${job.jobId} is ${job.state}`;
-    return shown('False', 'Applying', state);
+    const awaited =
+      automation?.mode === 'eda' && automation.asked
+        ? 'the automation of the hub was asked; its work does not show yet'
+        : 'the automation of the hub is expected';
+    return shown('False', 'Applying', job === undefined ? awaited : `job ${job.jobId} is ${job.state}`);
   }
   return shown('True', 'AsExpected', '');
 };

@@ -30,23 +30,57 @@ export const factsOf = (
   const version = observation.specVersion ?? configVersion(order.spec);
   const job = automation === undefined ? latestJob(order.jobs, 'provision') : launchedJob(automation);
   const ready = readyNodes(order, hosted, desired);
+  const nodesReached = ready === undefined ? undefined : everySet(nodeSets, ready, (is, size) => is === size);
+  const specMatches = sameSpec(order.spec, desired.spec);
+  const missing = missingHosts(order, hosted);
   const work = automation === undefined ? undefined : hubWork(order, hosted, desired);
   return {
     order,
     hosted,
-    specMatches: sameSpec(order.spec, desired.spec),
+    specMatches,
     specSeen: controller === 'ledger' || order.desiredConfigVersion === version,
     job,
     // One for what was stored before a retry or a change says nothing of the present spec.
     jobFailed: job !== undefined && isFailedJob(job) && (job.configVersion ?? version) === version,
-    jobDone: automation === undefined ? isDoneFor(job, version) : isDoneByUs(automation),
+    jobCurrent:
+      automation === undefined
+        ? specMatches && (job?.configVersion ?? version) === version
+        : automation.asked,
+    jobUnknown: job !== undefined && isUnknownJob(job),
+    jobDone:
+      automation === undefined
+        ? isDoneFor(job, version)
+        : isDoneByUs(automation, desired.wasReady || (work === 'finished' && nodesReached !== false)),
     ready: ready ?? {},
-    nodesReached:
-      ready === undefined
-        ? undefined
-        : Object.entries(nodeSets).every(([name, { size }]) => (own(ready, name) ?? 0) >= size),
+    nodesReached,
+    nodesShort: ready !== undefined && !everySet(nodeSets, ready, (is, size) => is >= size),
+    lost: desired.wasAvailable && hosted === null,
+    ...(missing === undefined ? {} : { missingHosts: missing }),
     ...(work === undefined ? {} : { work }),
   };
+};
+
+const everySet = (
+  nodeSets: DesiredCluster['nodeSets'],
+  ready: { readonly [nodeSet: string]: number },
+  isSo: (is: number, size: number) => boolean,
+): boolean => Object.entries(nodeSets).every(([name, { size }]) => isSo(own(ready, name) ?? 0, size));
+
+/**
+ * An operator that is short of hosts takes none and looks no further: its status names neither hosts nor the control
+ * plane, although that is there, or although the phase says Ready.
+ */
+const missingHosts = (
+  order: ObservedOrder,
+  hosted: ObservedHosted | null | undefined,
+): string | undefined => {
+  const isUnseen = findCondition(order.conditions, 'ControlPlaneCreated')?.status === 'False';
+  const isThere = (hosted !== null && hosted !== undefined) || order.phase === 'Ready';
+  if (!isUnseen || !isThere || order.nodeSets !== undefined) return undefined;
+  const requests = order.spec.nodeRequests.filter(({ numberOfNodes }) => numberOfNodes > 0);
+  if (requests.length === 0) return undefined;
+  const counts = requests.map(({ resourceClass, numberOfNodes }) => `0 of ${numberOfNodes} ${resourceClass}`);
+  return `waiting for hosts (${counts.join(', ')})`;
 };
 
 /** Undefined: the hub does not show node counts. */
@@ -69,7 +103,10 @@ const readyNodes = (
   return spread([{ resourceClass, ready: counted?.numberOfNodes ?? 0 }], nodeSets);
 };
 
-/** Ready nodes of a class go to its node sets in the order of their names, each up to its size. */
+/**
+ * Ready nodes of a class go to its node sets in the order of their names, each up to its size; what is left over is
+ * shown, too, on the last of them: nodes that are to go are there until they are gone.
+ */
 const spread = (
   pools: readonly { readonly resourceClass: string; readonly ready: number }[],
   nodeSets: DesiredCluster['nodeSets'],
@@ -77,11 +114,14 @@ const spread = (
   const left = new Map<string, number>();
   for (const { resourceClass, ready } of pools)
     left.set(resourceClass, (left.get(resourceClass) ?? 0) + ready);
+  const sets = Object.entries(nodeSets).sort(byKey);
+  const last = new Map(sets.map(([name, { hostType }]) => [hostType.id, name]));
   const counts = new Map<string, number>();
-  for (const [name, { hostType, size }] of Object.entries(nodeSets).sort(byKey)) {
+  for (const [name, { hostType, size }] of sets) {
     const available = left.get(hostType.id) ?? 0;
-    counts.set(name, Math.min(size, available));
-    left.set(hostType.id, available - Math.min(size, available));
+    const count = last.get(hostType.id) === name ? available : Math.min(size, available);
+    counts.set(name, count);
+    left.set(hostType.id, available - count);
   }
   return Object.fromEntries(counts);
 };
@@ -112,16 +152,18 @@ const launchedJob = ({ job }: Automation): ObservedJob | undefined =>
 const isDoneFor = (job: ObservedJob | undefined, version: string): boolean =>
   job === undefined || (job.state === 'Succeeded' && (job.configVersion ?? version) === version);
 
-/** A webhook is only taken: what comes of it, the hub shows. A job whose record is gone says no more either. */
-const isDoneByUs = ({ asked, mode, job }: Automation): boolean =>
-  asked && (mode === 'eda' || job?.state === 'Succeeded' || job?.vanished === true);
+/** A webhook is only taken: what came of it has to be seen. A job whose record is gone says no more either. */
+const isDoneByUs = ({ asked, mode, job }: Automation, workSeen: boolean): boolean =>
+  asked && (mode === 'eda' ? workSeen : job?.state === 'Succeeded' || job?.vanished === true);
 
 /** FAILED comes from the latest job; it clears when a newer one appears (operator-run.md §4.4). */
-const isFailedJob = ({ state, message, vanished }: ObservedJob): boolean =>
-  state === 'Failed' ||
-  state === 'Canceled' ||
-  vanished === true ||
-  (message ?? '').startsWith('Failed to get job status');
+const isFailedJob = ({ state, vanished }: ObservedJob): boolean =>
+  state === 'Failed' || state === 'Canceled' || vanished === true;
+
+/** The operator notes a poll that was not answered in the job's message and leaves the job's state as it was. */
+const isUnknownJob = ({ state, message }: ObservedJob): boolean =>
+  !ENDED.includes(state) && (message ?? '').startsWith('Failed to get job status');
+const ENDED: readonly string[] = ['Succeeded', 'Failed', 'Canceled'];
 
 /** What is to be seen of the automation that was asked last (management-cluster.md §7.3). */
 const hubWork = (
@@ -139,7 +181,7 @@ const hubWork = (
   }
   if (hosted === null || hosted === undefined) return isMarked ? 'busy' : 'nothing';
   const pools = hosted.nodePools;
-  const atRest = pools?.every(({ ready, desired }) => ready >= desired) ?? true;
+  const atRest = pools?.every(({ ready, desired }) => ready === desired) ?? true;
   if (!atRest || !isHealthy(hosted)) return 'busy';
   return pools === undefined || isAskedOf(pools, nodeSets) ? 'finished' : 'resting';
 };

@@ -41,6 +41,8 @@ export type ObservedOrder = {
   readonly conditions: readonly ObservedCondition[];
   readonly desiredConfigVersion?: string;
   readonly jobs: readonly ObservedJob[];
+  /** Hosts that the operator took for the order, by resource class; absent while it has not found enough of them. */
+  readonly nodeSets?: readonly { readonly resourceClass: string; readonly hosts: number }[];
   /** What the operator counted; it does so only for orders with one node request (management-cluster.md §2.2). */
   readonly observedNodes?: readonly { readonly resourceClass: string; readonly numberOfNodes: number }[];
   readonly apiEndpoint?: string;
@@ -89,6 +91,19 @@ export type ClusterObservation = {
   readonly specVersion?: string;
 };
 
+/** Why a cluster that runs is not as it was last ordered, and will not be for now. */
+export type StoppedChange =
+  | {
+      readonly why: 'failed';
+      readonly reason: string;
+      /** For tenants. */
+      readonly message: string;
+      /** In the hub's own words: they may name anything of it. */
+      readonly detail?: string;
+    }
+  /** Its hub has no room for it. */
+  | { readonly why: 'waits' };
+
 /** What the cluster should be, and what is known of it from before. */
 export type DesiredCluster = {
   /** Without the pull secret: secret values are not known here. */
@@ -102,6 +117,12 @@ export type DesiredCluster = {
   readonly wasAvailable: boolean;
   /** It was READY with the present spec, so that a fault now is a degradation. */
   readonly wasReady: boolean;
+  /** It was READY, with whatever spec: what fails now is a change of it. */
+  readonly wasBuilt?: boolean;
+  /** What is known of the present change from before: it failed, or it waits. */
+  readonly stopped?: StoppedChange;
+  /** The hub has not been able to tell the state of its job for longer than any fault should last. */
+  readonly jobUnknownLong?: boolean;
   /** Where we run the hub's automation ourselves. */
   readonly automation?: {
     readonly mode: 'eda' | 'aap';
@@ -121,11 +142,21 @@ export type ObservedFacts = {
   readonly specSeen: boolean;
   readonly job: ObservedJob | undefined;
   readonly jobFailed: boolean;
+  /** The job, if there is one, is about the present spec. */
+  readonly jobCurrent: boolean;
+  /** The hub could not ask its automation about the job: nothing is known of its end. */
+  readonly jobUnknown: boolean;
   /** The latest job succeeded for the stored spec; true also where no jobs are run. */
   readonly jobDone: boolean;
   readonly ready: { readonly [nodeSet: string]: number };
-  /** Undefined: the hub does not show node counts. */
+  /** As many as ordered, in each node set. Undefined: the hub does not show node counts. */
   readonly nodesReached: boolean | undefined;
+  /** A node set has fewer than ordered. */
+  readonly nodesShort: boolean;
+  /** Its control plane was seen before, and its HostedCluster is gone. */
+  readonly lost: boolean;
+  /** Which hosts the operator has not found. */
+  readonly missingHosts?: string;
   readonly work?: HubWork;
 };
 

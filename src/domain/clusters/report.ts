@@ -10,7 +10,9 @@ import {
   type ConditionState,
   type PlacementDecision,
 } from './events.ts';
+import { changeWords } from './change-words.ts';
 import type { Assessment } from './observation.ts';
+import type { StoppedChange } from './observed.ts';
 
 /** What the cluster-order workflow may record on a cluster. Everything here is safe to repeat. */
 type Dispatched = Extract<LiveCluster, { status: 'dispatched' }>;
@@ -50,10 +52,15 @@ const reportOnDispatched = (
       return state.uid === report.uid && state.lost === undefined
         ? []
         : [{ type: 'ClusterOrderPlaced', data: { at, hub, orderName, uid: report.uid } }];
-    case 'RecordSpecSynced':
-      return state.specPending || state.waiting !== undefined
-        ? [{ type: 'ClusterSpecSynced', data: { at, hub, orderName } }]
-        : [];
+    case 'RecordSpecSynced': {
+      if (!state.specPending && state.waiting === undefined) return [];
+      // What it waited for, as READY, is carried out now.
+      const goesOn = state.ready && state.waiting !== undefined;
+      return [
+        { type: 'ClusterSpecSynced', data: { at, hub, orderName } },
+        ...(goesOn ? [{ type: 'ClusterReconfiguring' as const, data: { at } }] : []),
+      ];
+    }
     case 'RecordObservation':
       return report.assessment.found ? recordObservation(state, at, report.assessment) : [];
     case 'ReportNotAccepting':
@@ -124,12 +131,20 @@ const defer = (state: LiveCluster, command: Report<'DeferPlacement'>): Decision<
   const { at, message, decision } = command;
   if (state.deletionRequestedAt !== undefined) return [];
   const { waiting } = state;
+  const runs = isRunning(state);
   const same =
     waiting !== undefined &&
+    (!runs || state.ready) &&
     waiting.message === message &&
     sameJson(reasonsOf(waiting.decision), reasonsOf(decision));
-  return same ? [] : [{ type: 'PlacementDeferred', data: { at, message, decision } }];
+  return same
+    ? []
+    : [{ type: 'PlacementDeferred', data: { at, message, decision, ...(runs ? { runs } : {}) } }];
 };
+
+/** It was built, and is there: what happens to a change of it, does not happen to the cluster. */
+const isRunning = (state: LiveCluster): state is Dispatched =>
+  state.status === 'dispatched' && state.built !== undefined && state.lost === undefined;
 
 /** What a reader of the timeline would see change; scores move all the time. */
 export const reasonsOf = (decision: PlacementDecision): object =>
@@ -148,8 +163,24 @@ const startDispatch = (state: LiveCluster, at: string): Decision<ClusterEvent> =
 const recordFailure = (state: LiveCluster, report: Report<'RecordFailure'>): Decision<ClusterEvent> => {
   const { at, type: _type, ...failure } = report;
   if (state.deletionRequestedAt !== undefined) return [];
+  if (isRunning(state)) {
+    // A deadline says less than what was told before.
+    if (state.changeFailed !== undefined && !failure.permanent && failure.detail === undefined) return [];
+    return changeFailed(state, at, failure);
+  }
   if (sameJson(state.failure, failure)) return [];
   return [{ type: 'ClusterFailed', data: { at, ...failure } }];
+};
+
+const changeFailed = (
+  state: Dispatched,
+  at: string,
+  { reason, message, detail }: { reason: string; message: string; detail?: string },
+): ClusterEvent[] => {
+  const change = state.built === undefined ? '' : changeWords(state.built, state);
+  const failed = { change, reason, message, ...(detail === undefined ? {} : { detail }) };
+  const { since: _since, ...known } = state.changeFailed ?? {};
+  return sameJson(known, failed) ? [] : [{ type: 'ClusterChangeFailed', data: { at, ...failed } }];
 };
 
 const blockDeletion = (state: Dispatched, report: Report<'BlockDeletion'>): Decision<ClusterEvent> => {
@@ -210,7 +241,8 @@ const measuredEvents = (state: Dispatched, at: string, assessment: Found): Clust
   if (controlPlane !== undefined && !sameJson(controlPlane, state.endpoints)) {
     events.push({ type: 'ControlPlaneBecameAvailable', data: { at, ...controlPlane } });
   }
-  if (Object.keys(ready).length > 0 && !sameJson(ready, state.readyNodes)) {
+  // Nothing: the hub does not show them any more, and what it showed before would stand for ever.
+  if (!sameJson(ready, state.readyNodes ?? {})) {
     events.push({ type: 'NodesObserved', data: { at, ready } });
   }
   return events;
@@ -218,12 +250,19 @@ const measuredEvents = (state: Dispatched, at: string, assessment: Found): Clust
 
 const verdictEvents = (state: Dispatched, at: string, { verdict }: Found): ClusterEvent[] => {
   const cleared: ClusterEvent[] =
-    state.failure === undefined ? [] : [{ type: 'ClusterFailureCleared', data: { at } }];
+    state.failure === undefined && state.changeFailed === undefined
+      ? []
+      : [{ type: 'ClusterFailureCleared', data: { at } }];
   const recovered: ClusterEvent[] =
     state.degraded === undefined ? [] : [{ type: 'ClusterRecovered', data: { at } }];
   switch (verdict.kind) {
     case 'ready': {
-      const ready: ClusterEvent[] = state.ready ? [] : [{ type: 'ClusterBecameReady', data: { at } }];
+      if (verdict.stopped !== undefined) {
+        return [...recovered, ...stoppedEvents(state, at, verdict.stopped)];
+      }
+      const isBuilt = state.built !== undefined && changeWords(state.built, state) === '';
+      const ready: ClusterEvent[] =
+        state.ready && isBuilt ? [] : [{ type: 'ClusterBecameReady', data: { at } }];
       return [...cleared, ...recovered, ...ready];
     }
     case 'progressing': {
@@ -236,7 +275,9 @@ const verdictEvents = (state: Dispatched, at: string, { verdict }: Found): Clust
       const degraded: ClusterEvent[] = sameJson(state.degraded, { reason, message })
         ? []
         : [{ type: 'ClusterDegraded', data: { at, reason, message } }];
-      return [...cleared, ...degraded];
+      return verdict.stopped === undefined
+        ? [...cleared, ...degraded]
+        : [...degraded, ...stoppedEvents(state, at, verdict.stopped)];
     }
     case 'failed': {
       const { kind: _kind, ...said } = verdict;
@@ -247,6 +288,13 @@ const verdictEvents = (state: Dispatched, at: string, { verdict }: Found): Clust
     default:
       return [];
   }
+};
+
+/** The order itself has not failed. That a change waits, the workflow tells by itself. */
+const stoppedEvents = (state: Dispatched, at: string, stopped: StoppedChange): ClusterEvent[] => {
+  const cleared: ClusterEvent[] =
+    state.failure === undefined ? [] : [{ type: 'ClusterFailureCleared', data: { at } }];
+  return stopped.why === 'failed' ? [...cleared, ...changeFailed(state, at, stopped)] : cleared;
 };
 
 const deletionRequested = (): Rejection =>

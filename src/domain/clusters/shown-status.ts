@@ -1,4 +1,6 @@
 import { stringAt } from '../json-tools.ts';
+import { changeWords } from './change-words.ts';
+import { JOB_STATUS_UNKNOWN, WAITING_FOR_HOSTS } from './observed-conditions.ts';
 import type { ShownConditionType, StoredCluster } from './state.ts';
 
 /** How a cluster's progress shows on the wire: OSAC's states and conditions (osac-api.md §11 ClusterStatus). */
@@ -35,19 +37,19 @@ export const shownConditions = (state: StoredCluster): readonly ShownCondition[]
   if (shownState(state) === '') return [];
   const degraded = state.status === 'dispatched' ? state.degraded : undefined;
   const ready = shownState(state) === 'CLUSTER_STATE_READY' && degraded === undefined;
+  const failure = shownState(state) === 'CLUSTER_STATE_DELETING' ? undefined : state.failure;
   return [
     { type: 'CLUSTER_CONDITION_TYPE_PROGRESSING', ...progressing(state) },
     {
       type: 'CLUSTER_CONDITION_TYPE_READY',
       status: ready,
-      reason: ready ? 'AsExpected' : degraded === undefined ? 'NotReady' : 'Degraded',
-      message: '',
+      ...(ready ? readyAs(state) : { reason: degraded === undefined ? 'NotReady' : 'Degraded', message: '' }),
     },
     {
       type: 'CLUSTER_CONDITION_TYPE_FAILED',
-      status: state.failure !== undefined,
-      reason: state.failure?.reason ?? 'AsExpected',
-      message: state.failure?.message ?? '',
+      status: failure !== undefined,
+      reason: failure?.reason ?? 'AsExpected',
+      message: failure?.message ?? '',
     },
     {
       type: 'CLUSTER_CONDITION_TYPE_DEGRADED',
@@ -73,9 +75,46 @@ const progressing = (state: StoredCluster): Omit<ShownCondition, 'type'> => {
     return say(true, 'Deleting', blocked ? 'waiting for the hub to clean up' : '');
   }
   if (state.failure !== undefined) return say(false, state.failure.reason, state.failure.message);
-  if (state.waiting !== undefined) return say(false, 'WaitingForCapacity', state.waiting.message);
+  if (state.waiting !== undefined && !(state.status === 'dispatched' && state.ready)) {
+    return say(false, 'WaitingForCapacity', state.waiting.message);
+  }
   if (state.status === 'dispatched' && state.notAccepting !== undefined) {
     return say(true, 'HubNotAccepting', 'the hub holds the order but has not taken it up');
   }
-  return state.status === 'dispatched' && state.ready ? say(false, 'AsExpected') : say(true, 'Progressing');
+  if (state.status !== 'dispatched') return say(true, 'Progressing');
+  if (state.ready) return { status: false, ...readyAs(state) };
+  return held(state) ?? say(true, 'Progressing');
+};
+
+type Dispatched = Extract<StoredCluster, { status: 'dispatched' }>;
+
+/** A cluster runs as it was ordered last, or as before: then the change that did not come about is told. */
+export const readyAs = (state: StoredCluster): Pick<ShownCondition, 'reason' | 'message'> => {
+  const { changeFailed, waiting, built } = state.status === 'dispatched' ? state : {};
+  if (changeFailed !== undefined) {
+    const { change, message } = changeFailed;
+    return { reason: CHANGE_FAILED, message: `${change === '' ? '' : `${change} failed: `}${message}` };
+  }
+  if (waiting !== undefined) {
+    const change = built === undefined ? '' : changeWords(built, state);
+    const message = `${change === '' ? '' : `${change} waits: `}${waiting.message}`;
+    return { reason: RESIZE_WAITING, message };
+  }
+  return { reason: 'AsExpected', message: '' };
+};
+
+const CHANGE_FAILED = 'ChangeFailed';
+const RESIZE_WAITING = 'ResizeWaiting';
+
+/** What of its conditions tells a tenant why an order does not get on. */
+const held = ({ conditions }: Dispatched): Omit<ShownCondition, 'type'> | undefined => {
+  const told = [
+    ['InfrastructureReady', WAITING_FOR_HOSTS],
+    ['TemplateApplied', JOB_STATUS_UNKNOWN],
+  ] as const;
+  const [first] = told.flatMap(([name, reason]) => {
+    const condition = conditions[name];
+    return condition?.reason === reason ? [condition] : [];
+  });
+  return first === undefined ? undefined : { status: true, reason: first.reason, message: first.message };
 };

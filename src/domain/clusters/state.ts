@@ -19,7 +19,7 @@ export type ClusterState =
   | ({ readonly status: 'placed'; readonly hub: SelectedHub } & Order)
   /** Something may exist on the hub: the cluster is gone only after its absence was observed. */
   | ({ readonly status: 'dispatched'; readonly hub: SelectedHub } & Order & Progress)
-  /** What was observed of it last, and where, is still told. */
+  /** What was observed of it before its deletion, and where, is still told. */
   | ({
       readonly status: 'deleted';
       readonly how: 'not-dispatched' | 'absence-confirmed';
@@ -69,7 +69,11 @@ export type Order = {
     readonly permanent: boolean;
   };
   /** Why it waits, when no hub has room. */
-  readonly waiting?: { readonly message: string; readonly decision: PlacementDecision };
+  readonly waiting?: {
+    readonly message: string;
+    readonly decision: PlacementDecision;
+    readonly since: string;
+  };
   /** Status that a private caller wrote: shown instead of ours until the next observation. */
   readonly reported?: JsonObject;
   /** When the shown state was entered: OSAC's billing clock. */
@@ -77,6 +81,9 @@ export type Order = {
   /** When each shown condition last changed its status. */
   readonly conditionsSince: { readonly [Type in ShownConditionType]?: string };
 };
+
+/** What of an order its cluster is built by. */
+export type BuiltSpec = Pick<Order, 'nodeSets' | 'version' | 'sshPublicKey' | 'pullSecret' | 'network'>;
 
 export type SelectedHub = {
   readonly id: string;
@@ -93,6 +100,14 @@ export type Endpoints = {
   readonly ingressEndpoint: string;
 };
 
+export type ChangeFailure = {
+  readonly change: string;
+  readonly reason: string;
+  readonly message: string;
+  /** The provider's to know. */
+  readonly detail?: string;
+};
+
 export type Progress = {
   /** Uid of the ClusterOrder, once it was seen. */
   readonly uid?: string;
@@ -102,6 +117,10 @@ export type Progress = {
   readonly endpoints?: Endpoints;
   readonly readyNodes?: { readonly [nodeSet: string]: number };
   readonly ready: boolean;
+  /** The spec that it was READY with last; absent while it was never built. */
+  readonly built?: BuiltSpec;
+  /** The present change failed, and the cluster runs as before. */
+  readonly changeFailed?: ChangeFailure & { readonly since: string };
   readonly degraded?: { readonly reason: string; readonly message: string };
   readonly notAccepting?: { readonly since: string };
   readonly lost?: 'cluster-order' | 'hosted-cluster';

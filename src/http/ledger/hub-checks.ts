@@ -227,4 +227,14 @@ const shown = (check: HubCheck): JsonObject => ({
   ...(check.canReadNodePools === undefined ? {} : { can_read_node_pools: check.canReadNodePools }),
   ...(check.canReadAgents === undefined ? {} : { can_read_agents: check.canReadAgents }),
   ...(check.hosts === undefined ? {} : { hosts: plain(check.hosts) }),
+  ...recommendation(check),
 });
+
+/** Orders do without these rights, so that their want is no problem. */
+const recommendation = ({ canReadNodePools }: HubCheck): JsonObject =>
+  canReadNodePools === false
+    ? {
+        recommendation:
+          "the hub's credentials may not list node pools, so that clusters with several node sets show no node counts: apply ops/rbac/node-counts.yaml, which shows free hosts as well",
+      }
+    : {};

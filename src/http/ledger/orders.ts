@@ -1,5 +1,6 @@
-import { isStoredCluster, type ClusterState } from '../../domain/clusters/state.ts';
 import type { ConditionName } from '../../domain/clusters/events.ts';
+import { readyAs } from '../../domain/clusters/shown-status.ts';
+import { isStoredCluster, type ClusterState, type StoredCluster } from '../../domain/clusters/state.ts';
 import { cluster, clusterAggregate } from '../../domain/kinds.ts';
 import { listAt, objectAt, stringAt } from '../../domain/json-tools.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
@@ -147,6 +148,7 @@ const showOrder = async ({ path }: LedgerCall, services: OrderServices): Promise
       conditions: conditionsOf(state),
       ...waiting(state),
       ...(state.failure === undefined ? {} : { failure: { ...state.failure } }),
+      ...changeFailure(state),
       ...(run === undefined ? {} : { run: { ...run, ...(parked === undefined ? {} : { parked }) } }),
       timeline: timeline.map(({ position, at, type, summary: sentence, actor, correlationId, data }) => ({
         position: services.positions.format(position),
@@ -168,18 +170,40 @@ const CONDITIONS: readonly ConditionName[] = [
   'TemplateApplied',
 ];
 
-/** The four conditions that OSAC's wire enum has no room for (design §6); of a deleted order those observed last. */
-const conditionsOf = (state: ClusterState): JsonObject => {
-  const known = 'conditions' in state ? (state.conditions ?? {}) : {};
-  return Object.fromEntries(
-    CONDITIONS.flatMap((name): [string, JsonValue][] => {
-      const condition = known[name];
-      if (condition !== undefined) return [[name, { ...condition }]];
-      // Of what is gone nothing will be observed any more.
-      if (state.status === 'deleted') return [];
-      return [[name, { status: 'Unknown', reason: 'NotObservedYet', message: '' }]];
-    }),
-  );
+/**
+ * The four conditions that OSAC's wire enum has no room for, and why a running cluster is not as it was ordered last. Of
+ * what is torn down none is looked at any more; of a deleted order those observed last are shown.
+ */
+const conditionsOf = (state: StoredCluster): JsonObject => {
+  if (state.status === 'deleted') return { ...state.conditions };
+  const isDeleting = state.deletionRequestedAt !== undefined;
+  const known = state.status === 'dispatched' && !isDeleting ? state.conditions : {};
+  const reason = isDeleting ? 'Deleting' : 'NotObservedYet';
+  const kept = CONDITIONS.map((name): [string, JsonValue] => [
+    name,
+    { ...(known[name] ?? { status: 'Unknown', reason, message: '' }) },
+  ]);
+  return { ...Object.fromEntries(kept), ...stoppedChange(state) };
+};
+
+/** With what the hub said in full. */
+const changeFailure = (state: StoredCluster): JsonObject =>
+  state.status === 'dispatched' && state.changeFailed !== undefined
+    ? { change_failed: { ...state.changeFailed } }
+    : {};
+
+/** A change that failed, or that waits for room. */
+const stoppedChange = (state: StoredCluster): JsonObject => {
+  if (state.status !== 'dispatched' || !state.ready) return {};
+  const { changeFailed, waiting: room } = state;
+  const { message, reason } = readyAs(state);
+  if (changeFailed !== undefined)
+    return {
+      [reason]: { status: 'True', reason: changeFailed.reason, message, since: changeFailed.since },
+    };
+  return room === undefined
+    ? {}
+    : { [reason]: { status: 'True', reason: 'NoRoom', message, since: room.since } };
 };
 
 /** What stands in the way: no hub fits, or the hub has not let go yet. */

@@ -151,6 +151,7 @@ export const HUB_COMPONENTS: { readonly [name: string]: JsonObject } = {
     'clock_skew_ms?': { type: 'integer' },
     'can_read_node_pools?': FLAG,
     'can_read_agents?': FLAG,
+    'recommendation?': TEXT,
     'hosts?': HOSTS,
     'also_in_namespace?': {
       ...listOf(TEXT),

@@ -277,23 +277,30 @@ const WAITING: JsonObject = {
   'waiting_for?': listOf(TEXT),
   'waiting?': record({ message: TEXT, decision: OPEN }),
 };
+const CONDITION: JsonObject = {
+  type: 'object',
+  properties: {
+    status: { type: 'string', enum: ['True', 'False', 'Unknown', 'NotObservable'] },
+    reason: TEXT,
+    message: TEXT,
+    since: TIME,
+  },
+  required: ['status', 'reason', 'message'],
+};
 const CONDITIONS: JsonObject = {
   type: 'object',
+  description:
+    'The first four always, but for a deleted order; `ChangeFailed` and `ResizeWaiting` while a running cluster is not as it was ordered last.',
   properties: Object.fromEntries(
-    ['ClusterAvailable', 'NodesReady', 'InfrastructureReady', 'TemplateApplied'].map((name) => [
-      name,
-      {
-        type: 'object',
-        properties: {
-          status: { type: 'string', enum: ['True', 'False', 'Unknown'] },
-          reason: TEXT,
-          message: TEXT,
-        },
-        required: ['status', 'reason', 'message'],
-      },
-    ]),
+    [
+      'ClusterAvailable',
+      'NodesReady',
+      'InfrastructureReady',
+      'TemplateApplied',
+      'ChangeFailed',
+      'ResizeWaiting',
+    ].map((name) => [name, CONDITION]),
   ),
-  required: ['ClusterAvailable', 'NodesReady', 'InfrastructureReady', 'TemplateApplied'],
 };
 
 export const LEDGER_COMPONENTS: { readonly [name: string]: JsonObject } = {
@@ -335,6 +342,7 @@ export const LEDGER_COMPONENTS: { readonly [name: string]: JsonObject } = {
     conditions: CONDITIONS,
     ...WAITING,
     'failure?': OPEN,
+    'change_failed?': OPEN,
     'run?': OPEN,
     timeline: listOf(componentRef('TimelineEntry')),
   }),

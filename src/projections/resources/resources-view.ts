@@ -52,7 +52,7 @@ export const resourcesView = ({
   const indexOnly = commandsOf.map((category) => `${category}-`);
   return {
     name: 'resources',
-    version: 9,
+    version: 10,
     settings: JSON.stringify({
       retentionDays: days,
       commandsOf,

@@ -31,7 +31,10 @@ const SUMMARIES: { readonly [type: string]: Summary } = {
       ? 'A management cluster was selected.'
       : `Hub${quoted(data['hub'])} was selected among ${listOf(objectOf(data['decision'])['candidates']).length} candidates` +
         `${data['simulated'] === true ? ' (simulated)' : ''}${starterOf(data['mode'])}${whyChosen(data)}.`,
-  PlacementDeferred: (data) => `The order waits for a place${because(data)}.`,
+  PlacementDeferred: (data) =>
+    data['runs'] === true
+      ? `The change waits for room; the cluster runs on as before${because(data)}.`
+      : `The order waits for a place${because(data)}.`,
   ClusterDispatchStarted: (data) => `The order is being sent to its hub${from(textOf(data['hub']), ', ')}.`,
   ClusterOrderPlaced: (data) => `The hub${quoted(data['hub'])} stored the order.`,
   ClusterSpecSynced: (data) => `The hub${quoted(data['hub'])} stored the changed specification.`,
@@ -59,9 +62,11 @@ const SUMMARIES: { readonly [type: string]: Summary } = {
   ControlPlaneBecameAvailable: (data) =>
     `The control plane is available${from(textOf(data['apiUrl']), ' at ')}.`,
   NodesObserved: (data) =>
-    `Ready nodes: ${Object.entries(objectOf(data['ready']))
-      .map(([set, ready]) => `${set} ${textOf(ready)}`)
-      .join(', ')}.`,
+    Object.keys(objectOf(data['ready'])).length === 0
+      ? 'The hub does not show node counts any more.'
+      : `Ready nodes: ${Object.entries(objectOf(data['ready']))
+          .map(([set, ready]) => `${set} ${textOf(ready)}`)
+          .join(', ')}.`,
   ClusterBecameReady: 'The cluster is ready.',
   ClusterReconfiguring: 'A change of the cluster is being carried out.',
   ClusterDegraded: (data) => `The cluster is degraded${because(data)}.`,
@@ -70,6 +75,9 @@ const SUMMARIES: { readonly [type: string]: Summary } = {
     `The order failed${because(data)}. ${
       data['permanent'] === true ? 'It waits for a retry or a deletion.' : 'It is still being tried.'
     }`,
+  ClusterChangeFailed: (data) =>
+    `${textOf(data['change']) === '' ? 'A change of the cluster' : `The ${textOf(data['change'])}`} failed${because(data)}. ` +
+    'The cluster runs on as before.',
   ClusterFailureCleared: 'The failure is over.',
   HubNotAccepting: (data) => `The hub${quoted(data['hub'])} holds the order but does not work on it.`,
   ClusterLostOnHub: (data) =>

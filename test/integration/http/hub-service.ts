@@ -45,6 +45,7 @@ export const startHubService = async (): Promise<HubService> => {
         problems: shown.problems,
         version: 'v1.36.0',
         clockSkewMs: 12.4,
+        canReadNodePools: false,
         canReadAgents: false,
         ...(shown.cluster === undefined ? {} : { cluster: shown.cluster }),
       }),

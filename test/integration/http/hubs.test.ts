@@ -96,7 +96,10 @@ describe('hubs over HTTP', () => {
       problems: [missing],
       version: 'v1.36.0',
       clock_skew_ms: 12,
+      can_read_node_pools: false,
       can_read_agents: false,
+      recommendation:
+        "the hub's credentials may not list node pools, so that clusters with several node sets show no node counts: apply ops/rbac/node-counts.yaml, which shows free hosts as well",
     });
     expect(await conditionOf('hub-1', 'Compatible')).to.deep.include({
       status: 'CONDITION_STATUS_FALSE',

@@ -92,6 +92,68 @@ describe('credentials and admin routes over HTTP', () => {
       expect((await admin('GET', `${LEDGER}/orders/nope`)).status).to.equal(404);
     });
 
+    it('show why a cluster that runs is not as it was ordered last, and let it be changed', async () => {
+      const id = await dispatched();
+      const fine = { status: 'True', reason: 'AsExpected', message: '' } as const;
+      const four = {
+        ClusterAvailable: fine,
+        NodesReady: fine,
+        InfrastructureReady: fine,
+        TemplateApplied: fine,
+      };
+      const assessment = {
+        found: true,
+        uid: 'u',
+        deleting: false,
+        waitingFor: [],
+        accepted: true,
+        specMatches: true,
+        conditions: four,
+        ready: { workers: 3 },
+        verdict: { kind: 'ready' },
+      } as const;
+      await run(id, { type: 'RecordObservation', at: AT, assessment });
+      const resize = (size: number) =>
+        user('PATCH', `${CLUSTERS}/${id}`, { spec: { node_sets: { workers: { size } } } });
+      expect((await resize(4)).status).to.equal(200);
+      const stopped = {
+        why: 'failed',
+        reason: 'JobFailed',
+        message: 'job 110 of the hub ended as Failed',
+        detail: 'no hosts on aap.internal',
+      } as const;
+      const verdict = { kind: 'ready', stopped } as const;
+      await run(
+        id,
+        { type: 'RecordSpecSynced', at: AT },
+        { type: 'RecordObservation', at: AT, assessment: { ...assessment, verdict } },
+      );
+      const message = "resize of node set 'workers' from 3 to 4 failed: job 110 of the hub ended as Failed";
+      const ChangeFailed = { status: 'True', reason: 'JobFailed', message, since: AT };
+      for (const path of ['clusters', 'orders']) {
+        const shown = await admin('GET', `${LEDGER}/${path}/${id}`);
+        expect(shown.json['conditions'], path).to.deep.include({ ChangeFailed });
+      }
+      const order = await admin('GET', `${LEDGER}/orders/${id}`);
+      expect(order.json).to.deep.include({ state: 'ready', message });
+      expect(order.json['change_failed']).to.include({ detail: 'no hosts on aap.internal' });
+      const seen = await user('GET', `${CLUSTERS}/${id}`);
+      const said = { status: 'CONDITION_STATUS_TRUE', reason: 'ChangeFailed', message };
+      expect(seen.text).to.not.include('aap.internal');
+      const conditions = (seen.json['status'] as Json)['conditions'] as unknown as Json[];
+      expect(conditions.find((one) => textAt(one, 'type').endsWith('_READY'))).to.include(said);
+      expect((await resize(3)).status).to.equal(200);
+      const after = await admin('GET', `${LEDGER}/clusters/${id}`);
+      expect(after.json['conditions']).to.not.have.property('ChangeFailed');
+
+      await user('DELETE', `${CLUSTERS}/${id}`);
+      const going = await admin('GET', `${LEDGER}/clusters/${id}`);
+      const unknown = { status: 'Unknown', reason: 'Deleting', message: '' };
+      expect(going.json['conditions'], 'nobody looks at them any more').to.deep.equal(
+        Object.fromEntries(Object.keys(four).map((name) => [name, unknown])),
+      );
+    });
+
     it('show of one that is gone what was observed last, and not that it waits', async () => {
       const id = await dispatched();
       const seen = { status: 'False', reason: 'Teardown', message: 'nodes leave' } as const;

@@ -189,6 +189,16 @@ describe('the played hub does what the recorded operator did', () => {
     expect(job).to.include({ state: 'Pending' });
     expect(stringAt(job ?? {}, 'message')).to.match(/^Failed to get job status: .*resource not found/);
     expect(phaseOf(order('ord-e'))).to.equal('Progressing');
+    create('ord-away', spec);
+    await hub.step();
+    hub.aap.down();
+    await run(1000);
+    expect(stringAt(jobsOf(order('ord-away'))[0] ?? {}, 'message')).to.match(
+      /^Failed to get job status: .*503/,
+    );
+    hub.aap.up();
+    await run(1000);
+    expect(stringAt(jobsOf(order('ord-away'))[0] ?? {}, 'message')).to.not.contain('Failed to get');
   });
 
   it('c5: a failure after the HostedCluster exists shows in the job only', async () => {

@@ -56,6 +56,16 @@ describe('check of a Kubernetes hub', function () {
     expect(Math.abs(report.clockSkewMs ?? Number.NaN)).to.be.lessThan(2_000);
   });
 
+  it('is shown node pools and hosts with the recommended rights of a hub that an operator looks after', async () => {
+    const server = await start();
+    for (const object of rbacOf('node-counts', NS)) server.seed(object);
+    expect(await checkOf(withRights(server))).to.deep.include({
+      problems: [],
+      canReadNodePools: true,
+      canReadAgents: true,
+    });
+  });
+
   it('accepts a client certificate as well as a token', async () => {
     const server = await start();
     const pair = await server.certificateFor(USER);

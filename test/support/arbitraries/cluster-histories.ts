@@ -50,6 +50,7 @@ const step: fc.Arbitrary<ClusterEvent> = fc.oneof(
     { type: 'ClusterBecameReady', data: none },
     { type: 'ClusterReconfiguring', data: none },
     { type: 'ClusterFailed', data: { ...none, reason: 'x', message: 'y', permanent: false } },
+    { type: 'ClusterChangeFailed', data: { ...none, change: 'resize', reason: 'x', message: 'y' } },
     { type: 'ClusterFailureCleared', data: none },
     { type: 'ClusterLostOnHub', data: { ...none, what: 'hosted-cluster' } },
     { type: 'ClusterRetryRequested', data: none },

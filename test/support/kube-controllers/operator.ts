@@ -130,11 +130,11 @@ export const playOperator = (
 
   const poll = async (draft: Draft, job: JsonObject): Promise<JsonObject> => {
     const id = stringAt(job, 'jobID');
-    const answer = await automation.poll(id);
-    const lost = `Failed to get job status: failed to get job: resource not found: /api/v2/jobs/${id}/`;
+    const why = { told: `resource not found: /api/v2/jobs/${id}/` };
+    const answer = await automation.poll(id).catch((error: Error) => void (why.told = error.message));
     const seen: JsonObject =
       answer === undefined
-        ? { ...job, message: lost }
+        ? { ...job, message: `Failed to get job status: failed to get job: ${why.told}` }
         : {
             ...job,
             state: jobState(answer.status),

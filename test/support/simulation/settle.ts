@@ -58,6 +58,7 @@ const unsettledCluster = (world: World, id: string): string | undefined => {
   }
   if (state.status !== 'dispatched') return `is ${state.status}`;
   if (state.degraded !== undefined) return `is degraded: ${state.degraded.reason}`;
+  if (state.changeFailed !== undefined) return `its change failed: ${state.changeFailed.reason}`;
   if (!state.ready || state.specPending) return `is on its way to READY (${run.at(-1)?.type})`;
   if (held.length !== 1 || held[0]?.[0] !== state.hub.id)
     return `holds capacity on ${held.map(([hub]) => hub).join(', ') || 'no hub'}`;

@@ -76,6 +76,12 @@ describe('objects of a hub', () => {
       }),
     );
   });
+  it('hosts that an operator took are counted by class, and absent while it took none', () => {
+    const agents = [{ agentName: 'a' }, { agentName: 'b' }];
+    const read = observedClusterOrder({ status: { nodeSets: [{ name: 'h100', agents }, { agents }, 7] } });
+    expect(read.nodeSets).to.deep.equal([{ resourceClass: 'h100', hosts: 2 }]);
+    expect(observedClusterOrder({ status: { nodeSets: [] } })).to.not.have.property('nodeSets');
+  });
   it('numbers are what JSON says they are', () => {
     const read = observedClusterOrder(JSON.parse('{"metadata":{"generation":-0}}') as JsonValue);
     expect(Object.is(read.generation, 0)).to.equal(true);

@@ -81,6 +81,13 @@ describe('ledgerctl hubs', () => {
     expect(err).to.contain('registered and not ready').and.to.contain('CrdMissing: ');
     expect(looks).to.equal(3);
   });
+  it('add recommends rights that a hub works without', async () => {
+    const recommendation = 'apply ops/rbac/node-counts.yaml';
+    answers({ [`POST ${HUBS}/check`]: { ...WELL, recommendation }, [`POST ${DOCUMENTS}`]: {}, ...LOOKED });
+    const { code, err } = await stub().run(ADD);
+    expect(code, err).to.equal(0);
+    expect(err).to.contain('recommended: apply ops/rbac/node-counts.yaml');
+  });
   it('add does not wait for ever, and not at all where that is not wanted', async () => {
     const unseen = { id: 'hub-1', health: 'NotChecked', scheduling: 'open' };
     answers({

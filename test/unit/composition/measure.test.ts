@@ -72,6 +72,7 @@ describe('what is measured when Prometheus asks', () => {
       ['needs-operator', 4],
       ['hub-not-accepting', 5],
       ['deletion-overdue', 6],
+      ['job-status-unknown', 12],
     ]);
     const view = { name: 'resources', lagSeconds: 7, caughtUp: false, parkedStreams: ['cluster-1'] };
     const system = {
@@ -117,6 +118,7 @@ describe('what is measured when Prometheus asks', () => {
         'ledger_orders_needing_operator 4',
         'ledger_hub_not_accepting 5',
         'ledger_deletions_overdue 6',
+        'ledger_job_status_unknown 12',
         'ledger_name_reservations_pending 10',
         'ledger_name_repair_skipped 11',
       ])

@@ -53,6 +53,7 @@ describe('alert rules, runbooks and dashboards', () => {
       'ledger_orders_waiting',
       'ledger_orders_needing_operator',
       'ledger_hub_not_accepting',
+      'ledger_job_status_unknown',
       'ledger_deletions_overdue',
       'ledger_hub_problem',
       'ledger_hub_leaving_orders',

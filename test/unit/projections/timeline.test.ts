@@ -186,6 +186,18 @@ describe('summaries', () => {
       'The order failed: Quota. It waits for a retry or a deletion.',
     );
     expect(
+      summaryOf('ClusterChangeFailed', {
+        change: "resize of node set 'workers' from 2 to 3",
+        message: 'job 7 of the hub ended as Failed',
+      }),
+    ).to.equal(
+      "The resize of node set 'workers' from 2 to 3 failed: job 7 of the hub ended as Failed. The cluster runs on as before.",
+    );
+    expect(summaryOf('NodesObserved', { ready: {} })).to.equal('The hub does not show node counts any more.');
+    expect(summaryOf('PlacementDeferred', { message: 'no room', runs: true })).to.equal(
+      'The change waits for room; the cluster runs on as before: no room.',
+    );
+    expect(
       summaryOf('ClusterConditionsObserved', { conditions: { NodesReady: { status: 'True' } } }),
     ).to.equal('Conditions: NodesReady True.');
   });

@@ -142,7 +142,12 @@ describe('life of a ClusterOrder on the simulated hub', () => {
         'False',
       ]);
       expect(frozen.hosted?.complete).to.equal(true);
-      expect(at(record, 10_000).order?.phase).to.equal('Ready');
+      expect(frozen.order).to.not.have.property('nodeSets');
+      const thawed = at(record, 10_000).order;
+      expect(thawed?.phase).to.equal('Ready');
+      const { nodeSets } = at(recordOf(), 10_000).order ?? {};
+      expect(nodeSets).to.have.length(1);
+      expect(thawed?.nodeSets).to.deep.equal(nodeSets);
     });
   });
 

@@ -61,6 +61,7 @@ export const observedClusterOrder = (object: JsonValue): ObservedClusterOrder =>
     ...filled({ desiredConfigVersion: text(status, 'desiredConfigVersion') }),
     jobs: entries(status, 'provisioningJobs', MAX_JOBS).flatMap(jobOf),
     ...referenceOf(status),
+    ...nodeSetsOf(status),
     ...(nodes.length === 0 ? {} : { observedNodes: nodes }),
     ...filled({
       apiEndpoint: text(status, 'apiEndpoint'),
@@ -178,6 +179,15 @@ const referenceOf = (status: JsonObject): Pick<ObservedClusterOrder, 'clusterRef
       hostedClusterName: text(reference, 'hostedClusterName'),
     },
   };
+};
+
+/** Named after the resource class of a node request; only that there are hosts, and how many, is of use. */
+const nodeSetsOf = (status: JsonObject): Pick<ObservedClusterOrder, 'nodeSets'> => {
+  const nodeSets = entries(status, 'nodeSets').flatMap((set) => {
+    const resourceClass = text(set, 'name');
+    return resourceClass === '' ? [] : [{ resourceClass, hosts: listAt(set, 'agents').length }];
+  });
+  return nodeSets.length === 0 ? {} : { nodeSets };
 };
 
 const annotationsOf = (metadata: JsonObject): { readonly [key: string]: string } =>

@@ -51,6 +51,7 @@ export const createProvisioning = (
     job.later(Math.round(life.accept / 3) + REACTION_MS, () => {
       order.addFinalizer(INFRASTRUCTURE_FINALIZER);
       jobs.note('Running', 'running');
+      if (life.noHosts === 0) takeHosts();
       order.writeStatus();
       waitForHosts();
       job.later(Math.round(life.controlPlane / 20), () => {
@@ -93,7 +94,20 @@ export const createProvisioning = (
     if (life.noHosts === 'forever') return order.freeze('forever');
     const until = record.createdAt + life.noHosts;
     order.freeze(until);
-    if (until > agenda.now()) order.later(until - agenda.now(), () => order.writeStatus());
+    if (until <= agenda.now()) return;
+    order.later(until - agenda.now(), () => {
+      takeHosts();
+      order.writeStatus();
+    });
+  };
+
+  /** Noted once: later sizes change nothing of it (operator-run.md §3). */
+  const takeHosts = (): void => {
+    const { nodeRequests } = order.spec();
+    if (order.status().nodeSets !== undefined || nodeRequests.length === 0) return;
+    order.note({
+      nodeSets: nodeRequests.map(({ resourceClass, numberOfNodes: hosts }) => ({ resourceClass, hosts })),
+    });
   };
 
   const showPhase = (): void => {

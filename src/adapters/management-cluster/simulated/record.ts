@@ -50,6 +50,7 @@ export type OrderStatus = Pick<
   | 'desiredConfigVersion'
   | 'jobs'
   | 'clusterReference'
+  | 'nodeSets'
   | 'apiEndpoint'
   | 'ingressEndpoint'
 >;

@@ -2,7 +2,7 @@ import { sameJson } from '../../json-tools.ts';
 import type { RunEvent } from '../../process/events.ts';
 import type { Assessment } from '../observation.ts';
 import { withFinished, withNews } from './evolve-automation.ts';
-import { suspected, type OpenRun } from './run.ts';
+import { JOB_STATUS, suspected, type OpenRun } from './run.ts';
 
 /** Folds what the hub showed. */
 export const observed = (
@@ -11,15 +11,22 @@ export const observed = (
 ): OpenRun => {
   const assessment = json as unknown as Assessment;
   const observation = { number, at, assessment, ...(version === undefined ? {} : { version }) };
-  const next: OpenRun = { ...run, observation, observations: number, recordNext: false };
+  const next: OpenRun = {
+    ...withoutKnownJob(run, assessment),
+    observation,
+    observations: number,
+    recordNext: false,
+  };
   const { gone, ...rest } = next;
   const kept = withFinished(gone !== undefined && gone === suspected(next) ? next : rest);
   if (!assessment.found) return kept;
   const nodes = assessment.conditions.NodesReady.status !== 'False' && assessment.specMatches;
   const available = assessment.controlPlane !== undefined;
-  const ready = assessment.verdict.kind === 'ready';
+  const ready = assessment.verdict.kind === 'ready' && assessment.verdict.stopped === undefined;
+  const settled = withChange(takenAfterAll(kept, assessment), assessment);
   return {
-    ...withDuplicates(takenAfterAll(kept, assessment), run.observation?.assessment, assessment, at),
+    ...withDuplicates(settled, run.observation?.assessment, assessment, at),
+    ...(ready ? { built: true } : {}),
     drift: run.drift + (driftsNow(run, assessment) ? 1 : 0),
     wasAvailable: run.wasAvailable || available,
     reached: {
@@ -31,6 +38,22 @@ export const observed = (
   };
 };
 
+/** The wait for a job's state ends with it, and begins anew with the next time. */
+const withoutKnownJob = (run: OpenRun, assessment: Assessment): OpenRun => {
+  if (assessment.found && assessment.jobUnknown === true) return run;
+  const { [JOB_STATUS]: _known, ...overdue } = run.overdue;
+  return { ...run, overdue };
+};
+
+/** What became of the present change, by what the hub shows. */
+const withChange = (run: OpenRun, { verdict }: Extract<Assessment, { found: true }>): OpenRun => {
+  const runs = verdict.kind === 'ready' || verdict.kind === 'degraded';
+  if (!runs && verdict.kind !== 'progressing') return run;
+  const { changeFailed: _former, ...kept } = run;
+  const stopped = runs ? verdict.stopped : undefined;
+  return stopped?.why === 'failed' ? { ...kept, changeFailed: stopped } : kept;
+};
+
 /**
  * The hub refused what it shows now: an attempt of which nobody knew had been taken before. Halted for good, the order would
  * wait for somebody to retry what is done.
@@ -40,7 +63,7 @@ const takenAfterAll = (run: OpenRun, { specMatches, uid }: Extract<Assessment, {
   const refused = apply?.status === 'refused' && run.halted?.permanent === true;
   const isThisOne = run.sent['apply']?.revision === run.specRevision && run.applied !== undefined;
   if (!refused || !isThisOne || !specMatches || run.deletion !== undefined) return run;
-  const { halted: _halted, problem: _problem, changes: _changes, ...kept } = run;
+  const { halted: _halted, problem: _problem, changes: _changes, changeFailed: _refused, ...kept } = run;
   const instance = apply.id.slice('apply:'.length);
   return {
     ...kept,

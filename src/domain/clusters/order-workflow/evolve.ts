@@ -2,6 +2,8 @@ import type { JsonObject } from '../../json.ts';
 import { evolveEffect, isUnresolved, kindOfEffect } from '../../process/effects.ts';
 import type { RunEvent } from '../../process/events.ts';
 import type { OrderedSpec } from '../cluster-order-manifest.ts';
+import { failureSentence } from '../failure-texts.ts';
+import { JOB_REASONS } from '../observation.ts';
 import type { PlaceResult } from '../placement.ts';
 import {
   claimBeforeApply,
@@ -13,7 +15,7 @@ import {
   type Started,
 } from './run.ts';
 import { CHECK_OF_DELETION } from './looking-steps.ts';
-import { activeSteps } from './steps.ts';
+import { activeSteps, overdueCommandOf } from './steps.ts';
 import { stringAt } from '../../json-tools.ts';
 import { driftCorrected, jobSeen, prepared, requestTaken, withoutNews } from './evolve-automation.ts';
 import { observed } from './evolve-observation.ts';
@@ -149,7 +151,7 @@ const inputTaken = (
       return retried(run);
     default:
       return {
-        ...withoutWaiting(run),
+        ...withoutFormerChange(run),
         ...(type === 'ClusterSpecRevised' && run.asked.provision !== undefined ? { otherChanged: true } : {}),
         ...(run.applied === undefined ? {} : { changes: { first: run.changes?.first ?? at, last: at } }),
         spec: changedSpec(run.spec, type, facts),
@@ -159,6 +161,14 @@ const inputTaken = (
         reached: { ...run.reached, nodes: false, ready: false },
       };
   }
+};
+
+/** What was built can be changed again after a change that failed; whether it has to wait is to be told again. */
+const withoutFormerChange = (run: OpenRun): OpenRun => {
+  const { changeFailed: _failed, shownWaiting: _told, ...kept } = withoutWaiting(run);
+  if (run.built !== true) return kept;
+  const { halted: _halted, problem: _problem, ...open } = kept;
+  return open;
 };
 
 /** As after a retry, but that it may stay where it is. */
@@ -174,6 +184,8 @@ const retried = (run: OpenRun): OpenRun => {
     problem: _problem,
     reconsidering: _asking,
     reconsidered: _asked,
+    changeFailed: _failed,
+    built,
     gone,
     applied,
     observation,
@@ -193,6 +205,7 @@ const retried = (run: OpenRun): OpenRun => {
     ...reset,
     ...(applied === undefined ? {} : { applied }),
     ...(observation === undefined ? {} : { observation }),
+    ...(built === undefined || gone !== undefined ? {} : { built }),
     wasAvailable: gone === undefined && run.wasAvailable,
   };
 };
@@ -222,11 +235,11 @@ const succeeded = (
     case 'resize':
       return resized({ ...run, capacityTries: run.capacityTries + 1 }, result, at);
     case 'apply':
-      return driftCorrected(applied(run, effectId, result), { effectId, attempt, result, at });
+      return driftCorrected(applied(resumed(run), effectId, result), { effectId, attempt, result, at });
     case 'prepare':
-      return prepared(run, { effectId, attempt, result, at });
+      return prepared(resumed(run), { effectId, attempt, result, at });
     case 'trigger':
-      return requestTaken(run, 'provision', { effectId, attempt, result, at });
+      return requestTaken(resumed(run), 'provision', { effectId, attempt, result, at });
     case 'undo':
       return requestTaken(run, 'deprovision', { effectId, attempt, result, at });
     case 'status': {
@@ -248,6 +261,12 @@ const succeeded = (
     default:
       return run;
   }
+};
+
+/** A change that could not be sent goes on; one whose job failed has failed until a newer job succeeds. */
+const resumed = (run: OpenRun): OpenRun => {
+  const { changeFailed, ...kept } = run;
+  return changeFailed === undefined || JOB_REASONS.includes(changeFailed.reason) ? run : kept;
 };
 
 const applied = (run: OpenRun, effectId: string, result: JsonObject): OpenRun => {
@@ -345,15 +364,29 @@ const answered = (run: OpenRun, key: string, code: string | undefined): OpenRun 
       return problem === undefined || String(problem.number) !== instance ? next : kept;
     }
     default:
-      return next;
+      return code === undefined ? withOverdue(next, step) : next;
   }
 };
 
-const withProblem = (run: OpenRun, problem: Problem): OpenRun => ({
-  ...run,
-  problems: run.problems + 1,
-  problem: { ...problem, number: run.problems + 1 },
-});
+/** A deadline of a change that passed, as the cluster was told of it. */
+const withOverdue = (run: OpenRun, step: string): OpenRun => {
+  if (run.built !== true || run.changeFailed !== undefined || !step.startsWith('overdue-')) return run;
+  const command = overdueCommandOf(run, step.slice('overdue-'.length));
+  if (command?.type !== 'RecordFailure') return run;
+  const { reason, message } = command;
+  return { ...run, changeFailed: { why: 'failed', reason, message } };
+};
+
+const withProblem = (run: OpenRun, problem: Problem): OpenRun => {
+  const { reason, message: detail } = problem;
+  const failed = { why: 'failed', reason, message: failureSentence(reason), detail } as const;
+  return {
+    ...run,
+    ...(run.built === true ? { changeFailed: failed } : {}),
+    problems: run.problems + 1,
+    problem: { ...problem, number: run.problems + 1 },
+  };
+};
 
 const withoutWaiting = (run: OpenRun): OpenRun => {
   const { waiting: _waiting, ...kept } = run;

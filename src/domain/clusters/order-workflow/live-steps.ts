@@ -1,8 +1,8 @@
 import { sameJson } from '../../json-tools.ts';
 import { failureSentence } from '../failure-texts.ts';
 import { reasonsOf } from '../report.ts';
-import { suspected } from './run.ts';
-import type { Step } from './step.ts';
+import { JOB_STATUS, suspected } from './run.ts';
+import { JOB_STATUS_DEADLINE_MS, type Step } from './step.ts';
 import { answeredFor, cluster } from './work.ts';
 
 /** What goes on beside the way to READY: waiting, observing, reporting. */
@@ -52,6 +52,16 @@ export const LIVE: readonly Step[] = [
       run.gone === undefined
         ? undefined
         : cluster(run.observation?.number ?? 0, { type: 'ReportLost', at, what: run.gone }),
+  },
+  {
+    // Only waited for: conditions tell of it once it takes too long.
+    name: JOB_STATUS,
+    phase: 'live',
+    after: [],
+    needed: ({ observation }) =>
+      observation?.assessment.found === true && observation.assessment.jobUnknown === true,
+    done: () => false,
+    deadline: { ms: JOB_STATUS_DEADLINE_MS },
   },
   {
     name: 'report-problem',

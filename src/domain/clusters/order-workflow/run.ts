@@ -5,7 +5,7 @@ import type { OrderedSpec } from '../cluster-order-manifest.ts';
 import type { ClusterReport } from '../commands.ts';
 import type { AutomationPurpose, PlacementDecision } from '../events.ts';
 import type { Assessment } from '../observation.ts';
-import type { DesiredCluster, LaunchedJob } from '../observed.ts';
+import type { DesiredCluster, LaunchedJob, StoppedChange } from '../observed.ts';
 import { claimOfCluster, type PlaceResult } from '../placement.ts';
 import { clusterOrderSpec } from '../cluster-order-manifest.ts';
 import { sameJson } from '../../json-tools.ts';
@@ -88,6 +88,10 @@ export type OpenRun = {
   /** What was reached in this cycle; nodes and readiness count for the present spec only. */
   readonly reached: { readonly [Step in ObservedStep]: boolean };
   readonly wasAvailable: boolean;
+  /** It was READY, and has not been built again since: what fails now is a change. */
+  readonly built?: true;
+  /** Why the present change of what was built failed. */
+  readonly changeFailed?: ChangeFailure;
   /** Observations recorded so far; the last one counts until the deletion was sent. */
   readonly observations: number;
   readonly observation?: {
@@ -137,6 +141,8 @@ export type RunningJob = LaunchedJob & {
   /** When this state of it was first seen. */
   readonly seenAt: string;
 };
+
+export type ChangeFailure = Extract<StoppedChange, { why: 'failed' }>;
 
 export type ObservedStep = 'accepted' | 'control-plane' | 'nodes' | 'ready';
 export type Missing = 'cluster-order' | 'hosted-cluster';
@@ -209,8 +215,23 @@ export const desiredOf = (run: OpenRun): DesiredCluster => ({
   controller: run.hub?.controller ?? 'operator',
   wasAvailable: run.wasAvailable,
   wasReady: run.reached.ready,
+  ...(run.overdue[JOB_STATUS] === undefined ? {} : { jobUnknownLong: true }),
+  ...(run.built === true ? { wasBuilt: true } : {}),
+  ...stoppedOf(run),
   ...automationOf(run),
 });
+
+/** Name of the step that waits for a job's state while its hub cannot tell it. */
+export const JOB_STATUS = 'job-status';
+
+const stoppedOf = (run: OpenRun): Pick<DesiredCluster, 'stopped'> => {
+  if (run.built !== true) return {};
+  // Between two tries for room it waits as well.
+  if (run.waiting !== undefined || (run.waitedOut !== undefined && !isApplied(run))) {
+    return { stopped: { why: 'waits' } };
+  }
+  return run.changeFailed === undefined ? {} : { stopped: run.changeFailed };
+};
 
 const automationOf = (run: OpenRun): Pick<DesiredCluster, 'automation'> => {
   const mode = automationMode(run);

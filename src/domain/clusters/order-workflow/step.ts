@@ -22,7 +22,8 @@ export type Step = {
   readonly work?: (run: OpenRun, since: string) => Work | undefined;
   readonly deadline?: {
     readonly ms: number;
-    readonly onOverdue: (run: OpenRun, since: string) => ClusterCommand;
+    /** Absent: the look that follows a passed deadline says it all. */
+    readonly onOverdue?: (run: OpenRun, since: string) => ClusterCommand;
   };
 };
 
@@ -76,6 +77,8 @@ export const ACCEPT_DEADLINE_MS = 30_000;
 export const CONTROL_PLANE_DEADLINE_MS = 30 * MINUTE;
 export const NODES_DEADLINE_MS = 30 * MINUTE;
 export const READY_DEADLINE_MS = 60 * MINUTE;
+/** An automation that cannot be asked about a job for so long is told of. */
+export const JOB_STATUS_DEADLINE_MS = 5 * MINUTE;
 /** How often the hub is read besides its watch: changes are expected, or only degradation and loss. */
 export const READ_BUSY_MS = 10_000;
 export const READ_READY_MS = 60_000;

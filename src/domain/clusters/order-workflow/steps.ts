@@ -3,6 +3,7 @@ import { DELETION } from './deletion-steps.ts';
 import { FORWARD } from './forward-steps.ts';
 import { LIVE } from './live-steps.ts';
 import { checking, reading } from './looking-steps.ts';
+import type { ClusterCommand } from '../commands.ts';
 import type { OpenRun } from './run.ts';
 import type { Step } from './step.ts';
 import { answeredFor } from './work.ts';
@@ -41,11 +42,15 @@ export const activeSteps = (run: OpenRun): readonly string[] =>
 export const overdueSteps = (run: OpenRun): readonly Step[] =>
   STEPS.filter(
     (step) =>
-      step.deadline !== undefined &&
+      step.deadline?.onOverdue !== undefined &&
       run.overdue[step.name] === 'checked' &&
       run.gone === undefined &&
       isActive(run, step) &&
       !answeredFor(run, `overdue-${step.name}`, overdueInstance(run)),
   );
+
+/** What is told of this step once its deadline has passed. */
+export const overdueCommandOf = (run: OpenRun, name: string): ClusterCommand | undefined =>
+  BY_NAME.get(name)?.deadline?.onOverdue?.(run, run.activeSince[name] ?? '');
 
 export const overdueInstance = (run: OpenRun): string => `${run.specRevision}.${run.cycle}`;

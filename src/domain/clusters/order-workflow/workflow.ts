@@ -9,7 +9,7 @@ import { evolveRun } from './evolve.ts';
 import { timersOf } from './reconsider.ts';
 import type { OpenRun, OrderRun } from './run.ts';
 import { EFFECT_RULES, type Work } from './step.ts';
-import { activeSteps, overdueInstance, overdueSteps, STEPS } from './steps.ts';
+import { activeSteps, overdueCommandOf, overdueInstance, overdueSteps, STEPS } from './steps.ts';
 import { asJson } from './as-json.ts';
 
 /**
@@ -18,7 +18,7 @@ import { asJson } from './as-json.ts';
  */
 export const clusterOrderWorkflow: Workflow<OrderRun, RunEvent> = {
   name: CLUSTER_ORDER,
-  stateVersion: 3,
+  stateVersion: 4,
   inputTypes: INPUT_TYPES,
   runIdOf: ({ stream }) => {
     const { category, id } = parseStreamName(stream);
@@ -60,8 +60,8 @@ const pendingOf = (run: OpenRun): Pending => {
     if (todo?.kind === 'command') commands.push(commandTo(run, `${name}:${todo.instance}`, todo.command));
     else if (todo !== undefined) effects.push(...effectOf(run, todo));
   }
-  for (const { name, deadline } of overdueSteps(run)) {
-    const command = deadline?.onOverdue(run, run.activeSince[name] ?? '');
+  for (const { name } of overdueSteps(run)) {
+    const command = overdueCommandOf(run, name);
     if (command !== undefined) {
       commands.push(commandTo(run, `overdue-${name}:${overdueInstance(run)}`, command));
     }

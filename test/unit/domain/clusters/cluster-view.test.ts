@@ -111,11 +111,10 @@ describe('clusters: what is shown', () => {
     expect(condition(shown, 'PROGRESSING')).to.deep.include({ status: 'CONDITION_STATUS_FALSE' });
     expect(condition(shown, 'FAILED')?.['last_transition_time']).to.equal(time(1));
   });
-  it('counts a node set that the hub does not show as empty', () => {
+  it('leaves out a node set whose nodes the hub does not show', () => {
     const shown = status(...observed(onHub, assessment({ ready: { workers: 1 } })));
     expect(shown['node_sets']).to.deep.equal({
       workers: { host_type: { id: 'fc430', name: 'fc430' }, size: 1, fabric_interface: 'nic1' },
-      gpu: { host_type: { id: 'g5', name: 'g5' } },
     });
   });
   it('shows degradation as a condition, the state stays READY', () => {

@@ -98,17 +98,16 @@ describe('clusters: what a hub shows and what it means', () => {
     const cases: [Partial<ObservedJob>, string, string][] = [
       [{ state: 'Failed', message: 'boom' }, 'JobFailed', 'job 102 of the hub ended as Failed'],
       [{ state: 'Canceled' }, 'JobCanceled', 'job 102 of the hub ended as Canceled'],
-      [
-        { state: 'Running', message: 'Failed to get job status: https://aap.internal' },
-        'JobStatusUnknown',
-        'the hub cannot read the state of its job 102',
-      ],
     ];
     for (const [change, reason, message] of cases) {
       const order = observedOrder({ phase: 'Progressing', jobs: [job(change)] });
       const detail = change.message === undefined ? {} : { detail: change.message };
       expect(seen(healthy({ order })).verdict).to.deep.equal({ kind: 'failed', reason, message, ...detail });
     }
+    const unanswered = job({ state: 'Running', message: 'Failed to get job status: https://aap.internal' });
+    const unknown = seen(healthy({ order: observedOrder({ phase: 'Progressing', jobs: [unanswered] }) }));
+    expect(unknown).to.deep.include({ jobUnknown: true, verdict: { kind: 'progressing' } });
+    expect(unknown.conditions.TemplateApplied.reason).to.equal('Applying');
     const retrying = observedOrder({
       phase: 'Failed',
       jobs: [job({ state: 'Failed' }), job({ jobId: '103', state: 'Running', timestamp: time(6) })],
@@ -207,14 +206,22 @@ describe('clusters: what a hub shows and what it means', () => {
     const not = seen(healthy({ hostedCluster: hosted({ InfrastructureReady: 'False' }) }));
     expect(not.conditions.InfrastructureReady.status).to.equal('False');
     const created = [{ type: 'ControlPlaneCreated', status: 'False' }];
-    const order = observedOrder({ conditions: created });
+    const order = observedOrder({ phase: 'Progressing', conditions: created });
     expect(seen({ order, hostedCluster: null }).conditions.InfrastructureReady).to.deep.equal({
       status: 'False',
       reason: 'ControlPlaneCreated',
       message: '',
     });
-    // An operator that is short of hosts stays with that, whatever is there (operator-run.md §2 g).
-    expect(seen(healthy({ order })).conditions.InfrastructureReady.status).to.equal('True');
+    const withHosts = { ...order, nodeSets: [{ resourceClass: 'fc430', hosts: 3 }] };
+    expect(seen(healthy({ order: withHosts })).conditions.InfrastructureReady.status).to.equal('True');
+    // An operator that is short of hosts stays with that, whatever is there.
+    const short = seen(healthy({ order }));
+    expect(short.conditions.InfrastructureReady).to.deep.equal({
+      status: 'False',
+      reason: 'WaitingForHosts',
+      message: 'waiting for hosts (0 of 2 g5, 0 of 3 fc430)',
+    });
+    expect(short.verdict.kind).to.equal('progressing');
     const template = (order: ClusterObservation['order']): string =>
       seen(healthy({ order })).conditions.TemplateApplied.reason;
     expect(template(observedOrder({ jobs: [job({ state: 'Failed' })] }))).to.equal('JobFailed');
@@ -227,6 +234,17 @@ describe('clusters: what a hub shows and what it means', () => {
     const nodeSets = { b: { hostType: host, size: 2 }, a: { hostType: host, size: 2 } };
     const shared = seen(healthy({ hostedCluster: hosted({}, { fc430: 3 }) }), { nodeSets });
     expect(shared.ready).to.deep.equal({ a: 2, b: 1 });
+    const leaving = seen(healthy({ hostedCluster: hosted({}, { fc430: 7 }) }), { nodeSets });
+    expect(leaving.ready, 'what is left over is there').to.deep.equal({ a: 2, b: 5 });
+    expect(leaving.conditions.NodesReady).to.deep.equal({
+      status: 'False',
+      reason: 'NodesNotReady',
+      message: 'ready nodes: a 2 of 2, b 5 of 2',
+    });
+    expect(leaving.verdict.kind).to.equal('progressing');
+    const was = { nodeSets, wasAvailable: true, wasReady: true };
+    const more = healthy({ hostedCluster: hosted({}, { fc430: 7 }) });
+    expect(seen(more, was).verdict.kind, 'more than ordered').to.equal('ready');
   });
   it('builds addresses only from what is there', () => {
     const { controlPlane } = seen(healthy());

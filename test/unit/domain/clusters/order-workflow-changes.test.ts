@@ -48,7 +48,7 @@ describe('cluster order: changes of the spec', () => {
     run.start('apply'); // and nobody knows what became of it
     run.perform('apply', refused);
     run.commands();
-    expect(stateOf(run)).to.equal('CLUSTER_STATE_FAILED');
+    expect(run.cluster()).to.have.nested.property('changeFailed.reason', 'ValidationFailed');
     run.observe(scaled(1));
     run.commands();
     expect(stateOf(run)).to.equal('CLUSTER_STATE_READY');

@@ -261,7 +261,7 @@ const play = (moves: readonly OrderMove[], by?: Automated, orderly = 0) => {
     run.observe(hub.look());
     run.commands();
     const cluster = run.cluster();
-    if (cluster.status !== 'deleted' && 'failure' in cluster && cluster.failure !== undefined) {
+    if (cluster.status !== 'deleted' && ('failure' in cluster || 'changeFailed' in cluster)) {
       run.command({ type: 'RetryCluster', at: time(55) });
     }
     invariants();
@@ -301,7 +301,8 @@ describe('cluster order: whatever happens', () => {
           finish(() => {
             const cluster = run.cluster();
             const calm = cluster.status === 'dispatched' && cluster.ready && !cluster.specPending;
-            return calm && cluster.failure === undefined && run.pending().commands.length === 0;
+            const well = calm && cluster.failure === undefined && cluster.changeFailed === undefined;
+            return well && run.pending().commands.length === 0;
           });
         },
       ),

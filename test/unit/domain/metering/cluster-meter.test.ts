@@ -89,6 +89,29 @@ describe('what a cluster is billed for', () => {
         'workers x3 suspended after 600 s: READY -> FAILED',
       ));
 
+  it('goes on through a change that fails, or that waits', () => {
+    const change = { at: time(12), change: 'resize', reason: 'JobFailed', message: 'the job failed' };
+    const failedChange: ClusterEvent = { type: 'ClusterChangeFailed', data: change };
+    const resize = resized(11, 'workers', 3, 5);
+    const busy: ClusterEvent = { type: 'ClusterReconfiguring', data: { at: time(11) } };
+    given(...readyHistory, resize, busy)
+      .when(failedChange)
+      .thenNothing();
+    given(...readyHistory, resize, busy)
+      .when({
+        type: 'PlacementDeferred',
+        data: { at: time(12), message: 'no room', decision: noRoom, runs: true },
+      })
+      .thenNothing();
+    given(...readyHistory, resize, busy, failedChange)
+      .when(deletionRequested)
+      .thenChanges(
+        '_control_plane x1 suspended after 1140 s: READY -> DELETING',
+        'gpu x2 suspended after 1140 s: READY -> DELETING',
+        'workers x5 suspended after 540 s: READY -> DELETING',
+      );
+  });
+
   it('resumes after a failure, from then on', () => {
     given(...readyHistory, failed(11))
       .when(cleared(15))
