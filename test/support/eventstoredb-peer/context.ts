@@ -2,6 +2,9 @@ import { Metadata, status, type ServiceError } from '@grpc/grpc-js';
 import type { Behaviour, Faults } from './faults.ts';
 import type { Log } from './log.ts';
 
+/** The release whose behaviour the peer plays (docs/administration.md "EventStoreDB"). */
+export type ServerVersion = '23.10' | '24.10' | '25.0';
+
 /** Counters of what happened; tests compare them before and after. */
 export type Stats = {
   readonly calls: { append: number; read: number; subscribe: number; gossip: number; features: number };
@@ -44,6 +47,7 @@ export type PeerContext = {
   readonly log: Log;
   readonly faults: Faults;
   readonly stats: Stats;
+  readonly version: ServerVersion;
   /** Cuts the TCP connection of a call (`call.getPeer()`). */
   readonly cut: (peer: string) => void;
   /** How correlation ids are answered: the real server answers in halves. */

@@ -9,13 +9,15 @@ import {
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
 import { createAppendService } from './append-service.ts';
-import { createStats, refusalError, type PeerContext, type Stats } from './context.ts';
+import { createStats, refusalError, type PeerContext, type ServerVersion, type Stats } from './context.ts';
 import { createFaults, type Faults } from './faults.ts';
 import { createLog, type Log, type LogOptions } from './log.ts';
 import { createReadService } from './read-service.ts';
 import { features, gossip, services, uuidOf, type FeaturesPb, type GossipPb, type SharedPb } from './wire.ts';
 
 export type PeerOptions = LogOptions & {
+  /** The release it behaves as. Default 24.10. */
+  readonly version?: ServerVersion;
   /** Default 0: any free port. */
   readonly port?: number;
   /** Default `halves`, as the real server. */
@@ -69,6 +71,7 @@ export const startPeer = async (options: PeerOptions = {}): Promise<Peer> => {
     log,
     faults,
     stats,
+    version: options.version ?? '24.10',
     cut: (address) => sockets.get(address)?.destroy(),
     uuids: options.uuids ?? 'halves',
     clockAheadMs: options.clockAheadMs ?? 0,
@@ -180,6 +183,12 @@ const gossipHandler =
     answer(null, new gossip.ClusterInfo().setMembersList([member]));
   };
 
+const RELEASES: Readonly<Record<ServerVersion, string>> = {
+  '23.10': '23.10.6',
+  '24.10': '24.10.4',
+  '25.0': '25.0.0',
+};
+
 const featuresHandler =
   (peer: PeerContext) =>
   (
@@ -197,6 +206,8 @@ const featuresHandler =
     );
     answer(
       null,
-      new features.SupportedMethods().setEventStoreServerVersion('24.10.0').setMethodsList(supported),
+      new features.SupportedMethods()
+        .setEventStoreServerVersion(RELEASES[peer.version])
+        .setMethodsList(supported),
     );
   };
