@@ -215,8 +215,8 @@ export const subscriptionBehaviours: readonly Behaviour[] = [
     versions: ['23.10'],
     check: (server) =>
       withClient(server, async (client) => {
-        const [{ commit = 0n } = {}] = await appended(client, server.unique('beyond'), 1);
-        const beyond = commit + 1_000_000n;
+        const [place] = await appended(client, server.unique('beyond'), 1);
+        const beyond = (place as Position).commit + 1_000_000n;
         await following(server, { commit: beyond, prepare: beyond }, OURS, (seen) => caughtUp(seen));
       }),
   },

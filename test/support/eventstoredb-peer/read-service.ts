@@ -159,11 +159,8 @@ export const createReadService = (peer: PeerContext) => {
     let lastMatch: StoredEvent | undefined;
     let [told, live, silent] = [0, false, false];
     const fromZero = at === 0;
-    if (fault?.kind === 'behind' && at > endWithout(fault.records)) {
-      at = endWithout(fault.records);
-      live = true;
-      if (!(await write(caughtUpMessage()))) return;
-    }
+    let ownEnd = fault?.kind === 'behind' ? endWithout(fault.records) : Infinity;
+    at = Math.min(at, ownEnd);
     /** While it catches up a checkpoint is often no event's position. */
     const checkpoint = (event: StoredEvent): StreamsPb.ReadResp => {
       if (live) return checkpointMessage(event.offset);
@@ -180,7 +177,8 @@ export const createReadService = (peer: PeerContext) => {
     };
     for (;;) {
       const index = indexBehind(log.all, at);
-      const event = log.all[index];
+      const next = log.all[index];
+      const event = next !== undefined && next.offset <= ownEnd ? next : undefined;
       const pending = log.all.length - index;
       // From 24.2 on it says that it has caught up again.
       if (pending > LIVE_BUFFER && peer.version !== '23.10') live = false;
@@ -192,6 +190,7 @@ export const createReadService = (peer: PeerContext) => {
           page = [];
         }
         live = true;
+        ownEnd = Infinity;
         if (!(await appendedBehind(call, at))) return;
         continue;
       }

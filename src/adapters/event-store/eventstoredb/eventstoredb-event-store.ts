@@ -5,6 +5,7 @@ import { createAppender } from './append.ts';
 import { createBatchWriter } from './batch-writer.ts';
 import { checkConnectionString, connect } from './client.ts';
 import { closedStore } from './errors.ts';
+import { createOurStreams } from './our-streams.ts';
 import { createReader } from './reads.ts';
 import { identify } from './store-id.ts';
 import { createSubscriber } from './subscription.ts';
@@ -23,6 +24,15 @@ export type EventStoreDbOptions = {
   readonly pingMs?: number;
   /** First and longest wait before a dropped subscription is opened again, in milliseconds. Default 100 and 5,000. */
   readonly resubscribeMs?: { readonly first: number; readonly longest: number };
+  /** Milliseconds of silence after which a subscription looks whether the log goes on without it. Default 5,000. */
+  readonly silenceMs?: number;
+  /** Milliseconds that the log stays shorter than what was read of it until it counts as replaced. Default 10,000. */
+  readonly replacedMs?: number;
+  /**
+   * Categories of our streams, where others write to the same log: reads and subscriptions of the whole log pass over
+   * their events. Default: nobody else does.
+   */
+  readonly categories?: readonly string[];
   readonly logger?: Logger;
   /** Default: read from the store, or written to it when it has none. */
   readonly storeId?: string;
@@ -34,6 +44,8 @@ export type EventStoreDbStats = {
   readonly unknownOutcomes: number;
   readonly resubscribed: number;
   readonly openSubscriptions: number;
+  /** Events of other writers that were passed over. */
+  readonly foreignEvents: number;
   /** Connections opened, by all clients. */
   readonly connections: number;
   /** Whether the connection for appends is open now; false until the first append. */
@@ -46,6 +58,7 @@ const DEFAULT_DEADLINE_MS = 10_000;
 const DEFAULT_RETRIES = 3;
 const PING_MS = 2000;
 const CONNECT_MS = 5000;
+const SILENCE_MS = 5000;
 
 /**
  * The event log in an EventStoreDB or KurrentDB server (22.6 or later for positions of reads, 23.10 for caught-up).
@@ -62,6 +75,7 @@ export const createEventStoreDbStore = async (options: EventStoreDbOptions): Pro
     unknownOutcomes: 0,
     resubscribed: 0,
     openSubscriptions: 0,
+    foreignEvents: 0,
     connections: 0,
   };
   // Keeps the connections of several stores in one process apart (client.ts).
@@ -72,7 +86,8 @@ export const createEventStoreDbStore = async (options: EventStoreDbOptions): Pro
   };
   const closing = new AbortController();
   const watermark = createWatermark();
-  const shared = { connect: connectOwn, closing: closing.signal, watermark, counters, logger };
+  const ours = createOurStreams(options.categories, counters, logger);
+  const shared = { connect: connectOwn, closing: closing.signal, watermark, ours, counters, logger };
 
   const reader = createReader({ ...shared, deadlineMs, retries });
   const writer = createBatchWriter({ ...shared, connectTimeoutMs: Math.min(deadlineMs, CONNECT_MS) });
@@ -86,7 +101,9 @@ export const createEventStoreDbStore = async (options: EventStoreDbOptions): Pro
     ...shared,
     confirmMs: deadlineMs,
     backoffMs: options.resubscribeMs ?? { first: 100, longest: 5000 },
-    lastPosition: reader.lastPosition,
+    silenceMs: options.silenceMs ?? SILENCE_MS,
+    replacedMs: options.replacedMs,
+    end: reader.end,
   });
 
   const refuseWhenClosed = (): void => closing.signal.throwIfAborted();
@@ -111,6 +128,8 @@ export const createEventStoreDbStore = async (options: EventStoreDbOptions): Pro
     singleWriter: false,
     append: async (...args) => {
       refuseWhenClosed();
+      if (!ours.has(args[0]))
+        throw new TypeError(`${args[0]} is of no category of ours: nobody would read it`);
       return append(...args);
     },
     readStream: (stream, readOptions) => reader.readStream(stream, readOptions),
