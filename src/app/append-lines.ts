@@ -13,7 +13,12 @@ export type Attempt<S, C extends { readonly type: string }, E extends DomainEven
 };
 
 /** What a call may have stored without knowing: `expected` is where its last append, if it made one, was to go. */
-export type Unsettled = { unknown: boolean; expected: ExpectedRevision | undefined };
+export type Unsettled = {
+  unknown: boolean;
+  expected: ExpectedRevision | undefined;
+  /** Where the stream was found to be instead. */
+  actual?: ExpectedRevision;
+};
 
 /** Those before it failed, or their order is not known: the command is to be carried out alone after all. */
 export type Alone = { readonly outcome: 'alone'; readonly settled: Unsettled };

@@ -106,6 +106,7 @@ const revisionAt = async (
   return there;
 };
 
+/** The event at a revision, or the last one before it where the store holds that revision itself. */
 const eventAt = async (
   store: Pick<EventStore, 'readStream'>,
   stream: string,
@@ -114,6 +115,7 @@ const eventAt = async (
 ): Promise<RecordedEvent | undefined> => {
   for await (const event of store.readStream(stream, {
     from: revision,
+    direction: 'backward',
     limit: 1,
     ...(signal === undefined ? {} : { signal }),
   }))

@@ -17,7 +17,15 @@ import {
   type RecordedEvent,
 } from './event-store.ts';
 import { createFoldedCache } from './folded-cache.ts';
-import { emptyStream, foldEvent, loadedOf, type FoldedStream, type PastAppend } from './folded-stream.ts';
+import {
+  emptyStream,
+  endOf,
+  foldEvent,
+  loadedOf,
+  noteEnd,
+  type FoldedStream,
+  type PastAppend,
+} from './folded-stream.ts';
 import { commandMetadata } from './metadata.ts';
 import type { Clock, RecordRejection } from './ports.ts';
 import { refusalOf, refusedCommand, TOO_MANY_CONFLICTS } from './refusals.ts';
@@ -89,14 +97,19 @@ export const createCommandRunner = (
     loader.snapshot(aggregate, stream, folded);
   };
 
-  /** Reads on after a conflict; a stream that did not move contradicts the cache, so it is folded anew. */
+  /**
+   * Reads on after a conflict; a stream that did not move contradicts the cache, so it is folded anew. `actual`: where the
+   * stream was found to end before.
+   */
   const reload = async <S, C extends { readonly type: string }, E extends DomainEvent>(
     attempt: Attempt<S, C, E>,
     folded: FoldedStream<S>,
+    actual: ExpectedRevision | undefined,
   ): Promise<FoldedStream<S>> => {
     const { aggregate, stream, context } = attempt;
     const moved = await loader.catchUp(aggregate, stream, folded, context.signal);
     const current = moved > 0 ? folded : await loader.load(aggregate, stream, context.signal);
+    noteEnd(current, actual);
     keep(attempt, current);
     return current;
   };
@@ -154,6 +167,7 @@ export const createCommandRunner = (
       return appended;
     } catch (error) {
       if (!(error instanceof WrongExpectedRevision)) throw error;
+      settled.actual = error.actual;
       hooks.onConflict?.(stream);
       return undefined;
     } finally {
@@ -231,8 +245,9 @@ export const createCommandRunner = (
       const decision = aggregate.decider.decide(folded.state, command);
       const refusal = refusalOf(decision, folded, context);
       if (refusal !== undefined || isRejection(decision) || decision.length === 0) {
-        if (!current && (await store.currentRevision(stream, context.signal)) !== folded.revision) {
-          folded = await reload(attempt, folded);
+        const actual = current ? undefined : await store.currentRevision(stream, context.signal);
+        if (actual !== undefined && actual !== endOf(folded)) {
+          folded = await reload(attempt, folded, actual);
           current = true;
           continue;
         }
@@ -244,7 +259,7 @@ export const createCommandRunner = (
 
       const metadata = commandMetadata(context, command.type, clock.now(), options.instance);
       encoded = codec.encodeAll(decision, stream, metadata);
-      const appended = await append(stream, folded.revision, encoded, settled, attempt.options);
+      const appended = await append(stream, endOf(folded), encoded, settled, attempt.options);
       if (appended !== undefined && !appended.duplicate) {
         advance(attempt, folded, decision, encoded, appended);
         return { outcome: 'accepted', loaded: loadedOf(folded), events: decision, replayed: false };
@@ -254,7 +269,7 @@ export const createCommandRunner = (
         conflicts += 1;
         encoded = [];
       }
-      folded = await reload(attempt, folded);
+      folded = await reload(attempt, folded, appended === undefined ? settled.actual : undefined);
       current = true;
     }
   };
@@ -363,20 +378,24 @@ export const createCommandRunner = (
       const stream = streamName(aggregate.category, id);
       const remember = () => cache.get<StateOf<typeof aggregate>>(stream, aggregate.stateVersion);
       const known = remember();
+      let actual: ExpectedRevision | undefined;
       if (known !== undefined) {
         const { folded, isChecked } = known;
         if (isChecked && (remembered || isCurrent(stream))) return loadedOf(folded);
-        if ((await store.currentRevision(stream, signal)) === folded.revision) {
+        actual = await store.currentRevision(stream, signal);
+        if (actual === endOf(folded)) {
           // As long as it is the one in the cache, commands move it on.
           known.isChecked = true;
           return loadedOf(folded);
         }
       }
       const folded = await loader.load(aggregate, stream, signal);
+      noteEnd(folded, actual);
       // A command may have brought the stream further meanwhile: what it keeps is newer than this. And what it kept may
       // have left the cache again, so that this is not the newest.
-      const before = orderOf(remember()?.folded.revision ?? 'no_stream');
-      if (orderOf(folded.revision) > before) keep({ aggregate, stream }, folded, false);
+      const kept = remember();
+      const before = kept === undefined ? -1 : orderOf(endOf(kept.folded));
+      if (orderOf(endOf(folded)) > before) keep({ aggregate, stream }, folded, false);
       return loadedOf(folded);
     },
     find: async (aggregate, id, commandId, { signal } = {}) => {

@@ -63,7 +63,10 @@ export type ReadStreamOptions = {
   /** First revision to return; default 0 forward, the last one backward. */
   readonly from?: number;
   readonly direction?: 'forward' | 'backward';
-  /** Default: no limit. */
+  /**
+   * Default: no limit. Forward it is a stretch of so many revisions, backward a number of events. Records that the store
+   * itself keeps in a stream (EventStoreDB: links) are not returned: a stream may have revisions without an event.
+   */
   readonly limit?: number;
   readonly signal?: AbortSignal;
 };
@@ -77,7 +80,12 @@ export type ReadForward = (
 /** One filter per subscription; neither: everything but the store's own (`$…`) events. */
 export type EventFilter =
   | { readonly streamPrefixes: readonly string[] }
-  | { readonly typePrefixes: readonly string[] };
+  | { readonly typePrefixes: readonly string[] }
+  /**
+   * Everything, and the records that the store itself keeps in our streams: events without data, of a type that begins
+   * with `$`. They say which revisions of a stream have no event.
+   */
+  | { readonly alsoStoreRecords: true };
 
 export type SubscribeOptions = {
   /** Exclusive. Absent: from the beginning of the log. */
@@ -86,6 +94,8 @@ export type SubscribeOptions = {
   readonly signal: AbortSignal;
   /** Milliseconds that news may be late, for a store that reads more of them in one look then. Default 0. */
   readonly patienceMs?: number;
+  /** Who subscribes, for the log. */
+  readonly name?: string;
 };
 
 /** What a subscription yields, in log order. A checkpoint says that everything up to `position` was yielded. */

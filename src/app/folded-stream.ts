@@ -26,6 +26,8 @@ export type PastAppend = {
 export type FoldedStream<State> = {
   state: State;
   revision: ExpectedRevision;
+  /** Revision at which the stream ends, where records of the store itself stand behind the last event. */
+  end?: number | undefined;
   position: Position | undefined;
   eventId: string;
   /** Type of the last event; empty: there is none. */
@@ -61,6 +63,19 @@ export const loadedOf = <State>(folded: FoldedStream<State>): Loaded<State> => (
   ...(folded.position !== undefined && { position: folded.position }),
 });
 
+/** Where the next append expects the stream to be. */
+export const endOf = ({ end, revision }: Pick<FoldedStream<unknown>, 'end' | 'revision'>): ExpectedRevision =>
+  end ?? revision;
+
+/**
+ * To be called once a stream was read to its end, which is now known to be at `actual`: what lies behind the last event
+ * is none of ours.
+ */
+export const noteEnd = (folded: FoldedStream<unknown>, actual: ExpectedRevision | undefined): void => {
+  if (typeof actual !== 'number') return;
+  if (folded.revision === 'no_stream' || actual > folded.revision) folded.end = actual;
+};
+
 /** What one event adds besides its type and data. */
 type Envelope = Pick<RecordedEvent, 'revision' | 'position' | 'id'> & {
   readonly commandId: string;
@@ -77,6 +92,7 @@ export const foldEvent = <State, Event extends DomainEvent>(
   const { commandId, requestHash, revision, position, id } = envelope;
   folded.state = evolve(folded.state, event);
   folded.revision = revision;
+  folded.end = undefined;
   folded.position = position;
   folded.eventId = id;
   folded.lastType = event.type;

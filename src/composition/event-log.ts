@@ -4,6 +4,7 @@ import {
   type SqliteEventStore,
 } from '../adapters/event-store/sqlite/sqlite-event-store.ts';
 import { StoreUnavailable, type EventStore } from '../app/event-store.ts';
+import { OWN_CATEGORIES } from '../app/own-categories.ts';
 import type { Logger } from '../app/ports.ts';
 import { BadSetting, type Config } from '../config.ts';
 import { ApiError } from '../http/errors.ts';
@@ -17,11 +18,22 @@ export const openStore = async (
   config: Config,
   instance: string,
   logger: Logger,
-): Promise<{ store: EventStore; sqlite: SqliteEventStore | undefined; readerConfig: LogReaderConfig }> => {
+): Promise<{
+  store: EventStore;
+  sqlite: SqliteEventStore | undefined;
+  readerConfig: LogReaderConfig;
+  /** Events of other writers to the same log that were passed over so far. */
+  foreignEvents: () => number;
+}> => {
   const deadlineMs = config.storeDeadlineMs;
   if (config.eventStore === 'sqlite') {
     const sqlite = await openSqliteEventStore({ dataDir: config.dataDir, deadlineMs, logger });
-    return { store: sqlite, sqlite, readerConfig: { kind: 'sqlite', dataDir: config.dataDir } };
+    return {
+      store: sqlite,
+      sqlite,
+      readerConfig: { kind: 'sqlite', dataDir: config.dataDir },
+      foreignEvents: () => 0,
+    };
   }
   // Loaded here: the client and its protocol are a good part of what a start has to load, and the embedded store uses
   // neither.
@@ -29,7 +41,14 @@ export const openStore = async (
     '../adapters/event-store/eventstoredb/eventstoredb-event-store.ts'
   );
   const connectionString = config.eventStore;
-  const options = { connectionString, instance, deadlineMs, logger, writes: true };
+  const options = {
+    connectionString,
+    instance,
+    deadlineMs,
+    logger,
+    writes: true,
+    categories: OWN_CATEGORIES,
+  };
   const unlock = lockDataDirectory(config.dataDir);
   const remote = await createEventStoreDbStore(options).catch((error: unknown) => {
     unlock();
@@ -40,6 +59,7 @@ export const openStore = async (
     store,
     sqlite: undefined,
     readerConfig: { kind: 'eventstoredb', connectionString, instance, deadlineMs },
+    foreignEvents: () => remote.stats().foreignEvents,
   };
 };
 

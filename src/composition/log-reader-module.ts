@@ -24,5 +24,6 @@ export const openLogReader = async (
   const { createEventStoreDbStore } = await import(
     '../adapters/event-store/eventstoredb/eventstoredb-event-store.ts'
   );
-  return createEventStoreDbStore({ ...config, ...(logger && { logger }) });
+  const { OWN_CATEGORIES } = await import('../app/own-categories.ts');
+  return createEventStoreDbStore({ ...config, categories: OWN_CATEGORIES, ...(logger && { logger }) });
 };

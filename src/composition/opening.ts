@@ -77,8 +77,12 @@ export const openPorts = async (config: Config, ports: Process, closers: Closers
   const subjectKeys = { directory: join(config.secretsDir, 'subjects'), kek: keys.subjectKek };
   const keyStore = await openFileKeyStore(subjectKeys);
   const openPersonal = openSubjectKeyReader(subjectKeys);
-  const { store, sqlite, readerConfig } = await openStore(config, instance, logger);
+  const { store, sqlite, readerConfig, foreignEvents } = await openStore(config, instance, logger);
   closers.push(() => store.close());
+  metrics.onScrape(async () => {
+    metrics.foreignEvents.reset();
+    metrics.foreignEvents.inc(foreignEvents());
+  });
   await assertDeployment({ store, fingerprint: keys.fingerprint, clock, ids, instance });
 
   const clusters = createClusters({

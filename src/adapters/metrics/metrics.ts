@@ -52,6 +52,10 @@ export const createMetrics = () => {
       'Appends that met another revision and were decided again.',
     ),
     storeUp: gauge('ledger_store_up', '1 while the event store answers.'),
+    foreignEvents: counter(
+      'ledger_store_foreign_events_total',
+      'Events of other writers in the event store that reads passed over.',
+    ),
     projectionLag: gauge(
       'ledger_projection_lag_seconds',
       'Seconds since the recorded time of the last applied event; 0 when caught up.',

@@ -6,7 +6,7 @@ export const matchesFilter = (
   filter: TopicSpec['filter'],
   { stream, type }: Pick<RecordedEvent, 'stream' | 'type'>,
 ): boolean => {
-  if (filter === undefined || filter === EVERYTHING) return true;
+  if (filter === undefined || filter === EVERYTHING || 'alsoStoreRecords' in filter) return true;
   return 'streamPrefixes' in filter
     ? filter.streamPrefixes.some((prefix) => stream.startsWith(prefix))
     : filter.typePrefixes.some((prefix) => type.startsWith(prefix));

@@ -2,6 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { RecordedEvent } from '../../app/event-store.ts';
 import { leafHashOfText } from '../../app/audit/merkle/hashing.ts';
 import { isLeafStream, leafOf, type LeafRecord } from '../../app/audit/merkle/leaf.ts';
+import { OWN_CATEGORIES } from '../../app/own-categories.ts';
 import { outOfOrder } from '../../app/audit/stream-order.ts';
 import { commandBytes } from '../resources/commands.ts';
 import type { ApplyEvent, View } from '../view.ts';
@@ -21,7 +22,10 @@ import { verifyAudit } from './verify.ts';
  */
 export const auditView = (): View => ({
   name: 'audit',
-  version: 8,
+  version: 9,
+  // A release that knows other streams as ours has other leaves.
+  settings: OWN_CATEGORIES.join(' '),
+  filter: { alsoStoreRecords: true },
   schema: AUDIT_SCHEMA,
   tables: AUDIT_TABLES,
   together: true,
@@ -55,6 +59,13 @@ const openAudit = (db: DatabaseSync): ApplyEvent => {
   };
   const apply = (event: RecordedEvent): void => {
     if (!isLeafStream(event.stream)) return;
+    // A link that somebody put into the stream: it takes a revision, and is no event of ours.
+    if (event.type.startsWith('$')) {
+      const linked = names.idOf(searchable(event.stream));
+      follow(linked, event);
+      revisions.setHole(linked, event.revision);
+      return;
+    }
     const record = leafOf(event);
     const text = leafText(record);
     const hash = leafHashOfText(text);

@@ -36,6 +36,13 @@ export const AUDIT_SCHEMA = `
     record TEXT
   ) STRICT;
   CREATE INDEX leaves_by_stream ON leaves (stream, revision);
+
+  -- revisions at which the store keeps a record of its own in a stream of ours (a link): no leaf is missing there
+  CREATE TABLE holes (
+    stream INTEGER NOT NULL,
+    revision INTEGER NOT NULL,
+    PRIMARY KEY (stream, revision)
+  ) STRICT, WITHOUT ROWID;
   -- by blocks, since ids are random (event-ids.ts)
   CREATE INDEX leaves_by_id ON leaves (${ID_BLOCK}, event_id);
   CREATE INDEX leaves_by_type ON leaves (type);
@@ -85,6 +92,7 @@ export const AUDIT_SCHEMA = `
 ${PEOPLE_SCHEMA}`;
 
 export const AUDIT_TABLES = [
+  'holes',
   'known_documents',
   'leaves',
   'mentions',

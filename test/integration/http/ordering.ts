@@ -8,6 +8,7 @@ import {
   type Caller,
   type Json,
   type TestService,
+  type TestServiceOptions,
 } from '../../support/http-service.ts';
 
 export const CLUSTERS = `${PUBLIC}/clusters`;
@@ -30,8 +31,8 @@ export type Ordering = {
 };
 
 /** A service with the catalogue of the specs, and who orders clusters from it. */
-export const startOrdering = async (): Promise<Ordering> => {
-  const service = await startTestService();
+export const startOrdering = async (options: TestServiceOptions = {}): Promise<Ordering> => {
+  const service = await startTestService(options);
   const admin = callerOf(service, await service.token({ user: 'root', admin: true }));
   const user = callerOf(service, await service.token({ user: 'alice', tenants: ['t1'] }));
   const other = callerOf(service, await service.token({ user: 'bob', tenants: ['t2'] }));

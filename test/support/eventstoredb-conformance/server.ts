@@ -93,6 +93,7 @@ export const peerUnderTest = async (version: ServerVersion): Promise<ServerUnder
     connectionString: peer.connectionString,
     version,
     unique: uniqueNames(),
+    scavenge: async () => peer.log.scavenge(),
     restart: () => peer.restart(),
     cutConnections: async () => peer.cutConnections(),
     empty: async () => {

@@ -30,6 +30,11 @@ export type Behaviour =
   | { readonly kind: 'stall'; readonly events?: number }
   /** Cuts the TCP connection of the call after `events` messages or at once. */
   | { readonly kind: 'cut'; readonly events?: number }
+  /**
+   * A node whose log lacks the newest `records` of the log. Reads answer from what it has. A subscription is taken also
+   * from a position above its end, is told caught-up, and is then sent all that comes in, as on a real follower.
+   */
+  | { readonly kind: 'behind'; readonly records: number }
   /** Appends: answers, and sends a second answer with a correlation id that nobody asked with. */
   | { readonly kind: 'stray-answer' }
   /** Appends: stored and answered, but without a position. */

@@ -55,6 +55,8 @@ export const createLog = (options: LogOptions = {}) => {
   const streams = new Map<string, StoredEvent[]>();
   const tombstones = new Set<string>();
   const wakers = new Set<() => void>();
+  /** Where a record begins or began: a scavenge leaves its place. */
+  let begins = new Set<number>();
   let end = 1;
 
   const eventsOf = (stream: string): readonly StoredEvent[] => streams.get(stream) ?? [];
@@ -93,7 +95,8 @@ export const createLog = (options: LogOptions = {}) => {
     streams.set(stream, events);
     for (const event of proposed) {
       const stored = { ...event, stream, revision: events.length, offset: end, created: now() };
-      end += 64 + event.type.length + event.data.length + event.metadata.length;
+      begins.add(end);
+      end += sizeOf(event);
       events.push(stored);
       all.push(stored);
     }
@@ -170,9 +173,33 @@ export const createLog = (options: LogOptions = {}) => {
     return { kind: 'success', revision: stored?.revision, offset: stored?.offset };
   };
 
+  /** Takes out of the log what metadata and deletions freed. Revisions and positions stay as they are. */
+  const scavenge = (): void => {
+    const kept = [...streams.keys()].flatMap((stream) => {
+      const events = read(stream);
+      return typeof events === 'string' ? eventsOf(stream).slice(-1) : events;
+    });
+    const remains = new Set(kept);
+    all.splice(0, all.length, ...all.filter((event) => remains.has(event)));
+  };
+
+  /** An older copy takes the place of the log: the newest `records` never were. */
+  const goBack = (records: number): void => {
+    all.splice(Math.max(0, all.length - records));
+    streams.clear();
+    for (const event of all) streams.set(event.stream, [...eventsOf(event.stream), event]);
+    begins = new Set(all.map(({ offset }) => offset));
+    const last = all.at(-1);
+    end = last === undefined ? 1 : last.offset + sizeOf(last);
+  };
+
   return {
     append,
     read,
+    scavenge,
+    goBack,
+    /** Whether a record begins here, or the log ends before. The record at 0 is an epoch, which no read shows. */
+    isPlace: (offset: number): boolean => offset === 0 || offset >= end || begins.has(offset),
     /** Every event in log order; grows in place. */
     all: all as readonly StoredEvent[],
     /** Both return the offset that the answer names. */
@@ -204,5 +231,8 @@ export const createLog = (options: LogOptions = {}) => {
     },
   };
 };
+
+const sizeOf = ({ type, data, metadata }: ProposedEvent): number =>
+  64 + type.length + data.length + metadata.length;
 
 export type Log = ReturnType<typeof createLog>;

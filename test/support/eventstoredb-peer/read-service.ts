@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { status, type ServerWritableStream, type ServiceError } from '@grpc/grpc-js';
-import { refusalError, serviceError, type PeerContext } from './context.ts';
+import { refusalError, serviceError, type PeerContext, type ServerVersion } from './context.ts';
 import type { Behaviour } from './faults.ts';
 import type { StoredEvent } from './log.ts';
 import { nameOf, streamIdentifier, streams, uuidOf, type StreamsPb } from './wire.ts';
@@ -29,10 +29,17 @@ const eventMessage = (event: StoredEvent): StreamsPb.ReadResp => {
   const read = new streams.ReadResp.ReadEvent().setEvent(recorded).setCommitPosition(String(event.offset));
   return new streams.ReadResp().setEvent(read);
 };
-const checkpointMessage = ({ offset }: StoredEvent): StreamsPb.ReadResp =>
+const checkpointMessage = (commit: number | bigint, prepare: number | bigint = commit): StreamsPb.ReadResp =>
   new streams.ReadResp().setCheckpoint(
-    new streams.ReadResp.Checkpoint().setCommitPosition(String(offset)).setPreparePosition(String(offset)),
+    new streams.ReadResp.Checkpoint().setCommitPosition(String(commit)).setPreparePosition(String(prepare)),
   );
+const caughtUpMessage = (): StreamsPb.ReadResp =>
+  new streams.ReadResp().setCaughtUp(new streams.ReadResp.CaughtUp());
+
+/** What servers from 24.2 to 24.10 call the position of nothing. */
+const NOWHERE = 2n ** 64n - 1n;
+/** Records that a live subscription may be behind. */
+const LIVE_BUFFER = 32;
 
 const matcher = (options: Options): ((event: StoredEvent) => boolean) => {
   const filter = options.getFilter();
@@ -99,13 +106,12 @@ export const createReadService = (peer: PeerContext) => {
   const countRead = async (call: ReadCall, options: Options): Promise<void> => {
     const stream = options.getStream();
     const name = nameOf(stream?.getStreamIdentifier());
-    const chosen = faults.next('read', name);
-    // Every node answers reads, except to who asks for the leader.
-    const indifferent = call.metadata.get('requires-leader')[0] !== 'true';
-    const fault = chosen?.kind === 'refuse' && chosen.as === 'not-leader' && indifferent ? undefined : chosen;
+    const fault = faultOf(call, 'read', name);
     const write = createWriter(call, fault);
     if (fault?.kind === 'never-answer') return overOr(call);
-    const events = stream === undefined ? log.all : log.read(name);
+    const known = stream === undefined ? log.all : log.read(name);
+    const upTo = fault?.kind === 'behind' ? endWithout(fault.records) : Infinity;
+    const events = typeof known === 'string' ? known : known.filter(({ offset }) => offset <= upTo);
     if (events === 'deleted')
       return fail(
         call,
@@ -119,6 +125,7 @@ export const createReadService = (peer: PeerContext) => {
       if (await write(new streams.ReadResp().setStreamNotFound(missing))) call.end();
       return;
     }
+    if (!isPlace(options)) return fail(call, insideRecord());
     const wanted = selected(events, options);
     for (const event of wanted) if (!(await write(eventMessage(event)))) return;
     // A fault that strikes behind the last event, or an empty answer, still shows itself.
@@ -135,39 +142,90 @@ export const createReadService = (peer: PeerContext) => {
     stats.subscribedFrom.push(
       options.getAll()?.getPosition()?.getCommitPosition() ?? (options.getAll()?.hasEnd() ? 'end' : 'start'),
     );
-    const fault = faults.next('subscribe', name);
+    const fault = faultOf(call, 'subscribe', name);
     if (fault?.kind === 'never-answer') return overOr(call);
     const write = createWriter(call, fault);
     const id = new streams.ReadResp.SubscriptionConfirmation().setSubscriptionId(randomUUID());
     call.write(new streams.ReadResp().setConfirmation(id));
+    if (!isPlace(options)) return fail(call, insideRecord());
     const matches = matcher(options);
     const inStream = (event: StoredEvent): boolean => stream === undefined || event.stream === name;
     const filter = options.getFilter();
     const window = filter?.hasMax() ? filter.getMax() : peer.defaultWindow;
     const interval = window * Math.max(1, filter?.getCheckpointintervalmultiplier() ?? 1);
-    let index = startOf(options, log.all);
-    let considered = 0;
-    let live = false;
+    const fromStart = options.getAll()?.hasStart() === true;
+    let at = startOf(options, log.all, peer.version);
+    let page: StoredEvent[] = [];
+    let lastMatch: StoredEvent | undefined;
+    let [told, live, silent] = [0, false, false];
+    const fromZero = at === 0;
+    let ownEnd = fault?.kind === 'behind' ? endWithout(fault.records) : Infinity;
+    at = Math.min(at, ownEnd);
+    /** While it catches up a checkpoint is often no event's position. */
+    const checkpoint = (event: StoredEvent): StreamsPb.ReadResp => {
+      if (live) return checkpointMessage(event.offset);
+      if (lastMatch !== undefined) return checkpointMessage(lastMatch.offset);
+      return checkpointMessage(fromZero && told === interval ? 0 : (page[0]?.offset ?? 0), 0);
+    };
+    /** What is said before caught-up by a subscription from the start of a log in which nothing matched yet. */
+    const nothingYet = (): StreamsPb.ReadResp | undefined => {
+      if (filter === undefined || !fromStart || lastMatch !== undefined || told >= LIVE_BUFFER)
+        return undefined;
+      if (peer.version === '25.0') return checkpointMessage(0);
+      silent = peer.version === '24.10';
+      return silent ? checkpointMessage(NOWHERE) : undefined;
+    };
     for (;;) {
-      const event = log.all[index];
+      const index = indexBehind(log.all, at);
+      const next = log.all[index];
+      const event = next !== undefined && next.offset <= ownEnd ? next : undefined;
+      const pending = log.all.length - index;
+      // From 24.2 on it says that it has caught up again.
+      if (pending > LIVE_BUFFER && peer.version !== '23.10') live = false;
       if (event === undefined) {
-        if (!live && !(await write(new streams.ReadResp().setCaughtUp(new streams.ReadResp.CaughtUp()))))
-          return;
+        if (!live) {
+          const mark = nothingYet();
+          if (mark !== undefined && !(await write(mark))) return;
+          if (!(await write(caughtUpMessage()))) return;
+          page = [];
+        }
         live = true;
-        if (!(await appended(call, index))) return;
+        ownEnd = Infinity;
+        if (!(await appendedBehind(call, at))) return;
         continue;
       }
-      index += 1;
-      considered += 1;
-      if (inStream(event) && matches(event) && !(await write(eventMessage(event)))) return;
-      if (filter !== undefined && considered % interval === 0 && !(await write(checkpointMessage(event))))
-        return;
+      at = event.offset;
+      told += 1;
+      page.push(event);
+      if (inStream(event) && matches(event)) {
+        lastMatch = event;
+        if (!(await write(eventMessage(event)))) return;
+        const waiting = log.all.length - indexBehind(log.all, at);
+        if (live && peer.version === '23.10' && waiting >= pending + LIVE_BUFFER)
+          return fail(call, tooSlow());
+      }
+      if (page.length < interval) continue;
+      if (filter !== undefined && !silent && !(await write(checkpoint(event)))) return;
+      page = [];
+      lastMatch = undefined;
     }
   };
 
-  /** Waits until the log is longer than `length`; false when the call is over first. */
-  const appended = async (call: ReadCall, length: number): Promise<boolean> => {
-    if (log.all.length <= length) await overOr(call, (done) => log.onAppend(done));
+  /** Every node answers, except to who asks for the leader. */
+  const faultOf = (call: ReadCall, on: 'read' | 'subscribe', name: string): Behaviour | undefined => {
+    const fault = faults.next(on, name);
+    const indifferent = call.metadata.get('requires-leader')[0] !== 'true';
+    return fault?.kind === 'refuse' && fault.as === 'not-leader' && indifferent ? undefined : fault;
+  };
+  const isPlace = (options: Options): boolean => {
+    const position = options.getAll()?.getPosition();
+    return position === undefined || log.isPlace(Number(position.getCommitPosition()));
+  };
+  const endWithout = (records: number): number => log.all.at(-1 - records)?.offset ?? 0;
+
+  /** Waits for a record behind this one; false when the call is over first. */
+  const appendedBehind = async (call: ReadCall, at: number): Promise<boolean> => {
+    if ((log.all.at(-1)?.offset ?? 0) <= at) await overOr(call, (done) => log.onAppend(done));
     return !isOver(call);
   };
 
@@ -219,41 +277,72 @@ const overOr = (call: ReadCall, register?: (done: () => void) => () => void): Pr
     if (isOver(call)) done();
   });
 
-/** Inclusive start, direction and count of a read. */
-const selected = (events: readonly StoredEvent[], options: Options): readonly StoredEvent[] => {
-  const backward = options.getReadDirection() === streams.ReadReq.Options.ReadDirection.BACKWARDS;
-  const stream = options.getStream();
-  const position = options.getAll()?.getPosition();
-  const key = (event: StoredEvent): number => (stream === undefined ? event.offset : event.revision);
-  const from = stream?.hasRevision()
-    ? Number(stream.getRevision())
-    : position !== undefined
-      ? Number(position.getCommitPosition())
-      : (stream?.hasEnd() ?? options.getAll()?.hasEnd())
-        ? Infinity
-        : 0;
-  const count = Number(options.getCount());
-  if (backward)
-    return from === 0 && !events.some((e) => key(e) === 0)
-      ? []
-      : events
-          .filter((event) => key(event) <= from)
-          .toReversed()
-          .slice(0, count);
-  return events.filter((event) => key(event) >= from).slice(0, count);
+const insideRecord = (): ServiceError => serviceError(status.UNKNOWN, 'Exception was thrown by handler.');
+const tooSlow = (): ServiceError =>
+  serviceError(
+    status.ABORTED,
+    'Operation timed out: Consumer too slow to handle event while live. Client resubscription required.',
+  );
+
+/** Index of the first record behind this offset. */
+const indexBehind = (all: readonly StoredEvent[], offset: number): number => {
+  let [low, high] = [0, all.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((all[middle]?.offset ?? 0) > offset) high = middle;
+    else low = middle + 1;
+  }
+  return low;
 };
 
-/** Index behind the exclusive start of a subscription. */
-const startOf = (options: Options, all: readonly StoredEvent[]): number => {
+/**
+ * Start, direction and count of a read. The start belongs to it, except that a read of the whole log goes backward from
+ * before its position.
+ */
+const selected = (events: readonly StoredEvent[], options: Options): readonly StoredEvent[] => {
+  const backward = options.getReadDirection() === streams.ReadReq.Options.ReadDirection.BACKWARDS;
+  const count = Number(options.getCount());
+  const stream = options.getStream();
+  const fits = stream === undefined ? ofLog(options, backward) : ofStream(stream, backward);
+  const wanted = events.filter(fits);
+  return (backward ? wanted.toReversed() : wanted).slice(0, count);
+};
+
+type Fits = (event: StoredEvent) => boolean;
+const ofStream = (stream: StreamsPb.ReadReq.Options.StreamOptions, backward: boolean): Fits => {
+  const from = stream.hasRevision() ? Number(stream.getRevision()) : stream.hasEnd() ? Infinity : 0;
+  return ({ revision }) => (backward ? revision <= from : revision >= from);
+};
+const ofLog = (options: Options, backward: boolean): Fits => {
+  const position = options.getAll()?.getPosition();
+  if (position === undefined) {
+    const some = backward === (options.getAll()?.hasEnd() ?? false);
+    return () => some;
+  }
+  const [commit, prepare] = [Number(position.getCommitPosition()), Number(position.getPreparePosition())];
+  return ({ offset }) => {
+    const order = offset - commit || offset - prepare;
+    return backward ? order < 0 : order >= 0;
+  };
+};
+
+/** Offset behind which a subscription goes on. */
+const startOf = (options: Options, all: readonly StoredEvent[], version: ServerVersion): number => {
   const stream = options.getStream();
   const position = options.getAll()?.getPosition();
-  if (stream?.hasEnd() || options.getAll()?.hasEnd()) return all.length;
-  if (position === undefined && !stream?.hasRevision()) return 0;
-  const name = nameOf(stream?.getStreamIdentifier());
-  const isAfter = (event: StoredEvent): boolean =>
-    position !== undefined
-      ? event.offset > Number(position.getCommitPosition())
-      : event.stream === name && event.revision > Number(stream?.getRevision());
-  const index = all.findIndex(isAfter);
-  return index < 0 ? all.length : index;
+  const end = all.at(-1)?.offset ?? 0;
+  if (stream?.hasEnd() || options.getAll()?.hasEnd()) return end;
+  if (stream?.hasRevision()) {
+    const name = nameOf(stream.getStreamIdentifier());
+    const behind = (event: StoredEvent): boolean =>
+      event.stream === name && event.revision > Number(stream.getRevision());
+    const next = all.find(behind);
+    return next === undefined ? end : next.offset - 1;
+  }
+  if (position === undefined) return 0;
+  const [commit, prepare] = [Number(position.getCommitPosition()), Number(position.getPreparePosition())];
+  if (commit === 0) return 0;
+  // 23.10 reads one event at the position and goes on behind it, whatever it was.
+  if (version === '23.10') return all[indexBehind(all, commit - 1)]?.offset ?? end;
+  return Math.min(prepare < commit ? commit - 1 : commit, end);
 };

@@ -120,6 +120,20 @@ describe('the tree of a log in which events of a stream do not follow each other
     }
   });
 
+  it("goes on behind a record of the store's own, also when that was the last one before a stop", async () => {
+    const view = auditView();
+    const db = openViewFile(':memory:', view, 'store');
+    const hole = { ...eventAt(2), type: '$>', data: {}, metadata: {} };
+    createApplier(db, view).apply([eventAt(0), eventAt(1), hole], hole.position);
+    const again = createApplier(db, view);
+    again.apply([eventAt(3), eventAt(4)], eventAt(4).position);
+    expect(again.checkpoint().events).to.equal(5);
+    expect(() => again.apply([{ ...eventAt(4), revision: 6, position: '9999999999999999' }], '9')).to.throw(
+      'cluster-c1@4 is missing',
+    );
+    db.close();
+  });
+
   it('stops in front of a second event of one revision', async () => {
     given = (event) =>
       event.position === written[1]?.position

@@ -1,5 +1,6 @@
-import type { RecordedEvent as StoredEvent } from '@eventstore/db-client';
+import type { Position as LogPosition, RecordedEvent as StoredEvent } from '@eventstore/db-client';
 import type { EventToAppend, Position, RecordedEvent } from '../../../app/event-store.ts';
+import { LogDamaged } from '../../../app/event-store.ts';
 import type { JsonObject, JsonValue } from '../../../domain/json.ts';
 import { CAUSATION, CORRELATION, reservedNames } from '../shared/sizes.ts';
 
@@ -18,24 +19,50 @@ const POSITION = /^\d{40}$/;
 export const positionOf = (commit: bigint, prepare: bigint): Position =>
   String(commit).padStart(DIGITS, '0') + String(prepare).padStart(DIGITS, '0');
 
+/** No log reaches this far. Servers from 24.2 to 24.10 send 2^64-1 where they mean no position. */
+const FIRST_IMPOSSIBLE = 2n ** 63n;
+
+/** Undefined for what the server calls a position but is none. */
+export const knownPosition = (place: LogPosition | undefined): Position | undefined =>
+  place === undefined || place.commit >= FIRST_IMPOSSIBLE || place.prepare >= FIRST_IMPOSSIBLE
+    ? undefined
+    : positionOf(place.commit, place.prepare);
+
+/** A position that no log has: RangeError, as for text that is none. */
+export class ImpossiblePosition extends RangeError {
+  constructor(position: Position) {
+    super(`position ${position} is beyond what any EventStoreDB log can reach`);
+  }
+}
+
 /** Of the first record that a log can hold. */
 export const FIRST_POSITION: Position = positionOf(0n, 0n);
 
 /** Throws RangeError for text that is no position of such a store. */
-export const parsePosition = (position: Position): { commit: bigint; prepare: bigint } => {
+export const parsePosition = (position: Position): LogPosition => {
   if (!POSITION.test(position)) throw new RangeError('not a position of an EventStoreDB log');
-  return { commit: BigInt(position.slice(0, DIGITS)), prepare: BigInt(position.slice(DIGITS)) };
+  const place = { commit: BigInt(position.slice(0, DIGITS)), prepare: BigInt(position.slice(DIGITS)) };
+  if (knownPosition(place) === undefined) throw new ImpossiblePosition(position);
+  return place;
 };
 
-/** An event that cannot be read as one of ours. Repeating the read does not help. */
-export class CorruptEvent extends Error {
+/** An event in one of our streams that cannot be read as one of ours. Repeating the read does not help. */
+export class CorruptEvent extends LogDamaged {
   override readonly name = 'CorruptEvent';
   readonly stream: string;
   readonly revision: number;
-  constructor(stream: string, revision: number, what: string) {
-    super(`event ${revision} of stream ${stream} cannot be read: ${what}`);
+  /** What is wrong with it. */
+  readonly reason: string;
+  constructor({ streamId: stream, revision, position }: StoredEvent, reason: string) {
+    const known = knownPosition(position);
+    const place = known === undefined ? '' : ` (position ${known})`;
+    super(
+      `event ${revision} of stream ${stream}${place} cannot be read: ${reason}`,
+      known === undefined ? undefined : { event: `${stream}@${revision}`, position: known },
+    );
     this.stream = stream;
-    this.revision = revision;
+    this.revision = Number(revision);
+    this.reason = reason;
   }
 }
 
@@ -43,33 +70,31 @@ export const isSystem = (event: StoredEvent): boolean =>
   event.type.startsWith('$') || event.streamId.startsWith('$');
 
 export const toRecorded = (event: StoredEvent): RecordedEvent => {
-  const { streamId: stream, type, id } = event;
-  const revision = Number(event.revision);
-  if (!event.isJson) throw new CorruptEvent(stream, revision, 'its content type is not application/json');
-  const data = objectOr(
-    event.data,
-    () => new CorruptEvent(stream, revision, 'its data is not a JSON object'),
-  );
+  const wrong = (what: string) => () => new CorruptEvent(event, what);
+  if (!event.isJson) throw wrong('its content type is not application/json')();
+  const data = objectOr(event.data, wrong('its data is not a JSON object'));
   const {
     [CORRELATION]: _correlation,
     [CAUSATION]: _causation,
     ...metadata
-  } = objectOr(
-    event.metadata ?? {},
-    () => new CorruptEvent(stream, revision, 'its metadata is not a JSON object'),
-  );
-  if (event.position === undefined) throw new CorruptEvent(stream, revision, 'it has no position');
-  return {
-    position: positionOf(event.position.commit, event.position.prepare),
-    stream,
-    revision,
-    id,
-    type,
-    data,
-    metadata,
-    recordedAt: event.created.toISOString(),
-  };
+  } = objectOr(event.metadata ?? {}, wrong('its metadata is not a JSON object'));
+  const position = knownPosition(event.position);
+  if (position === undefined) throw wrong('it has no position')();
+  return { ...envelopeOf(event, position), data, metadata };
 };
+
+/** What is known of an event without looking into it. */
+export const envelopeOf = (
+  { streamId: stream, revision, id, type, created }: StoredEvent,
+  position: Position,
+): Omit<RecordedEvent, 'data' | 'metadata'> => ({
+  position,
+  stream,
+  revision: Number(revision),
+  id,
+  type,
+  recordedAt: created.toISOString(),
+});
 
 /** JSON that does not parse comes back from the library as a string, or as bytes, without an error. */
 const objectOr = (value: unknown, error: () => Error): JsonObject => {

@@ -69,6 +69,13 @@ const trailerOf = (error: unknown): string | undefined => {
   return value?.toString();
 };
 
+/** A handler of the server failed on what it was asked, as it does for a position inside a record. */
+export const isUnknown = (error: unknown): boolean =>
+  fieldOf(error, 'type') === 'unknown' || fieldOf(error, 'code') === 2;
+
+/** Servers of 23.10 end a live subscription whose client is behind, and expect it again at once. */
+export const isTooSlow = (error: unknown): boolean => /consumer too slow/i.test(messageOf(error));
+
 export const isMissingStream = (error: unknown): boolean => fieldOf(error, 'type') === 'stream-not-found';
 export const isDeletedStream = (error: unknown): boolean => fieldOf(error, 'type') === 'stream-deleted';
 

@@ -5,6 +5,7 @@ import { createAppender } from './append.ts';
 import { createBatchWriter } from './batch-writer.ts';
 import { checkConnectionString, connect } from './client.ts';
 import { closedStore, createFaults, isTlsFault } from './errors.ts';
+import { createOurStreams } from './our-streams.ts';
 import { createReader } from './reads.ts';
 import { assertWritable, identify } from './store-id.ts';
 import { createSubscriber } from './subscription.ts';
@@ -22,6 +23,15 @@ export type EventStoreDbOptions = {
   readonly pingMs?: number;
   /** First and longest wait before a dropped subscription is opened again, in milliseconds. Default 100 and 5,000. */
   readonly resubscribeMs?: { readonly first: number; readonly longest: number };
+  /** Milliseconds of silence after which a subscription looks whether the log goes on without it. Default 5,000. */
+  readonly silenceMs?: number;
+  /** Milliseconds that the log stays shorter than what was read of it until it counts as replaced. Default 10,000. */
+  readonly replacedMs?: number;
+  /**
+   * Categories of our streams, where others write to the same log: reads and subscriptions of the whole log pass over
+   * their events. Default: nobody else does.
+   */
+  readonly categories?: readonly string[];
   readonly logger?: Logger;
   /** This process writes: opening fails when it may not. Default: that shows at the first append. */
   readonly writes?: boolean;
@@ -35,6 +45,8 @@ export type EventStoreDbStats = {
   readonly unknownOutcomes: number;
   readonly resubscribed: number;
   readonly openSubscriptions: number;
+  /** Events of other writers that were passed over. */
+  readonly foreignEvents: number;
   /** Connections opened, by all clients. */
   readonly connections: number;
   /** Whether the connection for appends is open now; false until the first append. */
@@ -47,6 +59,7 @@ const DEFAULT_DEADLINE_MS = 10_000;
 /** Less than readiness waits for a ping, so that it hears the cause. */
 const PING_MS = 1500;
 const CONNECT_MS = 2000;
+const SILENCE_MS = 5000;
 
 /**
  * The event log in an EventStoreDB or KurrentDB server (22.6 or later for positions of reads, 23.10 for caught-up).
@@ -63,6 +76,7 @@ export const createEventStoreDbStore = async (options: EventStoreDbOptions): Pro
     unknownOutcomes: 0,
     resubscribed: 0,
     openSubscriptions: 0,
+    foreignEvents: 0,
     connections: 0,
   };
   // Keeps the connections of several stores in one process apart (client.ts).
@@ -74,7 +88,8 @@ export const createEventStoreDbStore = async (options: EventStoreDbOptions): Pro
   const closing = new AbortController();
   const watermark = createWatermark();
   const faults = createFaults(userOf(connectionString));
-  const shared = { connect: connectOwn, closing: closing.signal, watermark, faults, counters, logger };
+  const ours = createOurStreams(options.categories, counters, logger);
+  const shared = { connect: connectOwn, closing: closing.signal, watermark, ours, faults, counters, logger };
 
   const writer = createBatchWriter({ ...shared, connectTimeoutMs: Math.min(deadlineMs, CONNECT_MS) });
   const reader = createReader({ ...shared, deadlineMs, unauthenticated: () => writer.retire() });
@@ -84,7 +99,9 @@ export const createEventStoreDbStore = async (options: EventStoreDbOptions): Pro
     ...shared,
     confirmMs: deadlineMs,
     backoffMs: options.resubscribeMs ?? { first: 100, longest: 5000 },
-    lastPosition: reader.lastPosition,
+    silenceMs: options.silenceMs ?? SILENCE_MS,
+    replacedMs: options.replacedMs,
+    end: reader.end,
   });
 
   const refuseWhenClosed = (): void => closing.signal.throwIfAborted();
@@ -109,6 +126,8 @@ export const createEventStoreDbStore = async (options: EventStoreDbOptions): Pro
     singleWriter: false,
     append: async (...args) => {
       refuseWhenClosed();
+      if (!ours.has(args[0]))
+        throw new TypeError(`${args[0]} is of no category of ours: nobody would read it`);
       return append(...args);
     },
     readStream: (stream, readOptions) => reader.readStream(stream, readOptions),

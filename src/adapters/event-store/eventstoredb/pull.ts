@@ -6,6 +6,8 @@ export type PullOptions = {
   readonly what: string;
   /** Milliseconds to wait for the next item; asked before each wait. Infinity: as long as it takes. */
   readonly patienceMs: () => number;
+  /** Without a limit to the wait, asked each time that nothing came for `ms`: true ends the items, as when the stream ends. */
+  readonly idle?: { readonly ms: number; readonly isOver: () => Promise<boolean> };
   readonly signals: readonly (AbortSignal | undefined)[];
   /** Tells the server that nothing more is wanted. */
   readonly cancel: () => Promise<void>;
@@ -35,16 +37,20 @@ export async function* pull<T>(stream: Readable, options: PullOptions): AsyncGen
   stream.on('end', onEnd).on('close', onEnd).on('readable', onReadable);
   for (const signal of options.signals) signal?.addEventListener('abort', onReadable);
 
-  const something = (ms: number): Promise<void> =>
+  const { idle } = options;
+  /** Resolves when there may be an item: true; false when nothing came for as long as idle says. */
+  const something = (patienceMs: number): Promise<boolean> =>
     new Promise((resolve, reject) => {
-      const timer = Number.isFinite(ms)
-        ? setTimeout(() => reject(new Silence(options.what, ms)), Math.max(0, ms))
-        : undefined;
+      const isIdle = idle !== undefined && patienceMs === Infinity;
+      const ms = isIdle ? idle.ms : patienceMs;
+      const late = (): void => (isIdle ? resolve(false) : reject(new Silence(options.what, ms)));
+      const timer = Number.isFinite(ms) ? setTimeout(late, Math.max(0, ms)) : undefined;
       wake = () => {
         clearTimeout(timer);
-        resolve();
+        resolve(true);
       };
     });
+  const nothingNew = (): boolean => failure === undefined && !over && stream.readableLength === 0;
 
   try {
     for (;;) {
@@ -53,7 +59,7 @@ export async function* pull<T>(stream: Readable, options: PullOptions): AsyncGen
       if (item !== null) yield item;
       else if (failure !== undefined) throw failure;
       else if (over) return;
-      else await something(options.patienceMs());
+      else if (!(await something(options.patienceMs())) && (await idle?.isOver()) && nothingNew()) return;
     }
   } finally {
     for (const signal of options.signals) signal?.removeEventListener('abort', onReadable);

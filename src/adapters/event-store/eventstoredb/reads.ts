@@ -6,8 +6,17 @@ import type {
   RecordedEvent,
 } from '../../../app/event-store.ts';
 import type { LedgerClient } from './client.ts';
-import { isSystem, parsePosition, positionOf, toRecorded, CorruptEvent } from './convert.ts';
-import { isDeletedStream, isMissingStream, type StoreFaults } from './errors.ts';
+import {
+  CorruptEvent,
+  ImpossiblePosition,
+  isSystem,
+  knownPosition,
+  parsePosition,
+  positionOf,
+  toRecorded,
+} from './convert.ts';
+import { isDeletedStream, isMissingStream, isUnknown, type StoreFaults } from './errors.ts';
+import type { OurStreams } from './our-streams.ts';
 import {
   createReadConnection,
   type ReadConnectionOptions,
@@ -20,20 +29,20 @@ import type { Watermark } from './watermark.ts';
 export type ReaderOptions = ReadConnectionOptions & {
   readonly watermark: Watermark;
   readonly faults: StoreFaults;
+  readonly ours: OurStreams;
 };
 
 /** What is known of an event that was not decoded. */
 export type StoredId = { readonly id: string; readonly revision: number; readonly position: Position };
 
-const placeOf = (event: Resolved['event']): Position | undefined =>
-  event?.position === undefined ? undefined : positionOf(event.position.commit, event.position.prepare);
+const placeOf = (event: Resolved['event']): Position | undefined => knownPosition(event?.position);
 
 /** Events per page when walking backward over system events, and how many pages of the log at most. */
 const TAIL_PAGE = 200;
 const TAIL_PAGES = 500;
 
 export const createReader = (options: ReaderOptions) => {
-  const { closing, watermark, faults } = options;
+  const { closing, watermark, faults, ours } = options;
   const { resilient, close } = createReadConnection(options);
 
   /** Throws the signal's reason and the adapter's own errors as they are, everything else as StoreUnavailable. */
@@ -57,6 +66,7 @@ export const createReader = (options: ReaderOptions) => {
     const forward = direction === 'forward';
     let next = from;
     let left = limit;
+    let skipped = false;
     const open = (api: LedgerClient['api']): StreamingRead<Resolved> | undefined =>
       left <= 0 || (next !== undefined && next < 0)
         ? undefined
@@ -68,14 +78,20 @@ export const createReader = (options: ReaderOptions) => {
             requiresLeader: true,
           });
     try {
-      for await (const { event } of resilient(what, open, signal)) {
-        if (event === undefined) continue;
-        const recorded = toRecorded(event);
-        if (!isOwnStream(stream)) watermark.saw(recorded.position);
-        left -= 1;
-        next = recorded.revision + (forward ? 1 : -1);
-        yield recorded;
-      }
+      do {
+        skipped = false;
+        for await (const { event } of resilient(what, open, signal)) {
+          if (event === undefined) continue;
+          next = Number(event.revision) + (forward ? 1 : -1);
+          skipped ||= isSystem(event);
+          // Forward the limit is a stretch of revisions, in which the store's own records leave holes.
+          if (forward || !isSystem(event)) left -= 1;
+          if (isSystem(event)) continue;
+          const recorded = toRecorded(event);
+          if (!isOwnStream(stream)) watermark.saw(recorded.position);
+          yield recorded;
+        }
+      } while (skipped && !forward);
     } catch (error) {
       // A stream that was never written, was soft-deleted or deleted for good has nothing to show.
       if (isMissingStream(error) || isDeletedStream(error)) return;
@@ -149,15 +165,20 @@ export const createReader = (options: ReaderOptions) => {
         : api.readAll({
             fromPosition: reached === undefined ? START : parsePosition(reached),
             direction: FORWARDS,
+            requiresLeader: true,
           });
     try {
       for await (const { event } of resilient(what, open, signal)) {
-        if (event?.position === undefined) continue;
-        const position = positionOf(event.position.commit, event.position.prepare);
-        // Reads begin at their position, subscriptions behind it (§3.2 "Reads").
+        const position = placeOf(event);
+        if (event === undefined || position === undefined) continue;
+        // Reads begin at their position, subscriptions behind it.
         if (reached !== undefined && position <= reached) continue;
         reached = position;
         if (isSystem(event) || isOwnStream(event.streamId)) continue;
+        if (!ours.has(event.streamId)) {
+          ours.passOver(event);
+          continue;
+        }
         left -= 1;
         watermark.saw(position);
         yield toRecorded(event);
@@ -182,10 +203,13 @@ export const createReader = (options: ReaderOptions) => {
     }
   };
 
+  /** End of the log when it was last walked over: nothing of ours lies between this and the watermark. */
+  let walkedFrom: Position = '';
+
   /**
-   * Walks backward over the store's own events to the last of ours. It never walks past what this process has already
-   * seen, so only the first call after a start can be long. Behind 100,000 system events in a row it answers with the
-   * oldest of those: nothing of ours lies behind that position either.
+   * Walks backward over events of the store and of others to the last of ours. It never walks where this process has
+   * already looked, so only the first call after a start can be long. Behind 100,000 of those in a row it answers with
+   * the oldest: nothing of ours lies behind that position either.
    */
   const lastPosition = async (signal?: AbortSignal): Promise<Position | undefined> => {
     const what = 'reading the end of the log';
@@ -197,22 +221,30 @@ export const createReader = (options: ReaderOptions) => {
         direction: BACKWARDS,
         fromPosition: oldest === undefined ? END : parsePosition(oldest),
         maxCount: visited === 0 ? 8 : TAIL_PAGE,
+        requiresLeader: true,
       });
+    const looked = walkedFrom;
+    let newest: Position | undefined;
+    const answer = (last: Position | undefined): Position | undefined => {
+      if (newest !== undefined && newest > walkedFrom) walkedFrom = newest;
+      return last;
+    };
     try {
       for (let page = 0; page < TAIL_PAGES; page += 1) {
         const before = visited;
         for await (const { event } of resilient(what, open, signal)) {
-          if (event?.position === undefined) continue;
-          const position = positionOf(event.position.commit, event.position.prepare);
+          const position = placeOf(event);
+          if (event === undefined || position === undefined) continue;
           if (oldest !== undefined && position >= oldest) continue;
           oldest = position;
+          newest ??= position;
           visited += 1;
-          if (position <= known) return known;
-          if (isSystem(event) || isOwnStream(event.streamId)) continue;
+          if (position <= known || position <= looked) return answer(known === '' ? undefined : known);
+          if (isSystem(event) || isOwnStream(event.streamId) || !ours.has(event.streamId)) continue;
           watermark.saw(position);
-          return position;
+          return answer(position);
         }
-        if (visited === before) return known === '' ? undefined : known;
+        if (visited === before) return answer(known === '' ? undefined : known);
       }
       return oldest;
     } catch (error) {
@@ -223,7 +255,7 @@ export const createReader = (options: ReaderOptions) => {
   const end = async (signal?: AbortSignal): Promise<Position | undefined> => {
     const what = 'reading the end of the log';
     const open = (api: LedgerClient['api']): StreamingRead<Resolved> =>
-      api.readAll({ direction: BACKWARDS, fromPosition: END, maxCount: 1 });
+      api.readAll({ direction: BACKWARDS, fromPosition: END, maxCount: 1, requiresLeader: true });
     try {
       for await (const { event } of resilient(what, open, signal)) return placeOf(event);
       return undefined;
@@ -234,14 +266,17 @@ export const createReader = (options: ReaderOptions) => {
 
   const idAt = async (position: Position, signal?: AbortSignal): Promise<string | undefined> => {
     const what = `reading at position ${position}`;
-    const fromPosition = parsePosition(position);
-    const open = (api: LedgerClient['api']): StreamingRead<Resolved> =>
-      api.readAll({ direction: FORWARDS, fromPosition, maxCount: 1 });
     try {
+      const fromPosition = parsePosition(position);
+      const open = (api: LedgerClient['api']): StreamingRead<Resolved> =>
+        api.readAll({ direction: FORWARDS, fromPosition, maxCount: 1, requiresLeader: true });
       for await (const { event } of resilient(what, open, signal))
         return placeOf(event) === position ? event?.id : undefined;
       return undefined;
     } catch (error) {
+      if (error instanceof ImpossiblePosition) return undefined;
+      // No record begins inside another one: the server fails there, and answers elsewhere.
+      if (isUnknown(error) && (await end(signal)) !== undefined) return undefined;
       throw translated(what, error, signal);
     }
   };

@@ -32,7 +32,7 @@ export type Matcher = (event: Pick<RecordedEvent, 'stream' | 'type'>) => boolean
 
 /** Whether an event passes a filter; prefixes are literal. Without one everything passes. */
 export const matcher = (filter: EventFilter | undefined): Matcher => {
-  if (filter === undefined) return () => true;
+  if (filter === undefined || 'alsoStoreRecords' in filter) return () => true;
   if ('streamPrefixes' in filter) {
     const { streamPrefixes } = filter;
     return (event) => streamPrefixes.some((prefix) => event.stream.startsWith(prefix));

@@ -229,7 +229,7 @@ const pageReader = (
 const filterSql = (
   filter: EventFilter | undefined,
 ): { condition: string; parameters: (string | number)[] } => {
-  if (filter === undefined) return { condition: '', parameters: [] };
+  if (filter === undefined || 'alsoStoreRecords' in filter) return { condition: '', parameters: [] };
   const [column, prefixes] =
     'streamPrefixes' in filter ? ['s.name', filter.streamPrefixes] : ['e.type', filter.typePrefixes];
   const tests = prefixes.map(() => `substr(${column}, 1, ?) = ?`).join(' OR ');
