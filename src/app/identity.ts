@@ -22,6 +22,11 @@ export type VerifiedToken = {
    * from the subject's claims alone: this says whom the history names.
    */
   readonly actingParty?: ActingParty;
+  /**
+   * The client whose own account this is: `preferred_username` is `service-account-<client>` for the client in `azp`, else
+   * `client_id`, and the token names no organization. Absent: of anybody else.
+   */
+  readonly ownAccountOf?: string;
   /** True when the token carries `kubernetes.io`: groups are Kubernetes groups, the tenant is the namespace. */
   readonly serviceAccount: boolean;
   /** Tenants of the `organization` claim, both forms; empty for service accounts. */

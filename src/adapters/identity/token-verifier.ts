@@ -14,6 +14,7 @@ import {
   type TokenVerifier,
   type VerifiedToken,
 } from '../../app/identity.ts';
+import { ownAccountName } from '../../domain/tenancy/provider-clients.ts';
 import { readAct } from './act-claim.ts';
 
 export type TokenVerifierOptions = {
@@ -136,6 +137,7 @@ const readClaims = (payload: JWTPayload, tokenIdHash: string, now: number): Veri
     : (text(payload['preferred_username']) ?? text(payload['username']) ?? sub);
   const email = text(payload['email']);
   const organization = payload['organization'];
+  const ownAccountOf = serviceAccount ? undefined : clientOf(payload);
   const actingParty = readAct(payload['act'], { issuer: iss, subject: sub });
   return {
     issuer: iss,
@@ -143,6 +145,7 @@ const readClaims = (payload: JWTPayload, tokenIdHash: string, now: number): Veri
     userName: name,
     ...(email === undefined ? {} : { email }),
     ...(actingParty === undefined ? {} : { actingParty }),
+    ...(ownAccountOf === undefined ? {} : { ownAccountOf }),
     serviceAccount,
     organizations: serviceAccount ? [] : organizationsOf(organization),
     groups: texts(payload['groups']),
@@ -157,6 +160,17 @@ const text = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : undefined;
 const texts = (value: unknown): string[] =>
   Array.isArray(value) ? value.filter((item): item is string => typeof item === 'string' && item !== '') : [];
+
+/** Users choose `username`, and directories `sub`: only what the issuer itself wrote for a client counts. */
+const clientOf = ({ azp, client_id, preferred_username, organization }: JWTPayload): string | undefined => {
+  const client = text(azp ?? client_id);
+  const isOwn = client !== undefined && preferred_username === ownAccountName(client);
+  return isOwn && isEmpty(organization) ? client : undefined;
+};
+
+/** A claim of another form may be a tenant's that is read wrong: it is one. */
+const isEmpty = (claim: unknown): boolean =>
+  claim === undefined || claim === null || (typeof claim === 'object' && Object.keys(claim).length === 0);
 
 /** `organization` is a list of names, or an object from name to `{groups: […]}`. */
 const organizationsOf = (claim: unknown): string[] =>

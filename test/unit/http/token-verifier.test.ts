@@ -100,6 +100,42 @@ describe('token verifier', () => {
     expect(verified.tenantGroups?.get('t1')).to.deep.equal(['admins']);
   });
 
+  describe('the own account of a client', () => {
+    const NAME = 'service-account-osac-admin';
+    const accountOf = async (more: Record<string, unknown>): Promise<string | undefined> => {
+      const { ownAccountOf } = await verifier.verify(
+        await token({ organization: undefined, preferred_username: NAME, azp: 'osac-admin', ...more }),
+      );
+      return ownAccountOf;
+    };
+
+    it('is told by its name and the client that has the token, where no organization is named', async () => {
+      expect(await accountOf({})).to.equal('osac-admin');
+      expect(await accountOf({ azp: undefined, client_id: 'osac-admin' })).to.equal('osac-admin');
+      for (const organization of [[], {}, null])
+        expect(await accountOf({ organization })).to.equal('osac-admin');
+    });
+
+    for (const [what, more] of [
+      ['a tenant', { organization: ['globex'] }],
+      ['a tenant with groups', { organization: { globex: {} } }],
+      ['a built-in tenant', { organization: ['shared'] }],
+      ['an organization in a form that is none', { organization: 'globex' }],
+      ['an organization without a name', { organization: [''] }],
+      ['another client', { azp: 'osac-cli' }],
+      ['another client, whatever client_id says', { azp: 'osac-cli', client_id: 'osac-admin' }],
+      ['a client that is no text', { azp: ['osac-admin'], client_id: 'osac-admin' }],
+      ['no client', { azp: undefined }],
+      ['the name in `username`', { preferred_username: undefined, username: NAME }],
+      ['the name in `sub`', { preferred_username: undefined, sub: NAME }],
+      ['the name of another client', { preferred_username: 'service-account-osac-cli' }],
+      ['a Kubernetes service account', { 'kubernetes.io': {} }],
+    ] as const)
+      it(`is not one of a token with ${what}`, async () => {
+        expect(await accountOf(more)).to.equal(undefined);
+      });
+  });
+
   it('takes a Kubernetes service account by its subject', async () => {
     const sub = 'system:serviceaccount:osac:admin';
     const verified = await verifier.verify(await token({ sub, 'kubernetes.io': {}, organization: ['t1'] }));
