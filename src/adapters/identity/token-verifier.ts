@@ -24,6 +24,8 @@ export type TokenVerifierOptions = {
   readonly now: () => number;
   /** Issuers that clients may sign in with, as capabilities shows them. Default: all. */
   readonly advertised?: readonly string[];
+  /** What every token must name in `aud`. Default: the claim is not looked at. */
+  readonly audience?: string;
   /** How many verified tokens are remembered. Default 10,000; their texts together at most 32 million characters. */
   readonly cacheSize?: number;
 };
@@ -64,6 +66,7 @@ export const createTokenVerifier = (options: TokenVerifierOptions): TokenVerifie
       const { payload } = await jwtVerify(token, keys, {
         algorithms: ALGORITHMS,
         requiredClaims: ['exp', 'sub', 'iss'],
+        ...(options.audience === undefined ? {} : { audience: options.audience }),
         clockTolerance: LEEWAY_S,
         currentDate: new Date(options.now()),
       });
