@@ -42,6 +42,8 @@ export type ResourceKind<
   readonly listed?: (document: JsonObject) => boolean;
   /** Who chooses the id: the client may; always generated; always equal to the name. */
   readonly ids: 'client-may-choose' | 'generated' | 'equals-name';
+  /** What is wrong with an id that somebody chooses, whatever is stored under it; default: nothing. */
+  readonly idRule?: (id: string) => Rejection | undefined;
   /** Makes an id where a UUID cannot be one, from a UUID; only with `client-may-choose`. */
   readonly idFrom?: (uuid: string) => string;
   /** How wide a name is unique (osac-api.md §5 Names). */
