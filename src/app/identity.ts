@@ -38,7 +38,7 @@ export type VerifiedToken = {
   readonly realmRoles: readonly string[];
   /** Seconds since 1970 after which it is no longer accepted (leeway not added). */
   readonly expiresAt: number;
-  /** SHA-256 of the token, base64url: names it in metadata without holding it. */
+  /** SHA-256 of its `jti` and issuer, else of its signature, base64url: names it in metadata without holding it. */
   readonly tokenIdHash: string;
 };
 

@@ -1,6 +1,5 @@
-import type { JWTVerifyGetKey } from 'jose';
 import { openDevelopmentIssuer, whyNoDevelopmentIssuer } from '../adapters/identity/development-issuer.ts';
-import { createIssuerKeys } from '../adapters/identity/issuer-keys.ts';
+import { createIssuerKeys, type IssuerKeys } from '../adapters/identity/issuer-keys.ts';
 import type { PodIdentity } from '../adapters/identity/pod-identity.ts';
 import { createTokenVerifier } from '../adapters/identity/token-verifier.ts';
 import type { TokenVerifier } from '../app/identity.ts';
@@ -15,7 +14,7 @@ export const createVerifier = async (
   config: Pick<Config, 'trustedIssuers' | 'tokenAudience' | 'httpAddress' | 'secretsDir'>,
   { pod, nodeEnv, logger }: { pod: PodIdentity | undefined; nodeEnv: string | undefined; logger: Logger },
 ): Promise<TokenVerifier> => {
-  const issuers = new Map<string, JWTVerifyGetKey>();
+  const issuers = new Map<string, IssuerKeys>();
   const now = (): number => performance.now();
   const onFailure = (issuer: string, error: unknown): void =>
     logger.warn({ err: error, issuer }, 'the keys of a token issuer cannot be fetched');

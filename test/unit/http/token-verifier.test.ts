@@ -183,6 +183,8 @@ describe('token verifier', () => {
     ['issued in the future', { iat: seconds + 60 }, /iat/],
     ['not valid yet', { nbf: seconds + 60 }, /nbf/],
     ['typ ID', { typ: 'ID' }, /typ/],
+    ['a typ that is a list', { typ: ['Bearer'] }, /typ/],
+    ['a typ that is null', { typ: null }, /typ/],
     ['no subject', { sub: undefined }, /sub/],
     ['empty subject', { sub: '' }, /sub/],
   ] as const) {
@@ -226,6 +228,72 @@ describe('token verifier', () => {
       false,
       true,
     ]);
+  });
+
+  describe('one token has one id', () => {
+    const idOf = async (text: string): Promise<string> => (await verifier.verify(text)).tokenIdHash;
+    /** The same signature in another spelling: the last character of base64url holds bits that count for nothing. */
+    const respelt = (text: string): string => {
+      const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+      const last = LETTERS.indexOf(text.slice(-1));
+      return text.slice(0, -1) + LETTERS.charAt(last ^ 1);
+    };
+
+    it('made of the decoded signature', async () => {
+      const text = await token();
+      const other = respelt(text);
+      expect(Buffer.from(other.split('.')[2] ?? '', 'base64url')).to.deep.equal(
+        Buffer.from(text.split('.')[2] ?? '', 'base64url'),
+      );
+      expect(other).not.to.equal(text);
+      expect(await idOf(other)).to.equal(await idOf(text));
+      expect(await idOf(await token({ iat: seconds - 1 }))).not.to.equal(await idOf(text));
+    });
+
+    it('made of `jti` where it is a text, for each issuer its own', async () => {
+      const named = await idOf(await token({ jti: 'a' }));
+      expect(await idOf(await token({ jti: 'a', iat: seconds - 1 }))).to.equal(named);
+      expect(await idOf(await token({ jti: 'b' }))).not.to.equal(named);
+      const unnamed = await token({ jti: '' });
+      expect(await idOf(unnamed)).not.to.equal(await idOf(await token({ jti: '', iat: seconds - 1 })));
+      const others = createTokenVerifier({
+        issuers: new Map([['https://b.example', createLocalJWKSet({ keys: [jwk] })]]),
+        now: () => now,
+      });
+      const theirs = await others.verify(await token({ jti: 'a', iss: 'https://b.example' }));
+      expect(theirs.tokenIdHash).not.to.equal(named);
+    });
+
+    it('and no padding or other alphabet', async () => {
+      const [header = '', body = '', signature = ''] = (await token()).split('.');
+      for (const text of [
+        `${header}.${body}.${signature}==`,
+        `${header}=.${body}.${signature}`,
+        `${header}.${body}=.${signature}`,
+        `${header}.${body}.${signature}\u00a0`,
+        `${header}.${body}.${signature}+`,
+        `${header}.${body}.${signature}.`,
+      ])
+        expect(await reasonOf(text), text.slice(-8)).to.match(/not a JSON Web Token/);
+    });
+  });
+
+  it('forgets the tokens of a key that its issuer has withdrawn', async () => {
+    let current = new Map([['k1', 'one']]);
+    const keysOfIssuer = Object.assign(createLocalJWKSet({ keys: [jwk] }), {
+      fingerprint: (kid: string) => current.get(kid),
+    });
+    const own = createTokenVerifier({ issuers: new Map([[ISSUER, keysOfIssuer]]), now: () => now });
+    const text = await token();
+    await own.verify(text);
+    expect(own.recall(text)).not.to.equal(undefined);
+    // Another key under the same id, and none.
+    for (const next of [new Map([['k1', 'two']]), new Map<string, string>()]) {
+      current = next;
+      expect(own.recall(text)).to.equal(undefined);
+      current = new Map([['k1', 'one']]);
+      await own.verify(text);
+    }
   });
 
   it('remembers a token by its hash alone, and one that differs in a character not at all', async () => {
