@@ -149,6 +149,7 @@ describe('tenants see and change their own and nothing else', () => {
   });
   after(() => service.close());
 
+  const query = (values: Record<string, string>): string => new URLSearchParams(values).toString();
   const TRIED = { 'x-dry-run': 'true' };
   const call = (
     person: Person,
@@ -298,7 +299,7 @@ describe('tenants see and change their own and nothing else', () => {
           call(
             person,
             'GET',
-            `${thing.collection}?${new URLSearchParams({ filter: ask(path, value), ...(by === '' ? {} : { order: by }) })}`,
+            `${thing.collection}?${query({ filter: ask(path, value), ...(by === '' ? {} : { order: by }) })}`,
           );
         const [foreign, nothing] = [await list(valueOf(thing)), await list(absent)];
         const said = `${person.name} ${thing.collection} ${ask(path, valueOf(thing))}: ${foreign.text}`;
@@ -476,7 +477,7 @@ describe('tenants see and change their own and nothing else', () => {
       PEOPLE.flatMap((person) =>
         filters.map(async (filter) => {
           const token = await service.token(person.token);
-          const path = `${PUBLIC_WATCH}?${new URLSearchParams({ filter: `(${filter}) || event.disk_image.metadata.name == "last"` })}`;
+          const path = `${PUBLIC_WATCH}?${query({ filter: `(${filter}) || event.disk_image.metadata.name == "last"` })}`;
           return { person, filter, watching: await watch(service, token, path) };
         }),
       ),

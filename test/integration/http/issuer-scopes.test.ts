@@ -42,7 +42,8 @@ describe('an issuer that may speak for one tenant', () => {
       }
       const line = service.logger.lines.findLast(({ fields }) => 'claim' in fields);
       expect(line?.fields).to.deep.include({ claim, issuer: 'https://sso.example/realms/osac' });
-      const { subjectId } = line?.fields as { subjectId: string };
+      const { subjectId } = { ...line?.fields } as { readonly subjectId?: string };
+      expect(subjectId).to.match(/^[0-9a-f-]{36}$/);
       await eventually('the refusal is an event', async () => {
         await service.refusalsStored();
         const events = await collect(service.store.readAll({ limit: 10_000 }));
