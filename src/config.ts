@@ -39,7 +39,62 @@ const oneOf = <Word extends string>(what: string, words: readonly Word[]) =>
     error: ({ input }) => `there is no ${what} ${JSON.stringify(input)}; it can name ${words.join(', ')}`,
   });
 
-const httpsUrl = (text: string): boolean => URL.canParse(text) && new URL(text).protocol === 'https:';
+/** A DNS label, as names of tenants and of Kubernetes namespaces are. */
+const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
+
+/** What an issuer may claim; see `IssuerScope` of the identity port. */
+type IssuerScope = {
+  readonly tenants: 'all' | readonly string[];
+  readonly admins: boolean;
+  readonly services: boolean;
+};
+/** `scope` absent: everything. */
+type TrustedIssuer = { readonly issuer: string; readonly scope?: IssuerScope };
+const SCOPE_WORDS = ['*', 'admins', 'services'];
+
+/** A scope from `acme;globex;admins;services`, or what is wrong with it. */
+const readScope = (text: string): IssuerScope | string => {
+  if (text.trim() === '')
+    return 'what it may claim is missing after `=`: tenants, `*`, `admins` or `services`, divided by `;`';
+  const words = text.split(';').map((word) => word.trim());
+  const tenants = words.filter((word) => !SCOPE_WORDS.includes(word));
+  const odd = tenants.find((word) => !LABEL.test(word));
+  if (odd !== undefined) return `${JSON.stringify(odd)} is no tenant, nor one of ${SCOPE_WORDS.join(', ')}`;
+  return {
+    tenants: words.includes('*') ? 'all' : tenants,
+    admins: words.includes('admins'),
+    services: words.includes('services'),
+  };
+};
+
+/** An issuer from `<issuer>` or `<issuer>=<scope>`, or what is wrong with it. */
+const readIssuer = (text: string): TrustedIssuer | string => {
+  const [issuer = '', ...rest] = text.split('=');
+  const url = URL.canParse(issuer) ? new URL(issuer) : undefined;
+  if (url?.protocol !== 'https:') return 'must be https URLs, each alone or followed by `=` and its scope';
+  if (url.username !== '' || url.password !== '') return 'must hold no user name or password';
+  if (rest.length === 0) return { issuer };
+  const scope = readScope(rest.join('='));
+  return typeof scope === 'string' ? scope : { issuer, scope };
+};
+
+const readIssuers = (texts: readonly string[]): TrustedIssuer[] | string => {
+  const issuers: TrustedIssuer[] = [];
+  for (const text of texts) {
+    const read = readIssuer(text);
+    if (typeof read === 'string') return read;
+    if (issuers.some(({ issuer }) => issuer === read.issuer)) return `${read.issuer} is named twice`;
+    issuers.push(read);
+  }
+  return issuers;
+};
+
+const trustedIssuers = commaList.transform((texts, context) => {
+  const read = readIssuers(texts);
+  if (typeof read !== 'string') return read;
+  context.addIssue({ code: 'custom', message: read });
+  return z.NEVER;
+});
 
 const wholeNumber = (least: number, most: number) =>
   z
@@ -124,9 +179,16 @@ const fields = {
   trustedIssuers: field(
     'LEDGER_TRUSTED_ISSUERS',
     '',
-    'https://sso.example.com/realms/osac',
-    commaList.pipe(z.array(z.string().refine(httpsUrl, 'must be https URLs'))),
-    'Comma list of https URLs of trusted token issuers. Empty: the development issuer, on loopback and outside production only.',
+    'https://sso.example.com/realms/osac=acme;admins',
+    trustedIssuers,
+    'Comma list of https URLs of trusted token issuers, each optionally with a scope: `https://idp.example=acme;globex;admins;services` (tenants it may speak for, `*` = all; `admins` = provider admins; `services` = service accounts). Without a scope an issuer may claim everything. Empty: the development issuer, on loopback and outside production only.',
+  ),
+  tokenAudience: field(
+    'LEDGER_TOKEN_AUDIENCE',
+    '',
+    'osac-api',
+    z.string().transform((text) => (text === '' ? undefined : text)),
+    'Audience that every token must name in its claim `aud`. Empty: the claim is not looked at.',
   ),
   deploymentNamespace: field(
     'LEDGER_DEPLOYMENT_NAMESPACE',
@@ -134,7 +196,7 @@ const fields = {
     'osac',
     z
       .string()
-      .regex(/^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)?$/, 'must be the name of a Kubernetes namespace')
+      .refine((text) => text === '' || LABEL.test(text), 'must be the name of a Kubernetes namespace')
       .transform((text) => (text === '' ? undefined : text)),
     "Kubernetes namespace of this deployment: its service accounts `admin`, `osac-operator`, `osac-operator-controller-manager` and `template-publisher` are provider admins. Empty: in a pod the pod's own namespace, elsewhere none.",
   ),

@@ -79,7 +79,8 @@ const failpointOf = (setting: string | undefined): Failpoint | undefined => {
 
 const mint = async (secretsDir: string, request: TokenRequest): Promise<string> => {
   const { mintToken } = await import('./adapters/identity/development-issuer.ts');
-  return mintToken(secretsDir, { ...request, now: Date.now() });
+  const audience = process.env['LEDGER_TOKEN_AUDIENCE']?.trim() ?? '';
+  return mintToken(secretsDir, { ...request, ...(audience === '' ? {} : { audience }), now: Date.now() });
 };
 
 /** Loaded here: a demo without Kafka need not load its client. */

@@ -22,6 +22,11 @@ export type VerifiedToken = {
    * from the subject's claims alone: this says whom the history names.
    */
   readonly actingParty?: ActingParty;
+  /**
+   * The client whose own account this is: `preferred_username` is `service-account-<client>` for the client in `azp`, else
+   * `client_id`, and the token names no organization. Absent: of anybody else.
+   */
+  readonly ownAccountOf?: string;
   /** True when the token carries `kubernetes.io`: groups are Kubernetes groups, the tenant is the namespace. */
   readonly serviceAccount: boolean;
   /** Tenants of the `organization` claim, both forms; empty for service accounts. */
@@ -33,8 +38,18 @@ export type VerifiedToken = {
   readonly realmRoles: readonly string[];
   /** Seconds since 1970 after which it is no longer accepted (leeway not added). */
   readonly expiresAt: number;
-  /** SHA-256 of the token, base64url: names it in metadata without holding it. */
+  /** SHA-256 of its `jti` and issuer, else of its signature, base64url: names it in metadata without holding it. */
   readonly tokenIdHash: string;
+};
+
+/** What an issuer may claim of the holders of its tokens. */
+export type IssuerScope = {
+  /** Tenants that it may speak for. */
+  readonly tenants: 'all' | readonly string[];
+  /** Provider admins. */
+  readonly admins: boolean;
+  /** Service accounts of Kubernetes. */
+  readonly services: boolean;
 };
 
 export type TokenVerifier = {

@@ -25,7 +25,7 @@ import { examples } from './examples.ts';
 import { CliFailure, EXIT, EXIT_HELP, exitStatusOf, hintOf } from './exit.ts';
 import { messageFor } from './file-errors.ts';
 import { helpOfOptions } from './help.ts';
-import { parseDuration, printable } from './output.ts';
+import { parseDuration, printable, readable } from './output.ts';
 import { createKindNames } from './resources/kind-names.ts';
 import { DEFAULT_URL, urlOfAddress } from './service-url.ts';
 
@@ -33,7 +33,8 @@ import { DEFAULT_URL, urlOfAddress } from './service-url.ts';
 const ATTEMPTS = 4;
 
 /** Exit statuses: see `exit.ts`. */
-export const createCli = (actions: CliActions, io: CliIo): Command => {
+export const createCli = (actions: CliActions, terminal: CliIo): Command => {
+  const io = readable(terminal);
   const program = new Command('ledgerctl')
     .description('Operates fulfillment-ledger: the service itself, and everything an operator asks of it.')
     .addOption(
@@ -185,7 +186,8 @@ const ownToken = async ({ mintToken }: CliActions): Promise<string> => {
 const ADMIN: TokenRequest = { user: 'ledgerctl', admin: true, roles: [], ttlSeconds: 3600 };
 
 /** Runs one command line; returns the exit status and prints errors without a stack. */
-export const runCli = async (program: Command, argv: readonly string[], io: CliIo): Promise<number> => {
+export const runCli = async (program: Command, argv: readonly string[], terminal: CliIo): Promise<number> => {
+  const io = readable(terminal);
   try {
     await program.parseAsync([...argv], { from: 'user' });
     return Number(process.exitCode ?? 0);

@@ -1,5 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import { InvalidArgumentError } from 'commander';
+import { withUnseenShown } from '../domain/visible-text.ts';
+import type { CliIo } from './connection.ts';
 
 type Cell = string | number | undefined;
 
@@ -37,6 +39,13 @@ const width = (text: string): number => stripVTControlCharacters(text).length;
 
 /** Text without control characters but line breaks and tabs. */
 export const printable = (text: string): string => text.replaceAll(/[^\P{Cc}\n\t]/gu, '\u{fffd}');
+
+/** Output on which everything can be seen: what cannot be is written as an escape, as in JSON. */
+export const readable = (io: CliIo): CliIo => ({
+  ...io,
+  out: (text) => io.out(withUnseenShown(text)),
+  err: (text) => io.err(withUnseenShown(text)),
+});
 
 /** `1 event`, `2 events`; `many` where it is not made with an s. */
 export const counted = (count: number, one: string, many = `${one}s`): string =>

@@ -145,6 +145,7 @@ export const serve = async (
   if (auditing !== undefined) measureAuditing(metrics, auditing);
   const suspect = auditing?.suspect ?? suspects.suspect;
   const deploymentNamespace = config.deploymentNamespace ?? pod?.namespace;
+  const scopes = new Map(config.trustedIssuers.map(({ issuer, scope }) => [issuer, scope]));
   const users = createUserProvisioning({ ...services, logger: logger.child({ component: 'users' }) });
   closers.push(() => users.idle());
   const authenticate = gate.guard(
@@ -153,6 +154,8 @@ export const serve = async (
       tenantExists: (tenant) => services.resources.get('tenant', tenant, { all: true }) !== undefined,
       monotonicMs: () => clock.monotonicMs(),
       principal: deploymentNamespace === undefined ? {} : { deploymentNamespace },
+      scopeOf: (issuer) => scopes.get(issuer),
+      logger,
       ensureUser: users.ensure,
     }),
   );

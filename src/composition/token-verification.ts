@@ -1,6 +1,5 @@
-import type { JWTVerifyGetKey } from 'jose';
 import { openDevelopmentIssuer, whyNoDevelopmentIssuer } from '../adapters/identity/development-issuer.ts';
-import { createIssuerKeys } from '../adapters/identity/issuer-keys.ts';
+import { createIssuerKeys, type IssuerKeys } from '../adapters/identity/issuer-keys.ts';
 import type { PodIdentity } from '../adapters/identity/pod-identity.ts';
 import { createTokenVerifier } from '../adapters/identity/token-verifier.ts';
 import type { TokenVerifier } from '../app/identity.ts';
@@ -12,14 +11,14 @@ import { BadSetting, type Config } from '../config.ts';
  * cluster's own service accounts. Throws BadSetting when the development issuer is refused here (design §7).
  */
 export const createVerifier = async (
-  config: Pick<Config, 'trustedIssuers' | 'httpAddress' | 'secretsDir'>,
+  config: Pick<Config, 'trustedIssuers' | 'tokenAudience' | 'httpAddress' | 'secretsDir'>,
   { pod, nodeEnv, logger }: { pod: PodIdentity | undefined; nodeEnv: string | undefined; logger: Logger },
 ): Promise<TokenVerifier> => {
-  const issuers = new Map<string, JWTVerifyGetKey>();
+  const issuers = new Map<string, IssuerKeys>();
   const now = (): number => performance.now();
   const onFailure = (issuer: string, error: unknown): void =>
     logger.warn({ err: error, issuer }, 'the keys of a token issuer cannot be fetched');
-  for (const issuer of config.trustedIssuers)
+  for (const { issuer } of config.trustedIssuers)
     issuers.set(issuer, createIssuerKeys({ issuer, now, onFailure }));
   if (issuers.size === 0) {
     const why = whyNoDevelopmentIssuer({ nodeEnv, listenHost: config.httpAddress.host });
@@ -31,5 +30,11 @@ export const createVerifier = async (
   const advertised = [...issuers.keys()];
   if (pod !== undefined && !issuers.has(pod.issuer))
     issuers.set(pod.issuer, createIssuerKeys({ issuer: pod.issuer, fetch: pod.fetch, now, onFailure }));
-  return createTokenVerifier({ issuers, advertised, now: Date.now });
+  const { tokenAudience: audience } = config;
+  return createTokenVerifier({
+    issuers,
+    advertised,
+    now: Date.now,
+    ...(audience === undefined ? {} : { audience }),
+  });
 };

@@ -40,8 +40,15 @@ export type ResourceKind<
    * lists read an index. Given exactly when `publicList` is; a test compares the two.
    */
   readonly listed?: (document: JsonObject) => boolean;
+  /**
+   * False while tenants must not know of a document: on the public surface they cannot refer to it, nor do anything with one
+   * that is not their own. Default: always true.
+   */
+  readonly published?: (document: JsonObject) => boolean;
   /** Who chooses the id: the client may; always generated; always equal to the name. */
   readonly ids: 'client-may-choose' | 'generated' | 'equals-name';
+  /** What is wrong with an id that somebody chooses, whatever is stored under it; default: nothing. */
+  readonly idRule?: (id: string) => Rejection | undefined;
   /** Makes an id where a UUID cannot be one, from a UUID; only with `client-may-choose`. */
   readonly idFrom?: (uuid: string) => string;
   /** How wide a name is unique (osac-api.md §5 Names). */

@@ -1,5 +1,13 @@
-import { IssuerUnreachable, TokenRejected, type TokenVerifier, type VerifiedToken } from '../app/identity.ts';
+import {
+  IssuerUnreachable,
+  TokenRejected,
+  type IssuerScope,
+  type TokenVerifier,
+  type VerifiedToken,
+} from '../app/identity.ts';
+import type { Logger } from '../app/ports.ts';
 import { ApiError, unauthenticated } from './errors.ts';
+import { claimBeyond } from './osac/issuer-scope.ts';
 import { principalOf, type Principal, type PrincipalOptions } from './osac/principal.ts';
 
 export type AuthenticatorOptions = {
@@ -9,6 +17,10 @@ export type AuthenticatorOptions = {
   /** Monotonic milliseconds. */
   readonly monotonicMs: () => number;
   readonly principal?: PrincipalOptions;
+  /** What an issuer may claim. Default, and where it is undefined: everything. */
+  readonly scopeOf?: (issuer: string) => IssuerScope | undefined;
+  /** Is told why a token was refused that claims more. Default: nobody is. */
+  readonly logger?: Pick<Logger, 'warn'>;
   /** Sees to it that the caller has a User; see `user-provisioning.ts`. */
   readonly ensureUser?: (principal: Principal) => Promise<void> | undefined;
 };
@@ -23,14 +35,26 @@ export type Authenticate = (
   how?: { readonly dryRun?: boolean },
 ) => Principal | Promise<Principal>;
 
-/** The token is a good one, but of a tenant that is not there: who called may not come in, and is known. */
-export class TenantUnknown extends ApiError {
+/** The token is signed by its issuer, but who called may not come in: they are known for the record of the refusal. */
+export class TurnedAway extends ApiError {
   readonly principal: Principal;
-  constructor(principal: Principal) {
-    super('INVALID_ARGUMENT', `tenant '${principal.tenants[0]?.slice(0, 63)}' of the token doesn't exist`);
+  constructor(principal: Principal, { error, message, reason, options }: ApiError) {
+    super(error, message, { ...options, reason });
     this.principal = principal;
   }
 }
+
+const tenantUnknown = ({ tenants }: Principal): ApiError =>
+  new ApiError('INVALID_ARGUMENT', `tenant '${tenants[0]?.slice(0, 63)}' of the token doesn't exist`);
+
+/** Which claim it is stands in the log: whoever made the token up need not learn what would pass. */
+const beyondScope = (): ApiError => {
+  const { error, message, options } = unauthenticated(
+    'token is not valid: it claims what its issuer may not claim here',
+    true,
+  );
+  return new ApiError(error, message, { ...options, reason: 'ISSUER_SCOPE' });
+};
 
 /** How long a tenant that was seen to exist is believed to go on existing, milliseconds. */
 const TENANT_SEEN_MS = 1_000;
@@ -58,14 +82,28 @@ export const createAuthenticator = (options: AuthenticatorOptions): Authenticate
     return true;
   };
 
+  const assertInScope = (token: VerifiedToken, principal: Principal): void => {
+    const scope = options.scopeOf?.(token.issuer);
+    const claim = scope === undefined ? undefined : claimBeyond(scope, token, principal);
+    if (claim === undefined) return;
+    const { issuer, tokenIdHash } = token;
+    options.logger?.warn(
+      { issuer, claim, subjectId: principal.subjectId, tokenIdHash },
+      'token refused: claim outside the scope of its issuer',
+    );
+    throw new TurnedAway(principal, beyondScope());
+  };
+
   const toPrincipal = (token: VerifiedToken): Principal => {
     let principal = remembered.get(token);
     if (principal === undefined) {
       principal = principalOf(token, options.principal);
+      assertInScope(token, principal);
       remembered.set(token, principal);
     }
     const { admin, tenants } = principal;
-    if (!admin && tenants.length > 0 && !tenants.some(isKnown)) throw new TenantUnknown(principal);
+    if (!admin && tenants.length > 0 && !tenants.some(isKnown))
+      throw new TurnedAway(principal, tenantUnknown(principal));
     return principal;
   };
 

@@ -167,6 +167,8 @@ export const problemBody = (error: ApiError, instance: string): JsonObject => ({
 
 export const errorHeaders = (error: ApiError): Record<string, string> => ({
   'x-ledger-reason': error.reason,
+  'cache-control': 'no-store',
+  'x-content-type-options': 'nosniff',
   ...error.options.headers,
   ...(error.options.retryAfterSeconds === undefined
     ? {}

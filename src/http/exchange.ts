@@ -31,7 +31,7 @@ export type Exchange = {
   /** What was wanted, for the record of the refusal, where the method does not say it: `DELETE /audit.v1/holds/{id}`. */
   command?: string;
   principal: Principal | undefined;
-  /** Who called with a token of a tenant that is not there: known for the record of the refusal alone. */
+  /** Who called with a good token that may not come in: known for the record of the refusal alone. */
   turnedAway?: Principal;
   /** True for methods that change something: their refusals are recorded. */
   writes: boolean;

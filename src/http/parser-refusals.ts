@@ -69,8 +69,14 @@ const answerText = (error: ApiError): string => {
   return `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status] ?? ''}\r\n${lines.join('')}\r\n${body}`;
 };
 
-const isAuthorization = (text: string, index: number): boolean =>
-  index % 2 === 0 && text.length === 13 && text.toLowerCase() === 'authorization';
+/** How often a field was sent; `rawHeaders` holds names and values in turn. */
+const timesGiven = (rawHeaders: readonly string[], name: string): number =>
+  rawHeaders.filter(
+    (text, index) => index % 2 === 0 && text.length === name.length && text.toLowerCase() === name,
+  ).length;
+
+/** Node would take the first: a proxy that checked another one would have checked for nothing. */
+const ONCE = { host: 'Host', authorization: 'Authorization' } as const;
 
 /**
  * Refusals of whole requests that Node would answer without a body; undefined: none. What asks for something that this
@@ -86,9 +92,9 @@ export const headerRefusal = (
     return new ApiError('HEADERS_TOO_LARGE', `a request may have at most ${maxFields} header fields`, close);
   if (headers.host === undefined && httpVersion === '1.1')
     return new ApiError('INVALID_ARGUMENT', "a request must have the header 'Host'", close);
-  // Node would take the first: a proxy that checked another one would have checked for nothing.
-  if (rawHeaders.filter(isAuthorization).length > 1)
-    return new ApiError('INVALID_ARGUMENT', "header 'Authorization' may be given once", close);
+  for (const [name, shown] of Object.entries(ONCE))
+    if (timesGiven(rawHeaders, name) > 1)
+      return new ApiError('INVALID_ARGUMENT', `header '${shown}' may be given once`, close);
   if (headers.expect !== undefined && headers.expect.toLowerCase() !== '100-continue')
     return new ApiError('EXPECTATION_FAILED', "only '100-continue' can be expected here", close);
   return undefined;

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -69,7 +69,16 @@ describe('settings that cannot be used', function () {
     ],
     [{ LEDGER_ROLES: '', LEDGER_LOG_LEVEL: 'x' }, 'LEDGER_ROLES:', 'LEDGER_LOG_LEVEL:'],
     [
-      { NODE_ENV: 'production' },
+      { LEDGER_TRUSTED_ISSUERS: 'https://me:hunter2@sso.example' },
+      'LEDGER_TRUSTED_ISSUERS: must hold no user name or password (got a value with credentials)',
+    ],
+    [
+      { LEDGER_TRUSTED_ISSUERS: 'https://sso.example=acme;Globex' },
+      'LEDGER_TRUSTED_ISSUERS: "Globex" is no tenant, nor one of *, admins, services',
+      'Example: LEDGER_TRUSTED_ISSUERS=https://sso.example.com/realms/osac=acme;admins',
+    ],
+    [
+      { NODE_ENV: 'Production' },
       'refused when NODE_ENV=production; set LEDGER_TRUSTED_ISSUERS, for example https://',
     ],
     [
@@ -82,6 +91,15 @@ describe('settings that cannot be used', function () {
     // Two at a time: each start has a bound of its own, which all at once would use up on a busy machine.
     for (let at = 0; at < bad.length; at += 2)
       await Promise.all(bad.slice(at, at + 2).map((one, n) => isRefused(one, join(dir, String(at + n)))));
+  });
+
+  it('a data directory that every user can write to is refused', async () => {
+    chmodSync(dir, 0o777);
+    const run = await runMain(['serve'], { LEDGER_DATA_DIR: dir, ...free });
+    expect(run.code).to.equal(1);
+    expect(run.err).to.include(
+      `LEDGER_DATA_DIR: every user of this machine can write to ${dir} (mode 0777); run: chmod o-w`,
+    );
   });
 
   const isRefused = async ([settings, ...says]: (typeof bad)[number], dataDir: string): Promise<void> => {

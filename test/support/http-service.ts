@@ -19,6 +19,7 @@ import { createRefusalRecorder } from '../../src/app/audit/refusal-recorder.ts';
 import { createCommandRunner } from '../../src/app/command-runner.ts';
 import { createEventCodec } from '../../src/app/event-codec.ts';
 import type { EventStore } from '../../src/app/event-store.ts';
+import type { IssuerScope } from '../../src/app/identity.ts';
 import type { ClusterIdentifier } from '../../src/app/hub-identity.ts';
 import type { ManagementCluster } from '../../src/app/management-cluster.ts';
 import type { Encrypted } from '../../src/app/metadata.ts';
@@ -87,6 +88,8 @@ export type TestServiceOptions = {
   readonly provisionUsers?: boolean;
   /** Namespace whose service accounts may be admins. Default: none is. */
   readonly deploymentNamespace?: string;
+  /** What the issuer of `token` may claim. Default: everything. */
+  readonly issuerScope?: IssuerScope;
   /** `/api/audit/v1` is served, with heads that are signed and exports that are made unless told otherwise. */
   readonly audit?: {
     readonly signs?: boolean;
@@ -285,6 +288,8 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
     ...(options.deploymentNamespace === undefined
       ? {}
       : { principal: { deploymentNamespace: options.deploymentNamespace } }),
+    scopeOf: () => options.issuerScope,
+    logger,
     ...(options.provisionUsers === true ? { ensureUser: users.ensure } : {}),
   });
   const authenticate = options.guard?.(models, authenticator) ?? authenticator;

@@ -29,6 +29,8 @@ export type TokenClaims = {
   readonly roles?: readonly string[];
   readonly groups?: readonly string[];
   readonly email?: string;
+  /** Absent: the token names none. */
+  readonly audience?: string;
   readonly ttlSeconds: number;
   /** Milliseconds since 1970. */
   readonly now: number;
@@ -42,7 +44,7 @@ export const whyNoDevelopmentIssuer = (where: {
   readonly nodeEnv: string | undefined;
   readonly listenHost: string;
 }): string | undefined => {
-  if (where.nodeEnv === 'production')
+  if (where.nodeEnv?.trim().toLowerCase() === 'production')
     return 'the development token issuer is refused when NODE_ENV=production; set LEDGER_TRUSTED_ISSUERS, for example https://sso.example.com/realms/osac';
   if (!isLoopback(where.listenHost))
     return `the development token issuer is refused on ${where.listenHost}, which other machines can reach; set LEDGER_TRUSTED_ISSUERS or listen on 127.0.0.1`;
@@ -70,6 +72,7 @@ const issuerOf = async (key: JWK): Promise<DevelopmentIssuer> => {
         preferred_username: claims.user,
         ...(claims.email === undefined ? {} : { email: claims.email }),
         ...(claims.tenant === undefined ? {} : { organization: [claims.tenant] }),
+        ...(claims.audience === undefined ? {} : { aud: claims.audience }),
         groups: [...(claims.admin === true ? ['admins'] : []), ...(claims.groups ?? [])],
         realm_access: { roles: [...(claims.roles ?? [])] },
         jti: randomUUID(),

@@ -3,10 +3,20 @@ import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } f
 import { IssuerUnreachable } from '../../app/identity.ts';
 import type { JsonFetch } from './https-fetch.ts';
 
+/** What finds the key of a token, and says which key an id names. */
+export type IssuerKeys = JWTVerifyGetKey & {
+  /**
+   * Which key this id names now; undefined: none, or none that is known well enough. Absent: keys never change. What a key
+   * has signed counts for as long as this stays the same.
+   */
+  readonly fingerprint?: (kid: string) => string | undefined;
+};
+
 /**
  * Keys of one remote issuer: discovery document, then its JWKS, both over https (osac-api.md §7). Kept for an hour;
  * an unknown key id fetches again, at most once a minute, so that a rotation is picked up and a flood of forged key
- * ids is not passed on to the issuer. Keys that were fetched once stay usable while the issuer is down.
+ * ids is not passed on to the issuer. Keys that were fetched once stay usable while the issuer is down, for a day: it may
+ * have withdrawn them.
  */
 export type IssuerKeysOptions = {
   readonly issuer: string;
@@ -19,6 +29,7 @@ export type IssuerKeysOptions = {
 };
 
 const MAX_AGE_MS = 3_600_000;
+const MAX_AGE_WHILE_AWAY_MS = 24 * 3_600_000;
 const REFETCH_EVERY_MS = 60_000;
 const RETRY_AFTER_FAILURE_MS = 5_000;
 const MAX_DOCUMENT_BYTES = 1024 * 1024;
@@ -28,9 +39,10 @@ const MAX_MODULUS_CHARACTERS = 3_000;
 /** More keys than any issuer has: each is looked at when the set arrives. */
 const MAX_KEYS = 100;
 
-export const createIssuerKeys = (options: IssuerKeysOptions): JWTVerifyGetKey => {
+export const createIssuerKeys = (options: IssuerKeysOptions): IssuerKeys => {
   const fetcher = options.fetch ?? globalThis.fetch;
   let keys: ReturnType<typeof createLocalJWKSet> | undefined;
+  let moduli: ReadonlyMap<string | undefined, string | undefined> = new Map();
   let fetchedAt = 0;
   let failedAt: number | undefined;
   let running: Promise<void> | undefined;
@@ -56,7 +68,9 @@ export const createIssuerKeys = (options: IssuerKeysOptions): JWTVerifyGetKey =>
       if (discovery?.issuer !== options.issuer)
         throw new Error('the discovery document names another issuer');
       if (typeof discovery.jwks_uri !== 'string') throw new Error('the discovery document names no jwks_uri');
-      keys = createLocalJWKSet({ keys: usableKeys(await readJson(discovery.jwks_uri)) });
+      const usable = usableKeys(await readJson(discovery.jwks_uri));
+      keys = createLocalJWKSet({ keys: usable });
+      moduli = new Map(usable.map(({ kid, n }) => [kid, n]));
       fetchedAt = options.now();
       failedAt = undefined;
     } catch (error) {
@@ -80,23 +94,43 @@ export const createIssuerKeys = (options: IssuerKeysOptions): JWTVerifyGetKey =>
     return running;
   };
 
-  return async (header, token) => {
+  const dropStale = (): void => {
+    if (options.now() - fetchedAt > MAX_AGE_WHILE_AWAY_MS) keys = undefined;
+  };
+  /** They may have become too old while somebody waited. */
+  const present = (): NonNullable<typeof keys> => {
+    if (keys === undefined) throw new IssuerUnreachable(options.issuer, RETRY_AFTER_FAILURE_MS);
+    return keys;
+  };
+  const isDue = (): boolean => options.now() - fetchedAt > MAX_AGE_MS;
+
+  const keyOf: JWTVerifyGetKey = async (header, token) => {
+    dropStale();
     if (keys === undefined) await refresh();
-    else if (options.now() - fetchedAt > MAX_AGE_MS) {
+    else if (isDue()) {
       // An issuer that did not answer last time is asked again, but nobody waits for it: there are keys.
       const asked = refresh();
       if (failedAt === undefined) await asked;
     }
     try {
-      return await (keys as NonNullable<typeof keys>)(header, token);
+      return await present()(header, token);
     } catch (error) {
       const mayBeNew =
         error instanceof errors.JWKSNoMatchingKey && options.now() - fetchedAt > REFETCH_EVERY_MS;
       if (!mayBeNew) throw error;
       await refresh();
-      return (keys as NonNullable<typeof keys>)(header, token);
+      return present()(header, token);
     }
   };
+  return Object.assign(keyOf, {
+    fingerprint: (kid: string): string | undefined => {
+      dropStale();
+      if (keys === undefined) return undefined;
+      // Tokens that are remembered ask for no key: without this nothing would be fetched for as long as they live.
+      if (isDue()) void refresh().catch(() => undefined);
+      return moduli.get(kid);
+    },
+  });
 };
 
 /** RSA signature keys with a key id and 2,048 to 16,384 bits; anything else in the set is left out. */

@@ -1,12 +1,5 @@
 import { hash } from 'node:crypto';
-import {
-  decodeJwt,
-  decodeProtectedHeader,
-  errors,
-  jwtVerify,
-  type JWTPayload,
-  type JWTVerifyGetKey,
-} from 'jose';
+import { decodeJwt, decodeProtectedHeader, errors, jwtVerify, type JWTPayload } from 'jose';
 import { LRUCache } from 'lru-cache';
 import {
   IssuerUnreachable,
@@ -14,15 +7,19 @@ import {
   type TokenVerifier,
   type VerifiedToken,
 } from '../../app/identity.ts';
+import { ownAccountName } from '../../domain/tenancy/provider-clients.ts';
 import { readAct } from './act-claim.ts';
+import type { IssuerKeys } from './issuer-keys.ts';
 
 export type TokenVerifierOptions = {
   /** Trusted issuers and where their keys come from. */
-  readonly issuers: ReadonlyMap<string, JWTVerifyGetKey>;
+  readonly issuers: ReadonlyMap<string, IssuerKeys>;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   /** Issuers that clients may sign in with, as capabilities shows them. Default: all. */
   readonly advertised?: readonly string[];
+  /** What every token must name in `aud`. Default: the claim is not looked at. */
+  readonly audience?: string;
   /** How many verified tokens are remembered. Default 10,000; their texts together at most 32 million characters. */
   readonly cacheSize?: number;
 };
@@ -37,38 +34,45 @@ const MAX_REMEMBERED_CHARACTERS = 32_000_000;
 /**
  * Verifies bearer tokens by the rules of osac-api.md §7: RS256/384/512, a key id, a trusted issuer, `exp`, `iat` and
  * `nbf` with five seconds of leeway, `typ` claim Bearer, a subject. A verified token is remembered by its hash until
- * it expires; refused ones are not remembered, since a caller could make any number of them.
+ * it expires or its issuer withdraws the key; refused ones are not remembered, since a caller could make any number of them.
  */
 export const createTokenVerifier = (options: TokenVerifierOptions): TokenVerifier => {
-  const verified = new LRUCache<string, VerifiedToken>({ maxSize: MAX_REMEMBERED_CHARACTERS });
+  const remembered = new LRUCache<string, Remembered>({ maxSize: MAX_REMEMBERED_CHARACTERS });
   // No more of the smallest than that: `max` would take the room for all of them at once.
   const smallest = Math.ceil(MAX_REMEMBERED_CHARACTERS / (options.cacheSize ?? 10_000));
   const nowSeconds = (): number => options.now() / 1000;
 
-  const known = (token: string, tokenIdHash: string): VerifiedToken | undefined => {
-    const found = verified.get(tokenIdHash);
+  const known = (textHash: string): VerifiedToken | undefined => {
+    const found = remembered.get(textHash);
     if (found === undefined) return undefined;
-    if (found.expiresAt + LEEWAY_S > nowSeconds()) return found;
-    verified.delete(tokenIdHash);
+    const { verified, kid, fingerprint } = found;
+    const isSigned = options.issuers.get(verified.issuer)?.fingerprint?.(kid) === fingerprint;
+    if (isSigned && verified.expiresAt + LEEWAY_S > nowSeconds()) return verified;
+    remembered.delete(textHash);
     return undefined;
   };
 
   const verify = async (token: string): Promise<VerifiedToken> => {
     if (token.length > MAX_TOKEN_CHARACTERS) throw new TokenRejected('it is longer than 16,384 characters');
-    const tokenIdHash = hashOf(token);
-    const before = known(token, tokenIdHash);
+    const textHash = hashOf(token);
+    const before = known(textHash);
     if (before !== undefined) return before;
-    const keys = keysFor(token, options.issuers);
+    const { keys, kid } = keysFor(token, options.issuers);
     try {
       const { payload } = await jwtVerify(token, keys, {
         algorithms: ALGORITHMS,
         requiredClaims: ['exp', 'sub', 'iss'],
+        ...(options.audience === undefined ? {} : { audience: options.audience }),
         clockTolerance: LEEWAY_S,
         currentDate: new Date(options.now()),
       });
-      const result = readClaims(payload, tokenIdHash, nowSeconds());
-      verified.set(tokenIdHash, result, { size: Math.max(smallest, token.length) });
-      return result;
+      const verified = readClaims(payload, tokenIdOf(payload, token), nowSeconds());
+      const fingerprint = keys.fingerprint?.(kid);
+      // Withdrawn while the signature was checked: the next call finds no key.
+      const isWithdrawn = keys.fingerprint !== undefined && fingerprint === undefined;
+      const size = Math.max(smallest, token.length);
+      if (!isWithdrawn) remembered.set(textHash, { verified, kid, fingerprint }, { size });
+      return verified;
     } catch (error) {
       throw asRejection(error);
     }
@@ -77,14 +81,37 @@ export const createTokenVerifier = (options: TokenVerifierOptions): TokenVerifie
   return {
     issuers: options.advertised ?? [...options.issuers.keys()],
     verify,
-    recall: (token) => known(token, hashOf(token)),
+    recall: (token) => known(hashOf(token)),
   };
 };
 
-const hashOf = (token: string): string => hash('sha256', token, 'base64url');
+type Remembered = {
+  readonly verified: VerifiedToken;
+  /** What the token was signed with. */
+  readonly kid: string;
+  readonly fingerprint: string | undefined;
+};
+
+const hashOf = (text: string | Uint8Array): string => hash('sha256', text, 'base64url');
+
+/**
+ * The id by which the history names a token: the one that its issuer gave it, or its signature. Of its text there are
+ * several spellings, since the last character of base64url holds bits that nobody reads.
+ */
+const tokenIdOf = ({ iss, jti }: JWTPayload, token: string): string =>
+  typeof jti === 'string' && jti !== ''
+    ? hashOf(JSON.stringify([iss, jti]))
+    : hashOf(Buffer.from(token.slice(token.lastIndexOf('.') + 1), 'base64url'));
+
+/** RFC 7515 §2: base64url without padding. Some decoders take more, and one token would have any number of texts. */
+const COMPACT = /^[\w-]+\.[\w-]+\.[\w-]*$/;
 
 /** Looks at header and issuer before any signature is checked, so that the answer can say which of them is wrong. */
-const keysFor = (token: string, issuers: TokenVerifierOptions['issuers']): JWTVerifyGetKey => {
+const keysFor = (
+  token: string,
+  issuers: TokenVerifierOptions['issuers'],
+): { readonly keys: IssuerKeys; readonly kid: string } => {
+  if (!COMPACT.test(token)) throw new TokenRejected('it is not a JSON Web Token');
   let algorithm: string | undefined;
   let kid: unknown;
   let issuer: unknown;
@@ -99,7 +126,7 @@ const keysFor = (token: string, issuers: TokenVerifierOptions['issuers']): JWTVe
   if (typeof kid !== 'string' || kid === '') throw new TokenRejected('its header has no key id (kid)');
   const keys = typeof issuer === 'string' ? issuers.get(issuer) : undefined;
   if (keys === undefined) throw new TokenRejected('its issuer is not trusted here');
-  return keys;
+  return { keys, kid };
 };
 
 const asRejection = (error: unknown): Error => {
@@ -129,13 +156,14 @@ const readClaims = (payload: JWTPayload, tokenIdHash: string, now: number): Veri
   if (typeof sub !== 'string' || sub === '') throw new TokenRejected("claim 'sub' is missing");
   if (iat !== undefined && iat > now + LEEWAY_S) throw new TokenRejected("claim 'iat' lies in the future");
   const typ = payload['typ'];
-  if (typeof typ === 'string' && typ !== 'Bearer') throw new TokenRejected("claim 'typ' is not Bearer");
+  if (typ !== undefined && typ !== 'Bearer') throw new TokenRejected("claim 'typ' is not Bearer");
   const serviceAccount = payload['kubernetes.io'] !== undefined;
   const name = serviceAccount
     ? sub
     : (text(payload['preferred_username']) ?? text(payload['username']) ?? sub);
   const email = text(payload['email']);
   const organization = payload['organization'];
+  const ownAccountOf = serviceAccount ? undefined : clientOf(payload);
   const actingParty = readAct(payload['act'], { issuer: iss, subject: sub });
   return {
     issuer: iss,
@@ -143,6 +171,7 @@ const readClaims = (payload: JWTPayload, tokenIdHash: string, now: number): Veri
     userName: name,
     ...(email === undefined ? {} : { email }),
     ...(actingParty === undefined ? {} : { actingParty }),
+    ...(ownAccountOf === undefined ? {} : { ownAccountOf }),
     serviceAccount,
     organizations: serviceAccount ? [] : organizationsOf(organization),
     groups: texts(payload['groups']),
@@ -157,6 +186,17 @@ const text = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : undefined;
 const texts = (value: unknown): string[] =>
   Array.isArray(value) ? value.filter((item): item is string => typeof item === 'string' && item !== '') : [];
+
+/** Users choose `username`, and directories `sub`: only what the issuer itself wrote for a client counts. */
+const clientOf = ({ azp, client_id, preferred_username, organization }: JWTPayload): string | undefined => {
+  const client = text(azp ?? client_id);
+  const isOwn = client !== undefined && preferred_username === ownAccountName(client);
+  return isOwn && isEmpty(organization) ? client : undefined;
+};
+
+/** A claim of another form may be a tenant's that is read wrong: it is one. */
+const isEmpty = (claim: unknown): boolean =>
+  claim === undefined || claim === null || (typeof claim === 'object' && Object.keys(claim).length === 0);
 
 /** `organization` is a list of names, or an object from name to `{groups: […]}`. */
 const organizationsOf = (claim: unknown): string[] =>

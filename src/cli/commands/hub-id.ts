@@ -1,6 +1,7 @@
 import { InvalidArgumentError } from 'commander';
 import { nameFromId } from '../../domain/catalog/derived-names.ts';
 import { isSimulatedHub } from '../../domain/hubs/hub-facts.ts';
+import { isPlainToSee } from '../../domain/visible-text.ts';
 import { nameRejection } from '../../domain/metadata-rules.ts';
 
 const NAME_RULE =
@@ -11,9 +12,9 @@ const NAME_RULE =
  * that nobody wrote, is not what is to be mended then. Throws InvalidArgumentError.
  */
 export const checkHubId = ({ id, name }: { readonly id: string; readonly name?: string }): void => {
-  if (id === '' || id === '.' || id === '..' || /[/\\\p{Cc}]/u.test(id) || id !== id.trim())
+  if (id === '' || id === '.' || id === '..' || /[/\\]/.test(id) || !isPlainToSee(id) || id !== id.trim())
     throw new InvalidArgumentError(
-      `--id ${quoted(id)} must not hold slashes or control characters, nor begin or end with a space, nor be empty, '.' or '..'`,
+      `--id ${quoted(id)} must not hold slashes or characters that cannot be seen, nor begin or end with a space, nor be empty, '.' or '..'`,
     );
   if (isSimulatedHub(id))
     throw new InvalidArgumentError(

@@ -4,6 +4,7 @@ import { isObject, objectAt, own, stringAt } from '../../domain/json-tools.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import { CliFailure, EXIT } from '../exit.ts';
 import { fileFailure } from '../file-errors.ts';
+import { hasUnseen } from '../../domain/visible-text.ts';
 import { printable } from '../output.ts';
 import type { KindNames, NamedKind } from './kind-names.ts';
 import type { Surface } from './resource-api.ts';
@@ -94,10 +95,18 @@ export const typed = ({ kind }: NamedKind, surface: Surface, object: JsonObject)
 };
 
 export const toYaml = async (values: readonly JsonObject[]): Promise<string> => {
-  const { stringify } = await yamlLibrary();
-  return values
-    .map((value) => stringify(value, { lineWidth: 0, aliasDuplicateObjects: false }))
-    .join('---\n');
+  const { Document, visit } = await yamlLibrary();
+  const textOf = (value: JsonObject): string => {
+    const document = new Document(value, { aliasDuplicateObjects: false });
+    visit(document, {
+      Scalar: (_key, scalar) => {
+        // Only these quotes know the escapes in which it is shown.
+        if (typeof scalar.value === 'string' && hasUnseen(scalar.value)) scalar.type = 'QUOTE_DOUBLE';
+      },
+    });
+    return document.toString({ lineWidth: 0 });
+  };
+  return values.map(textOf).join('---\n');
 };
 
 /** What a tenant's file may still hold from an earlier `get`, and what the service alone writes. */

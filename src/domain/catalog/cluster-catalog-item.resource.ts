@@ -46,6 +46,7 @@ export const clusterCatalogItem: ResourceKind<DocumentState, DocumentCommand, Cl
   event: { field: 'cluster_catalog_item', public: false },
   publicList: [{ filter: 'this.published', when: 'always' }],
   listed: (document) => document['published'] === true,
+  published: (document) => isPublished(document),
   defaultTenant: 'shared',
   privateOnly: ['metadata.finalizers', 'tenant'],
   secrets: [],

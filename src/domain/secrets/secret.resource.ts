@@ -85,7 +85,15 @@ const backendRejection = (document: JsonObject, { secrets }: CheckContext): Reje
     return reject('invalid', 'INVALID_BACKEND', `field 'backend' must be one of ${BACKENDS.join(', ')}`, {
       field: 'backend',
     });
-  if (backend !== HUB) return undefined;
+  if (backend !== HUB)
+    return Object.keys(secrets).length > 0
+      ? undefined
+      : reject(
+          'invalid',
+          'FIELD_REQUIRED',
+          "field 'data' is required: give at least one key, or delete the secret",
+          { field: 'data' },
+        );
   if (Object.keys(objectAt(document, 'coordinates')).length === 0)
     return reject(
       'invalid',

@@ -67,6 +67,8 @@ export const project: ResourceKind<ProjectState, ProjectCommand, ProjectEvent | 
   },
   event: { field: 'project', public: true },
   ids: 'client-may-choose',
+  // The id says the tenant: who could try it would learn which tenants there are.
+  idRule: (id) => reservedIdRejection(id),
   nameScope: 'tenant',
   nameRule: projectNameRejection,
   projectOf: parentOf,
@@ -96,17 +98,17 @@ const withState = (document: JsonObject): JsonObject => ({
   status: { state: ACTIVE, ...objectAt(document, 'status') },
 });
 
+const reservedIdRejection = (id: string): Rejection | undefined =>
+  isDefaultProject(id)
+    ? reject('invalid', 'RESERVED_ID', `ids that begin with '${DEFAULT_ID}' belong to default projects`, {
+        field: 'id',
+      })
+    : undefined;
+
 const placeRejection = ({ id, name, tenant, project: parent }: CheckContext): Rejection | undefined => {
   const isDefault = id === defaultProjectId(tenant);
-  if (isDefaultProject(id) && !(isDefault && name === ''))
-    return reject(
-      'invalid',
-      'RESERVED_ID',
-      `ids that begin with '${DEFAULT_ID}' belong to default projects`,
-      {
-        field: 'id',
-      },
-    );
+  const reserved = isDefault && name === '' ? undefined : reservedIdRejection(id);
+  if (reserved !== undefined) return reserved;
   if (name === '' && !isDefault) return projectNameRejection(name);
   if (!isDefault && BUILT_IN_TENANTS.some((builtIn) => builtIn === tenant))
     return reject('invalid', 'TENANT_REQUIRED', `a project must belong to a tenant, not to '${tenant}'`, {

@@ -1,7 +1,7 @@
 import { isIPv6 } from 'node:net';
 import type { Clock } from '../../app/ports.ts';
 import { ApiError } from '../errors.ts';
-import { TenantUnknown, type Authenticate } from '../authenticate.ts';
+import { TurnedAway, type Authenticate } from '../authenticate.ts';
 import { isSmallBody } from '../body.ts';
 import type { Exchange } from '../exchange.ts';
 import { payerOf, type Principal } from '../osac/principal.ts';
@@ -214,7 +214,7 @@ const knownCaller = async (
     const { authorization } = exchange.request.headers;
     return await authenticate(authorization, exchange.method, { dryRun: withoutUser });
   } catch (error) {
-    if (error instanceof TenantUnknown) exchange.turnedAway = error.principal;
+    if (error instanceof TurnedAway) exchange.turnedAway = error.principal;
     if (error instanceof ApiError && error.status < 500) admission?.stranger(exchange);
     throw error;
   }

@@ -6,6 +6,7 @@ import type { DomainEvent } from '../../domain/decider.ts';
 import { objectAt, stringAt, withoutValueAt } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { nameRejection } from '../../domain/metadata-rules.ts';
+import { isPlainToSee } from '../../domain/visible-text.ts';
 import type { ResourceKind, ResourceView } from '../../domain/resource.ts';
 import type { SecretRef } from '../../domain/secret-ref.ts';
 import type { ResourceRow } from '../../projections/read-models.ts';
@@ -201,7 +202,7 @@ const generatedId = ({ idFrom }: Pick<ResourceKind, 'idFrom'>, { creationId }: W
 
 /** Who chooses the id: see `ResourceKind.ids`. Throws ApiError 400. */
 const idOf = (
-  kind: Pick<ResourceKind, 'ids' | 'idFrom' | 'words' | 'defaultTenant'>,
+  kind: Pick<ResourceKind, 'ids' | 'idFrom' | 'idRule' | 'words' | 'defaultTenant'>,
   object: JsonObject,
   name: string,
   write: Write,
@@ -216,6 +217,9 @@ const idOf = (
     return name;
   }
   if (wanted === '') return generatedId(kind, write);
+  // Before anything is looked up: the answer must not depend on what is there.
+  const reserved = kind.idRule?.(wanted);
+  if (reserved !== undefined) throw refused(reserved);
   // Anybody can compute what another tenant's keyed creation gets: nobody may take it beforehand (design §4).
   if (!admin && isDerivedForm(wanted))
     throw invalid(
@@ -224,10 +228,16 @@ const idOf = (
     );
   if (wanted.length > MAX_ID_CHARACTERS)
     throw invalid(`field 'id' must be at most ${MAX_ID_CHARACTERS} characters`, 'id');
-  // Such an id could not be addressed in a URL path, or would mean another path there.
-  if (/[/\\\p{Cc}]/u.test(wanted) || wanted === '.' || wanted === '..' || wanted !== wanted.trim())
+  // Such an id could not be addressed in a URL path, or would mean another path there, or would look like another one.
+  if (
+    /[/\\]/.test(wanted) ||
+    !isPlainToSee(wanted) ||
+    wanted === '.' ||
+    wanted === '..' ||
+    wanted !== wanted.trim()
+  )
     throw invalid(
-      "field 'id' must not hold slashes or control characters, begin or end with a space, or be '.' or '..'",
+      "field 'id' must not hold slashes or characters that cannot be seen, begin or end with a space, or be '.' or '..'",
       'id',
     );
   return wanted;

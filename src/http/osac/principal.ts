@@ -1,6 +1,7 @@
 import { subjectIdOf, vouchedSubjectIdOf } from '../../app/identifiers.ts';
 import type { VerifiedToken } from '../../app/identity.ts';
 import type { Actor, PersonalData } from '../../app/metadata.ts';
+import { PROVIDER_CLIENTS } from '../../domain/tenancy/provider-clients.ts';
 import type { Role } from '../../domain/tenancy/rights.ts';
 import type { Visibility } from '../../projections/read-models.ts';
 
@@ -78,7 +79,6 @@ export type PrincipalOptions = {
   readonly deploymentNamespace?: string;
 };
 
-const ADMIN_USERS = ['service-account-osac-admin', 'service-account-osac-controller'];
 const ADMIN_GROUPS = ['admins', '/admins'];
 const ADMIN_SERVICE_ACCOUNTS = [
   'admin',
@@ -203,5 +203,7 @@ const isAdmin = (
       ADMIN_SERVICE_ACCOUNTS.includes(account.name)
     );
   }
-  return ADMIN_USERS.includes(token.userName) || token.groups.some((group) => ADMIN_GROUPS.includes(group));
+  const { ownAccountOf } = token;
+  if (ownAccountOf !== undefined && PROVIDER_CLIENTS.includes(ownAccountOf)) return true;
+  return token.groups.some((group) => ADMIN_GROUPS.includes(group));
 };

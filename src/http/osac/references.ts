@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../domain/json.ts';
-import { kinds } from '../../domain/kinds.ts';
+import { kindOf, kinds } from '../../domain/kinds.ts';
 import { placesOf, valueAtPlace, withValueAtPlace } from '../../domain/places.ts';
 import { referenceOf, referenceText, refersTo, type Reference } from '../../domain/references.ts';
 import type { ResourceKind } from '../../domain/resource.ts';
@@ -134,7 +134,7 @@ export const find = (
   }
   const row = resources.get(wanted.kind, id, reachable(visibility, home));
   const found =
-    row !== undefined && fits(row, wanted.local, reference, home)
+    row !== undefined && isShown(row, visibility) && fits(row, wanted.local, reference, home)
       ? { row }
       : byName(wanted, id, reference, home, resources, visibility);
   if ('problem' in found || name === undefined || refersTo({ name }, found.row)) return found;
@@ -163,6 +163,12 @@ export const reachOf =
     return 'all' in reached || reached.tenants.includes(tenant);
   };
 
+/** False for what nobody but the provider knows of yet. */
+const isShown = ({ kind, publicJson }: ResourceRow, visibility: Visibility): boolean => {
+  const published = 'all' in visibility ? undefined : kindOf(kind)?.published;
+  return published === undefined || published(JSON.parse(publicJson) as JsonObject);
+};
+
 /** True when the object lies where the reference looks. */
 const fits = (row: ResourceRow, local: boolean, { project, shared }: Reference, home: Home): boolean => {
   if (local) return row.tenant === home.tenant;
@@ -181,7 +187,7 @@ const byName = (
 ): FoundReference => {
   const rows = resources
     .findByName(kind, name, near(visibility, home))
-    .filter((row) => fits(row, local, reference, home));
+    .filter((row) => isShown(row, visibility) && fits(row, local, reference, home));
   const scopes: readonly ((row: ResourceRow) => boolean)[] = [
     (row) => row.tenant === home.tenant && row.project === home.project,
     (row) => row.tenant === home.tenant,

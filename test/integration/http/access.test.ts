@@ -71,8 +71,21 @@ const CALLERS: readonly { name: string; token: TokenOptions; roles: readonly Rol
   { name: 'admin', token: { user: 'root', admin: true }, roles: ['admin'] },
   {
     name: 'controller',
-    token: { user: 'service-account-osac-controller' },
+    token: { user: 'service-account-osac-controller', claims: { azp: 'osac-controller' } },
     roles: ['admin'],
+  },
+  {
+    name: 'user of a tenant with the name of the admin client',
+    token: { user: 'service-account-osac-admin', tenants: ['t1'], claims: { azp: 'osac-admin' } },
+    roles: ['client'],
+  },
+  {
+    name: 'user of a tenant with the user name of the admin client',
+    token: {
+      tenants: ['t1'],
+      claims: { azp: 'osac-admin', preferred_username: undefined, username: 'service-account-osac-admin' },
+    },
+    roles: ['client'],
   },
 ];
 

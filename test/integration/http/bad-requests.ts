@@ -167,6 +167,24 @@ export const badRequests = (
     json('a null name', { metadata: { name: null }, spec: SMALL }, /metadata\.name/),
     json('an id with a path', { id: '../../x', ...named('x') }, /^field 'id' must not hold/),
     json('an id of dots', { id: '..', ...named('x') }, /^field 'id' must not hold/),
+    ...[
+      '\u202e',
+      '\u2069',
+      '\u200b',
+      '\u2060',
+      '\u00ad',
+      '\u2028',
+      '\u00a0',
+      '\u3164',
+      '\ufe0f',
+      '\u{e0041}',
+    ].map((sly) =>
+      json(
+        `an id with U+${sly.codePointAt(0)?.toString(16)}`,
+        { id: `a${sly}b`, ...named('x') },
+        /^field 'id' must not hold/,
+      ),
+    ),
     json('an id with NUL', { id: 'a\u0000b', ...named('x') }, /^field 'id' must not hold/),
     json(
       'an id of 201 characters',

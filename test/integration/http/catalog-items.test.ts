@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { randomUUID } from 'node:crypto';
 import {
   PRIVATE,
   PUBLIC,
@@ -6,6 +7,7 @@ import {
   itemsOf,
   textAt,
   type Caller,
+  type Reply,
   type TestService,
 } from '../../support/http-service.ts';
 import { ITEMS, SMALL, refused, startCatalogueItems, type CatalogueItems } from './catalogue-items.ts';
@@ -223,7 +225,71 @@ describe('cluster catalogue items over HTTP', () => {
       refused(await stranger('GET', `${PUBLIC}/${ITEMS}/${id}`), 404, `'${id}' not found`);
       expect((await admin('GET', `${PUBLIC}/${ITEMS}/${id}`)).status).to.equal(200);
       expect((await admin('GET', `${PRIVATE}/${ITEMS}/${draft}`)).status).to.equal(200);
-      refused(await order({ catalog_item: { id: draft } }), 404, 'is not published');
+    });
+
+    it('lets nobody tell an unpublished item of others from one that never was', async () => {
+      const { id: draft, name: draftName } = await made({ published: false });
+      const ordered = await order({ template: { id: 'osac.templates.small' } });
+      const cluster = `${PUBLIC}/clusters/${textAt(ordered.json, 'id')}`;
+      const calls: readonly ((id: string) => Promise<Reply>)[] = [
+        (id) => order({ catalog_item: { id } }),
+        (id) => order({ catalog_item: { name: id } }),
+        (id) => user('PATCH', cluster, { spec: { catalog_item: { id } } }),
+        (id) => user('PATCH', `${cluster}?update_mask=spec.catalog_item`, { spec: { catalog_item: { id } } }),
+        ...[
+          {},
+          { 'x-dry-run': 'true' },
+          { 'idempotency-key': name() },
+          { 'if-match': '"clusterCatalogItem-7"' },
+        ].flatMap((headers: Record<string, string>) => [
+          (id: string) => tenantAdmin('PATCH', `${PUBLIC}/${ITEMS}/${id}`, { title: 'Mine' }, headers),
+          (id: string) => tenantAdmin('DELETE', `${PUBLIC}/${ITEMS}/${id}`, undefined, headers),
+        ]),
+      ];
+      for (const [i, call] of calls.entries()) {
+        const [asked, absent] = i === 1 ? [draftName, name()] : [draft, randomUUID()];
+        const [hidden, nothing] = [await call(asked), await call(absent)];
+        expect(nothing.status, nothing.text).to.be.oneOf([400, 404]);
+        expect([hidden.status, hidden.text.replaceAll(asked, '<id>')], String(i)).to.deep.equal([
+          nothing.status,
+          nothing.text.replaceAll(absent, '<id>'),
+        ]);
+      }
+      refused(
+        await admin('POST', `${PRIVATE}/clusters`, {
+          metadata: { name: name(), tenant: 't1' },
+          spec: { catalog_item: { id: draft } },
+        }),
+        404,
+        'is not published',
+      );
+    });
+
+    it('lets administrators of a tenant publish and remove drafts of their own', async () => {
+      const body = { metadata: { name: name() }, title: 'Ours', template: SMALL };
+      const draft = textAt((await tenantAdmin('POST', `${PUBLIC}/${ITEMS}`, body)).json, 'id');
+      refused(await order({ catalog_item: { id: draft } }), 400, 'not found');
+      const published = await tenantAdmin('PATCH', `${PUBLIC}/${ITEMS}/${draft}`, { published: true });
+      expect(published.status, published.text).to.equal(200);
+      expect((await order({ catalog_item: { id: draft } })).status).to.equal(200);
+      const other = textAt(
+        (await tenantAdmin('POST', `${PUBLIC}/${ITEMS}`, { ...body, metadata: { name: name() } })).json,
+        'id',
+      );
+      expect((await tenantAdmin('DELETE', `${PUBLIC}/${ITEMS}/${other}`)).status).to.equal(200);
+    });
+
+    it('passes over a draft for a published item of the same name', async () => {
+      const called = name();
+      const shared = await made({ metadata: { name: called } });
+      await tenantAdmin('POST', `${PUBLIC}/${ITEMS}`, {
+        metadata: { name: called },
+        title: 'Draft',
+        template: SMALL,
+      });
+      const reply = await order({ catalog_item: { name: called } });
+      expect(reply.status, reply.text).to.equal(200);
+      expect(reply.text).to.include(shared.id);
     });
 
     it('lists published items only on the public surface', async () => {

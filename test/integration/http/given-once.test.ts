@@ -76,7 +76,7 @@ describe('what a request may say once', () => {
       admin(
         'POST',
         `${PRIVATE}/secrets`,
-        { metadata: { name, tenant: 't1' } },
+        { metadata: { name, tenant: 't1' }, data: { k: 'dg==' } },
         { 'x-ledger-ticket': ticket },
       );
     expect((await post('long', 'T'.repeat(128))).status).to.equal(200);

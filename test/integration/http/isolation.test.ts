@@ -103,6 +103,12 @@ const BODIES: readonly {
   { collection: 'users', tenants: ['t1', 't2'], spec: { spec: { username: 'u' } } },
   { collection: 'projects', tenants: ['t1', 't2'], spec: {} },
   { collection: 'identity_providers', tenants: ['t1', 't2'], spec: { spec: { title: 'SSO' } } },
+  { collection: 'secrets', tenants: ['t1', 't2'], spec: { data: { key: 'dg==' } } },
+  {
+    collection: 'cluster_catalog_items',
+    tenants: ['t1', 't2', 'shared'],
+    spec: { title: 'Item', template: { id: 'osac.templates.small' }, published: true },
+  },
 ];
 
 /** osac-api.md §7 Tenancy, design §7: what is not yours is not there. */
@@ -137,12 +143,22 @@ describe('tenants see and change their own and nothing else', () => {
             name,
           });
         }
+    const theirs = await admin('POST', `${PRIVATE}/projects`, { metadata: { name: 'theirs', tenant: 't2' } });
+    expect(theirs.status, theirs.text).to.equal(200);
     for (const { name, token } of PEOPLE) callers.set(name, callerOf(service, await service.token(token)));
   });
   after(() => service.close());
 
-  const call = (person: Person, verb: string, path: string, body?: object): Promise<Reply> =>
-    (callers.get(person.name) as Caller)(verb, `${PUBLIC}/${path}`, body, { 'x-dry-run': 'true' });
+  const query = (values: Record<string, string>): string => new URLSearchParams(values).toString();
+  const TRIED = { 'x-dry-run': 'true' };
+  const call = (
+    person: Person,
+    verb: string,
+    path: string,
+    body?: object,
+    headers: Record<string, string> = TRIED,
+  ): Promise<Reply> => (callers.get(person.name) as Caller)(verb, `${PUBLIC}/${path}`, body, headers);
+  const personOf = (name: string): Person => PEOPLE.find((one) => one.name === name) as Person;
   const METHODS = { GET: 'Get', PATCH: 'Update', DELETE: 'Delete' } as const;
   const bodyOf = (verb: string): object | undefined =>
     verb === 'PATCH' ? { metadata: { labels: { seen: 'yes' } } } : undefined;
@@ -261,65 +277,231 @@ describe('tenants see and change their own and nothing else', () => {
       }
   });
 
+  it('in filters and orders of lists, whatever these ask about', async () => {
+    const questions = fc.constantFrom(
+      (path: string, value: string) => `this.${path} == "${value}"`,
+      (path: string, value: string) => `this.${path} != "${value}"`,
+      (path: string, value: string) => `this.${path} in ["${value}", "x"]`,
+      (path: string, value: string) => `this.${path}.startsWith("${value}")`,
+      (path: string, value: string) => `!(this.${path} == "${value}") && has(this.metadata)`,
+      (path: string, value: string) => `this.${path} < "${value}" || this.${path} > "${value}"`,
+    );
+    const fields = fc.constantFrom<[string, (thing: Thing) => string, string]>(
+      ['id', ({ id }) => id, '00000000-0000-4000-8000-000000000000'],
+      ['metadata.tenant', ({ tenant }) => tenant, 'tX'],
+    );
+    const orders = fc.constantFrom('', 'metadata.tenant desc', 'metadata.creation_timestamp', 'id desc');
+    await checkAsync(
+      fc.asyncProperty(people, anyThing, fields, questions, orders, async (person, thing, field, ask, by) => {
+        const [path, valueOf, absent] = field;
+        fc.pre(![...person.tenants, 'shared'].includes(thing.tenant));
+        const list = (value: string): Promise<Reply> =>
+          call(
+            person,
+            'GET',
+            `${thing.collection}?${query({ filter: ask(path, value), ...(by === '' ? {} : { order: by }) })}`,
+          );
+        const [foreign, nothing] = [await list(valueOf(thing)), await list(absent)];
+        const said = `${person.name} ${thing.collection} ${ask(path, valueOf(thing))}: ${foreign.text}`;
+        // Above and below are others of a value that lies elsewhere; nobody else's come for it.
+        if (!ask(path, '').includes('<')) expect(foreign.text, said).to.equal(nothing.text);
+        for (const item of foreign.status === 200 ? itemsOf(foreign) : [])
+          expect([...person.tenants, 'shared'], said).to.include(textAt(item, 'metadata', 'tenant'));
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  it('in what they POST: into their own tenants alone, tried or meant', async () => {
+    const kindsMade = fc.constantFrom(...BODIES);
+    const places = fc.constantFrom('', 't1', 't2', 'shared', 'system', 'nowhere');
+    const how = fc.record({ tried: fc.boolean(), keyed: fc.boolean() });
+    let serial = 0;
+    await checkAsync(
+      fc.asyncProperty(people, kindsMade, places, how, async (person, made, place, { tried, keyed }) => {
+        const service_ = kinds.find(({ collection }) => collection === made.collection)?.service ?? '';
+        const before = await service.store.lastPosition();
+        const post = (tenant: string): Promise<Reply> =>
+          call(
+            person,
+            'POST',
+            made.collection,
+            {
+              metadata: { name: `n-${(serial += 1)}`, ...(tenant === '' ? {} : { tenant }) },
+              ...made.spec,
+            },
+            { ...(tried ? TRIED : {}), ...(keyed ? { 'idempotency-key': `k-${serial}` } : {}) },
+          );
+        const reply = await post(place);
+        const said = `${person.name} POST ${made.collection} into '${place}': ${reply.text}`;
+        const right = allows(person.roles, service_, 'Create');
+        const owner = place === '' ? person.tenants[0] : place;
+        const isOwn = owner !== undefined && person.tenants.includes(owner);
+        expect(reply.status, said).to.equal(right && isOwn ? 200 : 403);
+        if (reply.status === 200)
+          expect(textAt(reply.json['object'] ?? reply.json, 'metadata', 'tenant'), said).to.equal(owner);
+        else if (right && !isOwn && !['', 'shared'].includes(place)) {
+          const absent = await post('never-was');
+          expect(absent.text.replaceAll('never-was', place), said).to.equal(reply.text);
+        }
+        const events = await collect(
+          service.store.readAll({ limit: 10_000, ...(before === undefined ? {} : { after: before }) }),
+        );
+        if (tried || reply.status !== 200) expect(events, said).to.have.length(0);
+        for (const { metadata } of events) expect(metadata['tenant'], said).to.equal(owner);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it('and an id of their choice tells nothing of whose it is, only that it is taken', async () => {
+    const ann = personOf('user of t1');
+    const image = (id: string) => ({ id, metadata: { name: `i-${randomUUID()}` }, ...BODIES[1]?.spec });
+    const [theirs, own] = ['t2', 't1'].map((tenant) =>
+      things.find((thing) => thing.collection === 'disk_images' && thing.tenant === tenant),
+    );
+    for (const headers of [TRIED, {}]) {
+      const replies = await Promise.all(
+        [theirs, own].map(async (thing) => {
+          const reply = await call(ann, 'POST', 'disk_images', image(thing?.id ?? ''), headers);
+          return [reply.status, reply.text.replaceAll(thing?.id ?? '', '<id>')];
+        }),
+      );
+      expect(replies[0]?.[0]).to.equal(409);
+      expect(replies[0]).to.deep.equal(replies[1]);
+    }
+  });
+
   it('in what they may refer to', async () => {
-    const [ann, eli] = ['user of t1', 'admin of t1'].map((name) => PEOPLE.find((one) => one.name === name));
-    const foreignOf = (collection: string): string =>
-      things.find((thing) => thing.collection === collection && thing.tenant === 't2')?.id ?? '';
-    for (const [person, collection, referred, body] of [
+    const foreignOf = (collection: string): Thing =>
+      things.find((thing) => thing.collection === collection && thing.tenant === 't2') as Thing;
+    const owned = (collection: string): string =>
+      things.find((thing) => thing.collection === collection && thing.tenant === 't1')?.id ?? '';
+    const cluster = { template: { id: 'osac.templates.small' } };
+    const user = (id: string) => ({ spec: { role: { name: 'tenant-user' }, users: [{ id }] } });
+    const references: readonly (readonly [
+      who: string,
+      at: string,
+      to: string,
+      body: (id: string) => object,
+    ])[] = [
+      ['user of t1', 'clusters', 'cluster_templates', (id) => ({ spec: { template: { id } } })],
       [
-        ann,
+        'user of both',
         'clusters',
         'cluster_templates',
-        (id: string) => ({ metadata: { name: 'x' }, spec: { template: { id } } }),
+        (id) => ({ metadata: { tenant: 't1' }, spec: { template: { id } } }),
       ],
+      ['user of t1', 'clusters', 'cluster_catalog_items', (id) => ({ spec: { catalog_item: { id } } })],
+      ['user of t1', 'clusters', 'secrets', (id) => ({ spec: { ...cluster, pull_secret_secret: { id } } })],
       [
-        eli,
-        'role_bindings',
+        'admin of t1',
+        'cluster_catalog_items',
+        'cluster_templates',
+        (id) => ({ title: 'T', template: { id } }),
+      ],
+      ['admin of t1', 'role_bindings', 'users', user],
+      [
+        'admin of t1',
+        'project_memberships',
         'users',
-        (id: string) => ({
-          metadata: { name: 'x' },
-          spec: { role: { name: 'tenant-user' }, users: [{ id }] },
+        (id) => ({
+          metadata: { project: 'p1' },
+          spec: { role: 'PROJECT_MEMBERSHIP_ROLE_VIEWER', users: [{ id }] },
         }),
       ],
-    ] as const) {
-      const foreign = foreignOf(referred);
+    ];
+    const same = async (
+      reply: (id: string) => Promise<Reply>,
+      foreign: string,
+      said: string,
+    ): Promise<void> => {
       const absent = randomUUID();
+      const [theirs, nothing] = [await reply(foreign), await reply(absent)];
+      expect(theirs.status, `${said}: ${theirs.text}`).to.equal(400);
+      expect(theirs.text.replaceAll(foreign, '<id>'), said).to.equal(nothing.text.replaceAll(absent, '<id>'));
+    };
+    const named = (body: object): object => ({
+      ...body,
+      metadata: { name: 'x', ...(body as { metadata?: object }).metadata },
+    });
+    for (const [who, at, to, body] of references)
+      for (const headers of [TRIED, {}]) {
+        const foreign = foreignOf(to).id;
+        const said = `${who} ${at} -> ${to}`;
+        await same(
+          (id) => call(personOf(who), 'POST', at, named(body(id)), headers),
+          foreign,
+          `POST ${said}`,
+        );
+        const path = `${at}/${owned(at)}`;
+        if (owned(at) !== '' && who !== 'user of both')
+          await same((id) => call(personOf(who), 'PATCH', path, body(id), headers), foreign, `PATCH ${said}`);
+      }
+    // A project is referred to by its name, which it has in its tenant alone.
+    for (const headers of [TRIED, {}]) {
       const replies = await Promise.all(
-        [foreign, absent].map((id) => call(person as Person, 'POST', collection, body(id))),
+        ['theirs', 'nowhere'].map((project) =>
+          call(
+            personOf('user of t1'),
+            'POST',
+            'secrets',
+            { metadata: { name: 'x', project }, data: { k: 'dg==' } },
+            headers,
+          ),
+        ),
       );
       expect(replies.map(({ status }) => status)).to.deep.equal([400, 400]);
-      expect(replies[0]?.text.replaceAll(foreign, '<id>')).to.equal(
-        replies[1]?.text.replaceAll(absent, '<id>'),
-      );
+      expect(replies[0]?.text.replaceAll('theirs', 'nowhere')).to.equal(replies[1]?.text);
     }
     const [theirs, nowhere] = await Promise.all(
       ['t2', 'no-such'].map((tenant) =>
-        call(ann as Person, 'POST', 'disk_images', { metadata: { name: 'x', tenant }, ...BODIES[1]?.spec }),
+        call(personOf('user of t1'), 'POST', 'disk_images', {
+          metadata: { name: 'x', tenant },
+          ...BODIES[1]?.spec,
+        }),
       ),
     );
     expect(theirs?.text.replaceAll('t2', '<t>')).to.equal(nowhere?.text.replaceAll('no-such', '<t>'));
     expect([theirs?.status, nowhere?.status]).to.deep.equal([403, 403]);
   });
 
-  it('in watches', async () => {
-    const watching = await watch(
-      service,
-      await service.token({ user: 'ann', tenants: ['t1'] }),
-      PUBLIC_WATCH,
+  it('in watches, whatever their filters ask for', async () => {
+    const all = 'has(event.disk_image)';
+    const filters = [
+      all,
+      `${all} && event.disk_image.metadata.tenant == "t2"`,
+      `${all} && event.disk_image.id != ""`,
+    ];
+    const watches = await Promise.all(
+      PEOPLE.flatMap((person) =>
+        filters.map(async (filter) => {
+          const token = await service.token(person.token);
+          const path = `${PUBLIC_WATCH}?${query({ filter: `(${filter}) || event.disk_image.metadata.name == "last"` })}`;
+          return { person, filter, watching: await watch(service, token, path) };
+        }),
+      ),
     );
     try {
-      for (const tenant of ['t2', 'shared', 't1'])
-        await admin('POST', `${PRIVATE}/disk_images`, {
-          metadata: { name: 'seen', tenant },
-          ...BODIES[1]?.spec,
-        });
-      const events = await watching.count(2);
-      expect(events.map((event) => textAt(event, 'disk_image', 'metadata', 'tenant'))).to.deep.equal([
-        'shared',
-        't1',
-      ]);
+      for (const [name, tenant] of [
+        ['seen', 't2'],
+        ['seen', 'shared'],
+        ['seen', 't1'],
+        ['last', 'shared'],
+      ] as const)
+        await admin('POST', `${PRIVATE}/disk_images`, { metadata: { name, tenant }, ...BODIES[1]?.spec });
+      for (const { person, filter, watching } of watches) {
+        const wanted = ['t2', 'shared', 't1']
+          .filter((tenant) => [...person.tenants, 'shared'].includes(tenant))
+          .filter((tenant) => tenant === 't2' || filter !== filters[1]);
+        const events = await watching.count(wanted.length + 1);
+        expect(
+          events.map((event) => textAt(event, 'disk_image', 'metadata', 'tenant')),
+          `${person.name} ${filter}`,
+        ).to.deep.equal([...wanted, 'shared']);
+      }
     } finally {
-      watching.close();
+      for (const { watching } of watches) watching.close();
     }
   });
 });

@@ -47,6 +47,34 @@ describe('bad input over HTTP', function () {
       expectRefusal(text, 400, 3, "a request must have the header 'Host'");
     });
 
+    for (const second of ['Host: x', 'host: evil.example', 'HOST:'])
+      it(`a request with two hosts, ${second}, is 400`, async () => {
+        for (const version of ['1.0', '1.1']) {
+          const text = await rawExchange(
+            service.url,
+            `GET ${CLUSTERS} HTTP/${version}\r\nHost: x\r\n${second}\r\n\r\n`,
+          );
+          expectRefusal(text, 400, 3, "header 'Host' may be given once");
+        }
+      });
+
+    it('every error says that it is neither to be stored nor to be taken for anything else', async () => {
+      for (const [path, status] of [
+        [CLUSTERS, 401],
+        ['/nowhere', 404],
+        ['/api/ledger/v1/projections', 401],
+        ['/api/audit/v1/events', 401],
+        [`${PUBLIC_WATCH}?filter=this(`, 401],
+        [`${CLUSTERS}/%zz`, 400],
+        ['/healthz', 501],
+      ] as const) {
+        const answer = await fetch(service.url + path, { method: status === 501 ? 'POST' : 'GET' });
+        expect(answer.status, path).to.equal(status);
+        expect(answer.headers.get('cache-control'), path).to.equal('no-store');
+        expect(answer.headers.get('x-content-type-options'), path).to.equal('nosniff');
+      }
+    });
+
     for (const [what, header] of [
       [
         'a mask of 10,000 names',
@@ -167,6 +195,8 @@ const expectRefusal = (text: string, status: number, code: number, message: stri
   expect(head, text).to.match(new RegExp(`^HTTP/1\\.1 ${status} [A-Z]`));
   expect(head).to.match(/^content-type: application\/json$/im);
   expect(head).to.match(/^connection: close$/im);
+  expect(head).to.match(/^cache-control: no-store$/im);
+  expect(head).to.match(/^x-content-type-options: nosniff$/im);
   expect(head).to.match(new RegExp(`^content-length: ${Buffer.byteLength(body)}$`, 'im'));
   expect(more, text).to.deep.equal([]);
   const json = JSON.parse(body) as Json;

@@ -99,6 +99,38 @@ describe('HTTP: projects', () => {
     expect(reserved.status, reserved.text).to.equal(400);
   });
 
+  it('tell nobody by the ids of default projects which tenants there are', async () => {
+    const answers = async (
+      verb: string,
+      id: string,
+      how: Record<string, string> = {},
+    ): Promise<unknown[]> => {
+      const [path, body] =
+        verb === 'POST' ? ['projects', { id, ...project('mine') }] : [`projects/${id}`, {}];
+      const sent = verb === 'DELETE' ? undefined : body;
+      const reply = await owner(verb, `${PUBLIC}/${path}`, sent, how);
+      return [reply.status, reply.text.replaceAll(id, '<id>'), reply.headers.get('x-ledger-reason')];
+    };
+    const there = ['default-project.t2', 'default-project.shared', 'default-project.t1'];
+    for (const how of [
+      {},
+      { 'x-dry-run': 'true' },
+      { 'idempotency-key': 'one' },
+      { 'idempotency-key': 'two', 'x-dry-run': 'true' },
+    ]) {
+      const absent = await answers('POST', 'default-project.nowhere', how);
+      expect(absent[0], String(absent[1])).to.equal(400);
+      for (const id of there) expect(await answers('POST', id, how), id).to.deep.equal(absent);
+    }
+    for (const verb of ['PATCH', 'DELETE'])
+      expect(await answers(verb, 'default-project.t2')).to.deep.equal(
+        await answers(verb, 'default-project.nowhere'),
+      );
+    const private_ = async (id: string) =>
+      (await admin('POST', `${PRIVATE}/projects`, { id, ...project('mine', { tenant: 't1' }) })).text;
+    expect(await private_('default-project.t2')).to.equal(await private_('default-project.nowhere'));
+  });
+
   it('hold objects of every kind, whose names are unique per project', async () => {
     await owner('POST', `${PUBLIC}/projects`, project('a'));
     await owner('POST', `${PUBLIC}/projects`, project('b'));
@@ -106,7 +138,7 @@ describe('HTTP: projects', () => {
     expect(made.status, made.text).to.equal(200);
     expect(made.json).to.have.nested.property('metadata.project', 'a');
     expect((await owner('POST', `${PUBLIC}/secrets`, secretIn('b'))).status).to.equal(200);
-    expect((await owner('POST', `${PUBLIC}/secrets`, { metadata: { name: 'key' } })).status).to.equal(200);
+    expect((await owner('POST', `${PUBLIC}/secrets`, secretIn(''))).status).to.equal(200);
     expect((await owner('POST', `${PUBLIC}/secrets`, secretIn('a'))).status).to.equal(409);
 
     const unknown = await owner('POST', `${PUBLIC}/secrets`, secretIn('nope'));

@@ -128,9 +128,26 @@ describe('HTTP: secrets', () => {
     expect(await stored()).to.deep.equal({ 'data.a': '3' });
     await user('PATCH', path, { data: { z: base64('9') } });
     expect(await stored()).to.deep.equal({ 'data.z': '9' });
-    const emptied = await user('PATCH', path, { data: null });
-    expect(emptied.status, emptied.text).to.equal(200);
-    expect(await stored()).to.deep.equal({});
+    for (const [query, sent] of [
+      ['', { data: null }],
+      ['', { data: {} }],
+      ['?update_mask=data', {}],
+      ['?update_mask=data.z', {}],
+    ] as const) {
+      const emptied = await user('PATCH', path + query, sent);
+      expect(emptied.status, emptied.text).to.equal(400);
+      expect(emptied.json['message']).to.match(/^field 'data' is required/);
+    }
+    expect(await stored()).to.deep.equal({ 'data.z': '9' });
+  });
+
+  it('without data are refused, by a dry run too', async () => {
+    for (const sent of [{ metadata: { name: 's' } }, secret('s', {})])
+      for (const headers of [{}, { 'x-dry-run': 'true' }] as Record<string, string>[]) {
+        const reply = await user('POST', URL, sent, headers);
+        expect([reply.status, reply.json['code']], reply.text).to.deep.equal([400, 3]);
+        expect(reply.json['message']).to.match(/^field 'data' is required/);
+      }
   });
 
   it('keys are those of Kubernetes, hostile ones are refused', async () => {

@@ -134,7 +134,10 @@ describe('HTTP: tenants', () => {
       "tenant 't1' cannot be deleted because it still has objects of kind project",
     ]);
     await admin('DELETE', `${PRIVATE}/projects/${textAt(made.json, 'id')}`);
-    const secret = await admin('POST', `${PRIVATE}/secrets`, { metadata: { name: 's', tenant: 't1' } });
+    const secret = await admin('POST', `${PRIVATE}/secrets`, {
+      metadata: { name: 's', tenant: 't1' },
+      data: { k: 'dg==' },
+    });
     expect((await admin('DELETE', `${URL}/t1`)).text).to.contain('objects of kind secret');
     await admin('DELETE', `${PRIVATE}/secrets/${textAt(secret.json, 'id')}`);
     expect((await admin('DELETE', `${URL}/t1`)).status).to.equal(200);

@@ -9,6 +9,7 @@ import {
   textAt,
   type Caller,
   type Json,
+  type Reply,
   type TestService,
 } from '../../support/http-service.ts';
 import { collect } from '../../support/fake-context.ts';
@@ -81,6 +82,55 @@ describe('users over HTTP', () => {
       400,
       "field 'metadata.name' is immutable",
     ]);
+  });
+
+  describe('with a name by which provider admins are known', () => {
+    const SIGNS = ['service-account-osac-admin', 'service-account-osac-controller'];
+    const spellings = (name: string): string[] => [
+      name,
+      ` ${name}\t`,
+      name.toUpperCase(),
+      // Full-width letters, which many directories fold.
+      name.replaceAll(/[a-z]/g, (letter) => String.fromCodePoint((letter.codePointAt(0) ?? 0) + 0xfee0)),
+      `${name.slice(0, 3)}\u200b${name.slice(3)}`,
+    ];
+    const refusal = (reply: Reply, field: string): void => {
+      expect(reply.status, reply.text).to.equal(400);
+      expect(reply.json['message']).to.match(new RegExp(`^field '${field}' .* belongs to the provider`));
+      expect(reply.text).not.to.include('osac');
+    };
+
+    for (const sign of SIGNS)
+      it(`${sign} are refused on the public surface`, async () => {
+        refusal(
+          await manager('POST', `${PUBLIC}/users`, { metadata: { name: sign }, spec: { username: 'x' } }),
+          'metadata.name',
+        );
+        const there = textAt(await create(`n-${sign.slice(-5)}`, { username: 'plain' }), 'id');
+        for (const username of spellings(sign)) {
+          refusal(
+            await manager('POST', `${PUBLIC}/users`, { metadata: { name: 'sly' }, spec: { username } }),
+            'spec.username',
+          );
+          refusal(
+            await manager('PATCH', `${PUBLIC}/users/${there}`, { spec: { username } }),
+            'spec.username',
+          );
+        }
+        const near = await manager('PATCH', `${PUBLIC}/users/${there}`, { spec: { username: `${sign}s` } });
+        expect(near.status, near.text).to.equal(200);
+      });
+
+    it('can be recorded by provider admins, and stay changeable by their tenant', async () => {
+      const made = await admin('POST', `${PRIVATE}/users`, {
+        metadata: { name: SIGNS[0], tenant: 't1' },
+        spec: { username: SIGNS[0] },
+      });
+      expect(made.status, made.text).to.equal(200);
+      const path = `${PUBLIC}/users/${textAt(made.json['object'] ?? made.json, 'id')}`;
+      const changed = await manager('PATCH', path, { spec: { enabled: true } });
+      expect(changed.status, changed.text).to.equal(200);
+    });
   });
 
   it('write nothing when nothing changes, whatever has to be opened to know that', async () => {

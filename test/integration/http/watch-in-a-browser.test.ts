@@ -46,7 +46,7 @@ describe('the watch that a page may use', () => {
   after(() => service.close());
 
   const write = async (name: string): Promise<string> => {
-    const reply = await user('POST', `${PUBLIC}/secrets`, { metadata: { name } });
+    const reply = await user('POST', `${PUBLIC}/secrets`, { metadata: { name }, data: { k: 'dg==' } });
     expect(reply.status, reply.text).to.equal(200);
     return reply.headers.get('x-ledger-position') ?? '';
   };

@@ -68,6 +68,19 @@ describe('directories of the settings', () => {
     }
   });
 
+  it('of data that everybody may write to are refused with what mends it', async () => {
+    const data = join(dir, 'data');
+    mkdirSync(data);
+    for (const mode of [0o777, 0o1777, 0o703]) {
+      chmodSync(data, mode);
+      expect(await refusal(data), mode.toString(8)).to.equal(
+        `LEDGER_DATA_DIR: every user of this machine can write to ${data} (mode ${mode.toString(8).padStart(4, '0')}); run: chmod o-w '${data}'`,
+      );
+    }
+    chmodSync(data, 0o2775);
+    await openDirectories({ dataDir: data, secretsDir: join(dir, 'secrets') });
+  });
+
   it('of secrets that others may read are refused with what mends it', async () => {
     const secrets = join(dir, 'secrets');
     mkdirSync(secrets);

@@ -35,20 +35,40 @@ describe('which issuers of tokens are trusted', () => {
   };
   const verifier = (
     trustedIssuers: readonly string[],
-    where: { readonly httpAddress?: Address; readonly nodeEnv?: string; readonly inPod?: boolean } = {},
+    where: {
+      readonly httpAddress?: Address;
+      readonly nodeEnv?: string;
+      readonly inPod?: boolean;
+      readonly audience?: string;
+    } = {},
   ) =>
     createVerifier(
-      { trustedIssuers: [...trustedIssuers], httpAddress: where.httpAddress ?? LOOPBACK, secretsDir },
+      {
+        trustedIssuers: trustedIssuers.map((issuer) => ({ issuer })),
+        tokenAudience: where.audience,
+        httpAddress: where.httpAddress ?? LOOPBACK,
+        secretsDir,
+      },
       { pod: where.inPod === true ? pod : undefined, nodeEnv: where.nodeEnv, logger: silentLogger },
     );
-  const developmentToken = (): Promise<string> =>
-    mintToken(secretsDir, { user: 'alice', admin: true, ttlSeconds: 60, now: Date.now() });
+  const developmentToken = (more: { readonly audience?: string } = {}): Promise<string> =>
+    mintToken(secretsDir, { user: 'alice', admin: true, ttlSeconds: 60, now: Date.now(), ...more });
   const fault = (work: Promise<unknown>): Promise<unknown> => work.catch((error: unknown) => error);
 
   it('the development issuer where none is set', async () => {
     const { issuers, verify } = await verifier([]);
     expect(issuers).to.deep.equal([DEVELOPMENT_ISSUER]);
     expect(await verify(await developmentToken())).to.include({ issuer: DEVELOPMENT_ISSUER });
+  });
+
+  it('with an audience that every token must name, the tokens of `ledgerctl token` too', async () => {
+    const { verify } = await verifier([], { audience: 'osac-api' });
+    expect(await verify(await developmentToken({ audience: 'osac-api' }))).to.include({ userName: 'alice' });
+    for (const [more, why] of [
+      [{}, "claim 'aud' is missing"],
+      [{ audience: 'other' }, "claim 'aud' is not acceptable"],
+    ] as const)
+      expect(String(await fault(verify(await developmentToken(more))))).to.include(why);
   });
 
   it('never the development issuer where another one is set, also where its key lies there', async () => {
@@ -61,7 +81,11 @@ describe('which issuers of tokens are trusted', () => {
   });
 
   it('nobody in production or where others can reach it: refused by its setting, and no key is made', async () => {
-    for (const where of [{ nodeEnv: 'production' }, { httpAddress: { host: '0.0.0.0', port: 8001 } }]) {
+    for (const where of [
+      { nodeEnv: 'production' },
+      { nodeEnv: ' Production' },
+      { httpAddress: { host: '0.0.0.0', port: 8001 } },
+    ]) {
       const error = await fault(verifier([], where));
       expect(error).to.be.instanceOf(BadSetting);
       expect(String(error)).to.include('LEDGER_TRUSTED_ISSUERS: the development token issuer is refused');

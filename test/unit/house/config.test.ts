@@ -29,6 +29,17 @@ describe('settings', () => {
     ['LEDGER_ROLES', 'api,cook', 'publisher'],
     ['LEDGER_ROLES', ',', 'at least one'],
     ['LEDGER_TRUSTED_ISSUERS', 'http://plain.example', 'https'],
+    ['LEDGER_TRUSTED_ISSUERS', 'https://sso.example=', 'what it may claim is missing'],
+    ['LEDGER_TRUSTED_ISSUERS', 'https://sso.example=acme;;admins', '"" is no tenant'],
+    ['LEDGER_TRUSTED_ISSUERS', 'https://sso.example=Acme', '"Acme" is no tenant'],
+    ['LEDGER_TRUSTED_ISSUERS', 'https://sso.example=acme,globex', 'must be https URLs'],
+    [
+      'LEDGER_TRUSTED_ISSUERS',
+      'https://a.example=acme,https://a.example',
+      'https://a.example is named twice',
+    ],
+    ['LEDGER_TRUSTED_ISSUERS', 'https://me:hunter2@sso.example', 'must hold no user name or password'],
+    ['LEDGER_TRUSTED_ISSUERS', 'https://:hunter2@sso.example=acme', 'must hold no user name or password'],
     ['LEDGER_KAFKA_BROKERS', 'kafka', 'host:port'],
     ['LEDGER_KAFKA_SASL_MECHANISM', 'kerberos', 'scram-sha-512'],
     ['LEDGER_KAFKA_HEARTBEAT_MS', '10', 'between 1000'],
@@ -49,6 +60,27 @@ describe('settings', () => {
         .and.include(`Example: ${variable}=`);
     });
   }
+
+  it('never repeats a password', () => {
+    for (const url of ['https://me:hunter2@sso.example', 'https://:hunter2@sso.example=acme'])
+      expect(refusal({ LEDGER_TRUSTED_ISSUERS: url })).not.to.include('hunter2');
+  });
+
+  it('say of each issuer what it may claim; without a scope everything', () => {
+    const issuers =
+      ' https://all.example/realms/x , https://idp.example=acme;globex;admins;services,https://any.example=*';
+    expect(readConfig({ LEDGER_TRUSTED_ISSUERS: issuers }).trustedIssuers).to.deep.equal([
+      { issuer: 'https://all.example/realms/x' },
+      {
+        issuer: 'https://idp.example',
+        scope: { tenants: ['acme', 'globex'], admins: true, services: true },
+      },
+      { issuer: 'https://any.example', scope: { tenants: 'all', admins: false, services: false } },
+    ]);
+    expect(readConfig({}).trustedIssuers).to.deep.equal([]);
+    expect(readConfig({}).tokenAudience).to.equal(undefined);
+    expect(readConfig({ LEDGER_TOKEN_AUDIENCE: 'osac-api' }).tokenAudience).to.equal('osac-api');
+  });
 
   it('refuses half of what it takes to say who it is to the brokers', () => {
     const mechanism = { LEDGER_KAFKA_SASL_MECHANISM: 'scram-sha-512' };

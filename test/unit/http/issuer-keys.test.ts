@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { SignJWT, exportJWK, generateKeyPair, type JWK } from 'jose';
 import { createIssuerKeys } from '../../../src/adapters/identity/issuer-keys.ts';
 import { createTokenVerifier } from '../../../src/adapters/identity/token-verifier.ts';
+import { eventually } from '../../support/eventually.ts';
 import { IssuerUnreachable, TokenRejected } from '../../../src/app/identity.ts';
 
 const ISSUER = 'https://sso.example/realms/osac';
@@ -84,13 +85,65 @@ describe('issuer keys', () => {
     await verifier.verify(await token());
   });
 
-  it('goes on with the keys it has while the issuer is down', async () => {
+  const HOUR = 3_600_000;
+
+  it('goes on with the keys it has while the issuer is down, for a day', async () => {
     const verifier = verifierOf();
-    await verifier.verify(await token());
+    const known = await token();
+    await verifier.verify(known);
     down = true;
-    clock += 3_600_001;
+    clock += HOUR + 1;
     await verifier.verify(await token());
     expect(calls).to.have.length(3);
+    clock += 22 * HOUR;
+    await verifier.verify(await token());
+    expect(verifier.recall(known)).not.to.equal(undefined);
+    clock += HOUR;
+    expect(verifier.recall(known)).to.equal(undefined);
+    for (const text of [known, await token()])
+      expect(await failure(verifier.verify(text))).to.be.instanceOf(IssuerUnreachable);
+    down = false;
+    clock += 5_001;
+    await verifier.verify(known);
+  });
+
+  it('withdraws a key that the issuer lists no more, and the tokens that it signed', async () => {
+    served = publicKeys;
+    const verifier = verifierOf();
+    const [withdrawn, kept] = [await token(0), await token(1)];
+    await verifier.verify(withdrawn);
+    await verifier.verify(kept);
+    served = publicKeys.slice(1);
+    clock += HOUR + 1;
+    // Nobody waits for the issuer: who is known is let in once more, and asking is begun.
+    expect(verifier.recall(withdrawn)).not.to.equal(undefined);
+    await eventually('the keys are fetched again', () => verifier.recall(withdrawn) === undefined);
+    expect(calls).to.have.length(4);
+    expect(await failure(verifier.verify(withdrawn))).to.be.instanceOf(TokenRejected);
+    expect(verifier.recall(kept)).not.to.equal(undefined);
+  });
+
+  it('withdraws a key whose id names another one now', async () => {
+    const verifier = verifierOf();
+    const text = await token(0);
+    await verifier.verify(text);
+    served = [{ ...(publicKeys[1] as JWK), kid: 'k0' }];
+    clock += HOUR + 1;
+    verifier.recall(text);
+    await eventually('the keys are fetched again', () => verifier.recall(text) === undefined);
+    expect(await failure(verifier.verify(text))).to.be.instanceOf(TokenRejected);
+  });
+
+  it('lets nothing but the list be withdrawn: a fetch that fails leaves the keys', async () => {
+    const verifier = verifierOf();
+    const text = await token();
+    await verifier.verify(text);
+    down = true;
+    clock += HOUR + 1;
+    expect(verifier.recall(text)).not.to.equal(undefined);
+    await eventually('the issuer was asked', () => calls.length === 3);
+    expect(verifier.recall(text)).not.to.equal(undefined);
+    expect(calls, 'asked once, however often it is recalled').to.have.length(3);
   });
 
   it('does not follow a discovery document that names another issuer or a plain-text key address', async () => {

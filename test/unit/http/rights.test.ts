@@ -55,11 +55,23 @@ describe('principals', () => {
   for (const [what, more] of [
     ['the group admins', { groups: ['admins'] }],
     ['the group by its path', { groups: ['/admins'] }],
-    ['the controller', { userName: 'service-account-osac-controller' }],
-    ['the admin service account of the realm', { userName: 'service-account-osac-admin' }],
+    ['the controller', { organizations: [], ownAccountOf: 'osac-controller' }],
+    ['the admin client of the realm', { organizations: [], ownAccountOf: 'osac-admin' }],
   ] as const)
     it(`${what} is a provider admin and sees every tenant`, () => {
       expect(principalOf(token(more))).to.deep.include({ admin: true, visibility: { all: true } });
+    });
+
+  for (const [what, more] of [
+    [
+      'a user who is named like the admin client',
+      { organizations: [], userName: 'service-account-osac-admin' },
+    ],
+    ['a subject that is named like it', { organizations: [], subject: 'service-account-osac-admin' }],
+    ['the own account of another client', { organizations: [], ownAccountOf: 'osac-cli' }],
+  ] as const)
+    it(`${what} is not`, () => {
+      expect(principalOf(token(more))).to.include({ admin: false });
     });
 
   for (const group of ['t1:admins', '/t1/admins', 'Admins', 'admins2', '/admins/x'])

@@ -100,6 +100,42 @@ describe('token verifier', () => {
     expect(verified.tenantGroups?.get('t1')).to.deep.equal(['admins']);
   });
 
+  describe('the own account of a client', () => {
+    const NAME = 'service-account-osac-admin';
+    const accountOf = async (more: Record<string, unknown>): Promise<string | undefined> => {
+      const { ownAccountOf } = await verifier.verify(
+        await token({ organization: undefined, preferred_username: NAME, azp: 'osac-admin', ...more }),
+      );
+      return ownAccountOf;
+    };
+
+    it('is told by its name and the client that has the token, where no organization is named', async () => {
+      expect(await accountOf({})).to.equal('osac-admin');
+      expect(await accountOf({ azp: undefined, client_id: 'osac-admin' })).to.equal('osac-admin');
+      for (const organization of [[], {}, null])
+        expect(await accountOf({ organization })).to.equal('osac-admin');
+    });
+
+    for (const [what, more] of [
+      ['a tenant', { organization: ['globex'] }],
+      ['a tenant with groups', { organization: { globex: {} } }],
+      ['a built-in tenant', { organization: ['shared'] }],
+      ['an organization in a form that is none', { organization: 'globex' }],
+      ['an organization without a name', { organization: [''] }],
+      ['another client', { azp: 'osac-cli' }],
+      ['another client, whatever client_id says', { azp: 'osac-cli', client_id: 'osac-admin' }],
+      ['a client that is no text', { azp: ['osac-admin'], client_id: 'osac-admin' }],
+      ['no client', { azp: undefined }],
+      ['the name in `username`', { preferred_username: undefined, username: NAME }],
+      ['the name in `sub`', { preferred_username: undefined, sub: NAME }],
+      ['the name of another client', { preferred_username: 'service-account-osac-cli' }],
+      ['a Kubernetes service account', { 'kubernetes.io': {} }],
+    ] as const)
+      it(`is not one of a token with ${what}`, async () => {
+        expect(await accountOf(more)).to.equal(undefined);
+      });
+  });
+
   it('takes a Kubernetes service account by its subject', async () => {
     const sub = 'system:serviceaccount:osac:admin';
     const verified = await verifier.verify(await token({ sub, 'kubernetes.io': {}, organization: ['t1'] }));
@@ -147,6 +183,8 @@ describe('token verifier', () => {
     ['issued in the future', { iat: seconds + 60 }, /iat/],
     ['not valid yet', { nbf: seconds + 60 }, /nbf/],
     ['typ ID', { typ: 'ID' }, /typ/],
+    ['a typ that is a list', { typ: ['Bearer'] }, /typ/],
+    ['a typ that is null', { typ: null }, /typ/],
     ['no subject', { sub: undefined }, /sub/],
     ['empty subject', { sub: '' }, /sub/],
   ] as const) {
@@ -190,6 +228,72 @@ describe('token verifier', () => {
       false,
       true,
     ]);
+  });
+
+  describe('one token has one id', () => {
+    const idOf = async (text: string): Promise<string> => (await verifier.verify(text)).tokenIdHash;
+    /** The same signature in another spelling: the last character of base64url holds bits that count for nothing. */
+    const respelt = (text: string): string => {
+      const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+      const last = LETTERS.indexOf(text.slice(-1));
+      return text.slice(0, -1) + LETTERS.charAt(last ^ 1);
+    };
+
+    it('made of the decoded signature', async () => {
+      const text = await token();
+      const other = respelt(text);
+      expect(Buffer.from(other.split('.')[2] ?? '', 'base64url')).to.deep.equal(
+        Buffer.from(text.split('.')[2] ?? '', 'base64url'),
+      );
+      expect(other).not.to.equal(text);
+      expect(await idOf(other)).to.equal(await idOf(text));
+      expect(await idOf(await token({ iat: seconds - 1 }))).not.to.equal(await idOf(text));
+    });
+
+    it('made of `jti` where it is a text, for each issuer its own', async () => {
+      const named = await idOf(await token({ jti: 'a' }));
+      expect(await idOf(await token({ jti: 'a', iat: seconds - 1 }))).to.equal(named);
+      expect(await idOf(await token({ jti: 'b' }))).not.to.equal(named);
+      const unnamed = await token({ jti: '' });
+      expect(await idOf(unnamed)).not.to.equal(await idOf(await token({ jti: '', iat: seconds - 1 })));
+      const others = createTokenVerifier({
+        issuers: new Map([['https://b.example', createLocalJWKSet({ keys: [jwk] })]]),
+        now: () => now,
+      });
+      const theirs = await others.verify(await token({ jti: 'a', iss: 'https://b.example' }));
+      expect(theirs.tokenIdHash).not.to.equal(named);
+    });
+
+    it('and no padding or other alphabet', async () => {
+      const [header = '', body = '', signature = ''] = (await token()).split('.');
+      for (const text of [
+        `${header}.${body}.${signature}==`,
+        `${header}=.${body}.${signature}`,
+        `${header}.${body}=.${signature}`,
+        `${header}.${body}.${signature}\u00a0`,
+        `${header}.${body}.${signature}+`,
+        `${header}.${body}.${signature}.`,
+      ])
+        expect(await reasonOf(text), text.slice(-8)).to.match(/not a JSON Web Token/);
+    });
+  });
+
+  it('forgets the tokens of a key that its issuer has withdrawn', async () => {
+    let current = new Map([['k1', 'one']]);
+    const keysOfIssuer = Object.assign(createLocalJWKSet({ keys: [jwk] }), {
+      fingerprint: (kid: string) => current.get(kid),
+    });
+    const own = createTokenVerifier({ issuers: new Map([[ISSUER, keysOfIssuer]]), now: () => now });
+    const text = await token();
+    await own.verify(text);
+    expect(own.recall(text)).not.to.equal(undefined);
+    // Another key under the same id, and none.
+    for (const next of [new Map([['k1', 'two']]), new Map<string, string>()]) {
+      current = next;
+      expect(own.recall(text)).to.equal(undefined);
+      current = new Map([['k1', 'one']]);
+      await own.verify(text);
+    }
   });
 
   it('remembers a token by its hash alone, and one that differs in a character not at all', async () => {

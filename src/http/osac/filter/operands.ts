@@ -1,4 +1,5 @@
 import type { DescEnum } from '@bufbuild/protobuf';
+import { own } from '../../../domain/json-tools.ts';
 import type { FieldPath, FieldType, FilterValue, Literal } from '../../../projections/filter/ast.ts';
 import { isProblem, resolveField, type FilterTarget, type Step } from './fields.ts';
 import { problemAt, problemOf, quoted, type Expr, type ParsedSource } from './parse.ts';
@@ -245,7 +246,7 @@ export const describe = (expr: Expr): string => {
   const { exprKind } = expr;
   switch (exprKind.case) {
     case 'callExpr':
-      return FUNCTIONS[exprKind.value.function] ?? `the function ${quoted(exprKind.value.function)}`;
+      return own(FUNCTIONS, exprKind.value.function) ?? `the function ${quoted(exprKind.value.function)}`;
     case 'comprehensionExpr':
       return "a macro over a list or map ('all', 'exists', 'exists_one', 'map', 'filter')";
     case 'structExpr':

@@ -17,6 +17,7 @@ import { valueAtPlace, withValueAtPlace } from '../../../domain/places.ts';
 import { referenceOf, type Reference } from '../../../domain/references.ts';
 import type { ResourceRow, Visibility } from '../../../projections/read-models.ts';
 import { ApiError, invalid, objectNotFound } from '../../errors.ts';
+import type { Handler, IdMessage } from '../call.ts';
 import { refused, type CreateServices, type Creation } from '../creates.ts';
 import { createDocument, documentRevision } from '../documents.ts';
 import { canonicalDocument, MESSAGES } from '../messages.ts';
@@ -190,7 +191,8 @@ const withVersionDefault = (
 /**
  * On the public surface an unpublished item is there only for as long as something of the caller's own tenants refers
  * to it (osac-api.md §10): what others do with it is not told. Of the past counts whether it was published then: a draft stays
- * hidden when it is published later, or deleted. Who referred to it then is not known; who does now has seen it.
+ * hidden when it is published later, or deleted. Who referred to it then is not known; who does now has seen it. Those
+ * who may write it, in their own tenant, can change, publish and delete it all the same.
  */
 export const hidingUnpublished = (
   service: KindService,
@@ -198,8 +200,32 @@ export const hidingUnpublished = (
 ): KindService => {
   const isReferred = (id: string, { admin, tenants }: Principal): boolean =>
     resources.isReferenced(service.kind, id, admin ? ALL : { tenants });
+  const isHidden = (id: string, principal: Principal): boolean => {
+    const row = resources.get(service.kind, id, principal.visibility);
+    return (
+      row !== undefined &&
+      !isPublished(JSON.parse(row.publicJson) as JsonObject) &&
+      !isReferred(id, principal)
+    );
+  };
+  /** What the caller may not write is refused as something that is there: not so when it cannot be read either. */
+  const unlessHidden =
+    <Message extends IdMessage>(write: Handler<Message>): Handler<Message> =>
+    async (call) => {
+      const { message, principal } = call;
+      const hidden = isHidden(message.id, principal);
+      try {
+        return await write(call);
+      } catch (error) {
+        const isThere = error instanceof ApiError && error.error === 'PERMISSION_DENIED';
+        if (isThere && hidden) throw objectNotFound(message.id);
+        throw error;
+      }
+    };
   return {
     ...service,
+    update: unlessHidden(service.update),
+    remove: unlessHidden(service.remove),
     get: async (call) => {
       const { message, principal } = call;
       const { id, asOf } = message;
@@ -210,12 +236,7 @@ export const hidingUnpublished = (
         if (isShown) return answer;
         throw objectNotFound(id);
       }
-      const row = resources.get(service.kind, id, principal.visibility);
-      const hidden =
-        row !== undefined &&
-        !isPublished(JSON.parse(row.publicJson) as JsonObject) &&
-        !isReferred(id, principal);
-      if (hidden) throw objectNotFound(id);
+      if (isHidden(id, principal)) throw objectNotFound(id);
       return service.get(call);
     },
   };

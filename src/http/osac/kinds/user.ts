@@ -4,6 +4,7 @@ import { isObject, objectAt, valueAt, withoutValueAt, withValueAt } from '../../
 import { reject, type Rejection } from '../../../domain/decider.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { metadataRejection } from '../../../domain/metadata-rules.ts';
+import { isProviderAccountName } from '../../../domain/tenancy/provider-clients.ts';
 import { user, userRejection } from '../../../domain/tenancy/user.resource.ts';
 import { refused, type CreateServices, type Creation } from '../creates.ts';
 import { createDocument, documentRevision } from '../documents.ts';
@@ -15,7 +16,9 @@ export const userCreation = ({
 }: Pick<CreateServices, 'resources'>): Creation<DocumentCommand> => ({
   resolve: (object) => {
     checkTexts(object.document);
-    const { id, tenant, name } = object;
+    const { id, tenant, name, surface, document } = object;
+    if (surface === 'public')
+      checkAccountNames({ 'metadata.name': name, [USERNAME]: valueAt(document, USERNAME) });
     // The reservation decides; this spares the key that would be made first, and stay behind for nobody.
     if (resources.findByName(user.kind, name, { tenants: [tenant] }).some((row) => row.id !== id))
       throw refused(nameTaken());
@@ -29,6 +32,9 @@ const nameTaken = (): Rejection =>
 export const userRevision = ({ runner }: Pick<CreateServices, 'runner'>): Revision<DocumentCommand> => ({
   command: async (change) => {
     checkTexts(change.after);
+    const username = valueAt(change.after, USERNAME);
+    if (change.surface === 'public' && username !== valueAt(change.before, USERNAME))
+      checkAccountNames({ [USERNAME]: username });
     const { state } = await runner.load(aggregateOf(user), change.id);
     const stored = 'document' in state ? state.document : {};
     return documentRevision.command({ ...change, after: withCredentials(change, stored) });
@@ -38,6 +44,24 @@ export const userRevision = ({ runner }: Pick<CreateServices, 'runner'>): Revisi
 const checkTexts = (document: JsonObject): void => {
   const wrong = metadataRejection(objectAt(document, 'metadata')) ?? userRejection(document);
   if (wrong !== undefined) throw refused(wrong);
+};
+
+const USERNAME = 'spec.username';
+
+/** A tenant's directory may make users of these records: none may be called what makes a provider admin elsewhere. */
+const checkAccountNames = (names: Readonly<Record<string, unknown>>): void => {
+  for (const [field, name] of Object.entries(names))
+    if (typeof name === 'string' && isProviderAccountName(name))
+      throw refused(
+        reject(
+          'invalid',
+          'RESERVED_NAME',
+          `field '${field}' is a name that belongs to the provider: choose another`,
+          {
+            field,
+          },
+        ),
+      );
 };
 
 const CREDENTIALS = 'spec.credentials';

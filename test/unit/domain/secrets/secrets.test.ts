@@ -61,6 +61,19 @@ describe('secrets', () => {
     const odd = { 'data.__proto__': ref('1'), 'data..': ref('1'), [`data.${'x'.repeat(253)}`]: ref('1') };
     expect(given().when(deposit({ secrets: odd })).decision).to.have.length(1);
   });
+  it('hold something, and are removed rather than emptied', () => {
+    given()
+      .when(deposit({ secrets: {} }))
+      .thenRejected('FIELD_REQUIRED', { field: 'data' });
+    given(deposited)
+      .when({
+        type: 'ReviseDocument',
+        at: later,
+        document,
+        secrets: { 'data.tls.crt': null, 'data.tls.key': null },
+      })
+      .thenRejected('FIELD_REQUIRED', { field: 'data' });
+  });
   it('on a hub name their coordinates and hold nothing here; the backend stays', () => {
     for (const backend of [77, 'SECRET_BACKEND_OTHER'])
       given()
