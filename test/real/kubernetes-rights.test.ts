@@ -101,8 +101,10 @@ describe('hubs of other settings on a real kube-apiserver', function () {
         PATIENCE_MS,
       );
       expect(after).to.deep.include({ problems: [], canReadAgents: true });
-      for (const { kind, metadata } of rbacOf('node-counts', NS))
-        await admin.delete(`${COLLECTIONS[String(kind)]}/${stringAt(metadata as JsonObject, 'name')}`);
+      for (const object of rbacOf('node-counts', NS)) {
+        const collection = COLLECTIONS[stringAt(object, 'kind')] ?? '';
+        await admin.delete(`${collection}/${stringAt(objectAt(object, 'metadata'), 'name')}`);
+      }
       await untilHolds(
         () => hub.check(by()),
         ({ canReadNodePools }) => canReadNodePools === false,
