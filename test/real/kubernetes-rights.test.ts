@@ -89,6 +89,32 @@ describe('hubs of other settings on a real kube-apiserver', function () {
     expect(await report('another')).to.deep.equal([uid, ['DifferentCluster'], 'other-cluster']);
   });
 
+  it('the recommended rights beside an operator show node pools and hosts', async () => {
+    const { clusters, hub } = kubernetesHub({ kubeconfigs: { '1': kubeconfig }, namespace: NS });
+    try {
+      const before = await hub.check(by());
+      expect(before).to.include({ canReadNodePools: false, canReadAgents: false });
+      for (const object of rbacOf('node-counts', NS)) await post(object);
+      const after = await untilHolds(
+        () => hub.check(by()),
+        ({ canReadNodePools }) => canReadNodePools === true,
+        PATIENCE_MS,
+      );
+      expect(after).to.deep.include({ problems: [], canReadAgents: true });
+      for (const object of rbacOf('node-counts', NS)) {
+        const collection = COLLECTIONS[stringAt(object, 'kind')] ?? '';
+        await admin.delete(`${collection}/${stringAt(objectAt(object, 'metadata'), 'name')}`);
+      }
+      await untilHolds(
+        () => hub.check(by()),
+        ({ canReadNodePools }) => canReadNodePools === false,
+        PATIENCE_MS,
+      );
+    } finally {
+      await clusters.close();
+    }
+  });
+
   it('a check names each right that is missing, and nothing once the roles are there', async () => {
     const subjects = (await fixture.hub.check(by())).problems.map(
       ({ code, subject }) => `${code} ${subject}`,
