@@ -1,5 +1,3 @@
-import { createAccessJournal } from '../app/audit/access-journal.ts';
-import { createDayJournal } from '../app/audit/day-journal.ts';
 import { createErasureLog } from '../app/audit/erasure-log.ts';
 import type { Erasures } from '../app/audit/erasure.ts';
 import { createAuditExports, type AuditExports } from '../app/audit/exports/exports.ts';
@@ -25,7 +23,7 @@ export type AuditApi = { readonly routes: readonly LedgerRoute[]; readonly expor
 
 export type AuditApiPorts = Pick<
   AuditServices,
-  'runner' | 'resources' | 'requestHash' | 'personal' | 'conceal' | 'past' | 'positions'
+  'runner' | 'resources' | 'requestHash' | 'personal' | 'conceal' | 'access' | 'past' | 'positions'
 > & {
   readonly auditing: Pick<Auditing, 'reader' | 'heads' | 'proofs' | 'keys' | 'halted' | 'suspect'>;
   readonly store: EventStore;
@@ -40,7 +38,6 @@ export type AuditApiPorts = Pick<
   readonly clock: Clock;
   readonly timers: Timers;
   readonly ids: Ids;
-  readonly instance: string;
   readonly logger: Logger;
   readonly productVersion: string;
   /** Milliseconds that files of exports are kept. */
@@ -48,7 +45,7 @@ export type AuditApiPorts = Pick<
 };
 
 export const createAuditApi = (ports: AuditApiPorts): AuditApi => {
-  const { auditing, store, codec, registry, open, runner, clock, timers, ids, instance } = ports;
+  const { auditing, store, codec, registry, open, runner, clock, timers, ids } = ports;
   const { reader, heads, proofs, keys } = auditing;
   const rest = (): Promise<void> => pause(timers, 0, new AbortController().signal);
   const words = { codec, registry, open };
@@ -103,7 +100,7 @@ export const createAuditApi = (ports: AuditApiPorts): AuditApi => {
     erasureLog: createErasureLog(shared),
     searches: createNameSearches(),
     halted: auditing.halted,
-    access: createAccessJournal({ journal: createDayJournal(store), codec, clock, instance }),
+    access: ports.access,
   };
   return { routes: auditRoutes(services), exports };
 };

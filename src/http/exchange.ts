@@ -358,6 +358,7 @@ export const finish = (exchange: Exchange, services: ExchangeServices): void => 
       ms: Math.round(milliseconds * 10) / 10,
       correlationId: exchange.requestId,
       tenant: principal?.homeTenant,
+      subject: principal?.subjectId,
       traceId: traceparent?.slice(3, 35),
     },
     'request',

@@ -13,6 +13,7 @@ import { createMemoryEventStore } from '../../src/adapters/event-store/memory/me
 import { createMemoryKeyStore } from '../../src/adapters/keys/memory-key-store.ts';
 import { createTokenVerifier } from '../../src/adapters/identity/token-verifier.ts';
 import { systemClock, systemIds, systemTimers } from '../../src/adapters/system/system-ports.ts';
+import { createAccessJournal } from '../../src/app/audit/access-journal.ts';
 import { createDayJournal } from '../../src/app/audit/day-journal.ts';
 import { createKnownIds } from '../../src/app/audit/known-ids.ts';
 import { createRefusalRecorder } from '../../src/app/audit/refusal-recorder.ts';
@@ -244,6 +245,8 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
     ids,
     requestHash,
     personal,
+    conceal: people.encrypt,
+    access: createAccessJournal({ journal: createDayJournal(store), codec, clock, instance: 'test' }),
   };
   const past = createPast({ store, runner, readModels: models, positions, clock });
   const audit =
@@ -260,7 +263,6 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
           past,
           readModels: models,
           logger,
-          conceal: people.encrypt,
           erase: metadata.erase,
           hasKey: people.has,
         });

@@ -6,6 +6,7 @@ import type { HubMode } from '../../domain/hubs/hub-facts.ts';
 import { hubSpecRejection } from '../../domain/hubs/hub-spec.ts';
 import { objectAt, own, stringAt, withoutEmpty } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
+import { hub as hubKind } from '../../domain/kinds.ts';
 import { ApiError, invalid } from '../errors.ts';
 import { hubOf, plain, type HubServices } from './hub-services.ts';
 import type { LedgerAnswer, LedgerCall, LedgerRoute } from './serve.ts';
@@ -26,12 +27,13 @@ export const hubCheckRoutes = (services: HubServices): readonly LedgerRoute[] =>
   },
 ];
 
-/** With any of these in the body a hub is looked at as it would be with them, and nothing is recorded. */
+/** With any of these in the body a hub is looked at as it would be with them, and what is found is not recorded. */
 const TRIED = ['kubeconfig', 'mode', 'endpoints', 'automation'];
 
 const checkHub = async (call: LedgerCall, services: HubServices): Promise<LedgerAnswer> => {
   const hub = await hubOf(call, services);
   if (TRIED.some((field) => own(call.body, field) !== undefined)) return tryValues(call, services, hub);
+  await services.recordAct(call, { act: 'hubs/check', kind: hubKind.kind, resourceId: hub.facts.id });
   const checked = await services.hubHealth?.check(hub, call.signal);
   if (checked === undefined) return withoutAdapter(hub);
   const { check, position } = checked;
@@ -168,7 +170,7 @@ const candidateAnswer = async (
   }
 };
 
-/** Records nothing. */
+/** Records who tried which host, and nothing of what is found. */
 const look = async (
   call: LedgerCall,
   services: HubServices,
@@ -177,6 +179,13 @@ const look = async (
   places: readonly string[],
 ): Promise<LedgerAnswer> => {
   if (services.hubHealth === undefined) throw nothingLooks();
+  const { id } = call.path;
+  const typed = stringAt(call.body, 'id');
+  await services.recordAct(call, {
+    act: 'hubs/check',
+    ...(id === undefined ? (typed === '' ? {} : { typed }) : { kind: hubKind.kind, resourceId: id }),
+    ...(automation === undefined ? {} : { hosts: [new URL(automation.url).host] }),
+  });
   const check = await services.hubHealth.checkCandidate(adapter, automation, call.signal);
   call.signal.throwIfAborted();
   return { json: { id: adapter.hubId, ...shown(check), ...sharing(services, adapter.hubId, check, places) } };
