@@ -42,6 +42,8 @@ export type AuditApiPorts = Pick<
   readonly productVersion: string;
   /** Milliseconds that files of exports are kept. */
   readonly keepMs?: number;
+  /** Finished exports that are kept of each tenant. */
+  readonly exportsKept?: number;
 };
 
 export const createAuditApi = (ports: AuditApiPorts): AuditApi => {
@@ -72,6 +74,7 @@ export const createAuditApi = (ports: AuditApiPorts): AuditApi => {
     halted: auditing.halted,
     suspect: auditing.suspect,
     ...(ports.keepMs === undefined ? {} : { keepMs: ports.keepMs }),
+    ...(ports.exportsKept === undefined ? {} : { keptOfTenant: ports.exportsKept }),
   });
   const services: AuditServices = {
     runner,

@@ -110,6 +110,7 @@ export const createServed = async (config: Config, opened: Opened, system: Syste
           logger,
           productVersion: await versionOf(),
           keepMs: config.auditExportDays * DAY_MS,
+          exportsKept: config.auditExportsPerTenant,
         });
   return { positions, erasures, services, surfaces, suspects, auditing, auditApi };
 };

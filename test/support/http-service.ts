@@ -96,6 +96,8 @@ export type TestServiceOptions = {
     readonly refusals?: boolean;
     /** Milliseconds at least between two looks at leaves. */
     readonly sampleMs?: number;
+    /** Finished exports that are kept of each tenant. */
+    readonly exportsKept?: number;
   };
   /** Stands in front of the check of tokens, as the gate of a start does. */
   readonly guard?: (readModels: ReadModels, authenticate: Authenticate) => Authenticate;
@@ -105,6 +107,7 @@ export type TestServiceOptions = {
 
 const UNLIMITED: AdmissionSettings = {
   rateLimitTenant: 0,
+  byteLimitTenant: 0,
   rateLimitAdmin: 0,
   rateLimitAddress: 0,
   concurrentRequests: 0,

@@ -40,6 +40,7 @@ export const startBenchService = async (
     LEDGER_LOG_LEVEL: 'warn',
     // What the service can do is measured here, not what one tenant is allowed.
     LEDGER_RATE_LIMIT_TENANT: '0',
+    LEDGER_BYTE_LIMIT_TENANT: '0',
   };
   await prepare(dataDir);
   const start = async (settings: Readonly<Record<string, string>>): Promise<ServiceProcess> => {
