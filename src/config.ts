@@ -301,6 +301,16 @@ const fields = {
     wholeNumber(0, 100_000),
     'Finished audit exports of one tenant whose files are kept, and as many of the whole log; the oldest goes first. 0: no limit.',
   ),
+  simulatedHubs: field(
+    'LEDGER_SIMULATED_HUBS',
+    '',
+    'allowed',
+    z
+      .string()
+      .refine((text) => text === '' || text === 'allowed', 'must be `allowed` or empty')
+      .transform((text) => text === 'allowed'),
+    'Whether simulated hubs (ids that begin with `sim-`) may be registered in production (`NODE_ENV=production`): `allowed`, or empty for no. Elsewhere they always may.',
+  ),
   drainMs: field(
     'LEDGER_DRAIN_MS',
     '0',

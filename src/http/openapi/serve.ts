@@ -135,7 +135,10 @@ const fileOf = async (content: string | Buffer, type: string): Promise<File> => 
 
 const swaggerFile = async (name: string): Promise<File> => {
   const folder = dirname(createRequire(import.meta.url).resolve('@fastify/swagger-ui/package.json'));
-  return fileOf(await readFile(join(folder, 'static', name)), SWAGGER_FILES[name] ?? 'application/octet-stream');
+  return fileOf(
+    await readFile(join(folder, 'static', name)),
+    SWAGGER_FILES[name] ?? 'application/octet-stream',
+  );
 };
 
 const openApiFile = async (served: Omit<Described, 'version'>): Promise<File> => {
