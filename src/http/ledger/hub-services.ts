@@ -18,7 +18,7 @@ export type HubServices = Pick<WriteServices, 'runner' | 'resources'> &
     /** Absent where no hubs are followed: nothing is found then. */
     readonly hubRegistry?: Pick<HubRegistry, 'hubs' | 'get' | 'onChange'>;
     readonly hubHealth?: Pick<HubHealthMonitor, 'check' | 'checkCandidate'>;
-    readonly clusters?: Pick<ManagementClusters, 'candidate'>;
+    readonly clusters?: Pick<ManagementClusters, 'candidate' | 'hostOf'>;
     readonly lanes?: Pick<ProcessRunner, 'status'>;
     readonly hubWatches?: HubObserver['status'];
   };

@@ -2,7 +2,9 @@ import type { ClusterIdentifier } from '../../../app/hub-identity.ts';
 import type { DocumentCommand } from '../../../domain/catalog/document.ts';
 import { reject } from '../../../domain/decider.ts';
 import { expectedCluster, hub, isSimulatedHub, KUBECONFIG_PATH } from '../../../domain/hubs/hub.resource.ts';
+import { clearTextRejection } from '../../../domain/hubs/hub-spec.ts';
 import { acceptedCluster, differentCluster } from '../../../domain/hubs/identity.ts';
+import type { JsonObject } from '../../../domain/json.ts';
 import { objectAt, stringAt } from '../../../domain/json-tools.ts';
 import { aggregateOf } from '../../../domain/kinds.ts';
 import { refused, type CreateServices, type Creation } from '../creates.ts';
@@ -21,6 +23,7 @@ export const hubCreation = (refusesSimulated: boolean): Creation<DocumentCommand
           { field: 'id' },
         ),
       );
+    refuseClearText(object.document);
     return documentCreation.resolve(object);
   },
 });
@@ -36,10 +39,17 @@ export type HubRevisionServices = Pick<CreateServices, 'runner' | 'secrets'> & {
  */
 export const hubRevision = (services: HubRevisionServices): Revision<DocumentCommand> => ({
   command: async (change) => {
+    refuseClearText(change.after, change.before);
     if (!change.dryRun) await refuseOtherCluster(change, services);
     return documentRevision.command(change);
   },
 });
+
+const refuseClearText = (document: JsonObject, before?: JsonObject): void => {
+  const previous = before === undefined ? undefined : objectAt(before, 'spec');
+  const wrong = clearTextRejection(objectAt(document, 'spec'), previous);
+  if (wrong !== undefined) throw refused(wrong);
+};
 
 const refuseOtherCluster = async (
   { id, tenant, after, secrets: changed }: Change,
