@@ -314,6 +314,13 @@ const fields = {
     wholeNumber(0, 100_000_000),
     'Requests per minute of one tenant; more are answered 429 with `Retry-After`. A list counts as one request for each 100 objects it may show (`limit`). 0: no limit.',
   ),
+  byteLimitTenant: field(
+    'LEDGER_BYTE_LIMIT_TENANT',
+    '256',
+    '64',
+    wholeNumber(0, 1_000_000),
+    'MiB of request bodies per minute of one tenant; more are answered 429 with `Retry-After`. 0: no limit.',
+  ),
   rateLimitAdmin: field(
     'LEDGER_RATE_LIMIT_ADMIN',
     '0',
@@ -350,6 +357,23 @@ const fields = {
     '30',
     wholeNumber(1, 3650),
     'Days that the file of a finished audit export is kept in `exports` of the data directory; what became of the export stays in the log.',
+  ),
+  auditExportsPerTenant: field(
+    'LEDGER_AUDIT_EXPORTS_PER_TENANT',
+    '50',
+    '20',
+    wholeNumber(0, 100_000),
+    'Finished audit exports of one tenant whose files are kept, and as many of the whole log; the oldest goes first. 0: no limit.',
+  ),
+  simulatedHubs: field(
+    'LEDGER_SIMULATED_HUBS',
+    '',
+    'allowed',
+    z
+      .string()
+      .refine((text) => text === '' || text === 'allowed', 'must be `allowed` or empty')
+      .transform((text) => text === 'allowed'),
+    'Whether simulated hubs (ids that begin with `sim-`) may be registered in production (`NODE_ENV=production`): `allowed`, or empty for no. Elsewhere they always may.',
   ),
   drainMs: field(
     'LEDGER_DRAIN_MS',

@@ -315,6 +315,8 @@ export type ManagementClusters = {
   of(hub: HubConnection): ManagementCluster | undefined;
   /** This hub is not registered any more: its connections are closed, and its credentials forgotten. */
   forget?(id: string): void;
+  /** Host and port that a kubeconfig leads to; undefined: it is none that is taken. */
+  hostOf?(kubeconfig: Uint8Array): string | undefined;
   /** A connection that is not registered yet, to check it first; closed by its caller. */
   candidate?(hub: Omit<HubConnection, 'kubeconfig'>, kubeconfig: Uint8Array): ManagementCluster;
 };

@@ -1,5 +1,3 @@
-import { createAccessJournal } from '../app/audit/access-journal.ts';
-import { createDayJournal } from '../app/audit/day-journal.ts';
 import { createErasureLog } from '../app/audit/erasure-log.ts';
 import type { Erasures } from '../app/audit/erasure.ts';
 import { createAuditExports, type AuditExports } from '../app/audit/exports/exports.ts';
@@ -25,7 +23,7 @@ export type AuditApi = { readonly routes: readonly LedgerRoute[]; readonly expor
 
 export type AuditApiPorts = Pick<
   AuditServices,
-  'runner' | 'resources' | 'requestHash' | 'personal' | 'conceal' | 'past' | 'positions'
+  'runner' | 'resources' | 'requestHash' | 'personal' | 'conceal' | 'access' | 'past' | 'positions'
 > & {
   readonly auditing: Pick<Auditing, 'reader' | 'heads' | 'proofs' | 'keys' | 'halted' | 'suspect'>;
   readonly store: EventStore;
@@ -40,15 +38,16 @@ export type AuditApiPorts = Pick<
   readonly clock: Clock;
   readonly timers: Timers;
   readonly ids: Ids;
-  readonly instance: string;
   readonly logger: Logger;
   readonly productVersion: string;
   /** Milliseconds that files of exports are kept. */
   readonly keepMs?: number;
+  /** Finished exports that are kept of each tenant. */
+  readonly exportsKept?: number;
 };
 
 export const createAuditApi = (ports: AuditApiPorts): AuditApi => {
-  const { auditing, store, codec, registry, open, runner, clock, timers, ids, instance } = ports;
+  const { auditing, store, codec, registry, open, runner, clock, timers, ids } = ports;
   const { reader, heads, proofs, keys } = auditing;
   const rest = (): Promise<void> => pause(timers, 0, new AbortController().signal);
   const words = { codec, registry, open };
@@ -75,6 +74,7 @@ export const createAuditApi = (ports: AuditApiPorts): AuditApi => {
     halted: auditing.halted,
     suspect: auditing.suspect,
     ...(ports.keepMs === undefined ? {} : { keepMs: ports.keepMs }),
+    ...(ports.exportsKept === undefined ? {} : { keptOfTenant: ports.exportsKept }),
   });
   const services: AuditServices = {
     runner,
@@ -103,7 +103,7 @@ export const createAuditApi = (ports: AuditApiPorts): AuditApi => {
     erasureLog: createErasureLog(shared),
     searches: createNameSearches(),
     halted: auditing.halted,
-    access: createAccessJournal({ journal: createDayJournal(store), codec, clock, instance }),
+    access: ports.access,
   };
   return { routes: auditRoutes(services), exports };
 };

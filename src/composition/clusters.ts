@@ -32,6 +32,7 @@ export const createClusters = (options: {
   return {
     of: (hub) => (isSimulatedHubId(hub.id) ? simulated.of(hub) : kubernetes.of(hub)),
     forget: (id) => kubernetes.forget(id),
+    hostOf: kubernetes.hostOf,
     candidate: (hub, kubeconfig) => {
       const known = isSimulatedHubId(hub.id) ? simulated.of(hub) : undefined;
       // A simulated hub takes any kubeconfig, and is not closed by who only looked at it.

@@ -13,10 +13,18 @@ import { ghostMark } from '../domain/clusters/cluster.resource.ts';
 import type { ReadinessProbe } from './readiness.ts';
 import type { System } from './system.ts';
 
+/** Tenants whose bytes are told apart: each is a time series. */
+const MOST_TENANTS = 1_000;
+
 /** Hooks of every part, each writing its own metrics. */
 export const measure = (metrics: Metrics) => {
-  const request: RequestHook = ({ method, route, status, seconds }) =>
+  const tenants = new Set<string>();
+  const request: RequestHook = ({ method, route, status, seconds, tenant, bytes }) => {
     metrics.httpSeconds.observe({ method, route, status: String(status) }, seconds);
+    if (tenant === undefined || bytes === 0) return;
+    if (tenants.size < MOST_TENANTS) tenants.add(tenant);
+    metrics.requestBytes.inc({ tenant: tenants.has(tenant) ? tenant : 'other tenants' }, bytes);
+  };
 
   const commandsAndProcesses: CommandHooks & ProcessHooks = {
     onCommand: (type, outcome) => metrics.commands.inc({ type, outcome }),

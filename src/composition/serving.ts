@@ -2,6 +2,8 @@ import { join } from 'node:path';
 import { openExportFiles } from '../adapters/audit/export-files.ts';
 import { createLineThreads } from '../adapters/audit/line-threads.ts';
 import { serveMetrics } from '../adapters/metrics/metrics.ts';
+import { createAccessJournal } from '../app/audit/access-journal.ts';
+import { createDayJournal } from '../app/audit/day-journal.ts';
 import { createErasures } from '../app/audit/erasure.ts';
 import { createSuspects } from '../app/audit/suspects.ts';
 import { clusterIdentifier } from '../app/hub-identity.ts';
@@ -60,9 +62,12 @@ export const createServed = async (config: Config, opened: Opened, system: Syste
     requestHash: createRequestHash(keys.requestHashKey),
     personal,
     people: { encrypt: keyStore.encrypt, open: openPersonal },
+    conceal: keyStore.encrypt,
+    access: createAccessJournal({ journal: createDayJournal(store), codec: system.codec, clock, instance }),
     hubs: {
       adapterOf: (id: string) => system.hubs.get(id)?.adapter,
       identify: clusterIdentifier(opened.clusters),
+      refusesSimulated: opened.nodeEnv?.toLowerCase() === 'production' && !config.simulatedHubs,
     },
     issuers: opened.verifier.issuers,
     formatPosition: positions.format,
@@ -83,7 +88,6 @@ export const createServed = async (config: Config, opened: Opened, system: Syste
       : createAuditApi({
           ...services,
           auditing,
-          conceal: keyStore.encrypt,
           readModels: system.readModels,
           store,
           codec: system.codec,
@@ -104,10 +108,10 @@ export const createServed = async (config: Config, opened: Opened, system: Syste
             tree: auditing.reader.source,
           }),
           timers,
-          instance,
           logger,
           productVersion: await versionOf(),
           keepMs: config.auditExportDays * DAY_MS,
+          exportsKept: config.auditExportsPerTenant,
         });
   return { positions, erasures, services, surfaces, suspects, auditing, auditApi };
 };

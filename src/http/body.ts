@@ -57,12 +57,14 @@ export type ReadBodyOptions = {
   /** Largest body, bytes. Default `MAX_BODY_BYTES`. */
   readonly limit?: number;
   readonly budget?: BodyBudget | undefined;
+  /** Told of the bytes that have come, also of a body that is refused. */
+  readonly onBytes?: (bytes: number) => void;
 };
 
 /** Reads the whole body. Throws ApiError: 413 past the limit, 415 when it is compressed, 503 past the budget. */
 export const readBody = async (
   request: IncomingMessage,
-  { limit = MAX_BODY_BYTES, budget }: ReadBodyOptions = {},
+  { limit = MAX_BODY_BYTES, budget, onBytes }: ReadBodyOptions = {},
 ): Promise<Buffer> => {
   const encoding = request.headers['content-encoding'];
   if (encoding !== undefined && encoding !== 'identity') {
@@ -74,7 +76,7 @@ export const readBody = async (
   if (announcedBytes(request.headers) > MAX_DROPPED_BYTES) throw tooLarge(limit, true);
   const kept = collect(budget);
   try {
-    return await receive(request, limit, kept);
+    return await receive(request, limit, kept, onBytes);
   } finally {
     kept.release();
   }
@@ -84,11 +86,13 @@ const receive = (
   request: IncomingMessage,
   limit: number,
   kept: ReturnType<typeof collect>,
+  onBytes: ReadBodyOptions['onBytes'],
 ): Promise<Buffer> =>
   new Promise((resolve, reject) => {
     let bytes = 0;
     request.on('data', (part: Buffer) => {
       bytes += part.length;
+      onBytes?.(bytes);
       if (bytes > MAX_DROPPED_BYTES) reject(tooLarge(limit, true));
       else if (bytes > limit) kept.release();
       else if (!kept.add(part)) reject(tooManyBodies());

@@ -43,6 +43,8 @@ export type Exchange = {
   holdUnread?: (bytes: number) => () => void;
   /** What it takes of its caller's rate, in requests. Default 1. */
   cost?: number;
+  /** Bytes of its body that have come. */
+  bodyBytes?: number;
   /** The object that the call is about and what was sent, for the record of a refusal; set as far as it was read. */
   asked?: {
     readonly kind?: string;
@@ -65,6 +67,10 @@ export type RequestHook = (request: {
   readonly route: string;
   readonly status: number;
   readonly seconds: number;
+  /** Of a known caller. */
+  readonly tenant: string | undefined;
+  /** Of its body. */
+  readonly bytes: number;
 }) => void;
 
 export type ExchangeServices = {
@@ -75,6 +81,13 @@ export type ExchangeServices = {
   /** Is told of an event (`<stream>@<revision>`) that is not the one that was recorded, as reading has found. */
   readonly suspect?: (event: string) => void;
 };
+
+/** Notes on an exchange what comes of its body. */
+export const bytesOf =
+  (exchange: Exchange) =>
+  (bytes: number): void => {
+    exchange.bodyBytes = bytes;
+  };
 
 const NO_CONTENT_HEADERS: Readonly<Record<string, string>> = {};
 
@@ -380,7 +393,14 @@ export const finish = (exchange: Exchange, services: ExchangeServices): void => 
   const method = request.method ?? '';
   // Nobody was there any more to be answered.
   const status = response.headersSent ? response.statusCode : ERRORS.CANCELLED.http;
-  onRequest?.({ method, route: exchange.route, status, seconds: milliseconds / 1000 });
+  onRequest?.({
+    method,
+    route: exchange.route,
+    status,
+    seconds: milliseconds / 1000,
+    tenant: principal?.homeTenant,
+    bytes: exchange.bodyBytes ?? 0,
+  });
   if (exchange.failure !== undefined) {
     suspected(exchange.failure, services);
     logger.error(
@@ -396,6 +416,7 @@ export const finish = (exchange: Exchange, services: ExchangeServices): void => 
       ms: Math.round(milliseconds * 10) / 10,
       correlationId: exchange.requestId,
       tenant: principal?.homeTenant,
+      subject: principal?.subjectId,
       traceId: traceparent?.slice(3, 35),
     },
     'request',

@@ -214,7 +214,7 @@ describe('ledgerctl', function () {
         name: view,
         state: 'live',
       });
-      // A timer of an order may fire meanwhile: digests are compared at one position of the log.
+      // A timer of an order may fire meanwhile. The rebuild itself is an event, which no row is of.
       await until('a rebuild during which the log rests', async () => {
         const before = await succeeds('projections', 'digest', view);
         expect(before).to.match(/^[0-9a-f]{64} {2}\d+ rows at \S+\n$/);
@@ -223,9 +223,7 @@ describe('ledgerctl', function () {
         expect(out).to.match(new RegExp(`^${view}: switched after \\d+ events in \\S+ s\\n$`));
         expect(err).to.match(/^\d+ events applied$/m);
         const after = await succeeds('projections', 'digest', view);
-        if (after.split(' at ')[1] !== before.split(' at ')[1]) return false;
-        expect(after).to.equal(before);
-        return true;
+        return after.split(' at ')[0] === before.split(' at ')[0];
       });
     }
     for (const verb of ['status', 'digest', 'rebuild'])

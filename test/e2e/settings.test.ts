@@ -102,6 +102,20 @@ describe('settings that cannot be used', function () {
     );
   });
 
+  it('a catalogue with simulated hubs ends a start in production', async () => {
+    const run = await runMain(['serve'], {
+      LEDGER_DATA_DIR: dir,
+      ...free,
+      NODE_ENV: 'Production',
+      LEDGER_TRUSTED_ISSUERS: 'https://sso.example/realms/osac',
+      LEDGER_CATALOG: 'fixtures/catalog',
+    });
+    expect(run.code, run.err).to.equal(1);
+    expect(run.err).to.include(
+      'simulated hubs are refused when NODE_ENV=production; register a hub with a kubeconfig, or set LEDGER_SIMULATED_HUBS=allowed',
+    );
+  });
+
   const isRefused = async ([settings, ...says]: (typeof bad)[number], dataDir: string): Promise<void> => {
     const environment = JSON.stringify(settings);
     const run = await runMain(['serve'], { LEDGER_DATA_DIR: dataDir, ...free, ...settings });

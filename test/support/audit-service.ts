@@ -25,7 +25,7 @@ export type AuditPart = {
 
 export type AuditPartPorts = Omit<
   AuditApiPorts,
-  'auditing' | 'erasures' | 'files' | 'timers' | 'productVersion' | 'instance' | 'readModels'
+  'auditing' | 'erasures' | 'files' | 'timers' | 'productVersion' | 'readModels'
 > & {
   readonly readModels: ReadModels;
   readonly erase: PersonalMetadata['erase'];
@@ -69,7 +69,6 @@ export const startAuditPart = async ({ signs = true, ...ports }: AuditPartPorts)
       ...ports,
       auditing,
       timers,
-      instance: 'test',
       erasures: createErasures({ runner, keys: { destroy: ports.erase, has: ports.hasKey }, clock, logger }),
       files: await openExportFiles(join(directory, 'exports')),
       productVersion: '0.0.0',

@@ -13,6 +13,7 @@ import { createMemoryEventStore } from '../../src/adapters/event-store/memory/me
 import { createMemoryKeyStore } from '../../src/adapters/keys/memory-key-store.ts';
 import { createTokenVerifier } from '../../src/adapters/identity/token-verifier.ts';
 import { systemClock, systemIds, systemTimers } from '../../src/adapters/system/system-ports.ts';
+import { createAccessJournal } from '../../src/app/audit/access-journal.ts';
 import { createDayJournal } from '../../src/app/audit/day-journal.ts';
 import { createKnownIds } from '../../src/app/audit/known-ids.ts';
 import { createRefusalRecorder } from '../../src/app/audit/refusal-recorder.ts';
@@ -98,6 +99,8 @@ export type TestServiceOptions = {
     readonly refusals?: boolean;
     /** Milliseconds at least between two looks at leaves. */
     readonly sampleMs?: number;
+    /** Finished exports that are kept of each tenant. */
+    readonly exportsKept?: number;
   };
   /** Stands in front of the check of tokens, as the gate of a start does. */
   readonly guard?: (readModels: ReadModels, authenticate: Authenticate) => Authenticate;
@@ -107,6 +110,7 @@ export type TestServiceOptions = {
 
 const UNLIMITED: AdmissionSettings = {
   rateLimitTenant: 0,
+  byteLimitTenant: 0,
   rateLimitAdmin: 0,
   rateLimitAddress: 0,
   concurrentRequests: 0,
@@ -247,6 +251,8 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
     ids,
     requestHash,
     personal,
+    conceal: people.encrypt,
+    access: createAccessJournal({ journal: createDayJournal(store), codec, clock, instance: 'test' }),
   };
   const past = createPast({ store, runner, readModels: models, positions, clock });
   const audit =
@@ -263,7 +269,6 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
           past,
           readModels: models,
           logger,
-          conceal: people.encrypt,
           erase: metadata.erase,
           hasKey: people.has,
         });

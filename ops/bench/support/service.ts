@@ -45,6 +45,7 @@ export const startBenchService = async (
     // What the service can do is measured here, not what one tenant is allowed.
     LEDGER_RATE_LIMIT_TENANT: '0',
     ...store.settings,
+    LEDGER_BYTE_LIMIT_TENANT: '0',
   };
   await prepare?.(dataDir);
   const start = async (settings: Readonly<Record<string, string>>): Promise<ServiceProcess> => {

@@ -4,7 +4,7 @@ import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom
 
 /**
  * Everything this service measures, one registry per instance (several may live in one process). Names are part of
- * the interface: alert rules and dashboards use them. Labels are bounded: no ids, no tenants.
+ * the interface: alert rules and dashboards use them. Labels are bounded: no ids, and of tenants so many.
  */
 export const createMetrics = () => {
   const registry = new Registry();
@@ -195,6 +195,11 @@ export const createMetrics = () => {
       'route',
       'status',
     ]),
+    requestBytes: counter(
+      'ledger_request_body_bytes_total',
+      'Bytes of request bodies by tenant of the caller.',
+      ['tenant'],
+    ),
     loopDelay,
     close: () => loop.disable(),
   };

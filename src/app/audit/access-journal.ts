@@ -1,4 +1,4 @@
-import type { Asked } from '../../domain/audit/events.ts';
+import type { Asked, OperatorActEvent } from '../../domain/audit/events.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import type { EventCodec } from '../event-codec.ts';
 import type { Position } from '../event-store.ts';
@@ -8,7 +8,10 @@ import type { Clock } from '../ports.ts';
 import { eachAtOnce } from './at-once.ts';
 import { dayStream, type DayJournal } from './day-journal.ts';
 
-/** `auditAccess-<tenant>.<day>`: who looked at what, written before they see it (design §7). */
+/**
+ * `auditAccess-<tenant>.<day>`: who looked at what, written before they see it; `operatorAct-<tenant>.<day>`: what operators
+ * had the service do, written before it is done.
+ */
 export type AccessJournal = {
   /**
    * In the history of the reader's tenant. Resolves to where that stands in the log. The context's command id names the
@@ -36,9 +39,15 @@ export type AccessJournal = {
     },
     context: CommandContext,
   ): Promise<void>;
+  /** In the history of the operator's tenant. The context's command id names the act. */
+  act(act: Act, context: CommandContext): Promise<Position>;
 };
 
+/** An act of an operator, but for who and when. */
+export type Act = Omit<OperatorActEvent['data'], 'at' | 'subjectId'>;
+
 export const ACCESS_CATEGORY = 'auditAccess';
+export const ACT_CATEGORY = 'operatorAct';
 
 /** Tenants that are told at once of one look: it waits for all of them, and others write, too. */
 const AT_ONCE = 16;
@@ -58,15 +67,11 @@ export const createAccessJournal = ({
     event: Parameters<EventCodec['encode']>[0],
     at: string,
     context: CommandContext,
+    { category, command } = { category: ACCESS_CATEGORY, command: 'ReadAudit' },
   ): Promise<Position> => {
-    const stream = dayStream(ACCESS_CATEGORY, context.tenant, at);
-    return journal.append(stream, [
-      codec.encode(
-        event,
-        eventId(context.commandId, stream, 0),
-        commandMetadata(context, 'ReadAudit', at, instance),
-      ),
-    ]);
+    const stream = dayStream(category, context.tenant, at);
+    const metadata = commandMetadata(context, command, at, instance);
+    return journal.append(stream, [codec.encode(event, eventId(context.commandId, stream, 0), metadata)]);
   };
   return {
     record: ({ what, query, tenants, asked }, context) => {
@@ -81,6 +86,12 @@ export const createAccessJournal = ({
         ...saidOf(asked),
       };
       return write({ type: 'AuditRead', data }, at, context);
+    },
+    act: (act, context) => {
+      const at = clock.now();
+      const data = { at, subjectId: context.actor.subjectId, ...act };
+      const kept = { category: ACT_CATEGORY, command: 'OperateService' };
+      return write({ type: 'OperatorActed', data }, at, context, kept);
     },
     notice: async ({ what, tenants, asked }, context) => {
       const at = clock.now();

@@ -84,6 +84,12 @@ const DETAILS: { readonly [type: string]: (data: Values, tenant: string) => stri
     const object = kind === '' ? {} : id === '' ? { kind } : { [kind]: id };
     return joined(textAt(data, 'what'), wordsOf({ ...object, ...valuesAt(data, 'asked') }));
   },
+  OperatorActed: (data) => {
+    const object = [textAt(data, 'kind'), textAt(data, 'resourceId')].join(' ').trim();
+    const parts = [textAt(data, 'on'), object, ...(listAt(data, 'hosts') ?? [])];
+    const typed = Object.hasOwn(data, 'named') ? [wordOf(data['named'])] : [];
+    return joined(textAt(data, 'act'), [...parts, ...typed].filter((part) => part !== '').join(', '));
+  },
   AuditExportRequested: (data) => {
     const request = valuesAt(data, 'request');
     const [format, tenant] = [textAt(request, 'format'), textAt(request, 'tenant')];

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { EventType } from '../event-type.ts';
 import { count, jsonObject, text, time, typesOf } from '../schemas.ts';
+import { OPERATOR_ACTS } from './events.ts';
 
 const encrypted = z.strictObject({
   alg: z.literal('A256GCM'),
@@ -95,6 +96,19 @@ export const auditEventTypes: readonly EventType[] = typesOf({ context: 'audit',
       resourceId: text.exactOptional(),
       asked: asked.exactOptional(),
     },
+  ],
+  [
+    'OperatorActed',
+    {
+      subjectId: text,
+      act: z.enum(OPERATOR_ACTS),
+      on: text.exactOptional(),
+      kind: text.exactOptional(),
+      resourceId: text.exactOptional(),
+      hosts: z.array(text).exactOptional(),
+      named: encrypted.exactOptional(),
+    },
+    { audience: 'provider', personal: ['named'] },
   ],
   ['AuditExportRequested', { subjectId: text, request }],
   ['AuditExportCompleted', { events: count, bytes: count, digest: text, treeSize: count }],

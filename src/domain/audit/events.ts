@@ -120,6 +120,44 @@ export type AuditNoticeEvent = DomainEvent<
   }
 >;
 
+/** What an operator does with the service itself, in the words of the paths under `/api/ledger/v1`. */
+export const OPERATOR_ACTS = [
+  'audit/keys',
+  'hubs/check',
+  'kafka/topics',
+  'kafka/retry',
+  'kafka/replays',
+  'lanes/pause',
+  'lanes/resume',
+  'orders/retry',
+  'projections/rebuild',
+  'projections/retry',
+  'store/backup',
+  'store/check',
+] as const;
+
+/**
+ * `operatorAct-<tenant of the operator>.<day>`: somebody had the service do something that changes no document. Written
+ * before it is done: what came of it is in the answer and in the log of the service.
+ */
+export type OperatorActEvent = DomainEvent<
+  'OperatorActed',
+  {
+    readonly at: string;
+    readonly subjectId: string;
+    readonly act: (typeof OPERATOR_ACTS)[number];
+    /** Name of the lane, projection, topic or parked stream. */
+    readonly on?: string;
+    /** The hub or the order. */
+    readonly kind?: string;
+    readonly resourceId?: string;
+    /** Hosts with their ports, where a hub was looked at with other values than its own. */
+    readonly hosts?: readonly string[];
+    /** What the operator has typed, the file of a backup or the name of a replay: it may be anything. */
+    readonly named?: Encrypted;
+  }
+>;
+
 /** What an export holds. */
 export type ExportRequest = {
   readonly format: 'native' | 'ocsf';
@@ -259,6 +297,7 @@ export type AuditEvent =
   | RefusalEvent
   | AuditAccessEvent
   | AuditNoticeEvent
+  | OperatorActEvent
   | AuditExportEvent
   | RetentionEvent
   | AuditGrantEvent

@@ -13,10 +13,11 @@ export const AUTOMATED_MODES = ['eda', 'aap'] as const;
 export type AutomatedMode = (typeof AUTOMATED_MODES)[number];
 
 /** The values of each mode by their names in `spec.automation`. */
-const SECRETS: { readonly [Mode in AutomatedMode]: readonly string[] } = {
-  eda: ['token', 'hmac_secret'],
-  aap: ['token'],
-};
+export const AUTOMATION_SECRETS: { readonly [Mode in AutomatedMode]: readonly ('token' | 'hmac_secret')[] } =
+  {
+    eda: ['token', 'hmac_secret'],
+    aap: ['token'],
+  };
 const SETTINGS: { readonly [Mode in AutomatedMode]: readonly string[] } = {
   eda: ['ca'],
   aap: ['ca', 'template_prefix'],
@@ -70,7 +71,7 @@ const leave = (mode: AutomatedMode, before: Before, asked: Change): Change => {
     endpoint: endpointOf(before.document, mode),
     ...objectAt(automationOf(asked.document), mode),
   });
-  const secrets = SECRETS[mode].map((name): [string, SecretRef | null] => [
+  const secrets = AUTOMATION_SECRETS[mode].map((name): [string, SecretRef | null] => [
     `${place}.${name}`,
     before.secrets[`${AUTOMATION}.${name}`] ?? null,
   ]);
@@ -85,7 +86,7 @@ const enter = (mode: AutomatedMode, before: Before, asked: Change): Change => {
   const place = `${AUTOMATION}.${mode}`;
   const now: SecretChanges = { ...before.secrets, ...asked.secrets };
   const kept = objectAt(automationOf(asked.document), mode);
-  const held = SECRETS[mode].map((name) => [name, now[`${place}.${name}`] ?? null] as const);
+  const held = AUTOMATION_SECRETS[mode].map((name) => [name, now[`${place}.${name}`] ?? null] as const);
   if (Object.keys(kept).length === 0 && held.every(([, ref]) => ref === null)) return asked;
   const secrets = held.flatMap(([name, ref]): [string, SecretRef | null][] => [
     [`${AUTOMATION}.${name}`, ref],
@@ -112,7 +113,9 @@ const withText = (document: JsonObject, path: string, text: string): JsonObject 
 export const ownModeRejection = (document: JsonObject, secrets: Secrets): Rejection | undefined => {
   const mode = modeOf(document);
   if (!isAutomated(mode)) return undefined;
-  const held = SECRETS[mode].some((name) => secrets[`${AUTOMATION}.${mode}.${name}`] !== undefined);
+  const held = AUTOMATION_SECRETS[mode].some(
+    (name) => secrets[`${AUTOMATION}.${mode}.${name}`] !== undefined,
+  );
   if (!held && Object.keys(objectAt(automationOf(document), mode)).length === 0) return undefined;
   const field = `${AUTOMATION}.${mode}`;
   return reject(

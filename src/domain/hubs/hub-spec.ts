@@ -3,6 +3,7 @@ import { reject, type Rejection } from '../decider.ts';
 import type { JsonObject } from '../json.ts';
 import { objectAt, sameJson, stringAt, textOf } from '../json-tools.ts';
 import { AUTOMATED_MODES } from './former-modes.ts';
+import { isLoopback } from './loopback.ts';
 import { DELEGATED_STEPS, MAX_NAMESPACE } from './hub-facts.ts';
 
 /** What is wrong with a hub's spec, field by field; every text names the field and what it takes. */
@@ -30,17 +31,22 @@ export const hubSpecRejection = (
   { simulated }: { readonly simulated: boolean },
   previous?: JsonObject,
 ): Rejection | undefined => {
-  for (const check of SHAPES) {
-    const wrong = check(spec);
-    if (wrong !== undefined) return wrong;
-  }
-  for (const check of [...RULES_SINCE_REAL_HUBS, ...(simulated ? [simulatedRejection] : [])]) {
-    const wrong = check(spec);
-    if (wrong === undefined) continue;
-    if (previous === undefined || !sameJson(check(previous), wrong)) return wrong;
-  }
-  return undefined;
+  const isNew = (check: Check): Rejection | undefined => newlyWrong(check, spec, previous);
+  return (
+    clearTextRejection(spec, previous) ??
+    first(SHAPES, (check) => check(spec)) ??
+    first([...RULES_SINCE_REAL_HUBS, ...(simulated ? [simulatedRejection] : [])], isNew)
+  );
 };
+
+const newlyWrong = (check: Check, spec: JsonObject, previous?: JsonObject): Rejection | undefined => {
+  const wrong = check(spec);
+  return previous !== undefined && sameJson(check(previous), wrong) ? undefined : wrong;
+};
+
+/** Looked at before anything else, and before anything is stored or called for the request; `previous` as above. */
+export const clearTextRejection = (spec: JsonObject, previous?: JsonObject): Rejection | undefined =>
+  newlyWrong(inClearText, spec, previous);
 
 const say = (field: string, message: string): Rejection =>
   reject('invalid', 'INVALID_HUB', message, { field });
@@ -154,8 +160,32 @@ const addressRejection = (field: string, address: string): Rejection | undefined
     ? undefined
     : say(
         field,
-        `field '${field}' must be an http or https URL of at most ${MAX_URL} characters, without user, password, query or fragment`,
+        `field '${field}' must be an https URL of at most ${MAX_URL} characters, without user, password, query or fragment`,
       );
+
+const inClearText: Check = (spec) => {
+  const automation = objectAt(spec, 'automation');
+  return first(
+    [
+      ...Object.entries(objectAt(spec, 'endpoints')).map(
+        ([purpose, address]) => [`spec.endpoints.${purpose}`, textOf(address)] as const,
+      ),
+      ...AUTOMATED_MODES.map(
+        (mode) =>
+          [`spec.automation.${mode}.endpoint`, stringAt(objectAt(automation, mode), 'endpoint')] as const,
+      ),
+    ],
+    ([field, address]) => {
+      const url = URL.parse(address);
+      return url?.protocol === 'http:' && !isLoopback(url.hostname)
+        ? say(
+            field,
+            `field '${field}' refused: the address is not https; plain http is taken on loopback only, because every order carries a pull secret`,
+          )
+        : undefined;
+    },
+  );
+};
 
 const endpointsRejection: Check = (spec) =>
   first(Object.entries(objectAt(spec, 'endpoints')), ([purpose, address]) =>

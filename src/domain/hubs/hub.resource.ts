@@ -1,4 +1,4 @@
-import { isRejection, type Decider, type Decision } from '../decider.ts';
+import { isRejection, type Decider, type Decision, type Rejection } from '../decider.ts';
 import {
   documentDecider,
   documentView,
@@ -9,7 +9,7 @@ import {
 } from '../catalog/document.ts';
 import type { HubEvent } from '../catalog/events.ts';
 import type { JsonObject } from '../json.ts';
-import { listAt, objectAt, stringAt, withoutEmpty } from '../json-tools.ts';
+import { listAt, mergePaths, objectAt, stringAt, withoutEmpty } from '../json-tools.ts';
 import { nameFromId } from '../catalog/derived-names.ts';
 import {
   conditionsOf,
@@ -32,7 +32,9 @@ import {
 import { isSimulatedHub } from './hub-facts.ts';
 import { acceptedCluster } from './identity.ts';
 import { hubSpecRejection } from './hub-spec.ts';
+import { originRejection } from './automation-origins.ts';
 import type { ResourceKind } from '../resource.ts';
+import type { SecretRef } from '../secret-ref.ts';
 
 export {
   DELEGATED_STEPS,
@@ -128,7 +130,8 @@ export const hubDecider: Decider<HubState, HubCommand, HubEvent> = {
     if (command.type === 'ReportHubCheck') return reportCheck(state, command);
     if (command.type === 'FinishDeregistration') return finish(state, command.at);
     const asked = command.type === 'ReviseDocument' ? withFormerMode(state, command) : command;
-    return stillThere(state, documents.decide(state, asked));
+    const strays = asked.type === 'ReviseDocument' ? strayRejection(state, asked) : undefined;
+    return strays ?? stillThere(state, documents.decide(state, asked));
   },
 };
 
@@ -140,6 +143,18 @@ const evolved = (state: HubState, event: HubEvent): HubState => {
   return state.health === undefined || event.type === 'HubRegistered'
     ? next
     : { ...next, health: state.health };
+};
+
+const strayRejection = (
+  state: HubState,
+  { document, paths, secrets = {} }: Extract<DocumentCommand, { type: 'ReviseDocument' }>,
+): Rejection | undefined => {
+  if (!isStored(state) || state.status === 'retired') return undefined;
+  const after = Object.entries({ ...state.secrets, ...secrets });
+  return originRejection(state, {
+    document: paths === undefined ? document : mergePaths(state.document, document, paths),
+    secrets: Object.fromEntries(after.filter((entry): entry is [string, SecretRef] => entry[1] !== null)),
+  });
 };
 
 const finalizersOf = (document: JsonObject): readonly unknown[] =>

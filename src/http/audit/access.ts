@@ -3,9 +3,9 @@ import type { AuditAudience } from '../../app/audit/shown.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { ApiError, asRecorded } from '../errors.ts';
 import type { LedgerAnswer, LedgerCall } from '../ledger/serve.ts';
-import { osacCall } from '../ledger/orders.ts';
+import { once, osacCall } from '../ledger/osac-call.ts';
+import { contextOf, type LookedAt } from '../looks.ts';
 import type { Principal } from '../osac/principal.ts';
-import { commandContext } from '../osac/write-context.ts';
 import { askedAtHome, askedOfOthers } from './asked.ts';
 import { assertKnownParameters, type Parameters } from './query.ts';
 import { AUDIT_VIEW, type AuditServices } from './services.ts';
@@ -52,16 +52,6 @@ export const narrowed = ({ tenants }: Reach, asked: readonly string[]): Reach['t
       ? asked
       : asked.filter((tenant) => tenants.includes(tenant));
 
-/** The call without what makes writes repeatable or conditional: each look and each download is one of its own. */
-export const once = (call: LedgerCall): LedgerCall => {
-  const headers: NonNullable<LedgerCall['headers']> = {};
-  for (const name of ['user-agent', 'x-ledger-ticket']) {
-    const value = call.headers?.[name];
-    if (value !== undefined) headers[name] = value;
-  }
-  return { ...call, idempotencyKey: undefined, headers };
-};
-
 /** One look at the history: what is written down of it, and then how it is answered. */
 export type Look = {
   readonly what: string;
@@ -70,9 +60,6 @@ export type Look = {
   readonly tenants: Reach['tenants'];
   readonly answer: (seen: Seen) => Promise<LedgerAnswer> | LedgerAnswer;
 };
-
-/** An object, or without an id the kind of all that were asked for. */
-export type LookedAt = { readonly kind: string; readonly id?: string };
 
 /** What is known of a look while it is answered. */
 export type Seen = {
@@ -111,25 +98,20 @@ export const looking =
     assertKnownParameters(call.query, parameters);
     await services.positions.waitForMinimum(headers['x-ledger-min-position'], AUDIT_VIEW);
     const look = await ask(call, await reachOf(principal, services, signal));
-    const asked = osacCall(once(call), AUDIT_VIEW);
-    const commandId = services.ids.uuidv7();
-    const requestHash = services.requestHash({ method: 'GET', route: look.what, body: look.query });
-    const write = { commandId, requestHash, keyed: false, repeatable: false, creationId: commandId };
-    const home = { tenant: principal.homeTenant ?? '', project: '' };
-    const context = await commandContext(asked, write, home, services);
+    const context = await contextOf(osacCall(once(call), AUDIT_VIEW), look, services);
     const recorded = await services.access.record(
       {
         what: look.what,
         query: await withTypedConcealed(look, principal.subjectId, services),
         tenants: look.tenants === 'all' ? undefined : look.tenants,
-        asked: askedAtHome(look, home.tenant, services),
+        asked: askedAtHome(look, context.tenant, services),
       },
       context,
     );
     const shown = new Map<string, LookedAt | undefined>();
     const shows: Seen['shows'] = (tenant, object) => {
       // The service's own history is nobody's; that of the home tenant has the look itself.
-      if (tenant !== '' && tenant !== home.tenant) shown.set(tenant, shown.get(tenant) ?? object);
+      if (tenant !== '' && tenant !== context.tenant) shown.set(tenant, shown.get(tenant) ?? object);
     };
     const answer = await answerOf(look, { recorded, shows });
     if (shown.size > 0) {

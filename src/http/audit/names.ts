@@ -1,4 +1,4 @@
-import { ACCESS_CATEGORY } from '../../app/audit/access-journal.ts';
+import { ACCESS_CATEGORY, ACT_CATEGORY } from '../../app/audit/access-journal.ts';
 import { REFUSAL_CATEGORY } from '../../app/audit/refusal-recorder.ts';
 import { aggregates, kinds } from '../../domain/kinds.ts';
 import { eventTypes } from '../../domain/registry.ts';
@@ -63,11 +63,12 @@ export const noSuchKind = (kind: string): string => {
 
 const TYPES: ReadonlySet<string> = new Set(eventTypes.map(({ type }) => type));
 
-/** Of streams that hold what somebody did: those of all aggregates, and of what was refused and looked at. */
+/** Of streams that hold what somebody did: those of all aggregates, of what was refused and looked at, and of operators' acts. */
 const CATEGORIES: ReadonlySet<string> = new Set([
   ...aggregates.map(({ category }) => category),
   REFUSAL_CATEGORY,
   ACCESS_CATEGORY,
+  ACT_CATEGORY,
 ]);
 
 const cut = (name: string): string => name.slice(0, 100);

@@ -3,7 +3,7 @@ import type { CommandContext } from '../../app/metadata.ts';
 import { own } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { invalid, mustNotBeEmpty, rejected } from '../errors.ts';
-import { osacCall } from '../ledger/orders.ts';
+import { osacCall } from '../ledger/osac-call.ts';
 import type { LedgerAnswer, LedgerCall } from '../ledger/serve.ts';
 import { beginWrite, commandContext, settling, type Write } from '../osac/write-context.ts';
 import { AUDIT_VIEW, type AuditServices } from './services.ts';

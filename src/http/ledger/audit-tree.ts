@@ -2,10 +2,11 @@ import { AuditKeyMissing, AuditKeyReplaced, type AuditKeys } from '../../app/aud
 import type { SignerStatus } from '../../app/audit/signer.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { ApiError } from '../errors.ts';
-import type { LedgerRoute } from './serve.ts';
+import type { ActServices } from './acts.ts';
+import type { LedgerCall, LedgerRoute } from './serve.ts';
 
 /** The tree over the log: how far its signatures are, and the keys that sign it (design §7, Audit). */
-export type AuditTreeServices = {
+export type AuditTreeServices = ActServices & {
   /** Absent without the role `auditor`. */
   readonly auditing?: {
     readonly origin: string;
@@ -26,7 +27,7 @@ export const auditTreeRoutes = (services: AuditTreeServices): readonly LedgerRou
     verb: 'POST',
     path: 'audit/keys',
     fields: ['lost'],
-    handler: async ({ body }) => ({ json: { ...(await rotated(services, body['lost'] === true)) } }),
+    handler: async (call) => ({ json: { ...(await rotated(call, services)) } }),
   },
 ];
 
@@ -56,12 +57,13 @@ const statusOf = async (services: AuditTreeServices): Promise<JsonObject> => {
 };
 
 const rotated = async (
+  call: LedgerCall,
   services: AuditTreeServices,
-  lost: boolean,
 ): Promise<{ vkey: string; since: string; announced: boolean }> => {
   const { keys } = withRole(services);
+  await services.recordAct(call, { act: 'audit/keys' });
   try {
-    const { vkey, since, rotation } = await keys.rotate({ lost });
+    const { vkey, since, rotation } = await keys.rotate({ lost: call.body['lost'] === true });
     return { vkey, since, announced: rotation !== undefined };
   } catch (error) {
     if (error instanceof AuditKeyReplaced) throw new ApiError('ABORTED', error.message);

@@ -1,17 +1,24 @@
-import { onlyOne } from '../osac/query.ts';
 import type { EventCodec } from '../../app/event-codec.ts';
 import type { EventFilter, EventStore, RecordedEvent, UnreadableEvent } from '../../app/event-store.ts';
+import { isNotice } from '../../domain/audit/events.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
+import { kindOf } from '../../domain/kinds.ts';
 import type { Registry } from '../../domain/registry.ts';
+import { parseStreamName } from '../../domain/stream-name.ts';
+import type { ResourceReader } from '../../projections/read-models.ts';
+import { recordLook, type LookedAt, type LookServices, type RecordedLook, type Tell } from '../looks.ts';
+import { onlyOne } from '../osac/query.ts';
 import type { Positions } from '../positions.ts';
+import { once, osacCall } from './osac-call.ts';
 import { breathe, flag, wholeNumber } from './query.ts';
 import type { LedgerCall, LedgerRoute } from './serve.ts';
 
 /** `GET events`: the log for operators, redacted as for the provider; newline-delimited, with `follow=true` live. */
-export type EventServices = {
+export type EventServices = LookServices & {
   readonly store: EventStore;
   readonly codec: Pick<EventCodec, 'decode' | 'typeOf'>;
-  readonly registry: Pick<Registry, 'redact'>;
+  readonly registry: Pick<Registry, 'redact' | 'get'>;
+  readonly resources: Pick<ResourceReader, 'get'>;
   readonly positions: Positions;
 };
 
@@ -24,10 +31,16 @@ export const eventRoutes = (services: EventServices): readonly LedgerRoute[] => 
   {
     verb: 'GET',
     path: 'events',
-    handler: (call) => {
+    handler: async (call) => {
       const wanted = readWanted(call, services.positions);
+      const { tell } = await recordLook(osacCall(once(call)), await lookOf(wanted, call, services), services);
       return {
-        lines: wanted.follow ? follow(wanted, services, call) : list(wanted, services, call.signal),
+        lines: toldOf(
+          wanted.follow ? follow(wanted, services, call) : list(wanted, services, call.signal),
+          wanted,
+          tell,
+          services,
+        ),
       };
     },
   },
@@ -54,18 +67,67 @@ const readWanted = ({ query }: LedgerCall, positions: Positions): Wanted => {
   };
 };
 
+/** The look as it is recorded: of what was typed only names that are there stand in it in clear. */
+const lookOf = async (
+  { after, stream, type, tenant, limit, follow: live }: Wanted,
+  { principal }: LedgerCall,
+  { store, registry, resources, positions, conceal }: EventServices,
+): Promise<RecordedLook> => {
+  const inClear = async (value: string, isThere: boolean): Promise<JsonValue> =>
+    isThere ? value : { ...(await conceal(principal.subjectId, value)) };
+  const hasTenant = tenant !== undefined && resources.get('tenant', tenant, { all: true }) !== undefined;
+  const query: JsonObject = {
+    ...(stream === undefined
+      ? {}
+      : { stream: await inClear(stream, (await store.currentRevision(stream)) !== 'no_stream') }),
+    ...(type === undefined ? {} : { type: await inClear(type, registry.get(type) !== undefined) }),
+    ...(tenant === undefined ? {} : { tenant: await inClear(tenant, hasTenant) }),
+    ...(after === undefined ? {} : { from: positions.format(after) }),
+    ...(live ? { follow: true } : { limit }),
+  };
+  return { what: 'log', query, tenants: hasTenant ? [tenant] : undefined };
+};
+
+/** Each tenant is told before the first of its events is shown that it may see itself. */
+async function* toldOf(
+  events: AsyncIterable<RecordedEvent | UnreadableEvent>,
+  { stream }: Wanted,
+  tell: Tell,
+  services: EventServices,
+): AsyncGenerator<JsonValue> {
+  for await (const event of events) {
+    if ('reason' in event) {
+      yield unreadable(event, services);
+      continue;
+    }
+    const tenant = textOf(event.metadata['tenant']);
+    // A notice about notices would beget another one.
+    if (
+      !isNotice(event.type) &&
+      services.registry.redact(services.codec.decode(event), 'tenant') !== undefined
+    )
+      await tell([tenant], stream === undefined ? undefined : objectOf(event.stream));
+    yield shown(event, services);
+  }
+}
+
+const objectOf = (stream: string): LookedAt | undefined => {
+  const { category: kind, id } = parseStreamName(stream);
+  return kindOf(kind) === undefined ? undefined : { kind, id };
+};
+
 async function* list(
   wanted: Wanted,
   services: EventServices,
   signal: AbortSignal,
-): AsyncGenerator<JsonValue> {
+): AsyncGenerator<RecordedEvent> {
   let left = wanted.limit;
   if (left === 0) return;
   let seen = 0;
   for await (const event of source(wanted, services.store, signal)) {
     if ((seen += 1) % BREATHE_EVERY === 0) await breathe();
     if (!fits(event, wanted)) continue;
-    yield shown(event, services);
+    yield event;
     if ((left -= 1) === 0) return;
   }
 }
@@ -101,7 +163,7 @@ async function* follow(
   wanted: Wanted,
   services: EventServices,
   call: Pick<LedgerCall, 'signal' | 'ending'>,
-): AsyncGenerator<JsonValue> {
+): AsyncGenerator<RecordedEvent | UnreadableEvent> {
   const ending = call.ending ?? new AbortController().signal;
   const signal = AbortSignal.any([call.signal, ending]);
   const filter: EventFilter | undefined =
@@ -117,9 +179,8 @@ async function* follow(
   });
   try {
     for await (const item of subscription) {
-      if (item.kind === 'event' && fits(item.event, wanted)) yield shown(item.event, services);
-      else if (item.kind === 'unreadable' && fits({ ...item.event, metadata: {} }, wanted))
-        yield unreadable(item.event, services);
+      if (item.kind === 'event' && fits(item.event, wanted)) yield item.event;
+      else if (item.kind === 'unreadable' && fits({ ...item.event, metadata: {} }, wanted)) yield item.event;
     }
   } catch (error) {
     // The service stops: the answer ends, and who follows goes on elsewhere from the last position.

@@ -3,9 +3,11 @@ import { automationConnectionOf, type HubCheck } from '../../app/hub-check.ts';
 import type { RegisteredHub } from '../../app/hub-registry.ts';
 import type { HubConnection, ManagementCluster } from '../../app/management-cluster.ts';
 import type { HubMode } from '../../domain/hubs/hub-facts.ts';
-import { hubSpecRejection } from '../../domain/hubs/hub-spec.ts';
+import { originOf } from '../../domain/hubs/automation-origins.ts';
+import { clearTextRejection, hubSpecRejection } from '../../domain/hubs/hub-spec.ts';
 import { objectAt, own, stringAt, withoutEmpty } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
+import { hub as hubKind } from '../../domain/kinds.ts';
 import { ApiError, invalid } from '../errors.ts';
 import { hubOf, plain, type HubServices } from './hub-services.ts';
 import type { LedgerAnswer, LedgerCall, LedgerRoute } from './serve.ts';
@@ -26,12 +28,16 @@ export const hubCheckRoutes = (services: HubServices): readonly LedgerRoute[] =>
   },
 ];
 
-/** With any of these in the body a hub is looked at as it would be with them, and nothing is recorded. */
+/** With any of these in the body a hub is looked at as it would be with them, and what is found is not recorded. */
 const TRIED = ['kubeconfig', 'mode', 'endpoints', 'automation'];
 
 const checkHub = async (call: LedgerCall, services: HubServices): Promise<LedgerAnswer> => {
   const hub = await hubOf(call, services);
-  if (TRIED.some((field) => own(call.body, field) !== undefined)) return tryValues(call, services, hub);
+  if (TRIED.some((field) => own(call.body, field) !== undefined)) {
+    refuseClearText(call.body);
+    return tryValues(call, services, hub);
+  }
+  await services.recordAct(call, { act: 'hubs/check', kind: hubKind.kind, resourceId: hub.facts.id });
   const checked = await services.hubHealth?.check(hub, call.signal);
   if (checked === undefined) return withoutAdapter(hub);
   const { check, position } = checked;
@@ -75,6 +81,7 @@ const triedAutomation = (body: JsonObject, hub: RegisteredHub): AutomationCandid
   const known = automationConnectionOf(hub, mode);
   const given = automationIn(body);
   const url = stringAt(objectAt(body, 'endpoints'), mode) || known?.url || '';
+  refuseStrays(url, known, given);
   const { templatePrefix, ca } = { ...known, ...given };
   const settings = withoutEmpty({ template_prefix: templatePrefix, ca });
   const endpoints = mode === 'operator' || url === '' ? {} : { [mode]: url };
@@ -84,7 +91,30 @@ const triedAutomation = (body: JsonObject, hub: RegisteredHub): AutomationCandid
     : { templatePrefix: 'osac', ...known, ...given, hub: facts.id, tenant, mode, url };
 };
 
+/** What is stored goes nowhere but where it was given for: the operator who tries an address need not know it. */
+const refuseStrays = (
+  url: string,
+  known: AutomationCandidate | undefined,
+  given: ReturnType<typeof automationIn>,
+): void => {
+  if (known === undefined || originOf(url) === originOf(known.url)) return;
+  const missing = [
+    ...(known.token !== undefined && given.token === undefined ? ['automation.token'] : []),
+    ...(known.mode === 'eda' && known.hmacSecret !== undefined && given.hmacSecret === undefined
+      ? ['automation.hmac_secret']
+      : []),
+  ];
+  const [field] = missing;
+  if (field === undefined) return;
+  const names = missing.map((name) => `'${name}'`).join(' and ');
+  throw invalid(
+    `field 'endpoints.${known.mode}' leads to ${originOf(url)}, which the stored ${names} of the hub was not given for: give ${names} in the same request`,
+    field,
+  );
+};
+
 const checkCandidate = (call: LedgerCall, services: HubServices): Promise<LedgerAnswer> => {
+  refuseClearText(call.body);
   const namespace = stringAt(call.body, 'namespace');
   if (namespace === '')
     throw invalid(
@@ -109,6 +139,11 @@ const checkCandidate = (call: LedgerCall, services: HubServices): Promise<Ledger
       ? undefined
       : { templatePrefix: 'osac', ...automationIn(call.body), hub: id, tenant: 'shared', mode, url },
   );
+};
+
+const refuseClearText = ({ endpoints, automation }: JsonObject): void => {
+  const wrong = clearTextRejection(withoutEmpty({ endpoints, automation }));
+  if (wrong !== undefined) throw invalid(wrong.message, wrong.field ?? 'spec');
 };
 
 const refuseSpec = (spec: JsonObject): void => {
@@ -168,7 +203,7 @@ const candidateAnswer = async (
   }
 };
 
-/** Records nothing. */
+/** Records who tried which host, and nothing of what is found. */
 const look = async (
   call: LedgerCall,
   services: HubServices,
@@ -177,9 +212,29 @@ const look = async (
   places: readonly string[],
 ): Promise<LedgerAnswer> => {
   if (services.hubHealth === undefined) throw nothingLooks();
+  const { id } = call.path;
+  const typed = stringAt(call.body, 'id');
+  await services.recordAct(call, {
+    act: 'hubs/check',
+    ...(id === undefined ? (typed === '' ? {} : { typed }) : { kind: hubKind.kind, resourceId: id }),
+    hosts: hostsOf(call.body, automation, services),
+  });
   const check = await services.hubHealth.checkCandidate(adapter, automation, call.signal);
   call.signal.throwIfAborted();
   return { json: { id: adapter.hubId, ...shown(check), ...sharing(services, adapter.hubId, check, places) } };
+};
+
+/** Where a look goes that is not at the hub as it is. */
+const hostsOf = (
+  body: JsonObject,
+  automation: AutomationCandidate | undefined,
+  { clusters }: HubServices,
+): readonly string[] => {
+  const hub = own(body, 'kubeconfig') === undefined ? undefined : clusters?.hostOf?.(kubeconfigOf(body));
+  return [
+    ...(hub === undefined ? [] : [hub]),
+    ...(automation === undefined ? [] : [new URL(automation.url).host]),
+  ];
 };
 
 const placesOf = ({ namespace, namespaces }: RegisteredHub['facts']): readonly string[] => [

@@ -8,18 +8,20 @@ import { hub as hubKind } from '../../domain/kinds.ts';
 import { ApiError } from '../errors.ts';
 import type { WriteServices } from '../osac/write-context.ts';
 import type { Positions } from '../positions.ts';
+import type { ActServices } from './acts.ts';
 import type { LedgerCall } from './serve.ts';
 
 /** What the routes of hubs are answered from. */
-export type HubServices = Pick<WriteServices, 'runner' | 'resources'> & {
-  readonly positions: Positions;
-  /** Absent where no hubs are followed: nothing is found then. */
-  readonly hubRegistry?: Pick<HubRegistry, 'hubs' | 'get' | 'onChange'>;
-  readonly hubHealth?: Pick<HubHealthMonitor, 'check' | 'checkCandidate'>;
-  readonly clusters?: Pick<ManagementClusters, 'candidate'>;
-  readonly lanes?: Pick<ProcessRunner, 'status'>;
-  readonly hubWatches?: HubObserver['status'];
-};
+export type HubServices = Pick<WriteServices, 'runner' | 'resources'> &
+  ActServices & {
+    readonly positions: Positions;
+    /** Absent where no hubs are followed: nothing is found then. */
+    readonly hubRegistry?: Pick<HubRegistry, 'hubs' | 'get' | 'onChange'>;
+    readonly hubHealth?: Pick<HubHealthMonitor, 'check' | 'checkCandidate'>;
+    readonly clusters?: Pick<ManagementClusters, 'candidate' | 'hostOf'>;
+    readonly lanes?: Pick<ProcessRunner, 'status'>;
+    readonly hubWatches?: HubObserver['status'];
+  };
 
 /** The registry follows the log by itself: a hub that this instance shows already may reach it a moment later. */
 const REGISTRY_MS = 2_000;

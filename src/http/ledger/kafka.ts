@@ -4,23 +4,26 @@ import { leaseHolder } from '../../app/ownership.ts';
 import { PUBLISHER_LEASE, type Publisher, type PublisherStatus } from '../../app/publisher/publisher.ts';
 import type { TopicPlan } from '../../app/publisher/topic-check.ts';
 import type { TopicStatus, Trying } from '../../app/publisher/topic-status.ts';
+import { stringAt } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { ApiError, invalid } from '../errors.ts';
 import type { Positions } from '../positions.ts';
+import type { ActServices } from './acts.ts';
 import { refusalOf } from './kafka-faults.ts';
 import { createReplays, type ReplayServices } from './kafka-replays.ts';
 import { wholeNumber } from './query.ts';
 import type { LedgerCall, LedgerRoute } from './serve.ts';
 
 /** The Kafka publisher: how far each topic is, the topics on the brokers, parked streams, replays (design §7, Kafka). */
-export type KafkaServices = ReplayServices & {
-  /** Absent where no brokers are set. */
-  readonly publisher?: Pick<Publisher, 'status' | 'plan' | 'createTopics' | 'retry' | 'replay'>;
-  readonly positions: Positions;
-  readonly store: Pick<EventStore, 'kind' | 'lastPosition' | 'readStream'>;
-  /** Milliseconds that a caller waits for a parked stream. Default 20,000. */
-  readonly retryMs?: number;
-};
+export type KafkaServices = ReplayServices &
+  ActServices & {
+    /** Absent where no brokers are set. */
+    readonly publisher?: Pick<Publisher, 'status' | 'plan' | 'createTopics' | 'retry' | 'replay'>;
+    readonly positions: Positions;
+    readonly store: Pick<EventStore, 'kind' | 'lastPosition' | 'readStream'>;
+    /** Milliseconds that a caller waits for a parked stream. Default 20,000. */
+    readonly retryMs?: number;
+  };
 
 export const kafkaRoutes = (services: KafkaServices): readonly LedgerRoute[] => {
   const replays = createReplays(services);
@@ -42,7 +45,10 @@ export const kafkaRoutes = (services: KafkaServices): readonly LedgerRoute[] => 
       verb: 'POST',
       path: 'kafka/topics',
       handler: async (call) => {
-        const created = await asked(configured(services).createTopics(bounded(call)));
+        const publisher = configured(services);
+        const signal = bounded(call);
+        await services.recordAct(call, { act: 'kafka/topics' });
+        const created = await asked(publisher.createTopics(signal));
         return { json: { created: [...created] } };
       },
     },
@@ -55,7 +61,13 @@ export const kafkaRoutes = (services: KafkaServices): readonly LedgerRoute[] => 
       verb: 'POST',
       path: 'kafka/topics/{topic}/replays',
       fields: ['name', 'from', 'to'],
-      handler: async (call) => ({ lines: await replays.lines(configured(services), call) }),
+      handler: async (call) => {
+        // Nothing is read until somebody takes the first line.
+        const lines = await replays.lines(configured(services), call);
+        const typed = stringAt(call.body, 'name');
+        await services.recordAct(call, { act: 'kafka/replays', on: call.path['topic'] ?? '', typed });
+        return { lines };
+      },
     },
   ];
 };
@@ -186,7 +198,8 @@ const within = async <Outcome>(
   return Promise.race([work, late.promise]).finally(() => clearTimeout(timer));
 };
 
-const retry = async ({ path }: LedgerCall, services: KafkaServices): Promise<JsonObject> => {
+const retry = async (call: LedgerCall, services: KafkaServices): Promise<JsonObject> => {
+  const { path } = call;
   const { retryMs = RETRY_MS } = services;
   const [topic, stream] = [path['topic'] ?? '', path['stream'] ?? ''];
   const publisher = configured(services);
@@ -198,6 +211,7 @@ const retry = async ({ path }: LedgerCall, services: KafkaServices): Promise<Jso
     });
   if (!status.parked.some((parked) => parked.stream === stream))
     throw new ApiError('NOT_FOUND', `topic '${topic}' has not parked a stream '${stream}'`);
+  await services.recordAct(call, { act: 'kafka/retry', on: `${topic} ${stream}` });
   const outcome = await within(retryMs, publisher.retry(topic, stream));
   switch (outcome?.outcome) {
     case 'published':

@@ -4,13 +4,14 @@ import type { LaneStatus, ProcessRunner } from '../../app/process-runner/types.t
 import type { JsonObject } from '../../domain/json.ts';
 import { ApiError } from '../errors.ts';
 import { meant } from '../nearest.ts';
+import type { ActServices } from './acts.ts';
 import type { LedgerCall, LedgerRoute } from './serve.ts';
 
 /**
  * Lanes of the instance that answers: each carries the effects on one far side (`hub:<id>`, `automation:<mode>:<id>`,
  * `scheduler`). A pause holds until it is ended or the processes start anew.
  */
-export type LaneServices = {
+export type LaneServices = ActServices & {
   readonly lanes?: Pick<ProcessRunner, 'status' | 'pauseLane' | 'resumeLane'>;
   /** Absent where no hubs are followed: then only lanes with work or trouble and the scheduler's are known. */
   readonly hubRegistry?: Pick<HubRegistry, 'hubs'>;
@@ -25,16 +26,20 @@ export const laneRoutes = (services: LaneServices): readonly LedgerRoute[] => [
   {
     verb: 'POST',
     path: 'lanes/{lane}/pause',
-    handler: (call) => {
-      owner(services).pauseLane(nameOf(call, services));
+    handler: async (call) => {
+      const on = nameOf(call, services);
+      await services.recordAct(call, { act: 'lanes/pause', on });
+      owner(services).pauseLane(on);
       return { json: stateOf(call, services) };
     },
   },
   {
     verb: 'POST',
     path: 'lanes/{lane}/resume',
-    handler: (call) => {
-      owner(services).resumeLane(nameOf(call, services));
+    handler: async (call) => {
+      const on = nameOf(call, services);
+      await services.recordAct(call, { act: 'lanes/resume', on });
+      owner(services).resumeLane(on);
       return { json: stateOf(call, services) };
     },
   },

@@ -6,26 +6,28 @@ import { listAt, objectAt, stringAt } from '../../domain/json-tools.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import type { ReadModels, ResourceRow } from '../../projections/read-models.ts';
 import { ApiError, invalid, objectNotFound, rejected } from '../errors.ts';
+import { recordTimelineLook, type LookServices } from '../looks.ts';
 import { onlyOne } from '../osac/query.ts';
-import type { Call } from '../osac/call.ts';
-import { readIdempotencyKey } from '../osac/call.ts';
-import { writeMetadata } from '../osac/write-metadata.ts';
 import { beginWrite, commandContext, settling, type WriteServices } from '../osac/write-context.ts';
 import type { Positions } from '../positions.ts';
 import type { ProcessRunner } from '../../app/process-runner/types.ts';
 import { CLUSTER_ORDER } from '../../domain/clusters/order-workflow/decide.ts';
+import type { ActServices } from './acts.ts';
+import { once, osacCall } from './osac-call.ts';
 import { breathe, wholeNumber } from './query.ts';
 import type { LedgerAnswer, LedgerCall, LedgerRoute } from './serve.ts';
 
 /** Cluster orders as an operator sees them, and the two things that can be done about one. */
-export type OrderServices = WriteServices & {
-  readonly readModels: Pick<ReadModels, 'timeline'>;
-  readonly positions: Positions;
-  /** State of the workflow run of an order, if it is known here. */
-  readonly runOf?: (clusterId: string) => Promise<JsonObject | undefined>;
-  /** The runs that this instance works on, if it does. */
-  readonly processes?: Pick<ProcessRunner, 'parkedFor' | 'retryRun'>;
-};
+export type OrderServices = WriteServices &
+  LookServices &
+  ActServices & {
+    readonly readModels: Pick<ReadModels, 'timeline'>;
+    readonly positions: Positions;
+    /** State of the workflow run of an order, if it is known here. */
+    readonly runOf?: (clusterId: string) => Promise<JsonObject | undefined>;
+    /** The runs that this instance works on, if it does. */
+    readonly processes?: Pick<ProcessRunner, 'parkedFor' | 'retryRun'>;
+  };
 
 export const orderRoutes = (services: OrderServices): readonly LedgerRoute[] => [
   { verb: 'GET', path: 'orders', handler: (call) => listOrders(call, services) },
@@ -126,11 +128,12 @@ const orderDeleted = (id: string): ApiError =>
 const MAX_TIMELINE = 1_000;
 const MAX_TIMELINE_CHARACTERS = 256 * 1024;
 
-const showOrder = async ({ path }: LedgerCall, services: OrderServices): Promise<LedgerAnswer> => {
-  const id = path['id'] ?? '';
+const showOrder = async (call: LedgerCall, services: OrderServices): Promise<LedgerAnswer> => {
+  const id = call.path['id'] ?? '';
   const { state, revision } = await load(id, services);
   const view = cluster.view(state);
   if (!view.exists) throw objectNotFound(id);
+  await recordTimelineLook(osacCall(once(call)), { kind: cluster.kind, id, tenant: view.tenant }, services);
   const run = await services.runOf?.(id);
   const parked = services.processes?.parkedFor(CLUSTER_ORDER, id);
   const timeline = services.readModels.timeline.of(id, {
@@ -254,6 +257,9 @@ const act = (
       services,
     );
     // A run that a bug stopped is looked at again, whatever has become of its order.
+    const parked = services.processes?.parkedFor(CLUSTER_ORDER, id) !== undefined;
+    if (type === 'RetryCluster' && parked)
+      await services.recordAct(call, { act: 'orders/retry', kind: cluster.kind, resourceId: id });
     const resumed =
       type === 'RetryCluster' && (await services.processes?.retryRun(CLUSTER_ORDER, id)) === true;
     if (resumed && (state.status === 'deleted' || state.failure === undefined))
@@ -274,33 +280,4 @@ const act = (
         : { headers: { 'x-ledger-position': services.positions.format(position) } }),
     };
   });
-};
-
-/** Operators act through the same command contexts as everybody else: repeatable, and recorded with who and why. */
-export const osacCall = (
-  call: LedgerCall,
-  kind: string = cluster.kind,
-): Call<Readonly<Record<string, string>>> => {
-  const { principal, path, requestId, traceparent, idempotencyKey, verb, route, signal } = call;
-  const { headers = {}, remoteAddress, fields } = call;
-  const key = readIdempotencyKey(idempotencyKey);
-  const userAgent = headers['user-agent'];
-  return {
-    surface: 'private',
-    method: route,
-    principal,
-    message: path,
-    metadata: {
-      requestId,
-      verb,
-      route,
-      ...(traceparent === undefined ? {} : { traceparent }),
-      ...(remoteAddress === undefined ? {} : { remoteAddress }),
-      ...(userAgent === undefined ? {} : { userAgent }),
-      ...(key === undefined ? {} : { idempotencyKey: key }),
-      ...(fields === undefined ? {} : { fields }),
-      ...writeMetadata({ request: { headers } }, kind),
-    },
-    signal,
-  };
 };

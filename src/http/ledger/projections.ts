@@ -2,10 +2,11 @@ import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import type { ProjectionStatus, ReadModels } from '../../projections/read-models.ts';
 import { ApiError } from '../errors.ts';
 import type { Positions } from '../positions.ts';
+import type { ActServices } from './acts.ts';
 import type { LedgerCall, LedgerRoute } from './serve.ts';
 
 /** Read models of the instance that answers: state, digest, rebuild, parked streams (design §5). */
-export type ProjectionServices = {
+export type ProjectionServices = ActServices & {
   readonly readModels: Pick<ReadModels, 'status' | 'rebuild' | 'digest' | 'retryParked'>;
   readonly positions: Positions;
 };
@@ -36,9 +37,10 @@ export const projectionRoutes = (services: ProjectionServices): readonly LedgerR
     verb: 'POST',
     path: 'projections/{name}/rebuild',
     fields: ['force'],
-    handler: (call) => {
+    handler: async (call) => {
       const { name } = find(call, services);
       const force = call.body['force'] === true;
+      await services.recordAct(call, { act: 'projections/rebuild', on: name });
       return { lines: rebuild(name, force, services, call.signal) };
     },
   },
@@ -50,6 +52,7 @@ export const projectionRoutes = (services: ProjectionServices): readonly LedgerR
       const stream = call.path['stream'] ?? '';
       if (!parkedStreams.some((parked) => parked.stream === stream))
         throw new ApiError('NOT_FOUND', `projection '${name}' has not parked a stream '${stream}'`);
+      await services.recordAct(call, { act: 'projections/retry', on: `${name} ${stream}` });
       return { json: { stream, applied: await services.readModels.retryParked(name, stream) } };
     },
   },

@@ -1,3 +1,5 @@
+import type { LookServices } from '../looks.ts';
+import { actRecorder, type ActServices } from './acts.ts';
 import { auditTreeRoutes, type AuditTreeServices } from './audit-tree.ts';
 import { eventRoutes, type EventServices } from './events.ts';
 import type { HubServices } from './hub-services.ts';
@@ -10,25 +12,32 @@ import type { LedgerRoute } from './serve.ts';
 import { storeRoutes, type StoreServices } from './store.ts';
 import { usageRoutes, type UsageServices } from './usage.ts';
 
-export type LedgerServices = AuditTreeServices &
-  EventServices &
-  HubServices &
-  KafkaServices &
-  LaneServices &
-  OrderServices &
-  ProjectionServices &
-  StoreServices &
-  UsageServices;
+export type LedgerServices = Omit<
+  AuditTreeServices &
+    EventServices &
+    HubServices &
+    KafkaServices &
+    LaneServices &
+    OrderServices &
+    ProjectionServices &
+    StoreServices &
+    UsageServices,
+  keyof ActServices
+> &
+  LookServices;
 
 /** Every route of `/api/ledger/v1`: what `ledgerctl` and operators use. */
-export const ledgerRoutes = (services: LedgerServices): readonly LedgerRoute[] => [
-  ...eventRoutes(services),
-  ...orderRoutes(services),
-  ...hubRoutes(services),
-  ...laneRoutes(services),
-  ...kafkaRoutes(services),
-  ...projectionRoutes(services),
-  ...storeRoutes(services),
-  ...usageRoutes(services),
-  ...auditTreeRoutes(services),
-];
+export const ledgerRoutes = (given: LedgerServices): readonly LedgerRoute[] => {
+  const services = { ...given, recordAct: actRecorder(given) };
+  return [
+    ...eventRoutes(services),
+    ...orderRoutes(services),
+    ...hubRoutes(services),
+    ...laneRoutes(services),
+    ...kafkaRoutes(services),
+    ...projectionRoutes(services),
+    ...storeRoutes(services),
+    ...usageRoutes(services),
+    ...auditTreeRoutes(services),
+  ];
+};

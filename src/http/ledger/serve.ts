@@ -3,7 +3,7 @@ import type { Authenticate } from '../authenticate.ts';
 import { admitted, type Admission } from '../limits/admission.ts';
 import { bodyText, parseJson, readBody } from '../body.ts';
 import { ApiError, invalid, urlNotFound } from '../errors.ts';
-import { drained, send, type Exchange } from '../exchange.ts';
+import { bytesOf, drained, send, type Exchange } from '../exchange.ts';
 import { sendFile, type ServedFile } from './files.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import { valueAtPlace } from '../../domain/places.ts';
@@ -140,7 +140,7 @@ export const serveLedger = (
     exchange.writes = route.verb !== 'GET';
     const principal = await enter(exchange);
     if (exchange.writes && isDryRun(exchange.request.headers)) throw cannotBeTried();
-    const body = route.verb === 'POST' ? await readObject(exchange) : {};
+    const body = route.verb === 'POST' ? await countedObject(exchange, principal, admission) : {};
     const { fields } = route;
     if (route.verb === 'POST')
       exchange.asked = {
@@ -220,9 +220,25 @@ const verbNotAllowed = (allowed: readonly string[]): ApiError =>
 /** What operators send is small. */
 const MAX_ADMIN_BODY_BYTES = 64 * 1024;
 
+/** A body counts for its caller whatever becomes of it. */
+const countedObject = async (
+  exchange: Exchange,
+  principal: Principal,
+  admission: Admission | undefined,
+): Promise<JsonObject> => {
+  try {
+    return await readObject(exchange);
+  } finally {
+    admission?.countBody(exchange, principal);
+  }
+};
+
 /** Unlike OSAC's surfaces, ours insist on JSON: another content type is 415. */
 const readObject = async (exchange: Exchange): Promise<JsonObject> => {
-  const body = await readBody(exchange.request, { limit: MAX_ADMIN_BODY_BYTES });
+  const body = await readBody(exchange.request, {
+    limit: MAX_ADMIN_BODY_BYTES,
+    onBytes: bytesOf(exchange),
+  });
   if (body.length === 0) return {};
   const type = (exchange.request.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
   if (type !== 'application/json' && !/^application\/[a-z0-9.-]+\+json$/.test(type))

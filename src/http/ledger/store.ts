@@ -2,10 +2,11 @@ import type { EventStore } from '../../app/event-store.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { ApiError, invalid } from '../errors.ts';
 import type { Positions } from '../positions.ts';
+import type { ActServices } from './acts.ts';
 import type { LedgerRoute } from './serve.ts';
 
 /** The event store: what it is, an online backup, a check. */
-export type StoreServices = {
+export type StoreServices = ActServices & {
   readonly store: EventStore;
   readonly positions: Positions;
   /** More about the adapter: size, settings. */
@@ -38,19 +39,21 @@ export const storeRoutes = (services: StoreServices): readonly LedgerRoute[] => 
     verb: 'POST',
     path: 'store/backup',
     fields: ['file'],
-    handler: async ({ body }) => {
+    handler: async (call) => {
       if (services.backupStore === undefined) throw unsupported(services.store.kind, 'backed up');
-      const file = body['file'];
+      const file = call.body['file'];
       if (typeof file !== 'string' || !file.startsWith('/') || /\p{Cc}/u.test(file))
         throw invalid("field 'file' must be an absolute path on the machine of the service", 'file');
+      await services.recordAct(call, { act: 'store/backup', typed: file });
       return { json: await services.backupStore(file) };
     },
   },
   {
     verb: 'POST',
     path: 'store/check',
-    handler: async () => {
+    handler: async (call) => {
       if (services.checkStore === undefined) throw unsupported(services.store.kind, 'checked');
+      await services.recordAct(call, { act: 'store/check' });
       const { events, findings } = await services.checkStore();
       return { json: { events, findings: [...findings] } };
     },

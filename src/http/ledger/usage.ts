@@ -6,18 +6,21 @@ import {
   type UsageQuery,
   type UsageRow,
 } from '../../domain/metering/usage.ts';
-import type { ReadModels } from '../../projections/read-models.ts';
+import type { ReadModels, ResourceReader } from '../../projections/read-models.ts';
 import type { UsageReader } from '../../projections/usage/usage-reader.ts';
 import { UsageRefused } from '../../projections/usage/usage-refused.ts';
 import { ApiError, invalid } from '../errors.ts';
+import { recordLook, type LookServices, type RecordedLook } from '../looks.ts';
 import type { Positions } from '../positions.ts';
+import { once, osacCall } from './osac-call.ts';
 import { breathe } from './query.ts';
 import type { LedgerAnswer, LedgerCall, LedgerRoute } from './serve.ts';
 import { DIMENSION_NAMES, readUsageRequest, type UsageFormat, type UsageRequest } from './usage-query.ts';
 
 /** Billable time by tenant, project, kind, template and period, from the same intervals that metering publishes. */
-export type UsageServices = {
+export type UsageServices = LookServices & {
   readonly readModels: Pick<ReadModels, 'status' | 'usage' | 'waitFor'>;
+  readonly resources: Pick<ResourceReader, 'get'>;
   readonly store: Pick<EventStore, 'lastPosition'>;
   readonly positions: Positions;
   readonly clock: Clock;
@@ -40,7 +43,10 @@ const answerUsage = async (call: LedgerCall, services: UsageServices): Promise<L
   if (usage === undefined || status === undefined)
     throw new ApiError('UNIMPLEMENTED', 'this instance keeps no usage');
   if (status.parkedStreams.length > 0 && !request.incomplete) throw parked(status.parkedStreams.length);
+  const look = await lookOf(request, call, services);
+  const { tell } = await recordLook(osacCall(once(call)), look, services);
   const rows = await sum(usage, request.query, signal);
+  await tell(await tenantsIn(rows, request, usage, signal));
   const position = status.position === undefined ? undefined : services.positions.format(status.position);
   return {
     pieces: piecesOf(request, rows, { now, position }),
@@ -74,6 +80,65 @@ const parked = (count: number): ApiError =>
     `the usage of ${count} clusters is not known, because an event of each could not be applied: see the projection '${USAGE_VIEW}', or ask with incomplete=true to leave them out`,
     { reason: 'USAGE_INCOMPLETE', retryAfterSeconds: 60 },
   );
+
+/** The look as it is recorded: of what was typed only names that are there stand in it in clear. */
+const lookOf = async (
+  { query: { periods, only }, by }: UsageRequest,
+  { principal }: LedgerCall,
+  { resources, conceal }: UsageServices,
+): Promise<RecordedLook> => {
+  const isThere = (name: string, id: string): boolean =>
+    name === 'kind' ||
+    resources.get(KIND_OF[name] ?? (only.kind || 'cluster'), id, { all: true }) !== undefined;
+  const filters = Object.entries(only).map(
+    async ([name, value]) =>
+      [
+        name,
+        value === '' || isThere(name, value) ? value : { ...(await conceal(principal.subjectId, value)) },
+      ] as const,
+  );
+  const times = { from: isoOf(periods[0]?.fromMs ?? 0), to: isoOf(periods.at(-1)?.toMs ?? 0) };
+  const { tenant } = only;
+  return {
+    what: 'usage',
+    query: {
+      ...times,
+      by: by.map((each) => DIMENSION_NAMES[each]),
+      ...Object.fromEntries(await Promise.all(filters)),
+    },
+    tenants: tenant !== undefined && isThere('tenant', tenant) ? [tenant] : undefined,
+    asked: times,
+  };
+};
+
+/** Kinds of the things that filters name by their id. */
+const KIND_OF: { readonly [filter: string]: string } = {
+  tenant: 'tenant',
+  project: 'project',
+  template: 'clusterTemplate',
+};
+
+/** Dimensions whose values are somebody's: without them and without a filter a figure is everybody's, and tells of nobody. */
+const SOMEBODYS: readonly UsageDimension[] = ['tenant', 'project', 'resource', 'nodeSet'];
+
+/** Tenants of whom an answer shows something. */
+const tenantsIn = async (
+  rows: readonly UsageRow[],
+  { query, by }: UsageRequest,
+  usage: UsageReader,
+  signal: AbortSignal,
+): Promise<readonly string[]> => {
+  const { project, resource } = query.only;
+  const filtered = [query.only.tenant, project, resource].some((value) => value !== undefined);
+  if (rows.length === 0 || !(filtered || by.some((each) => SOMEBODYS.includes(each)))) return [];
+  const at = by.indexOf('tenant');
+  if (at >= 0) return rows.map(({ values }) => values[at] ?? '');
+  const [first, last] = [query.periods[0], query.periods.at(-1)];
+  const periods = [{ fromMs: first?.fromMs ?? 0, toMs: last?.toMs ?? 0 }];
+  return (await sum(usage, { ...query, periods, by: ['tenant'] }, signal)).map(
+    ({ values }) => values[0] ?? '',
+  );
+};
 
 const sum = async (
   usage: UsageReader,

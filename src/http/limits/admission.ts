@@ -14,6 +14,8 @@ import { createUnread, type UnreadLimits } from './unread.ts';
 export type AdmissionSettings = {
   /** Requests per minute of one tenant. */
   readonly rateLimitTenant: number;
+  /** MiB of request bodies per minute of one tenant. */
+  readonly byteLimitTenant: number;
   /** Requests per minute of one admin. */
   readonly rateLimitAdmin: number;
   /** Requests per minute from one address that come without a valid token. */
@@ -32,6 +34,8 @@ export type Admission = {
   enter(exchange: Exchange, principal: Principal): void | Promise<void>;
   /** The same for an answer that goes on for as long as the caller listens: it takes no turn that ends with it. */
   enterStream(exchange: Exchange, principal: Principal): void | Promise<void>;
+  /** Counts the bytes of a body that was read after its caller was known. */
+  countBody(exchange: Exchange, principal: Principal): void;
   /** Counts a request that failed before anybody asked who calls. */
   count(exchange: Exchange, principal: Principal): void;
   /** Before work that is done for anybody: no more of it in one turn of the thread than is fair to others. */
@@ -43,6 +47,7 @@ export type Admission = {
 type Callers = { readonly authenticate: Authenticate; readonly admission?: Admission | undefined };
 
 const WINDOW_SECONDS = 60;
+const MIB = 1_048_576;
 /** Tenants are few; addresses come from outside. About 150 bytes each. */
 const MAX_KEYS = 50_000;
 /** Requests of one tenant that wait for a turn. */
@@ -60,6 +65,7 @@ export const createAdmission = (
       ? undefined
       : createRateLimit({ quota, windowSeconds: WINDOW_SECONDS, monotonicMs, maxKeys: MAX_KEYS });
   const tenants = limit(settings.rateLimitTenant);
+  const bytes = limit(settings.byteLimitTenant * MIB);
   const admins = limit(settings.rateLimitAdmin);
   const addresses = limit(settings.rateLimitAddress);
   const turns =
@@ -86,13 +92,24 @@ export const createAdmission = (
     return turn.then(() => unread.assertRoom(key));
   };
 
+  const countBody = (
+    { bodyBytes = 0 }: Exchange,
+    { admin, subjectId, homeTenant }: Pick<Principal, 'admin' | 'subjectId' | 'homeTenant'>,
+  ): void => {
+    if (bytes === undefined || bodyBytes === 0 || admin) return;
+    const taken = bytes.take(homeTenant ?? subjectId, bodyBytes);
+    if (!taken.allowed) throw tooManyBytes(settings.byteLimitTenant, taken);
+  };
+
   const count = (exchange: Exchange, { admin, subjectId, homeTenant }: Principal): void => {
     if (admin) spend(exchange, admins, subjectId, 'admin', settings.rateLimitAdmin);
     else spend(exchange, tenants, homeTenant ?? subjectId, 'tenant', settings.rateLimitTenant);
+    countBody(exchange, { admin, subjectId, homeTenant });
   };
 
   return {
     count,
+    countBody,
     anybody: (exchange) => share(exchange, `address ${addressOf(exchange)}`),
     enterStream: (exchange, principal) => {
       count(exchange, principal);
@@ -246,6 +263,13 @@ const tooMany = (policy: keyof typeof OF_WHOM, quota: number, { retryAfter }: Ta
     'RESOURCE_EXHAUSTED',
     `too many requests ${OF_WHOM[policy]}: at most ${quota} in ${WINDOW_SECONDS} seconds are served`,
     { reason: 'RATE_LIMITED', retryAfterSeconds: retryAfter },
+  );
+
+const tooManyBytes = (quota: number, { retryAfter }: Taken): ApiError =>
+  new ApiError(
+    'RESOURCE_EXHAUSTED',
+    `too many bytes in requests ${OF_WHOM.tenant}: at most ${quota} MiB of request bodies in ${WINDOW_SECONDS} seconds are taken`,
+    { reason: 'BYTES_LIMITED', retryAfterSeconds: retryAfter },
   );
 
 const tooManyAtOnce = (running: number): ApiError =>

@@ -39,7 +39,10 @@ const PROJECT = resolve(
 );
 const EXAMPLES = join(PROJECT, 'fixtures/openapi');
 
-/** What is served of Swagger UI: these files and no others. */
+/**
+ * What is served of Swagger UI: these files and no others. They come from Fastify's package of them, nothing else of which is
+ * loaded: those of Swagger UI itself bring one that reports each installation.
+ */
 const SWAGGER_FILES: { readonly [name: string]: string } = {
   'swagger-ui.css': 'text/css; charset=utf-8',
   'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
@@ -131,8 +134,11 @@ const fileOf = async (content: string | Buffer, type: string): Promise<File> => 
 };
 
 const swaggerFile = async (name: string): Promise<File> => {
-  const folder = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
-  return fileOf(await readFile(join(folder, name)), SWAGGER_FILES[name] ?? 'application/octet-stream');
+  const folder = dirname(createRequire(import.meta.url).resolve('@fastify/swagger-ui/package.json'));
+  return fileOf(
+    await readFile(join(folder, 'static', name)),
+    SWAGGER_FILES[name] ?? 'application/octet-stream',
+  );
 };
 
 const openApiFile = async (served: Omit<Described, 'version'>): Promise<File> => {

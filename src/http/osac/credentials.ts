@@ -26,6 +26,8 @@ export type HubAdapters = {
   adapterOf(hubId: string): ManagementCluster | undefined;
   /** Absent: nothing tells from here which cluster credentials lead to. */
   readonly identify?: ClusterIdentifier;
+  /** True: no simulated hub may be registered here. */
+  readonly refusesSimulated?: boolean;
 };
 
 type What = 'kubeconfig' | 'password';

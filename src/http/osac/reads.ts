@@ -11,6 +11,7 @@ import type {
 } from '../../projections/read-models.ts';
 import { objectNotFound } from '../errors.ts';
 import { BEFORE_EVERYTHING } from '../moments.ts';
+import { recordTimelineLook, type LookServices } from '../looks.ts';
 import { notApplied, type Past } from './as-of.ts';
 import { etagOf, type Answer, type ExtraMessage, type Handler, type IdMessage } from './call.ts';
 import type { Surface } from './messages.ts';
@@ -29,7 +30,7 @@ export const rowAnswer = (row: ResourceRow, surface: Surface): Answer => ({
   etag: etagOf(row.kind, row.revision),
 });
 
-export type TimelineServices = {
+export type TimelineServices = LookServices & {
   readonly resources: ResourceReader;
   readonly runner: CommandRunner;
   readonly timeline: TimelineReader;
@@ -44,12 +45,16 @@ export type TimelineServices = {
 export const timelineHandler =
   <S, C extends { readonly type: string }, E extends DomainEvent>(
     kind: ResourceKind<S, C, E>,
-    { resources, runner, timeline, past, formatPosition }: TimelineServices,
+    services: TimelineServices,
   ): Handler<ExtraMessage> =>
-  async ({ surface, principal, message }) => {
-    if (resources.get(kind.kind, message.id, principal.visibility) === undefined) {
+  async (call) => {
+    const { surface, principal, message } = call;
+    const { resources, runner, timeline, past, formatPosition } = services;
+    let tenant = resources.get(kind.kind, message.id, principal.visibility)?.tenant;
+    if (tenant === undefined) {
       const view = kind.view((await runner.load(aggregateOf(kind), message.id)).state);
       if (!view.exists || !sees(principal.visibility, view.tenant)) throw objectNotFound(message.id);
+      tenant = view.tenant;
     }
     const audience = surface === 'private' && principal.admin ? 'provider' : 'tenant';
     const { id, limit, after: begin, asOf } = message;
@@ -59,6 +64,12 @@ export const timelineHandler =
       // What had not begun then is as absent as the object itself.
       if (timeline.of(id, { limit: 1, audience, upTo }).length === 0) throw objectNotFound(id);
     }
+    if (audience === 'provider')
+      await recordTimelineLook(
+        call,
+        { kind: kind.kind, id, tenant, ...(asOf === undefined ? {} : { asOf }) },
+        services,
+      );
     const read = (rest: number, after: string | undefined): readonly TimelineEntry[] =>
       rest <= 0
         ? []

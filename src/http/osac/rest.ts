@@ -5,7 +5,7 @@ import type { Authenticate } from '../authenticate.ts';
 import { bodyText, LARGE_BODY_BYTES, readBody, type BodyBudget } from '../body.ts';
 import { admitted, countingFailures, namingFailures, type Admission } from '../limits/admission.ts';
 import { ApiError, methodNotAllowed, urlNotFound } from '../errors.ts';
-import { send, sendParts, type Exchange } from '../exchange.ts';
+import { bytesOf, send, sendParts, type Exchange } from '../exchange.ts';
 import { RESOURCES_VIEW, TIMELINE_VIEW, type Positions } from '../positions.ts';
 import { mayCall, type AnyMethod, type ExtraMethod, type Governed } from './authorization.ts';
 import {
@@ -258,7 +258,7 @@ const decodeBody = async (
   service: KindService,
   { bodies: budget, admission }: RestOptions,
 ): Promise<Decoded> => {
-  const body = await readBody(exchange.request, { budget });
+  const body = await readBody(exchange.request, { budget, onBytes: bytesOf(exchange) });
   const share = admission?.anybody(exchange);
   if (share !== undefined) await share;
   const text = bodyText(body);

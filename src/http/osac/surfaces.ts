@@ -22,20 +22,22 @@ import { getHandler, timelineHandler } from './reads.ts';
 import type { KindService, SingleService, SurfaceTable } from './rest.ts';
 import { concealing, createNameToken, type PersonalDocuments } from './personal.ts';
 import { deleteHandler, type Removal } from './deletes.ts';
+import type { LookServices } from '../looks.ts';
 import { updateHandler, type Revision } from './updates.ts';
 import type { WriteServices } from './write-context.ts';
 
 /** What the OSAC surfaces need of the rest of the service. */
-export type OsacServices = WriteServices & {
-  readonly people: PersonalDocuments;
-  readonly timeline: TimelineReader;
-  readonly hubs: HubAdapters;
-  /** Issuers that clients may sign in with, as capabilities shows them. */
-  readonly issuers: readonly string[];
-  readonly formatPosition: (position: string) => string;
-  /** Reads of the past (`as_of`). */
-  readonly past: Past;
-};
+export type OsacServices = WriteServices &
+  LookServices & {
+    readonly people: PersonalDocuments;
+    readonly timeline: TimelineReader;
+    readonly hubs: HubAdapters;
+    /** Issuers that clients may sign in with, as capabilities shows them. */
+    readonly issuers: readonly string[];
+    readonly formatPosition: (position: string) => string;
+    /** Reads of the past (`as_of`). */
+    readonly past: Past;
+  };
 
 export const PUBLIC_PREFIX = '/api/fulfillment/v1';
 export const PRIVATE_PREFIX = '/api/private/v1';

@@ -44,6 +44,7 @@ export const MENTIONS: { readonly [type: string]: readonly Mention[] } = {
     { kindAt: 'kind', idAt: 'resourceId' },
     { kind: 'user', idAt: 'asked.subject' },
   ],
+  OperatorActed: [{ kindAt: 'kind', idAt: 'resourceId' }],
   AuditExportRequested: [
     { kindAt: 'request.filter.kind', idAt: 'request.filter.resource_id' },
     { kind: 'user', idAt: 'request.filter.subject' },

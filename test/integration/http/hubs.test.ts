@@ -128,11 +128,11 @@ describe('hubs over HTTP', () => {
     expect((await admin('POST', `${HUBS}/check`, { namespace: 'n', kubeconfig: '' })).status).to.equal(400);
     expect((await user('POST', `${HUBS}/check`, body)).status).to.equal(403);
     shown.problems = [];
-    const endpoints = { eda: 'http://rulebook:5000' };
+    const endpoints = { eda: 'https://rulebook:5000' };
     const automated = { ...body, mode: 'eda', endpoints, automation: { token: 'tok' } };
     expect(
       listAt((await admin('POST', `${HUBS}/check`, automated)).json as JsonObject, 'problems'),
-    ).to.deep.equal([{ code: 'AutomationFailing', message: 'eda http://rulebook:5000 tok' }]);
+    ).to.deep.equal([{ code: 'AutomationFailing', message: 'eda https://rulebook:5000 tok' }]);
     for (const wrong of [{ mode: 'magic' }, { endpoints: {} }])
       expect((await admin('POST', `${HUBS}/check`, { ...automated, ...wrong })).status).to.equal(400);
   });
@@ -156,7 +156,7 @@ describe('hubs over HTTP', () => {
     expect(await shares('/check', candidate)).to.equal(undefined);
   });
   it('other secrets or another mode of a hub are tried with what it has otherwise, and nothing is recorded', async () => {
-    const url = 'http://rulebook:5000';
+    const url = 'https://rulebook:5000';
     const spec = { mode: 'eda', endpoints: { eda: url }, automation: { token: 'a-kept-token' } };
     await register('hub-eda', spec);
     const tried = async (body: JsonObject): Promise<string[]> => {
@@ -170,6 +170,20 @@ describe('hubs over HTTP', () => {
     expect(await tried({ automation: { hmac_secret: 'k' } })).to.deep.equal([`eda ${url} ref:${token}`]);
     expect(await tried({ automation: { token: 'new' } })).to.deep.equal([`eda ${url} new`]);
     expect(await tried({ kubeconfig: KUBECONFIG }), 'automation is not what is asked').to.deep.equal([]);
+    const moved = { endpoints: { eda: 'https://evil.example:5000' } };
+    const refused = await admin('POST', `${HUBS}/hub-eda/check`, moved);
+    expect([refused.status, refused.text], refused.text).to.satisfy(
+      ([code, text]: [number, string]) =>
+        code === 400 && text.includes("give 'automation.token' in the same request"),
+    );
+    const patch = await admin('PATCH', `${PRIVATE}/hubs/hub-eda`, { spec: moved } as never);
+    expect(patch.status, patch.text).to.equal(400);
+    expect(patch.text).to.include("give 'spec.automation.token' in the same request");
+    expect(await tried({ ...moved, automation: { token: 'new' } })).to.deep.equal([
+      'eda https://evil.example:5000 new',
+    ]);
+    const clear = { endpoints: { eda: 'http://evil.example' }, mode: 'magic', kubeconfig: '' };
+    expect((await admin('POST', `${HUBS}/hub-eda/check`, clear)).text).to.include('the address is not https');
     const aap = 'https://aap.example/api/controller';
     const other = { mode: 'aap', endpoints: { aap }, automation: { token: 'aap-token' } };
     expect(await tried(other)).to.deep.equal([`aap ${aap} aap-token`]);
@@ -316,7 +330,7 @@ describe('hubs over HTTP', () => {
       kubeconfig: KUBECONFIG,
       namespace: 'osac-hub',
       mode: 'eda',
-      endpoints: { eda: 'http://rulebook:5000' },
+      endpoints: { eda: 'https://rulebook:5000' },
       controller: 'ledger',
       tenant_namespaces: true,
     };

@@ -77,7 +77,11 @@ describe('credentials and admin routes over HTTP', () => {
           headers: { authorization: `Bearer ${token}` },
         });
         ending.abort();
-        expect(await response.text(), 'no line that says something failed').to.equal('');
+        // What stood in the log already was the look itself.
+        const types = (await response.text())
+          .split('\n')
+          .filter((line) => line !== '' && !line.includes('"AuditRead"'));
+        expect(types, 'no line that says something failed').to.deep.equal([]);
       } finally {
         await stopping.close();
       }

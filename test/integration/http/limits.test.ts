@@ -177,6 +177,49 @@ describe('turns of the thread', () => {
     }
   });
 
+  it('bodies of a tenant count by their bytes, whatever becomes of them', async () => {
+    const measured: (readonly [string | undefined, number | undefined])[] = [];
+    const { started, alice, bob } = await service({
+      audit: {},
+      admission: { byteLimitTenant: 1 },
+      onRequest: ({ tenant, bytes }) => void measured.push([tenant, bytes]),
+    });
+    try {
+      const body = (name: string) => ({
+        metadata: { name, annotations: { big: 'x'.repeat(240_000) } },
+        spec: SPEC,
+      });
+      const bytes = Buffer.byteLength(JSON.stringify(body('b-1')));
+      for (const name of ['b-1', 'b-2', 'b-3'])
+        expect((await alice('POST', CLUSTERS, body(name))).status).to.equal(200);
+      expect((await alice('POST', CLUSTERS, `{${'x'.repeat(bytes)}`)).status, 'refused').to.equal(400);
+      expect(measured).to.deep.include(['t1', bytes]);
+      const past = await alice('POST', CLUSTERS, body('b-5'));
+      expect(past.json, past.text).to.deep.equal({
+        code: 8,
+        message:
+          'too many bytes in requests of this tenant: at most 1 MiB of request bodies in 60 seconds are taken',
+      });
+      expect(past.status).to.equal(429);
+      expect(past.headers.get('x-ledger-reason')).to.equal('BYTES_LIMITED');
+      expect(Number(past.headers.get('retry-after'))).to.be.within(1, 60);
+      expect((await alice('GET', CLUSTERS)).status, 'brings nothing').to.equal(200);
+      expect((await bob('POST', CLUSTERS, body('b-1'))).status, 'of another tenant').to.equal(200);
+      const auditor = callerOf(
+        started,
+        await started.token({ user: 'a', tenants: ['t1'], roles: ['auditor'] }),
+      );
+      const others: unknown[] = [];
+      for (let i = 0; i < 10; i += 1) {
+        const asked = { filter: { note: 'x'.repeat(60_000) } };
+        others.push((await auditor('POST', '/api/audit/v1/exports', asked)).json['code']);
+      }
+      expect(others, 'on other surfaces').to.include('BYTES_LIMITED');
+    } finally {
+      await started.close();
+    }
+  });
+
   it('a list counts by its rows', async () => {
     const { started, alice } = await service({ admission: { rateLimitTenant: 25 } });
     try {

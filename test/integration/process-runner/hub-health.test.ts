@@ -264,8 +264,8 @@ describe('hub health', () => {
     expect(await newsOf('hub-1')).to.deep.equal(['HubBecameUnreachable']);
   });
   it('looks at the automation where the hub has one', async () => {
-    automationProblems = ['nobody listens at http://rulebook:5000'];
-    await register('hub-1', { mode: 'eda', endpoints: { eda: 'http://rulebook:5000' } });
+    automationProblems = ['nobody listens at https://rulebook:5000'];
+    await register('hub-1', { mode: 'eda', endpoints: { eda: 'https://rulebook:5000' } });
     expect(await newsOf('hub-1')).to.include('HubAutomationFailed');
     automationProblems = [];
     await time.pass(40_000);

@@ -1,10 +1,15 @@
 import { createMemoryKeyStore } from '../../../src/adapters/keys/memory-key-store.ts';
+import { createAccessJournal } from '../../../src/app/audit/access-journal.ts';
+import { createDayJournal } from '../../../src/app/audit/day-journal.ts';
+import { createEventCodec } from '../../../src/app/event-codec.ts';
 import { createRequestHash } from '../../../src/app/request-hash.ts';
 import type { Encrypted } from '../../../src/app/metadata.ts';
 import type { System, SystemPorts } from '../../../src/composition/system.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
+import { eventTypes } from '../../../src/domain/registry.ts';
 import { ApiError } from '../../../src/http/errors.ts';
 import { asApiError } from '../../../src/http/exchange.ts';
+import { actRecorder } from '../../../src/http/ledger/acts.ts';
 import { orderRoutes } from '../../../src/http/ledger/orders.ts';
 import type { Answer, Call, CallMetadata } from '../../../src/http/osac/call.ts';
 import { decodeMessage } from '../../../src/http/osac/messages.ts';
@@ -56,6 +61,7 @@ export const createApi = (options: {
   const { system, ports, life } = options;
   const { readModels } = system;
   const positions = createPositions({ storeId: ports.store.storeId, waitFor: readModels.waitFor });
+  const people = createMemoryKeyStore();
   const services = {
     runner: system.runner,
     commands: system.commands,
@@ -66,7 +72,14 @@ export const createApi = (options: {
     ids: ports.ids,
     requestHash: createRequestHash(Buffer.from('simulation')),
     personal: { personal: async () => HIDDEN, source: async () => HIDDEN },
-    people: createMemoryKeyStore(),
+    people,
+    conceal: people.encrypt,
+    access: createAccessJournal({
+      journal: createDayJournal(ports.store),
+      codec: createEventCodec(eventTypes),
+      clock: ports.clock,
+      instance: 'simulation',
+    }),
     hubs: { adapterOf: (id: string) => system.hubs.get(id)?.adapter },
     issuers: [],
     formatPosition: positions.format,
@@ -79,7 +92,13 @@ export const createApi = (options: {
     }),
   };
   const surfaces = osacSurfaces(services);
-  const orders = orderRoutes({ ...services, readModels, positions, runOf: system.runOf });
+  const orders = orderRoutes({
+    ...services,
+    recordAct: actRecorder(services),
+    readModels,
+    positions,
+    runOf: system.runOf,
+  });
 
   const metadataOf = (request: Request): CallMetadata => ({
     requestId: ports.ids.uuidv7(),

@@ -18,6 +18,12 @@ const auditing = (more: object = {}): NonNullable<AuditTreeServices['auditing']>
   progress: async () => ({ signedSize: 7, unsignedLeaves: 2, headAgeSeconds: 3, caughtUp: true }),
   ...more,
 });
+/** With what was recorded. */
+const acts: object[] = [];
+const withTree = (auditor?: AuditTreeServices['auditing']): AuditTreeServices => ({
+  recordAct: async (_call, act) => void acts.push(act),
+  ...(auditor === undefined ? {} : { auditing: auditor }),
+});
 const ask = async (services: AuditTreeServices, path: string, body: object = {}): Promise<unknown> => {
   const route = auditTreeRoutes(services).find((one) => one.path === path);
   const answer = await route?.handler({ body } as unknown as LedgerCall);
@@ -35,7 +41,7 @@ const refusal = async (services: AuditTreeServices, path: string): Promise<strin
 
 describe('routes of the tree over the log', () => {
   it('say how far it is signed and with which keys', async () => {
-    expect(await ask({ auditing: auditing() }, 'audit/tree')).to.deep.equal({
+    expect(await ask(withTree(auditing()), 'audit/tree')).to.deep.equal({
       origin: 'fulfillment-ledger/s',
       state: 'signing',
       failures: 0,
@@ -46,7 +52,7 @@ describe('routes of the tree over the log', () => {
       keys: [{ vkey: KEY.vkey, since: KEY.since }],
     });
     const status = () => ({ state: 'mismatch', failures: 1, error: 'the tree at size 5 …' });
-    expect(await ask({ auditing: auditing({ status }) }, 'audit/tree')).to.include({
+    expect(await ask(withTree(auditing({ status })), 'audit/tree')).to.include({
       state: 'mismatch',
       error: 'the tree at size 5 …',
     });
@@ -54,25 +60,26 @@ describe('routes of the tree over the log', () => {
 
   it('replace the key, and say why not', async () => {
     const { vkey, since } = KEY;
-    expect(await ask({ auditing: auditing() }, 'audit/keys')).to.deep.equal({ vkey, since, announced: true });
+    expect(await ask(withTree(auditing()), 'audit/keys')).to.deep.equal({ vkey, since, announced: true });
     const begun = { keys: { rotate: async () => ({ vkey, since }) } };
-    expect(await ask({ auditing: auditing(begun) }, 'audit/keys', { lost: true })).to.include({
+    expect(await ask(withTree(auditing(begun)), 'audit/keys', { lost: true })).to.include({
       announced: false,
     });
     const asked: unknown[] = [];
     const rotate = async (how: unknown) => (asked.push(how), KEY);
-    await ask({ auditing: auditing({ keys: { rotate } }) }, 'audit/keys', { lost: true });
+    acts.length = 0;
+    await ask(withTree(auditing({ keys: { rotate } })), 'audit/keys', { lost: true });
+    expect(acts).to.deep.equal([{ act: 'audit/keys' }]);
     expect(asked).to.deep.equal([{ lost: true }]);
-    const failing = (error: Error): AuditTreeServices => ({
-      auditing: auditing({ keys: { chain: async () => [], rotate: () => Promise.reject(error) } }),
-    });
+    const failing = (error: Error): AuditTreeServices =>
+      withTree(auditing({ keys: { chain: async () => [], rotate: () => Promise.reject(error) } }));
     expect(await refusal(failing(new AuditKeyReplaced()), 'audit/keys')).to.match(/by somebody else/);
     expect(await refusal(failing(new AuditKeyMissing('1a', '/secrets')), 'audit/keys')).to.match(/backup/);
   });
 
   it('are refused where there is no tree', async () => {
     for (const path of ['audit/tree', 'audit/keys'])
-      expect(await refusal({}, path)).to.match(/does not have the role auditor/);
+      expect(await refusal(withTree(), path)).to.match(/does not have the role auditor/);
   });
 });
 

@@ -22,7 +22,7 @@ describe('ledgerctl hubs', () => {
     const ca = file('ca.pem', 'PEM');
     const automation = ['--token-file', file('token', 'secret-token\n'), '--ca-file', ca];
     const NEW = ['hubs', 'check', '--kubeconfig', kubeconfig, '--namespace', 'n'];
-    const url = 'http://rulebook:5000';
+    const url = 'https://rulebook:5000';
     const way = ['--mode', 'eda', '--controller', 'ledger', '--endpoint', url, '--tenant-namespaces'];
     await stub().succeeds([...NEW, ...way, ...automation]);
     expect(bodyOf(`POST ${HUBS}/check`)).to.deep.equal({
@@ -193,7 +193,7 @@ describe('ledgerctl hubs', () => {
       hosts: { fc430: { free: 4, ours: 2, foreign: 1 } },
       problems: [{ code: 'CrdMissing', message: 'no clusterorders', since: '2026-11-21T12:00:00.000Z' }],
       orders: { ready: 1 },
-      former_automation: { eda: 'http://rulebook:5000' },
+      former_automation: { eda: 'https://rulebook:5000' },
       ghosts: 2,
       watch: {
         namespaces: 2,
@@ -222,7 +222,7 @@ describe('ledgerctl hubs', () => {
     expect(shown).to.contain('CrdMissing since 2026-11-21T12:00:00.000Z: no clusterorders');
     expect(shown).to.match(/fc430 +4 +2 +1/);
     expect(shown).to.contain('breaker open, 3 waiting');
-    expect(shown).to.contain('former:     eda at http://rulebook:5000, for orders that were begun in it');
+    expect(shown).to.contain('former:     eda at https://rulebook:5000, for orders that were begun in it');
     expect(shown).to.contain('ghosts:     2 orders whose cluster has vanished');
     expect(shown).to.contain(
       'unknown:    3 ClusterOrders that nobody here ever ordered; they are left alone',

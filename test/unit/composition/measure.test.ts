@@ -94,7 +94,9 @@ describe('what is measured when Prometheus asks', () => {
       hooks.onAppend?.(250, 1);
       hooks.onConflict?.('cluster-1');
       hooks.clockDiverged?.(-3_600_000);
-      request({ method: 'GET', route: '/healthz', status: 200, seconds: 0.5 });
+      request({ method: 'GET', route: '/healthz', status: 200, seconds: 0.5, tenant: undefined, bytes: 0 });
+      for (let n = 0; n < 1_002; n += 1)
+        request({ method: 'POST', route: '/x', status: 200, seconds: 0, tenant: `t${n}`, bytes: 7 });
       views.applied?.({ view: 'resources', events: 12 } as never);
       recordRejection(silent, () => undefined)({ outcome: 'denied', code: 'NOPE' } as never);
       follow(system, { storeAnswers: () => Promise.resolve(false) } as unknown as ReadinessProbe);
@@ -105,6 +107,8 @@ describe('what is measured when Prometheus asks', () => {
         'ledger_append_conflicts_total 1',
         'ledger_clock_divergence_seconds -3600',
         'ledger_http_request_seconds_sum{method="GET",route="/healthz",status="200"} 0.5',
+        'ledger_request_body_bytes_total{tenant="t999"} 7',
+        'ledger_request_body_bytes_total{tenant="other tenants"} 14',
         'ledger_projection_events_total{view="resources"} 12',
         'ledger_rejections_total{outcome="denied",code="NOPE"} 1',
         'ledger_store_up 0',

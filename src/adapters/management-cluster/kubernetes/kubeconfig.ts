@@ -1,6 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { LineCounter, parseDocument } from 'yaml';
 import type { JsonObject, JsonValue } from '../../../domain/json.ts';
+import { isLoopback } from '../../../domain/hubs/loopback.ts';
 import { isObject, listAt, objectAt, stringAt } from '../../../domain/json-tools.ts';
 
 /** How to reach one API server: everything in memory, nothing that points elsewhere. */
@@ -25,7 +26,6 @@ export class InvalidKubeconfig extends Error {
 }
 
 const MAX_BYTES = 1_048_576;
-const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
 const PROXY_SCHEMES = ['http:', 'https:', 'socks5:', 'socks5h:'];
 /** Visible characters only: a header cannot carry others. */
 const TOKEN = /^[\x21-\x7e]+$/;
@@ -91,8 +91,11 @@ const noFiles = (holder: JsonObject, fields: readonly string[]): void => {
 const clusterAccess = (cluster: JsonObject): Omit<KubeAccess, 'token' | 'certData' | 'keyData'> => {
   const server = serverOf(stringAt(cluster, 'server'));
   noFiles(cluster, ['certificate-authority']);
-  const local = LOOPBACK.test(server.hostname);
-  if (server.protocol === 'http:' && !local) refuse('server is not https');
+  const local = isLoopback(server.hostname);
+  if (server.protocol === 'http:' && !local)
+    refuse(
+      'server is not https; plain http is taken on loopback only, because every order carries a pull secret',
+    );
   const insecure = cluster['insecure-skip-tls-verify'] === true;
   if (insecure && !local) refuse('insecure-skip-tls-verify is set; embed certificate-authority-data instead');
   const caData = pem(cluster, 'certificate-authority-data');

@@ -1,6 +1,7 @@
 import type { HubConnection, ManagementClusters } from '../../../app/management-cluster.ts';
 import type { Clock, Logger, SecretStore, Timers } from '../../../app/ports.ts';
 import { createWorkerChannel, type HubChannel } from './channel.ts';
+import { readKubeconfig } from './kubeconfig.ts';
 import { createKubernetesHub, type KubernetesHub } from './kubernetes-hub.ts';
 
 export type KubernetesClustersOptions = {
@@ -48,6 +49,13 @@ export const createKubernetesClusters = (options: KubernetesClustersOptions): Ku
       hubs.delete(id);
       // It answers nobody from now on; what is under way ends with its connections.
       known?.close().catch(() => undefined);
+    },
+    hostOf: (kubeconfig) => {
+      try {
+        return new URL(readKubeconfig(kubeconfig).server).host;
+      } catch {
+        return undefined;
+      }
     },
     candidate: (connection, kubeconfig) =>
       createKubernetesHub({

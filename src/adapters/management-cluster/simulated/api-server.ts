@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, createHmac } from 'node:crypto';
 import {
   CLUSTER_ORDER_UUID_LABEL,
   HubError,
@@ -96,6 +96,14 @@ export const createApiServer = (
     return lifeOf(changed, now);
   };
 
+  /** No pull secret lies in the hub's file: in its place stands what tells one from another. */
+  const sealed = <Spec extends Partial<ClusterOrderSpec>>(spec: Spec): Spec => {
+    const { pullSecret = '' } = spec;
+    if (pullSecret === '') return spec;
+    const mac = createHmac('sha256', options.secret).update(pullSecret).digest('hex');
+    return { ...spec, pullSecret: `not kept, hmac-sha256 ${mac}` };
+  };
+
   const create = (manifest: ClusterOrderManifest, target: Target, effectId: string, now: number): Result => {
     checkManifest(manifest);
     if (options.namespaces.length > 0 && !options.namespaces.includes(manifest.namespace)) {
@@ -107,6 +115,7 @@ export const createApiServer = (
     for (const former of clusterId === undefined ? [] : file.ordersByCluster(clusterId)) lifeOf(former, now);
     const sequence = file.nextSequence();
     const own = ownSettings(manifest);
+    const spec = sealed(manifest.spec);
     const record: OrderRecord = {
       uid: uuidOf(`${options.secret}/${options.hubId}/${sequence}`),
       sequence,
@@ -116,8 +125,8 @@ export const createApiServer = (
       labels: manifest.labels,
       annotations: manifest.annotations,
       createdAt: now,
-      spec: manifest.spec,
-      configVersion: configVersion(manifest.spec),
+      spec,
+      configVersion: configVersion(spec),
       life: lifeSettings(own, options.hubSettings()),
       faults: own,
       baseDomain: options.baseDomain,
@@ -137,7 +146,8 @@ export const createApiServer = (
 
   const patch = (record: OrderRecord, change: Partial<ClusterOrderSpec>, now: number): Result => {
     const current = currentSpec(record);
-    const spec = patchSpec(record.name, current, change);
+    const checked = patchSpec(record.name, current, change);
+    const spec = change.pullSecret === undefined ? checked : sealed(checked);
     const version = configVersion(spec);
     // A merge patch that changes nothing moves neither generation nor resourceVersion.
     if (version === configVersion(current)) return { value: replay(record, now).order, text: 'unchanged' };

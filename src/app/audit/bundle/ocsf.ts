@@ -86,6 +86,7 @@ const activityOf = ({ type, revision }: LeafRecord, metadata: JsonObject, data: 
   if (type === 'RequestRefused')
     return VERBS.find(([verb]) => verb.test(stringAt(data, 'command')))?.[1] ?? 'other';
   if (READS.has(type)) return 'read';
+  if (type === 'OperatorActed') return 'other';
   // What the service does on its own is no call of its API.
   if (stringAt(objectAt(metadata, 'actor'), 'authMethod') === 'internal') return 'other';
   if (DELETES.test(type)) return 'delete';

@@ -65,6 +65,8 @@ export type ExportsOptions = {
   readonly rest: Rest;
   /** Milliseconds after which a finished export is removed. Default: 7 days. */
   readonly keepMs?: number;
+  /** Finished exports that are kept of each tenant, and of the whole log: the oldest goes first. 0: all. Default 50. */
+  readonly keptOfTenant?: number;
   /** Milliseconds that an export waits for a head over what was stored when it was asked for. Default 30,000. */
   readonly headMs?: number;
   /** Why there is no head to wait for, while nothing is signed over a log that was changed. Default: heads come. */
@@ -220,6 +222,9 @@ export const createAuditExports = (options: ExportsOptions): AuditExports => {
     try {
       await make(id, mine);
       if (mine.controller.signal.aborted && !stopping.aborted) await files.forget(id);
+      await dropOldest().catch((error: unknown) =>
+        logger.warn({ err: error }, 'old exports are looked for again later'),
+      );
     } catch (error) {
       // Stopped: made anew at the next start. Discarded: nobody waits for it.
       if (!mine.controller.signal.aborted)
@@ -250,6 +255,30 @@ export const createAuditExports = (options: ExportsOptions): AuditExports => {
     return true;
   };
 
+  const drop = async (id: string, request: ExportRequest, reason: string): Promise<void> => {
+    await settle(id, request, { type: 'DiscardAuditExport', at: clock.now(), reason });
+    await files.forget(id);
+  };
+
+  /** Leaves of each tenant as many as are kept. */
+  const dropOldest = async (): Promise<void> => {
+    const most = options.keptOfTenant ?? 50;
+    if (most === 0) return;
+    const finished = new Map<string, { id: string; at: string; request: ExportRequest }[]>();
+    for (const id of await files.list()) {
+      const known = await state(id);
+      if (known.status !== 'complete') continue;
+      const { request, completedAt } = known;
+      const tenant = request.tenant ?? '';
+      finished.set(tenant, [...(finished.get(tenant) ?? []), { id, at: completedAt, request }]);
+    }
+    for (const ofTenant of finished.values()) {
+      const oldestFirst = ofTenant.toSorted((left, right) => (left.at < right.at ? -1 : 1));
+      for (const { id, request } of oldestFirst.slice(0, -most))
+        await drop(id, request, `the newest ${most} of a tenant are kept`);
+    }
+  };
+
   /** What a crash left is made again; what is old is removed. */
   const tidy = async (): Promise<void> => {
     const keepMs = options.keepMs ?? 7 * 86_400_000;
@@ -262,14 +291,10 @@ export const createAuditExports = (options: ExportsOptions): AuditExports => {
       else if (known.status !== 'complete') await files.forget(id);
       else if (Date.parse(known.completedAt) + keepMs <= Date.parse(clock.now())) {
         const days = Math.round(keepMs / 86_400_000);
-        await settle(id, known.request, {
-          type: 'DiscardAuditExport',
-          at: clock.now(),
-          reason: `files are kept for ${days} days`,
-        });
-        await files.forget(id);
+        await drop(id, known.request, `files are kept for ${days} days`);
       }
     }
+    await dropOldest();
   };
 
   return {

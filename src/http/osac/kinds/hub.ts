@@ -1,13 +1,32 @@
 import type { ClusterIdentifier } from '../../../app/hub-identity.ts';
 import type { DocumentCommand } from '../../../domain/catalog/document.ts';
 import { reject } from '../../../domain/decider.ts';
-import { expectedCluster, hub, KUBECONFIG_PATH } from '../../../domain/hubs/hub.resource.ts';
+import { expectedCluster, hub, isSimulatedHub, KUBECONFIG_PATH } from '../../../domain/hubs/hub.resource.ts';
+import { clearTextRejection } from '../../../domain/hubs/hub-spec.ts';
 import { acceptedCluster, differentCluster } from '../../../domain/hubs/identity.ts';
+import type { JsonObject } from '../../../domain/json.ts';
 import { objectAt, stringAt } from '../../../domain/json-tools.ts';
 import { aggregateOf } from '../../../domain/kinds.ts';
-import { refused, type CreateServices } from '../creates.ts';
-import { documentRevision } from '../documents.ts';
+import { refused, type CreateServices, type Creation } from '../creates.ts';
+import { documentCreation, documentRevision } from '../documents.ts';
 import type { Change, Revision } from '../updates.ts';
+
+/** Nobody gets a cluster from a simulated hub where customers wait for one. `refusesSimulated`: they are not wanted here. */
+export const hubCreation = (refusesSimulated: boolean): Creation<DocumentCommand> => ({
+  resolve: (object) => {
+    if (refusesSimulated && isSimulatedHub(object.id))
+      throw refused(
+        reject(
+          'failed-precondition',
+          'SIMULATED_HUB_REFUSED',
+          `hub '${object.id}': simulated hubs are refused when NODE_ENV=production; register a hub with a kubeconfig, or set LEDGER_SIMULATED_HUBS=allowed`,
+          { field: 'id' },
+        ),
+      );
+    refuseClearText(object.document);
+    return documentCreation.resolve(object);
+  },
+});
 
 export type HubRevisionServices = Pick<CreateServices, 'runner' | 'secrets'> & {
   /** Absent: nothing reaches a hub from here, and credentials are taken as they are. */
@@ -20,10 +39,17 @@ export type HubRevisionServices = Pick<CreateServices, 'runner' | 'secrets'> & {
  */
 export const hubRevision = (services: HubRevisionServices): Revision<DocumentCommand> => ({
   command: async (change) => {
+    refuseClearText(change.after, change.before);
     if (!change.dryRun) await refuseOtherCluster(change, services);
     return documentRevision.command(change);
   },
 });
+
+const refuseClearText = (document: JsonObject, before?: JsonObject): void => {
+  const previous = before === undefined ? undefined : objectAt(before, 'spec');
+  const wrong = clearTextRejection(objectAt(document, 'spec'), previous);
+  if (wrong !== undefined) throw refused(wrong);
+};
 
 const refuseOtherCluster = async (
   { id, tenant, after, secrets: changed }: Change,

@@ -15,7 +15,7 @@ import {
   roleBindingCreation,
   roleBindingRevision,
 } from './bound-users.ts';
-import { hubRevision } from './hub.ts';
+import { hubCreation, hubRevision } from './hub.ts';
 import { projectRemoval } from './project.ts';
 import { belongingsOf, settleTenant, tenantCreation, tenantInUse } from './tenant.ts';
 import { userCreation, userRevision } from './user.ts';
@@ -48,7 +48,10 @@ export const documentParts: { readonly [kind: string]: (services: PartServices) 
     serving: (service, surface) => (surface === 'public' ? hidingUnpublished(service, services) : service),
   }),
   clusterVersion: () => ({ creation: clusterVersionCreation, revision: clusterVersionRevision }),
-  hub: (services) => ({ revision: hubRevision({ ...services, ...services.hubs }) }),
+  hub: (services) => ({
+    creation: hubCreation(services.hubs.refusesSimulated === true),
+    revision: hubRevision({ ...services, ...services.hubs }),
+  }),
   project: (services) => ({ removal: projectRemoval(services) }),
   projectMembership: boundUsers,
   roleBinding: (services) => ({

@@ -128,6 +128,42 @@ describe('hubs that are switched while orders run on them', () => {
       revised(edaSpec, { 'spec.automation.token': EDA_TOKEN, 'spec.automation.hmac_secret': KEY }),
     );
   });
+  it('what is stored goes to no other origin than it was given for, whichever way it is asked', () => {
+    const elsewhere = 'https://evil.example:5000';
+    const moved = { ...edaSpec, endpoints: { eda: elsewhere } };
+    const refused = (history: readonly HubEvent[], command: HubCommand, field: string): void =>
+      given(...history)
+        .when(command)
+        .thenRejected('SECRET_FOR_ANOTHER_ORIGIN', { field });
+    const [token, key] = ['spec.automation.token', 'spec.automation.hmac_secret'];
+    refused([edaHub], revise(moved), token);
+    for (const other of ['https://rulebook.example', 'http://127.0.0.1:5000'])
+      refused([edaHub], revise({ ...edaSpec, endpoints: { eda: other } }), token);
+    refused([edaHub], revise(moved, { [token]: ref('eda-2') }), key);
+    const both = { [token]: ref('eda-2'), [key]: ref('key-2', 'automation-key') };
+    expect(given(edaHub).when(revise(moved, both)).decision).to.have.length(1);
+    expect(given(edaHub).when(revise(moved, { [token]: null, [key]: null })).decision).to.have.length(1);
+    const path = { ...edaSpec, endpoints: { eda: `${EDA_URL}/another/path` } };
+    expect(given(edaHub).when(revise(path)).decision, 'the same origin').to.have.length(1);
+    // Not in two steps, nor by another mode, nor by the place of a former one.
+    const without = { namespace: 'osac-hub', mode: 'operator' };
+    const [away] = given(edaHub).when(revise(without)).decision as HubEvent[];
+    if (away === undefined) throw new Error('nothing was revised');
+    const kept = 'spec.automation.eda.token';
+    refused(
+      [edaHub, away],
+      revise({ ...without, automation: { eda: { ca: CA, endpoint: elsewhere } } }),
+      kept,
+    );
+    refused([edaHub, away], revise({ ...without, mode: 'eda', endpoints: { eda: elsewhere } }), token);
+    refused([edaHub], revise({ ...edaSpec, endpoints: { eda: EDA_URL, aap: elsewhere } }), token);
+    refused([edaHub], revise({ ...edaSpec, mode: 'aap', endpoints: { aap: elsewhere } }), token);
+    refused(
+      [edaHub, revised(aapSpec, aapSecrets)],
+      revise({ ...aapSpec, endpoints: { aap: AAP_URL, eda: elsewhere } }),
+      kept,
+    );
+  });
   it('the values of the mode that the hub is in have one place', () => {
     given(edaHub)
       .when(revise({ ...edaSpec, automation: { eda: { endpoint: EDA_URL } } }))

@@ -27,7 +27,7 @@ const registered = (spec: JsonObject) =>
     data: { id: 'hub-1', at, tenant: 'shared', project: '', name: 'hub-1', creator: 's', document: { spec } },
   }) as const;
 
-const EDA = { mode: 'eda', endpoints: { eda: 'http://rulebook.osac:5000' } };
+const EDA = { mode: 'eda', endpoints: { eda: 'https://rulebook.osac:5000' } };
 const PEM = '-----BEGIN CERTIFICATE-----\nTUlJQg==\n-----END CERTIFICATE-----\n';
 
 describe("hubs: what a hub's spec may say", () => {
@@ -45,7 +45,7 @@ describe("hubs: what a hub's spec may say", () => {
     accepts({ ...EDA, controller: 'ledger' });
     accepts({ mode: 'aap', endpoints: { aap: 'https://aap.example/api/controller' } });
     refuses({ mode: 'eda' }, 'spec.endpoints.eda');
-    refuses({ mode: 'aap', endpoints: { eda: 'http://x' } }, 'spec.endpoints.aap');
+    refuses({ mode: 'aap', endpoints: { eda: 'https://x' } }, 'spec.endpoints.aap');
     refuses({ controller: 'ledger' }, 'spec.controller');
     refuses({ mode: 'operator', controller: 'ledger' }, 'spec.controller');
   });
@@ -56,6 +56,21 @@ describe("hubs: what a hub's spec may say", () => {
   it('addresses that can be called and hold no credentials', () => {
     for (const eda of ['ftp://x', 'x', 'http://u:p@x', 'http://x/?token=1', 'http://x/#a', 'http://a b'])
       refuses({ mode: 'eda', endpoints: { eda } }, 'spec.endpoints.eda');
+  });
+  it('clear text stays on this machine, in the words of kubeconfigs, and is seen first', () => {
+    for (const host of ['localhost:5000', '127.0.0.1', '127.8.0.1:80', '[::1]:5000'])
+      accepts({ mode: 'eda', endpoints: { eda: `http://${host}` } });
+    for (const host of ['rulebook', '10.0.0.1', 'localhost.evil.example', '127.0.0.1.evil.example', '[::2]'])
+      for (const endpoints of [{ eda: `http://${host}` }, { eda: 'https://x', aap: `HTTP://${host}/x` }]) {
+        // Much else is wrong with it.
+        const spec = { mode: 'magic', namespace: '', endpoints, scheduling: 'closed' };
+        refuses(spec, 'aap' in endpoints ? 'spec.endpoints.aap' : 'spec.endpoints.eda');
+      }
+    const { decision } = given().when(create({ mode: 'eda', endpoints: { eda: 'http://rulebook:5000' } }));
+    expect(JSON.stringify(decision)).to.include(
+      'the address is not https; plain http is taken on loopback only, because every order carries a pull secret',
+    );
+    refuses({ automation: { aap: { endpoint: 'http://aap.example' } } }, 'spec.automation.aap.endpoint');
   });
   it('an authority is certificates, and never a key', () => {
     accepts({ ...EDA, automation: { ca: PEM + PEM, template_prefix: 'osac-prod' } });
