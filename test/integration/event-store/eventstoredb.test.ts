@@ -1,11 +1,22 @@
 import { createEventStoreDbStore } from '../../../src/adapters/event-store/eventstoredb/eventstoredb-event-store.ts';
 import { startPeer } from '../../support/eventstoredb-peer/peer.ts';
-import { describeEventStoreContract } from './contract.ts';
+import { SERVER_VERSIONS } from '../../support/eventstoredb-conformance/server.ts';
+import type { ServerVersion } from '../../support/eventstoredb-peer/context.ts';
+import { describeEventStoreContract, type StoreUnderTest } from './contract.ts';
 import { eventually } from '../../support/eventually.ts';
 
-/** The port's contract against the protocol peer, which plays every fault (eventstore-client.md §3.5). */
-describeEventStoreContract('eventstoredb, against the protocol peer', async () => {
-  const peer = await startPeer();
+/** The port's contract against the protocol peer, which plays every fault, as each version that it knows. */
+for (const version of SERVER_VERSIONS)
+  describeEventStoreContract(`eventstoredb, against the protocol peer as ${version}`, () => onPeer(version), [
+    'dropConnections',
+    'unresponsive',
+    'loseNextAnswer',
+    'down',
+    'reopen',
+  ]);
+
+const onPeer = async (version: ServerVersion): Promise<StoreUnderTest> => {
+  const peer = await startPeer({ version });
   const open = () =>
     createEventStoreDbStore({
       connectionString: peer.connectionString,
@@ -41,7 +52,7 @@ describeEventStoreContract('eventstoredb, against the protocol peer', async () =
       return store;
     },
   };
-}, ['dropConnections', 'unresponsive', 'loseNextAnswer', 'down', 'reopen']);
+};
 
 /**
  * The same contract against a real server: LEDGER_TEST_EVENTSTOREDB holds its connection string. Streams and types have
