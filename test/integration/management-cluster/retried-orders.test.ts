@@ -154,6 +154,38 @@ describe('a retry on a hub whose operator launches the jobs', function () {
     expect(hub.aap.launches()).to.have.lengthOf(2);
   });
 
+  it('of a change that failed launches it again, while the cluster stays there', async () => {
+    const { hub, run, perform, pass, shown } = await setOut();
+    await perform('apply');
+    await pass(20_000);
+    expect(shown()).to.equal('READY');
+    hub.ansible.failNext('create', FAILING);
+    run.command({
+      type: 'ReviseCluster',
+      at: time(40),
+      changes: {
+        nodeSets: {
+          workers: { hostType: { id: 'fc430' }, size: 4 },
+          gpu: { hostType: { id: 'g5' }, size: 2 },
+        },
+      },
+    });
+    run.commands();
+    run.perform('resize', done({ resized: true }));
+    await perform('apply');
+    await pass(5_000);
+    expect(shown()).to.equal('READY');
+    expect(run.cluster()).to.have.property('changeFailed');
+    expect(run.command(retry)).to.have.property('accepted', true);
+    expect(await perform('apply')).to.equal('patched');
+    await pass(1_000);
+    expect(run.cluster()).to.not.have.property('changeFailed');
+    expect(hub.aap.launches()).to.have.lengthOf(3);
+    await pass(20_000);
+    expect(shown()).to.equal('READY');
+    expect(run.cluster()).to.not.have.property('changeFailed');
+  });
+
   it('after a lost HostedCluster has it built again', async () => {
     const { hub, run, perform, pass, shown, order } = await setOut();
     await perform('apply');
