@@ -71,10 +71,7 @@ export const endOf = ({ end, revision }: Pick<FoldedStream<unknown>, 'end' | 're
  * To be called once a stream was read to its end, which is now known to be at `actual`: what lies behind the last event
  * is none of ours.
  */
-export const noteEnd = (
-  folded: FoldedStream<unknown>,
-  actual: ExpectedRevision | undefined,
-): void => {
+export const noteEnd = (folded: FoldedStream<unknown>, actual: ExpectedRevision | undefined): void => {
   if (typeof actual !== 'number') return;
   if (folded.revision === 'no_stream' || actual > folded.revision) folded.end = actual;
 };
