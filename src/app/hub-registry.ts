@@ -160,7 +160,12 @@ export const createHubRegistry = (options: {
     states.clear();
     counts.clear();
     const filter = { typePrefixes: [...HUB_TYPES, RESERVED, RELEASED] };
-    for await (const item of store.subscribe({ filter, signal, patienceMs: PATIENCE_MS })) {
+    for await (const item of store.subscribe({
+      filter,
+      signal,
+      patienceMs: PATIENCE_MS,
+      name: 'hub registry',
+    })) {
       if (item.kind === 'event') see(item.event);
       else if (item.kind === 'caught-up') becomeReady();
       else if (item.kind === 'unreadable') passOver(item.event);

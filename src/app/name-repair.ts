@@ -232,7 +232,12 @@ export const createNameRepair = (options: NameRepairOptions): NameRepair => {
     const typePrefixes = ['NameReserved', 'NameReleased', ...starts, ...ends];
     let position = after;
     let unsaved = 0;
-    const items = store.subscribe({ ...(after && { after }), filter: { typePrefixes }, signal });
+    const items = store.subscribe({
+      ...(after && { after }),
+      filter: { typePrefixes },
+      signal,
+      name: 'name repair',
+    });
     for await (const item of items) {
       if (signal.aborted) return;
       const before = position;

@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { secretData } from './secret-data.ts';
 import { expect } from 'chai';
 import { REFERENCES_ANNOUNCED } from '../../src/domain/announcements.ts';
 import { createEventCodec } from '../../src/app/event-codec.ts';
@@ -165,6 +166,7 @@ export const create = (on: Incarnation, kind: Kind, id: string, n: number, comma
         type: 'CreateDocument',
         ...common,
         document,
+        ...(kind === 'secret' ? { secrets: secretData } : {}),
         abandonedBefore,
       }),
       fakeContext(`create ${kind} ${command}`),

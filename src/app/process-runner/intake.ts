@@ -203,7 +203,12 @@ export const createIntake = (options: {
     run: async (signal, room) => {
       const after = await resume(index.anchor(), signal);
       if (signal.aborted) return;
-      const items = store.subscribe({ ...(after === undefined ? {} : { after }), filter, signal });
+      const items = store.subscribe({
+        ...(after === undefined ? {} : { after }),
+        filter,
+        signal,
+        name: 'process runner',
+      });
       try {
         for await (const item of items) {
           if (signal.aborted) return;

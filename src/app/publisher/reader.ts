@@ -326,6 +326,7 @@ export const createReader = ({
       .subscribe({
         signal,
         patienceMs: PATIENCE_MS,
+        name: topic.name,
         ...(read === undefined ? {} : { after: read }),
         ...filterFor(topic.filter),
       })

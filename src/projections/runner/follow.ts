@@ -139,6 +139,7 @@ export const follow = (options: FollowOptions): Follower => {
       ...(view.filter !== undefined && { filter: view.filter }),
       ...(view.isUrgent === false && { patienceMs: GATHER_MS }),
       signal: over,
+      name: view.name,
     });
   const isFull = (): boolean => buffer.length >= BATCH || weight >= BATCH_WEIGHT;
 

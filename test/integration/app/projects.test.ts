@@ -1,3 +1,4 @@
+import { secretData } from '../../support/secret-data.ts';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
@@ -56,6 +57,7 @@ const DOCUMENTS: { readonly [kind in Kind]: DocumentCommand & { readonly type: '
           kind === 'projectMembership'
             ? { spec: { role: 'PROJECT_MEMBERSHIP_ROLE_VIEWER', users: [{ id: 'u1' }] } }
             : {},
+        ...(kind === 'secret' ? { secrets: secretData } : {}),
       },
     ]),
   ) as never;

@@ -141,7 +141,8 @@ describe('effects on a management cluster', function () {
         deadlineMs: 1000,
         signal: new AbortController().signal,
       });
-      expect(order?.spec.pullSecret).to.equal(SECRET);
+      // A simulated hub keeps none; that the hub is given it is held below.
+      expect(order?.spec.pullSecret).to.match(/^not kept, hmac-sha256 [0-9a-f]{64}$/);
       const seen = await port('observeCluster', orderRef, effectCall());
       expect(JSON.stringify(seen)).not.to.include('very-secret');
       if (seen.outcome !== 'done' || order === undefined) throw new Error('not observed');
@@ -171,9 +172,11 @@ describe('effects on a management cluster', function () {
       expect(() => readHubCalls(file)).to.throw();
     });
 
-    it('keeps a refused secret out of the reason', async () => {
+    it('gives the hub the secret, and keeps a refused one out of the reason', async () => {
+      let given: unknown;
       const port = await onFake({
-        createClusterOrder: async () => {
+        createClusterOrder: async ({ spec }) => {
+          given = spec.pullSecret;
           throw new HubError('invalid', `spec.pullSecret: Invalid value: ${JSON.stringify(SECRET)}: too odd`);
         },
       });
@@ -183,6 +186,7 @@ describe('effects on a management cluster', function () {
         reason: 'ValidationFailed',
         message: 'spec.pullSecret: Invalid value: "***": too odd',
       });
+      expect(given).to.equal(SECRET);
     });
 
     it('empties a text that is no longer wanted, and cannot take back a network range', async () => {

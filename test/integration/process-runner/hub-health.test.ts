@@ -272,8 +272,8 @@ describe('hub health', () => {
     expect((await newsOf('hub-1')).at(-1)).to.equal('HubAutomationAnswered');
   });
   it('a hub that leaves the mode of a failing listener is well at once, and after a restart', async () => {
-    automationProblems = ['nobody listens at http://rulebook:5000'];
-    await register('hub-1', { mode: 'eda', endpoints: { eda: 'http://rulebook:5000' } });
+    automationProblems = ['nobody listens at https://rulebook:5000'];
+    await register('hub-1', { mode: 'eda', endpoints: { eda: 'https://rulebook:5000' } });
     expect(hubs.registry.get('hub-1')?.health.ready?.ok).to.equal(false);
     await hubs.revise('hub-1', { mode: 'operator' });
     await time.pass(50);

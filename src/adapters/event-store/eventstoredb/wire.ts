@@ -13,7 +13,7 @@ import {
   type Position,
 } from '../../../app/event-store.ts';
 import { checkSizes, sizeOf } from '../shared/sizes.ts';
-import { positionOf, type PreparedEvent } from './convert.ts';
+import { knownPosition, type PreparedEvent } from './convert.ts';
 
 /**
  * BatchAppend messages, built from the library's generated modules. Those fill their exports at run time, which
@@ -123,7 +123,11 @@ export const readAnswer = (answer: BatchAnswer): Answer => {
       kind: 'stored',
       revision: Number(success.getCurrentRevision()),
       position:
-        position && positionOf(BigInt(position.getCommitPosition()), BigInt(position.getPreparePosition())),
+        position &&
+        knownPosition({
+          commit: BigInt(position.getCommitPosition()),
+          prepare: BigInt(position.getPreparePosition()),
+        }),
     };
   }
   return readError(answer.getError());
