@@ -1,4 +1,4 @@
-import { ACCESS_CATEGORY } from './audit/access-journal.ts';
+import { ACCESS_CATEGORY, ACT_CATEGORY } from './audit/access-journal.ts';
 import { REFUSAL_CATEGORY } from './audit/refusal-recorder.ts';
 import { CLUSTER_ORDER } from '../domain/clusters/order-workflow/decide.ts';
 import { aggregates } from '../domain/kinds.ts';
@@ -9,6 +9,7 @@ export const OWN_CATEGORIES: readonly string[] = [
   CLUSTER_ORDER,
   REFUSAL_CATEGORY,
   ACCESS_CATEGORY,
+  ACT_CATEGORY,
   // Leases, checkpoints, signed tree heads.
   'sys',
 ];
