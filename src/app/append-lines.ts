@@ -16,8 +16,8 @@ export type Attempt<S, C extends { readonly type: string }, E extends DomainEven
 export type Unsettled = {
   unknown: boolean;
   expected: ExpectedRevision | undefined;
-  /** Where the stream was found to be instead. */
-  actual?: ExpectedRevision;
+  /** Where the stream was found to end instead, with nothing but records of the store behind its last event. */
+  end?: number | undefined;
 };
 
 /** Those before it failed, or their order is not known: the command is to be carried out alone after all. */

@@ -98,18 +98,20 @@ export const createCommandRunner = (
   };
 
   /**
-   * Reads on after a conflict; a stream that did not move contradicts the cache, so it is folded anew. `actual`: where the
-   * stream was found to end before.
+   * Reads on after a conflict; a stream that did not move contradicts the cache, so it is folded anew. `end`: where the
+   * stream was found to end, with nothing but records of the store behind its last event.
    */
   const reload = async <S, C extends { readonly type: string }, E extends DomainEvent>(
     attempt: Attempt<S, C, E>,
     folded: FoldedStream<S>,
-    actual: ExpectedRevision | undefined,
+    end?: number,
   ): Promise<FoldedStream<S>> => {
     const { aggregate, stream, context } = attempt;
+    const before = folded.revision;
     const moved = await loader.catchUp(aggregate, stream, folded, context.signal);
     const current = moved > 0 ? folded : await loader.load(aggregate, stream, context.signal);
-    noteEnd(current, actual);
+    // A read that shows less than was known says nothing of what is behind.
+    if (current.revision === before) noteEnd(current, end);
     keep(attempt, current);
     return current;
   };
@@ -167,7 +169,7 @@ export const createCommandRunner = (
       return appended;
     } catch (error) {
       if (!(error instanceof WrongExpectedRevision)) throw error;
-      settled.actual = error.actual;
+      settled.end = error.onlyStoreRecords ? Number(error.actual) : undefined;
       hooks.onConflict?.(stream);
       return undefined;
     } finally {
@@ -245,9 +247,8 @@ export const createCommandRunner = (
       const decision = aggregate.decider.decide(folded.state, command);
       const refusal = refusalOf(decision, folded, context);
       if (refusal !== undefined || isRejection(decision) || decision.length === 0) {
-        const actual = current ? undefined : await store.currentRevision(stream, context.signal);
-        if (actual !== undefined && actual !== endOf(folded)) {
-          folded = await reload(attempt, folded, actual);
+        if (!current && (await store.currentRevision(stream, context.signal)) !== folded.revision) {
+          folded = await reload(attempt, folded);
           current = true;
           continue;
         }
@@ -269,7 +270,7 @@ export const createCommandRunner = (
         conflicts += 1;
         encoded = [];
       }
-      folded = await reload(attempt, folded, appended === undefined ? settled.actual : undefined);
+      folded = await reload(attempt, folded, appended === undefined ? settled.end : undefined);
       current = true;
     }
   };
@@ -378,24 +379,20 @@ export const createCommandRunner = (
       const stream = streamName(aggregate.category, id);
       const remember = () => cache.get<StateOf<typeof aggregate>>(stream, aggregate.stateVersion);
       const known = remember();
-      let actual: ExpectedRevision | undefined;
       if (known !== undefined) {
         const { folded, isChecked } = known;
         if (isChecked && (remembered || isCurrent(stream))) return loadedOf(folded);
-        actual = await store.currentRevision(stream, signal);
-        if (actual === endOf(folded)) {
+        if ((await store.currentRevision(stream, signal)) === folded.revision) {
           // As long as it is the one in the cache, commands move it on.
           known.isChecked = true;
           return loadedOf(folded);
         }
       }
       const folded = await loader.load(aggregate, stream, signal);
-      noteEnd(folded, actual);
       // A command may have brought the stream further meanwhile: what it keeps is newer than this. And what it kept may
       // have left the cache again, so that this is not the newest.
-      const kept = remember();
-      const before = kept === undefined ? -1 : orderOf(endOf(kept.folded));
-      if (orderOf(endOf(folded)) > before) keep({ aggregate, stream }, folded, false);
+      const before = orderOf(remember()?.folded.revision ?? 'no_stream');
+      if (orderOf(folded.revision) > before) keep({ aggregate, stream }, folded, false);
       return loadedOf(folded);
     },
     find: async (aggregate, id, commandId, { signal } = {}) => {

@@ -173,11 +173,19 @@ export class WrongExpectedRevision extends Error {
   readonly stream: string;
   readonly expected: ExpectedRevision;
   readonly actual: ExpectedRevision;
-  constructor(stream: string, expected: ExpectedRevision, actual: ExpectedRevision) {
+  /** Every revision behind the expected one was read, and all are records of the store itself: no event was missed. */
+  readonly onlyStoreRecords: boolean;
+  constructor(
+    stream: string,
+    expected: ExpectedRevision,
+    actual: ExpectedRevision,
+    { onlyStoreRecords = false }: { readonly onlyStoreRecords?: boolean } = {},
+  ) {
     super(`stream ${stream} is at revision ${actual}, not at ${expected}`);
     this.stream = stream;
     this.expected = expected;
     this.actual = actual;
+    this.onlyStoreRecords = onlyStoreRecords;
   }
 }
 

@@ -67,13 +67,10 @@ export const loadedOf = <State>(folded: FoldedStream<State>): Loaded<State> => (
 export const endOf = ({ end, revision }: Pick<FoldedStream<unknown>, 'end' | 'revision'>): ExpectedRevision =>
   end ?? revision;
 
-/**
- * To be called once a stream was read to its end, which is now known to be at `actual`: what lies behind the last event
- * is none of ours.
- */
-export const noteEnd = (folded: FoldedStream<unknown>, actual: ExpectedRevision | undefined): void => {
-  if (typeof actual !== 'number') return;
-  if (folded.revision === 'no_stream' || actual > folded.revision) folded.end = actual;
+/** To be called when nothing but records of the store lie between the last event and `end`. */
+export const noteEnd = (folded: FoldedStream<unknown>, end: number | undefined): void => {
+  if (end === undefined) return;
+  if (folded.revision === 'no_stream' || end > folded.revision) folded.end = end;
 };
 
 /** What one event adds besides its type and data. */

@@ -142,8 +142,7 @@ export const createRunLog = (options: {
       } catch (error) {
         if (!(error instanceof WrongExpectedRevision)) throw error;
         await refresh(run);
-        // It was read to its end: what lies behind the last event is the store's own.
-        if (typeof error.actual === 'number') run.revision = Math.max(run.revision, error.actual);
+        if (error.onlyStoreRecords) run.revision = Math.max(run.revision, Number(error.actual));
         return 'conflict';
       }
     },

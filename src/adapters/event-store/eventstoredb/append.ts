@@ -67,6 +67,8 @@ const LEAST_SHARE_MS = 1000;
 
 /** A server is fast with some hundreds of appends at once, and answers none of more than 4,096. */
 const MAX_UNDER_WAY = 256;
+/** Records of the store in a row that an append goes behind: links that somebody put into a stream of ours. */
+const MAX_STORE_RECORDS = 256;
 /** Appends and bytes that wait or are under way: what is beyond is turned away at once. */
 const MAX_WAITING = 16_384;
 const MAX_BYTES = 64 * 1024 * 1024;
@@ -98,6 +100,15 @@ export const createAppender = (options: AppenderOptions) => {
       stored.length === ids.length && stored.every((e, i) => e.id === ids[i] && e.revision === first + i);
     if (!ours || last === undefined) return undefined;
     return { revision: last.revision, position: last.position, duplicate: true };
+  };
+
+  /** Reads may be behind the write that was met: only what was read in full proves that nothing of ours was missed. */
+  const onlyStoreRecords = async (call: Call, actual: ExpectedRevision): Promise<boolean> => {
+    const first = call.expected === 'no_stream' ? 0 : call.expected + 1;
+    const count = actual === 'no_stream' ? 0 : actual - first + 1;
+    if (count < 1 || count > MAX_STORE_RECORDS) return false;
+    const read = await readIds(call.stream, first, count, Math.max(0, left(call))).catch(() => []);
+    return read.length === count && read.every(({ system }) => system);
   };
 
   const stopped = ({ signal }: Call): AbortSignal | undefined =>
@@ -141,7 +152,9 @@ export const createAppender = (options: AppenderOptions) => {
           throw giveUp(call);
         });
         if (found !== undefined) return found;
-        throw new WrongExpectedRevision(stream, expected, outcome.actual);
+        throw new WrongExpectedRevision(stream, expected, outcome.actual, {
+          onlyStoreRecords: await onlyStoreRecords(call, outcome.actual),
+        });
       }
       case 'too-large':
         throw tooLarge(request, outcome);

@@ -33,7 +33,13 @@ export type ReaderOptions = ReadConnectionOptions & {
 };
 
 /** What is known of an event that was not decoded. */
-export type StoredId = { readonly id: string; readonly revision: number; readonly position: Position };
+export type StoredId = {
+  readonly id: string;
+  readonly revision: number;
+  readonly position: Position;
+  /** A record of the store itself: a link, or of a type that begins with `$`. */
+  readonly system: boolean;
+};
 
 const placeOf = (event: Resolved['event']): Position | undefined => knownPosition(event?.position);
 
@@ -133,17 +139,12 @@ export const createReader = (options: ReaderOptions) => {
   ): Promise<readonly StoredId[]> => {
     const found = new Map<number, StoredId>();
     const turn = { patienceMs, turn: 'ahead' } as const;
-    for await (const { id, revision, position } of raw(
-      stream,
-      BigInt(from),
-      FORWARDS,
-      limit,
-      undefined,
-      turn,
-    )) {
+    for await (const event of raw(stream, BigInt(from), FORWARDS, limit, undefined, turn)) {
+      const { id, position } = event;
       if (position === undefined) continue;
       const at = positionOf(position.commit, position.prepare);
-      found.set(Number(revision), { id, revision: Number(revision), position: at });
+      const revision = Number(event.revision);
+      found.set(revision, { id, revision, position: at, system: isSystem(event) });
     }
     return [...found.values()];
   };
