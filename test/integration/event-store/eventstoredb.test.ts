@@ -23,6 +23,7 @@ const onPeer = async (version: ServerVersion): Promise<StoreUnderTest> => {
       instance: 'contract',
       deadlineMs: 2000,
       resubscribeMs: { first: 5, longest: 100 },
+      replacedMs: 200,
     });
   let store = await open();
   return {

@@ -18,7 +18,7 @@ export const createBench = () => {
       return peer;
     },
     /**
-     * A store with short waits: 1,500 ms deadline, resubscribing after 5–50 ms. Opening is tried three times:
+     * A store with short waits: 1,500 ms deadline, resubscribing after 5–50 ms, a shorter log counts as replaced after 200 ms. Opening is tried three times:
      * on a loaded machine even a healthy peer may miss such a deadline once.
      */
     store: async (
@@ -31,6 +31,7 @@ export const createBench = () => {
           instance: 'test',
           deadlineMs: 1500,
           resubscribeMs: { first: 5, longest: 50 },
+          replacedMs: 200,
           ...options,
         });
       const again = (error: unknown) => {

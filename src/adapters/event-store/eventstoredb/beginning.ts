@@ -37,8 +37,7 @@ class UnreadablePosition extends Error {
   }
 }
 
-/** How long a log stays shorter, and how often a position cannot be read, until the log counts as another one. */
-const SHORTER_MS = 10_000;
+/** How often a position cannot be read until the log counts as another one. */
 const UNREADABLE_TIMES = 3;
 
 /**
@@ -81,7 +80,7 @@ const lastBefore = async (
 };
 
 /** Tells a log that was replaced from a look that failed for another reason. */
-export const createReplacedCheck = (shorterMs: number = SHORTER_MS) => {
+export const createReplacedCheck = (shorterMs: number) => {
   let shorterSince: number | undefined;
   let unreadable = 0;
   return {

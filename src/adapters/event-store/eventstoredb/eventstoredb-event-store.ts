@@ -60,13 +60,14 @@ const DEFAULT_DEADLINE_MS = 10_000;
 const PING_MS = 1500;
 const CONNECT_MS = 2000;
 const SILENCE_MS = 5000;
+const REPLACED_MS = 10_000;
 
 /**
  * The event log in an EventStoreDB or KurrentDB server (22.6 or later for positions of reads, 23.10 for caught-up).
  * Throws TypeError for a connection string it cannot use, StoreUnavailable when the server cannot be reached.
  */
 export const createEventStoreDbStore = async (options: EventStoreDbOptions): Promise<EventStoreDbStore> => {
-  const { connectionString, deadlineMs = DEFAULT_DEADLINE_MS } = options;
+  const { connectionString, deadlineMs = DEFAULT_DEADLINE_MS, replacedMs = REPLACED_MS } = options;
   const logger = options.logger?.child({ component: 'eventstoredb', instance: options.instance });
   const { endpoints, warning } = checkConnectionString(connectionString);
   if (warning !== undefined) logger?.warn({ endpoints }, warning);
@@ -92,7 +93,7 @@ export const createEventStoreDbStore = async (options: EventStoreDbOptions): Pro
   const shared = { connect: connectOwn, closing: closing.signal, watermark, ours, faults, counters, logger };
 
   const writer = createBatchWriter({ ...shared, connectTimeoutMs: Math.min(deadlineMs, CONNECT_MS) });
-  const reader = createReader({ ...shared, deadlineMs, unauthenticated: () => writer.retire() });
+  const reader = createReader({ ...shared, deadlineMs, replacedMs, unauthenticated: () => writer.retire() });
   const { readIds } = reader;
   const { append, appendMetadata } = createAppender({ ...shared, writer, deadlineMs, readIds });
   const { subscribe } = createSubscriber({
@@ -100,7 +101,7 @@ export const createEventStoreDbStore = async (options: EventStoreDbOptions): Pro
     confirmMs: deadlineMs,
     backoffMs: options.resubscribeMs ?? { first: 100, longest: 5000 },
     silenceMs: options.silenceMs ?? SILENCE_MS,
-    replacedMs: options.replacedMs,
+    replacedMs,
     end: reader.end,
   });
 

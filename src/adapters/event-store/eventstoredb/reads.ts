@@ -24,12 +24,15 @@ import {
   type Resolved,
 } from './read-connection.ts';
 import { isOwnStream } from './store-id.ts';
+import { pause } from './waiting.ts';
 import type { Watermark } from './watermark.ts';
 
 export type ReaderOptions = ReadConnectionOptions & {
   readonly watermark: Watermark;
   readonly faults: StoreFaults;
   readonly ours: OurStreams;
+  /** Milliseconds that the log stays shorter than a position until nothing counts as being there. */
+  readonly replacedMs: number;
 };
 
 /** What is known of an event that was not decoded. */
@@ -46,11 +49,13 @@ const placeOf = (event: Resolved['event']): Position | undefined => knownPositio
 /** Events per page when walking backward over system events, and how many pages of the log at most. */
 const TAIL_PAGE = 200;
 const TAIL_PAGES = 500;
-/** A server fails inside a record, however often it is asked: so long a fault counts as passing. */
-const AT_POSITION_MS = 2000;
+/** How often nothing is found at a position until it counts, and for how long each look and each pause lasts, in milliseconds. */
+const LOOKS = 3;
+const LOOK_MS = 500;
+const LOOK_PAUSE_MS = 100;
 
 export const createReader = (options: ReaderOptions) => {
-  const { closing, watermark, faults, ours } = options;
+  const { closing, watermark, faults, ours, replacedMs } = options;
   const { resilient, close } = createReadConnection(options);
 
   /** Throws the signal's reason and the adapter's own errors as they are, everything else as StoreUnavailable. */
@@ -267,20 +272,42 @@ export const createReader = (options: ReaderOptions) => {
     }
   };
 
-  const idAt = async (position: Position, signal?: AbortSignal): Promise<string | undefined> => {
+  /** What begins at a position: its id, `none`, or `beyond` when the log does not reach so far. */
+  const lookAt = async (
+    position: Position,
+    signal: AbortSignal | undefined,
+  ): Promise<{ readonly id: string } | 'none' | 'beyond'> => {
     const what = `reading at position ${position}`;
+    const fromPosition = parsePosition(position);
+    const last = await end(signal);
+    if (last === undefined || last < position) return 'beyond';
+    const open = (api: LedgerClient['api']): StreamingRead<Resolved> =>
+      api.readAll({ direction: FORWARDS, fromPosition, maxCount: 1, requiresLeader: true });
     try {
-      const fromPosition = parsePosition(position);
-      const open = (api: LedgerClient['api']): StreamingRead<Resolved> =>
-        api.readAll({ direction: FORWARDS, fromPosition, maxCount: 1, requiresLeader: true });
-      for await (const { event } of resilient(what, open, signal, { patienceMs: AT_POSITION_MS }))
-        return placeOf(event) === position ? event?.id : undefined;
-      return undefined;
+      for await (const { event } of resilient(what, open, signal, { patienceMs: LOOK_MS }))
+        if (event !== undefined && placeOf(event) === position) return { id: event.id };
+      return 'none';
     } catch (error) {
-      if (error instanceof ImpossiblePosition) return undefined;
       // No record begins inside another one: the server fails there, and answers elsewhere.
-      if (isUnknown(error) && (await end(signal)) !== undefined) return undefined;
+      if (isUnknown(error)) return 'none';
       throw translated(what, error, signal);
+    }
+  };
+
+  /** While a leader is elected a node may know less of the log, or fail: only what stays so says that nothing is there. */
+  const idAt = async (position: Position, signal?: AbortSignal): Promise<string | undefined> => {
+    const started = performance.now();
+    for (let none = 0; ; ) {
+      const found = await lookAt(position, signal).catch((error: unknown) => {
+        if (error instanceof ImpossiblePosition) return undefined;
+        throw error;
+      });
+      if (found === undefined) return undefined;
+      if (typeof found === 'object') return found.id;
+      none = found === 'none' ? none + 1 : 0;
+      if (none >= LOOKS || (found === 'beyond' && performance.now() - started >= replacedMs))
+        return undefined;
+      await pause(LOOK_PAUSE_MS, signal, closing);
     }
   };
 

@@ -44,7 +44,7 @@ export type SubscriberOptions = {
   /** Milliseconds of silence after which a subscription asks whether the log goes on without it. */
   readonly silenceMs: number;
   /** Milliseconds that a log stays shorter than what was read of it until it counts as another one. */
-  readonly replacedMs?: number | undefined;
+  readonly replacedMs: number;
   /** End of the log, asked on another connection than that of a subscription. */
   readonly end: (signal?: AbortSignal) => Promise<Position | undefined>;
   readonly closing: AbortSignal;

@@ -157,8 +157,8 @@ export const readContract = ({ store, stream, type }: Contract): void => {
       const { position } = await store().append(stream('placed'), 'no_stream', events);
       expect(((await store().end()) ?? '') >= position).to.equal(true);
       expect(await store().idAt(position)).to.equal(events[1]?.id);
-      const inside = String(BigInt(position) + 1n).padStart(position.length, '0');
-      expect(await store().idAt(inside)).to.equal(undefined);
+      const next = String(BigInt(position) + 1n).padStart(position.length, '0');
+      expect(await store().idAt(next)).to.equal(undefined);
     });
 
     it('throws the reason of its signal', async () => {
