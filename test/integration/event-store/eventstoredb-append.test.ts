@@ -184,7 +184,7 @@ describe('EventStoreDB adapter: appends', () => {
 
   it('an answer to nobody, and one that comes too late, are ignored', async () => {
     const peer = await bench.peer();
-    const store = await bench.store(peer, { deadlineMs: 1_000 });
+    const store = await bench.store(peer, { deadlineMs: 600 });
     peer.faults.add({ on: 'append', do: { kind: 'stray-answer' }, stream: 'order-stray', times: 1 });
     expect(await store.append('order-stray', 'no_stream', [event('Placed')])).to.include({ revision: 0 });
     peer.faults.add({ on: 'append', do: { kind: 'late', ms: 900 }, stream: 'order-late', times: 1 });
