@@ -2,13 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import type { VerifiedToken } from '../../../src/app/identity.ts';
 import { kinds } from '../../../src/domain/kinds.ts';
-import {
-  allows,
-  PRIVATE_RIGHTS,
-  RIGHTS,
-  type AnyMethod,
-  type Role,
-} from '../../../src/domain/tenancy/rights.ts';
+import { PRIVATE_RIGHTS, RIGHTS, type AnyMethod, type Role } from '../../../src/domain/tenancy/rights.ts';
 import {
   mayCall,
   mayCallAnywhere,
