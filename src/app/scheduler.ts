@@ -223,9 +223,12 @@ export const createScheduler = (options: {
   const release = async (args: { readonly clusterId: string; readonly hub?: string }, call: EffectCall) => {
     await registry.ready(call.signal);
     const ids = new Set(registry.hubs().map((hub) => hub.facts.id));
-    if (args.hub !== undefined && args.hub !== '') ids.add(args.hub);
+    const isNamed = args.hub !== undefined && args.hub !== '';
+    if (isNamed) ids.add(args.hub);
     for (const id of ids) {
-      const capacity = id === args.hub ? await capacityOf(id, call) : await readable(id, call);
+      // Where it may hold something, "cannot be read" is not "holds nothing".
+      const mayHold = !isNamed || id === args.hub;
+      const capacity = mayHold ? await capacityOf(id, call) : await readable(id, call);
       if (capacity !== undefined && claimOf(capacity, args.clusterId) !== undefined)
         await give(id, args.clusterId, call, 0);
     }

@@ -8,6 +8,7 @@ import { startKubeServers, type KubeServers } from '../../ops/real/kube-apiserve
 import { rulebookEnvironment } from '../../ops/real/rulebook/environment.ts';
 import { startRealRulebook, type RealRulebook } from '../../ops/real/rulebook/server.ts';
 import { startMain, type Run } from '../support/e2e-process.ts';
+import { notRunHere, obtained } from '../support/not-run-here.ts';
 
 /** `npm run demo -- --hub <kubeconfig>` as a user types it, on a real API server with the rights that a hub grants. */
 const binary = kubeBinary((line) => console.log(`  ${line}`));
@@ -25,10 +26,7 @@ describe('the demo on a real API server', function () {
   let play: PlayedServers;
 
   before(async function () {
-    if ('missing' in binary) {
-      console.log(`      not run here: real kube-apiserver: ${binary.missing}`);
-      this.skip();
-    }
+    if ('missing' in binary) return notRunHere(this, 'kube-apiserver', binary.missing);
     servers = await startKubeServers(binary.path);
     play = await playOn(servers, { namespace: NAMESPACE, pace: 0.1, hosts: { fc430: 6 } });
   });
@@ -68,12 +66,12 @@ describe('the demo on a real API server', function () {
     let rulebook: RealRulebook;
     let folder: string;
 
-    before(async () => {
+    before(async function () {
       await play.stop();
       play = await playOn(servers, { namespace: ANOTHER, pace: 0.1, hosts: {}, operator: false });
       folder = mkdtempSync(join(tmpdir(), 'ledger-demo-rulebook-'));
       rulebook = await startRealRulebook({
-        environment: rulebookEnvironment((line) => console.log(`      ${line}`)),
+        environment: obtained(this, 'rulebook', rulebookEnvironment),
         token: TOKEN,
         hmacSecret: HMAC_SECRET,
         playbooks: {

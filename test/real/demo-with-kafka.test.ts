@@ -12,8 +12,8 @@ const DEMO_MS = 120_000;
 describe('the demo with a real Apache Kafka', function () {
   this.timeout(DEMO_MS + 30_000);
   let kafka: RealKafka;
-  before(async () => {
-    kafka = await startTestKafka();
+  before(async function () {
+    kafka = await startTestKafka(this);
   });
   after(() => kafka?.close());
   /** Where the topics of clusters end. */

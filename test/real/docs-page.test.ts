@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { AS_DEPLOYED, createStack, type Stack } from '../support/e2e-stack.ts';
+import { notRunHere } from '../support/not-run-here.ts';
 
 const BROWSERS = ['chromium', 'chromium-browser', 'google-chrome'];
 
@@ -16,10 +17,8 @@ describe('/docs in a real browser', function () {
 
   before(async function () {
     const found = BROWSERS.find((name) => spawnSync(name, ['--version']).status === 0);
-    if (found === undefined) {
-      console.log(`      not run here: /docs in a browser: none of ${BROWSERS.join(', ')} is installed`);
-      this.skip();
-    }
+    if (found === undefined)
+      return notRunHere(this, 'browser', `none of ${BROWSERS.join(', ')} is installed`);
     browser = found;
     profile = mkdtempSync(join(tmpdir(), 'ledger-browser-'));
     stack = await createStack('sqlite', AS_DEPLOYED);

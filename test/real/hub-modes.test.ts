@@ -4,6 +4,7 @@ import { startKubeServers } from '../../ops/real/kube-apiserver/servers.ts';
 import { HUB_STORIES, hubStory } from '../support/e2e-hub-story.ts';
 import type { HubServer } from '../support/e2e-hub.ts';
 import { kubeClient } from '../support/kube-client.ts';
+import { notRunHere } from '../support/not-run-here.ts';
 
 /**
  * The whole service and a tenant's order from its first day to its last on the real kube-apiserver, as
@@ -28,8 +29,7 @@ const realServer = async (path: string): Promise<HubServer> => {
 if ('missing' in binary) {
   describe('the modes of a hub on a real kube-apiserver', () => {
     it('run', function () {
-      console.log(`      not run here: real kube-apiserver: ${binary.missing}`);
-      this.skip();
+      notRunHere(this, 'kube-apiserver', binary.missing);
     });
   });
 } else {

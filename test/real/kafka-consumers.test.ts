@@ -39,8 +39,8 @@ const STATE_TOPIC = 'osac.state.cluster.v1';
 describe('consumers of a real broker', function () {
   this.timeout(240_000);
   let kafka: RealKafka;
-  before(async () => {
-    kafka = await startTestKafka({ properties: { 'group.min.session.timeout.ms': '1000' } });
+  before(async function () {
+    kafka = await startTestKafka(this, { properties: { 'group.min.session.timeout.ms': '1000' } });
   });
   after(() => kafka?.close());
 

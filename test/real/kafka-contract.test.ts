@@ -37,10 +37,10 @@ describe('a real Apache Kafka with TLS and passwords', function () {
     return path;
   };
 
-  before(async () => {
+  before(async function () {
     folder = mkdtempSync(join(tmpdir(), 'ledger-kafka-access-'));
     tls = await loopbackTls();
-    kafka = await startTestKafka({ users: { [USER]: PASSWORD }, tls });
+    kafka = await startTestKafka(this, { users: { [USER]: PASSWORD }, tls });
   });
   after(async () => {
     await kafka?.close();

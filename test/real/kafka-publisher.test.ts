@@ -27,8 +27,8 @@ describe('the publisher on an event log and a real broker', function () {
   let rig: BrokerRig;
   let topic = '';
   let topics = 0;
-  before(async () => {
-    kafka = await startTestKafka();
+  before(async function () {
+    kafka = await startTestKafka(this);
   });
   after(() => kafka?.close());
   beforeEach(async () => {

@@ -38,11 +38,11 @@ describe('the rights that the publisher needs on a real Apache Kafka', function 
     return outcome instanceof KafkaFault ? outcome.reason : String(outcome);
   };
 
-  before(async () => {
+  before(async function () {
     folder = mkdtempSync(join(tmpdir(), 'ledger-kafka-rights-'));
     const passwordFile = join(folder, 'password');
     writeFileSync(passwordFile, 'right-Pa55word', { mode: 0o600 });
-    kafka = await startTestKafka({
+    kafka = await startTestKafka(this, {
       users: { [USER]: 'right-Pa55word' },
       properties: {
         'authorizer.class.name': 'org.apache.kafka.metadata.authorizer.StandardAuthorizer',

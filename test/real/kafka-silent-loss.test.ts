@@ -27,8 +27,8 @@ describe('an answer that is lost after the write, on a real broker', function ()
   this.timeout(120_000);
   let kafka: RealKafka;
   let proxy: CuttingProxy;
-  before(async () => {
-    kafka = await startTestKafka();
+  before(async function () {
+    kafka = await startTestKafka(this);
     await makeTopics(kafka.brokers, ...['naive', 'ours', 'stopped', 'patient'].map(onePartition));
   });
   beforeEach(async () => {

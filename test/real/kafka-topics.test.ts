@@ -25,8 +25,8 @@ describe('topics that are not as they should be, on a real broker', function () 
   this.timeout(60_000);
   let kafka: RealKafka;
   let rig: BrokerRig;
-  before(async () => {
-    kafka = await startTestKafka();
+  before(async function () {
+    kafka = await startTestKafka(this);
   });
   after(() => kafka?.close());
   beforeEach(async () => {

@@ -14,6 +14,7 @@ import { kubeClient, type KubeAccess, type KubeClient } from '../support/kube-cl
 import { KUBE_BEHAVIOURS, conformanceContext, type ConformanceContext } from '../support/kube-conformance.ts';
 import { startKubeFaultProxy, type KubeFaultProxy } from '../support/kube-fault-proxy.ts';
 import { recordingLogger } from '../support/kubernetes-hub.ts';
+import { notRunHere } from '../support/not-run-here.ts';
 
 /**
  * What the stand-in is believed for, on a real kube-apiserver with etcd and controllers (ops/real/kube-apiserver): its
@@ -29,10 +30,7 @@ describe('a real kube-apiserver', function () {
   let admin: KubeClient;
 
   before(async function () {
-    if ('missing' in binary) {
-      console.log(`      not run here: real kube-apiserver: ${binary.missing}`);
-      this.skip();
-    }
+    if ('missing' in binary) return notRunHere(this, 'kube-apiserver', binary.missing);
     servers = await startKubeServers(binary.path);
     access = { url: servers.url, ca: servers.ca, token: servers.adminToken };
     admin = kubeClient(access);

@@ -9,6 +9,7 @@ import { by as call, manifestOf, NS, placeOf } from '../integration/management-c
 import { loadDefinitions } from '../support/kube-apiserver/start.ts';
 import { kubeClient, type KubeClient } from '../support/kube-client.ts';
 import { kubernetesHub, rbacOf, type KubernetesFixture } from '../support/kubernetes-hub.ts';
+import { notRunHere } from '../support/not-run-here.ts';
 
 /** The wider roles of ops/rbac on a real kube-apiserver, whose rules about granting rights a stand-in may get wrong. */
 const binary = kubeBinary((line) => console.log(`  ${line}`));
@@ -38,10 +39,7 @@ describe('hubs of other settings on a real kube-apiserver', function () {
   };
 
   before(async function () {
-    if ('missing' in binary) {
-      console.log(`      not run here: real kube-apiserver: ${binary.missing}`);
-      this.skip();
-    }
+    if ('missing' in binary) return notRunHere(this, 'kube-apiserver', binary.missing);
     servers = await startKubeServers(binary.path);
     admin = kubeClient({ url: servers.url, ca: servers.ca, token: servers.adminToken });
     for (const definition of loadDefinitions()) await post(definition);

@@ -9,6 +9,7 @@ import { callerOf, type Caller } from '../support/e2e-http.ts';
 import { AS_DEPLOYED, createStack, type Stack, type Who } from '../support/e2e-stack.ts';
 import { narrowed } from '../support/openapi/narrow.ts';
 import { SCHEMATHESIS, installPythonTools } from '../support/python-tools.ts';
+import { notRunHere } from '../support/not-run-here.ts';
 
 /**
  * Random calls from our own document, valid and not, to the running service: no fault of the service, no answer that the
@@ -58,10 +59,7 @@ describe(`the service under ${SCHEMATHESIS}`, function () {
 
   before(async function () {
     const tools = installPythonTools();
-    if ('missing' in tools) {
-      console.log(`      not run here: fuzzing: ${tools.missing}`);
-      this.skip();
-    }
+    if ('missing' in tools) return notRunHere(this, 'schemathesis', tools.missing);
     command = tools.programOf('schemathesis');
     validator = tools.programOf('openapi-spec-validator');
     folder = mkdtempSync(join(tmpdir(), 'ledger-fuzz-'));

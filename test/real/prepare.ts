@@ -6,7 +6,7 @@ import { installPythonTools } from '../support/python-tools.ts';
 /**
  * Installs and builds the real servers before the suites that run on them do so beside each other: two must not fill one
  * cache folder, nor measure their patience beside a build on both cores. What cannot be had is told here, and by the
- * suite that needs it: it fails, or names itself as not run.
+ * suite that needs it: it names itself as not run, or fails where `LEDGER_TEST_MUST_RUN` names it.
  */
 const say = (line: string): void => console.log(`  ${line}`);
 

@@ -12,8 +12,8 @@ describe('the README for analysts', function () {
   this.timeout(120_000);
   let kafka: RealKafka;
   let stack: Stack;
-  before(async () => {
-    kafka = await startTestKafka();
+  before(async function () {
+    kafka = await startTestKafka(this);
     stack = await createStack('sqlite', { ...AS_DEPLOYED, LEDGER_KAFKA_BROKERS: kafka.brokers.join(',') });
     await stack.start();
     const alice = await stack.client({ tenant: 'acme', user: 'alice' });

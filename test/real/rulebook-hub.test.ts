@@ -21,6 +21,7 @@ import { startKubeApiServer } from '../support/kube-apiserver/start.ts';
 import { kubeClient, type KubeAccess } from '../support/kube-client.ts';
 import { kubernetesHub } from '../support/kubernetes-hub.ts';
 import { eventually } from '../support/eventually.ts';
+import { notRunHere, obtained } from '../support/not-run-here.ts';
 
 /**
  * A hub without an operator from end to end: our effects post an order to the real ansible-rulebook with our rulebook,
@@ -70,10 +71,7 @@ const describeOn = (name: string, start: () => Promise<Server | { readonly missi
 
     before(async function () {
       const server = await start();
-      if ('missing' in server) {
-        console.log(`      not run here: real kube-apiserver: ${server.missing}`);
-        this.skip();
-      }
+      if ('missing' in server) return notRunHere(this, 'kube-apiserver', server.missing);
       closing.push(server.close);
       const admin = kubeClient(server.access);
       await admin.post('/api/v1/namespaces', {
@@ -90,7 +88,7 @@ const describeOn = (name: string, start: () => Promise<Server | { readonly missi
       const authority = join(folder, 'ca.pem');
       writeFileSync(authority, server.access.ca);
       rulebook = await startRealRulebook({
-        environment: rulebookEnvironment((line) => console.log(`      ${line}`)),
+        environment: obtained(this, 'rulebook', rulebookEnvironment),
         token: TOKEN,
         hmacSecret: HMAC_SECRET,
         playbooks: {

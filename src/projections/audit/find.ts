@@ -4,7 +4,7 @@ import type { AuditOutcome } from './facts.ts';
 export type Order = 'asc' | 'desc';
 
 export type AuditQuery = {
-  /** Whose events may be seen. */
+  /** Whose events may be seen. `''`, the service's own, counts with `provider` alone. */
   readonly tenants: 'all' | readonly string[];
   readonly subject?: string;
   /** Kind of the document that the event is about; with `resourceId` one document. */

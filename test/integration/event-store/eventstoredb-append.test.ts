@@ -39,8 +39,8 @@ describe('EventStoreDB adapter: appends', () => {
       const before = peer.stats.calls.append;
       const { error, ms } = await timed(store.append('order-1', 'no_stream', [event('Placed')]));
       expect(error).to.be.instanceOf(OutcomeUnknown);
-      expect(ms).to.be.within(1_400, 10_000);
-      expect(peer.stats.calls.append - before, 'attempts').to.be.within(2, 3);
+      expect(ms).to.be.at.least(1_400);
+      expect(peer.stats.calls.append - before, 'attempts').to.be.at.least(2);
       expect(store.stats().unknownOutcomes).to.equal(1);
     });
 
@@ -70,25 +70,24 @@ describe('EventStoreDB adapter: appends', () => {
 
     it('of a port that accepts and says nothing ends as unavailable: nothing was sent', async () => {
       const peer = await bench.peer();
-      const store = await bench.store(peer, { deadlineMs: 400 });
+      const store = await bench.store(peer, { deadlineMs: 1_000 });
       await store.append('order-1', 'no_stream', [event('Placed')]);
       peer.blackHole();
       peer.cutConnections();
       await eventually('the cut is noticed', () => !store.stats().appendConnected);
-      const { error, ms } = await timed(store.append('order-1', 0, [event('Late')]));
+      const error = await rejection(store.append('order-1', 0, [event('Late')]));
       expect(error).to.be.instanceOf(StoreUnavailable);
-      expect(ms).to.be.below(10_000);
     });
 
     it('of a connection that froze ends as an unknown outcome', async () => {
       const peer = await bench.peer();
-      const store = await bench.store(peer, { deadlineMs: 400 });
+      const store = await bench.store(peer, { deadlineMs: 1_000 });
       await store.append('order-1', 'no_stream', [event('Placed')]);
       const thaw = peer.blackHole();
       const late = event('Late');
       const { error, ms } = await timed(store.append('order-1', 0, [late]));
       expect(error).to.be.instanceOf(OutcomeUnknown);
-      expect(ms).to.be.within(390, 10_000);
+      expect(ms).to.be.at.least(990);
       thaw();
       expect(await store.append('order-1', 0, [late])).to.include({ revision: 1 });
       expect(idsIn(peer, 'order-1')).to.have.lengthOf(2);

@@ -7,6 +7,7 @@ import {
   reasonNotToRun,
   type ServerUnderTest,
 } from '../../support/eventstoredb-conformance/server.ts';
+import { notRunHere } from '../../support/not-run-here.ts';
 
 /**
  * What our adapter relies on in an EventStoreDB, checked with the library's own client: on the peer, which plays three
@@ -35,10 +36,8 @@ const describeBehaviours = (
           if (version !== undefined && behaviour.versions?.includes(version) === false) continue;
           it(behaviour.name, async function () {
             const reason = reasonNotToRun(behaviour, server);
-            if (reason !== undefined) {
-              console.log(`      not run here: ${behaviour.name}: ${reason}`);
-              this.skip();
-            }
+            if (reason !== undefined)
+              notRunHere(this, 'eventstoredb-controls', `${behaviour.name}: ${reason}`);
             await behaviour.check(server);
           });
         }
@@ -56,8 +55,8 @@ for (const version of SERVER_VERSIONS)
 const real = process.env['LEDGER_TEST_EVENTSTOREDB'] ?? '';
 if (real === '')
   describe('EventStoreDB behaves so: against a real server', () => {
-    it('is skipped: LEDGER_TEST_EVENTSTOREDB holds no connection string', function () {
-      this.skip();
+    it('is not run here', function () {
+      notRunHere(this, 'eventstoredb', 'LEDGER_TEST_EVENTSTOREDB holds no connection string');
     });
   });
 else describeBehaviours('EventStoreDB behaves so: against a real server', () => realServerUnderTest(real));

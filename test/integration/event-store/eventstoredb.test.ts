@@ -4,6 +4,7 @@ import { SERVER_VERSIONS } from '../../support/eventstoredb-conformance/server.t
 import type { ServerVersion } from '../../support/eventstoredb-peer/context.ts';
 import { describeEventStoreContract, type StoreUnderTest } from './contract.ts';
 import { eventually } from '../../support/eventually.ts';
+import { notRunHere } from '../../support/not-run-here.ts';
 
 /** The port's contract against the protocol peer, which plays every fault, as each version that it knows. */
 for (const version of SERVER_VERSIONS)
@@ -62,8 +63,8 @@ const onPeer = async (version: ServerVersion): Promise<StoreUnderTest> => {
 const real = process.env['LEDGER_TEST_EVENTSTOREDB'];
 if (real === undefined || real === '')
   describe('event store contract: eventstoredb, against a real server', () => {
-    it('is skipped: LEDGER_TEST_EVENTSTOREDB holds no connection string', function () {
-      this.skip();
+    it('is not run here', function () {
+      notRunHere(this, 'eventstoredb', 'LEDGER_TEST_EVENTSTOREDB holds no connection string');
     });
   });
 else

@@ -1,3 +1,4 @@
+import { notRunHere } from '../../support/not-run-here.ts';
 import { describeKafkaContract } from './contract.ts';
 import { realKafkaUnderTest } from './real-cluster.ts';
 
@@ -9,3 +10,9 @@ const brokers = (process.env['LEDGER_TEST_KAFKA'] ?? '').split(',').filter((brok
 
 if (brokers.length > 0)
   describeKafkaContract('kafkajs', () => realKafkaUnderTest({ brokers }), { timeoutMs: 60_000 });
+else
+  describe('Kafka port contract: kafkajs, on brokers that are there', () => {
+    it('is not run here', function () {
+      notRunHere(this, 'kafka-brokers', 'LEDGER_TEST_KAFKA holds no brokers');
+    });
+  });

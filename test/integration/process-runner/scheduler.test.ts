@@ -169,6 +169,62 @@ describe('scheduler', function () {
     expect(reservations).to.have.length(1);
   });
 
+  it('counts what an order holds already as free for it, and its own cluster not against the hub', async () => {
+    const fixture = setUp();
+    await fixture.register('sim-a', { capacity: { control_planes: 1, nodes: { fc430: 2 } } });
+    await known(fixture, 1);
+    await place(fixture.scheduler, request('c1'));
+    await fixture.register('sim-b');
+    await known(fixture, 2);
+    await eventually('counted', () => fixture.registry.tenantClusters('sim-a', 'acme') === 1);
+    const again = await place(fixture.scheduler, request('c1'), effectCall({ attempt: 2, mode: 'observe' }));
+    expect(again).to.deep.include({ placed: true, hub: 'sim-a' });
+    const spread = again.decision.candidates.map(({ hub, fits, scores }) => [hub, fits, scores['spread']]);
+    expect(spread).to.deep.equal([
+      ['sim-a', true, 100],
+      ['sim-b', true, 100],
+    ]);
+    // It is full for everybody else.
+    expect(await place(fixture.scheduler, request('c2'), effectCall({ effectId: 'c2' }))).to.include({
+      hub: 'sim-b',
+    });
+  });
+
+  for (const [what, args] of [
+    ['of the hub that it names', { clusterId: 'c1', hub: 'sim-a' }],
+    ['of any hub where it names none', { clusterId: 'c1' }],
+  ] as const)
+    it(`does not report a release done while the capacity ${what} cannot be read`, async () => {
+      const fixture = setUp();
+      await fixture.register('sim-a');
+      await known(fixture, 1);
+      await place(fixture.scheduler, request('c1'));
+      const { registry, commandRunner } = fixture;
+      let damaged = true;
+      const scheduler = createScheduler({
+        registry,
+        commandRunner: {
+          ...commandRunner,
+          load: (aggregate, id, options) =>
+            damaged && id === 'sim-a'
+              ? Promise.reject(new TypeError('not what it should be'))
+              : commandRunner.load(aggregate, id, options),
+        },
+        clock: systemClock(),
+        logger: silentLogger,
+        isBlocked: () => false,
+      });
+      const release = (attempt: number) =>
+        scheduler('release', args, effectCall({ effectId: 'release', attempt })).then(
+          ({ outcome }) => outcome,
+          (error: unknown) => error,
+        );
+      expect(await release(1)).to.be.instanceOf(TypeError);
+      damaged = false;
+      expect(await release(2)).to.equal('done');
+      expect(claimOf(await capacityOf(fixture, 'sim-a'), 'c1')).to.equal(undefined);
+    });
+
   it('places nothing on a hub that is about to be deregistered, until its document changes', async () => {
     const fixture = setUp();
     await fixture.register('sim-a');

@@ -4,9 +4,23 @@ import {
   type EventStoreDbOptions,
   type EventStoreDbStore,
 } from '../../../src/adapters/event-store/eventstoredb/eventstoredb-event-store.ts';
-import { StoreUnavailable, type EventToAppend } from '../../../src/app/event-store.ts';
+import type { EventToAppend } from '../../../src/app/event-store.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { startPeer, type Peer, type PeerOptions } from './peer.ts';
+
+let loaded: Promise<void> | undefined;
+
+/** The first connection of a process compiles the client, which takes longer than the short deadlines of these stores. */
+const load = async (): Promise<void> => {
+  const peer = await startPeer();
+  const store = await createEventStoreDbStore({
+    connectionString: peer.connectionString,
+    instance: 'first',
+    deadlineMs: 15_000,
+  });
+  await store.close();
+  await peer.stop();
+};
 
 /** Peers and stores of one test, all ended by `clean()`. */
 export const createBench = () => {
@@ -18,27 +32,22 @@ export const createBench = () => {
       return peer;
     },
     /**
-     * A store with short waits: 1,500 ms deadline, resubscribing after 5–50 ms, a shorter log counts as replaced after 200 ms. Opening is tried three times:
-     * on a loaded machine even a healthy peer may miss such a deadline once.
+     * A store with short waits: 1,500 ms deadline, resubscribing after 5–50 ms, a shorter log counts as replaced after
+     * 200 ms. Opened once, as production opens it.
      */
     store: async (
       peer: Peer | string,
       options: Partial<EventStoreDbOptions> = {},
     ): Promise<EventStoreDbStore> => {
-      const open = () =>
-        createEventStoreDbStore({
-          connectionString: typeof peer === 'string' ? peer : peer.connectionString,
-          instance: 'test',
-          deadlineMs: 1500,
-          resubscribeMs: { first: 5, longest: 50 },
-          replacedMs: 200,
-          ...options,
-        });
-      const again = (error: unknown) => {
-        if (error instanceof StoreUnavailable) return open();
-        throw error;
-      };
-      const store = await open().catch(again).catch(again);
+      await (loaded ??= load());
+      const store = await createEventStoreDbStore({
+        connectionString: typeof peer === 'string' ? peer : peer.connectionString,
+        instance: 'test',
+        deadlineMs: 1500,
+        resubscribeMs: { first: 5, longest: 50 },
+        replacedMs: 200,
+        ...options,
+      });
       endings.push(() => store.close());
       return store;
     },

@@ -229,6 +229,20 @@ describe('command runner', () => {
       expect(late.outcome === 'rejected' && late.rejection.code).to.equal('ACCOUNT_CLOSED');
     });
 
+    it('goes on from the log when that was put back behind what is remembered', async () => {
+      const [now, backup] = [createMemoryEventStore(), createMemoryEventStore()];
+      let log = now;
+      const store = new Proxy(now, { get: (_, name) => Reflect.get(log, name) as unknown });
+      const { runner } = createTestRunner(store);
+      await createTestRunner(backup).runner.execute(accounts, 'a', open, fakeContext('c1'));
+      await runner.execute(accounts, 'a', open, fakeContext('c1'));
+      await runner.execute(accounts, 'a', deposit('lost', 5), fakeContext('c2'));
+      log = backup;
+      const outcome = await runner.execute(accounts, 'a', deposit('d', 7), fakeContext('c3'));
+      expect(outcome.outcome === 'rejected' ? outcome.rejection.code : balance(outcome)).to.equal(7);
+      expect(outcome.loaded.revision).to.equal(1);
+    });
+
     it('answers with what is stored when another runner carried the command out', async () => {
       const store = createMemoryEventStore({ singleWriter: false });
       const [one, two] = [createTestRunner(store), createTestRunner(store)];

@@ -1,8 +1,8 @@
-import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import {
   EventTooLarge,
   MAX_APPEND_BYTES,
+  OutcomeUnknown,
   WrongExpectedRevision,
   type Appended,
   type ExpectedRevision,
@@ -210,12 +210,21 @@ export const appendContract = ({ store, stream, type }: Contract): void => {
       expect(await store().currentRevision(name)).to.equal('no_stream');
     });
 
-    it('is stored once and answered when its signal is aborted afterwards', async () => {
-      const name = stream('abortedLater');
+    it('tells what became of it when its signal is aborted under way', async () => {
+      const name = stream('abortedUnderWay');
       const controller = new AbortController();
-      const given = event(type('Kept'), {}, {}, randomUUID());
-      await store().append(name, 'no_stream', [given], { signal: controller.signal });
-      controller.abort();
+      const reason = new Error('the caller went away');
+      const given = event(type('Kept'));
+      const call = store().append(name, 'no_stream', [given], { signal: controller.signal });
+      controller.abort(reason);
+      const outcome: unknown = await call.catch((error: unknown) => error);
+      // The same append again tells whether the first one was stored.
+      const again = await store().append(name, 'no_stream', [given]);
+      if (outcome instanceof OutcomeUnknown) expect(outcome).to.have.property('cause', reason);
+      else if (outcome instanceof Error) {
+        expect(outcome).to.equal(reason);
+        expect(again).to.include({ revision: 0, duplicate: false });
+      } else expect(again).to.deep.equal({ ...(outcome as Appended), duplicate: true });
       expect((await all(store().readStream(name))).map((e) => e.id)).to.deep.equal([given.id]);
     });
   });

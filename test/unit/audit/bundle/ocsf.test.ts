@@ -1,6 +1,6 @@
 import { Ajv } from 'ajv';
 import { expect } from 'chai';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { ocsfOf } from '../../../../src/app/audit/bundle/ocsf.ts';
 import { leafOf } from '../../../../src/app/audit/merkle/leaf.ts';
@@ -8,8 +8,8 @@ import { sampleEvents } from '../../../support/audit/sample-events.ts';
 import type { JsonObject } from '../../../../src/domain/json.ts';
 
 /**
- * Golden files: `LEDGER_WRITE_GOLDEN=1` writes them anew, for a reviewer to look at. What the class demands (OCSF 1.6.0,
- * API Activity) is held against them by a schema of its own.
+ * Golden files are changed by hand: nothing here writes what it is compared with. What the class demands (OCSF 1.6.0,
+ * API Activity) is held against them by a schema of its own, and what each says by `MEANINGS`.
  */
 const FOLDER = join(import.meta.dirname, '../../../../fixtures/audit/ocsf');
 
@@ -217,6 +217,28 @@ const CASES: {
   ],
 };
 
+/** What a reader of OCSF makes of each case: activity, outcome and severity by OCSF's names, and who acted. */
+const MEANINGS: { readonly [name: string]: readonly [activity: string, outcome: string, who: string] } = {
+  'created-by-a-person': ['Create', 'Success, Informational', 'alice'],
+  'created-by-somebody-erased': ['Create', 'Success, Informational', SUBJECT],
+  'created-on-behalf-of-a-person': ['Create', 'Success, Informational', 'csp-portal'],
+  'created-by-whom-another-issuer-named': ['Create', 'Success, Informational', 'csp-portal'],
+  'changed-by-a-workflow': ['Other', 'Success, Informational', 'workflow:order'],
+  'updated-by-a-person': ['Update', 'Success, Informational', 'alice'],
+  'deleted-by-a-person': ['Delete', 'Success, Informational', SUBJECT],
+  'refused-to-a-stranger': ['Read', 'Failure, Low', 'unknown'],
+  'refused-for-lack-of-rights': ['Read', 'Failure, Low', 'alice'],
+  'refused-by-a-rule': ['Create', 'Failure, Informational', SUBJECT],
+  'refused-on-a-surface-of-its-own': ['Delete', 'Failure, Low', SUBJECT],
+  'erased-by-an-admin': ['Delete', 'Success, Informational', SUBJECT],
+  'refused-without-a-token': ['Create', 'Failure, Low', 'unknown'],
+  'ordered-with-hidden-fields': ['Create', 'Success, Informational', 'alice'],
+  'read-by-an-auditor': ['Read', 'Success, Informational', SUBJECT],
+};
+const ACTIVITIES = ['', 'Create', 'Read', 'Update', 'Delete'];
+const SEVERITIES = ['', 'Informational', 'Low'];
+const OUTCOMES = ['', 'Success', 'Failure'];
+
 const recordOf = (name: string): JsonObject => {
   const [event, revealed] = CASES[name] ?? [];
   if (event === undefined) throw new Error(`no case ${name}`);
@@ -238,12 +260,39 @@ describe('OCSF API Activity', () => {
     it(name, () => {
       const record = recordOf(name);
       const file = join(FOLDER, `${name}.json`);
-      if (process.env['LEDGER_WRITE_GOLDEN'] === '1')
-        writeFileSync(file, `${JSON.stringify(record, null, 2)}\n`);
       expect(record).to.deep.equal(JSON.parse(readFileSync(file, 'utf8')));
       valid(record);
       expect(valid.errors ?? []).to.deep.equal([]);
     });
+
+  it('says what happened by the numbers of OCSF, and when', () => {
+    const meanings = Object.keys(CASES).map((name) => {
+      const record = recordOf(name);
+      const number = (key: string): number => Number(record[key]);
+      const activity = number('activity_id');
+      expect(number('type_uid'), name).to.equal(number('class_uid') * 100 + activity);
+      expect(new Date(number('time')).toISOString(), name).to.equal('2026-11-21T12:00:00.000Z');
+      const actor = record['actor'] as {
+        readonly user?: { readonly uid: string; readonly name?: string };
+        readonly app_uid?: string;
+      };
+      return [
+        name,
+        [
+          activity === 99 ? 'Other' : ACTIVITIES[activity],
+          `${OUTCOMES[number('status_id')]}, ${SEVERITIES[number('severity_id')]}`,
+          actor.user?.name ?? actor.user?.uid ?? actor.app_uid,
+        ],
+      ];
+    });
+    expect(Object.fromEntries(meanings)).to.deep.equal(MEANINGS);
+    const files = readdirSync(FOLDER).filter((file) => !file.endsWith('.schema.json'));
+    expect(files.toSorted()).to.deep.equal(
+      Object.keys(CASES)
+        .map((name) => `${name}.json`)
+        .toSorted(),
+    );
+  });
 
   const activityOf = (event: object): unknown => {
     const whole = { ...REFUSED, ...event } as typeof ORDERED;

@@ -146,6 +146,18 @@ describe('hubs: capacity', () => {
       .when({ type: 'ReleaseCapacity', at, clusterId: 'c1' })
       .thenNothing();
   });
+  it('lets a claim grow by what is left on a nearly full hub, its own share counted once', () => {
+    const nearlyFull = [declared(2, 4), reserved('c1', claim(1, 2)), reserved('c2', claim(1, 1))];
+    given(...nearlyFull)
+      .when(resize('c1', claim(1, 3)))
+      .thenEvents({ type: 'HubCapacityResized', data: { at, clusterId: 'c1', claim: claim(1, 3) } });
+    given(...nearlyFull)
+      .when(resize('c1', claim(1, 4)))
+      .thenRejected('CAPACITY_EXCEEDED', { message: '4 fc430 nodes wanted, 3 left' });
+    given(...nearlyFull)
+      .when(resize('c2', claim(1, 3)))
+      .thenRejected('CAPACITY_EXCEEDED', { message: '3 fc430 nodes wanted, 2 left' });
+  });
   it('drops counts of 0 and refuses broken claims', () => {
     given()
       .when(reserve('c1', { controlPlanes: 1, nodes: { fc430: 0 } }))
