@@ -106,11 +106,13 @@ const verdictOf = (
   // Of a job without a record the hub still shows what it has done.
   if (done && job?.vanished === true) return { kind: 'ready' };
   const failure = failureOf(facts);
-  const stopped = desired.wasBuilt === true ? stoppedChange(facts, failure, specDone, desired) : undefined;
-  if (failure !== undefined && desired.wasBuilt !== true) return { kind: 'failed', ...failure };
+  const stopped = desired.built === undefined ? undefined : stoppedChange(facts, failure, specDone, desired);
+  if (failure !== undefined && desired.built === undefined) return { kind: 'failed', ...failure };
   if (done) return { kind: 'ready' };
   if (stopped !== undefined) {
-    return runs ? { kind: 'ready', stopped } : { kind: 'degraded', ...causeOf(available), stopped };
+    return runs && !facts.builtNodesShort
+      ? { kind: 'ready', stopped }
+      : { kind: 'degraded', ...causeOf(runs ? nodes : available), stopped };
   }
   if (!desired.wasReady || !specDone) return { kind: 'progressing' };
   // More nodes than ordered degrade nothing.

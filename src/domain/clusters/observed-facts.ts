@@ -10,6 +10,7 @@ import type {
   ObservedJob,
   ObservedOrder,
 } from './observed.ts';
+import { claimOfCluster } from './placement.ts';
 
 /** Ansible's own mark on what it still has to clean up (management-cluster.md §0). */
 export const INFRASTRUCTURE_FINALIZER = 'osac.openshift.io/infrastructure';
@@ -54,6 +55,7 @@ export const factsOf = (
     ready: ready ?? {},
     nodesReached,
     nodesShort: ready !== undefined && !everySet(nodeSets, ready, (is, size) => is >= size),
+    builtNodesShort: ready !== undefined && isShortOfBuilt(ready, desired),
     lost: desired.wasAvailable && hosted === null,
     ...(missing === undefined ? {} : { missingHosts: missing }),
     ...(work === undefined ? {} : { work }),
@@ -65,6 +67,20 @@ const everySet = (
   ready: { readonly [nodeSet: string]: number },
   isSo: (is: number, size: number) => boolean,
 ): boolean => Object.entries(nodeSets).every(([name, { size }]) => isSo(own(ready, name) ?? 0, size));
+
+/** By host type, as the hub counts them: in which of two sets of one type a node is, it does not show. */
+const isShortOfBuilt = (
+  ready: { readonly [nodeSet: string]: number },
+  { nodeSets, built = {} }: DesiredCluster,
+): boolean => {
+  const shown = Object.entries(nodeSets).map(
+    ([name, set]) => [name, { ...set, size: own(ready, name) ?? 0 }] as const,
+  );
+  const [is, was] = [claimOfCluster(Object.fromEntries(shown)).nodes, claimOfCluster(built).nodes];
+  return Object.entries(claimOfCluster(nodeSets).nodes).some(
+    ([type, wanted]) => (own(is, type) ?? 0) < Math.min(wanted, own(was, type) ?? 0),
+  );
+};
 
 /**
  * An operator that is short of hosts takes none and looks no further: its status names neither hosts nor the control

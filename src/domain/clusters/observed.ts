@@ -117,8 +117,8 @@ export type DesiredCluster = {
   readonly wasAvailable: boolean;
   /** It was READY with the present spec, so that a fault now is a degradation. */
   readonly wasReady: boolean;
-  /** It was READY, with whatever spec: what fails now is a change of it. */
-  readonly wasBuilt?: boolean;
+  /** What it was READY with last, whatever is wanted now: what fails now is a change of it. */
+  readonly built?: DesiredCluster['nodeSets'];
   /** What is known of the present change from before: it failed, or it waits. */
   readonly stopped?: StoppedChange;
   /** The hub has not been able to tell the state of its job for longer than any fault should last. */
@@ -153,6 +153,8 @@ export type ObservedFacts = {
   readonly nodesReached: boolean | undefined;
   /** A node set has fewer than ordered. */
   readonly nodesShort: boolean;
+  /** Of the nodes that were built and are still wanted, some are not ready. */
+  readonly builtNodesShort: boolean;
   /** Its control plane was seen before, and its HostedCluster is gone. */
   readonly lost: boolean;
   /** Which hosts the operator has not found. */

@@ -4,9 +4,10 @@ import { nodeLimit, shortages } from '../hubs/capacity.ts';
 import { firstProblem, type HubHealth } from '../hubs/health.ts';
 import { namespaceOf, type HubFacts } from '../hubs/hub-facts.ts';
 import { byKey, own } from '../json-tools.ts';
-import type { NodeSet, PlacementDecision } from './events.ts';
+import type { PlacementDecision } from './events.ts';
 import { TEMPLATE_WORDS } from './ansible-templates.ts';
 import { namespaceFits, orderName } from './cluster-order-manifest.ts';
+import type { DesiredCluster } from './observed.ts';
 
 /**
  * Which hub an order goes to: filter, score, and (by the caller) reserve (fleet-and-networks.md §2.9). Pure, so that
@@ -82,7 +83,7 @@ export type PlaceResult =
   | { readonly placed: false; readonly message: string; readonly decision: PlacementDecision };
 
 /** The claim of a cluster: one hosted control plane and its nodes by host type. */
-export const claimOfCluster = (nodeSets: { readonly [name: string]: NodeSet }): CapacityClaim => {
+export const claimOfCluster = (nodeSets: DesiredCluster['nodeSets']): CapacityClaim => {
   const nodes = new Map<string, number>();
   for (const { hostType, size } of Object.values(nodeSets)) {
     if (size > 0) nodes.set(hostType.id, (nodes.get(hostType.id) ?? 0) + size);

@@ -279,7 +279,9 @@ const seen = async (file: string, given: Case): Promise<Seen> => {
     controller: 'operator',
     wasAvailable: was !== undefined || before !== undefined,
     wasReady: was === 'ready',
-    wasBuilt: was !== undefined || before !== undefined,
+    ...(was === undefined && before === undefined
+      ? {}
+      : { built: orderOf(order, before === undefined ? given : { ordered: before }).nodeSets }),
     ...(manual === undefined ? {} : { automation: { mode: 'eda', asked: true } }),
   };
   const assessment = assess(await look(order, given), desired);

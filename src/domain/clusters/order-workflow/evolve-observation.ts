@@ -26,7 +26,7 @@ export const observed = (
   const settled = withChange(takenAfterAll(kept, assessment), assessment);
   return {
     ...withDuplicates(settled, run.observation?.assessment, assessment, at),
-    ...(ready ? { built: true } : {}),
+    ...(ready ? { built: run.spec.nodeSets } : {}),
     drift: run.drift + (driftsNow(run, assessment) ? 1 : 0),
     wasAvailable: run.wasAvailable || available,
     reached: {

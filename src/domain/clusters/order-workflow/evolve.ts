@@ -166,7 +166,7 @@ const inputTaken = (
 /** What was built can be changed again after a change that failed; whether it has to wait is to be told again. */
 const withoutFormerChange = (run: OpenRun): OpenRun => {
   const { changeFailed: _failed, shownWaiting: _told, ...kept } = withoutWaiting(run);
-  if (run.built !== true) return kept;
+  if (run.built === undefined) return kept;
   const { halted: _halted, problem: _problem, ...open } = kept;
   return open;
 };
@@ -370,7 +370,7 @@ const answered = (run: OpenRun, key: string, code: string | undefined): OpenRun 
 
 /** A deadline of a change that passed, as the cluster was told of it. */
 const withOverdue = (run: OpenRun, step: string): OpenRun => {
-  if (run.built !== true || run.changeFailed !== undefined || !step.startsWith('overdue-')) return run;
+  if (run.built === undefined || run.changeFailed !== undefined || !step.startsWith('overdue-')) return run;
   const command = overdueCommandOf(run, step.slice('overdue-'.length));
   if (command?.type !== 'RecordFailure') return run;
   const { reason, message } = command;
@@ -382,7 +382,7 @@ const withProblem = (run: OpenRun, problem: Problem): OpenRun => {
   const failed = { why: 'failed', reason, message: failureSentence(reason), detail } as const;
   return {
     ...run,
-    ...(run.built === true ? { changeFailed: failed } : {}),
+    ...(run.built === undefined ? {} : { changeFailed: failed }),
     problems: run.problems + 1,
     problem: { ...problem, number: run.problems + 1 },
   };

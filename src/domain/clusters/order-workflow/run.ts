@@ -88,8 +88,8 @@ export type OpenRun = {
   /** What was reached in this cycle; nodes and readiness count for the present spec only. */
   readonly reached: { readonly [Step in ObservedStep]: boolean };
   readonly wasAvailable: boolean;
-  /** It was READY, and has not been built again since: what fails now is a change. */
-  readonly built?: true;
+  /** What it was READY with last, unless it was built again since: what fails now is a change of it. */
+  readonly built?: DesiredCluster['nodeSets'];
   /** Why the present change of what was built failed. */
   readonly changeFailed?: ChangeFailure;
   /** Observations recorded so far; the last one counts until the deletion was sent. */
@@ -216,7 +216,7 @@ export const desiredOf = (run: OpenRun): DesiredCluster => ({
   wasAvailable: run.wasAvailable,
   wasReady: run.reached.ready,
   ...(run.overdue[JOB_STATUS] === undefined ? {} : { jobUnknownLong: true }),
-  ...(run.built === true ? { wasBuilt: true } : {}),
+  ...(run.built === undefined ? {} : { built: run.built }),
   ...stoppedOf(run),
   ...automationOf(run),
 });
@@ -225,7 +225,7 @@ export const desiredOf = (run: OpenRun): DesiredCluster => ({
 export const JOB_STATUS = 'job-status';
 
 const stoppedOf = (run: OpenRun): Pick<DesiredCluster, 'stopped'> => {
-  if (run.built !== true) return {};
+  if (run.built === undefined) return {};
   // Between two tries for room it waits as well.
   if (run.waiting !== undefined || (run.waitedOut !== undefined && !isApplied(run))) {
     return { stopped: { why: 'waits' } };

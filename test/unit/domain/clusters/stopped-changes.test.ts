@@ -58,7 +58,7 @@ const scaled = (size: number): Run => {
   const run = createOrderRun();
   run.toReady(healthy());
   scale(run, size);
-  run.perform('resize', done({ resized: true }));
+  if (run.effects().includes('resize')) run.perform('resize', done({ resized: true }));
   run.perform('apply', done({ uid: 'uid-1' }));
   run.commands();
   return run;
@@ -128,6 +128,49 @@ describe('a change of a cluster that runs', () => {
     expect(told(run, 'DEGRADED')).to.equal('AsExpected');
     expect(told(run, 'READY')).to.equal(`ChangeFailed: ${WHY}`);
   });
+  it('that failed leaves a cluster degraded whose nodes of before are not ready', () => {
+    const run = scaled(4);
+    const nodes = (fc430: number): void =>
+      seen(run, changed(4, 'Failed', { hosted: hosted({}, { fc430, g5: 2 }) }));
+    nodes(3);
+    expect(told(run, 'READY')).to.equal(`ChangeFailed: ${WHY}`);
+    nodes(2);
+    expect(stateOf(run)).to.equal('CLUSTER_STATE_READY');
+    expect(told(run, 'READY')).to.equal('Degraded');
+    expect(told(run, 'DEGRADED')).to.equal('NodesNotReady: ready nodes: gpu 2 of 2, workers 2 of 4');
+    expect(told(run, 'PROGRESSING')).to.equal(`ChangeFailed: ${WHY}`);
+    nodes(3);
+    expect(told(run, 'DEGRADED')).to.equal('AsExpected');
+    expect(told(run, 'READY')).to.equal(`ChangeFailed: ${WHY}`);
+    const { nodePools: _pools, ...blind } = hosted();
+    seen(run, changed(4, 'Failed', { hosted: blind }));
+    expect(told(run, 'READY'), 'what is not shown degrades nothing').to.equal(`ChangeFailed: ${WHY}`);
+    expect(run.replayed()).to.deep.equal(run.state());
+  });
+  it('to fewer nodes that failed degrades nothing while these are ready', () => {
+    const run = scaled(2);
+    const nodes = (fc430: number): void =>
+      seen(run, changed(2, 'Failed', { hosted: hosted({}, { fc430, g5: 2 }) }));
+    nodes(2);
+    expect(told(run, 'READY')).to.match(/^ChangeFailed: /);
+    nodes(1);
+    expect(told(run, 'DEGRADED')).to.equal('NodesNotReady: ready nodes: gpu 2 of 2, workers 1 of 2');
+  });
+  it('counts nodes by host type: of two sets the hub does not show which one they are in', () => {
+    const run = createOrderRun();
+    run.toReady(healthy());
+    const more = { hostType: { id: 'fc430', name: 'fc430' }, size: 2 };
+    run.command({
+      type: 'ReviseCluster',
+      at: time(30),
+      changes: { nodeSets: { ...ordered.nodeSets, extra: more } },
+    });
+    run.perform('resize', done({ resized: false, code: 'CAPACITY_EXCEEDED', message: '5 fc430 wanted' }));
+    run.commands();
+    seen(run, healthy());
+    expect(told(run, 'READY')).to.match(/^ResizeWaiting: /);
+    expect(told(run, 'DEGRADED')).to.equal('AsExpected');
+  });
   it('that its hub refuses is told, and the next one is sent', () => {
     const run = createOrderRun();
     run.toReady(healthy());
@@ -159,7 +202,8 @@ describe('a change of a cluster that runs', () => {
       "resize of node set 'workers' from 3 to 4 failed: the nodes did not become ready within 30 minutes";
     expect(told(slow, 'READY')).to.equal(`ChangeFailed: ${why}`);
     seen(slow, changed(4, 'Succeeded', { hosted: hosted({}, { fc430: 2, g5: 2 }) }));
-    expect(told(slow, 'READY')).to.equal(`ChangeFailed: ${why}`);
+    expect(told(slow, 'PROGRESSING')).to.equal(`ChangeFailed: ${why}`);
+    expect(told(slow, 'DEGRADED')).to.equal('NodesNotReady: ready nodes: gpu 2 of 2, workers 2 of 4');
     seen(slow, changed(4, 'Succeeded', { hosted: hosted({}, { fc430: 4, g5: 2 }) }));
     expect(told(slow, 'READY')).to.equal('AsExpected');
   });
@@ -177,6 +221,9 @@ describe('a change of a cluster that runs', () => {
     run.fire('placement-retry');
     seen(run, healthy({ hostedCluster: hosted({ Degraded: 'True' }) }));
     expect(told(run, 'DEGRADED'), 'between two tries').to.equal('DegradedReason: Degraded is True');
+    seen(run, healthy({ hostedCluster: hosted({}, { fc430: 0, g5: 2 }) }));
+    expect(told(run, 'DEGRADED')).to.equal('NodesNotReady: ready nodes: gpu 2 of 2, workers 0 of 9');
+    expect(told(run, 'PROGRESSING')).to.match(/^ResizeWaiting: /);
     seen(run, healthy());
     expect(told(run, 'READY')).to.match(/^ResizeWaiting: /);
     run.perform('resize', done({ resized: true }));
