@@ -118,7 +118,7 @@ export const createLeaseOwnership = (options: LeaseOptions): Ownership => {
     };
   };
 
-  /** Later holders with the id of this data directory live: they run on a copy of it. */
+  /** Later holders with the id of this data directory live: they run on a clone of this machine. */
   const notePredecessor = (event: LeaseEvent | undefined): void => {
     if (!looked && directory !== undefined && event?.directory === directory) predecessor = event.holder;
     looked = true;

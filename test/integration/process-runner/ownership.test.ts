@@ -1,4 +1,8 @@
+import { cp, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect } from 'chai';
+import { directoryId } from '../../../src/adapters/data-directory/directory-id.ts';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
 import { createLeaseOwnership } from '../../../src/adapters/ownership/lease-ownership.ts';
 import { OutcomeUnknown, StoreUnavailable, type EventStore } from '../../../src/app/event-store.ts';
@@ -180,7 +184,29 @@ describe('ownership by a lease', () => {
     await stranger.stop();
   });
 
-  it('is not taken back and forth between a data directory and a copy of it', async () => {
+  it('is not given to the copy of a data directory while the holder on the original lives', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'ledger-copy-'));
+    try {
+      const [original, copied] = [join(folder, 'original'), join(folder, 'copied')];
+      await mkdir(original);
+      const store = createMemoryEventStore({ singleWriter: false });
+      const time = manualTime();
+      const first = candidate(store, 'a', time, { directory: directoryId(original) });
+      await time.pass(0);
+      await cp(original, copied, { recursive: true });
+      const copy = candidate(store, 'b', time, { directory: directoryId(copied) });
+      await time.pass(8 * TTL);
+      expect([first.epochs(), copy.epochs()]).to.deep.equal([[1], []]);
+      await first.stop();
+      await copy.stop();
+      expect(directoryId(original, 'one'), 'after a restart').to.equal(directoryId(original, 'one'));
+      expect(directoryId(original, 'one'), 'on another host').not.to.equal(directoryId(original, 'two'));
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+
+  it('is not taken back and forth between a machine and a clone of it', async () => {
     const store = createMemoryEventStore({ singleWriter: false });
     const time = manualTime();
     const first = candidate(store, 'a', time, { directory: 'one' });

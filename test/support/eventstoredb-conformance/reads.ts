@@ -9,6 +9,7 @@ import {
   type Position,
 } from '@eventstore/db-client';
 import { expect } from 'chai';
+import { eventually } from '../eventually.ts';
 import { withClient, type Behaviour } from './server.ts';
 
 const all = async (
@@ -101,5 +102,38 @@ export const readBehaviours: readonly Behaviour[] = [
           ['Counted', 2, true],
         ]);
       }),
+  },
+  {
+    name: 'a connection has 100 streams: one more read waits while they are open, and is not refused',
+    check: (server) =>
+      withClient(server, (other) =>
+        withClient(server, async (client) => {
+          const stream = server.unique('many');
+          await appended(other, stream, 1);
+          const last = { fromPosition: END, direction: BACKWARDS, maxCount: 1 } as const;
+          let confirmed = 0;
+          const open = Array.from({ length: 100 }, () =>
+            client.subscribeToStream(stream).on('confirmation', () => void (confirmed += 1)),
+          );
+          await eventually('100 are confirmed', () => confirmed === 100);
+          let isOver = false;
+          const over = (): void => {
+            isOver = true;
+          };
+          const more = all(client, last).then(over, over);
+          // Time for an answer: on another connection the server gives many.
+          for (let n = 0; n < 50; n += 1) await all(other, last);
+          expect(isOver).to.equal(false);
+          await Promise.all(open.map((one) => one.unsubscribe()));
+          await more;
+          // A server that has not yet let go of the hundred may refuse it.
+          const answers = () =>
+            all(client, last).then(
+              (events) => events.length === 1,
+              () => false,
+            );
+          await eventually('the connection answers again', answers);
+        }),
+      ),
   },
 ];

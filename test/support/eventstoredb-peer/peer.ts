@@ -96,6 +96,8 @@ export const startPeer = async (options: PeerOptions = {}): Promise<Peer> => {
   const { tls, users } = options;
   const grpc = new Server({
     'grpc.max_receive_message_length': 17 * 1024 * 1024,
+    // Kestrel's default, which no version changes.
+    'grpc.max_concurrent_streams': 100,
     interceptors: users === undefined ? [] : [authentication(users)],
   });
   const serve = (service: unknown, handlers: object): void =>

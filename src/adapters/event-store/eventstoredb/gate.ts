@@ -6,6 +6,10 @@ export type Place = {
   leave(): void;
   /** Since when its holder waits for somebody else than the server (`performance.now()`); undefined: it does not. */
   restingSince: number | undefined;
+  /** Given to one who waits, because its holder rested: it must stop what the server does for it, and enter again. */
+  isLent: boolean;
+  /** Called when it is lent. */
+  onLent: () => void;
 };
 
 export type Entry = {
@@ -34,7 +38,8 @@ const REST_MS = 100;
 /**
  * Lets `places` in at once. A server gives its time to all whom it let in, so that beyond a certain number none of them
  * is answered in time. A reader whose consumer takes its time keeps no place from those who wait: otherwise slow
- * consumers, or one who reads within a read, would stop all others.
+ * consumers, or one who reads within a read, would stop all others. It keeps no stream either, of which a connection
+ * has a hundred, and enters again for the rest.
  */
 export const createGate = (places: number): Gate => {
   const queue = new Set<() => void>();
@@ -56,6 +61,8 @@ export const createGate = (places: number): Gate => {
   const take = (): Place => {
     const place: Place = {
       restingSince: undefined,
+      isLent: false,
+      onLent: () => {},
       leave: () => {
         if (inside.delete(place)) admit();
       },
@@ -65,8 +72,13 @@ export const createGate = (places: number): Gate => {
   };
   const lend = (): void => {
     const since = performance.now() - REST_MS;
-    for (const place of inside)
-      if (place.restingSince !== undefined && place.restingSince <= since) place.leave();
+    for (const place of inside) {
+      if (waiting() === 0) return;
+      if (place.restingSince === undefined || place.restingSince > since) continue;
+      place.isLent = true;
+      place.onLent();
+      place.leave();
+    }
   };
 
   const enter = async (entry: Entry): Promise<Place> => {

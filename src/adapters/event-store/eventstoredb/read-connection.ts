@@ -56,8 +56,9 @@ export const createReadConnection = (options: ReadConnectionOptions) => {
   };
 
   /**
-   * Runs a read, and runs it again from where it stopped when the connection breaks or nothing comes; what was yielded
-   * is never repeated. It gives up after its patience without progress, half of which is for the first connection.
+   * Runs a read, and runs it again from where it stopped when the connection breaks, when nothing comes, and when its
+   * place was lent while the consumer took its time; what was yielded is never repeated. It gives up after its patience
+   * without progress, half of which is for the first connection.
    */
   async function* resilient(
     what: string,
@@ -67,7 +68,7 @@ export const createReadConnection = (options: ReadConnectionOptions) => {
   ): AsyncGenerator<Resolved, void, undefined> {
     const signals = [signal, closing];
     const entry = { what, patienceMs, patience: 'shared', urgent: turn === 'ahead', signals } as const;
-    const place = turn === 'beside' ? undefined : await gate.enter(entry);
+    let place = turn === 'beside' ? undefined : await gate.enter(entry);
     let failures = 0;
     let cause: unknown;
     let progressAt = performance.now();
@@ -75,10 +76,15 @@ export const createReadConnection = (options: ReadConnectionOptions) => {
     try {
       for (;;) {
         for (const one of signals) one?.throwIfAborted();
+        if (place?.isLent) {
+          place = await gate.enter(entry);
+          progressAt = performance.now();
+        }
         current ??= { client: options.connect(), lastAnswerAt: 0 };
         const used = current;
         const stream = open(used.client.api);
         if (stream === undefined) return;
+        if (place !== undefined) place.onLent = () => void stream.cancel().catch(() => {});
         const answered = (): void => {
           used.lastAnswerAt = performance.now();
           gate.progressed();
@@ -98,7 +104,9 @@ export const createReadConnection = (options: ReadConnectionOptions) => {
             failures = 0;
             cause = undefined;
             progressAt = performance.now();
+            if (place?.isLent) break;
           }
+          if (place?.isLent) continue;
           answered();
           return;
         } catch (error) {
