@@ -36,7 +36,8 @@ export const evolveRun = (state: OrderRun, event: RunEvent): OrderRun => {
 const stamped = (run: OpenRun, event: RunEvent): OpenRun => {
   const activeSince: { [step: string]: string } = {};
   const overdue = overdueSteps(run).map(({ name }) => overdueName(name));
-  for (const step of [...activeSteps(run), ...overdue]) activeSince[step] = run.activeSince[step] ?? event.data.at;
+  for (const step of [...activeSteps(run), ...overdue])
+    activeSince[step] = run.activeSince[step] ?? event.data.at;
   return { ...run, activeSince };
 };
 

@@ -26,7 +26,10 @@ export type Step = {
      * Absent: the look that follows a passed deadline says it all. `since`: when the step became active; `at`: when the
      * look found it not done, which is the time of what is told.
      */
-    readonly onOverdue?: (run: OpenRun, times: { readonly since: string; readonly at: string }) => ClusterCommand;
+    readonly onOverdue?: (
+      run: OpenRun,
+      times: { readonly since: string; readonly at: string },
+    ) => ClusterCommand;
   };
 };
 
