@@ -24,7 +24,7 @@ const run = async (argv: readonly string[], more: Partial<CliActions> = {}) => {
   let out = '';
   let err = '';
   const io = { out: (text: string) => (out += text), err: (text: string) => (err += text) };
-  const code = await runCli(createCli({ ...actions, ...more }, io), argv, io);
+  const code = await runCli(await createCli({ ...actions, ...more }, io), argv, io);
   return { code, out, err };
 };
 
