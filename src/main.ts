@@ -4,6 +4,8 @@
  * built of is in `src/composition/`; nothing below these two sees everything.
  */
 import { readFileSync } from 'node:fs';
+import { enableCompileCache } from 'node:module';
+import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { text as readText } from 'node:stream/consumers';
 import type { Trust } from './app/audit/merkle/key-chain.ts';
@@ -11,8 +13,7 @@ import type { Failpoint } from './app/process-runner/types.ts';
 import { greeting } from './cli/greeting.ts';
 import { createCli, runCli } from './cli/ledgerctl.ts';
 import type { CliIo, DemoRequest, StoreToCheck, TokenRequest } from './cli/connection.ts';
-import { readConfig, type Config } from './config.ts';
-import { meant } from './http/nearest.ts';
+import type { Config } from './config.ts';
 
 const io: CliIo = {
   out: (text) => process.stdout.write(text),
@@ -25,11 +26,15 @@ const projectFolder = resolve(import.meta.dirname, import.meta.filename.endsWith
 const packageVersion = (): string =>
   (JSON.parse(readFileSync(join(projectFolder, 'package.json'), 'utf8')) as { version: string }).version;
 
-const config = (): Config => readConfig(process.env, meant);
+/** Loaded when it is needed: most of the time of a short command would go there. */
+const config = async (): Promise<Config> => {
+  const [{ readConfig }, { meant }] = await Promise.all([import('./config.ts'), import('./http/nearest.ts')]);
+  return readConfig(process.env, meant);
+};
 
 /** Runs until SIGTERM or SIGINT; a second signal ends it at once. */
 const serve = async (): Promise<void> => {
-  const settings = config();
+  const settings = await config();
   // What it writes (event log, read models, hubs, backups) holds what callers sent: nobody else's to read.
   process.umask(0o077);
   const { createLogger } = await import('./composition/logger.ts');
@@ -106,7 +111,7 @@ const actions = {
       stream: process.stdout,
     });
   },
-  mintToken: (request: TokenRequest) => mint(config().secretsDir, request),
+  mintToken: async (request: TokenRequest) => mint((await config()).secretsDir, request),
   checkStore: async (which: StoreToCheck) => {
     const { checkSqliteLog, checkSqliteStore } = await import('./adapters/event-store/sqlite/check-store.ts');
     const { events, findings } = await ('file' in which
@@ -135,6 +140,11 @@ const ignoreClosedPipe = (error: NodeJS.ErrnoException): void => {
 };
 process.stdout.on('error', ignoreClosedPipe);
 
-process.exitCode = await runCli(createCli(actions, io), process.argv.slice(2), io);
+const argv = process.argv.slice(2);
+// Half of a short command is compiling. Kept where only this user writes: what lies there is run as it is. A folder that
+// cannot be written is no fault.
+if (argv[0] !== 'serve')
+  enableCompileCache(join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'fulfillment-ledger'));
+process.exitCode = await runCli(await createCli(actions, io, argv), argv, io);
 // Whatever is still open by then, a lost connection for example, must not keep a command that is over from ending.
 setTimeout(() => process.exit(), LINGER_MS).unref();

@@ -1,39 +1,104 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { own } from '../domain/json-tools.ts';
-import { kinds } from '../domain/kinds.ts';
 import { createApiClient } from './api-client.ts';
-import { addAuditCommands } from './commands/audit.ts';
-import { addCompletionCommand } from './commands/completion.ts';
-import { addCredentialCommands } from './commands/credentials.ts';
-import { addMapCommands, addScaleCommand } from './commands/change.ts';
-import { addDeleteCommand } from './commands/delete.ts';
-import { addDemoCommand } from './commands/demo.ts';
-import { addDescribeCommand } from './commands/describe.ts';
-import { addGetCommand, addKindsCommand } from './commands/get.ts';
-import { resourceContext } from './commands/resource-context.ts';
-import { addWriteCommands } from './commands/write.ts';
+import type { ResourceContext } from './commands/resource-context.ts';
 import type { CliActions, TokenRequest, CliIo, Connection } from './connection.ts';
-import { addEventCommands } from './commands/events.ts';
-import { addHubCommands } from './commands/hubs.ts';
-import { addKafkaCommands } from './commands/kafka.ts';
-import { addLaneCommands } from './commands/lanes.ts';
-import { addOrderCommands } from './commands/orders.ts';
-import { addProjectionCommands } from './commands/projections.ts';
-import { addStoreCommands } from './commands/store.ts';
-import { addUsageCommand } from './commands/usage.ts';
 import { examples } from './examples.ts';
 import { CliFailure, EXIT, EXIT_HELP, exitStatusOf, hintOf } from './exit.ts';
 import { messageFor } from './file-errors.ts';
 import { helpOfOptions } from './help.ts';
 import { parseDuration, printable, readable } from './output.ts';
-import { createKindNames } from './resources/kind-names.ts';
 import { DEFAULT_URL, urlOfAddress } from './service-url.ts';
 
 /** Tries of one call by a command, the first included. */
 const ATTEMPTS = 4;
 
-/** Exit statuses: see `exit.ts`. */
-export const createCli = (actions: CliActions, terminal: CliIo): Command => {
+type Parts = {
+  readonly program: Command;
+  readonly connection: Connection;
+  readonly actions: CliActions;
+  readonly resources: () => Promise<ResourceContext>;
+};
+
+const resourcesOf = async (connection: Connection): Promise<ResourceContext> => {
+  const [{ kinds }, { createKindNames }, { resourceContext }] = await Promise.all([
+    import('../domain/kinds.ts'),
+    import('./resources/kind-names.ts'),
+    import('./commands/resource-context.ts'),
+  ]);
+  return resourceContext(connection, createKindNames(kinds));
+};
+
+type Group = { readonly names: readonly string[]; readonly add: (parts: Parts) => Promise<void> };
+
+const aboutKinds = (
+  names: readonly string[],
+  load: () => Promise<(program: Command, resources: ResourceContext) => void>,
+): Group => ({ names, add: async ({ program, resources }) => (await load())(program, await resources()) });
+
+const aboutService = (
+  name: string,
+  load: () => Promise<(program: Command, connection: Connection, actions: CliActions) => void>,
+): Group => ({
+  names: [name],
+  add: async ({ program, connection, actions }) => (await load())(program, connection, actions),
+});
+
+/** Commands in the order of the help, with the names that they begin with. Each is loaded when it is called. */
+const GROUPS: readonly Group[] = [
+  {
+    names: ['demo'],
+    add: async ({ program, actions, connection }) =>
+      (await import('./commands/demo.ts')).addDemoCommand(program, actions, connection.io),
+  },
+  aboutKinds(['get'], async () => (await import('./commands/get.ts')).addGetCommand),
+  aboutKinds(['describe'], async () => (await import('./commands/describe.ts')).addDescribeCommand),
+  aboutKinds(['create', 'apply'], async () => (await import('./commands/write.ts')).addWriteCommands),
+  aboutKinds(['label', 'annotate'], async () => (await import('./commands/change.ts')).addMapCommands),
+  aboutKinds(['scale'], async () => (await import('./commands/change.ts')).addScaleCommand),
+  aboutKinds(['delete'], async () => (await import('./commands/delete.ts')).addDeleteCommand),
+  aboutKinds(
+    ['kubeconfig', 'password'],
+    async () => (await import('./commands/credentials.ts')).addCredentialCommands,
+  ),
+  aboutKinds(['kinds'], async () => (await import('./commands/get.ts')).addKindsCommand),
+  aboutService('events', async () => (await import('./commands/events.ts')).addEventCommands),
+  {
+    names: ['orders'],
+    add: async ({ program, connection, resources }) =>
+      (await import('./commands/orders.ts')).addOrderCommands(program, connection, await resources()),
+  },
+  {
+    names: ['hubs'],
+    add: async ({ program, connection, resources }) =>
+      (await import('./commands/hubs.ts')).addHubCommands(program, connection, await resources()),
+  },
+  aboutService('kafka', async () => (await import('./commands/kafka.ts')).addKafkaCommands),
+  aboutService('lanes', async () => (await import('./commands/lanes.ts')).addLaneCommands),
+  aboutService('projections', async () => (await import('./commands/projections.ts')).addProjectionCommands),
+  aboutService('store', async () => (await import('./commands/store.ts')).addStoreCommands),
+  aboutService('audit', async () => (await import('./commands/audit.ts')).addAuditCommands),
+  aboutService('usage', async () => (await import('./commands/usage.ts')).addUsageCommand),
+  aboutKinds(['completion'], async () => (await import('./commands/completion.ts')).addCompletionCommand),
+];
+
+/** Commands that are declared here, so that nothing is to be loaded for them. */
+const OWN = ['serve', 'token'];
+
+/** A command that is called stands in the command line; where none does, or with every Tab, all are needed. */
+const groupsFor = (argv: readonly string[]): readonly Group['add'][] => {
+  const called = GROUPS.filter(({ names }) => names.some((name) => argv.includes(name)));
+  const isOwn = OWN.some((name) => argv.includes(name));
+  const some = (called.length > 0 || isOwn) && !argv.includes('__complete') && !argv.includes('help');
+  return (some ? called : GROUPS).map(({ add }) => add);
+};
+
+/** With the commands that this command line may call; without one, all. Exit statuses: see `exit.ts`. */
+export const createCli = async (
+  actions: CliActions,
+  terminal: CliIo,
+  argv: readonly string[] = [],
+): Promise<Command> => {
   const io = readable(terminal);
   const program = new Command('ledgerctl')
     .description('Operates fulfillment-ledger: the service itself, and everything an operator asks of it.')
@@ -82,7 +147,6 @@ export const createCli = (actions: CliActions, terminal: CliIo): Command => {
     .description('run the service; settings are environment variables, see the README')
     .addHelpText('after', examples('serve'))
     .action(() => actions.serve());
-  addDemoCommand(program, actions, io);
   program
     .command('token')
     .description('print one token of the development issuer, and nothing else')
@@ -125,25 +189,8 @@ export const createCli = (actions: CliActions, terminal: CliIo): Command => {
       };
       io.out(`${await actions.mintToken(tenant === undefined ? request : { ...request, tenant })}\n`);
     });
-  const resources = resourceContext(connection, createKindNames(kinds));
-  addGetCommand(program, resources);
-  addDescribeCommand(program, resources);
-  addWriteCommands(program, resources);
-  addMapCommands(program, resources);
-  addScaleCommand(program, resources);
-  addDeleteCommand(program, resources);
-  addCredentialCommands(program, resources);
-  addKindsCommand(program, resources);
-  addEventCommands(program, connection);
-  addOrderCommands(program, connection, resources);
-  addHubCommands(program, connection, resources);
-  addKafkaCommands(program, connection);
-  addLaneCommands(program, connection);
-  addProjectionCommands(program, connection);
-  addStoreCommands(program, connection, actions);
-  addAuditCommands(program, connection, actions);
-  addUsageCommand(program, connection);
-  addCompletionCommand(program, resources);
+  const parts: Parts = { program, connection, actions, resources: () => resourcesOf(connection) };
+  for (const add of groupsFor(argv)) await add(parts);
   return program;
 };
 

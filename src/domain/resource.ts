@@ -71,8 +71,8 @@ export type ResourceKind<
   }[];
   /** Makes a resource show no longer that it has the slot, once another one has taken it. */
   readonly yieldSlot?: (at: string) => Command;
-  /** Tenant of a new object when an admin names none. */
-  readonly defaultTenant: 'shared' | 'own-name';
+  /** Tenant of a new object when an admin names none; empty: it has to be named. */
+  readonly defaultTenant: 'shared' | 'own-name' | '';
   /** Paths that exist only in the private message; the public view leaves them out. A test compares with proto/. */
   readonly privateOnly: readonly string[];
   /**

@@ -88,7 +88,7 @@ export const startCliStub = async () => {
       err: (text: string) => (err += text),
       stdin: async () => stdin,
     };
-    const code = await runCli(createCli(actions, io), ['--url', url, ...argv], io);
+    const code = await runCli(await createCli(actions, io), ['--url', url, ...argv], io);
     return { code, out, err };
   };
   return {

@@ -38,7 +38,7 @@ export const ledgerctlOn =
     const { exitCode } = process;
     process.exitCode = undefined;
     try {
-      const code = await runCli(createCli(actions, io), ['--url', stack.http(), ...argv], io);
+      const code = await runCli(await createCli(actions, io), ['--url', stack.http(), ...argv], io);
       return { code, out, err };
     } finally {
       process.exitCode = exitCode;

@@ -1,14 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { link, open, readFile, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import {
-  SignJWT,
-  calculateJwkThumbprint,
-  createLocalJWKSet,
-  exportJWK,
-  generateKeyPair,
-  importJWK,
-} from 'jose';
+// One by one: all of jose takes as long to load as everything else that `ledgerctl` needs for a call.
+import { calculateJwkThumbprint } from 'jose/jwk/thumbprint';
+import { createLocalJWKSet } from 'jose/jwks/local';
+import { SignJWT } from 'jose/jwt/sign';
+import { exportJWK } from 'jose/key/export';
+import { generateKeyPair } from 'jose/key/generate/keypair';
+import { importJWK } from 'jose/key/import';
 import type { JWK, JWTVerifyGetKey } from 'jose';
 import { makeDirectory } from '../../app/make-directory.ts';
 

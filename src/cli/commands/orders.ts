@@ -78,7 +78,7 @@ export const addOrderCommands = (
       .addHelpText('after', examples(`orders ${verb} web`))
       .action(async (wanted: string) => {
         const api = await client();
-        await byIdOrName(context, wanted, (id) => api.send('POST', `${pathOf(id)}/${verb}`));
+        await api.send('POST', `${pathOf(await idOf(context, wanted))}/${verb}`);
         io.out(`order ${wanted}: ${done}\n`);
       });
   }
@@ -95,6 +95,13 @@ const lanesOf = async (api: ApiClient): Promise<readonly Lane[]> => {
 };
 
 const pathOf = (id: string): string => `/api/ledger/v1/orders/${encodeURIComponent(id)}`;
+
+/** Asked for before anything is done: a call that is refused because a name is no id stays in the audit history. */
+const idOf = async ({ names, open }: ResourceContext, wanted: string): Promise<string> => {
+  const kind = names.find('cluster');
+  const { objects } = await (await open({ private: true })).find(kind, [wanted]);
+  return objects.length === 0 ? wanted : stringAt(onlyOne(kind, wanted, objects), 'id');
+};
 
 /** An order has the id of its cluster and outlives it; a name finds it while the cluster is there. */
 const byIdOrName = async <T>(

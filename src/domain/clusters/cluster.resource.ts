@@ -23,7 +23,7 @@ export const cluster: ResourceKind<ClusterState, ClusterCommand, ClusterEvent> =
   // Its workflow run has ended for good, and so have its objects on a hub, which bear names made of its id.
   idOnce: true,
   nameScope: 'project',
-  defaultTenant: 'shared',
+  defaultTenant: '',
   privateOnly: [
     'metadata.finalizers',
     'spec.node_sets.*.fabric_interface',

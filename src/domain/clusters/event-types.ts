@@ -13,6 +13,7 @@ const version = z.strictObject({ id: text, name: text, version: text, releaseIma
 const namedSecret = z.strictObject({ id: text, name: text });
 const network = z.strictObject({ podCidr: text.exactOptional(), serviceCidr: text.exactOptional() });
 
+const MUTABLE = ['sshPublicKey', 'pullSecret', 'pullSecretSecret', 'network', 'version'] as const;
 const mutableSpec = z.strictObject({
   sshPublicKey: text.exactOptional(),
   pullSecret: secretRef.exactOptional(),
@@ -90,7 +91,7 @@ export const clusterEventTypes: readonly EventType[] = typesOf(
     ['NodeSetRemoved', { name: text }],
     [
       'ClusterSpecRevised',
-      { spec: mutableSpec },
+      { spec: mutableSpec, changed: z.array(z.enum(MUTABLE)) },
       { providerOnly: ['spec.pullSecret', 'spec.version.releaseImage'] },
     ],
     ['ClusterFinalizersChanged', { finalizers: z.array(text) }, { audience: 'provider' }],

@@ -120,7 +120,16 @@ export type ClusterEvent =
       { readonly at: string; readonly name: string; readonly from: number; readonly to: number }
     >
   | DomainEvent<'NodeSetRemoved', { readonly at: string; readonly name: string }>
-  | DomainEvent<'ClusterSpecRevised', { readonly at: string; readonly spec: MutableSpec }>
+  | DomainEvent<
+      'ClusterSpecRevised',
+      {
+        readonly at: string;
+        /** All that may be changed, as it is from now on. */
+        readonly spec: MutableSpec;
+        /** What of it differs from before. */
+        readonly changed: readonly (keyof MutableSpec)[];
+      }
+    >
   | DomainEvent<'ClusterFinalizersChanged', { readonly at: string; readonly finalizers: readonly string[] }>
   /** A private caller wrote `status` (design §6): shown until the next observation of the hub. */
   | DomainEvent<'ClusterStatusReported', { readonly at: string; readonly status: JsonObject }>

@@ -113,7 +113,9 @@ const mutableSpecEvents = (state: LiveCluster, at: string, changes: ClusterChang
     ...(oldNetwork === undefined ? {} : { network: oldNetwork }),
     version,
   };
-  return sameJson(spec, before) ? [] : [{ type: 'ClusterSpecRevised', data: { at, spec } }];
+  const fields = [...new Set([...Object.keys(before), ...Object.keys(spec)])] as (keyof MutableSpec)[];
+  const changed = fields.filter((field) => !sameJson(spec[field], before[field])).sort();
+  return changed.length === 0 ? [] : [{ type: 'ClusterSpecRevised', data: { at, spec, changed } }];
 };
 
 /** An object that is no longer named takes its value along, unless the caller gives another one. */

@@ -59,7 +59,7 @@ export type TenantDecision =
 
 /**
  * Tenant of a new object (osac-api.md §7 Tenancy): the one asked for if the caller may assign it, else the caller's
- * first own one; for those who see all tenants any, else the kind's default. `exists` says whether a tenant was onboarded.
+ * first own one; for those who see all tenants any, else the kind's default, which may be none (`''`). `exists` says whether a tenant was onboarded.
  */
 export const tenantOfNew = (
   principal: Pick<Principal, 'tenants' | 'visibility'>,
@@ -70,6 +70,11 @@ export const tenantOfNew = (
   const anywhere = 'all' in principal.visibility;
   const wanted = asked === '' ? (anywhere ? fallback : principal.tenants[0]) : asked;
   if (wanted === undefined) return { refused: 'denied', message: 'the caller belongs to no tenant' };
+  if (wanted === '')
+    return {
+      refused: 'invalid',
+      message: "field 'metadata.tenant' is required: name the tenant that it is for",
+    };
   if (anywhere || principal.tenants.includes(wanted)) {
     if (BUILT_IN_TENANTS.includes(wanted) || exists(wanted)) return { tenant: wanted };
     return { refused: 'invalid', message: `tenant '${wanted}' doesn't exist` };

@@ -125,7 +125,7 @@ const create = async <S, C extends { readonly type: string }, E extends DomainEv
     at: services.clock.now(),
     ...owner,
     name,
-    creator: surface === 'private' ? 'system' : principal.subjectId,
+    creator: principal.subjectId,
     document: taken.document,
     found: resolved.found,
     principal,

@@ -21,8 +21,7 @@ const SUMMARIES: { readonly [type: string]: Summary } = {
   NodeSetResized: (data) =>
     `Node set${quoted(data['name'])} is to be resized from ${textOf(data['from'])} to ${textOf(data['to'])} nodes.`,
   NodeSetRemoved: (data) => `Node set${quoted(data['name'])} is to be removed.`,
-  ClusterSpecRevised: (data) =>
-    `The specification was changed${from(Object.keys(objectOf(data['spec'])).join(', '), ': ')}.`,
+  ClusterSpecRevised: (data) => `The specification was changed${from(changedWords(data), ': ')}.`,
   ClusterFinalizersChanged: (data) =>
     `Finalizers are now: ${listOf(data['finalizers']).map(textOf).join(', ') || 'none'}.`,
   ClusterStatusReported: 'A status was reported by a private caller.',
@@ -146,6 +145,20 @@ const from = (text: string, before: string): string => (text === '' ? '' : `${be
 const quoted = (value: JsonValue | undefined): string => {
   const text = textOf(value);
   return text === '' ? '' : ` "${text}"`;
+};
+/** Words for the fields of `ClusterSpecRevised`; a pull secret is one thing, given as a value or as an object. */
+const FIELDS: { readonly [field: string]: string } = {
+  sshPublicKey: 'SSH key',
+  pullSecret: 'pull secret',
+  pullSecretSecret: 'pull secret',
+};
+const changedWords = ({ changed, spec }: JsonObject): string => {
+  const version = from(textOf(objectOf(objectOf(spec)['version'])['version']), ' to ');
+  const words = listOf(changed).map(textOf);
+  const told = words.map((field) =>
+    field === 'version' ? `version${version}` : (own(FIELDS, field) ?? field),
+  );
+  return [...new Set(told)].join(', ');
 };
 /** The message of the event, or its reason, without the full stop that the sentence ends with anyway. */
 const because = (data: JsonObject): string =>

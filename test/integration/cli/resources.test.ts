@@ -53,7 +53,7 @@ describe('ledgerctl with the service', () => {
       ...(interrupted === undefined ? {} : { interrupted }),
     };
     const ended = (async () => {
-      const cli = createCli(actions, io);
+      const cli = await createCli(actions, io);
       return runCli(cli, ['--url', service.url, '--token', await service.token(who), ...argv], io);
     })();
     return { said, ended };

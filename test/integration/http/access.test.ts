@@ -246,7 +246,7 @@ describe('who may call what', () => {
   it("a tenant's write on a shared object is refused", async () => {
     const shared = await admin('POST', `${PRIVATE}/clusters`, {
       id: 'shared-cluster',
-      metadata: { name: 'shared-cluster' },
+      metadata: { name: 'shared-cluster', tenant: 'shared' },
       spec: { template: { id: 'osac.templates.small' } },
     });
     expect(shared.status, shared.text).to.equal(200);

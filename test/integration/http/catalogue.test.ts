@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { subjectIdOf } from '../../../src/app/identifiers.ts';
 import { hubCapacity } from '../../../src/app/scheduler.ts';
 import type { HubCapacityCommand } from '../../../src/domain/hubs/capacity.ts';
 import { commandContext } from '../../support/hub-fixture.ts';
@@ -6,6 +7,7 @@ import {
   PRIVATE,
   PUBLIC,
   callerOf,
+  ISSUER,
   itemsOf,
   seedCatalogue,
   startTestService,
@@ -13,6 +15,9 @@ import {
   type Caller,
   type TestService,
 } from '../../support/http-service.ts';
+
+/** What the admin of these specs makes bears the admin's own id, as what tenants make bears theirs. */
+const ROOT = subjectIdOf('shared', ISSUER, 'root');
 
 /** Kinds that a cluster order needs (osac-api.md §11). */
 describe('catalogue kinds over HTTP', () => {
@@ -38,7 +43,7 @@ describe('catalogue kinds over HTTP', () => {
       const { creation_timestamp: _at, ...metadata } = reply.json['metadata'] as object & {
         creation_timestamp: string;
       };
-      expect(metadata).to.deep.equal({ creator: 'system', tenant: 'shared', name: 'acme-1tib' });
+      expect(metadata).to.deep.equal({ creator: ROOT, tenant: 'shared', name: 'acme-1tib' });
       expect(reply.json).not.to.have.property('status');
       const read = await user('GET', `${PUBLIC}/host_types/osac.types.acme_1tib`);
       expect(read.json).to.deep.equal(reply.json);
@@ -277,7 +282,7 @@ describe('catalogue kinds over HTTP', () => {
       const key = { 'idempotency-key': '"onboard acme"' };
       const created = await admin('POST', `${PRIVATE}/tenants`, body, key);
       expect(created.json, created.text).to.deep.include({ id: 'acme', spec: { domains: ['acme.example'] } });
-      expect(created.json['metadata']).to.include({ tenant: 'acme', name: 'acme', creator: 'system' });
+      expect(created.json['metadata']).to.include({ tenant: 'acme', name: 'acme', creator: ROOT });
       const shown = created.json['status']?.['break_glass_credentials'];
       expect(textAt(shown, 'username')).to.equal('acme-osac-break-glass');
       const password = textAt(shown, 'password');

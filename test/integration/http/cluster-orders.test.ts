@@ -1,5 +1,12 @@
 import { expect } from 'chai';
-import { PRIVATE, textAt, type Caller, type Json, type TestService } from '../../support/http-service.ts';
+import {
+  PRIVATE,
+  PUBLIC,
+  textAt,
+  type Caller,
+  type Json,
+  type TestService,
+} from '../../support/http-service.ts';
 import { CLUSTERS, SMALL, startOrdering, type Ordering } from './ordering.ts';
 
 /** osac-api.md §3–§6, §11 Clusters, §12: what makes a cluster. */
@@ -286,6 +293,23 @@ describe('clusters over HTTP', () => {
         200,
       );
     });
+  });
+
+  it('lie in `shared` only where an admin says so', async () => {
+    const total = async () => (await admin('GET', `${PRIVATE}/clusters?limit=0`)).json['total'];
+    const before = await total();
+    for (const surface of [PRIVATE, PUBLIC])
+      for (const headers of [{}, { 'x-dry-run': 'true' }])
+        for (const metadata of [{ name: name() }, { name: name(), tenant: '' }]) {
+          const reply = await admin('POST', `${surface}/clusters`, { metadata, spec: SMALL }, headers);
+          expect(reply.status, reply.text).to.equal(400);
+          expect(reply.json['message']).to.equal(
+            "field 'metadata.tenant' is required: name the tenant that it is for",
+          );
+        }
+    expect(await total()).to.equal(before);
+    const shared = { metadata: { name: name(), tenant: 'shared' }, spec: SMALL };
+    expect((await admin('POST', `${PRIVATE}/clusters`, shared)).status).to.equal(200);
   });
 
   it('tries an order without making one (osac-wire: cluster-create-dry-run)', async () => {

@@ -123,7 +123,7 @@ describe('the largest documents over HTTP', function () {
 
   it('what happened to an order is told in parts, too', async () => {
     const made = await admin('POST', `${PUBLIC}/clusters`, {
-      ...named('told'),
+      metadata: { name: 'told', tenant: 'shared' },
       spec: { template: { id: 'osac.templates.small' } },
     });
     const path = `${PUBLIC}/clusters/${textAt(made.json, 'id')}`;

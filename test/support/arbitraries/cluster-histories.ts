@@ -73,7 +73,11 @@ const step: fc.Arbitrary<ClusterEvent> = fc.oneof(
   fc.constantFrom('v1', 'v2').map(
     (name): ClusterEvent => ({
       type: 'ClusterSpecRevised',
-      data: { ...none, spec: { version: { id: name, name, version: '4.20.3', releaseImage: 'r' } } },
+      data: {
+        ...none,
+        spec: { version: { id: name, name, version: '4.20.3', releaseImage: 'r' } },
+        changed: ['version'],
+      },
     }),
   ),
   { weight: 1, arbitrary: fc.constant<ClusterEvent>({ type: 'ClusterDeletionRequested', data: none }) },

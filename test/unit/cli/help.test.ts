@@ -18,7 +18,7 @@ const actions: CliActions = {
 const helpOf = async (path: readonly string[]): Promise<string> => {
   let out = '';
   const io = { out: (text: string) => (out += text), err: () => undefined };
-  expect(await runCli(createCli(actions, io), [...path, '--help'], io)).to.equal(0);
+  expect(await runCli(await createCli(actions, io), [...path, '--help'], io)).to.equal(0);
   return out;
 };
 
@@ -30,9 +30,24 @@ const commandsOf = (command: Command, path: readonly string[] = []): string[][] 
       each.commands.length > 0 ? commandsOf(each, [...path, each.name()]) : [[...path, each.name()]],
     );
 
+const silent = { out: () => undefined, err: () => undefined };
+const program = await createCli(actions, silent);
+
 describe('the help of ledgerctl', () => {
-  const io = { out: () => undefined, err: () => undefined };
-  const commands = commandsOf(createCli(actions, io));
+  const commands = commandsOf(program);
+
+  it('is the same where only the command that is called was loaded', async () => {
+    for (const command of commands) {
+      const alone = await createCli(actions, silent, ['--token', 'x', ...command, '--help']);
+      expect(commandsOf(alone).map((path) => path.join(' '))).to.include(command.join(' '));
+    }
+    const lanes = commandsOf(await createCli(actions, silent, ['lanes', 'list'])).map(([first]) => first);
+    expect(new Set(lanes)).to.deep.equal(new Set(['serve', 'token', 'lanes']));
+    for (const all of [[], ['--help'], ['help', 'lanes'], ['lane'], ['__complete', '--', 'lanes']])
+      expect(commandsOf(await createCli(actions, silent, all)), all.join(' ')).to.have.length(
+        commands.length,
+      );
+  });
 
   it('is asked of every command', () => {
     const names = [

@@ -44,21 +44,22 @@ export const isBalanced = (expression: string): boolean => {
   return open.length === 0;
 };
 
+const program = await createCli(
+  {
+    serve: () => Promise.reject(new Error('not in a test')),
+    demo: () => Promise.reject(new Error('not in a test')),
+    mintToken: () => Promise.reject(new Error('not in a test')),
+    checkStore: () => Promise.reject(new Error('not in a test')),
+    verifyStore: () => Promise.reject(new Error('not in a test')),
+    defaultDataDir: 'data',
+    eventStore: 'sqlite',
+    version: '0.0.0',
+  },
+  { out: () => undefined, err: () => undefined },
+);
+
 /** The command line as it is, without running anything. */
-export const ledgerctl = (): Command =>
-  createCli(
-    {
-      serve: () => Promise.reject(new Error('not in a test')),
-      demo: () => Promise.reject(new Error('not in a test')),
-      mintToken: () => Promise.reject(new Error('not in a test')),
-      checkStore: () => Promise.reject(new Error('not in a test')),
-      verifyStore: () => Promise.reject(new Error('not in a test')),
-      defaultDataDir: 'data',
-      eventStore: 'sqlite',
-      version: '0.0.0',
-    },
-    { out: () => undefined, err: () => undefined },
-  );
+export const ledgerctl = (): Command => program;
 
 /** Every `ledgerctl …` in a text, up to the end of its line, code span or substitution. */
 export const commandLinesIn = (text: string): string[] =>

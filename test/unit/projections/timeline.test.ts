@@ -179,6 +179,13 @@ describe('summaries', () => {
         outputTail: 'x\nno hosts.\n',
       }),
     ).to.equal('The job 7 to build or change the cluster has failed: no hosts.');
+    const spec = { network: { podCidr: '10.0.0.0/14' }, version: { id: 'v2', version: '4.22.0' } };
+    expect(summaryOf('ClusterSpecRevised', { spec, changed: ['version'] })).to.equal(
+      'The specification was changed: version to 4.22.0.',
+    );
+    expect(
+      summaryOf('ClusterSpecRevised', { spec, changed: ['network', 'pullSecret', 'pullSecretSecret'] }),
+    ).to.equal('The specification was changed: network, pull secret.');
     expect(summaryOf('ClusterDeletionOverdue', { since: 'noon', waitingFor: ['HostedCluster c'] })).to.equal(
       'The deletion takes unusually long, since noon: it waits for HostedCluster c. It goes on.',
     );

@@ -1,4 +1,4 @@
-import { isUnresolved, later } from '../../process/effects.ts';
+import { isUnresolved } from '../../process/effects.ts';
 import type { ClusterCommand } from '../commands.ts';
 import { hostedText } from '../observation.ts';
 import { isRunning } from './automation.ts';
@@ -8,10 +8,12 @@ import type { OpenRun } from './run.ts';
 import { CLEANUP_DEADLINE_MS, TEARDOWN_DEADLINE_MS, type Step } from './step.ts';
 import { answeredFor, cluster, observeCall, onHub, orderRef, releaseCall, settled } from './work.ts';
 
-const reportOverdue = (run: OpenRun, since: string): ClusterCommand => ({
+const reportOverdue = (
+  run: OpenRun,
+  times: { readonly since: string; readonly at: string },
+): ClusterCommand => ({
   type: 'ReportDeletionOverdue',
-  at: later(since, isHostedGone(run) ? CLEANUP_DEADLINE_MS : TEARDOWN_DEADLINE_MS),
-  since,
+  ...times,
   waitingFor: waitingFor(run),
 });
 

@@ -15,7 +15,7 @@ import {
   type Started,
 } from './run.ts';
 import { CHECK_OF_DELETION } from './looking-steps.ts';
-import { activeSteps, overdueCommandOf } from './steps.ts';
+import { activeSteps, overdueCommandOf, overdueName, overdueSteps } from './steps.ts';
 import { stringAt } from '../../json-tools.ts';
 import { driftCorrected, jobSeen, prepared, requestTaken, withoutNews } from './evolve-automation.ts';
 import { observed } from './evolve-observation.ts';
@@ -32,10 +32,12 @@ export const evolveRun = (state: OrderRun, event: RunEvent): OrderRun => {
   return stamped(evolveOpen(state, event), event);
 };
 
-/** Since when a step is active: deadlines count from then, and its command carries that time. */
+/** Since when a step is active, or is to be told of as overdue: deadlines count from then, and its command carries that time. */
 const stamped = (run: OpenRun, event: RunEvent): OpenRun => {
   const activeSince: { [step: string]: string } = {};
-  for (const step of activeSteps(run)) activeSince[step] = run.activeSince[step] ?? event.data.at;
+  const overdue = overdueSteps(run).map(({ name }) => overdueName(name));
+  for (const step of [...activeSteps(run), ...overdue])
+    activeSince[step] = run.activeSince[step] ?? event.data.at;
   return { ...run, activeSince };
 };
 

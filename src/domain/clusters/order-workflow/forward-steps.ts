@@ -26,9 +26,9 @@ const MINUTE = 60_000;
 
 const overdueCommand =
   (reason: string, message: string) =>
-  (_run: OpenRun, since: string): ClusterCommand => ({
+  (_run: OpenRun, { at }: { readonly at: string }): ClusterCommand => ({
     type: 'RecordFailure',
-    at: since,
+    at,
     reason,
     message,
     permanent: false,
@@ -148,7 +148,7 @@ export const FORWARD: readonly Step[] = [
     done: reachedStep('accepted'),
     deadline: {
       ms: ACCEPT_DEADLINE_MS,
-      onOverdue: (_run, since) => ({ type: 'ReportNotAccepting', at: since, since }),
+      onOverdue: (_run, times) => ({ type: 'ReportNotAccepting', ...times }),
     },
   },
   {

@@ -22,8 +22,14 @@ export type Step = {
   readonly work?: (run: OpenRun, since: string) => Work | undefined;
   readonly deadline?: {
     readonly ms: number;
-    /** Absent: the look that follows a passed deadline says it all. */
-    readonly onOverdue?: (run: OpenRun, since: string) => ClusterCommand;
+    /**
+     * Absent: the look that follows a passed deadline says it all. `since`: when the step became active; `at`: when the
+     * look found it not done, which is the time of what is told.
+     */
+    readonly onOverdue?: (
+      run: OpenRun,
+      times: { readonly since: string; readonly at: string },
+    ) => ClusterCommand;
   };
 };
 

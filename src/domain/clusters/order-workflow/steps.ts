@@ -46,11 +46,17 @@ export const overdueSteps = (run: OpenRun): readonly Step[] =>
       run.overdue[step.name] === 'checked' &&
       run.gone === undefined &&
       isActive(run, step) &&
-      !answeredFor(run, `overdue-${step.name}`, overdueInstance(run)),
+      !answeredFor(run, overdueName(step.name), overdueInstance(run)),
   );
 
 /** What is told of this step once its deadline has passed. */
 export const overdueCommandOf = (run: OpenRun, name: string): ClusterCommand | undefined =>
-  BY_NAME.get(name)?.deadline?.onOverdue?.(run, run.activeSince[name] ?? '');
+  BY_NAME.get(name)?.deadline?.onOverdue?.(run, {
+    since: run.activeSince[name] ?? '',
+    at: run.activeSince[overdueName(name)] ?? '',
+  });
+
+/** In `activeSince` and in the keys of commands: what is told of the step once it is overdue. */
+export const overdueName = (step: string): string => `overdue-${step}`;
 
 export const overdueInstance = (run: OpenRun): string => `${run.specRevision}.${run.cycle}`;

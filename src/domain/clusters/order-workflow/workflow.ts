@@ -9,7 +9,7 @@ import { evolveRun } from './evolve.ts';
 import { timersOf } from './reconsider.ts';
 import type { OpenRun, OrderRun } from './run.ts';
 import { EFFECT_RULES, type Work } from './step.ts';
-import { activeSteps, overdueCommandOf, overdueInstance, overdueSteps, STEPS } from './steps.ts';
+import { activeSteps, overdueCommandOf, overdueInstance, overdueName, overdueSteps, STEPS } from './steps.ts';
 import { asJson } from './as-json.ts';
 
 /**
@@ -18,7 +18,7 @@ import { asJson } from './as-json.ts';
  */
 export const clusterOrderWorkflow: Workflow<OrderRun, RunEvent> = {
   name: CLUSTER_ORDER,
-  stateVersion: 4,
+  stateVersion: 5,
   inputTypes: INPUT_TYPES,
   runIdOf: ({ stream }) => {
     const { category, id } = parseStreamName(stream);
@@ -63,7 +63,7 @@ const pendingOf = (run: OpenRun): Pending => {
   for (const { name } of overdueSteps(run)) {
     const command = overdueCommandOf(run, name);
     if (command !== undefined) {
-      commands.push(commandTo(run, `overdue-${name}:${overdueInstance(run)}`, command));
+      commands.push(commandTo(run, `${overdueName(name)}:${overdueInstance(run)}`, command));
     }
   }
   const timers = Object.entries(timersOf(run)).map(([timerId, dueAt]) => ({ timerId, dueAt }));

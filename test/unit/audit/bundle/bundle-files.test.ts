@@ -144,7 +144,7 @@ describe('bundles in files', () => {
     let [out, err] = ['', ''];
     const io = { out: (text: string) => (out += text), err: (text: string) => (err += text) };
     process.exitCode = undefined;
-    const code = await runCli(createCli(actions, io), ['audit', 'verify', ...argv], io);
+    const code = await runCli(await createCli(actions, io), ['audit', 'verify', ...argv], io);
     process.exitCode = undefined;
     return { code, out, err };
   };

@@ -127,7 +127,26 @@ describe('clusters: changes', () => {
       .when(change({ version, sshPublicKey: '', pullSecret: null, network: { podCidr: '10.0.0.0/14' } }))
       .thenEvents({
         type: 'ClusterSpecRevised',
-        data: { at, spec: { network: { podCidr: '10.0.0.0/14' }, version } },
+        data: {
+          at,
+          spec: { network: { podCidr: '10.0.0.0/14' }, version },
+          changed: ['network', 'pullSecret', 'sshPublicKey', 'version'],
+        },
+      });
+    const { sshPublicKey, pullSecret } = ordered;
+    given(order)
+      .when(change({ version }))
+      .thenEvents({
+        type: 'ClusterSpecRevised',
+        data: {
+          at,
+          spec: {
+            ...(sshPublicKey === undefined ? {} : { sshPublicKey }),
+            ...(pullSecret === undefined ? {} : { pullSecret }),
+            version,
+          },
+          changed: ['version'],
+        },
       });
     given(order)
       .when(change({ sshPublicKey: 'x'.repeat(16_385) }))

@@ -143,6 +143,7 @@ export const createOrderRun = () => {
     cluster: () => cluster,
     runTypes: () => runLog.map(({ type }) => type),
     clusterTypes: () => clusterLog.map(({ type }) => type),
+    clusterEvents: (): readonly ClusterEvent[] => clusterLog,
     /** Kinds of pending effects, and the timers. */
     effects: () => pending().effects.map(({ effectId }) => effectId.slice(0, effectId.indexOf(':'))),
     timers: () => pending().timers.map(({ timerId }) => timerId),

@@ -1,5 +1,9 @@
 import { expect } from 'chai';
 import { orderName } from '../../../../src/domain/clusters/cluster-order-manifest.ts';
+import {
+  ACCEPT_DEADLINE_MS,
+  CONTROL_PLANE_DEADLINE_MS,
+} from '../../../../src/domain/clusters/order-workflow/step.ts';
 import { clusterOrderWorkflow } from '../../../../src/domain/clusters/order-workflow/workflow.ts';
 import { createOrderRun, done, failed, placedOn, refused, unknown } from './order-run.ts';
 import { HUB, healthy, hosted, ID, noRoom, observedOrder, ordered, time } from './samples.ts';
@@ -343,6 +347,30 @@ describe('cluster order: deadlines', () => {
     run.commands();
     expect(run.clusterTypes()).to.not.include('HubNotAccepting');
     expect(stateOf(run)).to.equal('CLUSTER_STATE_READY');
+  });
+  it('are told with the time at which they were decided, not with that of the beginning', () => {
+    const run = createOrderRun();
+    run.toHub();
+    const { phase: _phase, ...silent } = observedOrder({ jobs: [] });
+    run.after(ACCEPT_DEADLINE_MS);
+    run.fire('deadline:accepted');
+    run.perform('check', done({ order: silent, hostedCluster: null }));
+    const accepting = run.at();
+    run.commands();
+    run.observe(progressing);
+    run.commands();
+    const since = run.at();
+    run.after(CONTROL_PLANE_DEADLINE_MS);
+    run.fire('deadline:control-plane');
+    run.perform('check', done(progressing));
+    const decided = run.at();
+    run.commands();
+    const told = (type: string) => run.clusterEvents().findLast((event) => event.type === type)?.data;
+    expect(told('HubNotAccepting')).to.include({ at: accepting });
+    expect(told('ClusterFailed')).to.include({ at: decided, reason: 'ControlPlaneTimedOut' });
+    expect(Date.parse(decided) - Date.parse(since)).to.be.at.least(CONTROL_PLANE_DEADLINE_MS);
+    const times = run.clusterEvents().map(({ data }) => data.at);
+    expect(times, 'no event is older than the one before').to.deep.equal(times.toSorted());
   });
   it('report what does not come, without giving up', () => {
     for (const [seen, reason] of [

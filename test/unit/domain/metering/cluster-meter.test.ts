@@ -177,6 +177,7 @@ describe('what a cluster is billed for', () => {
         data: {
           at: time(11),
           spec: { version: { id: 'v2', name: '4-21', version: '4.21.0', releaseImage: 'r' } },
+          changed: ['version'],
         },
       })
       .thenChanges(
