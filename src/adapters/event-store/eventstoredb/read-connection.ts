@@ -84,6 +84,7 @@ export const createReadConnection = (options: ReadConnectionOptions) => {
         const used = current;
         const stream = open(used.client.api);
         if (stream === undefined) return;
+        // What has come already is still yielded, and the items end behind it.
         if (place !== undefined) place.onLent = () => void stream.cancel().catch(() => {});
         const answered = (): void => {
           used.lastAnswerAt = performance.now();
@@ -104,7 +105,6 @@ export const createReadConnection = (options: ReadConnectionOptions) => {
             failures = 0;
             cause = undefined;
             progressAt = performance.now();
-            if (place?.isLent) break;
           }
           if (place?.isLent) continue;
           answered();
