@@ -143,6 +143,7 @@ describe('acts and looks of operators', function () {
       [`${LEDGER}/usage?by=resource&from=2020-01-01T00:00:00Z`, 'usage'],
       [`${LEDGER}/orders/${id}`, 'timeline'],
       [`${PRIVATE}/clusters/${id}/timeline`, 'timeline'],
+      [`${PUBLIC}/clusters/${id}/timeline`, 'timeline'],
     ];
     for (const [path, what] of looks) {
       const [read, ...notices] = await leftBy(() => admin('GET', path));
