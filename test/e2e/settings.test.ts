@@ -106,7 +106,7 @@ describe('settings that cannot be used', function () {
     const run = await runMain(['serve'], {
       LEDGER_DATA_DIR: dir,
       ...free,
-      NODE_ENV: 'Production',
+      NODE_ENV: ' Production',
       LEDGER_TRUSTED_ISSUERS: 'https://sso.example/realms/osac',
       LEDGER_CATALOG: 'fixtures/catalog',
     });
