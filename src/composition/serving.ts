@@ -7,7 +7,6 @@ import { createDayJournal } from '../app/audit/day-journal.ts';
 import { createErasures } from '../app/audit/erasure.ts';
 import { createSuspects } from '../app/audit/suspects.ts';
 import { clusterIdentifier } from '../app/hub-identity.ts';
-import { isProduction } from '../app/production.ts';
 import type { Publisher } from '../app/publisher/publisher.ts';
 import { createRequestHash } from '../app/request-hash.ts';
 import type { Config } from '../config.ts';
@@ -68,7 +67,7 @@ export const createServed = async (config: Config, opened: Opened, system: Syste
     hubs: {
       adapterOf: (id: string) => system.hubs.get(id)?.adapter,
       identify: clusterIdentifier(opened.clusters),
-      refusesSimulated: isProduction(opened.nodeEnv) && !config.simulatedHubs,
+      refusesSimulated: opened.refusesSimulated,
     },
     issuers: opened.verifier.issuers,
     formatPosition: positions.format,
