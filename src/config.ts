@@ -373,7 +373,7 @@ const fields = {
       .string()
       .refine((text) => text === '' || text === 'allowed', 'must be `allowed` or empty')
       .transform((text) => text === 'allowed'),
-    'Whether simulated hubs (ids that begin with `sim-`) may be registered in production (`NODE_ENV=production`): `allowed`, or empty for no. Elsewhere they always may.',
+    'Whether simulated hubs (ids that begin with `sim-`) may be registered and take orders in production (`NODE_ENV=production`): `allowed`, or empty for no. Elsewhere they always may.',
   ),
   drainMs: field(
     'LEDGER_DRAIN_MS',

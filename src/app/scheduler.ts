@@ -32,7 +32,7 @@ export const hubCapacity: Aggregate<HubCapacityState, HubCapacityCommand, HubCap
 /** Choices that may be refused by the capacity stream before the order is tried again later (fleet-and-networks.md §2.9). */
 const MAX_ROUNDS = 5;
 
-/** `fault`: nothing can be said of this hub's capacity. */
+/** `fault`: why the hub is passed over, whatever its capacity is. */
 type Seen = { readonly hub: RegisteredHub; readonly capacity: HubCapacityState; readonly fault?: string };
 
 /**
@@ -53,8 +53,10 @@ export const createScheduler = (options: {
   readonly isBlocked: (hub: string) => boolean;
   /** Calls of the last hour to this hub, and how many failed. Default: nothing is known. */
   readonly callsOf?: (hub: string) => Candidate['calls'];
+  /** Simulated hubs take nothing new, also those that are registered already. */
+  readonly refusesSimulated?: boolean;
 }): EffectPort => {
-  const { registry, commandRunner, clock, logger } = options;
+  const { registry, commandRunner, clock, logger, refusesSimulated = false } = options;
 
   /** Waits for what is under way: an earlier attempt of the same effect may be. */
   const capacityOf = async (id: string, call: EffectCall): Promise<HubCapacityState> =>
@@ -93,8 +95,10 @@ export const createScheduler = (options: {
   };
   const lookForPlacement = async (hub: RegisteredHub, call: EffectCall): Promise<Seen> => {
     const capacity = await readable(hub.facts.id, call, capacityForPlacement);
-    return capacity === undefined
-      ? { hub, capacity: hubCapacityDecider.initialState(), fault: 'its capacity cannot be read' }
+    if (capacity === undefined)
+      return { hub, capacity: hubCapacityDecider.initialState(), fault: 'its capacity cannot be read' };
+    return refusesSimulated && hub.facts.simulated
+      ? { hub, capacity, fault: 'simulated hubs are refused in production' }
       : { hub, capacity };
   };
 

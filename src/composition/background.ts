@@ -1,5 +1,6 @@
 import type { RefusalRecorder } from '../app/audit/refusal-recorder.ts';
 import type { Suspects } from '../app/audit/suspects.ts';
+import type { HubRegistry } from '../app/hub-registry.ts';
 import type { Logger } from '../app/ports.ts';
 import type { Publisher } from '../app/publisher/publisher.ts';
 import type { Config, Role } from '../config.ts';
@@ -67,6 +68,22 @@ export const runInBackground = (
     },
     broken,
   };
+};
+
+/** Names the simulated hubs that are registered and take no orders here, once they are known. Rejects on abort. */
+export const warnOfSimulatedHubs = async (
+  hubs: HubRegistry,
+  { refusesSimulated, logger }: { readonly refusesSimulated: boolean; readonly logger: Logger },
+  signal: AbortSignal,
+): Promise<void> => {
+  if (!refusesSimulated) return;
+  await hubs.ready(signal);
+  const simulated = hubs.hubs().filter(({ facts }) => facts.simulated);
+  if (simulated.length === 0) return;
+  logger.warn(
+    { hubs: simulated.map(({ facts }) => facts.id) },
+    'simulated hubs take no orders in production: deregister them, or set LEDGER_SIMULATED_HUBS=allowed',
+  );
 };
 
 /** Roles that were asked for and have nothing to do say so: a silent idle part would look like a working one. */

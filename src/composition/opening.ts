@@ -17,6 +17,7 @@ import { systemClock, systemIds, systemTimers } from '../adapters/system/system-
 import { originOf } from '../app/audit/merkle/checkpoint.ts';
 import { assertDeployment } from '../app/deployment.ts';
 import type { Clock, Ids, Logger, Timers } from '../app/ports.ts';
+import { isProduction } from '../app/production.ts';
 import { createPersonalMetadata } from '../app/subjects.ts';
 import type { Failpoint } from '../app/process-runner/types.ts';
 import type { Config } from '../config.ts';
@@ -137,6 +138,7 @@ export const openPorts = async (config: Config, ports: Process, closers: Closers
     sqlite,
     readerConfig,
     clusters,
+    refusesSimulated: isProduction(nodeEnv) && !config.simulatedHubs,
     automations,
     snapshots,
     longFolds,
@@ -168,6 +170,7 @@ export const openSystem = async (
     logger,
     instance,
     clusters: opened.clusters,
+    refusesSimulated: opened.refusesSimulated,
     automations: opened.automations,
     secrets: opened.secrets,
     snapshots: opened.snapshots,

@@ -1,7 +1,7 @@
 import type { Logger } from '../app/ports.ts';
 import type { Failpoint } from '../app/process-runner/types.ts';
 import type { Config } from '../config.ts';
-import { runInBackground, sayWhatIdles, type Background } from './background.ts';
+import { runInBackground, sayWhatIdles, warnOfSimulatedHubs, type Background } from './background.ts';
 import { loadCatalog } from './catalog-loader.ts';
 import { createClosers, stopped, within } from './closing.ts';
 import { openPorts, openSystem, thisProcess, type Opened } from './opening.ts';
@@ -84,6 +84,8 @@ export const startService = async (
     const { instance, holder } = ports;
     announce({ http, metrics, store: store.kind, roles: config.roles, instance, holder }, 'listening');
     sayWhatIdles(config, logger);
+    // Nothing waits for it: it fails only when the service stops.
+    warnOfSimulatedHubs(system.hubs, opened, running.signal).catch(() => undefined);
     const finish = async (): Promise<void> => {
       await gate.passed;
       background.upkeep = startUpkeep(upkeepOf(opened, served), running.signal);

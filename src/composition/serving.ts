@@ -67,7 +67,7 @@ export const createServed = async (config: Config, opened: Opened, system: Syste
     hubs: {
       adapterOf: (id: string) => system.hubs.get(id)?.adapter,
       identify: clusterIdentifier(opened.clusters),
-      refusesSimulated: opened.nodeEnv?.toLowerCase() === 'production' && !config.simulatedHubs,
+      refusesSimulated: opened.refusesSimulated,
     },
     issuers: opened.verifier.issuers,
     formatPosition: positions.format,

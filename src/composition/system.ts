@@ -70,6 +70,8 @@ export type SystemPorts = {
   readonly instance: string;
   /** Adapters of management clusters. */
   readonly clusters: ManagementClusters;
+  /** Simulated hubs take no orders here. */
+  readonly refusesSimulated?: boolean;
   /** Adapters of the hubs' automation; absent: only hubs are worked on that run their own. */
   readonly automations?: Automations;
   readonly secrets: SecretStore;
@@ -221,6 +223,7 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     logger,
     isBlocked: (hub) => lane.blocked(hub),
     callsOf: (hub) => lane.calls(hub),
+    refusesSimulated: ports.refusesSimulated === true,
   });
   const deadline = ports.settings?.hubCallDeadlineMs;
   const looks = createClusterLooks();

@@ -5,6 +5,7 @@ import type { KeyStore } from '../app/ports.ts';
 import type { Asked } from '../domain/audit/events.ts';
 import type { JsonObject } from '../domain/json.ts';
 import type { Call } from './osac/call.ts';
+import { SHARED_TENANT, type Principal } from './osac/principal.ts';
 import { commandContext, type WriteServices } from './osac/write-context.ts';
 
 /** What a look at the history is recorded by. */
@@ -18,8 +19,15 @@ export type LookServices = Pick<WriteServices, 'ids' | 'requestHash' | 'personal
 export type LookedAt = { readonly kind: string; readonly id?: string };
 
 /**
- * Context of a look or an act: a command of its own, whatever the call has to be repeated by, in the history of the caller's
- * tenant. `of`: what it is, and what was asked.
+ * In whose history looks and acts stand. Those of admins are the provider's, also where the token names a tenant: they
+ * name other tenants, which that one's auditors must not read.
+ */
+const historyOf = ({ admin, homeTenant }: Pick<Principal, 'admin' | 'homeTenant'>): string =>
+  admin ? SHARED_TENANT : (homeTenant ?? '');
+
+/**
+ * Context of a look or an act: a command of its own, whatever the call has to be repeated by, in the history that
+ * `historyOf` says. `of`: what it is, and what was asked.
  */
 export const contextOf = (
   call: Call<object>,
@@ -33,7 +41,7 @@ export const contextOf = (
   const commandId = services.ids.uuidv7();
   const requestHash = services.requestHash({ method, route: what, body: query });
   const write = { commandId, requestHash, keyed: false, repeatable: false, creationId: commandId };
-  return commandContext(call, write, { tenant: call.principal.homeTenant ?? '', project: '' }, services);
+  return commandContext(call, write, { tenant: historyOf(call.principal), project: '' }, services);
 };
 
 /** One look at the history, to be recorded before it is answered. */
@@ -61,7 +69,7 @@ export const recordLook = async (
     { what, query, tenants, ...(asked === undefined ? {} : { asked }) },
     context,
   );
-  // The service's own history is nobody's; that of the home tenant has the look itself.
+  // The service's own history is nobody's; the one that has the look itself needs no notice.
   const told = new Set(['', context.tenant]);
   return {
     recorded,
@@ -90,7 +98,7 @@ export const recordTimelineLook = async (
   services: LookServices,
 ): Promise<void> => {
   const times = asOf === undefined ? {} : { as_of: asOf };
-  const isHome = tenant === call.principal.homeTenant;
+  const isHome = tenant === historyOf(call.principal);
   const { tell } = await recordLook(
     call,
     {

@@ -2,7 +2,8 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { runMain } from '../support/e2e-process.ts';
+import { runMain, startMain } from '../support/e2e-process.ts';
+import { eventually } from '../support/eventually.ts';
 
 /** An address that is taken: start.test.ts. */
 describe('settings that cannot be used', function () {
@@ -106,7 +107,7 @@ describe('settings that cannot be used', function () {
     const run = await runMain(['serve'], {
       LEDGER_DATA_DIR: dir,
       ...free,
-      NODE_ENV: 'Production',
+      NODE_ENV: ' Production',
       LEDGER_TRUSTED_ISSUERS: 'https://sso.example/realms/osac',
       LEDGER_CATALOG: 'fixtures/catalog',
     });
@@ -114,6 +115,26 @@ describe('settings that cannot be used', function () {
     expect(run.err).to.include(
       'simulated hubs are refused when NODE_ENV=production; register a hub with a kubeconfig, or set LEDGER_SIMULATED_HUBS=allowed',
     );
+  });
+
+  it('simulated hubs that are there already are named by a warning in production', async () => {
+    const settings = { LEDGER_DATA_DIR: dir, ...free };
+    const before = startMain(['serve'], { ...settings, LEDGER_CATALOG: 'fixtures/catalog' });
+    await eventually('the catalogue', () => before.out().includes('catalogue loaded'), 30_000);
+    before.child.kill('SIGTERM');
+    expect((await before.ended).code).to.equal(0);
+    const production = startMain(['serve'], {
+      ...settings,
+      NODE_ENV: 'production',
+      LEDGER_TRUSTED_ISSUERS: 'https://sso.example/realms/osac',
+    });
+    const warning = () => production.out().match(/.*simulated hubs take no orders.*/)?.[0] ?? '';
+    await eventually('the warning', () => warning() !== '', 30_000);
+    expect(warning())
+      .to.include('LEDGER_SIMULATED_HUBS=allowed')
+      .and.match(/"hubs":\["sim-[^\]]*\]/);
+    production.child.kill('SIGTERM');
+    await production.ended;
   });
 
   const isRefused = async ([settings, ...says]: (typeof bad)[number], dataDir: string): Promise<void> => {

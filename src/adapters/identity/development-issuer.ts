@@ -10,6 +10,7 @@ import { generateKeyPair } from 'jose/key/generate/keypair';
 import { importJWK } from 'jose/key/import';
 import type { JWK, JWTVerifyGetKey } from 'jose';
 import { makeDirectory } from '../../app/make-directory.ts';
+import { isProduction } from '../../app/production.ts';
 
 /** Never resolves (RFC 2606), so that nobody mistakes it for a reachable issuer. */
 export const DEVELOPMENT_ISSUER = 'https://development-issuer.invalid';
@@ -43,7 +44,7 @@ export const whyNoDevelopmentIssuer = (where: {
   readonly nodeEnv: string | undefined;
   readonly listenHost: string;
 }): string | undefined => {
-  if (where.nodeEnv?.trim().toLowerCase() === 'production')
+  if (isProduction(where.nodeEnv))
     return 'the development token issuer is refused when NODE_ENV=production; set LEDGER_TRUSTED_ISSUERS, for example https://sso.example.com/realms/osac';
   if (!isLoopback(where.listenHost))
     return `the development token issuer is refused on ${where.listenHost}, which other machines can reach; set LEDGER_TRUSTED_ISSUERS or listen on 127.0.0.1`;

@@ -14,8 +14,7 @@ import { dayStream, type DayJournal } from './day-journal.ts';
  */
 export type AccessJournal = {
   /**
-   * In the history of the reader's tenant. Resolves to where that stands in the log. The context's command id names the
-   * look; its tenant is that of the reader.
+   * In the history of the context's tenant. Resolves to where that stands in the log. The context's command id names the look.
    */
   record(
     look: {
@@ -39,7 +38,7 @@ export type AccessJournal = {
     },
     context: CommandContext,
   ): Promise<void>;
-  /** In the history of the operator's tenant. The context's command id names the act. */
+  /** In the history of the context's tenant. The context's command id names the act. */
   act(act: Act, context: CommandContext): Promise<Position>;
 };
 

@@ -41,7 +41,7 @@ export type Candidate = {
   readonly used: CapacityClaim;
   /** Clusters of the same tenant there. */
   readonly tenantClusters: number;
-  /** Why nothing can be said of this hub; it is left out of the choice, which goes on without it. */
+  /** Why the hub is passed over whatever else is known of it; the choice goes on without it. */
   readonly fault?: string;
 };
 

@@ -110,7 +110,7 @@ export const looking =
     );
     const shown = new Map<string, LookedAt | undefined>();
     const shows: Seen['shows'] = (tenant, object) => {
-      // The service's own history is nobody's; that of the home tenant has the look itself.
+      // The service's own history is nobody's; the one that has the look itself needs no notice.
       if (tenant !== '' && tenant !== context.tenant) shown.set(tenant, shown.get(tenant) ?? object);
     };
     const answer = await answerOf(look, { recorded, shows });

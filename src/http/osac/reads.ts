@@ -64,7 +64,7 @@ export const timelineHandler =
       // What had not begun then is as absent as the object itself.
       if (timeline.of(id, { limit: 1, audience, upTo }).length === 0) throw objectNotFound(id);
     }
-    if (audience === 'provider')
+    if (principal.admin)
       await recordTimelineLook(
         call,
         { kind: kind.kind, id, tenant, ...(asOf === undefined ? {} : { asOf }) },

@@ -143,6 +143,7 @@ describe('acts and looks of operators', function () {
       [`${LEDGER}/usage?by=resource&from=2020-01-01T00:00:00Z`, 'usage'],
       [`${LEDGER}/orders/${id}`, 'timeline'],
       [`${PRIVATE}/clusters/${id}/timeline`, 'timeline'],
+      [`${PUBLIC}/clusters/${id}/timeline`, 'timeline'],
     ];
     for (const [path, what] of looks) {
       const [read, ...notices] = await leftBy(() => admin('GET', path));
@@ -174,6 +175,25 @@ describe('acts and looks of operators', function () {
     expect(JSON.stringify(read)).to.not.include('mallory');
     expect(await leftBy(() => alice('GET', `${PUBLIC}/clusters/${id}/timeline`))).to.deep.equal([]);
     expect(await leftBy(() => admin('GET', `${LEDGER}/lanes`)), 'shows nobody').to.deep.equal([]);
+  });
+
+  it('of an admin whose token names a tenant are in the history of the provider all the same', async () => {
+    const { callerFor } = stage;
+    const insider = await callerFor({ user: 'insider', tenants: ['t2'], admin: true });
+    const looks: readonly (readonly [path: string, told: readonly string[]])[] = [
+      [`${LEDGER}/orders/${id}`, ['t1']],
+      [`${LEDGER}/usage?from=2020-01-01T00:00:00Z`, []],
+      [`/api/audit/v1/events?tenant=t1&limit=5`, ['t1']],
+    ];
+    const tenants = (events: readonly RecordedEvent[]) =>
+      events.map(({ type, metadata }) => [type, metadata['tenant']]);
+    for (const [path, told] of looks)
+      expect(tenants(await leftBy(() => insider('GET', path))), path).to.deep.equal([
+        ['AuditRead', 'shared'],
+        ...told.map((tenant) => ['AuditReadNoticed', tenant]),
+      ]);
+    const acted = await leftBy(() => insider('POST', `${LEDGER}/lanes/${LANE.lane}/pause`));
+    expect(tenants(acted)).to.deep.equal([['OperatorActed', 'shared']]);
   });
 
   it('the line of a request in the log names who called', async () => {

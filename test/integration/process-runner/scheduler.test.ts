@@ -27,7 +27,7 @@ describe('scheduler', function () {
   afterEach(async () => {
     await Promise.all(fixtures.splice(0).map((fixture) => fixture.stop()));
   });
-  const setUp = (blocked: ReadonlySet<string> = new Set()) => {
+  const setUp = (blocked: ReadonlySet<string> = new Set(), refusesSimulated = false) => {
     const fixture = hubFixture(reachable);
     fixtures.push(fixture);
     const { registry, commandRunner } = fixture;
@@ -37,6 +37,7 @@ describe('scheduler', function () {
       clock: systemClock(),
       logger: silentLogger,
       isBlocked: (hub) => blocked.has(hub),
+      refusesSimulated,
     });
     return { ...fixture, scheduler };
   };
@@ -94,6 +95,19 @@ describe('scheduler', function () {
     expect(result.placed).to.equal(false);
     expect(result).to.have.property('message').that.includes('no management cluster fits');
     expect(await readAll(fixture.store, 'hubCapacity-sim-blocked')).to.deep.equal([]);
+  });
+
+  it('passes simulated hubs over where they are refused', async () => {
+    const fixture = setUp(new Set(), true);
+    await fixture.register('sim-a');
+    await known(fixture, 1);
+    const result = await place(fixture.scheduler, request('c1'));
+    expect(result.placed).to.equal(false);
+    expect(result.decision.candidates[0]).to.deep.include({
+      fits: false,
+      reasons: ['simulated hubs are refused in production'],
+    });
+    expect(await readAll(fixture.store, 'hubCapacity-sim-a')).to.deep.equal([]);
   });
 
   it('goes on without a hub whose capacity cannot be read, and says so', async () => {
