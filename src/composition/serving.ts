@@ -175,6 +175,7 @@ export const serve = async (
     timers,
     logger: logger.child({ component: 'watch' }),
     ending: ending.signal,
+    looks: services,
     settings: {
       perSubject: config.watchesPerSubject,
       perTenant: config.watchesPerTenant,

@@ -15,6 +15,9 @@ export type LookServices = Pick<WriteServices, 'ids' | 'requestHash' | 'personal
   readonly conceal: KeyStore['encrypt'];
 };
 
+/** Who looks or acts, and what came beside the call. */
+type Caller = Pick<Call<object>, 'principal' | 'metadata'>;
+
 /** An object, or without an id the kind of all that were asked for. */
 export type LookedAt = { readonly kind: string; readonly id?: string };
 
@@ -30,7 +33,7 @@ const historyOf = ({ admin, homeTenant }: Pick<Principal, 'admin' | 'homeTenant'
  * `historyOf` says. `of`: what it is, and what was asked.
  */
 export const contextOf = (
-  call: Call<object>,
+  call: Caller,
   {
     what,
     query,
@@ -60,7 +63,7 @@ export type Tell = (tenants: Iterable<string>, object?: LookedAt) => Promise<voi
 
 /** Records a look of the provider at the history of tenants; throws StoreUnavailable, and then nothing may be shown. */
 export const recordLook = async (
-  call: Call<object>,
+  call: Caller,
   { what, query, tenants, asked }: RecordedLook,
   services: LookServices,
 ): Promise<{ readonly recorded: Position; readonly tell: Tell }> => {
@@ -88,7 +91,7 @@ export const recordLook = async (
 
 /** The same of what happened to one object that is there, which its tenant is told. */
 export const recordTimelineLook = async (
-  call: Call<object>,
+  call: Caller,
   {
     kind,
     id,

@@ -306,6 +306,7 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
     clock,
     timers: systemTimers(),
     logger,
+    looks: services,
     ...(options.ending === undefined ? {} : { ending: options.ending }),
     ...(options.watch === undefined ? {} : { settings: options.watch }),
   });

@@ -9,7 +9,6 @@ import { bytesOf, send, sendParts, type Exchange } from '../exchange.ts';
 import { RESOURCES_VIEW, TIMELINE_VIEW, type Positions } from '../positions.ts';
 import { mayCall, type AnyMethod, type ExtraMethod, type Governed } from './authorization.ts';
 import {
-  ticketOf,
   type Answer,
   type Call,
   type CreateMessage,
@@ -23,7 +22,7 @@ import { fieldNames } from './field-names.ts';
 import { decodeMessage, type Decoded, type Surface } from './messages.ts';
 import type { Principal } from './principal.ts';
 import { queryOf, readAsOf, readListQuery, readPage, readUpdateQuery } from './query.ts';
-import { writeMetadata, type WriteMetadata } from './write-metadata.ts';
+import { readMetadata, writeMetadata, type WriteMetadata } from './write-metadata.ts';
 
 /**
  * The REST codec of OSAC's surfaces (osac-api.md §2): paths and verbs to methods, query and body to request messages,
@@ -306,22 +305,13 @@ const callOf = <Message>(
   message: Message,
   write: WriteMetadata,
 ): Call<Message> => {
-  const { request } = exchange;
-  const remoteAddress = request.socket.remoteAddress;
-  const userAgent = request.headers['user-agent'];
   return {
     surface: table.surface,
     method: exchange.method,
     principal,
     message,
     metadata: {
-      requestId: exchange.requestId,
-      ...(exchange.traceparent === undefined ? {} : { traceparent: exchange.traceparent }),
-      verb: request.method ?? '',
-      route: pathOf(exchange.route, message),
-      ...(remoteAddress === undefined ? {} : { remoteAddress }),
-      ...(userAgent === undefined ? {} : { userAgent }),
-      ...ticketOf(request.headers),
+      ...readMetadata(exchange, pathOf(exchange.route, message)),
       ...(exchange.asked?.fields === undefined ? {} : { fields: exchange.asked.fields }),
       ...write,
     },

@@ -100,8 +100,8 @@ export const beginWrite = <M extends object>(
 };
 
 /** Everything about the command but the command itself. */
-export const commandContext = async <M extends object>(
-  call: Call<M>,
+export const commandContext = async (
+  call: Pick<Call<object>, 'principal' | 'metadata'>,
   write: Write,
   where: { readonly tenant: string; readonly project: string },
   { personal }: Pick<WriteServices, 'personal'>,

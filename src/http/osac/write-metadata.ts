@@ -6,6 +6,7 @@ import {
   readCommandId,
   readIdempotencyKey,
   readIfMatch,
+  ticketOf,
   type CallMetadata,
 } from './call.ts';
 
@@ -13,6 +14,24 @@ export type WriteMetadata = Pick<
   CallMetadata,
   'idempotencyKey' | 'commandId' | 'ifRevision' | 'ticket' | 'dryRun'
 >;
+
+/** What is known of every call, also of one that only reads; `route`: its path with its ids. */
+export const readMetadata = (
+  { request, requestId, traceparent }: Pick<Exchange, 'request' | 'requestId' | 'traceparent'>,
+  route: string,
+): CallMetadata => {
+  const remoteAddress = request.socket.remoteAddress;
+  const userAgent = request.headers['user-agent'];
+  return {
+    requestId,
+    ...(traceparent === undefined ? {} : { traceparent }),
+    verb: request.method ?? '',
+    route,
+    ...(remoteAddress === undefined ? {} : { remoteAddress }),
+    ...(userAgent === undefined ? {} : { userAgent }),
+    ...ticketOf(request.headers),
+  };
+};
 
 /** What headers say of a write, checked before anything else is done. Throws ApiError 400 or 412. */
 export const writeMetadata = (

@@ -6,6 +6,7 @@ import { PRIVATE, PUBLIC, textAt, type Reply } from '../../support/http-service.
 import { fakeCluster } from '../../support/hub-fixture.ts';
 import { LEDGER } from './dispatching.ts';
 
+const WATCHES = { admin: `${PRIVATE}/events/watch`, alice: '/api/events/v1/events' };
 const KUBECONFIG = Buffer.from('kind: Config # a-secret-token').toString('base64');
 const LANE = { lane: 'hub:hub-1', breaker: 'closed', paused: false, inFlight: 0, waiting: 0 };
 const HUB = {
@@ -194,6 +195,36 @@ describe('acts and looks of operators', function () {
       ]);
     const acted = await leftBy(() => insider('POST', `${LEDGER}/lanes/${LANE.lane}/pause`));
     expect(tenants(acted)).to.deep.equal([['OperatorActed', 'shared']]);
+  });
+
+  it('a watch that begins in the past is one look of an admin', async () => {
+    const { service, alice } = stage;
+    const tokens = {
+      admin: await service.token({ user: 'root', admin: true }),
+      alice: await service.token({ user: 'alice', tenants: ['t1'] }),
+    };
+    const watch = async (who: keyof typeof tokens, from?: string): Promise<Reply> => {
+      const ends = new AbortController();
+      const query = from === undefined ? '' : `?from=${encodeURIComponent(from)}`;
+      const { status, headers } = await fetch(`${service.url}${WATCHES[who]}${query}`, {
+        headers: { authorization: `Bearer ${tokens[who]}` },
+        signal: ends.signal,
+      });
+      ends.abort();
+      return { status, headers, text: '', json: {} };
+    };
+    const nowOf = async (): Promise<string> => (await watch('admin')).headers.get('x-ledger-watch-id') ?? '';
+    const old = await nowOf();
+    await stage.order(alice, 'watched');
+    await stage.settled(false);
+    const [read, ...more] = await leftBy(() => watch('admin', old));
+    expect(more).to.deep.equal([]);
+    expect([read?.type, read?.metadata['tenant']]).to.deep.equal(['AuditRead', 'shared']);
+    expect(read?.data).to.deep.include({ what: 'watch', query: { from: old } });
+    const now = await nowOf();
+    expect(await leftBy(() => watch('admin', now)), 'nothing old').to.deep.equal([]);
+    expect(await leftBy(() => watch('admin')), 'from now on').to.deep.equal([]);
+    expect(await leftBy(() => watch('alice', old)), 'her own').to.deep.equal([]);
   });
 
   it('the line of a request in the log names who called', async () => {

@@ -11,6 +11,7 @@ import type { Authenticate } from '../../authenticate.ts';
 import { admittedListener, type Admission } from '../../limits/admission.ts';
 import { ApiError, methodNotAllowed } from '../../errors.ts';
 import type { Exchange } from '../../exchange.ts';
+import { recordLook, type LookServices } from '../../looks.ts';
 import { RESOURCES_VIEW, type Positions } from '../../positions.ts';
 import { mayCall } from '../authorization.ts';
 import { compileFilter } from '../filter/compile.ts';
@@ -18,6 +19,7 @@ import { eventTarget } from '../filter/targets.ts';
 import type { Surface } from '../messages.ts';
 import type { Principal } from '../principal.ts';
 import { onlyOne, queryOf } from '../query.ts';
+import { readMetadata } from '../write-metadata.ts';
 import { audienceOf, type Audience, type WatchedKind } from './audience.ts';
 import { stopping } from './endings.ts';
 import { httpSink } from './http-sink.ts';
@@ -42,6 +44,7 @@ export type WatchServices = {
   /** Aborted when the service stops: watches end then. */
   readonly ending?: AbortSignal;
   readonly settings?: Partial<WatchSettings & SessionSettings>;
+  readonly looks: LookServices;
 };
 
 /** A path whose answer goes on until one side ends it. */
@@ -58,7 +61,7 @@ export type Watch = { readonly routes: readonly WatchRoute[]; readonly status: W
  * Server-Sent Events for who accepts those. Beyond OSAC it resumes: `from`, or `Last-Event-ID`, after an event's id.
  */
 export const createWatch = (services: WatchServices): Watch => {
-  const { changes, kinds, positions, clock, timers, logger, ending, settings = {} } = services;
+  const { changes, kinds, positions, clock, timers, logger, ending, settings = {}, looks } = services;
   const ids = createWatchIds(positions);
   const render = createRenderer({ kinds, formatId: ids.format, nowMs: () => Date.parse(clock.now()) });
   const hub = createWatchHub({
@@ -89,6 +92,19 @@ export const createWatch = (services: WatchServices): Watch => {
     );
   };
 
+  /** Changes that were there before the watch are history: an admin who has them shown again looks at it. */
+  const recordReplay = async (
+    exchange: Exchange,
+    principal: Principal,
+    { after, filterText }: { readonly after: ChangeKey; readonly filterText: string },
+  ): Promise<void> => {
+    if (compareKeys(after, changes.newest()) >= 0) return;
+    const filter =
+      filterText === '' ? {} : { filter: { ...(await looks.conceal(principal.subjectId, filterText)) } };
+    const look = { what: 'watch', query: { from: ids.format(after), ...filter }, tenants: undefined };
+    await recordLook({ principal, metadata: readMetadata(exchange, exchange.route) }, look, looks);
+  };
+
   const serve = async (exchange: Exchange, surface: Surface): Promise<void> => {
     const { request, response } = exchange;
     exchange.method = `/osac.${surface}.v1.Events/Watch`;
@@ -103,6 +119,7 @@ export const createWatch = (services: WatchServices): Watch => {
     const filter = filterText === '' ? undefined : filters(filterText, surface);
     await positions.waitForMinimum(request.headers['x-ledger-min-position'], RESOURCES_VIEW);
     const after = await startOf(asked);
+    if (principal.admin && verb === 'GET') await recordReplay(exchange, principal, { after, filterText });
     if (response.destroyed) return;
     if (ending?.aborted === true) throw stopping(undefined);
     const seat = sessions.enter({
