@@ -15,10 +15,11 @@ describe('EventStoreDB adapter: thousands of calls at once', function () {
   this.timeout(60_000);
   const bench = createBench();
   afterEach(() => bench.clean());
-  const MANY = 8_000;
+  // More than a server answers at once; `npm run test:faults` makes it 8,000.
+  const MANY = Number(process.env['LEDGER_TEST_CALLS'] ?? 4_500);
 
   describe('appends', () => {
-    it('wait in a queue: 8,000 end as stored or as refused, within seconds, none unknown', async () => {
+    it('wait in a queue: all end as stored or as refused, within seconds, none unknown', async () => {
       const peer = await bench.peer();
       const store = await bench.store(peer, { deadlineMs: 10_000 });
       // A server under load. Beyond some thousands at once the peer answers nobody, as a real one.
@@ -101,7 +102,7 @@ describe('EventStoreDB adapter: thousands of calls at once', function () {
   });
 
   describe('reads', () => {
-    it('wait in a queue: 8,000 loads all answer, on the connection that there is', async () => {
+    it('wait in a queue: all loads answer, on the connection that there is', async () => {
       const peer = await bench.peer();
       // A deadline shorter than the whole takes: patience counts from the start of a read.
       const store = await bench.store(peer, { deadlineMs: 2_500 });
