@@ -52,12 +52,22 @@ type IssuerScope = {
 type TrustedIssuer = { readonly issuer: string; readonly scope?: IssuerScope };
 const SCOPE_WORDS = ['*', 'admins', 'services'];
 
+/** A tenant of such a name would be taken for the word that was meant. */
+const MISSPELT: ReadonlyMap<string, string> = new Map([
+  ['admin', 'admins'],
+  ['service', 'services'],
+  ['all', '*'],
+]);
+
 /** A scope from `acme;globex;admins;services`, or what is wrong with it. */
 const readScope = (text: string): IssuerScope | string => {
   if (text.trim() === '')
     return 'what it may claim is missing after `=`: tenants, `*`, `admins` or `services`, divided by `;`';
   const words = text.split(';').map((word) => word.trim());
   const tenants = words.filter((word) => !SCOPE_WORDS.includes(word));
+  const misspelt = tenants.find((word) => MISSPELT.has(word));
+  if (misspelt !== undefined)
+    return `${JSON.stringify(misspelt)} is no scope; write \`${MISSPELT.get(misspelt)}\``;
   const odd = tenants.find((word) => !LABEL.test(word));
   if (odd !== undefined) return `${JSON.stringify(odd)} is no tenant, nor one of ${SCOPE_WORDS.join(', ')}`;
   return {

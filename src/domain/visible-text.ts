@@ -10,8 +10,8 @@ const NOT_PLAIN = new RegExp(String.raw`[${INVISIBLE}]|(?! )\p{Zs}`, 'u');
 /** True when a reader sees every character of the text. */
 export const isPlainToSee = (text: string): boolean => !NOT_PLAIN.test(text);
 
-/** All of them but control characters, and the controls from U+007F on. */
-const UNSEEN = new RegExp(String.raw`(?![\0-\x1f])[${INVISIBLE}]`, 'gu');
+/** All of them but control characters, the controls from U+007F on, and spaces that are not the space. */
+const UNSEEN = new RegExp(String.raw`(?![\0-\x1f])[${INVISIBLE}]|(?! )\p{Zs}`, 'gu');
 
 /** True when `withUnseenShown` would change the text. */
 export const hasUnseen = (text: string): boolean => text.search(UNSEEN) >= 0;

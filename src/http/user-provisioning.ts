@@ -1,3 +1,4 @@
+import { isProviderAccountName } from '../domain/tenancy/provider-clients.ts';
 import { LRUCache } from 'lru-cache';
 import type { CommandRunner } from '../app/command.ts';
 import { systemContext } from '../app/metadata.ts';
@@ -101,6 +102,8 @@ export const createUserProvisioning = (options: UserProvisioningOptions): UserPr
     ensure: (principal) => {
       const tenant = onlyTenantOf(principal);
       if (tenant === undefined) return undefined;
+      // It gives no right, but would be taken for the account of the provider.
+      if (isProviderAccountName(principal.userName ?? '')) return undefined;
       const { subjectId } = principal;
       const generation = resources.generation(user.kind);
       if (known.get(subjectId) === generation) return undefined;

@@ -146,7 +146,7 @@ export type OperatorActEvent = DomainEvent<
     readonly at: string;
     readonly subjectId: string;
     readonly act: (typeof OPERATOR_ACTS)[number];
-    /** Name of the lane, projection, topic or parked stream. */
+    /** Name of the lane, projection, topic or parked stream; `lost` for a key that is replaced without the old one. */
     readonly on?: string;
     /** The hub or the order. */
     readonly kind?: string;

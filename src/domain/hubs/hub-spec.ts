@@ -193,7 +193,8 @@ const endpointsRejection: Check = (spec) =>
   );
 
 const isAddress = (text: string): boolean => {
-  if (text.length > MAX_URL || !URL.canParse(text) || /[\s\\?#]/.test(text)) return false;
+  if (text.length > MAX_URL || !URL.canParse(text) || !/^\w+:\/\/[!-~]+$/.test(text)) return false;
+  if (/[\\?#]/.test(text)) return false;
   const { protocol, username, password } = new URL(text);
   return (protocol === 'https:' || protocol === 'http:') && username === '' && password === '';
 };

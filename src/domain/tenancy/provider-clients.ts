@@ -13,7 +13,10 @@ const PROVIDER_ACCOUNT_NAMES = PROVIDER_CLIENTS.map(ownAccountName);
 
 const folded = (name: string): string =>
   name
-    .normalize('NFKC')
-    .replaceAll(/\p{Default_Ignorable_Code_Point}/gu, '')
+    .normalize('NFKD')
+    .replaceAll(/[\p{Default_Ignorable_Code_Point}\p{Cc}\p{M}]/gu, '')
+    .replaceAll(/\p{Pd}/gu, '-')
     .trim()
-    .toLowerCase();
+    .toLowerCase()
+    // Turkish: no decomposition leads from it to the letter that it looks like.
+    .replaceAll('ı', 'i');

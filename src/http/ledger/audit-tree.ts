@@ -61,9 +61,10 @@ const rotated = async (
   services: AuditTreeServices,
 ): Promise<{ vkey: string; since: string; announced: boolean }> => {
   const { keys } = withRole(services);
-  await services.recordAct(call, { act: 'audit/keys' });
+  const lost = call.body['lost'] === true;
+  await services.recordAct(call, { act: 'audit/keys', ...(lost ? { on: 'lost' } : {}) });
   try {
-    const { vkey, since, rotation } = await keys.rotate({ lost: call.body['lost'] === true });
+    const { vkey, since, rotation } = await keys.rotate({ lost });
     return { vkey, since, announced: rotation !== undefined };
   } catch (error) {
     if (error instanceof AuditKeyReplaced) throw new ApiError('ABORTED', error.message);

@@ -61,6 +61,13 @@ describe('users of callers', () => {
     expect((await admin('GET', `${PRIVATE}/users/${idOf('t1', 'bob')}`)).status).to.equal(200);
   });
 
+  it('are not made of a name by which provider admins are known', async () => {
+    const sly = await callerAs('Service-Account-OSAC-Admin', ['t1']);
+    expect((await sly('GET', `${PUBLIC}/clusters`)).status).to.equal(200);
+    await settled();
+    expect(await admitted()).to.deep.equal([]);
+  });
+
   it('are made once, however many calls come together and however long the token lives', async () => {
     const carol = await callerAs('carol', ['t1']);
     await Promise.all(

@@ -93,6 +93,10 @@ describe('users over HTTP', () => {
       // Full-width letters, which many directories fold.
       name.replaceAll(/[a-z]/g, (letter) => String.fromCodePoint((letter.codePointAt(0) ?? 0) + 0xfee0)),
       `${name.slice(0, 3)}\u200b${name.slice(3)}`,
+      `${name}\u0001`,
+      name.replaceAll('-', '\u2011'),
+      name.replaceAll('i', 'ı'),
+      name.toUpperCase().replaceAll('I', 'İ'),
     ];
     const refusal = (reply: Reply, field: string): void => {
       expect(reply.status, reply.text).to.equal(400);

@@ -69,7 +69,7 @@ describe('routes of the tree over the log', () => {
     const rotate = async (how: unknown) => (asked.push(how), KEY);
     acts.length = 0;
     await ask(withTree(auditing({ keys: { rotate } })), 'audit/keys', { lost: true });
-    expect(acts).to.deep.equal([{ act: 'audit/keys' }]);
+    expect(acts).to.deep.equal([{ act: 'audit/keys', on: 'lost' }]);
     expect(asked).to.deep.equal([{ lost: true }]);
     const failing = (error: Error): AuditTreeServices =>
       withTree(auditing({ keys: { chain: async () => [], rotate: () => Promise.reject(error) } }));

@@ -3,8 +3,8 @@ import { parseAllDocuments } from 'yaml';
 import { clusterOf, startCliStub, type CliStub } from '../../support/cli-stub.ts';
 
 /** Each would show one id as another: reordered, cut, or with a part that nobody sees. */
-const SLY = ['\u202e', '\u2066', '\u200b', '\u00ad', '\u2028', '\u2800', '\u{e0041}', '\u009b'];
-const SEEN = /[\u007f-\u009f\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]/u;
+const SLY = ['\u202e', '\u2066', '\u200b', '\u00ad', '\u2028', '\u2800', '\u{e0041}', '\u009b', '\u00a0'];
+const SEEN = /[\u007f-\u009f\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800\u00a0]/u;
 
 describe('ledgerctl never prints what nobody sees or what turns text around', () => {
   let cli: CliStub;

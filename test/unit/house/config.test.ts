@@ -31,6 +31,7 @@ describe('settings', () => {
     ['LEDGER_TRUSTED_ISSUERS', 'http://plain.example', 'https'],
     ['LEDGER_TRUSTED_ISSUERS', 'https://sso.example=', 'what it may claim is missing'],
     ['LEDGER_TRUSTED_ISSUERS', 'https://sso.example=acme;;admins', '"" is no tenant'],
+    ['LEDGER_TRUSTED_ISSUERS', 'https://sso.example=acme;admin', '"admin" is no scope; write `admins`'],
     ['LEDGER_TRUSTED_ISSUERS', 'https://sso.example=Acme', '"Acme" is no tenant'],
     ['LEDGER_TRUSTED_ISSUERS', 'https://sso.example=acme,globex', 'must be https URLs'],
     [

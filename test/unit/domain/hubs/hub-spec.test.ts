@@ -54,7 +54,16 @@ describe("hubs: what a hub's spec may say", () => {
     refuses(EDA, 'spec.mode', 'sim-1');
   });
   it('addresses that can be called and hold no credentials', () => {
-    for (const eda of ['ftp://x', 'x', 'http://u:p@x', 'http://x/?token=1', 'http://x/#a', 'http://a b'])
+    for (const eda of [
+      'ftp://x',
+      'x',
+      'http://u:p@x',
+      'http://x/?token=1',
+      'http://x/#a',
+      'http://a b',
+      'https:x',
+      'https://loc\u00adalhost',
+    ])
       refuses({ mode: 'eda', endpoints: { eda } }, 'spec.endpoints.eda');
   });
   it('clear text stays on this machine, in the words of kubeconfigs, and is seen first', () => {
