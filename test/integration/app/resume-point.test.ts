@@ -3,6 +3,7 @@ import { LogReplaced } from '../../../src/app/event-store.ts';
 import { resumeAfter, type Anchor } from '../../../src/app/resume-point.ts';
 import { createBench, event, rejection } from '../../support/eventstoredb-peer/fixture.ts';
 import type { Peer } from '../../support/eventstoredb-peer/peer.ts';
+import { eventually } from '../../support/eventually.ts';
 
 describe('where a reader of an EventStoreDB resumes', () => {
   const bench = createBench();
@@ -17,7 +18,7 @@ describe('where a reader of an EventStoreDB resumes', () => {
   };
   /** Lifts the fault once so many reads have met it. */
   const liftAfter = async (peer: Peer, reads: number, lift: () => void): Promise<void> => {
-    while (peer.faults.hits() < reads) await new Promise((resolve) => setImmediate(resolve));
+    await eventually('the reads met the fault', () => peer.faults.hits() >= reads);
     lift();
   };
 
