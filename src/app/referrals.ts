@@ -1,5 +1,5 @@
 import { reject, type DomainEvent, type Rejection } from '../domain/decider.ts';
-import { kinds, type AnyKind } from '../domain/kinds.ts';
+import { kindOf, type AnyKind } from '../domain/kinds.ts';
 import type { ResourceKind, ResourceView } from '../domain/resource.ts';
 import { isAnnounced, type Announced, type Announcements, type Pointer } from './announcements.ts';
 import type { CommandContext, CommandOutcome, CommandRunner, Loaded } from './command.ts';
@@ -105,15 +105,14 @@ const SHARE_FIRST = reject(
 
 export const createReferrals = (options: ReferralsOptions): Referrals => {
   const parts: Parts = { ...options, targets: createReferenceTargets(options), turns: createStreamQueue() };
-  const declared = new Map<string, AnyKind>(kinds.map((kind) => [kind.kind, kind]));
   return {
     begin: (kind, id, context, how) => {
-      const own = declared.get(kind.kind);
-      const object: Referring = { kind, id, context, reaches: how.reaches, own };
-      if (how.unreferenced !== undefined) return deletion(parts, object, how.unreferenced);
-      return options.alone || own === undefined
-        ? reference(parts, object)
-        : announcedReference(parts, object, own);
+      // Only its fold and its view are used, never a command of its own.
+      const object: Referring = { kind: kind as unknown as AnyKind, id, context, reaches: how.reaches };
+      // Nothing refers to what is no kind of this service.
+      const announces = !options.alone && kindOf(kind.kind) !== undefined;
+      if (how.unreferenced !== undefined) return deletion(parts, object, how.unreferenced, announces);
+      return announces ? announcedReference(parts, object) : reference(parts, object);
     },
   };
 };
@@ -127,12 +126,10 @@ type Parts = ReferralsOptions & {
   readonly turns: StreamQueue;
 };
 type Referring = {
-  readonly kind: Pick<ResourceKind, 'kind' | 'pointsAt'>;
+  readonly kind: AnyKind;
   readonly id: string;
   readonly context: CommandContext;
   readonly reaches: Reaches | undefined;
-  /** The kind as it is declared; undefined: it is none of this service's, and nothing refers to it. */
-  readonly own: AnyKind | undefined;
 };
 
 /** The keys that one command shares or closes; at most one set of them at a time. */
@@ -178,9 +175,8 @@ const reference = ({ guard, targets, alone }: Parts, { kind, id, context, reache
     run: async (execute) => {
       try {
         for (let times = 0; ; times += 1) {
-          const outcome = await inDoubt(targets, alone, { kind: kind.kind, id }, keys.held, () =>
-            execute(context),
-          );
+          const object = { kind: kind.kind, id };
+          const outcome = await inDoubt(targets, object, keys.held, () => execute(context));
           if (outcome.outcome === 'accepted' || outcome.rejection !== SHARE_FIRST) return outcome;
           if (times === MAX_BEGINNINGS) return { ...outcome, rejection: TOO_MANY_CONFLICTS };
           await keys.share(wanted);
@@ -203,7 +199,6 @@ const reference = ({ guard, targets, alone }: Parts, { kind, id, context, reache
 const announcedReference = (
   { guard, targets, announcements, turns }: Parts,
   { kind, id, context, reaches }: Referring,
-  own: AnyKind,
 ): Referral => {
   const { signal } = context;
   const keys = holding(guard, signal);
@@ -211,7 +206,8 @@ const announcedReference = (
   let wanted: Wanted | undefined;
   /** Where another instance was given its turn. */
   let leftAlone: ExpectedRevision | undefined;
-  let announced: { readonly targets: readonly Pointer[]; readonly at: number } | undefined;
+  /** Where the announcement is whose targets are there and stay. */
+  let announced: number | undefined;
   /** Where an announcement of this command is that nothing has come of. */
   let open: number | undefined;
 
@@ -229,11 +225,11 @@ const announcedReference = (
     const maybe = await targets.gone(to, { signal, reaches, remembered: true });
     const known = maybe && (await targets.gone(to, { signal, reaches, remembered: false }));
     if (known !== undefined) return refusalOf(known);
-    const revision = await announcements.references({ kind: own, id, revision: at }, to, context);
+    const revision = await announcements.references({ kind, id, revision: at }, to, context);
     if (revision === undefined) return undefined;
     open = revision;
     const gone = await targets.goneAfterAll(to, { signal, reaches });
-    if (gone === undefined) announced = { targets: to, at: revision };
+    if (gone === undefined) announced = revision;
     return refusalOf(gone);
   };
 
@@ -247,13 +243,13 @@ const announcedReference = (
       if (refused !== undefined) return { ...outcome, rejection: refused };
       // The caller's revision is the one before the announcement, which changed nothing.
       if (announced !== undefined && exact.ifRevision === wanted.at)
-        exact = { ...exact, ifRevision: announced.at };
+        exact = { ...exact, ifRevision: announced };
     }
   };
 
   /** Who comes next need not wait for what does not come, nor a deletion look for it. */
   const takeBack = async (): Promise<void> => {
-    if (open !== undefined) await announcements.withdraw(own, id, open).catch(nothing);
+    if (open !== undefined) await announcements.withdraw(kind, id, open).catch(nothing);
   };
 
   const cleanly = async <S>(execute: Execute<S>): Promise<CommandOutcome<S>> => {
@@ -274,9 +270,9 @@ const announcedReference = (
     run: (execute) => turns.run(keyOf({ kind: kind.kind, id }), () => cleanly(execute)),
     take: async (before, after, { revision, lastType }) => {
       const to = newTargets(kind, before, after);
-      const isSaid = announced?.at === revision && without(to, announced.targets).length === 0;
-      if (to.length === 0 || isSaid) return undefined;
-      wanted = { targets: to, at: revision, isTaken: announced?.at !== revision && isAnnounced(lastType) };
+      // The same command refers to the same from the same state.
+      if (to.length === 0 || announced === revision) return undefined;
+      wanted = { targets: to, at: revision, isTaken: isAnnounced(lastType) };
       return ANNOUNCE_FIRST;
     },
   };
@@ -292,35 +288,33 @@ type Wanted = {
 /** Step 2, on a log with one writer without the announcement. */
 const deletion = (
   parts: Parts,
-  { kind, id, context, own }: Referring,
+  { kind, id, context }: Referring,
   unreferenced: Unreferenced,
+  announces: boolean,
 ): Referral => {
-  const { guard, targets, announcements, runner, alone } = parts;
+  const { guard, targets, announcements, runner } = parts;
   const object = { kind: kind.kind, id };
   const keys = holding(guard, context.signal);
-  /** What came of looking who refers to the object, valid for one revision; without one while it is closed. */
-  let looked: { readonly refused: Rejection | undefined; readonly at?: number } | undefined;
+  /** What came of looking who refers to the object. */
+  let looked: { readonly refused: Rejection | undefined } | undefined;
 
-  const announced = async <S>(of: AnyKind, execute: Execute<S>): Promise<CommandOutcome<S>> => {
-    const past = await runner.find(aggregateOf(of), id, context.commandId, {
+  const announced = async <S>(execute: Execute<S>): Promise<CommandOutcome<S>> => {
+    const past = await runner.find(aggregateOf(kind), id, context.commandId, {
       ...(context.signal && { signal: context.signal }),
     });
+    if (past !== undefined) return execute(context);
     // Else two instances would announce their deletions over each other until both give up.
-    if (past === undefined)
-      await targets.goneAfterAll([object], { signal: context.signal, reaches: undefined });
-    const intent = past === undefined ? await announcements.deletion(of, id, context) : undefined;
+    await targets.goneAfterAll([object], { signal: context.signal, reaches: undefined });
+    const intent = await announcements.deletion(kind, id, context);
     // There is nothing to delete: the decider says so.
     if (intent === undefined) return execute(context);
-    let carriedOut = false;
     try {
-      const refused = await lookForUsers(parts, object, unreferenced, context.signal, intent.position);
-      looked = { refused, at: intent.revision };
+      looked = { refused: await lookForUsers(parts, object, unreferenced, context.signal, intent.position) };
       const outcome = await execute({ ...context, ifRevision: intent.revision });
-      carriedOut = outcome.outcome === 'accepted';
       return told(outcome, { ifRevision: intent.revision }, context);
     } finally {
-      // Else whoever comes to refer to it does that, later.
-      if (!carriedOut) await announcements.withdraw(of, id, intent.revision).catch(nothing);
+      // Changes nothing once the deletion is stored. Else whoever comes to refer to the object does that, later.
+      await announcements.withdraw(kind, id, intent.revision).catch(nothing);
     }
   };
 
@@ -328,15 +322,15 @@ const deletion = (
     run: async (execute) => {
       try {
         await keys.close(object);
-        if (!alone && own !== undefined) return await announced(own, execute);
+        if (announces) return await announced(execute);
         looked = { refused: await lookForUsers(parts, object, unreferenced, context.signal) };
-        return await inDoubt(targets, alone, object, keys.held, () => execute(context));
+        return await inDoubt(targets, object, keys.held, () => execute(context));
       } finally {
         keys.end();
       }
     },
-    take: async (_before, _after, { revision }) =>
-      looked !== undefined && (looked.at ?? revision) === revision ? looked.refused : TOO_MANY_CONFLICTS,
+    // Not looked: what was not there to delete has been made meanwhile.
+    take: async () => (looked === undefined ? TOO_MANY_CONFLICTS : looked.refused),
   };
 };
 
@@ -365,7 +359,6 @@ const lookForUsers = async (
 /** Of the only writer: remembers an object whose append may still be stored, until one that came later is. */
 const inDoubt = async <S>(
   targets: ReferenceTargets,
-  alone: boolean,
   object: Pointer,
   wanted: () => readonly Pointer[],
   execute: () => Promise<CommandOutcome<S>>,
@@ -375,8 +368,9 @@ const inDoubt = async <S>(
     if (outcome.outcome === 'accepted') targets.certain(object);
     return outcome;
   } catch (error) {
-    const isOwn = error instanceof OutcomeUnknown && error.stream === streamOf(object, object.id);
-    if (alone && isOwn) targets.doubt(object, wanted());
+    // Nothing of the object is on its way where it is another stream's append, of its name say.
+    if (error instanceof OutcomeUnknown && error.stream === streamOf(object, object.id))
+      targets.doubt(object, wanted());
     throw error;
   }
 };
