@@ -13,7 +13,7 @@ import { kinds } from '../../src/domain/kinds.ts';
 import { eventTypes } from '../../src/domain/registry.ts';
 import { callerOf, type Caller } from '../support/e2e-http.ts';
 import { readLog } from '../support/e2e-log.ts';
-import { CLUSTERS, E2E_STORES, PRIVATE, createStack, until, type Stack } from '../support/e2e-stack.ts';
+import { CLUSTERS, E2E_STORE, PRIVATE, createStack, until, type Stack } from '../support/e2e-stack.ts';
 
 const HOUR = 3_600_000;
 
@@ -41,7 +41,7 @@ const kubeconfig = (name: string): string =>
     'current-context': 'x',
   });
 
-for (const store of E2E_STORES) {
+for (const store of [E2E_STORE]) {
   describe(`the values of secrets (${store})`, function () {
     this.timeout(90_000);
     let stack: Stack;

@@ -3,7 +3,8 @@ import { sharedPool } from '../support/simulation/pool.ts';
 import { sayFailure } from '../support/simulation/say.ts';
 import { reportOn, type Report } from '../support/simulation/worker.ts';
 
-const SEEDS = 200;
+/** `npm test` plays some worlds, the fault suites 200. */
+const SEEDS = Number(process.env['LEDGER_TEST_WORLDS'] ?? 50);
 const SHOWN_LINES = 40;
 
 describe('simulation', function () {

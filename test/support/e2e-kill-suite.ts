@@ -25,7 +25,7 @@ type Death = { readonly failpoint?: `${FailpointName}:${number}`; readonly after
  * for the way), and what its hubs did meanwhile is seen at the next timed read (10 s). Embedded there is no lease.
  */
 const SETTLED_MS: Readonly<Record<StoreKind, number>> = { sqlite: 30_000, 'eventstoredb-peer': 90_000 };
-const KILLS = Number(process.env['LEDGER_TEST_KILLS'] ?? 5);
+const KILLS = Number(process.env['LEDGER_TEST_KILLS'] ?? 3);
 /** What signs and publishes beside it takes a sixth of each start: it is there with the larger number. */
 const ROLES = process.env['LEDGER_TEST_KILLS'] === undefined ? {} : AS_DEPLOYED;
 const SEED = Number(process.env['LEDGER_TEST_SEED'] ?? Date.now() % 1_000_000);

@@ -9,7 +9,7 @@ export const eventually = async (
   what: string | (() => string),
   holds: () => boolean | Promise<boolean>,
   ms = 15_000,
-  atMostMs = 5,
+  atMostMs = 20,
 ): Promise<void> => {
   const end = performance.now() + ms;
   for (let wait = 2; !(await holds()); wait = Math.min(atMostMs, wait * 1.3)) {

@@ -1,7 +1,7 @@
 import type { ServerVersion } from '../../support/eventstoredb-peer/context.ts';
 import { eventStoreDbBehaviours } from '../../support/eventstoredb-conformance.ts';
 import {
-  SERVER_VERSIONS,
+  PLAYED_VERSIONS,
   peerUnderTest,
   realServerUnderTest,
   reasonNotToRun,
@@ -45,7 +45,7 @@ const describeBehaviours = (
   });
 };
 
-for (const version of SERVER_VERSIONS)
+for (const version of PLAYED_VERSIONS)
   describeBehaviours(
     `EventStoreDB behaves so: the peer as ${version}`,
     () => peerUnderTest(version),

@@ -5,7 +5,7 @@ import type { Logger } from '../../../src/app/ports.ts';
 import type { ServerVersion } from '../../support/eventstoredb-peer/context.ts';
 import { collect, createBench, event, rejection } from '../../support/eventstoredb-peer/fixture.ts';
 import { eventually } from '../../support/eventually.ts';
-import { SERVER_VERSIONS } from '../../support/eventstoredb-conformance/server.ts';
+import { PLAYED_VERSIONS } from '../../support/eventstoredb-conformance/server.ts';
 import { follow, numberOf, within } from './contract/fixture.ts';
 
 const NOWHERE: Position = '1844674407370955161518446744073709551615';
@@ -27,7 +27,7 @@ describe('EventStoreDB adapter: resuming', () => {
     return { peer, store: await bench.store(peer, options) };
   };
 
-  for (const version of SERVER_VERSIONS)
+  for (const version of PLAYED_VERSIONS)
     describe(`on ${version}`, () => {
       it('loses no event behind a position whose record was scavenged', async () => {
         const { peer, store } = await open(version);

@@ -1,13 +1,13 @@
 import { createEventStoreDbStore } from '../../../src/adapters/event-store/eventstoredb/eventstoredb-event-store.ts';
 import { startPeer } from '../../support/eventstoredb-peer/peer.ts';
-import { SERVER_VERSIONS } from '../../support/eventstoredb-conformance/server.ts';
+import { PLAYED_VERSIONS } from '../../support/eventstoredb-conformance/server.ts';
 import type { ServerVersion } from '../../support/eventstoredb-peer/context.ts';
 import { describeEventStoreContract, type StoreUnderTest } from './contract.ts';
 import { eventually } from '../../support/eventually.ts';
 import { notRunHere } from '../../support/not-run-here.ts';
 
 /** The port's contract against the protocol peer as each version that it knows; faults that are the same on all, once. */
-for (const version of SERVER_VERSIONS)
+for (const version of PLAYED_VERSIONS)
   describeEventStoreContract(
     `eventstoredb, against the protocol peer as ${version}`,
     () => onPeer(version),

@@ -23,6 +23,9 @@ export type ServerUnderTest = {
 };
 
 export const SERVER_VERSIONS: readonly ServerVersion[] = ['23.10', '24.10', '25.0'];
+/** Those that the peer plays here: one in `npm test`, every one in `npm run test:faults`. */
+export const PLAYED_VERSIONS: readonly ServerVersion[] =
+  process.env['LEDGER_TEST_SERVER_VERSIONS'] === 'all' ? SERVER_VERSIONS : ['24.10'];
 
 /** The controls that a server may lack. */
 export type Control = 'scavenge' | 'restart' | 'cutConnections' | 'empty';
