@@ -67,8 +67,9 @@ export const createOrderRun = () => {
   };
   const input = (given: WorkflowInput): readonly RunEvent[] =>
     record(...clusterOrderWorkflow.decide(run, given));
-  const hear = (event: ClusterEvent, revision: number): readonly RunEvent[] =>
-    input({
+  let lastHeard: WorkflowInput | undefined;
+  const hear = (event: ClusterEvent, revision: number): readonly RunEvent[] => {
+    lastHeard = {
       kind: 'event',
       now: now(),
       event: {
@@ -79,7 +80,9 @@ export const createOrderRun = () => {
         position: String(revision).padStart(16, '0'),
         tenant: 't1',
       },
-    });
+    };
+    return input(lastHeard);
+  };
 
   /** Gives the cluster a command and tells the run what it recorded, as the log does. */
   const command = (given: ClusterCommand): CommandResult => {
@@ -124,6 +127,9 @@ export const createOrderRun = () => {
     input,
     record,
     hear,
+    /** What it would decide if it were told the last event once more. */
+    heardAgain: (): readonly RunEvent[] =>
+      lastHeard === undefined ? [] : clusterOrderWorkflow.decide(run, lastHeard),
     command,
     commands,
     pending,

@@ -227,6 +227,7 @@ const play = (moves: readonly OrderMove[], by?: Automated, orderly = 0) => {
     const replayed = run.replayed();
     if (!isDeepStrictEqual(replayed, run.state())) expect(replayed).to.deep.equal(run.state());
     expect(hub.names.size).to.be.at.most(1);
+    expect(run.heardAgain(), 'a delivery that is repeated').to.deep.equal([]);
     const { effects, commands, timers } = run.pending();
     expect(new Set(effects.map(({ effectId }) => effectId)).size).to.equal(effects.length);
     expect(new Set(commands.map(({ key }) => key)).size).to.equal(commands.length);

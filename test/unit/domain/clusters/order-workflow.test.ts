@@ -76,6 +76,10 @@ describe('cluster order: the way to READY', () => {
     expect(run.input(answer)).to.deep.equal([]);
     expect(run.result('nothing:1', done())).to.deep.equal([]);
     expect(run.fire('nothing')).to.deep.equal([]);
+    const built = createOrderRun();
+    built.toReady(healthy());
+    scale(built, 5);
+    expect(built.heardAgain(), 'the change of its size').to.deep.equal([]);
   });
   it('hears nothing before it begins and nothing of other streams', () => {
     const run = createOrderRun();
