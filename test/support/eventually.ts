@@ -8,7 +8,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 export const eventually = async (
   what: string | (() => string),
   holds: () => boolean | Promise<boolean>,
-  ms = 15_000,
+  ms = 45_000,
   atMostMs = 20,
 ): Promise<void> => {
   const end = performance.now() + ms;

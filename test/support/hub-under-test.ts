@@ -60,7 +60,7 @@ export const hubsUnderTest = (
       });
       opened.push(hub);
       const signal = new AbortController().signal;
-      const report = await hub.check({ effectId: 'check', deadlineMs: 10_000, signal });
+      const report = await hub.check({ effectId: 'check', deadlineMs: 60_000, signal });
       expect(report.problems).to.deep.equal([]);
       return hub;
     };
@@ -85,7 +85,7 @@ export const hubsUnderTest = (
           paused = true;
           await faults.pause();
           // Reads find out which of the kept connections are closed.
-          const read = { effectId: 'probe', deadlineMs: 5_000, signal: new AbortController().signal };
+          const read = { effectId: 'probe', deadlineMs: 60_000, signal: new AbortController().signal };
           await cluster.findClusterOrders(namespace, 'nobody', read).catch(() => undefined);
         },
         healthy,

@@ -64,7 +64,7 @@ describe('simulated hub of several processes', function () {
     const last = reported.at(-1) ?? '';
     const order = await hub.getClusterOrder(
       { namespace: 'osac-hub', name: last },
-      { effectId: 'look', deadlineMs: 5000, signal: new AbortController().signal },
+      { effectId: 'look', deadlineMs: 60_000, signal: new AbortController().signal },
     );
     expect(order?.clusterId).to.equal(`id-of-${last}`);
     await hub.close();

@@ -12,12 +12,12 @@ import { manifestOf, REF } from '../../unit/simulated-hub/hub-support.ts';
 
 const by = (effectId: string): CallOptions => ({
   effectId,
-  deadlineMs: 20_000,
+  deadlineMs: 60_000,
   signal: new AbortController().signal,
 });
 
 describe('thread of the simulated hubs', function () {
-  this.timeout(20_000);
+  this.timeout(120_000);
   let dir: string;
   beforeEach(() => {
     dir = mkdtempSync(join(tmpdir(), 'sim-thread-'));

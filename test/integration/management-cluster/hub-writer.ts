@@ -19,7 +19,7 @@ const signal = new AbortController().signal;
 for (let number = 0; ; number += 1) {
   const name = `order-${prefix}-${number}`;
   const ref = { namespace: 'osac-hub', name };
-  const by = (what: string) => ({ effectId: `${name}/${what}`, deadlineMs: 10_000, signal });
+  const by = (what: string) => ({ effectId: `${name}/${what}`, deadlineMs: 60_000, signal });
   await hub.createClusterOrder(
     {
       ...ref,

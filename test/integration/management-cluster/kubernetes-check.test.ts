@@ -28,7 +28,7 @@ describe('check of a Kubernetes hub', function () {
   afterEach(async () => {
     for (const server of servers.splice(0)) await server.close();
   });
-  const by = (deadlineMs = 5_000): CallOptions => ({
+  const by = (deadlineMs = 60_000): CallOptions => ({
     effectId: 'check',
     deadlineMs,
     signal: new AbortController().signal,

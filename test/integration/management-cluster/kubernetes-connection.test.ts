@@ -10,7 +10,7 @@ import { failure } from './contract-kit.ts';
 import { connectionOf, kubernetesHub, recordingLogger } from '../../support/kubernetes-hub.ts';
 
 const NS = 'osac-hub';
-const by = (): CallOptions => ({ effectId: 'x', deadlineMs: 5_000, signal: new AbortController().signal });
+const by = (): CallOptions => ({ effectId: 'x', deadlineMs: 60_000, signal: new AbortController().signal });
 
 describe('connection to a Kubernetes hub', function () {
   this.timeout(20_000);
@@ -113,7 +113,7 @@ describe('connection to a Kubernetes hub', function () {
     const { port } = mute.address() as AddressInfo;
     const hub = hubWith({ server: `https://127.0.0.1:${port}` });
     const error = await failure(
-      hub.deleteClusterOrder({ namespace: NS, name: 'a' }, { ...by(), deadlineMs: 200 }),
+      hub.deleteClusterOrder({ namespace: NS, name: 'a' }, { ...by(), deadlineMs: 1_000 }),
     );
     expect([error.kind, error.message]).to.deep.equal([
       'unavailable',
@@ -131,7 +131,7 @@ describe('connection to a Kubernetes hub', function () {
     expect(unknown).to.match(/^Unreachable: get version: nowhere\.invalid:443: .*\((ENOTFOUND|EAI_AGAIN)\)$/);
     server.faults.always({}, { kind: 'hang' });
     const slow = await failure(
-      hubWith({}).getClusterOrder({ namespace: NS, name: 'a' }, { ...by(), deadlineMs: 300 }),
+      hubWith({}).getClusterOrder({ namespace: NS, name: 'a' }, { ...by(), deadlineMs: 2_000 }),
     );
     server.faults.clear();
     expect(slow.message).to.equal(

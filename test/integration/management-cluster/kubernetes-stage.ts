@@ -14,7 +14,7 @@ export const PULL_SECRET = '{"auths":{"r":{"auth":"canary-pull-secret"}}}';
 
 export const by = (more: Partial<CallOptions> = {}): CallOptions => ({
   effectId: 'run-1/apply/1',
-  deadlineMs: 15_000,
+  deadlineMs: 60_000,
   signal: new AbortController().signal,
   ...more,
 });

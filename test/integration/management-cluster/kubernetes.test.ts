@@ -16,7 +16,7 @@ const suite = (name: string, inWorker: boolean): void => {
   const underTest = hubsUnderTest('hub', () => ({
     access: { url: server.url, ca: server.ca, token: server.adminToken },
     ...(channel === undefined ? {} : { channel }),
-    patienceMs: 10_000,
+    patienceMs: 60_000,
     faults: {
       loseNextCreate: (user) => void server.faults.next({ user, verb: 'create' }, { kind: 'lost-answer' }),
       hang: (user) => void server.faults.always({ user }, { kind: 'hang' }),

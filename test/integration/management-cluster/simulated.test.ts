@@ -35,7 +35,7 @@ const underTest = (inline: boolean) => (): Promise<ManagementClusterUnderTest> =
     another: () => Promise.resolve(open()),
     namespace: 'osac-hub',
     missingNamespace: 'nope',
-    patienceMs: 5000,
+    patienceMs: 60_000,
     misbehave: {
       loseNextAnswer: () => cluster.control.configure('lostAnswer=1'),
       neverAnswer: () => cluster.control.configure('silent=forever'),
