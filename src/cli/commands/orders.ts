@@ -23,7 +23,7 @@ export type Order = {
 export const addOrderCommands = (
   program: Command,
   { client, io }: Connection,
-  context: ResourceContext,
+  resources: () => Promise<ResourceContext>,
 ): void => {
   const orders = program.command('orders').description('cluster orders of all tenants');
   orders
@@ -58,7 +58,7 @@ export const addOrderCommands = (
     .addHelpText('after', examples('orders show web', 'orders show web --json'))
     .action(async (wanted: string, { json }: { json: boolean }) => {
       const api = await client();
-      const order = await byIdOrName(context, wanted, (id) => api.get<OrderDetails>(pathOf(id)));
+      const order = await byIdOrName(resources, wanted, (id) => api.get<OrderDetails>(pathOf(id)));
       if (json) return io.out(`${JSON.stringify(order, null, 2)}\n`);
       const lanes = order.run === undefined || order.run.effects.length === 0 ? [] : await lanesOf(api);
       io.out(`${orderText(order, lanes)}\n`);
@@ -78,7 +78,7 @@ export const addOrderCommands = (
       .addHelpText('after', examples(`orders ${verb} web`))
       .action(async (wanted: string) => {
         const api = await client();
-        await api.send('POST', `${pathOf(await idOf(context, wanted))}/${verb}`);
+        await api.send('POST', `${pathOf(await idOf(resources, wanted))}/${verb}`);
         io.out(`order ${wanted}: ${done}\n`);
       });
   }
@@ -97,7 +97,8 @@ const lanesOf = async (api: ApiClient): Promise<readonly Lane[]> => {
 const pathOf = (id: string): string => `/api/ledger/v1/orders/${encodeURIComponent(id)}`;
 
 /** Asked for before anything is done: a call that is refused because a name is no id stays in the audit history. */
-const idOf = async ({ names, open }: ResourceContext, wanted: string): Promise<string> => {
+const idOf = async (resources: () => Promise<ResourceContext>, wanted: string): Promise<string> => {
+  const { names, open } = await resources();
   const kind = names.find('cluster');
   const { objects } = await (await open({ private: true })).find(kind, [wanted]);
   return objects.length === 0 ? wanted : stringAt(onlyOne(kind, wanted, objects), 'id');
@@ -105,7 +106,7 @@ const idOf = async ({ names, open }: ResourceContext, wanted: string): Promise<s
 
 /** An order has the id of its cluster and outlives it; a name finds it while the cluster is there. */
 const byIdOrName = async <T>(
-  { names, open }: ResourceContext,
+  resources: () => Promise<ResourceContext>,
   wanted: string,
   call: (id: string) => Promise<T>,
 ): Promise<T> => {
@@ -113,6 +114,7 @@ const byIdOrName = async <T>(
     return await call(wanted);
   } catch (error) {
     if (!(error instanceof ApiError && error.status === 404)) throw error;
+    const { names, open } = await resources();
     const kind = names.find('cluster');
     const { objects } = await (await open({ private: true })).find(kind, [wanted]);
     if (objects.length === 0) throw error;
