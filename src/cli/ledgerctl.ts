@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { own } from '../domain/json-tools.ts';
+import type { JsonValue } from '../domain/json.ts';
+import { listAt, own } from '../domain/json-tools.ts';
 import { createApiClient } from './api-client.ts';
 import { COMMAND_LIST } from './command-list.ts';
 import type { ResourceContext } from './commands/resource-context.ts';
@@ -147,6 +148,10 @@ export const createCli = async (
 
   const connection: Connection = {
     io,
+    isAdmin: () => {
+      const { token } = program.opts<{ token?: string }>();
+      return token === undefined || namesAdmin(token);
+    },
     client: async ({ attempts = ATTEMPTS } = {}) => {
       const { address, token, timeout } = program.opts<{
         address: string;
@@ -247,6 +252,16 @@ const ownToken = async ({ mintToken }: CliActions): Promise<string> => {
         cause: error,
       },
     );
+  }
+};
+
+/** What the token claims; whether that is so only the service knows. */
+const namesAdmin = (token: string): boolean => {
+  try {
+    const claims = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as JsonValue;
+    return listAt(claims, 'groups').some((group) => group === 'admins' || group === '/admins');
+  } catch {
+    return false;
   }
 };
 

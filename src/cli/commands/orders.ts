@@ -4,16 +4,18 @@ import { ApiError, type ApiClient } from '../api-client.ts';
 import type { Connection } from '../connection.ts';
 import { examples } from '../examples.ts';
 import { table } from '../output.ts';
+import { ageOf } from '../resources/cells.ts';
 import { onlyOne } from '../resources/resource-api.ts';
 import type { Lane } from './lanes.ts';
 import { orderText, type OrderDetails } from './order-text.ts';
-import type { ResourceContext } from './resource-context.ts';
+import { positive, type ResourceContext } from './resource-context.ts';
 
 export type Order = {
   readonly id: string;
   readonly name: string;
   readonly tenant: string;
   readonly state: string;
+  readonly ordered_at: string;
   readonly hub?: string;
   /** What it waits for or why it failed, if it does. */
   readonly message?: string;
@@ -28,27 +30,28 @@ export const addOrderCommands = (
   const orders = program.command('orders').description('cluster orders of all tenants');
   orders
     .command('list')
-    .description('orders, oldest first')
-    .option('--state <state>', 'only orders in this state, for example failed')
-    .option('--limit <n>', 'at most so many', '100')
+    .description('orders, newest first')
+    .option('--state <state>', 'only orders in this state, for example failed or degraded')
+    .option('--tenant <name>', 'only orders of this tenant')
+    .option('--limit <n>', 'at most so many; default: all', positive)
     .option('--json', 'as JSON', false)
-    .addHelpText('after', examples('orders list', 'orders list --state failed'))
-    .action(async ({ state, limit, json }: { state?: string; limit: string; json: boolean }) => {
-      const query = new URLSearchParams({ limit, ...(state === undefined ? {} : { state }) });
-      const { items = [] } = await (await client()).get<{ items?: Order[] }>(
-        `/api/ledger/v1/orders?${query.toString()}`,
-      );
+    .addHelpText(
+      'after',
+      examples('orders list', 'orders list --state failed', 'orders list --tenant acme --limit 20'),
+    )
+    .action(async (options: ListOptions) => {
+      const items = await listed(await client(), options);
       const rows = items.map((order) => [
         order.id,
         order.name,
         order.tenant,
         order.state,
+        ageOf(order.ordered_at, Date.now()),
         order.hub,
         order.message,
       ]);
-      io.out(
-        `${json ? JSON.stringify(items, null, 2) : table(['id', 'name', 'tenant', 'state', 'hub', 'message'], rows)}\n`,
-      );
+      const header = ['id', 'name', 'tenant', 'state', 'age', 'hub', 'message'];
+      io.out(`${options.json ? JSON.stringify(items, null, 2) : table(header, rows)}\n`);
     });
   orders
     .command('show')
@@ -82,6 +85,37 @@ export const addOrderCommands = (
         io.out(`order ${wanted}: ${done}\n`);
       });
   }
+};
+
+type ListOptions = {
+  readonly state?: string;
+  readonly tenant?: string;
+  readonly limit?: number;
+  readonly json: boolean;
+};
+
+/** Orders that one call asks for. */
+const PAGE = 500;
+
+/** Page after page, to the end or the limit. */
+const listed = async (api: ApiClient, { state, tenant, limit }: ListOptions): Promise<readonly Order[]> => {
+  const orders: Order[] = [];
+  for (let cursor: string | undefined = ''; cursor !== undefined; ) {
+    const left = limit === undefined ? PAGE : Math.min(PAGE, limit - orders.length);
+    if (left === 0) break;
+    const query = new URLSearchParams({
+      limit: String(left),
+      ...(state === undefined ? {} : { state }),
+      ...(tenant === undefined ? {} : { tenant }),
+      ...(cursor === '' ? {} : { cursor }),
+    });
+    const page: { items?: Order[]; next_cursor?: string } = await api.get(
+      `/api/ledger/v1/orders?${query.toString()}`,
+    );
+    orders.push(...(page.items ?? []));
+    cursor = page.next_cursor;
+  }
+  return orders;
 };
 
 /** None from an instance that does not run the processes: the order is shown all the same. */
