@@ -243,7 +243,7 @@ describe('hubs over HTTP', () => {
       ['hub-1', 'ok', 'open'],
       ['hub-2', 'NoAdapter', 'cordoned'],
     ]);
-    expect(listed.find((each) => each['id'] === 'hub-2')).to.deep.include({
+    expect(listed.find((each) => textAt(each, 'id') === 'hub-2')).to.deep.include({
       limits: { controlPlanes: 3 },
       used: { controlPlanes: 2, nodes: {} },
     });
